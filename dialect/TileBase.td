@@ -1,0 +1,122 @@
+//===- TileBase.td - dialect, enums and the op base class -----------------===//
+//
+// Everything that an op says of itself is a field here. The verifiers, the type
+// inference, the Python stub, the documentation, the legalization table and the
+// test table all derive from these fields (tools/twgen.py reads them through
+// `llvm-tblgen -dump-json`).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TILEWRIGHT_TILE_BASE_TD
+#define TILEWRIGHT_TILE_BASE_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::tw";
+  let summary = "Array programs on tiles of power-of-two shape";
+  let description = [{
+    Arrays in global memory are builtin `memref`s, tiles are builtin ranked
+    `tensor`s of static power-of-two shape, and a tile of rank zero is a plain
+    scalar. The dialect adds what is specific: tile-wise memory access, arithmetic
+    that broadcasts and promotes by inference, reductions and matrix products.
+  }];
+  let hasConstantMaterializer = 1;
+  let discardableAttrs = (ins);
+}
+
+//===----------------------------------------------------------------------===//
+// Enums: builtin i32 attributes that print as keywords
+//===----------------------------------------------------------------------===//
+
+class Tile_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::tw";
+}
+
+def Tile_Padding : Tile_Enum<"Padding", "what a load reads outside of the array", [
+    I32EnumAttrCase<"undetermined", 0>, I32EnumAttrCase<"zero", 1>,
+    I32EnumAttrCase<"neg_zero", 2>, I32EnumAttrCase<"nan", 3>,
+    I32EnumAttrCase<"pos_inf", 4>, I32EnumAttrCase<"neg_inf", 5>]>;
+
+def Tile_ReduceKind : Tile_Enum<"ReduceKind", "how a reduction combines", [
+    I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"mul", 1>,
+    I32EnumAttrCase<"min", 2>, I32EnumAttrCase<"max", 3>,
+    I32EnumAttrCase<"argmin", 4>, I32EnumAttrCase<"argmax", 5>]>;
+
+def Tile_CmpKind : Tile_Enum<"CmpKind", "comparison predicate", [
+    I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
+    I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]>;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+def Tile_AnyTile : RankedTensorOf<[AnyInteger, AnyFloat]>;
+def Tile_AnyScalar : AnyTypeOf<[AnyInteger, AnyFloat], "scalar">;
+/// A tile of any rank; rank zero is a builtin scalar.
+def Tile_Value : AnyTypeOf<[AnyInteger, AnyFloat, Tile_AnyTile], "tile or scalar">;
+/// A global array.
+def Tile_Array : MemRefOf<[AnyInteger, AnyFloat]>;
+
+//===----------------------------------------------------------------------===//
+// Op base class
+//===----------------------------------------------------------------------===//
+
+/// Verification of every op is `tw_verify_op` in rules.c, which looks the op up
+/// by name: an op needs no C++ of its own.
+class Tile_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Tile_Dialect, mnemonic, traits> {
+  /// Name in `tilewright.tile`, or empty where Python does not see the op.
+  string pyName = "";
+  /// Python operator that means the same, or empty.
+  string pyOperator = "";
+  /// NumPy expression over x, y, z that gives the reference meaning.
+  string numpy = "";
+  /// Version that introduced the op.
+  string since = "0.1";
+  /// Kinds of dtype accepted: letters of b(ool) i(nteger) f(loat) n(arrow float).
+  string accepts = "";
+  /// Rule that gives the result dtype: promote, float, bool, same, or own.
+  string resultRule = "own";
+  /// Upstream op that computes it after promotion, by kind of dtype; empty
+  /// where legalization has a rule of its own.
+  string floatOp = "";
+  string signedOp = "";
+  string unsignedOp = "";
+  string boolOp = "";
+  let hasVerifier = 1;
+  code verifyBody = [{
+    ::llvm::LogicalResult $cppClass::verify() { return ::tw::verifyOp(getOperation()); }
+  }];
+  let extraClassDefinition = verifyBody;
+}
+
+/// An op whose result types are inferred by `tw_infer_op` in rules.c.
+class Tile_InferredOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>])> {
+  let extraClassDefinition = verifyBody # [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext *context, ::std::optional<::mlir::Location> location,
+        ::mlir::ValueRange operands, ::mlir::DictionaryAttr attributes,
+        ::mlir::OpaqueProperties properties, ::mlir::RegionRange,
+        ::llvm::SmallVectorImpl<::mlir::Type> &results) {
+      if (auto *given = properties.as<Properties *>())
+        if (auto dictionary = ::llvm::dyn_cast_if_present<::mlir::DictionaryAttr>(
+                ::tw::propertiesAsAttr<$cppClass>(context, *given)))
+          attributes = dictionary;
+      return ::tw::inferOp($cppClass::getOperationName(), context, location, operands,
+                           attributes, results);
+    }
+  }];
+}
+
+#endif // TILEWRIGHT_TILE_BASE_TD

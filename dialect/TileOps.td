@@ -1,0 +1,390 @@
+//===- TileOps.td - the operations of the tile dialect --------------------===//
+//
+// What the front end emits. Ops that only passes make are in GpuOps.td, the
+// thread-level ops in SimtOps.td.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TILEWRIGHT_TILE_OPS_TD
+#define TILEWRIGHT_TILE_OPS_TD
+
+include "TileBase.td"
+
+//===----------------------------------------------------------------------===//
+// Position
+//===----------------------------------------------------------------------===//
+
+def Tile_BlockIdOp : Tile_Op<"block_id", [Pure]> {
+  let summary = "index of this block along an axis of the grid";
+  let pyName = "bid";
+  let arguments = (ins I32Attr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Tile_NumBlocksOp : Tile_Op<"num_blocks", [Pure]> {
+  let summary = "number of blocks along an axis of the grid";
+  let pyName = "num_blocks";
+  let arguments = (ins I32Attr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+def Tile_DimOp : Tile_Op<"dim", [Pure]> {
+  let summary = "extent of an array along an axis, in elements";
+  let arguments = (ins Tile_Array:$array, I32Attr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$array `,` $axis attr-dict `:` type($array)";
+}
+
+def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
+  let summary = "distance of neighbours along an axis of an array, in elements";
+  let arguments = (ins Tile_Array:$array, I32Attr:$axis);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$array `,` $axis attr-dict `:` type($array)";
+}
+
+def Tile_LoadOp : Tile_Op<"load"> {
+  let summary = "read the tile at a tile index of an array";
+  let description = [{
+    Element `e` of the result is element `index * shape + e` of the array, after
+    the axes of the array were permuted by `order` (axis `d` of the tile runs
+    along axis `order[d]` of the array). Outside of the array the result is the
+    padding, and memory is not touched.
+
+    ```mlir
+    %t = tile.load %a[%i, %k] {padding = zero} : memref<?x?xf32, strided<[?, 1]>> -> tensor<64x32xf32>
+    ```
+  }];
+  let pyName = "load";
+  let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<AnySignlessInteger>:$index,
+      DefaultValuedAttr<Tile_Padding, "::tw::Padding::undetermined">:$padding,
+      OptionalAttr<DenseI32ArrayAttr>:$order);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = [{
+    $array `[` $index `]` (`order` $order^)? (`padding` $padding^)? attr-dict
+    `:` type($array) (`,` type($index)^)? `->` type($result)
+  }];
+}
+
+def Tile_StoreOp : Tile_Op<"store"> {
+  let summary = "write a tile at a tile index of an array";
+  let description = [{ The counterpart of `tile.load`; elements outside of the array are dropped. }];
+  let pyName = "store";
+  let arguments = (ins Arg<Tile_Array, "", [MemWrite]>:$array, Variadic<AnySignlessInteger>:$index,
+      Tile_Value:$value, OptionalAttr<DenseI32ArrayAttr>:$order);
+  let assemblyFormat = [{
+    $value `,` $array `[` $index `]` (`order` $order^)? attr-dict
+    `:` type($value) `,` type($array) (`,` type($index)^)?
+  }];
+}
+
+def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments]> {
+  let summary = "read elements of an array at tiles of indices";
+  let description = [{
+    One index tile an axis of the array, all of the shape of the result. Where the
+    mask is false, or an index lies outside of the array and `check_bounds` is
+    set, the result is the padding value and memory is not touched.
+  }];
+  let pyName = "gather";
+  let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<Tile_Value>:$indices,
+      Optional<Tile_Value>:$mask, Optional<Tile_Value>:$padding, UnitAttr:$check_bounds);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = [{
+    $array `[` $indices `]` (`mask` $mask^ `:` type($mask))? (`else` $padding^ `:` type($padding))?
+    attr-dict `:` type($array) (`,` type($indices)^)? `->` type($result)
+  }];
+}
+
+def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments]> {
+  let summary = "write elements of an array at tiles of indices";
+  let description = [{ The counterpart of `tile.gather`. Which of two writes to one element wins is not said. }];
+  let pyName = "scatter";
+  let arguments = (ins Arg<Tile_Array, "", [MemWrite]>:$array, Variadic<Tile_Value>:$indices,
+      Tile_Value:$value, Optional<Tile_Value>:$mask, UnitAttr:$check_bounds);
+  let assemblyFormat = [{
+    $value `,` $array `[` $indices `]` (`mask` $mask^ `:` type($mask))?
+    attr-dict `:` type($value) `,` type($array) (`,` type($indices)^)?
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Creation
+//===----------------------------------------------------------------------===//
+
+def Tile_ConstantOp : Tile_Op<"constant", [Pure, ConstantLike]> {
+  let summary = "a constant of any dtype, unsigned ones included";
+  let description = [{ `arith.constant` takes no unsigned integers; this op does. Legalization turns it into one. }];
+  let arguments = (ins TypedAttrInterface:$value);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "attr-dict $value `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
+  let summary = "the numbers 0, 1, 2, … in one dimension";
+  let pyName = "arange";
+  let numpy = "np.arange(n)";
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "repeat a tile along axes of extent one, and along new leading axes";
+  let pyName = "broadcast_to";
+  let numpy = "np.broadcast_to(x, shape)";
+  let arguments = (ins Tile_Value:$input);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
+  let summary = "the same elements in row-major order under another shape";
+  let pyName = "reshape";
+  let numpy = "np.reshape(x, shape)";
+  let arguments = (ins Tile_Value:$input);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Tile_PermuteOp : Tile_InferredOp<"permute"> {
+  let summary = "axes in another order: axis d of the result is axis order[d] of the input";
+  let pyName = "permute";
+  let numpy = "np.transpose(x, axes)";
+  let arguments = (ins Tile_AnyTile:$input, DenseI32ArrayAttr:$order);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$input $order attr-dict `:` type($input)";
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+class Tile_BinaryOp<string mnemonic, list<Trait> traits = []>
+    : Tile_InferredOp<mnemonic, traits> {
+  let arguments = (ins Tile_Value:$lhs, Tile_Value:$rhs);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
+  let resultRule = "promote";
+}
+
+class Tile_UnaryOp<string mnemonic, list<Trait> traits = []>
+    : Tile_InferredOp<mnemonic, traits> {
+  let arguments = (ins Tile_Value:$input);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let resultRule = "same";
+}
+
+/// A function of real numbers: integers are converted to f32 first.
+class Tile_MathOp<string mnemonic, string upstream, string np> : Tile_UnaryOp<mnemonic> {
+  let pyName = mnemonic;
+  let accepts = "if";
+  let resultRule = "float";
+  let floatOp = upstream;
+  let numpy = np;
+}
+
+def Tile_AddOp : Tile_BinaryOp<"add", [Commutative]> {
+  let summary = "x + y"; let pyName = "add"; let pyOperator = "+"; let numpy = "np.add(x, y)";
+  let accepts = "if"; let floatOp = "arith.addf"; let signedOp = "arith.addi"; let unsignedOp = "arith.addi";
+}
+def Tile_SubOp : Tile_BinaryOp<"sub"> {
+  let summary = "x - y"; let pyName = "sub"; let pyOperator = "-"; let numpy = "np.subtract(x, y)";
+  let accepts = "if"; let floatOp = "arith.subf"; let signedOp = "arith.subi"; let unsignedOp = "arith.subi";
+}
+def Tile_MulOp : Tile_BinaryOp<"mul", [Commutative]> {
+  let summary = "x * y"; let pyName = "mul"; let pyOperator = "*"; let numpy = "np.multiply(x, y)";
+  let accepts = "if"; let floatOp = "arith.mulf"; let signedOp = "arith.muli"; let unsignedOp = "arith.muli";
+}
+def Tile_TrueDivOp : Tile_BinaryOp<"truediv"> {
+  let summary = "x / y as real numbers; two integers divide as f32";
+  let pyName = "truediv"; let pyOperator = "/"; let numpy = "np.true_divide(x, y)";
+  let accepts = "if"; let resultRule = "float"; let floatOp = "arith.divf";
+}
+def Tile_FloorDivOp : Tile_BinaryOp<"floordiv"> {
+  let summary = "x / y rounded down; unspecified where an integer y is zero";
+  let pyName = "floordiv"; let pyOperator = "//"; let numpy = "np.floor_divide(x, y)";
+  let accepts = "if"; let signedOp = "arith.floordivsi"; let unsignedOp = "arith.divui";
+}
+def Tile_CeilDivOp : Tile_BinaryOp<"ceildiv"> {
+  let summary = "x / y rounded up, of integers; unspecified where y is zero";
+  let pyName = "cdiv"; let numpy = "-(-x // y)";
+  let accepts = "i"; let signedOp = "arith.ceildivsi"; let unsignedOp = "arith.ceildivui";
+}
+def Tile_ModOp : Tile_BinaryOp<"mod"> {
+  let summary = "the remainder with the sign of y, as in Python; unspecified where an integer y is zero";
+  let pyName = "mod"; let pyOperator = "%"; let numpy = "np.mod(x, y)";
+  let accepts = "if"; let unsignedOp = "arith.remui";
+}
+def Tile_PowOp : Tile_BinaryOp<"pow"> {
+  let summary = "x to the power of y; integers compute as f32 unless the exponent is a small constant";
+  let pyName = "pow"; let pyOperator = "**"; let numpy = "np.power(x, y)";
+  let accepts = "if"; let resultRule = "float"; let floatOp = "math.powf";
+}
+def Tile_MinimumOp : Tile_BinaryOp<"minimum", [Commutative]> {
+  let summary = "the smaller of x and y; NaN if either is NaN";
+  let pyName = "minimum"; let numpy = "np.minimum(x, y)";
+  let accepts = "if"; let floatOp = "arith.minimumf"; let signedOp = "arith.minsi"; let unsignedOp = "arith.minui";
+}
+def Tile_MaximumOp : Tile_BinaryOp<"maximum", [Commutative]> {
+  let summary = "the larger of x and y; NaN if either is NaN";
+  let pyName = "maximum"; let numpy = "np.maximum(x, y)";
+  let accepts = "if"; let floatOp = "arith.maximumf"; let signedOp = "arith.maxsi"; let unsignedOp = "arith.maxui";
+}
+def Tile_AndOp : Tile_BinaryOp<"and", [Commutative]> {
+  let summary = "bitwise and"; let pyName = "bitwise_and"; let pyOperator = "&"; let numpy = "np.bitwise_and(x, y)";
+  let accepts = "bi"; let signedOp = "arith.andi"; let unsignedOp = "arith.andi"; let boolOp = "arith.andi";
+}
+def Tile_OrOp : Tile_BinaryOp<"or", [Commutative]> {
+  let summary = "bitwise or"; let pyName = "bitwise_or"; let pyOperator = "|"; let numpy = "np.bitwise_or(x, y)";
+  let accepts = "bi"; let signedOp = "arith.ori"; let unsignedOp = "arith.ori"; let boolOp = "arith.ori";
+}
+def Tile_XorOp : Tile_BinaryOp<"xor", [Commutative]> {
+  let summary = "bitwise exclusive or"; let pyName = "bitwise_xor"; let pyOperator = "^"; let numpy = "np.bitwise_xor(x, y)";
+  let accepts = "bi"; let signedOp = "arith.xori"; let unsignedOp = "arith.xori"; let boolOp = "arith.xori";
+}
+def Tile_ShlOp : Tile_BinaryOp<"shl"> {
+  let summary = "x shifted left by y bits; unspecified for y outside of the width";
+  let pyName = "bitwise_lshift"; let pyOperator = "<<"; let numpy = "np.left_shift(x, y)";
+  let accepts = "i"; let signedOp = "arith.shli"; let unsignedOp = "arith.shli";
+}
+def Tile_ShrOp : Tile_BinaryOp<"shr"> {
+  let summary = "x shifted right by y bits, keeping the sign; unspecified for y outside of the width";
+  let pyName = "bitwise_rshift"; let pyOperator = ">>"; let numpy = "np.right_shift(x, y)";
+  let accepts = "i"; let signedOp = "arith.shrsi"; let unsignedOp = "arith.shrui";
+}
+
+def Tile_CmpOp : Tile_InferredOp<"cmp"> {
+  let summary = "compare after promotion; false where a side is NaN, but true for ne";
+  let accepts = "bif"; let resultRule = "bool";
+  let arguments = (ins Tile_CmpKind:$kind, Tile_Value:$lhs, Tile_Value:$rhs);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$kind `,` $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
+}
+
+def Tile_SelectOp : Tile_InferredOp<"select"> {
+  let summary = "x where the condition holds, y elsewhere; all three broadcast, x and y promote";
+  let pyName = "where"; let numpy = "np.where(c, x, y)";
+  let accepts = "bifn"; let resultRule = "promote";
+  let arguments = (ins Tile_Value:$condition, Tile_Value:$lhs, Tile_Value:$rhs);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` type($condition) `,` type($lhs) `,` type($rhs)";
+}
+
+def Tile_NegOp : Tile_UnaryOp<"neg"> {
+  let summary = "-x"; let pyName = "negative"; let pyOperator = "-"; let numpy = "np.negative(x)";
+  let accepts = "if"; let floatOp = "arith.negf";
+}
+def Tile_NotOp : Tile_UnaryOp<"not"> {
+  let summary = "bitwise complement"; let pyName = "bitwise_not"; let pyOperator = "~"; let numpy = "np.invert(x)";
+  let accepts = "bi";
+}
+def Tile_AbsOp : Tile_UnaryOp<"abs"> {
+  let summary = "absolute value"; let pyName = "abs"; let numpy = "np.abs(x)";
+  let accepts = "if"; let floatOp = "math.absf"; let signedOp = "math.absi";
+}
+def Tile_FloorOp : Tile_UnaryOp<"floor"> {
+  let summary = "round down"; let pyName = "floor"; let numpy = "np.floor(x)"; let accepts = "f"; let floatOp = "math.floor";
+}
+def Tile_CeilOp : Tile_UnaryOp<"ceil"> {
+  let summary = "round up"; let pyName = "ceil"; let numpy = "np.ceil(x)"; let accepts = "f"; let floatOp = "math.ceil";
+}
+def Tile_ExpOp : Tile_MathOp<"exp", "math.exp", "np.exp(x)"> { let summary = "e to the power of x"; }
+def Tile_Exp2Op : Tile_MathOp<"exp2", "math.exp2", "np.exp2(x)"> { let summary = "2 to the power of x"; }
+def Tile_LogOp : Tile_MathOp<"log", "math.log", "np.log(x)"> { let summary = "natural logarithm"; }
+def Tile_Log2Op : Tile_MathOp<"log2", "math.log2", "np.log2(x)"> { let summary = "logarithm of base 2"; }
+def Tile_SqrtOp : Tile_MathOp<"sqrt", "math.sqrt", "np.sqrt(x)"> { let summary = "square root"; }
+def Tile_RsqrtOp : Tile_MathOp<"rsqrt", "math.rsqrt", "1 / np.sqrt(x)"> { let summary = "one over the square root"; }
+def Tile_SinOp : Tile_MathOp<"sin", "math.sin", "np.sin(x)"> { let summary = "sine of x radians"; }
+def Tile_CosOp : Tile_MathOp<"cos", "math.cos", "np.cos(x)"> { let summary = "cosine of x radians"; }
+def Tile_TanOp : Tile_MathOp<"tan", "math.tan", "np.tan(x)"> { let summary = "tangent of x radians"; }
+def Tile_SinhOp : Tile_MathOp<"sinh", "math.sinh", "np.sinh(x)"> { let summary = "hyperbolic sine"; }
+def Tile_CoshOp : Tile_MathOp<"cosh", "math.cosh", "np.cosh(x)"> { let summary = "hyperbolic cosine"; }
+def Tile_TanhOp : Tile_MathOp<"tanh", "math.tanh", "np.tanh(x)"> { let summary = "hyperbolic tangent"; }
+
+def Tile_CastOp : Tile_Op<"cast", [Pure]> {
+  let summary = "convert each element to another dtype";
+  let description = [{
+    Floats round to nearest even, narrow floats without infinity saturate; float
+    to integer truncates, and is unspecified out of range; to bool is `x != 0`.
+  }];
+  let pyName = "astype";
+  let numpy = "x.astype(dtype)";
+  let accepts = "bifn";
+  let arguments = (ins Tile_Value:$input);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Reduction and matrix product
+//===----------------------------------------------------------------------===//
+
+def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
+  let summary = "combine the elements along one axis, which disappears";
+  let description = [{
+    `argmin` and `argmax` give the i32 index of the first extreme element (the
+    first NaN, if there is one). `is_unsigned` marks min, max and their arg forms on
+    integers that are unsigned, after legalization.
+  }];
+  let accepts = "bif";
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_AnyTile:$input, I32Attr:$axis, UnitAttr:$is_unsigned);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$kind `,` $input `axis` $axis attr-dict `:` type($input)";
+}
+
+def Tile_MmaOp : Tile_InferredOp<"mma"> {
+  let summary = "a @ b + acc in the accumulator's dtype";
+  let description = [{
+    `[m, k] x [k, n] + [m, n]`, or with one batch axis in front of each. Inputs of
+    one dtype (the two 8-bit floats may mix; so may signed and unsigned bytes);
+    the accumulator is f32 (f16, bf16, tf32, fp8), f16 (f16, fp8), f32 or f64 of
+    itself, or i32 (bytes). `unsigned_lhs` and `unsigned_rhs` are set by legalization.
+
+    ```mlir
+    %d = tile.mma %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
+    ```
+  }];
+  let pyName = "mma";
+  let numpy = "np.matmul(x, y) + z";
+  let arguments = (ins Tile_AnyTile:$lhs, Tile_AnyTile:$rhs, Tile_AnyTile:$acc,
+      UnitAttr:$unsigned_lhs, UnitAttr:$unsigned_rhs);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
+}
+
+//===----------------------------------------------------------------------===//
+// Effects
+//===----------------------------------------------------------------------===//
+
+def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "print values while the kernel runs";
+  let description = [{ `format` has one `{}` a value; a tile prints as nested brackets, once a block. }];
+  let pyName = "print";
+  let arguments = (ins StrAttr:$format, Variadic<Tile_Value>:$values);
+  let assemblyFormat = "$format (`,` $values^ `:` type($values))? attr-dict";
+}
+
+def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stop the kernel with a message where a condition does not hold for every element";
+  let pyName = "assert_";
+  let arguments = (ins Tile_Value:$condition, StrAttr:$message);
+  let assemblyFormat = "$condition `,` $message attr-dict `:` type($condition)";
+}
+
+include "GpuOps.td"
+include "SimtOps.td"
+
+#endif // TILEWRIGHT_TILE_OPS_TD

@@ -1,0 +1,40 @@
+/* compiler.h - from a module of the tile dialect to PTX or native code
+ *
+ * A stage is named by a string: "tile", "legal", then on a GPU "layout", "pipelined", "nvvm", "llvm", "ptx", and on
+ * the CPU "vector", "llvm", "asm". Where a module stands is its attribute `tile.stage`, so that a dump of any stage
+ * continues from there. All parameters (target, warps, stages of buffering) are attributes of the module. */
+#ifndef TILEWRIGHT_COMPILER_H
+#define TILEWRIGHT_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "mlir-c/IR.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A context with every dialect registered and no threads. The caller destroys it. */
+MlirContext tw_context_create(void);
+
+/* Runs a textual pipeline, "builtin.module(...)", on a module. Errors go to the context's diagnostic handlers. */
+bool tw_pipeline_run(MlirModule module, const char *pipeline);
+
+/* Lowers a module in place to a stage of MLIR text ("legal" … "nvvm", "vector", "llvm"). */
+bool tw_lower_to(MlirModule module, const char *stage);
+
+/* The stages after "tile" for the module's target, in order, NULL-terminated; static memory. */
+const char *const *tw_stages(MlirModule module);
+
+typedef enum { TW_EMIT_LLVM_TEXT, TW_EMIT_ASSEMBLY, TW_EMIT_OBJECT } tw_emit_kind_t;
+
+/* Translates a module at the MLIR stage "llvm"/"nvvm" to LLVM IR, optimizes it, and emits text, assembly (PTX on a
+ * GPU) or an object file (CPU). Returns malloc'ed bytes with a terminating zero and their size, or NULL after a
+ * diagnostic. */
+char *tw_emit(MlirModule module, tw_emit_kind_t kind, size_t *out_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TILEWRIGHT_COMPILER_H */

@@ -1,0 +1,180 @@
+/* emit.c - from the LLVM dialect through LLVM to PTX, native assembly or an object file
+ *
+ * The LLVM pass lists are short on purpose: the lowering already emits what -O3 would look for, and its loop
+ * transformations cost compile time and undo schedules. */
+#include "tilewright/compiler.h"
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/Diagnostics.h"
+#include "mlir-c/Target/LLVMIR.h"
+
+#include "llvm-c/Core.h"
+#include "llvm-c/Error.h"
+#include "llvm-c/TargetMachine.h"
+#include "llvm-c/Transforms/PassBuilder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GPU_PASSES "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,early-cse,dce),globaldce"
+#define CPU_PASSES                                                                                                     \
+  "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                 \
+  "loop-mssa(licm),early-cse),globaldce"
+
+static MlirLocation module_location(MlirModule module) {
+  return mlirOperationGetLocation(mlirModuleGetOperation(module));
+}
+
+static char *fail(MlirModule module, const char *what, const char *why) {
+  char message[512];
+  snprintf(message, sizeof message, "%s: %s", what, why ? why : "unknown error");
+  mlirEmitError(module_location(module), message);
+  return NULL;
+}
+
+/* "sm_90a" or "cpu" or "cpu:znver4" */
+static void read_target(MlirModule module, char *out, size_t size) {
+  MlirAttribute attribute = mlirOperationGetDiscardableAttributeByName(
+      mlirModuleGetOperation(module), mlirStringRefCreateFromCString("tile.target"));
+  out[0] = 0;
+  if (mlirAttributeIsNull(attribute) || !mlirAttributeIsAString(attribute))
+    return;
+  MlirStringRef text = mlirStringAttrGetValue(attribute);
+  snprintf(out, size, "%.*s", (int)text.length, text.data);
+}
+
+typedef struct {
+  bool cpu;
+  LLVMTargetMachineRef machine; /* owned */
+  char *cpu_name, *features;    /* owned; what functions are stamped with on the CPU */
+} target_t;
+
+static const char *ptx_version(const char *chip) {
+  int number = atoi(chip + 3);
+  return number >= 120 ? "+ptx87" : number >= 100 ? "+ptx86" : "+ptx80";
+}
+
+static bool open_target(const char *name, target_t *out) {
+  *out = (target_t){.cpu = !strncmp(name, "cpu", 3)};
+  char *error = NULL, *host = NULL;
+  const char *triple = "nvptx64-nvidia-cuda";
+  if (out->cpu) {
+    triple = host = LLVMGetDefaultTargetTriple();
+    bool named = name[3] == ':';
+    out->cpu_name = named ? LLVMCreateMessage(name + 4) : LLVMGetHostCPUName();
+    out->features = named ? LLVMCreateMessage("") : LLVMGetHostCPUFeatures();
+  } else {
+    out->cpu_name = LLVMCreateMessage(name);
+    out->features = LLVMCreateMessage(ptx_version(name));
+  }
+  LLVMTargetRef target;
+  if (LLVMGetTargetFromTriple(triple, &target, &error)) {
+    LLVMDisposeMessage(error);
+  } else {
+    out->machine = LLVMCreateTargetMachine(target, triple, out->cpu_name, out->features, LLVMCodeGenLevelDefault,
+                                           LLVMRelocPIC, LLVMCodeModelDefault);
+  }
+  if (host)
+    LLVMDisposeMessage(host);
+  return out->machine != NULL;
+}
+
+static void close_target(target_t *target) {
+  if (target->machine)
+    LLVMDisposeTargetMachine(target->machine);
+  LLVMDisposeMessage(target->cpu_name);
+  LLVMDisposeMessage(target->features);
+}
+
+/* Functions carry the CPU by name, or vectors wider than the baseline are split. */
+static void stamp_functions(LLVMModuleRef module, const target_t *target) {
+  LLVMContextRef context = LLVMGetModuleContext(module);
+  const char *keys[] = {"target-cpu", "target-features"}, *values[] = {target->cpu_name, target->features};
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    for (int i = 0; i < 2; i++)
+      LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                              LLVMCreateStringAttribute(context, keys[i], (unsigned)strlen(keys[i]), values[i],
+                                                        (unsigned)strlen(values[i])));
+}
+
+static char *optimize(LLVMModuleRef module, const target_t *target) {
+  char *triple = LLVMGetTargetMachineTriple(target->machine);
+  LLVMSetTarget(module, triple);
+  LLVMDisposeMessage(triple);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(target->machine);
+  LLVMSetModuleDataLayout(module, layout);
+  LLVMDisposeTargetData(layout);
+  if (target->cpu)
+    stamp_functions(module, target);
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(module, target->cpu ? CPU_PASSES : GPU_PASSES, target->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  return error ? LLVMGetErrorMessage(error) : NULL;
+}
+
+static char *copy_bytes(const char *bytes, size_t size, size_t *out_size) {
+  char *copy = malloc(size + 1);
+  if (!copy)
+    abort();
+  memcpy(copy, bytes, size);
+  copy[size] = 0;
+  *out_size = size;
+  return copy;
+}
+
+static char *print_llvm(LLVMModuleRef module, size_t *out_size) {
+  char *text = LLVMPrintModuleToString(module);
+  char *copy = copy_bytes(text, strlen(text), out_size);
+  LLVMDisposeMessage(text);
+  return copy;
+}
+
+static char *generate(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,
+                      size_t *out_size) {
+  LLVMMemoryBufferRef buffer = NULL;
+  char *error = NULL;
+  LLVMCodeGenFileType type = kind == TW_EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
+  if (LLVMTargetMachineEmitToMemoryBuffer(target->machine, module, type, &error, &buffer)) {
+    fail(source, "code generation failed", error);
+    LLVMDisposeMessage(error);
+    return NULL;
+  }
+  char *bytes = copy_bytes(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer), out_size);
+  LLVMDisposeMemoryBuffer(buffer);
+  return bytes;
+}
+
+static char *emit_module(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,
+                         size_t *out_size) {
+  char *error = optimize(module, target);
+  if (error) {
+    fail(source, "LLVM passes failed", error);
+    LLVMDisposeErrorMessage(error);
+    return NULL;
+  }
+  return kind == TW_EMIT_LLVM_TEXT ? print_llvm(module, out_size) : generate(source, module, target, kind, out_size);
+}
+
+char *tw_emit(MlirModule source, tw_emit_kind_t kind, size_t *out_size) {
+  char name[64];
+  read_target(source, name, sizeof name);
+  target_t target;
+  char *bytes = NULL;
+  if (!open_target(name, &target)) {
+    fail(source, "no code generator for target", name);
+    close_target(&target);
+    return NULL;
+  }
+  LLVMContextRef context = LLVMContextCreate();
+  LLVMModuleRef module = mlirTranslateModuleToLLVMIR(mlirModuleGetOperation(source), context);
+  if (module) {
+    bytes = emit_module(source, module, &target, kind, out_size);
+    LLVMDisposeModule(module);
+  } else {
+    fail(source, "translation to LLVM IR failed", "see the errors above");
+  }
+  LLVMContextDispose(context);
+  close_target(&target);
+  return bytes;
+}

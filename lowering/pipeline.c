@@ -1,0 +1,104 @@
+/* pipeline.c - the passes in order, by target: where a reader of the compiler starts
+ *
+ * Each stage is a name that `--emit` accepts, and the passes that lead to it from the stage before. */
+#include "tilewright/compiler.h"
+#include "tilewright/dialect.h"
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/Diagnostics.h"
+#include "mlir-c/Pass.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+  const char *name;
+  const char *passes;
+} stage_t;
+
+#define CLEAN "canonicalize,cse"
+
+static const stage_t gpu_stages[] = {
+    {"legal", CLEAN ",loop-invariant-code-motion"},
+    {NULL, NULL},
+};
+
+static const stage_t cpu_stages[] = {
+    {"legal", CLEAN ",loop-invariant-code-motion"},
+    {NULL, NULL},
+};
+
+static const char *const gpu_names[] = {"legal", "layout", "pipelined", "nvvm", "llvm", "ptx", NULL};
+static const char *const cpu_names[] = {"legal", "vector", "llvm", "asm", NULL};
+
+static MlirStringRef str(const char *text) { return mlirStringRefCreateFromCString(text); }
+
+static MlirStringRef module_string(MlirModule module, const char *name) {
+  MlirAttribute attribute = mlirOperationGetDiscardableAttributeByName(mlirModuleGetOperation(module), str(name));
+  if (mlirAttributeIsNull(attribute) || !mlirAttributeIsAString(attribute))
+    return str("");
+  return mlirStringAttrGetValue(attribute);
+}
+
+static bool targets_cpu(MlirModule module) {
+  MlirStringRef target = module_string(module, "tile.target");
+  return target.length >= 3 && !strncmp(target.data, "cpu", 3);
+}
+
+const char *const *tw_stages(MlirModule module) { return targets_cpu(module) ? cpu_names : gpu_names; }
+
+MlirContext tw_context_create(void) {
+  MlirDialectRegistry registry = mlirDialectRegistryCreate();
+  tw_register_dialects(registry);
+  MlirContext context = mlirContextCreateWithRegistry(registry, /*threadingEnabled=*/false);
+  mlirDialectRegistryDestroy(registry);
+  mlirContextLoadAllAvailableDialects(context);
+  return context;
+}
+
+static void print_to_stderr(MlirStringRef text, void *user) {
+  (void)user;
+  fwrite(text.data, 1, text.length, stderr);
+}
+
+bool tw_pipeline_run(MlirModule module, const char *pipeline) {
+  MlirPassManager manager = mlirPassManagerCreate(mlirModuleGetContext(module));
+#ifdef NDEBUG
+  mlirPassManagerEnableVerifier(manager, false);
+#endif
+  /* mlirOpPassManagerAddPipeline would nest a module in a module, run on nothing and succeed. */
+  bool ok = mlirLogicalResultIsSuccess(mlirParsePassPipeline(
+                mlirPassManagerGetAsOpPassManager(manager), str(pipeline), print_to_stderr, NULL)) &&
+            mlirLogicalResultIsSuccess(mlirPassManagerRunOnOp(manager, mlirModuleGetOperation(module)));
+  mlirPassManagerDestroy(manager);
+  return ok;
+}
+
+static bool run_stage(MlirModule module, const stage_t *stage) {
+  char pipeline[1024];
+  snprintf(pipeline, sizeof pipeline, "builtin.module(%s)", stage->passes);
+  if (!tw_pipeline_run(module, pipeline))
+    return false;
+  mlirOperationSetDiscardableAttributeByName(mlirModuleGetOperation(module), str("tile.stage"),
+                                             mlirStringAttrGet(mlirModuleGetContext(module), str(stage->name)));
+  return true;
+}
+
+/* Position after the stage that the module names; 0 for a module at "tile". */
+static size_t stages_done(const stage_t *stages, MlirStringRef at) {
+  for (size_t i = 0; stages[i].name; i++)
+    if (mlirStringRefEqual(str(stages[i].name), at))
+      return i + 1;
+  return 0;
+}
+
+bool tw_lower_to(MlirModule module, const char *goal) {
+  const stage_t *stages = targets_cpu(module) ? cpu_stages : gpu_stages;
+  for (size_t i = stages_done(stages, module_string(module, "tile.stage")); stages[i].name; i++) {
+    if (!run_stage(module, &stages[i]))
+      return false;
+    if (!strcmp(stages[i].name, goal))
+      return true;
+  }
+  return true;
+}

@@ -1,0 +1,240 @@
+/* compile.c - `_core.Module`: a module of IR in Python's hands; parse, print, lower, emit */
+#define PY_SSIZE_T_CLEAN
+#include "ext.h"
+
+#include "tilewright/compiler.h"
+
+#include "mlir-c/Diagnostics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  char *text;
+  size_t size, capacity;
+} buffer_t;
+
+static void buffer_put(MlirStringRef piece, void *user) {
+  buffer_t *buffer = user;
+  if (buffer->size + piece.length + 1 > buffer->capacity) {
+    buffer->capacity = 2 * (buffer->size + piece.length + 1);
+    buffer->text = realloc(buffer->text, buffer->capacity);
+    if (!buffer->text)
+      abort();
+  }
+  memcpy(buffer->text + buffer->size, piece.data, piece.length);
+  buffer->size += piece.length;
+  buffer->text[buffer->size] = 0;
+}
+
+/* --- diagnostics ------------------------------------------------------------------------------- */
+
+struct tw_ext_diagnostics {
+  MlirContext context;
+  MlirDiagnosticHandlerID handler;
+  PyObject *list; /* owned: [(severity, location text, message)] */
+};
+
+static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
+  tw_ext_diagnostics_t *scope = user;
+  buffer_t where = {0}, what = {0};
+  buffer_put((MlirStringRef){"", 0}, &where);
+  buffer_put((MlirStringRef){"", 0}, &what);
+  mlirLocationPrint(mlirDiagnosticGetLocation(diagnostic), buffer_put, &where);
+  mlirDiagnosticPrint(diagnostic, buffer_put, &what);
+  PyObject *row = Py_BuildValue("(iss)", (int)mlirDiagnosticGetSeverity(diagnostic), where.text, what.text);
+  if (row)
+    PyList_Append(scope->list, row);
+  Py_XDECREF(row);
+  PyErr_Clear();
+  free(where.text);
+  free(what.text);
+  return mlirLogicalResultSuccess();
+}
+
+tw_ext_diagnostics_t *tw_ext_diagnostics_begin(MlirContext context) {
+  tw_ext_diagnostics_t *scope = calloc(1, sizeof *scope);
+  if (!scope)
+    abort();
+  scope->context = context;
+  scope->list = PyList_New(0);
+  scope->handler = mlirContextAttachDiagnosticHandler(context, on_diagnostic, scope, NULL);
+  return scope;
+}
+
+static void raise_compilation_error(PyObject *diagnostics) {
+  PyObject *errors = PyImport_ImportModule("tilewright.errors");
+  PyObject *raise = errors ? PyObject_GetAttrString(errors, "from_diagnostics") : NULL;
+  PyObject *error = raise ? PyObject_CallFunctionObjArgs(raise, diagnostics, NULL) : NULL;
+  if (error)
+    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+  Py_XDECREF(error);
+  Py_XDECREF(raise);
+  Py_XDECREF(errors);
+}
+
+PyObject *tw_ext_diagnostics_end(tw_ext_diagnostics_t *scope, int failed) {
+  mlirContextDetachDiagnosticHandler(scope->context, scope->handler);
+  PyObject *diagnostics = scope->list;
+  free(scope);
+  if (failed)
+    raise_compilation_error(diagnostics);
+  Py_DECREF(diagnostics);
+  return failed ? NULL : Py_NewRef(Py_None);
+}
+
+/* --- Module ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  PyObject_HEAD
+  MlirContext context; /* owned */
+  MlirModule module;   /* owned */
+} module_object_t;
+
+static PyTypeObject *module_type;
+
+MlirModule tw_ext_module_get(PyObject *object) {
+  if (!PyObject_TypeCheck(object, module_type)) {
+    PyErr_SetString(PyExc_TypeError, "expected a tilewright._core.Module");
+    return (MlirModule){NULL};
+  }
+  return ((module_object_t *)object)->module;
+}
+
+PyObject *tw_ext_module_new(MlirContext context, MlirModule module) {
+  module_object_t *self = PyObject_New(module_object_t, module_type);
+  if (!self) {
+    mlirModuleDestroy(module);
+    mlirContextDestroy(context);
+    return NULL;
+  }
+  self->context = context;
+  self->module = module;
+  return (PyObject *)self;
+}
+
+static void module_dealloc(PyObject *object) {
+  module_object_t *self = (module_object_t *)object;
+  mlirModuleDestroy(self->module);
+  mlirContextDestroy(self->context);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_Free(object);
+  Py_DECREF(type);
+}
+
+static PyObject *module_text(PyObject *object, PyObject *args) {
+  int locations = 0;
+  if (!PyArg_ParseTuple(args, "|p", &locations))
+    return NULL;
+  buffer_t out = {0};
+  MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
+  if (locations)
+    mlirOpPrintingFlagsEnableDebugInfo(flags, true, false);
+  mlirOperationPrintWithFlags(mlirModuleGetOperation(((module_object_t *)object)->module), flags, buffer_put, &out);
+  mlirOpPrintingFlagsDestroy(flags);
+  PyObject *text = PyUnicode_FromStringAndSize(out.text, (Py_ssize_t)out.size);
+  free(out.text);
+  return text;
+}
+
+static PyObject *run_with_diagnostics(PyObject *object, const char *argument, bool (*work)(MlirModule, const char *)) {
+  module_object_t *self = (module_object_t *)object;
+  tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(self->context);
+  return tw_ext_diagnostics_end(scope, !work(self->module, argument));
+}
+
+static PyObject *module_lower(PyObject *object, PyObject *args) {
+  const char *stage;
+  return PyArg_ParseTuple(args, "s", &stage) ? run_with_diagnostics(object, stage, tw_lower_to) : NULL;
+}
+
+static PyObject *module_run(PyObject *object, PyObject *args) {
+  const char *pipeline;
+  return PyArg_ParseTuple(args, "s", &pipeline) ? run_with_diagnostics(object, pipeline, tw_pipeline_run) : NULL;
+}
+
+static PyObject *module_verify(PyObject *object, PyObject *unused) {
+  (void)unused;
+  module_object_t *self = (module_object_t *)object;
+  tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(self->context);
+  return tw_ext_diagnostics_end(scope, !mlirOperationVerify(mlirModuleGetOperation(self->module)));
+}
+
+static PyObject *module_emit(PyObject *object, PyObject *args) {
+  int kind;
+  if (!PyArg_ParseTuple(args, "i", &kind))
+    return NULL;
+  module_object_t *self = (module_object_t *)object;
+  tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(self->context);
+  size_t size = 0;
+  char *bytes = tw_emit(self->module, (tw_emit_kind_t)kind, &size);
+  PyObject *status = tw_ext_diagnostics_end(scope, !bytes);
+  PyObject *result = status ? PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size) : NULL;
+  Py_XDECREF(status);
+  free(bytes);
+  return result;
+}
+
+static PyObject *module_attribute(PyObject *object, PyObject *args) {
+  const char *name;
+  if (!PyArg_ParseTuple(args, "s", &name))
+    return NULL;
+  MlirAttribute attribute = mlirOperationGetDiscardableAttributeByName(
+      mlirModuleGetOperation(((module_object_t *)object)->module), mlirStringRefCreateFromCString(name));
+  if (mlirAttributeIsNull(attribute))
+    Py_RETURN_NONE;
+  buffer_t out = {0};
+  mlirAttributePrint(attribute, buffer_put, &out);
+  PyObject *text = PyUnicode_FromStringAndSize(out.text, (Py_ssize_t)out.size);
+  free(out.text);
+  return text;
+}
+
+static PyMethodDef module_methods[] = {
+    {"text", module_text, METH_VARARGS, "text(locations=False) -> str: the IR."},
+    {"lower", module_lower, METH_VARARGS, "lower(stage): lower in place to a stage of the target."},
+    {"run", module_run, METH_VARARGS, "run(pipeline): run a textual MLIR pipeline in place."},
+    {"verify", module_verify, METH_NOARGS, "verify(): raise if the IR is malformed."},
+    {"emit", module_emit, METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
+    {"attribute", module_attribute, METH_VARARGS, "attribute(name) -> str | None: an attribute of the module, printed."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot module_slots[] = {
+    {Py_tp_dealloc, module_dealloc},
+    {Py_tp_methods, module_methods},
+    {Py_tp_doc, "A module of IR."},
+    {0, NULL},
+};
+
+static PyType_Spec module_spec = {"tilewright._core.Module", sizeof(module_object_t), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, module_slots};
+
+static PyObject *parse(PyObject *unused, PyObject *args) {
+  (void)unused;
+  const char *text;
+  if (!PyArg_ParseTuple(args, "s", &text))
+    return NULL;
+  MlirContext context = tw_context_create();
+  tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(context);
+  MlirModule module = mlirModuleCreateParse(context, mlirStringRefCreateFromCString(text));
+  PyObject *status = tw_ext_diagnostics_end(scope, mlirModuleIsNull(module));
+  if (!status) {
+    mlirContextDestroy(context);
+    return NULL;
+  }
+  Py_DECREF(status);
+  return tw_ext_module_new(context, module);
+}
+
+static PyMethodDef functions[] = {
+    {"parse", parse, METH_VARARGS, "parse(text) -> Module: read textual IR."},
+    {NULL, NULL, 0, NULL},
+};
+
+int tw_ext_add_compile(PyObject *module) {
+  module_type = (PyTypeObject *)PyType_FromSpec(&module_spec);
+  if (!module_type || PyModule_AddObjectRef(module, "Module", (PyObject *)module_type) < 0)
+    return -1;
+  return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,1 @@
+"""Tilewright: tile programs in Python, compiled to Tensor Cores and to the CPU."""
