@@ -1,0 +1,115 @@
+/* fibers.c - the threads of a SIMT block as fibers of one OS thread (see fibers.h) */
+#define _GNU_SOURCE
+#include "fibers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 64 * 1024 };
+
+typedef struct {
+  ucontext_t context;
+  int32_t thread_id[3];
+  bool done;
+} fiber_t;
+
+/* The block that an OS thread is running. */
+typedef struct {
+  tw_simt_thread_t thread;
+  const int64_t *words;
+  const int32_t *grid, *block_id;
+  void *shared;
+  ucontext_t scheduler;
+  fiber_t *current;
+} block_t;
+
+/* Stacks are kept for the next block of the same OS thread. */
+typedef struct {
+  fiber_t *fibers; /* owned */
+  char *stacks;    /* owned mapping: a guard page below each stack */
+  size_t count, stride;
+} pool_t;
+
+static _Thread_local block_t *running;
+static _Thread_local pool_t pool;
+
+static void pool_release(pool_t *p) {
+  if (p->stacks)
+    munmap(p->stacks, p->count * p->stride);
+  free(p->fibers);
+  *p = (pool_t){0};
+}
+
+static bool pool_reserve(pool_t *p, size_t count) {
+  if (p->count >= count)
+    return true;
+  pool_release(p);
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), stride = STACK_BYTES + page;
+  char *stacks = mmap(NULL, count * stride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  fiber_t *fibers = malloc(count * sizeof *fibers);
+  if (stacks == MAP_FAILED || !fibers) {
+    if (stacks != MAP_FAILED)
+      munmap(stacks, count * stride);
+    free(fibers);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++)
+    mprotect(stacks + i * stride, page, PROT_NONE); /* overflow faults instead of corrupting a neighbour */
+  *p = (pool_t){fibers, stacks, count, stride};
+  return true;
+}
+
+static void fiber_main(void) {
+  block_t *block = running;
+  fiber_t *self = block->current;
+  block->thread(block->words, block->grid, block->block_id, self->thread_id, block->shared);
+  self->done = true;
+  swapcontext(&self->context, &block->scheduler);
+}
+
+static void fiber_start(pool_t *p, size_t index, const int32_t *block_dim) {
+  fiber_t *fiber = &p->fibers[index];
+  int32_t linear = (int32_t)index;
+  fiber->thread_id[0] = linear % block_dim[0];
+  fiber->thread_id[1] = linear / block_dim[0] % block_dim[1];
+  fiber->thread_id[2] = linear / block_dim[0] / block_dim[1];
+  fiber->done = false;
+  getcontext(&fiber->context);
+  fiber->context.uc_stack.ss_sp = p->stacks + index * p->stride + (p->stride - STACK_BYTES);
+  fiber->context.uc_stack.ss_size = STACK_BYTES;
+  fiber->context.uc_link = NULL;
+  makecontext(&fiber->context, fiber_main, 0);
+}
+
+int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32_t *grid, const int32_t *block_id,
+                      void *shared) {
+  size_t count = (size_t)grid[3] * (size_t)grid[4] * (size_t)grid[5];
+  if (!pool_reserve(&pool, count))
+    return -1;
+  block_t block = {.thread = thread, .words = words, .grid = grid, .block_id = block_id, .shared = shared};
+  running = &block;
+  for (size_t i = 0; i < count; i++)
+    fiber_start(&pool, i, grid + 3);
+  for (bool alive = true; alive;) {
+    alive = false;
+    for (size_t i = 0; i < count; i++) {
+      fiber_t *fiber = &pool.fibers[i];
+      if (fiber->done)
+        continue;
+      block.current = fiber;
+      swapcontext(&block.scheduler, &fiber->context);
+      alive |= !fiber->done;
+    }
+  }
+  running = NULL;
+  return 0;
+}
+
+void tw_simt_sync_threads(void) {
+  block_t *block = running;
+  swapcontext(&block->current->context, &block->scheduler);
+}
