@@ -1,0 +1,711 @@
+"""The names of tile code: `from tilewright import tile as ct`.
+
+Each operation is one function object here, declared by `@op` with its signature and its meaning.
+The front end recognises the object while it captures a kernel (`OPS`, and `__tw_op__` on the
+object); when the object is really called, inside `kernel.interpret(...)`, it runs on NumPy tiles
+(interpret.py). On the host, outside of a kernel, it raises TileError.
+
+Shapes in the text: a tile has a static shape of powers of two; a scalar is a tile of shape ().
+"Promoted" means: the common dtype by `dtype.promote`, shapes broadcast as in NumPy.
+"""
+
+# The bodies are the documentation: what runs is looked up by name. Imports are for users.
+# mypy: disable-error-code="empty-body"
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin
+
+from .dtype import (
+    DType,
+    bfloat16,
+    bool_,
+    float4_e2m1fn,
+    float4e2m1,
+    float8_e4m3fn,
+    float8_e5m2,
+    float8_e8m0fnu,
+    float8e4m3,
+    float8e5m2,
+    float8e8m0,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    tfloat32,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .errors import (
+    TileCompilationError,
+    TileError,
+    TileSyntaxError,
+    TileTypeError,
+    TileValueError,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Array, Tile
+    from .kernel import function, kernel, launch
+
+Shape: TypeAlias = int | Sequence[int]
+Order: TypeAlias = str | Sequence[int]
+Scalar: TypeAlias = "Tile | bool | int | float"
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Names that live in modules which import this one, or which need NumPy.
+_LAZY = {
+    "kernel": "kernel",
+    "function": "kernel",
+    "launch": "kernel",
+    "Array": "interpret",
+    "Tile": "interpret",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f".{_LAZY[name]}", __package__), name)
+    globals()[name] = value
+    return value
+
+
+# ---------------------------------------------------------------------------------------------
+# Enumerations and annotations
+
+
+class PaddingMode(enum.Enum):
+    """What a load gives for elements outside the array.
+
+    Integer and bool arrays know ZERO and UNDETERMINED only; NAN, POS_INF and NEG_INF also need a
+    format that has such a value, and float8_e8m0fnu has no zero. Anything else is TileTypeError.
+    """
+
+    UNDETERMINED = "undetermined"
+    ZERO = "zero"
+    NEG_ZERO = "neg_zero"
+    NAN = "nan"
+    POS_INF = "pos_inf"
+    NEG_INF = "neg_inf"
+
+
+class RoundingMode(enum.Enum):
+    """Rounding of floating-point operations; without one they round to nearest even."""
+
+    RN = "nearest_even"
+    RZ = "zero"
+    RM = "negative_inf"
+    RP = "positive_inf"
+    FULL = "full"
+    APPROX = "approx"
+    RZI = "nearest_int_to_zero"
+
+
+class ConstantAnnotation:
+    """Marks a kernel parameter as known at compile time."""
+
+    def __repr__(self) -> str:
+        return "ConstantAnnotation()"
+
+
+# `n: ct.Constant[int]` or `n: ct.Constant`: a static type checker sees plain `int`.
+Constant = Annotated[T, ConstantAnnotation()]
+
+
+def is_constant_annotation(annotation: object) -> bool:
+    """Whether a parameter's (evaluated) annotation is `Constant` or `Constant[...]`."""
+    return get_origin(annotation) is Annotated and any(
+        isinstance(m, ConstantAnnotation)
+        for m in annotation.__metadata__  # type: ignore[attr-defined]
+    )
+
+
+def constant_parameters(function: Callable[..., Any]) -> frozenset[str]:
+    """Names of the parameters of `function` that are annotated as constants."""
+    try:
+        annotations = inspect.get_annotations(function, eval_str=True)
+    except (NameError, AttributeError, SyntaxError):  # a name that only type checkers know
+        annotations = _evaluate_leniently(function)
+    return frozenset(n for n, a in annotations.items() if is_constant_annotation(a))
+
+
+def _evaluate_leniently(function: Callable[..., Any]) -> dict[str, Any]:
+    annotations: dict[str, Any] = {}
+    for name, text in inspect.get_annotations(function).items():
+        annotations[name] = text
+        if isinstance(text, str):
+            try:
+                annotations[name] = eval(text, function.__globals__)
+            except Exception:  # unknown to us: then it is no constant marker
+                continue
+    return annotations
+
+
+# ---------------------------------------------------------------------------------------------
+# The registry
+
+OPS: dict[str, Callable[..., Any]] = {}
+
+
+def op(name: str, *, host: Callable[..., Any] | None = None) -> Callable[[F], F]:
+    """Declare the function below as the operation `name`.
+
+    `host`, where given, runs when the function is called outside of a kernel.
+    """
+
+    def declare(declaration: F) -> F:
+        signature = inspect.signature(declaration)
+
+        @functools.wraps(declaration)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            from . import interpret
+
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            if interpret.active():
+                return interpret.OPS[name](*bound.args, **bound.kwargs)
+            if host is not None:
+                return host(*bound.args, **bound.kwargs)
+            raise TileError(
+                f"ct.{name} can be used in tile code only; call it from a function with "
+                "@ct.kernel, and start that with ct.launch or kernel.interpret"
+            )
+
+        call.__tw_op__ = name  # type: ignore[attr-defined]
+        OPS[name] = call
+        return call  # type: ignore[return-value]
+
+    return declare
+
+
+# ---------------------------------------------------------------------------------------------
+# Position
+
+
+@op("bid")
+def bid(axis: int) -> Tile:
+    """Index of this block along grid axis 0, 1 or 2 (a constant): an int32 scalar."""
+
+
+@op("num_blocks")
+def num_blocks(axis: int) -> Tile:
+    """Number of blocks of the grid along axis 0, 1 or 2 (a constant): an int32 scalar."""
+
+
+@op("num_tiles")
+def num_tiles(array: Array, /, axis: int, shape: Shape, order: Order = "C") -> Tile:
+    """Number of tiles of `shape` that cover `array` along tile axis `axis`: an int32 scalar.
+
+    A partial tile at the edge counts. `order` as in `load`.
+    """
+
+
+@op("cdiv", host=lambda x, y: -(-x // y))
+def cdiv(x: Any, y: Any, /) -> Any:
+    """x divided by y, rounded up, of integers (tiles, scalars, constants): promoted.
+
+    Also callable on the host, with Python integers.
+    """
+
+
+# ---------------------------------------------------------------------------------------------
+# Memory
+
+
+@op("load")
+def load(
+    array: Array,
+    /,
+    index: Shape,
+    shape: Shape,
+    *,
+    order: Order = "C",
+    padding_mode: PaddingMode = PaddingMode.UNDETERMINED,
+    check_bounds: bool = True,
+    latency: int | None = None,
+    allow_tma: bool | None = None,
+) -> Tile:
+    """The tile of `shape` (constant powers of two) at tile `index` of the array's tile space.
+
+    `index` and `shape` have one entry for each dimension of the array; for a 1-D array a plain
+    number will do. Tile axis k runs along array axis `order[k]`: "C" is (0, 1, ...), "F" the
+    reverse, or a permutation. Element (x, y) of the tile is array[i * tm + x, j * tn + y]
+    in order "C". Elements outside the array become the value of `padding_mode` and are never
+    read. `check_bounds=False` promises that there are none.
+
+    `latency` (1 to 10) and `allow_tma` are hints.
+    """
+
+
+@op("store")
+def store(
+    array: Array,
+    /,
+    index: Shape,
+    tile: Tile | Scalar,
+    *,
+    order: Order = "C",
+    check_bounds: bool = True,
+    latency: int | None = None,
+    allow_tma: bool | None = None,
+) -> None:
+    """Write `tile` at tile `index` of the array; elements outside the array are not written.
+
+    The tile has as many dimensions as the array (a scalar is stored as one element). Its dtype
+    must be the array's, or promote to it; another one needs `tile.astype(array.dtype)`.
+    """
+
+
+@op("gather")
+def gather(
+    array: Array,
+    indices: Any,
+    /,
+    *,
+    mask: Tile | bool | None = None,
+    padding_value: Scalar = 0,
+    check_bounds: bool = True,
+    latency: int | None = None,
+) -> Tile:
+    """The elements of `array` at `indices`: a tuple of one integer tile for each dimension.
+
+    The index tiles broadcast to the shape of the result: t[i, j] = array[r[i, 0], c[0, j]].
+    For a 1-D array a plain tile will do. Indices below 0 or past the end give `padding_value`,
+    as do elements where the bool tile `mask` is False; nothing is read there.
+    """
+
+
+@op("scatter")
+def scatter(
+    array: Array,
+    indices: Any,
+    value: Tile | Scalar,
+    /,
+    *,
+    mask: Tile | bool | None = None,
+    check_bounds: bool = True,
+    latency: int | None = None,
+) -> None:
+    """Write `value`, broadcast to the shape of the indices, to the elements at `indices`.
+
+    Indices and mask as in `gather`: elements outside the array are not written. Of several
+    values for one element, which one remains is not specified.
+    """
+
+
+# ---------------------------------------------------------------------------------------------
+# Creation
+
+
+@op("full")
+def full(shape: Shape, fill_value: Scalar, dtype: DType) -> Tile:
+    """A tile of `shape` (constant powers of two), each element `fill_value` (a scalar)."""
+
+
+@op("zeros")
+def zeros(shape: Shape, dtype: DType) -> Tile:
+    """A tile of zeros."""
+
+
+@op("ones")
+def ones(shape: Shape, dtype: DType) -> Tile:
+    """A tile of ones."""
+
+
+@op("arange")
+def arange(size: int, /, *, dtype: DType, start: Scalar = 0, step: Scalar = 1) -> Tile:
+    """The 1-D tile start, start + step, ... of `size` (a constant power of two) elements."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Arithmetic. The operator of Python does the same: x + y is add(x, y).
+
+
+@op("add")
+def add(x: Any, y: Any, /) -> Any:
+    """x + y, promoted. Integers wrap. bool with bool and restricted dtypes are refused."""
+
+
+@op("sub")
+def sub(x: Any, y: Any, /) -> Any:
+    """x - y, promoted. Integers wrap."""
+
+
+@op("mul")
+def mul(x: Any, y: Any, /) -> Any:
+    """x * y, promoted. Integers wrap."""
+
+
+@op("truediv")
+def truediv(x: Any, y: Any, /) -> Any:
+    """x / y, promoted; two integers give float32."""
+
+
+@op("floordiv")
+def floordiv(x: Any, y: Any, /) -> Any:
+    """x / y rounded towards negative infinity, promoted: the result of floats is a float.
+
+    Integer division by zero gives an unspecified value.
+    """
+
+
+@op("mod")
+def mod(x: Any, y: Any, /) -> Any:
+    """x - floordiv(x, y) * y, promoted: the result has the sign of y, as in Python."""
+
+
+@op("pow")
+def pow(x: Any, y: Any, /) -> Any:
+    """x to the power y, promoted.
+
+    An integer x to a constant integer power of 0 or more is exact, and wraps; other integers
+    are converted to float32 first.
+    """
+
+
+@op("negative")
+def negative(x: Any, /) -> Any:
+    """-x. Integers wrap, so that the unsigned result is 2**bits - x."""
+
+
+@op("abs")
+def abs(x: Any, /) -> Any:
+    """|x|; of the smallest signed integer, that integer."""
+
+
+@op("minimum")
+def minimum(x: Any, y: Any, /) -> Any:
+    """The smaller of x and y, promoted; NaN if one of them is NaN."""
+
+
+@op("maximum")
+def maximum(x: Any, y: Any, /) -> Any:
+    """The larger of x and y, promoted; NaN if one of them is NaN."""
+
+
+@op("where")
+def where(cond: Any, x: Any, y: Any, /) -> Tile:
+    """x where the bool tile `cond` is True, else y. x and y promoted, all three broadcast."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Comparison: bool_ tiles. A comparison with NaN is False, except not_equal.
+
+
+@op("equal")
+def equal(x: Any, y: Any, /) -> Any:
+    """x == y, operands promoted."""
+
+
+@op("not_equal")
+def not_equal(x: Any, y: Any, /) -> Any:
+    """x != y, operands promoted."""
+
+
+@op("less")
+def less(x: Any, y: Any, /) -> Any:
+    """x < y, operands promoted."""
+
+
+@op("less_equal")
+def less_equal(x: Any, y: Any, /) -> Any:
+    """x <= y, operands promoted."""
+
+
+@op("greater")
+def greater(x: Any, y: Any, /) -> Any:
+    """x > y, operands promoted."""
+
+
+@op("greater_equal")
+def greater_equal(x: Any, y: Any, /) -> Any:
+    """x >= y, operands promoted."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Bits
+
+
+@op("bitwise_and")
+def bitwise_and(x: Any, y: Any, /) -> Any:
+    """x & y of integers or bools, promoted."""
+
+
+@op("bitwise_or")
+def bitwise_or(x: Any, y: Any, /) -> Any:
+    """x | y of integers or bools, promoted."""
+
+
+@op("bitwise_xor")
+def bitwise_xor(x: Any, y: Any, /) -> Any:
+    """x ^ y of integers or bools, promoted."""
+
+
+@op("bitwise_not")
+def bitwise_not(x: Any, /) -> Any:
+    """~x of integers; of bools the logical not."""
+
+
+@op("bitwise_lshift")
+def bitwise_lshift(x: Any, y: Any, /) -> Any:
+    """x << y of integers, promoted. A count below 0 or past the width: unspecified value."""
+
+
+@op("bitwise_rshift")
+def bitwise_rshift(x: Any, y: Any, /) -> Any:
+    """x >> y of integers, promoted: arithmetic for signed, logical for unsigned dtypes."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Functions of floats. Integers and bools are converted to float32 first.
+
+
+@op("exp")
+def exp(x: Any, /) -> Any:
+    """e to the power x."""
+
+
+@op("exp2")
+def exp2(x: Any, /) -> Any:
+    """2 to the power x."""
+
+
+@op("log")
+def log(x: Any, /) -> Any:
+    """Natural logarithm: -inf at 0, NaN below."""
+
+
+@op("log2")
+def log2(x: Any, /) -> Any:
+    """Logarithm to base 2."""
+
+
+@op("sqrt")
+def sqrt(x: Any, /) -> Any:
+    """Square root: NaN below 0."""
+
+
+@op("rsqrt")
+def rsqrt(x: Any, /) -> Any:
+    """1 / sqrt(x)."""
+
+
+@op("sin")
+def sin(x: Any, /) -> Any:
+    """Sine of radians."""
+
+
+@op("cos")
+def cos(x: Any, /) -> Any:
+    """Cosine of radians."""
+
+
+@op("tan")
+def tan(x: Any, /) -> Any:
+    """Tangent of radians."""
+
+
+@op("sinh")
+def sinh(x: Any, /) -> Any:
+    """Hyperbolic sine."""
+
+
+@op("cosh")
+def cosh(x: Any, /) -> Any:
+    """Hyperbolic cosine."""
+
+
+@op("tanh")
+def tanh(x: Any, /) -> Any:
+    """Hyperbolic tangent."""
+
+
+@op("floor")
+def floor(x: Any, /) -> Any:
+    """The next integral value at or below x, of floats."""
+
+
+@op("ceil")
+def ceil(x: Any, /) -> Any:
+    """The next integral value at or above x, of floats."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Shape and dtype
+
+
+@op("astype")
+def astype(x: Any, dtype: DType, /) -> Any:
+    """x converted to `dtype`.
+
+    Float to a narrower float rounds to nearest even; what is too large becomes infinity, or, in
+    a format without (float8_e4m3fn, float4_e2m1fn), the largest value of its sign. Float to
+    integer truncates towards zero, and gives an unspecified value where the integer does not
+    exist; integers wrap; anything to bool_ is x != 0.
+    """
+
+
+@op("reshape")
+def reshape(x: Tile, /, shape: Shape) -> Tile:
+    """The same elements in row-major order in another shape; one entry may be -1."""
+
+
+@op("permute")
+def permute(x: Tile, /, axes: Sequence[int]) -> Tile:
+    """Axes in another order: axis k of the result is axis axes[k] of x."""
+
+
+@op("transpose")
+def transpose(x: Tile, /, axis0: int | None = None, axis1: int | None = None) -> Tile:
+    """Two axes swapped; without arguments, the two axes of a 2-D tile."""
+
+
+@op("expand_dims")
+def expand_dims(x: Tile, /, axis: int) -> Tile:
+    """A new axis of length 1 at `axis`; x[:, None] does the same."""
+
+
+@op("broadcast_to")
+def broadcast_to(x: Any, /, shape: Shape) -> Tile:
+    """x repeated along its axes of length 1, and along new ones in front."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Reductions. `axis`: one axis (negative from the end), a tuple of them, or None for all.
+
+
+@op("sum")
+def sum(x: Tile, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tile:
+    """Sum along `axis`, of x's dtype (bool: int32). 16-bit floats add up in float32."""
+
+
+@op("prod")
+def prod(x: Tile, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tile:
+    """Product along `axis`, of x's dtype (bool: int32)."""
+
+
+@op("max")
+def max(x: Tile, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tile:
+    """Largest element along `axis`; NaN if there is one."""
+
+
+@op("min")
+def min(x: Tile, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tile:
+    """Smallest element along `axis`; NaN if there is one."""
+
+
+@op("argmax")
+def argmax(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Tile:
+    """Index (int32) of the first largest element along `axis`, or of the first NaN.
+
+    With axis None, the index into the elements in row-major order.
+    """
+
+
+@op("argmin")
+def argmin(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Tile:
+    """Index (int32) of the first smallest element along `axis`, or of the first NaN."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Matrices
+
+
+@op("mma")
+def mma(x: Tile, y: Tile, /, acc: Tile) -> Tile:
+    """x @ y + acc: (m, k) with (k, n) and (m, n), or a batch of them: (b, m, k) and so on.
+
+    x and y have one dtype (int8 and uint8 may be mixed, and so may the two 8-bit floats); the
+    accumulator's dtype is the result's:
+    float16: float16 or float32; bfloat16, tfloat32, float32: float32; float64: float64;
+    float8_e4m3fn, float8_e5m2: float16 or float32; int8, uint8: int32.
+    Sums are made in at least the accumulator's precision.
+    """
+
+
+@op("matmul")
+def matmul(x: Tile, y: Tile, /) -> Tile:
+    """x @ y, promoted; of 1-D, 2-D and batched tiles. The sums are made as in `mma`."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Checks and output
+
+
+@op("static_assert")
+def static_assert(condition: bool, message: str | None = None, /) -> None:
+    """TileValueError with `message` at compile time if the constant `condition` is False."""
+
+
+@op("print")
+def print(*args: Any, sep: str = " ", end: str = "\n") -> None:
+    """Print tiles, scalars and strings, once for each block."""
+
+
+@op("printf")
+def printf(format: str, /, *args: Any) -> None:
+    """Print by a constant C-style format: "%d %f %s", a tile where a scalar could stand."""
+
+
+# ---------------------------------------------------------------------------------------------
+# The surface of values in tile code, shared by the front end and the reference execution
+
+# Python's operators, by the name of the node in `ast`.
+BINARY_OPERATORS: dict[str, Callable[..., Any]] = {
+    "Add": add,
+    "Sub": sub,
+    "Mult": mul,
+    "Div": truediv,
+    "FloorDiv": floordiv,
+    "Mod": mod,
+    "Pow": pow,
+    "MatMult": matmul,
+    "BitAnd": bitwise_and,
+    "BitOr": bitwise_or,
+    "BitXor": bitwise_xor,
+    "LShift": bitwise_lshift,
+    "RShift": bitwise_rshift,
+}
+COMPARISONS: dict[str, Callable[..., Any]] = {
+    "Eq": equal,
+    "NotEq": not_equal,
+    "Lt": less,
+    "LtE": less_equal,
+    "Gt": greater,
+    "GtE": greater_equal,
+}
+UNARY_OPERATORS: dict[str, Callable[..., Any]] = {"USub": negative, "Invert": bitwise_not}
+
+# Methods of tiles: x.name(...) is the operation with x as its first argument.
+TILE_METHODS: dict[str, Callable[..., Any]] = {
+    "astype": astype,
+    "reshape": reshape,
+    "permute": permute,
+    "transpose": transpose,
+}
+TILE_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "ndim", "T")  # and the method item()
+ARRAY_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "strides", "ndim")
+
+
+def make_scalar(value: Any, dtype: DType) -> Any:
+    """What `dtype(value)` gives: a scalar tile in tile code, a NumPy scalar on the host."""
+    from . import interpret
+
+    if interpret.active():
+        return interpret.OPS["astype"](value, dtype)
+    return dtype.numpy.type(value)
