@@ -1,7 +1,128 @@
-//===- GpuOps.td - ops and attributes that only the GPU passes make -------===//
+//===- GpuOps.td - ops, types and attributes that only the GPU passes make ===//
+//
+// After `tile-assign-layouts` the type of every tile carries who owns which
+// element (`#tile.linear`), and the ops here say how tiles move: between
+// layouts, and through buffers in shared memory.
+//
+//===----------------------------------------------------------------------===//
 #ifndef TILEWRIGHT_GPU_OPS_TD
 #define TILEWRIGHT_GPU_OPS_TD
 
 include "TileBase.td"
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+def Tile_LinearAttr : AttrDef<Tile_Dialect, "Linear",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "linear";
+  let genMnemonicAlias = 1;
+  let summary = "who owns which element of a tile: a linear map over bits";
+  let description = [{
+    One basis vector of tile coordinates for each bit of a position in the machine
+    (`register`, `lane`, `warp`, `block`) or of an offset in shared memory
+    (`offset`); an element belongs to the positions whose vectors XOR to its
+    coordinates. A zero vector replicates. Groups without bits are left out.
+
+    ```mlir
+    // 8x8: a lane has two neighbouring columns of four rows
+    #tile.linear<register = [[0, 1], [1, 0], [2, 0]], lane = [[0, 2], [0, 4], [4, 0], [0, 0], [0, 0]]>
+    ```
+  }];
+  let parameters = (ins
+    "unsigned":$rank,
+    ArrayRefParameter<"int32_t", "basis vectors of each group, in the order of the names">:$counts,
+    ArrayRefParameter<"int32_t", "coordinates of all vectors, one after the other">:$coords);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "slots in shared memory, each of which holds a tile";
+  let description = [{
+    The first extent is the number of slots, the others are the shape of the tile
+    of a slot. The layout maps bits of an element's offset within its slot to tile
+    coordinates, swizzle included.
+
+    ```mlir
+    !tile.buffer<3x64x32xbf16, #tile.linear<offset = [[0, 1], ...]>>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        "::mlir::Attribute":$layout);
+  let hasCustomAssemblyFormat = 1;
+}
+
+class Tile_GpuOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, traits>;
+
+def Tile_ConvertLayoutOp : Tile_GpuOp<"convert_layout", [Pure]> {
+  let summary = "the same tile under another layout";
+  let description = [{
+    Costs nothing, shuffles, or a round trip through shared memory, as the two
+    layouts demand. The round trip uses the bytes at `tile.scratch`, an attribute
+    that `tile-allocate-shared` sets.
+  }];
+  let arguments = (ins Tile_AnyTile:$input);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+def Tile_AllocSharedOp : Tile_GpuOp<"alloc_shared", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "a buffer in shared memory that lives until its last use";
+  let description = [{ `tile-allocate-shared` sets `offset`, in bytes. }];
+  let arguments = (ins OptionalAttr<I32Attr>:$offset);
+  let results = (outs Tile_BufferType:$result);
+  let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($result)";
+}
+
+def Tile_LocalLoadOp : Tile_GpuOp<"local_load"> {
+  let summary = "read the tile in a slot of a buffer";
+  let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$buffer, I32:$slot);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)";
+}
+
+def Tile_LocalStoreOp : Tile_GpuOp<"local_store"> {
+  let summary = "write a tile into a slot of a buffer";
+  let arguments = (ins Tile_AnyTile:$value, Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot);
+  let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` type($buffer)";
+}
+
+def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
+  let summary = "start to copy a tile of an array into a slot of a buffer";
+  let description = [{
+    The tile is named as in `tile.load`; what lies outside of the array becomes
+    zero. With `enabled` false nothing is read and the slot is left as it is. The
+    copy joins the group that the next `tile.async_commit` closes.
+  }];
+  let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<AnySignlessInteger>:$index,
+      Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot, Optional<I1>:$enabled,
+      OptionalAttr<DenseI32ArrayAttr>:$order);
+  let assemblyFormat = [{
+    $array `[` $index `]` (`order` $order^)? `into` $buffer `[` $slot `]` (`if` $enabled^)? attr-dict
+    `:` type($array) (`,` type($index)^)? `into` type($buffer)
+  }];
+}
+
+def Tile_AsyncCommitOp : Tile_GpuOp<"async_commit", [MemoryEffects<[MemWrite]>]> {
+  let summary = "close a group of asynchronous copies";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_AsyncWaitOp : Tile_GpuOp<"async_wait", [MemoryEffects<[MemWrite]>]> {
+  let summary = "wait until at most `pending` groups of this thread's copies are under way";
+  let arguments = (ins I32Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+def Tile_BarrierOp : Tile_GpuOp<"barrier", [MemoryEffects<[MemWrite]>]> {
+  let summary = "all threads of the block meet, and see each other's writes to shared memory";
+  let assemblyFormat = "attr-dict";
+}
 
 #endif // TILEWRIGHT_GPU_OPS_TD

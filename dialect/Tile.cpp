@@ -18,6 +18,17 @@ using namespace mlir;
 
 namespace tw {
 
+static Type withoutLayout(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile ? RankedTensorType::get(tile.getShape(), tile.getElementType()) : type;
+}
+
+bool sameTypesButLayout(TypeRange lhs, TypeRange rhs) {
+  return lhs.size() == rhs.size() && llvm::all_of(llvm::zip(lhs, rhs), [](auto pair) {
+    return withoutLayout(std::get<0>(pair)) == withoutLayout(std::get<1>(pair));
+  });
+}
+
 static LogicalResult verifyOp(Operation *op) { return unwrap(tw_verify_op(wrap(op))); }
 
 /// Attributes of an op that is not built yet: its properties, where it has any.

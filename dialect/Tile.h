@@ -17,6 +17,11 @@
 
 #include "TileEnums.h.inc"
 
+namespace tw {
+/// Equal, or tiles that differ in their layout only.
+bool sameTypesButLayout(mlir::TypeRange lhs, mlir::TypeRange rhs);
+} // namespace tw
+
 #define GET_ATTRDEF_CLASSES
 #include "TileAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES

@@ -29,6 +29,8 @@ def Tile_Dialect : Dialect {
     that broadcasts and promotes by inference, reductions and matrix products.
   }];
   let hasConstantMaterializer = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
   let discardableAttrs = (ins);
 }
 
@@ -103,6 +105,12 @@ class Tile_Op<string mnemonic, list<Trait> traits = []>
 class Tile_InferredOp<string mnemonic, list<Trait> traits = []>
     : Tile_Op<mnemonic, !listconcat(traits, [Pure,
         DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>])> {
+  let extraClassDeclaration = [{
+    /// Layouts are not inferred: a pass may choose another one for the result.
+    static bool isCompatibleReturnTypes(::mlir::TypeRange lhs, ::mlir::TypeRange rhs) {
+      return ::tw::sameTypesButLayout(lhs, rhs);
+    }
+  }];
   let extraClassDefinition = verifyBody # [{
     ::llvm::LogicalResult $cppClass::inferReturnTypes(
         ::mlir::MLIRContext *context, ::std::optional<::mlir::Location> location,

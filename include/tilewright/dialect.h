@@ -36,6 +36,21 @@ typedef enum {
 /* Values of the attribute `kind` of tile.cmp. */
 typedef enum { TW_CMP_EQ, TW_CMP_NE, TW_CMP_LT, TW_CMP_LE, TW_CMP_GT, TW_CMP_GE } tw_cmp_kind_t;
 
+/* #tile.linear, as flat arrays: vectors of each group (register, lane, warp, block, offset) and the coordinates of all
+ * vectors one after the other. lowering/gpu/layouts.h turns it into a tw_layout_t. */
+bool tw_attribute_is_linear(MlirAttribute attribute);
+MlirAttribute tw_linear_attr_get(MlirContext context, unsigned rank, const int32_t counts[5], const int32_t *coords);
+void tw_linear_attr_read(MlirAttribute attribute, unsigned *rank, const int32_t **counts, const int32_t **coords);
+
+/* !tile.buffer: the first extent is the number of slots. */
+bool tw_type_is_buffer(MlirType type);
+MlirType tw_buffer_type_get(MlirContext context, intptr_t rank, const int64_t *shape, MlirType element,
+                            MlirAttribute layout);
+intptr_t tw_buffer_type_rank(MlirType type);
+int64_t tw_buffer_type_extent(MlirType type, intptr_t dim);
+MlirType tw_buffer_type_element(MlirType type);
+MlirAttribute tw_buffer_type_layout(MlirType type);
+
 /* Registers every dialect and translation in use, and every pass by name. */
 void tw_register_dialects(MlirDialectRegistry registry);
 void tw_register_passes(void);
