@@ -1,0 +1,223 @@
+/* tilewright/runtime.h - from a compiled kernel to running blocks: arrays, devices, modules, cache,
+ * launch.  C only: no MLIR, no CUDA header, no Python; so a compiled kernel runs without the compiler.
+ *
+ * The way of a launch:
+ *   array (tw_array_from_dlpack) -> fact word (tw_array_facts) -> variant, found by its facts
+ *   -> words (tw_array_pack) -> tw_cuda_launch on a stream, or tw_cpu_launch on the thread pool. */
+#ifndef TILEWRIGHT_RUNTIME_H
+#define TILEWRIGHT_RUNTIME_H
+
+#include "tilewright/base.h"
+#include "tilewright/dlpack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  TW_MAX_RANK = 8,   /* dimensions of an array argument */
+  TW_MAX_ARGS = 64,  /* parameters of a kernel */
+  TW_MAX_WORDS = 512 /* 8-byte words of parameters: the 4 KiB that every GPU takes */
+};
+
+/* === dtypes =================================================================================== */
+
+/* name in Python, bits per element, DLPack code (-1: DLPack has none) */
+#define TW_DTYPES(X)                                                                               \
+  X(BOOL, "bool_", 8, 6)                                                                           \
+  X(INT8, "int8", 8, 0)                                                                            \
+  X(INT16, "int16", 16, 0)                                                                         \
+  X(INT32, "int32", 32, 0)                                                                         \
+  X(INT64, "int64", 64, 0)                                                                         \
+  X(UINT8, "uint8", 8, 1)                                                                          \
+  X(UINT16, "uint16", 16, 1)                                                                       \
+  X(UINT32, "uint32", 32, 1)                                                                       \
+  X(UINT64, "uint64", 64, 1)                                                                       \
+  X(FLOAT16, "float16", 16, 2)                                                                     \
+  X(FLOAT32, "float32", 32, 2)                                                                     \
+  X(FLOAT64, "float64", 64, 2)                                                                     \
+  X(BFLOAT16, "bfloat16", 16, 4)                                                                   \
+  X(TFLOAT32, "tfloat32", 32, -1)                                                                  \
+  X(FLOAT8_E4M3FN, "float8_e4m3fn", 8, 10)                                                         \
+  X(FLOAT8_E5M2, "float8_e5m2", 8, 12)                                                             \
+  X(FLOAT8_E8M0FNU, "float8_e8m0fnu", 8, 14)                                                       \
+  X(FLOAT4_E2M1FN, "float4_e2m1fn", 4, 17)
+
+typedef enum tw_dtype {
+  TW_DTYPE_NONE,
+#define X(id, name, bits, code) TW_DTYPE_##id,
+  TW_DTYPES(X)
+#undef X
+      TW_DTYPE_COUNT
+} tw_dtype_t;
+
+const char *tw_dtype_name(tw_dtype_t dtype);
+unsigned tw_dtype_bits(tw_dtype_t dtype);
+tw_dtype_t tw_dtype_from_name(const char *name); /* "bool" is taken too; TW_DTYPE_NONE: unknown */
+
+/* === arrays =================================================================================== */
+
+typedef enum tw_device_kind { TW_DEVICE_NONE, TW_DEVICE_CPU, TW_DEVICE_CUDA } tw_device_kind_t;
+
+enum { TW_ARRAY_READ_ONLY = 1, TW_ARRAY_SELF_OVERLAP = 2 };
+
+/* A view of memory that someone else owns. */
+typedef struct tw_array {
+  void *data; /* of element 0; byte offsets are in it already */
+  uint8_t dtype, rank, device_kind, flags;
+  int32_t device_id;
+  int64_t shape[TW_MAX_RANK];
+  int64_t strides[TW_MAX_RANK]; /* in elements; 0 and negative allowed */
+} tw_array_t;
+
+/* Fills `out` from a DLPack tensor and checks everything that makes an array unusable: device,
+ * dtype, lanes, rank, extents, alignment, missing data.  `flags` are TW_ARRAY_*.  The message
+ * speaks of "it": the caller puts the argument's name before it. */
+tw_status_t tw_array_from_dlpack(const tw_dl_tensor_t *tensor, unsigned flags, tw_array_t *out);
+
+/* The same checks for an array that was filled by hand; normalizes strides of extents <= 1. */
+tw_status_t tw_array_finish(tw_array_t *array);
+
+/* Row-major strides from the shape. */
+void tw_array_set_compact(tw_array_t *array);
+
+/* Reads the same bytes as another dtype of the same size, or bytes as pairs of float4. */
+tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype);
+
+/* The facts that a kernel is specialized for, one word:
+ *   bits 0..7 dtype, 8..11 rank, 12 address divisible by 16, 13 writable, 14 elements overlap,
+ *   then per dimension d three bits at 16 + 3d: stride is 1, stride in bytes divisible by 16,
+ *   extent divisible by 16. */
+uint64_t tw_array_facts(const tw_array_t *array);
+
+enum {
+  TW_FACT_ALIGNED = 1 << 12,
+  TW_FACT_WRITABLE = 1 << 13,
+  TW_FACT_OVERLAP = 1 << 14,
+  TW_FACT_DIM = 16, /* first bit of dimension 0 */
+  TW_FACT_STRIDE_ONE = 1,
+  TW_FACT_STRIDE_DIV = 2,
+  TW_FACT_SHAPE_DIV = 4
+};
+
+/* Writes pointer, extents, strides (1 + 2 * rank words), returns how many. */
+size_t tw_array_pack(const tw_array_t *array, uint64_t *words);
+
+/* === grid ===================================================================================== */
+
+/* CUDA's limits hold on both back ends, so that a program does not depend on the device. */
+tw_status_t tw_grid_check(const int64_t grid[3]);
+
+/* === CPU ====================================================================================== */
+
+/* Runs the blocks with linear id in [first, last), x fastest. */
+typedef void (*tw_cpu_entry_t)(const int64_t *words, const int32_t *grid, int64_t first,
+                               int64_t last, void *scratch);
+
+typedef struct tw_cpu_kernel {
+  tw_cpu_entry_t entry;
+  uint64_t scratch_bytes;         /* per thread, 64-byte aligned */
+  _Atomic int64_t picoseconds;    /* per block, measured by earlier launches; 0: not known yet */
+} tw_cpu_kernel_t;
+
+/* Runs the whole grid and returns when it is done.  Any number of threads may call at once. */
+tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3]);
+
+/* Threads that a launch may use, the caller among them: TILEWRIGHT_NUM_THREADS or the CPUs of this
+ * process. */
+int tw_cpu_threads(void);
+
+/* === GPU ====================================================================================== */
+
+typedef struct tw_device {
+  int ordinal;
+  char name[256];
+  int major, minor;             /* compute capability */
+  int sm_count;
+  int shared_bytes_per_block;   /* the most that a kernel may opt into */
+  int shared_bytes_per_sm;
+  int l2_bytes;
+  int max_threads_per_block;
+  uint64_t memory_bytes;
+  void *context;                /* the primary context, retained for the life of the process */
+} tw_device_t;
+
+/* Opens libcuda (TILEWRIGHT_CUDA_DRIVER names another file) when first called. */
+tw_status_t tw_driver_open(void);
+tw_status_t tw_driver_version(int *out_version); /* 12040 for CUDA 12.4 */
+tw_status_t tw_device_count(int *out_count);
+tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device); /* borrowed, for ever */
+tw_status_t tw_device_synchronize(int ordinal);
+/* The device of a stream; `stream` NULL: of the current context, or 0. */
+tw_status_t tw_stream_device(void *stream, int *out_ordinal);
+/* Work queued on `consumer` from now on starts after what is queued on `producer` now. */
+tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer);
+tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal);
+
+/* PTX -> cubin for device code of that compute capability (90 for sm_90), for the disk cache.
+ * The bytes are owned by the caller (free).  `out_log` (may be NULL) gets what the driver said. */
+tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, size_t *out_size,
+                              char **out_log);
+
+enum {
+  /* The kernel waits for its predecessor itself (griddepcontrol.wait on every path), so the launch
+   * may overlap it. */
+  TW_CUDA_PROGRAMMATIC = 1
+};
+
+typedef struct tw_cuda_kernel tw_cuda_kernel_t;
+
+/* `image` is PTX text or a cubin (copied).  Nothing is loaded before the first launch on a device.
+ * Equal images share one loaded module per device, which stays loaded for the life of the process:
+ * a captured graph may still hold its functions. */
+tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name,
+                                  unsigned num_threads, unsigned shared_bytes, unsigned flags,
+                                  tw_cuda_kernel_t **out_kernel);
+void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
+
+/* Loads the kernel on a device now (a launch does it by itself). */
+tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal);
+
+/* Registers, local bytes, static shared bytes and threads that the loaded kernel uses. */
+typedef struct tw_cuda_usage {
+  int registers, local_bytes, shared_bytes, max_threads;
+} tw_cuda_usage_t;
+tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_usage_t *out);
+
+/* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device. */
+tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
+                           const uint32_t grid[3], const uint64_t *words, size_t count);
+
+/* Time of the bare driver call, for bench/: mean nanoseconds of `n` launches of a packed buffer. */
+tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
+                          const uint32_t grid[3], const uint64_t *words, size_t count, int n,
+                          double *out_ns);
+
+/* === disk cache =============================================================================== */
+
+typedef struct tw_key {
+  uint64_t low, high;
+} tw_key_t;
+
+tw_key_t tw_hash(const void *bytes, size_t size); /* XXH3, 128 bits */
+
+/* Looks for the bytes stored under a key.  Anything that is not right (no folder, foreign or
+ * writable by others, damaged) is a miss.  *out_bytes is owned by the caller (free). */
+bool tw_cache_get(tw_key_t key, void **out_bytes, size_t *out_size);
+
+/* Stores bytes; false if that was not possible, which is never an error: it only costs time. */
+bool tw_cache_put(tw_key_t key, const void *bytes, size_t size);
+
+typedef struct tw_cache_info {
+  char path[4096];      /* "" if there is none */
+  char problem[256];    /* why it is not used, or "" */
+  uint64_t bytes, limit;
+  int entries;
+} tw_cache_info_t;
+void tw_cache_info(tw_cache_info_t *out_info);
+void tw_cache_clear(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,254 @@
+/* array.c - dtypes, and arrays as kernels see them: checks, fact word, parameter words. */
+#include "tilewright/runtime.h"
+
+#include <string.h>
+
+/* === dtypes =================================================================================== */
+
+static const struct {
+  const char *name;
+  uint8_t bits;
+  int8_t code;
+} dtypes[TW_DTYPE_COUNT] = {
+    [TW_DTYPE_NONE] = {"unknown", 0, -1},
+#define X(id, name, bits, code) [TW_DTYPE_##id] = {name, bits, code},
+    TW_DTYPES(X)
+#undef X
+};
+
+const char *tw_dtype_name(tw_dtype_t dtype) {
+  return dtypes[dtype < TW_DTYPE_COUNT ? dtype : TW_DTYPE_NONE].name;
+}
+
+unsigned tw_dtype_bits(tw_dtype_t dtype) {
+  return dtypes[dtype < TW_DTYPE_COUNT ? dtype : TW_DTYPE_NONE].bits;
+}
+
+tw_dtype_t tw_dtype_from_name(const char *name) {
+  for (int dtype = 1; dtype < TW_DTYPE_COUNT; dtype++)
+    if (!strcmp(name, dtypes[dtype].name))
+      return (tw_dtype_t)dtype;
+  return strcmp(name, "bool") ? TW_DTYPE_NONE : TW_DTYPE_BOOL;
+}
+
+static tw_dtype_t dtype_from_dlpack(tw_dl_dtype_t type) {
+  for (int dtype = 1; dtype < TW_DTYPE_COUNT; dtype++)
+    if (dtypes[dtype].code == type.code && dtypes[dtype].bits == type.bits)
+      return (tw_dtype_t)dtype;
+  return TW_DTYPE_NONE;
+}
+
+static tw_status_t dtype_error(tw_dl_dtype_t type) {
+  static const char *const kinds[] = {
+      "int",          "uint",          "float",       "opaque handle", "bfloat",
+      "complex",      "bool",          "float8_e3m4", "float8_e4m3",   "float8_e4m3b11fnuz",
+      "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"};
+  const char *kind = type.code < sizeof kinds / sizeof *kinds ? kinds[type.code] : "unknown";
+  return TW_ERROR(TW_TYPE_ERROR,
+                  "its dtype is not supported (DLPack code %d, %s, %d bits, %d lane(s)); convert "
+                  "the array to one of bool, int8..int64, uint8..uint64, float16, bfloat16, "
+                  "float32, float64, float8_e4m3fn, float8_e5m2, float8_e8m0fnu, float4_e2m1fn",
+                  type.code, kind, type.bits, type.lanes);
+}
+
+/* === checks =================================================================================== */
+
+void tw_array_set_compact(tw_array_t *array) {
+  int64_t stride = 1;
+  for (int d = array->rank - 1; d >= 0; d--) {
+    array->strides[d] = stride;
+    stride *= array->shape[d];
+  }
+}
+
+/* An extent of 0 or 1 makes its stride meaningless, and libraries leave anything there.  Make it 1
+ * in the last dimension and else a multiple of 16 bytes, so that it never spoils a specialization. */
+static void normalize_strides(tw_array_t *array, unsigned bits) {
+  for (int d = 0; d < array->rank; d++) {
+    if (TW_LIKELY(array->shape[d] > 1))
+      continue;
+    if (d == array->rank - 1)
+      array->strides[d] = 1;
+    else if (array->strides[d] * (int64_t)bits % 128 != 0)
+      array->strides[d] = 0;
+  }
+}
+
+/* Whether two indices may name one element.  Dimensions in the order of their strides: each must
+ * step over everything that the smaller ones span. */
+static bool overlaps_itself(const tw_array_t *array) {
+  int64_t strides[TW_MAX_RANK], extents[TW_MAX_RANK];
+  int count = 0;
+  for (int d = 0; d < array->rank; d++) {
+    int64_t extent = array->shape[d], stride = array->strides[d];
+    if (extent == 0)
+      return false;
+    if (extent == 1)
+      continue;
+    stride = stride < 0 ? -stride : stride;
+    int at = count++;
+    for (; at > 0 && strides[at - 1] > stride; at--) {
+      strides[at] = strides[at - 1];
+      extents[at] = extents[at - 1];
+    }
+    strides[at] = stride;
+    extents[at] = extent;
+  }
+  int64_t span = 0;
+  for (int i = 0; i < count; i++) {
+    if (strides[i] <= span)
+      return true;
+    if (__builtin_mul_overflow(extents[i] - 1, strides[i], &extents[i]) ||
+        __builtin_add_overflow(span, extents[i], &span))
+      return true;
+  }
+  return false;
+}
+
+static tw_status_t extent_error(const tw_array_t *array, int d) {
+  if (array->shape[d] < 0)
+    return TW_ERROR(TW_VALUE_ERROR, "its extent in dimension %d is negative (%lld)", d,
+                    (long long)array->shape[d]);
+  return TW_ERROR(TW_VALUE_ERROR,
+                  "its extent in dimension %d is %lld, the most is 2147483647; pass slices of it, "
+                  "or reshape it",
+                  d, (long long)array->shape[d]);
+}
+
+tw_status_t tw_array_finish(tw_array_t *array) {
+  unsigned bits = dtypes[array->dtype].bits;
+  bool empty = false;
+  for (int d = 0; d < array->rank; d++) {
+    if (TW_UNLIKELY((uint64_t)array->shape[d] > 2147483647))
+      return extent_error(array, d);
+    empty |= array->shape[d] == 0;
+  }
+  if (TW_UNLIKELY(empty)) {
+    array->data = NULL; /* no address to be right or wrong */
+  } else {
+    if (TW_UNLIKELY(!array->data))
+      return TW_ERROR(TW_VALUE_ERROR,
+                      "it has no memory behind it (NULL data and a non-zero size); fake, meta and "
+                      "lazy tensors cannot be passed to a kernel");
+    if (TW_UNLIKELY((uintptr_t)array->data & ((bits + 7) / 8 - 1)))
+      return TW_ERROR(TW_VALUE_ERROR,
+                      "its address %p is not a multiple of its item size (%u bytes); copy it to an "
+                      "aligned array",
+                      array->data, (bits + 7) / 8);
+  }
+  normalize_strides(array, bits);
+  array->flags &= (uint8_t)~TW_ARRAY_SELF_OVERLAP;
+  if (TW_UNLIKELY(overlaps_itself(array)))
+    array->flags |= TW_ARRAY_SELF_OVERLAP;
+  return NULL;
+}
+
+/* === DLPack =================================================================================== */
+
+static tw_status_t device_from_dlpack(tw_dl_device_t device, tw_array_t *out) {
+  out->device_id = device.id;
+  switch (device.type) {
+  case TW_DL_CUDA:
+  case TW_DL_CUDA_MANAGED:
+    out->device_kind = TW_DEVICE_CUDA;
+    return NULL;
+  case TW_DL_CPU:
+  case TW_DL_CUDA_HOST: /* pinned memory is the CPU's */
+    out->device_kind = TW_DEVICE_CPU;
+    out->device_id = 0;
+    return NULL;
+  default:
+    return TW_ERROR(TW_TYPE_ERROR,
+                    "it lives on a device that is neither a CPU nor a CUDA GPU (DLPack device type "
+                    "%d); move it to one of them",
+                    device.type);
+  }
+}
+
+/* Two float4 in a byte: libraries give them as lanes or count bytes.  Make extents count elements. */
+static void unpack_float4(tw_array_t *array) {
+  for (int d = 0; d < array->rank - 1; d++)
+    array->strides[d] *= 2;
+  array->shape[array->rank - 1] *= 2;
+}
+
+static tw_status_t check_float4(const tw_array_t *array) {
+  int last = array->rank - 1;
+  if (last < 0 || (array->strides[last] != 1 && array->shape[last] > 1))
+    return TW_ERROR(TW_VALUE_ERROR,
+                    "two float4 share a byte, so its last dimension must be contiguous; make it so");
+  return NULL;
+}
+
+tw_status_t tw_array_from_dlpack(const tw_dl_tensor_t *tensor, unsigned flags, tw_array_t *out) {
+  out->flags = (uint8_t)flags;
+  TW_RETURN_IF_ERROR(device_from_dlpack(tensor->device, out));
+  tw_dtype_t dtype = dtype_from_dlpack(tensor->dtype);
+  unsigned lanes = dtype == TW_DTYPE_FLOAT4_E2M1FN ? 2 : 1;
+  if (TW_UNLIKELY(dtype == TW_DTYPE_NONE || tensor->dtype.lanes != lanes))
+    return dtype_error(tensor->dtype);
+  if (TW_UNLIKELY(tensor->rank < 0 || tensor->rank > TW_MAX_RANK))
+    return TW_ERROR(TW_VALUE_ERROR, "it has %d dimensions, the most is %d; reshape it",
+                    tensor->rank, TW_MAX_RANK);
+  out->dtype = (uint8_t)dtype;
+  out->rank = (uint8_t)tensor->rank;
+  out->data = tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL;
+  for (int d = 0; d < tensor->rank; d++)
+    out->shape[d] = tensor->shape[d];
+  if (TW_LIKELY(tensor->strides != NULL))
+    for (int d = 0; d < tensor->rank; d++)
+      out->strides[d] = tensor->strides[d];
+  else
+    tw_array_set_compact(out);
+  if (TW_UNLIKELY(dtype == TW_DTYPE_FLOAT4_E2M1FN)) {
+    TW_RETURN_IF_ERROR(check_float4(out));
+    unpack_float4(out);
+  }
+  return tw_array_finish(out);
+}
+
+tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype) {
+  unsigned from = dtypes[array->dtype].bits, to = dtypes[dtype].bits;
+  if (from == to) {
+    array->dtype = (uint8_t)dtype;
+    return tw_array_finish(array);
+  }
+  if (dtype != TW_DTYPE_FLOAT4_E2M1FN || from != 8)
+    return TW_ERROR(TW_TYPE_ERROR, "%s (%u bits) cannot be viewed as %s (%u bits)",
+                    tw_dtype_name(array->dtype), from, tw_dtype_name(dtype), to);
+  TW_RETURN_IF_ERROR(check_float4(array));
+  array->dtype = (uint8_t)dtype;
+  unpack_float4(array);
+  return tw_array_finish(array);
+}
+
+/* === facts and words ========================================================================== */
+
+uint64_t tw_array_facts(const tw_array_t *array) {
+  unsigned bits = dtypes[array->dtype].bits;
+  uint64_t word = (uint64_t)array->dtype | (uint64_t)array->rank << 8;
+  if (((uintptr_t)array->data & 15) == 0)
+    word |= TW_FACT_ALIGNED;
+  if (!(array->flags & TW_ARRAY_READ_ONLY))
+    word |= TW_FACT_WRITABLE;
+  if (array->flags & TW_ARRAY_SELF_OVERLAP)
+    word |= TW_FACT_OVERLAP;
+  for (int d = 0; d < array->rank; d++) {
+    int64_t stride = array->strides[d];
+    uint64_t facts = (stride == 1 ? TW_FACT_STRIDE_ONE : 0) |
+                     ((uint64_t)stride * bits % 128 == 0 ? TW_FACT_STRIDE_DIV : 0) |
+                     (array->shape[d] % 16 == 0 ? TW_FACT_SHAPE_DIV : 0);
+    word |= facts << (TW_FACT_DIM + 3 * d);
+  }
+  return word;
+}
+
+size_t tw_array_pack(const tw_array_t *array, uint64_t *words) {
+  size_t rank = array->rank;
+  words[0] = (uint64_t)(uintptr_t)array->data;
+  for (size_t d = 0; d < rank; d++) {
+    words[1 + d] = (uint64_t)array->shape[d];
+    words[1 + rank + d] = (uint64_t)array->strides[d];
+  }
+  return 1 + 2 * rank;
+}

@@ -1,0 +1,242 @@
+/* device.c - devices: their properties, their primary contexts, streams, and what ran last on each.
+ *
+ * A device's record is made once and lives for ever, so a launch finds it with one atomic load. */
+#define _GNU_SOURCE
+#include "module.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECENT = 4 };
+
+static _Atomic(tw_device_t *) devices[TW_MAX_DEVICES];
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+
+tw_status_t tw_device_count(int *out_count) {
+  *out_count = 0;
+  const tw_driver_t *driver;
+  TW_RETURN_IF_ERROR(tw_driver_get(&driver));
+  CUresult result = driver->device_get_count(out_count);
+  if (result)
+    return tw_driver_error(driver, TW_DRIVER_ERROR, result, "counting the CUDA devices");
+  if (*out_count > TW_MAX_DEVICES)
+    *out_count = TW_MAX_DEVICES;
+  return NULL;
+}
+
+static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_device_t *device) {
+  const struct {
+    int attribute;
+    int *value;
+  } wanted[] = {
+      {CU_DEVICE_CAPABILITY_MAJOR, &device->major},
+      {CU_DEVICE_CAPABILITY_MINOR, &device->minor},
+      {CU_DEVICE_MULTIPROCESSOR_COUNT, &device->sm_count},
+      {CU_DEVICE_SHARED_PER_BLOCK_OPTIN, &device->shared_bytes_per_block},
+      {CU_DEVICE_SHARED_PER_MULTIPROCESSOR, &device->shared_bytes_per_sm},
+      {CU_DEVICE_L2_CACHE_SIZE, &device->l2_bytes},
+      {CU_DEVICE_MAX_THREADS_PER_BLOCK, &device->max_threads_per_block},
+  };
+  CUresult result = driver->device_get_name(device->name, sizeof device->name, handle);
+  for (size_t i = 0; !result && i < sizeof wanted / sizeof *wanted; i++)
+    result = driver->device_get_attribute(wanted[i].value, wanted[i].attribute, handle);
+  size_t memory = 0;
+  if (!result)
+    result = driver->device_total_mem(&memory, handle);
+  device->memory_bytes = memory;
+  return result;
+}
+
+/* The lock is held. */
+static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
+  const tw_driver_t *driver;
+  TW_RETURN_IF_ERROR(tw_driver_get(&driver));
+  int count = 0;
+  TW_RETURN_IF_ERROR(tw_device_count(&count));
+  if (ordinal < 0 || ordinal >= count)
+    return TW_ERROR(TW_DRIVER_ERROR,
+                    "there is no CUDA device %d: the driver shows %d device(s); check "
+                    "CUDA_VISIBLE_DEVICES",
+                    ordinal, count);
+  tw_device_t *device = calloc(1, sizeof *device);
+  if (!device)
+    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory");
+  device->ordinal = ordinal;
+  CUdevice handle = 0;
+  CUresult result = driver->device_get(&handle, ordinal);
+  if (!result)
+    result = read_properties(driver, handle, device);
+  CUcontext context = NULL;
+  if (!result)
+    result = driver->primary_retain(&context, handle);
+  device->context = context;
+  if (result) {
+    free(device);
+    return tw_driver_error(driver, TW_DRIVER_ERROR, result, "opening the CUDA device");
+  }
+  *out_device = device;
+  return NULL;
+}
+
+tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device) {
+  *out_device = NULL;
+  if (TW_LIKELY(ordinal >= 0 && ordinal < TW_MAX_DEVICES)) {
+    *out_device = atomic_load_explicit(&devices[ordinal], memory_order_acquire);
+    if (TW_LIKELY(*out_device != NULL))
+      return NULL;
+  }
+  pthread_mutex_lock(&devices_lock);
+  tw_device_t *device = NULL;
+  if (ordinal >= 0 && ordinal < TW_MAX_DEVICES)
+    device = atomic_load_explicit(&devices[ordinal], memory_order_relaxed);
+  tw_status_t status = device ? NULL : make_device(ordinal, &device);
+  if (!status)
+    atomic_store_explicit(&devices[ordinal], device, memory_order_release);
+  pthread_mutex_unlock(&devices_lock);
+  *out_device = device;
+  return status;
+}
+
+tw_status_t tw_context_enter(const tw_device_t *device, tw_context_scope_t *out_scope) {
+  const tw_driver_t *driver = &tw_driver_table;
+  *out_scope = (tw_context_scope_t){.driver = driver};
+  CUcontext current = NULL;
+  CUresult result = driver->ctx_get_current(&current);
+  if (!result && current == device->context)
+    return NULL;
+  result = driver->ctx_push(device->context);
+  if (result)
+    return tw_driver_error(driver, TW_DRIVER_ERROR, result, "making the CUDA context current");
+  out_scope->pushed = true;
+  return NULL;
+}
+
+void tw_context_leave(tw_context_scope_t *scope) {
+  CUcontext popped;
+  if (scope->pushed)
+    scope->driver->ctx_pop(&popped);
+  scope->pushed = false;
+}
+
+/* --- streams and pointers ------------------------------------------------------------------------ */
+
+tw_status_t tw_stream_device(void *stream, int *out_ordinal) {
+  *out_ordinal = 0;
+  const tw_driver_t *driver;
+  TW_RETURN_IF_ERROR(tw_driver_get(&driver));
+  CUcontext context = NULL;
+  CUresult result = CUDA_SUCCESS;
+  if ((uintptr_t)stream > 2) /* a default stream belongs to whatever is current */
+    result = driver->stream_get_ctx(stream, &context);
+  else
+    driver->ctx_get_current(&context);
+  if (!result && context) {
+    CUcontext popped;
+    result = driver->ctx_push(context);
+    if (!result) {
+      result = driver->ctx_get_device(out_ordinal);
+      driver->ctx_pop(&popped);
+    }
+  }
+  return result ? tw_driver_error(driver, TW_LAUNCH_ERROR, result, "finding the stream's device")
+                : NULL;
+}
+
+tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer) {
+  if (producer == consumer)
+    return NULL;
+  const tw_device_t *device;
+  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  tw_context_scope_t scope;
+  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  const tw_driver_t *driver = scope.driver;
+  CUevent event = NULL;
+  CUresult result = driver->event_create(&event, CU_EVENT_DISABLE_TIMING);
+  if (!result)
+    result = driver->event_record(event, producer);
+  if (!result)
+    result = driver->stream_wait_event(consumer, event, 0);
+  if (event) /* freed by the driver when the wait is over */
+    driver->event_destroy(event);
+  tw_context_leave(&scope);
+  return result ? tw_fault_error(driver, ordinal, result, "ordering two CUDA streams") : NULL;
+}
+
+tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal) {
+  *out_ordinal = 0;
+  const tw_driver_t *driver;
+  TW_RETURN_IF_ERROR(tw_driver_get(&driver));
+  CUresult result = driver->pointer_get_attribute(
+      out_ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (uint64_t)(uintptr_t)pointer);
+  if (result == CUDA_ERROR_INVALID_VALUE)
+    return TW_ERROR(TW_VALUE_ERROR, "its address %p is not memory that the CUDA driver knows",
+                    pointer);
+  return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "finding an array's device")
+                : NULL;
+}
+
+tw_status_t tw_device_synchronize(int ordinal) {
+  const tw_device_t *device;
+  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  tw_context_scope_t scope;
+  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  const tw_driver_t *driver = scope.driver;
+  CUresult result = driver->ctx_synchronize();
+  tw_context_leave(&scope);
+  return result ? tw_fault_error(driver, ordinal, result, "waiting for the device") : NULL;
+}
+
+/* --- what ran last --------------------------------------------------------------------------------- */
+
+/* Races between threads may lose an entry: it is only a hint in an error message. */
+static struct {
+  _Atomic(const char *) name[RECENT];
+  _Atomic unsigned next;
+} recent[TW_MAX_DEVICES];
+
+void tw_recent_note(int ordinal, const char *kernel_name) {
+  unsigned slot = atomic_load_explicit(&recent[ordinal].next, memory_order_relaxed);
+  atomic_store_explicit(&recent[ordinal].name[slot % RECENT], kernel_name, memory_order_relaxed);
+  atomic_store_explicit(&recent[ordinal].next, slot + 1, memory_order_relaxed);
+}
+
+void tw_recent_print(int ordinal, tw_strbuf_t *buffer) {
+  unsigned next = atomic_load_explicit(&recent[ordinal].next, memory_order_relaxed);
+  const char *last = NULL;
+  for (unsigned i = 1; i <= RECENT && i <= next; i++) {
+    const char *name =
+        atomic_load_explicit(&recent[ordinal].name[(next - i) % RECENT], memory_order_relaxed);
+    if (!name || (last && !strcmp(name, last)))
+      continue;
+    tw_strbuf_printf(buffer, "%s%s", last ? ", " : "", name);
+    last = name;
+  }
+}
+
+bool tw_result_is_fault(CUresult result) {
+  return result == CUDA_ERROR_ASSERT || result == CUDA_ERROR_ILLEGAL_ADDRESS ||
+         result == CUDA_ERROR_LAUNCH_TIMEOUT ||
+         (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
+}
+
+tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult result,
+                           const char *what) {
+  if (!tw_result_is_fault(result))
+    return tw_driver_error(driver, TW_LAUNCH_ERROR, result, what);
+  tw_strbuf_t names = {0};
+  tw_recent_print(ordinal, &names);
+  const char *error = NULL, *text = NULL;
+  driver->get_error_name(result, &error);
+  driver->get_error_string(result, &text);
+  tw_status_t status = TW_ERROR(
+      TW_LAUNCH_ERROR,
+      "a kernel on CUDA device %d failed while it ran: %s (%d), %s; launched last, newest first: "
+      "%s. The device's context is lost: restart the process. To find the access, set "
+      "CUDA_LAUNCH_BLOCKING=1 or run under compute-sanitizer",
+      ordinal, error ? error : "CUDA error", result, text ? text : "no text",
+      names.size ? tw_strbuf_cstr(&names) : "(none by this program)");
+  tw_strbuf_free(&names);
+  return status;
+}

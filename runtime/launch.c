@@ -1,0 +1,97 @@
+/* launch.c - one kernel launch on the GPU: context, parameters in one buffer, driver call.
+ *
+ * This is the hot path: no allocation, no string work, no lock. */
+#define _GNU_SOURCE
+#include "module.h"
+
+#include <time.h>
+
+tw_status_t tw_grid_check(const int64_t grid[3]) {
+  static const int64_t limits[3] = {2147483647, 65535, 65535};
+  for (int axis = 0; axis < 3; axis++) {
+    if (grid[axis] < 1)
+      return TW_ERROR(TW_LAUNCH_ERROR,
+                      "grid (%lld, %lld, %lld) has %lld blocks on axis %d, which must be at least "
+                      "1; for an empty array skip the launch, or use max(1, ...)",
+                      (long long)grid[0], (long long)grid[1], (long long)grid[2],
+                      (long long)grid[axis], axis);
+    if (grid[axis] > limits[axis])
+      return TW_ERROR(TW_LAUNCH_ERROR,
+                      "grid (%lld, %lld, %lld) has %lld blocks on axis %d, the most is %lld; use "
+                      "larger tiles, or put the long axis first",
+                      (long long)grid[0], (long long)grid[1], (long long)grid[2],
+                      (long long)grid[axis], axis, (long long)limits[axis]);
+  }
+  return NULL;
+}
+
+/* Everything of a driver call that is the same from launch to launch of one kernel. */
+static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel,
+                            CUfunction function, CUstream stream, const uint32_t grid[3],
+                            const uint64_t *words, size_t count) {
+  size_t size = count * sizeof *words;
+  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)words,
+                   CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+  CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                               .value.flag = 1};
+  CUlaunchConfig config = {.grid = {grid[0], grid[1], grid[2]},
+                           .block = {kernel->num_threads, 1, 1},
+                           .shared_bytes = kernel->shared_bytes,
+                           .stream = stream,
+                           .attributes = &overlap,
+                           .attribute_count = kernel->flags & TW_CUDA_PROGRAMMATIC};
+  return driver->launch(&config, function, NULL, count ? extra : NULL);
+}
+
+static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel,
+                                int ordinal, CUresult result, const uint32_t grid[3]) {
+  tw_status_t status = tw_fault_error(driver, ordinal, result, "the launch");
+  return tw_status_prefix(status, "kernel %s, grid (%u, %u, %u), %u threads, %u bytes of shared "
+                                  "memory: ",
+                          kernel->name, grid[0], grid[1], grid[2], kernel->num_threads,
+                          kernel->shared_bytes);
+}
+
+tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
+                           const uint32_t grid[3], const uint64_t *words, size_t count) {
+  const tw_device_t *device;
+  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
+  if (TW_UNLIKELY(!function)) {
+    TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
+    function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
+  }
+  /* Asked every time (6 ns): torch and others switch contexts behind our back, and a new thread has
+   * none.  The function's own context is needed for the default streams. */
+  tw_context_scope_t scope;
+  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  CUresult result = call_driver(scope.driver, kernel, function, stream, grid, words, count);
+  tw_context_leave(&scope);
+  if (TW_UNLIKELY(result))
+    return launch_error(scope.driver, kernel, ordinal, result, grid);
+  tw_recent_note(ordinal, kernel->name);
+  return NULL;
+}
+
+tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
+                          const uint32_t grid[3], const uint64_t *words, size_t count, int n,
+                          double *out_ns) {
+  *out_ns = 0;
+  TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
+  const tw_device_t *device;
+  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  tw_context_scope_t scope;
+  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
+  struct timespec start, end;
+  CUresult result = CUDA_SUCCESS;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  for (int i = 0; i < n && !result; i++)
+    result = call_driver(scope.driver, kernel, function, stream, grid, words, count);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  tw_context_leave(&scope);
+  if (result)
+    return launch_error(scope.driver, kernel, ordinal, result, grid);
+  *out_ns = ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) / n;
+  return NULL;
+}

@@ -1,0 +1,249 @@
+/* pool.c - runs the grid of a CPU kernel over a few threads.
+ *
+ * A launch is a job: an interval of block numbers from which the caller and the workers take chunks
+ * until it is empty.  Several jobs may be active at once (Python threads launch independently);
+ * workers serve whichever has blocks left.  Workers start when first needed and sleep on a condition
+ * variable in between.  A child of fork() has none and starts its own.
+ *
+ * A kernel remembers how long its blocks took: a launch that is over before a worker would wake up
+ * (tens of microseconds) runs on the caller's thread alone. */
+#define _GNU_SOURCE
+#include "tilewright/runtime.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  MAX_THREADS = 256,
+  CHUNKS_PER_THREAD = 8,
+  SMALL_NANOSECONDS = 20000, /* a job shorter than this is not worth waking anybody */
+  STACK_BYTES = 8 << 20
+};
+
+typedef struct job {
+  struct job *next; /* list of active jobs */
+  const tw_cpu_kernel_t *kernel;
+  const int64_t *words;
+  int32_t grid[3];
+  int64_t blocks, chunk;
+  _Atomic int64_t taken;  /* blocks handed out */
+  _Atomic int64_t failed; /* threads that had no memory for scratch */
+  int users;              /* workers inside; under the lock */
+} job_t;
+
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t work; /* a job arrived */
+  pthread_cond_t idle; /* a worker left a job */
+  job_t *jobs;
+  int workers;
+  bool fork_handler;
+} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0,
+          false};
+
+/* --- how many -------------------------------------------------------------------------------------- */
+
+static int available_cpus(void) {
+  cpu_set_t set;
+  if (!sched_getaffinity(0, sizeof set, &set))
+    return CPU_COUNT(&set);
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? (int)online : 1;
+}
+
+int tw_cpu_threads(void) {
+  const char *text = getenv("TILEWRIGHT_NUM_THREADS");
+  long wanted = text ? strtol(text, NULL, 10) : 0;
+  if (wanted <= 0)
+    wanted = available_cpus();
+  return wanted > MAX_THREADS ? MAX_THREADS : (int)wanted;
+}
+
+/* --- scratch --------------------------------------------------------------------------------------- */
+
+/* One arena a thread, kept between launches and freed when the thread ends. */
+typedef struct arena {
+  void *bytes;
+  size_t size;
+} arena_t;
+
+static pthread_key_t arena_key;
+static pthread_once_t arena_once = PTHREAD_ONCE_INIT;
+
+static void arena_free(void *arena) {
+  free(((arena_t *)arena)->bytes);
+  free(arena);
+}
+
+static void arena_prepare(void) { pthread_key_create(&arena_key, arena_free); }
+
+/* At least `size` bytes, aligned to 64; false without memory.  NULL is a good answer for size 0. */
+static bool scratch_get(uint64_t size, void **out_bytes) {
+  *out_bytes = NULL;
+  if (!size)
+    return true;
+  pthread_once(&arena_once, arena_prepare);
+  arena_t *arena = pthread_getspecific(arena_key);
+  if (!arena) {
+    arena = calloc(1, sizeof *arena);
+    if (!arena)
+      return false;
+    pthread_setspecific(arena_key, arena);
+  }
+  if (arena->size < size) {
+    free(arena->bytes);
+    size = (size + 63) & ~(uint64_t)63;
+    arena->bytes = aligned_alloc(64, size);
+    arena->size = arena->bytes ? size : 0;
+  }
+  *out_bytes = arena->bytes;
+  return arena->bytes != NULL;
+}
+
+/* --- working ----------------------------------------------------------------------------------------- */
+
+/* Returns how many blocks this thread ran. */
+static int64_t run_chunks(job_t *job) {
+  void *scratch;
+  if (!scratch_get(job->kernel->scratch_bytes, &scratch)) {
+    atomic_fetch_add(&job->failed, 1);
+    return 0;
+  }
+  for (int64_t done = 0;;) {
+    int64_t first = atomic_fetch_add_explicit(&job->taken, job->chunk, memory_order_relaxed);
+    if (first >= job->blocks)
+      return done;
+    int64_t last = job->blocks - first > job->chunk ? first + job->chunk : job->blocks;
+    job->kernel->entry(job->words, job->grid, first, last, scratch);
+    done += last - first;
+  }
+}
+
+/* The lock is held. */
+static job_t *find_work(void) {
+  for (job_t *job = pool.jobs; job; job = job->next)
+    if (atomic_load_explicit(&job->taken, memory_order_relaxed) < job->blocks &&
+        !atomic_load_explicit(&job->failed, memory_order_relaxed))
+      return job;
+  return NULL;
+}
+
+static void *worker_main(void *unused) {
+  (void)unused;
+  pthread_mutex_lock(&pool.lock);
+  for (;;) {
+    job_t *job = find_work();
+    if (!job) {
+      pthread_cond_wait(&pool.work, &pool.lock);
+      continue;
+    }
+    job->users++;
+    pthread_mutex_unlock(&pool.lock);
+    run_chunks(job);
+    pthread_mutex_lock(&pool.lock);
+    if (--job->users == 0)
+      pthread_cond_broadcast(&pool.idle);
+  }
+  return NULL;
+}
+
+static void before_fork(void) { pthread_mutex_lock(&pool.lock); }
+static void after_fork_parent(void) { pthread_mutex_unlock(&pool.lock); }
+static void after_fork_child(void) { /* the workers, and other callers' jobs, stayed behind */
+  pthread_mutex_init(&pool.lock, NULL);
+  pthread_cond_init(&pool.work, NULL);
+  pthread_cond_init(&pool.idle, NULL);
+  pool.jobs = NULL;
+  pool.workers = 0;
+}
+
+/* The lock is held.  Fewer workers than wanted is fine: the caller works too. */
+static void start_workers(int wanted) {
+  if (!pool.fork_handler) {
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    pool.fork_handler = true;
+  }
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  for (pthread_t thread; pool.workers < wanted; pool.workers++)
+    if (pthread_create(&thread, &attributes, worker_main, NULL))
+      break;
+  pthread_attr_destroy(&attributes);
+}
+
+static int64_t nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The caller's part, whose time per block is what a later launch decides by: waking and waiting for
+ * others is not in it, so the number does not depend on how many threads there were. */
+static void run_timed(tw_cpu_kernel_t *kernel, job_t *job) {
+  int64_t start = nanoseconds(), done = run_chunks(job);
+  if (!done)
+    return;
+  int64_t each = (nanoseconds() - start) * 1000 / done;
+  atomic_store_explicit(&kernel->picoseconds, each > 0 ? each : 1, memory_order_relaxed);
+}
+
+static void run_shared(tw_cpu_kernel_t *kernel, job_t *job, int threads) {
+  pthread_mutex_lock(&pool.lock);
+  if (pool.workers < threads - 1)
+    start_workers(threads - 1);
+  job->next = pool.jobs;
+  pool.jobs = job;
+  pthread_cond_broadcast(&pool.work);
+  pthread_mutex_unlock(&pool.lock);
+  run_timed(kernel, job);
+  pthread_mutex_lock(&pool.lock);
+  job_t **link = &pool.jobs;
+  while (*link != job)
+    link = &(*link)->next;
+  *link = job->next;
+  while (job->users)
+    pthread_cond_wait(&pool.idle, &pool.lock);
+  pthread_mutex_unlock(&pool.lock);
+}
+
+/* Threads worth using. */
+static int choose_threads(const tw_cpu_kernel_t *kernel, int64_t blocks) {
+  int threads = tw_cpu_threads();
+  int64_t each = atomic_load_explicit(&kernel->picoseconds, memory_order_relaxed), total;
+  if (__builtin_mul_overflow(each, blocks, &total))
+    total = INT64_MAX;
+  if (each && total / 1000 < SMALL_NANOSECONDS)
+    return 1;
+  return blocks < threads ? (int)blocks : threads;
+}
+
+tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3]) {
+  job_t job = {.kernel = kernel, .words = (const int64_t *)words};
+  int64_t blocks = 1;
+  for (int axis = 0; axis < 3; axis++) {
+    job.grid[axis] = (int32_t)grid[axis];
+    if (__builtin_mul_overflow(blocks, (int64_t)grid[axis], &blocks) || blocks > INT64_MAX / 2)
+      return TW_ERROR(TW_LAUNCH_ERROR, "the grid has more blocks than can be counted");
+  }
+  int threads = choose_threads(kernel, blocks);
+  job.blocks = blocks;
+  job.chunk = blocks / ((int64_t)threads * CHUNKS_PER_THREAD);
+  if (threads == 1)
+    job.chunk = blocks;
+  else if (job.chunk < 1)
+    job.chunk = 1;
+  if (threads == 1)
+    run_timed(kernel, &job);
+  else
+    run_shared(kernel, &job, threads);
+  if (atomic_load(&job.failed))
+    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for %llu bytes of scratch per thread",
+                    (unsigned long long)kernel->scratch_bytes);
+  return NULL;
+}
