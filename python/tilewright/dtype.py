@@ -305,8 +305,6 @@ def promote_constant(value: bool | int | float, dtype: DType) -> DType:
     The higher category wins; in the same category the typed operand does, and an integer
     constant must fit it (TileValueError otherwise).
     """
-    if dtype.is_float and not dtype.arithmetic:
-        return dtype
     own = constant_dtype(value)
     if own.category != dtype.category:
         return own if own.category > dtype.category else dtype
