@@ -10,6 +10,7 @@
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Registration.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -126,5 +127,7 @@ OpFoldResult tw::PermuteOp::fold(FoldAdaptor adaptor) {
 OpFoldResult tw::CastOp::fold(FoldAdaptor) {
   return getInput().getType() == getType() ? getInput() : OpFoldResult();
 }
+
+void tw_emit_remark(MlirLocation location, const char *text) { emitRemark(unwrap(location)) << text; }
 
 MLIR_DEFINE_CAPI_DIALECT_REGISTRATION(Tile, tile, tw::TileDialect)

@@ -51,6 +51,9 @@ int64_t tw_buffer_type_extent(MlirType type, intptr_t dim);
 MlirType tw_buffer_type_element(MlirType type);
 MlirAttribute tw_buffer_type_layout(MlirType type);
 
+/* A remark to the context's handlers; mlir-c can only emit errors. */
+void tw_emit_remark(MlirLocation location, const char *text);
+
 /* Registers every dialect and translation in use, and every pass by name. */
 void tw_register_dialects(MlirDialectRegistry registry);
 void tw_register_passes(void);

@@ -1,0 +1,334 @@
+/* ir.c - see ir.h */
+#include "lowering/ir.h"
+
+#include "tilewright/dialect.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Names ---------------------------------------------------------------------------------------- */
+
+bool tw_op_is(MlirOperation op, const char *name) { return mlirStringRefEqual(tw_op_name(op), tw_str(name)); }
+
+bool tw_op_in(MlirOperation op, const char *dialect) {
+  MlirStringRef name = tw_op_name(op);
+  size_t n = strlen(dialect);
+  return name.length > n && !memcmp(name.data, dialect, n) && name.data[n] == '.';
+}
+
+MlirOperation tw_def(MlirValue value) {
+  return mlirValueIsAOpResult(value) ? mlirOpResultGetOwner(value) : (MlirOperation){NULL};
+}
+
+/* --- Types ---------------------------------------------------------------------------------------- */
+
+MlirType tw_element(MlirType type) { return mlirTypeIsAShaped(type) ? mlirShapedTypeGetElementType(type) : type; }
+
+static intptr_t copy_shape(MlirType type, int64_t *shape) {
+  intptr_t rank = tw_rank(type);
+  for (intptr_t i = 0; i < rank && i < TW_MAX_RANK; i++)
+    shape[i] = mlirShapedTypeGetDimSize(type, i);
+  return rank < TW_MAX_RANK ? rank : TW_MAX_RANK;
+}
+
+MlirType tw_with_element(MlirType type, MlirType element) {
+  if (!mlirTypeIsAShaped(type))
+    return element;
+  int64_t shape[TW_MAX_RANK];
+  intptr_t rank = copy_shape(type, shape);
+  if (mlirTypeIsAMemRef(type))
+    return mlirMemRefTypeGet(element, rank, shape, mlirMemRefTypeGetLayout(type), mlirMemRefTypeGetMemorySpace(type));
+  return mlirRankedTensorTypeGet(rank, shape, element, mlirRankedTensorTypeGetEncoding(type));
+}
+
+MlirType tw_tile_type(MlirType element, intptr_t rank, const int64_t *shape) {
+  return rank ? mlirRankedTensorTypeGet(rank, shape, element, mlirAttributeGetNull()) : element;
+}
+
+int64_t tw_count(MlirType type) {
+  int64_t count = 1;
+  for (intptr_t i = 0, rank = tw_rank(type); i < rank; i++)
+    count *= mlirShapedTypeGetDimSize(type, i);
+  return count;
+}
+
+unsigned tw_bits(MlirType type) {
+  MlirType element = tw_element(type);
+  return mlirTypeIsAInteger(element) ? mlirIntegerTypeGetWidth(element) : mlirFloatTypeGetWidth(element);
+}
+
+unsigned tw_bytes(MlirType type) {
+  unsigned bits = tw_bits(type);
+  return bits == 4 ? 0 : bits == 19 ? 4 : (bits + 7) / 8;
+}
+
+bool tw_is_bool(MlirType type) { return tw_is_int(type) && tw_bits(type) == 1; }
+
+bool tw_is_unsigned(MlirType type) { return tw_is_int(type) && mlirIntegerTypeIsUnsigned(tw_element(type)); }
+
+MlirType tw_i32(MlirContext context) { return mlirIntegerTypeGet(context, 32); }
+MlirType tw_i64(MlirContext context) { return mlirIntegerTypeGet(context, 64); }
+
+/* --- Attributes ----------------------------------------------------------------------------------- */
+
+MlirAttribute tw_attr(MlirOperation op, const char *name) { return mlirOperationGetAttributeByName(op, tw_str(name)); }
+
+bool tw_has_attr(MlirOperation op, const char *name) { return !mlirAttributeIsNull(tw_attr(op, name)); }
+
+int64_t tw_attr_int(MlirOperation op, const char *name, int64_t otherwise) {
+  MlirAttribute value = tw_attr(op, name);
+  return !mlirAttributeIsNull(value) && mlirAttributeIsAInteger(value) ? mlirIntegerAttrGetValueInt(value) : otherwise;
+}
+
+MlirStringRef tw_attr_string(MlirOperation op, const char *name) {
+  MlirAttribute value = tw_attr(op, name);
+  return !mlirAttributeIsNull(value) && mlirAttributeIsAString(value) ? mlirStringAttrGetValue(value) : tw_str("");
+}
+
+intptr_t tw_array_ints(MlirAttribute array, int64_t *out, intptr_t max) {
+  if (mlirAttributeIsNull(array))
+    return 0;
+  bool is32 = mlirAttributeIsADenseI32Array(array), is64 = mlirAttributeIsADenseI64Array(array);
+  if (!is32 && !is64 && !mlirAttributeIsADenseBoolArray(array))
+    return 0;
+  intptr_t num = mlirDenseArrayGetNumElements(array);
+  for (intptr_t i = 0; i < num && i < max; i++)
+    out[i] = is32   ? mlirDenseI32ArrayGetElement(array, i)
+             : is64 ? mlirDenseI64ArrayGetElement(array, i)
+                    : mlirDenseBoolArrayGetElement(array, i);
+  return num;
+}
+
+intptr_t tw_attr_ints(MlirOperation op, const char *name, int64_t *out, intptr_t max) {
+  return tw_array_ints(tw_attr(op, name), out, max);
+}
+
+MlirAttribute tw_arg_attr(MlirOperation func, intptr_t index, const char *name) {
+  MlirAttribute all = tw_attr(func, "arg_attrs");
+  if (mlirAttributeIsNull(all) || !mlirAttributeIsAArray(all) || index >= mlirArrayAttrGetNumElements(all))
+    return mlirAttributeGetNull();
+  return mlirDictionaryAttrGetElementByName(mlirArrayAttrGetElement(all, index), tw_str(name));
+}
+
+void tw_set_attr(MlirOperation op, const char *name, MlirAttribute value) {
+  mlirOperationSetAttributeByName(op, tw_str(name), value);
+}
+
+void tw_set_int(MlirOperation op, const char *name, MlirType type, int64_t value) {
+  tw_set_attr(op, name, mlirIntegerAttrGet(type, value));
+}
+
+MlirOperation tw_module_of(MlirOperation op) {
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, "builtin.module"))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+/* --- Building ------------------------------------------------------------------------------------- */
+
+tw_builder_t tw_build_before(MlirOperation op) {
+  return (tw_builder_t){mlirOperationGetContext(op), mlirOperationGetBlock(op), op, mlirOperationGetLocation(op)};
+}
+
+tw_builder_t tw_build_at_end(MlirBlock block, MlirLocation location) {
+  return (tw_builder_t){mlirLocationGetContext(location), block, {NULL}, location};
+}
+
+MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t parts) {
+  MlirOperationState state = mlirOperationStateGet(tw_str(name), at->location);
+  mlirOperationStateAddOperands(&state, parts.num_operands, parts.operands);
+  mlirOperationStateAddResults(&state, parts.num_results, parts.results);
+  for (intptr_t i = 0; i < parts.num_attrs; i++) {
+    MlirNamedAttribute attr = {mlirIdentifierGet(at->context, tw_str(parts.attrs[i].name)), parts.attrs[i].value};
+    mlirOperationStateAddAttributes(&state, 1, &attr);
+  }
+  if (parts.num_regions)
+    mlirOperationStateAddOwnedRegions(&state, parts.num_regions, parts.regions);
+  MlirOperation op = mlirOperationCreate(&state);
+  if (mlirOperationIsNull(at->before))
+    mlirBlockAppendOwnedOperation(at->block, op);
+  else
+    mlirBlockInsertOwnedOperationBefore(at->block, at->before, op);
+  return op;
+}
+
+MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,
+                      const MlirValue *operands, const char *attr, MlirAttribute value) {
+  tw_attr_t attrs[] = {{attr, value}};
+  tw_op_parts_t parts = {.num_operands = num, .operands = operands, .num_results = 1, .results = &result,
+                         .num_attrs = attr ? 1 : 0, .attrs = attrs};
+  return mlirOperationGetResult(tw_build(at, name, parts), 0);
+}
+
+MlirValue tw_op1(const tw_builder_t *at, const char *name, MlirType result, intptr_t num, const MlirValue *operands) {
+  return tw_op1_attr(at, name, result, num, operands, NULL, mlirAttributeGetNull());
+}
+
+MlirValue tw_unary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x) {
+  return tw_op1(at, name, result, 1, &x);
+}
+
+MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x, MlirValue y) {
+  MlirValue operands[] = {x, y};
+  return tw_op1(at, name, result, 2, operands);
+}
+
+static MlirAttribute splat(MlirType type, MlirAttribute element) {
+  return mlirTypeIsAShaped(type) ? mlirDenseElementsAttrSplatGet(type, element) : element;
+}
+
+MlirAttribute tw_splat_int(MlirType type, int64_t value) {
+  return splat(type, mlirIntegerAttrGet(tw_element(type), value));
+}
+
+MlirAttribute tw_splat_float(MlirType type, double value) {
+  MlirType element = tw_element(type);
+  return splat(type, mlirFloatAttrDoubleGet(mlirTypeGetContext(type), element, value));
+}
+
+static MlirValue constant(const tw_builder_t *at, MlirType type, MlirAttribute value) {
+  return tw_op1_attr(at, "arith.constant", type, 0, NULL, "value", value);
+}
+
+MlirValue tw_const_int(const tw_builder_t *at, MlirType type, int64_t value) {
+  return constant(at, type, tw_splat_int(type, value));
+}
+
+MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value) {
+  return constant(at, type, tw_splat_float(type, value));
+}
+
+bool tw_known_int(MlirValue value, int64_t *out) {
+  MlirOperation def = tw_def(value);
+  if (mlirOperationIsNull(def))
+    return false;
+  if (tw_op_is(def, "tensor.splat") || tw_op_is(def, "tile.broadcast"))
+    return tw_known_int(mlirOperationGetOperand(def, 0), out);
+  if (!tw_op_is(def, "arith.constant") && !tw_op_is(def, "tile.constant"))
+    return false;
+  MlirAttribute attr = tw_attr(def, "value");
+  if (mlirAttributeIsADenseElements(attr)) {
+    if (!mlirDenseElementsAttrIsSplat(attr))
+      return false;
+    attr = mlirDenseElementsAttrGetSplatValue(attr);
+  }
+  if (!mlirAttributeIsAInteger(attr))
+    return false;
+  bool is_unsigned = tw_is_unsigned(mlirAttributeGetType(attr));
+  *out = is_unsigned ? (int64_t)mlirIntegerAttrGetValueUInt(attr) : mlirIntegerAttrGetValueInt(attr);
+  return true;
+}
+
+/* --- Messages ------------------------------------------------------------------------------------- */
+
+static void format_message(char *out, size_t size, MlirOperation op, const char *format, va_list args) {
+  MlirStringRef name = tw_op_name(op);
+  int used = snprintf(out, size, "'%.*s' op ", (int)name.length, name.data);
+  vsnprintf(out + used, size - (size_t)used, format, args);
+}
+
+void tw_op_error(MlirOperation op, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  format_message(text, sizeof text, op, format, args);
+  va_end(args);
+  mlirEmitError(mlirOperationGetLocation(op), text);
+}
+
+void tw_op_remark(MlirOperation op, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  format_message(text, sizeof text, op, format, args);
+  va_end(args);
+  tw_emit_remark(mlirOperationGetLocation(op), text);
+}
+
+/* --- Map: open addressing on the address ------------------------------------------------------------ */
+
+struct tw_map_slot {
+  const void *key;   /* borrowed; NULL where free */
+  MlirValue *values; /* owned */
+  intptr_t num;
+};
+
+static struct tw_map_slot *find_slot(const tw_map_t *map, const void *key) {
+  size_t mask = map->capacity - 1;
+  size_t i = (size_t)(((uintptr_t)key >> 3) * 0x9E3779B97F4A7C15ull >> 20) & mask;
+  while (map->slots[i].key && map->slots[i].key != key)
+    i = (i + 1) & mask;
+  return &map->slots[i];
+}
+
+static void *must_allocate(void *memory) {
+  if (!memory)
+    abort();
+  return memory;
+}
+
+static void grow(tw_map_t *map) {
+  tw_map_t bigger = {.capacity = map->capacity ? 2 * map->capacity : 64, .size = map->size};
+  bigger.slots = must_allocate(calloc(bigger.capacity, sizeof *bigger.slots));
+  for (size_t i = 0; i < map->capacity; i++)
+    if (map->slots[i].key)
+      *find_slot(&bigger, map->slots[i].key) = map->slots[i];
+  free(map->slots);
+  *map = bigger;
+}
+
+void tw_map_set(tw_map_t *map, const void *key, intptr_t num, const MlirValue *values) {
+  if (2 * (map->size + 1) > map->capacity)
+    grow(map);
+  struct tw_map_slot *slot = find_slot(map, key);
+  size_t bytes = (size_t)num * sizeof *values;
+  MlirValue *copy = must_allocate(malloc(bytes ? bytes : 1));
+  if (bytes)
+    memcpy(copy, values, bytes);
+  if (!slot->key)
+    map->size++;
+  free(slot->values);
+  *slot = (struct tw_map_slot){key, copy, num};
+}
+
+const MlirValue *tw_map_get(const tw_map_t *map, const void *key, intptr_t *num) {
+  const struct tw_map_slot *slot = map->capacity ? find_slot(map, key) : NULL;
+  if (!slot || !slot->key)
+    return NULL;
+  if (num)
+    *num = slot->num;
+  return slot->values;
+}
+
+void tw_map_free(tw_map_t *map) {
+  for (size_t i = 0; i < map->capacity; i++)
+    free(map->slots[i].values);
+  free(map->slots);
+  *map = (tw_map_t){0};
+}
+
+MlirValue tw_map_value(const tw_map_t *map, MlirValue from) {
+  const MlirValue *to = tw_map_get(map, from.ptr, NULL);
+  return to ? to[0] : from;
+}
+
+/* --- Passes --------------------------------------------------------------------------------------- */
+
+static void nothing(void *user) { (void)user; }
+static void *same(void *user) { return user; }
+
+static void run(MlirOperation op, MlirExternalPass self, void *user) {
+  const tw_pass_t *pass = user;
+  if (!pass->run(op))
+    mlirExternalPassSignalFailure(self);
+}
+
+/* Loading the tile dialect loads every other that passes build ops of (register_dialects.cpp). */
+MlirPass tw_pass_create(const tw_pass_t *pass) {
+  MlirDialectHandle tile = mlirGetDialectHandle__tile__();
+  MlirExternalPassCallbacks callbacks = {.construct = nothing, .destruct = nothing, .clone = same, .run = run};
+  return mlirCreateExternalPass(mlirTypeIDCreate(pass->id), tw_str(pass->argument), tw_str(pass->argument),
+                                tw_str(pass->description), tw_str(pass->anchor), 1, &tile, callbacks, (void *)pass);
+}

@@ -1,0 +1,148 @@
+/* ir.h - what every pass needs over mlir-c: names, types, attributes, building ops, a value map
+ *
+ * Types: a *tile* is a ranked tensor, a *scalar* a builtin number; functions that say "tile or scalar" treat a
+ * scalar as a tile of rank zero. Nothing here owns IR; the only thing to free is a tw_map_t. */
+#ifndef TILEWRIGHT_LOWERING_IR_H
+#define TILEWRIGHT_LOWERING_IR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+#include "mlir-c/Diagnostics.h"
+#include "mlir-c/IR.h"
+#include "mlir-c/Pass.h"
+
+enum { TW_MAX_RANK = 8 };
+
+/* --- Names ---------------------------------------------------------------------------------------- */
+
+static inline MlirStringRef tw_str(const char *text) { return mlirStringRefCreateFromCString(text); }
+static inline MlirStringRef tw_op_name(MlirOperation op) { return mlirIdentifierStr(mlirOperationGetName(op)); }
+bool tw_op_is(MlirOperation op, const char *name);
+/* Whether the op's name starts with `dialect` and a dot. */
+bool tw_op_in(MlirOperation op, const char *dialect);
+/* The op that makes a value, or null for a block argument. */
+MlirOperation tw_def(MlirValue value);
+
+/* --- Types ---------------------------------------------------------------------------------------- */
+
+static inline bool tw_is_tile(MlirType type) { return mlirTypeIsARankedTensor(type); }
+/* The element type of a tile, a memref or a vector; a scalar itself. */
+MlirType tw_element(MlirType type);
+/* The same shape (and layout) with another element type. */
+MlirType tw_with_element(MlirType type, MlirType element);
+/* A tile, or the element itself at rank zero. */
+MlirType tw_tile_type(MlirType element, intptr_t rank, const int64_t *shape);
+static inline intptr_t tw_rank(MlirType type) { return mlirTypeIsAShaped(type) ? mlirShapedTypeGetRank(type) : 0; }
+static inline int64_t tw_extent(MlirType type, intptr_t axis) { return mlirShapedTypeGetDimSize(type, axis); }
+/* Number of elements of a tile or scalar. */
+int64_t tw_count(MlirType type);
+/* Bits of the element type: 1 for i1, 19 for tf32 (stored in 32), 4 for f4E2M1FN. */
+unsigned tw_bits(MlirType type);
+/* Bytes that one element takes in an array: 1 for i1, 4 for tf32; 0 for f4E2M1FN, of which two share a byte. */
+unsigned tw_bytes(MlirType type);
+static inline bool tw_is_float(MlirType type) { return mlirTypeIsAFloat(tw_element(type)); }
+static inline bool tw_is_int(MlirType type) { return mlirTypeIsAInteger(tw_element(type)); }
+bool tw_is_bool(MlirType type);
+bool tw_is_unsigned(MlirType type);
+MlirType tw_i32(MlirContext context);
+MlirType tw_i64(MlirContext context);
+
+/* --- Attributes (inherent and discardable alike) ----------------------------------------------------- */
+
+MlirAttribute tw_attr(MlirOperation op, const char *name);
+bool tw_has_attr(MlirOperation op, const char *name);
+int64_t tw_attr_int(MlirOperation op, const char *name, int64_t otherwise);
+/* The string, or an empty one. Not terminated by a zero. */
+MlirStringRef tw_attr_string(MlirOperation op, const char *name);
+/* Numbers of an array<i1|i32|i64: …>; at most `max` of them. Returns how many there are, 0 without the attribute. */
+intptr_t tw_attr_ints(MlirOperation op, const char *name, int64_t *out, intptr_t max);
+intptr_t tw_array_ints(MlirAttribute array, int64_t *out, intptr_t max);
+/* Entry of the dictionary of argument `index` of a func.func, or null. */
+MlirAttribute tw_arg_attr(MlirOperation func, intptr_t index, const char *name);
+void tw_set_attr(MlirOperation op, const char *name, MlirAttribute value);
+void tw_set_int(MlirOperation op, const char *name, MlirType type, int64_t value);
+/* The builtin.module around an op. */
+MlirOperation tw_module_of(MlirOperation op);
+
+/* --- Building ------------------------------------------------------------------------------------- */
+
+/* Where new ops go: before `before`, or at the end of `block` where that is null. */
+typedef struct {
+  MlirContext context;
+  MlirBlock block;
+  MlirOperation before;
+  MlirLocation location;
+} tw_builder_t;
+
+typedef struct {
+  const char *name;
+  MlirAttribute value;
+} tw_attr_t;
+
+tw_builder_t tw_build_before(MlirOperation op);
+tw_builder_t tw_build_at_end(MlirBlock block, MlirLocation location);
+
+/* Everything that an op can have; the regions are taken over. */
+typedef struct {
+  intptr_t num_operands, num_results, num_attrs, num_regions;
+  const MlirValue *operands;
+  const MlirType *results;
+  const tw_attr_t *attrs;
+  const MlirRegion *regions;
+} tw_op_parts_t;
+
+MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t parts);
+/* An op with one result; `tw_op1_attr` gives it one attribute. */
+MlirValue tw_op1(const tw_builder_t *at, const char *name, MlirType result, intptr_t num, const MlirValue *operands);
+MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,
+                      const MlirValue *operands, const char *attr, MlirAttribute value);
+MlirValue tw_unary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x);
+MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x, MlirValue y);
+/* arith.constant of a tile or scalar, every element the same. Signless types only. */
+MlirValue tw_const_int(const tw_builder_t *at, MlirType type, int64_t value);
+MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value);
+MlirAttribute tw_splat_int(MlirType type, int64_t value);
+MlirAttribute tw_splat_float(MlirType type, double value);
+/* If `value` is a constant integer (a splat counts), tells it. */
+bool tw_known_int(MlirValue value, int64_t *out);
+
+/* --- Messages ------------------------------------------------------------------------------------- */
+
+/* "'tile.load' op …" at the op's location, printf style. */
+__attribute__((format(printf, 2, 3))) void tw_op_error(MlirOperation op, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void tw_op_remark(MlirOperation op, const char *format, ...);
+
+/* --- Map from a value (or anything with an address) to new values ------------------------------------ */
+
+typedef struct {
+  struct tw_map_slot *slots;
+  size_t capacity, size;
+} tw_map_t;
+
+/* Copies `num` values; replaces what was there. */
+void tw_map_set(tw_map_t *map, const void *key, intptr_t num, const MlirValue *values);
+/* The values, owned by the map, or NULL if there are none. `num` may be NULL. */
+const MlirValue *tw_map_get(const tw_map_t *map, const void *key, intptr_t *num);
+void tw_map_free(tw_map_t *map);
+static inline void tw_map_one(tw_map_t *map, MlirValue from, MlirValue to) { tw_map_set(map, from.ptr, 1, &to); }
+/* The value that stands for `from`; `from` itself where the map has none. */
+MlirValue tw_map_value(const tw_map_t *map, MlirValue from);
+
+/* --- Passes --------------------------------------------------------------------------------------- */
+
+/* A pass from a function. `id` is the address of a static, 8-byte aligned, mutable object, one a pass; `anchor`
+ * is "builtin.module" or "func.func". `run` returns false after it emitted an error. */
+typedef struct {
+  void *id;
+  const char *argument, *description, *anchor;
+  bool (*run)(MlirOperation op);
+} tw_pass_t;
+
+/* `pass` has static storage. */
+MlirPass tw_pass_create(const tw_pass_t *pass);
+
+#endif /* TILEWRIGHT_LOWERING_IR_H */
