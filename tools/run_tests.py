@@ -1,0 +1,125 @@
+"""Run every test, quick ones first, and close with the counts of each runner.
+
+    quick checks (include direction, generated files, ruff) -> C unit tests (ctest) -> lit -> pytest
+
+All of them run even after a failure, so that one run tells everything; the exit status is 1 if any failed, or if a
+runner that should have found tests found none.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Result:
+    name: str
+    ok: bool
+    seconds: float
+    passed: int
+    failed: int
+    skipped: int
+    closing: str = ""
+
+    def line(self) -> str:
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.name}: {self.passed} passed, {self.failed} failed{skipped}"
+
+
+def stream(command: list[str], extra_environment: dict[str, str]) -> tuple[int, str]:
+    """Run a command, show what it prints as it comes, and return its status and output."""
+    environment = os.environ | extra_environment
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        lines.append(line)
+    return process.wait(), "".join(lines)
+
+
+def count(pattern: str, text: str) -> int:
+    return sum(int(number) for number in re.findall(pattern, text))
+
+
+def run(name: str, command: list[str], counts: dict[str, str], environment: dict[str, str]) -> Result:
+    print(f"\n== {name}", flush=True)
+    begin = time.monotonic()
+    status, output = stream(command, environment)
+    seconds = time.monotonic() - begin
+    passed, failed, skipped = (count(counts[kind], output) for kind in ("passed", "failed", "skipped"))
+    last = [line for line in output.splitlines() if line.strip()]
+    return Result(name, status == 0 and passed > 0, seconds, passed, failed, skipped, last[-1] if last else "")
+
+
+def run_check(name: str, command: list[str]) -> Result:
+    begin = time.monotonic()
+    status, _ = stream(command, {})
+    return Result(name, status == 0, time.monotonic() - begin, int(status == 0), int(status != 0), 0)
+
+
+def quick_checks() -> Result:
+    print("== quick checks", flush=True)
+    checks = [("layers", [sys.executable, "tools/check_layers.py"])]
+    if (ROOT / "tools/twgen.py").exists():
+        checks.append(("generated", [sys.executable, "tools/twgen.py", "--check"]))
+    checks.append(("ruff", [str(BIN / "ruff"), "check", "--quiet", "python", "test", "tools", "bench"]))
+    results = [run_check(name, command) for name, command in checks]
+    passed = sum(result.ok for result in results)
+    seconds = sum(result.seconds for result in results)
+    return Result("checks", passed == len(results), seconds, passed, len(results) - passed, 0)
+
+
+CTEST = {"passed": r"(?m)Test\s+#\d+:.*\bPassed\b()", "failed": r"(\d+) tests? failed out of", "skipped": r"(?!)()"}
+LIT = {"passed": r"(?m)^\s*Passed\s*:\s*(\d+)", "failed": r"(?m)^\s*(?:Failed|Unresolved|Timed Out)\s*:\s*(\d+)",
+       "skipped": r"(?m)^\s*(?:Unsupported|Expectedly Failed)\s*:\s*(\d+)"}
+PYTEST = {"passed": r"(\d+) passed", "failed": r"(\d+) (?:failed|errors?)\b", "skipped": r"(\d+) (?:skipped|xfailed)"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--jobs", default="2")
+    parser.add_argument("--sanitize", action="store_true", help="only what runs under the sanitizers: C unit tests and lit")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    environment = {"TW_BIN": str(build / "bin")}
+    if options.sanitize:
+        # MLIR and LLVM come uninstrumented from the distribution: their containers look overflowed from our side.
+        environment |= {"ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:abort_on_error=1",
+                        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+
+    results = []
+    if not options.sanitize:
+        results.append(quick_checks())
+    unit = ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "-j", options.jobs]
+    results.append(run("unit", unit, {**CTEST, "passed": r"% tests passed, \d+ tests? failed out of (\d+)"}, environment))
+    results[-1].passed -= results[-1].failed
+    lit = [str(BIN / "lit"), "-s" if os.environ.get("CI") else "-q", "-j", options.jobs, "--time-tests", "test"]
+    lit = [str(BIN / "lit"), "-s", "-j", options.jobs, "test"]
+    results.append(run("lit", lit, LIT, environment))
+    if not options.sanitize:
+        pytest = [sys.executable, "-m", "pytest", "-q", "-n", options.jobs, "--durations=10"]
+        results.append(run("pytest", pytest, PYTEST, environment))
+
+    print("\n== summary")
+    for result in results:
+        print(f"{result.seconds:7.1f} s  {'ok    ' if result.ok else 'FAILED'}  {result.closing if result.name == 'pytest' else ''}")
+    for result in results:
+        print(result.line())
+    return not all(result.ok for result in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
