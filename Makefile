@@ -6,7 +6,6 @@ PY        := $(B)/venv/bin/python
 JOBS      ?= $(shell nproc)
 CC        := $(if $(filter default,$(origin CC)),clang-22,$(CC))
 CXX       := $(if $(filter default,$(origin CXX)),clang++-22,$(CXX))
-CTEST     := ctest --output-on-failure --no-tests=error
 export CC CXX
 export PYTHONDONTWRITEBYTECODE = 1
 

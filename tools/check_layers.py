@@ -1,7 +1,7 @@
 """The include direction: a file may include its own layer and the layers listed for it, nothing above.
 
-    base  <-  include/tilewright  <-  runtime
-                                  <-  lowering/layout  <-  dialect, lowering/common  <-  lowering/{gpu,cpu}  <-  lowering  <-  python/ext, tools
+    base  <-  runtime
+          <-  lowering/layout  <-  dialect  <-  lowering/{common,gpu,cpu}  <-  lowering  <-  python/ext
 
 MLIR and LLVM stay out of base, lowering/layout and runtime; Python.h stays in python/ext; C++ headers of MLIR
 stay in the .cpp files of dialect/ and tools/.
@@ -21,7 +21,7 @@ MLIR_CPP = r"(mlir|llvm)/.*"
 PUBLIC = ["base", "include/tilewright"]
 COMPILER = [*PUBLIC, "dialect", "lowering/common", "lowering/layout", "lowering-shared"]
 LAYERS: dict[str, tuple[list[str], list[str]]] = {
-    "base": ([], [C_LIBRARY]),
+    "base": (["include/tilewright"], [C_LIBRARY]),
     "include/tilewright": (["base"], [C_LIBRARY, MLIR_C]),
     "lowering/layout": (PUBLIC, [C_LIBRARY]),
     "runtime": (PUBLIC, [C_LIBRARY]),

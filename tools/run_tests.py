@@ -38,7 +38,13 @@ def stream(command: list[str], extra_environment: dict[str, str]) -> tuple[int, 
     """Run a command, show what it prints as it comes, and return its status and output."""
     environment = os.environ | extra_environment
     process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     )
     assert process.stdout is not None
     lines = []
@@ -58,9 +64,10 @@ def run(name: str, command: list[str], counts: dict[str, str], environment: dict
     begin = time.monotonic()
     status, output = stream(command, environment)
     seconds = time.monotonic() - begin
-    passed, failed, skipped = (count(counts[kind], output) for kind in ("passed", "failed", "skipped"))
     last = [line for line in output.splitlines() if line.strip()]
-    return Result(name, status == 0 and passed > 0, seconds, passed, failed, skipped, last[-1] if last else "")
+    closing = last[-1] if last else ""
+    passed, failed, skipped = (count(counts[kind], output) for kind in ("passed", "failed", "skipped"))
+    return Result(name, status == 0 and passed > 0, seconds, passed, failed, skipped, closing)
 
 
 def run_check(name: str, command: list[str]) -> Result:
@@ -81,32 +88,40 @@ def quick_checks() -> Result:
     return Result("checks", passed == len(results), seconds, passed, len(results) - passed, 0)
 
 
-CTEST = {"passed": r"(?m)Test\s+#\d+:.*\bPassed\b()", "failed": r"(\d+) tests? failed out of", "skipped": r"(?!)()"}
-LIT = {"passed": r"(?m)^\s*Passed\s*:\s*(\d+)", "failed": r"(?m)^\s*(?:Failed|Unresolved|Timed Out)\s*:\s*(\d+)",
-       "skipped": r"(?m)^\s*(?:Unsupported|Expectedly Failed)\s*:\s*(\d+)"}
-PYTEST = {"passed": r"(\d+) passed", "failed": r"(\d+) (?:failed|errors?)\b", "skipped": r"(\d+) (?:skipped|xfailed)"}
+CTEST = {"passed": r"tests? failed out of (\d+)", "failed": r"(\d+) tests? failed out of", "skipped": r"(?!)()"}
+LIT = {
+    "passed": r"(?m)^\s*Passed\s*:\s*(\d+)",
+    "failed": r"(?m)^\s*(?:Failed|Unresolved|Timed Out)\s*:\s*(\d+)",
+    "skipped": r"(?m)^\s*(?:Unsupported|Expectedly Failed)\s*:\s*(\d+)",
+}
+PYTEST = {  # only in the closing line, which ends with the time
+    "passed": r"(\d+) passed\b[^\n]* in [\d.:]+",
+    "failed": r"(\d+) (?:failed|errors?)\b[^\n]* in [\d.:]+s",
+    "skipped": r"(\d+) (?:skipped|xfailed)\b[^\n]* in [\d.:]+s",
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--jobs", default="2")
-    parser.add_argument("--sanitize", action="store_true", help="only what runs under the sanitizers: C unit tests and lit")
+    parser.add_argument("--sanitize", action="store_true", help="C unit tests and lit only")
     options = parser.parse_args()
     build = options.build.resolve()
     environment = {"TW_BIN": str(build / "bin")}
     if options.sanitize:
         # MLIR and LLVM come uninstrumented from the distribution: their containers look overflowed from our side.
-        environment |= {"ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:abort_on_error=1",
-                        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+        environment |= {
+            "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:abort_on_error=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        }
 
     results = []
     if not options.sanitize:
         results.append(quick_checks())
     unit = ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "-j", options.jobs]
-    results.append(run("unit", unit, {**CTEST, "passed": r"% tests passed, \d+ tests? failed out of (\d+)"}, environment))
+    results.append(run("unit", unit, CTEST, environment))
     results[-1].passed -= results[-1].failed
-    lit = [str(BIN / "lit"), "-s" if os.environ.get("CI") else "-q", "-j", options.jobs, "--time-tests", "test"]
     lit = [str(BIN / "lit"), "-s", "-j", options.jobs, "test"]
     results.append(run("lit", lit, LIT, environment))
     if not options.sanitize:
@@ -115,7 +130,8 @@ def main() -> int:
 
     print("\n== summary")
     for result in results:
-        print(f"{result.seconds:7.1f} s  {'ok    ' if result.ok else 'FAILED'}  {result.closing if result.name == 'pytest' else ''}")
+        print(f"{'ok    ' if result.ok else 'FAILED'} {result.name} ({result.seconds:.0f} s)")
+    print(results[-1].closing)
     for result in results:
         print(result.line())
     return not all(result.ok for result in results)
