@@ -4,6 +4,9 @@
 #ifndef TILEWRIGHT_DIALECT_H
 #define TILEWRIGHT_DIALECT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "mlir-c/IR.h"
 #include "mlir-c/Pass.h"
 
@@ -50,6 +53,41 @@ intptr_t tw_buffer_type_rank(MlirType type);
 int64_t tw_buffer_type_extent(MlirType type, intptr_t dim);
 MlirType tw_buffer_type_element(MlirType type);
 MlirAttribute tw_buffer_type_layout(MlirType type);
+
+/* --- Dtypes and promotion (dialect/promotion.def) ---------------------------------------------------- */
+
+typedef enum {
+  TW_NO_ELEM = -1,
+#define TW_ELEM(symbol, name, kind, spelling) TW_##symbol,
+#include "dialect/promotion.def"
+#undef TW_ELEM
+  TW_NUM_ELEMS
+} tw_elem_t;
+
+/* The dtype of a scalar type, or of the elements of a tile or array. */
+tw_elem_t tw_elem_of(MlirType type);
+MlirType tw_elem_type(MlirContext context, tw_elem_t dtype);
+/* By name in Python ("float16") or spelling in the IR ("f16"). */
+tw_elem_t tw_elem_named(const char *name);
+const char *tw_elem_name(tw_elem_t dtype);
+const char *tw_elem_spelling(tw_elem_t dtype);
+/* 'b' bool, 'i' integer, 'f' float with arithmetic, 'n' narrow float without. */
+char tw_elem_kind(tw_elem_t dtype);
+
+/* The common dtype of two typed operands; TW_NO_ELEM where a cast must be written. */
+tw_elem_t tw_promote(tw_elem_t a, tw_elem_t b);
+
+/* A loosely typed constant: a Python number in tile code. Integers are sign and magnitude. */
+typedef struct {
+  enum { TW_CONSTANT_BOOL, TW_CONSTANT_INT, TW_CONSTANT_FLOAT } kind;
+  bool negative, too_big; /* too_big: the magnitude takes more than 64 bits */
+  uint64_t magnitude;
+} tw_constant_t;
+
+/* The dtype that the constant takes by itself; TW_NO_ELEM where none holds it. */
+tw_elem_t tw_constant_elem(tw_constant_t value);
+/* The common dtype of the constant and a typed operand; TW_NO_ELEM where it does not hold the value. */
+tw_elem_t tw_promote_constant(tw_constant_t value, tw_elem_t other);
 
 /* A remark to the context's handlers; mlir-c can only emit errors. */
 void tw_emit_remark(MlirLocation location, const char *text);
