@@ -1133,7 +1133,7 @@ def _printf(format: Any, args: tuple[Any, ...]) -> None:
 
 
 def _named(run: Callable[..., Any], name: str) -> Callable[..., Any]:
-    return lambda *args: run(name, *args)
+    return lambda *args, **kwargs: run(name, *args, **kwargs)
 
 
 def _table() -> dict[str, Callable[..., Any]]:

@@ -1,0 +1,263 @@
+"""Runs one kernel on every back end and holds the results against the reference execution.
+
+    run_all(kernel, grid, lambda: [x.copy(), y.copy(), out()], tolerance=ulp(1))
+
+`make_args` returns fresh arguments each time: arrays of any strides, numbers, constants. After
+the launch each array argument must equal the reference's, to `tolerance`, except where
+`ignore` says that the language leaves the value open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+
+Arguments = Sequence[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """Units in the last place of the expected value, and an absolute error beside them."""
+
+    ulp: float = 0
+    absolute: float = 0.0
+
+
+EXACT = Tolerance()
+
+
+def ulp(count: float, absolute: float = 0.0) -> Tolerance:
+    return Tolerance(count, absolute)
+
+
+# ---------------------------------------------------------------------------------------------
+# Comparison
+
+
+def is_float(dtype: np.dtype) -> bool:
+    return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float"))
+
+
+def spacing(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Distance of neighbours of `dtype` at each of the float64 `values`."""
+    info = ml_dtypes.finfo(dtype)
+    smallest = float(info.smallest_subnormal)
+    exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))[1] - 1
+    return np.maximum(np.ldexp(float(info.eps), exponent), smallest)
+
+
+def mismatch(
+    found: np.ndarray, expected: np.ndarray, tolerance: Tolerance, open_: np.ndarray | None
+) -> str | None:
+    """What differs, or None. NaN equals NaN; the sign of zero is not compared."""
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    if not is_float(expected.dtype):
+        wrong = found != expected
+    else:
+        a, b = found.astype(np.float64), expected.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            allowed = tolerance.ulp * spacing(b, expected.dtype) + tolerance.absolute
+            near = np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= allowed)
+            wrong = ~((a == b) | (np.isnan(a) & np.isnan(b)) | near)
+    if open_ is not None:
+        wrong = wrong & ~open_
+    if not wrong.any():
+        return None
+    first = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(wrong)))
+    values = [np.atleast_1d(v)[first] for v in (found, expected)]
+    return (
+        f"{int(wrong.sum())} of {wrong.size} elements differ; first at {first}: "
+        f"found {values[0]!r}, expected {values[1]!r}"
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# Back ends
+
+
+def compiler_is_here() -> bool:
+    if importlib.util.find_spec("tilewright._core") is None:
+        return False
+    return callable(getattr(ct, "launch", None)) if _has_kernel() else False
+
+
+def _has_kernel() -> bool:
+    return importlib.util.find_spec("tilewright.kernel") is not None
+
+
+def run_reference(kernel: Any, grid: Any, args: Arguments) -> None:
+    kernel.interpret(grid, tuple(args))
+
+
+def run_cpu(kernel: Any, grid: Any, args: Arguments) -> None:
+    ct.launch(None, grid, kernel, tuple(args))
+
+
+def run_cuda(kernel: Any, grid: Any, args: Arguments) -> None:
+    """The same through torch tensors on the GPU, strides kept, results copied back."""
+    import torch
+
+    stream = torch.cuda.current_stream()
+    tensors = [_to_gpu(a) if isinstance(a, np.ndarray) else (a, None) for a in args]
+    ct.launch(stream, grid, kernel, tuple(t[0] for t in tensors))
+    torch.cuda.synchronize()
+    for argument, (_, flat) in zip(args, tensors, strict=True):
+        if flat is not None:
+            base, _ = _storage(argument)
+            base[...] = flat.cpu().numpy().view(base.dtype)
+
+
+_TORCH_NAMES = {"bool": "bool"} | {d.name: d.name for d in dt.ALL if d is not ct.bool_}
+
+
+def _to_gpu(array: np.ndarray) -> tuple[Any, Any]:
+    """A tensor that lies in GPU memory as the array does in ours, and the bytes under it."""
+    import torch
+
+    base, offset = _storage(array)
+    flat = torch.from_numpy(base.view(np.uint8).copy()).cuda()
+    typed = flat.view(getattr(torch, _TORCH_NAMES[array.dtype.name]))
+    strides = [s // array.itemsize for s in array.strides]
+    return Strided(typed, array.shape, strides, offset), flat
+
+
+def _storage(array: np.ndarray) -> tuple[np.ndarray, int]:
+    """The contiguous elements around a view, 1-D, and where its first element is in them."""
+    base = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    assert base.flags.c_contiguous
+    flat = base.reshape(-1).view(array.dtype)
+    address = array.__array_interface__["data"][0] - flat.__array_interface__["data"][0]
+    return flat, address // array.itemsize
+
+
+class Strided:
+    """A view of a tensor with any strides (torch has no negative ones), for the CUDA Array
+    Interface."""
+
+    def __init__(self, tensor: Any, shape: Any, strides: Any, offset: int) -> None:
+        size = tensor.element_size()
+        kind = {"bool": "|b1"}.get(str(tensor.dtype).removeprefix("torch."))
+        kind = kind or np.dtype(_numpy_name(tensor)).str
+        self.owner = tensor
+        self.dtype = tensor.dtype
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": tuple(shape),
+            "strides": tuple(s * size for s in strides),
+            "typestr": kind,
+            "data": (tensor.data_ptr() + offset * size, False),
+        }
+
+
+def _numpy_name(tensor: Any) -> Any:
+    name = str(tensor.dtype).removeprefix("torch.")
+    return getattr(ml_dtypes, name, name)
+
+
+# ---------------------------------------------------------------------------------------------
+# The comparison of all
+
+
+@dataclasses.dataclass
+class Backends:
+    """What --backend chose; the fixture `backends` gives it."""
+
+    names: tuple[str, ...]
+
+    def run_all(
+        self,
+        kernel: Any,
+        grid: Any,
+        make_args: Callable[[], Arguments],
+        *,
+        tolerance: Tolerance | Mapping[int, Tolerance] = EXACT,
+        ignore: Mapping[int, np.ndarray] | None = None,
+    ) -> list[Any]:
+        """Run everywhere, compare each array argument, and return the reference's arguments.
+
+        `tolerance` and `ignore` may be by the position of the argument.
+        """
+        expected = list(make_args())
+        run_reference(kernel, grid, expected)
+        for name in self.names:
+            args = list(make_args())
+            {"cpu": run_cpu, "cuda": run_cuda}[name](kernel, grid, args)
+            problems = list(_problems(args, expected, tolerance, ignore or {}))
+            assert not problems, f"{name} differs from the reference: " + "; ".join(problems)
+        return expected
+
+    def rejects(
+        self, kernel: Any, grid: Any, make_args: Callable[[], Arguments], error: Any, match: str
+    ) -> None:
+        """Every back end refuses the kernel with the same kind of error."""
+        with pytest.raises(error, match=match):
+            run_reference(kernel, grid, make_args())
+        for name in self.names:
+            with pytest.raises(error, match=match):
+                {"cpu": run_cpu, "cuda": run_cuda}[name](kernel, grid, make_args())
+
+
+def _problems(args: Any, expected: Any, tolerance: Any, ignore: Any) -> Any:
+    for i, (found, wanted) in enumerate(zip(args, expected, strict=True)):
+        if isinstance(found, np.ndarray):
+            limit = tolerance if isinstance(tolerance, Tolerance) else tolerance.get(i, EXACT)
+            text = mismatch(found, wanted, limit, ignore.get(i))
+            if text:
+                yield f"argument {i}: {text}"
+
+
+# ---------------------------------------------------------------------------------------------
+# Values
+
+ARRAY_DTYPES = tuple(
+    d for d in dt.ALL if d not in (ct.tfloat32, ct.float4_e2m1fn)
+)  # tf32 lives in tiles only; float4 packs two elements a byte
+ARITHMETIC = tuple(d for d in dt.ARITHMETIC if d is not ct.bool_)
+INTEGERS = tuple(d for d in ARITHMETIC if d.is_integral)
+FLOATS = tuple(d for d in ARITHMETIC if d.is_float)
+
+
+def special(dtype: dt.DType) -> np.ndarray:
+    """Values at which an operation of this dtype may go wrong."""
+    if dtype.is_bool:
+        return np.array([False, True])
+    if dtype.is_integral:
+        low, high = dtype.min, dtype.max
+        values = [0, 1, 2, 3, 5, 7, 10, 100, high, high - 1, high // 2, low, low + 1, low // 2]
+        values += [-1, -2, -3, -7, -100] if dtype.signed else []
+        return np.array(values, dtype.numpy)
+    info = ml_dtypes.finfo(dtype.numpy)
+    values = [0.0, 1.0, 1.5, 2.0, 3.0, 0.1, 0.5, 7.3, 100.0, float(info.max)]
+    values += [float(info.tiny), float(info.smallest_subnormal) * 3, float(info.eps), np.inf]
+    with np.errstate(all="ignore"):
+        return np.array([*values, *(-v for v in values), np.nan]).astype(dtype.numpy)
+
+
+def random_values(dtype: dt.DType, count: int, seed: int = 0) -> np.ndarray:
+    """Ordinary values: all integers of a dtype, floats around 1."""
+    rng = np.random.default_rng(seed)
+    if dtype.is_bool:
+        return rng.random(count) < 0.5
+    if dtype.is_integral:
+        return rng.integers(dtype.min, dtype.max, count, dtype.numpy, endpoint=True)
+    scale = 1.0 if dtype.bits < 16 else 3.0
+    values = rng.standard_normal(count) * scale
+    if dtype is ct.float8_e8m0fnu:
+        values = np.abs(values)
+    return values.astype(np.float32 if dtype.bits < 64 else np.float64).astype(dtype.numpy)
+
+
+def pairs(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each value of x with each of y."""
+    return np.repeat(x, len(y)), np.tile(y, len(x))

@@ -1,0 +1,129 @@
+"""astype between all pairs of dtypes, and the formats that live in tiles only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from harness import ARRAY_DTYPES, Backends, random_values, special
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+
+TILE = 128
+
+
+def by_name(value: Any) -> str:
+    return getattr(value, "name", str(value))
+
+
+def cast_kernel(target: dt.DType) -> Any:
+    @ct.kernel
+    def kernel(X, Z):
+        i = (ct.bid(0),)
+        ct.store(Z, i, ct.load(X, i, (TILE,)).astype(target))
+
+    return kernel
+
+
+def values_of(dtype: dt.DType) -> np.ndarray:
+    parts = [random_values(dtype, 150)]
+    if dtype is not ct.float8_e8m0fnu:  # zero, negative numbers and infinity do not exist there
+        parts.append(special(dtype))
+    if dtype.is_float and dtype.bits > 8:
+        parts.append((random_values(dtype, 60) * dtype.numpy.type(100)).astype(dtype.numpy))
+    if dtype.bits == 8 and dtype.is_float:
+        parts.append(np.arange(256, dtype=np.uint8).view(dtype.numpy))
+    return np.concatenate(parts)
+
+
+def undefined(x: np.ndarray, source: dt.DType, target: dt.DType) -> np.ndarray:
+    """Where the conversion has no specified value."""
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.float64)
+        if target.is_integral and source.is_float:
+            whole = np.trunc(wide)
+            return ~((whole >= target.min) & (whole < float(target.max) + 1))
+        if target is ct.float8_e8m0fnu:
+            return ~((wide >= 2.0**-126) & (wide <= 2.0**126))
+    return np.zeros(x.shape, bool)
+
+
+@pytest.mark.parametrize("target", ARRAY_DTYPES, ids=by_name)
+@pytest.mark.parametrize("source", ARRAY_DTYPES, ids=by_name)
+def test_cast(backends: Backends, source: dt.DType, target: dt.DType) -> None:
+    x = values_of(source)
+    open_ = undefined(x, source, target)
+    _, z = backends.run_all(
+        cast_kernel(target),
+        ct.cdiv(len(x), TILE),
+        lambda: [x.copy(), np.zeros(len(x), target.numpy)],
+        ignore={1: open_},
+    )
+    if target.arithmetic and not (source.is_integral and target is ct.bfloat16):
+        with np.errstate(all="ignore"):
+            expected = x.astype(np.float32) if source.bits < 16 and source.is_float else x
+            expected = expected.astype(target.numpy)
+        same = (z == expected) | ((z != z) & (expected != expected)) | open_
+        assert same.all()
+
+
+def test_e4m3_saturates(backends: Backends) -> None:
+    x = np.array([448, 449, 464, 480, 1e6, np.inf, -465, -np.inf], np.float32)
+    _, z = backends.run_all(
+        cast_kernel(ct.float8_e4m3fn), 1, lambda: [x.copy(), np.zeros(8, ml_dtypes.float8_e4m3fn)]
+    )
+    assert z.astype(np.float32).tolist() == [448.0] * 6 + [-448.0] * 2
+
+
+def test_rounding_happens_once(backends: Backends) -> None:
+    """float64 to 16 bits must not round to float32 in between."""
+    x = np.array([1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-8, 1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11])
+    for dtype in (ct.bfloat16, ct.float16):
+        backends.run_all(
+            cast_kernel(dtype), 1, lambda d=dtype: [x.copy(), np.zeros(len(x), d.numpy)]
+        )
+
+
+@pytest.mark.spec("T-101")
+def test_tf32_rounds_to_ten_bits(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        i = (ct.bid(0),)
+        ct.store(Z, i, ct.load(X, i, (TILE,)).astype(ct.tfloat32).astype(ct.float32))
+
+    x = np.concatenate([special(ct.float32), random_values(ct.float32, 300)])
+    ties = (x.view(np.uint32) & 0x1FFF) == 0x1000  # hardware rounds them up or to even
+    _, z = backends.run_all(
+        kernel, ct.cdiv(len(x), TILE), lambda: [x.copy(), np.zeros_like(x)], ignore={1: ties}
+    )
+    finite = np.isfinite(z)
+    assert not (z.view(np.uint32)[finite] & 0x1FFF).any()
+    np.testing.assert_allclose(z[finite], x[finite], rtol=2.0**-11, atol=1e-40)
+
+
+@pytest.mark.spec("T-105")
+def test_float4_in_tiles(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        i = (ct.bid(0),)
+        ct.store(Z, i, ct.load(X, i, (TILE,)).astype(ct.float4_e2m1fn).astype(ct.float32))
+
+    x = np.array([0, 0.2, 0.25, 0.3, 0.75, 1, 1.25, 1.75, 2.5, 3.5, 5, 5.1, 6, 7, 100], np.float32)
+    x = np.concatenate([x, -x])
+    _, z = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros_like(x)])
+    assert np.array_equal(z, x.clip(-6, 6).astype(ml_dtypes.float4_e2m1fn).astype(np.float32))
+
+
+@pytest.mark.spec("T-087")
+def test_dtype_as_argument(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z, dtype):
+        ct.store(Z, (0,), ct.load(X, (0,), (16,)).astype(dtype).astype(ct.float32))
+
+    x = random_values(ct.float32, 16) * 10
+    for dtype in (ct.int8, ct.float16):
+        _, z, _ = backends.run_all(kernel, 1, lambda d=dtype: [x.copy(), np.zeros_like(x), d])
+        assert np.array_equal(z, x.astype(dtype.numpy).astype(np.float32))

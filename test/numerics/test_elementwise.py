@@ -1,0 +1,353 @@
+"""Elementwise operations: each with each dtype that it accepts, at awkward values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import (
+    ARITHMETIC,
+    ARRAY_DTYPES,
+    EXACT,
+    FLOATS,
+    INTEGERS,
+    Backends,
+    Tolerance,
+    pairs,
+    random_values,
+    special,
+    ulp,
+)
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+from tilewright.errors import TileTypeError, TileValueError
+
+TILE = 128
+
+
+def unary_kernel(op: Callable[..., Any]) -> Any:
+    @ct.kernel
+    def kernel(X, Z):
+        i = ct.bid(0)
+        ct.store(Z, (i,), op(ct.load(X, (i,), (TILE,))))
+
+    return kernel
+
+
+def binary_kernel(op: Callable[..., Any]) -> Any:
+    @ct.kernel
+    def kernel(X, Y, Z):
+        i = ct.bid(0)
+        x = ct.load(X, (i,), (TILE,))
+        y = ct.load(Y, (i,), (TILE,))
+        ct.store(Z, (i,), op(x, y))
+
+    return kernel
+
+
+def blocks(x: np.ndarray) -> int:
+    return ct.cdiv(len(x), TILE)
+
+
+def by_name(op: Any) -> str:
+    return op if isinstance(op, str) else getattr(op, "name", getattr(op, "__tw_op__", str(op)))
+
+
+def products(dtype: dt.DType) -> tuple[np.ndarray, np.ndarray]:
+    """Special values with each other, then random ones."""
+    x, y = pairs(special(dtype), special(dtype))
+    more = [random_values(dtype, 200, seed) for seed in (1, 2)]
+    return np.concatenate([x, more[0]]), np.concatenate([y, more[1]])
+
+
+def undefined_division(x: np.ndarray, y: np.ndarray, dtype: dt.DType) -> np.ndarray:
+    if not dtype.is_integral:
+        return np.zeros(x.shape, bool)
+    overflow = (x == dtype.min) & (y.astype(object) == -1)
+    return (y == 0) | overflow.astype(bool)
+
+
+ARITHMETIC_OPS = (ct.add, ct.sub, ct.mul, ct.truediv, ct.floordiv, ct.mod, ct.minimum, ct.maximum)
+
+
+@pytest.mark.spec("T-107", "T-108", "T-109", "T-110", "T-111", "T-160")
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
+@pytest.mark.parametrize("op", ARITHMETIC_OPS, ids=by_name)
+def test_arithmetic(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    x, y = products(dtype)
+    real = op is ct.truediv and dtype.is_integral
+    result = np.float32 if real else dtype.numpy
+    divides = op in (ct.floordiv, ct.mod)
+    undefined = undefined_division(x, y, dtype) if divides else None
+    if op is ct.mod and dtype.is_float:  # the quotient does not fit the format
+        with np.errstate(all="ignore"):
+            quotient = x.astype(np.float64) / y.astype(np.float64)
+        undefined = ~(np.abs(quotient) < 2.0**10)
+    backends.run_all(
+        binary_kernel(op),
+        blocks(x),
+        lambda: [x.copy(), y.copy(), np.zeros(len(x), result)],
+        tolerance=ulp(1) if op is ct.mod and dtype.is_float else EXACT,
+        ignore={} if undefined is None else {2: undefined},
+    )
+
+
+@pytest.mark.parametrize("dtype", [*ARITHMETIC, ct.bool_], ids=by_name)
+@pytest.mark.parametrize(
+    "op",
+    [ct.equal, ct.not_equal, ct.less, ct.less_equal, ct.greater, ct.greater_equal],
+    ids=by_name,
+)
+def test_comparison(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    x, y = products(dtype)
+    _, _, z = backends.run_all(
+        binary_kernel(op),
+        blocks(x),
+        lambda: [x.copy(), y.copy(), np.zeros(len(x), bool)],
+    )
+    with np.errstate(invalid="ignore"):
+        assert np.array_equal(z, getattr(np, op.__tw_op__)(x, y))
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, ct.bool_], ids=by_name)
+@pytest.mark.parametrize("op", [ct.bitwise_and, ct.bitwise_or, ct.bitwise_xor], ids=by_name)
+def test_bitwise(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    x, y = products(dtype)
+    _, _, z = backends.run_all(
+        binary_kernel(op),
+        blocks(x),
+        lambda: [x.copy(), y.copy(), np.zeros(len(x), dtype.numpy)],
+    )
+    assert np.array_equal(z, getattr(np, op.__tw_op__)(x, y))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=by_name)
+@pytest.mark.parametrize("op", [ct.bitwise_lshift, ct.bitwise_rshift], ids=by_name)
+def test_shift(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    counts = np.arange(dtype.bits + 2).astype(dtype.numpy)  # the last two are past the width
+    x, y = pairs(special(dtype), counts)
+    _, _, z = backends.run_all(
+        binary_kernel(op),
+        blocks(x),
+        lambda: [x.copy(), y.copy(), np.zeros(len(x), dtype.numpy)],
+        ignore={2: y >= dtype.bits},
+    )
+    run = np.left_shift if op is ct.bitwise_lshift else np.right_shift
+    inside = y < dtype.bits
+    assert np.array_equal(z[inside], run(x, y)[inside])
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, ct.bool_], ids=by_name)
+def test_bitwise_not(backends: Backends, dtype: dt.DType) -> None:
+    x = np.concatenate([special(dtype), random_values(dtype, 150)])
+    _, z = backends.run_all(
+        unary_kernel(ct.bitwise_not), blocks(x), lambda: [x.copy(), np.zeros_like(x)]
+    )
+    assert np.array_equal(z, np.invert(x))
+
+
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
+@pytest.mark.parametrize("op", [ct.negative, ct.abs], ids=by_name)
+def test_sign(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    x = np.concatenate([special(dtype), random_values(dtype, 150)])
+    backends.run_all(unary_kernel(op), blocks(x), lambda: [x.copy(), np.zeros_like(x)])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=by_name)
+@pytest.mark.parametrize("op", [ct.floor, ct.ceil], ids=by_name)
+def test_rounding(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    x = np.concatenate([special(dtype), random_values(dtype, 150) * dtype.numpy.type(9)])
+    backends.run_all(unary_kernel(op), blocks(x), lambda: [x.copy(), np.zeros_like(x)])
+
+
+FUNCTIONS = (
+    ct.exp, ct.exp2, ct.log, ct.log2, ct.sqrt, ct.rsqrt, ct.sin, ct.cos, ct.tan, ct.sinh, ct.cosh,
+    ct.tanh,
+)  # fmt: skip
+PERIODIC = (ct.sin, ct.cos, ct.tan)
+
+
+def function_tolerance(op: Any, dtype: dt.DType) -> Tolerance:
+    if op is ct.sqrt:
+        return ulp(1)
+    if dtype.bits == 16:
+        return ulp(1, 1e-6 if op in PERIODIC else 0)
+    info = np.finfo(dtype.numpy)
+    around_zero = float(info.eps) * 4 if op in PERIODIC else float(info.tiny)
+    return ulp(4 if op not in (ct.tan, ct.sinh, ct.cosh, ct.tanh) else 8, around_zero)
+
+
+def function_arguments(op: Any, dtype: dt.DType) -> np.ndarray:
+    x = [special(dtype), random_values(dtype, 150), random_values(dtype, 40) * dtype.numpy.type(9)]
+    values = np.concatenate(x)
+    if op in PERIODIC:  # how exactly large angles are reduced is not said
+        with np.errstate(invalid="ignore"):
+            values = values[~(np.abs(values.astype(np.float64)) > 1e4)]
+    return values
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=by_name)
+@pytest.mark.parametrize("op", FUNCTIONS, ids=by_name)
+def test_function(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    x = function_arguments(op, dtype)
+    backends.run_all(
+        unary_kernel(op),
+        blocks(x),
+        lambda: [x.copy(), np.zeros_like(x)],
+        tolerance=function_tolerance(op, dtype),
+    )
+
+
+@pytest.mark.parametrize("dtype", [ct.int32, ct.uint8, ct.int64], ids=by_name)
+@pytest.mark.parametrize("op", [ct.exp2, ct.log, ct.sqrt, ct.tanh], ids=by_name)
+def test_function_of_integers(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    x = np.concatenate([special(dtype), np.arange(60).astype(dtype.numpy)])
+    _, z = backends.run_all(
+        unary_kernel(op),
+        blocks(x),
+        lambda: [x.copy(), np.zeros(len(x), np.float32)],
+        tolerance=function_tolerance(op, ct.float32),
+    )
+    with np.errstate(all="ignore"):
+        expected = getattr(np, op.__tw_op__)(x.astype(np.float32))
+    np.testing.assert_allclose(z, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=by_name)
+def test_pow_of_floats(backends: Backends, dtype: dt.DType) -> None:
+    bases = np.array([0.0, 0.1, 0.5, 1.0, 1.5, 2.0, 7.0, 100.0]).astype(dtype.numpy)
+    exponents = np.array([0.0, 0.5, 1.0, -1.0, 2.0, 3.0, -2.5, 4.25]).astype(dtype.numpy)
+    x, y = pairs(bases, exponents)
+    negative = pairs((-bases[1:]).astype(dtype.numpy), exponents[exponents % 1 == 0])
+    x, y = np.concatenate([x, negative[0]]), np.concatenate([y, negative[1]])
+    backends.run_all(
+        binary_kernel(ct.pow),
+        blocks(x),
+        lambda: [x.copy(), y.copy(), np.zeros_like(x)],
+        tolerance=ulp(1 if dtype.bits == 16 else 16),
+    )
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=by_name)
+def test_pow_of_integers(backends: Backends, dtype: dt.DType) -> None:
+    @ct.kernel
+    def kernel(X, Z0, Z1, Z2, Z5):
+        x = ct.load(X, (ct.bid(0),), (TILE,))
+        ct.store(Z0, (ct.bid(0),), x**0)
+        ct.store(Z1, (ct.bid(0),), x**1)
+        ct.store(Z2, (ct.bid(0),), x**2)
+        ct.store(Z5, (ct.bid(0),), ct.pow(x, 5))
+
+    x = np.concatenate([special(dtype), random_values(dtype, 150)])
+    args = backends.run_all(
+        kernel, blocks(x), lambda: [x.copy(), *(np.zeros_like(x) for _ in range(4))]
+    )
+    for z, power in zip(args[1:], (0, 1, 2, 5), strict=True):
+        assert np.array_equal(z, x ** dtype.numpy.type(power))
+
+
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES, ids=by_name)
+def test_where(backends: Backends, dtype: dt.DType) -> None:
+    @ct.kernel
+    def kernel(C, X, Y, Z):
+        i = (ct.bid(0),)
+        condition = ct.load(C, i, (TILE,))
+        ct.store(Z, i, ct.where(condition, ct.load(X, i, (TILE,)), ct.load(Y, i, (TILE,))))
+
+    x, y = (random_values(dtype, 300, seed) for seed in (1, 2))
+    c = random_values(ct.bool_, 300)
+    z = backends.run_all(kernel, 3, lambda: [c.copy(), x.copy(), y.copy(), np.zeros_like(x)])[3]
+    assert np.array_equal(z, np.where(c, x, y))
+
+
+def test_where_with_scalars(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z, limit):
+        x = ct.load(X, (0,), (64,))
+        ct.store(Z, (0,), ct.where(x > limit, x, 0) + ct.where(limit > 2, 1, x))
+
+    x = random_values(ct.float32, 64)
+    backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros_like(x), 0.5])
+    backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros_like(x), 4])
+
+
+SHAPES = ((), (1,), (8,), (1, 8), (4, 1), (4, 8), (2, 1, 1), (2, 4, 1), (1, 1, 8), (2, 4, 8))
+
+
+@pytest.mark.spec("T-075", "T-076", "T-077", "T-078", "T-080", "T-081")
+def test_broadcasting(backends: Backends) -> None:
+    """All pairs of shapes that broadcast, against NumPy."""
+    for a, b in itertools.product(SHAPES, SHAPES):
+        shape = np.broadcast_shapes(a, b)
+        if len(shape) == 0 or (a < b and backends.names):
+            continue
+
+        @ct.kernel
+        def kernel(X, Y, Z, A: ct.Constant, B: ct.Constant, origin: ct.Constant):
+            x = ct.load(X, origin[: len(A)], A)
+            y = ct.load(Y, origin[: len(B)], B)
+            ct.store(Z, origin[: Z.ndim], x - y)
+
+        x = np.arange(np.prod(a, dtype=int), dtype=np.int32).reshape(a)
+        y = np.arange(0, 10 * np.prod(b, dtype=int), 10, dtype=np.int32).reshape(b)
+        make = lambda x=x, y=y, a=a, b=b, s=shape: [  # noqa: E731
+            x.copy(), y.copy(), np.zeros(s, np.int32), a, b, (0, 0, 0)
+        ]  # fmt: skip
+        z = backends.run_all(kernel, 1, make)[2]
+        assert np.array_equal(z, x - y)
+
+
+@pytest.mark.spec("T-079")
+@pytest.mark.parametrize(("a", "b"), [((4,), (8,)), ((2, 4), (8, 1)), ((4, 1), (2, 8))])
+def test_shapes_that_do_not_broadcast(backends: Backends, a: Any, b: Any) -> None:
+    @ct.kernel
+    def kernel(A: ct.Constant, B: ct.Constant):
+        ct.zeros(A, ct.int32) + ct.zeros(B, ct.int32)
+
+    if a[-1] == 4 and b == (8, 1):
+        pattern = r"\(2, 4\) and \(8, 1\)"
+    else:
+        pattern = ", ".join(map(str, a))
+    backends.rejects(kernel, 1, lambda: [a, b], TileValueError, pattern)
+
+
+REFUSED = [
+    *((op, ct.bool_) for op in ARITHMETIC_OPS),
+    *((op, ct.float32) for op in (ct.bitwise_and, ct.bitwise_lshift)),
+    (ct.bitwise_lshift, ct.bool_),
+    *((op, d) for op in (ct.add, ct.less) for d in dt.ALL if not d.arithmetic),
+]
+
+
+@pytest.mark.spec("T-112", "T-129")
+@pytest.mark.parametrize(("op", "dtype"), REFUSED, ids=by_name)
+def test_refused_binary(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    @ct.kernel
+    def kernel():
+        x = ct.full((8,), 1, ct.float32).astype(dtype)
+        op(x, x)
+
+    backends.rejects(kernel, 1, lambda: [], TileTypeError, dtype.name)
+
+
+@pytest.mark.spec("T-112")
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [
+        *((op, ct.bool_) for op in (ct.negative, ct.abs, ct.exp, ct.floor)),
+        *((op, ct.float8_e5m2) for op in (ct.negative, ct.abs, ct.exp, ct.floor)),
+        *((op, ct.int32) for op in (ct.floor, ct.ceil)),
+        (ct.bitwise_not, ct.float16),
+    ],
+    ids=by_name,
+)
+def test_refused_unary(backends: Backends, op: Any, dtype: dt.DType) -> None:
+    @ct.kernel
+    def kernel():
+        op(ct.full((8,), 1, ct.float32).astype(dtype))
+
+    backends.rejects(kernel, 1, lambda: [], TileTypeError, dtype.name)

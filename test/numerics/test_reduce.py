@@ -1,0 +1,333 @@
+"""Reductions along each axis, and the operations on shapes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import ARITHMETIC, ARRAY_DTYPES, EXACT, FLOATS, Backends, Tolerance, random_values
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+from tilewright.errors import TileTypeError, TileValueError
+
+CASES = [
+    ((64,), 0),
+    ((64,), None),
+    ((1,), 0),
+    ((8, 16), 0),
+    ((8, 16), 1),
+    ((8, 16), -1),
+    ((8, 16), None),
+    ((128, 2), 0),
+    ((2, 128), 1),
+    ((4, 2, 8), 0),
+    ((4, 2, 8), 1),
+    ((4, 2, 8), 2),
+    ((4, 2, 8), None),
+    ((4, 2, 8), (0, 2)),
+    ((4, 2, 8), (2, 1)),
+]
+
+
+def by_name(value: Any) -> str:
+    return getattr(value, "name", getattr(value, "__tw_op__", str(value)))
+
+
+def reduce_kernel(op: Any, axis: Any) -> Any:
+    @ct.kernel
+    def kernel(X, Y, Z, shape: ct.Constant, origin: ct.Constant):
+        x = ct.load(X, origin, shape)
+        reduced = op(x, axis=axis)
+        kept = op(x, axis=axis, keepdims=True)
+        ct.static_assert(kept.ndim == x.ndim)
+        ct.store(Y, origin[: reduced.ndim], reduced)
+        ct.store(Z, origin, kept)
+
+    return kernel
+
+
+def result_shapes(shape: Any, axis: Any) -> tuple[Any, Any]:
+    probe = np.zeros(shape)
+    return probe.sum(axis).shape, probe.sum(axis, keepdims=True).shape
+
+
+def check(backends: Backends, op: Any, x: np.ndarray, axis: Any, result: Any, limit: Any) -> Any:
+    reduced, kept = result_shapes(x.shape, axis)
+    args = backends.run_all(
+        reduce_kernel(op, axis),
+        1,
+        lambda: [
+            x.copy(),
+            np.zeros(reduced, result),
+            np.zeros(kept, result),
+            x.shape,
+            (0,) * x.ndim,
+        ],
+        tolerance=limit,
+    )
+    assert np.array_equal(args[1].ravel().view("u1"), args[2].ravel().view("u1"))
+    return args[1]
+
+
+def sum_tolerance(x: np.ndarray, dtype: dt.DType) -> Tolerance:
+    """Additions in any order; 16-bit floats add up in float32, and round at the end."""
+    if not dtype.is_float:
+        return EXACT
+    eps = float(np.finfo(np.float64 if dtype is ct.float64 else np.float32).eps)
+    return Tolerance(1, 8 * eps * float(np.abs(x.astype(np.float64)).sum()))
+
+
+@pytest.mark.parametrize(("shape", "axis"), CASES, ids=str)
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
+def test_sum(backends: Backends, dtype: dt.DType, shape: Any, axis: Any) -> None:
+    x = random_values(dtype, int(np.prod(shape))).reshape(shape)
+    y = check(backends, ct.sum, x, axis, dtype.numpy, sum_tolerance(x, dtype))
+    if not dtype.is_float:
+        assert np.array_equal(y, x.sum(axis, dtype=x.dtype))
+
+
+@pytest.mark.parametrize(("shape", "axis"), CASES, ids=str)
+@pytest.mark.parametrize("op", [ct.max, ct.min], ids=by_name)
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
+def test_extremum(backends: Backends, dtype: dt.DType, op: Any, shape: Any, axis: Any) -> None:
+    x = random_values(dtype, int(np.prod(shape))).reshape(shape)
+    y = check(backends, op, x, axis, dtype.numpy, EXACT)
+    assert np.array_equal(y, getattr(np, op.__tw_op__)(x, axis))
+
+
+@pytest.mark.parametrize(("shape", "axis"), CASES[:13:2], ids=str)
+@pytest.mark.parametrize("op", [ct.argmax, ct.argmin], ids=by_name)
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
+def test_arg_extremum(backends: Backends, dtype: dt.DType, op: Any, shape: Any, axis: Any) -> None:
+    """Ties are common here, and the first one counts."""
+    x = (np.random.default_rng(1).integers(0, 7, shape) - (3 if dtype.signed else 0)).astype(
+        dtype.numpy
+    )
+    y = check(backends, op, x, axis, np.int32, EXACT)
+    assert np.array_equal(y, getattr(np, op.__tw_op__)(x.astype(np.float64), axis))
+
+
+@pytest.mark.parametrize(("shape", "axis"), CASES[:13:3], ids=str)
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
+def test_product(backends: Backends, dtype: dt.DType, shape: Any, axis: Any) -> None:
+    if dtype.is_float:  # powers of two: exact in any order
+        rng = np.random.default_rng(2)
+        x = np.ldexp(rng.choice([-1.0, 1.0], shape), rng.integers(-1, 2, shape)).astype(dtype.numpy)
+        x = np.where(np.arange(x.size).reshape(shape) % 3 == 0, x, dtype.numpy.type(1))
+    else:
+        x = random_values(dtype, int(np.prod(shape))).reshape(shape) | dtype.numpy.type(1)
+    y = check(backends, ct.prod, x, axis, dtype.numpy, EXACT)
+    if not dtype.is_float:
+        assert np.array_equal(y, x.prod(axis, dtype=x.dtype))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=by_name)
+def test_nan_and_infinity(backends: Backends, dtype: dt.DType) -> None:
+    x = random_values(dtype, 8 * 16).reshape(8, 16)
+    x[1, 3], x[2, 5], x[3, 0], x[3, 9], x[4, 4], x[4, 7] = (
+        np.nan, np.inf, np.inf, -np.inf, np.nan, np.nan,
+    )  # fmt: skip
+    x[5] = -np.inf
+    for op in (ct.max, ct.min, ct.sum):
+        check(backends, op, x, 1, dtype.numpy, sum_tolerance(np.nan_to_num(x, posinf=0), dtype))
+    y = check(backends, ct.argmax, x, 1, np.int32, EXACT)
+    assert y[1:6].tolist() == [3, 5, 0, 4, 0]
+    y = check(backends, ct.argmin, x, 1, np.int32, EXACT)
+    assert y[1] == 3 and y[3:6].tolist() == [9, 4, 0]
+
+
+def test_bool(backends: Backends) -> None:
+    x = random_values(ct.bool_, 8 * 16).reshape(8, 16)
+    assert np.array_equal(check(backends, ct.sum, x, 1, np.int32, EXACT), x.sum(1))
+    assert check(backends, ct.sum, x, None, np.int32, EXACT) == x.sum()
+
+
+def test_reduction_of_ragged_input(backends: Backends) -> None:
+    """Padding takes part, so that -inf and 0 are the neutral choices."""
+
+    @ct.kernel
+    def kernel(X, M, S):
+        low = ct.PaddingMode.NEG_INF
+        x = ct.load(X, (ct.bid(0), 0), (4, 32), padding_mode=low)
+        ct.store(M, (ct.bid(0),), ct.max(x, axis=1))
+        ct.store(S, (ct.bid(0),), ct.sum(ct.exp(x), axis=1))
+
+    x = random_values(ct.float32, 10 * 19).reshape(10, 19)
+    _, m, s = backends.run_all(
+        kernel,
+        3,
+        lambda: [x.copy(), np.zeros(10, "f4"), np.zeros(10, "f4")],
+        tolerance={2: Tolerance(16)},
+    )
+    assert np.array_equal(m, x.max(1))
+    np.testing.assert_allclose(s, np.exp(x).sum(1), rtol=1e-5)
+
+
+def test_refused_reductions(backends: Backends) -> None:
+    @ct.kernel
+    def bad_axis():
+        ct.sum(ct.zeros((4, 4), ct.float32), axis=2)
+
+    @ct.kernel
+    def twice():
+        ct.sum(ct.zeros((4, 4), ct.float32), axis=(0, -2))
+
+    @ct.kernel
+    def restricted():
+        ct.max(ct.zeros((4, 4), ct.float8_e5m2), axis=0)
+
+    @ct.kernel
+    def run_time_axis():
+        ct.max(ct.zeros((4, 4), ct.float32), axis=ct.bid(0))
+
+    for kernel, error, match in (
+        (bad_axis, TileValueError, "axis 2"),
+        (twice, TileValueError, "twice"),
+        (restricted, TileTypeError, "float8_e5m2"),
+        (run_time_axis, TileTypeError, "constant"),
+    ):
+        backends.rejects(kernel, 1, lambda: [], error, match)
+
+
+# ---------------------------------------------------------------------------------------------
+# Shapes
+
+
+@pytest.mark.spec("T-028", "T-030", "T-031", "T-034", "T-035", "T-036", "T-038", "T-039")
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES, ids=by_name)
+def test_shape_operations(backends: Backends, dtype: dt.DType) -> None:
+    @ct.kernel
+    def kernel(X, A, B, C, D, E, F):
+        x = ct.load(X, (0, 0, 0), (2, 4, 8))
+        ct.static_assert(x.dtype == dtype and X.dtype == dtype and x.ndim == 3)
+        ct.static_assert(x.shape == (2, 4, 8) and x.shape[1] * x.shape[2] == 32)
+        ct.store(A, (0, 0), x.reshape((8, 8)))
+        ct.store(B, (0,), ct.reshape(x, -1))
+        ct.store(C, (0, 0, 0), ct.permute(x, (2, 0, 1)))
+        ct.store(D, (0, 0, 0), x.transpose(0, 1))
+        y = x.reshape((4, 16)).transpose()
+        ct.static_assert(y.shape == (16, 4))
+        ct.store(E, (0, 0), y)
+        z = ct.broadcast_to(ct.expand_dims(ct.reshape(y, (1, 64)), 2), (4, 64, 2))
+        ct.store(F, (0, 0, 0), z)
+
+    x = random_values(dtype, 64).reshape(2, 4, 8)
+    shapes = [(8, 8), (64,), (8, 2, 4), (4, 2, 8), (16, 4), (4, 64, 2)]
+    args = backends.run_all(
+        kernel, 1, lambda: [x.copy(), *(np.zeros(s, dtype.numpy) for s in shapes)]
+    )
+    flat = x.reshape(4, 16).T
+    wanted = [
+        x.reshape(8, 8),
+        x.ravel(),
+        x.transpose(2, 0, 1),
+        x.swapaxes(0, 1),
+        flat,
+        np.broadcast_to(flat.reshape(1, 64, 1), (4, 64, 2)),
+    ]
+    for found, expected in zip(args[1:], wanted, strict=True):
+        assert np.array_equal(found.view("u1"), np.ascontiguousarray(expected).view("u1"))
+
+
+def test_all_permutations(backends: Backends) -> None:
+    x = np.arange(4 * 8 * 16, dtype=np.int32).reshape(4, 8, 16)
+    for axes in itertools.permutations(range(3)):
+
+        @ct.kernel
+        def kernel(X, Z, axes: ct.Constant = axes):
+            ct.store(Z, (0, 0, 0), ct.permute(ct.load(X, (0, 0, 0), (4, 8, 16)), axes) * 3)
+
+        shape = x.transpose(axes).shape
+        args = backends.run_all(
+            kernel, 1, lambda s=shape, a=axes: [x.copy(), np.zeros(s, np.int32), a]
+        )
+        assert np.array_equal(args[1], x.transpose(axes) * 3)
+
+
+def test_new_axes_by_index(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        x = ct.load(X, (0,), (8,))
+        ct.static_assert(x[None, :].shape == (1, 8) and x[..., None].shape == (8, 1))
+        ct.store(Z, (0, 0), x[:, None] - x[None, :])
+
+    x = random_values(ct.float32, 8)
+    _, z = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros((8, 8), "f4")])
+    assert np.array_equal(z, x[:, None] - x)
+
+
+@pytest.mark.spec("T-048", "T-049")
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
+def test_creation(backends: Backends, dtype: dt.DType) -> None:
+    @ct.kernel
+    def kernel(Z, n):
+        ct.store(Z, (0, 0), ct.zeros((4, 8), dtype))
+        ct.store(Z, (1, 0), ct.ones((4, 8), dtype))
+        ct.store(Z, (2, 0), ct.full((4, 8), 7, dtype))
+        ct.store(Z, (3, 0), ct.full((4, 8), n, dtype))
+        ct.store(Z, (4, 0), ct.arange(32, dtype=dtype).reshape((4, 8)))
+        ct.store(Z, (5, 0), ct.arange(8, dtype=dtype, start=3, step=2) + ct.zeros((4, 1), dtype))
+
+    z, _ = backends.run_all(kernel, 1, lambda: [np.full((24, 8), 9, dtype.numpy), 5])
+    ramp = np.arange(3, 19, 2)
+    wanted = [np.full((4, 8), v) for v in (0, 1, 7, 5)] + [np.arange(32).reshape(4, 8)]
+    assert np.array_equal(z, np.concatenate([*wanted, np.tile(ramp, (4, 1))]).astype(dtype.numpy))
+
+
+@pytest.mark.spec("T-029", "T-033")
+@pytest.mark.parametrize(
+    ("name", "error", "match"),
+    [
+        ("count", TileValueError, r"32 elements.*16|16.*32 elements"),
+        ("three", TileValueError, "power of two"),
+        ("axes", TileValueError, "permutation"),
+        ("no_axes", TileValueError, "two axes"),
+        ("assign", TileTypeError, "immutable"),
+        ("element", TileTypeError, "index"),
+        ("narrower", TileValueError, "broadcast"),
+        ("full_with_tile", TileTypeError, "scalar"),
+        ("constant", TileValueError, "300.*uint8"),
+    ],
+)
+def test_refused_shapes(backends: Backends, name: str, error: Any, match: str) -> None:
+    @ct.kernel
+    def count():
+        ct.zeros((4, 8), ct.int32).reshape((4, 4))
+
+    @ct.kernel
+    def three():
+        ct.zeros((4, 3), ct.int32)
+
+    @ct.kernel
+    def axes():
+        ct.permute(ct.zeros((4, 8), ct.int32), (0, 0))
+
+    @ct.kernel
+    def no_axes():
+        ct.transpose(ct.zeros((4, 8, 2), ct.int32))
+
+    @ct.kernel
+    def assign():
+        x = ct.zeros((4,), ct.int32)
+        x[0] = 1
+
+    @ct.kernel
+    def element():
+        ct.zeros((4,), ct.int32)[1]
+
+    @ct.kernel
+    def narrower():
+        ct.broadcast_to(ct.zeros((4, 8), ct.int32), (8,))
+
+    @ct.kernel
+    def full_with_tile():
+        ct.full((4,), ct.zeros((4,), ct.int32), ct.int32)
+
+    @ct.kernel
+    def constant():
+        ct.full((4,), 300, ct.uint8)
+
+    backends.rejects(locals()[name], 1, lambda: [], error, match)

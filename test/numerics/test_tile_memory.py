@@ -1,0 +1,407 @@
+"""load and store, gather and scatter: ranks, ragged edges, strides, orders, padding, bounds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import ARRAY_DTYPES, Backends, random_values
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+from tilewright.errors import TileTypeError, TileValueError
+from tilewright.tile import PaddingMode
+
+ZERO = PaddingMode.ZERO
+
+
+def by_name(value: Any) -> str:
+    return getattr(value, "name", str(value))
+
+
+def guarded(shape: tuple[int, ...], dtype: Any, fill: Any = 0) -> np.ndarray:
+    """An array inside a larger one whose other elements must not change: see intact()."""
+    margin = 8
+    whole = np.full(math.prod(shape) + 2 * margin, 1, dtype)
+    view = whole[margin : margin + math.prod(shape)].reshape(shape)
+    view[...] = fill
+    return view
+
+
+def intact(view: np.ndarray) -> bool:
+    whole = view
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    return bool((whole[:8] == 1).all() and (whole[-8:] == 1).all())
+
+
+@ct.kernel
+def copy(X, Z, shape: ct.Constant):
+    index = (ct.bid(0), ct.bid(1), ct.bid(2))[: X.ndim]
+    ct.store(Z, index, ct.load(X, index, shape))
+
+
+def tiles(shape: tuple[int, ...], tile: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(1, -(-n // t)) for n, t in zip(shape, tile, strict=True))
+
+
+@pytest.mark.spec("T-003", "T-006", "T-008", "T-014", "T-046", "T-050", "T-054", "T-056", "T-057")
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES, ids=by_name)
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [((37,), (16,)), ((64,), (32,)), ((13, 21), (4, 8)), ((5, 7, 9), (2, 4, 4)), ((3, 1), (1, 2))],
+    ids=str,
+)
+def test_copy(backends: Backends, dtype: dt.DType, shape: Any, tile: Any) -> None:
+    x = random_values(dtype, math.prod(shape)).reshape(shape)
+    args = backends.run_all(
+        copy, tiles(shape, tile), lambda: [x.copy(), guarded(shape, dtype.numpy), tile]
+    )
+    assert np.array_equal(args[1].view(np.uint8), x.view(np.uint8))
+    assert intact(args[1])
+
+
+def test_memory_around_the_output_stays(backends: Backends) -> None:
+    """A store of ragged and of outside tiles on the compiled back ends, too."""
+    whole: list[np.ndarray] = []
+
+    def make() -> list[Any]:
+        whole.append(guarded((5, 7), np.float32))
+        return [np.ones((5, 7), np.float32) * 2, whole[-1], (4, 8)]
+
+    backends.run_all(copy, (4, 3), make)
+    assert all(intact(w) for w in whole)
+
+
+VIEWS = {
+    "transposed": lambda a: a.T,
+    "reversed": lambda a: a[::-1, ::-1],
+    "every second": lambda a: a[::2, ::3],
+    "inner": lambda a: a[3:-2, 1:-4],
+    "row reversed": lambda a: a[:, ::-1],
+}
+
+
+@pytest.mark.spec("T-010", "T-011", "T-012", "T-058")
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
+@pytest.mark.parametrize("dtype", [ct.float32, ct.int8, ct.bfloat16], ids=by_name)
+def test_strides(backends: Backends, view: Any, dtype: dt.DType) -> None:
+    """Any strides, for reading and for writing; elements between them stay."""
+    base = random_values(dtype, 40 * 48).reshape(40, 48)
+    shape = view(base).shape
+    for read, write in (("in", "dense"), ("dense", "out")):
+        bases: list[np.ndarray] = []
+
+        def make(read: str = read, write: str = write, bases: Any = bases) -> list[Any]:
+            x = view(base.copy()) if read == "in" else np.ascontiguousarray(view(base))
+            bases.append(np.zeros_like(base))
+            return [x, view(bases[-1]) if write == "out" else np.zeros_like(x), (8, 16)]
+
+        args = backends.run_all(copy, tiles(shape, (8, 16)), make)
+        assert np.array_equal(args[1], view(base))
+        assert all(np.array_equal(b, bases[0]) for b in bases)
+
+
+@pytest.mark.spec("T-012")
+def test_zero_strides(backends: Backends) -> None:
+    row = random_values(ct.float32, 20)
+    make = lambda: [np.broadcast_to(row.copy(), (9, 20)), np.zeros((9, 20), np.float32), (4, 8)]  # noqa: E731
+    _, z, _ = backends.run_all(copy, (3, 3), make)
+    assert np.array_equal(z, np.broadcast_to(row, (9, 20)))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 5), (5, 0)], ids=str)
+def test_zero_size(backends: Backends, shape: Any) -> None:
+    tile = (4, 8)[: len(shape)]
+    backends.run_all(
+        copy, (1,) * len(shape), lambda: [np.zeros(shape, "f4"), np.zeros(shape, "f4"), tile]
+    )
+
+
+def test_rank_zero(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, (), ct.load(X, (), ()) + 1)
+
+    _, z = backends.run_all(kernel, 1, lambda: [np.array(41.0, "f4"), np.array(0.0, "f4")])
+    assert z == 42
+
+
+def test_plain_numbers_for_one_dimension(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, ct.bid(0), ct.load(X, ct.bid(0), 8) * 2)
+
+    x = np.arange(20, dtype=np.int32)
+    _, z = backends.run_all(kernel, 3, lambda: [x.copy(), np.zeros_like(x)])
+    assert np.array_equal(z, 2 * x)
+
+
+@pytest.mark.spec("T-059")
+@pytest.mark.parametrize("order", ["C", "F", *itertools.permutations(range(3))], ids=str)
+def test_order(backends: Backends, order: Any) -> None:
+    @ct.kernel
+    def read(X, Z):
+        index = (ct.bid(0), ct.bid(1), ct.bid(2))
+        ct.store(Z, index, ct.load(X, index, (2, 4, 8), order=order))
+
+    @ct.kernel
+    def write(X, Z):
+        index = (ct.bid(0), ct.bid(1), ct.bid(2))
+        ct.store(Z, index, ct.load(X, index, (2, 4, 8)), order=order)
+
+    axes = {"C": (0, 1, 2), "F": (2, 1, 0)}.get(order, order)
+    x = np.arange(5 * 7 * 9, dtype=np.int32).reshape(5, 7, 9)
+    turned = x.transpose(axes)
+    grid = tiles(turned.shape, (2, 4, 8))
+    _, z = backends.run_all(read, grid, lambda: [x.copy(), np.zeros(turned.shape, np.int32)])
+    assert np.array_equal(z, turned)
+    _, z = backends.run_all(
+        write, grid, lambda: [np.ascontiguousarray(turned), np.zeros(x.shape, np.int32)]
+    )
+    assert np.array_equal(z, x)
+
+
+PADDINGS = {
+    PaddingMode.ZERO: 0.0,
+    PaddingMode.NEG_ZERO: -0.0,
+    PaddingMode.NAN: math.nan,
+    PaddingMode.POS_INF: math.inf,
+    PaddingMode.NEG_INF: -math.inf,
+}
+HAVE = {
+    "float16": 5, "float32": 5, "float64": 5, "bfloat16": 5, "float8_e5m2": 5, "float8_e4m3fn": 3,
+}  # fmt: skip
+
+
+def has_value(dtype: dt.DType, mode: PaddingMode) -> bool:
+    if dtype is ct.float8_e8m0fnu:
+        return mode is PaddingMode.NAN
+    return list(PADDINGS).index(mode) < HAVE.get(dtype.name, 1)
+
+
+@pytest.mark.spec("T-161", "T-163", "T-164", "T-165", "T-166", "T-167", "T-169")
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES, ids=by_name)
+@pytest.mark.parametrize("mode", PADDINGS, ids=by_name)
+def test_padding(backends: Backends, mode: PaddingMode, dtype: dt.DType) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, (0, 0), ct.load(X, (0, ct.bid(1)), (4, 8), padding_mode=mode))
+        ct.store(Z, (1, 0), ct.load(X, (-1, 5), (4, 8), padding_mode=mode))
+
+    x = random_values(dtype, 15).reshape(3, 5)
+    make = lambda: [x.copy(), np.zeros((8, 8), dtype.numpy)]  # noqa: E731
+    if not has_value(dtype, mode):
+        backends.rejects(kernel, 1, make, TileTypeError, f"{dtype} has no such value")
+        return
+    _, z = backends.run_all(kernel, 1, make)
+    assert np.array_equal(z[:3, :5].view(np.uint8), x.view(np.uint8))
+    outside = np.concatenate([z[3], z[0, 5:], z[5]]).astype(np.float64)
+    value = PADDINGS[mode]
+    assert np.isnan(outside).all() if math.isnan(value) else (outside == value).all()
+    assert math.isnan(value) or (np.signbit(outside) == (math.copysign(1, value) < 0)).all()
+
+
+@pytest.mark.spec("T-162")
+def test_undetermined_padding(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, (0,), ct.load(X, (0,), (16,), padding_mode=ct.PaddingMode.UNDETERMINED))
+
+    x = random_values(ct.float32, 11)
+    outside = np.arange(16) >= 11
+    backends.run_all(kernel, 1, lambda: [x, np.zeros(16, "f4")], ignore={1: outside})
+
+
+@pytest.mark.spec("T-168", "T-151", "T-152", "T-153", "T-154", "T-155", "T-156", "T-157", "T-158", "T-159")  # fmt: skip  # noqa: E501
+def test_enumerations() -> None:
+    values = "undetermined zero neg_zero nan pos_inf neg_inf".split()
+    assert [PaddingMode(v).name for v in values] == [v.upper() for v in values]
+    modes = {"RN": "nearest_even", "RZ": "zero", "RM": "negative_inf", "RP": "positive_inf"}
+    modes |= {"FULL": "full", "APPROX": "approx", "RZI": "nearest_int_to_zero"}
+    assert {m.name: m.value for m in ct.RoundingMode} == modes
+    assert ct.RoundingMode("zero") is ct.RoundingMode.RZ
+
+
+def test_check_bounds_off(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        i = (ct.bid(0),)
+        ct.store(Z, i, ct.load(X, i, (8,), check_bounds=False), check_bounds=False)
+
+    x = random_values(ct.float32, 32)
+    backends.run_all(kernel, 4, lambda: [x.copy(), np.zeros_like(x)])
+
+
+def test_store_converts_what_promotes(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        x = ct.load(X, (0,), (8,))
+        ct.store(Z, (0,), x)
+        ct.store(Z, (1,), x > 0)
+
+    x = np.arange(-4, 4, dtype=np.int16)
+    _, z = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros(16, "f4")])
+    assert np.array_equal(z, np.concatenate([x, x > 0]))
+    backends.rejects(
+        kernel, 1, lambda: [x.copy(), np.zeros(16, "i1")], TileTypeError, r"int16.*int8"
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# What is refused
+
+
+def refused(body: str) -> Any:
+    kernels: dict[str, Any] = {}
+
+    @ct.kernel
+    def index_length(X):
+        ct.load(X, (0,), (4, 4))
+
+    @ct.kernel
+    def shape_length(X):
+        ct.load(X, (0, 0), (4,))
+
+    @ct.kernel
+    def no_power_of_two(X):
+        ct.load(X, (0, 0), (4, 3))
+
+    @ct.kernel
+    def zero_extent(X):
+        ct.load(X, (0, 0), (0, 4))
+
+    @ct.kernel
+    def run_time_shape(X):
+        ct.load(X, (0, 0), (4, X.shape[0]))
+
+    @ct.kernel
+    def float_index(X):
+        ct.load(X, (0.5, 0), (4, 4))
+
+    @ct.kernel
+    def not_an_array(X):
+        ct.load(ct.zeros((4, 4), ct.int32), (0, 0), (4, 4))
+
+    @ct.kernel
+    def bad_order(X):
+        ct.load(X, (0, 0), (4, 4), order=(0, 0))
+
+    @ct.kernel
+    def tile_length(X):
+        ct.store(X, (0, 0), ct.zeros((4,), ct.float32))
+
+    kernels.update({k: v for k, v in locals().items() if k not in ("kernels", "body")})
+    return kernels[body]
+
+
+@pytest.mark.spec("T-026", "T-032", "T-033")
+@pytest.mark.parametrize(
+    ("name", "error", "match"),
+    [
+        ("index_length", TileValueError, "2 dimensions.* 1"),
+        ("shape_length", TileValueError, "2 dimensions.* 1"),
+        ("no_power_of_two", TileValueError, "dimension 1.*3.*power of two"),
+        ("zero_extent", TileValueError, "dimension 0.*0.*power of two"),
+        ("run_time_shape", TileTypeError, "constant"),
+        ("float_index", TileTypeError, "integer"),
+        ("not_an_array", TileTypeError, "array"),
+        ("bad_order", TileValueError, "permutation"),
+        ("tile_length", TileValueError, "2 dimensions"),
+    ],
+)
+def test_refused(backends: Backends, name: str, error: Any, match: str) -> None:
+    backends.rejects(refused(name), 1, lambda: [np.zeros((8, 8), "f4")], error, match)
+
+
+# ---------------------------------------------------------------------------------------------
+# gather and scatter
+
+
+@pytest.mark.spec("T-047", "T-051")
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES, ids=by_name)
+def test_gather_and_scatter(backends: Backends, dtype: dt.DType) -> None:
+    """A permutation, with indices outside on both sides."""
+
+    @ct.kernel
+    def kernel(X, I, Z, W):
+        i = ct.load(I, (0,), (64,))
+        ct.store(Z, (0,), ct.gather(X, i, padding_value=ct.full((), 1, dtype)))
+        ct.scatter(W, i, ct.load(X, (0,), (64,)))
+
+    x = random_values(dtype, 64)
+    i = np.random.default_rng(0).permutation(80).astype(np.int32)[:64] - 8
+    one = np.float32(1).astype(dtype.numpy)
+    make = lambda: [x.copy(), i.copy(), np.zeros(64, x.dtype), np.full(64, one)]  # noqa: E731
+    _, _, z, w = backends.run_all(kernel, 1, make)
+    inside = (i >= 0) & (i < 64)
+    assert np.array_equal(z.view("u1"), np.where(inside, x[i % 64], one).view("u1"))
+    expected = np.full(64, one)
+    expected[i[inside]] = x[inside]
+    assert np.array_equal(w.view("u1"), expected.view("u1"))
+
+
+@pytest.mark.parametrize("index", [ct.int8, ct.uint8, ct.int64, ct.uint32], ids=by_name)
+def test_gather_in_two_dimensions(backends: Backends, index: dt.DType) -> None:
+    @ct.kernel
+    def kernel(X, Z, W, limit):
+        r = ct.arange(8, dtype=index)[:, None]
+        c = ct.arange(16, dtype=index) * 2
+        t = ct.gather(X, (r, c), padding_value=-1)
+        ct.store(Z, (0, 0), t)
+        kept = ct.gather(X, (r, c), mask=c < limit.astype(index))
+        ct.store(Z, (1, 0), kept)
+        ct.scatter(W, (r, c), t * 2, mask=(r > 1) & (c < limit.astype(index)))
+
+    x = random_values(ct.float32, 6 * 21).reshape(6, 21)
+    _, z, w, _ = backends.run_all(
+        kernel, 1, lambda: [x.copy(), np.zeros((16, 16), "f4"), np.zeros((6, 21), "f4"), 9]
+    )
+    assert np.array_equal(z[:6, :11], x[:, ::2]) and (z[6:8] == -1).all()
+    assert (z[8:, 5:] == 0).all() and np.array_equal(z[8:14, :5], x[:, :10:2])
+    assert (w[:2] == 0).all() and np.array_equal(w[2:, :9:2], 2 * x[2:, :9:2])
+
+
+def test_gather_with_strides_and_scalars(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        row = ct.bid(0)
+        t = ct.gather(X, (row, ct.arange(8, dtype=ct.int32)), check_bounds=False)
+        ct.scatter(Z, (row, 7 - ct.arange(8, dtype=ct.int32)), t + ct.gather(X, (row, 0)))
+        ct.scatter(Z, (row, 8), 5)
+
+    base = random_values(ct.float32, 20 * 30).reshape(20, 30)
+    make = lambda: [base.copy()[::-2, ::3], np.zeros((9, 10), "f4").T]  # noqa: E731
+    _, z = backends.run_all(kernel, 10, make)
+    x = base[::-2, ::3]
+    assert np.array_equal(z[:, :8], (x[:, :8] + x[:, :1])[:, ::-1])
+    assert (z[:, 8] == 5).all()
+
+
+def test_gather_refusals(backends: Backends) -> None:
+    @ct.kernel
+    def too_few(X):
+        ct.gather(X, (0,))
+
+    @ct.kernel
+    def floats(X):
+        ct.gather(X, (0, ct.zeros((4,), ct.float32)))
+
+    @ct.kernel
+    def shapes(X):
+        ct.gather(X, (ct.arange(4, dtype=ct.int32), ct.arange(8, dtype=ct.int32)))
+
+    @ct.kernel
+    def wide_mask(X):
+        ct.gather(X, (0, ct.arange(4, dtype=ct.int32)), mask=ct.zeros((2, 4), ct.bool_))
+
+    for kernel, error, match in (
+        (too_few, TileValueError, "2 dimensions"),
+        (floats, TileTypeError, "integers"),
+        (shapes, TileValueError, r"\(4,\) and \(8,\)"),
+        (wide_mask, TileTypeError, "mask"),
+    ):
+        backends.rejects(kernel, 1, lambda: [np.zeros((8, 8), "f4")], error, match)
