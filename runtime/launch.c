@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "module.h"
 
+#include <string.h>
 #include <time.h>
 
 tw_status_t tw_grid_check(const int64_t grid[3]) {
@@ -25,10 +26,29 @@ tw_status_t tw_grid_check(const int64_t grid[3]) {
   return NULL;
 }
 
+tw_status_t tw_block_check(const int64_t block[3]) {
+  static const int64_t limits[3] = {1024, 1024, 64};
+  int64_t threads = 1;
+  for (int axis = 0; axis < 3; axis++) {
+    if (block[axis] < 1 || block[axis] > limits[axis])
+      return TW_ERROR(TW_LAUNCH_ERROR,
+                      "block (%lld, %lld, %lld) has %lld threads on axis %d, which must be between 1 "
+                      "and %lld",
+                      (long long)block[0], (long long)block[1], (long long)block[2],
+                      (long long)block[axis], axis, (long long)limits[axis]);
+    threads *= block[axis];
+  }
+  if (threads > 1024)
+    return TW_ERROR(TW_LAUNCH_ERROR, "block (%lld, %lld, %lld) has %lld threads, the most is 1024",
+                    (long long)block[0], (long long)block[1], (long long)block[2],
+                    (long long)threads);
+  return NULL;
+}
+
 /* Everything of a driver call that is the same from launch to launch of one kernel. */
 static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel,
                             CUfunction function, CUstream stream, const uint32_t grid[3],
-                            const uint64_t *words, size_t count) {
+                            const uint32_t block[3], const uint64_t *words, size_t count) {
   size_t size = count * sizeof *words;
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)words,
                    CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
@@ -40,6 +60,8 @@ static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *k
                            .stream = stream,
                            .attributes = &overlap,
                            .attribute_count = kernel->flags & TW_CUDA_PROGRAMMATIC};
+  if (TW_UNLIKELY(!kernel->num_threads && block))
+    memcpy(config.block, block, sizeof config.block);
   return driver->launch(&config, function, NULL, count ? extra : NULL);
 }
 
@@ -53,7 +75,8 @@ static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_
 }
 
 tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
-                           const uint32_t grid[3], const uint64_t *words, size_t count) {
+                           const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
+                           size_t count) {
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
@@ -65,7 +88,7 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
    * none.  The function's own context is needed for the default streams. */
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  CUresult result = call_driver(scope.driver, kernel, function, stream, grid, words, count);
+  CUresult result = call_driver(scope.driver, kernel, function, stream, grid, block, words, count);
   tw_context_leave(&scope);
   if (TW_UNLIKELY(result))
     return launch_error(scope.driver, kernel, ordinal, result, grid);
@@ -74,8 +97,8 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
 }
 
 tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
-                          const uint32_t grid[3], const uint64_t *words, size_t count, int n,
-                          double *out_ns) {
+                          const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
+                          size_t count, int n, double *out_ns) {
   *out_ns = 0;
   TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
   const tw_device_t *device;
@@ -87,7 +110,7 @@ tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
   CUresult result = CUDA_SUCCESS;
   clock_gettime(CLOCK_MONOTONIC, &start);
   for (int i = 0; i < n && !result; i++)
-    result = call_driver(scope.driver, kernel, function, stream, grid, words, count);
+    result = call_driver(scope.driver, kernel, function, stream, grid, block, words, count);
   clock_gettime(CLOCK_MONOTONIC, &end);
   tw_context_leave(&scope);
   if (result)

@@ -28,7 +28,7 @@ typedef struct job {
   struct job *next; /* list of active jobs */
   const tw_cpu_kernel_t *kernel;
   const int64_t *words;
-  int32_t grid[3];
+  int32_t grid[6];
   int64_t blocks, chunk;
   _Atomic int64_t taken;  /* blocks handed out */
   _Atomic int64_t failed; /* threads that had no memory for scratch */
@@ -223,11 +223,13 @@ static int choose_threads(const tw_cpu_kernel_t *kernel, int64_t blocks) {
   return blocks < threads ? (int)blocks : threads;
 }
 
-tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3]) {
+tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3],
+                          const uint32_t block[3]) {
   job_t job = {.kernel = kernel, .words = (const int64_t *)words};
   int64_t blocks = 1;
   for (int axis = 0; axis < 3; axis++) {
     job.grid[axis] = (int32_t)grid[axis];
+    job.grid[3 + axis] = block ? (int32_t)block[axis] : 1;
     if (__builtin_mul_overflow(blocks, (int64_t)grid[axis], &blocks) || blocks > INT64_MAX / 2)
       return TW_ERROR(TW_LAUNCH_ERROR, "the grid has more blocks than can be counted");
   }

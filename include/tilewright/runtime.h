@@ -107,10 +107,12 @@ size_t tw_array_pack(const tw_array_t *array, uint64_t *words);
 
 /* CUDA's limits hold on both back ends, so that a program does not depend on the device. */
 tw_status_t tw_grid_check(const int64_t grid[3]);
+tw_status_t tw_block_check(const int64_t block[3]);
 
 /* === CPU ====================================================================================== */
 
-/* Runs the blocks with linear id in [first, last), x fastest. */
+/* Runs the blocks with linear id in [first, last), x fastest.  `grid` has six extents: blocks x, y, z,
+ * then threads of a block x, y, z (which only SIMT kernels look at). */
 typedef void (*tw_cpu_entry_t)(const int64_t *words, const int32_t *grid, int64_t first,
                                int64_t last, void *scratch);
 
@@ -121,7 +123,8 @@ typedef struct tw_cpu_kernel {
 } tw_cpu_kernel_t;
 
 /* Runs the whole grid and returns when it is done.  Any number of threads may call at once. */
-tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3]);
+tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3],
+                          const uint32_t block[3]);
 
 /* Threads that a launch may use, the caller among them: TILEWRIGHT_NUM_THREADS or the CPUs of this
  * process. */
@@ -184,14 +187,16 @@ typedef struct tw_cuda_usage {
 } tw_cuda_usage_t;
 tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_usage_t *out);
 
-/* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device. */
+/* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device.
+ * `block` counts for kernels made with num_threads 0; else it may be NULL. */
 tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
-                           const uint32_t grid[3], const uint64_t *words, size_t count);
+                           const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
+                           size_t count);
 
 /* Time of the bare driver call, for bench/: mean nanoseconds of `n` launches of a packed buffer. */
 tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
-                          const uint32_t grid[3], const uint64_t *words, size_t count, int n,
-                          double *out_ns);
+                          const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
+                          size_t count, int n, double *out_ns);
 
 /* === disk cache =============================================================================== */
 

@@ -1,0 +1,72 @@
+/* launch.h - what the launching half of the extension shares: errors, array import, streams */
+#ifndef TILEWRIGHT_PYTHON_LAUNCH_H
+#define TILEWRIGHT_PYTHON_LAUNCH_H
+
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "tilewright/runtime.h"
+
+/* --- errors.c: from the runtime's status to an exception -------------------------------------------- */
+
+/* The class of tilewright.errors for a code; borrowed. Found when first needed. */
+PyObject *tw_ext_error_class(tw_code_t code);
+/* Raises the status as an exception, `before` (may be NULL) in front of its message. Takes the status;
+ * returns NULL. */
+PyObject *tw_ext_raise(tw_status_t status, const char *before);
+/* The same with a formatted message, as PyErr_Format. Returns NULL. */
+PyObject *tw_ext_error(tw_code_t code, const char *format, ...);
+/* Replaces the pending exception by one of ours, which names it and has it as its cause. */
+void tw_ext_error_from_pending(tw_code_t code, const char *what);
+
+/* --- array.c: arrays of any library ----------------------------------------------------------------- */
+
+/* What must stay alive until a launch is over (CPU) or queued (GPU): capsules, buffers. */
+typedef struct tw_hold {
+  struct tw_hold *next;
+  PyObject *object;                   /* owned or NULL */
+  tw_dl_managed_versioned_t *managed; /* owned or NULL */
+  Py_buffer buffer;                   /* owned if buffer.obj */
+} tw_hold_t;
+void tw_hold_release(tw_hold_t *holds); /* the whole list */
+
+/* The stream of a launch, decided by the argument of launch() or, for None, by the arrays. */
+typedef struct tw_stream {
+  void *handle;
+  bool decided; /* handle is valid */
+  bool given;   /* by the caller, and not None */
+  PyObject *scan; /* borrowed tuple or NULL: all arguments, to look for the stream in */
+} tw_stream_t;
+
+/* Reads `object` into `out`; 0, or -1 with an exception that speaks of "it".  `stream` is decided by
+ * the first GPU array if the caller gave none; work of the array's producer comes before it.
+ * `holds` gets what must stay alive. */
+int tw_ext_array_read(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds);
+
+/* Whether objects of a type are read by the C exchange API, the quick way. */
+bool tw_ext_has_exchange(PyTypeObject *type);
+
+/* Whether an object looks like an array (has one of the protocols), to tell "not an array" from
+ * "an array that we refuse". */
+bool tw_ext_is_array(PyObject *object);
+
+/* numpy.generic if `object` is a NumPy scalar. */
+bool tw_ext_is_numpy_scalar(PyObject *object);
+
+/* The dtype of object.dtype by name; TW_DTYPE_NONE and no exception if it is not one of ours. */
+tw_dtype_t tw_ext_dtype_of(PyObject *object);
+
+/* Reads launch()'s stream argument: None, int, __cuda_stream__ and the attributes of known classes. */
+int tw_ext_stream_read(PyObject *object, tw_stream_t *out);
+
+/* --- what module.c calls ----------------------------------------------------------------------------- */
+
+int tw_ext_array_add(PyObject *module);    /* array.c */
+int tw_ext_variant_add(PyObject *module);  /* variant.c */
+int tw_ext_dispatch_add(PyObject *module); /* dispatch.c */
+int tw_ext_runtime_add(PyObject *module);  /* runtime.c */
+
+#endif

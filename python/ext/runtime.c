@@ -1,0 +1,213 @@
+/* runtime.c - devices, driver and disk cache for Python
+ *
+ * What `tilewright doctor`, the compile cache and the benchmarks ask for. */
+#include "dispatch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static PyObject *none(void) { return Py_NewRef(Py_None); }
+
+/* === devices ================================================================================ */
+
+static PyObject *driver_version(PyObject *module, PyObject *unused) {
+  (void)module, (void)unused;
+  int version;
+  tw_status_t status = tw_driver_version(&version);
+  return status ? tw_ext_raise(status, NULL) : PyLong_FromLong(version);
+}
+
+static PyObject *device_count(PyObject *module, PyObject *unused) {
+  (void)module, (void)unused;
+  int count;
+  tw_status_t status = tw_device_count(&count);
+  return status ? tw_ext_raise(status, NULL) : PyLong_FromLong(count);
+}
+
+static int ordinal_of(PyObject *object, int *out) {
+  long value = PyLong_AsLong(object);
+  if (value == -1 && PyErr_Occurred())
+    return -1;
+  *out = value < -1 || value > 1 << 20 ? -1 : (int)value;
+  return 0;
+}
+
+static PyObject *device_info(PyObject *module, PyObject *object) {
+  (void)module;
+  int ordinal;
+  if (ordinal_of(object, &ordinal))
+    return NULL;
+  const tw_device_t *device;
+  tw_status_t status = tw_device_get(ordinal, &device);
+  if (status)
+    return tw_ext_raise(status, NULL);
+  return Py_BuildValue("{sss(ii)sisisisisisK}", "name", device->name, "capability", device->major,
+                       device->minor, "sm_count", device->sm_count, "shared_bytes_per_block",
+                       device->shared_bytes_per_block, "shared_bytes_per_sm",
+                       device->shared_bytes_per_sm, "l2_bytes", device->l2_bytes,
+                       "max_threads_per_block", device->max_threads_per_block, "memory_bytes",
+                       (unsigned long long)device->memory_bytes);
+}
+
+static PyObject *synchronize(PyObject *module, PyObject *arguments) {
+  (void)module;
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(arguments, "|i:synchronize", &ordinal))
+    return NULL;
+  tw_status_t status;
+  Py_BEGIN_ALLOW_THREADS
+  status = tw_device_synchronize(ordinal);
+  Py_END_ALLOW_THREADS
+  return status ? tw_ext_raise(status, NULL) : none();
+}
+
+static PyObject *cpu_threads(PyObject *module, PyObject *unused) {
+  (void)module, (void)unused;
+  return PyLong_FromLong(tw_cpu_threads());
+}
+
+/* ptx_to_cubin(ptx, device=0) -> (cubin, log) */
+static PyObject *ptx_to_cubin(PyObject *module, PyObject *arguments) {
+  (void)module;
+  const char *ptx;
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(arguments, "s|i:ptx_to_cubin", &ptx, &ordinal))
+    return NULL;
+  void *cubin;
+  size_t size;
+  char *log;
+  tw_status_t status;
+  Py_BEGIN_ALLOW_THREADS /* takes as long as the code is large */
+  status = tw_cubin_from_ptx(ptx, ordinal, &cubin, &size, &log);
+  Py_END_ALLOW_THREADS
+  if (status)
+    return tw_ext_raise(status, NULL);
+  PyObject *result = Py_BuildValue("(y#s)", (char *)cubin, (Py_ssize_t)size, log ? log : "");
+  free(cubin);
+  free(log);
+  return result;
+}
+
+/* === the disk cache ========================================================================= */
+
+static PyObject *hash128(PyObject *module, PyObject *arguments) {
+  (void)module;
+  const char *bytes;
+  Py_ssize_t size;
+  if (!PyArg_ParseTuple(arguments, "s#:hash128", &bytes, &size))
+    return NULL;
+  tw_key_t key = tw_hash(bytes, (size_t)size);
+  return PyBytes_FromStringAndSize((const char *)&key, sizeof key);
+}
+
+static int key_of(const char *bytes, Py_ssize_t size, tw_key_t *out) {
+  if (size != sizeof *out) {
+    PyErr_Format(PyExc_ValueError, "a key has %zu bytes (hash128 makes one), found %zd",
+                 sizeof *out, size);
+    return -1;
+  }
+  memcpy(out, bytes, sizeof *out);
+  return 0;
+}
+
+static PyObject *cache_get(PyObject *module, PyObject *arguments) {
+  (void)module;
+  const char *bytes;
+  Py_ssize_t size;
+  tw_key_t key;
+  if (!PyArg_ParseTuple(arguments, "y#:cache_get", &bytes, &size) || key_of(bytes, size, &key))
+    return NULL;
+  void *blob;
+  size_t length;
+  bool found;
+  Py_BEGIN_ALLOW_THREADS
+  found = tw_cache_get(key, &blob, &length);
+  Py_END_ALLOW_THREADS
+  if (!found)
+    return none();
+  PyObject *result = PyBytes_FromStringAndSize(blob, (Py_ssize_t)length);
+  free(blob);
+  return result;
+}
+
+static PyObject *cache_put(PyObject *module, PyObject *arguments) {
+  (void)module;
+  const char *bytes, *blob;
+  Py_ssize_t size, length;
+  tw_key_t key;
+  if (!PyArg_ParseTuple(arguments, "y#y#:cache_put", &bytes, &size, &blob, &length) ||
+      key_of(bytes, size, &key))
+    return NULL;
+  bool stored;
+  Py_BEGIN_ALLOW_THREADS
+  stored = tw_cache_put(key, blob, (size_t)length);
+  Py_END_ALLOW_THREADS
+  return PyBool_FromLong(stored);
+}
+
+static PyObject *cache_info(PyObject *module, PyObject *unused) {
+  (void)module, (void)unused;
+  tw_cache_info_t *info = malloc(sizeof *info);
+  if (!info)
+    return PyErr_NoMemory();
+  tw_cache_info(info);
+  PyObject *path = PyUnicode_DecodeFSDefault(info->path);
+  PyObject *result =
+      Py_BuildValue("{sNsssKsKsi}", "path", path, "problem", info->problem, "bytes",
+                    (unsigned long long)info->bytes, "limit", (unsigned long long)info->limit,
+                    "entries", info->entries);
+  free(info);
+  return result;
+}
+
+static PyObject *cache_clear(PyObject *module, PyObject *unused) {
+  (void)module, (void)unused;
+  tw_cache_clear();
+  return none();
+}
+
+/* === measuring ============================================================================== */
+
+/* _bench_driver_launch(kernel, device, stream, words, n) -> ns of one bare driver call. */
+static PyObject *bench_driver_launch(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *kernel, *stream_object;
+  const char *words;
+  Py_ssize_t size;
+  int ordinal, n;
+  tw_stream_t stream;
+  if (!PyArg_ParseTuple(arguments, "OiOy#i:_bench_driver_launch", &kernel, &ordinal, &stream_object,
+                        &words, &size, &n) ||
+      tw_ext_stream_read(stream_object, &stream))
+    return NULL;
+  if (Py_TYPE(kernel) != tw_cuda_variant_type || size % 8 || size > TW_MAX_WORDS * 8 || n < 1) {
+    PyErr_SetString(PyExc_ValueError, "a CudaKernel, 8-byte words and a positive count");
+    return NULL;
+  }
+  uint64_t copy[TW_MAX_WORDS] __attribute__((aligned(64)));
+  memcpy(copy, words, (size_t)size);
+  static const uint32_t one[3] = {1, 1, 1};
+  double ns;
+  tw_status_t status = tw_cuda_bench(((tw_variant_t *)kernel)->cuda, ordinal, stream.handle, one,
+                                     one, copy, (size_t)size / 8, n, &ns);
+  return status ? tw_ext_raise(status, NULL) : PyFloat_FromDouble(ns);
+}
+
+static PyMethodDef methods[] = {
+    {"driver_version", driver_version, METH_NOARGS, "12040 for a driver that supports CUDA 12.4"},
+    {"device_count", device_count, METH_NOARGS, "number of CUDA devices"},
+    {"device_info", device_info, METH_O, "device_info(ordinal) -> dict"},
+    {"synchronize", synchronize, METH_VARARGS,
+     "synchronize(device=0): wait for all work; an error names the last kernels"},
+    {"cpu_threads", cpu_threads, METH_NOARGS, "threads that a launch on the CPU may use"},
+    {"ptx_to_cubin", ptx_to_cubin, METH_VARARGS, "ptx_to_cubin(ptx, device=0) -> (cubin, log)"},
+    {"hash128", hash128, METH_VARARGS, "hash128(bytes or str) -> a key of 16 bytes"},
+    {"cache_get", cache_get, METH_VARARGS, "cache_get(key) -> bytes or None"},
+    {"cache_put", cache_put, METH_VARARGS, "cache_put(key, bytes) -> whether it was stored"},
+    {"cache_info", cache_info, METH_NOARGS, "dict: path, problem, bytes, limit, entries"},
+    {"cache_clear", cache_clear, METH_NOARGS, "remove every entry of the disk cache"},
+    {"_bench_driver_launch", bench_driver_launch, METH_VARARGS,
+     "_bench_driver_launch(kernel, device, stream, words, n) -> ns"},
+    {NULL, NULL, 0, NULL}};
+
+int tw_ext_runtime_add(PyObject *module) { return PyModule_AddFunctions(module, methods); }

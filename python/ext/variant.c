@@ -1,0 +1,185 @@
+/* variant.c - CpuKernel and CudaKernel: compiled code as Python objects
+ *
+ * What a front end's on_miss returns: native code by its address, or PTX or a cubin by its bytes. */
+#include "dispatch.h"
+
+#include <string.h>
+
+PyTypeObject *tw_cpu_variant_type, *tw_cuda_variant_type;
+
+static tw_variant_t *variant_alloc(PyTypeObject *type, PyObject *name) {
+  allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+  tw_variant_t *variant = (tw_variant_t *)allocate(type, 0); /* zeroed */
+  if (variant)
+    variant->name = Py_NewRef(name);
+  return variant;
+}
+
+static void variant_dealloc(PyObject *self) {
+  tw_variant_t *variant = (tw_variant_t *)self;
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  tw_cuda_kernel_destroy(variant->cuda);
+  Py_XDECREF(variant->owner);
+  Py_XDECREF(variant->name);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF((PyObject *)type);
+}
+
+/* No clear: the code that the owner holds may be called as long as this object lives. */
+static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT((PyObject *)Py_TYPE(self));
+  Py_VISIT(((tw_variant_t *)self)->owner);
+  return 0;
+}
+
+static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+  static char *names[] = {"address", "name", "scratch_bytes", "written", "owner", NULL};
+  PyObject *address, *name, *owner = NULL;
+  unsigned long long scratch = 0, written = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OU|KKO:CpuKernel", names, &address, &name,
+                                   &scratch, &written, &owner))
+    return NULL;
+  void *entry = PyLong_AsVoidPtr(address);
+  if (!entry)
+    return PyErr_Occurred() ? NULL : tw_ext_error(TW_VALUE_ERROR, "the kernel's address is 0");
+  tw_variant_t *variant = variant_alloc(type, name);
+  if (!variant)
+    return NULL;
+  memcpy(&variant->cpu.entry, &entry, sizeof entry); /* ISO C has no cast to a function */
+  variant->cpu.scratch_bytes = scratch;
+  variant->written = written;
+  variant->owner = Py_XNewRef(owner);
+  return (PyObject *)variant;
+}
+
+static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+  static char *names[] = {"image",   "name",         "num_threads", "shared_bytes",
+                          "written", "programmatic", NULL};
+  PyObject *image, *name;
+  unsigned threads, shared = 0;
+  unsigned long long written = 0;
+  int programmatic = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKp:CudaKernel", names, &image, &name,
+                                   &threads, &shared, &written, &programmatic))
+    return NULL;
+  const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
+  Py_ssize_t size = 0;
+  char *data = NULL;
+  if (PyUnicode_Check(image))
+    bytes = PyUnicode_AsUTF8AndSize(image, &size);
+  else if (!PyBytes_AsStringAndSize(image, &data, &size))
+    bytes = data;
+  if (!bytes || !symbol)
+    return NULL;
+  tw_variant_t *variant = variant_alloc(type, name);
+  if (!variant)
+    return NULL;
+  variant->written = written;
+  variant->num_threads = threads;
+  variant->shared_bytes = shared;
+  tw_status_t status =
+      tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared,
+                            programmatic ? TW_CUDA_PROGRAMMATIC : 0, &variant->cuda);
+  if (!status)
+    return (PyObject *)variant;
+  Py_DECREF((PyObject *)variant);
+  return tw_ext_raise(status, NULL);
+}
+
+static PyObject *get_name(PyObject *self, void *unused) {
+  (void)unused;
+  return Py_NewRef(((tw_variant_t *)self)->name);
+}
+
+static PyObject *get_written(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromUnsignedLongLong(((tw_variant_t *)self)->written);
+}
+
+static PyObject *get_scratch(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromUnsignedLongLong(((tw_variant_t *)self)->cpu.scratch_bytes);
+}
+
+static PyObject *get_threads(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromUnsignedLong(((tw_variant_t *)self)->num_threads);
+}
+
+static PyObject *get_shared(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromUnsignedLong(((tw_variant_t *)self)->shared_bytes);
+}
+
+/* usage(device) -> dict: what the loaded kernel takes of a block's and a thread's resources. */
+static PyObject *cuda_usage(PyObject *self, PyObject *device) {
+  long ordinal = PyLong_AsLong(device);
+  if (ordinal == -1 && PyErr_Occurred())
+    return NULL;
+  tw_cuda_usage_t usage;
+  tw_status_t status = tw_cuda_kernel_usage(((tw_variant_t *)self)->cuda, (int)ordinal, &usage);
+  if (status)
+    return tw_ext_raise(status, NULL);
+  return Py_BuildValue("{sisisisi}", "registers", usage.registers, "local_bytes", usage.local_bytes,
+                       "shared_bytes", usage.shared_bytes, "max_threads", usage.max_threads);
+}
+
+static PyObject *cuda_load(PyObject *self, PyObject *device) {
+  long ordinal = PyLong_AsLong(device);
+  if (ordinal == -1 && PyErr_Occurred())
+    return NULL;
+  tw_status_t status = tw_cuda_kernel_load(((tw_variant_t *)self)->cuda, (int)ordinal);
+  return status ? tw_ext_raise(status, NULL) : Py_NewRef(Py_None);
+}
+
+static PyGetSetDef cpu_properties[] = {
+    {"name", get_name, NULL, "name of the function", NULL},
+    {"written", get_written, NULL, "bit i: argument i is written", NULL},
+    {"scratch_bytes", get_scratch, NULL, "scratch memory per thread", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyGetSetDef cuda_properties[] = {
+    {"name", get_name, NULL, "name of the entry in the image", NULL},
+    {"written", get_written, NULL, "bit i: argument i is written", NULL},
+    {"num_threads", get_threads, NULL, "threads per block; 0: given at launch", NULL},
+    {"shared_bytes", get_shared, NULL, "dynamic shared memory per block", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef cuda_methods[] = {
+    {"usage", cuda_usage, METH_O, "usage(device) -> dict of registers, local and shared bytes"},
+    {"load", cuda_load, METH_O, "load(device): load now what the first launch would load"},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot cpu_slots[] = {
+    {Py_tp_new, cpu_new},
+    {Py_tp_dealloc, variant_dealloc},
+    {Py_tp_traverse, variant_traverse},
+    {Py_tp_getset, cpu_properties},
+    {Py_tp_doc, "CpuKernel(address, name, scratch_bytes=0, written=0, owner=None): native code; "
+                "owner is kept alive with it"},
+    {0, NULL}};
+
+static PyType_Slot cuda_slots[] = {
+    {Py_tp_new, cuda_new},
+    {Py_tp_dealloc, variant_dealloc},
+    {Py_tp_traverse, variant_traverse},
+    {Py_tp_getset, cuda_properties},
+    {Py_tp_methods, cuda_methods},
+    {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
+                "programmatic=False): PTX text or a cubin; loaded at the first launch on a device"},
+    {0, NULL}};
+
+static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, cpu_slots};
+static PyType_Spec cuda_spec = {"tilewright._core.CudaKernel", sizeof(tw_variant_t), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, cuda_slots};
+
+int tw_ext_variant_add(PyObject *module) {
+  tw_cpu_variant_type = (PyTypeObject *)PyType_FromSpec(&cpu_spec);
+  tw_cuda_variant_type = (PyTypeObject *)PyType_FromSpec(&cuda_spec);
+  if (!tw_cpu_variant_type || !tw_cuda_variant_type ||
+      PyModule_AddObjectRef(module, "CpuKernel", (PyObject *)tw_cpu_variant_type))
+    return -1;
+  return PyModule_AddObjectRef(module, "CudaKernel", (PyObject *)tw_cuda_variant_type);
+}
