@@ -115,7 +115,7 @@ static int open_folder(bool create, const char **out_problem) {
   }
   struct stat info;
   if (folder < 0) {
-    *out_problem = errno == ENOENT ? "the folder does not exist yet" : "the folder cannot be opened";
+    *out_problem = errno == ENOENT ? "" : "the folder cannot be opened";
   } else if (fstat(folder, &info) || !is_private(&info)) {
     *out_problem = "the folder belongs to another user or is writable by others: chmod go-w it";
     close(folder);

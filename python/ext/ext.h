@@ -12,6 +12,7 @@
 /* Each part of the extension adds its functions and types to the module; 0, or -1 with an error set. */
 int tw_ext_add_compile(PyObject *module);
 int tw_ext_add_promotion(PyObject *module);
+int tw_ext_add_launch(PyObject *module);
 
 /* The Python type `Module` owns an MLIR module and its context. Returns a borrowed handle, or a null
  * module with TypeError set. */

@@ -62,11 +62,10 @@ tw_dtype_t tw_ext_dtype_of(PyObject *object);
 /* Reads launch()'s stream argument: None, int, __cuda_stream__ and the attributes of known classes. */
 int tw_ext_stream_read(PyObject *object, tw_stream_t *out);
 
-/* --- what module.c calls ----------------------------------------------------------------------------- */
+/* --- each file's types and functions, gathered by tw_ext_add_launch ----------------------------------- */
 
 int tw_ext_array_add(PyObject *module);    /* array.c */
 int tw_ext_variant_add(PyObject *module);  /* variant.c */
 int tw_ext_dispatch_add(PyObject *module); /* dispatch.c */
-int tw_ext_runtime_add(PyObject *module);  /* runtime.c */
 
 #endif

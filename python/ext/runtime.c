@@ -2,6 +2,7 @@
  *
  * What `tilewright doctor`, the compile cache and the benchmarks ask for. */
 #include "dispatch.h"
+#include "ext.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -210,4 +211,9 @@ static PyMethodDef methods[] = {
      "_bench_driver_launch(kernel, device, stream, words, n) -> ns"},
     {NULL, NULL, 0, NULL}};
 
-int tw_ext_runtime_add(PyObject *module) { return PyModule_AddFunctions(module, methods); }
+/* The launching half of the module: everything that needs no compiler. */
+int tw_ext_add_launch(PyObject *module) {
+  if (tw_ext_array_add(module) || tw_ext_variant_add(module) || tw_ext_dispatch_add(module))
+    return -1;
+  return PyModule_AddFunctions(module, methods);
+}
