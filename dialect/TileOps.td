@@ -228,9 +228,10 @@ def Tile_ModOp : Tile_BinaryOp<"mod"> {
   let accepts = "if"; let unsignedOp = "arith.remui";
 }
 def Tile_PowOp : Tile_BinaryOp<"pow"> {
-  let summary = "x to the power of y; integers compute as f32 unless the exponent is a small constant";
+  let summary = "x to the power of y; integers compute as f32, unless `integral` says that y is a constant of at least 0";
   let pyName = "pow"; let pyOperator = "**"; let numpy = "np.power(x, y)";
   let accepts = "if"; let resultRule = "float"; let floatOp = "math.powf";
+  let arguments = (ins Tile_Value:$lhs, Tile_Value:$rhs, UnitAttr:$integral);
 }
 def Tile_MinimumOp : Tile_BinaryOp<"minimum", [Commutative]> {
   let summary = "the smaller of x and y; NaN if either is NaN";
