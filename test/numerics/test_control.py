@@ -1,0 +1,370 @@
+"""Control flow: loops with run-time bounds, break, continue, branches, early return, helpers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Backends, Tolerance, random_values
+
+from tilewright import tile as ct
+
+OFFSET = 3
+
+
+def helper(x, n):
+    """A plain Python function, called from kernels."""
+    for i in range(n):
+        x = x * 2 + i
+    return x
+
+
+@ct.function
+def clamp(x, low=-1.0, high=1.0):
+    return ct.minimum(ct.maximum(x, low), high)
+
+
+def sum_and_difference(x, y):
+    return x + y, x - y
+
+
+def once(backends: Backends, kernel: Any, *args: Any, count: int = 16) -> np.ndarray:
+    """Run a kernel `kernel(Z, *args)` in one block; Z has `count` int32."""
+    return backends.run_all(kernel, 1, lambda: [np.zeros(count, np.int32), *args])[0]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step"),
+    [(0, 5, 1), (2, 11, 3), (10, 0, -2), (0, 0, 1), (5, 2, 1), (-3, 4, 2), (3, 3, -1), (0, 1, 9)],
+)
+def test_for(backends: Backends, start: int, stop: int, step: int) -> None:
+    """Bounds as constants and as run-time values; the last value of the variable remains."""
+
+    @ct.kernel
+    def kernel(Z, a, b, c: ct.Constant):
+        total = ct.zeros((4,), ct.int32)
+        count = 0
+        for i in range(a, b, c):
+            total = total + i
+            count = count + 1
+        ct.store(Z, (0,), total)
+        for i in range(start, stop, step):
+            total = total * 3 + i
+        ct.store(Z, (1,), total)
+        ct.store(Z, (2,), total * 0 + count)
+
+    z = once(backends, kernel, start, stop, step)
+    values = list(range(start, stop, step))
+    wanted = sum(values)
+    for i in values:
+        wanted = wanted * 3 + i
+    assert z[[0, 4, 8]].tolist() == [sum(values), wanted, len(values)]
+
+
+def test_for_with_run_time_step(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, n, step):
+        total = ct.zeros((4,), ct.int32)
+        for i in range(0, n, step):
+            total = total * 2 + i
+        ct.store(Z, (0,), total)
+
+    for n, step in ((10, 3), (1, 1), (0, 4), (9, 9)):
+        z = once(backends, kernel, n, step)
+        wanted = 0
+        for i in range(0, n, step):
+            wanted = wanted * 2 + i
+        assert z[0] == wanted
+
+
+def test_nested_loops(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, n):
+        total = ct.zeros((4,), ct.int32)
+        other = ct.ones((4,), ct.int32)
+        for i in range(n):
+            for j in range(i):
+                total = total + i * j
+                for _ in range(2):
+                    other = other + total
+            other = other - i
+        ct.store(Z, (0,), total)
+        ct.store(Z, (1,), other)
+
+    z = once(backends, kernel, 6)
+    total, other = 0, 1
+    for i in range(6):
+        for j in range(i):
+            total += i * j
+            other += 2 * total
+        other -= i
+    assert z[[0, 4]].tolist() == [total, other]
+
+
+def test_while(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, n):
+        steps = 0
+        while n != 1:
+            if n % 2 == 0:
+                n = n // 2
+            else:
+                n = 3 * n + 1
+            steps = steps + 1
+        ct.store(Z, (0,), ct.zeros((4,), ct.int32) + steps)
+
+    for n, steps in ((1, 0), (6, 8), (27, 111)):
+        assert once(backends, kernel, n)[0] == steps
+
+
+def test_break_and_continue(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, n, limit):
+        total = ct.zeros((4,), ct.int32)
+        seen = 0
+        for i in range(n):
+            if i % 3 == 0:
+                continue
+            if i > limit:
+                seen = seen + 100
+                break
+            total = total + i
+            seen = seen + 1
+        ct.store(Z, (0,), total)
+        ct.store(Z, (1,), total * 0 + seen)
+
+    for n, limit in ((10, 100), (10, 4), (0, 0), (50, 20)):
+        z = once(backends, kernel, n, limit)
+        total = seen = 0
+        for i in range(n):
+            if i % 3 == 0:
+                continue
+            if i > limit:
+                seen += 100
+                break
+            total += i
+            seen += 1
+        assert z[[0, 4]].tolist() == [total, seen]
+
+
+def test_break_in_while_and_in_nested_loop(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, n):
+        total = 0
+        i = 0
+        while True:
+            i = i + 1
+            if i > n:
+                break
+            for j in range(n):
+                if j == i:
+                    break
+                if (i + j) % 2 == 1:
+                    continue
+                total = total + j
+            total = total * 2
+        ct.store(Z, (0,), ct.zeros((4,), ct.int32) + total)
+
+    for n in (0, 1, 5):
+        total = i = 0
+        while True:
+            i += 1
+            if i > n:
+                break
+            for j in range(n):
+                if j == i:
+                    break
+                if (i + j) % 2 == 1:
+                    continue
+                total += j
+            total *= 2
+        assert once(backends, kernel, n)[0] == total
+
+
+@pytest.mark.parametrize("n", [-5, 0, 3, 10, 200])
+def test_branches(backends: Backends, n: int) -> None:
+    @ct.kernel
+    def kernel(Z, n):
+        x = ct.zeros((4,), ct.int32)
+        if n < 0:
+            x = x - 1
+        elif n == 0:
+            x = x + 50
+        elif n < 100:
+            y = x + n
+            if n > 5 and n < 50 or n == 77:
+                x = y * 2
+            else:
+                x = y * 3
+        else:
+            pass
+        ct.store(Z, (0,), x)
+        ct.store(Z, (1,), x + (1 if n > 2 else 7))
+        if not n > 5:
+            ct.store(Z, (2,), x + n)
+
+    x = -1 if n < 0 else 50 if n == 0 else 2 * n if 5 < n < 50 else 3 * n if n < 100 else 0
+    z = once(backends, kernel, n)
+    assert z[[0, 4, 8]].tolist() == [x, x + (1 if n > 2 else 7), 0 if n > 5 else x + n]
+
+
+def test_early_return(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, n):
+        ct.store(Z, (0,), ct.full((4,), 1, ct.int32))
+        if n == 0:
+            return
+        ct.store(Z, (1,), ct.full((4,), 2, ct.int32))
+        for i in range(n):
+            if i == 3:
+                return
+            ct.store(Z, (2,), ct.full((4,), i + 10, ct.int32))
+        ct.store(Z, (3,), ct.full((4,), 4, ct.int32))
+
+    for n, wanted in ((0, [1, 0, 0, 0]), (2, [1, 2, 11, 4]), (9, [1, 2, 12, 0])):
+        assert once(backends, kernel, n)[::4].tolist() == wanted
+
+
+def test_return_per_block(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        i = ct.bid(0)
+        if i >= ct.num_tiles(X, 0, 8):
+            return
+        ct.store(Z, i, ct.load(X, i, 8) + i)
+
+    x = np.arange(20, dtype=np.int32)
+    _, z = backends.run_all(kernel, 7, lambda: [x.copy(), np.zeros_like(x)])
+    assert np.array_equal(z, x + x // 8)
+
+
+def test_conditions_of_branches_on_loop_values(backends: Backends) -> None:
+    """Tiles and scalars carried through branches inside of loops."""
+
+    @ct.kernel
+    def kernel(X, Z):
+        best = ct.load(X, (0, 0), (1, 8))
+        where = 0
+        last = 0.0
+        for i in range(1, X.shape[0]):
+            row = ct.load(X, (i, 0), (1, 8))
+            total = ct.sum(row)
+            if total > ct.sum(best):
+                best = row
+                where = i
+                last = total
+        ct.store(Z, (0, 0), best)
+        ct.store(Z, (1, 0), ct.zeros((1, 8), ct.float32) + where)
+        ct.store(Z, (2, 0), ct.zeros((1, 8), ct.float32) + last)
+
+    x = random_values(ct.float32, 7 * 8, 5).reshape(7, 8)
+    _, z = backends.run_all(
+        kernel, 1, lambda: [x.copy(), np.zeros((3, 8), "f4")], tolerance=Tolerance(4)
+    )
+    assert z[1, 0] == x.sum(1).argmax()
+
+
+@pytest.mark.spec("T-149")
+def test_functions_tuples_closures(backends: Backends) -> None:
+    scale = 5
+    sizes = (4, 8)
+
+    def local(x):
+        return x * scale + OFFSET
+
+    @ct.kernel
+    def kernel(X, Z, n):
+        x = ct.load(X, (0, 0), sizes)
+        a, (b, c) = local(x), sum_and_difference(x, n)
+        pair = (a, b)
+        pair = (*pair, helper(c, 3))
+        ct.static_assert(len(pair) == 3 and len(sizes) == 2)
+        ct.store(Z, (0, 0), pair[0] + pair[-2] * pair[2])
+        first, *rest = sizes
+        ct.store(Z, (1, 0), clamp(x, high=first) + clamp(x, -2) + rest[0])
+
+    x = random_values(ct.float32, 32).reshape(4, 8)
+    args = backends.run_all(
+        kernel, 1, lambda: [x.copy(), np.zeros((8, 8), "f4"), 2], tolerance=Tolerance(2)
+    )
+    h = ((x - 2) * 2 * 2 + 1) * 2 + 2
+    np.testing.assert_allclose(args[1][:4], x * 5 + 3 + (x + 2) * h, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(args[1][4:], x.clip(-1, 4) + x.clip(-2, 1) + 8, rtol=1e-5)
+
+
+@pytest.mark.spec("T-025", "T-037", "T-040", "T-041")
+def test_array_attributes(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        ct.static_assert(X.ndim == 2 and X.dtype == ct.float32)
+        rows, columns = X.shape
+        ct.static_assert(rows.dtype == ct.int32 and rows.shape == ())
+        z = ct.zeros((4,), ct.int32)
+        ct.store(Z, 0, z + rows)
+        ct.store(Z, 1, z + columns * 10 + X.shape[1])
+        ct.store(Z, 2, z + X.strides[0].astype(ct.int32))
+        ct.store(Z, 3, z + (ct.num_tiles(X, 0, (4, 8)) * 100 + ct.num_tiles(X, 1, (4, 8))))
+
+    x = np.zeros((10, 60), np.float32)[:, :33]
+    _, z = backends.run_all(kernel, 1, lambda: [x, np.zeros(16, np.int32)])
+    assert z[::4].tolist() == [10, 363, 60, 305]
+
+
+def test_position_and_grid(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z):
+        x, y, z = ct.bid(0), ct.bid(1), ct.bid(2)
+        width, height = ct.num_blocks(0), ct.num_blocks(1)
+        linear = x + width * (y + height * z)
+        ct.store(Z, linear, ct.full((1,), linear + 1000 * ct.num_blocks(2), ct.int32))
+
+    for grid in ((5,), (2, 3), (2, 3, 4), 7):
+        sizes = grid if isinstance(grid, tuple) else (grid,)
+        count = int(np.prod(sizes))
+        (z,) = backends.run_all(kernel, grid, lambda c=count: [np.zeros(c, np.int32)])
+        assert np.array_equal(z, np.arange(count) + 1000 * (*sizes, 1, 1)[2])
+
+
+def test_builtins(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z, n):
+        x = ct.load(X, 0, 8)
+        y = min(n, X.shape[0]) + max(n, 2, 3)
+        ct.store(Z, 0, abs(x) + y + len(X.shape))
+        ct.store(Z, 1, x // ct.cdiv(n, 4) + ct.cdiv(13, 4))
+
+    x = np.arange(-4, 4, dtype=np.int32)
+    _, z, _ = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros(16, np.int32), 5])
+    assert np.array_equal(z[:8], abs(x) + 5 + 5 + 1)
+    assert np.array_equal(z[8:], x // 2 + 4)
+
+
+def test_scalar_arguments(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, i, f, b, h):
+        ct.static_assert(i.dtype == ct.int32 and f.dtype == ct.float32 and b.dtype == ct.bool_)
+        ct.static_assert(h.dtype == ct.float16)
+        z = ct.zeros((4,), ct.float32)
+        ct.store(Z, 0, z + i)
+        ct.store(Z, 1, z + f)
+        ct.store(Z, 2, z + b)
+        ct.store(Z, 3, z + h)
+
+    make = lambda: [np.zeros(16, "f4"), -7, 0.1, True, np.float16(0.1)]  # noqa: E731
+    z = backends.run_all(kernel, 1, make)[0]
+    assert z[::4].tolist() == [-7.0, np.float32(0.1), 1.0, np.float32(np.float16(0.1))]
+
+
+def test_wide_scalars(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, n, u, d):
+        ct.static_assert(n.dtype == ct.int64 and u.dtype == ct.uint64 and d.dtype == ct.float64)
+        ct.store(Z, 0, ct.zeros((4,), ct.int64) + n)
+        ct.store(Z, 1, (ct.zeros((4,), ct.uint64) + u - 1).astype(ct.int64))
+        ct.store(Z, 2, (ct.ones((4,), ct.float64) * d * 1e9).astype(ct.int64))
+
+    big = 2**63
+    make = lambda: [np.zeros(12, np.int64), -(2**40), big, np.float64(0.123456789)]  # noqa: E731
+    z = backends.run_all(kernel, 1, make)[0]
+    assert z[::4].tolist() == [-(2**40), big - 1, 123456789]

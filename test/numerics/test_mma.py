@@ -1,0 +1,258 @@
+"""Matrix products: all input dtypes, shapes, batches, transposed and computed operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import EXACT, Backends, Tolerance, random_values
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+from tilewright.errors import TileTypeError, TileValueError
+
+PAIRS = [
+    (ct.float16, ct.float32),
+    (ct.float16, ct.float16),
+    (ct.bfloat16, ct.float32),
+    (ct.float32, ct.float32),
+    (ct.float64, ct.float64),
+    (ct.float8_e4m3fn, ct.float32),
+    (ct.float8_e5m2, ct.float32),
+    (ct.float8_e4m3fn, ct.float16),
+    (ct.int8, ct.int32),
+    (ct.uint8, ct.int32),
+]
+
+
+def by_name(value: Any) -> str:
+    return getattr(value, "name", str(value))
+
+
+@ct.kernel
+def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int], acc_dtype):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=acc_dtype)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(a, b, acc)
+    ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+
+
+def small_integers(dtype: dt.DType, shape: Any, seed: int) -> np.ndarray:
+    """Values whose products and sums are exact in every accumulator."""
+    rng = np.random.default_rng(seed)
+    low = -3 if dtype.signed else 0
+    return rng.integers(low, 4, shape).astype(np.float32).astype(dtype.numpy)
+
+
+def product_tolerance(a: np.ndarray, b: np.ndarray, acc: dt.DType) -> Tolerance:
+    if not acc.is_float:
+        return EXACT
+    size = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
+    return Tolerance(1, float(size.max()) * float(np.finfo(acc.numpy).eps) * 4)
+
+
+@pytest.mark.parametrize(("dtype", "acc"), PAIRS, ids=by_name)
+@pytest.mark.parametrize(
+    ("sizes", "tile"),
+    [
+        ((16, 16, 16), (16, 16, 16)),
+        ((37, 29, 50), (16, 16, 32)),
+        ((70, 40, 33), (64, 32, 16)),
+        ((130, 130, 70), (128, 64, 32)),
+        ((5, 3, 2), (8, 8, 8)),
+        ((3, 2, 9), (2, 1, 4)),
+    ],
+    ids=str,
+)
+def test_exact(backends: Backends, dtype: dt.DType, acc: dt.DType, sizes: Any, tile: Any) -> None:
+    m, n, k = sizes
+    a, b = small_integers(dtype, (m, k), 1), small_integers(dtype, (k, n), 2)
+    grid = (ct.cdiv(m, tile[0]), ct.cdiv(n, tile[1]))
+    args = backends.run_all(
+        matmul, grid, lambda: [a.copy(), b.copy(), np.zeros((m, n), acc.numpy), *tile, acc]
+    )
+    assert np.array_equal(args[2], a.astype(np.float64) @ b.astype(np.float64))
+
+
+@pytest.mark.parametrize(("dtype", "acc"), PAIRS, ids=by_name)
+def test_random(backends: Backends, dtype: dt.DType, acc: dt.DType) -> None:
+    m, n, k, tile = 50, 70, 60, (32, 32, 32)
+    a = random_values(dtype, m * k, 1).reshape(m, k)
+    b = random_values(dtype, k * n, 2).reshape(k, n)
+    backends.run_all(
+        matmul,
+        (2, 3),
+        lambda: [a.copy(), b.copy(), np.zeros((m, n), acc.numpy), *tile, acc],
+        tolerance=product_tolerance(a, b, acc),
+    )
+
+
+@pytest.mark.parametrize("layout", ["row row", "row column", "column row", "strided"])
+@pytest.mark.parametrize("dtype", [ct.float16, ct.float32, ct.int8], ids=by_name)
+def test_memory_order_of_operands(backends: Backends, dtype: dt.DType, layout: str) -> None:
+    a, b = small_integers(dtype, (48, 64), 1), small_integers(dtype, (64, 32), 2)
+
+    def arrange(x: np.ndarray, how: str) -> np.ndarray:
+        if how == "column":
+            return np.ascontiguousarray(x.T).T
+        if how == "strided":
+            wide = np.zeros((x.shape[0] * 2, x.shape[1] * 3), x.dtype)
+            wide[::2, ::3] = x
+            return wide[::2, ::3]
+        return x.copy()
+
+    how = layout.split() * 2
+    acc = ct.float32 if dtype.is_float else ct.int32
+    args = backends.run_all(
+        matmul,
+        (3, 1),
+        lambda: [
+            arrange(a, how[0]),
+            arrange(b, how[1]),
+            np.zeros((48, 32), acc.numpy),
+            16,
+            32,
+            32,
+            acc,
+        ],
+    )
+    assert np.array_equal(args[2], a.astype(np.float64) @ b.astype(np.float64))
+
+
+def test_tf32(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C):
+        a = ct.load(A, (0, 0), (32, 16)).astype(ct.tfloat32)
+        b = ct.load(B, (0, 0), (16, 32)).astype(ct.tfloat32)
+        ct.store(C, (0, 0), ct.mma(a, b, ct.zeros((32, 32), ct.float32)))
+
+    a = random_values(ct.float32, 512, 1).reshape(32, 16)
+    b = random_values(ct.float32, 512, 2).reshape(16, 32)
+    _, _, c = backends.run_all(
+        kernel,
+        1,
+        lambda: [a.copy(), b.copy(), np.zeros((32, 32), "f4")],
+        tolerance=product_tolerance(a, b, ct.float32),
+    )
+    np.testing.assert_allclose(c, a @ b, atol=2.0**-10 * float((np.abs(a) @ np.abs(b)).max()))
+
+
+@pytest.mark.parametrize("x", [ct.int8, ct.float8_e4m3fn], ids=by_name)
+def test_mixed_inputs(backends: Backends, x: dt.DType) -> None:
+    y = {ct.int8: ct.uint8, ct.float8_e4m3fn: ct.float8_e5m2}[x]
+    acc = ct.int32 if x is ct.int8 else ct.float32
+    a, b = small_integers(x, (16, 32), 1), small_integers(y, (32, 16), 2)
+    args = backends.run_all(
+        matmul, 1, lambda: [a.copy(), b.copy(), np.zeros((16, 16), acc.numpy), 16, 16, 32, acc]
+    )
+    assert np.array_equal(args[2], a.astype(np.float64) @ b.astype(np.float64))
+
+
+def test_batch(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C):
+        a = ct.load(A, (0, 0, 0), (4, 16, 32))
+        b = ct.load(B, (0, 0, 0), (4, 32, 8))
+        ct.store(C, (0, 0, 0), ct.mma(a, b, ct.ones((4, 16, 8), ct.float32)))
+
+    a = small_integers(ct.float16, (4, 16, 32), 1)
+    b = small_integers(ct.float16, (4, 32, 8), 2)
+    _, _, c = backends.run_all(kernel, 1, lambda: [a.copy(), b.copy(), np.zeros((4, 16, 8), "f4")])
+    assert np.array_equal(c, a.astype("f8") @ b.astype("f8") + 1)
+
+
+def test_chain_of_products(backends: Backends) -> None:
+    """Operands that were computed, transposed and converted, as in attention."""
+
+    @ct.kernel
+    def kernel(Q, K, V, O):
+        q = ct.load(Q, (ct.bid(0), 0), (16, 32))
+        k = ct.load(K, (0, 0), (64, 32))
+        v = ct.load(V, (0, 0), (64, 32))
+        s = ct.mma(q, k.transpose(), ct.zeros((16, 64), ct.float32)) * 0.125
+        p = ct.exp(s - ct.max(s, axis=1, keepdims=True))
+        p = p / ct.sum(p, axis=1, keepdims=True)
+        ct.store(O, (ct.bid(0), 0), ct.mma(p.astype(ct.float16), v, ct.zeros((16, 32), ct.float32)))
+
+    q, k, v = (random_values(ct.float16, n * 32, n).reshape(n, 32) for n in (48, 64, 64))
+    args = backends.run_all(
+        kernel,
+        3,
+        lambda: [q.copy(), k.copy(), v.copy(), np.zeros((48, 32), "f4")],
+        tolerance=Tolerance(0, 0.01),
+    )
+    s = (q.astype("f8") @ k.astype("f8").T) / 8
+    p = np.exp(s - s.max(1, keepdims=True))
+    expected = p / p.sum(1, keepdims=True) @ v.astype("f8")
+    np.testing.assert_allclose(args[3], expected, atol=0.02)
+
+
+def test_matmul_operator(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C, D):
+        a, b = ct.load(A, (0, 0), (16, 32)), ct.load(B, (0, 0), (32, 16))
+        c = a @ b
+        ct.static_assert(c.dtype == A.dtype)
+        ct.store(C, (0, 0), c)
+        ct.store(D, (0, 0), ct.matmul(b, a))
+
+    for dtype in (ct.float16, ct.float32, ct.bfloat16):
+        a, b = small_integers(dtype, (16, 32), 1), small_integers(dtype, (32, 16), 2)
+        args = backends.run_all(
+            kernel,
+            1,
+            lambda a=a, b=b: [
+                a.copy(), b.copy(), np.zeros((16, 16), a.dtype), np.zeros((32, 32), a.dtype)
+            ],
+        )  # fmt: skip
+        assert np.array_equal(args[2].astype("f8"), a.astype("f8") @ b.astype("f8"))
+        assert np.array_equal(args[3].astype("f8"), b.astype("f8") @ a.astype("f8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "match"),
+    [
+        ("inner", TileValueError, r"\(16, 32\).*\(16, 16\)"),
+        ("accumulator_shape", TileValueError, r"\(16, 8\)"),
+        ("rank", TileValueError, r"\(16,\)"),
+        ("dtypes", TileTypeError, "float16.*bfloat16"),
+        ("accumulator", TileTypeError, "bfloat16.*float32.*float16"),
+        ("integers", TileTypeError, "int32"),
+    ],
+)
+def test_refused(backends: Backends, name: str, error: Any, match: str) -> None:
+    @ct.kernel
+    def inner():
+        z = ct.zeros((16, 16), ct.float32)
+        ct.mma(ct.zeros((16, 32), ct.float16), ct.zeros((16, 16), ct.float16), z)
+
+    @ct.kernel
+    def accumulator_shape():
+        x = ct.zeros((16, 16), ct.float16)
+        ct.mma(x, x, ct.zeros((16, 8), ct.float32))
+
+    @ct.kernel
+    def rank():
+        x = ct.zeros((16, 16), ct.float16)
+        ct.mma(x, ct.zeros((16,), ct.float16), ct.zeros((16, 16), ct.float32))
+
+    @ct.kernel
+    def dtypes():
+        x = ct.zeros((16, 16), ct.float16)
+        ct.mma(x, x.astype(ct.bfloat16), ct.zeros((16, 16), ct.float32))
+
+    @ct.kernel
+    def accumulator():
+        x = ct.zeros((16, 16), ct.bfloat16)
+        ct.mma(x, x, ct.zeros((16, 16), ct.float16))
+
+    @ct.kernel
+    def integers():
+        x = ct.zeros((16, 16), ct.int32)
+        ct.mma(x, x, x)
+
+    backends.rejects(locals()[name], 1, lambda: [], error, match)
