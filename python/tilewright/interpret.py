@@ -136,7 +136,7 @@ class Tile:
 
 
 def _add_operators() -> None:
-    """Give Tile the operators and methods that tile.py lists."""
+    """Give tiles the operators and methods that tile.py lists."""
 
     def binary(run: Callable[..., Any]) -> Callable[[Tile, Any], Any]:
         return lambda self, other: run(self, other)
@@ -149,8 +149,9 @@ def _add_operators() -> None:
     dunder |= {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
     for node, public in ct.BINARY_OPERATORS.items():
         name = dunder.get(node, node.lower())
-        setattr(Tile, f"__{name}__", binary(public))
-        setattr(Tile, f"__r{name}__", reflected(public))
+        for value in (Tile, Array):  # of arrays, to say that they must be loaded first
+            setattr(value, f"__{name}__", binary(public))
+            setattr(value, f"__r{name}__", reflected(public))
     for node, public in ct.COMPARISONS.items():
         setattr(Tile, f"__{dunder[node]}__", binary(public))
     for name, public in (("neg", ct.negative), ("invert", ct.bitwise_not), ("abs", ct.abs)):
@@ -338,9 +339,9 @@ def _integers_as_float64(data: np.ndarray) -> np.ndarray:
     near = data.astype(np.float64)
     if data.dtype.itemsize < 8:
         return near
-    low = data & data.dtype.type(0x7FF)
-    kept = data - low
-    return np.where(np.abs(near) < 2.0**53, near, (kept | (low != 0)).astype(np.float64))
+    low = data & data.dtype.type(0x7FF)  # at most 53 of 64 bits remain above it
+    odd = np.where(low != 0, (data - low) | data.dtype.type(0x800), data)
+    return np.where(np.abs(near) < 2.0**53, near, odd.astype(np.float64))
 
 
 def _cast(value: Tile | Number, dtype: DType) -> Tile:

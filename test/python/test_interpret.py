@@ -1,0 +1,265 @@
+"""The reference execution by itself: what a user sees who debugs a kernel with it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tilewright import interpret
+from tilewright import tile as ct
+from tilewright.errors import TileError, TileTypeError, TileValueError
+
+
+def run(function: Any, *args: Any, grid: Any = 1) -> None:
+    interpret.run(function, grid, args)
+
+
+def test_every_operation_has_an_execution() -> None:
+    assert ct.OPS.keys() == interpret.OPS.keys()
+    for name, op in ct.OPS.items():
+        assert getattr(ct, name) is op and op.__tw_op__ == name
+        assert inspect.getdoc(op), name
+
+
+@pytest.mark.spec("T-044")
+def test_tile_code_only() -> None:
+    with pytest.raises(TileError, match="ct.zeros can be used in tile code only"):
+        ct.zeros((4,), ct.float32)
+    assert ct.cdiv(9, 4) == 3 and ct.cdiv(8, 4) == 2 and ct.cdiv(0, 4) == 0
+
+
+def test_wrong_arguments() -> None:
+    def kernel() -> None:
+        ct.zeros((4,), dtyp=ct.float32)  # type: ignore[call-arg]
+
+    with pytest.raises(TypeError, match="dtyp"):
+        run(kernel)
+
+
+def test_frames_are_the_users() -> None:
+    """A debugger stops in the kernel's own file and line, and sees its variables."""
+    seen = []
+
+    def kernel(X):
+        x = ct.load(X, 0, 4)
+        frame = sys._getframe()
+        seen.append((frame.f_code, frame.f_locals["x"]))
+
+    run(kernel, np.arange(4.0, dtype=np.float32))
+    code, x = seen[0]
+    assert code is kernel.__code__
+    assert repr(x) == "Tile([0., 1., 2., 3.], shape=(4,), dtype=float32)"
+    assert np.array_equal(x.numpy(), [0, 1, 2, 3]) and not x.numpy().flags.writeable
+
+
+def test_error_points_into_the_kernel() -> None:
+    def kernel() -> None:
+        ct.zeros((4,), ct.float32) + ct.zeros((8,), ct.float32)
+
+    with pytest.raises(TileValueError, match=r"\(4,\) and \(8,\)") as caught:
+        run(kernel)
+    assert any(entry.name == "kernel" for entry in caught.traceback)
+    assert not interpret.active()
+
+
+def test_range_gives_run_time_values() -> None:
+    def kernel(n):
+        for i in range(3):
+            assert i.dtype == ct.int32 and i.shape == ()
+        for i in range(n):
+            assert i.dtype == ct.int64
+        assert [int(i) for i in range(5, 0, -2)] == [5, 3, 1]
+
+    run(kernel, np.int64(2))
+
+
+def test_functions_called_from_kernels_see_the_same_range() -> None:
+    run(calls_a_function)
+
+
+def calls_a_function() -> None:
+    assert uses_range(2) == 1
+    assert (lambda: [i.dtype for i in range(1)])() == [ct.int32]  # type: ignore[attr-defined]
+
+
+def uses_range(n: int) -> Any:
+    total: Any = 0
+    for i in range(n):
+        assert isinstance(i, ct.Tile)
+        total = total + i
+    return total
+
+
+def test_minimum_and_maximum_of_tiles() -> None:
+    def kernel(X):
+        x = ct.load(X, 0, 4)
+        assert np.array_equal(min(x, 2).numpy(), [0, 1, 2, 2])
+        assert np.array_equal(max(1, x, 2.5).numpy(), [2.5, 2.5, 2.5, 3])
+        assert min(3, 2) == 2 and max([1, 5]) == 5
+
+    run(kernel, np.arange(4, dtype=np.float32))
+
+
+def test_undetermined_padding_is_poison() -> None:
+    def kernel(F, I, B):
+        assert np.isnan(ct.load(F, 0, 4).numpy()[3])
+        assert ct.load(I, 0, 4).numpy()[3] == 0xA5A5
+        assert ct.load(B, 0, 4).numpy()[3]
+
+    run(kernel, np.zeros(3, ml_dtypes.bfloat16), np.zeros(3, np.uint16), np.zeros(3, bool))
+
+
+def test_check_bounds_is_a_promise() -> None:
+    def kernel(X):
+        ct.load(X, 1, 4, check_bounds=False)
+
+    run(kernel, np.zeros(8, np.float32))
+    with pytest.raises(TileValueError, match="check_bounds=False promised"):
+        run(kernel, np.zeros(7, np.float32))
+
+
+def test_conditions_need_scalars() -> None:
+    def kernel() -> None:
+        if ct.zeros((4,), ct.bool_):
+            pass
+
+    with pytest.raises(TileTypeError, match=r"scalar is needed.*ct\.where"):
+        run(kernel)
+
+
+@pytest.mark.spec("T-002", "T-013", "T-018")
+def test_arrays_have_no_addresses() -> None:
+    def kernel(X):
+        assert not any(hasattr(X, name) for name in ("ptr", "data", "__array_interface__"))
+        y = X
+        ct.store(y, 0, ct.ones((4,), ct.float32))
+        with pytest.raises(TileTypeError, match="load it first"):
+            X + 1
+
+    x = np.zeros(4, np.float32)
+    run(kernel, x)
+    assert (x == 1).all()
+
+
+@pytest.mark.spec("T-023", "T-150")
+@pytest.mark.parametrize("value", [(1, 2), "text", None, object(), [1.0]])
+def test_refused_arguments(value: Any) -> None:
+    def kernel(x):
+        pass
+
+    with pytest.raises(TileTypeError, match="argument 'x'"):
+        run(kernel, value)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros(3, np.complex64), np.zeros(3, ">f4"), np.zeros(3, "U3"), np.zeros(3, object)],
+    ids=lambda a: str(a.dtype),
+)
+def test_refused_arrays(array: Any) -> None:
+    with pytest.raises(TileTypeError, match="argument 'x'.*not supported"):
+        run(lambda x: None, array)
+
+
+def test_strides_that_split_elements() -> None:
+    packed = np.zeros(4, np.dtype([("a", "f4"), ("b", "i1")]))
+    with pytest.raises(TileTypeError, match="no multiples"):
+        run(lambda x: None, packed["a"])
+
+
+def test_read_only_arrays() -> None:
+    def kernel(X, Z):
+        ct.store(Z, 0, ct.load(X, 0, 4))
+
+    x, z = np.ones(4, np.float32), np.zeros(4, np.float32)
+    x.flags.writeable = False
+    run(kernel, x, z)
+    assert (z == 1).all()
+    with pytest.raises(TileValueError, match="'Z' is read-only"):
+        run(kernel, z, x)
+
+
+def test_argument_count_and_defaults() -> None:
+    def kernel(X, n: ct.Constant[int] = 4, m: ct.Constant[int] = 2):
+        ct.store(X, 0, ct.full((n,), m, ct.float32))
+
+    x = np.zeros(8, np.float32)
+    run(kernel, x, 8)
+    assert (x == 2).all()
+    with pytest.raises(TileTypeError, match="takes 3 arguments"):
+        run(kernel)
+
+
+@pytest.mark.parametrize("grid", [0, (-1,), (1, 0), (1, 2, 3, 4), (2**31,), (1, 65536)])
+def test_refused_grids(grid: Any) -> None:
+    with pytest.raises(TileValueError, match="grid"):
+        run(lambda: None, grid=grid)
+
+
+def test_order_of_blocks() -> None:
+    seen = []
+
+    def kernel() -> None:
+        seen.append((int(ct.bid(0)), int(ct.bid(1))))
+
+    run(kernel, grid=(2, 2))
+    assert seen == [(0, 0), (1, 0), (0, 1), (1, 1)]
+
+
+def test_static_assert() -> None:
+    def kernel(n):
+        ct.static_assert(True, "fine")
+        if n == 1:
+            ct.static_assert(False, "the reason")
+        ct.static_assert(n > 0)
+
+    with pytest.raises(TileValueError, match="the reason"):
+        run(kernel, 1)
+    with pytest.raises(TileTypeError, match="constant"):
+        run(kernel, 2)
+
+
+def test_output(capsys: pytest.CaptureFixture[str]) -> None:
+    def kernel(X):
+        x = ct.load(X, 0, 4)
+        ct.print("x =", x, ct.bid(0), sep=" ", end=";\n")
+        ct.printf("%d %5.2f %s%%\n", 3, ct.sum(x), x)
+        print(f"{ct.sum(x):.3f}")
+
+    run(kernel, np.arange(4, dtype=ml_dtypes.bfloat16))
+    assert capsys.readouterr().out == (
+        "x = [0., 1., 2., 3.] 0;\n3  6.00 [0.0, 1.0, 2.0, 3.0]%\n6.000\n"
+    )
+
+
+def test_rounding_is_done_once() -> None:
+    """float64 through round-to-odd to 16 bits, against exact rational rounding."""
+    rng = np.random.default_rng(0)
+    wide = np.concatenate([rng.standard_normal(500), 1 + rng.integers(0, 512, 500) * 2.0**-9])
+    wide = np.concatenate([wide, np.nextafter(wide, 9), np.nextafter(wide, -9)])
+    found = interpret._to_float(wide, ct.bfloat16).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        grid = np.arange(2**16, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float64)
+    grid = np.unique(grid[np.isfinite(grid)])
+    above = np.searchsorted(grid, wide)
+    low, high = grid[above - 1], grid[above]
+    nearer = np.where(wide - low < high - wide, low, high)
+    tie = wide - low == high - wide
+    assert np.array_equal(found[~tie], nearer[~tie])
+    assert np.isin(found[tie], np.concatenate([low[tie], high[tie]])).all()
+
+
+def test_wide_integers_round_once() -> None:
+    values = np.array([2**63 - 1, 2**53 + 1, 2**62 + 2**54 + 1, -(2**62) - 2**54 - 1])
+
+    def kernel(X, Z):
+        ct.store(Z, 0, ct.load(X, 0, 4).astype(ct.bfloat16))
+
+    z = np.zeros(4, ml_dtypes.bfloat16)
+    run(kernel, values, z)
+    assert z.astype(float).tolist() == [2.0**63, 2.0**53, 2.0**62 + 2.0**55, -(2.0**62) - 2.0**55]
