@@ -193,7 +193,7 @@ def test_branches(backends: Backends, n: int) -> None:
             x = x + 50
         elif n < 100:
             y = x + n
-            if n > 5 and n < 50 or n == 77:
+            if (n > 5 and n < 50) or n == 77:
                 x = y * 2
             else:
                 x = y * 3

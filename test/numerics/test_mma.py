@@ -169,14 +169,16 @@ def test_chain_of_products(backends: Backends) -> None:
     """Operands that were computed, transposed and converted, as in attention."""
 
     @ct.kernel
-    def kernel(Q, K, V, O):
+    def kernel(Q, K, V, Out):
         q = ct.load(Q, (ct.bid(0), 0), (16, 32))
         k = ct.load(K, (0, 0), (64, 32))
         v = ct.load(V, (0, 0), (64, 32))
         s = ct.mma(q, k.transpose(), ct.zeros((16, 64), ct.float32)) * 0.125
         p = ct.exp(s - ct.max(s, axis=1, keepdims=True))
         p = p / ct.sum(p, axis=1, keepdims=True)
-        ct.store(O, (ct.bid(0), 0), ct.mma(p.astype(ct.float16), v, ct.zeros((16, 32), ct.float32)))
+        ct.store(
+            Out, (ct.bid(0), 0), ct.mma(p.astype(ct.float16), v, ct.zeros((16, 32), ct.float32))
+        )
 
     q, k, v = (random_values(ct.float16, n * 32, n).reshape(n, 32) for n in (48, 64, 64))
     args = backends.run_all(
@@ -255,4 +257,4 @@ def test_refused(backends: Backends, name: str, error: Any, match: str) -> None:
         x = ct.zeros((16, 16), ct.int32)
         ct.mma(x, x, x)
 
-    backends.rejects(locals()[name], 1, lambda: [], error, match)
+    backends.rejects(locals()[name], 1, list, error, match)

@@ -65,15 +65,15 @@ def test_constants(backends: Backends, dtype: dt.DType) -> None:
     real = dtype if dtype.is_float else ct.float32
 
     @ct.kernel
-    def kernel(X, Y, Z, I, B):
+    def kernel(X, Y, Z, N, B):
         x = ct.load(X, (0,), (64,))
         ct.static_assert((x + 5).dtype == x.dtype)
         ct.static_assert((x + x.ndim * x.shape[0]).dtype == x.dtype)
         ct.static_assert((0.5 * x).dtype == real)
         ct.store(Y, (0,), 5 - x)
-        ct.store(I, (0,), x * (2 + 3) + x.ndim)
+        ct.store(N, (0,), x * (2 + 3) + x.ndim)
         ct.store(Z, (0,), (x + 1.5) * 0.25 - 3.0 / 2)
-        ct.store(B, (0,), 3 <= x)
+        ct.store(B, (0,), x >= 3)
 
     x = random_values(dtype, 64)
     _, y, _, _, b = backends.run_all(
@@ -94,14 +94,14 @@ def test_constants(backends: Backends, dtype: dt.DType) -> None:
 @pytest.mark.spec("T-119", "T-123", "T-126")
 def test_constants_with_bool(backends: Backends) -> None:
     @ct.kernel
-    def kernel(X, I, L, F):
+    def kernel(X, N, L, F):
         x = ct.load(X, (0,), (64,))
         ct.static_assert((x + 5).dtype == ct.int32)
         ct.static_assert((x + 2147483648).dtype == ct.int64)
         ct.static_assert((x + 9223372036854775808).dtype == ct.uint64)
         ct.static_assert((x * 3.0).dtype == ct.float32)
         ct.static_assert((x & True).dtype == ct.bool_)
-        ct.store(I, (0,), x + 5)
+        ct.store(N, (0,), x + 5)
         ct.store(L, (0,), x * 2147483648)
         ct.store(F, (0,), x * 1.5 - (x ^ True))
 
@@ -136,7 +136,7 @@ def test_constant_out_of_range(backends: Backends, dtype: dt.DType, value: int) 
     def kernel():
         ct.zeros((8,), dtype) + value
 
-    backends.rejects(kernel, 1, lambda: [], TileValueError, str(value))
+    backends.rejects(kernel, 1, list, TileValueError, str(value))
 
 
 @pytest.mark.spec("T-114", "T-115", "T-116")

@@ -189,7 +189,7 @@ def test_refused_reductions(backends: Backends) -> None:
         (restricted, TileTypeError, "float8_e5m2"),
         (run_time_axis, TileTypeError, "constant"),
     ):
-        backends.rejects(kernel, 1, lambda: [], error, match)
+        backends.rejects(kernel, 1, list, error, match)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -330,4 +330,4 @@ def test_refused_shapes(backends: Backends, name: str, error: Any, match: str) -
     def constant():
         ct.full((4,), 300, ct.uint8)
 
-    backends.rejects(locals()[name], 1, lambda: [], error, match)
+    backends.rejects(locals()[name], 1, list, error, match)

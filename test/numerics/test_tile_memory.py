@@ -216,9 +216,9 @@ def test_undetermined_padding(backends: Backends) -> None:
     backends.run_all(kernel, 1, lambda: [x, np.zeros(16, "f4")], ignore={1: outside})
 
 
-@pytest.mark.spec("T-168", "T-151", "T-152", "T-153", "T-154", "T-155", "T-156", "T-157", "T-158", "T-159")  # fmt: skip  # noqa: E501
+@pytest.mark.spec("T-168", "T-151", "T-152", "T-153", "T-154", "T-155", "T-156", "T-157", "T-158", "T-159")  # fmt: skip
 def test_enumerations() -> None:
-    values = "undetermined zero neg_zero nan pos_inf neg_inf".split()
+    values = ["undetermined", "zero", "neg_zero", "nan", "pos_inf", "neg_inf"]
     assert [PaddingMode(v).name for v in values] == [v.upper() for v in values]
     modes = {"RN": "nearest_even", "RZ": "zero", "RM": "negative_inf", "RP": "positive_inf"}
     modes |= {"FULL": "full", "APPROX": "approx", "RZI": "nearest_int_to_zero"}
@@ -327,8 +327,8 @@ def test_gather_and_scatter(backends: Backends, dtype: dt.DType) -> None:
     """A permutation, with indices outside on both sides."""
 
     @ct.kernel
-    def kernel(X, I, Z, W):
-        i = ct.load(I, (0,), (64,))
+    def kernel(X, N, Z, W):
+        i = ct.load(N, (0,), (64,))
         ct.store(Z, (0,), ct.gather(X, i, padding_value=ct.full((), 1, dtype)))
         ct.scatter(W, i, ct.load(X, (0,), (64,)))
 

@@ -28,7 +28,7 @@ def test_every_operation_has_an_execution() -> None:
 
 @pytest.mark.spec("T-044")
 def test_tile_code_only() -> None:
-    with pytest.raises(TileError, match="ct.zeros can be used in tile code only"):
+    with pytest.raises(TileError, match=r"ct\.zeros can be used in tile code only"):
         ct.zeros((4,), ct.float32)
     assert ct.cdiv(9, 4) == 3 and ct.cdiv(8, 4) == 2 and ct.cdiv(0, 4) == 0
 
@@ -46,7 +46,7 @@ def test_frames_are_the_users() -> None:
     seen = []
 
     def kernel(X):
-        x = ct.load(X, 0, 4)
+        x = ct.load(X, 0, 4)  # noqa: F841
         frame = sys._getframe()
         seen.append((frame.f_code, frame.f_locals["x"]))
 
@@ -106,9 +106,9 @@ def test_minimum_and_maximum_of_tiles() -> None:
 
 
 def test_undetermined_padding_is_poison() -> None:
-    def kernel(F, I, B):
+    def kernel(F, N, B):
         assert np.isnan(ct.load(F, 0, 4).numpy()[3])
-        assert ct.load(I, 0, 4).numpy()[3] == 0xA5A5
+        assert ct.load(N, 0, 4).numpy()[3] == 0xA5A5
         assert ct.load(B, 0, 4).numpy()[3]
 
     run(kernel, np.zeros(3, ml_dtypes.bfloat16), np.zeros(3, np.uint16), np.zeros(3, bool))
@@ -162,7 +162,7 @@ def test_refused_arguments(value: Any) -> None:
     ids=lambda a: str(a.dtype),
 )
 def test_refused_arrays(array: Any) -> None:
-    with pytest.raises(TileTypeError, match="argument 'x'.*not supported"):
+    with pytest.raises(TileTypeError, match=r"argument 'x'.*not supported"):
         run(lambda x: None, array)
 
 
