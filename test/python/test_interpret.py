@@ -13,6 +13,7 @@ import pytest
 from tilewright import interpret
 from tilewright import tile as ct
 from tilewright.errors import TileError, TileTypeError, TileValueError
+from tilewright.reference.values import round_to
 
 
 def run(function: Any, *args: Any, grid: Any = 1) -> None:
@@ -242,7 +243,7 @@ def test_rounding_is_done_once() -> None:
     rng = np.random.default_rng(0)
     wide = np.concatenate([rng.standard_normal(500), 1 + rng.integers(0, 512, 500) * 2.0**-9])
     wide = np.concatenate([wide, np.nextafter(wide, 9), np.nextafter(wide, -9)])
-    found = interpret._to_float(wide, ct.bfloat16).astype(np.float64)
+    found = round_to(wide, ct.bfloat16).astype(np.float64)
     with np.errstate(invalid="ignore"):
         grid = np.arange(2**16, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float64)
     grid = np.unique(grid[np.isfinite(grid)])

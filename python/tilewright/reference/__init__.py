@@ -1,0 +1,1 @@
+"""The parts of the reference execution; interpret.py puts them together."""

@@ -1,0 +1,222 @@
+"""Elementwise operations of the reference execution: arithmetic, comparison, bits, functions."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtype as dt
+from ..dtype import DType
+from ..errors import TileTypeError, TileValueError
+from .checks import broadcast_shapes
+from .values import (
+    Tile,
+    as_operand,
+    as_tile,
+    cast,
+    common_dtype,
+    convert,
+    exact,
+    exact_elements,
+    is_number,
+    round_to,
+)
+
+# Each on two arrays of one dtype; 16-bit floats come as float32 and are rounded afterwards.
+_NUMPY_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.divide,
+    "mod": np.mod,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
+PYTHON_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "minimum": builtins.min,
+    "maximum": builtins.max,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "bitwise_lshift": operator.lshift,
+    "bitwise_rshift": operator.rshift,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+
+
+def _fold(run: Callable[..., Any], name: str, *values: Any) -> Any:
+    """An operation on constants only, on Python's numbers."""
+    try:
+        return run(*values)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise TileValueError(f"ct.{name} of the constants {values}: {error}") from None
+
+
+def compute(run: Callable[..., Any], dtype: DType, *operands: Tile) -> Tile:
+    """Run a NumPy function on operands of `dtype`, which is also the result's, rounding once."""
+    if dtype in (dt.float16, dt.bfloat16):
+        return Tile(round_to(run(*(exact(o._data) for o in operands)), dtype), dtype)
+    return Tile(run(*(o._data for o in operands)), dtype)
+
+
+def _promoted(name: str, x: Any, y: Any) -> tuple[Tile, Tile, DType]:
+    """Both operands converted to their common dtype; checks that the shapes broadcast."""
+    common = common_dtype(x, y)
+    x_shape, y_shape = (v.shape if isinstance(v, Tile) else () for v in (x, y))
+    broadcast_shapes(x_shape, y_shape, f"ct.{name}")
+    if common.is_integral and (name == "truediv" or (name == "pow" and not _is_power(y))):
+        common = dt.float32
+    return cast(x, common), cast(y, common), common
+
+
+def _is_power(y: Any) -> bool:
+    """Whether y is a constant exponent under which integers stay integers."""
+    return isinstance(y, int) and y >= 0
+
+
+def binary(name: str, x: Any, y: Any) -> Any:
+    x, y = as_operand(x, f"ct.{name}"), as_operand(y, f"ct.{name}")
+    if is_number(x) and is_number(y):
+        return _fold(PYTHON_BINARY[name], name, x, y)
+    a, b, dtype = _promoted(name, x, y)
+    dt.require_arithmetic(dtype, f"ct.{name}")
+    if name == "floordiv":
+        return _floordiv(a, b, dtype)
+    if name == "pow":
+        return _pow(a, b, dtype)
+    return compute(_NUMPY_BINARY[name], dtype, a, b)
+
+
+def _floordiv(a: Tile, b: Tile, dtype: DType) -> Tile:
+    if dtype.is_float:
+        return compute(np.floor, dtype, compute(np.divide, dtype, a, b))
+    return Tile(np.floor_divide(a._data, b._data), dtype)
+
+
+def _pow(a: Tile, b: Tile, dtype: DType) -> Tile:
+    if dtype.is_float:
+        wide = np.power(a._data.astype(np.float64), b._data.astype(np.float64))
+        return Tile(round_to(wide, dtype), dtype)
+    return Tile(np.power(a._data, b._data), dtype)
+
+
+def bitwise(name: str, x: Any, y: Any) -> Any:
+    x, y = as_operand(x, f"ct.{name}"), as_operand(y, f"ct.{name}")
+    if is_number(x) and is_number(y):
+        return _fold(PYTHON_BINARY[name], name, x, y)
+    a, b, dtype = _promoted(name, x, y)
+    shift = name in ("bitwise_lshift", "bitwise_rshift")
+    if dtype.is_float or (shift and dtype.is_bool):
+        raise TileTypeError(
+            f"ct.{name} needs integers{'' if shift else ' or bools'}, found {dtype}; "
+            "convert first, as in x.astype(ct.int32)"
+        )
+    if shift:
+        run = np.left_shift if name == "bitwise_lshift" else np.right_shift
+        return Tile(run(a._data, np.clip(b._data, 0, dtype.bits - 1)), dtype)
+    return Tile(getattr(np, name)(a._data, b._data), dtype)
+
+
+def compare(name: str, x: Any, y: Any) -> Any:
+    x, y = as_operand(x, f"ct.{name}"), as_operand(y, f"ct.{name}")
+    if is_number(x) and is_number(y):
+        return _fold(PYTHON_BINARY[name], name, x, y)
+    a, b, dtype = _promoted(name, x, y)
+    dt.require_arithmetic(dtype, f"ct.{name}", allow_bool=True)
+    return Tile(getattr(np, name)(exact_elements(a), exact_elements(b)), dt.bool_)
+
+
+def where(cond: Any, x: Any, y: Any) -> Tile:
+    cond, x, y = (as_operand(v, "ct.where") for v in (cond, x, y))
+    condition = as_tile(cond, "ct.where")
+    if not condition.dtype.is_bool:
+        raise TileTypeError(
+            f"ct.where needs a bool_ condition, found {condition.dtype}; compare, as in x != 0"
+        )
+    a, b, dtype = _promoted("where", x, y)
+    broadcast_shapes(broadcast_shapes(a.shape, b.shape, "ct.where"), condition.shape, "ct.where")
+    return Tile(np.where(condition._data, a._data, b._data), dtype)
+
+
+def negative(x: Any) -> Any:
+    x = as_operand(x, "ct.negative")
+    if is_number(x):
+        return -x
+    return compute(np.negative, dt.require_arithmetic(x.dtype, "ct.negative"), x)
+
+
+def absolute(x: Any) -> Any:
+    x = as_operand(x, "ct.abs")
+    if is_number(x):
+        return builtins.abs(x)
+    return compute(np.abs, dt.require_arithmetic(x.dtype, "ct.abs"), x)
+
+
+def bitwise_not(x: Any) -> Any:
+    x = as_operand(x, "ct.bitwise_not")
+    if isinstance(x, bool):
+        return not x
+    if isinstance(x, int):
+        return ~x
+    x = as_tile(x, "ct.bitwise_not")
+    if x.dtype.is_float:
+        raise TileTypeError(f"ct.bitwise_not needs integers or bools, found {x.dtype}")
+    return Tile(np.invert(x._data), x.dtype)
+
+
+FLOAT_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "log": np.log,
+    "log2": np.log2,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+
+
+def float_function(name: str, x: Any) -> Any:
+    x = as_operand(x, f"ct.{name}")
+    run = FLOAT_FUNCTIONS[name]
+    if is_number(x):
+        return float(run(np.asarray(x, np.float64)))
+    dtype = dt.require_arithmetic(x.dtype, f"ct.{name}")
+    if not dtype.is_float:
+        if name in ("floor", "ceil"):
+            raise TileTypeError(f"ct.{name} needs floats, found {dtype}, which is integral already")
+        dtype = dt.float32
+    return Tile(round_to(run(convert(x, dtype)._data.astype(np.float64)), dtype), dtype)
+
+
+def cdiv(x: Any, y: Any) -> Any:
+    x, y = as_operand(x, "ct.cdiv"), as_operand(y, "ct.cdiv")
+    if is_number(x) and is_number(y):
+        return _fold(lambda a, b: -(-a // b), "cdiv", x, y)
+    a, b, dtype = _promoted("cdiv", x, y)
+    if not dtype.is_integral:
+        raise TileTypeError(f"ct.cdiv needs integers, found {dtype}")
+    quotient = np.floor_divide(a._data, b._data)
+    return Tile(quotient + (quotient * b._data != a._data).astype(dtype.numpy), dtype)

@@ -1,0 +1,213 @@
+"""load, store, gather and scatter of the reference execution."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtype as dt
+from ..dtype import DType
+from ..errors import TileTypeError, TileValueError
+from ..tile import PaddingMode
+from .checks import broadcast_shapes, check_order, check_tile_shape
+from .values import Array, Shape, Tile, as_array, as_tile, promote_to
+
+
+def _padding(mode: Any, dtype: DType) -> np.ndarray:
+    """The value of a padding mode in `dtype`, as a 0-d array."""
+    if not isinstance(mode, PaddingMode):
+        raise TileTypeError(f"padding_mode must be a ct.PaddingMode, found {mode!r}")
+    if mode is PaddingMode.UNDETERMINED:
+        return _poison(dtype)
+    if mode is PaddingMode.ZERO and dtype is not dt.float8_e8m0fnu:
+        return np.zeros((), dtype.numpy)
+    value = {
+        PaddingMode.ZERO: 0.0,
+        PaddingMode.NEG_ZERO: -0.0,
+        PaddingMode.NAN: math.nan,
+        PaddingMode.POS_INF: math.inf,
+        PaddingMode.NEG_INF: -math.inf,
+    }[mode]
+    if dtype.is_float:
+        padded = np.float32(value).astype(dtype.numpy)
+        seen = float(padded)
+        same = math.isnan(seen) if math.isnan(value) else seen == value
+        if same and math.copysign(1, seen) == math.copysign(1, value):
+            return np.asarray(padded)
+    raise TileTypeError(f"padding_mode {mode.name}: {dtype} has no such value; use ZERO")
+
+
+def _poison(dtype: DType) -> np.ndarray:
+    if dtype.is_float and dtype is not dt.float4_e2m1fn:
+        return np.asarray(np.float32(math.nan).astype(dtype.numpy))
+    if dtype.is_integral:
+        return np.frombuffer(b"\xa5" * dtype.itemsize, dtype.numpy)[0:1].reshape(())
+    return np.ones((), dtype.numpy)
+
+
+def _window(
+    array: Array, index: Any, shape: Shape, order: Any, what: str
+) -> tuple[np.ndarray, Shape, Shape]:
+    """The array with its axes in tile order, and the tile's first and end element on each."""
+    data = array._data.transpose(check_order(order, array.ndim, what))
+    values = index if isinstance(index, Sequence) else (index,)
+    if len(values) != array.ndim or len(shape) != array.ndim:
+        raise TileValueError(
+            f"{what}: the array has {array.ndim} dimensions, the index {len(values)} "
+            f"and the tile {len(shape)}"
+        )
+    first = tuple(_scalar_index(v, what) * n for v, n in zip(values, shape, strict=True))
+    return data, first, tuple(f + n for f, n in zip(first, shape, strict=True))
+
+
+def _scalar_index(value: Any, what: str) -> int:
+    value = as_tile(value, f"{what}: index")
+    if value.ndim != 0 or not value.dtype.is_integral:
+        raise TileTypeError(
+            f"{what}: an index is an integer scalar, found {value.dtype} of shape {value.shape}"
+        )
+    return int(value)
+
+
+def _overlap(data: np.ndarray, first: Shape, end: Shape) -> tuple[tuple[slice, ...], ...]:
+    """The slices of array and tile that name the elements which both have."""
+    inside = []
+    for n, low, high in zip(data.shape, first, end, strict=True):
+        inside.append((builtins.max(low, 0), builtins.max(builtins.min(high, n), low, 0)))
+    of_array = tuple(slice(a, b) if b > a else slice(0, 0) for a, b in inside)
+    of_tile = tuple(
+        slice(a - low, b - low) if b > a else slice(0, 0)
+        for (a, b), low in zip(inside, first, strict=True)
+    )
+    return of_array, of_tile
+
+
+def _check_inside(data: np.ndarray, first: Shape, end: Shape, what: str) -> None:
+    if any(f < 0 or e > n for f, e, n in zip(first, end, data.shape, strict=True)):
+        raise TileValueError(
+            f"{what}: check_bounds=False promised a tile inside the array, but elements "
+            f"{first} to {end} of shape {data.shape} are not"
+        )
+
+
+def load(
+    array: Any,
+    index: Any,
+    shape: Any,
+    order: Any,
+    padding_mode: Any,
+    check_bounds: Any,
+    latency: Any,
+    allow_tma: Any,
+) -> Tile:
+    array = as_array(array, "ct.load")
+    tile_shape = check_tile_shape(shape, "ct.load: shape")
+    data, first, end = _window(array, index, tile_shape, order, "ct.load")
+    padding = _padding(padding_mode, array.dtype)
+    if not check_bounds:
+        _check_inside(data, first, end, "ct.load")
+    result = np.full(tile_shape, padding)
+    of_array, of_tile = _overlap(data, first, end)
+    result[of_tile] = data[of_array]
+    return Tile(result, array.dtype)
+
+
+def store(
+    array: Any,
+    index: Any,
+    tile: Any,
+    order: Any,
+    check_bounds: Any,
+    latency: Any,
+    allow_tma: Any,
+) -> None:
+    array = _writable(array, "ct.store")
+    value = promote_to(tile, array.dtype, "ct.store")
+    shape = value.shape if value.ndim else (1,) * array.ndim
+    data, first, end = _window(array, index, shape, order, "ct.store")
+    if not check_bounds:
+        _check_inside(data, first, end, "ct.store")
+    of_array, of_tile = _overlap(data, first, end)
+    data[of_array] = value._data.reshape(shape)[of_tile]
+
+
+def _writable(array: Any, what: str) -> Array:
+    array = as_array(array, what)
+    if not array._data.flags.writeable:
+        raise TileValueError(f"{what}: argument {array._name!r} is read-only")
+    return array
+
+
+def _element_indices(
+    array: Array, indices: Any, mask: Any, check_bounds: Any, what: str
+) -> tuple[tuple[np.ndarray, ...], np.ndarray, Shape]:
+    """Index arrays of one shape, which elements to touch, and the shape of the indices."""
+    values = indices if isinstance(indices, tuple | list) else (indices,)
+    if len(values) != array.ndim:
+        raise TileValueError(
+            f"{what}: the array has {array.ndim} dimensions, but there are {len(values)} indices"
+        )
+    tiles = [as_tile(v, f"{what}: index") for v in values]
+    shape: Shape = ()
+    for t in tiles:
+        if not t.dtype.is_integral:
+            raise TileTypeError(f"{what}: indices are integers, found {t.dtype}")
+        shape = broadcast_shapes(shape, t.shape, f"{what}: indices")
+    arrays = tuple(np.broadcast_to(_wide_index(t), shape) for t in tiles)
+    inside = np.ones(shape, bool)
+    if mask is not None:
+        chosen = as_tile(mask, f"{what}: mask")
+        if (
+            not chosen.dtype.is_bool
+            or broadcast_shapes(chosen.shape, shape, f"{what}: mask") != shape
+        ):
+            raise TileTypeError(
+                f"{what}: mask must be a bool_ tile that broadcasts to {shape}, "
+                f"found {chosen.dtype} of shape {chosen.shape}"
+            )
+        inside = inside & chosen._data
+    valid = np.ones(shape, bool)
+    for a, n in zip(arrays, array._data.shape, strict=True):
+        valid = valid & (a >= 0) & (a < n)
+    if not check_bounds and np.any(inside & ~valid):
+        raise TileValueError(f"{what}: check_bounds=False, but an index is outside the array")
+    return arrays, inside & valid, shape
+
+
+def _wide_index(tile: Tile) -> np.ndarray:
+    """Index elements as int64; a uint64 beyond it becomes the largest, which is outside."""
+    if tile.dtype is dt.uint64:
+        return np.minimum(tile._data, np.uint64(2**63 - 1)).astype(np.int64)
+    return tile._data.astype(np.int64)
+
+
+def gather(
+    array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds: Any, latency: Any
+) -> Tile:
+    array = as_array(array, "ct.gather")
+    where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.gather")
+    padding = promote_to(padding_value, array.dtype, "ct.gather: padding_value")
+    if broadcast_shapes(padding.shape, shape, "ct.gather: padding_value") != shape:
+        raise TileValueError(
+            f"ct.gather: padding_value of shape {padding.shape} does not broadcast to {shape}"
+        )
+    result = np.broadcast_to(padding._data, shape).copy()
+    result[inside] = array._data[tuple(w[inside] for w in where)]
+    return Tile(result, array.dtype)
+
+
+def scatter(
+    array: Any, indices: Any, value: Any, mask: Any, check_bounds: Any, latency: Any
+) -> None:
+    array = _writable(array, "ct.scatter")
+    where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.scatter")
+    new = promote_to(value, array.dtype, "ct.scatter")
+    if broadcast_shapes(new.shape, shape, "ct.scatter: value") != shape:
+        raise TileValueError(
+            f"ct.scatter: value of shape {new.shape} does not broadcast to {shape}"
+        )
+    array._data[tuple(w[inside] for w in where)] = np.broadcast_to(new._data, shape)[inside]

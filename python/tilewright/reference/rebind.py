@@ -1,0 +1,108 @@
+"""Built-ins that mean something else in tile code, and how a kernel comes to see them."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import dtype as dt
+from .. import tile as ct
+from .values import Tile
+
+
+def _range(*bounds: Any) -> Iterator[Tile]:
+    """`range` whose values are run-time integers: int32, or int64 where a bound is."""
+    dtype = dt.int32
+    for bound in bounds:
+        if isinstance(bound, Tile):
+            dtype = dt.promote(dtype, bound.dtype) if bound.dtype.is_integral else dtype
+        elif dt.constant_dtype(operator.index(bound)) is not dt.int32:
+            dtype = dt.int64
+    for value in builtins.range(*(operator.index(b) for b in bounds)):
+        yield Tile(np.array(value, dtype.numpy), dtype)
+
+
+def _extremum(builtin: Callable[..., Any], public: Callable[..., Any]) -> Callable[..., Any]:
+    def choose(*args: Any, **kwargs: Any) -> Any:
+        if len(args) < 2 or kwargs or not any(isinstance(a, Tile) for a in args):
+            return builtin(*args, **kwargs)
+        result = args[0]
+        for other in args[1:]:
+            result = public(result, other)
+        return result
+
+    return choose
+
+
+_BUILTINS = {
+    **vars(builtins),
+    "range": _range,
+    "min": _extremum(builtins.min, ct.minimum),
+    "max": _extremum(builtins.max, ct.maximum),
+}
+
+
+class Rebinder:
+    """Makes functions that run the same code, so that breakpoints hold, with our built-ins.
+
+    Follows the Python functions which a function names, as globals or in its closure.
+    """
+
+    def __init__(self) -> None:
+        self._functions: dict[int, types.FunctionType] = {}
+        self._globals: dict[int, dict[str, Any]] = {}
+
+    def rebind(self, function: types.FunctionType) -> types.FunctionType:
+        if id(function) in self._functions:
+            return self._functions[id(function)]
+        names = self._module(function)
+        cells = tuple(types.CellType() for _ in function.__closure__ or ())
+        copy = types.FunctionType(
+            function.__code__, names, function.__name__, function.__defaults__, cells or None
+        )
+        copy.__kwdefaults__ = function.__kwdefaults__
+        self._functions[id(function)] = copy
+        for cell, new in zip(function.__closure__ or (), cells, strict=True):
+            try:
+                new.cell_contents = self._value(cell.cell_contents)
+            except ValueError:  # the cell is still empty
+                continue
+        for name in _names(function.__code__):
+            if name in function.__globals__:
+                names[name] = self._value(function.__globals__[name])
+        return copy
+
+    def _module(self, function: types.FunctionType) -> dict[str, Any]:
+        key = id(function.__globals__)
+        if key not in self._globals:
+            self._globals[key] = {**function.__globals__, "__builtins__": _BUILTINS}
+        return self._globals[key]
+
+    def _value(self, value: Any) -> Any:
+        if hasattr(value, "__tw_op__"):
+            return value
+        inner = value if isinstance(value, types.FunctionType) else _wrapped(value)
+        if inner is None or (inner.__module__ or "").startswith("tilewright."):
+            return value
+        return self.rebind(inner)
+
+
+def _wrapped(value: Any) -> types.FunctionType | None:
+    """The Python function inside a @ct.function, which runs as itself here."""
+    if type(value).__module__ != "tilewright.kernel":
+        return None
+    inner = getattr(value, "__wrapped__", None)
+    return inner if isinstance(inner, types.FunctionType) else None
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Global names that the code, or code nested in it, refers to."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)

@@ -1,0 +1,120 @@
+"""Reductions and matrix products of the reference execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtype as dt
+from ..dtype import DType
+from ..errors import TileTypeError, TileValueError
+from .checks import broadcast_shapes, check_axes, check_axis
+from .values import Tile, as_tile, common_dtype, convert, exact_elements, round_to
+
+
+def _reduction_input(name: str, x: Any) -> Tile:
+    x = as_tile(x, f"ct.{name}")
+    dt.require_arithmetic(x.dtype, f"ct.{name}", allow_bool=True)
+    return convert(x, dt.int32) if x.dtype.is_bool and name in ("sum", "prod") else x
+
+
+def reduce(name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
+    x = _reduction_input(name, x)
+    axes = check_axes(axis, x.ndim, f"ct.{name}")
+    run: Callable[..., Any] = getattr(np, name)
+    data = x._data
+    if name in ("max", "min"):
+        return Tile(run(exact_elements(x), axis=axes, keepdims=bool(keepdims)), x.dtype)
+    if x.dtype.is_float:
+        wide = run(data.astype(np.float64), axis=axes, keepdims=bool(keepdims))
+        return Tile(round_to(np.asarray(wide), x.dtype), x.dtype)
+    return Tile(run(data, axis=axes, keepdims=bool(keepdims), dtype=data.dtype), x.dtype)
+
+
+def arg_reduce(name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
+    x = _reduction_input(name, x)
+    if axis is not None:
+        axis = check_axis(axis, x.ndim, f"ct.{name}")
+    data = exact_elements(x)
+    found = getattr(np, name)(data, axis=axis, keepdims=bool(keepdims))
+    return Tile(np.asarray(found).astype(np.int32), dt.int32)
+
+
+_MMA_ACCUMULATORS: dict[DType, tuple[DType, ...]] = {
+    dt.float16: (dt.float32, dt.float16),
+    dt.bfloat16: (dt.float32,),
+    dt.float32: (dt.float32,),
+    dt.tfloat32: (dt.float32,),
+    dt.float64: (dt.float64,),
+    dt.float8_e4m3fn: (dt.float32, dt.float16),
+    dt.float8_e5m2: (dt.float32, dt.float16),
+    dt.int8: (dt.int32,),
+    dt.uint8: (dt.int32,),
+}
+
+
+_MMA_MIXTURES = ({dt.int8, dt.uint8}, {dt.float8_e4m3fn, dt.float8_e5m2})
+
+
+def _check_mma_dtypes(x: Tile, y: Tile, acc: Tile) -> None:
+    kinds = {x.dtype, y.dtype}
+    if len(kinds) > 1 and kinds not in _MMA_MIXTURES:
+        raise TileTypeError(f"ct.mma: x is {x.dtype}, y is {y.dtype}; they must be the same")
+    allowed = _MMA_ACCUMULATORS.get(x.dtype)
+    if allowed is None:
+        names = ", ".join(d.name for d in _MMA_ACCUMULATORS)
+        raise TileTypeError(f"ct.mma: inputs of {x.dtype} are not supported; expected {names}")
+    if acc.dtype not in allowed:
+        names = " or ".join(d.name for d in allowed)
+        raise TileTypeError(
+            f"ct.mma: inputs of {x.dtype} need an accumulator of {names}, found {acc.dtype}"
+        )
+
+
+def _check_mma_shapes(x: Tile, y: Tile, acc: Tile) -> None:
+    if x.ndim not in (2, 3) or not x.ndim == y.ndim == acc.ndim:
+        raise TileValueError(
+            f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {x.shape}, {y.shape} "
+            f"and {acc.shape}"
+        )
+    batch, m, k = x.shape[:-2], x.shape[-2], x.shape[-1]
+    if y.shape[:-1] != (*batch, k) or acc.shape != (*batch, m, y.shape[-1]):
+        raise TileValueError(
+            f"ct.mma: shapes (m, k), (k, n) and (m, n) needed, found {x.shape}, {y.shape} "
+            f"and {acc.shape}"
+        )
+
+
+def _product(x: Tile, y: Tile) -> np.ndarray:
+    """x @ y in float64, or in int64 for integers."""
+    wide = np.float64 if x.dtype.is_float else np.int64
+    return x._data.astype(wide) @ y._data.astype(wide)
+
+
+def mma(x: Any, y: Any, acc: Any) -> Tile:
+    x, y, acc = (as_tile(v, "ct.mma") for v in (x, y, acc))
+    _check_mma_dtypes(x, y, acc)
+    _check_mma_shapes(x, y, acc)
+    total = _product(x, y) + acc._data
+    if acc.dtype.is_float:
+        return Tile(round_to(total, acc.dtype), acc.dtype)
+    return Tile(total.astype(np.int32), acc.dtype)
+
+
+def matmul(x: Any, y: Any) -> Tile:
+    a, b = (as_tile(v, "ct.matmul") for v in (x, y))
+    dtype = common_dtype(a, b)
+    if dtype not in _MMA_ACCUMULATORS:
+        raise TileTypeError(f"ct.matmul: inputs of {dtype} are not supported")
+    if not 1 <= a.ndim <= 3 or not 1 <= b.ndim <= 3:
+        raise TileValueError(f"ct.matmul: 1 to 3 dimensions needed, found {a.shape}, {b.shape}")
+    if a.shape[-1] != b.shape[0 if b.ndim == 1 else -2]:
+        raise TileValueError(f"ct.matmul: the inner lengths of {a.shape} and {b.shape} differ")
+    broadcast_shapes(a.shape[:-2], b.shape[:-2], "ct.matmul")
+    accumulator = _MMA_ACCUMULATORS[dtype][0]
+    total = np.asarray(_product(convert(a, dtype), convert(b, dtype)))
+    if accumulator.is_float:
+        return convert(Tile(round_to(total, accumulator), accumulator), dtype)
+    return convert(Tile(total.astype(np.int32), accumulator), dtype)

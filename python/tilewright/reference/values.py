@@ -1,0 +1,356 @@
+"""Tiles, arrays and scalars of the reference execution, and conversions between dtypes.
+
+A Python number is a loosely typed constant; everything else has a dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import dtype as dt
+from .. import tile as ct
+from ..dtype import DType
+from ..errors import TileTypeError, TileValueError
+
+Number = bool | int | float
+Shape = tuple[int, ...]
+_INT32_MAX = 2**31 - 1
+
+
+class Tile:
+    """An immutable tile: `shape`, `dtype`, and the elements in `numpy()` for the debugger."""
+
+    __slots__ = ("_data", "_dtype")
+    __array_ufunc__ = None  # so that NumPy scalars leave the operators to us
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, data: Any, dtype: DType) -> None:
+        data = np.asarray(data, dtype=dtype.numpy)
+        if data.flags.writeable:
+            data = data.view()
+            data.flags.writeable = False
+        self._data = data
+        self._dtype = dtype
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def shape(self) -> Shape:
+        return self._data.shape
+
+    @property
+    def ndim(self) -> int:
+        return self._data.ndim
+
+    @property
+    def T(self) -> Tile:
+        return ct.transpose(self)
+
+    def numpy(self) -> np.ndarray:
+        """The elements, read-only. For the debugger: compiled code has no such method."""
+        return self._data
+
+    def item(self) -> Tile:
+        """The only element of a tile, as a scalar."""
+        if self._data.size != 1:
+            raise TileValueError(f"item() needs a tile with one element, found shape {self.shape}")
+        return Tile(self._data.reshape(()), self._dtype)
+
+    def __repr__(self) -> str:
+        return f"Tile({self}, shape={self.shape}, dtype={self._dtype})"
+
+    def __str__(self) -> str:
+        return _text(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._python() if self.ndim == 0 else str(self), spec)
+
+    # Scalars in Python's places for numbers.
+
+    def _python(self) -> Any:
+        if self.ndim != 0:
+            raise TileTypeError(
+                f"a scalar is needed here, found a tile of shape {self.shape}; "
+                "ct.where chooses between the elements of tiles"
+            )
+        value = self._data[()]
+        return value.item() if self._dtype.numpy.kind in "biu" else float(value)
+
+    def __bool__(self) -> bool:
+        return bool(self._python() != 0)
+
+    def __int__(self) -> int:
+        return int(self._python())
+
+    def __float__(self) -> float:
+        return float(self._python())
+
+    def __index__(self) -> int:
+        if not self._dtype.is_integral:
+            raise TileTypeError(f"an integer scalar is needed here, found {self._dtype}")
+        return int(self._python())
+
+    def __getitem__(self, index: Any) -> Tile:
+        from .shapes import getitem  # which needs this class
+
+        return getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TileTypeError("tiles are immutable: use ct.where, or store to an array")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TileTypeError("a tile cannot be iterated or unpacked")
+
+    def __pos__(self) -> Tile:
+        dt.require_arithmetic(self._dtype, "+x")
+        return self
+
+
+def add_operators() -> None:
+    """Give tiles the operators and methods that tile.py lists."""
+
+    def binary(run: Callable[..., Any]) -> Callable[[Tile, Any], Any]:
+        return lambda self, other: run(self, other)
+
+    def reflected(run: Callable[..., Any]) -> Callable[[Tile, Any], Any]:
+        return lambda self, other: run(other, self)
+
+    dunder = {"Mult": "mul", "Div": "truediv", "MatMult": "matmul"}
+    dunder |= {"BitAnd": "and", "BitOr": "or", "BitXor": "xor"}
+    dunder |= {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
+    for node, public in ct.BINARY_OPERATORS.items():
+        name = dunder.get(node, node.lower())
+        for value in (Tile, Array):  # of arrays, to say that they must be loaded first
+            setattr(value, f"__{name}__", binary(public))
+            setattr(value, f"__r{name}__", reflected(public))
+    for node, public in ct.COMPARISONS.items():
+        setattr(Tile, f"__{dunder[node]}__", binary(public))
+    for name, public in (("neg", ct.negative), ("invert", ct.bitwise_not), ("abs", ct.abs)):
+        setattr(Tile, f"__{name}__", _method(public))
+    for name, public in ct.TILE_METHODS.items():
+        setattr(Tile, name, _method(public))
+
+
+def _method(public: Callable[..., Any]) -> Any:
+    def method(self: Tile, *args: Any, **kwargs: Any) -> Any:
+        return public(self, *_shape_arguments(public, args), **kwargs)
+
+    method.__doc__ = public.__doc__
+    return method
+
+
+def _shape_arguments(public: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """x.reshape(4, 8) means x.reshape((4, 8)), as in NumPy."""
+    if public in (ct.reshape, ct.permute) and len(args) > 1:
+        return (args,)
+    return args
+
+
+class Array:
+    """An array in global memory, over the caller's NumPy array; strides count elements."""
+
+    __slots__ = ("_data", "_dtype", "_name")
+
+    def __init__(self, data: np.ndarray, name: str = "array") -> None:
+        dtype = dt._from_numpy(data.dtype)
+        if dtype is None:
+            raise TileTypeError(f"argument {name!r}: arrays of {data.dtype} are not supported")
+        if any(s % data.itemsize for s in data.strides):
+            raise TileTypeError(
+                f"argument {name!r}: strides {data.strides} (bytes) are no multiples of the "
+                f"element size {data.itemsize}"
+            )
+        if any(n > _INT32_MAX for n in data.shape):
+            raise TileValueError(f"argument {name!r}: shape {data.shape} is beyond int32")
+        self._data = data
+        self._dtype = dtype
+        self._name = name
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def shape(self) -> tuple[Tile, ...]:
+        """int32 scalars: known only when the kernel runs."""
+        return tuple(int32_scalar(n) for n in self._data.shape)
+
+    @property
+    def strides(self) -> tuple[Tile, ...]:
+        """Distance of neighbours along each axis, in elements."""
+        return tuple(Tile(s // self._data.itemsize, dt.int64) for s in self._data.strides)
+
+    @property
+    def ndim(self) -> int:
+        return self._data.ndim
+
+    def __repr__(self) -> str:
+        return f"Array({self._name}, shape={self._data.shape}, dtype={self._dtype})"
+
+
+def int32_scalar(value: int) -> Tile:
+    return Tile(np.int32(value), dt.int32)
+
+
+def _text(tile: Tile) -> str:
+    data = tile._data
+    if tile.dtype.numpy.kind not in "biuf":
+        data = data.astype(np.float32)
+    return str(data[()]) if tile.ndim == 0 else np.array2string(data, separator=", ")
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+
+
+def as_operand(value: Any, what: str) -> Tile | Number:
+    """A tile or a loosely typed constant; NumPy's scalars are typed."""
+    if isinstance(value, np.generic):
+        return Tile(value, dt.as_dtype(value.dtype))
+    if isinstance(value, Tile) or is_number(value):
+        return value
+    found = f"the array {value._name!r}; load it first" if isinstance(value, Array) else repr(value)
+    raise TileTypeError(f"{what} needs tiles or numbers, found {found}")
+
+
+def as_tile(value: Any, what: str) -> Tile:
+    value = as_operand(value, what)
+    return value if isinstance(value, Tile) else constant(value, dt.constant_dtype(value))
+
+
+def as_array(value: Any, what: str) -> Array:
+    if not isinstance(value, Array):
+        raise TileTypeError(f"{what} needs an array (a kernel argument), found {value!r}")
+    return value
+
+
+# ---------------------------------------------------------------------------------------------
+# Conversions
+
+
+def constant(value: Number, dtype: DType) -> Tile:
+    """A loosely typed constant as a scalar of `dtype`; TileValueError if it does not fit."""
+    if dtype.is_integral:
+        if not math.isfinite(value) or not dtype.min <= int(value) <= dtype.max:
+            raise TileValueError(
+                f"constant {value} is outside {dtype} ({dtype.min} to {dtype.max})"
+            )
+        return Tile(np.array(int(value), dtype.numpy), dtype)
+    if dtype.is_bool:
+        return Tile(np.array(bool(value)), dtype)
+    try:
+        wide = np.array(float(value))
+    except OverflowError:
+        wide = np.array(math.copysign(math.inf, value))
+    return Tile(round_to(wide, dtype), dtype)
+
+
+def round_to(data: np.ndarray, dtype: DType) -> np.ndarray:
+    """Round float32 or float64 elements once, to nearest even, to a float dtype."""
+    if dtype is dt.tfloat32:
+        return _round_to_tf32(_round_to_odd(data))
+    if dtype in (dt.float16, dt.float32, dt.float64):
+        return data.astype(dtype.numpy)
+    if dtype in _LARGEST:
+        data = np.clip(data, -_LARGEST[dtype], _LARGEST[dtype])
+    return _round_to_odd(data).astype(dtype.numpy)
+
+
+# Formats without infinity: what is too large becomes the largest value.
+_LARGEST: dict[DType, float] = {dt.float8_e4m3fn: 448.0, dt.float4_e2m1fn: 6.0}
+
+
+def _round_to_odd(data: np.ndarray) -> np.ndarray:
+    """float64 to float32, such that rounding the result to fewer bits rounds only once.
+
+    Truncates towards zero and marks what was lost in the last bit.
+    """
+    if data.dtype != np.float64:
+        return data.astype(np.float32)
+    near = data.astype(np.float32)
+    exact = (near.astype(np.float64) == data) | np.isnan(data)
+    down = np.where(np.abs(near) > np.abs(data), np.nextafter(near, np.float32(0)), near)
+    odd = (down.view(np.int32) | 1).view(np.float32)
+    return np.where(exact, near, odd)
+
+
+def _round_to_tf32(data: np.ndarray) -> np.ndarray:
+    """float32 with its mantissa rounded to 10 bits, to nearest even."""
+    bits = data.view(np.uint32)
+    dropped = 13
+    even = (bits >> dropped) & 1
+    rounded = (bits + np.uint32((1 << (dropped - 1)) - 1) + even) >> dropped << dropped
+    return np.where(np.isfinite(data), rounded.view(np.float32), data)
+
+
+def exact(data: np.ndarray) -> np.ndarray:
+    """Elements of any float format, bit for bit as float32 or float64."""
+    return data if data.dtype in (np.float32, np.float64) else data.astype(np.float32)
+
+
+def convert(tile: Tile, dtype: DType) -> Tile:
+    """`astype`."""
+    data = tile._data
+    if tile.dtype is dtype:
+        return tile
+    if tile.dtype.is_float:
+        data = exact(data)
+        if dtype.is_float:
+            return Tile(round_to(data, dtype), dtype)
+        if dtype.is_integral:
+            return Tile(np.trunc(data).astype(dtype.numpy), dtype)
+        return Tile(data != 0, dtype)
+    if dtype in (dt.float16, dt.float32, dt.float64) or not dtype.is_float:
+        return Tile(data.astype(dtype.numpy), dtype)
+    return Tile(round_to(_integers_as_float64(data), dtype), dtype)
+
+
+def _integers_as_float64(data: np.ndarray) -> np.ndarray:
+    """Integers as float64. Past 2**53 what is lost goes to the last bit (as _round_to_odd)."""
+    near = data.astype(np.float64)
+    if data.dtype.itemsize < 8:
+        return near
+    low = data & data.dtype.type(0x7FF)  # at most 53 of 64 bits remain above it
+    odd = np.where(low != 0, (data - low) | data.dtype.type(0x800), data)
+    return np.where(np.abs(near) < 2.0**53, near, odd.astype(np.float64))
+
+
+def cast(value: Tile | Number, dtype: DType) -> Tile:
+    return convert(value, dtype) if isinstance(value, Tile) else constant(value, dtype)
+
+
+def promote_to(value: Any, dtype: DType, what: str) -> Tile:
+    """`value` as `dtype` if it promotes to it, as in a store."""
+    value = as_operand(value, what)
+    if isinstance(value, Tile):
+        common = dt.PROMOTION[value.dtype, dtype]
+        found = value.dtype
+    else:
+        common = dt.promote_constant(value, dtype)
+        found = dt.constant_dtype(value)
+    if common is not dtype:
+        raise TileTypeError(
+            f"{what}: {found} does not convert to {dtype} by itself; "
+            f"write the conversion, as in x.astype(ct.{dtype})"
+        )
+    return cast(value, dtype)
+
+
+def common_dtype(x: Tile | Number, y: Tile | Number) -> DType:
+    if isinstance(x, Tile):
+        if isinstance(y, Tile):
+            return dt.promote(x.dtype, y.dtype)
+        return dt.promote_constant(y, x.dtype)
+    if isinstance(y, Tile):
+        return dt.promote_constant(x, y.dtype)
+    return dt.promote(dt.constant_dtype(x), dt.constant_dtype(y))
+
+
+def exact_elements(tile: Tile) -> np.ndarray:
+    return exact(tile._data) if tile.dtype.is_float else tile._data
