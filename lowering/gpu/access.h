@@ -1,0 +1,52 @@
+/* access.h - where a tile lies in an array: facts for choosing layouts, and the addresses and
+ * predicates of one thread's accesses (used by loads, stores and asynchronous copies) */
+#ifndef TILEWRIGHT_LOWERING_GPU_ACCESS_H
+#define TILEWRIGHT_LOWERING_GPU_ACCESS_H
+
+#include "lowering/gpu/emitter.h"
+
+enum { TW_MAX_ACCESS_BITS = 128 };
+
+/* ---- facts (argument attributes of the kernel) ----------------------------------------------------- */
+
+/* The array operand of a load, store or async_copy and the number of its first index operand. */
+MlirValue tw_access_array(MlirOperation op, intptr_t *first_index);
+/* Axis of the array along which each dimension of the tile runs (`order`, or the identity). */
+void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]);
+/* The dimension of the tile whose neighbours are neighbours in memory, or -1. */
+int tw_access_contiguous_dim(MlirOperation op, int rank);
+/* log2 of the most elements along that dimension that one access may take: at most 16 bytes, always
+ * aligned, and wholly inside or outside of the array. */
+int tw_access_vector_bits(MlirOperation op, int rank);
+
+/* ---- addresses ------------------------------------------------------------------------------------- */
+
+/* Fields are for the functions below. */
+typedef struct tw_placed {
+  tw_layout_t layout;
+  MlirValue pointer;                     /* this thread's first element */
+  MlirValue stride[TW_LAYOUT_MAX_RANK];  /* i64, elements */
+  int64_t fixed[TW_LAYOUT_MAX_RANK];     /* the stride where it is static, else -1 */
+  MlirValue left[TW_LAYOUT_MAX_RANK];    /* i32: register coordinate c is inside if c < left */
+  MlirValue guard[TW_LAYOUT_MAX_RANK];   /* the last comparison made along a dimension ... */
+  uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
+  MlirValue owner;                       /* predicate of threads that take part (null: all) */
+  bool disjoint;                         /* coordinates of thread and register add up */
+  int bits;                              /* of an element in memory */
+} tw_placed_t;
+
+/* Places the tile of `op` in its array for a thread that owns its elements as `layout` says. */
+void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout,
+               tw_placed_t *out);
+/* Predicate (i1) of the access that starts at register r. */
+MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
+/* Its address: a pointer, and bytes to add. */
+MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset);
+/* Predicate of threads that hold no copy of another thread's elements; null if all are such. */
+MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *layout);
+/* Registers of the access at r: r with every combination of the register bits regs[0..bits). */
+void twg_vector_registers(int r, int bits, const int *regs, int *out);
+/* Whether r is the first register of an access. */
+bool twg_starts_vector(int r, int bits, const int *regs);
+
+#endif

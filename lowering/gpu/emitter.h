@@ -1,0 +1,167 @@
+/* emitter.h - what the rules of tile-to-nvvm emit with
+ *
+ * tile-to-nvvm re-emits a kernel op by op into an llvm.func, as the code of one thread. Every old
+ * value stands for an array of new ones: a tile for its registers (the elements that the thread
+ * owns, in the order of the register bits of its layout), an array for its pointer, extents and
+ * strides, a scalar for itself. A rule reads the arrays of its operands, emits, and sets those of
+ * its results.
+ *
+ *   static bool rule_neg(tw_emitter_t *e, MlirOperation op) {
+ *     tw_values_t x = twg_operand(e, op, 0);
+ *     tw_values_t y = twg_new_values(e, x.count);
+ *     for (int i = 0; i < x.count; i++)
+ *       y.at[i] = twg_unary(e, "llvm.fneg", x.at[i]);
+ *     twg_set_result(e, op, 0, y);
+ *     return true;
+ *   }
+ *
+ * Elements are held in registers as: i1 as i1; integers, f16, bf16, f32, f64 as themselves; tf32 as
+ * f32; 8-bit and 4-bit floats as i8. */
+#ifndef TILEWRIGHT_LOWERING_GPU_EMITTER_H
+#define TILEWRIGHT_LOWERING_GPU_EMITTER_H
+
+#include "lowering/gpu/layouts.h"
+#include "lowering/ir.h"
+
+typedef struct tw_values {
+  MlirValue *at; /* owned by the emitter */
+  int count;
+} tw_values_t;
+
+typedef struct tw_chunk tw_chunk_t;
+
+typedef struct tw_emitter {
+  MlirContext context;
+  MlirLocation location; /* of the op at hand */
+  MlirRegion region;     /* body of the new function */
+  MlirBlock entry;       /* constants and values that depend on the thread only */
+  MlirBlock block;       /* where ops are appended */
+  tw_map_t values, constants; /* by old value; by attribute */
+  tw_chunk_t *chunks; /* memory of value arrays */
+  MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
+  MlirAttribute contract; /* fast-math flag: a*b+c may fuse */
+  int num_warps;
+  int arch;               /* 80, 89, 90, ... */
+  MlirValue thread, lane, warp, shared_base; /* in entry */
+  MlirOperation module;
+  int num_strings; /* globals made for print */
+} tw_emitter_t;
+
+/* Re-emits one op; false after an error was emitted. */
+typedef bool (*tw_rule_t)(tw_emitter_t *e, MlirOperation op);
+
+/* ---- values ------------------------------------------------------------------------------------ */
+tw_values_t twg_new_values(tw_emitter_t *e, int count);
+void twg_free_values(tw_emitter_t *e);
+tw_values_t twg_lookup(tw_emitter_t *e, MlirValue old);
+void twg_bind(tw_emitter_t *e, MlirValue old, tw_values_t values);
+tw_values_t twg_operand(tw_emitter_t *e, MlirOperation op, intptr_t i);
+void twg_set_result(tw_emitter_t *e, MlirOperation op, intptr_t i, tw_values_t values);
+void twg_set_scalar(tw_emitter_t *e, MlirOperation op, intptr_t i, MlirValue value);
+/* The values of an array (memref) argument. */
+MlirValue twg_array_pointer(tw_emitter_t *e, MlirValue array);
+MlirValue twg_array_extent(tw_emitter_t *e, MlirValue array, int dim); /* i64 */
+MlirValue twg_array_stride(tw_emitter_t *e, MlirValue array, int dim); /* i64; constant where static */
+
+/* ---- types ------------------------------------------------------------------------------------- */
+/* Type of an element in a register. */
+MlirType twg_register_type(tw_emitter_t *e, MlirType element);
+MlirType twg_vector_type(MlirType element, int count);
+/* Number of registers of a value of this type (1 for scalars); -1 without layout. */
+int twg_register_count(MlirType type);
+
+/* ---- operations -------------------------------------------------------------------------------- */
+MlirAttribute twg_i32_attr(tw_emitter_t *e, int64_t value);
+MlirAttribute twg_i64_attr(tw_emitter_t *e, int64_t value);
+MlirNamedAttribute twg_named(tw_emitter_t *e, const char *name, MlirAttribute attribute);
+/* Appends an op; type null: no result. Returns the result. */
+MlirValue twg_op(tw_emitter_t *e, const char *name, MlirType type, int num_operands,
+                     const MlirValue *operands, int num_attributes,
+                     const MlirNamedAttribute *attributes);
+MlirValue twg_unary(tw_emitter_t *e, const char *name, MlirValue x);
+MlirValue twg_binary(tw_emitter_t *e, const char *name, MlirValue x, MlirValue y);
+MlirValue twg_cast(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
+MlirValue twg_select(tw_emitter_t *e, MlirValue condition, MlirValue x, MlirValue y);
+/* LLVM's predicates by number (llvm.icmp: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5, ult 6, ule 7, ugt 8,
+ * uge 9; llvm.fcmp: oeq 1, ogt 2, oge 3, olt 4, ole 5, one 6, ord 7, ueq 8, ..., une 13, uno 14). */
+MlirValue twg_icmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
+MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
+enum { TW_EQ, TW_NE, TW_SLT, TW_SLE, TW_SGT, TW_SGE, TW_ULT, TW_ULE, TW_UGT, TW_UGE };
+enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_OLE, TW_ONE, TW_ORD, TW_UNE = 13, TW_UNO };
+MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands,
+                       const MlirValue *operands);
+/* Inline assembly. Several results come as a struct: take them apart with twg_extract. */
+MlirValue twg_asm(tw_emitter_t *e, const char *text, const char *constraints, MlirType type,
+                 int num_operands, const MlirValue *operands, bool side_effects);
+MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType type);
+/* Vectors of elements, from and to scalars. */
+MlirValue twg_pack(tw_emitter_t *e, MlirType element, int count, const MlirValue *values);
+MlirValue twg_unpack(tw_emitter_t *e, MlirValue vector, int index, MlirType element);
+MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
+
+/* ---- constants (in entry, one each) ------------------------------------------------------------ */
+MlirValue twg_constant(tw_emitter_t *e, MlirType type, MlirAttribute value);
+MlirValue twg_const_int(tw_emitter_t *e, MlirType type, int64_t value);
+MlirValue twg_const_i32(tw_emitter_t *e, int64_t value);
+MlirValue twg_const_float(tw_emitter_t *e, MlirType type, double value);
+
+/* ---- memory and addresses ---------------------------------------------------------------------- */
+/* pointer + bytes (i32 or i64 value). */
+MlirValue twg_offset_pointer(tw_emitter_t *e, MlirValue pointer, MlirValue bytes);
+MlirValue twg_load_from(tw_emitter_t *e, MlirType type, MlirValue pointer, int align);
+void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align);
+/* Pointer to the byte at a constant offset in the block's shared memory. */
+MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
+void twg_barrier(tw_emitter_t *e);
+
+/* Elements as they lie in memory, `bits` each (tw_memory_bits): 2^n elements to one i8 or i16, or to
+ * words of i32; and back. `element` is the tile's element type. Returns the number of parts. */
+int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements,
+                 MlirValue words[4]);
+void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
+                    MlirValue *elements);
+
+/* ---- control ----------------------------------------------------------------------------------- */
+MlirBlock twg_new_block(tw_emitter_t *e, int num_arguments, const MlirType *types);
+void twg_branch(tw_emitter_t *e, MlirBlock to, int num_operands, const MlirValue *operands);
+void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then,
+                  const MlirValue *then_operands, MlirBlock otherwise, int num_otherwise,
+                  const MlirValue *otherwise_operands);
+/* Re-emits the ops of an old block at the current place. */
+bool twg_emit_block(tw_emitter_t *e, MlirBlock old);
+
+/* ---- positions --------------------------------------------------------------------------------- */
+/* An i32 that depends linearly on lane and warp: XOR of lane_bits[i] and warp_bits[i] over the set
+ * bits. Emitted in entry. */
+MlirValue twg_linear_of_thread(tw_emitter_t *e, const uint32_t *lane_bits, int num_lane,
+                              const uint32_t *warp_bits, int num_warp);
+/* The part of coordinate `dim` that depends on the thread; the register's part is
+ * tw_layout_coord(l, tw_layout_image(l, TW_REGISTER, r), dim), to be XORed, or, when
+ * tw_layout_disjoint holds, added. */
+MlirValue twg_thread_coord(tw_emitter_t *e, const tw_layout_t *l, int dim);
+bool tw_layout_disjoint(const tw_layout_t *l, int dim);
+/* Coordinate of register r along dim. */
+MlirValue twg_register_coord(tw_emitter_t *e, const tw_layout_t *l, int dim, int reg);
+
+/* ---- moving registers (rules/convert.c) ---------------------------------------------------------- */
+/* The registers of `from` renamed for `to`, which the same thread owns; false if it does not. */
+bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to,
+                         tw_values_t in, tw_values_t *out);
+/* Registers <-> a tile in shared memory at `base` (pointer in address space 3). `element` is the
+ * type in registers; i1 is held as a byte. */
+void twg_write_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                     tw_values_t in, MlirValue base);
+tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared,
+                           MlirType element, MlirValue base);
+/* Bytes of shared memory that a convert_layout or a reduce needs for itself. */
+int64_t twg_scratch_bytes(MlirOperation op);
+/* Value of the attribute tile.scratch, 0 where there is none. */
+int64_t twg_scratch_offset(MlirOperation op);
+
+/* ---- conversions of elements (rules/arith.c) ----------------------------------------------------- */
+/* Float to float; element types as in the tile. Handles the narrow ones. */
+MlirValue twg_convert_float(tw_emitter_t *e, MlirValue x, MlirType from, MlirType to);
+/* Bits of zeros, infinities and NaN in an element type (other numbers: narrow floats, f32, f64). */
+uint64_t twg_float_bits(MlirType element, double x);
+
+#endif

@@ -1,0 +1,24 @@
+/* layouts.h - from the types of tiles and buffers to linear layouts and back */
+#ifndef TILEWRIGHT_LOWERING_GPU_LAYOUTS_H
+#define TILEWRIGHT_LOWERING_GPU_LAYOUTS_H
+
+#include "lowering/layout/layout.h"
+
+#include "mlir-c/IR.h"
+
+/* #tile.linear from a layout. */
+MlirAttribute tw_layout_attribute(MlirContext context, const tw_layout_t *layout);
+
+/* The layout of a tile type or of one slot of a buffer type; false where it has none. */
+bool tw_layout_of_type(MlirType type, tw_layout_t *out);
+
+/* The tile type with another layout (NULL: without one). */
+MlirType tw_type_with_layout(MlirType tile, const tw_layout_t *layout);
+
+/* Shape of a tile type; returns the rank. */
+int tw_tile_shape(MlirType tile, int64_t shape[TW_LAYOUT_MAX_RANK]);
+
+/* Bits of an element as it lies in memory: i1 takes a byte, tf32 a word, f4E2M1FN half a byte. */
+int tw_memory_bits(MlirType element);
+
+#endif

@@ -1,0 +1,177 @@
+/* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays */
+#include "lowering/gpu/rules.h"
+
+#include <string.h>
+
+/* All operands of an op from `first` on, one after the other. */
+static tw_values_t flatten(tw_emitter_t *e, MlirOperation op, intptr_t first) {
+  intptr_t n = mlirOperationGetNumOperands(op);
+  int total = 0, at = 0;
+  for (intptr_t i = first; i < n; i++)
+    total += twg_operand(e, op, i).count;
+  tw_values_t all = twg_new_values(e, total);
+  for (intptr_t i = first; i < n; i++) {
+    tw_values_t part = twg_operand(e, op, i);
+    memcpy(all.at + at, part.at, (size_t)part.count * sizeof *part.at);
+    at += part.count;
+  }
+  return all;
+}
+
+static MlirBlock block_like(tw_emitter_t *e, tw_values_t values) {
+  MlirBlock block = twg_new_block(e, 0, NULL);
+  for (int i = 0; i < values.count; i++)
+    mlirBlockAddArgument(block, mlirValueGetType(values.at[i]), e->location);
+  return block;
+}
+
+/* Binds an old value to the next `count` arguments of a block; returns the position after them. */
+static int bind_to_arguments(tw_emitter_t *e, MlirValue old, MlirBlock block, int at) {
+  tw_values_t values = twg_new_values(e, twg_register_count(mlirValueGetType(old)));
+  for (int i = 0; i < values.count; i++)
+    values.at[i] = mlirBlockGetArgument(block, at + i);
+  twg_bind(e, old, values);
+  return at + values.count;
+}
+
+static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int at) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    at = bind_to_arguments(e, mlirOperationGetResult(op, i), block, at);
+}
+
+/* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). */
+bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock old = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  MlirValue bound = twg_operand(e, op, 1).at[0], step = twg_operand(e, op, 2).at[0];
+  tw_values_t inits = flatten(e, op, 3);
+  tw_values_t start = twg_new_values(e, 1 + inits.count);
+  start.at[0] = twg_operand(e, op, 0).at[0];
+  memcpy(start.at + 1, inits.at, (size_t)inits.count * sizeof *inits.at);
+  MlirBlock head = block_like(e, start), body = twg_new_block(e, 0, NULL);
+  twg_branch(e, head, start.count, start.at);
+  MlirValue iv = mlirBlockGetArgument(head, 0);
+  int at = 0;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
+    at = bind_to_arguments(e, mlirBlockGetArgument(old, i), head, at);
+  e->block = body;
+  if (!twg_emit_block(e, old))
+    return false;
+  e->location = mlirOperationGetLocation(op);
+  tw_values_t yields = flatten(e, mlirBlockGetTerminator(old), 0);
+  tw_values_t next = twg_new_values(e, start.count);
+  next.at[0] = twg_binary(e, "llvm.add", iv, step);
+  memcpy(next.at + 1, yields.at, (size_t)yields.count * sizeof *yields.at);
+  twg_branch(e, head, next.count, next.at);
+  MlirBlock exit = twg_new_block(e, 0, NULL);
+  e->block = head;
+  bool is_unsigned = tw_has_attr(op, "unsignedCmp");
+  twg_branch_if(e, twg_icmp(e, is_unsigned ? TW_ULT : TW_SLT, iv, bound), body, 0, NULL, exit, 0, NULL);
+  e->block = exit;
+  bind_results(e, op, head, 1);
+  return true;
+}
+
+/* Re-emits one arm in its own block and branches to `join` with what it yields. */
+static bool emit_arm(tw_emitter_t *e, MlirOperation op, int region, MlirBlock arm, MlirBlock *join) {
+  MlirBlock old = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+  e->block = arm;
+  tw_values_t yields = {NULL, 0};
+  if (!mlirBlockIsNull(old)) {
+    if (!twg_emit_block(e, old))
+      return false;
+    yields = flatten(e, mlirBlockGetTerminator(old), 0);
+  }
+  e->location = mlirOperationGetLocation(op);
+  if (mlirBlockIsNull(*join))
+    *join = block_like(e, yields);
+  twg_branch(e, *join, yields.count, yields.at);
+  return true;
+}
+
+bool twg_rule_if(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock then = twg_new_block(e, 0, NULL), otherwise = twg_new_block(e, 0, NULL), join = {NULL};
+  twg_branch_if(e, twg_operand(e, op, 0).at[0], then, 0, NULL, otherwise, 0, NULL);
+  if (!emit_arm(e, op, 0, then, &join) || !emit_arm(e, op, 1, otherwise, &join))
+    return false;
+  e->block = join;
+  bind_results(e, op, join, 0);
+  return true;
+}
+
+/* while: before(values): condition ? after(passed) : exit; after: ...; before(yields). */
+bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock old_before = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  MlirBlock old_after = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 1));
+  tw_values_t inits = flatten(e, op, 0);
+  MlirBlock before = block_like(e, inits);
+  twg_branch(e, before, inits.count, inits.at);
+  int at = 0;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_before); i++)
+    at = bind_to_arguments(e, mlirBlockGetArgument(old_before, i), before, at);
+  e->block = before;
+  if (!twg_emit_block(e, old_before))
+    return false;
+  MlirOperation condition = mlirBlockGetTerminator(old_before);
+  tw_values_t passed = flatten(e, condition, 1);
+  MlirBlock after = block_like(e, passed), exit = block_like(e, passed);
+  twg_branch_if(e, twg_operand(e, condition, 0).at[0], after, passed.count, passed.at, exit,
+                passed.count, passed.at);
+  at = 0;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_after); i++)
+    at = bind_to_arguments(e, mlirBlockGetArgument(old_after, i), after, at);
+  e->block = after;
+  if (!twg_emit_block(e, old_after))
+    return false;
+  tw_values_t yields = flatten(e, mlirBlockGetTerminator(old_after), 0);
+  twg_branch(e, before, yields.count, yields.at);
+  e->block = exit;
+  bind_results(e, op, exit, 0);
+  return true;
+}
+
+bool twg_rule_return(tw_emitter_t *e, MlirOperation op) {
+  (void)op;
+  twg_op(e, "llvm.return", (MlirType){NULL}, 0, NULL, 0, NULL);
+  return true;
+}
+
+static bool axis_register(tw_emitter_t *e, MlirOperation op, const char *const names[3]) {
+  int64_t axis = tw_attr_int(op, "axis", 0);
+  if (axis < 0 || axis > 2) {
+    tw_op_error(op, "has axis %d; a grid has axes 0, 1 and 2", (int)axis);
+    return false;
+  }
+  twg_set_scalar(e, op, 0, twg_op(e, names[axis], e->i32, 0, NULL, 0, NULL));
+  return true;
+}
+
+bool twg_rule_block_id(tw_emitter_t *e, MlirOperation op) {
+  static const char *const names[3] = {"nvvm.read.ptx.sreg.ctaid.x", "nvvm.read.ptx.sreg.ctaid.y",
+                                       "nvvm.read.ptx.sreg.ctaid.z"};
+  return axis_register(e, op, names);
+}
+
+bool twg_rule_num_blocks(tw_emitter_t *e, MlirOperation op) {
+  static const char *const names[3] = {"nvvm.read.ptx.sreg.nctaid.x", "nvvm.read.ptx.sreg.nctaid.y",
+                                       "nvvm.read.ptx.sreg.nctaid.z"};
+  return axis_register(e, op, names);
+}
+
+bool twg_rule_dim(tw_emitter_t *e, MlirOperation op) {
+  int axis = (int)tw_attr_int(op, "axis", 0);
+  MlirValue extent = twg_array_extent(e, mlirOperationGetOperand(op, 0), axis);
+  twg_set_scalar(e, op, 0, twg_cast(e, "llvm.trunc", e->i32, extent));
+  return true;
+}
+
+bool twg_rule_stride(tw_emitter_t *e, MlirOperation op) {
+  int axis = (int)tw_attr_int(op, "axis", 0);
+  twg_set_scalar(e, op, 0, twg_array_stride(e, mlirOperationGetOperand(op, 0), axis));
+  return true;
+}
+
+bool twg_rule_barrier(tw_emitter_t *e, MlirOperation op) {
+  (void)op;
+  twg_barrier(e);
+  return true;
+}

@@ -1,0 +1,13 @@
+/* convert.c - moving elements between registers of one thread, of a warp, and through shared memory */
+#include "lowering/gpu/rules.h"
+
+bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to,
+                          tw_values_t in, tw_values_t *out) {
+  tw_conversion_t c;
+  if (tw_layout_classify(from, to) > TW_CONVERT_REGISTER || !tw_layout_conversion(from, to, &c))
+    return false;
+  *out = twg_new_values(e, tw_layout_count(to, TW_REGISTER));
+  for (int r = 0; r < out->count; r++)
+    out->at[r] = in.at[tw_conversion_apply(&c, (uint32_t)r, 0, 0).at[TW_REGISTER]];
+  return true;
+}

@@ -1,0 +1,303 @@
+/* memory.c - rules: tiles to and from global memory
+ *
+ * A load or store of a tile is a sequence of accesses of up to 16 bytes. Each is guarded by a
+ * predicate that compares coordinates with what is left of the array (one comparison a dimension and
+ * coordinate, not one an element), so nothing outside of the array is ever touched. */
+#include "lowering/gpu/access.h"
+#include "lowering/gpu/rules.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <stdio.h>
+#include <math.h>
+
+/* ---- elements as words --------------------------------------------------------------------------- */
+
+static MlirType int_type(tw_emitter_t *e, int bits) { return mlirIntegerTypeGet(e->context, (unsigned)bits); }
+
+/* An element as an integer of the width that it has in memory. */
+static MlirValue element_to_bits(tw_emitter_t *e, MlirValue x, int bits) {
+  MlirType type = mlirValueGetType(x);
+  if (mlirTypeIsAInteger(type) && mlirIntegerTypeGetWidth(type) == 1)
+    return twg_cast(e, "llvm.zext", e->i8, x);
+  return bits == 4 ? x : twg_bitcast(e, x, int_type(e, bits));
+}
+
+static MlirValue bits_to_element(tw_emitter_t *e, MlirValue bits, MlirType element) {
+  if (mlirTypeIsAInteger(element) && mlirIntegerTypeGetWidth(element) == 1)
+    return twg_icmp(e, TW_NE, bits, twg_const_int(e, e->i8, 0));
+  return twg_bitcast(e, bits, twg_register_type(e, element));
+}
+
+/* Two 4-bit elements to a byte, the first in the low half. */
+static MlirValue join_halves(tw_emitter_t *e, MlirValue low, MlirValue high) {
+  low = twg_binary(e, "llvm.and", low, twg_const_int(e, e->i8, 15));
+  return twg_binary(e, "llvm.or", low, twg_binary(e, "llvm.shl", high, twg_const_int(e, e->i8, 4)));
+}
+
+/* `count` integers of `bits` (8, 16 or 32) to one of count * bits (at most 32). */
+static MlirValue join(tw_emitter_t *e, int bits, int count, const MlirValue *parts) {
+  if (count == 1)
+    return parts[0];
+  return twg_bitcast(e, twg_pack(e, int_type(e, bits), count, parts), int_type(e, bits * count));
+}
+
+int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements,
+                 MlirValue words[4]) {
+  MlirValue part[16];
+  int total = bits * count;
+  bool half = !mlirTypeIsAInteger(element) && bits == 16;
+  if (half && count > 1) { /* keep pairs of f16 and bf16 as they are held */
+    for (int i = 0; i < count; i += 2)
+      words[i / 2] = twg_bitcast(e, twg_pack(e, element, 2, &elements[i]), e->i32);
+    return count / 2;
+  }
+  for (int i = 0; i < count && i < 16; i++)
+    part[i] = element_to_bits(e, elements[i], bits);
+  if (bits == 4) {
+    for (int i = 0; i + 1 < count; i += 2)
+      part[i / 2] = join_halves(e, elements[i], elements[i + 1]);
+    bits = 8;
+    count = count > 1 ? count / 2 : 1;
+    total = 8 * count;
+  }
+  if (bits == 64) {
+    for (int i = 0; i < count; i++) {
+      MlirValue both = twg_bitcast(e, part[i], twg_vector_type(e->i32, 2));
+      words[2 * i] = twg_unpack(e, both, 0, e->i32);
+      words[2 * i + 1] = twg_unpack(e, both, 1, e->i32);
+    }
+    return 2 * count;
+  }
+  int per_word = total <= 32 ? count : 32 / bits, n = count / per_word;
+  for (int w = 0; w < n; w++)
+    words[w] = join(e, bits, per_word, &part[w * per_word]);
+  return n;
+}
+
+void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
+                    MlirValue *elements) {
+  if (bits == 64) {
+    for (int i = 0; i < count; i++)
+      elements[i] = bits_to_element(e, twg_bitcast(e, twg_pack(e, e->i32, 2, &words[2 * i]), e->i64), element);
+    return;
+  }
+  if (bits == 4) {
+    MlirValue bytes[16];
+    int n = count > 1 ? count / 2 : 1;
+    twg_from_words(e, e->i8, 8, n, words, bytes);
+    for (int i = 0; i < count; i++)
+      elements[i] = i & 1 ? twg_binary(e, "llvm.lshr", bytes[i / 2], twg_const_int(e, e->i8, 4))
+                          : twg_binary(e, "llvm.and", bytes[i / 2], twg_const_int(e, e->i8, 15));
+    return;
+  }
+  int per_word = bits * count <= 32 ? count : 32 / bits;
+  bool boolean = mlirTypeIsAInteger(element) && mlirIntegerTypeGetWidth(element) == 1;
+  MlirType part = boolean ? e->i8 : twg_register_type(e, element);
+  for (int w = 0; w * per_word < count; w++) {
+    MlirValue vector = per_word == 1 ? twg_bitcast(e, words[w], part)
+                                     : twg_bitcast(e, words[w], twg_vector_type(part, per_word));
+    for (int i = 0; i < per_word; i++) {
+      MlirValue x = per_word == 1 ? vector : twg_unpack(e, vector, i, part);
+      elements[w * per_word + i] = boolean ? bits_to_element(e, x, element) : x;
+    }
+  }
+}
+
+/* ---- one access ---------------------------------------------------------------------------------- */
+
+/* The PTX type, register class and number of registers of an access. */
+typedef struct access_form {
+  const char *vector; /* "", ".v2", ".v4" */
+  const char *type;   /* b8, b16, b32 */
+  char class_;        /* h or r */
+  int words, bits;    /* of one register */
+} access_form_t;
+
+static access_form_t form_of(int total_bits) {
+  if (total_bits <= 8)
+    return (access_form_t){"", "b8", 'h', 1, 8};
+  if (total_bits == 16)
+    return (access_form_t){"", "b16", 'h', 1, 16};
+  return (access_form_t){total_bits == 32 ? "" : total_bits == 64 ? ".v2" : ".v4", "b32", 'r', total_bits / 32, 32};
+}
+
+static size_t put_list(char *out, size_t size, access_form_t f, int first) {
+  size_t n = 0;
+  if (f.words == 1)
+    return (size_t)snprintf(out, size, "$%d", first);
+  for (int i = 0; i < f.words; i++)
+    n += (size_t)snprintf(out + n, size - n, "%s$%d", i ? ", " : "{", first + i);
+  return n + (size_t)snprintf(out + n, size - n, "}");
+}
+
+/* Words at pointer + offset where `guard` holds, elsewhere padding[0] in even words, padding[1] in odd. */
+static void guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset,
+                         MlirValue guard, const uint32_t padding[2], MlirValue *words) {
+  char text[512], constraints[128];
+  size_t n = 0, c = 0;
+  MlirType type = f.bits == 32 ? e->i32 : e->i16, types[4] = {type, type, type, type};
+  for (int i = 0; i < f.words; i++) {
+    n += (size_t)snprintf(text + n, sizeof text - n, "mov.%s $%d, 0x%x; ", f.bits == 32 ? "b32" : "b16", i,
+                          f.bits == 32 ? padding[i & 1] : padding[0] & 0xFFFF);
+    c += (size_t)snprintf(constraints + c, sizeof constraints - c, "=&%c,", f.class_);
+  }
+  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d ld.global%s.%s ", f.words + 1, f.vector, f.type);
+  n += put_list(text + n, sizeof text - n, f, 0);
+  snprintf(text + n, sizeof text - n, ", [$%d + %lld];", f.words, (long long)offset);
+  snprintf(constraints + c, sizeof constraints - c, "l,b");
+  MlirValue operands[2] = {pointer, guard};
+  MlirType result = f.words == 1 ? type : mlirLLVMStructTypeLiteralGet(e->context, f.words, types, false);
+  MlirValue loaded = twg_asm(e, text, constraints, result, 2, operands, true);
+  for (int i = 0; i < f.words; i++)
+    words[i] = f.words == 1 ? loaded : twg_extract(e, loaded, i, type);
+  if (f.bits == 8)
+    words[0] = twg_cast(e, "llvm.trunc", e->i8, words[0]);
+}
+
+static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset,
+                          MlirValue guard, const MlirValue *words) {
+  char text[512], constraints[128];
+  size_t n = 0, c = 0;
+  MlirValue operands[6];
+  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d st.global%s.%s [$%d + %lld], ", f.words + 1, f.vector,
+                        f.type, f.words, (long long)offset);
+  n += put_list(text + n, sizeof text - n, f, 0);
+  snprintf(text + n, sizeof text - n, ";");
+  for (int i = 0; i < f.words; i++) {
+    c += (size_t)snprintf(constraints + c, sizeof constraints - c, "%c,", f.class_);
+    operands[i] = f.bits == 8 ? twg_cast(e, "llvm.zext", e->i16, words[i]) : words[i];
+  }
+  snprintf(constraints + c, sizeof constraints - c, "l,b");
+  operands[f.words] = pointer;
+  operands[f.words + 1] = guard;
+  twg_asm(e, text, constraints, (MlirType){NULL}, f.words + 2, operands, true);
+}
+
+/* ---- load -------------------------------------------------------------------------------------- */
+
+/* The bits of the padding value in even and odd words, repeated for narrow elements. */
+static void padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
+  static const double values[] = {0.0, 0.0, -0.0, NAN, INFINITY, -INFINITY};
+  out[0] = out[1] = 0;
+  if (!mlirTypeIsAFloat(element) || padding < 0 || padding > 5)
+    return;
+  int bits = tw_memory_bits(element);
+  uint64_t value = twg_float_bits(element, values[padding]);
+  for (int width = bits; width < 32; width *= 2)
+    value |= value << width;
+  out[0] = (uint32_t)value;
+  out[1] = bits == 64 ? (uint32_t)(value >> 32) : out[0];
+}
+
+/* log2 of the elements of one access: what the facts allow and the layout offers. */
+static int vector_of(MlirOperation op, const tw_layout_t *l, int regs[TW_LAYOUT_MAX_BITS]) {
+  int dim = tw_access_contiguous_dim(op, l->rank);
+  return dim < 0 ? 0 : tw_layout_vector_bits(l, dim, tw_access_vector_bits(op, l->rank), regs);
+}
+
+static bool load_scalar(tw_emitter_t *e, MlirOperation op) {
+  MlirType element = mlirValueGetType(mlirOperationGetResult(op, 0));
+  int bits = tw_memory_bits(element);
+  MlirValue pointer = twg_array_pointer(e, mlirOperationGetOperand(op, 0)), out;
+  MlirValue raw = twg_load_from(e, int_type(e, bits < 8 ? 8 : bits), pointer, bits < 8 ? 1 : bits / 8);
+  if (bits < 8)
+    raw = twg_binary(e, "llvm.and", raw, twg_const_int(e, e->i8, 15));
+  out = bits < 8 ? raw : bits_to_element(e, raw, element);
+  twg_set_scalar(e, op, 0, out);
+  return true;
+}
+
+static bool lacks_layout(MlirOperation op) {
+  tw_op_error(op, "needs a tile with a layout");
+  return false;
+}
+
+/* Register of the element whose copy register r is: bits with a zero vector are cleared. */
+static int first_copy(const tw_layout_t *l, int r) {
+  for (int b = 0; b < l->bits[TW_REGISTER]; b++)
+    if (l->basis[TW_REGISTER][b] == 0)
+      r &= ~(1 << b);
+  return r;
+}
+
+bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0)), element = tw_element(type);
+  tw_layout_t layout;
+  tw_placed_t placed;
+  int regs[TW_LAYOUT_MAX_BITS], lanes[32];
+  uint32_t padding[2];
+  if (!tw_is_tile(type))
+    return load_scalar(e, op);
+  if (!tw_layout_of_type(type, &layout))
+    return lacks_layout(op);
+  int vector = vector_of(op, &layout, regs);
+  twg_place(e, op, element, &layout, &placed);
+  padding_words(element, tw_attr_int(op, "padding", 0), padding);
+  tw_values_t out = twg_new_values(e, tw_layout_count(&layout, TW_REGISTER));
+  for (int r = 0; r < out.count; r++) {
+    MlirValue words[4], elements[32];
+    int64_t offset;
+    if (!twg_starts_vector(r, vector, regs) || first_copy(&layout, r) != r)
+      continue;
+    MlirValue guard = twg_access_guard(e, &placed, r), pointer = twg_access_pointer(e, &placed, r, &offset);
+    guarded_load(e, form_of(placed.bits << vector), pointer, offset, guard, padding, words);
+    twg_from_words(e, element, placed.bits, 1 << vector, words, elements);
+    twg_vector_registers(r, vector, regs, lanes);
+    for (int i = 0; i < 1 << vector; i++)
+      out.at[lanes[i]] = elements[i];
+  }
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = out.at[first_copy(&layout, r)];
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+/* ---- store ------------------------------------------------------------------------------------- */
+
+static bool store_scalar(tw_emitter_t *e, MlirOperation op) {
+  MlirType element = mlirValueGetType(mlirOperationGetOperand(op, 1));
+  int bits = tw_memory_bits(element);
+  MlirValue words[4], value = twg_operand(e, op, 1).at[0];
+  MlirValue guard = twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
+  twg_to_words(e, element, bits, 1, &value, words);
+  guarded_store(e, form_of(bits), twg_array_pointer(e, mlirOperationGetOperand(op, 0)), 0, guard, words);
+  return true;
+}
+
+/* The value of a store: its last operand that is not an index. */
+static MlirValue stored_value(MlirOperation op) {
+  return mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
+}
+
+bool twg_rule_store(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(stored_value(op)), element = tw_element(type);
+  tw_layout_t layout;
+  tw_placed_t placed;
+  int regs[TW_LAYOUT_MAX_BITS], lanes[32];
+  if (!tw_is_tile(type))
+    return store_scalar(e, op);
+  if (!tw_layout_of_type(type, &layout))
+    return lacks_layout(op);
+  int vector = vector_of(op, &layout, regs);
+  if (tw_memory_bits(element) == 4 && vector == 0) {
+    tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
+    return false;
+  }
+  tw_values_t in = twg_lookup(e, stored_value(op));
+  twg_place(e, op, element, &layout, &placed);
+  placed.owner = twg_owner_guard(e, &layout);
+  for (int r = 0; r < in.count; r++) {
+    MlirValue words[4], elements[32];
+    int64_t offset;
+    if (!twg_starts_vector(r, vector, regs) || first_copy(&layout, r) != r)
+      continue;
+    twg_vector_registers(r, vector, regs, lanes);
+    for (int i = 0; i < 1 << vector; i++)
+      elements[i] = in.at[lanes[i]];
+    twg_to_words(e, element, placed.bits, 1 << vector, elements, words);
+    MlirValue guard = twg_access_guard(e, &placed, r), pointer = twg_access_pointer(e, &placed, r, &offset);
+    guarded_store(e, form_of(placed.bits << vector), pointer, offset, guard, words);
+  }
+  return true;
+}

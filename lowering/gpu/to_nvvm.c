@@ -1,0 +1,254 @@
+/* to_nvvm.c - tile-to-nvvm: the code of one thread
+ *
+ * Before: kernels (func.func with tile.kernel) over tiles that all carry layouts, shared memory
+ * allocated and barriers placed.
+ *
+ *   func.func @k(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+ *     %i = tile.block_id 0
+ *     %t = tile.load %x[%i] : ... -> tensor<256xf32, #linear>
+ *
+ * After: llvm.func over 64-bit words (pointer, extents, strides of each array; scalars in the low
+ * bits), every tile as the registers of one thread, loops as branches, nothing of the tile dialect.
+ *
+ *   llvm.func @k(%ptr: i64, %extent: i64, %stride: i64) attributes {nvvm.kernel, nvvm.reqntid = ...}
+ *
+ * The module gets tile.num_threads and tile.shared_bytes for the launcher. How each op is re-emitted
+ * is in rules.def and rules/; what the rules emit with, in emitter.h. */
+#include "lowering/gpu/rules.h"
+#include "lowering/passes.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARED_NAME "tile_shared"
+
+static const struct {
+  const char *name;
+  tw_rule_t rule;
+} rules[] = {
+#define TWG_RULE(name, rule) {name, rule},
+#include "lowering/gpu/rules.def"
+#undef TWG_RULE
+};
+
+static tw_rule_t find_rule(MlirOperation op) {
+  MlirStringRef name = tw_op_name(op);
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    if (strlen(rules[i].name) == name.length && !memcmp(rules[i].name, name.data, name.length))
+      return rules[i].rule;
+  return NULL;
+}
+
+/* Types of all results must be known to the emitter: tiles need a layout. */
+static bool check_layouts(MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    if (twg_register_count(mlirValueGetType(mlirOperationGetResult(op, i))) < 0) {
+      tw_op_error(op, "has a result without layout; run tile-assign-layouts first");
+      return false;
+    }
+  return true;
+}
+
+bool twg_emit_block(tw_emitter_t *e, MlirBlock old) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    tw_rule_t rule = find_rule(op);
+    e->location = mlirOperationGetLocation(op);
+    if (tw_op_is(op, "scf.yield") || tw_op_is(op, "scf.condition"))
+      continue; /* read by the rule of the op around it */
+    if (rule == NULL) {
+      tw_op_error(op, "has no GPU lowering");
+      return false;
+    }
+    if (!check_layouts(op) || !rule(e, op))
+      return false;
+  }
+  return true;
+}
+
+/* ---- a kernel ---------------------------------------------------------------------------------- */
+
+static int words_of(MlirType type) {
+  return mlirTypeIsAMemRef(type) ? 1 + 2 * (int)mlirShapedTypeGetRank(type) : 1;
+}
+
+static MlirValue sreg(tw_emitter_t *e, const char *name) {
+  return twg_op(e, name, e->i32, 0, NULL, 0, NULL);
+}
+
+static void emit_prologue(tw_emitter_t *e) {
+  MlirNamedAttribute symbol = twg_named(
+      e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(SHARED_NAME)));
+  e->thread = sreg(e, "nvvm.read.ptx.sreg.tid.x");
+  e->lane = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, 31));
+  e->warp = twg_binary(e, "llvm.lshr", e->thread, twg_const_i32(e, 5));
+  e->shared_base = twg_op(e, "llvm.mlir.addressof", e->shared, 0, NULL, 1, &symbol);
+}
+
+/* A scalar from the low bits of its word. */
+static MlirValue scalar_of_word(tw_emitter_t *e, MlirValue word, MlirType type) {
+  MlirType want = twg_register_type(e, type);
+  int bits = (int)tw_bits(want);
+  if (bits < 64)
+    word = twg_cast(e, "llvm.trunc", mlirIntegerTypeGet(e->context, (unsigned)bits), word);
+  return twg_bitcast(e, word, want);
+}
+
+static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
+  MlirType type = mlirValueGetType(old);
+  int rank = (int)mlirShapedTypeGetRank(type), n = 1 + 2 * rank;
+  int64_t strides[TW_MAX_RANK], offset;
+  tw_values_t values = twg_new_values(e, n);
+  memcpy(values.at, words, (size_t)n * sizeof *words);
+  values.at[0] = twg_cast(e, "llvm.inttoptr", e->global, words[0]);
+  if (rank > 0 && mlirLogicalResultIsSuccess(
+                      mlirMemRefTypeGetStridesAndOffset(type, strides, &offset)))
+    for (int d = 0; d < rank; d++)
+      if (strides[d] != mlirShapedTypeGetDynamicStrideOrOffset())
+        values.at[1 + rank + d] = twg_const_int(e, e->i64, strides[d]);
+  twg_bind(e, old, values);
+}
+
+static void bind_arguments(tw_emitter_t *e, MlirBlock old) {
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++) {
+    MlirValue argument = mlirBlockGetArgument(old, i), words[1 + 2 * TW_MAX_RANK];
+    int n = words_of(mlirValueGetType(argument));
+    for (int k = 0; k < n; k++)
+      words[k] = mlirBlockAddArgument(e->entry, e->i64, e->location);
+    if (mlirTypeIsAMemRef(mlirValueGetType(argument))) {
+      bind_array(e, argument, words);
+    } else {
+      tw_values_t value = twg_new_values(e, 1);
+      value.at[0] = scalar_of_word(e, words[0], mlirValueGetType(argument));
+      twg_bind(e, argument, value);
+    }
+  }
+}
+
+static void init_emitter(tw_emitter_t *e, MlirOperation module) {
+  MlirContext c = mlirOperationGetContext(module);
+  MlirStringRef target = tw_attr_string(module, "tile.target");
+  *e = (tw_emitter_t){.context = c, .module = module};
+  e->i1 = mlirIntegerTypeGet(c, 1);
+  e->i8 = mlirIntegerTypeGet(c, 8);
+  e->i16 = mlirIntegerTypeGet(c, 16);
+  e->i32 = mlirIntegerTypeGet(c, 32);
+  e->i64 = mlirIntegerTypeGet(c, 64);
+  e->f16 = mlirF16TypeGet(c);
+  e->bf16 = mlirBF16TypeGet(c);
+  e->f32 = mlirF32TypeGet(c);
+  e->f64 = mlirF64TypeGet(c);
+  e->global = mlirLLVMPointerTypeGet(c, 1);
+  e->shared = mlirLLVMPointerTypeGet(c, 3);
+  e->contract = mlirAttributeParseGet(c, tw_str("#llvm.fastmath<contract>"));
+  e->num_warps = (int)tw_attr_int(module, "tile.num_warps", 4);
+  e->arch = target.length > 3 ? atoi(target.data + 3) : 80;
+}
+
+static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
+  MlirType *words = malloc((size_t)(num_words + 1) * sizeof *words);
+  if (words == NULL)
+    abort();
+  for (int i = 0; i < num_words; i++)
+    words[i] = e->i64;
+  MlirType type = mlirLLVMFunctionTypeGet(mlirLLVMVoidTypeGet(e->context), num_words, words, false);
+  free(words);
+  int32_t threads = 32 * e->num_warps;
+  MlirNamedAttribute attributes[] = {
+      twg_named(e, "sym_name", tw_attr(old, "sym_name")),
+      twg_named(e, "function_type", mlirTypeAttrGet(type)),
+      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageExternal)),
+      twg_named(e, "CConv", mlirLLVMCConvAttrGet(e->context, MlirLLVMCConvC)),
+      twg_named(e, "nvvm.kernel", mlirUnitAttrGet(e->context)),
+      twg_named(e, "nvvm.reqntid", mlirDenseI32ArrayGet(e->context, 1, &threads)),
+  };
+  bool simt = tw_has_attr(old, "tile.simt"); /* the launch decides on the block there */
+  MlirOperationState state = mlirOperationStateGet(tw_str("llvm.func"), e->location);
+  mlirOperationStateAddAttributes(&state, simt ? 5 : 6, attributes);
+  MlirRegion region = mlirRegionCreate();
+  mlirOperationStateAddOwnedRegions(&state, 1, &region);
+  return mlirOperationCreate(&state);
+}
+
+/* The new function stands before the old one, or nowhere if a rule failed. */
+static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(old, 0));
+  int num_words = 0;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(body); i++)
+    num_words += words_of(mlirValueGetType(mlirBlockGetArgument(body, i)));
+  e->location = mlirOperationGetLocation(old);
+  MlirOperation function = new_function(e, old, num_words);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(old), old, function);
+  e->region = mlirOperationGetRegion(function, 0);
+  e->entry = e->block = twg_new_block(e, 0, NULL);
+  emit_prologue(e);
+  bind_arguments(e, body);
+  MlirBlock first = e->block = twg_new_block(e, 0, NULL);
+  bool ok = twg_emit_block(e, body);
+  e->block = e->entry;
+  twg_branch(e, first, 0, NULL);
+  mlirOperationDestroy(ok ? old : function);
+  return ok;
+}
+
+static void free_emitter(tw_emitter_t *e) {
+  tw_map_free(&e->values);
+  tw_map_free(&e->constants);
+  twg_free_values(e);
+}
+
+/* Dynamic shared memory: the launcher decides on its size. */
+static void add_shared_global(tw_emitter_t *e) {
+  MlirNamedAttribute attributes[] = {
+      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(SHARED_NAME))),
+      twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, 0))),
+      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageExternal)),
+      twg_named(e, "addr_space", twg_i32_attr(e, 3)),
+      twg_named(e, "alignment", twg_i64_attr(e, 128)),
+  };
+  MlirOperationState state = mlirOperationStateGet(tw_str("llvm.mlir.global"), e->location);
+  mlirOperationStateAddAttributes(&state, 5, attributes);
+  MlirRegion region = mlirRegionCreate();
+  mlirOperationStateAddOwnedRegions(&state, 1, &region);
+  mlirBlockInsertOwnedOperation(mlirModuleGetBody(mlirModuleFromOperation(e->module)), 0,
+                                mlirOperationCreate(&state));
+}
+
+static bool run(MlirOperation module) {
+  tw_emitter_t e;
+  bool ok = true;
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
+  init_emitter(&e, module);
+  e.location = mlirOperationGetLocation(module);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body), next; ok && !mlirOperationIsNull(op);
+       op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    if (!tw_op_is(op, "func.func"))
+      continue;
+    if (tw_has_attr(op, "tile.kernel"))
+      ok = emit_kernel(&e, op);
+    else
+      mlirOperationDestroy(op); /* what kernels call was inlined */
+    tw_map_free(&e.values);
+    tw_map_free(&e.constants);
+  }
+  e.location = mlirOperationGetLocation(module);
+  if (ok) {
+    add_shared_global(&e);
+    tw_set_int(module, "tile.num_threads", e.i32, 32 * e.num_warps);
+    if (!tw_has_attr(module, "tile.shared_bytes"))
+      tw_set_int(module, "tile.shared_bytes", e.i32, 0);
+  }
+  free_emitter(&e);
+  return ok;
+}
+
+static _Alignas(8) char id;
+
+MlirPass tw_create_to_nvvm(void) {
+  static const tw_pass_t pass = {&id, "tile-to-nvvm", "re-emit kernels as the code of one thread",
+                                 "builtin.module", run};
+  return tw_pass_create(&pass);
+}
