@@ -21,3 +21,11 @@ class TileValueError(TileError):
 
 class TileCompilationError(TileError):
     """The compiler failed at something that it should have been able to do."""
+
+
+class LaunchError(TileError):
+    """A kernel could not be started on these arguments and this grid, or failed while it ran."""
+
+
+class DriverError(TileError):
+    """No CUDA driver, no device, a driver that is too old, or a driver call that failed."""

@@ -1,0 +1,477 @@
+/* fakecuda.c - a stand-in for libcuda, for tests on machines without a GPU
+ *
+ * It has devices, contexts (a stack per thread), streams and modules as far as their rules matter to a
+ * caller, runs nothing, writes down what it is asked, and fails where a test wants it to:
+ *
+ *   fake_reset(devices)             back to the start, with that many devices
+ *   fake_fail(name, nth, result)    the nth call of an entry from now on returns that
+ *   fake_calls(name)                how often an entry was called
+ *   fake_log()                      one line a call that queues or orders work
+ *   fake_launch(…)                  what the last launch was given
+ *
+ * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040),
+ * FAKECUDA_FAIL="name:nth:result". Handles: context 0xC000 + device, stream 0x5000 + 0x100 * device + n;
+ * memory of device d lies at 0x100000000000 * (d + 1). Device d has compute capability (9, d). A kernel whose
+ * name has "fault" in it makes every later call of its device return CUDA_ERROR_ILLEGAL_ADDRESS. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { MAX_DEVICES = 8, MAX_NAMES = 64, MAX_STACK = 16, LOG_BYTES = 1 << 16 };
+
+typedef struct module {
+  int device;
+  char *image;
+} module_t;
+
+typedef struct function {
+  int device, shared_limit;
+  char name[128];
+} function_t;
+
+typedef struct linker {
+  char *image;
+  size_t size;
+  char *error_log;
+} linker_t;
+
+typedef struct launch {
+  char name[128];
+  unsigned grid[3], block[3], shared_bytes, attributes;
+  uintptr_t stream, context;
+  size_t bytes;
+  uint64_t words[512];
+} launch_t;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  char name[64];
+  int calls, fail_at, result;
+} counters[MAX_NAMES];
+static int devices = 2, version = 12040, initialized;
+static int faulted[MAX_DEVICES];
+static launch_t last;
+static char log_text[LOG_BYTES];
+static size_t log_size;
+
+static _Thread_local uintptr_t stack[MAX_STACK];
+static _Thread_local int depth;
+
+/* --- control -------------------------------------------------------------------------------------- */
+
+static int counter_of(const char *name) {
+  int i = 0;
+  while (i < MAX_NAMES - 1 && *counters[i].name && strcmp(counters[i].name, name))
+    i++;
+  snprintf(counters[i].name, sizeof counters[i].name, "%s", name);
+  return i;
+}
+
+static void write_log(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  pthread_mutex_lock(&lock);
+  if (log_size < LOG_BYTES - 256)
+    log_size += (size_t)vsnprintf(log_text + log_size, 256, format, arguments);
+  pthread_mutex_unlock(&lock);
+  va_end(arguments);
+}
+
+/* Counts a call; the result that a test asked for, or 0. */
+static int enter(const char *name) {
+  pthread_mutex_lock(&lock);
+  int i = counter_of(name);
+  int result = ++counters[i].calls == counters[i].fail_at ? counters[i].result : 0;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+#define ENTER()                                                                                    \
+  do {                                                                                             \
+    int result_ = enter(__func__);                                                                 \
+    if (result_)                                                                                   \
+      return result_;                                                                              \
+    if (!initialized)                                                                              \
+      return 3;                                                                                    \
+  } while (0)
+
+EXPORT void fake_reset(int count) {
+  pthread_mutex_lock(&lock);
+  memset(counters, 0, sizeof counters);
+  memset(faulted, 0, sizeof faulted);
+  memset(&last, 0, sizeof last);
+  devices = count;
+  log_size = 0;
+  *log_text = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+EXPORT void fake_fail(const char *name, int nth, int result) {
+  pthread_mutex_lock(&lock);
+  int i = counter_of(name);
+  counters[i].fail_at = counters[i].calls + nth;
+  counters[i].result = result;
+  pthread_mutex_unlock(&lock);
+}
+
+EXPORT int fake_calls(const char *name) {
+  pthread_mutex_lock(&lock);
+  int calls = counters[counter_of(name)].calls;
+  pthread_mutex_unlock(&lock);
+  return calls;
+}
+
+EXPORT const char *fake_log(void) { return log_text; }
+EXPORT const launch_t *fake_launch(void) { return &last; }
+
+/* --- start ---------------------------------------------------------------------------------------- */
+
+EXPORT int cuInit(unsigned flags) {
+  (void)flags;
+  const char *text = getenv("FAKECUDA_DEVICES");
+  if (text)
+    devices = atoi(text);
+  if ((text = getenv("FAKECUDA_VERSION")))
+    version = atoi(text);
+  char name[64];
+  int nth, failure;
+  if ((text = getenv("FAKECUDA_FAIL")) && sscanf(text, "%63[^:]:%d:%d", name, &nth, &failure) == 3)
+    fake_fail(name, nth, failure);
+  int result = enter(__func__);
+  if (!result && devices == 0)
+    result = 100;
+  initialized = !result;
+  return result;
+}
+
+static const struct {
+  int result;
+  const char *name, *text;
+} errors[] = {
+    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
+    {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+};
+
+EXPORT int cuGetErrorName(int result, const char **out) {
+  *out = NULL;
+  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+    if (errors[i].result == result)
+      *out = errors[i].name;
+  return *out ? 0 : 1;
+}
+
+EXPORT int cuGetErrorString(int result, const char **out) {
+  *out = NULL;
+  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+    if (errors[i].result == result)
+      *out = errors[i].text;
+  return *out ? 0 : 1;
+}
+
+EXPORT int cuDriverGetVersion(int *out) {
+  *out = version;
+  return enter(__func__);
+}
+
+/* --- devices and contexts ------------------------------------------------------------------------- */
+
+EXPORT int cuDeviceGetCount(int *out) {
+  ENTER();
+  *out = devices;
+  return 0;
+}
+
+EXPORT int cuDeviceGet(int *out, int ordinal) {
+  ENTER();
+  *out = ordinal;
+  return ordinal < 0 || ordinal >= devices ? 101 : 0;
+}
+
+EXPORT int cuDeviceGetName(char *out, int size, int device) {
+  ENTER();
+  snprintf(out, (size_t)size, "Fake GPU %d", device);
+  return 0;
+}
+
+EXPORT int cuDeviceGetAttribute(int *out, int attribute, int device) {
+  ENTER();
+  switch (attribute) {
+  case 1: *out = 1024; break;    /* threads per block */
+  case 16: *out = 132; break;    /* multiprocessors */
+  case 38: *out = 50 << 20; break; /* L2 */
+  case 75: *out = 9; break;      /* major */
+  case 76: *out = device; break; /* minor: a target of its own for each device */
+  case 81: *out = 233472; break; /* shared per multiprocessor */
+  case 97: *out = 232448; break; /* shared per block */
+  default: *out = 0; return 1;
+  }
+  return 0;
+}
+
+EXPORT int cuDeviceTotalMem_v2(size_t *out, int device) {
+  ENTER();
+  (void)device;
+  *out = (size_t)80 << 30;
+  return 0;
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(uintptr_t *out, int device) {
+  ENTER();
+  *out = 0xC000u + (unsigned)device;
+  return 0;
+}
+
+static uintptr_t current(void) { return depth ? stack[depth - 1] : 0; }
+static int current_device(void) { return (int)(current() - 0xC000); }
+
+EXPORT int cuCtxGetCurrent(uintptr_t *out) {
+  ENTER();
+  *out = current();
+  return 0;
+}
+
+EXPORT int cuCtxSetCurrent(uintptr_t context) {
+  ENTER();
+  depth = depth ? depth : 1;
+  stack[depth - 1] = context;
+  return 0;
+}
+
+EXPORT int cuCtxPushCurrent_v2(uintptr_t context) {
+  ENTER();
+  if (depth == MAX_STACK)
+    return 1;
+  stack[depth++] = context;
+  return 0;
+}
+
+EXPORT int cuCtxPopCurrent_v2(uintptr_t *out) {
+  ENTER();
+  if (!depth)
+    return 201;
+  *out = stack[--depth];
+  return 0;
+}
+
+EXPORT int cuCtxGetDevice(int *out) {
+  ENTER();
+  if (!current())
+    return 201;
+  *out = current_device();
+  return 0;
+}
+
+EXPORT int cuCtxSynchronize(void) {
+  ENTER();
+  if (!current())
+    return 201;
+  write_log("sync %d\n", current_device());
+  return faulted[current_device()] ? 700 : 0;
+}
+
+/* --- streams, events, memory ---------------------------------------------------------------------- */
+
+/* Device of a stream; the default streams (0, 1, 2) are the current context's. */
+static int stream_device(uintptr_t stream) {
+  return stream > 2 ? (int)(stream - 0x5000) / 0x100 : current_device();
+}
+
+EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *out) {
+  ENTER();
+  if (stream <= 2)
+    *out = current();
+  else if (stream < 0x5000 || stream >= 0x5000u + 0x100u * (unsigned)devices)
+    return 400;
+  else
+    *out = 0xC000u + (unsigned)stream_device(stream);
+  return 0;
+}
+
+EXPORT int cuEventCreate(uintptr_t *out, unsigned flags) {
+  ENTER();
+  (void)flags;
+  *out = 0xE000;
+  return current() ? 0 : 201;
+}
+
+EXPORT int cuEventRecord(uintptr_t event, uintptr_t stream) {
+  ENTER();
+  (void)event;
+  write_log("record %lx\n", (unsigned long)stream);
+  return 0;
+}
+
+EXPORT int cuStreamWaitEvent(uintptr_t stream, uintptr_t event, unsigned flags) {
+  ENTER();
+  (void)event, (void)flags;
+  write_log("wait %lx\n", (unsigned long)stream);
+  return 0;
+}
+
+EXPORT int cuEventDestroy_v2(uintptr_t event) {
+  ENTER();
+  (void)event;
+  return 0;
+}
+
+EXPORT int cuPointerGetAttribute(void *out, int attribute, uint64_t pointer) {
+  ENTER();
+  int device = (int)(pointer >> 44) - 1;
+  if (attribute != 9 || device < 0 || device >= devices)
+    return 1;
+  memcpy(out, &device, sizeof device);
+  return 0;
+}
+
+/* --- modules --------------------------------------------------------------------------------------- */
+
+/* What the driver's compiler would say of a text. */
+static int check_image(const char *image, char *log, size_t log_bytes) {
+  int major = 0, minor = 0;
+  const char *word = strstr(image, ".version");
+  if (word && sscanf(word, ".version %d.%d", &major, &minor) == 2 &&
+      1000 * (major + 4) + 10 * minor > version)
+    return 222;
+  if (!strstr(image, "syntax error"))
+    return 0;
+  if (log)
+    snprintf(log, log_bytes, "kernel.ptx, line 3; fatal : syntax error");
+  return 218;
+}
+
+/* Value of a JIT option, or NULL. */
+static void *option(unsigned count, const int *options, void **values, int wanted) {
+  for (unsigned i = 0; i < count; i++)
+    if (options[i] == wanted)
+      return values[i];
+  return NULL;
+}
+
+EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count, int *options, void **values) {
+  ENTER();
+  if (!current())
+    return 201;
+  if (faulted[current_device()])
+    return 700;
+  int result = check_image(image, option(count, options, values, 5), 1000);
+  if (result)
+    return result;
+  *out = calloc(1, sizeof **out);
+  (*out)->device = current_device();
+  (*out)->image = strdup(image);
+  write_log("load %d\n", current_device());
+  return 0;
+}
+
+EXPORT int cuModuleGetFunction(function_t **out, module_t *module, const char *name) {
+  ENTER();
+  if (!strstr(module->image, name))
+    return 500;
+  *out = calloc(1, sizeof **out);
+  (*out)->device = module->device;
+  (*out)->shared_limit = 48 << 10;
+  snprintf((*out)->name, sizeof(*out)->name, "%s", name);
+  return 0;
+}
+
+EXPORT int cuFuncSetAttribute(function_t *function, int attribute, int value) {
+  ENTER();
+  if (attribute == 8)
+    function->shared_limit = value;
+  return attribute == 8 && value > 232448 ? 1 : 0;
+}
+
+EXPORT int cuFuncGetAttribute(int *out, int attribute, function_t *function) {
+  ENTER();
+  (void)function;
+  *out = attribute == 4 ? 32 : attribute == 0 ? 1024 : 0;
+  return 0;
+}
+
+EXPORT int cuLinkCreate_v2(unsigned count, int *options, void **values, linker_t **out) {
+  ENTER();
+  *out = calloc(1, sizeof **out);
+  (*out)->error_log = option(count, options, values, 5);
+  return current() ? 0 : 201;
+}
+
+EXPORT int cuLinkAddData_v2(linker_t *linker, int type, void *data, size_t size, const char *name, unsigned count,
+                            int *options, void **values) {
+  ENTER();
+  (void)type, (void)name, (void)count, (void)options, (void)values;
+  int result = check_image(data, linker->error_log, 1000);
+  if (result)
+    return result;
+  linker->size = (size_t)asprintf(&linker->image, "CUBIN of\n%.*s", (int)size, (char *)data) + 1;
+  return 0;
+}
+
+EXPORT int cuLinkComplete(linker_t *linker, void **out, size_t *out_size) {
+  ENTER();
+  *out = linker->image;
+  *out_size = linker->size;
+  return 0;
+}
+
+EXPORT int cuLinkDestroy(linker_t *linker) {
+  ENTER();
+  free(linker->image);
+  free(linker);
+  return 0;
+}
+
+/* --- launch ---------------------------------------------------------------------------------------- */
+
+typedef struct config {
+  unsigned grid[3], block[3], shared_bytes;
+  uintptr_t stream;
+  void *attributes;
+  unsigned attribute_count;
+} config_t;
+
+static void note_launch(const config_t *config, const function_t *function, void **extra) {
+  memcpy(last.grid, config->grid, sizeof last.grid);
+  memcpy(last.block, config->block, sizeof last.block);
+  memcpy(last.name, function->name, sizeof last.name);
+  last.shared_bytes = config->shared_bytes;
+  last.attributes = config->attribute_count;
+  last.stream = config->stream;
+  last.context = current();
+  last.bytes = extra ? *(size_t *)extra[3] : 0;
+  if (extra)
+    memcpy(last.words, extra[1], last.bytes);
+}
+
+EXPORT int cuLaunchKernelEx(const config_t *config, function_t *function, void **parameters, void **extra) {
+  ENTER();
+  (void)parameters;
+  if (config->stream <= 2 && !current())
+    return 201;
+  if (stream_device(config->stream) != function->device)
+    return 400;
+  if (faulted[function->device])
+    return 700;
+  if (config->shared_bytes > (unsigned)function->shared_limit)
+    return 1;
+  pthread_mutex_lock(&lock);
+  note_launch(config, function, extra);
+  if (strstr(function->name, "fault"))
+    faulted[function->device] = 1;
+  pthread_mutex_unlock(&lock);
+  write_log("launch %s %lx\n", function->name, (unsigned long)config->stream);
+  return 0;
+}
