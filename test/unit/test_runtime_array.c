@@ -1,0 +1,156 @@
+/* test_runtime_array.c - arrays as kernels see them: checks, facts, words, and the status object */
+#include "tilewright/runtime.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Alignas(16) char memory[4096];
+
+static tw_dl_tensor_t tensor(int rank, int64_t *shape, int64_t *strides) {
+  return (tw_dl_tensor_t){.data = memory,
+                          .device = {TW_DL_CPU, 0},
+                          .rank = rank,
+                          .dtype = {2, 32, 1},
+                          .shape = shape,
+                          .strides = strides};
+}
+
+static void expect_error(tw_status_t status, tw_code_t code, const char *part) {
+  assert(status && tw_status_code(status) == code);
+  if (!strstr(tw_status_message(status), part)) {
+    fprintf(stderr, "no \"%s\" in \"%s\"\n", part, tw_status_message(status));
+    abort();
+  }
+  tw_status_free(status);
+}
+
+static void test_good(void) {
+  int64_t shape[2] = {32, 48}, strides[2] = {48, 1};
+  tw_dl_tensor_t t = tensor(2, shape, strides);
+  tw_array_t a, compact;
+  assert(!tw_array_from_dlpack(&t, 0, &a));
+  uint64_t facts = tw_array_facts(&a);
+  assert((facts & 255) == TW_DTYPE_FLOAT32 && (facts >> 8 & 15) == 2);
+  assert(facts & TW_FACT_ALIGNED && facts & TW_FACT_WRITABLE && !(facts & TW_FACT_OVERLAP));
+  assert((facts >> TW_FACT_DIM & 7) == (TW_FACT_STRIDE_DIV | TW_FACT_SHAPE_DIV));
+  assert((facts >> (TW_FACT_DIM + 3) & 7) == (TW_FACT_STRIDE_ONE | TW_FACT_SHAPE_DIV));
+  uint64_t words[5];
+  assert(tw_array_pack(&a, words) == 5);
+  assert(words[0] == (uintptr_t)memory && words[1] == 32 && words[2] == 48 && words[3] == 48 &&
+         words[4] == 1);
+  t.strides = NULL;
+  assert(!tw_array_from_dlpack(&t, 0, &compact) && tw_array_facts(&compact) == facts);
+  t.byte_offset = 4;
+  assert(!tw_array_from_dlpack(&t, TW_ARRAY_READ_ONLY, &a));
+  assert(a.data == memory + 4);
+  assert(!(tw_array_facts(&a) & (TW_FACT_ALIGNED | TW_FACT_WRITABLE)));
+}
+
+static void test_extent_one_and_empty(void) {
+  int64_t shape[3] = {1, 7, 1}, strides[3] = {12345, 4, 999};
+  tw_dl_tensor_t t = tensor(3, shape, strides);
+  tw_array_t a;
+  assert(!tw_array_from_dlpack(&t, 0, &a));
+  assert(a.strides[0] == 0 && a.strides[1] == 4 && a.strides[2] == 1);
+  assert(!(a.flags & TW_ARRAY_SELF_OVERLAP));
+  shape[1] = 0;
+  t.data = NULL;
+  assert(!tw_array_from_dlpack(&t, 0, &a) && !a.data);
+  assert(tw_array_facts(&a) & TW_FACT_ALIGNED);
+  t = tensor(0, NULL, NULL);
+  uint64_t words[1];
+  assert(!tw_array_from_dlpack(&t, 0, &a) && tw_array_pack(&a, words) == 1);
+}
+
+static bool overlaps(int64_t n, int64_t m, int64_t sn, int64_t sm) {
+  int64_t shape[2] = {n, m}, strides[2] = {sn, sm};
+  tw_dl_tensor_t t = tensor(2, shape, strides);
+  tw_array_t a;
+  assert(!tw_array_from_dlpack(&t, 0, &a));
+  return a.flags & TW_ARRAY_SELF_OVERLAP;
+}
+
+static void test_overlap(void) {
+  assert(!overlaps(3, 4, 4, 1) && !overlaps(3, 4, 1, 3) && !overlaps(3, 4, -4, -1));
+  assert(overlaps(3, 4, 0, 1) && overlaps(3, 4, 1, 1) && overlaps(3, 4, 3, 1));
+  assert(!overlaps(1, 4, 0, 1) && !overlaps(0, 4, 0, 0));
+  assert(overlaps(1 << 30, 1 << 30, INT64_MAX, INT64_MAX - 1)); /* no overflow */
+}
+
+static void test_refused(void) {
+  int64_t shape[9] = {4, 4, 1, 1, 1, 1, 1, 1, 1}, strides[9] = {4, 1, 1, 1, 1, 1, 1, 1, 1};
+  tw_array_t a;
+  tw_dl_tensor_t t = tensor(2, shape, strides);
+  t.device.type = 10;
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_TYPE_ERROR, "neither a CPU nor a CUDA GPU");
+  t = tensor(2, shape, strides);
+  t.dtype = (tw_dl_dtype_t){5, 64, 1};
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_TYPE_ERROR, "complex, 64 bits");
+  t.dtype = (tw_dl_dtype_t){2, 32, 4};
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_TYPE_ERROR, "4 lane(s)");
+  t = tensor(9, shape, strides);
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_VALUE_ERROR, "9 dimensions, the most is 8");
+  t = tensor(2, shape, strides);
+  t.data = NULL;
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_VALUE_ERROR, "no memory behind it");
+  t.data = memory + 2;
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_VALUE_ERROR, "not a multiple of its item size");
+  t = tensor(2, shape, strides);
+  shape[0] = 1ll << 31;
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_VALUE_ERROR, "the most is 2147483647");
+  shape[0] = -1;
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_VALUE_ERROR, "negative");
+}
+
+static void test_float4(void) {
+  int64_t shape[2] = {4, 8}, strides[2] = {8, 1};
+  tw_dl_tensor_t t = tensor(2, shape, strides);
+  t.dtype = (tw_dl_dtype_t){17, 4, 2};
+  tw_array_t a;
+  assert(!tw_array_from_dlpack(&t, 0, &a));
+  assert(a.dtype == TW_DTYPE_FLOAT4_E2M1FN && a.shape[1] == 16 && a.strides[0] == 16);
+  t.dtype = (tw_dl_dtype_t){1, 8, 1};
+  assert(!tw_array_from_dlpack(&t, 0, &a) && !tw_array_view_as(&a, TW_DTYPE_FLOAT4_E2M1FN));
+  assert(a.shape[1] == 16 && a.strides[0] == 16);
+  t.dtype = (tw_dl_dtype_t){2, 32, 1};
+  assert(!tw_array_from_dlpack(&t, 0, &a) && !tw_array_view_as(&a, TW_DTYPE_TFLOAT32));
+  expect_error(tw_array_view_as(&a, TW_DTYPE_INT64), TW_TYPE_ERROR, "cannot be viewed as int64");
+}
+
+static void test_status(void) {
+  tw_status_t status = tw_status_prefix(TW_ERROR(TW_VALUE_ERROR, "%d of %d", 3, 4), "file %s: ", "x");
+  assert(tw_status_code(status) == TW_VALUE_ERROR && !strcmp(tw_status_message(status), "file x: 3 of 4"));
+  tw_status_free(status);
+  tw_status_free(NULL);
+  tw_strbuf_t text = {0};
+  for (int i = 0; i < 1000; i++)
+    tw_strbuf_printf(&text, "%d,", i);
+  assert(text.size == 3890 && !strcmp(text.data + 3884, "8,999,"));
+  char *taken = tw_strbuf_take(&text);
+  assert(taken && !text.data);
+  free(taken);
+}
+
+static void test_grid(void) {
+  assert(!tw_grid_check((int64_t[3]){2147483647, 65535, 65535}));
+  expect_error(tw_grid_check((int64_t[3]){1, 0, 1}), TW_LAUNCH_ERROR, "0 blocks on axis 1");
+  expect_error(tw_grid_check((int64_t[3]){1, 1, 65536}), TW_LAUNCH_ERROR, "the most is 65535");
+  assert(!tw_block_check((int64_t[3]){32, 32, 1}));
+  expect_error(tw_block_check((int64_t[3]){1024, 2, 1}), TW_LAUNCH_ERROR, "the most is 1024");
+}
+
+int main(void) {
+  test_good();
+  test_extent_one_and_empty();
+  test_overlap();
+  test_refused();
+  test_float4();
+  test_status();
+  test_grid();
+  for (int dtype = 1; dtype < TW_DTYPE_COUNT; dtype++)
+    assert(tw_dtype_from_name(tw_dtype_name(dtype)) == (tw_dtype_t)dtype);
+  puts("array: ok");
+  return 0;
+}

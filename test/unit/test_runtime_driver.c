@@ -1,0 +1,242 @@
+/* test_runtime_driver.c - devices, modules, launches and their failures, against the stand-in driver
+ *
+ * The driver is opened once a process, so each case runs in a child of its own. */
+#define _GNU_SOURCE
+#include "tilewright/runtime.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char ptx[] = ".version 7.8\n.target sm_90a\n.visible .entry add()\n.entry fault_here()\n";
+
+static void (*fake_reset)(int);
+static void (*fake_fail)(const char *, int, int);
+static int (*fake_calls)(const char *);
+static const char *(*fake_log)(void);
+
+/* Opens the same library that the runtime opens. */
+static void attach(void) {
+  void *library = dlopen(getenv("TILEWRIGHT_CUDA_DRIVER"), RTLD_NOW | RTLD_LOCAL);
+  assert(library);
+  *(void **)&fake_reset = dlsym(library, "fake_reset");
+  *(void **)&fake_fail = dlsym(library, "fake_fail");
+  *(void **)&fake_calls = dlsym(library, "fake_calls");
+  *(void **)&fake_log = dlsym(library, "fake_log");
+}
+
+static void expect(tw_status_t status, tw_code_t code, const char *part) {
+  if (!status || tw_status_code(status) != code || !strstr(tw_status_message(status), part)) {
+    fprintf(stderr, "expected \"%s\" (code %d), found code %d, \"%s\"\n", part, code,
+            tw_status_code(status), tw_status_message(status));
+    abort();
+  }
+  tw_status_free(status);
+}
+
+static void good(tw_status_t status) {
+  if (status)
+    fprintf(stderr, "%s\n", tw_status_message(status));
+  assert(!status);
+}
+
+static tw_cuda_kernel_t *make(const char *image, const char *name, unsigned shared) {
+  tw_cuda_kernel_t *kernel;
+  good(tw_cuda_kernel_create(image, strlen(image), name, 128, shared, 0, &kernel));
+  return kernel;
+}
+
+static tw_status_t launch(tw_cuda_kernel_t *kernel, int device, void *stream) {
+  static const uint64_t words[2] = {1, 2};
+  return tw_cuda_launch(kernel, device, stream, (uint32_t[3]){2, 1, 1}, NULL, words, 2);
+}
+
+static void case_no_driver(void) {
+  setenv("TILEWRIGHT_CUDA_DRIVER", "/no/such/libcuda.so", 1);
+  expect(tw_driver_open(), TW_DRIVER_ERROR, "no CUDA driver");
+  expect(tw_driver_open(), TW_DRIVER_ERROR, "install the NVIDIA driver");
+  int count;
+  expect(tw_device_count(&count), TW_DRIVER_ERROR, "pass NumPy arrays");
+}
+
+static void case_not_a_driver(void) {
+  setenv("TILEWRIGHT_CUDA_DRIVER", "libc.so.6", 1);
+  expect(tw_driver_open(), TW_DRIVER_ERROR, "too old: it has no cuGetErrorName");
+}
+
+static void case_no_device(void) {
+  setenv("FAKECUDA_DEVICES", "0", 1);
+  expect(tw_driver_open(), TW_DRIVER_ERROR, "CUDA_VISIBLE_DEVICES");
+}
+
+static void case_devices(void) {
+  int count, version;
+  good(tw_device_count(&count));
+  good(tw_driver_version(&version));
+  assert(count == 2 && version == 12040);
+  const tw_device_t *device, *again;
+  good(tw_device_get(1, &device));
+  good(tw_device_get(1, &again));
+  assert(device == again && device->major == 9 && device->sm_count == 132);
+  assert(!strcmp(device->name, "Fake GPU 1"));
+  expect(tw_device_get(2, &device), TW_DRIVER_ERROR, "there is no CUDA device 2");
+  expect(tw_device_get(-1, &device), TW_DRIVER_ERROR, "there is no CUDA device -1");
+  assert(!device);
+}
+
+static void *launch_in_thread(void *kernel) { /* a new thread has no context */
+  for (int i = 0; i < 200; i++) {
+    good(launch(kernel, i & 1, NULL));
+    good(launch(kernel, i & 1, (void *)(uintptr_t)(0x5010 + 0x100 * (i & 1))));
+  }
+  return NULL;
+}
+
+static void case_launch_everywhere(void) {
+  attach();
+  tw_cuda_kernel_t *kernel = make(ptx, "add", 0), *same = make(ptx, "add", 0);
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++)
+    assert(!pthread_create(&threads[i], NULL, launch_in_thread, i & 1 ? kernel : same));
+  for (int i = 0; i < 4; i++)
+    pthread_join(threads[i], NULL);
+  assert(fake_calls("cuModuleLoadDataEx") == 2); /* one for each device, shared by both kernels */
+  assert(fake_calls("cuLaunchKernelEx") == 1600);
+  assert(fake_calls("cuCtxPushCurrent_v2") == fake_calls("cuCtxPopCurrent_v2"));
+  tw_cuda_usage_t usage;
+  good(tw_cuda_kernel_usage(kernel, 0, &usage));
+  assert(usage.registers == 32);
+  tw_cuda_kernel_destroy(kernel);
+  tw_cuda_kernel_destroy(same);
+}
+
+static void case_old_driver(void) {
+  tw_cuda_kernel_t *kernel = make(".version 8.7\n.entry add()", "add", 0);
+  expect(launch(kernel, 0, NULL), TW_DRIVER_ERROR,
+         "it supports CUDA 12.4, and PTX 8.7 needs CUDA 12.8; install a newer NVIDIA driver");
+  expect(launch(make(".version 9.0\n.entry add()", "add", 0), 0, NULL), TW_DRIVER_ERROR,
+         "PTX 9.0 needs CUDA 13.0");
+}
+
+static void case_bad_ptx(void) {
+  expect(launch(make("syntax error .entry add()", "add", 0), 0, NULL), TW_COMPILE_ERROR,
+         "kernel.ptx, line 3; fatal : syntax error");
+  expect(launch(make(ptx, "sub", 0), 0, NULL), TW_INTERNAL_ERROR, "kernel sub: ");
+  void *cubin;
+  size_t size;
+  char *log;
+  expect(tw_cubin_from_ptx("syntax error", 0, &cubin, &size, &log), TW_COMPILE_ERROR, "line 3");
+  good(tw_cubin_from_ptx(ptx, 1, &cubin, &size, &log));
+  assert(!strncmp(cubin, "CUBIN", 5) && size == strlen(cubin) + 1);
+  tw_cuda_kernel_t *kernel;
+  good(tw_cuda_kernel_create(cubin, size, "add", 128, 0, 0, &kernel));
+  free(cubin);
+  free(log);
+  good(launch(kernel, 1, NULL));
+}
+
+static void case_shared_memory(void) {
+  good(launch(make(ptx, "add", 200 << 10), 0, NULL));
+  expect(launch(make(ptx, "add", 300 << 10), 0, NULL), TW_LAUNCH_ERROR,
+         "kernel add needs 307200 bytes of shared memory per block, Fake GPU 0 has 232448");
+}
+
+static void case_out_of_memory(void) {
+  attach();
+  tw_cuda_kernel_t *kernel = make(ptx, "add", 0);
+  good(launch(kernel, 0, NULL));
+  fake_fail("cuLaunchKernelEx", 1, 2);
+  expect(launch(kernel, 0, NULL), TW_LAUNCH_ERROR,
+         "kernel add, grid (2, 1, 1), 128 threads, 0 bytes of shared memory: the launch failed: "
+         "CUDA_ERROR_OUT_OF_MEMORY (2)");
+  good(launch(kernel, 0, NULL));
+}
+
+static void case_fault(void) {
+  tw_cuda_kernel_t *add = make(ptx, "add", 0), *fault = make(ptx, "fault_here", 0);
+  good(launch(add, 0, NULL));
+  good(tw_device_synchronize(0));
+  good(launch(fault, 0, NULL));
+  expect(tw_device_synchronize(0), TW_LAUNCH_ERROR, "launched last, newest first: fault_here, add");
+  expect(launch(add, 0, NULL), TW_LAUNCH_ERROR, "restart the process");
+  good(launch(add, 1, NULL)); /* the other device is fine */
+}
+
+static void case_streams(void) {
+  attach();
+  int device;
+  good(tw_stream_device((void *)0x5101, &device));
+  assert(device == 1);
+  good(tw_stream_order(1, (void *)0x5101, (void *)0x5102));
+  good(tw_stream_order(1, (void *)0x5101, (void *)0x5101));
+  assert(!strcmp(fake_log(), "record 5101\nwait 5102\n"));
+  good(tw_pointer_device((void *)0x200000000010, &device));
+  assert(device == 1);
+  expect(tw_pointer_device("text", &device), TW_VALUE_ERROR, "not memory that the CUDA driver knows");
+}
+
+/* Every driver call fails once: an error with a message comes out, nothing leaks or hangs, and the
+ * next attempt works. */
+static void case_every_call_fails(void) {
+  static const char *const entries[] = {
+      "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
+      "cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuModuleLoadDataEx",
+      "cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernelEx", "cuCtxSynchronize"};
+  attach();
+  good(tw_driver_open());
+  for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+    tw_cuda_kernel_t *kernel = make(i & 1 ? ptx : ".version 7.0\n.entry add()", "add", 1024);
+    fake_fail(entries[i], 1, 999);
+    tw_status_t status = launch(kernel, 0, NULL);
+    if (!status)
+      status = tw_device_synchronize(0);
+    if (fake_calls(entries[i]) > 1 || status)
+      assert(!status || strstr(tw_status_message(status), "999"));
+    tw_status_free(status);
+    fake_fail(entries[i], 1 << 20, 0);
+    good(launch(kernel, 0, NULL));
+    tw_cuda_kernel_destroy(kernel);
+  }
+}
+
+static void case_fork(void) {
+  good(tw_driver_open());
+  pid_t child = fork();
+  if (!child) {
+    expect(tw_driver_open(), TW_DRIVER_ERROR, "\"spawn\"");
+    _exit(0);
+  }
+  int status;
+  assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+int main(void) {
+  static const struct {
+    const char *name;
+    void (*run)(void);
+  } cases[] = {
+#define CASE(name) {#name, case_##name}
+      CASE(no_driver),   CASE(not_a_driver),  CASE(no_device),     CASE(devices),
+      CASE(launch_everywhere), CASE(old_driver), CASE(bad_ptx),    CASE(shared_memory),
+      CASE(out_of_memory), CASE(fault),       CASE(streams),       CASE(every_call_fails),
+      CASE(fork)};
+  int failures = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pid_t child = fork();
+    if (!child) {
+      cases[i].run();
+      _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
+    printf("%s: %s\n", cases[i].name, ok ? "ok" : "FAILED");
+    failures += !ok;
+  }
+  return failures != 0;
+}
