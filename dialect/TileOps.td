@@ -115,12 +115,12 @@ def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments]> {
 // Creation
 //===----------------------------------------------------------------------===//
 
-def Tile_ConstantOp : Tile_Op<"constant", [Pure, ConstantLike]> {
+def Tile_ConstantOp : Tile_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a constant of any dtype, unsigned ones included";
   let description = [{ `arith.constant` takes no unsigned integers; this op does. Legalization turns it into one. }];
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Tile_Value:$result);
-  let assemblyFormat = "attr-dict $value `->` type($result)";
+  let assemblyFormat = "attr-dict $value";
   let hasFolder = 1;
 }
 
@@ -372,9 +372,10 @@ def Tile_MmaOp : Tile_InferredOp<"mma"> {
 
 def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "print values while the kernel runs";
-  let description = [{ `format` has one `{}` a value; a tile prints as nested brackets, once a block. }];
+  let description = [{ `format` has one `{}` a value; a tile prints as nested brackets, once a block.
+    `is_unsigned` says which values are, after legalization. }];
   let pyName = "print";
-  let arguments = (ins StrAttr:$format, Variadic<Tile_Value>:$values);
+  let arguments = (ins StrAttr:$format, Variadic<Tile_Value>:$values, OptionalAttr<DenseBoolArrayAttr>:$is_unsigned);
   let assemblyFormat = "$format (`,` $values^ `:` type($values))? attr-dict";
 }
 

@@ -19,12 +19,12 @@ typedef struct {
 #define CLEAN "canonicalize,cse"
 
 static const stage_t gpu_stages[] = {
-    {"legal", CLEAN ",loop-invariant-code-motion"},
+    {"legal", "tile-legalize," CLEAN ",loop-invariant-code-motion"},
     {NULL, NULL},
 };
 
 static const stage_t cpu_stages[] = {
-    {"legal", CLEAN ",loop-invariant-code-motion"},
+    {"legal", "tile-legalize," CLEAN ",loop-invariant-code-motion"},
     {NULL, NULL},
 };
 

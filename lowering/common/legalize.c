@@ -1,0 +1,321 @@
+/* legalize.c - tile-legalize: everything implicit becomes explicit, and every type signless
+ *
+ *   before   %s = tile.add %x, %y : tensor<4x1xi8>, tensor<8xf16>
+ *            %m = tile.maximum %u, %u : tensor<8xui8>, tensor<8xui8>
+ *   after    %0 = arith.sitofp %x : tensor<4x1xi8> to tensor<4x1xf32>
+ *            %1 = arith.truncf %0 : tensor<4x1xf32> to tensor<4x1xf16>
+ *            %2 = tile.broadcast %1 : tensor<4x1xf16> -> tensor<4x8xf16>
+ *            %3 = tile.reshape %y : tensor<8xf16> -> tensor<1x8xf16>
+ *            %4 = tile.broadcast %3 : tensor<1x8xf16> -> tensor<4x8xf16>
+ *            %s = arith.addf %2, %4 : tensor<4x8xf16>
+ *            %m = arith.maxui %u, %u : tensor<8xi8>
+ *
+ * Takes any verified IR of the tile dialect. Afterwards arithmetic is that of `arith` and `math`, operands and results
+ * of one shape and dtype; no type is unsigned; tile.broadcast keeps the rank; sums and products of 16-bit floats
+ * accumulate in f32. An elementwise op follows its row of the op table; the table `own_rules` has the others.
+ *
+ * The function is rewritten in place. Types stay unsigned until the end, because an op that was not looked at yet reads
+ * its meaning from them; arith ops on unsigned types exist only within this pass. */
+#include "lowering/common/legalize.h"
+
+#include "lowering/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const MlirValue failed = {NULL};
+
+/* --- Building blocks --------------------------------------------------------------------------------- */
+
+MlirValue tw_legal_operand(const legalize_t *l, intptr_t index, tw_elem_t elem, MlirType like) {
+  return tw_legal_broadcast(l, tw_legal_cast(l, mlirOperationGetOperand(l->op, index), elem), like);
+}
+
+static bool is_half(MlirType type) {
+  MlirType element = tw_element(type);
+  return mlirTypeIsAF16(element) || mlirTypeIsABF16(element);
+}
+
+MlirValue tw_legal_compute(const legalize_t *l, const char *name, MlirType type, intptr_t num,
+                           const MlirValue *operands) {
+  bool widen = is_half(type) && (!strncmp(name, "math.", 5) || !strcmp(name, "arith.remf"));
+  if (!widen)
+    return tw_op1(&l->at, name, type, num, operands);
+  MlirType wide = tw_with_element(type, mlirF32TypeGet(l->at.context));
+  MlirValue inputs[3];
+  for (intptr_t i = 0; i < num; i++)
+    inputs[i] = tw_unary(&l->at, "arith.extf", wide, operands[i]);
+  return tw_unary(&l->at, "arith.truncf", type, tw_op1(&l->at, name, wide, num, inputs));
+}
+
+MlirValue tw_legal_compare(const legalize_t *l, tw_cmp_kind_t kind, MlirValue x, MlirValue y) {
+  /* Values of the upstream enums, in the order of tw_cmp_kind_t. */
+  static const int as_float[] = {1, 13, 4, 5, 2, 3}, as_signed[] = {0, 1, 2, 3, 4, 5}, as_unsigned[] = {0, 1, 6, 7, 8, 9};
+  MlirType type = mlirValueGetType(x);
+  bool is_unsigned = tw_is_unsigned(type) || tw_is_bool(type);
+  int predicate = (tw_is_float(type) ? as_float : is_unsigned ? as_unsigned : as_signed)[kind];
+  MlirValue operands[] = {x, y};
+  return tw_op1_attr(&l->at, tw_is_float(type) ? "arith.cmpf" : "arith.cmpi",
+                     tw_with_element(type, mlirIntegerTypeGet(l->at.context, 1)), 2, operands, "predicate",
+                     mlirIntegerAttrGet(tw_i64(l->at.context), predicate));
+}
+
+MlirValue tw_legal_select(const legalize_t *l, MlirValue condition, MlirValue x, MlirValue y) {
+  MlirValue operands[] = {condition, x, y};
+  return tw_op1(&l->at, "arith.select", mlirValueGetType(x), 3, operands);
+}
+
+/* --- Elementwise ops, by their rows -------------------------------------------------------------------- */
+
+static const char *upstream_op(const tw_op_info_t *info, tw_elem_t elem) {
+  switch (tw_elem_kind(elem)) {
+  case 'b': return info->bool_op;
+  case 'i': return elem < TW_i8 ? info->unsigned_op : info->signed_op;
+  default: return info->float_op;
+  }
+}
+
+static MlirValue elementwise(const legalize_t *l) {
+  tw_elem_t elem = tw_elem_of(l->result);
+  MlirValue operands[2];
+  intptr_t num = mlirOperationGetNumOperands(l->op);
+  for (intptr_t i = 0; i < num; i++)
+    operands[i] = tw_legal_operand(l, i, elem, l->result);
+  const char *name = upstream_op(l->info, elem);
+  return *name ? tw_legal_compute(l, name, l->result, num, operands) : operands[0];
+}
+
+/* Whether the row leaves the dtype to a rule of legalize_math.c. */
+static bool needs_own(const legalize_t *l) { return !*upstream_op(l->info, tw_elem_of(l->result)); }
+
+static MlirValue floordiv(const legalize_t *l) { return needs_own(l) ? tw_legal_floordiv_float(l) : elementwise(l); }
+static MlirValue mod(const legalize_t *l) { return needs_own(l) ? tw_legal_mod(l) : elementwise(l); }
+static MlirValue neg(const legalize_t *l) { return needs_own(l) ? tw_legal_neg_int(l) : elementwise(l); }
+
+static MlirValue compare(const legalize_t *l) {
+  tw_elem_t elem = tw_promote(tw_elem_of(mlirValueGetType(mlirOperationGetOperand(l->op, 0))),
+                              tw_elem_of(mlirValueGetType(mlirOperationGetOperand(l->op, 1))));
+  MlirValue x = tw_legal_operand(l, 0, elem, l->result), y = tw_legal_operand(l, 1, elem, l->result);
+  return tw_legal_compare(l, (tw_cmp_kind_t)tw_attr_int(l->op, "kind", 0), x, y);
+}
+
+static MlirValue select_op(const legalize_t *l) {
+  tw_elem_t elem = tw_elem_of(l->result);
+  MlirValue condition = tw_legal_operand(l, 0, TW_b1, l->result);
+  MlirValue x = tw_legal_operand(l, 1, elem, l->result), y = tw_legal_operand(l, 2, elem, l->result);
+  return tw_legal_select(l, condition, x, y);
+}
+
+static MlirValue cast(const legalize_t *l) {
+  return tw_legal_cast(l, mlirOperationGetOperand(l->op, 0), tw_elem_of(l->result));
+}
+
+static MlirValue broadcast(const legalize_t *l) {
+  return tw_legal_broadcast(l, mlirOperationGetOperand(l->op, 0), l->result);
+}
+
+/* --- Constants --------------------------------------------------------------------------------------- */
+
+static MlirType signless(MlirType type) {
+  if (mlirTypeIsAShaped(type) ? !mlirTypeIsARankedTensor(type) && !mlirTypeIsAMemRef(type) : !mlirTypeIsAInteger(type))
+    return type;
+  if (!tw_is_unsigned(type))
+    return type;
+  return tw_with_element(type, mlirIntegerTypeGet(mlirTypeGetContext(type), tw_bits(type)));
+}
+
+static MlirAttribute signless_value(MlirAttribute value, MlirType type) {
+  if (mlirTypeEqual(mlirAttributeGetType(value), type))
+    return value;
+  if (!mlirAttributeIsADenseElements(value))
+    return mlirIntegerAttrGet(type, (int64_t)mlirIntegerAttrGetValueUInt(value));
+  int64_t count = mlirDenseElementsAttrIsSplat(value) ? 1 : tw_count(type);
+  return mlirDenseElementsAttrRawBufferGet(type, (size_t)count * tw_bytes(type), mlirDenseElementsAttrGetRawData(value));
+}
+
+static MlirValue constant(const legalize_t *l) {
+  MlirType type = signless(l->result);
+  return tw_op1_attr(&l->at, "arith.constant", type, 0, NULL, "value", signless_value(tw_attr(l->op, "value"), type));
+}
+
+/* --- Ops that stay ------------------------------------------------------------------------------------- */
+
+static void set_unit(MlirOperation op, const char *name) {
+  tw_set_attr(op, name, mlirUnitAttrGet(mlirOperationGetContext(op)));
+}
+
+static MlirType operand_type(const legalize_t *l, intptr_t index) {
+  return mlirValueGetType(mlirOperationGetOperand(l->op, index));
+}
+
+static MlirValue kept(const legalize_t *l) { return mlirOperationGetResult(l->op, 0); }
+
+/* Sums and products of bools count in i32, those of 16-bit floats accumulate in f32. */
+static MlirValue reduce(const legalize_t *l) {
+  int64_t kind = tw_attr_int(l->op, "kind", 0);
+  MlirType input = operand_type(l, 0);
+  bool orders = kind != TW_REDUCE_ADD && kind != TW_REDUCE_MUL;
+  if (orders && (tw_is_unsigned(input) || tw_is_bool(input)))
+    set_unit(l->op, "is_unsigned");
+  tw_elem_t wide = is_half(input) ? TW_f32 : TW_i32;
+  if (orders || (!is_half(input) && !tw_is_bool(input)))
+    return kept(l);
+  mlirOperationSetOperand(l->op, 0, tw_legal_cast(l, mlirOperationGetOperand(l->op, 0), wide));
+  if (!is_half(input))
+    return kept(l);
+  /* The op itself computes in f32; what used its result uses the rounded one, which comes after it. */
+  MlirValue sum = kept(l);
+  MlirOperation copy = mlirOperationClone(l->op);
+  mlirBlockInsertOwnedOperationBefore(l->at.block, l->op, copy);
+  MlirValue wide_sum = mlirOperationGetResult(copy, 0);
+  mlirValueSetType(wide_sum, tw_with_element(mlirValueGetType(sum), mlirF32TypeGet(l->at.context)));
+  return tw_legal_cast(l, wide_sum, tw_elem_of(l->result));
+}
+
+static MlirValue mma(const legalize_t *l) {
+  if (tw_is_unsigned(operand_type(l, 0)))
+    set_unit(l->op, "unsigned_lhs");
+  if (tw_is_unsigned(operand_type(l, 1)))
+    set_unit(l->op, "unsigned_rhs");
+  return kept(l);
+}
+
+/* Unsigned indices become signed ones that hold them. */
+static void widen_indices(const legalize_t *l) {
+  int64_t segments[5] = {0};
+  tw_attr_ints(l->op, "operandSegmentSizes", segments, 5);
+  for (intptr_t i = 0; i < segments[1]; i++) {
+    MlirType type = operand_type(l, segments[0] + i);
+    if (tw_is_unsigned(type))
+      mlirOperationSetOperand(l->op, segments[0] + i,
+                              tw_legal_cast(l, mlirOperationGetOperand(l->op, segments[0] + i),
+                                            tw_bits(type) < 32 ? TW_i32 : TW_i64));
+  }
+}
+
+static MlirValue gather(const legalize_t *l) {
+  widen_indices(l);
+  return kept(l);
+}
+
+static MlirValue scatter(const legalize_t *l) {
+  widen_indices(l);
+  return failed; /* no result to replace */
+}
+
+/* What is printed as unsigned must be said, once types no longer do. */
+static MlirValue print(const legalize_t *l) {
+  intptr_t num = mlirOperationGetNumOperands(l->op);
+  int *is_unsigned = calloc((size_t)num + 1, sizeof *is_unsigned);
+  bool any = false;
+  for (intptr_t i = 0; is_unsigned && i < num; i++)
+    any |= is_unsigned[i] = tw_is_unsigned(operand_type(l, i));
+  if (any)
+    tw_set_attr(l->op, "is_unsigned", mlirDenseBoolArrayGet(l->at.context, num, is_unsigned));
+  free(is_unsigned);
+  return failed; /* no result to replace */
+}
+
+/* --- The walk ---------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  legalize_rule_t rule;
+} own_rules[] = {
+    {"tile.broadcast", broadcast}, {"tile.cast", cast},     {"tile.cmp", compare},
+    {"tile.constant", constant},   {"tile.floordiv", floordiv}, {"tile.gather", gather},
+    {"tile.mma", mma},             {"tile.mod", mod},       {"tile.neg", neg},
+    {"tile.not", tw_legal_not},    {"tile.pow", tw_legal_pow},  {"tile.print", print},
+    {"tile.reduce", reduce},       {"tile.scatter", scatter},   {"tile.select", select_op},
+};
+
+static legalize_rule_t find_rule(MlirStringRef name, const tw_op_info_t *info) {
+  for (size_t i = 0; i < sizeof own_rules / sizeof *own_rules; i++)
+    if (mlirStringRefEqual(name, tw_str(own_rules[i].name)))
+      return own_rules[i].rule;
+  return info && info->rule != TW_RESULT_OWN ? elementwise : NULL;
+}
+
+static bool legalize_op(MlirOperation op) {
+  MlirStringRef name = tw_op_name(op);
+  legalize_t l = {.at = tw_build_before(op), .op = op, .info = tw_op_info(name)};
+  legalize_rule_t rule = find_rule(name, l.info);
+  if (!rule)
+    return true;
+  bool has_result = mlirOperationGetNumResults(op) == 1;
+  if (has_result)
+    l.result = mlirValueGetType(mlirOperationGetResult(op, 0));
+  MlirValue value = rule(&l);
+  if (!has_result)
+    return true;
+  if (mlirValueIsNull(value))
+    return false;
+  if (!mlirValueEqual(value, mlirOperationGetResult(op, 0))) {
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(op, 0), value);
+    mlirOperationDestroy(op);
+  }
+  return true;
+}
+
+static void make_signless(MlirValue value) {
+  MlirType type = mlirValueGetType(value), to = signless(type);
+  if (!mlirTypeEqual(type, to))
+    mlirValueSetType(value, to);
+}
+
+/* Calls `visit` on every op below `op`, inner ones last; it may replace the op by others before it. */
+static bool for_each_op(MlirOperation op, bool (*visit)(MlirOperation)) {
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(block);
+         block = mlirBlockGetNextInRegion(block))
+      for (MlirOperation inner = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(inner); inner = next) {
+        next = mlirOperationGetNextInBlock(inner);
+        if (!for_each_op(inner, visit) || !visit(inner))
+          return false;
+      }
+  return true;
+}
+
+static void make_blocks_signless(MlirOperation op) {
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(block);
+         block = mlirBlockGetNextInRegion(block))
+      for (intptr_t i = 0; i < mlirBlockGetNumArguments(block); i++)
+        make_signless(mlirBlockGetArgument(block, i));
+}
+
+/* The function's type follows its (already signless) parameters. */
+static void make_signature_signless(MlirOperation func) {
+  MlirType type = mlirTypeAttrGetValue(tw_attr(func, "function_type"));
+  intptr_t num_inputs = mlirFunctionTypeGetNumInputs(type), num_results = mlirFunctionTypeGetNumResults(type);
+  MlirType *types = calloc((size_t)(num_inputs + num_results) + 1, sizeof *types);
+  if (!types)
+    abort();
+  for (intptr_t i = 0; i < num_inputs; i++)
+    types[i] = signless(mlirFunctionTypeGetInput(type, i));
+  for (intptr_t i = 0; i < num_results; i++)
+    types[num_inputs + i] = signless(mlirFunctionTypeGetResult(type, i));
+  type = mlirFunctionTypeGet(mlirOperationGetContext(func), num_inputs, types, num_results, types + num_inputs);
+  tw_set_attr(func, "function_type", mlirTypeAttrGet(type));
+  free(types);
+}
+
+static bool make_op_signless(MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    make_signless(mlirOperationGetResult(op, i));
+  make_blocks_signless(op);
+  if (tw_op_is(op, "func.func"))
+    make_signature_signless(op);
+  return true;
+}
+
+static bool run(MlirOperation module) {
+  return for_each_op(module, legalize_op) && for_each_op(module, make_op_signless);
+}
+
+MlirPass tw_create_legalize(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-legalize", "make broadcasts and promotions explicit and types signless",
+                                 "builtin.module", run};
+  return tw_pass_create(&pass);
+}
