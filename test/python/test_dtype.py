@@ -172,3 +172,22 @@ def test_constant_that_fits_nothing(value: int) -> None:
 def test_constant_outside_the_dtype(dtype: dt.DType, value: int) -> None:
     with pytest.raises(TileValueError, match=rf"{value} is outside {dtype}.*astype\(ct\.int32\)"):
         dt.promote_constant(value, dtype)
+
+
+@pytest.mark.spec("T-127")
+def test_same_rules_as_the_dialect() -> None:
+    """The compiler's rules are written apart (the reference shares no code with it)."""
+    core = pytest.importorskip("tilewright._core")
+    for a in dt.ALL:
+        for b in dt.ALL:
+            common = dt.PROMOTION[a, b]
+            assert core.promote(a.name, b.name) == (common and common.name)
+            assert core.promote(a.mlir, b.mlir) == (common and common.mlir)
+        for value in (True, 0, -1, 127, 255, 256, 2**31, 2**63, 2**64, -(2**63) - 1, 1.5):
+            try:
+                expected = dt.promote_constant(value, a).name
+            except TileValueError:
+                expected = None
+            assert core.promote_constant(value, a.name) == expected, (value, a)
+    for value in (True, 0, 2**31, -(2**31) - 1, 2**63, 1.5):
+        assert core.constant_dtype(value) == dt.constant_dtype(value).mlir

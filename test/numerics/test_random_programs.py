@@ -1,0 +1,264 @@
+"""Random programs: typed expressions, loops and branches that every execution must agree on.
+
+A program uses exact operations only and avoids what the language leaves open, so that all
+results are compared bit for bit. A failing example is shrunk, and its source is in the report.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Backends, random_values
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+
+SHAPES = ((16,), (4, 16), (4, 1), (1, 16), ())
+NAMES = "int32 bool_ int8 int16 int64 uint8 uint32 float16 bfloat16 float32 float64"
+DTYPES = tuple(getattr(ct, name) for name in NAMES.split())
+Draw = Callable[[Any], Any]
+
+
+class Program:
+    """Builds the source of a kernel statement by statement; knows the type of each variable."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.lines: list[str] = []
+        self.types: dict[str, tuple[dt.DType, tuple[int, ...]]] = {}
+        self.inputs: list[dt.DType] = []
+        self.indent = 1
+        self.count = itertools.count()
+
+    def pick(self, values: Any) -> Any:
+        return self.draw(st.sampled_from(list(values)))
+
+    def emit(self, text: str) -> None:
+        self.lines.append("    " * self.indent + text)
+
+    def input(self, dtype: dt.DType) -> None:
+        name = f"v{next(self.count)}"
+        self.emit(f"{name} = ct.load(X{len(self.inputs)}, (0, 0), (4, 16))")
+        self.inputs.append(dtype)
+        self.types[name] = (dtype, (4, 16))
+
+    def assign(self) -> None:
+        makers = [self.cast, self.arithmetic, self.constant, self.compare, self.select]
+        makers += [self.bits, self.unary, self.shape, self.reduce]
+        text, dtype, shape = self.pick(makers)() or self.cast()
+        name = f"v{next(self.count)}"
+        self.emit(f"{name} = {text}")
+        self.types[name] = (dtype, shape)
+
+    # Expressions: text, dtype, shape; or None where no variable fits.
+
+    def variable(self, accept: Callable[[dt.DType], bool]) -> str | None:
+        names = [n for n, (d, _) in self.types.items() if accept(d)]
+        return self.pick(names) if names else None
+
+    def pair(self, accept: Callable[[dt.DType], bool]) -> Any:
+        """Two variables that promote to a dtype which `accept` takes."""
+        x = self.pick(self.types)
+        dtype, shape = self.types[x]
+        fitting = [
+            (n, dt.PROMOTION[dtype, d], np.broadcast_shapes(shape, s))
+            for n, (d, s) in self.types.items()
+            if dt.PROMOTION[dtype, d] is not None and accept(dt.PROMOTION[dtype, d])
+            and exact_conversion(d, dt.PROMOTION[dtype, d])
+            and exact_conversion(dtype, dt.PROMOTION[dtype, d])
+        ]  # fmt: skip
+        return (x, *self.pick(fitting)) if fitting else None
+
+    def arithmetic(self) -> Any:
+        found = self.pair(lambda d: not d.is_bool)
+        if found is None:
+            return None
+        x, y, dtype, shape = found
+        forms = [f"{x} + {y}", f"{x} - {y}", f"{x} * {y}"]
+        forms += [f"ct.minimum({x}, {y})", f"ct.maximum({x}, {y})"]
+        return self.pick(forms), dtype, shape
+
+    def constant(self) -> Any:
+        x = self.variable(lambda d: not d.is_bool)
+        if x is None:
+            return None
+        dtype, shape = self.types[x]
+        number = self.pick([1, 2, 3, 7, 10])
+        forms = [f"{x} + {number}", f"{number} - {x}", f"{x} * {number}"]
+        if dtype.is_integral:
+            forms += [f"{x} // {number}", f"{x} % {number}", f"{x} << {number % 7}", f"{x} >> 2"]
+        else:
+            forms += [f"{x} / {number}", f"ct.floor({x})", f"{x} * 0.5"]
+        return self.pick(forms), dtype, shape
+
+    def compare(self) -> Any:
+        found = self.pair(lambda d: True)
+        if found is None:
+            return None
+        x, y, _, shape = found
+        return f"{x} {self.pick(['<', '<=', '==', '!=', '>', '>='])} {y}", ct.bool_, shape
+
+    def select(self) -> Any:
+        condition, found = self.variable(lambda d: d.is_bool), self.pair(lambda d: True)
+        if condition is None or found is None:
+            return None
+        x, y, dtype, shape = found
+        shape = np.broadcast_shapes(shape, self.types[condition][1])
+        return f"ct.where({condition}, {x}, {y})", dtype, shape
+
+    def bits(self) -> Any:
+        found = self.pair(lambda d: not d.is_float)
+        if found is None:
+            return None
+        x, y, dtype, shape = found
+        return f"{x} {self.pick('&|^')} {y}", dtype, shape
+
+    def unary(self) -> Any:
+        x = self.variable(lambda d: not d.is_bool)
+        if x is None:
+            return None
+        return f"{self.pick(['-{}', 'abs({})']).format(x)}", *self.types[x]
+
+    def cast(self) -> Any:
+        x = self.pick(self.types)
+        source, shape = self.types[x]
+        target = self.pick([d for d in DTYPES if exact_conversion(source, d)])
+        if source.is_float and target.is_integral:
+            low = -100 if target.signed else 0
+            x = f"ct.minimum(ct.maximum(ct.where({x} == {x}, {x}, 0), {low}), 100)"
+        return f"({x}).astype(ct.{target})", target, shape
+
+    def shape(self) -> Any:
+        x = self.pick(self.types)
+        dtype, shape = self.types[x]
+        forms = [(f"ct.broadcast_to({x}, (4, 16))", (4, 16))]
+        if shape == (16,):
+            forms += [(f"{x}[None, :]", (1, 16)), (f"{x}.reshape((1, -1))", (1, 16))]
+        if shape == (4, 16):
+            forms += [
+                (f"{x}.transpose().reshape((4, 16))", (4, 16)),
+                (f"ct.permute({x}.reshape((8, 2, 4)), (1, 2, 0)).reshape((4, 16))", (4, 16)),
+            ]
+        text, shape = self.pick(forms)
+        return text, dtype, shape
+
+    def reduce(self) -> Any:
+        x = self.variable(lambda d: not d.is_bool)
+        if x is None or len(self.types[x][1]) < 2:
+            return None
+        dtype, shape = self.types[x]
+        op = self.pick(["sum", "max", "min"] if dtype.is_integral else ["max", "min"])
+        axis, keep = self.pick([(0, False), (0, True), (1, True), (None, False)])
+        shape = np.zeros(shape).sum(axis, keepdims=keep).shape
+        return f"ct.{op}({x}, axis={axis}, keepdims={keep})", dtype, shape
+
+    # Statements around them.
+
+    def update(self) -> None:
+        """Give an existing variable a new value of the same type."""
+        name = self.pick(self.types)
+        dtype, _ = self.types[name]
+        if dtype.is_bool:
+            self.emit(f"{name} = ~{name}")
+        else:
+            self.emit(f"{name} = {name} {self.pick('+-*')} {self.pick([2, 3, 5])}")
+
+    def block(self) -> None:
+        """Local variables of a block do not leave it; updates do."""
+        outer = dict(self.types)
+        self.indent += 1
+        for _ in range(self.draw(st.integers(1, 3))):
+            self.pick([self.assign, self.update])()
+        self.types = outer
+        self.update()
+        self.indent -= 1
+
+    def statement(self) -> None:
+        kind = self.pick(["assign"] * 6 + ["update", "for", "if"])
+        if kind == "assign":
+            self.assign()
+        elif kind == "update":
+            self.update()
+        elif self.indent > 2:
+            self.assign()
+        elif kind == "for":
+            self.emit(f"for _ in range({self.pick(['n', 'n - 3', '3', '0'])}):")
+            self.block()
+        else:
+            self.emit(f"if n {self.pick(['>', '<', '==', '!='])} {self.pick([0, 3, 4])}:")
+            self.block()
+
+    def source(self) -> str:
+        for dtype in [self.pick(DTYPES) for _ in range(self.draw(st.integers(1, 3)))]:
+            self.input(dtype)
+        for _ in range(self.draw(st.integers(1, 12))):
+            self.statement()
+        arrays = [f"X{i}" for i in range(len(self.inputs))]
+        outputs = []
+        for name, (_, shape) in self.types.items():
+            outputs.append(f"Z{name}")
+            self.emit(f"ct.store(Z{name}, {(0,) * len(shape)}, {name})")
+        head = [
+            "from tilewright import tile as ct",
+            "",
+            "",
+            "@ct.kernel",
+            f"def kernel({', '.join([*arrays, *outputs, 'n'])}):",
+        ]
+        return "\n".join([*head, *self.lines, ""])
+
+
+def exact_conversion(source: dt.DType, target: dt.DType) -> bool:
+    """Whether all executions round the conversion alike (wide integers to bfloat16 may not)."""
+    return not (source.is_integral and source.bits > 16 and target is ct.bfloat16)
+
+
+PROGRAMS = itertools.count()
+
+
+def load(source: str, folder: Path) -> Any:
+    path = folder / f"program{next(PROGRAMS)}.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("programs")
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data())
+def test_random_program(backends: Backends, folder: Path, data: st.DataObject) -> None:
+    program = Program(data.draw)
+    source = program.source()
+    note(source)
+    kernel = load(source, folder)
+    inputs = [random_values(d, 64, i).reshape(4, 16) for i, d in enumerate(program.inputs)]
+    n = data.draw(st.integers(0, 5))
+    backends.run_all(
+        kernel,
+        1,
+        lambda: [
+            *(x.copy() for x in inputs),
+            *(np.zeros(s, d.numpy) for d, s in program.types.values()),
+            n,
+        ],
+    )
