@@ -29,9 +29,7 @@ def online_softmax(s, v, m, total, acc):
 
 
 @ct.kernel
-def attention(
-    Q, K, V, O, SCALE: ct.Constant[float], TM: ct.Constant[int], TN: ct.Constant[int], D: ct.Constant[int]
-):  # fmt: skip
+def attention(Q, K, V, O, SCALE: ct.Constant[float], TM: ct.Constant[int], TN: ct.Constant[int], D: ct.Constant[int]):
     i, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
     q = load_rows(Q, b, h, i, TM, D)
     m = ct.full((TM, 1), -math.inf, dtype=ct.float32)

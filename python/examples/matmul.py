@@ -1,6 +1,6 @@
 """C = A @ B for matrices of any size: no size needs to be a multiple of the tile's.
 
-    python python/examples/matmul.py
+python python/examples/matmul.py
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Softmax of each row: one block has one whole row in one tile, padded to the next power of two.
 
-    python python/examples/softmax.py
+python python/examples/softmax.py
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """c = a + b for vectors of any length: one block adds one tile.
 
-    python python/examples/vector_add.py
+python python/examples/vector_add.py
 """
 
 import numpy as np
