@@ -1,6 +1,6 @@
 """Causal attention with online softmax: the scores never leave the block.
 
-Q, K, V and O are [batch, heads, length, D]. A block takes TM rows of Q and walks over the keys TN at a time; of the
+Q, K, V and Y are [batch, heads, length, D]. A block takes TM rows of Q and walks over the keys TN at a time; of the
 rows it keeps the largest score so far, the sum of the exponentials, and the weighted sum of V.
 
     python python/examples/attention.py
@@ -29,7 +29,7 @@ def online_softmax(s, v, m, total, acc):
 
 
 @ct.kernel
-def attention(Q, K, V, O, SCALE: ct.Constant[float], TM: ct.Constant[int], TN: ct.Constant[int], D: ct.Constant[int]):
+def attention(Q, K, V, Y, SCALE: ct.Constant[float], TM: ct.Constant[int], TN: ct.Constant[int], D: ct.Constant[int]):
     i, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
     q = load_rows(Q, b, h, i, TM, D)
     m = ct.full((TM, 1), -math.inf, dtype=ct.float32)
@@ -46,14 +46,14 @@ def attention(Q, K, V, O, SCALE: ct.Constant[float], TM: ct.Constant[int], TN: c
         columns = j * TN + ct.arange(TN, dtype=ct.int32)[None, :]
         s = ct.where(columns <= rows, s, -math.inf)
         m, total, acc = online_softmax(s, load_rows(V, b, h, j, TN, D), m, total, acc)
-    ct.store(O, index=(b, h, i, 0), tile=(acc / total).astype(O.dtype).reshape((1, 1, TM, D)))
+    ct.store(Y, index=(b, h, i, 0), tile=(acc / total).astype(Y.dtype).reshape((1, 1, TM, D)))
 
 
-def run(q, k, v, o, stream=None, tiles=(64, 64)):
+def run(q, k, v, y, stream=None, tiles=(64, 64)):
     batch, heads, length, d = q.shape
     scale = math.log2(math.e) / math.sqrt(d)
     grid = (ct.cdiv(length, tiles[0]), heads, batch)
-    ct.launch(stream, grid, attention, (q, k, v, o, scale, *tiles, d))
+    ct.launch(stream, grid, attention, (q, k, v, y, scale, *tiles, d))
 
 
 def reference(q, k, v):
@@ -65,6 +65,6 @@ def reference(q, k, v):
 
 if __name__ == "__main__":
     q, k, v = np.random.default_rng(0).standard_normal((3, 2, 4, 500, 64), dtype=np.float32)
-    o = np.empty_like(q)
-    run(q, k, v, o)
-    print("largest error:", np.abs(o - reference(q, k, v)).max())
+    y = np.empty_like(q)
+    run(q, k, v, y)
+    print("largest error:", np.abs(y - reference(q, k, v)).max())

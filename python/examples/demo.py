@@ -33,6 +33,7 @@ HERE = Path(__file__).resolve().parent
 class Cpu:
     """NumPy arrays; the peer is NumPy itself."""
 
+    kind = "CPU"
     dtype = np.dtype(np.float32)
     peer_name = "NumPy"
 
@@ -62,6 +63,7 @@ class Cpu:
 class Gpu:
     """Arrays of the driver's own; no peer."""
 
+    kind = "GPU"
     dtype = np.dtype(np.float16)
     peer_name = "torch (not installed)"
 
@@ -167,7 +169,7 @@ def programs(device: Cpu | Gpu, quick: bool) -> Iterator[Program]:
     n = 2**20 + 3 if quick else (2**27 + 3 if on_gpu else 2**24 + 3)
     a, b = random.standard_normal((2, n), dtype=np.float32)
     yield Program(
-        f"vector add, {n:,} f32",
+        f"vector add {n}",
         [a, b],
         (n,),
         lambda *x: vector_add.run(*x, tile=4096 if on_gpu else 1024),
@@ -183,7 +185,7 @@ def programs(device: Cpu | Gpu, quick: bool) -> Iterator[Program]:
         n, k = n // 8 * 8, k // 8 * 8  # rows that start at multiples of 16 bytes, as libraries want them
     tiles = (128, 128, 32) if on_gpu else (64, 64, 64)
     yield Program(
-        f"matmul, {m}x{k} by {k}x{n} {small}",
+        f"matmul {m}x{k} · {k}x{n}",
         [normal(m, k), normal(k, n)],
         (m, n),
         lambda *x: matmul.run(*x, tiles=tiles),
@@ -196,7 +198,7 @@ def programs(device: Cpu | Gpu, quick: bool) -> Iterator[Program]:
 
     m, n = (100, 1000) if quick else ((16384, 4000) if on_gpu else (1024, 4000))
     yield Program(
-        f"softmax, {m}x{n} {small}",
+        f"softmax {m}x{n}",
         [normal(m, n)],
         (m, n),
         softmax.run,
@@ -207,9 +209,9 @@ def programs(device: Cpu | Gpu, quick: bool) -> Iterator[Program]:
         2e-3 if on_gpu else 2e-6,
     )
 
-    b_, h, s, d = (1, 2, 200, 64) if quick else ((4, 16, 2000, 128) if on_gpu else (1, 8, 1000, 64))
+    b_, h, s, d = (1, 2, 200, 64) if quick else ((2, 16, 2000, 128) if on_gpu else (1, 8, 1000, 64))
     yield Program(
-        f"causal attention, {b_}x{h}x{s}x{d} {small}",
+        f"causal attention {b_}x{h}x{s}x{d}",
         [normal(b_, h, s, d) for _ in range(3)],
         (b_, h, s, d),
         lambda *x: attention.run(*x, tiles=(64, 64)),
@@ -233,14 +235,15 @@ class Row:
     def ok(self) -> bool:
         return self.error <= self.program.tolerance
 
-    def cells(self, device_name: str) -> list[str]:
+    def cells(self, device: str) -> list[str]:
         rate = f"{self.program.work / self.run_ms / 1e6:,.1f} {self.program.unit}"
-        peer = "-" if self.peer_ms is None else f"{self.peer_ms:.3f} ms ({self.peer_ms / self.run_ms:.2f}x)"
+        peer = "-" if self.peer_ms is None else f"{self.peer_ms:.3f} ({self.peer_ms / self.run_ms:.2f}x)"
         error = f"{self.error:.1e}" + ("" if self.ok else f" > {self.program.tolerance:.0e} !")
-        return [self.program.name, device_name, f"{self.compile_ms:.1f}", f"{self.run_ms:.3f}", rate, error, peer]
+        return [self.program.name, device, f"{self.compile_ms:.1f}", f"{self.run_ms:.3f}", rate, error, peer]
 
 
-COLUMNS = ["program", "device", "compile ms", "run ms", "rate", "largest error", "peer"]
+COLUMNS = ["program", "device", "compile ms", "run ms", "rate", "largest error", "peer ms"]
+CAPTION = "error: against NumPy, relative to the largest result; (x): the peer's time / ours"
 
 
 def measure(program: Program, device: Cpu | Gpu, step: Callable[[str], None]) -> Row:
@@ -278,6 +281,8 @@ def show_rich(device: Cpu | Gpu, todo: list[Program]) -> list[Row]:
     from rich.table import Table
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
     rows = []
     columns = (
         SpinnerColumn(),
@@ -294,25 +299,25 @@ def show_rich(device: Cpu | Gpu, todo: list[Program]) -> list[Row]:
                 progress.update(task, description=f"{what}: {program.name}", advance=1)
 
             rows.append(measure(program, device, step))
-    table = Table(title=f"Tilewright on {device.name}", caption=f"peer: {device.peer_name}; (x) = peer's time / ours")
+    table = Table(title=f"Tilewright on {device.name}, {device.dtype}", caption=f"{CAPTION}; peer: {device.peer_name}")
     for column in COLUMNS:
-        if column != "device":
-            table.add_column(column, justify="left" if column == "program" else "right")
+        table.add_column(column, justify="left" if column in ("program", "device") else "right")
     for row in rows:
-        cells = row.cells(device.name)
-        table.add_row(cells[0], *cells[2:], style=None if row.ok else "bold red")
+        table.add_row(*row.cells(device.kind), style=None if row.ok else "bold red")
     console.print(table)
     return rows
 
 
 def show_plain(device: Cpu | Gpu, todo: list[Program]) -> list[Row]:
-    rows = []
-    for program in todo:
-        rows.append(measure(program, device, lambda what, name=program.name: print(f"{what}: {name}", file=sys.stderr)))
-    table = [COLUMNS, *(row.cells(device.name) for row in rows)]
+    def step(what: str) -> None:
+        print(f"{what} …", file=sys.stderr)
+
+    rows = [measure(program, device, step) for program in todo]
+    table = [COLUMNS, *(row.cells(device.kind) for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(COLUMNS))]
     for line in table:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)))
+    print(f"on {device.name}; {CAPTION}; peer: {device.peer_name}")
     return rows
 
 

@@ -77,10 +77,11 @@ PyObject *tw_ext_diagnostics_end(tw_ext_diagnostics_t *scope, int failed) {
   mlirContextDetachDiagnosticHandler(scope->context, scope->handler);
   PyObject *diagnostics = scope->list;
   free(scope);
-  if (failed)
-    raise_compilation_error(diagnostics);
+  if (!failed)
+    return diagnostics;
+  raise_compilation_error(diagnostics);
   Py_DECREF(diagnostics);
-  return failed ? NULL : Py_NewRef(Py_None);
+  return NULL;
 }
 
 /* --- Module ------------------------------------------------------------------------------------ */
@@ -192,8 +193,8 @@ static PyObject *module_attribute(PyObject *object, PyObject *args) {
 
 static PyMethodDef module_methods[] = {
     {"text", module_text, METH_VARARGS, "text(locations=False) -> str: the IR."},
-    {"lower", module_lower, METH_VARARGS, "lower(stage): lower in place to a stage of the target."},
-    {"run", module_run, METH_VARARGS, "run(pipeline): run a textual MLIR pipeline in place."},
+    {"lower", module_lower, METH_VARARGS, "lower(stage) -> diagnostics: lower in place to a stage of the target."},
+    {"run", module_run, METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},
     {"verify", module_verify, METH_NOARGS, "verify(): raise if the IR is malformed."},
     {"emit", module_emit, METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
     {"attribute", module_attribute, METH_VARARGS, "attribute(name) -> str | None: an attribute of the module, printed."},

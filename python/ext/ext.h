@@ -25,7 +25,8 @@ PyObject *tw_ext_module_new(MlirContext context_owned, MlirModule module_owned);
 typedef struct tw_ext_diagnostics tw_ext_diagnostics_t;
 tw_ext_diagnostics_t *tw_ext_diagnostics_begin(MlirContext context);
 /* Ends the scope. If `failed`, raises tilewright.errors.CompilationError from the diagnostics and returns NULL;
- * else returns None. */
+ * else returns the list of
+ * (severity, location, message): 1 is a warning, 2 a note, 3 a remark. */
 PyObject *tw_ext_diagnostics_end(tw_ext_diagnostics_t *scope, int failed);
 
 #endif /* TILEWRIGHT_PYTHON_EXT_H */

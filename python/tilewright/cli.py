@@ -1,0 +1,381 @@
+"""The command `tilewright`: see what the compiler does, draw layouts, check the installation, manage the cache.
+
+    tilewright compile matmul.py:matmul --arg 'A=f16[?,?]' --arg 'B=f16[?,?]' --arg 'C=f16[?,?]' \\
+        --arg TM=128 --arg TN=128 --arg TK=32 --target sm_90a --emit ptx
+    tilewright layout matmul.py:matmul … --value mma -o accumulator.svg
+    tilewright doctor
+    tilewright cache [info | path | clear]
+
+Nothing here needs a GPU, but `--emit sass` needs ptxas and a disassembler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import TileError, TileValueError
+
+GPU_STAGES = ("tile", "legal", "layout", "pipelined", "nvvm", "llvm", "ptx", "sass")
+CPU_STAGES = ("tile", "legal", "vector", "llvm", "asm")
+EMIT_LLVM, EMIT_ASSEMBLY = 0, 1
+
+SHORT_DTYPES = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "tf32": "tfloat32",
+    "f32": "float32",
+    "f64": "float64",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "bool": "bool_",
+    "i1": "bool_",
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+}
+
+
+# --- arguments: from text to the key of a specialization --------------------------------------------------------------
+
+
+def parse_argument(text: str) -> tuple[str, tuple[Any, ...]]:
+    """`A=f16[?,?]`, `n=i32`, `TM=128` as (name, one entry of a specialization's key).
+
+    An extent is a number, whose divisibility is then known, or `?`, which stands for any multiple of 16. Arrays are
+    taken to be row-major and to start at a multiple of 16 bytes; `f16[?,?]unaligned` claims nothing.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise TileValueError(f"--arg {text!r}: expected NAME=dtype[extents], NAME=dtype or NAME=constant")
+    value = value.strip()
+    array = re.fullmatch(r"(\w+)\[([^\]]*)\](unaligned)?", value)
+    if array:
+        return name, _array_key(text, *array.groups())
+    dtype = _dtype_name(value)
+    if dtype:
+        return name, ("scalar", dtype, 1)
+    try:
+        return name, ("const", ast.literal_eval(value))
+    except (ValueError, SyntaxError):
+        raise TileValueError(
+            f"--arg {text!r}: {value!r} is neither a dtype ({', '.join(sorted(SHORT_DTYPES))}) nor a constant"
+        ) from None
+
+
+def _dtype_name(text: str) -> str | None:
+    from . import dtype
+
+    full = SHORT_DTYPES.get(text, text)
+    return full if isinstance(getattr(dtype, full, None), dtype.DType) else None
+
+
+def _array_key(text: str, element: str, extents: str, unaligned: str | None) -> tuple[Any, ...]:
+    from . import dtype as dtypes
+
+    dtype = _dtype_name(element)
+    if dtype is None:
+        raise TileValueError(f"--arg {text!r}: unknown dtype {element!r}; there are {', '.join(sorted(SHORT_DTYPES))}")
+    shape: list[int | None] = []
+    for extent in filter(None, (part.strip() for part in extents.split(","))):
+        if extent != "?" and not extent.isdigit():
+            raise TileValueError(f"--arg {text!r}: the extent {extent!r} is neither a number nor '?'")
+        shape.append(None if extent == "?" else int(extent))
+    align = 1 if unaligned else 16
+    divisors = tuple(16 if not unaligned and (n is None or n % 16 == 0) else 1 for n in shape)
+    per_16_bytes = max(1, 16 * 8 // getattr(dtypes, dtype).bits)
+    strides = []
+    for dim in range(len(shape)):
+        inner = shape[dim + 1 :]
+        if dim == len(shape) - 1:
+            strides.append((1, 1))
+        else:
+            known = all(n is None or n % per_16_bytes == 0 for n in inner[-1:])
+            strides.append((0, per_16_bytes if known and not unaligned else 1))
+    return ("array", dtype, len(shape), align, divisors, tuple(strides), True)
+
+
+def load_kernel(place: str) -> Any:
+    """The kernel named by `FILE:KERNEL` or `module:KERNEL`."""
+    from . import tile
+
+    file, colon, name = place.rpartition(":")
+    if not colon:
+        raise TileValueError(f"{place!r}: expected FILE:KERNEL, for example matmul.py:matmul")
+    if file.endswith(".py"):
+        path = Path(file)
+        if not path.is_file():
+            raise TileValueError(f"there is no file {file!r}")
+        sys.path.insert(0, str(path.parent.resolve()))
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module
+        spec.loader.exec_module(module)
+    else:
+        module = importlib.import_module(file)
+    found = getattr(module, name, None)
+    if not isinstance(found, tile.kernel):
+        kernels = [key for key, value in vars(module).items() if isinstance(value, tile.kernel)]
+        raise TileValueError(f"{file} has no kernel {name!r}; it has {', '.join(kernels) or 'none'}")
+    return found
+
+
+def specialization(kernel: Any, arguments: Sequence[str]) -> tuple[Any, ...]:
+    """The key of a specialization, in the order of the kernel's parameters."""
+    given = dict(parse_argument(text) for text in arguments)
+    parameters = list(kernel.parameters)
+    unknown = [name for name in given if name not in parameters]
+    missing = [name for name in parameters if name not in given]
+    if unknown:
+        raise TileValueError(f"kernel {kernel.name} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}")
+    if missing:
+        raise TileValueError(
+            f"kernel {kernel.name}: say what {', '.join(missing)} is, one --arg each "
+            "(NAME=f32[?,?] an array, NAME=i32 a scalar, NAME=128 a constant)"
+        )
+    return tuple(given[name] for name in parameters)
+
+
+# --- stages ----------------------------------------------------------------------------------------------------------
+
+
+def lower(kernel: Any, key: tuple[Any, ...], target: str, stage: str, remarks: bool = False) -> bytes:
+    """The text of a kernel at a stage."""
+    module = kernel.capture(target, key)
+    stages = CPU_STAGES if target.startswith("cpu") else GPU_STAGES
+    if stage not in stages:
+        raise TileValueError(f"target {target} has no stage {stage!r}; it has {', '.join(stages)}")
+    if stage == "tile":
+        return module.text().encode()
+    final = stage in ("ptx", "sass", "asm")
+    diagnostics = module.lower("llvm" if final else stage)
+    if remarks:
+        for severity, where, message in diagnostics:
+            print(f"{where}: {('error', 'warning', 'note', 'remark')[severity]}: {message}", file=sys.stderr)
+    if not final:
+        return module.text().encode()
+    assembly = module.emit(EMIT_ASSEMBLY)
+    return disassemble(assembly, target) if stage == "sass" else assembly
+
+
+def find_tool(name: str) -> str:
+    """A program of the CUDA toolkit: from PATH, from a usual place, or from NVIDIA's packages for Python."""
+    places = [Path("/usr/local/cuda/bin") / name]
+    places += [Path(folder) / "nvidia" / "cuda_nvcc" / "bin" / name for folder in sys.path]
+    found = shutil.which(name) or next((str(place) for place in places if place.is_file()), None)
+    if found is None:
+        raise TileValueError(f"--emit sass needs {name}: install the CUDA toolkit, or look at --emit ptx instead")
+    return found
+
+
+def disassemble(ptx: bytes, target: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_bytes(ptx)
+        assembled = subprocess.run([find_tool("ptxas"), f"-arch={target}", source, "-o", cubin], capture_output=True)
+        if assembled.returncode:
+            raise TileValueError(f"ptxas refused the PTX for {target}:\n{assembled.stderr.decode()}")
+        return subprocess.run([find_tool("nvdisasm"), "-c", cubin], capture_output=True, check=True).stdout
+
+
+def command_compile(options: argparse.Namespace) -> int:
+    kernel = load_kernel(options.kernel)
+    text = lower(kernel, specialization(kernel, options.arg), options.target, options.emit, options.remarks)
+    if options.output:
+        Path(options.output).write_bytes(text)
+    else:
+        sys.stdout.write(text.decode(errors="replace"))
+    return 0
+
+
+# --- layout ----------------------------------------------------------------------------------------------------------
+
+
+def command_layout(options: argparse.Namespace) -> int:
+    from . import picture
+
+    if options.subject.startswith(("tensor<", "!tile.buffer<")):
+        layout, title = picture.parse_layout(options.subject), ""
+    else:
+        kernel = load_kernel(options.subject)
+        text = lower(kernel, specialization(kernel, options.arg), options.target, options.stage).decode()
+        found = picture.layouts_of(text)
+        if options.value is None:
+            for number, (line, layout) in enumerate(found):
+                print(f"{number:4}  {'x'.join(map(str, layout.shape))}x{layout.element:8} {line}")
+            print("choose one: --value NUMBER, or --value TEXT for the first line that has the text", file=sys.stderr)
+            return 0
+        line, layout = _choose(found, options.value)
+        title = f"{kernel.name}: {line.partition('{')[0].strip()}"
+    path = picture.write(layout, options.output, title)
+    print(path)
+    return 0
+
+
+def _choose(found: list[tuple[str, Any]], value: str) -> tuple[str, Any]:
+    if value.isdigit() and int(value) < len(found):
+        return found[int(value)]
+    matches = [entry for entry in found if value in entry[0]]
+    if value.isdigit() or not matches:
+        raise TileValueError(f"no value {value!r} with a layout; call it without --value to see all {len(found)}")
+    return matches[0]
+
+
+# --- doctor ----------------------------------------------------------------------------------------------------------
+
+
+def diagnose() -> list[tuple[bool | None, str, str]]:
+    """(fine, subject, what was found and what to do about it) for each thing looked at; None: optional and absent."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    findings: list[tuple[bool | None, str, str]] = []
+    findings.append((sys.version_info >= (3, 11), "Python", f"{platform.python_version()} at {sys.executable}"))
+    try:
+        from . import _core
+    except ImportError as error:
+        advice = "run `make build` in the source tree, or reinstall the wheel"
+        return [*findings, (False, "compiler", f"{error}; {advice}")]
+    try:
+        installed = version("tilewright")
+    except PackageNotFoundError:
+        installed = "from a source tree"
+    findings.append((True, "tilewright", f"{installed}, compiler at {_core.__file__}"))
+    findings.append((True, "CPU back end", f"{platform.machine()}, {_core.cpu_threads()} threads"))
+    findings += _diagnose_gpu(_core)
+    cache = _core.cache_info()
+    if cache["problem"]:
+        advice = "kernels are compiled again in each process; set TILEWRIGHT_CACHE_DIR to a folder of yours"
+        findings.append((False, "disk cache", f"{cache['path'] or 'none'}: {cache['problem']}; {advice}"))
+    else:
+        size = f"{cache['entries']} entries, {cache['bytes'] / 1e6:.1f} of {cache['limit'] / 1e6:.0f} MB"
+        findings.append((True, "disk cache", f"{cache['path']}: {size}"))
+    uses = {
+        "numpy": "arrays on the CPU",
+        "ml_dtypes": "bfloat16 and the 8-bit floats in NumPy",
+        "torch": "tensors on a GPU, and the peer of the benchmarks",
+        "cupy": "arrays on a GPU",
+        "rich": "the table of the demo",
+        "matplotlib": "layout pictures as PNG",
+    }
+    for package, use in uses.items():
+        try:
+            findings.append((True, package, version(package)))
+        except PackageNotFoundError:
+            findings.append((None, package, f"not installed; used for {use}"))
+    try:
+        findings.append((True, "ptxas", find_tool("ptxas")))
+    except TileError:
+        findings.append((None, "ptxas", "not found; used by --emit sass only, kernels go to the driver as PTX"))
+    return findings
+
+
+def _diagnose_gpu(core: Any) -> list[tuple[bool | None, str, str]]:
+    try:
+        driver = core.driver_version()
+        count = core.device_count()
+    except TileError as error:
+        return [(None, "GPU", " ".join(str(error).split()) + " (kernels run on the CPU meanwhile)")]
+    findings: list[tuple[bool | None, str, str]] = [(True, "driver", f"CUDA {driver // 1000}.{driver % 1000 // 10}")]
+    for ordinal in range(count):
+        device = core.device_info(ordinal)
+        major, minor = device["capability"]
+        text = (
+            f"{device['name']}, sm_{major}{minor}, {device['sm_count']} SMs, {device['memory_bytes'] / 2**30:.0f} GiB"
+        )
+        if (major, minor) < (8, 0):
+            findings.append((False, f"GPU {ordinal}", f"{text}: too old, sm_80 (Ampere) or later is needed"))
+        else:
+            findings.append((True, f"GPU {ordinal}", text))
+    return findings
+
+
+def command_doctor(options: argparse.Namespace) -> int:
+    findings = diagnose()
+    width = max(len(subject) for _, subject, _ in findings)
+    for fine, subject, text in findings:
+        print(f"{ {True: 'ok', False: '!!', None: '--'}[fine] }  {subject:{width}}  {text}")
+    return int(any(fine is False for fine, _, _ in findings))
+
+
+# --- cache -----------------------------------------------------------------------------------------------------------
+
+
+def command_cache(options: argparse.Namespace) -> int:
+    from . import _core
+
+    if options.action == "clear":
+        before = _core.cache_info()["entries"]
+        _core.cache_clear()
+        print(f"removed {before} entries")
+        return 0
+    cache = _core.cache_info()
+    if options.action == "path":
+        print(cache["path"])
+    else:
+        print(f"{cache['path']}: {cache['entries']} entries, {cache['bytes']} bytes of {cache['limit']}")
+        if cache["problem"]:
+            print(f"not used: {cache['problem']}")
+    return 0
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="tilewright", description="Tile programs in Python, on GPUs and CPUs.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    arguments: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=WHAT"}
+    argument_help = "what a parameter is: A=f16[?,?] or A=f32[1000,777] an array, n=i32 a scalar, TM=128 a constant"
+
+    compile_ = commands.add_parser("compile", help="print a kernel at any stage of compilation; needs no GPU")
+    compile_.add_argument("kernel", metavar="FILE:KERNEL")
+    compile_.add_argument("--arg", **arguments, help=argument_help)
+    compile_.add_argument("--target", default="sm_90a", help="cpu, sm_80, sm_89, sm_90a, … (default: sm_90a)")
+    compile_.add_argument("--emit", default="tile", choices=sorted({*GPU_STAGES, *CPU_STAGES}), help="default: tile")
+    compile_.add_argument("--remarks", action="store_true", help="also tell what the compiler chose and why, on stderr")
+    compile_.add_argument("-o", "--output", metavar="FILE")
+    compile_.set_defaults(run=command_compile)
+
+    layout = commands.add_parser("layout", help="draw who owns which element of a tile (.svg or .png)")
+    layout.add_argument(
+        "subject", metavar="FILE:KERNEL|TYPE", help="a kernel, or a type: tensor<16x8xf32, #tile.linear<…>>"
+    )
+    layout.add_argument("--arg", **arguments, help=argument_help)
+    layout.add_argument("--target", default="sm_90a")
+    layout.add_argument("--stage", default="layout", choices=["layout", "pipelined"])
+    layout.add_argument("--value", help="which value: its number, or a text in its line; without it all are listed")
+    layout.add_argument("-o", "--output", default="layout.svg", metavar="FILE")
+    layout.set_defaults(run=command_layout)
+
+    doctor = commands.add_parser("doctor", help="what was found on this machine, and what to do about what is missing")
+    doctor.set_defaults(run=command_doctor)
+
+    cache = commands.add_parser("cache", help="the cache of compiled kernels on disk")
+    cache.add_argument("action", nargs="?", default="info", choices=["info", "path", "clear"])
+    cache.set_defaults(run=command_cache)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except TileError as error:
+        print(f"tilewright: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
