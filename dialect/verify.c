@@ -1,7 +1,373 @@
-/* verify.c - what must hold of each op, beyond what its definition in ODS says and what inference checks */
+/* verify.c - what must hold of each op, beyond what its definition in ODS says and what inference checks
+ *
+ * One function an op or family, found by name. An op that has no row has nothing more to check: those whose result is
+ * inferred were checked by rules.c, which the generated verifier calls too. */
 #include "rules.h"
+#include "check.h"
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+  tw_check_t check;
+  MlirOperation op;
+} verify_t;
+
+static MlirType operand_type(const verify_t *v, intptr_t i) { return mlirValueGetType(mlirOperationGetOperand(v->op, i)); }
+static MlirType result_type(const verify_t *v) { return mlirValueGetType(mlirOperationGetResult(v->op, 0)); }
+
+static MlirAttribute attribute(const verify_t *v, const char *name) {
+  return mlirOperationGetAttributeByName(v->op, mlirStringRefCreateFromCString(name));
+}
+
+static bool has(const verify_t *v, const char *name) { return !mlirAttributeIsNull(attribute(v, name)); }
+static int64_t integer(const verify_t *v, const char *name) { return mlirIntegerAttrGetValueInt(attribute(v, name)); }
+
+/* --- Shared pieces ---------------------------------------------------------------------------------- */
+
+/* An array's dtype and rank. */
+typedef struct {
+  tw_elem_t elem;
+  intptr_t rank;
+} array_t;
+
+static bool read_array(const verify_t *v, MlirType type, array_t *out) {
+  out->elem = tw_elem_of(type);
+  out->rank = mlirShapedTypeGetRank(type);
+  if (out->elem == TW_NO_ELEM)
+    return tw_fail(&v->check, "the array has elements of no supported dtype");
+  if (out->rank > TW_RULE_MAX_RANK)
+    return tw_fail(&v->check, "the array has %d dimensions; at most %d are supported", (int)out->rank, TW_RULE_MAX_RANK);
+  return true;
+}
+
+static bool same_elem(const verify_t *v, const char *what, tw_elem_t found, const char *of, tw_elem_t expected) {
+  return found == expected || tw_fail(&v->check, "%s is %s, but %s is %s; convert it, as in x.astype(ct.%s)", what,
+                                      tw_elem_name(found), of, tw_elem_name(expected), tw_elem_name(expected));
+}
+
+static bool same_shape(const verify_t *v, const char *what, const tw_shape_t *found, const tw_shape_t *expected) {
+  return tw_same_shape(found, expected) || tw_fail(&v->check, "%s has shape %s, expected %s", what,
+                                                   tw_shape_text(found), tw_shape_text(expected));
+}
+
+/* input and result of an op that has one of each. */
+static bool read_both(const verify_t *v, tw_operand_t *input, tw_operand_t *result) {
+  return tw_read_operand(&v->check, operand_type(v, 0), "the operand", input) &&
+         tw_read_operand(&v->check, result_type(v), "the result", result);
+}
+
+/* --- Position ----------------------------------------------------------------------------------------- */
+
+static bool verify_grid_axis(const verify_t *v) {
+  int64_t axis = integer(v, "axis");
+  return (axis >= 0 && axis < 3) ||
+         tw_fail(&v->check, "axis %lld is outside of the grid, which has axes 0, 1 and 2", (long long)axis);
+}
+
+static bool verify_array_axis(const verify_t *v) {
+  array_t array;
+  int64_t axis = integer(v, "axis");
+  if (!read_array(v, operand_type(v, 0), &array))
+    return false;
+  return (axis >= 0 && axis < array.rank) ||
+         tw_fail(&v->check, "axis %lld is outside of an array of %d dimensions", (long long)axis, (int)array.rank);
+}
+
+/* --- Tiles of arrays ------------------------------------------------------------------------------------ */
+
+static bool verify_order(const verify_t *v, intptr_t rank) {
+  int64_t order[TW_RULE_MAX_RANK];
+  intptr_t num = tw_read_ints(attribute(v, "order"), order, TW_RULE_MAX_RANK);
+  if (num < 0 || (num == rank && tw_is_permutation(rank, order)))
+    return true;
+  return tw_fail(&v->check, "order %s is not a permutation of the %d axes of the array",
+                 tw_ints_text(num < TW_RULE_MAX_RANK ? num : TW_RULE_MAX_RANK, order), (int)rank);
+}
+
+/* The tile at `tile_type` is one of the array of operand `array_at`; the indices start at operand `first`. */
+static bool verify_access(const verify_t *v, intptr_t array_at, MlirType tile_type, intptr_t first, intptr_t num,
+                          array_t *array, tw_operand_t *tile) {
+  if (!read_array(v, operand_type(v, array_at), array) || !tw_read_operand(&v->check, tile_type, "the tile", tile))
+    return false;
+  if (num != array->rank)
+    return tw_fail(&v->check, "has %d indices for an array of %d dimensions", (int)num, (int)array->rank);
+  if (tile->shape.rank != array->rank)
+    return tw_fail(&v->check, "a tile of shape %s does not fit an array of %d dimensions; a tile has as many",
+                   tw_shape_text(&tile->shape), (int)array->rank);
+  for (intptr_t i = 0; i < num; i++) {
+    tw_elem_t elem = tw_elem_of(operand_type(v, first + i));
+    if (elem != TW_i32 && elem != TW_i64)
+      return tw_fail(&v->check, "index %d is %s; tile indices are int32 or int64", (int)i, tw_elem_name(elem));
+  }
+  return verify_order(v, array->rank) && same_elem(v, "the tile", tile->elem, "the array", array->elem);
+}
+
+static bool has_nan(tw_elem_t elem) { return tw_elem_kind(elem) == 'f' || (tw_elem_kind(elem) == 'n' && elem != TW_f4e2m1); }
+static bool has_infinity(tw_elem_t elem) { return tw_elem_kind(elem) == 'f' || elem == TW_tf32 || elem == TW_f8e5m2; }
+static bool has_zero(tw_elem_t elem) { return elem != TW_f8e8m0; }
+
+static bool has_padding(tw_elem_t elem, int64_t padding) {
+  bool is_float = tw_elem_kind(elem) == 'f' || tw_elem_kind(elem) == 'n';
+  switch (padding) {
+  case TW_PADDING_UNDETERMINED: return true;
+  case TW_PADDING_ZERO: return has_zero(elem);
+  case TW_PADDING_NEG_ZERO: return is_float && has_zero(elem);
+  case TW_PADDING_NAN: return has_nan(elem);
+  default: return has_infinity(elem);
+  }
+}
+
+static bool verify_load(const verify_t *v) {
+  static const char *const names[] = {"undetermined", "zero", "neg_zero", "nan", "pos_inf", "neg_inf"};
+  array_t array;
+  tw_operand_t tile;
+  if (!verify_access(v, 0, result_type(v), 1, mlirOperationGetNumOperands(v->op) - 1, &array, &tile))
+    return false;
+  int64_t padding = has(v, "padding") ? integer(v, "padding") : TW_PADDING_UNDETERMINED;
+  return has_padding(array.elem, padding) ||
+         tw_fail(&v->check, "padding %s: %s has no such value; use zero and select", names[padding],
+                 tw_elem_name(array.elem));
+}
+
+static bool verify_store(const verify_t *v) {
+  array_t array;
+  tw_operand_t tile;
+  intptr_t num = mlirOperationGetNumOperands(v->op);
+  return verify_access(v, 0, operand_type(v, num - 1), 1, num - 2, &array, &tile);
+}
+
+/* --- Elements of arrays ----------------------------------------------------------------------------------- */
+
+/* Operand groups of gather (array, indices, mask, padding) and scatter (array, indices, value, mask). */
+typedef struct {
+  int64_t sizes[4];
+  intptr_t starts[4];
+} groups_t;
+
+static bool read_groups(const verify_t *v, groups_t *out) {
+  intptr_t at = 0;
+  if (tw_read_ints(attribute(v, "operandSegmentSizes"), out->sizes, 4) != 4)
+    return tw_fail(&v->check, "has no operandSegmentSizes");
+  for (int i = 0; i < 4; i++) {
+    out->starts[i] = at;
+    at += out->sizes[i];
+  }
+  return true;
+}
+
+static bool verify_indices(const verify_t *v, const groups_t *groups, const array_t *array, const tw_shape_t *shape) {
+  if (groups->sizes[1] != array->rank)
+    return tw_fail(&v->check, "has %d indices for an array of %d dimensions", (int)groups->sizes[1], (int)array->rank);
+  for (intptr_t i = 0; i < groups->sizes[1]; i++) {
+    char what[32];
+    tw_operand_t index;
+    snprintf(what, sizeof what, "index %d", (int)i);
+    if (!tw_read_operand(&v->check, operand_type(v, groups->starts[1] + i), what, &index))
+      return false;
+    if (tw_elem_kind(index.elem) != 'i')
+      return tw_fail(&v->check, "%s is %s; indices are integers", what, tw_elem_name(index.elem));
+    if (!same_shape(v, what, &index.shape, shape))
+      return false;
+  }
+  return true;
+}
+
+/* An optional operand group of at most one value, of a dtype and shape. */
+static bool verify_optional(const verify_t *v, const groups_t *groups, int group, const char *what, const char *of,
+                            tw_elem_t elem, const tw_shape_t *shape) {
+  tw_operand_t operand;
+  if (groups->sizes[group] == 0)
+    return true;
+  return tw_read_operand(&v->check, operand_type(v, groups->starts[group]), what, &operand) &&
+         same_elem(v, what, operand.elem, of, elem) && same_shape(v, what, &operand.shape, shape);
+}
+
+static bool verify_gather(const verify_t *v) {
+  array_t array;
+  tw_operand_t result;
+  groups_t groups;
+  return read_groups(v, &groups) && read_array(v, operand_type(v, 0), &array) &&
+         tw_read_operand(&v->check, result_type(v), "the result", &result) &&
+         same_elem(v, "the result", result.elem, "the array", array.elem) &&
+         verify_indices(v, &groups, &array, &result.shape) &&
+         verify_optional(v, &groups, 2, "the mask", "a mask", TW_b1, &result.shape) &&
+         verify_optional(v, &groups, 3, "the padding", "the array", array.elem, &result.shape);
+}
+
+static bool verify_scatter(const verify_t *v) {
+  array_t array;
+  tw_operand_t value;
+  groups_t groups;
+  return read_groups(v, &groups) && read_array(v, operand_type(v, 0), &array) &&
+         tw_read_operand(&v->check, operand_type(v, groups.starts[2]), "the value", &value) &&
+         same_elem(v, "the value", value.elem, "the array", array.elem) &&
+         verify_indices(v, &groups, &array, &value.shape) &&
+         verify_optional(v, &groups, 3, "the mask", "a mask", TW_b1, &value.shape);
+}
+
+/* --- Creation ----------------------------------------------------------------------------------------- */
+
+static bool verify_constant(const verify_t *v) {
+  tw_operand_t result;
+  MlirAttribute value = attribute(v, "value");
+  bool plain = mlirAttributeIsAInteger(value) || mlirAttributeIsAFloat(value) || mlirAttributeIsADenseElements(value);
+  return tw_read_operand(&v->check, result_type(v), "the result", &result) &&
+         (plain || tw_fail(&v->check, "the value must be a number or a dense<…> of them"));
+}
+
+static bool verify_iota(const verify_t *v) {
+  tw_operand_t result;
+  if (!tw_read_operand(&v->check, result_type(v), "the result", &result))
+    return false;
+  if (result.shape.rank != 1)
+    return tw_fail(&v->check, "has a result of shape %s; it makes tiles of one dimension", tw_shape_text(&result.shape));
+  return tw_elem_kind(result.elem) == 'i' ||
+         tw_fail(&v->check, "makes integers, found %s; cast the result", tw_elem_name(result.elem));
+}
+
+/* --- Shape and dtype ---------------------------------------------------------------------------------- */
+
+static bool verify_broadcast(const verify_t *v) {
+  tw_operand_t input, result;
+  tw_shape_t both;
+  if (!read_both(v, &input, &result) || !same_elem(v, "the result", result.elem, "the operand", input.elem) ||
+      !tw_broadcast_shapes(&v->check, &input.shape, &result.shape, &both))
+    return false;
+  return tw_same_shape(&both, &result.shape) || tw_fail(&v->check, "shape %s does not broadcast to %s",
+                                                        tw_shape_text(&input.shape), tw_shape_text(&result.shape));
+}
+
+static bool verify_reshape(const verify_t *v) {
+  tw_operand_t input, result;
+  if (!read_both(v, &input, &result) || !same_elem(v, "the result", result.elem, "the operand", input.elem))
+    return false;
+  long long from = tw_shape_count(&input.shape), to = tw_shape_count(&result.shape);
+  return from == to || tw_fail(&v->check, "shape %s has %lld elements, %s has %lld", tw_shape_text(&input.shape), from,
+                               tw_shape_text(&result.shape), to);
+}
+
+static bool verify_cast(const verify_t *v) {
+  tw_operand_t input, result;
+  return read_both(v, &input, &result) && same_shape(v, "the result", &result.shape, &input.shape);
+}
+
+static bool verify_same_type(const verify_t *v) {
+  tw_operand_t input, result;
+  return read_both(v, &input, &result) && same_elem(v, "the result", result.elem, "the operand", input.elem) &&
+         same_shape(v, "the result", &result.shape, &input.shape);
+}
+
+/* --- Flags that must fit the dtype ------------------------------------------------------------------------ */
+
+static bool verify_pow(const verify_t *v) {
+  bool is_int = tw_elem_kind(tw_elem_of(result_type(v))) == 'i';
+  return !has(v, "integral") || is_int || tw_fail(&v->check, "is marked `integral`, but its operands are not integers");
+}
+
+static bool verify_reduce(const verify_t *v) {
+  char kind = tw_elem_kind(tw_elem_of(operand_type(v, 0)));
+  return !has(v, "is_unsigned") || kind == 'i' || kind == 'b' ||
+         tw_fail(&v->check, "is marked `is_unsigned`, but reduces %s", tw_elem_name(tw_elem_of(operand_type(v, 0))));
+}
+
+static bool verify_mma(const verify_t *v) {
+  bool is_byte = tw_elem_kind(tw_elem_of(operand_type(v, 0))) == 'i';
+  return (!has(v, "unsigned_lhs") && !has(v, "unsigned_rhs")) || is_byte ||
+         tw_fail(&v->check, "is marked unsigned, but multiplies %s", tw_elem_name(tw_elem_of(operand_type(v, 0))));
+}
+
+/* --- Effects ------------------------------------------------------------------------------------------ */
+
+static bool verify_print(const verify_t *v) {
+  MlirStringRef format = mlirStringAttrGetValue(attribute(v, "format"));
+  intptr_t places = 0, num = mlirOperationGetNumOperands(v->op);
+  for (size_t i = 0; i + 1 < format.length; i++)
+    places += format.data[i] == '{' && format.data[i + 1] == '}';
+  if (places != num)
+    return tw_fail(&v->check, "has %d values for %d places {} in its format", (int)num, (int)places);
+  for (intptr_t i = 0; i < num; i++) {
+    tw_operand_t value;
+    if (!tw_read_operand(&v->check, operand_type(v, i), "a value", &value))
+      return false;
+  }
+  MlirAttribute flags = attribute(v, "is_unsigned");
+  return mlirAttributeIsNull(flags) || mlirDenseArrayGetNumElements(flags) == num ||
+         tw_fail(&v->check, "has %d values, but is_unsigned has %d", (int)num, (int)mlirDenseArrayGetNumElements(flags));
+}
+
+static bool verify_assert(const verify_t *v) {
+  tw_operand_t condition;
+  return tw_read_operand(&v->check, operand_type(v, 0), "the condition", &condition) &&
+         (condition.elem == TW_b1 || tw_fail(&v->check, "needs a bool_ condition, found %s; compare, as in x != 0",
+                                             tw_elem_name(condition.elem)));
+}
+
+/* --- Shared memory ------------------------------------------------------------------------------------ */
+
+static bool verify_shared_array(const verify_t *v) {
+  array_t array;
+  if (!read_array(v, result_type(v), &array))
+    return false;
+  return mlirShapedTypeHasStaticShape(result_type(v)) || tw_fail(&v->check, "needs a static shape");
+}
+
+/* A tile is what a slot of a buffer holds. */
+static bool verify_slot(const verify_t *v, MlirType tile_type, MlirType buffer) {
+  tw_operand_t tile;
+  tw_shape_t slot = {.rank = tw_buffer_type_rank(buffer) - 1};
+  if (!tw_read_operand(&v->check, tile_type, "the tile", &tile))
+    return false;
+  if (slot.rank < 0 || slot.rank > TW_RULE_MAX_RANK)
+    return tw_fail(&v->check, "the buffer has %d extents", (int)slot.rank + 1);
+  for (intptr_t i = 0; i < slot.rank; i++)
+    slot.dims[i] = tw_buffer_type_extent(buffer, i + 1);
+  return same_elem(v, "the tile", tile.elem, "the buffer", tw_elem_of(tw_buffer_type_element(buffer))) &&
+         same_shape(v, "the tile", &tile.shape, &slot);
+}
+
+static bool verify_local_load(const verify_t *v) { return verify_slot(v, result_type(v), operand_type(v, 0)); }
+static bool verify_local_store(const verify_t *v) { return verify_slot(v, operand_type(v, 0), operand_type(v, 1)); }
+
+/* --- By name ------------------------------------------------------------------------------------------ */
+
+static const struct {
+  const char *name;
+  bool (*verify)(const verify_t *v);
+} rules[] = {
+    {"tile.assert", verify_assert},
+    {"tile.block_dim", verify_grid_axis},
+    {"tile.block_id", verify_grid_axis},
+    {"tile.broadcast", verify_broadcast},
+    {"tile.cast", verify_cast},
+    {"tile.constant", verify_constant},
+    {"tile.convert_layout", verify_same_type},
+    {"tile.dim", verify_array_axis},
+    {"tile.gather", verify_gather},
+    {"tile.iota", verify_iota},
+    {"tile.load", verify_load},
+    {"tile.local_load", verify_local_load},
+    {"tile.local_store", verify_local_store},
+    {"tile.mma", verify_mma},
+    {"tile.num_blocks", verify_grid_axis},
+    {"tile.pow", verify_pow},
+    {"tile.print", verify_print},
+    {"tile.reduce", verify_reduce},
+    {"tile.reshape", verify_reshape},
+    {"tile.scatter", verify_scatter},
+    {"tile.shared_array", verify_shared_array},
+    {"tile.store", verify_store},
+    {"tile.stride", verify_array_axis},
+    {"tile.thread_id", verify_grid_axis},
+};
 
 MlirLogicalResult tw_verify_op(MlirOperation op) {
-  (void)op;
+  verify_t v = {.check = {mlirOperationGetLocation(op), mlirIdentifierStr(mlirOperationGetName(op))}, .op = op};
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    if (mlirStringRefEqual(v.check.op, mlirStringRefCreateFromCString(rules[i].name)))
+      return rules[i].verify(&v) ? mlirLogicalResultSuccess() : mlirLogicalResultFailure();
   return mlirLogicalResultSuccess();
 }
