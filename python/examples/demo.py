@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import attention
 import matmul
+import numpy as np
 import softmax
 import vector_add
 

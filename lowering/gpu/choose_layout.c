@@ -1,0 +1,119 @@
+/* choose_layout.c - layouts for tiles that meet global memory. See choose_layout.h. */
+#include "lowering/gpu/choose_layout.h"
+
+#include "lowering/gpu/access.h"
+
+enum { SECTOR_BITS = 256, LANE_BITS = 5, MAX_WARP_ACCESS = 64 };
+
+static int min_int(int a, int b) { return a < b ? a : b; }
+
+static int log2_of(int64_t value) {
+  int bits = 0;
+  while (((int64_t)1 << bits) < value)
+    bits++;
+  return bits;
+}
+
+typedef struct filler {
+  tw_layout_t l;
+  int next[TW_LAYOUT_MAX_RANK]; /* lowest bit of each dimension that is not given away */
+} filler_t;
+
+static int give(filler_t *f, tw_input_t input, int dim, int want) {
+  int n = min_int(want, f->l.log_shape[dim] - f->next[dim]);
+  for (int i = 0; i < n; i++)
+    tw_layout_push(&f->l, input, UINT32_C(1) << (tw_layout_dim_shift(&f->l, dim) + f->next[dim]++));
+  return n;
+}
+
+/* Dimensions in the order in which lanes and registers take them: contiguous first, then the last. */
+static void dimension_order(int rank, int contiguous, int *order) {
+  int n = 0;
+  if (contiguous >= 0)
+    order[n++] = contiguous;
+  for (int d = rank - 1; d >= 0; d--)
+    if (d != contiguous)
+      order[n++] = d;
+}
+
+static int give_warps(filler_t *f, const int *order, const tw_wish_t *wish, bool reduced, int left) {
+  for (int i = f->l.rank - 1; i >= 0 && left > 0; i--)
+    if ((wish->reduced >> order[i] & 1) == (reduced ? 1u : 0u))
+      left -= give(f, TW_WARP, order[i], left);
+  return left;
+}
+
+tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *wish) {
+  filler_t f = {.l = tw_layout_empty(rank, shape)};
+  int order[TW_LAYOUT_MAX_RANK], warps = log2_of(wish->num_warps), lanes = LANE_BITS;
+  int spare = tw_layout_size_bits(&f.l) - lanes - warps; /* bits that are left to registers */
+  dimension_order(rank, wish->contiguous, order);
+  if (rank > 0 && spare > 0)
+    give(&f, TW_REGISTER, order[0], min_int(wish->vector_bits, spare));
+  for (int i = 0; i < rank && lanes > 0; i++)
+    lanes -= give(&f, TW_LANE, order[i], lanes);
+  while (lanes-- > 0)
+    tw_layout_push(&f.l, TW_LANE, 0);
+  warps = give_warps(&f, order, wish, false, warps);
+  warps = give_warps(&f, order, wish, true, warps);
+  while (warps-- > 0)
+    tw_layout_push(&f.l, TW_WARP, 0);
+  for (int i = 0; i < rank; i++)
+    give(&f, TW_REGISTER, order[i], f.l.log_shape[order[i]]);
+  return f.l;
+}
+
+tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
+  tw_wish_t wish = {.contiguous = rank - 1, .num_warps = num_warps};
+  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store")) {
+    wish.contiguous = tw_access_contiguous_dim(op, rank);
+    wish.vector_bits = tw_access_vector_bits(op, rank);
+  }
+  return wish;
+}
+
+/* Counts each value once. */
+static int distinct(uint64_t *keys, int n) {
+  int count = 0;
+  for (int i = 0; i < n; i++) {
+    bool seen = false;
+    for (int k = 0; k < count && !seen; k++)
+      seen = keys[k] == keys[i];
+    if (!seen)
+      keys[count++] = keys[i];
+  }
+  return count;
+}
+
+int tw_access_overhead(const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits) {
+  int regs[TW_LAYOUT_MAX_BITS];
+  if (contiguous < 0)
+    return 100;
+  int vector = tw_layout_vector_bits(l, contiguous, vector_bits, regs);
+  uint64_t sectors[32], elements[32];
+  int touched = 0, wanted = 0;
+  for (int r = 0, seen = 0; r < tw_layout_count(l, TW_REGISTER) && seen < MAX_WARP_ACCESS; r++) {
+    if (!twg_starts_vector(r, vector, regs))
+      continue;
+    seen++;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+      uint32_t flat = tw_layout_apply(l, (uint32_t)r, lane, 0);
+      uint64_t along = tw_layout_coord(l, flat, contiguous);
+      uint64_t row = flat & ~tw_layout_dim_mask(l, contiguous);
+      sectors[lane] = row << 32 | along * (uint64_t)elem_bits / SECTOR_BITS;
+      elements[lane] = flat;
+    }
+    touched += distinct(sectors, 32) * SECTOR_BITS;
+    wanted += distinct(elements, 32) * (elem_bits << vector);
+  }
+  return wanted ? (int)((int64_t)touched * 100 / wanted) : 100;
+}
+
+bool tw_layout_splits_axis(const tw_layout_t *l, int axis) {
+  uint32_t mask = tw_layout_dim_mask(l, axis);
+  for (int g = 0; g < TW_NUM_INPUTS; g++)
+    for (int i = 0; i < l->bits[g]; i++)
+      if ((l->basis[g][i] & mask) != 0 && (l->basis[g][i] & ~mask) != 0)
+        return false;
+  return true;
+}

@@ -1,0 +1,30 @@
+/* choose_layout.h - layouts for tiles that meet global memory */
+#ifndef TILEWRIGHT_LOWERING_GPU_CHOOSE_LAYOUT_H
+#define TILEWRIGHT_LOWERING_GPU_CHOOSE_LAYOUT_H
+
+#include "lowering/gpu/layouts.h"
+#include "lowering/ir.h"
+
+/* What a layout is chosen for. */
+typedef struct tw_wish {
+  int contiguous;     /* dimension whose neighbours are neighbours in memory; -1: none */
+  int vector_bits;    /* log2 of the elements of one access along it */
+  uint32_t reduced;   /* dimensions along which reductions run */
+  int num_warps;
+} tw_wish_t;
+
+/* Lanes run along the contiguous dimension first, each with a vector; warps go to dimensions that
+ * are not reduced, so that a reduction stays within a warp where it can; the rest are registers. */
+tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *wish);
+
+/* The wish of one tile.load, tile.store, tile.gather or tile.scatter of a tile of this rank. */
+tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps);
+
+/* 32-byte sectors that a warp's accesses to global memory touch, relative to the least possible, in
+ * percent: 100 is perfect. */
+int tw_access_overhead(const tw_layout_t *layout, int contiguous, int vector_bits, int elem_bits);
+
+/* True when every basis vector lies along `axis` or across it, as a reduction needs. */
+bool tw_layout_splits_axis(const tw_layout_t *layout, int axis);
+
+#endif
