@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import attention
 import matmul
-import numpy as np
 import softmax
 import vector_add
 

@@ -85,13 +85,8 @@ def mismatch(
 
 
 def compiler_is_here() -> bool:
-    if importlib.util.find_spec("tilewright._core") is None:
-        return False
-    return callable(getattr(ct, "launch", None)) if _has_kernel() else False
-
-
-def _has_kernel() -> bool:
-    return importlib.util.find_spec("tilewright.kernel") is not None
+    names = ("tilewright._core", "tilewright.kernel")
+    return all(importlib.util.find_spec(n) is not None for n in names) and hasattr(ct, "launch")
 
 
 def run_reference(kernel: Any, grid: Any, args: Arguments) -> None:
@@ -103,66 +98,17 @@ def run_cpu(kernel: Any, grid: Any, args: Arguments) -> None:
 
 
 def run_cuda(kernel: Any, grid: Any, args: Arguments) -> None:
-    """The same through torch tensors on the GPU, strides kept, results copied back."""
+    """The same on a GPU, where each array lies in memory as it does here, and back."""
     import torch
+    from gpu_arrays import to_gpu
 
-    stream = torch.cuda.current_stream()
-    tensors = [_to_gpu(a) if isinstance(a, np.ndarray) else (a, None) for a in args]
-    ct.launch(stream, grid, kernel, tuple(t[0] for t in tensors))
+    arrays = [to_gpu(a) if isinstance(a, np.ndarray) else None for a in args]
+    values = [a if g is None else g.value for a, g in zip(args, arrays, strict=True)]
+    ct.launch(torch.cuda.current_stream(), grid, kernel, tuple(values))
     torch.cuda.synchronize()
-    for argument, (_, flat) in zip(args, tensors, strict=True):
-        if flat is not None:
-            base, _ = _storage(argument)
-            base[...] = flat.cpu().numpy().view(base.dtype)
-
-
-_TORCH_NAMES = {"bool": "bool"} | {d.name: d.name for d in dt.ALL if d is not ct.bool_}
-
-
-def _to_gpu(array: np.ndarray) -> tuple[Any, Any]:
-    """A tensor that lies in GPU memory as the array does in ours, and the bytes under it."""
-    import torch
-
-    base, offset = _storage(array)
-    flat = torch.from_numpy(base.view(np.uint8).copy()).cuda()
-    typed = flat.view(getattr(torch, _TORCH_NAMES[array.dtype.name]))
-    strides = [s // array.itemsize for s in array.strides]
-    return Strided(typed, array.shape, strides, offset), flat
-
-
-def _storage(array: np.ndarray) -> tuple[np.ndarray, int]:
-    """The contiguous elements around a view, 1-D, and where its first element is in them."""
-    base = array
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    assert base.flags.c_contiguous
-    flat = base.reshape(-1).view(array.dtype)
-    address = array.__array_interface__["data"][0] - flat.__array_interface__["data"][0]
-    return flat, address // array.itemsize
-
-
-class Strided:
-    """A view of a tensor with any strides (torch has no negative ones), for the CUDA Array
-    Interface."""
-
-    def __init__(self, tensor: Any, shape: Any, strides: Any, offset: int) -> None:
-        size = tensor.element_size()
-        kind = {"bool": "|b1"}.get(str(tensor.dtype).removeprefix("torch."))
-        kind = kind or np.dtype(_numpy_name(tensor)).str
-        self.owner = tensor
-        self.dtype = tensor.dtype
-        self.__cuda_array_interface__ = {
-            "version": 3,
-            "shape": tuple(shape),
-            "strides": tuple(s * size for s in strides),
-            "typestr": kind,
-            "data": (tensor.data_ptr() + offset * size, False),
-        }
-
-
-def _numpy_name(tensor: Any) -> Any:
-    name = str(tensor.dtype).removeprefix("torch.")
-    return getattr(ml_dtypes, name, name)
+    for gpu in arrays:
+        if gpu is not None:
+            gpu.copy_back()
 
 
 # ---------------------------------------------------------------------------------------------

@@ -1,0 +1,138 @@
+"""How long a user waits: import, the first launch of each example with an empty cache, and from the disk cache.
+
+    python bench/compile.py [--target sm_90a] [--out FILE]
+
+Each figure comes from a process of its own (median of several). `cold` compiles a kernel for the given GPU down to PTX,
+which needs no GPU, after one small kernel has warmed the process; `first` is the first launch on the CPU with an empty
+disk cache, `cached` the same with the cache that it left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from record import ROOT, Results, cpu_name, versions
+
+EXAMPLES = ROOT / "python" / "examples"
+F16 = {name: f"{name}=f16[?,?]" for name in "ABCXY"}
+PROGRAMS = {
+    "vector_add": ["A=f32[?]", "B=f32[?]", "C=f32[?]", "T=1024"],
+    "softmax": [F16["X"], F16["Y"], "TN=4096"],
+    "matmul": [F16["A"], F16["B"], F16["C"], "TM=128", "TN=128", "TK=32"],
+    "attention": [*(f"{name}=f16[?,?,?,?]" for name in "QKVY"), "SCALE=0.125", "TM=128", "TN=64", "D=128"],
+}
+
+
+def child_import() -> None:
+    begin = time.perf_counter()
+    import tilewright  # noqa: F401
+    from tilewright import tile  # noqa: F401
+
+    print(json.dumps({"import_ms": 1e3 * (time.perf_counter() - begin)}))
+
+
+def child_cold(target: str) -> None:
+    from tilewright import cli
+
+    def compile_once(name: str) -> float:
+        kernel = cli.load_kernel(f"{EXAMPLES / name}.py:{name}")
+        key = cli.specialization(kernel, PROGRAMS[name])
+        begin = time.perf_counter()
+        cli.lower(kernel, key, target, "asm" if target.startswith("cpu") else "ptx")
+        return 1e3 * (time.perf_counter() - begin)
+
+    compile_once("vector_add")
+    print(json.dumps({name: compile_once(name) for name in PROGRAMS}))
+
+
+def child_launch() -> None:
+    sys.path.insert(0, str(EXAMPLES))
+    import numpy as np
+
+    import attention
+    import matmul
+    import softmax
+    import vector_add
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
+
+    work = {
+        "vector_add": lambda: vector_add.run(zeros(100), zeros(100), zeros(100)),
+        "softmax": lambda: softmax.run(zeros(2, 4096), zeros(2, 4096)),
+        "matmul": lambda: matmul.run(zeros(64, 64), zeros(64, 64), zeros(64, 64)),
+        "attention": lambda: attention.run(*(zeros(1, 1, 64, 64) for _ in range(4))),
+    }
+    times = {}
+    for name, run in work.items():
+        begin = time.perf_counter()
+        run()
+        first = time.perf_counter() - begin
+        begin = time.perf_counter()
+        run()
+        times[name] = 1e3 * (first - (time.perf_counter() - begin))
+    print(json.dumps(times))
+
+
+def child(*arguments: str, cache: str) -> dict[str, float]:
+    environment = os.environ | {"TILEWRIGHT_CACHE_DIR": cache}
+    command = [sys.executable, str(Path(__file__)), "--child", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(arguments)} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def medians(rows: list[dict[str, float]]) -> dict[str, float]:
+    return {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", default="sm_90a")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        kind, *rest = options.child
+        {"import": child_import, "cold": child_cold, "launch": child_launch}[kind](*rest)
+        return 0
+
+    results = Results(
+        "compile", cpu_name(), options.out, versions=versions("numpy", "tilewright"), rounds=options.rounds
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        imports = [child("import", cache=folder) for _ in range(options.rounds)]
+        results.add(bench="import", ms=medians(imports)["import_ms"])
+        for target in (options.target, "cpu"):
+            cold = medians([child("cold", target, cache=folder) for _ in range(options.rounds)])
+            for name, ms in cold.items():
+                results.add(bench="cold compile", target=target, program=name, ms=ms)
+        first, cached = [], []
+        for number in range(options.rounds):
+            cache = f"{folder}/{number}"
+            first.append(child("launch", cache=cache))
+            cached.append(child("launch", cache=cache))
+        for name in first[0]:
+            results.add(
+                bench="first launch",
+                target="cpu",
+                program=name,
+                ms=medians(first)[name],
+                cached_ms=medians(cached)[name],
+            )
+    print(f"written to {results.path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,392 @@
+/* pipeline.c - tile-pipeline: asynchronous copies run several iterations ahead of their use
+ *
+ * Before (made by tile-promote-memory), every iteration waits for its own copies:
+ *
+ *   scf.for %k = %lb to %ub step %s {
+ *     tile.async_copy %A[%i, %k] into %buf[%zero] ; commit ; wait 0 ; barrier
+ *     %a = tile.local_load %buf[%zero] ; barrier
+ *     ... tile.mma %a ...
+ *   }
+ *
+ * After, with N slots a buffer, and one barrier an iteration:
+ *
+ *   copies of iterations 0 .. N-2 into slots 0 .. N-2, each `if` it exists, a commit after each
+ *   scf.for %k = %lb to %ub step %s iter_args(..., %read = 0, %write = N-1) {
+ *     tile.async_wait N-2            // this iteration's group is complete, for this thread
+ *     tile.barrier                   // ... for every thread; and all have left slot %write
+ *     tile.async_copy %A[%i, %k + (N-1)*%s] into %buf[%write] if %k + (N-1)*%s < %ub ; commit
+ *     %a = tile.local_load %buf[%read]
+ *     ... tile.mma %a ...
+ *     yield ..., (%read + 1) mod N, (%write + 1) mod N
+ *   }
+ *   tile.async_wait 0 ; tile.barrier // the slots may be reused
+ *
+ * Groups are committed in every iteration, empty ones too, so that a constant counts them. N is
+ * `tile.num_stages` of the module, else what shared memory allows, between 2 and 4.
+ *
+ * What must hold for a loop: its copies lie directly in its body, their positions depend on the
+ * induction variable only (not on values that the loop carries), nothing in the body writes to
+ * arrays, and no loop inside of it copies. Other loops keep the form that they have. */
+#include "lowering/gpu/layouts.h"
+#include "lowering/gpu/target.h"
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { MAX_COPIES = 16, MAX_LOOPS = 64, MAX_CARRIED = 256, MIN_STAGES = 2, MAX_STAGES = 4, FEW_WARPS = 4 };
+
+typedef struct {
+  MlirOperation loop;
+  MlirOperation copies[MAX_COPIES];
+  int num_copies;
+  int stages;
+} plan_t;
+
+/* ---- which loops ------------------------------------------------------------------------------- */
+
+static MlirBlock body_of(MlirOperation loop) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0)); }
+
+static MlirValue induction(MlirOperation loop) { return mlirBlockGetArgument(body_of(loop), 0); }
+
+static bool inside(MlirOperation op, MlirBlock block) {
+  for (; !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
+    if (mlirBlockEqual(mlirOperationGetBlock(op), block))
+      return true;
+  return false;
+}
+
+static bool defined_in(MlirValue value, MlirBlock block) {
+  if (mlirValueIsABlockArgument(value))
+    return mlirBlockEqual(mlirBlockArgumentGetOwner(value), block) ||
+           inside(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), block);
+  return inside(mlirOpResultGetOwner(value), block);
+}
+
+/* Scalar arithmetic without effects, which may be repeated for another iteration. */
+static bool is_index_arithmetic(MlirOperation op) {
+  return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
+         !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
+         (tw_op_in(op, "arith") || tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.stride") ||
+          tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks"));
+}
+
+static bool depends_on_induction_only(MlirValue value, MlirOperation loop) {
+  if (!defined_in(value, body_of(loop)) || mlirValueEqual(value, induction(loop)))
+    return true;
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op) || !is_index_arithmetic(op))
+    return false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (!depends_on_induction_only(mlirOperationGetOperand(op, i), loop))
+      return false;
+  return true;
+}
+
+typedef struct {
+  MlirBlock body;
+  bool bad;
+} check_t;
+
+/* Writes to arrays, and copies that are not directly in the body. */
+static MlirWalkResult find_obstacle(MlirOperation op, void *user) {
+  check_t *check = user;
+  bool nested = !mlirBlockEqual(mlirOperationGetBlock(op), check->body);
+  if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.sync_threads") ||
+      (nested && (tw_op_is(op, "tile.async_copy") || tw_op_is(op, "tile.barrier"))))
+    check->bad = true;
+  return check->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+static bool can_pipeline(plan_t *plan) {
+  MlirBlock body = body_of(plan->loop);
+  check_t check = {body, false};
+  mlirOperationWalk(plan->loop, find_obstacle, &check, MlirWalkPreOrder);
+  plan->num_copies = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (!tw_op_is(op, "tile.async_copy"))
+      continue;
+    if (plan->num_copies == MAX_COPIES)
+      return false;
+    plan->copies[plan->num_copies++] = op;
+    for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+      if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))) &&
+          !depends_on_induction_only(mlirOperationGetOperand(op, i), plan->loop))
+        return false;
+  }
+  return plan->num_copies > 0 && !check.bad && mlirOperationGetNumResults(plan->loop) < MAX_CARRIED;
+}
+
+/* ---- how many stages --------------------------------------------------------------------------- */
+
+static intptr_t buffer_operand(MlirOperation copy) {
+  intptr_t i = 0;
+  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(copy, i))))
+    i++;
+  return i;
+}
+
+static MlirValue buffer_of(MlirOperation copy) { return mlirOperationGetOperand(copy, buffer_operand(copy)); }
+
+static int64_t buffer_bytes(MlirType buffer) {
+  int64_t count = 1;
+  for (intptr_t d = 0; d < tw_buffer_type_rank(buffer); d++)
+    count *= tw_buffer_type_extent(buffer, d);
+  return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
+}
+
+typedef struct {
+  plan_t *plan;
+  int64_t bytes;
+} others_t;
+
+static MlirWalkResult count_others(MlirOperation op, void *user) {
+  others_t *others = user;
+  if (!tw_op_is(op, "tile.alloc_shared"))
+    return MlirWalkResultAdvance;
+  MlirValue buffer = mlirOperationGetResult(op, 0);
+  for (int i = 0; i < others->plan->num_copies; i++)
+    if (mlirValueEqual(buffer_of(others->plan->copies[i]), buffer))
+      return MlirWalkResultAdvance;
+  others->bytes += buffer_bytes(mlirValueGetType(buffer));
+  return MlirWalkResultAdvance;
+}
+
+/* Few warps hide latency badly: then two blocks should fit on a multiprocessor, if that leaves
+ * enough stages. */
+static int choose_stages(const plan_t *plan, MlirOperation func) {
+  MlirOperation module = tw_module_of(func);
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  int64_t stage = 0;
+  others_t others = {(plan_t *)plan, 0};
+  for (int i = 0; i < plan->num_copies; i++)
+    stage += buffer_bytes(mlirValueGetType(buffer_of(plan->copies[i])));
+  mlirOperationWalk(func, count_others, &others, MlirWalkPreOrder);
+  int64_t fit = (target.shared_bytes - others.bytes) / stage;
+  int64_t wanted = tw_attr_int(module, "tile.num_stages", 0);
+  if (wanted == 0) {
+    int64_t shared = (target.shared_bytes_sm / 2 - 1024 - others.bytes) / stage;
+    bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && shared > MIN_STAGES;
+    wanted = share && shared < MAX_STAGES ? shared : MAX_STAGES;
+  }
+  if (wanted > fit)
+    wanted = fit;
+  return wanted < MIN_STAGES ? 1 : (int)wanted;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+/* The value for another iteration: arithmetic in the body is repeated, with `map` holding the
+ * induction variable's stand-in. */
+static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation loop, tw_map_t *map) {
+  MlirValue known = tw_map_value(map, value);
+  if (!mlirValueEqual(known, value) || !defined_in(value, body_of(loop)))
+    return known;
+  MlirOperation op = tw_def(value), clone = mlirOperationClone(op);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    mlirOperationSetOperand(clone, i, repeat(at, mlirOperationGetOperand(op, i), loop, map));
+  mlirBlockInsertOwnedOperationBefore(at->block, at->before, clone);
+  MlirValue made = mlirOperationGetResult(clone, 0);
+  tw_map_one(map, value, made);
+  return made;
+}
+
+/* Issues the copies of the iteration whose induction variable is `iv` into `slot`, if it exists. */
+static void issue(const tw_builder_t *at, const plan_t *plan, MlirValue iv, MlirValue slot, MlirValue exists) {
+  tw_map_t map = {0};
+  tw_map_one(&map, induction(plan->loop), iv);
+  for (int c = 0; c < plan->num_copies; c++) {
+    MlirOperation copy = plan->copies[c];
+    MlirValue operands[TW_MAX_RANK + 4];
+    intptr_t buffer = buffer_operand(copy), n = 0;
+    for (; n < buffer; n++)
+      operands[n] = repeat(at, mlirOperationGetOperand(copy, n), plan->loop, &map);
+    int32_t segments[] = {1, (int32_t)n - 1, 1, 1, 1};
+    operands[n++] = buffer_of(copy);
+    operands[n++] = slot;
+    operands[n++] = exists;
+    tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)},
+                         {"order", tw_attr(copy, "order")}};
+    tw_builder_t here = *at;
+    here.location = mlirOperationGetLocation(copy);
+    tw_build(&here, "tile.async_copy",
+             (tw_op_parts_t){.num_operands = n,
+                             .operands = operands,
+                             .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : 2,
+                             .attrs = attrs});
+  }
+  tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
+  tw_map_free(&map);
+}
+
+static void build_wait(const tw_builder_t *at, int pending) {
+  tw_attr_t attr = {"pending", mlirIntegerAttrGet(tw_i32(at->context), pending)};
+  tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &attr});
+  tw_build(at, "tile.barrier", (tw_op_parts_t){0});
+}
+
+/* Gives the buffers of the loop one slot a stage. */
+static void widen_buffers(plan_t *plan) {
+  for (int i = 0; i < plan->num_copies; i++) {
+    MlirValue buffer = buffer_of(plan->copies[i]);
+    MlirType type = mlirValueGetType(buffer);
+    int64_t shape[TW_LAYOUT_MAX_RANK + 1];
+    intptr_t rank = tw_buffer_type_rank(type);
+    for (intptr_t d = 0; d < rank; d++)
+      shape[d] = d ? tw_buffer_type_extent(type, d) : plan->stages;
+    MlirContext context = mlirTypeGetContext(type);
+    mlirValueSetType(buffer, tw_buffer_type_get(context, rank, shape, tw_buffer_type_element(type),
+                                                tw_buffer_type_layout(type)));
+  }
+}
+
+/* induction + iterations * step */
+static MlirValue ahead(const tw_builder_t *at, MlirValue iv, MlirValue step, int iterations) {
+  MlirType type = mlirValueGetType(iv);
+  MlirValue distance = tw_binary(at, "arith.muli", type, step, tw_const_int(at, type, iterations));
+  return tw_binary(at, "arith.addi", type, iv, distance);
+}
+
+static MlirValue less_than(const tw_builder_t *at, MlirValue x, MlirValue y) {
+  MlirValue operands[] = {x, y};
+  enum { SLT = 2 };
+  return tw_op1_attr(at, "arith.cmpi", mlirIntegerTypeGet(at->context, 1), 2, operands, "predicate",
+                     mlirIntegerAttrGet(tw_i64(at->context), SLT));
+}
+
+static void prologue(const plan_t *plan) {
+  tw_builder_t at = tw_build_before(plan->loop);
+  MlirValue lb = mlirOperationGetOperand(plan->loop, 0), ub = mlirOperationGetOperand(plan->loop, 1);
+  MlirValue step = mlirOperationGetOperand(plan->loop, 2);
+  for (int s = 0; s < plan->stages - 1; s++) {
+    MlirValue iv = s ? ahead(&at, lb, step, s) : lb;
+    issue(&at, plan, iv, tw_const_int(&at, tw_i32(at.context), s), less_than(&at, iv, ub));
+  }
+}
+
+/* Takes what promotion put around each copy out of the body. */
+static void drop_waits(MlirBlock body) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    if (tw_op_is(op, "tile.async_commit") || tw_op_is(op, "tile.async_wait") || tw_op_is(op, "tile.barrier"))
+      mlirOperationDestroy(op);
+  }
+}
+
+/* The loop again, with two more values carried: the slots to read and to write. */
+static MlirOperation rebuild_loop(plan_t *plan) {
+  MlirOperation old = plan->loop;
+  tw_builder_t at = tw_build_before(old);
+  MlirType i32 = tw_i32(at.context), results[MAX_CARRIED + 2];
+  MlirValue operands[MAX_CARRIED + 5];
+  intptr_t num_operands = mlirOperationGetNumOperands(old), num_results = mlirOperationGetNumResults(old);
+  for (intptr_t i = 0; i < num_operands; i++)
+    operands[i] = mlirOperationGetOperand(old, i);
+  for (intptr_t i = 0; i < num_results; i++)
+    results[i] = mlirValueGetType(mlirOperationGetResult(old, i));
+  operands[num_operands] = tw_const_int(&at, i32, 0);
+  operands[num_operands + 1] = tw_const_int(&at, i32, plan->stages - 1);
+  results[num_results] = results[num_results + 1] = i32;
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionTakeBody(region, mlirOperationGetRegion(old, 0));
+  MlirOperation loop = tw_build(&at, "scf.for",
+                                (tw_op_parts_t){.num_operands = num_operands + 2,
+                                                .operands = operands,
+                                                .num_results = num_results + 2,
+                                                .results = results,
+                                                .num_regions = 1,
+                                                .regions = &region});
+  for (intptr_t i = 0; i < num_results; i++)
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, i), mlirOperationGetResult(loop, i));
+  mlirOperationDestroy(old);
+  return loop;
+}
+
+/* (slot + 1) mod stages */
+static MlirValue next_slot(const tw_builder_t *at, MlirValue slot, int stages) {
+  MlirType i32 = tw_i32(at->context);
+  MlirValue next = tw_binary(at, "arith.addi", i32, slot, tw_const_int(at, i32, 1));
+  MlirValue operands[] = {less_than(at, next, tw_const_int(at, i32, stages)), next, tw_const_int(at, i32, 0)};
+  return tw_op1(at, "arith.select", i32, 3, operands);
+}
+
+static void extend_yield(MlirBlock body, MlirValue read, MlirValue write, int stages) {
+  MlirOperation yield = mlirBlockGetTerminator(body);
+  tw_builder_t at = tw_build_before(yield);
+  MlirValue operands[MAX_CARRIED + 2];
+  intptr_t n = 0;
+  for (; n < mlirOperationGetNumOperands(yield); n++)
+    operands[n] = mlirOperationGetOperand(yield, n);
+  operands[n++] = next_slot(&at, read, stages);
+  operands[n++] = next_slot(&at, write, stages);
+  tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = n, .operands = operands});
+  mlirOperationDestroy(yield);
+}
+
+static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
+  for (int i = 0; i < plan->num_copies; i++)
+    for (MlirOpOperand use = mlirValueGetFirstUse(buffer_of(plan->copies[i])); !mlirOpOperandIsNull(use);
+         use = mlirOpOperandGetNextUse(use)) {
+      MlirOperation op = mlirOpOperandGetOwner(use);
+      if (tw_op_is(op, "tile.local_load") && inside(op, body))
+        mlirOperationSetOperand(op, 1, slot);
+    }
+}
+
+static void pipeline_loop(plan_t *plan) {
+  widen_buffers(plan);
+  prologue(plan);
+  plan->loop = rebuild_loop(plan);
+  MlirBlock body = body_of(plan->loop);
+  MlirLocation location = mlirOperationGetLocation(plan->loop);
+  MlirType i32 = tw_i32(mlirLocationGetContext(location));
+  MlirValue read = mlirBlockAddArgument(body, i32, location), write = mlirBlockAddArgument(body, i32, location);
+  drop_waits(body);
+  read_from_slot(plan, body, read);
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(body));
+  build_wait(&top, plan->stages - 2);
+  MlirValue next = ahead(&top, induction(plan->loop), mlirOperationGetOperand(plan->loop, 2), plan->stages - 1);
+  issue(&top, plan, next, write, less_than(&top, next, mlirOperationGetOperand(plan->loop, 1)));
+  for (int i = 0; i < plan->num_copies; i++)
+    mlirOperationDestroy(plan->copies[i]);
+  extend_yield(body, read, write, plan->stages);
+  tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(plan->loop));
+  build_wait(&after, 0);
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------- */
+
+typedef struct {
+  MlirOperation loops[MAX_LOOPS];
+  int num;
+} loops_t;
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  loops_t *loops = user;
+  if (tw_op_is(op, "scf.for") && loops->num < MAX_LOOPS)
+    loops->loops[loops->num++] = op;
+  return MlirWalkResultAdvance;
+}
+
+static bool run(MlirOperation func) {
+  loops_t loops = {.num = 0};
+  mlirOperationWalk(func, collect, &loops, MlirWalkPreOrder);
+  for (int i = loops.num - 1; i >= 0; i--) { /* inner loops first */
+    plan_t plan = {.loop = loops.loops[i]};
+    if (!can_pipeline(&plan))
+      continue;
+    plan.stages = choose_stages(&plan, func);
+    if (plan.stages > 1)
+      pipeline_loop(&plan);
+  }
+  return true;
+}
+
+MlirPass tw_create_pipeline(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-pipeline", "Let copies into shared memory run ahead of their use",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,315 @@
+/* promote_memory.c - tile-promote-memory: loads that feed matrix products go through shared memory
+ *
+ * Before, an operand of a tile.mma is loaded into registers as suits global memory, and converted:
+ *
+ *   %a = tile.load %A[%i, %k] padding zero : ... -> tensor<128x64xbf16, #coalesced>
+ *   %l = tile.convert_layout %a : ... -> tensor<128x64xbf16, #operand>
+ *   %d = tile.mma %l, ...
+ *
+ * After, it is copied into swizzled shared memory without touching registers, and each warp reads
+ * from there what its instructions want (ldmatrix, as far as the layouts allow):
+ *
+ *   %buf = tile.alloc_shared : !tile.buffer<1x128x64xbf16, #swizzled>
+ *   tile.async_copy %A[%i, %k] into %buf[%zero]
+ *   tile.async_commit
+ *   tile.async_wait 0
+ *   tile.barrier
+ *   %l = tile.local_load %buf[%zero] : ... -> tensor<128x64xbf16, #operand>
+ *   tile.barrier
+ *
+ * This is right by itself; tile-pipeline turns it into the overlapped form. Between the load and the
+ * product there may be conversions of layout or element, permutes and reshapes, which are redone on
+ * the operand's layout. What must hold: types carry layouts. A load is left alone when its padding
+ * is neither zero nor undetermined, or when shared memory has no room for it.
+ *
+ * An operand that was loaded outside of the loop of its product, and would take too many registers
+ * to wait there, is read from shared memory in each iteration. */
+#include "lowering/gpu/layouts.h"
+#include "lowering/gpu/sm80/mma.h"
+#include "lowering/gpu/target.h"
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { SWIZZLE_BYTES = 128, MAX_OPERANDS = 256, MAX_IDLE_WORDS = 32, MIN_STAGES = 2 };
+
+typedef struct {
+  MlirOperation mma;
+  int operand;
+} use_t;
+
+typedef struct {
+  MlirOperation func;
+  use_t uses[MAX_OPERANDS];
+  int num_uses;
+  int64_t bytes_left;
+} promoter_t;
+
+/* ---- what can be promoted ---------------------------------------------------------------------- */
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  promoter_t *p = user;
+  if (tw_op_is(op, "tile.mma"))
+    for (int i = 0; i < 2 && p->num_uses < MAX_OPERANDS; i++)
+      p->uses[p->num_uses++] = (use_t){op, i};
+  return MlirWalkResultAdvance;
+}
+
+static bool is_element_cast(MlirOperation op) {
+  static const char *const names[] = {"arith.extf",  "arith.truncf", "arith.extsi", "arith.extui",
+                                      "arith.trunci", "arith.sitofp", "arith.uitofp", "tile.cast"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tw_op_is(op, names[i]))
+      return true;
+  return false;
+}
+
+static bool is_view(MlirOperation op) {
+  return tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "tile.permute") || tw_op_is(op, "tile.reshape") ||
+         is_element_cast(op);
+}
+
+/* The load behind an operand, through ops that only rename elements or convert them; null if there
+ * is none. */
+static MlirOperation load_behind(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  while (!mlirOperationIsNull(op) && is_view(op) && tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") ? op : (MlirOperation){NULL};
+}
+
+static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
+
+static bool can_promote(MlirOperation load) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  int64_t padding = tw_attr_int(load, "padding", TW_PADDING_UNDETERMINED);
+  tw_layout_t layout;
+  return tw_layout_of_type(tile, &layout) && tw_memory_bits(tw_element(tile)) >= 8 && !tw_is_bool(tile) &&
+         (padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED);
+}
+
+/* ---- the buffer -------------------------------------------------------------------------------- */
+
+/* The axis of the tile along which neighbours in memory lie side by side; the last one when none. */
+static int contiguous_axis(MlirOperation load, int rank) {
+  MlirType array = mlirValueGetType(mlirOperationGetOperand(load, 0));
+  int64_t strides[TW_MAX_RANK], offset, order[TW_MAX_RANK];
+  intptr_t ordered = tw_attr_ints(load, "order", order, TW_MAX_RANK);
+  if (mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(array, strides, &offset)))
+    return rank - 1;
+  for (int d = rank - 1; d >= 0; d--)
+    if (strides[ordered ? order[d] : d] == 1 && tw_extent(mlirValueGetType(mlirOperationGetResult(load, 0)), d) > 1)
+      return d;
+  return rank - 1;
+}
+
+static MlirType buffer_type(MlirOperation load) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {1};
+  int rank = tw_tile_shape(tile, shape + 1), order[TW_LAYOUT_MAX_RANK], n = 0;
+  order[n++] = contiguous_axis(load, rank);
+  for (int d = rank - 1; d >= 0; d--)
+    if (d != order[0])
+      order[n++] = d;
+  tw_layout_t layout =
+      tw_shared_swizzled(rank, shape + 1, order, tw_memory_bits(tw_element(tile)), SWIZZLE_BYTES);
+  MlirContext context = mlirTypeGetContext(tile);
+  return tw_buffer_type_get(context, rank + 1, shape, tw_element(tile), tw_layout_attribute(context, &layout));
+}
+
+static void build_plain(const tw_builder_t *at, const char *name) { tw_build(at, name, (tw_op_parts_t){0}); }
+
+static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buffer, MlirValue slot) {
+  MlirValue operands[TW_MAX_RANK + 3];
+  int n = 0;
+  for (; n < mlirOperationGetNumOperands(load); n++)
+    operands[n] = mlirOperationGetOperand(load, n);
+  int32_t segments[] = {1, n - 1, 1, 1, 0};
+  operands[n++] = buffer;
+  operands[n++] = slot;
+  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)},
+                       {"order", tw_attr(load, "order")}};
+  tw_build(at, "tile.async_copy",
+           (tw_op_parts_t){.num_operands = n,
+                           .operands = operands,
+                           .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : 2,
+                           .attrs = attrs});
+}
+
+static MlirValue build_local_load(const tw_builder_t *at, MlirValue buffer, MlirType tile) {
+  MlirValue operands[] = {buffer, tw_const_int(at, tw_i32(at->context), 0)};
+  return tw_op1(at, "tile.local_load", tile, 2, operands);
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+/* The ancestor of `op` (or itself) that lies in `block`; null if there is none. */
+static MlirOperation ancestor_in(MlirOperation op, MlirBlock block) {
+  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+static void permutation_of(MlirOperation permute, int *perm) {
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  intptr_t rank = tw_attr_ints(permute, "order", order, TW_LAYOUT_MAX_RANK);
+  for (intptr_t d = 0; d < rank && d < TW_LAYOUT_MAX_RANK; d++)
+    perm[d] = (int)order[d];
+}
+
+/* The layout that the operand of a view has when its result has `layout`. */
+static tw_layout_t layout_before(MlirOperation view, const tw_layout_t *layout) {
+  if (tw_op_is(view, "tile.permute")) {
+    int perm[TW_LAYOUT_MAX_RANK];
+    permutation_of(view, perm);
+    return tw_layout_unpermute(layout, perm);
+  }
+  if (tw_op_is(view, "tile.reshape")) {
+    int64_t shape[TW_LAYOUT_MAX_RANK];
+    int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(view, 0)), shape);
+    return tw_layout_reshape(layout, rank, shape);
+  }
+  return *layout;
+}
+
+/* Redoes the views between the load and `value` on the operand's layout. */
+static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layout_t *layout, MlirValue buffer) {
+  MlirOperation op = tw_def(value);
+  MlirType type = tw_type_with_layout(mlirValueGetType(value), layout);
+  if (tw_op_is(op, "tile.load"))
+    return build_local_load(at, buffer, type);
+  tw_layout_t before = layout_before(op, layout);
+  MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
+  if (tw_op_is(op, "tile.convert_layout"))
+    return input;
+  tw_attr_t attrs[8];
+  intptr_t n = 0;
+  for (; n < mlirOperationGetNumAttributes(op) && n < 8; n++) {
+    MlirNamedAttribute named = mlirOperationGetAttribute(op, n);
+    attrs[n] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
+  }
+  MlirStringRef name = tw_op_name(op);
+  MlirOperation made = tw_build(at, name.data,
+                                (tw_op_parts_t){.num_operands = 1,
+                                                .operands = &input,
+                                                .num_results = 1,
+                                                .results = &type,
+                                                .num_attrs = n,
+                                                .attrs = attrs});
+  return mlirOperationGetResult(made, 0);
+}
+
+static MlirBlock entry_of(MlirOperation func) {
+  return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0));
+}
+
+/* Puts buffer and copy in place of the load. Returns the op that ends the sequence (the last
+ * barrier); new readers go before it. */
+static MlirOperation stage_load(promoter_t *p, MlirOperation load, MlirValue *buffer) {
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(entry_of(p->func)));
+  top.location = mlirOperationGetLocation(load);
+  *buffer = tw_op1(&top, "tile.alloc_shared", buffer_type(load), 0, NULL);
+  tw_builder_t at = tw_build_before(load);
+  build_copy(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
+  build_plain(&at, "tile.async_commit");
+  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
+  tw_build(&at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
+  build_plain(&at, "tile.barrier");
+  return tw_build(&at, "tile.barrier", (tw_op_parts_t){0});
+}
+
+/* 32-bit words that a thread keeps of a tile with this layout. */
+static int64_t words_of(MlirType tile, const tw_layout_t *layout) {
+  return (int64_t)tw_layout_count(layout, TW_REGISTER) * tw_memory_bits(tw_element(tile)) / 32;
+}
+
+/* Gives one operand of a product its tile from the buffer of its load. */
+static void read_operand(use_t use, MlirOperation load, MlirValue buffer, MlirOperation end) {
+  MlirValue value = mlirOperationGetOperand(use.mma, use.operand);
+  MlirBlock home = mlirOperationGetBlock(load);
+  MlirOperation around = ancestor_in(use.mma, home);
+  tw_layout_t layout;
+  if (!tw_layout_of_type(mlirValueGetType(value), &layout))
+    return;
+  bool outside = !mlirOperationIsNull(around) && !mlirOperationEqual(around, use.mma);
+  bool late = outside && words_of(mlirValueGetType(value), &layout) > MAX_IDLE_WORDS;
+  tw_builder_t at = tw_build_before(late ? use.mma : end);
+  mlirOperationSetOperand(use.mma, use.operand, rebuild(&at, value, &layout, buffer));
+  if (late) {
+    tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(around));
+    build_plain(&after, "tile.barrier");
+  }
+}
+
+/* What else reads the load gets its tile from shared memory too, in the layout that it had. */
+static void replace_load(MlirOperation load, MlirValue buffer, MlirOperation end) {
+  MlirValue value = mlirOperationGetResult(load, 0);
+  if (!mlirOpOperandIsNull(mlirValueGetFirstUse(value))) {
+    tw_builder_t at = tw_build_before(end);
+    mlirValueReplaceAllUsesOfWith(value, build_local_load(&at, buffer, mlirValueGetType(value)));
+  }
+  mlirOperationDestroy(load);
+}
+
+/* Views that no one reads any more: they keep the load's value alive otherwise. */
+static void drop_dead_views(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  while (!mlirOperationIsNull(op) && is_view(op) &&
+         mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, 0)))) {
+    MlirOperation next = tw_def(mlirOperationGetOperand(op, 0));
+    mlirOperationDestroy(op);
+    op = next;
+  }
+}
+
+static void promote(promoter_t *p, MlirOperation load) {
+  MlirValue buffer;
+  MlirOperation end = stage_load(p, load, &buffer);
+  for (int i = 0; i < p->num_uses; i++) {
+    MlirValue value = mlirOperationGetOperand(p->uses[i].mma, p->uses[i].operand);
+    MlirOperation behind = load_behind(value);
+    if (mlirOperationIsNull(behind) || !mlirOperationEqual(behind, load))
+      continue;
+    read_operand(p->uses[i], load, buffer, end);
+    drop_dead_views(value);
+  }
+  replace_load(load, buffer, end);
+}
+
+static bool in_loop(MlirOperation op) {
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
+    if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
+      return true;
+  return false;
+}
+
+static bool run(MlirOperation func) {
+  promoter_t p = {.func = func};
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_gpu_has(&target, TW_GPU_CP_ASYNC))
+    return true;
+  p.bytes_left = target.shared_bytes;
+  mlirOperationWalk(func, collect, &p, MlirWalkPreOrder);
+  for (int i = 0; i < p.num_uses; i++) {
+    MlirOperation load = load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
+    if (mlirOperationIsNull(load) || !can_promote(load))
+      continue;
+    int64_t bytes = tile_bytes(mlirValueGetType(mlirOperationGetResult(load, 0))) * (in_loop(load) ? MIN_STAGES : 1);
+    if (bytes > p.bytes_left) {
+      tw_op_remark(load, "stays in registers: shared memory has no room for %lld more bytes", (long long)bytes);
+      continue;
+    }
+    p.bytes_left -= bytes;
+    promote(&p, load);
+  }
+  return true;
+}
+
+MlirPass tw_create_promote_memory(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-promote-memory",
+                                 "Copy what feeds matrix products through swizzled shared memory", "func.func", run};
+  return tw_pass_create(&pass);
+}

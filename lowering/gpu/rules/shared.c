@@ -1,0 +1,338 @@
+/* shared.c - rules: buffers in shared memory
+ *
+ * An async_copy gives each thread pieces of up to 16 bytes, side by side in the buffer, and finds
+ * where they come from by the buffer's layout: the swizzle is in the source address. A local_load
+ * uses ldmatrix where the layouts of tile and buffer have its form, as read off their bits:
+ *
+ *   plain:  a register bit pairs neighbours in a word, lane bits 0 and 1 select the word within 16
+ *           bytes, lane bits 2 to 4 the row; any other register bit may select the matrix.
+ *   .trans: (16-bit elements) lane bits 2 to 4 select the element within 16 bytes; a register bit
+ *           and lane bits 0 and 1 the row.
+ *
+ * A row is 16 bytes at any 16-byte boundary, so that nothing more is asked of the swizzle. */
+#include "lowering/gpu/access.h"
+#include "lowering/gpu/rules.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+#include "tilewright/dialect.h"
+
+#include <stdio.h>
+
+enum { ROW_BYTES = 16, MAX_MATRIX_BITS = 2, LANE_BITS = 5 };
+
+static int log2_of(int64_t value) {
+  int bits = 0;
+  while (((int64_t)1 << bits) < value)
+    bits++;
+  return bits;
+}
+
+/* ---- buffers ------------------------------------------------------------------------------------- */
+
+bool twg_rule_alloc_shared(tw_emitter_t *e, MlirOperation op) {
+  if (!tw_has_attr(op, "offset")) {
+    tw_op_error(op, "has no offset; run tile-allocate-shared first");
+    return false;
+  }
+  twg_set_scalar(e, op, 0, twg_shared_at(e, tw_attr_int(op, "offset", 0)));
+  return true;
+}
+
+/* Pointer to the slot that operands `at` (buffer) and `at` + 1 (slot) of an op name. */
+static MlirValue slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
+  MlirValue buffer = mlirOperationGetOperand(op, at);
+  MlirType type = mlirValueGetType(buffer);
+  int64_t bytes = tw_memory_bits(tw_buffer_type_element(type)), slot;
+  for (intptr_t d = 1; d < tw_buffer_type_rank(type); d++)
+    bytes *= tw_buffer_type_extent(type, d);
+  bytes /= 8;
+  MlirValue base = twg_lookup(e, buffer).at[0];
+  if (tw_known_int(mlirOperationGetOperand(op, at + 1), &slot))
+    return slot ? twg_offset_pointer(e, base, twg_const_i32(e, slot * bytes)) : base;
+  MlirValue distance = twg_binary(e, "llvm.mul", twg_operand(e, op, at + 1).at[0], twg_const_i32(e, bytes));
+  return twg_offset_pointer(e, base, distance);
+}
+
+static MlirValue add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes) {
+  return bytes ? twg_offset_pointer(e, pointer, twg_const_i32(e, bytes)) : pointer;
+}
+
+/* ---- asynchronous copies ------------------------------------------------------------------------- */
+
+typedef struct {
+  tw_layout_t layout; /* which elements each thread copies: a register each */
+  int vector_bits;    /* log2 of the elements of one piece, in the lowest registers */
+  int thread_bits;    /* how many bits of the thread's number select a piece */
+} share_t;
+
+/* Neighbours in the buffer that are neighbours in the array too, at most `max` (log2). */
+static int common_run(const tw_layout_t *shared, int dim, int max) {
+  int run = 0;
+  while (dim >= 0 && run < max && run < shared->bits[TW_OFFSET] &&
+         shared->basis[TW_OFFSET][run] == UINT32_C(1) << (tw_layout_dim_shift(shared, dim) + run))
+    run++;
+  return run;
+}
+
+/* Pieces go round the threads in the order of the buffer. */
+static share_t share_out(MlirOperation op, const tw_layout_t *shared, int num_warps) {
+  share_t s = {.layout = *shared};
+  int warp_bits = log2_of(num_warps), at = 0, n = shared->bits[TW_OFFSET];
+  s.layout.bits[TW_OFFSET] = 0;
+  s.vector_bits = common_run(shared, tw_access_contiguous_dim(op, shared->rank),
+                             tw_access_vector_bits(op, shared->rank));
+  for (; at < s.vector_bits; at++)
+    tw_layout_push(&s.layout, TW_REGISTER, shared->basis[TW_OFFSET][at]);
+  for (int i = 0; i < LANE_BITS + warp_bits; i++) {
+    bool left = at < n;
+    s.thread_bits += left;
+    tw_layout_push(&s.layout, i < LANE_BITS ? TW_LANE : TW_WARP, left ? shared->basis[TW_OFFSET][at++] : 0);
+  }
+  for (; at < n; at++)
+    tw_layout_push(&s.layout, TW_REGISTER, shared->basis[TW_OFFSET][at]);
+  return s;
+}
+
+/* Copies one piece, or zeros where `guard` does not hold. */
+static void copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int bytes, MlirValue guard) {
+  MlirValue size = twg_select(e, guard, twg_const_i32(e, bytes), twg_const_i32(e, 0));
+  MlirValue operands[] = {to, from, size};
+  char name[64];
+  snprintf(name, sizeof name, "llvm.nvvm.cp.async.%s.shared.global.%d.s", bytes == ROW_BYTES ? "cg" : "ca", bytes);
+  twg_intrinsic(e, name, (MlirType){NULL}, 3, operands);
+}
+
+/* A piece too small for cp.async goes through a register. */
+static void copy_small(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard) {
+  char text[160];
+  snprintf(text, sizeof text, "mov.b16 $0, 0; @$2 ld.global.b%d $0, [$1 + %lld];", 8 * bytes, (long long)offset);
+  MlirValue operands[] = {from, guard};
+  MlirValue word = twg_asm(e, text, "=&h,l,b", e->i16, 2, operands, true);
+  if (bytes == 1)
+    word = twg_cast(e, "llvm.trunc", e->i8, word);
+  twg_store_to(e, word, to, bytes);
+}
+
+/* Operand number of the buffer. */
+static intptr_t buffer_operand(MlirOperation op) {
+  intptr_t i = 0;
+  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
+    i++;
+  return i;
+}
+
+bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
+  intptr_t at = buffer_operand(op);
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
+  tw_layout_t shared;
+  tw_placed_t place;
+  if (!tw_layout_of_type(type, &shared))
+    return false;
+  share_t share = share_out(op, &shared, e->num_warps);
+  int piece = (1 << share.vector_bits) * tw_memory_bits(element) / 8;
+  MlirValue enabled = {NULL}, to = slot_pointer(e, op, at);
+  if (mlirOperationGetNumOperands(op) > at + 2)
+    enabled = twg_operand(e, op, at + 2).at[0];
+  MlirValue own = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, (1 << share.thread_bits) - 1));
+  to = twg_offset_pointer(e, to, twg_binary(e, "llvm.mul", own, twg_const_i32(e, piece)));
+  twg_place(e, op, element, &share.layout, &place);
+  int pieces = tw_layout_count(&share.layout, TW_REGISTER) >> share.vector_bits;
+  for (int i = 0; i < pieces; i++) {
+    int64_t offset, r = (int64_t)i << share.vector_bits;
+    MlirValue from = twg_access_pointer(e, &place, (int)r, &offset);
+    MlirValue guard = twg_access_guard(e, &place, (int)r);
+    if (enabled.ptr)
+      guard = twg_binary(e, "llvm.and", guard, enabled);
+    MlirValue here = add_bytes(e, to, ((int64_t)i * piece) << share.thread_bits);
+    if (piece < 4)
+      copy_small(e, here, from, offset, piece, guard);
+    else
+      copy_piece(e, here, offset ? twg_offset_pointer(e, from, twg_const_int(e, e->i64, offset)) : from, piece, guard);
+  }
+  return true;
+}
+
+bool twg_rule_async_commit(tw_emitter_t *e, MlirOperation op) {
+  (void)op;
+  twg_intrinsic(e, "llvm.nvvm.cp.async.commit.group", (MlirType){NULL}, 0, NULL);
+  return true;
+}
+
+bool twg_rule_async_wait(tw_emitter_t *e, MlirOperation op) {
+  MlirValue pending = twg_const_i32(e, tw_attr_int(op, "pending", 0));
+  twg_intrinsic(e, "llvm.nvvm.cp.async.wait.group", (MlirType){NULL}, 1, &pending);
+  return true;
+}
+
+/* ---- ldmatrix ------------------------------------------------------------------------------------ */
+
+/* How ldmatrix reads a tile; images are bytes within the slot. */
+typedef struct {
+  bool trans;
+  int pack_bits;                             /* register bits within a word, from bit 0 on */
+  int matrix_bits, matrix[MAX_MATRIX_BITS];  /* register bits that select one of up to four matrices */
+  uint32_t address[LANE_BITS];               /* what the bits of a lane's number add to its row's address */
+  uint32_t image[TW_NUM_INPUTS][TW_LAYOUT_MAX_BITS];
+} matrices_t;
+
+static bool find_images(const tw_layout_t *tile, const tw_layout_t *shared, int elem_bytes, matrices_t *m) {
+  tw_inverse_t inverse;
+  if (!tw_layout_invert(shared, &inverse) || tile->bits[TW_LANE] != LANE_BITS)
+    return false;
+  for (int g = 0; g < TW_NUM_INPUTS; g++)
+    for (int i = 0; i < tile->bits[g]; i++)
+      m->image[g][i] = tw_inverse_apply(&inverse, tile->basis[g][i]).at[TW_OFFSET] * (uint32_t)elem_bytes;
+  return true;
+}
+
+/* Whether the images of everything but the given bits are multiples of a row. */
+static bool rows_aligned(const tw_layout_t *tile, const matrices_t *m, int first_register, uint32_t lanes_within) {
+  for (int g = 0; g < TW_OFFSET; g++)
+    for (int i = g == TW_REGISTER ? first_register : 0; i < tile->bits[g]; i++)
+      if (!(g == TW_LANE && (lanes_within >> i & 1)) && m->image[g][i] % ROW_BYTES)
+        return false;
+  return true;
+}
+
+static bool is_plain(const tw_layout_t *tile, int elem_bytes, matrices_t *m) {
+  m->trans = false;
+  m->pack_bits = log2_of(4 / elem_bytes);
+  if (tile->bits[TW_REGISTER] < m->pack_bits || m->image[TW_LANE][0] != 4 || m->image[TW_LANE][1] != 8)
+    return false;
+  for (int b = 0; b < m->pack_bits; b++)
+    if (m->image[TW_REGISTER][b] != (uint32_t)elem_bytes << b)
+      return false;
+  for (int i = 0; i < 3; i++)
+    m->address[i] = m->image[TW_LANE][2 + i];
+  return rows_aligned(tile, m, m->pack_bits, 3);
+}
+
+static bool is_trans(const tw_layout_t *tile, int elem_bytes, matrices_t *m) {
+  m->trans = true;
+  m->pack_bits = 1;
+  if (elem_bytes != 2 || tile->bits[TW_REGISTER] < 1)
+    return false;
+  for (int i = 0; i < 3; i++)
+    if (m->image[TW_LANE][2 + i] != 2U << i)
+      return false;
+  m->address[0] = m->image[TW_REGISTER][0];
+  m->address[1] = m->image[TW_LANE][0];
+  m->address[2] = m->image[TW_LANE][1];
+  return rows_aligned(tile, m, 0, 28);
+}
+
+static bool match_ldmatrix(const tw_layout_t *tile, const tw_layout_t *shared, int elem_bytes, matrices_t *m) {
+  *m = (matrices_t){0};
+  if (elem_bytes > 4 || !find_images(tile, shared, elem_bytes, m))
+    return false;
+  if (!is_plain(tile, elem_bytes, m) && !is_trans(tile, elem_bytes, m))
+    return false;
+  for (int b = m->pack_bits; b < tile->bits[TW_REGISTER] && m->matrix_bits < MAX_MATRIX_BITS; b++)
+    if (m->image[TW_REGISTER][b] != 0) {
+      m->address[3 + m->matrix_bits] = m->image[TW_REGISTER][b];
+      m->matrix[m->matrix_bits++] = b;
+    }
+  return true;
+}
+
+/* Bits that threads have in their row's address. */
+static uint32_t thread_mask(const tw_layout_t *tile, const matrices_t *m) {
+  uint32_t mask = 0;
+  for (int i = 0; i < LANE_BITS; i++)
+    mask |= m->address[i];
+  for (int i = 0; i < tile->bits[TW_WARP]; i++)
+    mask |= m->image[TW_WARP][i];
+  return mask;
+}
+
+/* This thread's row, XORed with the part of a constant that shares bits with it; does not depend on
+ * the loop, so it goes to the entry. */
+static MlirValue row_of_thread(tw_emitter_t *e, const tw_layout_t *tile, const matrices_t *m, uint32_t overlap) {
+  MlirValue row = twg_linear_of_thread(e, m->address, LANE_BITS, m->image[TW_WARP], tile->bits[TW_WARP]);
+  MlirBlock here = e->block;
+  e->block = e->entry;
+  if (overlap)
+    row = twg_binary(e, "llvm.xor", row, twg_const_i32(e, overlap));
+  e->block = here;
+  return row;
+}
+
+static void load_matrices(tw_emitter_t *e, const matrices_t *m, MlirValue pointer, MlirValue *words) {
+  int count = 1 << m->matrix_bits;
+  MlirType types[] = {e->i32, e->i32, e->i32, e->i32};
+  char name[80];
+  snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%d%s.b16.p3", count, m->trans ? ".trans" : "");
+  MlirType type = count == 1 ? e->i32 : mlirLLVMStructTypeLiteralGet(e->context, count, types, false);
+  MlirValue loaded = twg_intrinsic(e, name, type, 1, &pointer);
+  for (int i = 0; i < count; i++)
+    words[i] = count == 1 ? loaded : twg_extract(e, loaded, i, e->i32);
+}
+
+/* Constant part of the address at register r (bits of pack and matrix are 0 in r). */
+static uint32_t constant_part(const tw_layout_t *tile, const matrices_t *m, int r) {
+  uint32_t sum = 0;
+  for (int b = 0; b < tile->bits[TW_REGISTER]; b++)
+    if (r >> b & 1)
+      sum ^= m->image[TW_REGISTER][b];
+  return sum;
+}
+
+/* Register bits that select neither within a word, nor a matrix, nor another place. */
+static int replicated_bits(const tw_layout_t *tile, const matrices_t *m) {
+  int mask = 0;
+  for (int b = m->pack_bits; b < tile->bits[TW_REGISTER]; b++)
+    mask |= m->image[TW_REGISTER][b] == 0 ? 1 << b : 0;
+  return mask;
+}
+
+static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const matrices_t *m, MlirType element,
+                                 MlirValue base) {
+  int bits = tw_memory_bits(element), per_word = 1 << m->pack_bits, within = per_word - 1;
+  for (int i = 0; i < m->matrix_bits; i++)
+    within |= 1 << m->matrix[i];
+  int replicated = replicated_bits(tile, m);
+  uint32_t mask = thread_mask(tile, m);
+  tw_values_t out = twg_new_values(e, tw_layout_count(tile, TW_REGISTER));
+  for (int r = 0; r < out.count; r++) {
+    if (r & (within | replicated))
+      continue;
+    uint32_t constant = constant_part(tile, m, r);
+    MlirValue words[1 << MAX_MATRIX_BITS];
+    MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & mask));
+    load_matrices(e, m, add_bytes(e, pointer, constant & ~mask), words);
+    for (int w = 0; w < 1 << m->matrix_bits; w++) {
+      int at = r;
+      for (int i = 0; i < m->matrix_bits; i++)
+        at |= (w >> i & 1) << m->matrix[i];
+      twg_from_words(e, element, bits, per_word, &words[w], &out.at[at]);
+    }
+  }
+  for (int r = 0; r < out.count; r++)
+    if (r & replicated)
+      out.at[r] = out.at[r & ~replicated];
+  return out;
+}
+
+bool twg_rule_local_load(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_buffer_type_element(type);
+  tw_layout_t tile, shared;
+  matrices_t matrices;
+  if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
+    return false;
+  MlirValue base = slot_pointer(e, op, 0);
+  if (match_ldmatrix(&tile, &shared, tw_memory_bits(element) / 8, &matrices))
+    twg_set_result(e, op, 0, read_matrices(e, &tile, &matrices, element, base));
+  else
+    twg_set_result(e, op, 0, twg_read_shared(e, &tile, &shared, element, base));
+  return true;
+}
+
+bool twg_rule_local_store(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 1));
+  tw_layout_t tile, shared;
+  if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
+    return false;
+  MlirValue base = slot_pointer(e, op, 1);
+  twg_write_shared(e, &tile, &shared, tw_buffer_type_element(type), twg_operand(e, op, 0), base);
+  return true;
+}

@@ -1,0 +1,86 @@
+// Copies run ahead of their use by the number of slots less one.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-pipeline))' | FileCheck %s
+
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0]]>
+#a = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+
+// CHECK-LABEL: @stream
+module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
+  func.func @stream(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: tensor<32x32xf32, #a>) -> tensor<32x32xf32, #a> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // CHECK: %[[BUF:.*]] = tile.alloc_shared : <3x32x32xf32, #{{.*}}>
+    %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
+    // CHECK: %[[E0:.*]] = arith.cmpi slt, %c0{{.*}}, %arg1
+    // CHECK: tile.async_copy %arg0[%c0{{.*}}, %{{.*}}] into %[[BUF]][%{{.*}}] if %[[E0]]
+    // CHECK: tile.async_commit
+    // CHECK: tile.async_copy %arg0[%c0{{.*}}, %{{.*}}] into %[[BUF]][%{{.*}}] if
+    // CHECK: tile.async_commit
+    // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%[[ACC:.*]] = %arg2, %[[READ:.*]] = %c0{{.*}}, %[[WRITE:.*]] = %c2{{.*}})
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %init) -> (tensor<32x32xf32, #a>) : i32 {
+      // CHECK-NEXT: tile.async_wait 1
+      // CHECK-NEXT: tile.barrier
+      // CHECK: %[[NEXT:.*]] = arith.addi %[[K]]
+      // CHECK: %[[E:.*]] = arith.cmpi slt, %[[NEXT]], %arg1
+      // CHECK: %[[COLUMN:.*]] = arith.muli %[[NEXT]], %{{.*}}
+      // CHECK: tile.async_copy %arg0[%c0{{.*}}, %[[COLUMN]]] into %[[BUF]][%[[WRITE]]] if %[[E]]
+      // CHECK: tile.async_commit
+      %c2 = arith.constant 2 : i32
+      %column = arith.muli %k, %c2 : i32
+      tile.async_copy %A[%c0, %column] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      // CHECK-NOT: tile.async_wait
+      // CHECK: tile.local_load %[[BUF]][%[[READ]]]
+      %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
+      tile.barrier
+      // CHECK-NOT: tile.barrier
+      %d = arith.addf %acc, %a : tensor<32x32xf32, #a>
+      // CHECK: scf.yield
+      scf.yield %d : tensor<32x32xf32, #a>
+    }
+    // CHECK: tile.async_wait 0
+    // CHECK-NEXT: tile.barrier
+    // CHECK-NEXT: return
+    return %r : tensor<32x32xf32, #a>
+  }
+
+  // A loop that writes to arrays keeps its order.
+  // CHECK-LABEL: @writes
+  // CHECK: scf.for {{.*}} : i32 {
+  // CHECK-NEXT: tile.async_copy
+  func.func @writes(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
+      tile.barrier
+      tile.store %a, %A[%c0, %k] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+
+  // Where the next position is a value that the loop carries, nothing can run ahead.
+  // CHECK-LABEL: @carried
+  // CHECK: tile.async_wait 0
+  func.func @carried(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) -> i32 {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%at = %c0) -> i32 : i32 {
+      tile.async_copy %A[%c0, %at] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      %next = arith.addi %at, %k : i32
+      scf.yield %next : i32
+    }
+    return %r : i32
+  }
+}

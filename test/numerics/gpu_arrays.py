@@ -1,0 +1,112 @@
+"""NumPy arrays of any strides in GPU memory: torch tensors, or DLPack where torch cannot."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import torch
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+
+
+class GpuArray:
+    """The bytes around a NumPy view in GPU memory, and `value`, the view of them to launch with."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.host, offset = storage(array)
+        self.flat = torch.from_numpy(self.host.view(np.uint8).copy()).cuda()
+        dtype = dt.as_dtype(array.dtype)
+        strides = [s // array.itemsize for s in array.strides]
+        if all(s >= 0 for s in strides):
+            typed = self.flat.view(getattr(torch, dtype.name.rstrip("_")))
+            self.value: Any = torch.as_strided(typed, array.shape, strides, offset)
+        else:
+            pointer = self.flat.data_ptr() + offset * array.itemsize
+            self.value = Exporter(self.flat, pointer, dtype, array.shape, strides)
+
+    def copy_back(self) -> None:
+        self.host[...] = self.flat.cpu().numpy().view(self.host.dtype)
+
+
+to_gpu = GpuArray
+
+
+def storage(array: np.ndarray) -> tuple[np.ndarray, int]:
+    """The contiguous elements around a view, 1-D, and where its first element is among them."""
+    base = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    assert base.flags.c_contiguous or base.flags.f_contiguous
+    flat = base.ravel(order="K").view(array.dtype)
+    assert flat.size == 0 or np.shares_memory(flat, base)
+    addresses = [a.__array_interface__["data"][0] for a in (array, flat)]
+    return flat, (addresses[0] - addresses[1]) // array.itemsize
+
+
+# ---------------------------------------------------------------------------------------------
+# DLPack, for the negative strides that torch has not
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class ManagedTensor(ctypes.Structure):
+    _fields_ = (
+        ("tensor", Tensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),  # null: the exporter outlives the launch
+    )
+
+
+CUDA = 2
+CODES = {ct.bfloat16: 4, ct.bool_: 6, ct.float8_e4m3fn: 10, ct.float8_e5m2: 12}
+CODES |= {ct.float8_e8m0fnu: 14}
+
+
+class Exporter:
+    """An object with __dlpack__ over GPU memory that `owner` holds."""
+
+    def __init__(self, owner: Any, pointer: int, dtype: dt.DType, shape: Any, strides: Any) -> None:
+        self.owner = owner
+        self.shape = tuple(shape)
+        self.sizes = (ctypes.c_int64 * len(shape))(*shape)
+        self.steps = (ctypes.c_int64 * len(shape))(*strides)
+        code = CODES.get(dtype, 2 if dtype.is_float else int(not dtype.signed))
+        tensor = Tensor(
+            pointer,
+            CUDA,
+            owner.device.index,
+            len(shape),
+            code,
+            dtype.bits,
+            1,
+            self.sizes,
+            self.steps,
+        )
+        self.managed = ManagedTensor(tensor, None, None)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CUDA, self.owner.device.index
+
+    def __dlpack__(self, **_: Any) -> Any:
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = (
+            ctypes.py_object,
+            [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+        )
+        return make(ctypes.addressof(self.managed), b"dltensor", None)

@@ -1,0 +1,213 @@
+"""The command `tilewright`, and the pictures of layouts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from tilewright import cli, picture
+from tilewright.errors import TileValueError
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "python" / "examples"
+ACCUMULATOR = (
+    "tensor<16x8xf32, #tile.linear<register = [[0, 1], [8, 0]], "
+    "lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>"
+)
+MATMUL = [f"{EXAMPLES / 'matmul.py'}:matmul"]
+for text in ("A=f16[?,?]", "B=f16[?,?]", "C=f16[?,?]", "TM=128", "TN=128", "TK=32"):
+    MATMUL += ["--arg", text]
+
+
+# --- pictures --------------------------------------------------------------------------------------------------------
+
+
+def test_owners_of_an_mma_accumulator() -> None:
+    layout = picture.parse_layout(ACCUMULATOR)
+    owners = layout.owners()
+    assert len(owners) == 16 * 8
+    assert owners[0, 0] == [{"register": 0, "lane": 0}]
+    assert owners[0, 1] == [{"register": 1, "lane": 0}]
+    assert owners[8, 0] == [{"register": 2, "lane": 0}]
+    assert owners[3, 5] == [{"register": 1, "lane": 3 * 4 + 2}]
+
+
+def test_replicated_elements_have_several_owners() -> None:
+    layout = picture.parse_layout("tensor<2x2xf32, #tile.linear<register = [[0, 1]], lane = [[1, 0], [0, 0]]>>")
+    assert layout.owners()[1, 0] == [{"register": 0, "lane": 1}, {"register": 0, "lane": 3}]
+
+
+def test_buffer_layout_covers_one_slot() -> None:
+    layout = picture.parse_layout("!tile.buffer<3x2x4xf32, #tile.linear<offset = [[0, 1], [0, 2], [1, 0]]>>")
+    assert layout.shape == (2, 4)
+    assert layout.is_shared
+
+
+def row_major(rows: int, columns: int, swizzled: bool) -> picture.Layout:
+    vectors = [(0, 1 << bit) for bit in range(columns.bit_length() - 1)]
+    vectors += [(1 << bit, 8 << bit if swizzled and bit < 3 else 0) for bit in range(rows.bit_length() - 1)]
+    return picture.Layout((rows, columns), "bf16", {"offset": tuple(vectors)})
+
+
+def test_swizzle_is_free_of_conflicts() -> None:
+    assert picture.ldmatrix_passes(row_major(32, 64, swizzled=False)) == 8
+    assert picture.ldmatrix_passes(row_major(32, 64, swizzled=True)) == 1
+
+
+def test_svg_shows_lane_and_register(tmp_path: Path) -> None:
+    path = picture.write(picture.parse_layout(ACCUMULATOR), tmp_path / "a.svg", "accumulator")
+    tree = ElementTree.parse(path)
+    texts = [node.text for node in tree.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("T0") == 4
+    assert "accumulator" in texts
+
+
+def test_png(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = picture.write(picture.parse_layout(ACCUMULATOR), tmp_path / "a.png")
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_layouts_of_a_module_follow_aliases() -> None:
+    text = """#linear = #tile.linear<register = [[1]], lane = [[2], [4]]>
+    %0 = tile.iota : tensor<8xi32, #linear>
+    %1 = arith.addi %0, %0 : tensor<8xi32, #linear>
+    tile.store %1, %arg0[%c0] : tensor<8xi32, #linear>, memref<?xi32>
+"""
+    assert [line for line, _ in picture.layouts_of(text)] == ["%0 = tile.iota", "%1 = arith.addi %0, %0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tensor<4xf32>", r"no layout in .* expected a type such as tensor<4x2xf32"),
+        ("tensor<4xf32, #tile.linear<thread = [[1], [2]]>>", "unknown group 'thread'"),
+    ],
+)
+def test_bad_layout_text(text: str, message: str) -> None:
+    with pytest.raises(TileValueError, match=message):
+        picture.parse_layout(text)
+
+
+def test_picture_needs_a_known_ending(tmp_path: Path) -> None:
+    with pytest.raises(TileValueError, match=r"must end in \.svg or \.png"):
+        picture.write(picture.parse_layout(ACCUMULATOR), tmp_path / "a.bmp")
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A=f16[?,?]", ("A", ("array", "float16", 2, 16, (16, 16), ((0, 8), (1, 1)), True))),
+        ("A=f32[1000,777]", ("A", ("array", "float32", 2, 16, (1, 1), ((0, 1), (1, 1)), True))),
+        ("A=bf16[?,?]unaligned", ("A", ("array", "bfloat16", 2, 1, (1, 1), ((0, 1), (1, 1)), True))),
+        ("x=f32[]", ("x", ("array", "float32", 0, 16, (), (), True))),
+        ("n=i32", ("n", ("scalar", "int32", 1))),
+        ("TM=128", ("TM", ("const", 128))),
+        ("scale=0.125", ("scale", ("const", 0.125))),
+        ("flag=True", ("flag", ("const", True))),
+    ],
+)
+def test_argument(text: str, expected: object) -> None:
+    assert cli.parse_argument(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A", "expected NAME=dtype"),
+        ("A=f17[?]", "unknown dtype 'f17'; there are bf16"),
+        ("A=f16[x]", "the extent 'x' is neither a number nor"),
+        ("A=spam eggs", "neither a dtype .* nor a constant"),
+    ],
+)
+def test_bad_argument(text: str, message: str) -> None:
+    with pytest.raises(TileValueError, match=message):
+        cli.parse_argument(text)
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def tilewright(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tilewright", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "stage", "expected"),
+    [
+        ("sm_90a", "tile", r"tile\.mma"),
+        ("sm_90a", "legal", r"tile\.load"),
+        ("sm_90a", "layout", r"#tile\.linear"),
+        ("sm_90a", "pipelined", r"!tile\.buffer"),
+        ("sm_90a", "nvvm", r"nvvm\."),
+        ("sm_90a", "llvm", r"llvm\.func"),
+        ("sm_90a", "ptx", r"\.target sm_90a[\s\S]*mma\.sync"),
+        ("sm_80", "ptx", r"\.target sm_80"),
+        ("cpu", "vector", r"vector\."),
+        ("cpu", "llvm", r"llvm\.func"),
+        ("cpu", "asm", r"matmul"),
+    ],
+)
+def test_compile_prints_each_stage(target: str, stage: str, expected: str) -> None:
+    done = tilewright("compile", *MATMUL, "--target", target, "--emit", stage)
+    assert done.returncode == 0, done.stderr
+    assert re.search(expected, done.stdout), done.stdout[:2000]
+
+
+def test_compile_writes_a_file_with_remarks(tmp_path: Path) -> None:
+    target = tmp_path / "matmul.ptx"
+    done = tilewright("compile", *MATMUL, "--emit", "ptx", "--remarks", "-o", str(target))
+    assert done.returncode == 0, done.stderr
+    assert ".entry" in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compile", "nothing.py:f"], "there is no file 'nothing.py'"),
+        (["compile", "matmul"], "expected FILE:KERNEL"),
+        (["compile", f"{EXAMPLES / 'matmul.py'}:spam"], "has no kernel 'spam'; it has matmul"),
+        (["compile", *MATMUL[:3]], "say what B, C, TM, TN, TK is"),
+        (["compile", *MATMUL, "--arg", "X=1"], "has no parameter 'X'; it has A, B, C, TM, TN, TK"),
+        (["compile", *MATMUL, "--emit", "asm"], "target sm_90a has no stage 'asm'; it has tile, legal"),
+    ],
+)
+def test_errors_say_what_to_do(arguments: list[str], message: str) -> None:
+    done = tilewright(*arguments)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_layout_lists_and_draws(tmp_path: Path) -> None:
+    listed = tilewright("layout", *MATMUL)
+    assert listed.returncode == 0, listed.stderr
+    assert "tile.mma" in listed.stdout
+    path = tmp_path / "accumulator.svg"
+    drawn = tilewright("layout", *MATMUL, "--value", "mma", "-o", str(path))
+    assert drawn.returncode == 0, drawn.stderr
+    assert "128x128 f32" in path.read_text()
+
+
+def test_doctor_says_what_is_there() -> None:
+    done = tilewright("doctor")
+    assert re.search(r"ok\s+CPU back end\s+\S+, \d+ threads", done.stdout), done.stdout + done.stderr
+    assert "disk cache" in done.stdout
+
+
+def test_cache_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    assert cli.main(["cache", "clear"]) == 0
+    assert cli.main(["cache"]) == 0
+    assert "0 entries" in capsys.readouterr().out
