@@ -14,6 +14,7 @@ int tw_ext_add_compile(PyObject *module);
 int tw_ext_add_promotion(PyObject *module);
 int tw_ext_add_launch(PyObject *module);
 int tw_ext_add_builder(PyObject *module);
+int tw_ext_add_jit(PyObject *module);
 
 /* The Python type `Module` owns an MLIR module and its context. Returns a borrowed handle, or a null
  * module with TypeError set. */

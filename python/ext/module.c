@@ -13,7 +13,7 @@ static struct PyModuleDef module_def = {
 
 /* Each part adds its functions and types. */
 static int (*const parts[])(PyObject *module) = {tw_ext_add_compile, tw_ext_add_builder,
-                                                   tw_ext_add_promotion, tw_ext_add_launch};
+                                                   tw_ext_add_promotion, tw_ext_add_launch, tw_ext_add_jit};
 
 static void initialize_llvm(void) {
   LLVMInitializeX86TargetInfo();

@@ -1,0 +1,27 @@
+/* kernel_calls.h - what CPU kernels call while they run (runtime/kernel_calls.c) */
+#ifndef TILEWRIGHT_KERNEL_CALLS_H
+#define TILEWRIGHT_KERNEL_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Output is gathered a line a thread, and written when the line ends. */
+void tw_kernel_print_text(const char *text, int64_t size);
+/* A row-major tile of `rank` extents as nested brackets, or a scalar at rank 0. `kind` is b(ool), i(nteger) or f(loat)
+ * of `bytes` bytes. */
+void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t rank, const int64_t *shape);
+void tw_kernel_print_end(void);
+
+/* Keeps the first message for tw_kernel_take_assertion. */
+void tw_kernel_assert_failed(const char *message, int64_t size);
+bool tw_kernel_take_assertion(char *out, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TILEWRIGHT_KERNEL_CALLS_H */

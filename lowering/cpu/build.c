@@ -1,0 +1,409 @@
+/* build.c - making ops of the vector stage: types, constants, arithmetic on strips, index arithmetic, loops
+ *
+ * A loop's body is built detached, and the loop is appended when the body is complete. So while a body is being built,
+ * the block around it can still grow, and what depends only on outer loops goes there at once (cpu_enter_depth). */
+#include "lowering/cpu/cpu.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct allocation {
+  struct allocation *next;
+} allocation_t;
+
+void *cpu_alloc(cpu_t *cx, size_t size) {
+  size_t header = 16;
+  allocation_t *block = calloc(1, header + size);
+  if (!block)
+    abort();
+  block->next = cx->allocations;
+  cx->allocations = block;
+  return (char *)block + header;
+}
+
+void cpu_error(cpu_t *cx, MlirOperation op, const char *why) {
+  tw_op_error(op, "%s", why);
+  cx->failed = true;
+}
+
+/* --- types --------------------------------------------------------------------------------------------- */
+
+tw_builder_t cpu_here(cpu_t *cx) { return tw_build_at_end(cx->block, cx->location); }
+MlirType cpu_int(cpu_t *cx, unsigned bits) { return mlirIntegerTypeGet(cx->context, bits); }
+MlirType cpu_f32(cpu_t *cx) { return mlirF32TypeGet(cx->context); }
+MlirType cpu_f64(cpu_t *cx) { return mlirF64TypeGet(cx->context); }
+MlirType cpu_pointer_type(cpu_t *cx) { return mlirLLVMPointerTypeGet(cx->context, 0); }
+
+MlirType cpu_compute_type(cpu_t *cx, MlirType element) {
+  if (mlirTypeIsAFloat(element) && !mlirTypeIsAF64(element))
+    return cpu_f32(cx);
+  return element;
+}
+
+MlirType cpu_buffer_type(cpu_t *cx, MlirType element) {
+  return tw_is_bool(element) ? cpu_int(cx, 8) : cpu_compute_type(cx, element);
+}
+
+int cpu_lanes_of(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  return mlirTypeIsAVector(type) ? (int)mlirShapedTypeGetDimSize(type, 0) : 1;
+}
+
+MlirType cpu_vector(MlirType element, int lanes) {
+  int64_t shape = lanes;
+  return lanes > 1 ? mlirVectorTypeGet(1, &shape, element) : element;
+}
+
+MlirType cpu_like(MlirValue like, MlirType element) { return cpu_vector(element, cpu_lanes_of(like)); }
+MlirType cpu_element(MlirValue value) { return tw_element(mlirValueGetType(value)); }
+
+/* --- constants: one op each, at the start of the function ------------------------------------------------ */
+
+static MlirValue constant_of_type(cpu_t *cx, MlirAttribute attribute, MlirType type) {
+  const MlirValue *known = tw_map_get(&cx->constants, attribute.ptr, NULL);
+  if (known)
+    return *known;
+  tw_builder_t at = {cx->context, cx->entry, mlirBlockGetFirstOperation(cx->entry), cx->location};
+  MlirValue value = tw_op1_attr(&at, "arith.constant", type, 0, NULL, "value", attribute);
+  tw_map_set(&cx->constants, attribute.ptr, 1, &value);
+  return value;
+}
+
+MlirValue cpu_constant(cpu_t *cx, MlirAttribute attribute) {
+  return constant_of_type(cx, attribute, mlirAttributeGetType(attribute));
+}
+
+MlirValue cpu_int_const(cpu_t *cx, MlirType type, int64_t value) { return cpu_constant(cx, tw_splat_int(type, value)); }
+
+MlirValue cpu_float_const(cpu_t *cx, MlirType type, double value) {
+  return cpu_constant(cx, tw_splat_float(type, value));
+}
+
+MlirValue cpu_i64_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 64), value); }
+
+MlirValue cpu_iota(cpu_t *cx, MlirType element, int lanes) {
+  if (lanes == 1)
+    return cpu_int_const(cx, element, 0);
+  MlirAttribute values[64];
+  for (int i = 0; i < lanes; i++)
+    values[i] = mlirIntegerAttrGet(element, i);
+  return cpu_constant(cx, mlirDenseElementsAttrGet(cpu_vector(element, lanes), lanes, values));
+}
+
+/* --- ops ----------------------------------------------------------------------------------------------- */
+
+MlirValue cpu_op1(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands) {
+  tw_builder_t at = cpu_here(cx);
+  return tw_op1(&at, name, type, num, operands);
+}
+
+void cpu_op0(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
+  tw_builder_t at = cpu_here(cx);
+  tw_build(&at, name, (tw_op_parts_t){.num_operands = num, .operands = operands});
+}
+
+MlirValue cpu_again(cpu_t *cx, MlirOperation op, MlirType type, int num, const MlirValue *operands) {
+  MlirOperationState state = mlirOperationStateGet(tw_op_name(op), cx->location);
+  mlirOperationStateAddOperands(&state, num, operands);
+  mlirOperationStateAddResults(&state, 1, &type);
+  for (intptr_t i = 0; i < mlirOperationGetNumAttributes(op); i++) {
+    MlirNamedAttribute attribute = mlirOperationGetAttribute(op, i);
+    mlirOperationStateAddAttributes(&state, 1, &attribute);
+  }
+  MlirOperation again = mlirOperationCreate(&state);
+  mlirBlockAppendOwnedOperation(cx->block, again);
+  return mlirOperationGetResult(again, 0);
+}
+
+MlirValue cpu_splat(cpu_t *cx, MlirValue scalar, int lanes) {
+  if (cpu_lanes_of(scalar) == lanes)
+    return scalar;
+  MlirOperation def = tw_def(scalar);
+  MlirType type = cpu_vector(mlirValueGetType(scalar), lanes);
+  if (!mlirOperationIsNull(def) && tw_op_is(def, "arith.constant"))
+    return cpu_constant(cx, mlirDenseElementsAttrSplatGet(type, tw_attr(def, "value")));
+  return cpu_op1(cx, "vector.broadcast", type, 1, &scalar);
+}
+
+void cpu_unify(cpu_t *cx, int num, MlirValue *values) {
+  int lanes = 1;
+  for (int i = 0; i < num; i++)
+    if (cpu_lanes_of(values[i]) > lanes)
+      lanes = cpu_lanes_of(values[i]);
+  for (int i = 0; i < num; i++)
+    values[i] = cpu_splat(cx, values[i], lanes);
+}
+
+MlirValue cpu_un(cpu_t *cx, const char *name, MlirValue x) { return cpu_op1(cx, name, mlirValueGetType(x), 1, &x); }
+
+MlirValue cpu_bin(cpu_t *cx, const char *name, MlirValue x, MlirValue y) {
+  MlirValue operands[2] = {x, y};
+  cpu_unify(cx, 2, operands);
+  return cpu_op1(cx, name, mlirValueGetType(operands[0]), 2, operands);
+}
+
+MlirValue cpu_bin_i(cpu_t *cx, const char *name, MlirValue x, int64_t y) {
+  return cpu_bin(cx, name, x, cpu_int_const(cx, mlirValueGetType(x), y));
+}
+
+MlirValue cpu_bin_f(cpu_t *cx, const char *name, MlirValue x, double y) {
+  return cpu_bin(cx, name, x, cpu_float_const(cx, mlirValueGetType(x), y));
+}
+
+MlirValue cpu_fma(cpu_t *cx, MlirValue x, MlirValue y, MlirValue z) {
+  MlirValue operands[3] = {x, y, z};
+  cpu_unify(cx, 3, operands);
+  return cpu_op1(cx, "math.fma", mlirValueGetType(operands[0]), 3, operands);
+}
+
+MlirValue cpu_cast(cpu_t *cx, const char *name, MlirValue x, MlirType element) {
+  if (mlirTypeEqual(cpu_element(x), element))
+    return x;
+  return cpu_op1(cx, name, cpu_like(x, element), 1, &x);
+}
+
+MlirValue cpu_bits(cpu_t *cx, MlirValue x, MlirType element) { return cpu_cast(cx, "arith.bitcast", x, element); }
+
+static MlirValue compare(cpu_t *cx, const char *name, int predicate, MlirValue x, MlirValue y) {
+  MlirValue operands[2] = {x, y};
+  cpu_unify(cx, 2, operands);
+  tw_builder_t at = cpu_here(cx);
+  return tw_op1_attr(&at, name, cpu_like(operands[0], cpu_int(cx, 1)), 2, operands, "predicate",
+                     mlirIntegerAttrGet(cpu_int(cx, 64), predicate));
+}
+
+MlirValue cpu_cmpi(cpu_t *cx, cpu_ipred_t predicate, MlirValue x, MlirValue y) {
+  return compare(cx, "arith.cmpi", predicate, x, y);
+}
+
+MlirValue cpu_cmpf(cpu_t *cx, cpu_fpred_t predicate, MlirValue x, MlirValue y) {
+  return compare(cx, "arith.cmpf", predicate, x, y);
+}
+
+MlirValue cpu_select(cpu_t *cx, MlirValue c, MlirValue x, MlirValue y) {
+  MlirValue operands[3] = {c, x, y};
+  cpu_unify(cx, 3, operands);
+  return cpu_op1(cx, "arith.select", mlirValueGetType(operands[1]), 3, operands);
+}
+
+MlirValue cpu_intrinsic(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands) {
+  int32_t segments[2] = {num, 0};
+  tw_attr_t attrs[3] = {
+      {"intrin", mlirStringAttrGet(cx->context, tw_str(name))},
+      {"op_bundle_sizes", mlirDenseI32ArrayGet(cx->context, 0, NULL)},
+      {"operandSegmentSizes", mlirDenseI32ArrayGet(cx->context, 2, segments)},
+  };
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation op = tw_build(&at, "llvm.call_intrinsic",
+                              (tw_op_parts_t){.num_operands = num, .operands = operands, .num_results = 1,
+                                              .results = &type, .num_attrs = 3, .attrs = attrs});
+  return mlirOperationGetResult(op, 0);
+}
+
+MlirValue cpu_extract(cpu_t *cx, MlirValue vector, int lane) {
+  if (cpu_lanes_of(vector) == 1)
+    return vector;
+  int64_t position = lane;
+  tw_builder_t at = cpu_here(cx);
+  return tw_op1_attr(&at, "vector.extract", cpu_element(vector), 1, &vector, "static_position",
+                     mlirDenseI64ArrayGet(cx->context, 1, &position));
+}
+
+MlirValue cpu_shuffle(cpu_t *cx, MlirValue x, MlirValue y, int num, const int64_t *mask) {
+  MlirValue operands[2] = {x, y};
+  tw_builder_t at = cpu_here(cx);
+  return tw_op1_attr(&at, "vector.shuffle", cpu_vector(cpu_element(x), num), 2, operands, "mask",
+                     mlirDenseI64ArrayGet(cx->context, num, mask));
+}
+
+MlirValue cpu_int_to_i64(cpu_t *cx, MlirValue value) {
+  MlirType element = cpu_element(value);
+  if (mlirTypeIsAIndex(element))
+    return cpu_cast(cx, "arith.index_cast", value, cpu_int(cx, 64));
+  unsigned width = mlirIntegerTypeGetWidth(element);
+  if (width == 64)
+    return value;
+  return cpu_cast(cx, width == 1 ? "arith.extui" : "arith.extsi", value, cpu_int(cx, 64));
+}
+
+/* --- index arithmetic ------------------------------------------------------------------------------------ */
+
+MlirBlock cpu_enter_depth(cpu_t *cx, int depth) {
+  MlirBlock saved = cx->block;
+  cx->block = cx->scope[depth < cx->depth ? depth : cx->depth];
+  return saved;
+}
+
+void cpu_leave_depth(cpu_t *cx, MlirBlock saved) { cx->block = saved; }
+
+cpu_index_t cpu_index(int64_t value) { return (cpu_index_t){.offset = value}; }
+
+cpu_index_t cpu_index_of(cpu_t *cx, MlirValue value, int depth) {
+  int64_t known;
+  if (tw_known_int(value, &known))
+    return cpu_index(known);
+  MlirBlock saved = cpu_enter_depth(cx, depth);
+  cpu_index_t index = {.base = cpu_int_to_i64(cx, value), .depth = depth};
+  cpu_leave_depth(cx, saved);
+  return index;
+}
+
+static int max_int(int x, int y) { return x > y ? x : y; }
+
+cpu_index_t cpu_index_add(cpu_t *cx, cpu_index_t x, cpu_index_t y) {
+  if (!x.base.ptr)
+    return cpu_index_plus(y, x.offset);
+  if (!y.base.ptr)
+    return cpu_index_plus(x, y.offset);
+  cpu_index_t sum = {.offset = x.offset + y.offset, .depth = max_int(x.depth, y.depth)};
+  MlirBlock saved = cpu_enter_depth(cx, sum.depth);
+  sum.base = cpu_bin(cx, "arith.addi", x.base, y.base);
+  cpu_leave_depth(cx, saved);
+  return sum;
+}
+
+cpu_index_t cpu_index_plus(cpu_index_t x, int64_t y) {
+  x.offset += y;
+  return x;
+}
+
+cpu_index_t cpu_index_mul(cpu_t *cx, cpu_index_t x, int64_t y) {
+  if (y == 1)
+    return x;
+  cpu_index_t product = {.offset = x.offset * y, .depth = x.depth};
+  if (!x.base.ptr || y == 0)
+    return product.depth = 0, product;
+  MlirBlock saved = cpu_enter_depth(cx, x.depth);
+  product.base = cpu_bin_i(cx, "arith.muli", x.base, y);
+  cpu_leave_depth(cx, saved);
+  return product;
+}
+
+cpu_index_t cpu_index_times(cpu_t *cx, cpu_index_t x, MlirValue y, int depth) {
+  int64_t known;
+  if (tw_known_int(y, &known))
+    return cpu_index_mul(cx, x, known);
+  if (!x.base.ptr && x.offset == 0)
+    return cpu_index(0);
+  cpu_index_t product = {.depth = max_int(x.depth, depth)};
+  MlirBlock saved = cpu_enter_depth(cx, product.depth);
+  product.base = cpu_bin(cx, "arith.muli", cpu_index_value(cx, x), y);
+  cpu_leave_depth(cx, saved);
+  return product;
+}
+
+MlirValue cpu_index_value(cpu_t *cx, cpu_index_t x) {
+  if (!x.base.ptr)
+    return cpu_i64_const(cx, x.offset);
+  if (x.offset == 0)
+    return x.base;
+  MlirBlock saved = cpu_enter_depth(cx, x.depth);
+  MlirValue sum = cpu_bin_i(cx, "arith.addi", x.base, x.offset);
+  cpu_leave_depth(cx, saved);
+  return sum;
+}
+
+/* --- scopes and loops ------------------------------------------------------------------------------------ */
+
+void cpu_scope_push(cpu_t *cx, MlirBlock block) {
+  if (cx->depth + 1 >= CPU_MAX_DEPTH) {
+    cpu_error(cx, cx->func, "loops and branches are nested too deeply");
+    return;
+  }
+  cx->scope[++cx->depth] = block;
+  cx->block = block;
+}
+
+void cpu_scope_pop(cpu_t *cx) {
+  size_t kept = 0;
+  for (size_t i = 0; i < cx->memo_size; i++)
+    if (cx->memo[i].depth < cx->depth)
+      cx->memo[kept++] = cx->memo[i];
+  cx->memo_size = kept;
+  cx->block = cx->scope[--cx->depth];
+}
+
+cpu_index_t cpu_loop_begin(cpu_t *cx, cpu_loop_t *loop, cpu_index_t from, cpu_index_t to, int64_t step, int num,
+                           const MlirValue *inits) {
+  loop->num = num;
+  loop->bounds[0] = cpu_index_value(cx, from);
+  loop->bounds[1] = cpu_index_value(cx, to);
+  loop->bounds[2] = cpu_i64_const(cx, step);
+  MlirType types[65] = {cpu_int(cx, 64)};
+  MlirLocation locations[65] = {cx->location};
+  for (int i = 0; i < num; i++) {
+    loop->inits[i] = inits[i];
+    types[i + 1] = mlirValueGetType(inits[i]);
+    locations[i + 1] = cx->location;
+  }
+  loop->block = mlirBlockCreate(num + 1, types, locations);
+  for (int i = 0; i < num; i++)
+    loop->args[i] = mlirBlockGetArgument(loop->block, i + 1);
+  cpu_scope_push(cx, loop->block);
+  return (cpu_index_t){.base = mlirBlockGetArgument(loop->block, 0), .depth = cx->depth};
+}
+
+void cpu_loop_end(cpu_t *cx, cpu_loop_t *loop, const MlirValue *yields, MlirValue *results) {
+  cpu_op0(cx, "scf.yield", loop->num, yields);
+  cpu_scope_pop(cx);
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, loop->block);
+  MlirValue operands[67] = {loop->bounds[0], loop->bounds[1], loop->bounds[2]};
+  MlirType types[64];
+  for (int i = 0; i < loop->num; i++) {
+    operands[i + 3] = loop->inits[i];
+    types[i] = mlirValueGetType(loop->inits[i]);
+  }
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation op = tw_build(&at, "scf.for",
+                              (tw_op_parts_t){.num_operands = loop->num + 3, .operands = operands,
+                                              .num_results = loop->num, .results = types,
+                                              .num_regions = 1, .regions = &region});
+  for (int i = 0; i < loop->num && results; i++)
+    results[i] = mlirOperationGetResult(op, i);
+}
+
+MlirOperation cpu_if(cpu_t *cx, MlirValue condition, MlirBlock then, MlirBlock other, int num, const MlirType *types) {
+  MlirRegion regions[2] = {mlirRegionCreate(), mlirRegionCreate()};
+  mlirRegionAppendOwnedBlock(regions[0], then);
+  if (other.ptr)
+    mlirRegionAppendOwnedBlock(regions[1], other);
+  tw_builder_t at = cpu_here(cx);
+  return tw_build(&at, "scf.if", (tw_op_parts_t){.num_operands = 1, .operands = &condition, .num_results = num,
+                                                 .results = types, .num_regions = 2, .regions = regions});
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------ */
+
+MlirValue cpu_address(cpu_t *cx, MlirValue pointer, MlirType element, cpu_index_t offset) {
+  if (!offset.base.ptr && offset.offset == 0)
+    return pointer;
+  bool constant = !offset.base.ptr && offset.offset == (int32_t)offset.offset;
+  int32_t raw = constant ? (int32_t)offset.offset : INT32_MIN; /* INT32_MIN: the next dynamic operand */
+  MlirValue operands[2] = {pointer, constant ? pointer : cpu_index_value(cx, offset)};
+  tw_attr_t attrs[2] = {{"rawConstantIndices", mlirDenseI32ArrayGet(cx->context, 1, &raw)},
+                        {"elem_type", mlirTypeAttrGet(element)}};
+  MlirType type = cpu_pointer_type(cx);
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation op = tw_build(&at, "llvm.getelementptr",
+                              (tw_op_parts_t){.num_operands = constant ? 1 : 2, .operands = operands,
+                                              .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
+  return mlirOperationGetResult(op, 0);
+}
+
+MlirValue cpu_load(cpu_t *cx, MlirValue pointer, MlirType type, int align) {
+  tw_builder_t at = cpu_here(cx);
+  return tw_op1_attr(&at, "llvm.load", type, 1, &pointer, "alignment", mlirIntegerAttrGet(cpu_int(cx, 64), align));
+}
+
+void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align) {
+  MlirValue operands[2] = {value, pointer};
+  tw_attr_t attr = {"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), align)};
+  tw_builder_t at = cpu_here(cx);
+  tw_build(&at, "llvm.store",
+           (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
+}

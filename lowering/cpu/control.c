@@ -1,0 +1,298 @@
+/* control.c - loops and branches: tiles that they carry live in buffers, scalars stay values
+ *
+ * A loop-carried tile has a home buffer, filled before the loop. The yielded tile is computed right into it where
+ * nothing else reads the old one (an accumulator); else it has a buffer of its own and is copied at the end of the
+ * body, after all of the yielded tiles were computed. */
+#include "lowering/cpu/cpu.h"
+
+#include <string.h>
+
+enum { MAX_CARRIED = 62 };
+
+/* Values that a region op carries, scalars and tiles apart. */
+typedef struct {
+  int num, num_scalars;
+  bool is_tile[MAX_CARRIED];
+  MlirValue home[MAX_CARRIED]; /* pointer of a tile's buffer */
+  MlirValue scalars[MAX_CARRIED];
+  MlirType types[MAX_CARRIED]; /* of the scalars */
+} carried_t;
+
+static void add_scalar(cpu_t *cx, carried_t *carried, MlirType source) {
+  carried->types[carried->num_scalars++] = cpu_compute_type(cx, source);
+}
+
+/* Evaluates initial values: a tile into a new home. */
+static bool carry_inits(cpu_t *cx, MlirOperation op, int from, int num, carried_t *carried) {
+  *carried = (carried_t){.num = num};
+  if (num > MAX_CARRIED)
+    return cpu_error(cx, op, "carries too many values"), false;
+  for (int i = 0; i < num; i++) {
+    MlirValue init = mlirOperationGetOperand(op, from + i);
+    MlirType type = mlirValueGetType(init);
+    carried->is_tile[i] = tw_is_tile(type);
+    if (carried->is_tile[i]) {
+      carried->home[i] = cpu_new_buffer(cx, type);
+      cpu_copy_into(cx, init, carried->home[i]);
+    } else {
+      carried->scalars[carried->num_scalars] = cpu_scalar(cx, init);
+      add_scalar(cx, carried, type);
+    }
+  }
+  return !cx->failed;
+}
+
+/* Gives block arguments or results their meaning: homes, and new scalars in order. */
+static void bind_values(cpu_t *cx, const carried_t *carried, MlirValue (*old)(const void *, int), const void *from,
+                        MlirValue (*now)(const void *, int), const void *to) {
+  for (int i = 0, s = 0; i < carried->num; i++) {
+    if (carried->is_tile[i])
+      cpu_set_buffer(cx, old(from, i), carried->home[i]);
+    else
+      cpu_set_scalar(cx, old(from, i), now(to, s++));
+  }
+}
+
+static MlirValue op_result(const void *op, int i) { return mlirOperationGetResult(*(const MlirOperation *)op, i); }
+static MlirValue block_arg(const void *block, int i) { return mlirBlockGetArgument(*(const MlirBlock *)block, i); }
+static MlirValue block_arg_1(const void *block, int i) { return block_arg(block, i + 1); }
+
+static MlirBlock new_block(cpu_t *cx, int num, const MlirType *types) {
+  MlirLocation locations[MAX_CARRIED + 1];
+  for (int i = 0; i < num; i++)
+    locations[i] = cx->location;
+  return mlirBlockCreate(num, types, locations);
+}
+
+static MlirBlock only_block(MlirOperation op, int region) {
+  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+}
+
+/* --- in place -------------------------------------------------------------------------------------------------- */
+
+static bool single_use(MlirValue value, MlirOperation *user, int *operand) {
+  MlirOpOperand use = mlirValueGetFirstUse(value);
+  if (mlirOpOperandIsNull(use) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(use)))
+    return false;
+  *user = mlirOpOperandGetOwner(use);
+  *operand = (int)mlirOpOperandGetOperandNumber(use);
+  return true;
+}
+
+/* Whether the tile that carried argument `index` becomes may be written over it: from the argument to the yield leads
+ * a chain of ops on equal places, each of them the only use of the one before. The op that writes then has it as its
+ * target. */
+static void update_in_place(cpu_t *cx, MlirBlock body, MlirValue argument, int index, MlirValue home) {
+  MlirValue value = argument;
+  MlirValue products[8];
+  int num_products = 0, operand;
+  MlirOperation user;
+  while (single_use(value, &user, &operand)) {
+    if (!mlirBlockEqual(mlirOperationGetBlock(user), body))
+      return;
+    if (tw_op_is(user, "scf.yield")) {
+      if (operand != index || mlirValueEqual(value, argument))
+        return;
+      for (int i = 0; i < num_products; i++)
+        cpu_slot(cx, products[i])->target = home;
+      cpu_slot_t *last = cpu_slot(cx, value);
+      last->target = home;
+      last->wanted = true;
+      return;
+    }
+    const cpu_rule_t *rule = cpu_rule(user);
+    bool product = tw_op_is(user, "tile.mma") && operand == 2;
+    if (!product && (!rule || rule->space != CPU_ELEMENTWISE || !rule->compute))
+      return;
+    value = mlirOperationGetResult(user, 0);
+    if (product && num_products < 8)
+      products[num_products++] = value;
+    else if (product)
+      return;
+  }
+}
+
+/* Leaves the yielded tiles in their homes, and the scalars in `out`. */
+static void carry_yields(cpu_t *cx, MlirOperation yield, int from, const carried_t *carried, MlirValue *out) {
+  MlirValue ready[MAX_CARRIED];
+  for (int pass = 0; pass < 2; pass++) /* what is written in place comes last */
+    for (int i = 0; i < carried->num; i++) {
+      MlirValue value = mlirOperationGetOperand(yield, from + i);
+      bool in_place = carried->is_tile[i] && cpu_slot(cx, value)->target.ptr;
+      if (carried->is_tile[i] && in_place == (pass == 1))
+        ready[i] = cpu_buffer(cx, value);
+    }
+  /* A tile that lies in another's home moves aside first. */
+  for (int i = 0; i < carried->num; i++)
+    for (int other = 0; carried->is_tile[i] && other < carried->num; other++)
+      if (other != i && carried->is_tile[other] && mlirValueEqual(ready[i], carried->home[other])) {
+        MlirValue value = mlirOperationGetOperand(yield, from + i);
+        ready[i] = cpu_new_buffer(cx, mlirValueGetType(value));
+        cpu_copy_into(cx, value, ready[i]);
+        cpu_set_buffer(cx, value, ready[i]);
+        break;
+      }
+  for (int i = 0, s = 0; i < carried->num; i++) {
+    MlirValue value = mlirOperationGetOperand(yield, from + i);
+    if (!carried->is_tile[i])
+      out[s++] = cpu_scalar(cx, value);
+    else if (!mlirValueEqual(ready[i], carried->home[i]))
+      cpu_copy_into(cx, value, carried->home[i]);
+  }
+}
+
+/* --- blocks ---------------------------------------------------------------------------------------------------- */
+
+/* Emits a region's block into a new one; scratch memory that it takes is free again after it. */
+typedef struct {
+  int64_t scratch;
+} inner_t;
+
+static inner_t enter(cpu_t *cx, MlirBlock block) {
+  inner_t inner = {cx->scratch_used};
+  cpu_scope_push(cx, block);
+  return inner;
+}
+
+static void leave(cpu_t *cx, inner_t inner) {
+  cpu_scope_pop(cx);
+  cx->scratch_used = inner.scratch;
+}
+
+static void before(cpu_t *cx, MlirOperation op) {
+  cpu_before_regions(cx, op);
+  if (cpu_writes(op))
+    cpu_before_write(cx, op, cpu_int(cx, 32), 0, NULL);
+}
+
+static void place_for(cpu_t *cx, MlirOperation op) {
+  before(cx, op);
+  carried_t carried;
+  int num = (int)mlirOperationGetNumResults(op);
+  if (!carry_inits(cx, op, 3, num, &carried))
+    return;
+  MlirValue operands[3 + MAX_CARRIED];
+  for (int i = 0; i < 3; i++)
+    operands[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
+  memcpy(operands + 3, carried.scalars, sizeof carried.scalars);
+  MlirType types[1 + MAX_CARRIED] = {mlirValueGetType(operands[0])};
+  memcpy(types + 1, carried.types, sizeof carried.types);
+  MlirBlock old = only_block(op, 0), body = new_block(cx, 1 + carried.num_scalars, types);
+  for (int i = 0; i < num; i++)
+    if (carried.is_tile[i])
+      update_in_place(cx, old, mlirBlockGetArgument(old, i + 1), i, carried.home[i]);
+  inner_t inner = enter(cx, body);
+  cpu_set_scalar(cx, mlirBlockGetArgument(old, 0), mlirBlockGetArgument(body, 0));
+  bind_values(cx, &carried, block_arg_1, &old, block_arg_1, &body);
+  MlirOperation yield = cpu_emit_block(cx, old);
+  MlirValue yields[MAX_CARRIED];
+  if (!cx->failed)
+    carry_yields(cx, yield, 0, &carried, yields);
+  cpu_op0(cx, "scf.yield", carried.num_scalars, yields);
+  leave(cx, inner);
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, body);
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation loop = tw_build(&at, "scf.for",
+                                (tw_op_parts_t){.num_operands = 3 + carried.num_scalars, .operands = operands,
+                                                .num_results = carried.num_scalars, .results = carried.types,
+                                                .num_regions = 1, .regions = &region});
+  bind_values(cx, &carried, op_result, &op, op_result, &loop);
+}
+
+/* --- if ---------------------------------------------------------------------------------------------------------- */
+
+static MlirBlock emit_branch(cpu_t *cx, MlirOperation op, int index, const carried_t *carried) {
+  MlirBlock block = mlirBlockCreate(0, NULL, NULL), old = only_block(op, index);
+  MlirValue yields[MAX_CARRIED];
+  inner_t inner = enter(cx, block);
+  if (!mlirBlockIsNull(old)) {
+    MlirOperation yield = cpu_emit_block(cx, old);
+    for (int i = 0, s = 0; i < carried->num && !cx->failed; i++) {
+      MlirValue value = mlirOperationGetOperand(yield, i);
+      if (carried->is_tile[i])
+        cpu_copy_into(cx, value, carried->home[i]);
+      else
+        yields[s++] = cpu_scalar(cx, value);
+    }
+  }
+  if (!cx->failed)
+    cpu_op0(cx, "scf.yield", carried->num_scalars, yields);
+  leave(cx, inner);
+  return block;
+}
+
+static void place_if(cpu_t *cx, MlirOperation op) {
+  before(cx, op);
+  carried_t carried = {.num = (int)mlirOperationGetNumResults(op)};
+  if (carried.num > MAX_CARRIED) {
+    cpu_error(cx, op, "yields too many values");
+    return;
+  }
+  for (int i = 0; i < carried.num; i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetResult(op, i));
+    carried.is_tile[i] = tw_is_tile(type);
+    if (carried.is_tile[i])
+      carried.home[i] = cpu_new_buffer(cx, type);
+    else
+      add_scalar(cx, &carried, type);
+  }
+  MlirValue condition = cpu_scalar(cx, mlirOperationGetOperand(op, 0));
+  MlirBlock then = emit_branch(cx, op, 0, &carried), other = emit_branch(cx, op, 1, &carried);
+  MlirOperation branch = cpu_if(cx, condition, then, other, carried.num_scalars, carried.types);
+  bind_values(cx, &carried, op_result, &op, op_result, &branch);
+}
+
+/* --- while ------------------------------------------------------------------------------------------------------- */
+
+/* `before` and `after` carry different values; tiles of each have their own homes. */
+static void place_while(cpu_t *cx, MlirOperation op) {
+  before(cx, op);
+  carried_t head, tail = {.num = (int)mlirOperationGetNumResults(op)};
+  if (tail.num > MAX_CARRIED || !carry_inits(cx, op, 0, (int)mlirOperationGetNumOperands(op), &head))
+    return;
+  for (int i = 0; i < tail.num; i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetResult(op, i));
+    tail.is_tile[i] = tw_is_tile(type);
+    if (tail.is_tile[i])
+      tail.home[i] = cpu_new_buffer(cx, type);
+    else
+      add_scalar(cx, &tail, type);
+  }
+  MlirBlock old[2] = {only_block(op, 0), only_block(op, 1)};
+  MlirBlock now[2] = {new_block(cx, head.num_scalars, head.types), new_block(cx, tail.num_scalars, tail.types)};
+  MlirValue values[MAX_CARRIED + 1];
+  inner_t inner = enter(cx, now[0]);
+  bind_values(cx, &head, block_arg, &old[0], block_arg, &now[0]);
+  MlirOperation condition = cpu_emit_block(cx, old[0]);
+  if (!cx->failed) {
+    values[0] = cpu_scalar(cx, mlirOperationGetOperand(condition, 0));
+    carry_yields(cx, condition, 1, &tail, values + 1);
+    cpu_op0(cx, "scf.condition", 1 + tail.num_scalars, values);
+  }
+  leave(cx, inner);
+  inner = enter(cx, now[1]);
+  bind_values(cx, &tail, block_arg, &old[1], block_arg, &now[1]);
+  MlirOperation yield = cpu_emit_block(cx, old[1]);
+  if (!cx->failed) {
+    carry_yields(cx, yield, 0, &head, values);
+    cpu_op0(cx, "scf.yield", head.num_scalars, values);
+  }
+  leave(cx, inner);
+  MlirRegion regions[2] = {mlirRegionCreate(), mlirRegionCreate()};
+  for (int i = 0; i < 2; i++)
+    mlirRegionAppendOwnedBlock(regions[i], now[i]);
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation loop = tw_build(&at, "scf.while",
+                                (tw_op_parts_t){.num_operands = head.num_scalars, .operands = head.scalars,
+                                                .num_results = tail.num_scalars, .results = tail.types,
+                                                .num_regions = 2, .regions = regions});
+  bind_values(cx, &tail, op_result, &op, op_result, &loop);
+}
+
+const cpu_rule_t cpu_control_rules[] = {
+    {"scf.for", CPU_EFFECT, 0, NULL, NULL, place_for},
+    {"scf.if", CPU_EFFECT, 0, NULL, NULL, place_if},
+    {"scf.while", CPU_EFFECT, 0, NULL, NULL, place_while},
+    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,283 @@
+/* cpu.h - shared by the files of the CPU lowering
+ *
+ * How it works. A tile is either in a *buffer* (row-major in the scratch memory of the thread), or *virtual*: computed
+ * on demand, one strip of lanes at a time, wherever a loop nest needs it. cpu_eval(value, point) is that demand. So
+ * each root (store, reduction, buffer to fill) becomes one loop nest, into which everything that it needs is fused.
+ * region.c decides which virtual tiles deserve a buffer; a nest that visits all of such a tile fills the buffer
+ * while passing by ("tee").
+ *
+ * In registers a value has the *compute type* of its element: f32 for the narrow floats (always a value that the
+ * narrow type can represent), else the element itself. A strip is a 1-D vector, or a scalar where all lanes agree. */
+#ifndef TILEWRIGHT_LOWERING_CPU_H
+#define TILEWRIGHT_LOWERING_CPU_H
+
+#include "lowering/ir.h"
+
+enum { CPU_MAX_DEPTH = 64, CPU_MAX_OPERANDS = 16, CPU_MAX_TEES = 32 };
+
+/* A position along one axis: base + offset, in i64; a null base is zero. `depth` is the innermost open scope that the
+ * base depends on. */
+typedef struct {
+  MlirValue base;
+  int64_t offset;
+  int depth;
+} cpu_index_t;
+
+/* One strip of a tile: an index per axis, and along `axis` (none: -1) as many lanes from there on. */
+typedef struct {
+  int rank, axis, lanes;
+  cpu_index_t at[TW_MAX_RANK];
+} cpu_point_t;
+
+/* What a tile.load or tile.store needs to know of its place, computed once where the op stands. Axis d of the tile
+ * runs with stride[d] through memory; elements from limit[d] on lie outside of the array. */
+typedef struct {
+  MlirValue array;   /* of the source */
+  MlirValue pointer; /* of the array */
+  MlirType element;  /* of the array */
+  MlirValue origin;  /* elements from the pointer to the tile's first one, i64 */
+  MlirValue stride[TW_MAX_RANK];
+  bool unit[TW_MAX_RANK]; /* the stride is one */
+  MlirValue limit[TW_MAX_RANK];
+  int depth;
+} cpu_access_t;
+
+/* An array argument, unpacked. */
+typedef struct {
+  MlirValue pointer, extent[TW_MAX_RANK], stride[TW_MAX_RANK];
+  bool unit[TW_MAX_RANK];
+} cpu_array_t;
+
+typedef enum { CPU_VIRTUAL, CPU_SCALAR, CPU_BUFFER } cpu_slot_kind_t;
+
+/* What is known of a value of the source. */
+typedef struct {
+  MlirValue value;
+  cpu_slot_kind_t kind;
+  MlirValue now;        /* CPU_SCALAR: the new value; CPU_BUFFER: the pointer */
+  MlirValue target;     /* pointer that its buffer must have, or null */
+  cpu_access_t *access; /* of a tile.load */
+  int cost;             /* of computing one element, in simple operations */
+  int first_root;       /* position of the first nest that needs it; INT_MAX: none */
+  bool many_roots;      /* more than one nest needs it */
+  bool memory;          /* computed from memory that a later store may change */
+  bool wanted;          /* shall have a buffer */
+  bool tee;             /* the nest being emitted fills the buffer */
+} cpu_slot_t;
+
+typedef struct {
+  MlirValue value, result;
+  cpu_point_t point;
+  int depth;
+} cpu_memo_t;
+
+typedef struct {
+  MlirContext context;
+  MlirOperation module, func;
+  MlirLocation location;
+  int lanes;   /* of f32 in a machine register */
+  bool avx512; /* masks are free, ldexp is an instruction */
+  MlirBlock entry;
+  MlirBlock block; /* where ops are appended */
+  MlirBlock scope[CPU_MAX_DEPTH];
+  int depth;
+  int base_depth; /* of the op being lowered; nothing that reads memory goes further out */
+  MlirValue scratch, grid, block_id[3], num_blocks[3];
+  int64_t scratch_used, scratch_peak;
+  tw_map_t constants; /* attribute -> value in the entry block */
+  tw_map_t slots;     /* value -> cpu_slot_t */
+  tw_map_t arrays;    /* array argument -> cpu_array_t */
+  tw_map_t order;     /* op -> position in its block */
+  cpu_memo_t *memo;
+  size_t memo_size, memo_capacity;
+  cpu_slot_t **live; /* virtual tiles of the block being lowered and those around it */
+  size_t live_size, live_capacity, live_base;
+  cpu_slot_t *tees[CPU_MAX_TEES]; /* what the current nest fills */
+  int num_tees;
+  void *allocations; /* list of what dies with the pass */
+  int num_strings;
+  bool failed;
+} cpu_t;
+
+void *cpu_alloc(cpu_t *cx, size_t size);
+void cpu_error(cpu_t *cx, MlirOperation op, const char *why);
+
+/* --- build.c: types, constants, arithmetic, loops ---------------------------------------------------- */
+
+tw_builder_t cpu_here(cpu_t *cx);
+MlirType cpu_compute_type(cpu_t *cx, MlirType element);
+MlirType cpu_buffer_type(cpu_t *cx, MlirType element); /* in scratch memory */
+MlirType cpu_pointer_type(cpu_t *cx);
+MlirType cpu_int(cpu_t *cx, unsigned bits);
+MlirType cpu_f32(cpu_t *cx);
+MlirType cpu_f64(cpu_t *cx);
+/* 1 for a scalar. */
+int cpu_lanes_of(MlirValue value);
+MlirType cpu_vector(MlirType element, int lanes);
+/* A type with the lanes of `like`. */
+MlirType cpu_like(MlirValue like, MlirType element);
+MlirType cpu_element(MlirValue value);
+
+MlirValue cpu_constant(cpu_t *cx, MlirAttribute attribute);
+MlirValue cpu_int_const(cpu_t *cx, MlirType type, int64_t value);
+MlirValue cpu_float_const(cpu_t *cx, MlirType type, double value);
+MlirValue cpu_i64_const(cpu_t *cx, int64_t value);
+/* 0, 1, 2, … of an integer type. */
+MlirValue cpu_iota(cpu_t *cx, MlirType element, int lanes);
+
+MlirValue cpu_op1(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands);
+void cpu_op0(cpu_t *cx, const char *name, int num, const MlirValue *operands);
+/* Same op and attributes on other operands. */
+MlirValue cpu_again(cpu_t *cx, MlirOperation op, MlirType type, int num, const MlirValue *operands);
+MlirValue cpu_splat(cpu_t *cx, MlirValue scalar, int lanes);
+/* Gives all of them the lanes of the widest. */
+void cpu_unify(cpu_t *cx, int num, MlirValue *values);
+MlirValue cpu_un(cpu_t *cx, const char *name, MlirValue x);
+MlirValue cpu_bin(cpu_t *cx, const char *name, MlirValue x, MlirValue y);
+/* With a constant of x's type. */
+MlirValue cpu_bin_i(cpu_t *cx, const char *name, MlirValue x, int64_t y);
+MlirValue cpu_bin_f(cpu_t *cx, const char *name, MlirValue x, double y);
+MlirValue cpu_fma(cpu_t *cx, MlirValue x, MlirValue y, MlirValue z);
+MlirValue cpu_cast(cpu_t *cx, const char *name, MlirValue x, MlirType element);
+/* arith.bitcast to lanes of another element type of the same size. */
+MlirValue cpu_bits(cpu_t *cx, MlirValue x, MlirType element);
+typedef enum { CPU_EQ, CPU_NE, CPU_SLT, CPU_SLE, CPU_SGT, CPU_SGE, CPU_ULT, CPU_ULE, CPU_UGT, CPU_UGE } cpu_ipred_t;
+typedef enum { CPU_OEQ = 1, CPU_OGT, CPU_OGE, CPU_OLT, CPU_OLE, CPU_UNO = 14 } cpu_fpred_t;
+MlirValue cpu_cmpi(cpu_t *cx, cpu_ipred_t predicate, MlirValue x, MlirValue y);
+MlirValue cpu_cmpf(cpu_t *cx, cpu_fpred_t predicate, MlirValue x, MlirValue y);
+MlirValue cpu_select(cpu_t *cx, MlirValue c, MlirValue x, MlirValue y);
+/* llvm.NAME on the types of x ("llvm.exp.v16f32"). */
+MlirValue cpu_intrinsic(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands);
+MlirValue cpu_extract(cpu_t *cx, MlirValue vector, int lane);
+/* Lanes i of the result are lanes mask[i] of x ++ y. */
+MlirValue cpu_shuffle(cpu_t *cx, MlirValue x, MlirValue y, int num, const int64_t *mask);
+MlirValue cpu_int_to_i64(cpu_t *cx, MlirValue value);
+
+cpu_index_t cpu_index(int64_t value);
+cpu_index_t cpu_index_of(cpu_t *cx, MlirValue value, int depth);
+cpu_index_t cpu_index_add(cpu_t *cx, cpu_index_t x, cpu_index_t y);
+cpu_index_t cpu_index_plus(cpu_index_t x, int64_t y);
+cpu_index_t cpu_index_mul(cpu_t *cx, cpu_index_t x, int64_t y);
+cpu_index_t cpu_index_times(cpu_t *cx, cpu_index_t x, MlirValue y, int depth);
+MlirValue cpu_index_value(cpu_t *cx, cpu_index_t x);
+
+/* Appends to the block of scope `depth` until cpu_leave(cx, the result). */
+MlirBlock cpu_enter_depth(cpu_t *cx, int depth);
+void cpu_leave_depth(cpu_t *cx, MlirBlock saved);
+
+void cpu_scope_push(cpu_t *cx, MlirBlock block);
+void cpu_scope_pop(cpu_t *cx);
+
+/* scf.for in i64 with iteration values; between begin and end, ops go into the body. */
+typedef struct {
+  MlirBlock block, outer;
+  MlirValue bounds[3];
+  int num;
+  MlirValue inits[64], args[64];
+} cpu_loop_t;
+cpu_index_t cpu_loop_begin(cpu_t *cx, cpu_loop_t *loop, cpu_index_t from, cpu_index_t to, int64_t step, int num,
+                           const MlirValue *inits);
+void cpu_loop_end(cpu_t *cx, cpu_loop_t *loop, const MlirValue *yields, MlirValue *results);
+
+/* scf.if with results; `other` may be null where there are none. */
+MlirOperation cpu_if(cpu_t *cx, MlirValue condition, MlirBlock then, MlirBlock other, int num, const MlirType *types);
+
+MlirValue cpu_address(cpu_t *cx, MlirValue pointer, MlirType element, cpu_index_t offset);
+MlirValue cpu_load(cpu_t *cx, MlirValue pointer, MlirType type, int align);
+void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align);
+
+/* --- region.c: slots, buffers, nests ------------------------------------------------------------------ */
+
+cpu_slot_t *cpu_slot(cpu_t *cx, MlirValue value);
+void cpu_set_scalar(cpu_t *cx, MlirValue value, MlirValue now);
+void cpu_set_buffer(cpu_t *cx, MlirValue value, MlirValue pointer);
+/* The new value of a scalar of the source. */
+MlirValue cpu_scalar(cpu_t *cx, MlirValue value);
+/* The value at a strip: a vector, or a scalar where all lanes agree. */
+MlirValue cpu_eval(cpu_t *cx, MlirValue value, const cpu_point_t *point);
+/* Fresh scratch memory for a tile. */
+MlirValue cpu_new_buffer(cpu_t *cx, MlirType tile);
+/* The buffer of a tile, filled now if it isn't yet. */
+MlirValue cpu_buffer(cpu_t *cx, MlirValue tile);
+void cpu_copy_into(cpu_t *cx, MlirValue tile, MlirValue pointer);
+MlirValue cpu_buffer_load(cpu_t *cx, MlirValue pointer, MlirType tile, const cpu_point_t *point);
+void cpu_buffer_store(cpu_t *cx, MlirValue value, MlirValue pointer, MlirType tile, const cpu_point_t *point);
+
+/* Loops over all of a shape. The caller may hold axes: they get no loop, and their index is left to it. */
+typedef struct {
+  int rank, num_loops;
+  int64_t shape[TW_MAX_RANK];
+  bool held[TW_MAX_RANK];
+  int steps; /* strips in one pass of the innermost loop */
+  cpu_point_t point;
+  cpu_loop_t loops[TW_MAX_RANK];
+} cpu_nest_t;
+/* Which axis gets the lanes. */
+int cpu_lane_axis(MlirType tile);
+void cpu_nest_set(cpu_t *cx, cpu_nest_t *nest, MlirType tile, int lane_axis);
+void cpu_nest_begin(cpu_t *cx, cpu_nest_t *nest);
+void cpu_nest_end(cpu_t *cx, cpu_nest_t *nest);
+/* To call before a nest over `space` that evaluates these tiles: fills the buffers that it can't fill itself. A
+ * `writer` is a store or scatter that the nest does: what it could overwrite too early is read first. */
+void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer);
+/* To call after it: the buffers that the nest has filled are valid. */
+void cpu_planned(cpu_t *cx);
+
+void cpu_analyze(cpu_t *cx, MlirBlock block);
+/* Before an op that writes memory: keeps what later ops need of the memory as it is. A nest over `space` of these
+ * tiles, if there are any, may do it on the way. */
+void cpu_before_write(cpu_t *cx, MlirOperation op, MlirType space, int num, const MlirValue *tiles);
+/* Before an op with regions: fills the buffers that they use. */
+void cpu_before_regions(cpu_t *cx, MlirOperation op);
+bool cpu_writes(MlirOperation op);
+
+/* memory.c: lanes of `type`, `stride` elements apart, from an address on; null mask: all; null passthru: zero. */
+MlirValue cpu_gather(cpu_t *cx, MlirValue address, MlirType type, MlirValue stride, int lanes, MlirValue mask,
+                     MlirValue passthru);
+void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride, MlirValue mask);
+
+/* --- rules -------------------------------------------------------------------------------------------- */
+
+typedef enum { CPU_LEAF, CPU_ELEMENTWISE, CPU_BROADCAST, CPU_RESHAPE, CPU_PERMUTE, CPU_EFFECT } cpu_space_t;
+
+typedef struct {
+  const char *name;
+  cpu_space_t space; /* how the operands' axes lie in the result's; CPU_EFFECT: emitted at its place */
+  int cost;
+  /* CPU_ELEMENTWISE: from operands of equal lanes in compute types. */
+  MlirValue (*compute)(cpu_t *cx, MlirOperation op, int num, MlirValue *operands);
+  /* Other virtual ops: the result at a point. */
+  MlirValue (*eval)(cpu_t *cx, MlirOperation op, const cpu_point_t *point);
+  /* At the op's place: an effect, or what a virtual op prepares. */
+  void (*place)(cpu_t *cx, MlirOperation op);
+} cpu_rule_t;
+
+const cpu_rule_t *cpu_rule(MlirOperation op);
+/* One table a file, ended by a null name. */
+extern const cpu_rule_t cpu_elementwise_rules[], cpu_math_rules[], cpu_memory_rules[], cpu_shape_rules[],
+    cpu_reduce_rules[], cpu_mma_rules[], cpu_effect_rules[], cpu_control_rules[];
+
+/* Lowers the ops of a block; returns its terminator, which is left to the caller. */
+MlirOperation cpu_emit_block(cpu_t *cx, MlirBlock block);
+
+/* shape.c: whether a reshape only adds or drops axes of extent one. */
+bool cpu_reshape_is_unit(MlirOperation op);
+/* The point of the operand for a point of the result of a broadcast, permute or unit reshape. */
+cpu_point_t cpu_operand_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point);
+
+/* narrow.c: formats below f32. `element` is the narrow type, values are f32, bits are integers of its size. */
+bool cpu_is_narrow(MlirType element);
+MlirValue cpu_narrow_bits(cpu_t *cx, MlirValue x, MlirType element);
+MlirValue cpu_widen_bits(cpu_t *cx, MlirValue bits, MlirType element);
+/* x rounded to the narrow type; x itself where the type isn't narrow. */
+MlirValue cpu_round(cpu_t *cx, MlirValue x, MlirType element);
+/* f64 to a narrow type with one rounding. */
+MlirValue cpu_round_f64(cpu_t *cx, MlirValue x, MlirType element);
+
+/* elementwise.c, for reductions too */
+MlirValue cpu_float_min_max(cpu_t *cx, MlirValue x, MlirValue y, bool max);
+
+/* math.c */
+MlirValue cpu_exp(cpu_t *cx, MlirValue x);
+
+#endif /* TILEWRIGHT_LOWERING_CPU_H */

@@ -1,0 +1,180 @@
+/* effects.c - position in the grid, tile.print and tile.assert
+ *
+ * Printing and failing are calls of the process (runtime/kernel_calls.c): a tile is printed from its buffer. */
+#include "lowering/cpu/cpu.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void place_block_id(cpu_t *cx, MlirOperation op) {
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->block_id[tw_attr_int(op, "axis", 0)]);
+}
+
+static void place_num_blocks(cpu_t *cx, MlirOperation op) {
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->num_blocks[tw_attr_int(op, "axis", 0)]);
+}
+
+/* --- calls --------------------------------------------------------------------------------------------------------- */
+
+static tw_builder_t at_module(cpu_t *cx) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(cx->module, 0));
+  return (tw_builder_t){cx->context, body, mlirBlockGetFirstOperation(body), cx->location};
+}
+
+static void declare(cpu_t *cx, const char *name, MlirType type) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(cx->module, 0));
+  MlirAttribute symbol = mlirStringAttrGet(cx->context, tw_str(name));
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (mlirAttributeEqual(tw_attr(op, "sym_name"), symbol))
+      return;
+  tw_attr_t attrs[] = {{"sym_name", symbol},
+                       {"function_type", mlirTypeAttrGet(type)},
+                       {"sym_visibility", mlirStringAttrGet(cx->context, tw_str("private"))}};
+  MlirRegion region = mlirRegionCreate();
+  tw_builder_t at = at_module(cx);
+  tw_build(&at, "func.func",
+           (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
+}
+
+static void call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
+  MlirType types[8];
+  for (int i = 0; i < num; i++)
+    types[i] = mlirValueGetType(operands[i]);
+  declare(cx, name, mlirFunctionTypeGet(cx->context, num, types, 0, NULL));
+  tw_attr_t attr = {"callee", mlirFlatSymbolRefAttrGet(cx->context, tw_str(name))};
+  tw_builder_t at = cpu_here(cx);
+  tw_build(&at, "func.call",
+           (tw_op_parts_t){.num_operands = num, .operands = operands, .num_attrs = 1, .attrs = &attr});
+}
+
+/* The address of a constant of bytes. */
+static MlirValue bytes(cpu_t *cx, const char *data, size_t size) {
+  char name[32];
+  snprintf(name, sizeof name, "tw_bytes_%d", cx->num_strings++);
+  tw_attr_t attrs[] = {
+      {"sym_name", mlirStringAttrGet(cx->context, tw_str(name))},
+      {"global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(cpu_int(cx, 8), (unsigned)size))},
+      {"linkage", mlirLLVMLinkageAttrGet(cx->context, MlirLLVMLinkageInternal)},
+      {"constant", mlirUnitAttrGet(cx->context)},
+      {"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), 8)},
+      {"value", mlirStringAttrGet(cx->context, mlirStringRefCreate(data, size))},
+  };
+  MlirRegion region = mlirRegionCreate();
+  tw_builder_t at = at_module(cx);
+  tw_build(&at, "llvm.mlir.global",
+           (tw_op_parts_t){.num_attrs = 6, .attrs = attrs, .num_regions = 1, .regions = &region});
+  tw_builder_t here = cpu_here(cx);
+  return tw_op1_attr(&here, "llvm.mlir.addressof", cpu_pointer_type(cx), 0, NULL, "global_name",
+                     mlirFlatSymbolRefAttrGet(cx->context, tw_str(name)));
+}
+
+static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 32), value); }
+
+/* --- print ----------------------------------------------------------------------------------------------------------- */
+
+/* Letter of a buffer's element: b(ool), i(nteger) or f(loat), and its bytes. */
+static char letter_of(MlirType element) {
+  return tw_is_bool(element) ? 'b' : mlirTypeIsAFloat(element) ? 'f' : 'i';
+}
+
+static void print_text(cpu_t *cx, const char *text, size_t size) {
+  MlirValue operands[2] = {bytes(cx, text, size), cpu_i64_const(cx, (int64_t)size)};
+  if (size)
+    call(cx, "tw_kernel_print_text", 2, operands);
+}
+
+static void print_value(cpu_t *cx, MlirValue value) {
+  MlirType type = mlirValueGetType(value), element = tw_element(type);
+  MlirType stored = cpu_buffer_type(cx, element);
+  int64_t shape[TW_MAX_RANK] = {0};
+  int rank = (int)tw_rank(type);
+  for (int d = 0; d < rank; d++)
+    shape[d] = tw_extent(type, d);
+  MlirValue pointer;
+  if (tw_is_tile(type)) {
+    pointer = cpu_buffer(cx, value);
+  } else {
+    int64_t one = 1;
+    pointer = cpu_new_buffer(cx, mlirRankedTensorTypeGet(1, &one, element, (MlirAttribute){NULL}));
+    MlirValue scalar = cpu_scalar(cx, value);
+    if (tw_is_bool(element))
+      scalar = cpu_cast(cx, "arith.extui", scalar, stored);
+    cpu_store(cx, scalar, pointer, (int)tw_bytes(stored));
+  }
+  MlirValue operands[5] = {pointer, i32_const(cx, letter_of(element)), i32_const(cx, tw_bytes(stored)),
+                           i32_const(cx, rank), bytes(cx, (const char *)shape, sizeof shape)};
+  call(cx, "tw_kernel_print_tile", 5, operands);
+}
+
+static void place_print(cpu_t *cx, MlirOperation op) {
+  MlirStringRef format = tw_attr_string(op, "format");
+  const char *text = format.data, *end = text + format.length, *from = text;
+  int num = 0;
+  for (const char *c = text; c < end; c++) {
+    if (c + 1 >= end || c[0] != '{' || c[1] != '}' || num >= mlirOperationGetNumOperands(op))
+      continue;
+    print_text(cx, from, (size_t)(c - from));
+    print_value(cx, mlirOperationGetOperand(op, num++));
+    from = c += 2;
+    c--;
+  }
+  print_text(cx, from, (size_t)(end - from));
+  call(cx, "tw_kernel_print_end", 0, NULL);
+}
+
+/* --- assert ---------------------------------------------------------------------------------------------------------- */
+
+static void fail_unless(cpu_t *cx, MlirOperation op, MlirValue condition) {
+  MlirStringRef message = tw_attr_string(op, "message");
+  MlirValue failed = cpu_bin_i(cx, "arith.xori", condition, 1);
+  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
+  cx->block = then;
+  MlirValue operands[2] = {bytes(cx, message.data, message.length), cpu_i64_const(cx, (int64_t)message.length)};
+  call(cx, "tw_kernel_assert_failed", 2, operands);
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cx->block = outer;
+  cpu_if(cx, failed, then, (MlirBlock){NULL}, 0, NULL);
+}
+
+static MlirValue all_of(cpu_t *cx, MlirValue strip) {
+  for (int half = cpu_lanes_of(strip) / 2; half >= 1; half /= 2) {
+    int64_t low[64], high[64];
+    for (int i = 0; i < half; i++) {
+      low[i] = i;
+      high[i] = half + i;
+    }
+    MlirValue x = half == 1 ? cpu_extract(cx, strip, 0) : cpu_shuffle(cx, strip, strip, half, low);
+    MlirValue y = half == 1 ? cpu_extract(cx, strip, 1) : cpu_shuffle(cx, strip, strip, half, high);
+    strip = cpu_bin(cx, "arith.andi", x, y);
+  }
+  return strip;
+}
+
+static void place_assert(cpu_t *cx, MlirOperation op) {
+  MlirValue condition = mlirOperationGetOperand(op, 0);
+  MlirType type = mlirValueGetType(condition);
+  if (!tw_is_tile(type)) {
+    fail_unless(cx, op, cpu_scalar(cx, condition));
+    return;
+  }
+  cpu_plan(cx, type, 1, &condition, (MlirOperation){NULL});
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
+  cpu_nest_begin(cx, &nest);
+  MlirValue strip = cpu_eval(cx, condition, &nest.point);
+  if (!cx->failed)
+    fail_unless(cx, op, all_of(cx, strip));
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+}
+
+const cpu_rule_t cpu_effect_rules[] = {
+    {"tile.block_id", CPU_EFFECT, 0, NULL, NULL, place_block_id},
+    {"tile.num_blocks", CPU_EFFECT, 0, NULL, NULL, place_num_blocks},
+    {"tile.print", CPU_EFFECT, 0, NULL, NULL, place_print},
+    {"tile.assert", CPU_EFFECT, 0, NULL, NULL, place_assert},
+    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
+};

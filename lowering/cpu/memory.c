@@ -1,0 +1,525 @@
+/* memory.c - tile.load, tile.store, tile.gather, tile.scatter, and the shape of arrays
+ *
+ * Every access is masked by what is left of the array along each axis, so that nothing outside is touched; with
+ * AVX-512 a mask costs nothing. Elements below f32 travel as integers of their size: LLVM has no masked loads of
+ * them. Strides other than one are gathers and scatters. */
+#include "lowering/cpu/cpu.h"
+
+#include "tilewright/dialect.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- raw strips ---------------------------------------------------------------------------------------------- */
+
+static const MlirValue none = {NULL};
+
+static tw_attr_t align_attr(cpu_t *cx, int bytes) {
+  return (tw_attr_t){"alignment", mlirIntegerAttrGet(cpu_int(cx, 32), bytes)};
+}
+
+static MlirValue all_lanes(cpu_t *cx, int lanes) {
+  return cpu_int_const(cx, cpu_vector(cpu_int(cx, 1), lanes), 1);
+}
+
+static MlirValue zero_of(cpu_t *cx, MlirType type) {
+  return tw_is_float(type) ? cpu_float_const(cx, type, 0) : cpu_int_const(cx, type, 0);
+}
+
+/* Addresses of lanes from offsets in elements. */
+static MlirValue addresses(cpu_t *cx, MlirValue base, MlirType element, MlirValue offsets) {
+  int64_t lanes = cpu_lanes_of(offsets);
+  int32_t raw = INT32_MIN;
+  MlirValue operands[2] = {base, offsets};
+  MlirType type = mlirVectorTypeGet(1, &lanes, cpu_pointer_type(cx));
+  tw_attr_t attrs[2] = {{"rawConstantIndices", mlirDenseI32ArrayGet(cx->context, 1, &raw)},
+                        {"elem_type", mlirTypeAttrGet(element)}};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation op = tw_build(&at, "llvm.getelementptr",
+                              (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_results = 1,
+                                              .results = &type, .num_attrs = 2, .attrs = attrs});
+  return mlirOperationGetResult(op, 0);
+}
+
+static MlirValue gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue mask, MlirValue passthru) {
+  int lanes = cpu_lanes_of(pointers);
+  MlirType result = cpu_vector(type, lanes);
+  MlirValue operands[3] = {pointers, mask.ptr ? cpu_splat(cx, mask, lanes) : all_lanes(cx, lanes),
+                           passthru.ptr ? cpu_splat(cx, passthru, lanes) : zero_of(cx, result)};
+  tw_attr_t align = align_attr(cx, (int)tw_bytes(type));
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation op =
+      tw_build(&at, "llvm.intr.masked.gather",
+               (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_results = 1, .results = &result,
+                               .num_attrs = 1, .attrs = &align});
+  return mlirOperationGetResult(op, 0);
+}
+
+static void scatter_at(cpu_t *cx, MlirValue value, MlirValue pointers, MlirValue mask) {
+  int lanes = cpu_lanes_of(pointers);
+  MlirValue operands[3] = {cpu_splat(cx, value, lanes), pointers,
+                           mask.ptr ? cpu_splat(cx, mask, lanes) : all_lanes(cx, lanes)};
+  tw_attr_t align = align_attr(cx, (int)tw_bytes(cpu_element(value)));
+  tw_builder_t at = cpu_here(cx);
+  tw_build(&at, "llvm.intr.masked.scatter",
+           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = 1, .attrs = &align});
+}
+
+static MlirValue lane_offsets(cpu_t *cx, MlirValue stride, int lanes) {
+  MlirValue lane = cpu_iota(cx, cpu_int(cx, 64), lanes);
+  return cpu_bin(cx, "arith.muli", lane, cpu_splat(cx, stride, lanes));
+}
+
+MlirValue cpu_gather(cpu_t *cx, MlirValue address, MlirType type, MlirValue stride, int lanes, MlirValue mask,
+                     MlirValue passthru) {
+  return gather_at(cx, addresses(cx, address, type, lane_offsets(cx, stride, lanes)), type, mask, passthru);
+}
+
+void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride, MlirValue mask) {
+  MlirType type = cpu_element(value);
+  scatter_at(cx, value, addresses(cx, address, type, lane_offsets(cx, stride, cpu_lanes_of(value))), mask);
+}
+
+/* A single element under a condition. */
+static MlirValue load_if(cpu_t *cx, MlirValue pointer, MlirType type, MlirValue mask, MlirValue passthru) {
+  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
+  cx->block = then;
+  MlirValue value = cpu_load(cx, pointer, type, (int)tw_bytes(type));
+  cpu_op0(cx, "scf.yield", 1, &value);
+  cx->block = other;
+  cpu_op0(cx, "scf.yield", 1, &passthru);
+  cx->block = outer;
+  return mlirOperationGetResult(cpu_if(cx, mask, then, other, 1, &type), 0);
+}
+
+static void store_if(cpu_t *cx, MlirValue value, MlirValue pointer, MlirValue mask) {
+  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
+  cx->block = then;
+  cpu_store(cx, value, pointer, (int)tw_bytes(mlirValueGetType(value)));
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cx->block = outer;
+  cpu_if(cx, mask, then, (MlirBlock){NULL}, 0, NULL);
+}
+
+/* Contiguous lanes; passthru has them too. */
+static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, int lanes, MlirValue mask,
+                             MlirValue passthru) {
+  if (lanes == 1)
+    return load_if(cx, pointer, type, mask, passthru);
+  MlirType result = cpu_vector(type, lanes);
+  MlirValue operands[3] = {pointer, cpu_splat(cx, mask, lanes), cpu_splat(cx, passthru, lanes)};
+  tw_attr_t align = align_attr(cx, (int)tw_bytes(type));
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation op =
+      tw_build(&at, "llvm.intr.masked.load",
+               (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_results = 1, .results = &result,
+                               .num_attrs = 1, .attrs = &align});
+  return mlirOperationGetResult(op, 0);
+}
+
+static void masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, int lanes, MlirValue mask) {
+  if (lanes == 1) {
+    store_if(cx, value, pointer, mask);
+    return;
+  }
+  MlirValue operands[3] = {cpu_splat(cx, value, lanes), pointer, cpu_splat(cx, mask, lanes)};
+  tw_attr_t align = align_attr(cx, (int)tw_bytes(cpu_element(value)));
+  tw_builder_t at = cpu_here(cx);
+  tw_build(&at, "llvm.intr.masked.store",
+           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = 1, .attrs = &align});
+}
+
+/* --- elements in memory ---------------------------------------------------------------------------------------- */
+
+static bool is_half_byte(MlirType element) { return tw_bytes(element) == 0; }
+
+/* How an element travels: bool as a byte, a narrow float as bits, two 4-bit floats as a byte. */
+static MlirType memory_type(cpu_t *cx, MlirType element) {
+  if (tw_is_bool(element) || is_half_byte(element))
+    return cpu_int(cx, 8);
+  return cpu_is_narrow(element) ? cpu_int(cx, 8 * tw_bytes(element)) : element;
+}
+
+static MlirValue from_memory(cpu_t *cx, MlirValue value, MlirType element) {
+  if (tw_is_bool(element))
+    return cpu_cmpi(cx, CPU_NE, value, cpu_int_const(cx, mlirValueGetType(value), 0));
+  return cpu_is_narrow(element) ? cpu_widen_bits(cx, value, element) : value;
+}
+
+static MlirValue to_memory(cpu_t *cx, MlirValue value, MlirType element) {
+  if (tw_is_bool(element))
+    return cpu_cast(cx, "arith.extui", value, cpu_int(cx, 8));
+  return cpu_is_narrow(element) ? cpu_narrow_bits(cx, value, element) : value;
+}
+
+/* Offsets of 4-bit elements: the byte, and how far up in it. */
+static void split_nibble(cpu_t *cx, MlirValue offset, MlirValue *byte, MlirValue *shift) {
+  *byte = cpu_bin_i(cx, "arith.shrsi", offset, 1);
+  MlirValue odd = cpu_cast(cx, "arith.trunci", cpu_bin_i(cx, "arith.andi", offset, 1), cpu_int(cx, 8));
+  *shift = cpu_bin_i(cx, "arith.shli", odd, 2);
+}
+
+static MlirValue load_nibbles(cpu_t *cx, MlirValue pointer, MlirValue offsets, MlirValue mask) {
+  MlirValue byte, shift, bytes;
+  split_nibble(cx, offsets, &byte, &shift);
+  MlirType i8 = cpu_int(cx, 8);
+  if (cpu_lanes_of(offsets) == 1)
+    bytes = load_if(cx, cpu_address(cx, pointer, i8, (cpu_index_t){byte, 0, cx->depth}), i8, mask,
+                    cpu_int_const(cx, i8, 0));
+  else
+    bytes = gather_at(cx, addresses(cx, pointer, i8, byte), i8, mask, none);
+  return cpu_bin_i(cx, "arith.andi", cpu_bin(cx, "arith.shrui", bytes, shift), 15);
+}
+
+/* One lane after the other: neighbours share a byte. */
+static void store_nibbles(cpu_t *cx, MlirValue bits, MlirValue pointer, MlirValue offsets, MlirValue mask) {
+  MlirType i8 = cpu_int(cx, 8);
+  for (int lane = 0; lane < cpu_lanes_of(offsets); lane++) {
+    MlirValue byte, shift;
+    split_nibble(cx, cpu_extract(cx, offsets, lane), &byte, &shift);
+    MlirValue address = cpu_address(cx, pointer, i8, (cpu_index_t){byte, 0, cx->depth});
+    MlirValue in_bounds = cpu_extract(cx, mask, lane);
+    MlirValue old = load_if(cx, address, i8, in_bounds, cpu_int_const(cx, i8, 0));
+    MlirValue hole = cpu_bin(cx, "arith.shli", cpu_int_const(cx, i8, 15), shift);
+    old = cpu_bin(cx, "arith.andi", old, cpu_bin_i(cx, "arith.xori", hole, -1));
+    MlirValue fresh = cpu_bin(cx, "arith.shli", cpu_extract(cx, bits, lane), shift);
+    store_if(cx, cpu_bin(cx, "arith.ori", old, fresh), address, in_bounds);
+  }
+}
+
+/* --- arrays ---------------------------------------------------------------------------------------------------- */
+
+static const cpu_array_t *array_of(cpu_t *cx, MlirOperation op, MlirValue array) {
+  const MlirValue *known = tw_map_get(&cx->arrays, array.ptr, NULL);
+  if (!known)
+    cpu_error(cx, op, "needs an array that is an argument of the kernel");
+  return known ? known->ptr : NULL;
+}
+
+static void place_dim(cpu_t *cx, MlirOperation op) {
+  const cpu_array_t *array = array_of(cx, op, mlirOperationGetOperand(op, 0));
+  if (array)
+    cpu_set_scalar(cx, mlirOperationGetResult(op, 0),
+                   cpu_cast(cx, "arith.trunci", array->extent[tw_attr_int(op, "axis", 0)], cpu_int(cx, 32)));
+}
+
+static void place_stride(cpu_t *cx, MlirOperation op) {
+  const cpu_array_t *array = array_of(cx, op, mlirOperationGetOperand(op, 0));
+  if (array)
+    cpu_set_scalar(cx, mlirOperationGetResult(op, 0), array->stride[tw_attr_int(op, "axis", 0)]);
+}
+
+/* --- load and store: a tile at a tile index --------------------------------------------------------------------- */
+
+/* Elements of the tile along an axis that lie in the array: those below extent - first, none before the array. */
+static MlirValue limit_of(cpu_t *cx, MlirValue extent, MlirValue first) {
+  MlirValue zero = cpu_i64_const(cx, 0);
+  MlirValue left = cpu_bin(cx, "arith.subi", extent, first);
+  left = cpu_bin(cx, "arith.maxsi", left, zero);
+  return cpu_select(cx, cpu_cmpi(cx, CPU_SLT, first, zero), zero, left);
+}
+
+static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, intptr_t num_index) {
+  MlirValue source = mlirOperationGetOperand(op, 0);
+  const cpu_array_t *array = array_of(cx, op, source);
+  cpu_access_t *access = cpu_alloc(cx, sizeof *access);
+  if (!array)
+    return access;
+  *access = (cpu_access_t){.array = source, .pointer = array->pointer, .depth = cx->depth,
+                           .element = tw_element(mlirValueGetType(source))};
+  int64_t order[TW_MAX_RANK];
+  intptr_t ordered = tw_attr_ints(op, "order", order, TW_MAX_RANK);
+  cpu_index_t origin = cpu_index(0);
+  for (intptr_t d = 0; d < num_index; d++) {
+    intptr_t axis = ordered ? order[d] : d;
+    int64_t extent = tw_is_tile(tile) ? tw_extent(tile, d) : 1;
+    MlirValue index = cpu_int_to_i64(cx, cpu_scalar(cx, mlirOperationGetOperand(op, d + 1)));
+    MlirValue first = cpu_bin_i(cx, "arith.muli", index, extent);
+    access->stride[d] = array->stride[axis];
+    access->unit[d] = array->unit[axis];
+    access->limit[d] = limit_of(cx, array->extent[axis], first);
+    cpu_index_t at = {.base = first, .depth = cx->depth};
+    origin = cpu_index_add(cx, origin, cpu_index_times(cx, at, array->stride[axis], cx->depth));
+  }
+  access->origin = cpu_index_value(cx, origin);
+  return access;
+}
+
+static int max_int(int x, int y) { return x > y ? x : y; }
+
+/* Which lanes of a strip lie in the array. */
+static MlirValue strip_mask(cpu_t *cx, const cpu_access_t *access, const cpu_point_t *point) {
+  MlirValue inside = cpu_int_const(cx, cpu_int(cx, 1), 1);
+  for (int d = 0; d < point->rank; d++) {
+    if (d == point->axis && point->lanes > 1)
+      continue;
+    int depth = max_int(access->depth, point->at[d].base.ptr ? point->at[d].depth : 0);
+    MlirBlock saved = cpu_enter_depth(cx, depth);
+    MlirValue below = cpu_cmpi(cx, CPU_SLT, cpu_index_value(cx, point->at[d]), access->limit[d]);
+    cpu_leave_depth(cx, saved);
+    inside = d == 0 ? below : cpu_bin(cx, "arith.andi", inside, below);
+  }
+  if (point->axis < 0 || point->lanes == 1)
+    return inside;
+  MlirValue left = cpu_bin(cx, "arith.subi", access->limit[point->axis],
+                           cpu_index_value(cx, point->at[point->axis]));
+  left = cpu_bin(cx, "arith.minsi", left, cpu_i64_const(cx, point->lanes));
+  if (point->rank > 1)
+    left = cpu_select(cx, inside, left, cpu_i64_const(cx, 0));
+  left = cpu_cast(cx, "arith.trunci", left, cpu_int(cx, 32));
+  return cpu_cmpi(cx, CPU_SLT, cpu_iota(cx, cpu_int(cx, 32), point->lanes), cpu_splat(cx, left, point->lanes));
+}
+
+/* Elements from the array's pointer to the strip's first one. */
+static cpu_index_t strip_offset(cpu_t *cx, const cpu_access_t *access, const cpu_point_t *point) {
+  cpu_index_t offset = {.base = access->origin, .depth = access->depth};
+  for (int d = 0; d < point->rank; d++)
+    offset = cpu_index_add(cx, offset, cpu_index_times(cx, point->at[d], access->stride[d], access->depth));
+  return offset;
+}
+
+static MlirValue strip_offsets(cpu_t *cx, const cpu_access_t *access, const cpu_point_t *point) {
+  MlirValue first = cpu_index_value(cx, strip_offset(cx, access, point));
+  if (point->lanes == 1)
+    return first;
+  return cpu_bin(cx, "arith.addi", cpu_splat(cx, first, point->lanes),
+                 lane_offsets(cx, access->stride[point->axis], point->lanes));
+}
+
+static bool contiguous(const cpu_access_t *access, const cpu_point_t *point) {
+  return point->lanes == 1 || access->unit[point->axis];
+}
+
+/* What the padding is in memory. */
+static MlirValue padding_of(cpu_t *cx, MlirOperation op, MlirType element) {
+  static const double values[] = {0, 0, -0.0, NAN, INFINITY, -INFINITY};
+  double value = values[tw_attr_int(op, "padding", TW_PADDING_UNDETERMINED)];
+  MlirType compute = cpu_compute_type(cx, element);
+  if (!mlirTypeIsAFloat(element))
+    return cpu_int_const(cx, memory_type(cx, element), 0);
+  return to_memory(cx, cpu_round(cx, cpu_float_const(cx, compute, value), element), element);
+}
+
+static MlirValue load_strip(cpu_t *cx, MlirOperation op, const cpu_access_t *access, const cpu_point_t *point) {
+  MlirType element = access->element, type = memory_type(cx, element);
+  MlirValue mask = strip_mask(cx, access, point), padding = padding_of(cx, op, element), value;
+  if (is_half_byte(element)) {
+    value = load_nibbles(cx, access->pointer, strip_offsets(cx, access, point), mask);
+    value = cpu_select(cx, mask, value, padding);
+  } else {
+    MlirValue address = cpu_address(cx, access->pointer, type, strip_offset(cx, access, point));
+    value = contiguous(access, point)
+                ? masked_load(cx, address, type, point->lanes, mask, padding)
+                : cpu_gather(cx, address, type, access->stride[point->axis], point->lanes, mask, padding);
+  }
+  return from_memory(cx, value, element);
+}
+
+static void store_strip(cpu_t *cx, MlirValue value, const cpu_access_t *access, const cpu_point_t *point) {
+  MlirType element = access->element, type = memory_type(cx, element);
+  MlirValue mask = strip_mask(cx, access, point);
+  value = to_memory(cx, cpu_splat(cx, value, point->lanes), element);
+  if (is_half_byte(element)) {
+    store_nibbles(cx, value, access->pointer, strip_offsets(cx, access, point), mask);
+    return;
+  }
+  MlirValue address = cpu_address(cx, access->pointer, type, strip_offset(cx, access, point));
+  if (contiguous(access, point))
+    masked_store(cx, value, address, point->lanes, mask);
+  else
+    cpu_scatter(cx, value, address, access->stride[point->axis], mask);
+}
+
+/* The point of a single element of an array of this rank, for tiles of rank zero. */
+static cpu_point_t scalar_point(intptr_t rank) {
+  cpu_point_t point = {.rank = (int)rank, .axis = -1, .lanes = 1};
+  return point;
+}
+
+static void place_load(cpu_t *cx, MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  intptr_t num_index = mlirOperationGetNumOperands(op) - 1;
+  cpu_slot_t *slot = cpu_slot(cx, result);
+  slot->access = open_access(cx, op, mlirValueGetType(result), num_index);
+  if (tw_is_tile(mlirValueGetType(result)) || cx->failed)
+    return;
+  cpu_point_t point = scalar_point(num_index);
+  cpu_set_scalar(cx, result, load_strip(cx, op, slot->access, &point));
+}
+
+static MlirValue eval_load(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  return load_strip(cx, op, cpu_slot(cx, mlirOperationGetResult(op, 0))->access, point);
+}
+
+/* The axis along which the array is contiguous, if the tile is long enough there; else the tile's last. */
+static int store_axis(const cpu_access_t *access, MlirType tile) {
+  for (int d = (int)tw_rank(tile) - 1; d >= 0; d--)
+    if (access->unit[d] && tw_extent(tile, d) >= 4)
+      return d;
+  return cpu_lane_axis(tile);
+}
+
+static void place_store(cpu_t *cx, MlirOperation op) {
+  MlirValue value = mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
+  MlirType type = mlirValueGetType(value);
+  intptr_t num_index = mlirOperationGetNumOperands(op) - 2;
+  cpu_access_t *access = open_access(cx, op, type, num_index);
+  if (cx->failed)
+    return;
+  if (!tw_is_tile(type)) {
+    cpu_before_write(cx, op, type, 0, NULL);
+    cpu_point_t point = scalar_point(num_index);
+    store_strip(cx, cpu_scalar(cx, value), access, &point);
+    return;
+  }
+  cpu_before_write(cx, op, type, 1, &value);
+  cpu_plan(cx, type, 1, &value, op);
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, type, store_axis(access, type));
+  cpu_nest_begin(cx, &nest);
+  MlirValue strip = cpu_eval(cx, value, &nest.point);
+  if (!cx->failed)
+    store_strip(cx, strip, access, &nest.point);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+}
+
+/* --- gather and scatter: elements at tiles of indices -------------------------------------------------------------- */
+
+/* Operands by segment of an op with AttrSizedOperandSegments. */
+static int segment(MlirOperation op, int index, int *first) {
+  int64_t sizes[8] = {0};
+  MlirAttribute attribute = tw_attr(op, "operandSegmentSizes");
+  intptr_t num = tw_array_ints(attribute, sizes, 8);
+  *first = 0;
+  for (int i = 0; i < index && i < num; i++)
+    *first += (int)sizes[i];
+  return index < num ? (int)sizes[index] : 0;
+}
+
+/* Offsets of the lanes, and which of them may be touched. */
+static MlirValue lanes_at(cpu_t *cx, MlirOperation op, int num, MlirValue *indices, MlirValue *mask) {
+  const cpu_array_t *array = array_of(cx, op, mlirOperationGetOperand(op, 0));
+  MlirValue offset = cpu_i64_const(cx, 0);
+  bool check = tw_has_attr(op, "check_bounds");
+  for (int d = 0; d < num; d++) {
+    MlirValue index = cpu_int_to_i64(cx, indices[d]);
+    if (check) {
+      MlirValue inside = cpu_cmpi(cx, CPU_ULT, index, array->extent[d]); /* a negative index is a large one */
+      *mask = cpu_bin(cx, "arith.andi", *mask, inside);
+    }
+    offset = cpu_bin(cx, "arith.addi", offset, cpu_bin(cx, "arith.muli", index, array->stride[d]));
+  }
+  return offset;
+}
+
+static MlirValue gather_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indices, MlirValue mask,
+                              MlirValue padding) {
+  MlirValue source = mlirOperationGetOperand(op, 0);
+  const cpu_array_t *array = array_of(cx, op, source);
+  if (!array)
+    return padding;
+  MlirType element = tw_element(mlirValueGetType(source)), type = memory_type(cx, element);
+  MlirValue offset = lanes_at(cx, op, num, indices, &mask), value;
+  MlirValue all[3] = {offset, mask, padding};
+  cpu_unify(cx, 3, all);
+  if (is_half_byte(element)) {
+    value = from_memory(cx, load_nibbles(cx, array->pointer, all[0], all[1]), element);
+    return cpu_select(cx, all[1], value, all[2]);
+  }
+  MlirValue passthru = to_memory(cx, all[2], element);
+  if (cpu_lanes_of(all[0]) == 1)
+    value = load_if(cx, cpu_address(cx, array->pointer, type, (cpu_index_t){all[0], 0, cx->depth}), type, all[1],
+                    passthru);
+  else
+    value = gather_at(cx, addresses(cx, array->pointer, type, all[0]), type, all[1], passthru);
+  return from_memory(cx, value, element);
+}
+
+static MlirValue gather_with(cpu_t *cx, MlirOperation op, MlirValue (*operand)(cpu_t *, MlirValue, const cpu_point_t *),
+                             const cpu_point_t *point) {
+  int at, num = segment(op, 1, &at);
+  MlirValue indices[TW_MAX_RANK];
+  for (int d = 0; d < num && d < TW_MAX_RANK; d++)
+    indices[d] = operand(cx, mlirOperationGetOperand(op, at + d), point);
+  MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  MlirValue mask = segment(op, 2, &at) ? operand(cx, mlirOperationGetOperand(op, at), point)
+                                       : cpu_int_const(cx, cpu_int(cx, 1), 1);
+  MlirValue padding = segment(op, 3, &at) ? operand(cx, mlirOperationGetOperand(op, at), point)
+                                          : zero_of(cx, cpu_compute_type(cx, element));
+  return cx->failed ? padding : gather_lanes(cx, op, num, indices, mask, padding);
+}
+
+static MlirValue scalar_operand(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
+  (void)point;
+  return cpu_scalar(cx, value);
+}
+
+static void place_gather(cpu_t *cx, MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  if (!tw_is_tile(mlirValueGetType(result)))
+    cpu_set_scalar(cx, result, gather_with(cx, op, scalar_operand, NULL));
+}
+
+static MlirValue eval_gather(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  return gather_with(cx, op, cpu_eval, point);
+}
+
+static void scatter_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indices, MlirValue value, MlirValue mask,
+                          int lanes) {
+  MlirValue target = mlirOperationGetOperand(op, 0);
+  const cpu_array_t *array = array_of(cx, op, target);
+  if (!array)
+    return;
+  MlirType element = tw_element(mlirValueGetType(target)), type = memory_type(cx, element);
+  MlirValue offset = lanes_at(cx, op, num, indices, &mask);
+  offset = cpu_splat(cx, offset, lanes);
+  mask = cpu_splat(cx, mask, lanes);
+  value = to_memory(cx, cpu_splat(cx, value, lanes), element);
+  if (is_half_byte(element))
+    store_nibbles(cx, value, array->pointer, offset, mask);
+  else if (lanes == 1)
+    store_if(cx, value, cpu_address(cx, array->pointer, type, (cpu_index_t){offset, 0, cx->depth}), mask);
+  else
+    scatter_at(cx, value, addresses(cx, array->pointer, type, offset), mask);
+}
+
+static void place_scatter(cpu_t *cx, MlirOperation op) {
+  int at, value_at, mask_at, num = segment(op, 1, &at);
+  segment(op, 2, &value_at);
+  bool masked = segment(op, 3, &mask_at) > 0;
+  MlirValue value = mlirOperationGetOperand(op, value_at), tiles[TW_MAX_RANK + 2], indices[TW_MAX_RANK];
+  MlirType space = mlirValueGetType(value);
+  int num_tiles = 0;
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(op); i++)
+    if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i)))) {
+      tiles[num_tiles++] = mlirOperationGetOperand(op, i);
+      space = mlirValueGetType(tiles[num_tiles - 1]);
+    }
+  cpu_before_write(cx, op, space, num_tiles, tiles);
+  cpu_plan(cx, space, num_tiles, tiles, op);
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, space, cpu_lane_axis(space));
+  cpu_nest_begin(cx, &nest);
+  for (int d = 0; d < num; d++)
+    indices[d] = cpu_eval(cx, mlirOperationGetOperand(op, at + d), &nest.point);
+  MlirValue strip = cpu_eval(cx, value, &nest.point);
+  MlirValue mask = masked ? cpu_eval(cx, mlirOperationGetOperand(op, mask_at), &nest.point)
+                          : cpu_int_const(cx, cpu_int(cx, 1), 1);
+  if (!cx->failed)
+    scatter_lanes(cx, op, num, indices, strip, mask, nest.point.lanes);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+}
+
+const cpu_rule_t cpu_memory_rules[] = {
+    {"tile.dim", CPU_EFFECT, 0, NULL, NULL, place_dim},
+    {"tile.stride", CPU_EFFECT, 0, NULL, NULL, place_stride},
+    {"tile.load", CPU_LEAF, 2, NULL, eval_load, place_load},
+    {"tile.store", CPU_EFFECT, 0, NULL, NULL, place_store},
+    {"tile.gather", CPU_ELEMENTWISE, 12, NULL, eval_gather, place_gather},
+    {"tile.scatter", CPU_EFFECT, 0, NULL, NULL, place_scatter},
+    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
+};

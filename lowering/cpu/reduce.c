@@ -1,0 +1,209 @@
+/* reduce.c - tile.reduce: a loop along the axis with a few independent accumulators of one strip each
+ *
+ * The lanes lie along the tile's last axis. Where that is the axis to reduce, the lanes are combined at the end by
+ * halving; else each lane is a result of its own. */
+#include "lowering/cpu/cpu.h"
+
+#include "tilewright/dialect.h"
+
+#include <math.h>
+
+enum { MAX_CHAINS = 4 };
+
+typedef struct {
+  tw_reduce_kind_t kind;
+  bool is_unsigned, is_float, has_index;
+  MlirType element; /* compute type */
+} reducer_t;
+
+/* What a reduction carries: the value, and for argmin and argmax where it was found. */
+typedef struct {
+  MlirValue value, index;
+} partial_t;
+
+static reducer_t reducer_of(cpu_t *cx, MlirOperation op) {
+  MlirType element = cpu_compute_type(cx, tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))));
+  reducer_t r = {.kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0), .element = element};
+  r.is_float = mlirTypeIsAFloat(element);
+  r.is_unsigned = tw_has_attr(op, "is_unsigned") || tw_is_bool(element);
+  r.has_index = r.kind == TW_REDUCE_ARGMIN || r.kind == TW_REDUCE_ARGMAX;
+  return r;
+}
+
+static bool wants_max(const reducer_t *r) { return r->kind == TW_REDUCE_MAX || r->kind == TW_REDUCE_ARGMAX; }
+
+static MlirValue neutral(cpu_t *cx, const reducer_t *r) {
+  if (r->kind == TW_REDUCE_ADD || r->kind == TW_REDUCE_MUL) {
+    int64_t value = r->kind == TW_REDUCE_MUL;
+    return r->is_float ? cpu_float_const(cx, r->element, (double)value) : cpu_int_const(cx, r->element, value);
+  }
+  bool max = wants_max(r);
+  if (r->is_float)
+    return cpu_float_const(cx, r->element, max ? -INFINITY : INFINITY);
+  unsigned bits = mlirIntegerTypeGetWidth(r->element);
+  uint64_t all = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
+  if (r->is_unsigned)
+    return cpu_int_const(cx, r->element, max ? 0 : (int64_t)all);
+  int64_t highest = (int64_t)(all >> 1);
+  return cpu_int_const(cx, r->element, max ? -highest - 1 : highest);
+}
+
+/* y is strictly better than x. */
+static MlirValue is_better(cpu_t *cx, const reducer_t *r, MlirValue y, MlirValue x) {
+  bool max = wants_max(r);
+  if (!r->is_float) {
+    cpu_ipred_t less = r->is_unsigned ? CPU_ULT : CPU_SLT, more = r->is_unsigned ? CPU_UGT : CPU_SGT;
+    return cpu_cmpi(cx, max ? more : less, y, x);
+  }
+  MlirValue better = cpu_cmpf(cx, max ? CPU_OGT : CPU_OLT, y, x);
+  MlirValue not_yet = cpu_cmpf(cx, CPU_OEQ, x, x);
+  MlirValue nan = cpu_bin(cx, "arith.andi", cpu_cmpf(cx, CPU_UNO, y, y), not_yet);
+  return cpu_bin(cx, "arith.ori", better, nan);
+}
+
+static MlirValue is_equal(cpu_t *cx, const reducer_t *r, MlirValue x, MlirValue y) {
+  if (!r->is_float)
+    return cpu_cmpi(cx, CPU_EQ, x, y);
+  MlirValue nans = cpu_bin(cx, "arith.andi", cpu_cmpf(cx, CPU_UNO, x, x), cpu_cmpf(cx, CPU_UNO, y, y));
+  return cpu_bin(cx, "arith.ori", cpu_cmpf(cx, CPU_OEQ, x, y), nans);
+}
+
+static MlirValue combine_values(cpu_t *cx, const reducer_t *r, MlirValue x, MlirValue y) {
+  switch (r->kind) {
+  case TW_REDUCE_ADD:
+    return cpu_bin(cx, r->is_float ? "arith.addf" : "arith.addi", x, y);
+  case TW_REDUCE_MUL:
+    return cpu_bin(cx, r->is_float ? "arith.mulf" : "arith.muli", x, y);
+  default:
+    break;
+  }
+  bool max = wants_max(r);
+  if (r->is_float)
+    return cpu_float_min_max(cx, x, y, max);
+  const char *names[2][2] = {{"arith.minsi", "arith.minui"}, {"arith.maxsi", "arith.maxui"}};
+  return cpu_bin(cx, names[max][r->is_unsigned], x, y);
+}
+
+/* In the loop y comes after x, so that only a better one replaces it; else the lower index decides. */
+static partial_t combine(cpu_t *cx, const reducer_t *r, partial_t x, partial_t y, bool in_order) {
+  if (!r->has_index)
+    return (partial_t){.value = combine_values(cx, r, x.value, y.value)};
+  MlirValue take = is_better(cx, r, y.value, x.value);
+  if (!in_order) {
+    MlirValue tie = cpu_bin(cx, "arith.andi", is_equal(cx, r, x.value, y.value),
+                            cpu_cmpi(cx, CPU_SLT, y.index, x.index));
+    take = cpu_bin(cx, "arith.ori", take, tie);
+  }
+  return (partial_t){cpu_select(cx, take, y.value, x.value), cpu_select(cx, take, y.index, x.index)};
+}
+
+static MlirValue half_of(cpu_t *cx, MlirValue x, int from, int num) {
+  int64_t lanes[64];
+  for (int i = 0; i < num; i++)
+    lanes[i] = from + i;
+  return num == 1 ? cpu_extract(cx, x, from) : cpu_shuffle(cx, x, x, num, lanes);
+}
+
+static partial_t combine_lanes(cpu_t *cx, const reducer_t *r, partial_t x) {
+  for (int half = cpu_lanes_of(x.value) / 2; half >= 1; half /= 2) {
+    partial_t low = {.value = half_of(cx, x.value, 0, half)}, high = {.value = half_of(cx, x.value, half, half)};
+    if (r->has_index) {
+      low.index = half_of(cx, x.index, 0, half);
+      high.index = half_of(cx, x.index, half, half);
+    }
+    x = combine(cx, r, low, high, false);
+  }
+  return x;
+}
+
+/* Indices of the strip's elements along the reduced axis, i32. */
+static MlirValue positions(cpu_t *cx, const cpu_point_t *point, int axis) {
+  MlirType i32 = cpu_int(cx, 32);
+  MlirValue first = cpu_cast(cx, "arith.trunci", cpu_index_value(cx, point->at[axis]), i32);
+  first = cpu_splat(cx, first, point->lanes);
+  if (axis != point->axis || point->lanes == 1)
+    return first;
+  return cpu_bin(cx, "arith.addi", first, cpu_iota(cx, i32, point->lanes));
+}
+
+/* The loop along `axis` at the nest's point; leaves the combined strip. */
+static partial_t reduce_axis(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point_t point, int axis,
+                             int64_t extent) {
+  int step = axis == point.axis ? point.lanes : 1, chains = MAX_CHAINS;
+  while (extent % ((int64_t)step * chains) != 0)
+    chains /= 2;
+  int parts = r->has_index ? 2 : 1;
+  MlirValue carried[2 * MAX_CHAINS];
+  for (int c = 0; c < chains; c++) {
+    point.at[axis] = cpu_index(c * step);
+    carried[c * parts] = cpu_splat(cx, neutral(cx, r), point.lanes);
+    if (r->has_index)
+      carried[c * parts + 1] = positions(cx, &point, axis);
+  }
+  cpu_loop_t loop;
+  cpu_index_t at =
+      cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(extent), (int64_t)step * chains, chains * parts, carried);
+  for (int c = 0; c < chains && !cx->failed; c++) {
+    point.at[axis] = cpu_index_plus(at, c * step);
+    partial_t old = {loop.args[c * parts], loop.args[c * parts + parts - 1]};
+    partial_t now = {.value = cpu_splat(cx, cpu_eval(cx, tile, &point), point.lanes)};
+    if (r->has_index)
+      now.index = positions(cx, &point, axis);
+    now = combine(cx, r, old, now, true);
+    carried[c * parts] = now.value;
+    if (r->has_index)
+      carried[c * parts + 1] = now.index;
+  }
+  cpu_loop_end(cx, &loop, carried, carried);
+  partial_t result = {carried[0], carried[parts - 1]};
+  for (int c = 1; c < chains; c++)
+    result = combine(cx, r, result, (partial_t){carried[c * parts], carried[c * parts + parts - 1]}, false);
+  return axis == point.axis ? combine_lanes(cx, r, result) : result;
+}
+
+static cpu_point_t without_axis(const cpu_point_t *point, int axis) {
+  cpu_point_t rest = {.rank = point->rank - 1, .axis = -1, .lanes = 1};
+  for (int d = 0, to = 0; d < point->rank; d++) {
+    if (d == axis)
+      continue;
+    if (d == point->axis) {
+      rest.axis = to;
+      rest.lanes = point->lanes;
+    }
+    rest.at[to++] = point->at[d];
+  }
+  return rest;
+}
+
+static void place_reduce(cpu_t *cx, MlirOperation op) {
+  MlirValue tile = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
+  MlirType type = mlirValueGetType(tile), out = mlirValueGetType(result);
+  int axis = (int)tw_attr_int(op, "axis", 0);
+  reducer_t r = reducer_of(cx, op);
+  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  MlirValue buffer = {NULL};
+  if (tw_is_tile(out)) {
+    cpu_slot_t *slot = cpu_slot(cx, result);
+    buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, out);
+  }
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
+  nest.held[axis] = true;
+  cpu_nest_begin(cx, &nest);
+  partial_t partial = reduce_axis(cx, &r, tile, nest.point, axis, tw_extent(type, axis));
+  MlirValue value = cpu_round(cx, r.has_index ? partial.index : partial.value, tw_element(out));
+  cpu_point_t rest = without_axis(&nest.point, axis);
+  if (buffer.ptr)
+    cpu_buffer_store(cx, value, buffer, out, &rest);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+  if (buffer.ptr)
+    cpu_set_buffer(cx, result, buffer);
+  else
+    cpu_set_scalar(cx, result, value);
+}
+
+const cpu_rule_t cpu_reduce_rules[] = {
+    {"tile.reduce", CPU_EFFECT, 0, NULL, NULL, place_reduce},
+    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
+};

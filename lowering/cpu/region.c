@@ -1,0 +1,622 @@
+/* region.c - which tiles get a buffer, and the loop nests that fill them
+ *
+ * cpu_analyze looks at the uses of each virtual tile of a block, backwards: a tile that more than one nest needs, and
+ * that costs more than reading it back, is *wanted* in a buffer; so is one that a loop or branch inside needs. The
+ * buffer is filled by the first nest that visits the whole tile in order, or else by a nest of its own (cpu_plan). */
+#include "lowering/cpu/cpu.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Costs from which a buffer pays: needed twice; repeated along rows; computed a scalar at a time. */
+enum { COST_SHARED = 6, COST_REPEATED = 4, COST_SCALAR = 8, COST_FREE = 4 };
+
+/* --- slots ------------------------------------------------------------------------------------------------- */
+
+cpu_slot_t *cpu_slot(cpu_t *cx, MlirValue value) {
+  const MlirValue *known = tw_map_get(&cx->slots, value.ptr, NULL);
+  if (known)
+    return (cpu_slot_t *)known->ptr;
+  cpu_slot_t *slot = cpu_alloc(cx, sizeof *slot);
+  slot->value = value;
+  slot->first_root = INT_MAX;
+  tw_map_one(&cx->slots, value, (MlirValue){slot});
+  return slot;
+}
+
+void cpu_set_scalar(cpu_t *cx, MlirValue value, MlirValue now) {
+  cpu_slot_t *slot = cpu_slot(cx, value);
+  slot->kind = CPU_SCALAR;
+  slot->now = now;
+}
+
+void cpu_set_buffer(cpu_t *cx, MlirValue value, MlirValue pointer) {
+  cpu_slot_t *slot = cpu_slot(cx, value);
+  slot->kind = CPU_BUFFER;
+  slot->now = pointer;
+}
+
+MlirValue cpu_scalar(cpu_t *cx, MlirValue value) {
+  cpu_slot_t *slot = cpu_slot(cx, value);
+  if (slot->kind != CPU_SCALAR) {
+    MlirOperation def = tw_def(value);
+    cpu_error(cx, mlirOperationIsNull(def) ? cx->func : def, "has no lowering to a scalar");
+    cpu_set_scalar(cx, value, cpu_int_const(cx, cpu_int(cx, 64), 0));
+  }
+  return slot->now;
+}
+
+const cpu_rule_t *cpu_rule(MlirOperation op) {
+  static const cpu_rule_t *const tables[] = {cpu_elementwise_rules, cpu_math_rules,   cpu_memory_rules,
+                                             cpu_shape_rules,       cpu_reduce_rules, cpu_mma_rules,
+                                             cpu_effect_rules,      cpu_control_rules};
+  MlirStringRef name = tw_op_name(op);
+  for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+    for (const cpu_rule_t *rule = tables[t]; rule->name; rule++)
+      if (strlen(rule->name) == name.length && !memcmp(rule->name, name.data, name.length))
+        return rule;
+  return NULL;
+}
+
+/* --- buffers ----------------------------------------------------------------------------------------------- */
+
+static int64_t element_bytes(cpu_t *cx, MlirType tile) { return tw_bytes(cpu_buffer_type(cx, tw_element(tile))); }
+
+static MlirValue scratch_at(cpu_t *cx, int64_t offset) {
+  MlirBlock saved = cpu_enter_depth(cx, 0);
+  MlirValue pointer = cpu_address(cx, cx->scratch, cpu_int(cx, 8), cpu_index(offset));
+  cpu_leave_depth(cx, saved);
+  return pointer;
+}
+
+MlirValue cpu_new_buffer(cpu_t *cx, MlirType tile) {
+  int64_t offset = cx->scratch_used;
+  cx->scratch_used = (offset + tw_count(tile) * element_bytes(cx, tile) + 63) & ~(int64_t)63;
+  if (cx->scratch_used > cx->scratch_peak)
+    cx->scratch_peak = cx->scratch_used;
+  return scratch_at(cx, offset);
+}
+
+/* Row-major: elements from one index of an axis to the next. */
+static int64_t row_major_stride(MlirType tile, int axis) {
+  int64_t stride = 1;
+  for (intptr_t d = tw_rank(tile) - 1; d > axis; d--)
+    stride *= tw_extent(tile, d);
+  return stride;
+}
+
+static MlirValue buffer_address(cpu_t *cx, MlirValue pointer, MlirType tile, const cpu_point_t *point) {
+  cpu_index_t offset = cpu_index(0);
+  for (int d = 0; d < point->rank; d++)
+    offset = cpu_index_add(cx, offset, cpu_index_mul(cx, point->at[d], row_major_stride(tile, d)));
+  return cpu_address(cx, pointer, cpu_buffer_type(cx, tw_element(tile)), offset);
+}
+
+MlirValue cpu_buffer_load(cpu_t *cx, MlirValue pointer, MlirType tile, const cpu_point_t *point) {
+  MlirType type = cpu_buffer_type(cx, tw_element(tile));
+  MlirValue address = buffer_address(cx, pointer, tile, point), value;
+  int64_t stride = point->axis < 0 ? 1 : row_major_stride(tile, point->axis);
+  if (stride == 1 || point->lanes == 1)
+    value = cpu_load(cx, address, cpu_vector(type, point->lanes), (int)element_bytes(cx, tile));
+  else
+    value = cpu_gather(cx, address, type, cpu_i64_const(cx, stride), point->lanes, (MlirValue){NULL}, (MlirValue){NULL});
+  return tw_is_bool(tw_element(tile)) ? cpu_cast(cx, "arith.trunci", value, cpu_int(cx, 1)) : value;
+}
+
+void cpu_buffer_store(cpu_t *cx, MlirValue value, MlirValue pointer, MlirType tile, const cpu_point_t *point) {
+  value = cpu_splat(cx, value, point->lanes);
+  if (tw_is_bool(tw_element(tile)))
+    value = cpu_cast(cx, "arith.extui", value, cpu_int(cx, 8));
+  MlirValue address = buffer_address(cx, pointer, tile, point);
+  int64_t stride = point->axis < 0 ? 1 : row_major_stride(tile, point->axis);
+  if (stride == 1 || point->lanes == 1)
+    cpu_store(cx, value, address, (int)element_bytes(cx, tile));
+  else
+    cpu_scatter(cx, value, address, cpu_i64_const(cx, stride), (MlirValue){NULL});
+}
+
+/* --- evaluation -------------------------------------------------------------------------------------------- */
+
+static bool same_index(cpu_index_t x, cpu_index_t y) { return x.base.ptr == y.base.ptr && x.offset == y.offset; }
+
+static bool same_point(const cpu_point_t *x, const cpu_point_t *y) {
+  if (x->rank != y->rank || x->axis != y->axis || x->lanes != y->lanes)
+    return false;
+  for (int d = 0; d < x->rank; d++)
+    if (!same_index(x->at[d], y->at[d]))
+      return false;
+  return true;
+}
+
+static int point_depth(cpu_t *cx, const cpu_point_t *point) {
+  int depth = cx->base_depth;
+  for (int d = 0; d < point->rank; d++)
+    if (point->at[d].base.ptr && point->at[d].depth > depth)
+      depth = point->at[d].depth;
+  return depth;
+}
+
+static void remember(cpu_t *cx, MlirValue value, const cpu_point_t *point, int depth, MlirValue result) {
+  if (cx->memo_size == cx->memo_capacity) {
+    cx->memo_capacity = cx->memo_capacity ? 2 * cx->memo_capacity : 64;
+    cx->memo = realloc(cx->memo, cx->memo_capacity * sizeof *cx->memo);
+    if (!cx->memo)
+      abort();
+  }
+  cx->memo[cx->memo_size++] = (cpu_memo_t){value, result, *point, depth};
+}
+
+static MlirValue compute(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
+  MlirOperation op = tw_def(value);
+  const cpu_rule_t *rule = mlirOperationIsNull(op) ? NULL : cpu_rule(op);
+  if (!rule || rule->space == CPU_EFFECT) {
+    cpu_error(cx, mlirOperationIsNull(op) ? cx->func : op, "has no CPU lowering on tiles");
+    return cpu_int_const(cx, cpu_int(cx, 64), 0);
+  }
+  if (rule->eval)
+    return rule->eval(cx, op, point);
+  MlirValue operands[CPU_MAX_OPERANDS];
+  int num = (int)mlirOperationGetNumOperands(op);
+  for (int i = 0; i < num; i++)
+    operands[i] = cpu_eval(cx, mlirOperationGetOperand(op, i), point);
+  if (cx->failed)
+    return operands[0];
+  cpu_unify(cx, num, operands);
+  return rule->compute(cx, op, num, operands);
+}
+
+MlirValue cpu_eval(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
+  cpu_slot_t *slot = cpu_slot(cx, value);
+  if (slot->kind == CPU_SCALAR || cx->failed)
+    return slot->kind == CPU_SCALAR ? slot->now : cpu_int_const(cx, cpu_int(cx, 64), 0);
+  for (size_t i = 0; i < cx->memo_size; i++)
+    if (cx->memo[i].value.ptr == value.ptr && same_point(&cx->memo[i].point, point))
+      return cx->memo[i].result;
+  int depth = point_depth(cx, point);
+  MlirBlock saved = cpu_enter_depth(cx, depth);
+  MlirType type = mlirValueGetType(value);
+  MlirValue result =
+      slot->kind == CPU_BUFFER ? cpu_buffer_load(cx, slot->now, type, point) : compute(cx, value, point);
+  if (slot->tee && !cx->failed)
+    cpu_buffer_store(cx, result, slot->now, type, point);
+  cpu_leave_depth(cx, saved);
+  remember(cx, value, point, depth, result);
+  return result;
+}
+
+/* --- nests ------------------------------------------------------------------------------------------------- */
+
+int cpu_lane_axis(MlirType tile) {
+  for (int d = (int)tw_rank(tile) - 1; d >= 0; d--)
+    if (tw_extent(tile, d) > 1)
+      return d;
+  return -1;
+}
+
+void cpu_nest_set(cpu_t *cx, cpu_nest_t *nest, MlirType tile, int lane_axis) {
+  memset(nest, 0, sizeof *nest);
+  nest->rank = nest->point.rank = (int)tw_rank(tile);
+  nest->steps = 1;
+  nest->point.axis = lane_axis;
+  nest->point.lanes = 1;
+  for (int d = 0; d < nest->rank; d++)
+    nest->shape[d] = tw_extent(tile, d);
+  if (lane_axis >= 0)
+    nest->point.lanes = nest->shape[lane_axis] < cx->lanes ? (int)nest->shape[lane_axis] : cx->lanes;
+}
+
+static void open_axis(cpu_t *cx, cpu_nest_t *nest, int axis, int64_t step) {
+  if (nest->held[axis])
+    return;
+  if (nest->shape[axis] == step) {
+    nest->point.at[axis] = cpu_index(0);
+    return;
+  }
+  nest->point.at[axis] = cpu_loop_begin(cx, &nest->loops[nest->num_loops++], cpu_index(0),
+                                        cpu_index(nest->shape[axis]), step, 0, NULL);
+}
+
+void cpu_nest_begin(cpu_t *cx, cpu_nest_t *nest) {
+  cx->memo_size = 0;
+  for (int d = 0; d < nest->rank; d++)
+    if (d != nest->point.axis)
+      open_axis(cx, nest, d, 1);
+  if (nest->point.axis >= 0)
+    open_axis(cx, nest, nest->point.axis, (int64_t)nest->point.lanes * nest->steps);
+}
+
+void cpu_nest_end(cpu_t *cx, cpu_nest_t *nest) {
+  while (nest->num_loops > 0)
+    cpu_loop_end(cx, &nest->loops[--nest->num_loops], NULL, NULL);
+  cx->memo_size = 0;
+}
+
+/* --- planning a nest ---------------------------------------------------------------------------------------- */
+
+/* Which axis of the nest each axis of a tile follows; -1: none, the index is zero. */
+typedef struct {
+  int axis[TW_MAX_RANK];
+} map_t;
+
+enum { MAX_FIRST = 64 };
+
+typedef struct {
+  MlirType space;
+  MlirOperation writer; /* null: the nest writes no array */
+  cpu_slot_t *tees[CPU_MAX_TEES], *first[MAX_FIRST];
+  int num_tees, num_first;
+} plan_t;
+
+static bool contains(cpu_slot_t *const *list, int num, const cpu_slot_t *slot) {
+  for (int i = 0; i < num; i++)
+    if (list[i] == slot)
+      return true;
+  return false;
+}
+
+static void fill_first(plan_t *plan, cpu_slot_t *slot) {
+  if (!contains(plan->first, plan->num_first, slot) && plan->num_first < MAX_FIRST)
+    plan->first[plan->num_first++] = slot;
+}
+
+/* Whether a nest over `space` visits each element of the tile once, in the tile's order. */
+static bool covers(MlirType space, MlirType tile, const map_t *map) {
+  int last = -1;
+  for (int d = 0; d < tw_rank(tile); d++) {
+    if (tw_extent(tile, d) == 1)
+      continue;
+    if (map->axis[d] <= last || tw_extent(space, map->axis[d]) != tw_extent(tile, d))
+      return false;
+    last = map->axis[d];
+  }
+  return tw_count(space) == tw_count(tile);
+}
+
+static map_t identity_map(void) {
+  map_t map;
+  for (int d = 0; d < TW_MAX_RANK; d++)
+    map.axis[d] = d;
+  return map;
+}
+
+/* Axis `from` of the operand lies along axis `to` of the result; calls for axes longer than one. */
+static map_t operand_map(MlirOperation op, const cpu_rule_t *rule, const map_t *map) {
+  MlirType in = mlirValueGetType(mlirOperationGetOperand(op, 0)), out = mlirValueGetType(mlirOperationGetResult(op, 0));
+  map_t inner = identity_map();
+  int rank = (int)tw_rank(in), shift = (int)(tw_rank(out) - tw_rank(in));
+  if (rule->space == CPU_BROADCAST) {
+    for (int d = 0; d < rank; d++)
+      inner.axis[d] = tw_extent(in, d) == 1 ? -1 : map->axis[d + shift];
+  } else if (rule->space == CPU_PERMUTE) {
+    int64_t order[TW_MAX_RANK];
+    tw_attr_ints(op, "order", order, TW_MAX_RANK);
+    for (int d = 0; d < rank; d++)
+      inner.axis[order[d]] = map->axis[d];
+  } else { /* a reshape over axes of extent one: the others follow each other */
+    int to = 0;
+    for (int d = 0; d < rank; d++) {
+      inner.axis[d] = -1;
+      if (tw_extent(in, d) == 1)
+        continue;
+      while (tw_extent(out, to) == 1)
+        to++;
+      inner.axis[d] = map->axis[to++];
+    }
+  }
+  return inner;
+}
+
+static bool same_place(MlirOperation load, MlirOperation store) {
+  intptr_t num = mlirOperationGetNumOperands(load);
+  if (!tw_op_is(load, "tile.load") || !tw_op_is(store, "tile.store") ||
+      !mlirTypeEqual(mlirValueGetType(mlirOperationGetResult(load, 0)),
+                     mlirValueGetType(mlirOperationGetOperand(store, num))) ||
+      !mlirAttributeEqual(tw_attr(load, "order"), tw_attr(store, "order")))
+    return false;
+  for (intptr_t i = 0; i < num; i++)
+    if (!mlirValueEqual(mlirOperationGetOperand(load, i), mlirOperationGetOperand(store, i)))
+      return false;
+  return true;
+}
+
+/* Whether reading strip by strip while `writer` writes could read what it wrote. Two array arguments are taken to
+ * overlap only as the same view, so that equal places are the only ones in question. */
+static bool read_too_late(const plan_t *plan, MlirOperation read, const map_t *map) {
+  if (mlirOperationIsNull(plan->writer))
+    return false;
+  bool same_array = mlirValueEqual(mlirOperationGetOperand(read, 0), mlirOperationGetOperand(plan->writer, 0));
+  MlirType type = mlirValueGetType(mlirOperationGetResult(read, 0));
+  if (!same_array)
+    return !covers(plan->space, type, map) && tw_op_is(read, "tile.load");
+  return !covers(plan->space, type, map) || !same_place(read, plan->writer);
+}
+
+static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
+  cpu_slot_t *slot = cpu_slot(cx, tile);
+  MlirOperation op = tw_def(tile);
+  if (slot->kind != CPU_VIRTUAL || mlirOperationIsNull(op))
+    return;
+  const cpu_rule_t *rule = cpu_rule(op);
+  if (!rule || rule->space == CPU_EFFECT)
+    return;
+  if (slot->wanted && tw_is_tile(mlirValueGetType(tile))) {
+    bool room = plan->num_tees < CPU_MAX_TEES;
+    if (!room || !covers(plan->space, mlirValueGetType(tile), map)) {
+      fill_first(plan, slot);
+      return;
+    }
+    if (!contains(plan->tees, plan->num_tees, slot))
+      plan->tees[plan->num_tees++] = slot;
+  }
+  bool reads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  if (reads && read_too_late(plan, op, map)) {
+    fill_first(plan, slot);
+    return;
+  }
+  if (rule->space == CPU_LEAF)
+    return;
+  if (rule->space == CPU_RESHAPE && !cpu_reshape_is_unit(op)) {
+    cpu_slot_t *operand = cpu_slot(cx, mlirOperationGetOperand(op, 0));
+    if (operand->kind == CPU_VIRTUAL)
+      fill_first(plan, operand);
+    return;
+  }
+  map_t inner = rule->space == CPU_ELEMENTWISE ? *map : operand_map(op, rule, map);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))))
+      visit(cx, plan, mlirOperationGetOperand(op, i), &inner);
+}
+
+static void visit_all(cpu_t *cx, plan_t *plan, int num, const MlirValue *tiles) {
+  map_t map = identity_map();
+  plan->num_tees = plan->num_first = 0;
+  for (int i = 0; i < num; i++)
+    visit(cx, plan, tiles[i], &map);
+  for (int i = 0; i < plan->num_first; i++)
+    if (contains(plan->tees, plan->num_tees, plan->first[i]))
+      for (int t = 0; t < plan->num_tees; t++)
+        if (plan->tees[t] == plan->first[i])
+          plan->tees[t] = plan->tees[--plan->num_tees];
+}
+
+void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer) {
+  plan_t plan = {.space = space, .writer = writer};
+  for (visit_all(cx, &plan, num, tiles); plan.num_first > 0 && !cx->failed; visit_all(cx, &plan, num, tiles))
+    for (int i = 0; i < plan.num_first; i++)
+      cpu_buffer(cx, plan.first[i]->value);
+  cx->num_tees = plan.num_tees;
+  for (int i = 0; i < plan.num_tees; i++) {
+    cpu_slot_t *slot = cx->tees[i] = plan.tees[i];
+    slot->tee = true;
+    slot->now = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
+  }
+}
+
+void cpu_planned(cpu_t *cx) {
+  for (int i = 0; i < cx->num_tees; i++) {
+    cx->tees[i]->tee = false;
+    cx->tees[i]->kind = CPU_BUFFER;
+  }
+  cx->num_tees = 0;
+}
+
+MlirValue cpu_buffer(cpu_t *cx, MlirValue tile) {
+  cpu_slot_t *slot = cpu_slot(cx, tile);
+  if (slot->kind == CPU_BUFFER || cx->failed)
+    return slot->now;
+  MlirType type = mlirValueGetType(tile);
+  slot->wanted = true;
+  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
+  cpu_nest_begin(cx, &nest);
+  cpu_eval(cx, tile, &nest.point);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+  if (slot->kind != CPU_BUFFER)
+    cpu_error(cx, cx->func, "a tile could not be computed");
+  return slot->now;
+}
+
+void cpu_copy_into(cpu_t *cx, MlirValue tile, MlirValue pointer) {
+  cpu_slot_t *slot = cpu_slot(cx, tile);
+  if (slot->kind == CPU_BUFFER && mlirValueEqual(slot->now, pointer))
+    return;
+  MlirType type = mlirValueGetType(tile);
+  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
+  cpu_nest_begin(cx, &nest);
+  MlirValue value = cpu_eval(cx, tile, &nest.point);
+  if (!cx->failed)
+    cpu_buffer_store(cx, value, pointer, type, &nest.point);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+}
+
+/* --- what deserves a buffer ---------------------------------------------------------------------------------- */
+
+static int order_of(cpu_t *cx, MlirOperation op) {
+  const MlirValue *position = tw_map_get(&cx->order, op.ptr, NULL);
+  return position ? (int)(intptr_t)position->ptr : INT_MAX;
+}
+
+/* The op of `block` that is `op` or holds it. */
+static MlirOperation in_block(MlirOperation op, MlirBlock block) {
+  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+static void add_root(cpu_slot_t *slot, int root) {
+  if (slot->first_root != INT_MAX && slot->first_root != root)
+    slot->many_roots = true;
+  if (root < slot->first_root)
+    slot->first_root = root;
+}
+
+static bool is_virtual(MlirOperation op) {
+  const cpu_rule_t *rule = cpu_rule(op);
+  return rule && rule->space != CPU_EFFECT && mlirOperationGetNumResults(op) == 1 &&
+         tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+
+/* A broadcast computes its operand again and again. */
+static void want_if_repeated(cpu_slot_t *slot, MlirOperation user) {
+  MlirType in = mlirValueGetType(slot->value), out = mlirValueGetType(mlirOperationGetResult(user, 0));
+  int last = (int)tw_rank(in) - 1;
+  if (tw_count(in) == 1)
+    return;
+  bool along_rows = tw_extent(in, last) == 1 && tw_extent(out, tw_rank(out) - 1) > 1;
+  if (slot->cost >= (along_rows ? COST_SCALAR : COST_REPEATED))
+    slot->wanted = true;
+}
+
+static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation user) {
+  MlirOperation outer = in_block(user, block);
+  if (!mlirOperationEqual(outer, user)) {
+    add_root(slot, order_of(cx, outer));
+    if (slot->memory || slot->cost > COST_FREE)
+      slot->wanted = true;
+    return;
+  }
+  if (!is_virtual(user)) {
+    add_root(slot, order_of(cx, user));
+    return;
+  }
+  cpu_slot_t *result = cpu_slot(cx, mlirOperationGetResult(user, 0));
+  if (result->first_root != INT_MAX)
+    add_root(slot, result->first_root);
+  slot->many_roots |= result->many_roots && !result->wanted;
+  if (cpu_rule(user)->space == CPU_BROADCAST)
+    want_if_repeated(slot, user);
+}
+
+static void add_cost(cpu_t *cx, MlirOperation op) {
+  cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(op, 0));
+  MlirType element = tw_element(mlirValueGetType(slot->value));
+  bool reads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  slot->cost = cpu_rule(op)->cost + (reads && cpu_is_narrow(element) ? tw_bits(element) < 16 ? 8 : 1 : 0);
+  slot->memory = reads;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue operand = mlirOperationGetOperand(op, i);
+    if (!tw_is_tile(mlirValueGetType(operand)))
+      continue;
+    cpu_slot_t *from = cpu_slot(cx, operand);
+    slot->cost += from->kind == CPU_BUFFER ? 1 : from->cost;
+    slot->memory |= from->kind == CPU_VIRTUAL && from->memory;
+  }
+  if (slot->cost > 1000)
+    slot->cost = 1000;
+}
+
+void cpu_analyze(cpu_t *cx, MlirBlock block) {
+  int num = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    tw_map_one(&cx->order, (MlirValue){op.ptr}, (MlirValue){(void *)(intptr_t)num++});
+    if (is_virtual(op))
+      add_cost(cx, op);
+  }
+  MlirOperation *ops = calloc((size_t)num + 1, sizeof *ops);
+  if (!ops)
+    abort();
+  num = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    ops[num++] = op;
+  while (num-- > 0) {
+    if (!is_virtual(ops[num]))
+      continue;
+    cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(ops[num], 0));
+    for (MlirOpOperand use = mlirValueGetFirstUse(slot->value); !mlirOpOperandIsNull(use);
+         use = mlirOpOperandGetNextUse(use))
+      add_use(cx, slot, block, mlirOpOperandGetOwner(use));
+    if (slot->many_roots && slot->cost >= COST_SHARED)
+      slot->wanted = true;
+  }
+  free(ops);
+}
+
+/* --- before effects ------------------------------------------------------------------------------------------ */
+
+static bool depends_on_memory(cpu_t *cx, MlirValue tile) {
+  cpu_slot_t *slot = cpu_slot(cx, tile);
+  MlirOperation op = tw_def(tile);
+  if (slot->kind != CPU_VIRTUAL || !slot->memory || mlirOperationIsNull(op))
+    return false;
+  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"))
+    return true;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))) &&
+        depends_on_memory(cx, mlirOperationGetOperand(op, i)))
+      return true;
+  return false;
+}
+
+static bool used_after(cpu_t *cx, cpu_slot_t *slot, MlirOperation op) {
+  MlirBlock block = mlirOperationGetBlock(op);
+  for (MlirOpOperand use = mlirValueGetFirstUse(slot->value); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = in_block(mlirOpOperandGetOwner(use), block);
+    if (!mlirOperationIsNull(user) && order_of(cx, user) > order_of(cx, op))
+      return true;
+  }
+  return false;
+}
+
+void cpu_before_write(cpu_t *cx, MlirOperation op, MlirType space, int num, const MlirValue *tiles) {
+  size_t from = cx->live_base, to = cx->live_size;
+  bool *keep = calloc(to - from + 1, 1);
+  if (!keep)
+    abort();
+  for (size_t i = from; i < to; i++) {
+    cpu_slot_t *slot = cx->live[i];
+    keep[i - from] = slot->kind == CPU_VIRTUAL && used_after(cx, slot, op) && depends_on_memory(cx, slot->value);
+    slot->wanted |= keep[i - from];
+  }
+  plan_t plan = {.space = space, .writer = op};
+  visit_all(cx, &plan, num, tiles);
+  for (size_t i = from; i < to; i++)
+    if (keep[i - from] && cx->live[i]->kind == CPU_VIRTUAL && !contains(plan.tees, plan.num_tees, cx->live[i]))
+      cpu_buffer(cx, cx->live[i]->value);
+  free(keep);
+}
+
+typedef struct {
+  cpu_t *cx;
+  MlirOperation outer;
+  bool writes;
+} walk_t;
+
+static MlirWalkResult fill_operands(MlirOperation op, void *user) {
+  walk_t *walk = user;
+  if (mlirOperationEqual(op, walk->outer))
+    return MlirWalkResultAdvance;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue operand = mlirOperationGetOperand(op, i);
+    const MlirValue *known = tw_map_get(&walk->cx->slots, operand.ptr, NULL);
+    cpu_slot_t *slot = known ? (cpu_slot_t *)known->ptr : NULL;
+    if (slot && slot->kind == CPU_VIRTUAL && slot->wanted && tw_is_tile(mlirValueGetType(operand)))
+      cpu_buffer(walk->cx, operand);
+  }
+  return MlirWalkResultAdvance;
+}
+
+void cpu_before_regions(cpu_t *cx, MlirOperation op) {
+  walk_t walk = {.cx = cx, .outer = op};
+  mlirOperationWalk(op, fill_operands, &walk, MlirWalkPreOrder);
+}
+
+static MlirWalkResult find_write(MlirOperation op, void *user) {
+  if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
+    *(bool *)user = true;
+  return MlirWalkResultAdvance;
+}
+
+bool cpu_writes(MlirOperation op) {
+  bool writes = false;
+  mlirOperationWalk(op, find_write, &writes, MlirWalkPreOrder);
+  return writes;
+}

@@ -1,0 +1,142 @@
+/* shape.c - ops that only move elements: an index of the result becomes an index of the operand */
+#include "lowering/cpu/cpu.h"
+
+static MlirType operand_type(MlirOperation op) { return mlirValueGetType(mlirOperationGetOperand(op, 0)); }
+static MlirType result_type(MlirOperation op) { return mlirValueGetType(mlirOperationGetResult(op, 0)); }
+
+bool cpu_reshape_is_unit(MlirOperation op) {
+  MlirType in = operand_type(op), out = result_type(op);
+  intptr_t i = 0, o = 0;
+  for (;; i++, o++) {
+    while (i < tw_rank(in) && tw_extent(in, i) == 1)
+      i++;
+    while (o < tw_rank(out) && tw_extent(out, o) == 1)
+      o++;
+    if (i == tw_rank(in) || o == tw_rank(out))
+      return i == tw_rank(in) && o == tw_rank(out);
+    if (tw_extent(in, i) != tw_extent(out, o))
+      return false;
+  }
+}
+
+static void no_lanes(cpu_point_t *point) {
+  point->axis = -1;
+  point->lanes = 1;
+}
+
+static cpu_point_t broadcast_point(MlirType in, MlirType out, const cpu_point_t *point) {
+  int rank = (int)tw_rank(in), shift = (int)(tw_rank(out) - rank);
+  cpu_point_t inner = {.rank = rank, .axis = point->axis - shift, .lanes = point->lanes};
+  for (int d = 0; d < rank; d++)
+    inner.at[d] = tw_extent(in, d) == 1 ? cpu_index(0) : point->at[d + shift];
+  if (inner.axis < 0 || tw_extent(in, inner.axis) == 1)
+    no_lanes(&inner);
+  return inner;
+}
+
+static cpu_point_t permute_point(MlirOperation op, const cpu_point_t *point) {
+  int64_t order[TW_MAX_RANK];
+  tw_attr_ints(op, "order", order, TW_MAX_RANK);
+  cpu_point_t inner = *point;
+  for (int d = 0; d < point->rank; d++) {
+    inner.at[order[d]] = point->at[d];
+    if (d == point->axis)
+      inner.axis = (int)order[d];
+  }
+  return inner;
+}
+
+static cpu_point_t reshape_point(MlirType in, MlirType out, const cpu_point_t *point) {
+  cpu_point_t inner = {.rank = (int)tw_rank(in), .axis = -1, .lanes = 1};
+  int to = 0;
+  for (int d = 0; d < inner.rank; d++) {
+    if (tw_extent(in, d) == 1)
+      continue;
+    while (tw_extent(out, to) == 1)
+      to++;
+    if (to == point->axis) {
+      inner.axis = d;
+      inner.lanes = point->lanes;
+    }
+    inner.at[d] = point->at[to++];
+  }
+  return inner;
+}
+
+cpu_point_t cpu_operand_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  MlirType in = operand_type(op), out = result_type(op);
+  switch (cpu_rule(op)->space) {
+  case CPU_BROADCAST:
+    return broadcast_point(in, out, point);
+  case CPU_PERMUTE:
+    return permute_point(op, point);
+  case CPU_RESHAPE:
+    return reshape_point(in, out, point);
+  default:
+    cpu_error(cx, op, "doesn't move elements");
+    return *point;
+  }
+}
+
+static MlirValue eval_moved(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  MlirValue operand = mlirOperationGetOperand(op, 0);
+  if (!tw_is_tile(mlirValueGetType(operand)))
+    return cpu_scalar(cx, operand);
+  cpu_point_t inner = cpu_operand_point(cx, op, point);
+  return cpu_eval(cx, operand, &inner);
+}
+
+/* In a buffer, a reshape is another view of the same memory. */
+static MlirValue eval_reshape(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  MlirValue operand = mlirOperationGetOperand(op, 0);
+  cpu_slot_t *slot = cpu_slot(cx, operand);
+  if (slot->kind == CPU_BUFFER)
+    return cpu_buffer_load(cx, slot->now, result_type(op), point);
+  if (!cpu_reshape_is_unit(op))
+    return cpu_error(cx, op, "needs its operand in a buffer"), cpu_i64_const(cx, 0);
+  return eval_moved(cx, op, point);
+}
+
+/* A tile of one element as a scalar. */
+static void place_reshape(cpu_t *cx, MlirOperation op) {
+  MlirValue operand = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
+  if (tw_is_tile(mlirValueGetType(result)))
+    return;
+  if (!tw_is_tile(mlirValueGetType(operand))) {
+    cpu_set_scalar(cx, result, cpu_scalar(cx, operand));
+    return;
+  }
+  cpu_point_t point = {.rank = (int)tw_rank(mlirValueGetType(operand)), .axis = -1, .lanes = 1};
+  cpu_plan(cx, mlirValueGetType(operand), 1, &operand, (MlirOperation){NULL});
+  cx->memo_size = 0;
+  cpu_set_scalar(cx, result, cpu_eval(cx, operand, &point));
+  cpu_planned(cx);
+}
+
+static MlirValue eval_splat(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  (void)point;
+  return cpu_scalar(cx, mlirOperationGetOperand(op, 0));
+}
+
+static MlirValue eval_iota(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  MlirType element = tw_element(result_type(op));
+  MlirType type = mlirTypeIsAInteger(element) ? element : cpu_int(cx, 32);
+  MlirValue first = cpu_index_value(cx, point->at[0]);
+  if (mlirIntegerTypeGetWidth(type) < 64)
+    first = cpu_cast(cx, "arith.trunci", first, type);
+  MlirValue value = first;
+  if (point->lanes > 1)
+    value = cpu_bin(cx, "arith.addi", cpu_splat(cx, first, point->lanes), cpu_iota(cx, type, point->lanes));
+  if (mlirTypeIsAInteger(element))
+    return value;
+  return cpu_round(cx, cpu_cast(cx, "arith.sitofp", value, cpu_compute_type(cx, element)), element);
+}
+
+const cpu_rule_t cpu_shape_rules[] = {
+    {"tensor.splat", CPU_LEAF, 0, NULL, eval_splat, NULL},
+    {"tile.iota", CPU_LEAF, 1, NULL, eval_iota, NULL},
+    {"tile.broadcast", CPU_BROADCAST, 0, NULL, eval_moved, NULL},
+    {"tile.reshape", CPU_RESHAPE, 0, NULL, eval_reshape, place_reshape},
+    {"tile.permute", CPU_PERMUTE, 0, NULL, eval_moved, NULL},
+    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
+};

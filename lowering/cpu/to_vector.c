@@ -1,0 +1,279 @@
+/* to_vector.c - tile-to-cpu: from legal IR to scf, 1-D vectors and llvm pointers
+ *
+ * Before: a kernel on arrays and tiles.
+ *
+ *     func.func @k(%a: memref<?xf32, strided<[1]>>, …) attributes {tile.kernel} {
+ *       %i = tile.block_id 0
+ *       %x = tile.load %a[%i] : … -> tensor<1024xf32>
+ *       …
+ *
+ * After: the entry that the launcher calls, running blocks first to last - 1 of the grid, x fastest.
+ *
+ *     func.func @k(%words: !llvm.ptr, %grid: !llvm.ptr, %first: i64, %last: i64, %scratch: !llvm.ptr) {
+ *       %p = llvm.load %words …                          // arrays and scalars, unpacked
+ *       scf.for %block = %first to %last {
+ *         scf.for %j = 0 to 1024 step 16 { llvm.intr.masked.load …
+ *
+ * and `tile.scratch_bytes` on the module. What must hold: stage "legal"; every array is an argument of the kernel. */
+#include "lowering/cpu/cpu.h"
+
+#include "lowering/passes.h"
+
+#include "llvm-c/Core.h"
+#include "llvm-c/TargetMachine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- blocks of ops --------------------------------------------------------------------------------------------- */
+
+static void place_scalar(cpu_t *cx, MlirOperation op, const cpu_rule_t *rule) {
+  MlirValue operands[CPU_MAX_OPERANDS];
+  int num = (int)mlirOperationGetNumOperands(op);
+  MlirValue result;
+  if (rule->eval) {
+    result = rule->eval(cx, op, NULL);
+  } else {
+    for (int i = 0; i < num; i++)
+      operands[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
+    if (cx->failed)
+      return;
+    result = rule->compute(cx, op, num, operands);
+  }
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), result);
+}
+
+static void remember_live(cpu_t *cx, cpu_slot_t *slot) {
+  if (cx->live_size == cx->live_capacity) {
+    cx->live_capacity = cx->live_capacity ? 2 * cx->live_capacity : 64;
+    cx->live = realloc(cx->live, cx->live_capacity * sizeof *cx->live);
+    if (!cx->live)
+      abort();
+  }
+  cx->live[cx->live_size++] = slot;
+}
+
+static void place(cpu_t *cx, MlirOperation op) {
+  const cpu_rule_t *rule = cpu_rule(op);
+  cx->location = mlirOperationGetLocation(op);
+  cx->base_depth = cx->depth;
+  cx->memo_size = 0;
+  if (!rule || (mlirOperationGetNumResults(op) != 1 && rule->space != CPU_EFFECT)) {
+    cpu_error(cx, op, "has no CPU lowering");
+    return;
+  }
+  if (rule->place)
+    rule->place(cx, op);
+  if (rule->space == CPU_EFFECT)
+    return;
+  MlirValue result = mlirOperationGetResult(op, 0);
+  if (tw_is_tile(mlirValueGetType(result)))
+    remember_live(cx, cpu_slot(cx, result));
+  else if (!rule->place)
+    place_scalar(cx, op, rule);
+}
+
+MlirOperation cpu_emit_block(cpu_t *cx, MlirBlock block) {
+  size_t base = cx->live_base;
+  cx->live_base = cx->live_size;
+  cpu_analyze(cx, block);
+  MlirOperation end = mlirBlockGetTerminator(block), op = mlirBlockGetFirstOperation(block);
+  for (; !mlirOperationEqual(op, end) && !cx->failed; op = mlirOperationGetNextInBlock(op))
+    place(cx, op);
+  cx->live_size = cx->live_base;
+  cx->live_base = base;
+  cx->base_depth = cx->depth;
+  cx->memo_size = 0;
+  return end;
+}
+
+/* --- the entry --------------------------------------------------------------------------------------------------- */
+
+static MlirValue load_word(cpu_t *cx, MlirValue words, int *position) {
+  MlirType i64 = cpu_int(cx, 64);
+  return cpu_load(cx, cpu_address(cx, words, i64, cpu_index((*position)++)), i64, 8);
+}
+
+static void unpack_array(cpu_t *cx, MlirValue argument, MlirValue words, int *position) {
+  MlirType type = mlirValueGetType(argument);
+  cpu_array_t *array = cpu_alloc(cx, sizeof *array);
+  int64_t strides[TW_MAX_RANK], offset, dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
+  intptr_t rank = tw_rank(type);
+  if (rank > TW_MAX_RANK || mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(type, strides, &offset))) {
+    cpu_error(cx, cx->func, "has an array argument without strides");
+    return;
+  }
+  MlirType pointer = cpu_pointer_type(cx);
+  array->pointer = cpu_load(cx, cpu_address(cx, words, cpu_int(cx, 64), cpu_index(*position)), pointer, 8);
+  ++*position;
+  for (intptr_t d = 0; d < rank; d++) {
+    MlirValue extent = load_word(cx, words, position);
+    array->extent[d] = mlirShapedTypeIsDynamicDim(type, d) ? extent : cpu_i64_const(cx, tw_extent(type, d));
+  }
+  for (intptr_t d = 0; d < rank; d++) {
+    MlirValue stride = load_word(cx, words, position);
+    array->stride[d] = strides[d] == dynamic ? stride : cpu_i64_const(cx, strides[d]);
+    array->unit[d] = strides[d] == 1;
+  }
+  tw_map_one(&cx->arrays, argument, (MlirValue){array});
+}
+
+static void unpack_scalar(cpu_t *cx, MlirValue argument, MlirValue words, int *position) {
+  MlirType type = mlirValueGetType(argument);
+  MlirValue word = load_word(cx, words, position);
+  if (!mlirTypeIsAFloat(type)) {
+    cpu_set_scalar(cx, argument, cpu_cast(cx, "arith.trunci", word, type));
+    return;
+  }
+  unsigned bits = 8 * (tw_bytes(type) ? tw_bytes(type) : 1);
+  MlirValue raw = cpu_cast(cx, "arith.trunci", word, cpu_int(cx, bits));
+  cpu_set_scalar(cx, argument, cpu_is_narrow(type) ? cpu_widen_bits(cx, raw, type) : cpu_bits(cx, raw, type));
+}
+
+static void unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words) {
+  int position = 0;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old) && !cx->failed; i++) {
+    MlirValue argument = mlirBlockGetArgument(old, i);
+    if (mlirTypeIsAMemRef(mlirValueGetType(argument)))
+      unpack_array(cx, argument, words, &position);
+    else
+      unpack_scalar(cx, argument, words, &position);
+  }
+}
+
+/* Block indices from the linear one, x fastest. */
+static void split_block_id(cpu_t *cx, MlirValue linear) {
+  MlirType i32 = cpu_int(cx, 32), i64 = cpu_int(cx, 64);
+  for (int d = 0; d < 3; d++) {
+    MlirValue extent = cpu_cast(cx, "arith.extui", cx->num_blocks[d], i64);
+    MlirValue rest = cpu_bin(cx, "arith.divui", linear, extent);
+    MlirValue id = cpu_bin(cx, "arith.subi", linear, cpu_bin(cx, "arith.muli", rest, extent));
+    cx->block_id[d] = cpu_cast(cx, "arith.trunci", d == 2 ? linear : id, i32);
+    linear = rest;
+  }
+}
+
+static void emit_entry(cpu_t *cx, MlirBlock old) {
+  MlirValue words = mlirBlockGetArgument(cx->entry, 0), grid = mlirBlockGetArgument(cx->entry, 1);
+  cx->scratch = mlirBlockGetArgument(cx->entry, 4);
+  cx->scope[0] = cx->block = cx->entry;
+  for (int d = 0; d < 3; d++)
+    cx->num_blocks[d] = cpu_load(cx, cpu_address(cx, grid, cpu_int(cx, 32), cpu_index(d)), cpu_int(cx, 32), 4);
+  unpack_arguments(cx, old, words);
+  cpu_index_t first = {.base = mlirBlockGetArgument(cx->entry, 2)}, last = {.base = mlirBlockGetArgument(cx->entry, 3)};
+  cpu_loop_t loop;
+  cpu_index_t block = cpu_loop_begin(cx, &loop, first, last, 1, 0, NULL);
+  split_block_id(cx, cpu_index_value(cx, block));
+  cpu_emit_block(cx, old);
+  cpu_loop_end(cx, &loop, NULL, NULL);
+  cpu_op0(cx, "func.return", 0, NULL);
+}
+
+static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
+  MlirType pointer = cpu_pointer_type(cx), i64 = cpu_int(cx, 64), types[5] = {pointer, pointer, i64, i64, pointer};
+  MlirLocation location = mlirOperationGetLocation(kernel), locations[5];
+  for (int i = 0; i < 5; i++)
+    locations[i] = location;
+  cx->func = kernel;
+  cx->location = location;
+  cx->entry = mlirBlockCreate(5, types, locations);
+  emit_entry(cx, mlirRegionGetFirstBlock(mlirOperationGetRegion(kernel, 0)));
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, cx->entry);
+  MlirNamedAttribute noalias = {mlirIdentifierGet(cx->context, tw_str("llvm.noalias")), mlirUnitAttrGet(cx->context)};
+  MlirAttribute empty = mlirDictionaryAttrGet(cx->context, 0, NULL);
+  MlirAttribute arguments[5] = {empty, empty, empty, empty, mlirDictionaryAttrGet(cx->context, 1, &noalias)};
+  tw_attr_t attrs[] = {{"sym_name", tw_attr(kernel, "sym_name")},
+                       {"function_type", mlirTypeAttrGet(mlirFunctionTypeGet(cx->context, 5, types, 0, NULL))},
+                       {"arg_attrs", mlirArrayAttrGet(cx->context, 5, arguments)}};
+  tw_builder_t at = tw_build_before(kernel);
+  return tw_build(&at, "func.func",
+                  (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
+}
+
+/* --- the target ---------------------------------------------------------------------------------------------------- */
+
+static bool has_prefix(const char *text, const char *prefix) { return !strncmp(text, prefix, strlen(prefix)); }
+
+/* Lanes of f32 by name of a CPU; unknown ones get what all of x86-64 has. */
+static int lanes_of_cpu(const char *name) {
+  static const char *const wide[] = {"x86-64-v4", "znver4", "znver5", "skylake-avx512", "skx", "cascadelake",
+                                     "cooperlake", "icelake", "sapphirerapids", "emeraldrapids", "graniterapids"};
+  static const char *const middle[] = {"x86-64-v3", "znver", "haswell", "broadwell", "skylake", "alderlake",
+                                       "raptorlake", "meteorlake", "arrowlake", "lunarlake"};
+  for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+    if (has_prefix(name, wide[i]))
+      return 16;
+  for (size_t i = 0; i < sizeof middle / sizeof *middle; i++)
+    if (has_prefix(name, middle[i]))
+      return 8;
+  return 4;
+}
+
+static void read_target(cpu_t *cx) {
+  MlirStringRef target = tw_attr_string(cx->module, "tile.target");
+  char name[64] = "";
+  if (target.length > 4 && target.length - 4 < sizeof name)
+    memcpy(name, target.data + 4, target.length - 4);
+  if (name[0]) {
+    cx->lanes = lanes_of_cpu(name);
+  } else {
+    char *features = LLVMGetHostCPUFeatures();
+    cx->lanes = strstr(features, "+avx512bw") && strstr(features, "+avx512vl") ? 16 : strstr(features, "+avx2") ? 8 : 4;
+    LLVMDisposeMessage(features);
+  }
+  cx->avx512 = cx->lanes == 16;
+}
+
+/* --- the pass ------------------------------------------------------------------------------------------------------ */
+
+static void release(cpu_t *cx) {
+  tw_map_free(&cx->constants);
+  tw_map_free(&cx->slots);
+  tw_map_free(&cx->arrays);
+  tw_map_free(&cx->order);
+  free(cx->memo);
+  free(cx->live);
+  while (cx->allocations) {
+    void *next = *(void **)cx->allocations;
+    free(cx->allocations);
+    cx->allocations = next;
+  }
+}
+
+static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_strings, int64_t *scratch) {
+  cpu_t cx = {.context = mlirOperationGetContext(module), .module = module, .num_strings = *num_strings};
+  read_target(&cx);
+  MlirOperation entry = build_entry(&cx, kernel);
+  *num_strings = cx.num_strings;
+  if (cx.scratch_peak > *scratch)
+    *scratch = cx.scratch_peak;
+  mlirOperationDestroy(cx.failed ? entry : kernel);
+  release(&cx);
+  return !cx.failed;
+}
+
+static bool run(MlirOperation module) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
+  int64_t scratch = 0;
+  int num_strings = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    if (tw_op_is(op, "func.func") && tw_has_attr(op, "tile.kernel") &&
+        !lower_kernel(module, op, &num_strings, &scratch))
+      return false;
+  }
+  tw_set_int(module, "tile.scratch_bytes", tw_i64(mlirOperationGetContext(module)), scratch);
+  return true;
+}
+
+static _Alignas(8) char id;
+static const tw_pass_t pass = {
+    .id = &id,
+    .argument = "tile-to-cpu",
+    .description = "lower tiles to loops over strips of one machine register",
+    .anchor = "builtin.module",
+    .run = run,
+};
+
+MlirPass tw_create_tile_to_cpu(void) { return tw_pass_create(&pass); }
