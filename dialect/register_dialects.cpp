@@ -7,6 +7,11 @@
 #include "tilewright/dialect.h"
 
 #include "mlir/CAPI/IR.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -37,6 +42,12 @@ void tw_register_dialects(MlirDialectRegistry registry) {
                          LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect,
                          scf::SCFDialect, tensor::TensorDialect, vector::VectorDialect>();
   });
+  // What convert-to-llvm asks the dialects for.
+  arith::registerConvertArithToLLVMInterface(reg);
+  cf::registerConvertControlFlowToLLVMInterface(reg);
+  registerConvertFuncToLLVMInterface(reg);
+  registerConvertMathToLLVMInterface(reg);
+  vector::registerConvertVectorToLLVMInterface(reg);
   registerBuiltinDialectTranslation(reg);
   registerLLVMDialectTranslation(reg);
   registerNVVMDialectTranslation(reg);

@@ -26,7 +26,7 @@ static const stage_t gpu_stages[] = {
 static const stage_t cpu_stages[] = {
     {"legal", "tile-legalize," CLEAN ",loop-invariant-code-motion"},
     {"vector", "tile-to-cpu"},
-    {"llvm", "cse,convert-scf-to-cf,convert-vector-to-llvm,convert-to-llvm,reconcile-unrealized-casts"},
+    {"llvm", "cse,convert-scf-to-cf,convert-to-llvm,reconcile-unrealized-casts"},
     {NULL, NULL},
 };
 
