@@ -1,0 +1,97 @@
+"""The documentation says what is true: its snippets run, the files that it names exist, its figures were measured."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")])
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PATH = re.compile(r"`([\w.-]+(?:/[\w.*{},-]+)+/?|[\w-]+\.(?:md|toml|txt))`")
+BUILT = ("build/", "dist/", "bench/results/")  # what a clean checkout has not
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The blocks of a language; one marked `gpu` needs a GPU, one marked `sketch` shows a form."""
+    found = BLOCK.findall(path.read_text())
+    return [body for kind, mark, body in found if kind == language and mark.strip() not in ("gpu", "sketch")]
+
+
+def with_blocks(language: str) -> list[Path]:
+    return [path for path in DOCUMENTS if blocks(path, language)]
+
+
+def run(command: list[str], where: Path) -> None:
+    environment = {
+        "PYTHONPATH": str(ROOT / "python"),
+        "PATH": f"{Path(sys.executable).parent}:{ROOT / 'build/dev/bin'}:/usr/lib/llvm-22/bin:/usr/bin:/bin",
+        "HOME": str(where),
+    }
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.parametrize("document", with_blocks("python"), ids=name)
+def test_python_snippets_run(document: Path, tmp_path: Path) -> None:
+    """The blocks of one document, in order, are one program: a kernel's source must come from a file."""
+    program = tmp_path / "snippets.py"
+    program.write_text("\n\n".join(blocks(document, "python")))
+    run([sys.executable, str(program)], tmp_path)
+
+
+def commands(document: Path) -> list[str]:
+    """Lines of `sh` blocks that start with our own programs; a backslash continues a line."""
+    text = "\n".join(blocks(document, "sh")).replace("\\\n", " ")
+    return [line.strip() for line in text.splitlines() if re.match(r"\s*(tilewright|tw-opt)\s", line)]
+
+
+SHELL = [(document, command) for document in DOCUMENTS for command in commands(document)]
+
+
+@pytest.mark.parametrize(
+    ("document", "command"), SHELL, ids=lambda value: name(value) if isinstance(value, Path) else value
+)
+def test_commands_run(document: Path, command: str, tmp_path: Path) -> None:
+    command = re.sub(r"(-o |TILEWRIGHT_DUMP=)(\S+)", rf"\1{tmp_path}/\2", command)
+    function = f'tilewright() {{ {sys.executable} -m tilewright "$@"; }}'
+    run(["bash", "-euo", "pipefail", "-c", f"{function}\n{command}"], tmp_path)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_paths_exist(document: Path) -> None:
+    text = BLOCK.sub("", document.read_text())
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", text)
+    broken = [link for link in links if not (document.parent / link).exists()]
+    named = [path for path in PATH.findall(text) if not path.startswith(BUILT) and "*" not in path and "{" not in path]
+    broken += [path for path in named if not (ROOT / path).exists() and not (document.parent / path).exists()]
+    assert not broken, f"{name(document)} names what is not there: {broken}"
+
+
+EXAMPLES = sorted(path for path in (ROOT / "python/examples").glob("*.py") if path.stem not in ("demo", "device_array"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+def test_examples_run(example: Path, tmp_path: Path) -> None:
+    run([sys.executable, str(example)], tmp_path)
+
+
+@pytest.mark.slow
+def test_demo(tmp_path: Path) -> None:
+    picture = tmp_path / "accumulator.svg"
+    demo = str(ROOT / "python/examples/demo.py")
+    run([sys.executable, demo, "--quick", "--device", "cpu", "--picture", str(picture)], tmp_path)
+    assert picture.read_text().startswith("<svg")
+
+
+def test_examples_are_short() -> None:
+    for example in EXAMPLES:
+        assert len(example.read_text().splitlines()) <= 90, name(example)
