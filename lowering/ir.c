@@ -193,6 +193,8 @@ static MlirValue constant(const tw_builder_t *at, MlirType type, MlirAttribute v
 }
 
 MlirValue tw_const_int(const tw_builder_t *at, MlirType type, int64_t value) {
+  if (tw_is_unsigned(type))
+    type = tw_with_element(type, mlirIntegerTypeGet(at->context, tw_bits(type)));
   return constant(at, type, tw_splat_int(type, value));
 }
 

@@ -2,6 +2,7 @@
 """lit's configuration: .mlir files below test/, run with tw-opt and FileCheck (TW_BIN says where tw-opt is)."""
 
 import os
+import sys
 from pathlib import Path
 
 import lit.formats
@@ -15,6 +16,7 @@ config.suffixes = [".mlir"]
 config.excludes = ["python", "numerics", "unit", "data"]
 config.test_source_root = str(root)
 config.test_exec_root = str(tw_bin.parent / "lit")
+config.substitutions.append(("%python", sys.executable))
 config.environment["PATH"] = os.pathsep.join([str(tw_bin), "/usr/lib/llvm-22/bin", os.environ["PATH"]])
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:

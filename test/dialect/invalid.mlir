@@ -1,0 +1,568 @@
+// Every message of the rules of the dialect (rules.c, verify.c), one case each.
+// RUN: tw-opt %s -split-input-file -verify-diagnostics
+
+func.func @f() {
+  // expected-error @below {{'tile.block_id' op axis 3 is outside of the grid, which has axes 0, 1 and 2}}
+  %0 = tile.block_id 3
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.num_blocks' op axis -1 is outside of the grid}}
+  %0 = tile.num_blocks -1
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.thread_id' op axis 3 is outside of the grid}}
+  %0 = tile.thread_id 3
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.dim' op axis 2 is outside of an array of 2 dimensions}}
+  %0 = tile.dim %a, 2 : memref<?x?xf32, strided<[?, 1]>>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<f32>) {
+  // expected-error @below {{'tile.stride' op axis 0 is outside of an array of 0 dimensions}}
+  %0 = tile.stride %a, 0 : memref<f32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xi4>) {
+  // expected-error @below {{'tile.dim' op the array has elements of no supported dtype}}
+  %0 = tile.dim %a, 0 : memref<?xi4>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.load' op has 1 indices for an array of 2 dimensions}}
+  %0 = tile.load %a[%i] : memref<?x?xf32, strided<[?, 1]>>, i32 -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.load' op a tile of shape (8,) does not fit an array of 2 dimensions; a tile has as many}}
+  %0 = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.load' op the tile: dimension 1 is 12, which is not a power of two}}
+  %0 = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<8x12xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.load' op the tile: dimension 1 is not static; the shape of a tile must be constant}}
+  %0 = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<8x?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.load' op the tile has more than 2**31 - 1 elements}}
+  %0 = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<65536x65536xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.load' op the tile is float16, but the array is float32; convert it, as in x.astype(ct.float32)}}
+  %0 = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<8x8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %b: i8) {
+  // expected-error @below {{'tile.load' op index 1 is int8; tile indices are int32 or int64}}
+  %0 = tile.load %a[%i, %b] : memref<?x?xf32, strided<[?, 1]>>, i32, i8 -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.load' op order (0, 0) is not a permutation of the 2 axes of the array}}
+  %0 = tile.load %a[%i, %i] order [0, 0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) {
+  // expected-error @below {{'tile.load' op order (0,) is not a permutation of the 2 axes of the array}}
+  %0 = tile.load %a[%i, %i] order [0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xi8>, %i: i32) {
+  // expected-error @below {{'tile.load' op padding nan: int8 has no such value; use zero and select}}
+  %0 = tile.load %a[%i] padding nan : memref<?xi8>, i32 -> tensor<8xi8>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf8E4M3FN>, %i: i32) {
+  // expected-error @below {{'tile.load' op padding neg_inf: float8_e4m3fn has no such value; use zero and select}}
+  %0 = tile.load %a[%i] padding neg_inf : memref<?xf8E4M3FN>, i32 -> tensor<8xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %t: tensor<8x8xf16>) {
+  // expected-error @below {{'tile.store' op the tile is float16, but the array is float32}}
+  tile.store %t, %a[%i, %i] : tensor<8x8xf16>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %t: tensor<8x8xf32>) {
+  // expected-error @below {{'tile.store' op has 1 indices for an array of 2 dimensions}}
+  tile.store %t, %a[%i] : tensor<8x8xf32>, memref<?x?xf32, strided<[?, 1]>>, i32
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.gather' op has 2 indices for an array of 1 dimensions}}
+  %0 = tile.gather %a[%i, %i] : memref<?xf32>, tensor<8xi32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.gather' op index 0 is float32; indices are integers}}
+  %0 = tile.gather %a[%f] : memref<?xf32>, tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.gather' op index 0 has shape (8,), expected (4,)}}
+  %0 = tile.gather %a[%i] : memref<?xf32>, tensor<8xi32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.gather' op the result is float16, but the array is float32}}
+  %0 = tile.gather %a[%i] : memref<?xf32>, tensor<8xi32> -> tensor<8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.gather' op the mask has shape (4,), expected (8,)}}
+  %0 = tile.gather %a[%i] mask %m : tensor<4xi1> : memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.gather' op the mask is int32, but a mask is bool_}}
+  %0 = tile.gather %a[%i] mask %i : tensor<8xi32> : memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.gather' op the padding is float16, but the array is float32}}
+  %0 = tile.gather %a[%i] else %s : f16 : memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.scatter' op the value is int32, but the array is float32}}
+  tile.scatter %i, %a[%i] : tensor<8xi32>, memref<?xf32>, tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor<4xi1>, %s: f16) {
+  // expected-error @below {{'tile.scatter' op the mask has shape (4,), expected (8,)}}
+  tile.scatter %f, %a[%i] mask %m : tensor<4xi1> : tensor<8xf32>, memref<?xf32>, tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.constant' op the result: dimension 0 is 3, which is not a power of two}}
+  %0 = tile.constant dense<1> : tensor<3xi32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.constant' op the result has type 'i7', which is neither a tile nor a scalar of a supported dtype}}
+  %0 = tile.constant 1 : i7
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.constant' op the value must be a number or a dense<…> of them}}
+  %0 = tile.constant sparse<[[0]], [1]> : tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.iota' op has a result of shape (4, 4); it makes tiles of one dimension}}
+  %0 = tile.iota : tensor<4x4xi32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.iota' op makes integers, found float32; cast the result}}
+  %0 = tile.iota : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<8x1xf32>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.broadcast' op the result is float16, but the operand is float32}}
+  %0 = tile.broadcast %t : tensor<8x1xf32> -> tensor<8x4xf16>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<8x1xf32>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.broadcast' op shapes (8, 1) and (4, 4) do not broadcast: 8 meets 4; extents must be equal or 1, counted from the last axis}}
+  %0 = tile.broadcast %t : tensor<8x1xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<8x1xf32>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.broadcast' op shape (8, 1) does not broadcast to (8,)}}
+  %0 = tile.broadcast %t : tensor<8x1xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<8x1xf32>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.reshape' op shape (8, 1) has 8 elements, (4, 4) has 16}}
+  %0 = tile.reshape %t : tensor<8x1xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<8x1xf32>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.reshape' op the result is int32, but the operand is float32}}
+  %0 = tile.reshape %t : tensor<8x1xf32> -> tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<8x1xf32>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.permute' op order (1, 1) is not a permutation of the 2 axes of the tile}}
+  %0 = tile.permute %t [1, 1] : tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<8x1xf32>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.permute' op order (0,) is not a permutation of the 2 axes of the tile}}
+  %0 = tile.permute %t [0] : tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<8x1xf32>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.cast' op the result has shape (8,), expected (8, 1)}}
+  %0 = tile.cast %t : tensor<8x1xf32> -> tensor<8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<1x1x1x1x1x1x1x1x1xf32>) {
+  // expected-error @below {{'tile.cast' op the operand has 9 dimensions; a tile has at most 8}}
+  %0 = tile.cast %t : tensor<1x1x1x1x1x1x1x1x1xf32> -> tensor<8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<f32>) {
+  // expected-error @below {{'tile.cast' op the operand is a tensor of rank zero; a tile of rank zero is written as a scalar}}
+  %0 = tile.cast %t : tensor<f32> -> f16
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.add' op shapes (8,) and (4,) do not broadcast: 8 meets 4}}
+  %0 = tile.add %f, %x : tensor<8xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.add' op no implicit promotion between int32 and uint8; convert one operand, as in x.astype(ct.int32)}}
+  %0 = tile.add %i, %u : tensor<8xi32>, tensor<8xui8>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.add' op no implicit promotion between float16 and bfloat16; convert one operand, as in x.astype(ct.float32)}}
+  %0 = tile.add %h, %g : tensor<8xf16>, tensor<8xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.add' op is defined on integers and floats, found bool_; convert first, as in x.astype(ct.int32)}}
+  %0 = tile.add %b, %b : tensor<8xi1>, tensor<8xi1>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.mul' op is not defined on float8_e5m2, which serves storage, casts and mma only; convert first, as in x.astype(ct.float32)}}
+  %0 = tile.mul %n, %n : tensor<8xf8E5M2>, tensor<8xf8E5M2>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.and' op is defined on integers and bools, found float32; convert first, as in x.astype(ct.int32)}}
+  %0 = tile.and %i, %f : tensor<8xi32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.shl' op is defined on integers, found bool_; convert first, as in x.astype(ct.int32)}}
+  %0 = tile.shl %b, %b : tensor<8xi1>, tensor<8xi1>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.floor' op is defined on floats, found int32; convert first, as in x.astype(ct.float32)}}
+  %0 = tile.floor %i : tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.exp' op is defined on integers and floats, found bool_; convert first, as in x.astype(ct.int32)}}
+  %0 = tile.exp %b : tensor<8xi1>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.select' op needs a bool_ condition, found int32; compare, as in x != 0}}
+  %0 = tile.select %i, %f, %f : tensor<8xi32>, tensor<8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.select' op shapes (8,) and (4,) do not broadcast: 8 meets 4}}
+  %0 = tile.select %b, %f, %x : tensor<8xi1>, tensor<8xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.cmp' op is not defined on float8_e5m2, which serves storage, casts and mma only}}
+  %0 = tile.cmp lt, %n, %n : tensor<8xf8E5M2>, tensor<8xf8E5M2>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.pow' op is marked `integral`, but its operands are not integers}}
+  %0 = tile.pow %f, %f {integral} : tensor<8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<8xf32>) {
+  // expected-error @below {{'tile.add' op the left operand has type 'memref<8xf32>', which is neither a tile nor a scalar of a supported dtype}}
+  %0 = tile.add %a, %a : memref<8xf32>, memref<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: index) {
+  // expected-error @below {{'tile.add' op the left operand has type 'index', which is neither a tile nor a scalar of a supported dtype}}
+  %0 = tile.add %a, %a : index, index
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.reduce' op axis 1 is outside of a tile of 1 dimensions}}
+  %0 = tile.reduce add, %f axis 1 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.reduce' op axis -1 is outside of a tile of 1 dimensions}}
+  %0 = tile.reduce add, %f axis -1 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.reduce' op is not defined on float8_e5m2}}
+  %0 = tile.reduce max, %n axis 0 : tensor<8xf8E5M2>
+  return
+}
+
+// -----
+
+func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<8xf32>, %h: tensor<8xf16>, %g: tensor<8xbf16>, %n: tensor<8xf8E5M2>, %x: tensor<4xf32>) {
+  // expected-error @below {{'tile.reduce' op is marked `is_unsigned`, but reduces float32}}
+  %0 = tile.reduce max, %f axis 0 {is_unsigned} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf16>, %b: tensor<8x4xf16>, %c: tensor<16x4xf32>, %d: tensor<8x4xbf16>, %e: tensor<16x4xf64>, %p: tensor<16x8xi16>, %q: tensor<8x4xi16>) {
+  // expected-error @below {{'tile.mma' op needs shapes (m, k), (k, n) and (m, n), or these with one batch axis in front; found (16, 8), (16, 8) and (16, 4)}}
+  %0 = tile.mma %a, %a, %c : tensor<16x8xf16>, tensor<16x8xf16>, tensor<16x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf16>, %b: tensor<8x4xf16>, %c: tensor<16x4xf32>, %d: tensor<8x4xbf16>, %e: tensor<16x4xf64>, %p: tensor<16x8xi16>, %q: tensor<8x4xi16>) {
+  // expected-error @below {{'tile.mma' op x is float16 and y is bfloat16; they must be the same, or both 8-bit floats or bytes}}
+  %0 = tile.mma %a, %d, %c : tensor<16x8xf16>, tensor<8x4xbf16>, tensor<16x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf16>, %b: tensor<8x4xf16>, %c: tensor<16x4xf32>, %d: tensor<8x4xbf16>, %e: tensor<16x4xf64>, %p: tensor<16x8xi16>, %q: tensor<8x4xi16>) {
+  // expected-error @below {{'tile.mma' op inputs of float16 need an accumulator of float32 or float16, found float64}}
+  %0 = tile.mma %a, %b, %e : tensor<16x8xf16>, tensor<8x4xf16>, tensor<16x4xf64>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf16>, %b: tensor<8x4xf16>, %c: tensor<16x4xf32>, %d: tensor<8x4xbf16>, %e: tensor<16x4xf64>, %p: tensor<16x8xi16>, %q: tensor<8x4xi16>) {
+  // expected-error @below {{'tile.mma' op inputs of int16 are not supported; expected float16, bfloat16, tfloat32}}
+  %0 = tile.mma %p, %q, %c : tensor<16x8xi16>, tensor<8x4xi16>, tensor<16x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf16>, %b: tensor<8x4xf16>, %c: tensor<16x4xf32>, %d: tensor<8x4xbf16>, %e: tensor<16x4xf64>, %p: tensor<16x8xi16>, %q: tensor<8x4xi16>) {
+  // expected-error @below {{'tile.mma' op is marked unsigned, but multiplies float16}}
+  %0 = tile.mma %a, %b, %c {unsigned_lhs} : tensor<16x8xf16>, tensor<8x4xf16>, tensor<16x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @below {{'tile.print' op has 1 values for 2 places {} in its format}}
+  tile.print "{} {}", %x : f32
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.print' op has 0 values, but is_unsigned has 1}}
+  tile.print "x" {is_unsigned = array<i1: true>}
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @below {{'tile.assert' op needs a bool_ condition, found float32; compare, as in x != 0}}
+  tile.assert %x, "no" : f32
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.shared_array' op needs a static shape}}
+  %0 = tile.shared_array : memref<?xf32, 3>
+  return
+}

@@ -1,0 +1,100 @@
+// Every op of tile code parses, verifies, prints, and parses again to the same.
+// RUN: tw-opt %s | tw-opt | FileCheck %s
+// RUN: tw-opt %s --mlir-print-op-generic | tw-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @position
+func.func @position() {
+  // CHECK: tile.block_id 0
+  %0 = tile.block_id 0
+  // CHECK: tile.num_blocks 2
+  %1 = tile.num_blocks 2
+  return
+}
+
+// CHECK-LABEL: func.func @arrays
+func.func @arrays(%a: memref<?x?xbf16, strided<[?, 1]>>, %b: memref<f32>, %i: i32, %k: i64) {
+  // CHECK: tile.dim %{{.*}}, 1 : memref<?x?xbf16, strided<[?, 1]>>
+  %0 = tile.dim %a, 1 : memref<?x?xbf16, strided<[?, 1]>>
+  // CHECK: tile.stride %{{.*}}, 0 : memref
+  %1 = tile.stride %a, 0 : memref<?x?xbf16, strided<[?, 1]>>
+  // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] order [1, 0] padding zero : memref<?x?xbf16, strided<[?, 1]>>, i32, i64 -> tensor<16x8xbf16>
+  %2 = tile.load %a[%i, %k] order [1, 0] padding zero : memref<?x?xbf16, strided<[?, 1]>>, i32, i64 -> tensor<16x8xbf16>
+  // CHECK: tile.load %{{.*}}[] : memref<f32> -> f32
+  %3 = tile.load %b[] : memref<f32> -> f32
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] order [1, 0] : tensor<16x8xbf16>, memref<?x?xbf16, strided<[?, 1]>>, i32, i64
+  tile.store %2, %a[%i, %k] order [1, 0] : tensor<16x8xbf16>, memref<?x?xbf16, strided<[?, 1]>>, i32, i64
+  // CHECK: tile.store %{{.*}}, %{{.*}}[] : f32, memref<f32>
+  tile.store %3, %b[] : f32, memref<f32>
+  return
+}
+
+// CHECK-LABEL: func.func @elements
+func.func @elements(%a: memref<?x?xui8, strided<[?, 1]>>, %i: tensor<8xi32>, %j: tensor<8xui16>, %m: tensor<8xi1>, %p: tensor<8xui8>) {
+  // CHECK: tile.gather %{{.*}}[%{{.*}}, %{{.*}}] mask %{{.*}} : tensor<8xi1> else %{{.*}} : tensor<8xui8> {check_bounds} : memref
+  %0 = tile.gather %a[%i, %j] mask %m : tensor<8xi1> else %p : tensor<8xui8> {check_bounds} : memref<?x?xui8, strided<[?, 1]>>, tensor<8xi32>, tensor<8xui16> -> tensor<8xui8>
+  // CHECK: tile.scatter %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] mask %{{.*}} : tensor<8xi1> : tensor<8xui8>, memref
+  tile.scatter %0, %a[%i, %j] mask %m : tensor<8xi1> : tensor<8xui8>, memref<?x?xui8, strided<[?, 1]>>, tensor<8xi32>, tensor<8xui16>
+  return
+}
+
+// CHECK-LABEL: func.func @creation
+func.func @creation() {
+  // CHECK: tile.constant dense<[1, 250]> : tensor<2xui8>
+  %0 = tile.constant dense<[1, 250]> : tensor<2xui8>
+  // CHECK: tile.constant 18446744073709551615 : ui64
+  %1 = tile.constant 18446744073709551615 : ui64
+  // CHECK: tile.iota : tensor<16xi32>
+  %2 = tile.iota : tensor<16xi32>
+  return
+}
+
+// CHECK-LABEL: func.func @shape
+func.func @shape(%s: f32, %v: tensor<8xf32>) -> f32 {
+  // CHECK: tile.broadcast %{{.*}} : f32 -> tensor<4x8xf32>
+  %0 = tile.broadcast %s : f32 -> tensor<4x8xf32>
+  // CHECK: tile.broadcast %{{.*}} : tensor<8xf32> -> tensor<4x8xf32>
+  %1 = tile.broadcast %v : tensor<8xf32> -> tensor<4x8xf32>
+  // CHECK: tile.reshape %{{.*}} : tensor<4x8xf32> -> tensor<32x1xf32>
+  %2 = tile.reshape %1 : tensor<4x8xf32> -> tensor<32x1xf32>
+  // CHECK: tile.permute %{{.*}} [1, 0] : tensor<32x1xf32>
+  %3 = tile.permute %2 [1, 0] : tensor<32x1xf32>
+  %4 = tile.constant dense<1.0> : tensor<1x1xf32>
+  // CHECK: tile.reshape %{{.*}} : tensor<1x1xf32> -> f32
+  %5 = tile.reshape %4 : tensor<1x1xf32> -> f32
+  return %5 : f32
+}
+
+// CHECK-LABEL: func.func @arithmetic
+func.func @arithmetic(%x: tensor<4x1xf32>, %y: tensor<8xi32>, %c: i1) -> tensor<4x8xf32> {
+  // CHECK: tile.add %{{.*}}, %{{.*}} : tensor<4x1xf32>, tensor<8xi32>
+  %0 = tile.add %x, %y : tensor<4x1xf32>, tensor<8xi32>
+  // CHECK: tile.cmp ge, %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<8xi32>
+  %1 = tile.cmp ge, %0, %y : tensor<4x8xf32>, tensor<8xi32>
+  // CHECK: tile.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x8xi1>, tensor<4x8xf32>, tensor<8xi32>
+  %2 = tile.select %1, %0, %y : tensor<4x8xi1>, tensor<4x8xf32>, tensor<8xi32>
+  // CHECK: tile.pow %{{.*}}, %{{.*}} {integral} : tensor<8xi32>, tensor<8xi32>
+  %3 = tile.pow %y, %y {integral} : tensor<8xi32>, tensor<8xi32>
+  // CHECK: tile.exp %{{.*}} : tensor<8xi32>
+  %4 = tile.exp %3 : tensor<8xi32>
+  // CHECK: tile.cast %{{.*}} : tensor<8xf32> -> tensor<8xf8E4M3FN>
+  %5 = tile.cast %4 : tensor<8xf32> -> tensor<8xf8E4M3FN>
+  return %2 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @combine
+func.func @combine(%a: tensor<16x8xui8>, %b: tensor<8x4xi8>, %acc: tensor<16x4xi32>) -> tensor<4xi32> {
+  // CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} : tensor<16x8xui8>, tensor<8x4xi8>, tensor<16x4xi32>
+  %0 = tile.mma %a, %b, %acc : tensor<16x8xui8>, tensor<8x4xi8>, tensor<16x4xi32>
+  // CHECK: tile.reduce argmax, %{{.*}} axis 0 : tensor<16x4xi32>
+  %1 = tile.reduce argmax, %0 axis 0 : tensor<16x4xi32>
+  return %1 : tensor<4xi32>
+}
+
+// CHECK-LABEL: func.func @effects
+func.func @effects(%x: tensor<4xf32>, %n: ui8, %c: tensor<4xi1>) {
+  // CHECK: tile.print "x = {}, n = {}\0A", %{{.*}}, %{{.*}} : tensor<4xf32>, ui8
+  tile.print "x = {}, n = {}\n", %x, %n : tensor<4xf32>, ui8
+  // CHECK: tile.assert %{{.*}}, "must hold" : tensor<4xi1>
+  tile.assert %c, "must hold" : tensor<4xi1>
+  return
+}
