@@ -20,6 +20,7 @@ typedef struct {
   MlirAttribute attributes;
   intptr_t num;
   tw_operand_t operands[MAX_OPERANDS];
+  const MlirType *types;
 } infer_t;
 
 static MlirAttribute attribute(const infer_t *at, const char *name) {
@@ -200,7 +201,7 @@ static MlirType infer_mma(const infer_t *at, const tw_op_info_t *info) {
             tw_shape_text(x), tw_shape_text(y), tw_shape_text(acc));
     return failed;
   }
-  return check_mma_elems(at) ? tw_make_type(at->context, at->operands[2].elem, acc) : failed;
+  return check_mma_elems(at) ? at->types[2] : failed; /* the layout too, where there is one */
 }
 
 /* --- By name -------------------------------------------------------------------------------------- */
@@ -230,7 +231,8 @@ static bool read_operands(infer_t *at, intptr_t num, const MlirType *types) {
 
 MlirType tw_infer_op(MlirStringRef name, MlirLocation location, intptr_t num_operands,
                      const MlirType *operands, MlirAttribute attributes) {
-  infer_t at = {.check = {location, name}, .context = mlirLocationGetContext(location), .attributes = attributes};
+  infer_t at = {.check = {location, name}, .attributes = attributes, .types = operands};
+  at.context = mlirLocationGetContext(location);
   const tw_op_info_t *info = tw_op_info(name);
   if (!read_operands(&at, num_operands, operands))
     return failed;
