@@ -1,0 +1,89 @@
+/* legalize_mma.c - tile-legalize-mma: products that the target's Tensor Cores lack
+ *
+ * Before, on sm_80, which has no matrix instruction for 8-bit floats:
+ *
+ *   %d = tile.mma %a, %b, %c : tensor<64x32xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<64x64xf32>
+ *
+ * After: the inputs are converted to f16, which holds every value of both 8-bit floats.
+ *
+ *   %x = arith.extf %a : tensor<64x32xf8E4M3FN> to tensor<64x32xf16>
+ *   %y = arith.extf %b : tensor<32x64xf8E4M3FN> to tensor<32x64xf16>
+ *   %d = tile.mma %x, %y, %c : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
+ *
+ * Each such product gets a remark, and so does one that runs as multiply-adds, because nothing
+ * holds its inputs exactly (f32: rounding to tf32 is for the program to ask for). Runs before
+ * layouts are assigned. */
+#include "lowering/gpu/sm80/mma.h"
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+
+enum { MAX_PRODUCTS = 64 };
+
+typedef struct {
+  MlirOperation op[MAX_PRODUCTS];
+  int num;
+} products_t;
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  products_t *products = user;
+  if (tw_op_is(op, "tile.mma") && products->num < MAX_PRODUCTS)
+    products->op[products->num++] = op;
+  return MlirWalkResultAdvance;
+}
+
+static MlirType input_type(MlirOperation mma) { return tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0))); }
+
+static bool is_narrow_float(MlirType element) { return mlirTypeIsAFloat(element) && tw_bits(element) == 8; }
+
+static const char *dtype_name(MlirType element) {
+  if (mlirTypeIsAF32(element))
+    return "float32";
+  if (mlirTypeIsAFloat8E4M3FN(element))
+    return "float8_e4m3fn";
+  if (mlirTypeIsAFloat8E5M2(element))
+    return "float8_e5m2";
+  return mlirTypeIsAInteger(element) ? "8-bit integers" : "this dtype";
+}
+
+static void widen_inputs(MlirOperation mma) {
+  tw_builder_t at = tw_build_before(mma);
+  for (int i = 0; i < 2; i++) {
+    MlirValue input = mlirOperationGetOperand(mma, i);
+    MlirType wide = tw_with_element(mlirValueGetType(input), mlirF16TypeGet(at.context));
+    mlirOperationSetOperand(mma, i, tw_unary(&at, "arith.extf", wide, input));
+  }
+}
+
+static void legalize(const tw_gpu_target_t *target, MlirOperation mma) {
+  MlirType in = input_type(mma);
+  if (tw_mma_row_for(target, mma).kind != TW_MMA_FMA)
+    return;
+  if (is_narrow_float(in)) {
+    widen_inputs(mma);
+    if (tw_mma_row_for(target, mma).kind != TW_MMA_FMA) {
+      tw_op_remark(mma, "runs on float16 inputs: %s has no matrix instruction for %s here", target->name,
+                   dtype_name(in));
+      return;
+    }
+  }
+  tw_op_remark(mma, "runs as multiply-adds: %s has no matrix instruction for %s of this shape%s", target->name,
+               dtype_name(in), mlirTypeIsAF32(in) ? "; inputs of tfloat32 would have one" : "");
+}
+
+static bool run(MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  products_t products = {.num = 0};
+  mlirOperationWalk(func, collect, &products, MlirWalkPreOrder);
+  for (int i = 0; i < products.num; i++)
+    legalize(&target, products.op[i]);
+  return true;
+}
+
+MlirPass tw_create_legalize_mma(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-legalize-mma", "Widen the inputs of products that the target lacks",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}
