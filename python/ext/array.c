@@ -153,7 +153,7 @@ static tw_dtype_t dtype_of_kind(char kind, Py_ssize_t size) {
   return TW_DTYPE_NONE;
 }
 
-/* "<f4" of the array interfaces.  Opaque bytes ("V2") get their meaning from object.dtype. */
+/* "<f4" of the array interfaces.  What it cannot say is asked of object.dtype. */
 static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *out_dtype,
                               Py_ssize_t *out_size) {
   const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8AndSize(typestr, NULL) : NULL;
@@ -163,7 +163,7 @@ static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *o
   *out_dtype = dtype_of_kind(text[1], *out_size);
   if (text[0] == '>' && *out_size > 1)
     return byte_order_error(text);
-  if (text[1] == 'V') {
+  if (*out_dtype == TW_DTYPE_NONE) { /* "<V2", "<f1": formats that NumPy itself lacks */
     *out_dtype = tw_ext_dtype_of(object);
     if ((Py_ssize_t)(tw_dtype_bits(*out_dtype) + 7) / 8 != *out_size)
       *out_dtype = TW_DTYPE_NONE;
