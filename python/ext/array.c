@@ -786,10 +786,10 @@ static int read_stream_object(PyObject *object, tw_stream_t *out) {
     if (found)
       return found < 0 ? -1 : 0;
   }
-  tw_ext_error(TW_TYPE_ERROR,
-               "stream: expected None, an integer handle or an object with __cuda_stream__, found "
-               "%R",
-               (PyObject *)Py_TYPE(object));
+  tw_ext_error_type(TW_TYPE_ERROR,
+                    "stream: expected None, an integer handle or an object with __cuda_stream__, "
+                    "found a %U",
+                    object);
   return -1;
 }
 
@@ -800,8 +800,8 @@ int tw_ext_stream_read(PyObject *object, tw_stream_t *out) {
   out->given = out->decided = true;
   if (!PyLong_Check(object))
     return read_stream_object(object, out);
-  out->handle = PyLong_AsVoidPtr(object);
-  if (!PyErr_Occurred())
+  out->handle = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(object); /* refuses negative ones */
+  if (TW_LIKELY(!PyErr_Occurred()))
     return 0;
   PyErr_Clear();
   return fail(TW_VALUE_ERROR, "stream: the integer is no stream handle");

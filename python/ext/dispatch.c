@@ -267,8 +267,8 @@ static int object_id(dispatcher_t *self, Py_ssize_t i, PyObject *object, uint64_
   if (PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
       PyErr_Clear();
-      tw_ext_error(TW_TYPE_ERROR, "a constant must be hashable, found %R; pass a tuple for a list",
-                   (PyObject *)Py_TYPE(object));
+      tw_ext_error_type(TW_TYPE_ERROR,
+                        "a constant must be hashable, found a %U; pass a tuple for a list", object);
     }
     return -1;
   }
@@ -303,15 +303,14 @@ static int read_constant(call_t *call, Py_ssize_t i, PyObject *object) {
     key[1] = 0;
     return 0;
   } else if (tw_ext_is_array(object)) {
-    tw_ext_error(TW_TYPE_ERROR, "it is a constant of the kernel, found an array (%R)",
-                 (PyObject *)Py_TYPE(object));
+    tw_ext_error_type(TW_TYPE_ERROR, "it is a constant of the kernel, found an array (%U)", object);
     return -1;
   } else if (tw_ext_is_numpy_scalar(object)) {
     PyObject *value = constant_value(object);
     call->key_count -= 2;
     int failed = !value || tw_ext_is_numpy_scalar(value) ? -1 : read_constant(call, i, value);
     if (failed && !PyErr_Occurred())
-      tw_ext_error(TW_TYPE_ERROR, "%R cannot be a constant", (PyObject *)Py_TYPE(object));
+      tw_ext_error_type(TW_TYPE_ERROR, "a %U cannot be a constant", object);
     Py_XDECREF(value);
     return failed;
   }
@@ -365,10 +364,10 @@ static int read_numpy_scalar(call_t *call, PyObject *object) {
   tw_dtype_t dtype = tw_ext_dtype_of(object);
   unsigned bits = tw_dtype_bits(dtype);
   if (dtype == TW_DTYPE_NONE || bits < 8 || (bits == 8 && !is_integral(dtype) && dtype != TW_DTYPE_BOOL)) {
-    tw_ext_error(TW_TYPE_ERROR,
-                 "a scalar of type %R is not supported; pass an int, a float, a bool, or a NumPy "
-                 "scalar of an arithmetic dtype",
-                 (PyObject *)Py_TYPE(object));
+    tw_ext_error_type(TW_TYPE_ERROR,
+                      "a scalar of type %U is not supported; pass an int, a float, a bool, or a "
+                      "NumPy scalar of an arithmetic dtype",
+                      object);
     return -1;
   }
   PyObject *bytes = PyObject_CallMethod(object, "tobytes", NULL);
@@ -407,11 +406,11 @@ static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
 }
 
 static int unsupported(PyObject *object) {
-  tw_ext_error(TW_TYPE_ERROR,
-               "%R is not supported; pass an array (NumPy, or anything with DLPack or the CUDA "
-               "Array Interface), an int, a float or a bool, or annotate the parameter with "
-               "ct.Constant",
-               (PyObject *)Py_TYPE(object));
+  tw_ext_error_type(TW_TYPE_ERROR,
+                    "a %U is not supported; pass an array (NumPy, or anything with DLPack or the "
+                    "CUDA Array Interface), an int, a float or a bool, or annotate the parameter "
+                    "with ct.Constant",
+                    object);
   return -1;
 }
 
@@ -727,10 +726,10 @@ static int launch_call(call_t *call, PyObject *arguments) {
 static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block,
                       PyObject *kernel, PyObject *arguments) {
   if (TW_UNLIKELY(!PyObject_TypeCheck(kernel, dispatcher_type))) {
-    tw_ext_error(TW_TYPE_ERROR,
-                 "launch() takes (stream, grid, kernel, args); as kernel it was given %R, which "
-                 "is no kernel: decorate the function with @ct.kernel",
-                 (PyObject *)Py_TYPE(kernel));
+    tw_ext_error_type(TW_TYPE_ERROR,
+                      "launch() takes (stream, grid, kernel, args); as kernel it was given a %U, "
+                      "which is no kernel: decorate the function with @ct.kernel",
+                      kernel);
     return -1;
   }
   call->self = (dispatcher_t *)kernel;
@@ -741,8 +740,7 @@ static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *
     return -1;
   }
   if (TW_UNLIKELY(!PyTuple_Check(arguments))) {
-    tw_ext_error(TW_TYPE_ERROR, "kernel %U: the arguments must be a tuple, found %R",
-                 call->self->name, (PyObject *)Py_TYPE(arguments));
+    tw_ext_error_type(TW_TYPE_ERROR, "launch(): the arguments must be a tuple, found a %U", arguments);
     return -1;
   }
   if (read_extents(call->self, grid, "grid", tw_grid_check, call->grid) ||

@@ -51,6 +51,14 @@ PyObject *tw_ext_error(tw_code_t code, const char *format, ...) {
   return NULL;
 }
 
+PyObject *tw_ext_error_type(tw_code_t code, const char *format, PyObject *object) {
+  PyObject *name = PyType_GetName(Py_TYPE(object));
+  if (name)
+    PyErr_Format(tw_ext_error_class(code), format, name);
+  Py_XDECREF(name);
+  return NULL;
+}
+
 void tw_ext_error_from_pending(tw_code_t code, const char *what) {
   PyObject *type, *cause, *trace, *value;
   PyErr_Fetch(&type, &cause, &trace);

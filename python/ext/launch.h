@@ -19,6 +19,8 @@ PyObject *tw_ext_error_class(tw_code_t code);
 PyObject *tw_ext_raise(tw_status_t status, const char *before);
 /* The same with a formatted message, as PyErr_Format. Returns NULL. */
 PyObject *tw_ext_error(tw_code_t code, const char *format, ...);
+/* The same about an object that is not what was wanted: the one %U in the format is its type's name. */
+PyObject *tw_ext_error_type(tw_code_t code, const char *format, PyObject *object);
 /* Replaces the pending exception by one of ours, which names it and has it as its cause. */
 void tw_ext_error_from_pending(tw_code_t code, const char *what);
 
