@@ -136,9 +136,7 @@ class CudaArray:
 # --- the C exchange API ----------------------------------------------------------------------------
 
 _TensorFrom = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor))
-_CurrentStream = ctypes.PYFUNCTYPE(
-    ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)
-)
+_CurrentStream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
 
 
 class ExchangeTable(ctypes.Structure):

@@ -12,10 +12,24 @@ import pytest
 from tilewright import _core
 from tilewright.errors import TileTypeError, TileValueError
 
-DTYPES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
-    "bfloat16 float8_e4m3fn float8_e5m2 float8_e8m0fnu"
-).split()
+DTYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e8m0fnu",
+]
 
 
 def numpy_dtype(name: str) -> np.dtype:

@@ -31,9 +31,7 @@ ENTRY = ctypes.CFUNCTYPE(
 class Kernel(_core.Dispatcher):
     """A kernel whose "compiled code" is a Python function that writes down what it gets."""
 
-    def __init__(
-        self, *parameters: str, constants: tuple[int, ...] = (), written: int = 0, scratch: int = 0
-    ) -> None:
+    def __init__(self, *parameters: str, constants: tuple[int, ...] = (), written: int = 0, scratch: int = 0) -> None:
         super().__init__("kernel", parameters, constants, Kernel.compile)
         self.written, self.scratch = written, scratch
         self.misses: list[tuple[str, Any]] = []
@@ -220,7 +218,7 @@ def test_failed_compilation_is_asked_again() -> None:
 
     k = _core.Dispatcher("k", ["A"], [], miss)
     for _ in range(2):
-        with pytest.raises(TileTypeError, match="^no$"):
+        with pytest.raises(TileTypeError, match=r"^no$"):
             _core.launch(None, 1, k, (f32(4),))
     assert len(calls) == 2
 
@@ -241,9 +239,7 @@ def test_compiling_threads_agree_on_one_variant() -> None:
         return compile_plainly(target, key)
 
     d = _core.Dispatcher("d", ["A"], [], miss)
-    threads = [
-        threading.Thread(target=_core.launch, args=(None, 1, d, (f32(4),))) for _ in range(4)
-    ]
+    threads = [threading.Thread(target=_core.launch, args=(None, 1, d, (f32(4),))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -354,7 +350,7 @@ def test_empty_arrays_are_fine() -> None:
 def test_launch_itself() -> None:
     with pytest.raises(TileTypeError, match=r"launch\(\) takes \(stream, grid, kernel, args\), 2"):
         _core.launch(None, 1)  # type: ignore[call-arg]
-    with pytest.raises(TileTypeError, match="is no kernel: decorate the function with @ct.kernel"):
+    with pytest.raises(TileTypeError, match=r"is no kernel: decorate the function with @ct\.kernel"):
         _core.launch(None, 1, print, ())  # type: ignore[arg-type]
     with pytest.raises(TileTypeError, match="the arguments must be a tuple, found a list"):
         _core.launch(None, 1, Kernel("A"), [A])  # type: ignore[arg-type]

@@ -1,0 +1,437 @@
+"""Launching on GPUs, against the stand-in driver: devices, streams, mixtures, faults, error texts.
+
+The driver is opened once a process, so each case runs in a process of its own: this file runs
+itself with the name of a case.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PTX = ".version 7.8\n.target sm_90a\n.visible .entry kernel() .entry fault_kernel()"
+
+
+def find_driver() -> Path | None:
+    trees = [os.environ.get("TILEWRIGHT_BUILD", ""), "build/dev", "build/san"]
+    for tree in filter(None, trees):
+        library = ROOT / tree / "lib" / "libfakecuda.so"
+        if library.exists():
+            return library
+    return None
+
+
+CASES: dict[str, dict[str, str]] = {}
+
+
+def case(**environment: str) -> Any:
+    def add(function: Any) -> Any:
+        CASES[function.__name__] = environment
+        return function
+
+    return add
+
+
+class Launch(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char * 128),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("attributes", ctypes.c_uint),
+        ("stream", ctypes.c_size_t),
+        ("context", ctypes.c_size_t),
+        ("bytes", ctypes.c_size_t),
+        ("words", ctypes.c_int64 * 512),
+    ]
+
+
+class Fake:
+    """The control functions of the stand-in driver."""
+
+    def __init__(self) -> None:
+        self.lib = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"])
+        self.lib.fake_log.restype = ctypes.c_char_p
+        self.lib.fake_launch.restype = ctypes.POINTER(Launch)
+
+    def fail(self, name: str, nth: int, result: int) -> None:
+        self.lib.fake_fail(name.encode(), nth, result)
+
+    def calls(self, name: str) -> int:
+        return int(self.lib.fake_calls(name.encode()))
+
+    @property
+    def log(self) -> list[str]:
+        return self.lib.fake_log().decode().splitlines()  # type: ignore[no-any-return]
+
+    @property
+    def last(self) -> Launch:
+        return self.lib.fake_launch()[0]  # type: ignore[no-any-return]
+
+    @property
+    def words(self) -> list[int]:
+        return list(self.last.words[: self.last.bytes // 8])
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE))
+    import numpy as np
+    import producers as p
+
+    from tilewright import _core
+    from tilewright.errors import DriverError, LaunchError, TileCompilationError, TileTypeError
+
+    fake = Fake() if os.path.exists(os.environ["TILEWRIGHT_CUDA_DRIVER"]) else None
+    misses: list[Any] = []
+
+
+def make(*parameters: str, image: str = PTX, name: str = "kernel", **more: Any) -> Any:
+    constants = more.pop("constants", ())
+
+    def miss(kernel: Any, target: str, key: Any) -> Any:
+        misses.append((target, key))
+        assert target.startswith("sm_9")
+        return _core.CudaKernel(image, name, more.pop("threads", 128), **more)
+
+    return _core.Dispatcher("kernel", parameters, constants, miss)
+
+
+def on(device: int, *shape: int, offset: int = 0, kind: Any = None) -> Any:
+    kind = kind or p.Exchange
+    return kind(p.device_address(device, offset), shape, device=(p.CUDA, device))
+
+
+def refused(error: Any, message: str, call: Any, *args: Any) -> None:
+    with pytest.raises(error) as caught:
+        call(*args)
+    assert message in str(caught.value), str(caught.value)
+
+
+# --- what the driver gets ----------------------------------------------------------------------------
+
+
+@case()
+def parameters_and_launch() -> None:
+    k = make("A", "n", "T", "x", constants=(2,), shared_bytes=100_000)
+    a = on(0, 3, 8, offset=256)
+    _core.launch(0x5007, (4, 3, 2), k, (a, 5, 128, 1.0))
+    last = fake.last
+    assert (last.name, tuple(last.grid), tuple(last.block)) == (b"kernel", (4, 3, 2), (128, 1, 1))
+    assert (last.shared_bytes, last.stream, last.attributes) == (100_000, 0x5007, 0)
+    assert fake.words == [p.device_address(0, 256), 3, 8, 8, 1, 5, 0x3F800000]
+    assert misses[0][0] == "sm_90a"
+    for _ in range(3):
+        _core.launch(0x5007, (4, 3, 2), k, (a, 5, 128, 1.0))
+    assert len(misses) == 1 and fake.calls("cuModuleLoadDataEx") == 1
+    assert fake.calls("cuCtxPushCurrent_v2") == fake.calls("cuCtxPopCurrent_v2") > 0
+
+
+@case()
+def programmatic_launch_and_given_blocks() -> None:
+    _core.launch(None, 1, make("A", programmatic=True), (on(0, 4),))
+    assert fake.last.attributes == 1
+    _core.launch_threads(None, 2, (32, 4), make("A", threads=0), (on(0, 4),))
+    assert tuple(fake.last.block) == (32, 4, 1)
+
+
+@case()
+def cubins_and_usage() -> None:
+    cubin, log = _core.ptx_to_cubin(PTX)
+    assert cubin.startswith(b"CUBIN") and log == ""
+    kernel = _core.CudaKernel(cubin, "kernel", 64, 1000)
+    kernel.load(0)
+    assert kernel.usage(0) == {
+        "registers": 32,
+        "local_bytes": 0,
+        "shared_bytes": 0,
+        "max_threads": 1024,
+    }
+    assert (kernel.num_threads, kernel.shared_bytes, kernel.name) == (64, 1000, "kernel")
+    assert fake.calls("cuModuleLoadDataEx") == 1
+    assert _core._bench_driver_launch(kernel, 0, 0, bytes(24), 10) > 0
+    assert fake.calls("cuLaunchKernelEx") == 10
+
+
+# --- streams -----------------------------------------------------------------------------------------
+
+
+@case()
+def forms_of_streams() -> None:
+    class Protocol:
+        def __cuda_stream__(self) -> tuple[int, int]:
+            return (0, 0x5001)
+
+    class Property:
+        __cuda_stream__ = (0, 0x5002)
+
+    class Torch:
+        cuda_stream = 0x5003
+
+    class Cupy:
+        ptr = 0x5004
+
+    class Newer:
+        def __cuda_stream__(self) -> tuple[int, int]:
+            return (1, 0x5001)
+
+    k = make("A")
+    a = on(0, 4)
+    for stream in (0, 1, 2, 0x5009):
+        _core.launch(stream, 1, k, (a,))
+        assert fake.last.stream == stream
+    for handle, kind in enumerate((Protocol, Property, Torch, Cupy), 0x5001):
+        _core.launch(kind(), 1, k, (a,))
+        assert fake.last.stream == handle
+    refused(TileTypeError, "version 1 of __cuda_stream__", _core.launch, Newer(), 1, k, (a,))
+    refused(LaunchError, "kernel kernel, grid (1, 1, 1)", _core.launch, 0x5100, 1, k, (a,))
+
+
+@case()
+def none_is_the_stream_of_the_arrays() -> None:
+    k = make("A", "B")
+    a = on(0, 4)
+    p.Exchange.current_stream = 0x5005
+    _core.launch(None, 1, k, (a, a))
+    assert fake.last.stream == 0x5005
+    # A producer that must be told the stream is told the one of the other array, whatever the order.
+    for producer, stream in ((p.Versioned, 0x5005), (p.Unversioned, 0x5005)):
+        b = on(0, 4, kind=producer)
+        _core.launch(None, 1, k, (b, a))
+        assert fake.last.stream == stream and b.asked[-1]["stream"] == stream
+    b = on(0, 4, kind=p.Versioned)
+    _core.launch(None, 1, k, (b, b))
+    assert fake.last.stream == 0 and b.asked[-1] == {"stream": 1, "max_version": (1, 1)}
+    _core.launch(0x5006, 1, k, (b, b))
+    assert fake.last.stream == 0x5006 and b.asked[-1]["stream"] == 0x5006
+
+
+@case()
+def cuda_array_interface_streams() -> None:
+    k = make("A")
+    a = p.CudaArray(p.device_address(0), (4,), stream=0x5002)
+    _core.launch(None, 1, k, (a,))
+    assert fake.last.stream == 0x5002
+    assert not any(line.startswith(("record", "wait")) for line in fake.log)
+    _core.launch(0x5003, 1, k, (a,))
+    assert fake.log[-3:] == ["record 5002", "wait 5003", "launch kernel 5003"]
+    ambiguous = p.CudaArray(p.device_address(0), (4,), stream=0)
+    refused(Exception, "names stream 0, which the interface forbids", _core.launch, None, 1, k, (ambiguous,))
+
+
+# --- the CUDA Array Interface -------------------------------------------------------------------------
+
+
+@case()
+def cuda_array_interface() -> None:
+    a = p.CudaArray(p.device_address(1, 64), (2, 3), "<i2", strides=(12, 4), read_only=True, version=2)
+    assert _core.describe_array(a) == {
+        "data": p.device_address(1, 64),
+        "dtype": "int16",
+        "shape": (2, 3),
+        "strides": (6, 2),
+        "device": "cuda",
+        "device_id": 1,
+        "read_only": True,
+        "overlaps": False,
+    }
+    for version in range(4):
+        a = p.CudaArray(p.device_address(0), (2, 3), "<f8", strides=None, version=version)
+        assert _core.describe_array(a)["strides"] == (3, 1)
+    with_dtype = p.CudaArray(p.device_address(0), (4,), "<V2")
+    with_dtype.dtype = "torch.bfloat16"  # type: ignore[attr-defined]
+    assert _core.describe_array(with_dtype)["dtype"] == "bfloat16"
+    assert _core.describe_array(p.CudaArray(0, (0, 3)))["device_id"] == -1
+
+
+@case()
+def refused_cuda_arrays() -> None:
+    address = p.device_address(0)
+    for array, error, message in [
+        (p.CudaArray(address, (4,), mask=p.CudaArray(address, (4,))), NotImplementedError, "has a mask"),
+        (p.CudaArray(address, (4,), version=4), TileTypeError, "version 4; versions 0 to 3 are known"),
+        (p.CudaArray(address, (4,), ">f4"), TileTypeError, "byte order (dtype '>f4')"),
+        (p.CudaArray(address, (4,), "<c8"), TileTypeError, "its dtype <c8 is not supported"),
+        (p.CudaArray(address, (4,), "<V2"), TileTypeError, "its dtype <V2 is not supported"),
+        (p.CudaArray(address, (4,), strides=(6,)), Exception, "its stride in dimension 0 (6 bytes)"),
+        (p.CudaArray(address, (4,), strides=(4, 4)), Exception, "strides of another length"),
+        (p.CudaArray(0, (4,)), Exception, "it has no memory behind it"),
+        (p.CudaArray(12345 * 4, (4,)), Exception, "not memory that the CUDA driver knows"),
+        (p.CudaArray(address, (2**31,)), Exception, "the most is 2147483647"),
+        (p.CudaArray(address, (4,), data=7), TileTypeError, "no (pointer, read-only) tuple as data"),
+        (p.CudaArray(address, (4,), typestr=None), TileTypeError, "lacks shape or typestr"),
+    ]:
+        refused(error, message, _core.describe_array, array)
+        refused(error, "kernel kernel, argument 'A': it", _core.launch, None, 1, make("A"), (array,)) if (
+            message.startswith("it ")
+        ) else None
+
+
+# --- devices -----------------------------------------------------------------------------------------
+
+
+@case()
+def several_devices() -> None:
+    assert _core.device_count() == 2 and _core.driver_version() == 12040
+    assert _core.device_info(1)["name"] == "Fake GPU 1"
+    assert _core.device_info(1)["capability"] == (9, 1)
+    k = make("A")
+    for _ in range(2):
+        for device in (0, 1):
+            _core.launch(None, 1, k, (on(device, 4),))
+            assert fake.last.context == 0xC000 + device
+    assert [target for target, _ in misses] == ["sm_90a", "sm_91a"]
+    assert fake.calls("cuModuleLoadDataEx") == 2
+    refused(DriverError, "there is no CUDA device 2: the driver shows 2", _core.device_info, 2)
+
+
+@case()
+def the_current_context_is_left_alone() -> None:
+    fake.lib.cuInit(0)
+    fake.lib.cuCtxSetCurrent(ctypes.c_size_t(0xC001))
+    _core.launch(0, 1, make("A"), (on(0, 4),))
+    assert fake.last.context == 0xC000
+    current = ctypes.c_size_t()
+    fake.lib.cuCtxGetCurrent(ctypes.byref(current))
+    assert current.value == 0xC001
+
+
+@case()
+def mixtures_are_refused_by_name() -> None:
+    k = make("A", "B", "C", "n")
+    host = np.zeros(4, np.float32)
+    refused(
+        LaunchError,
+        "kernel kernel: its arrays are in different places: A, C on the CPU; B on CUDA device 1; "
+        "move them to one device",
+        _core.launch, None, 1, k, (host, on(1, 4), host, 3),
+    )  # fmt: skip
+    refused(
+        LaunchError,
+        "A, B on CUDA device 0; C on CUDA device 1",
+        _core.launch, None, 1, k, (on(0, 4), on(0, 4), on(1, 4), 3),
+    )  # fmt: skip
+    assert not misses
+    empty = p.CudaArray(0, (0,))  # belongs to no device
+    _core.launch(None, 1, k, (on(1, 4), empty, on(1, 4), 3))
+
+
+@case()
+def pinned_and_managed_memory() -> None:
+    pinned = np.zeros(4, np.float32)
+    a = p.Versioned(pinned.ctypes.data, (4,), device=(p.CUDA_HOST, 0))
+    assert _core.describe_array(a)["device"] == "cpu"
+    b = p.Versioned(p.device_address(0), (4,), device=(13, 0))
+    assert _core.describe_array(b)["device"] == "cuda"
+
+
+@case()
+def kernels_without_arrays() -> None:
+    k = make("n")
+    _core.launch(0x5105, 1, k, (3,))
+    assert fake.last.context == 0xC001 and fake.words == [3]
+    _core.launch(0, 1, make("n"), (3,))
+    assert fake.last.context == 0xC000
+
+
+# --- failures ----------------------------------------------------------------------------------------
+
+
+@case(TILEWRIGHT_CUDA_DRIVER="/no/such/libcuda.so.1")
+def no_driver() -> None:
+    for _ in range(2):
+        refused(DriverError, "no CUDA driver: /no/such/libcuda.so.1 could not be", _core.device_count)
+    a = p.Exchange(p.device_address(0), (4,), device=(p.CUDA, 0))
+    refused(DriverError, "kernel kernel: no CUDA driver", _core.launch, None, 1, make("A"), (a,))
+
+
+@case(FAKECUDA_DEVICES="0")
+def no_device() -> None:
+    refused(DriverError, "no GPU is visible; check CUDA_VISIBLE_DEVICES", _core.device_count)
+
+
+@case(FAKECUDA_VERSION="11080")
+def driver_too_old() -> None:
+    k = make("A", image=".version 8.0\n.entry kernel()")
+    refused(
+        DriverError,
+        "kernel kernel: the CUDA driver is too old for this kernel: it supports CUDA 11.8, and PTX 8.0 "
+        "needs CUDA 12.0; install a newer NVIDIA driver",
+        _core.launch, None, 1, k, (on(0, 4),),
+    )  # fmt: skip
+
+
+@case()
+def the_driver_refuses_the_code() -> None:
+    bad = make("A", image="syntax error .entry kernel()")
+    refused(TileCompilationError, "line 3; fatal : syntax error", _core.launch, None, 1, bad, (on(0, 4),))
+    refused(TileCompilationError, "line 3; fatal : syntax error", _core.ptx_to_cubin, "syntax error")
+
+
+@case()
+def out_of_memory_and_resources() -> None:
+    k = make("A", shared_bytes=1000)
+    fake.fail("cuLaunchKernelEx", 1, 2)
+    refused(
+        LaunchError,
+        "kernel kernel, grid (7, 1, 1), 128 threads, 1000 bytes of shared memory: the launch failed: "
+        "CUDA_ERROR_OUT_OF_MEMORY (2), out of memory: free arrays",
+        _core.launch, None, 7, k, (on(0, 4),),
+    )  # fmt: skip
+    _core.launch(None, 7, k, (on(0, 4),))
+    large = make("A", shared_bytes=300_000)
+    refused(LaunchError, "use smaller tiles or fewer stages", _core.launch, None, 1, large, (on(0, 4),))
+
+
+@case()
+def a_fault_names_the_kernels() -> None:
+    _core.launch(None, 1, make("A"), (on(0, 4),))
+    _core.synchronize(0)
+    _core.launch(None, 1, make("A", name="fault_kernel"), (on(0, 4),))
+    message = "failed while it ran: CUDA_ERROR_ILLEGAL_ADDRESS (700)"
+    refused(LaunchError, message, _core.synchronize, 0)
+    refused(LaunchError, "newest first: fault_kernel, kernel.", _core.synchronize, 0)
+    refused(LaunchError, "newest first: fault_kernel", _core.launch, None, 1, make("A"), (on(0, 4),))
+    _core.synchronize(1)
+
+
+@case()
+def read_only_outputs() -> None:
+    k = make("A", "B", written=2)
+    b = p.CudaArray(p.device_address(0), (4,), read_only=True)
+    refused(LaunchError, "kernel kernel writes to B, which is read-only", _core.launch, None, 1, k, (b, b))
+
+
+@case()
+def forked_children_are_told() -> None:
+    _core.launch(None, 1, make("A"), (on(0, 4),))
+    child = os.fork()
+    if not child:
+        try:
+            refused(DriverError, 'start worker processes with the "spawn" method', _core.device_count)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cuda(name: str) -> None:
+    driver = find_driver()
+    if driver is None:
+        pytest.skip("the stand-in driver is not built (make build)")
+    environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(driver)} | CASES[name]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run([sys.executable, __file__, name], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
