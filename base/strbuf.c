@@ -34,9 +34,7 @@ void tw_strbuf_append(tw_strbuf_t *buffer, const char *text, size_t size) {
   buffer->data[buffer->size] = 0;
 }
 
-void tw_strbuf_puts(tw_strbuf_t *buffer, const char *text) {
-  tw_strbuf_append(buffer, text, strlen(text));
-}
+void tw_strbuf_puts(tw_strbuf_t *buffer, const char *text) { tw_strbuf_append(buffer, text, strlen(text)); }
 
 void tw_strbuf_vprintf(tw_strbuf_t *buffer, const char *format, va_list arguments) {
   va_list copy;

@@ -8,21 +8,16 @@
 static const struct {
   const char *name;
   uint8_t bits;
-  int8_t code;
-} dtypes[TW_DTYPE_COUNT] = {
-    [TW_DTYPE_NONE] = {"unknown", 0, -1},
+  int16_t code;
+} dtypes[TW_DTYPE_COUNT] = {[TW_DTYPE_NONE] = {"unknown", 0, -1},
 #define X(id, name, bits, code) [TW_DTYPE_##id] = {name, bits, code},
-    TW_DTYPES(X)
+                            TW_DTYPES(X)
 #undef X
 };
 
-const char *tw_dtype_name(tw_dtype_t dtype) {
-  return dtypes[dtype < TW_DTYPE_COUNT ? dtype : TW_DTYPE_NONE].name;
-}
+const char *tw_dtype_name(tw_dtype_t dtype) { return dtypes[dtype < TW_DTYPE_COUNT ? dtype : TW_DTYPE_NONE].name; }
 
-unsigned tw_dtype_bits(tw_dtype_t dtype) {
-  return dtypes[dtype < TW_DTYPE_COUNT ? dtype : TW_DTYPE_NONE].bits;
-}
+unsigned tw_dtype_bits(tw_dtype_t dtype) { return dtypes[dtype < TW_DTYPE_COUNT ? dtype : TW_DTYPE_NONE].bits; }
 
 tw_dtype_t tw_dtype_from_name(const char *name) {
   for (int dtype = 1; dtype < TW_DTYPE_COUNT; dtype++)
@@ -40,9 +35,9 @@ static tw_dtype_t dtype_from_dlpack(tw_dl_dtype_t type) {
 
 static tw_status_t dtype_error(tw_dl_dtype_t type) {
   static const char *const kinds[] = {
-      "int",          "uint",          "float",       "opaque handle", "bfloat",
-      "complex",      "bool",          "float8_e3m4", "float8_e4m3",   "float8_e4m3b11fnuz",
-      "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"};
+      "int",         "uint",           "float",       "opaque handle",      "bfloat",        "complex",
+      "bool",        "float8_e3m4",    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+      "float8_e5m2", "float8_e5m2fnuz"};
   const char *kind = type.code < sizeof kinds / sizeof *kinds ? kinds[type.code] : "unknown";
   return TW_ERROR(TW_TYPE_ERROR,
                   "its dtype is not supported (DLPack code %d, %s, %d bits, %d lane(s)); convert "
@@ -107,8 +102,7 @@ static bool overlaps_itself(const tw_array_t *array) {
 
 static tw_status_t extent_error(const tw_array_t *array, int d) {
   if (array->shape[d] < 0)
-    return TW_ERROR(TW_VALUE_ERROR, "its extent in dimension %d is negative (%lld)", d,
-                    (long long)array->shape[d]);
+    return TW_ERROR(TW_VALUE_ERROR, "its extent in dimension %d is negative (%lld)", d, (long long)array->shape[d]);
   return TW_ERROR(TW_VALUE_ERROR,
                   "its extent in dimension %d is %lld, the most is 2147483647; pass slices of it, "
                   "or reshape it",
@@ -127,9 +121,8 @@ tw_status_t tw_array_finish(tw_array_t *array) {
     array->data = NULL; /* no address to be right or wrong */
   } else {
     if (TW_UNLIKELY(!array->data))
-      return TW_ERROR(TW_VALUE_ERROR,
-                      "it has no memory behind it (NULL data and a non-zero size); fake, meta and "
-                      "lazy tensors cannot be passed to a kernel");
+      return TW_ERROR(TW_VALUE_ERROR, "it has no memory behind it (NULL data and a non-zero size); fake, meta and "
+                                      "lazy tensors cannot be passed to a kernel");
     if (TW_UNLIKELY((uintptr_t)array->data & ((bits + 7) / 8 - 1)))
       return TW_ERROR(TW_VALUE_ERROR,
                       "its address %p is not a multiple of its item size (%u bytes); copy it to an "
@@ -149,9 +142,7 @@ static tw_status_t device_from_dlpack(tw_dl_device_t device, tw_array_t *out) {
   out->device_id = device.id;
   switch (device.type) {
   case TW_DL_CUDA:
-  case TW_DL_CUDA_MANAGED:
-    out->device_kind = TW_DEVICE_CUDA;
-    return NULL;
+  case TW_DL_CUDA_MANAGED: out->device_kind = TW_DEVICE_CUDA; return NULL;
   case TW_DL_CPU:
   case TW_DL_CUDA_HOST: /* pinned memory is the CPU's */
     out->device_kind = TW_DEVICE_CPU;
@@ -175,8 +166,7 @@ static void unpack_float4(tw_array_t *array) {
 static tw_status_t check_float4(const tw_array_t *array) {
   int last = array->rank - 1;
   if (last < 0 || (array->strides[last] != 1 && array->shape[last] > 1))
-    return TW_ERROR(TW_VALUE_ERROR,
-                    "two float4 share a byte, so its last dimension must be contiguous; make it so");
+    return TW_ERROR(TW_VALUE_ERROR, "two float4 share a byte, so its last dimension must be contiguous; make it so");
   return NULL;
 }
 
@@ -188,8 +178,7 @@ tw_status_t tw_array_from_dlpack(const tw_dl_tensor_t *tensor, unsigned flags, t
   if (TW_UNLIKELY(dtype == TW_DTYPE_NONE || tensor->dtype.lanes != lanes))
     return dtype_error(tensor->dtype);
   if (TW_UNLIKELY(tensor->rank < 0 || tensor->rank > TW_MAX_RANK))
-    return TW_ERROR(TW_VALUE_ERROR, "it has %d dimensions, the most is %d; reshape it",
-                    tensor->rank, TW_MAX_RANK);
+    return TW_ERROR(TW_VALUE_ERROR, "it has %d dimensions, the most is %d; reshape it", tensor->rank, TW_MAX_RANK);
   out->dtype = (uint8_t)dtype;
   out->rank = (uint8_t)tensor->rank;
   out->data = tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL;
@@ -214,8 +203,8 @@ tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype) {
     return tw_array_finish(array);
   }
   if (dtype != TW_DTYPE_FLOAT4_E2M1FN || from != 8)
-    return TW_ERROR(TW_TYPE_ERROR, "%s (%u bits) cannot be viewed as %s (%u bits)",
-                    tw_dtype_name(array->dtype), from, tw_dtype_name(dtype), to);
+    return TW_ERROR(TW_TYPE_ERROR, "%s (%u bits) cannot be viewed as %s (%u bits)", tw_dtype_name(array->dtype), from,
+                    tw_dtype_name(dtype), to);
   TW_RETURN_IF_ERROR(check_float4(array));
   array->dtype = (uint8_t)dtype;
   unpack_float4(array);

@@ -66,8 +66,7 @@ static uint64_t size_limit(void) {
 
 /* Writes the folder's path; false if the environment names none. */
 static bool folder_path(char *path, size_t size) {
-  const char *direct = getenv("TILEWRIGHT_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
-             *home = getenv("HOME");
+  const char *direct = getenv("TILEWRIGHT_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   int length = -1;
   if (direct && *direct)
     length = snprintf(path, size, "%s", direct);
@@ -125,8 +124,7 @@ static int open_folder(bool create, const char **out_problem) {
 }
 
 static void entry_name(tw_key_t key, char name[40]) {
-  snprintf(name, 40, "%016llx%016llx" SUFFIX, (unsigned long long)key.high,
-           (unsigned long long)key.low);
+  snprintf(name, 40, "%016llx%016llx" SUFFIX, (unsigned long long)key.high, (unsigned long long)key.low);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------ */
@@ -149,16 +147,14 @@ static void *read_entry(int file, tw_key_t key, size_t *out_size) {
   header_t header;
   if (fstat(file, &info) || !S_ISREG(info.st_mode) || !is_private(&info))
     return NULL;
-  if (!read_all(file, &header, sizeof header) || memcmp(header.magic, magic, sizeof magic) ||
-      header.format != FORMAT || header.header_bytes != sizeof header ||
-      header.bytes > MAX_ENTRY || (uint64_t)info.st_size != sizeof header + header.bytes ||
-      !same_key(header.key, key))
+  if (!read_all(file, &header, sizeof header) || memcmp(header.magic, magic, sizeof magic) != 0 ||
+      header.format != FORMAT || header.header_bytes != sizeof header || header.bytes > MAX_ENTRY ||
+      (uint64_t)info.st_size != sizeof header + header.bytes || !same_key(header.key, key))
     return NULL;
   void *bytes = malloc(header.bytes ? header.bytes : 1);
   if (!bytes)
     return NULL;
-  if (!read_all(file, bytes, header.bytes) ||
-      !same_key(tw_hash(bytes, header.bytes), header.checksum)) {
+  if (!read_all(file, bytes, header.bytes) || !same_key(tw_hash(bytes, header.bytes), header.checksum)) {
     free(bytes);
     return NULL;
   }
@@ -240,8 +236,8 @@ static void list_folder(int folder, listing_t *list) {
   for (struct dirent *item; (item = readdir(reader));) {
     struct stat info;
     bool temporary = !strncmp(item->d_name, TEMPORARY, sizeof TEMPORARY - 1);
-    if ((!temporary && !ends_with(item->d_name, SUFFIX)) ||
-        fstatat(folder, item->d_name, &info, AT_SYMLINK_NOFOLLOW) || !S_ISREG(info.st_mode))
+    if ((!temporary && !ends_with(item->d_name, SUFFIX)) || fstatat(folder, item->d_name, &info, AT_SYMLINK_NOFOLLOW) ||
+        !S_ISREG(info.st_mode))
       continue;
     if (!temporary)
       listing_add(list, item->d_name, &info);
@@ -296,33 +292,38 @@ static bool write_all(int file, const void *bytes, size_t size) {
     ssize_t put = write(file, (const char *)bytes + done, size - done);
     if (put < 0 && errno == EINTR)
       continue;
-    if (put <= 0)
+    if (put <= 0) {
+      errno = put < 0 ? errno : EIO;
       return false;
+    }
     done += (size_t)put;
   }
   return true;
 }
 
-static bool write_entry(int folder, tw_key_t key, const void *bytes, size_t size) {
+/* Returns 0, or the error number of what went wrong. */
+static int write_entry(int folder, tw_key_t key, const void *bytes, size_t size) {
   static _Atomic unsigned serial;
   char name[40], temporary[80];
   entry_name(key, name);
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  snprintf(temporary, sizeof temporary, TEMPORARY "%ld-%u-%lx", (long)getpid(),
-           atomic_fetch_add(&serial, 1), (unsigned long)now.tv_nsec);
+  snprintf(temporary, sizeof temporary, TEMPORARY "%ld-%u-%lx", (long)getpid(), atomic_fetch_add(&serial, 1),
+           (unsigned long)now.tv_nsec);
   int file = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0)
-    return false;
+    return errno;
   header_t header = {.format = FORMAT, .header_bytes = sizeof header, .bytes = size, .key = key};
   memcpy(header.magic, magic, sizeof magic);
   header.checksum = tw_hash(bytes, size);
-  bool good = write_all(file, &header, sizeof header) && write_all(file, bytes, size);
-  good = !close(file) && good; /* a full disk may show up only here */
-  good = good && !renameat(folder, temporary, folder, name);
-  if (!good)
+  int problem = write_all(file, &header, sizeof header) && write_all(file, bytes, size) ? 0 : errno;
+  if (close(file) && !problem) /* a full disk may show up only here */
+    problem = errno;
+  if (!problem && renameat(folder, temporary, folder, name))
+    problem = errno;
+  if (problem)
     unlinkat(folder, temporary, 0);
-  return good;
+  return problem;
 }
 
 bool tw_cache_put(tw_key_t key, const void *bytes, size_t size) {
@@ -333,15 +334,15 @@ bool tw_cache_put(tw_key_t key, const void *bytes, size_t size) {
   int folder = open_folder(true, &problem);
   if (folder < 0)
     return false;
-  bool good = write_entry(folder, key, bytes, size);
-  if (!good && errno == ENOSPC) { /* ours may be what fills the disk */
+  int failure = write_entry(folder, key, bytes, size);
+  if (failure == ENOSPC) { /* ours may be what fills the disk */
     evict(folder, limit / 2);
-    good = write_entry(folder, key, bytes, size);
+    failure = write_entry(folder, key, bytes, size);
   }
-  if (good)
+  if (!failure)
     keep_within_limit(folder, limit, size + sizeof(header_t));
   close(folder);
-  return good;
+  return !failure;
 }
 
 /* --- for the user ----------------------------------------------------------------------------------------- */

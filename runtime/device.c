@@ -49,17 +49,22 @@ static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_d
   return result;
 }
 
+static tw_status_t missing_device(int ordinal) {
+  int count;
+  TW_RETURN_IF_ERROR(tw_device_count(&count)); /* without a driver that is what to say */
+  return TW_ERROR(TW_DRIVER_ERROR,
+                  "there is no CUDA device %d: the driver shows %d device(s); check CUDA_VISIBLE_DEVICES", ordinal,
+                  count);
+}
+
 /* The lock is held. */
 static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
   const tw_driver_t *driver;
   TW_RETURN_IF_ERROR(tw_driver_get(&driver));
   int count = 0;
   TW_RETURN_IF_ERROR(tw_device_count(&count));
-  if (ordinal < 0 || ordinal >= count)
-    return TW_ERROR(TW_DRIVER_ERROR,
-                    "there is no CUDA device %d: the driver shows %d device(s); check "
-                    "CUDA_VISIBLE_DEVICES",
-                    ordinal, count);
+  if (ordinal >= count)
+    return missing_device(ordinal);
   tw_device_t *device = calloc(1, sizeof *device);
   if (!device)
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory");
@@ -82,15 +87,13 @@ static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
 
 tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device) {
   *out_device = NULL;
-  if (TW_LIKELY(ordinal >= 0 && ordinal < TW_MAX_DEVICES)) {
-    *out_device = atomic_load_explicit(&devices[ordinal], memory_order_acquire);
-    if (TW_LIKELY(*out_device != NULL))
-      return NULL;
-  }
+  if (TW_UNLIKELY(ordinal < 0 || ordinal >= TW_MAX_DEVICES))
+    return missing_device(ordinal);
+  *out_device = atomic_load_explicit(&devices[ordinal], memory_order_acquire);
+  if (TW_LIKELY(*out_device != NULL))
+    return NULL;
   pthread_mutex_lock(&devices_lock);
-  tw_device_t *device = NULL;
-  if (ordinal >= 0 && ordinal < TW_MAX_DEVICES)
-    device = atomic_load_explicit(&devices[ordinal], memory_order_relaxed);
+  tw_device_t *device = atomic_load_explicit(&devices[ordinal], memory_order_relaxed);
   tw_status_t status = device ? NULL : make_device(ordinal, &device);
   if (!status)
     atomic_store_explicit(&devices[ordinal], device, memory_order_release);
@@ -140,8 +143,7 @@ tw_status_t tw_stream_device(void *stream, int *out_ordinal) {
       driver->ctx_pop(&popped);
     }
   }
-  return result ? tw_driver_error(driver, TW_LAUNCH_ERROR, result, "finding the stream's device")
-                : NULL;
+  return result ? tw_driver_error(driver, TW_LAUNCH_ERROR, result, "finding the stream's device") : NULL;
 }
 
 tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer) {
@@ -168,13 +170,11 @@ tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal) {
   *out_ordinal = 0;
   const tw_driver_t *driver;
   TW_RETURN_IF_ERROR(tw_driver_get(&driver));
-  CUresult result = driver->pointer_get_attribute(
-      out_ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (uint64_t)(uintptr_t)pointer);
+  CUresult result =
+      driver->pointer_get_attribute(out_ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (uint64_t)(uintptr_t)pointer);
   if (result == CUDA_ERROR_INVALID_VALUE)
-    return TW_ERROR(TW_VALUE_ERROR, "its address %p is not memory that the CUDA driver knows",
-                    pointer);
-  return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "finding an array's device")
-                : NULL;
+    return TW_ERROR(TW_VALUE_ERROR, "its address %p is not memory that the CUDA driver knows", pointer);
+  return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "finding an array's device") : NULL;
 }
 
 tw_status_t tw_device_synchronize(int ordinal) {
@@ -206,8 +206,7 @@ void tw_recent_print(int ordinal, tw_strbuf_t *buffer) {
   unsigned next = atomic_load_explicit(&recent[ordinal].next, memory_order_relaxed);
   const char *last = NULL;
   for (unsigned i = 1; i <= RECENT && i <= next; i++) {
-    const char *name =
-        atomic_load_explicit(&recent[ordinal].name[(next - i) % RECENT], memory_order_relaxed);
+    const char *name = atomic_load_explicit(&recent[ordinal].name[(next - i) % RECENT], memory_order_relaxed);
     if (!name || (last && !strcmp(name, last)))
       continue;
     tw_strbuf_printf(buffer, "%s%s", last ? ", " : "", name);
@@ -216,13 +215,11 @@ void tw_recent_print(int ordinal, tw_strbuf_t *buffer) {
 }
 
 bool tw_result_is_fault(CUresult result) {
-  return result == CUDA_ERROR_ASSERT || result == CUDA_ERROR_ILLEGAL_ADDRESS ||
-         result == CUDA_ERROR_LAUNCH_TIMEOUT ||
+  return result == CUDA_ERROR_ASSERT || result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
          (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
 }
 
-tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult result,
-                           const char *what) {
+tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult result, const char *what) {
   if (!tw_result_is_fault(result))
     return tw_driver_error(driver, TW_LAUNCH_ERROR, result, what);
   tw_strbuf_t names = {0};
@@ -230,13 +227,13 @@ tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult resu
   const char *error = NULL, *text = NULL;
   driver->get_error_name(result, &error);
   driver->get_error_string(result, &text);
-  tw_status_t status = TW_ERROR(
-      TW_LAUNCH_ERROR,
-      "a kernel on CUDA device %d failed while it ran: %s (%d), %s; launched last, newest first: "
-      "%s. The device's context is lost: restart the process. To find the access, set "
-      "CUDA_LAUNCH_BLOCKING=1 or run under compute-sanitizer",
-      ordinal, error ? error : "CUDA error", result, text ? text : "no text",
-      names.size ? tw_strbuf_cstr(&names) : "(none by this program)");
+  tw_status_t status =
+      TW_ERROR(TW_LAUNCH_ERROR,
+               "a kernel on CUDA device %d failed while it ran: %s (%d), %s; launched last, newest first: "
+               "%s. The device's context is lost: restart the process. To find the access, set "
+               "CUDA_LAUNCH_BLOCKING=1 or run under compute-sanitizer",
+               ordinal, error ? error : "CUDA error", result, text ? text : "no text",
+               names.size ? tw_strbuf_cstr(&names) : "(none by this program)");
   tw_strbuf_free(&names);
   return status;
 }

@@ -34,27 +34,23 @@ static const char *advice(CUresult result) {
            "LD_LIBRARY_PATH";
   case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
     return ": kernel module and libcuda differ in version; reboot after a driver update";
-  case CUDA_ERROR_UNKNOWN:
-    return ": the GPU or its kernel module is not in order; see `nvidia-smi` and `dmesg`";
-  case CUDA_ERROR_OUT_OF_MEMORY:
-    return ": free arrays that are no longer needed, or use smaller ones";
-  default:
-    return "";
+  case CUDA_ERROR_UNKNOWN: return ": the GPU or its kernel module is not in order; see `nvidia-smi` and `dmesg`";
+  case CUDA_ERROR_OUT_OF_MEMORY: return ": free arrays that are no longer needed, or use smaller ones";
+  default: return "";
   }
 }
 
-tw_status_t tw_driver_error(const tw_driver_t *driver, tw_code_t code, CUresult result,
-                            const char *what) {
+tw_status_t tw_driver_error(const tw_driver_t *driver, tw_code_t code, CUresult result, const char *what) {
   const char *name = NULL, *text = NULL;
   driver->get_error_name(result, &name);
   driver->get_error_string(result, &text);
-  return TW_ERROR(code, "%s failed: %s (%d)%s%s%s", what, name ? name : "CUDA error", result,
-                  text ? ", " : "", text ? text : "", advice(result));
+  return TW_ERROR(code, "%s failed: %s (%d)%s%s%s", what, name ? name : "CUDA error", result, text ? ", " : "",
+                  text ? text : "", advice(result));
 }
 
 /* Finds one entry; a missing required one tells which driver would have it. */
-static tw_status_t find_entry(void *library, const char *symbol, int version, bool required,
-                              const tw_driver_t *driver, void **out_entry) {
+static tw_status_t find_entry(void *library, const char *symbol, int version, bool required, const tw_driver_t *driver,
+                              void **out_entry) {
   *out_entry = dlsym(library, symbol);
   if (*out_entry || !required)
     return NULL;
@@ -72,9 +68,8 @@ static tw_status_t find_entry(void *library, const char *symbol, int version, bo
 
 static tw_status_t load_entries(void *library, tw_driver_t *driver) {
   /* POSIX lets a function pointer be written through a void pointer. */
-#define ENTRY(member, symbol, parameters, version, need)                                           \
-  TW_RETURN_IF_ERROR(                                                                              \
-      find_entry(library, symbol, version, need, driver, (void **)&driver->member));
+#define ENTRY(member, symbol, parameters, version, need)                                                               \
+  TW_RETURN_IF_ERROR(find_entry(library, symbol, version, need, driver, (void **)&driver->member));
 #include "driver.def"
 #undef ENTRY
   return NULL;
@@ -84,6 +79,7 @@ static tw_status_t open_driver(void) {
   const char *path = getenv("TILEWRIGHT_CUDA_DRIVER");
   if (!path || !*path)
     path = "libcuda.so.1";
+  /* NOLINTNEXTLINE(clang-analyzer-optin.taint.GenericTaint): the user names a file to load into the user's process */
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *why = dlerror();
@@ -119,8 +115,7 @@ tw_status_t tw_driver_get(const tw_driver_t **out_driver) {
   if (state.code != TW_OK)
     return TW_ERROR(state.code, "%s", state.problem ? state.problem : "no CUDA driver");
   if (forked)
-    return TW_ERROR(TW_DRIVER_ERROR,
-                    "CUDA was initialized before this process was forked%s",
+    return TW_ERROR(TW_DRIVER_ERROR, "CUDA was initialized before this process was forked%s",
                     advice(CUDA_ERROR_NOT_INITIALIZED));
   *out_driver = &tw_driver_table;
   return NULL;

@@ -35,50 +35,50 @@ _Static_assert(sizeof(void *) != 8 || sizeof(CUlaunchAttribute) == 72, "CUDA ABI
 _Static_assert(sizeof(void *) != 8 || sizeof(CUlaunchConfig) == 56, "CUDA ABI");
 
 enum { /* CUresult */
-  CUDA_SUCCESS = 0,
-  CUDA_ERROR_INVALID_VALUE = 1,
-  CUDA_ERROR_OUT_OF_MEMORY = 2,
-  CUDA_ERROR_NOT_INITIALIZED = 3,
-  CUDA_ERROR_STUB_LIBRARY = 34,
-  CUDA_ERROR_NO_DEVICE = 100,
-  CUDA_ERROR_INVALID_DEVICE = 101,
-  CUDA_ERROR_INVALID_CONTEXT = 201,
-  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
-  CUDA_ERROR_INVALID_PTX = 218,
-  CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
-  CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
-  CUDA_ERROR_INVALID_HANDLE = 400,
-  CUDA_ERROR_ILLEGAL_ADDRESS = 700,
-  CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
-  CUDA_ERROR_LAUNCH_TIMEOUT = 702,
-  CUDA_ERROR_ASSERT = 710,
-  CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
-  CUDA_ERROR_LAUNCH_FAILED = 719,
-  CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
-  CUDA_ERROR_UNKNOWN = 999,
+       CUDA_SUCCESS = 0,
+       CUDA_ERROR_INVALID_VALUE = 1,
+       CUDA_ERROR_OUT_OF_MEMORY = 2,
+       CUDA_ERROR_NOT_INITIALIZED = 3,
+       CUDA_ERROR_STUB_LIBRARY = 34,
+       CUDA_ERROR_NO_DEVICE = 100,
+       CUDA_ERROR_INVALID_DEVICE = 101,
+       CUDA_ERROR_INVALID_CONTEXT = 201,
+       CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+       CUDA_ERROR_INVALID_PTX = 218,
+       CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
+       CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+       CUDA_ERROR_INVALID_HANDLE = 400,
+       CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+       CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+       CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+       CUDA_ERROR_ASSERT = 710,
+       CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
+       CUDA_ERROR_LAUNCH_FAILED = 719,
+       CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
+       CUDA_ERROR_UNKNOWN = 999,
 };
 
 enum { /* device attributes */
-  CU_DEVICE_MAX_THREADS_PER_BLOCK = 1,
-  CU_DEVICE_MULTIPROCESSOR_COUNT = 16,
-  CU_DEVICE_L2_CACHE_SIZE = 38,
-  CU_DEVICE_CAPABILITY_MAJOR = 75,
-  CU_DEVICE_CAPABILITY_MINOR = 76,
-  CU_DEVICE_SHARED_PER_MULTIPROCESSOR = 81,
-  CU_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
+       CU_DEVICE_MAX_THREADS_PER_BLOCK = 1,
+       CU_DEVICE_MULTIPROCESSOR_COUNT = 16,
+       CU_DEVICE_L2_CACHE_SIZE = 38,
+       CU_DEVICE_CAPABILITY_MAJOR = 75,
+       CU_DEVICE_CAPABILITY_MINOR = 76,
+       CU_DEVICE_SHARED_PER_MULTIPROCESSOR = 81,
+       CU_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
 };
 enum { /* function attributes */
-  CU_FUNC_MAX_THREADS_PER_BLOCK = 0,
-  CU_FUNC_SHARED_SIZE_BYTES = 1,
-  CU_FUNC_LOCAL_SIZE_BYTES = 3,
-  CU_FUNC_NUM_REGS = 4,
-  CU_FUNC_MAX_DYNAMIC_SHARED = 8,
+       CU_FUNC_MAX_THREADS_PER_BLOCK = 0,
+       CU_FUNC_SHARED_SIZE_BYTES = 1,
+       CU_FUNC_LOCAL_SIZE_BYTES = 3,
+       CU_FUNC_NUM_REGS = 4,
+       CU_FUNC_MAX_DYNAMIC_SHARED = 8,
 };
 enum { /* JIT options */
-  CU_JIT_INFO_LOG_BUFFER = 3,
-  CU_JIT_INFO_LOG_BUFFER_SIZE = 4,
-  CU_JIT_ERROR_LOG_BUFFER = 5,
-  CU_JIT_ERROR_LOG_BUFFER_SIZE = 6,
+       CU_JIT_INFO_LOG_BUFFER = 3,
+       CU_JIT_INFO_LOG_BUFFER_SIZE = 4,
+       CU_JIT_ERROR_LOG_BUFFER = 5,
+       CU_JIT_ERROR_LOG_BUFFER_SIZE = 6,
 };
 enum { CU_JIT_INPUT_PTX = 1 };
 enum { CU_EVENT_DISABLE_TIMING = 2 };
@@ -89,6 +89,7 @@ enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 #define CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)2)
 
 typedef struct tw_driver {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): declares a member */
 #define ENTRY(member, symbol, parameters, version, need) CUresult(*member) parameters;
 #include "driver.def"
 #undef ENTRY
@@ -102,8 +103,7 @@ tw_status_t tw_driver_get(const tw_driver_t **out_driver);
 extern tw_driver_t tw_driver_table;
 
 /* "CUDA_ERROR_… (number): text" as an error; `what` says what was being done. */
-tw_status_t tw_driver_error(const tw_driver_t *driver, tw_code_t code, CUresult result,
-                            const char *what);
+tw_status_t tw_driver_error(const tw_driver_t *driver, tw_code_t code, CUresult result, const char *what);
 
 /* Makes the device's primary context current for one call sequence.  What was current before comes
  * back with tw_context_leave: other libraries in the process have their own idea of it. */
@@ -120,8 +120,7 @@ void tw_recent_note(int ordinal, const char *kernel_name); /* the name must live
 void tw_recent_print(int ordinal, tw_strbuf_t *buffer);
 
 /* Error of a call that may report a fault of an earlier kernel: names the recent kernels. */
-tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult result,
-                           const char *what);
+tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult result, const char *what);
 bool tw_result_is_fault(CUresult result); /* a kernel crashed and the context is lost */
 
 #endif

@@ -31,14 +31,10 @@ void tw_kernel_print_text(const char *text, int64_t size) { put(text, (size_t)si
 
 static int64_t read_int(const void *data, int bytes) {
   switch (bytes) {
-  case 1:
-    return *(const int8_t *)data;
-  case 2:
-    return *(const int16_t *)data;
-  case 4:
-    return *(const int32_t *)data;
-  default:
-    return *(const int64_t *)data;
+  case 1: return *(const int8_t *)data;
+  case 2: return *(const int16_t *)data;
+  case 4: return *(const int32_t *)data;
+  default: return *(const int64_t *)data;
   }
 }
 

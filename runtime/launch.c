@@ -14,14 +14,13 @@ tw_status_t tw_grid_check(const int64_t grid[3]) {
       return TW_ERROR(TW_LAUNCH_ERROR,
                       "grid (%lld, %lld, %lld) has %lld blocks on axis %d, which must be at least "
                       "1; for an empty array skip the launch, or use max(1, ...)",
-                      (long long)grid[0], (long long)grid[1], (long long)grid[2],
-                      (long long)grid[axis], axis);
+                      (long long)grid[0], (long long)grid[1], (long long)grid[2], (long long)grid[axis], axis);
     if (grid[axis] > limits[axis])
       return TW_ERROR(TW_LAUNCH_ERROR,
                       "grid (%lld, %lld, %lld) has %lld blocks on axis %d, the most is %lld; use "
                       "larger tiles, or put the long axis first",
-                      (long long)grid[0], (long long)grid[1], (long long)grid[2],
-                      (long long)grid[axis], axis, (long long)limits[axis]);
+                      (long long)grid[0], (long long)grid[1], (long long)grid[2], (long long)grid[axis], axis,
+                      (long long)limits[axis]);
   }
   return NULL;
 }
@@ -34,26 +33,24 @@ tw_status_t tw_block_check(const int64_t block[3]) {
       return TW_ERROR(TW_LAUNCH_ERROR,
                       "block (%lld, %lld, %lld) has %lld threads on axis %d, which must be between 1 "
                       "and %lld",
-                      (long long)block[0], (long long)block[1], (long long)block[2],
-                      (long long)block[axis], axis, (long long)limits[axis]);
+                      (long long)block[0], (long long)block[1], (long long)block[2], (long long)block[axis], axis,
+                      (long long)limits[axis]);
     threads *= block[axis];
   }
   if (threads > 1024)
-    return TW_ERROR(TW_LAUNCH_ERROR, "block (%lld, %lld, %lld) has %lld threads, the most is 1024",
-                    (long long)block[0], (long long)block[1], (long long)block[2],
-                    (long long)threads);
+    return TW_ERROR(TW_LAUNCH_ERROR, "block (%lld, %lld, %lld) has %lld threads, the most is 1024", (long long)block[0],
+                    (long long)block[1], (long long)block[2], (long long)threads);
   return NULL;
 }
 
 /* Everything of a driver call that is the same from launch to launch of one kernel. */
-static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel,
-                            CUfunction function, CUstream stream, const uint32_t grid[3],
-                            const uint32_t block[3], const uint64_t *words, size_t count) {
+static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, CUfunction function,
+                            CUstream stream, const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
+                            size_t count) {
   size_t size = count * sizeof *words;
-  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)words,
-                   CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-  CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                               .value.flag = 1};
+  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)words, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.flag = 1};
   CUlaunchConfig config = {.grid = {grid[0], grid[1], grid[2]},
                            .block = {kernel->num_threads, 1, 1},
                            .shared_bytes = kernel->shared_bytes,
@@ -65,18 +62,17 @@ static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *k
   return driver->launch(&config, function, NULL, count ? extra : NULL);
 }
 
-static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel,
-                                int ordinal, CUresult result, const uint32_t grid[3]) {
+static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, int ordinal, CUresult result,
+                                const uint32_t grid[3]) {
   tw_status_t status = tw_fault_error(driver, ordinal, result, "the launch");
-  return tw_status_prefix(status, "kernel %s, grid (%u, %u, %u), %u threads, %u bytes of shared "
-                                  "memory: ",
-                          kernel->name, grid[0], grid[1], grid[2], kernel->num_threads,
-                          kernel->shared_bytes);
+  return tw_status_prefix(status,
+                          "kernel %s, grid (%u, %u, %u), %u threads, %u bytes of shared "
+                          "memory: ",
+                          kernel->name, grid[0], grid[1], grid[2], kernel->num_threads, kernel->shared_bytes);
 }
 
-tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
-                           const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
-                           size_t count) {
+tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                           const uint32_t block[3], const uint64_t *words, size_t count) {
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
@@ -96,9 +92,8 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
   return NULL;
 }
 
-tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
-                          const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
-                          size_t count, int n, double *out_ns) {
+tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                          const uint32_t block[3], const uint64_t *words, size_t count, int n, double *out_ns) {
   *out_ns = 0;
   TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
   const tw_device_t *device;

@@ -38,20 +38,19 @@ static int cuda_for_ptx(int ptx) {
   return 11000 + (ptx - 70) * 10;
 }
 
-static tw_status_t jit_error(const tw_driver_t *driver, CUresult result, const tw_device_t *device,
-                             const char *image, size_t size, const char *log) {
+static tw_status_t jit_error(const tw_driver_t *driver, CUresult result, const tw_device_t *device, const char *image,
+                             size_t size, const char *log) {
   if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
     int ptx = ptx_version(image, size), cuda = cuda_for_ptx(ptx);
     return TW_ERROR(TW_DRIVER_ERROR,
                     "the CUDA driver is too old for this kernel: it supports CUDA %d.%d, and PTX "
                     "%d.%d needs CUDA %d.%d; install a newer NVIDIA driver",
-                    driver->version / 1000, driver->version % 1000 / 10, ptx / 10, ptx % 10,
-                    cuda / 1000, cuda % 1000 / 10);
+                    driver->version / 1000, driver->version % 1000 / 10, ptx / 10, ptx % 10, cuda / 1000,
+                    cuda % 1000 / 10);
   }
   if (result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
-    return TW_ERROR(TW_DRIVER_ERROR,
-                    "the CUDA driver has no PTX compiler: libnvidia-ptxjitcompiler.so.1 was not "
-                    "found; reinstall the NVIDIA driver with its compute libraries");
+    return TW_ERROR(TW_DRIVER_ERROR, "the CUDA driver has no PTX compiler: libnvidia-ptxjitcompiler.so.1 was not "
+                                     "found; reinstall the NVIDIA driver with its compute libraries");
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
     return TW_ERROR(TW_DRIVER_ERROR,
                     "the kernel was compiled for another GPU than %s (sm_%d%d); compile it for "
@@ -71,8 +70,8 @@ typedef struct jit_log {
 
 static void jit_log_prepare(jit_log_t *log) {
   *log->info = *log->error = 0;
-  static const int options[4] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE,
-                                 CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE};
+  static const int options[4] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE, CU_JIT_ERROR_LOG_BUFFER,
+                                 CU_JIT_ERROR_LOG_BUFFER_SIZE};
   memcpy(log->options, options, sizeof options);
   log->values[0] = log->info;
   log->values[1] = (void *)(uintptr_t)LOG_BYTES;
@@ -81,8 +80,8 @@ static void jit_log_prepare(jit_log_t *log) {
 }
 
 /* The link API is the driver's only way to hand out machine code. */
-static tw_status_t link_ptx(const tw_driver_t *driver, const tw_device_t *device, const char *ptx,
-                            jit_log_t *log, void **out_cubin, size_t *out_size) {
+static tw_status_t link_ptx(const tw_driver_t *driver, const tw_device_t *device, const char *ptx, jit_log_t *log,
+                            void **out_cubin, size_t *out_size) {
   CUlinkState linker = NULL;
   size_t length = strlen(ptx), size = 0;
   void *image = NULL;
@@ -90,26 +89,24 @@ static tw_status_t link_ptx(const tw_driver_t *driver, const tw_device_t *device
   CUresult result = driver->link_create(4, log->options, log->values, &linker);
   if (result)
     return tw_driver_error(driver, TW_DRIVER_ERROR, result, "starting the PTX compiler");
-  result = driver->link_add_data(linker, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, length + 1,
-                                 "kernel.ptx", 0, NULL, NULL);
+  result =
+      driver->link_add_data(linker, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, length + 1, "kernel.ptx", 0, NULL, NULL);
   if (!result)
     result = driver->link_complete(linker, &image, &size);
-  tw_status_t status =
-      result ? jit_error(driver, result, device, ptx, length, log->error) : NULL;
+  tw_status_t status = result ? jit_error(driver, result, device, ptx, length, log->error) : NULL;
   if (!status) { /* the image dies with the linker */
     *out_cubin = malloc(size ? size : 1);
     *out_size = size;
-    if (*out_cubin)
+    if (*out_cubin && image)
       memcpy(*out_cubin, image, size);
-    else
+    else if (!*out_cubin)
       status = TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for a cubin of %zu bytes", size);
   }
   driver->link_destroy(linker);
   return status;
 }
 
-tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, size_t *out_size,
-                              char **out_log) {
+tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, size_t *out_size, char **out_log) {
   *out_cubin = NULL;
   *out_size = 0;
   if (out_log)
@@ -148,8 +145,8 @@ static tw_image_t *intern_image(const void *bytes, size_t size) {
 }
 
 /* The lock is held, the context is current. */
-static tw_status_t load_image(const tw_driver_t *driver, const tw_device_t *device,
-                              tw_image_t *image, CUmodule *out_module) {
+static tw_status_t load_image(const tw_driver_t *driver, const tw_device_t *device, tw_image_t *image,
+                              CUmodule *out_module) {
   if (image->modules[device->ordinal]) {
     *out_module = image->modules[device->ordinal];
     return NULL;
@@ -191,9 +188,8 @@ static const char *intern_name(const char *name) {
   return fresh->text;
 }
 
-tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name,
-                                  unsigned num_threads, unsigned shared_bytes, unsigned flags,
-                                  tw_cuda_kernel_t **out_kernel) {
+tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name, unsigned num_threads,
+                                  unsigned shared_bytes, unsigned flags, tw_cuda_kernel_t **out_kernel) {
   *out_kernel = NULL;
   tw_cuda_kernel_t *kernel = calloc(1, sizeof *kernel);
   if (kernel) {
@@ -220,33 +216,28 @@ static tw_status_t check_limits(const tw_cuda_kernel_t *kernel, const tw_device_
     return TW_ERROR(TW_LAUNCH_ERROR,
                     "kernel %s needs %u bytes of shared memory per block, %s has %d; use smaller "
                     "tiles or fewer stages",
-                    kernel->name, kernel->shared_bytes, device->name,
-                    device->shared_bytes_per_block);
+                    kernel->name, kernel->shared_bytes, device->name, device->shared_bytes_per_block);
   if (kernel->num_threads > (unsigned)device->max_threads_per_block)
-    return TW_ERROR(TW_LAUNCH_ERROR, "kernel %s has %u threads per block, %s allows %d",
-                    kernel->name, kernel->num_threads, device->name, device->max_threads_per_block);
+    return TW_ERROR(TW_LAUNCH_ERROR, "kernel %s has %u threads per block, %s allows %d", kernel->name,
+                    kernel->num_threads, device->name, device->max_threads_per_block);
   return NULL;
 }
 
 /* The lock is held, the context is current. */
-static tw_status_t load_function(const tw_driver_t *driver, const tw_device_t *device,
-                                 tw_cuda_kernel_t *kernel, CUfunction *out_function) {
+static tw_status_t load_function(const tw_driver_t *driver, const tw_device_t *device, tw_cuda_kernel_t *kernel,
+                                 CUfunction *out_function) {
   TW_RETURN_IF_ERROR(check_limits(kernel, device));
-  CUmodule module;
-  TW_RETURN_IF_ERROR(tw_status_prefix(load_image(driver, device, kernel->image, &module),
-                                      "kernel %s: ", kernel->name));
+  CUmodule module = NULL;
+  TW_RETURN_IF_ERROR(tw_status_prefix(load_image(driver, device, kernel->image, &module), "kernel %s: ", kernel->name));
   CUresult result = driver->module_get_function(out_function, module, kernel->name);
   if (result)
-    return tw_status_prefix(
-        tw_driver_error(driver, TW_INTERNAL_ERROR, result, "finding the kernel in its module"),
-        "kernel %s: ", kernel->name);
+    return tw_status_prefix(tw_driver_error(driver, TW_INTERNAL_ERROR, result, "finding the kernel in its module"),
+                            "kernel %s: ", kernel->name);
   /* More than 48 KiB must be asked for. */
-  result = driver->func_set_attribute(*out_function, CU_FUNC_MAX_DYNAMIC_SHARED,
-                                      (int)kernel->shared_bytes);
+  result = driver->func_set_attribute(*out_function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)kernel->shared_bytes);
   if (result)
-    return tw_status_prefix(
-        tw_driver_error(driver, TW_LAUNCH_ERROR, result, "reserving shared memory"),
-        "kernel %s (%u bytes): ", kernel->name, kernel->shared_bytes);
+    return tw_status_prefix(tw_driver_error(driver, TW_LAUNCH_ERROR, result, "reserving shared memory"),
+                            "kernel %s (%u bytes): ", kernel->name, kernel->shared_bytes);
   return NULL;
 }
 
@@ -284,6 +275,5 @@ tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_
   if (!result)
     result = driver->func_get_attribute(&out->max_threads, CU_FUNC_MAX_THREADS_PER_BLOCK, function);
   tw_context_leave(&scope);
-  return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "reading a kernel's attributes")
-                : NULL;
+  return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "reading a kernel's attributes") : NULL;
 }

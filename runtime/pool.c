@@ -42,8 +42,7 @@ static struct {
   job_t *jobs;
   int workers;
   bool fork_handler;
-} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0,
-          false};
+} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, false};
 
 /* --- how many -------------------------------------------------------------------------------------- */
 
@@ -218,7 +217,7 @@ static int choose_threads(const tw_cpu_kernel_t *kernel, int64_t blocks) {
   int64_t each = atomic_load_explicit(&kernel->picoseconds, memory_order_relaxed), total;
   if (__builtin_mul_overflow(each, blocks, &total))
     total = INT64_MAX;
-  if (each && total / 1000 < SMALL_NANOSECONDS)
+  if (threads < 1 || (each && total / 1000 < SMALL_NANOSECONDS))
     return 1;
   return blocks < threads ? (int)blocks : threads;
 }
@@ -233,6 +232,8 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
     if (__builtin_mul_overflow(blocks, (int64_t)grid[axis], &blocks) || blocks > INT64_MAX / 2)
       return TW_ERROR(TW_LAUNCH_ERROR, "the grid has more blocks than can be counted");
   }
+  if (!blocks)
+    return NULL;
   int threads = choose_threads(kernel, blocks);
   job.blocks = blocks;
   job.chunk = blocks / ((int64_t)threads * CHUNKS_PER_THREAD);

@@ -22,12 +22,12 @@ extern "C" {
 /* What kind of failure it is; the Python layer picks the exception class from it. */
 typedef enum tw_code {
   TW_OK = 0,
-  TW_TYPE_ERROR,     /* an argument of a kind that is not supported */
-  TW_VALUE_ERROR,    /* a supported kind with an impossible value */
-  TW_LAUNCH_ERROR,   /* a kernel could not be started, or failed while it ran */
-  TW_DRIVER_ERROR,   /* no driver, no device, driver too old, a driver call that failed */
-  TW_COMPILE_ERROR,  /* the driver refused our PTX */
-  TW_UNIMPLEMENTED,  /* legal, but not supported here */
+  TW_TYPE_ERROR,    /* an argument of a kind that is not supported */
+  TW_VALUE_ERROR,   /* a supported kind with an impossible value */
+  TW_LAUNCH_ERROR,  /* a kernel could not be started, or failed while it ran */
+  TW_DRIVER_ERROR,  /* no driver, no device, driver too old, a driver call that failed */
+  TW_COMPILE_ERROR, /* the driver refused our PTX */
+  TW_UNIMPLEMENTED, /* legal, but not supported here */
   TW_OUT_OF_MEMORY,
   TW_INTERNAL_ERROR,
 } tw_code_t;
@@ -36,17 +36,19 @@ typedef struct tw_error *tw_status_t; /* NULL: success; otherwise owned by the r
 
 #if defined(__GNUC__)
 #define TW_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#define TW_RETURNS_NONNULL __attribute__((__returns_nonnull__))
 #define TW_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TW_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #else
 #define TW_PRINTF(text, first)
+#define TW_RETURNS_NONNULL
 #define TW_LIKELY(x) (x)
 #define TW_UNLIKELY(x) (x)
 #endif
 
 /* Makes an error.  Never fails: without memory a static out-of-memory error comes back. */
 tw_status_t tw_status_make(tw_code_t code, const char *file, int line, const char *format, ...)
-    TW_PRINTF(4, 5);
+    TW_PRINTF(4, 5) TW_RETURNS_NONNULL;
 #define TW_ERROR(code, ...) tw_status_make(code, __FILE__, __LINE__, __VA_ARGS__)
 
 /* Puts text before the message of an error: the caller knows what it was about. Takes `status`. */
@@ -56,11 +58,11 @@ tw_code_t tw_status_code(tw_status_t status);      /* TW_OK for NULL */
 const char *tw_status_message(tw_status_t status); /* borrowed; "" for NULL */
 void tw_status_free(tw_status_t status);           /* NULL is fine */
 
-#define TW_RETURN_IF_ERROR(expression)                                                             \
-  do {                                                                                             \
-    tw_status_t tw_status_ = (expression);                                                         \
-    if (TW_UNLIKELY(tw_status_ != NULL))                                                           \
-      return tw_status_;                                                                           \
+#define TW_RETURN_IF_ERROR(expression)                                                                                 \
+  do {                                                                                                                 \
+    tw_status_t tw_status_ = (expression);                                                                             \
+    if (TW_UNLIKELY(tw_status_ != NULL))                                                                               \
+      return tw_status_;                                                                                               \
   } while (0)
 
 /* A growing, always terminated string.  Start from {0}.  When memory runs out it stays as it is and

@@ -54,8 +54,7 @@ enum { TW_DL_CPU = 1, TW_DL_CUDA = 2, TW_DL_CUDA_HOST = 3, TW_DL_CUDA_MANAGED = 
 typedef struct tw_dl_exchange {
   tw_dl_version_t version;
   struct tw_dl_exchange *previous;
-  int (*allocate)(tw_dl_tensor_t *, tw_dl_managed_versioned_t **, void *,
-                  void (*)(void *, const char *, const char *));
+  int (*allocate)(tw_dl_tensor_t *, tw_dl_managed_versioned_t **, void *, void (*)(void *, const char *, const char *));
   int (*managed_from_object)(void *, tw_dl_managed_versioned_t **);
   int (*managed_to_object)(tw_dl_managed_versioned_t *, void **);
   int (*tensor_from_object)(void *, tw_dl_tensor_t *); /* borrowed, no copy, no sync; may be NULL */

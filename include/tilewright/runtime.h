@@ -23,24 +23,24 @@ enum {
 /* === dtypes =================================================================================== */
 
 /* name in Python, bits per element, DLPack code (-1: DLPack has none) */
-#define TW_DTYPES(X)                                                                               \
-  X(BOOL, "bool_", 8, 6)                                                                           \
-  X(INT8, "int8", 8, 0)                                                                            \
-  X(INT16, "int16", 16, 0)                                                                         \
-  X(INT32, "int32", 32, 0)                                                                         \
-  X(INT64, "int64", 64, 0)                                                                         \
-  X(UINT8, "uint8", 8, 1)                                                                          \
-  X(UINT16, "uint16", 16, 1)                                                                       \
-  X(UINT32, "uint32", 32, 1)                                                                       \
-  X(UINT64, "uint64", 64, 1)                                                                       \
-  X(FLOAT16, "float16", 16, 2)                                                                     \
-  X(FLOAT32, "float32", 32, 2)                                                                     \
-  X(FLOAT64, "float64", 64, 2)                                                                     \
-  X(BFLOAT16, "bfloat16", 16, 4)                                                                   \
-  X(TFLOAT32, "tfloat32", 32, -1)                                                                  \
-  X(FLOAT8_E4M3FN, "float8_e4m3fn", 8, 10)                                                         \
-  X(FLOAT8_E5M2, "float8_e5m2", 8, 12)                                                             \
-  X(FLOAT8_E8M0FNU, "float8_e8m0fnu", 8, 14)                                                       \
+#define TW_DTYPES(X)                                                                                                   \
+  X(BOOL, "bool_", 8, 6)                                                                                               \
+  X(INT8, "int8", 8, 0)                                                                                                \
+  X(INT16, "int16", 16, 0)                                                                                             \
+  X(INT32, "int32", 32, 0)                                                                                             \
+  X(INT64, "int64", 64, 0)                                                                                             \
+  X(UINT8, "uint8", 8, 1)                                                                                              \
+  X(UINT16, "uint16", 16, 1)                                                                                           \
+  X(UINT32, "uint32", 32, 1)                                                                                           \
+  X(UINT64, "uint64", 64, 1)                                                                                           \
+  X(FLOAT16, "float16", 16, 2)                                                                                         \
+  X(FLOAT32, "float32", 32, 2)                                                                                         \
+  X(FLOAT64, "float64", 64, 2)                                                                                         \
+  X(BFLOAT16, "bfloat16", 16, 4)                                                                                       \
+  X(TFLOAT32, "tfloat32", 32, -1)                                                                                      \
+  X(FLOAT8_E4M3FN, "float8_e4m3fn", 8, 10)                                                                             \
+  X(FLOAT8_E5M2, "float8_e5m2", 8, 12)                                                                                 \
+  X(FLOAT8_E8M0FNU, "float8_e8m0fnu", 8, 14)                                                                           \
   X(FLOAT4_E2M1FN, "float4_e2m1fn", 4, 17)
 
 typedef enum tw_dtype {
@@ -113,13 +113,12 @@ tw_status_t tw_block_check(const int64_t block[3]);
 
 /* Runs the blocks with linear id in [first, last), x fastest.  `grid` has six extents: blocks x, y, z,
  * then threads of a block x, y, z (which only SIMT kernels look at). */
-typedef void (*tw_cpu_entry_t)(const int64_t *words, const int32_t *grid, int64_t first,
-                               int64_t last, void *scratch);
+typedef void (*tw_cpu_entry_t)(const int64_t *words, const int32_t *grid, int64_t first, int64_t last, void *scratch);
 
 typedef struct tw_cpu_kernel {
   tw_cpu_entry_t entry;
-  uint64_t scratch_bytes;         /* per thread, 64-byte aligned */
-  _Atomic int64_t picoseconds;    /* per block, measured by earlier launches; 0: not known yet */
+  uint64_t scratch_bytes;      /* per thread, 64-byte aligned */
+  _Atomic int64_t picoseconds; /* per block, measured by earlier launches; 0: not known yet */
 } tw_cpu_kernel_t;
 
 /* Runs the whole grid and returns when it is done.  Any number of threads may call at once. */
@@ -135,14 +134,14 @@ int tw_cpu_threads(void);
 typedef struct tw_device {
   int ordinal;
   char name[256];
-  int major, minor;             /* compute capability */
+  int major, minor; /* compute capability */
   int sm_count;
-  int shared_bytes_per_block;   /* the most that a kernel may opt into */
+  int shared_bytes_per_block; /* the most that a kernel may opt into */
   int shared_bytes_per_sm;
   int l2_bytes;
   int max_threads_per_block;
   uint64_t memory_bytes;
-  void *context;                /* the primary context, retained for the life of the process */
+  void *context; /* the primary context, retained for the life of the process */
 } tw_device_t;
 
 /* Opens libcuda (TILEWRIGHT_CUDA_DRIVER names another file) when first called. */
@@ -159,8 +158,7 @@ tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal);
 
 /* PTX -> cubin for device code of that compute capability (90 for sm_90), for the disk cache.
  * The bytes are owned by the caller (free).  `out_log` (may be NULL) gets what the driver said. */
-tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, size_t *out_size,
-                              char **out_log);
+tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, size_t *out_size, char **out_log);
 
 enum {
   /* The kernel waits for its predecessor itself (griddepcontrol.wait on every path), so the launch
@@ -173,9 +171,8 @@ typedef struct tw_cuda_kernel tw_cuda_kernel_t;
 /* `image` is PTX text or a cubin (copied).  Nothing is loaded before the first launch on a device.
  * Equal images share one loaded module per device, which stays loaded for the life of the process:
  * a captured graph may still hold its functions. */
-tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name,
-                                  unsigned num_threads, unsigned shared_bytes, unsigned flags,
-                                  tw_cuda_kernel_t **out_kernel);
+tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name, unsigned num_threads,
+                                  unsigned shared_bytes, unsigned flags, tw_cuda_kernel_t **out_kernel);
 void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
 
 /* Loads the kernel on a device now (a launch does it by itself). */
@@ -189,14 +186,12 @@ tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_
 
 /* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device.
  * `block` counts for kernels made with num_threads 0; else it may be NULL. */
-tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
-                           const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
-                           size_t count);
+tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                           const uint32_t block[3], const uint64_t *words, size_t count);
 
 /* Time of the bare driver call, for bench/: mean nanoseconds of `n` launches of a packed buffer. */
-tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream,
-                          const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
-                          size_t count, int n, double *out_ns);
+tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                          const uint32_t block[3], const uint64_t *words, size_t count, int n, double *out_ns);
 
 /* === disk cache =============================================================================== */
 
@@ -214,8 +209,8 @@ bool tw_cache_get(tw_key_t key, void **out_bytes, size_t *out_size);
 bool tw_cache_put(tw_key_t key, const void *bytes, size_t size);
 
 typedef struct tw_cache_info {
-  char path[4096];      /* "" if there is none */
-  char problem[256];    /* why it is not used, or "" */
+  char path[4096];   /* "" if there is none */
+  char problem[256]; /* why it is not used, or "" */
   uint64_t bytes, limit;
   int entries;
 } tw_cache_info_t;

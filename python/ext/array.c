@@ -154,8 +154,7 @@ static tw_dtype_t dtype_of_kind(char kind, Py_ssize_t size) {
 }
 
 /* "<f4" of the array interfaces.  What it cannot say is asked of object.dtype. */
-static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *out_dtype,
-                              Py_ssize_t *out_size) {
+static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *out_dtype, Py_ssize_t *out_size) {
   const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8AndSize(typestr, NULL) : NULL;
   if (!text || !text[0] || !text[1])
     return fail(TW_TYPE_ERROR, "its array interface has a typestr that is no type string");
@@ -173,10 +172,9 @@ static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *o
 
 /* Format of the struct module; the size tells the width. */
 static tw_dtype_t dtype_from_format(const char *format, Py_ssize_t size, bool *out_swapped) {
-  static const char kinds[][2] = {{'?', 'b'}, {'b', 'i'}, {'h', 'i'}, {'i', 'i'}, {'l', 'i'},
-                                  {'q', 'i'}, {'n', 'i'}, {'B', 'u'}, {'H', 'u'}, {'I', 'u'},
-                                  {'L', 'u'}, {'Q', 'u'}, {'N', 'u'}, {'e', 'f'}, {'f', 'f'},
-                                  {'d', 'f'}};
+  static const char kinds[][2] = {{'?', 'b'}, {'b', 'i'}, {'h', 'i'}, {'i', 'i'}, {'l', 'i'}, {'q', 'i'},
+                                  {'n', 'i'}, {'B', 'u'}, {'H', 'u'}, {'I', 'u'}, {'L', 'u'}, {'Q', 'u'},
+                                  {'N', 'u'}, {'e', 'f'}, {'f', 'f'}, {'d', 'f'}};
   *out_swapped = (*format == '>' || *format == '!') && size > 1;
   if (strchr("@=<>!", *format) && *format)
     format++;
@@ -194,8 +192,7 @@ static int read_integers(PyObject *sequence, int64_t *out) {
   if (count < 0)
     return -1;
   if (count > TW_MAX_RANK) {
-    tw_ext_error(TW_VALUE_ERROR, "it has %zd dimensions, the most is %d; reshape it", count,
-                 TW_MAX_RANK);
+    tw_ext_error(TW_VALUE_ERROR, "it has %zd dimensions, the most is %d; reshape it", count, TW_MAX_RANK);
     return -1;
   }
   for (Py_ssize_t i = 0; i < count; i++) {
@@ -250,8 +247,7 @@ static int read_pointer(PyObject *interface, tw_array_t *out) {
 }
 
 /* The part that both interfaces have in common. */
-static int read_interface(PyObject *object, PyObject *interface, tw_array_t *out,
-                          Py_ssize_t *out_size) {
+static int read_interface(PyObject *object, PyObject *interface, tw_array_t *out, Py_ssize_t *out_size) {
   tw_dtype_t dtype;
   PyObject *shape = entry(interface, "shape"), *strides = entry(interface, "strides"),
            *typestr = entry(interface, "typestr");
@@ -290,9 +286,8 @@ static int follow_producer(PyObject *interface, tw_stream_t *stream, int device_
   if (PyErr_Occurred())
     return -1;
   if (!producer)
-    return fail(TW_VALUE_ERROR,
-                "its __cuda_array_interface__ names stream 0, which the interface forbids as "
-                "ambiguous (1 is the legacy default stream, 2 the per-thread one)");
+    return fail(TW_VALUE_ERROR, "its __cuda_array_interface__ names stream 0, which the interface forbids as "
+                                "ambiguous (1 is the legacy default stream, 2 the per-thread one)");
   if (!stream->decided) {
     stream->handle = producer;
     stream->decided = true;
@@ -310,19 +305,16 @@ static int check_cuda_interface(PyObject *interface) {
   if (PyErr_Occurred())
     return -1;
   if (number < 0 || number > 3) {
-    tw_ext_error(TW_TYPE_ERROR,
-                 "its __cuda_array_interface__ has version %ld; versions 0 to 3 are known", number);
+    tw_ext_error(TW_TYPE_ERROR, "its __cuda_array_interface__ has version %ld; versions 0 to 3 are known", number);
     return -1;
   }
   if (entry(interface, "mask"))
-    return fail(TW_UNIMPLEMENTED,
-                "its __cuda_array_interface__ has a mask; masked arrays are not supported: pass "
-                "data and mask as two arrays");
+    return fail(TW_UNIMPLEMENTED, "its __cuda_array_interface__ has a mask; masked arrays are not supported: pass "
+                                  "data and mask as two arrays");
   return 0;
 }
 
-static int read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_t *stream,
-                               tw_array_t *out) {
+static int read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_t *stream, tw_array_t *out) {
   Py_ssize_t size;
   if (check_cuda_interface(interface) || read_interface(object, interface, out, &size))
     return -1;
@@ -350,15 +342,13 @@ static int read_buffer(PyObject *object, tw_array_t *out, tw_hold_t **holds) {
   if (PyObject_GetBuffer(object, buffer, PyBUF_STRIDES | PyBUF_FORMAT))
     return -1;
   bool swapped;
-  tw_dtype_t dtype = dtype_from_format(buffer->format ? buffer->format : "B", buffer->itemsize,
-                                       &swapped);
+  tw_dtype_t dtype = dtype_from_format(buffer->format ? buffer->format : "B", buffer->itemsize, &swapped);
   if (dtype == TW_DTYPE_NONE)
     return dtype_error(object, buffer->format ? buffer->format : "?");
   if (swapped)
     return byte_order_error(buffer->format);
   if (buffer->ndim > TW_MAX_RANK) {
-    tw_ext_error(TW_VALUE_ERROR, "it has %d dimensions, the most is %d; reshape it", buffer->ndim,
-                 TW_MAX_RANK);
+    tw_ext_error(TW_VALUE_ERROR, "it has %d dimensions, the most is %d; reshape it", buffer->ndim, TW_MAX_RANK);
     return -1;
   }
   *out = (tw_array_t){.data = buffer->buf,
@@ -379,16 +369,14 @@ static int read_array_interface(PyObject *object, tw_array_t *out) {
   Py_ssize_t size;
   if (!interface)
     return -1;
-  int failed = PyDict_Check(interface)
-                   ? read_interface(object, interface, out, &size)
-                   : fail(TW_TYPE_ERROR, "its __array_interface__ is not a dictionary");
+  int failed = PyDict_Check(interface) ? read_interface(object, interface, out, &size)
+                                       : fail(TW_TYPE_ERROR, "its __array_interface__ is not a dictionary");
   Py_DECREF(interface); /* the array itself keeps the memory */
   out->device_kind = TW_DEVICE_CPU;
   out->device_id = 0;
   if (!failed && out->dtype == TW_DTYPE_FLOAT4_E2M1FN)
-    return fail(TW_TYPE_ERROR,
-                "NumPy keeps one float4_e2m1fn in a byte, kernels two; pack pairs into a uint8 "
-                "array (the low half first) and pass ArrayView(packed, \"float4_e2m1fn\")");
+    return fail(TW_TYPE_ERROR, "NumPy keeps one float4_e2m1fn in a byte, kernels two; pack pairs into a uint8 "
+                               "array (the low half first) and pass ArrayView(packed, \"float4_e2m1fn\")");
   return failed ? -1 : finish(out);
 }
 
@@ -438,8 +426,7 @@ static bool is_trusted(PyTypeObject *type) {
 
 static const tw_dl_exchange_t *find_exchange(PyTypeObject *type) {
   PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
-  const tw_dl_exchange_t *exchange =
-      capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+  const tw_dl_exchange_t *exchange = capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
   Py_XDECREF(capsule); /* the table is static in the producer */
   PyErr_Clear();
   while (exchange && exchange->version.major != 1)
@@ -476,8 +463,7 @@ static int exchange_failed(void) {
 }
 
 static int decide_stream(const tw_dl_exchange_t *exchange, int device_id, tw_stream_t *stream) {
-  if (exchange->current_work_stream &&
-      exchange->current_work_stream(TW_DL_CUDA, device_id, &stream->handle))
+  if (exchange->current_work_stream && exchange->current_work_stream(TW_DL_CUDA, device_id, &stream->handle))
     return exchange_failed();
   stream->decided = true;
   return 0;
@@ -505,8 +491,8 @@ static int read_tensor(const tw_dl_tensor_t *tensor, unsigned flags, tw_array_t 
 
 static int read_versioned(const tw_dl_managed_versioned_t *managed, tw_array_t *out) {
   if (managed->version.major != 1) {
-    tw_ext_error(TW_TYPE_ERROR, "it speaks DLPack %u.%u; version 1 is known",
-                 managed->version.major, managed->version.minor);
+    tw_ext_error(TW_TYPE_ERROR, "it speaks DLPack %u.%u; version 1 is known", managed->version.major,
+                 managed->version.minor);
     return -1;
   }
   if (managed->flags & TW_DL_SUBBYTE_PADDED)
@@ -528,8 +514,7 @@ static int read_capsule(PyObject *capsule, tw_array_t *out) {
 
 /* obj.__dlpack__(stream=..., max_version=(1, 1)), without max_version for producers before 1.0. */
 static PyObject *call_dlpack(PyObject *method, PyObject *stream) {
-  PyObject *none = PyTuple_New(0), *names = Py_BuildValue("{sOs(ii)}", "stream", stream,
-                                                          "max_version", 1, 1);
+  PyObject *none = PyTuple_New(0), *names = Py_BuildValue("{sOs(ii)}", "stream", stream, "max_version", 1, 1);
   PyObject *capsule = none && names ? PyObject_Call(method, none, names) : NULL;
   if (!capsule && names && PyErr_ExceptionMatches(PyExc_TypeError)) {
     PyErr_Clear();
@@ -564,8 +549,7 @@ static PyObject *dlpack_stream(PyObject *object, tw_stream_t *stream) {
   return PyLong_FromVoidPtr(stream->handle ? stream->handle : (void *)1);
 }
 
-static int read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, tw_array_t *out,
-                       tw_hold_t **holds) {
+static int read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
   PyObject *where = dlpack_stream(object, stream);
   PyObject *capsule = where ? call_dlpack(method, where) : NULL;
   Py_XDECREF(where);
@@ -580,8 +564,8 @@ static int read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, 
 
 /* === reading by the exchange API ============================================================ */
 
-static int read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream,
-                         tw_array_t *out, tw_hold_t **holds) {
+static int read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream, tw_array_t *out,
+                         tw_hold_t **holds) {
   if (TW_LIKELY(exchange->tensor_from_object != NULL)) {
     tw_dl_tensor_t tensor; /* shape and strides point into the object */
     if (TW_UNLIKELY(exchange->tensor_from_object(object, &tensor)))
@@ -605,8 +589,7 @@ static int read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_
 /* === ArrayView: an array under another dtype ================================================ */
 
 typedef struct view_object {
-  PyObject_HEAD
-  PyObject *array; /* owned */
+  PyObject_HEAD PyObject *array; /* owned */
   tw_dtype_t dtype;
 } view_object_t;
 
@@ -745,8 +728,7 @@ static int read_stream_protocol(PyObject *pair, tw_stream_t *out) {
   if (version == -1 && PyErr_Occurred())
     return -1;
   if (version != 0) {
-    tw_ext_error(TW_TYPE_ERROR, "stream: version %ld of __cuda_stream__ is not known, only 0",
-                 version);
+    tw_ext_error(TW_TYPE_ERROR, "stream: version %ld of __cuda_stream__ is not known, only 0", version);
     return -1;
   }
   out->handle = PyLong_AsVoidPtr(PyTuple_GetItem(pair, 1));
@@ -814,7 +796,7 @@ static PyObject *describe_array(PyObject *module, PyObject *object) {
   (void)module;
   tw_stream_t stream = {0};
   tw_hold_t *holds = NULL;
-  tw_array_t array;
+  tw_array_t array = {0};
   PyObject *result = NULL;
   if (!tw_ext_array_read(object, &stream, &array, &holds)) {
     PyObject *shape = PyTuple_New(array.rank), *strides = PyTuple_New(array.rank);
@@ -822,12 +804,10 @@ static PyObject *describe_array(PyObject *module, PyObject *object) {
       PyTuple_SetItem(shape, d, PyLong_FromLongLong(array.shape[d]));
       PyTuple_SetItem(strides, d, PyLong_FromLongLong(array.strides[d]));
     }
-    result = Py_BuildValue("{sKsssNsNsssisOsO}", "data",
-                           (unsigned long long)(uintptr_t)array.data, "dtype",
+    result = Py_BuildValue("{sKsssNsNsssisOsO}", "data", (unsigned long long)(uintptr_t)array.data, "dtype",
                            tw_dtype_name(array.dtype), "shape", shape, "strides", strides, "device",
-                           array.device_kind == TW_DEVICE_CPU ? "cpu" : "cuda", "device_id",
-                           array.device_id, "read_only",
-                           array.flags & TW_ARRAY_READ_ONLY ? Py_True : Py_False, "overlaps",
+                           array.device_kind == TW_DEVICE_CPU ? "cpu" : "cuda", "device_id", array.device_id,
+                           "read_only", array.flags & TW_ARRAY_READ_ONLY ? Py_True : Py_False, "overlaps",
                            array.flags & TW_ARRAY_SELF_OVERLAP ? Py_True : Py_False);
   }
   tw_hold_release(holds);
@@ -839,21 +819,20 @@ static PyMethodDef array_methods[] = {
      "describe_array(array) -> dict: data, dtype, shape, strides (elements), device, flags"},
     {NULL, NULL, 0, NULL}};
 
-static PyGetSetDef view_properties[] = {
-    {"array", view_get_array, NULL, "the array behind the view", NULL},
-    {"dtype", view_get_dtype, NULL, "name of the dtype that a kernel sees", NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef view_properties[] = {{"array", view_get_array, NULL, "the array behind the view", NULL},
+                                        {"dtype", view_get_dtype, NULL, "name of the dtype that a kernel sees", NULL},
+                                        {NULL, NULL, NULL, NULL, NULL}};
 
-static PyType_Slot view_slots[] = {
-    {Py_tp_new, view_new},
-    {Py_tp_dealloc, view_dealloc},
-    {Py_tp_traverse, view_traverse},
-    {Py_tp_clear, view_clear},
-    {Py_tp_getset, view_properties},
-    {Py_tp_doc, "ArrayView(array, dtype): the same memory read as another dtype of the same size, "
-                "for dtypes that the array's library lacks (tfloat32 over float32); uint8 as "
-                "float4_e2m1fn gives two elements a byte, the low half first"},
-    {0, NULL}};
+static PyType_Slot view_slots[] = {{Py_tp_new, view_new},
+                                   {Py_tp_dealloc, view_dealloc},
+                                   {Py_tp_traverse, view_traverse},
+                                   {Py_tp_clear, view_clear},
+                                   {Py_tp_getset, view_properties},
+                                   {Py_tp_doc,
+                                    "ArrayView(array, dtype): the same memory read as another dtype of the same size, "
+                                    "for dtypes that the array's library lacks (tfloat32 over float32); uint8 as "
+                                    "float4_e2m1fn gives two elements a byte, the low half first"},
+                                   {0, NULL}};
 
 static PyType_Spec view_spec = {"tilewright._core.ArrayView", sizeof(view_object_t), 0,
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, view_slots};

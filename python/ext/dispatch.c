@@ -22,25 +22,24 @@ enum { CONST_INT = 1, CONST_BOOL, CONST_FLOAT, CONST_NONE, CONST_OBJECT };
 
 typedef struct entry {
   uint64_t hash;
-  tw_variant_t *variant; /* owned */
+  tw_variant_t *variant;  /* owned */
   PyObject *target, *key; /* owned: what on_miss was asked for */
   size_t count;
   uint64_t words[];
 } entry_t;
 
 typedef struct dispatcher {
-  PyObject_HEAD
-  PyObject *name;        /* owned str */
-  PyObject *parameters;  /* owned tuple of str */
-  PyObject *on_miss;     /* owned callable */
-  PyObject *objects;     /* owned dict: constants that are no numbers -> small integers */
-  PyObject *seen[TW_MAX_ARGS]; /* owned: last object at a constant position … */
+  PyObject_HEAD PyObject *name;  /* owned str */
+  PyObject *parameters;          /* owned tuple of str */
+  PyObject *on_miss;             /* owned callable */
+  PyObject *objects;             /* owned dict: constants that are no numbers -> small integers */
+  PyObject *seen[TW_MAX_ARGS];   /* owned: last object at a constant position … */
   uint64_t seen_id[TW_MAX_ARGS]; /* … and its integer */
-  uint64_t constants;    /* bit i: argument i is a constant */
-  Py_ssize_t count;      /* of parameters */
-  entry_t **table;       /* owned, open addressing, `slots` is a power of two */
+  uint64_t constants;            /* bit i: argument i is a constant */
+  Py_ssize_t count;              /* of parameters */
+  entry_t **table;               /* owned, open addressing, `slots` is a power of two */
   size_t slots, used;
-  entry_t *last;         /* found by the last launch; in the table */
+  entry_t *last; /* found by the last launch; in the table */
 } dispatcher_t;
 
 static PyTypeObject *dispatcher_type;
@@ -52,11 +51,11 @@ typedef struct call {
   uint32_t grid[3], block[3];
   bool has_block;
   tw_hold_t *holds;
-  int kind, device_id;            /* of the arrays; TW_DEVICE_NONE: there are none */
-  bool mixed;                     /* arrays in different places */
+  int kind, device_id;             /* of the arrays; TW_DEVICE_NONE: there are none */
+  bool mixed;                      /* arrays in different places */
   uint64_t read_only, overlapping; /* bit i: argument i */
   size_t key_count, word_count;
-  uint16_t place[TW_MAX_ARGS];    /* 0: no array; else kind << 8 | device + 1 */
+  uint16_t place[TW_MAX_ARGS]; /* 0: no array; else kind << 8 | device + 1 */
   uint64_t key[KEY_WORDS];
   uint64_t words[TW_MAX_WORDS] __attribute__((aligned(64)));
 } call_t;
@@ -113,8 +112,8 @@ static PyObject *names_of(const dispatcher_t *self, uint64_t mask) {
 static int count_error(const dispatcher_t *self, Py_ssize_t found) {
   PyObject *names = names_of(self, ~0ull);
   if (names)
-    tw_ext_error(TW_TYPE_ERROR, "kernel %U takes %zd argument(s) (%U), %zd were given", self->name,
-                 self->count, names, found);
+    tw_ext_error(TW_TYPE_ERROR, "kernel %U takes %zd argument(s) (%U), %zd were given", self->name, self->count, names,
+                 found);
   Py_XDECREF(names);
   return -1;
 }
@@ -136,15 +135,13 @@ static int mixture_error(const call_t *call) {
     if (names)
       more = place >> 8 == TW_DEVICE_CPU
                  ? PyUnicode_FromFormat("%U%s%U on the CPU", text, comma, names)
-                 : PyUnicode_FromFormat("%U%s%U on CUDA device %d", text, comma, names,
-                                        (place & 255) - 1);
+                 : PyUnicode_FromFormat("%U%s%U on CUDA device %d", text, comma, names, (place & 255) - 1);
     Py_XDECREF(names);
     Py_DECREF(text);
     text = more;
   }
   if (text)
-    tw_ext_error(TW_LAUNCH_ERROR,
-                 "kernel %U: its arrays are in different places: %U; move them to one device",
+    tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: its arrays are in different places: %U; move them to one device",
                  call->self->name, text);
   Py_XDECREF(text);
   return -1;
@@ -179,9 +176,8 @@ static int read_extents(const dispatcher_t *self, PyObject *object, const char *
   } else {
     Py_ssize_t count = PyTuple_Check(object) ? PyTuple_Size(object) : -1;
     if (count < 1 || count > 3) {
-      tw_ext_error(TW_LAUNCH_ERROR,
-                   "kernel %U: the %s must be an int or a tuple of one to three, found %R",
-                   self->name, what, object);
+      tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be an int or a tuple of one to three, found %R", self->name,
+                   what, object);
       return -1;
     }
     for (Py_ssize_t axis = 0; axis < count; axis++) {
@@ -197,8 +193,7 @@ static int read_extents(const dispatcher_t *self, PyObject *object, const char *
   }
   if (TW_UNLIKELY(PyErr_Occurred() != NULL)) {
     PyErr_Clear();
-    tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be made of integers, found %R",
-                 self->name, what, object);
+    tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be made of integers, found %R", self->name, what, object);
     return -1;
   }
   tw_status_t status = check(extents);
@@ -267,8 +262,7 @@ static int object_id(dispatcher_t *self, Py_ssize_t i, PyObject *object, uint64_
   if (PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
       PyErr_Clear();
-      tw_ext_error_type(TW_TYPE_ERROR,
-                        "a constant must be hashable, found a %U; pass a tuple for a list", object);
+      tw_ext_error_type(TW_TYPE_ERROR, "a constant must be hashable, found a %U; pass a tuple for a list", object);
     }
     return -1;
   }
@@ -335,13 +329,12 @@ static int read_int(call_t *call, PyObject *object) {
   int overflow;
   int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (TW_LIKELY(!overflow))
-    return put_scalar(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64,
-                      (uint64_t)value, value % 16 == 0);
+    return put_scalar(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64, (uint64_t)value,
+                      value % 16 == 0);
   uint64_t large = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
   if (overflow < 0 || PyErr_Occurred()) {
     PyErr_Clear();
-    tw_ext_error(TW_VALUE_ERROR, "the integer %R fits no dtype; the widest are int64 and uint64",
-                 object);
+    tw_ext_error(TW_VALUE_ERROR, "the integer %R fits no dtype; the widest are int64 and uint64", object);
     return -1;
   }
   return put_scalar(call, TW_DTYPE_UINT64, large, large % 16 == 0);
@@ -355,9 +348,7 @@ static int read_float(call_t *call, PyObject *object) {
   return put_scalar(call, TW_DTYPE_FLOAT32, bits, false);
 }
 
-static bool is_integral(tw_dtype_t dtype) {
-  return dtype >= TW_DTYPE_INT8 && dtype <= TW_DTYPE_UINT64;
-}
+static bool is_integral(tw_dtype_t dtype) { return dtype >= TW_DTYPE_INT8 && dtype <= TW_DTYPE_UINT64; }
 
 /* NumPy scalars, ml_dtypes' among them, keep their dtype. */
 static int read_numpy_scalar(call_t *call, PyObject *object) {
@@ -527,9 +518,8 @@ static PyObject *describe_array_facts(uint64_t word) {
     PyTuple_SetItem(shape, d, PyLong_FromLong(facts & TW_FACT_SHAPE_DIV ? 16 : 1));
     PyTuple_SetItem(strides, d, Py_BuildValue("(il)", one, division));
   }
-  return Py_BuildValue("(ssiINNO)", "array", tw_dtype_name(dtype), rank,
-                       word & TW_FACT_ALIGNED ? 16 : item, shape, strides,
-                       word & TW_FACT_WRITABLE ? Py_True : Py_False);
+  return Py_BuildValue("(ssiINNO)", "array", tw_dtype_name(dtype), rank, word & TW_FACT_ALIGNED ? 16 : item, shape,
+                       strides, word & TW_FACT_WRITABLE ? Py_True : Py_False);
 }
 
 /* One tuple a parameter; `arguments` give the values of constants. */
@@ -544,8 +534,7 @@ static PyObject *describe_key(const dispatcher_t *self, const uint64_t *key, PyO
       PyObject *value = constant_value(PyTuple_GetItem(arguments, i));
       item = value ? Py_BuildValue("(sN)", "const", value) : NULL;
     } else if (word & SCALAR_WORD) {
-      item = Py_BuildValue("(ssi)", "scalar", tw_dtype_name((tw_dtype_t)(word & 255)),
-                           word & SCALAR_DIV ? 16 : 1);
+      item = Py_BuildValue("(ssi)", "scalar", tw_dtype_name((tw_dtype_t)(word & 255)), word & SCALAR_DIV ? 16 : 1);
     } else {
       item = describe_array_facts(word);
     }
@@ -612,8 +601,8 @@ static int grow_table(dispatcher_t *self) {
   return 0;
 }
 
-static entry_t *insert_entry(dispatcher_t *self, const call_t *call, uint64_t hash,
-                             PyObject *variant, PyObject *target, PyObject *key) {
+static entry_t *insert_entry(dispatcher_t *self, const call_t *call, uint64_t hash, PyObject *variant, PyObject *target,
+                             PyObject *key) {
   size_t bytes = call->key_count * sizeof *call->key;
   entry_t *entry = grow_table(self) ? NULL : malloc(sizeof *entry + bytes);
   if (!entry) {
@@ -649,8 +638,7 @@ static void drop_entries(dispatcher_t *self) {
 }
 
 static int check_variant(const call_t *call, PyObject *variant) {
-  PyTypeObject *wanted =
-      call->kind == TW_DEVICE_CPU ? tw_cpu_variant_type : tw_cuda_variant_type;
+  PyTypeObject *wanted = call->kind == TW_DEVICE_CPU ? tw_cpu_variant_type : tw_cuda_variant_type;
   if (Py_TYPE(variant) == wanted)
     return 0;
   tw_ext_error(TW_INTERNAL_ERROR, "kernel %U: on_miss returned %R, expected %R", call->self->name,
@@ -664,8 +652,7 @@ static entry_t *compile_variant(call_t *call, PyObject *arguments, uint64_t hash
   entry_t *entry = NULL;
   PyObject *target = target_name(call->key[0]);
   PyObject *key = target ? describe_key(self, call->key, arguments) : NULL;
-  PyObject *variant =
-      key ? PyObject_CallFunctionObjArgs(self->on_miss, (PyObject *)self, target, key, NULL) : NULL;
+  PyObject *variant = key ? PyObject_CallFunctionObjArgs(self->on_miss, (PyObject *)self, target, key, NULL) : NULL;
   if (variant && !check_variant(call, variant)) {
     entry = find_entry(self, call, hash);
     if (!entry)
@@ -681,8 +668,7 @@ static entry_t *compile_variant(call_t *call, PyObject *arguments, uint64_t hash
 
 static int check_written(const call_t *call, uint64_t written) {
   if (written & call->read_only)
-    return mask_error(call, written & call->read_only,
-                      "which is read-only; pass a writable array (or a copy)");
+    return mask_error(call, written & call->read_only, "which is read-only; pass a writable array (or a copy)");
   return mask_error(call, written & call->overlapping,
                     "whose elements overlap in memory (a stride is 0 or too small); pass a "
                     "contiguous copy");
@@ -693,20 +679,17 @@ static int check_written(const call_t *call, uint64_t written) {
 static int run_on_cpu(call_t *call, tw_variant_t *variant) {
   tw_status_t status;
   Py_INCREF((PyObject *)variant);
-  Py_BEGIN_ALLOW_THREADS
-  status = tw_cpu_launch(&variant->cpu, call->words, call->grid,
-                         call->has_block ? call->block : NULL);
-  Py_END_ALLOW_THREADS
-  Py_DECREF((PyObject *)variant);
+  Py_BEGIN_ALLOW_THREADS status =
+      tw_cpu_launch(&variant->cpu, call->words, call->grid, call->has_block ? call->block : NULL);
+  Py_END_ALLOW_THREADS Py_DECREF((PyObject *)variant);
   return status ? kernel_error(call->self, status) : 0;
 }
 
 /* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take
  * 5 ms when threads compete. Only loading, at the first launch, is worth it. */
 static int run_on_gpu(call_t *call, tw_variant_t *variant) {
-  tw_status_t status =
-      tw_cuda_launch(variant->cuda, call->device_id, call->stream.handle, call->grid,
-                     call->has_block ? call->block : NULL, call->words, call->word_count);
+  tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->stream.handle, call->grid,
+                                      call->has_block ? call->block : NULL, call->words, call->word_count);
   return TW_UNLIKELY(status != NULL) ? kernel_error(call->self, status) : 0;
 }
 
@@ -723,8 +706,8 @@ static int launch_call(call_t *call, PyObject *arguments) {
   return call->kind == TW_DEVICE_CPU ? run_on_cpu(call, variant) : run_on_gpu(call, variant);
 }
 
-static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block,
-                      PyObject *kernel, PyObject *arguments) {
+static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
+                      PyObject *arguments) {
   if (TW_UNLIKELY(!PyObject_TypeCheck(kernel, dispatcher_type))) {
     tw_ext_error_type(TW_TYPE_ERROR,
                       "launch() takes (stream, grid, kernel, args); as kernel it was given a %U, "
@@ -749,8 +732,8 @@ static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *
   return tw_ext_stream_read(stream, &call->stream);
 }
 
-static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *block,
-                                PyObject *kernel, PyObject *arguments) {
+static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
+                                PyObject *arguments) {
   call_t call;
   if (TW_UNLIKELY(begin_call(&call, stream, grid, block, kernel, arguments)))
     return NULL;
@@ -768,18 +751,15 @@ static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *bloc
 static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
   (void)module;
   if (TW_UNLIKELY(count != 4))
-    return tw_ext_error(TW_TYPE_ERROR,
-                        "launch() takes (stream, grid, kernel, args), %zd arguments were given",
-                        count);
+    return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, args), %zd arguments were given", count);
   return launch_objects(arguments[0], arguments[1], NULL, arguments[2], arguments[3]);
 }
 
 static PyObject *launch_threads(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
   (void)module;
   if (TW_UNLIKELY(count != 5))
-    return tw_ext_error(
-        TW_TYPE_ERROR, "launch_threads() takes (stream, grid, block, kernel, args), %zd were given",
-        count);
+    return tw_ext_error(TW_TYPE_ERROR, "launch_threads() takes (stream, grid, block, kernel, args), %zd were given",
+                        count);
   return launch_objects(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
 }
 
@@ -807,8 +787,8 @@ static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keyw
   static char *names[] = {"name", "parameters", "constants", "on_miss", NULL};
   dispatcher_t *self = (dispatcher_t *)object;
   PyObject *name, *parameters, *constants, *on_miss;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO:Dispatcher", names, &name,
-                                   &parameters, &constants, &on_miss))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO:Dispatcher", names, &name, &parameters, &constants,
+                                   &on_miss))
     return -1;
   if (self->parameters) {
     PyErr_SetString(PyExc_RuntimeError, "a Dispatcher is initialized once");
@@ -819,8 +799,7 @@ static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keyw
     return -1;
   self->count = PyTuple_Size(tuple);
   if (self->count > TW_MAX_ARGS) {
-    tw_ext_error(TW_TYPE_ERROR, "kernel %U has %zd parameters, the most is %d", name, self->count,
-                 TW_MAX_ARGS);
+    tw_ext_error(TW_TYPE_ERROR, "kernel %U has %zd parameters, the most is %d", name, self->count, TW_MAX_ARGS);
     Py_DECREF(tuple);
     return -1;
   }
@@ -933,10 +912,9 @@ static PyMethodDef dispatcher_methods[] = {
      "specialization(args) -> (target, key): what on_miss would be asked for"},
     {NULL, NULL, 0, NULL}};
 
-static PyGetSetDef dispatcher_properties[] = {
-    {"name", get_name, NULL, "name of the kernel", NULL},
-    {"parameters", get_parameters, NULL, "names of the parameters", NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef dispatcher_properties[] = {{"name", get_name, NULL, "name of the kernel", NULL},
+                                              {"parameters", get_parameters, NULL, "names of the parameters", NULL},
+                                              {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot dispatcher_slots[] = {
     {Py_tp_init, dispatcher_init},
@@ -945,21 +923,19 @@ static PyType_Slot dispatcher_slots[] = {
     {Py_tp_clear, dispatcher_clear},
     {Py_tp_methods, dispatcher_methods},
     {Py_tp_getset, dispatcher_properties},
-    {Py_tp_doc,
-     "Dispatcher(name, parameters, constants, on_miss): base of a kernel object.\n\n"
-     "parameters: names; constants: positions of those whose value is part of the specialization.\n"
-     "on_miss(dispatcher, target, key) compiles one specialization and returns a CpuKernel or\n"
-     "CudaKernel. target: \"cpu\" or \"sm_90a\"; key: one tuple a parameter:\n"
-     "  (\"array\", dtype, rank, align, shape_div, strides, writable): the address is a multiple of\n"
-     "      align bytes, extent d of shape_div[d] (16 or 1); strides[d] is (1, 1) for a stride known\n"
-     "      to be 1, else (0, divisor of the stride in elements)\n"
-     "  (\"scalar\", dtype, divisor): an integer is a multiple of divisor (16 or 1)\n"
-     "  (\"const\", value)"},
+    {Py_tp_doc, "Dispatcher(name, parameters, constants, on_miss): base of a kernel object.\n\n"
+                "parameters: names; constants: positions of those whose value is part of the specialization.\n"
+                "on_miss(dispatcher, target, key) compiles one specialization and returns a CpuKernel or\n"
+                "CudaKernel. target: \"cpu\" or \"sm_90a\"; key: one tuple a parameter:\n"
+                "  (\"array\", dtype, rank, align, shape_div, strides, writable): the address is a multiple of\n"
+                "      align bytes, extent d of shape_div[d] (16 or 1); strides[d] is (1, 1) for a stride known\n"
+                "      to be 1, else (0, divisor of the stride in elements)\n"
+                "  (\"scalar\", dtype, divisor): an integer is a multiple of divisor (16 or 1)\n"
+                "  (\"const\", value)"},
     {0, NULL}};
 
-static PyType_Spec dispatcher_spec = {
-    "tilewright._core.Dispatcher", sizeof(dispatcher_t), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, dispatcher_slots};
+static PyType_Spec dispatcher_spec = {"tilewright._core.Dispatcher", sizeof(dispatcher_t), 0,
+                                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, dispatcher_slots};
 
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
@@ -971,8 +947,7 @@ static PyMethodDef methods[] = {
 
 int tw_ext_dispatch_add(PyObject *module) {
   dispatcher_type = (PyTypeObject *)PyType_FromSpec(&dispatcher_spec);
-  if (!dispatcher_type ||
-      PyModule_AddObjectRef(module, "Dispatcher", (PyObject *)dispatcher_type))
+  if (!dispatcher_type || PyModule_AddObjectRef(module, "Dispatcher", (PyObject *)dispatcher_type))
     return -1;
   return PyModule_AddFunctions(module, methods);
 }

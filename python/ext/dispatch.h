@@ -6,9 +6,8 @@
 
 /* CpuKernel and CudaKernel: one compiled variant. Exactly one of cpu.entry and cuda is set. */
 typedef struct tw_variant {
-  PyObject_HEAD
-  PyObject *owner;        /* owned or NULL: keeps the code of a CPU kernel alive */
-  PyObject *name;         /* owned str */
+  PyObject_HEAD PyObject *owner; /* owned or NULL: keeps the code of a CPU kernel alive */
+  PyObject *name;                /* owned str */
   tw_cpu_kernel_t cpu;
   tw_cuda_kernel_t *cuda; /* owned */
   uint64_t written;       /* bit i: the kernel writes to argument i */

@@ -37,8 +37,7 @@ PyObject *tw_ext_error_class(tw_code_t code) {
 }
 
 PyObject *tw_ext_raise(tw_status_t status, const char *before) {
-  PyErr_Format(tw_ext_error_class(tw_status_code(status)), "%s%s", before ? before : "",
-               tw_status_message(status));
+  PyErr_Format(tw_ext_error_class(tw_status_code(status)), "%s%s", before ? before : "", tw_status_message(status));
   tw_status_free(status);
   return NULL;
 }

@@ -38,8 +38,8 @@ void tw_hold_release(tw_hold_t *holds); /* the whole list */
 /* The stream of a launch, decided by the argument of launch() or, for None, by the arrays. */
 typedef struct tw_stream {
   void *handle;
-  bool decided; /* handle is valid */
-  bool given;   /* by the caller, and not None */
+  bool decided;   /* handle is valid */
+  bool given;     /* by the caller, and not None */
   PyObject *scan; /* borrowed tuple or NULL: all arguments, to look for the stream in */
 } tw_stream_t;
 

@@ -42,10 +42,9 @@ static PyObject *device_info(PyObject *module, PyObject *object) {
   tw_status_t status = tw_device_get(ordinal, &device);
   if (status)
     return tw_ext_raise(status, NULL);
-  return Py_BuildValue("{sss(ii)sisisisisisK}", "name", device->name, "capability", device->major,
-                       device->minor, "sm_count", device->sm_count, "shared_bytes_per_block",
-                       device->shared_bytes_per_block, "shared_bytes_per_sm",
-                       device->shared_bytes_per_sm, "l2_bytes", device->l2_bytes,
+  return Py_BuildValue("{sss(ii)sisisisisisK}", "name", device->name, "capability", device->major, device->minor,
+                       "sm_count", device->sm_count, "shared_bytes_per_block", device->shared_bytes_per_block,
+                       "shared_bytes_per_sm", device->shared_bytes_per_sm, "l2_bytes", device->l2_bytes,
                        "max_threads_per_block", device->max_threads_per_block, "memory_bytes",
                        (unsigned long long)device->memory_bytes);
 }
@@ -56,10 +55,8 @@ static PyObject *synchronize(PyObject *module, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "|i:synchronize", &ordinal))
     return NULL;
   tw_status_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = tw_device_synchronize(ordinal);
-  Py_END_ALLOW_THREADS
-  return status ? tw_ext_raise(status, NULL) : none();
+  Py_BEGIN_ALLOW_THREADS status = tw_device_synchronize(ordinal);
+  Py_END_ALLOW_THREADS return status ? tw_ext_raise(status, NULL) : none();
 }
 
 static PyObject *cpu_threads(PyObject *module, PyObject *unused) {
@@ -79,10 +76,8 @@ static PyObject *ptx_to_cubin(PyObject *module, PyObject *arguments) {
   char *log;
   tw_status_t status;
   Py_BEGIN_ALLOW_THREADS /* takes as long as the code is large */
-  status = tw_cubin_from_ptx(ptx, ordinal, &cubin, &size, &log);
-  Py_END_ALLOW_THREADS
-  if (status)
-    return tw_ext_raise(status, NULL);
+      status = tw_cubin_from_ptx(ptx, ordinal, &cubin, &size, &log);
+  Py_END_ALLOW_THREADS if (status) return tw_ext_raise(status, NULL);
   PyObject *result = Py_BuildValue("(y#s)", (char *)cubin, (Py_ssize_t)size, log ? log : "");
   free(cubin);
   free(log);
@@ -103,8 +98,7 @@ static PyObject *hash128(PyObject *module, PyObject *arguments) {
 
 static int key_of(const char *bytes, Py_ssize_t size, tw_key_t *out) {
   if (size != sizeof *out) {
-    PyErr_Format(PyExc_ValueError, "a key has %zu bytes (hash128 makes one), found %zd",
-                 sizeof *out, size);
+    PyErr_Format(PyExc_ValueError, "a key has %zu bytes (hash128 makes one), found %zd", sizeof *out, size);
     return -1;
   }
   memcpy(out, bytes, sizeof *out);
@@ -121,11 +115,8 @@ static PyObject *cache_get(PyObject *module, PyObject *arguments) {
   void *blob;
   size_t length;
   bool found;
-  Py_BEGIN_ALLOW_THREADS
-  found = tw_cache_get(key, &blob, &length);
-  Py_END_ALLOW_THREADS
-  if (!found)
-    return none();
+  Py_BEGIN_ALLOW_THREADS found = tw_cache_get(key, &blob, &length);
+  Py_END_ALLOW_THREADS if (!found) return none();
   PyObject *result = PyBytes_FromStringAndSize(blob, (Py_ssize_t)length);
   free(blob);
   return result;
@@ -136,14 +127,11 @@ static PyObject *cache_put(PyObject *module, PyObject *arguments) {
   const char *bytes, *blob;
   Py_ssize_t size, length;
   tw_key_t key;
-  if (!PyArg_ParseTuple(arguments, "y#y#:cache_put", &bytes, &size, &blob, &length) ||
-      key_of(bytes, size, &key))
+  if (!PyArg_ParseTuple(arguments, "y#y#:cache_put", &bytes, &size, &blob, &length) || key_of(bytes, size, &key))
     return NULL;
   bool stored;
-  Py_BEGIN_ALLOW_THREADS
-  stored = tw_cache_put(key, blob, (size_t)length);
-  Py_END_ALLOW_THREADS
-  return PyBool_FromLong(stored);
+  Py_BEGIN_ALLOW_THREADS stored = tw_cache_put(key, blob, (size_t)length);
+  Py_END_ALLOW_THREADS return PyBool_FromLong(stored);
 }
 
 static PyObject *cache_info(PyObject *module, PyObject *unused) {
@@ -154,9 +142,8 @@ static PyObject *cache_info(PyObject *module, PyObject *unused) {
   tw_cache_info(info);
   PyObject *path = PyUnicode_DecodeFSDefault(info->path);
   PyObject *result =
-      Py_BuildValue("{sNsssKsKsi}", "path", path, "problem", info->problem, "bytes",
-                    (unsigned long long)info->bytes, "limit", (unsigned long long)info->limit,
-                    "entries", info->entries);
+      Py_BuildValue("{sNsssKsKsi}", "path", path, "problem", info->problem, "bytes", (unsigned long long)info->bytes,
+                    "limit", (unsigned long long)info->limit, "entries", info->entries);
   free(info);
   return result;
 }
@@ -177,8 +164,8 @@ static PyObject *bench_driver_launch(PyObject *module, PyObject *arguments) {
   Py_ssize_t size;
   int ordinal, n;
   tw_stream_t stream;
-  if (!PyArg_ParseTuple(arguments, "OiOy#i:_bench_driver_launch", &kernel, &ordinal, &stream_object,
-                        &words, &size, &n) ||
+  if (!PyArg_ParseTuple(arguments, "OiOy#i:_bench_driver_launch", &kernel, &ordinal, &stream_object, &words, &size,
+                        &n) ||
       tw_ext_stream_read(stream_object, &stream))
     return NULL;
   if (Py_TYPE(kernel) != tw_cuda_variant_type || size % 8 || size > TW_MAX_WORDS * 8 || n < 1) {
@@ -189,8 +176,8 @@ static PyObject *bench_driver_launch(PyObject *module, PyObject *arguments) {
   memcpy(copy, words, (size_t)size);
   static const uint32_t one[3] = {1, 1, 1};
   double ns;
-  tw_status_t status = tw_cuda_bench(((tw_variant_t *)kernel)->cuda, ordinal, stream.handle, one,
-                                     one, copy, (size_t)size / 8, n, &ns);
+  tw_status_t status =
+      tw_cuda_bench(((tw_variant_t *)kernel)->cuda, ordinal, stream.handle, one, one, copy, (size_t)size / 8, n, &ns);
   return status ? tw_ext_raise(status, NULL) : PyFloat_FromDouble(ns);
 }
 

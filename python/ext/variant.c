@@ -37,8 +37,8 @@ static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keyw
   static char *names[] = {"address", "name", "scratch_bytes", "written", "owner", NULL};
   PyObject *address, *name, *owner = NULL;
   unsigned long long scratch = 0, written = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OU|KKO:CpuKernel", names, &address, &name,
-                                   &scratch, &written, &owner))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OU|KKO:CpuKernel", names, &address, &name, &scratch, &written,
+                                   &owner))
     return NULL;
   void *entry = PyLong_AsVoidPtr(address);
   if (!entry)
@@ -54,14 +54,13 @@ static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keyw
 }
 
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"image",   "name",         "num_threads", "shared_bytes",
-                          "written", "programmatic", NULL};
+  static char *names[] = {"image", "name", "num_threads", "shared_bytes", "written", "programmatic", NULL};
   PyObject *image, *name;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
   int programmatic = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKp:CudaKernel", names, &image, &name,
-                                   &threads, &shared, &written, &programmatic))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKp:CudaKernel", names, &image, &name, &threads, &shared,
+                                   &written, &programmatic))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -78,9 +77,8 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->written = written;
   variant->num_threads = threads;
   variant->shared_bytes = shared;
-  tw_status_t status =
-      tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared,
-                            programmatic ? TW_CUDA_PROGRAMMATIC : 0, &variant->cuda);
+  tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared,
+                                             programmatic ? TW_CUDA_PROGRAMMATIC : 0, &variant->cuda);
   if (!status)
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
@@ -121,8 +119,8 @@ static PyObject *cuda_usage(PyObject *self, PyObject *device) {
   tw_status_t status = tw_cuda_kernel_usage(((tw_variant_t *)self)->cuda, (int)ordinal, &usage);
   if (status)
     return tw_ext_raise(status, NULL);
-  return Py_BuildValue("{sisisisi}", "registers", usage.registers, "local_bytes", usage.local_bytes,
-                       "shared_bytes", usage.shared_bytes, "max_threads", usage.max_threads);
+  return Py_BuildValue("{sisisisi}", "registers", usage.registers, "local_bytes", usage.local_bytes, "shared_bytes",
+                       usage.shared_bytes, "max_threads", usage.max_threads);
 }
 
 static PyObject *cuda_load(PyObject *self, PyObject *device) {
@@ -133,11 +131,10 @@ static PyObject *cuda_load(PyObject *self, PyObject *device) {
   return status ? tw_ext_raise(status, NULL) : Py_NewRef(Py_None);
 }
 
-static PyGetSetDef cpu_properties[] = {
-    {"name", get_name, NULL, "name of the function", NULL},
-    {"written", get_written, NULL, "bit i: argument i is written", NULL},
-    {"scratch_bytes", get_scratch, NULL, "scratch memory per thread", NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef cpu_properties[] = {{"name", get_name, NULL, "name of the function", NULL},
+                                       {"written", get_written, NULL, "bit i: argument i is written", NULL},
+                                       {"scratch_bytes", get_scratch, NULL, "scratch memory per thread", NULL},
+                                       {NULL, NULL, NULL, NULL, NULL}};
 
 static PyGetSetDef cuda_properties[] = {
     {"name", get_name, NULL, "name of the entry in the image", NULL},
@@ -151,24 +148,24 @@ static PyMethodDef cuda_methods[] = {
     {"load", cuda_load, METH_O, "load(device): load now what the first launch would load"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot cpu_slots[] = {
-    {Py_tp_new, cpu_new},
-    {Py_tp_dealloc, variant_dealloc},
-    {Py_tp_traverse, variant_traverse},
-    {Py_tp_getset, cpu_properties},
-    {Py_tp_doc, "CpuKernel(address, name, scratch_bytes=0, written=0, owner=None): native code; "
-                "owner is kept alive with it"},
-    {0, NULL}};
+static PyType_Slot cpu_slots[] = {{Py_tp_new, cpu_new},
+                                  {Py_tp_dealloc, variant_dealloc},
+                                  {Py_tp_traverse, variant_traverse},
+                                  {Py_tp_getset, cpu_properties},
+                                  {Py_tp_doc,
+                                   "CpuKernel(address, name, scratch_bytes=0, written=0, owner=None): native code; "
+                                   "owner is kept alive with it"},
+                                  {0, NULL}};
 
-static PyType_Slot cuda_slots[] = {
-    {Py_tp_new, cuda_new},
-    {Py_tp_dealloc, variant_dealloc},
-    {Py_tp_traverse, variant_traverse},
-    {Py_tp_getset, cuda_properties},
-    {Py_tp_methods, cuda_methods},
-    {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                "programmatic=False): PTX text or a cubin; loaded at the first launch on a device"},
-    {0, NULL}};
+static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},
+                                   {Py_tp_dealloc, variant_dealloc},
+                                   {Py_tp_traverse, variant_traverse},
+                                   {Py_tp_getset, cuda_properties},
+                                   {Py_tp_methods, cuda_methods},
+                                   {Py_tp_doc,
+                                    "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
+                                    "programmatic=False): PTX text or a cubin; loaded at the first launch on a device"},
+                                   {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, cpu_slots};

@@ -91,13 +91,13 @@ static int enter(const char *name) {
   pthread_mutex_unlock(&lock);
   return result;
 }
-#define ENTER()                                                                                    \
-  do {                                                                                             \
-    int result_ = enter(__func__);                                                                 \
-    if (result_)                                                                                   \
-      return result_;                                                                              \
-    if (!initialized)                                                                              \
-      return 3;                                                                                    \
+#define ENTER()                                                                                                        \
+  do {                                                                                                                 \
+    int result_ = enter(__func__);                                                                                     \
+    if (result_)                                                                                                       \
+      return result_;                                                                                                  \
+    if (!initialized)                                                                                                  \
+      return 3;                                                                                                        \
   } while (0)
 
 EXPORT void fake_reset(int count) {
@@ -210,13 +210,13 @@ EXPORT int cuDeviceGetName(char *out, int size, int device) {
 EXPORT int cuDeviceGetAttribute(int *out, int attribute, int device) {
   ENTER();
   switch (attribute) {
-  case 1: *out = 1024; break;    /* threads per block */
-  case 16: *out = 132; break;    /* multiprocessors */
+  case 1: *out = 1024; break;      /* threads per block */
+  case 16: *out = 132; break;      /* multiprocessors */
   case 38: *out = 50 << 20; break; /* L2 */
-  case 75: *out = 9; break;      /* major */
-  case 76: *out = device; break; /* minor: a target of its own for each device */
-  case 81: *out = 233472; break; /* shared per multiprocessor */
-  case 97: *out = 232448; break; /* shared per block */
+  case 75: *out = 9; break;        /* major */
+  case 76: *out = device; break;   /* minor: a target of its own for each device */
+  case 81: *out = 233472; break;   /* shared per multiprocessor */
+  case 97: *out = 232448; break;   /* shared per block */
   default: *out = 0; return 1;
   }
   return 0;
@@ -286,9 +286,7 @@ EXPORT int cuCtxSynchronize(void) {
 /* --- streams, events, memory ---------------------------------------------------------------------- */
 
 /* Device of a stream; the default streams (0, 1, 2) are the current context's. */
-static int stream_device(uintptr_t stream) {
-  return stream > 2 ? (int)(stream - 0x5000) / 0x100 : current_device();
-}
+static int stream_device(uintptr_t stream) { return stream > 2 ? (int)(stream - 0x5000) / 0x100 : current_device(); }
 
 EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *out) {
   ENTER();
@@ -343,8 +341,7 @@ EXPORT int cuPointerGetAttribute(void *out, int attribute, uint64_t pointer) {
 static int check_image(const char *image, char *log, size_t log_bytes) {
   int major = 0, minor = 0;
   const char *word = strstr(image, ".version");
-  if (word && sscanf(word, ".version %d.%d", &major, &minor) == 2 &&
-      1000 * (major + 4) + 10 * minor > version)
+  if (word && sscanf(word, ".version %d.%d", &major, &minor) == 2 && 1000 * (major + 4) + 10 * minor > version)
     return 222;
   if (!strstr(image, "syntax error"))
     return 0;

@@ -9,12 +9,8 @@
 static _Alignas(16) char memory[4096];
 
 static tw_dl_tensor_t tensor(int rank, int64_t *shape, int64_t *strides) {
-  return (tw_dl_tensor_t){.data = memory,
-                          .device = {TW_DL_CPU, 0},
-                          .rank = rank,
-                          .dtype = {2, 32, 1},
-                          .shape = shape,
-                          .strides = strides};
+  return (tw_dl_tensor_t){
+      .data = memory, .device = {TW_DL_CPU, 0}, .rank = rank, .dtype = {2, 32, 1}, .shape = shape, .strides = strides};
 }
 
 static void expect_error(tw_status_t status, tw_code_t code, const char *part) {
@@ -38,8 +34,7 @@ static void test_good(void) {
   assert((facts >> (TW_FACT_DIM + 3) & 7) == (TW_FACT_STRIDE_ONE | TW_FACT_SHAPE_DIV));
   uint64_t words[5];
   assert(tw_array_pack(&a, words) == 5);
-  assert(words[0] == (uintptr_t)memory && words[1] == 32 && words[2] == 48 && words[3] == 48 &&
-         words[4] == 1);
+  assert(words[0] == (uintptr_t)memory && words[1] == 32 && words[2] == 48 && words[3] == 48 && words[4] == 1);
   t.strides = NULL;
   assert(!tw_array_from_dlpack(&t, 0, &compact) && tw_array_facts(&compact) == facts);
   t.byte_offset = 4;

@@ -5,9 +5,11 @@
 #include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,8 +45,7 @@ static int get(int i) {
 
 static void path_of(int i, char *path, size_t size) {
   tw_key_t key = key_of(i);
-  snprintf(path, size, "%s/%016llx%016llx.twc", folder, (unsigned long long)key.high,
-           (unsigned long long)key.low);
+  snprintf(path, size, "%s/%016llx%016llx.twc", folder, (unsigned long long)key.high, (unsigned long long)key.low);
 }
 
 static void test_round_trip(void) {
@@ -119,6 +120,18 @@ static void test_nowhere(void) {
   unsetenv("TILEWRIGHT_CACHE_SIZE");
 }
 
+/* A disk that takes no more: the put fails quietly and leaves nothing behind. */
+static void test_full_disk(void) {
+  signal(SIGXFSZ, SIG_IGN);
+  struct rlimit old, small = {1000, RLIM_INFINITY};
+  assert(!getrlimit(RLIMIT_FSIZE, &old));
+  small.rlim_max = old.rlim_max;
+  assert(!setrlimit(RLIMIT_FSIZE, &small));
+  assert(!put(7) && !get(7));
+  assert(!setrlimit(RLIMIT_FSIZE, &old));
+  assert(put(7) && get(7));
+}
+
 static void test_bounds(void) {
   tw_cache_clear();
   setenv("TILEWRIGHT_CACHE_SIZE", "256K", 1);
@@ -185,6 +198,7 @@ int main(void) {
   test_damage();
   test_distrust();
   test_nowhere();
+  test_full_disk();
   test_bounds();
   test_leftovers();
   test_many_processes();

@@ -32,8 +32,8 @@ static void attach(void) {
 
 static void expect(tw_status_t status, tw_code_t code, const char *part) {
   if (!status || tw_status_code(status) != code || !strstr(tw_status_message(status), part)) {
-    fprintf(stderr, "expected \"%s\" (code %d), found code %d, \"%s\"\n", part, code,
-            tw_status_code(status), tw_status_message(status));
+    fprintf(stderr, "expected \"%s\" (code %d), found code %d, \"%s\"\n", part, code, tw_status_code(status),
+            tw_status_message(status));
     abort();
   }
   tw_status_free(status);
@@ -119,8 +119,7 @@ static void case_old_driver(void) {
   tw_cuda_kernel_t *kernel = make(".version 8.7\n.entry add()", "add", 0);
   expect(launch(kernel, 0, NULL), TW_DRIVER_ERROR,
          "it supports CUDA 12.4, and PTX 8.7 needs CUDA 12.8; install a newer NVIDIA driver");
-  expect(launch(make(".version 9.0\n.entry add()", "add", 0), 0, NULL), TW_DRIVER_ERROR,
-         "PTX 9.0 needs CUDA 13.0");
+  expect(launch(make(".version 9.0\n.entry add()", "add", 0), 0, NULL), TW_DRIVER_ERROR, "PTX 9.0 needs CUDA 13.0");
 }
 
 static void case_bad_ptx(void) {
@@ -183,10 +182,10 @@ static void case_streams(void) {
 /* Every driver call fails once: an error with a message comes out, nothing leaks or hangs, and the
  * next attempt works. */
 static void case_every_call_fails(void) {
-  static const char *const entries[] = {
-      "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
-      "cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuModuleLoadDataEx",
-      "cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernelEx", "cuCtxSynchronize"};
+  static const char *const entries[] = {"cuDeviceGetCount",     "cuDeviceGet",         "cuDeviceGetName",
+                                        "cuDeviceGetAttribute", "cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain",
+                                        "cuCtxPushCurrent_v2",  "cuModuleLoadDataEx",  "cuModuleGetFunction",
+                                        "cuFuncSetAttribute",   "cuLaunchKernelEx",    "cuCtxSynchronize"};
   attach();
   good(tw_driver_open());
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
@@ -221,10 +220,9 @@ int main(void) {
     void (*run)(void);
   } cases[] = {
 #define CASE(name) {#name, case_##name}
-      CASE(no_driver),   CASE(not_a_driver),  CASE(no_device),     CASE(devices),
-      CASE(launch_everywhere), CASE(old_driver), CASE(bad_ptx),    CASE(shared_memory),
-      CASE(out_of_memory), CASE(fault),       CASE(streams),       CASE(every_call_fails),
-      CASE(fork)};
+      CASE(no_driver),  CASE(not_a_driver),     CASE(no_device),     CASE(devices),       CASE(launch_everywhere),
+      CASE(old_driver), CASE(bad_ptx),          CASE(shared_memory), CASE(out_of_memory), CASE(fault),
+      CASE(streams),    CASE(every_call_fails), CASE(fork)};
   int failures = 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     pid_t child = fork();

@@ -14,8 +14,7 @@
 enum { BLOCKS = 1000 };
 
 /* words: counts of each block, grid extents as the kernel must see them, work per block */
-static void count_blocks(const int64_t *words, const int32_t *grid, int64_t first, int64_t last,
-                         void *scratch) {
+static void count_blocks(const int64_t *words, const int32_t *grid, int64_t first, int64_t last, void *scratch) {
   _Atomic int *counts = (_Atomic int *)(uintptr_t)words[0];
   for (int axis = 0; axis < 3; axis++)
     assert(grid[axis] == words[1 + axis]);
