@@ -17,6 +17,7 @@ config.excludes = ["python", "numerics", "unit", "data"]
 config.test_source_root = str(root)
 config.test_exec_root = str(tw_bin.parent / "lit")
 config.substitutions.append(("%python", sys.executable))
+config.substitutions.append(("%tile_ops", str(tw_bin.parent / "TileOps.json")))
 config.environment["PATH"] = os.pathsep.join([str(tw_bin), "/usr/lib/llvm-22/bin", os.environ["PATH"]])
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
