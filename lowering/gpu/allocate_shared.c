@@ -16,9 +16,10 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
-enum { ALIGNMENT = 128 };
+enum { ALIGNMENT = 128, SMALL_SCRATCH = 1024 };
 
 typedef struct {
   MlirOperation op;
@@ -136,8 +137,12 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   piece_t *piece = &list->pieces[list->num++];
   *piece = (piece_t){.op = op, .bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, .scratch = !alloc};
   piece->first = piece->last = span_of(list->spans, op).begin;
-  if (alloc)
+  if (alloc) {
     live_range(list->spans, op, piece);
+  } else if (bytes <= SMALL_SCRATCH) { /* bytes of its own save a barrier before the op */
+    piece->first = 0;
+    piece->last = INT_MAX;
+  }
   return MlirWalkResultAdvance;
 }
 

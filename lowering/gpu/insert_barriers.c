@@ -1,0 +1,204 @@
+/* insert_barriers.c - tile-insert-barriers: threads meet before shared memory changes hands
+ *
+ * Before: shared memory is allocated; what an op needs for itself (tile.scratch) may lie where
+ * another op's bytes lay.
+ *
+ *   %m = tile.reduce max, %x axis 1 {tile.scratch = 0 : i32} : ...
+ *   %y = tile.convert_layout %x {tile.scratch = 0 : i32} : ...
+ *
+ * After: a tile.barrier stands before each op that writes bytes which another thread may still read
+ * or write, or reads bytes which another thread may still write.
+ *
+ *   %m = tile.reduce max, %x axis 1 {tile.scratch = 0 : i32} : ...
+ *   tile.barrier
+ *   %y = tile.convert_layout %x {tile.scratch = 0 : i32} : ...
+ *
+ * The pass follows the program with the list of accesses since the last barrier; a loop is walked
+ * twice, the second time with what its end leaves open. An op with scratch has a barrier inside,
+ * between its writes and its reads. Copies that are under way when their bytes are reused are waited
+ * for. Order between asynchronous copies and reads of the same buffer is the business of the passes
+ * that make them (tile-promote-memory, tile-pipeline). */
+#include "lowering/gpu/emitter.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+#include <string.h>
+
+enum { MAX_OPEN = 128 };
+
+typedef enum access_kind { READ, WRITE, COPY } access_kind_t;
+
+typedef struct open_access {
+  access_kind_t kind;
+  int64_t from, to; /* bytes */
+} open_access_t;
+
+/* Accesses since the last barrier. When the list is full everything is taken to be open. */
+typedef struct state {
+  open_access_t open[MAX_OPEN];
+  int count;
+} state_t;
+
+static void note(state_t *s, access_kind_t kind, int64_t from, int64_t to) {
+  for (int i = 0; i < s->count; i++)
+    if (s->open[i].kind == kind && s->open[i].from == from && s->open[i].to == to)
+      return;
+  if (s->count == MAX_OPEN) {
+    s->open[0] = (open_access_t){kind > s->open[0].kind ? kind : s->open[0].kind, 0, INT64_MAX};
+    s->count = 1;
+  }
+  s->open[s->count++] = (open_access_t){kind, from, to};
+}
+
+/* After a barrier only copies that nobody waited for are open. */
+static void meet(state_t *s) {
+  int kept = 0;
+  for (int i = 0; i < s->count; i++)
+    if (s->open[i].kind == COPY)
+      s->open[kept++] = s->open[i];
+  s->count = kept;
+}
+
+static void wait_for_copies(state_t *s) {
+  for (int i = 0; i < s->count; i++)
+    if (s->open[i].kind == COPY)
+      s->open[i].kind = WRITE;
+}
+
+static void unite(state_t *s, const state_t *other) {
+  for (int i = 0; i < other->count; i++)
+    note(s, other->open[i].kind, other->open[i].from, other->open[i].to);
+}
+
+static bool conflicts(const state_t *s, bool writes, bool copies, int64_t from, int64_t to) {
+  for (int i = 0; i < s->count; i++) {
+    const open_access_t *a = &s->open[i];
+    bool matters = copies ? a->kind == COPY : a->kind != COPY && (writes || a->kind == WRITE);
+    if (matters && a->from < to && from < a->to)
+      return true;
+  }
+  return false;
+}
+
+static void put_before(MlirOperation op, const char *name, bool wait) {
+  MlirOperationState state = mlirOperationStateGet(tw_str(name), mlirOperationGetLocation(op));
+  MlirContext context = mlirOperationGetContext(op);
+  MlirNamedAttribute pending = {mlirIdentifierGet(context, tw_str("pending")),
+                                mlirIntegerAttrGet(tw_i32(context), 0)};
+  mlirOperationStateAddAttributes(&state, wait, &pending);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, mlirOperationCreate(&state));
+}
+
+/* Puts what is needed before an op that reads or writes the bytes. */
+static void settle(state_t *s, MlirOperation op, bool writes, int64_t from, int64_t to) {
+  if (conflicts(s, writes, true, from, to)) {
+    put_before(op, "tile.async_wait", true);
+    wait_for_copies(s);
+  }
+  if (conflicts(s, writes, false, from, to)) {
+    put_before(op, "tile.barrier", false);
+    meet(s);
+  }
+}
+
+/* The bytes of a buffer; false when it is no result of an alloc_shared with an offset. */
+static bool buffer_range(MlirValue buffer, int64_t *from, int64_t *to) {
+  MlirOperation alloc = tw_def(buffer);
+  MlirType type = mlirValueGetType(buffer);
+  int64_t bits = tw_memory_bits(tw_buffer_type_element(type));
+  if (mlirOperationIsNull(alloc) || !tw_has_attr(alloc, "offset"))
+    return false;
+  for (intptr_t d = 0; d < tw_buffer_type_rank(type); d++)
+    bits *= tw_buffer_type_extent(type, d);
+  *from = tw_attr_int(alloc, "offset", 0);
+  *to = *from + bits / 8;
+  return true;
+}
+
+static bool find_buffer(MlirOperation op, int64_t *from, int64_t *to) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
+      return buffer_range(mlirOperationGetOperand(op, i), from, to);
+  return false;
+}
+
+static void visit_block(state_t *s, MlirBlock block);
+
+static void visit_region(state_t *s, MlirOperation op, int region) {
+  MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+  if (!mlirBlockIsNull(block))
+    visit_block(s, block);
+}
+
+static void visit_loop(state_t *s, MlirOperation op) {
+  state_t before = *s;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int r = 0; r < (int)mlirOperationGetNumRegions(op); r++)
+      visit_region(s, op, r);
+    unite(s, &before);
+  }
+}
+
+static void visit_branch(state_t *s, MlirOperation op) {
+  state_t before = *s, after = {.count = 0};
+  for (int r = 0; r < (int)mlirOperationGetNumRegions(op); r++) {
+    *s = before;
+    visit_region(s, op, r);
+    unite(&after, s);
+  }
+  *s = after;
+}
+
+static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
+  int64_t from = twg_scratch_offset(op);
+  settle(s, op, true, from, from + bytes);
+  meet(s); /* the barrier inside of the op */
+  note(s, READ, from, from + bytes);
+}
+
+static void visit(state_t *s, MlirOperation op) {
+  int64_t from, to, bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
+  if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while")) {
+    visit_loop(s, op);
+  } else if (mlirOperationGetNumRegions(op) > 0) {
+    visit_branch(s, op);
+  } else if (tw_op_is(op, "tile.barrier")) {
+    meet(s);
+  } else if (tw_op_is(op, "tile.async_wait")) {
+    if (tw_attr_int(op, "pending", 0) == 0)
+      wait_for_copies(s);
+  } else if (bytes > 0) {
+    visit_scratch(s, op, bytes);
+  } else if (tw_op_is(op, "tile.async_copy") && find_buffer(op, &from, &to)) {
+    note(s, COPY, from, to);
+  } else if (tw_op_is(op, "tile.local_load") && find_buffer(op, &from, &to)) {
+    if (conflicts(s, false, false, from, to))
+      settle(s, op, false, from, to);
+    note(s, READ, from, to);
+  } else if (tw_op_is(op, "tile.local_store") && find_buffer(op, &from, &to)) {
+    settle(s, op, true, from, to);
+    note(s, WRITE, from, to);
+  }
+}
+
+static void visit_block(state_t *s, MlirBlock block) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(op); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    visit(s, op);
+  }
+}
+
+static bool run(MlirOperation function) {
+  state_t state = {.count = 0};
+  if (tw_has_attr(function, "tile.kernel") && !tw_has_attr(function, "tile.simt"))
+    visit_region(&state, function, 0);
+  return true;
+}
+
+static _Alignas(8) char id;
+
+MlirPass tw_create_insert_barriers(void) {
+  static const tw_pass_t pass = {&id, "tile-insert-barriers", "let threads meet before shared memory changes hands",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}
