@@ -20,6 +20,9 @@ typedef struct {
 
 static const stage_t gpu_stages[] = {
     {"legal", "tile-legalize," CLEAN ",loop-invariant-code-motion"},
+    {"layout", "func.func(tile-legalize-mma,tile-assign-layouts)"},
+    {"pipelined", "func.func(tile-promote-memory,tile-pipeline)," CLEAN},
+    {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm"},
     {NULL, NULL},
 };
 
