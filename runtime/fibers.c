@@ -71,12 +71,15 @@ static void fiber_main(void) {
   swapcontext(&self->context, &block->scheduler);
 }
 
+static void split(int64_t linear, const int32_t *extents, int32_t *out) {
+  out[0] = (int32_t)(linear % extents[0]);
+  out[1] = (int32_t)(linear / extents[0] % extents[1]);
+  out[2] = (int32_t)(linear / extents[0] / extents[1]);
+}
+
 static void fiber_start(pool_t *p, size_t index, const int32_t *block_dim) {
   fiber_t *fiber = &p->fibers[index];
-  int32_t linear = (int32_t)index;
-  fiber->thread_id[0] = linear % block_dim[0];
-  fiber->thread_id[1] = linear / block_dim[0] % block_dim[1];
-  fiber->thread_id[2] = linear / block_dim[0] / block_dim[1];
+  split((int64_t)index, block_dim, fiber->thread_id);
   fiber->done = false;
   getcontext(&fiber->context);
   fiber->context.uc_stack.ss_sp = p->stacks + index * p->stride + (p->stride - STACK_BYTES);
@@ -112,4 +115,26 @@ int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32
 void tw_simt_sync_threads(void) {
   block_t *block = running;
   swapcontext(&block->current->context, &block->scheduler);
+}
+
+static void run_in_order(tw_simt_thread_t thread, const int64_t *words, const int32_t *grid, const int32_t *block_id,
+                         void *shared) {
+  int32_t id[3];
+  for (id[2] = 0; id[2] < grid[5]; id[2]++)
+    for (id[1] = 0; id[1] < grid[4]; id[1]++)
+      for (id[0] = 0; id[0] < grid[3]; id[0]++)
+        thread(words, grid, block_id, id, shared);
+}
+
+void tw_simt_run(tw_simt_thread_t thread, int32_t barriers, const int64_t *words, const int32_t *grid, int64_t first,
+                 int64_t last, void *shared) {
+  static const char out_of_memory[] = "out of host memory for the stacks of a block's threads";
+  int32_t block_id[3];
+  for (int64_t block = first; block < last; block++) {
+    split(block, grid, block_id);
+    if (!barriers)
+      run_in_order(thread, words, grid, block_id, shared);
+    else if (tw_simt_run_block(thread, words, grid, block_id, shared))
+      tw_kernel_assert_failed(out_of_memory, sizeof out_of_memory - 1);
+  }
 }

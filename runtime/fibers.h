@@ -6,18 +6,11 @@
 #ifndef TILEWRIGHT_RUNTIME_FIBERS_H
 #define TILEWRIGHT_RUNTIME_FIBERS_H
 
-#include <stdint.h>
-
-/* One thread of a SIMT kernel. `grid` is {grid x, y, z, block x, y, z}; `shared` is the block's shared memory. */
-typedef void (*tw_simt_thread_t)(const int64_t *words, const int32_t *grid, const int32_t *block_id,
-                                 const int32_t *thread_id, void *shared);
+#include "tilewright/kernel_calls.h"
 
 /* Runs every thread of one block, x fastest; may be called from several OS threads at once. Returns 0, or -1 when
  * memory for the stacks is not to be had (then nothing ran). */
 int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32_t *grid, const int32_t *block_id,
                       void *shared);
-
-/* Called by kernels: returns when every thread of the block that still runs has called it. */
-void tw_simt_sync_threads(void);
 
 #endif /* TILEWRIGHT_RUNTIME_FIBERS_H */

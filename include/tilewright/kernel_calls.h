@@ -21,6 +21,15 @@ void tw_kernel_print_end(void);
 void tw_kernel_assert_failed(const char *message, int64_t size);
 bool tw_kernel_take_assertion(char *out, size_t size);
 
+/* One thread of a SIMT kernel. `grid` is {grid x, y, z, block x, y, z}; `shared` is the block's shared memory. */
+typedef void (*tw_simt_thread_t)(const int64_t *words, const int32_t *grid, const int32_t *block_id,
+                                 const int32_t *thread_id, void *shared);
+/* Runs all threads of the blocks first to last - 1, x fastest (runtime/fibers.c). */
+void tw_simt_run(tw_simt_thread_t thread, int32_t barriers, const int64_t *words, const int32_t *grid, int64_t first,
+                 int64_t last, void *shared);
+/* Returns when every thread of the block that still runs has called it. */
+void tw_simt_sync_threads(void);
+
 #ifdef __cplusplus
 }
 #endif

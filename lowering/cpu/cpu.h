@@ -83,6 +83,7 @@ typedef struct {
   int depth;
   int base_depth; /* of the op being lowered; nothing that reads memory goes further out */
   MlirValue scratch, grid, block_id[3], num_blocks[3];
+  MlirValue thread_id[3], block_dim[3]; /* of a SIMT kernel */
   int64_t scratch_used, scratch_peak;
   tw_map_t constants; /* attribute -> value in the entry block */
   tw_map_t slots;     /* value -> cpu_slot_t */
@@ -255,7 +256,7 @@ typedef struct {
 const cpu_rule_t *cpu_rule(MlirOperation op);
 /* One table a file, ended by a null name. */
 extern const cpu_rule_t cpu_elementwise_rules[], cpu_math_rules[], cpu_memory_rules[], cpu_shape_rules[],
-    cpu_reduce_rules[], cpu_mma_rules[], cpu_effect_rules[], cpu_control_rules[];
+    cpu_reduce_rules[], cpu_mma_rules[], cpu_effect_rules[], cpu_control_rules[], cpu_simt_rules[];
 
 /* Lowers the ops of a block; returns its terminator, which is left to the caller. */
 MlirOperation cpu_emit_block(cpu_t *cx, MlirBlock block);
@@ -276,6 +277,21 @@ MlirValue cpu_round_f64(cpu_t *cx, MlirValue x, MlirType element);
 
 /* elementwise.c, for reductions too */
 MlirValue cpu_float_min_max(cpu_t *cx, MlirValue x, MlirValue y, bool max);
+
+/* effects.c: calls a function of the process (include/tilewright/kernel_calls.h), declaring it. */
+void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands);
+
+/* to_vector.c: a function before the kernel, from begin to end; `unaliased` is an argument that is the only pointer to
+ * its memory, or -1. */
+void cpu_begin_function(cpu_t *cx, int num, const MlirType *types);
+MlirOperation cpu_end_function(cpu_t *cx, MlirAttribute name, int unaliased);
+/* Binds the arguments of the kernel's block and the extents of the grid from what the launcher passes. */
+void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue grid);
+MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
+
+/* simt.c: the body of a SIMT kernel as the function of one thread, and the entry's call that runs all threads. */
+MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
+void cpu_call_threads(cpu_t *cx, MlirOperation thread);
 
 /* math.c */
 MlirValue cpu_exp(cpu_t *cx, MlirValue x);

@@ -39,7 +39,7 @@ static void declare(cpu_t *cx, const char *name, MlirType type) {
            (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
 }
 
-static void call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
+void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
   MlirType types[8];
   for (int i = 0; i < num; i++)
     types[i] = mlirValueGetType(operands[i]);
@@ -83,7 +83,7 @@ static char letter_of(MlirType element) {
 static void print_text(cpu_t *cx, const char *text, size_t size) {
   MlirValue operands[2] = {bytes(cx, text, size), cpu_i64_const(cx, (int64_t)size)};
   if (size)
-    call(cx, "tw_kernel_print_text", 2, operands);
+    cpu_call(cx, "tw_kernel_print_text", 2, operands);
 }
 
 static void print_value(cpu_t *cx, MlirValue value) {
@@ -106,7 +106,7 @@ static void print_value(cpu_t *cx, MlirValue value) {
   }
   MlirValue operands[5] = {pointer, i32_const(cx, letter_of(element)), i32_const(cx, tw_bytes(stored)),
                            i32_const(cx, rank), bytes(cx, (const char *)shape, sizeof shape)};
-  call(cx, "tw_kernel_print_tile", 5, operands);
+  cpu_call(cx, "tw_kernel_print_tile", 5, operands);
 }
 
 static void place_print(cpu_t *cx, MlirOperation op) {
@@ -122,7 +122,7 @@ static void place_print(cpu_t *cx, MlirOperation op) {
     c--;
   }
   print_text(cx, from, (size_t)(end - from));
-  call(cx, "tw_kernel_print_end", 0, NULL);
+  cpu_call(cx, "tw_kernel_print_end", 0, NULL);
 }
 
 /* --- assert ---------------------------------------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static void fail_unless(cpu_t *cx, MlirOperation op, MlirValue condition) {
   MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
   cx->block = then;
   MlirValue operands[2] = {bytes(cx, message.data, message.length), cpu_i64_const(cx, (int64_t)message.length)};
-  call(cx, "tw_kernel_assert_failed", 2, operands);
+  cpu_call(cx, "tw_kernel_assert_failed", 2, operands);
   cpu_op0(cx, "scf.yield", 0, NULL);
   cx->block = outer;
   cpu_if(cx, failed, then, (MlirBlock){NULL}, 0, NULL);

@@ -87,6 +87,11 @@ MlirOperation cpu_emit_block(cpu_t *cx, MlirBlock block) {
   return end;
 }
 
+MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index) {
+  MlirType i32 = cpu_int(cx, 32);
+  return cpu_load(cx, cpu_address(cx, pointer, i32, cpu_index(index)), i32, 4);
+}
+
 /* --- the entry --------------------------------------------------------------------------------------------------- */
 
 static MlirValue load_word(cpu_t *cx, MlirValue words, int *position) {
@@ -130,8 +135,10 @@ static void unpack_scalar(cpu_t *cx, MlirValue argument, MlirValue words, int *p
   cpu_set_scalar(cx, argument, cpu_is_narrow(type) ? cpu_widen_bits(cx, raw, type) : cpu_bits(cx, raw, type));
 }
 
-static void unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words) {
+void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue grid) {
   int position = 0;
+  for (int d = 0; d < 3; d++)
+    cx->num_blocks[d] = cpu_load_i32(cx, grid, d);
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old) && !cx->failed; i++) {
     MlirValue argument = mlirBlockGetArgument(old, i);
     if (mlirTypeIsAMemRef(mlirValueGetType(argument)))
@@ -153,42 +160,59 @@ static void split_block_id(cpu_t *cx, MlirValue linear) {
   }
 }
 
-static void emit_entry(cpu_t *cx, MlirBlock old) {
-  MlirValue words = mlirBlockGetArgument(cx->entry, 0), grid = mlirBlockGetArgument(cx->entry, 1);
-  cx->scratch = mlirBlockGetArgument(cx->entry, 4);
+void cpu_begin_function(cpu_t *cx, int num, const MlirType *types) {
+  MlirLocation locations[8];
+  for (int i = 0; i < num; i++)
+    locations[i] = cx->location;
+  cx->entry = mlirBlockCreate(num, types, locations);
   cx->scope[0] = cx->block = cx->entry;
-  for (int d = 0; d < 3; d++)
-    cx->num_blocks[d] = cpu_load(cx, cpu_address(cx, grid, cpu_int(cx, 32), cpu_index(d)), cpu_int(cx, 32), 4);
-  unpack_arguments(cx, old, words);
+  tw_map_free(&cx->constants); /* they are in the entry block */
+}
+
+MlirOperation cpu_end_function(cpu_t *cx, MlirAttribute name, int unaliased) {
+  cpu_op0(cx, "func.return", 0, NULL);
+  intptr_t num = mlirBlockGetNumArguments(cx->entry);
+  MlirType types[8];
+  MlirNamedAttribute noalias = {mlirIdentifierGet(cx->context, tw_str("llvm.noalias")), mlirUnitAttrGet(cx->context)};
+  MlirAttribute arguments[8];
+  for (intptr_t i = 0; i < num; i++) {
+    types[i] = mlirValueGetType(mlirBlockGetArgument(cx->entry, i));
+    arguments[i] = mlirDictionaryAttrGet(cx->context, i == unaliased, &noalias);
+  }
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, cx->entry);
+  tw_attr_t attrs[] = {{"sym_name", name},
+                       {"function_type", mlirTypeAttrGet(mlirFunctionTypeGet(cx->context, num, types, 0, NULL))},
+                       {"arg_attrs", mlirArrayAttrGet(cx->context, num, arguments)}};
+  tw_builder_t at = tw_build_before(cx->func);
+  return tw_build(&at, "func.func",
+                  (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
+}
+
+static void emit_blocks(cpu_t *cx, MlirBlock old) {
+  cpu_unpack_arguments(cx, old, mlirBlockGetArgument(cx->entry, 0), mlirBlockGetArgument(cx->entry, 1));
+  cx->scratch = mlirBlockGetArgument(cx->entry, 4);
   cpu_index_t first = {.base = mlirBlockGetArgument(cx->entry, 2)}, last = {.base = mlirBlockGetArgument(cx->entry, 3)};
   cpu_loop_t loop;
   cpu_index_t block = cpu_loop_begin(cx, &loop, first, last, 1, 0, NULL);
   split_block_id(cx, cpu_index_value(cx, block));
   cpu_emit_block(cx, old);
   cpu_loop_end(cx, &loop, NULL, NULL);
-  cpu_op0(cx, "func.return", 0, NULL);
 }
 
 static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
   MlirType pointer = cpu_pointer_type(cx), i64 = cpu_int(cx, 64), types[5] = {pointer, pointer, i64, i64, pointer};
-  MlirLocation location = mlirOperationGetLocation(kernel), locations[5];
-  for (int i = 0; i < 5; i++)
-    locations[i] = location;
+  MlirOperation thread = {NULL};
   cx->func = kernel;
-  cx->location = location;
-  cx->entry = mlirBlockCreate(5, types, locations);
-  emit_entry(cx, mlirRegionGetFirstBlock(mlirOperationGetRegion(kernel, 0)));
-  MlirRegion region = mlirRegionCreate();
-  mlirRegionAppendOwnedBlock(region, cx->entry);
-  MlirNamedAttribute noalias = {mlirIdentifierGet(cx->context, tw_str("llvm.noalias")), mlirUnitAttrGet(cx->context)};
-  MlirAttribute empty = mlirDictionaryAttrGet(cx->context, 0, NULL);
-  MlirAttribute arguments[5] = {empty, empty, empty, empty, mlirDictionaryAttrGet(cx->context, 1, &noalias)};
-  tw_attr_t attrs[] = {{"sym_name", tw_attr(kernel, "sym_name")},
-                       {"function_type", mlirTypeAttrGet(mlirFunctionTypeGet(cx->context, 5, types, 0, NULL))},
-                       {"arg_attrs", mlirArrayAttrGet(cx->context, 5, arguments)}};
-  tw_builder_t at = tw_build_before(kernel);
-  return tw_build(&at, "func.func",
-                  (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
+  cx->location = mlirOperationGetLocation(kernel);
+  if (tw_has_attr(kernel, "tile.simt"))
+    thread = cpu_build_thread_function(cx, kernel);
+  cpu_begin_function(cx, 5, types);
+  if (mlirOperationIsNull(thread))
+    emit_blocks(cx, mlirRegionGetFirstBlock(mlirOperationGetRegion(kernel, 0)));
+  else
+    cpu_call_threads(cx, thread);
+  return cpu_end_function(cx, tw_attr(kernel, "sym_name"), 4);
 }
 
 /* --- the target ---------------------------------------------------------------------------------------------------- */
