@@ -48,8 +48,9 @@ static MlirValue round_bits(cpu_t *cx, MlirValue bits, int drop) {
 
 /* f32 to the f32 with `drop` zero bits; NaN stays NaN. */
 static MlirValue round_mantissa(cpu_t *cx, MlirValue x, int drop) {
-  MlirValue bits = cpu_bin_i(cx, "arith.andi", round_bits(cx, as_int(cx, x), drop), -((int64_t)1 << drop));
-  return cpu_select(cx, is_nan(cx, x), x, as_float(cx, bits));
+  MlirValue bits = as_int(cx, x), quiet = cpu_bin_i(cx, "arith.ori", bits, 0x00400000);
+  bits = cpu_select(cx, is_nan(cx, x), quiet, round_bits(cx, bits, drop));
+  return as_float(cx, cpu_bin_i(cx, "arith.andi", bits, -((int64_t)1 << drop)));
 }
 
 /* --- 8 and 4 bits ------------------------------------------------------------------------------------------ */
