@@ -284,13 +284,15 @@ static void propagate(assigner_t *a) {
   }
 }
 
+/* All products before anything flows on: what one accumulator would suggest must not decide on
+ * another. */
 static void settle_products(assigner_t *a) {
   for (size_t i = 0; i < a->num_ops; i++)
     if (tw_op_is(a->ops[i], "tile.mma")) {
       tw_mma_plan_t plan = tw_mma_plan(&a->target, a->ops[i], a->num_warps);
       (void)settle(a, node_of(a, mlirOperationGetResult(a->ops[i], 0)), &plan.acc);
-      propagate(a);
     }
+  propagate(a);
 }
 
 static bool is_access(MlirOperation op) {
