@@ -17,11 +17,11 @@ CMAKE_FLAGS = -G Ninja -S . -DPython_EXECUTABLE=$(abspath $(PY)) \
 WHEEL_SOURCES = $(shell git ls-files -co --exclude-standard -- CMakeLists.txt cmake pyproject.toml README.md LICENSE \
   base dialect include lowering runtime python 2>/dev/null)
 
-.PHONY: build wheel demo test lint format sanitize gpu-test bench doctor help clean
+.PHONY: build wheel demo test lint format generate sanitize gpu-test bench doctor help clean
 .DEFAULT_GOAL := build
 
 build: $(B)/dev/build.ninja ## build/venv with tilewright importable, build/bin/tw-opt
-	@ninja -C $(B)/dev -j$(JOBS) --quiet
+	@ninja -C $(B)/dev -j$(JOBS)
 
 wheel: $(B)/stamp/wheel ## one self-contained abi3 wheel in dist/
 
@@ -38,8 +38,11 @@ format: $(B)/stamp/lint ## rewrite C, C++ and Python sources in the house format
 	@git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format-22 -i
 	@$(B)/venv/bin/ruff format --quiet python test tools bench && $(B)/venv/bin/ruff check --quiet --fix python test tools bench
 
+generate: build ## write the files that are made from the dialect's definitions
+	@$(PY) tools/twgen.py doc $(B)/dev/TileOps.json docs/dialect.md
+
 sanitize: $(B)/san/build.ninja ## the C code and its tests under ASan and UBSan
-	@ninja -C $(B)/san -j$(JOBS) --quiet
+	@ninja -C $(B)/san -j$(JOBS)
 	@$(PY) tools/run_tests.py --build $(B)/san --jobs $(JOBS) --sanitize
 
 gpu-test: build ## the numerics and Python tests on the GPU of this machine

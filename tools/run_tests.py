@@ -76,12 +76,13 @@ def run_check(name: str, command: list[str]) -> Result:
     return Result(name, status == 0, time.monotonic() - begin, int(status == 0), int(status != 0), 0)
 
 
-def quick_checks() -> Result:
+def quick_checks(build: Path) -> Result:
     print("== quick checks", flush=True)
-    checks = [("layers", [sys.executable, "tools/check_layers.py"])]
-    if (ROOT / "tools/twgen.py").exists():
-        checks.append(("generated", [sys.executable, "tools/twgen.py", "--check"]))
-    checks.append(("ruff", [str(BIN / "ruff"), "check", "--quiet", "python", "test", "tools", "bench"]))
+    checks = [
+        ("layers", [sys.executable, "tools/check_layers.py"]),
+        ("generated", [sys.executable, "tools/twgen.py", "check", str(build / "TileOps.json")]),
+        ("ruff", [str(BIN / "ruff"), "check", "--quiet", "python", "test", "tools", "bench"]),
+    ]
     results = [run_check(name, command) for name, command in checks]
     passed = sum(result.ok for result in results)
     seconds = sum(result.seconds for result in results)
@@ -118,7 +119,7 @@ def main() -> int:
 
     results = []
     if not options.sanitize:
-        results.append(quick_checks())
+        results.append(quick_checks(build))
     unit = ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "-j", options.jobs]
     results.append(run("unit", unit, CTEST, environment))
     results[-1].passed -= results[-1].failed
