@@ -414,7 +414,18 @@ static PyObject *block_args(PyObject *object, void *unused) {
   return values;
 }
 
-/* enter(block): ops go there until leave(). A block is entered once. */
+/* To the front of the list: see the head of the file. */
+static void move_to_front(builder_t *self, block_state_t *state) {
+  for (block_state_t **at = &self->blocks; *at; at = &(*at)->next)
+    if (*at == state) {
+      *at = state->next;
+      break;
+    }
+  state->next = self->blocks;
+  self->blocks = state;
+}
+
+/* enter(block): ops go there until leave(). A block may be entered again where it was entered first. */
 static PyObject *builder_enter(PyObject *object, PyObject *block) {
   builder_t *self = (builder_t *)object;
   if (is_finished(self))
@@ -424,17 +435,13 @@ static PyObject *builder_enter(PyObject *object, PyObject *block) {
     return NULL;
   }
   block_state_t *state = ((block_t *)block)->state;
-  if (state->phase != BLOCK_NEW) {
-    PyErr_SetString(PyExc_ValueError, "the block was entered before");
+  bool again = state->phase == BLOCK_CLOSED && state->owned && state->outer == self->top;
+  if (state->phase != BLOCK_NEW && !again) {
+    PyErr_SetString(PyExc_ValueError, "the block is open, taken by an op, or was entered elsewhere");
     return NULL;
   }
-  for (block_state_t **at = &self->blocks; *at; at = &(*at)->next) /* to the front: see the head of the file */
-    if (*at == state) {
-      *at = state->next;
-      break;
-    }
-  state->next = self->blocks;
-  self->blocks = state;
+  if (state->phase == BLOCK_NEW)
+    move_to_front(self, state);
   state->phase = BLOCK_OPEN;
   state->outer = self->top;
   self->top = state;

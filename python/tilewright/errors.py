@@ -1,10 +1,78 @@
-"""Exceptions that a user sees."""
+"""Exceptions that a user sees: what was found, what was expected, what to do, and where.
+
+The text of an exception about tile code ends with the source line and a caret under the
+expression; calls that led there stand before it, the outermost first, as in Python's tracebacks:
+
+    no implicit promotion between int32 and uint32; convert one operand, as in x.astype(ct.int64)
+      File "kernels.py", line 20, in matmul
+        y = combine(a, b)
+            ^^^^^^^^^^^^^
+      File "kernels.py", line 12, in combine
+        return a + b
+               ^^^^^
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import linecache
+import re
+from collections.abc import Sequence
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """A range of a source file: lines and columns from 1, the end column excluded."""
+
+    file: str
+    line: int
+    column: int = 1
+    end_line: int = 0
+    end_column: int = 0
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def text(self) -> str:
+        """The lines of a traceback."""
+        where = f'  File "{self.file}", line {self.line}'
+        if self.function:
+            where += f", in {self.function}"
+        line = linecache.getline(self.file, self.line).rstrip("\n")
+        if not line.strip():
+            return where
+        start = _characters(line, self.column - 1)
+        one_line = self.end_line in (0, self.line)
+        end = _characters(line, self.end_column - 1) if one_line and self.end_column else len(line)
+        code = line.lstrip()
+        indent = len(line) - len(code)
+        carets = " " * max(0, start - indent) + "^" * max(1, min(end, len(line)) - start)
+        return f"{where}\n    {code}\n    {carets}"
+
+
+def _characters(line: str, column: int) -> int:
+    """How many characters the first `column` bytes of a line are."""
+    return len(line.encode()[:column].decode(errors="ignore"))
+
 
 class TileError(Exception):
-    """Base of all errors of tile code."""
+    """Base of all errors of tile code.
+
+    `places` are the calls that lead to the error, outermost first; the last is where it is.
+    """
+
+    def __init__(self, message: str = "", places: Sequence[Place] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.places: tuple[Place, ...] = tuple(places)
+
+    @property
+    def where(self) -> Place | None:
+        return self.places[-1] if self.places else None
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *(place.text() for place in self.places)])
 
 
 class TileSyntaxError(TileError):
@@ -24,8 +92,56 @@ class TileCompilationError(TileError):
 
 
 class LaunchError(TileError):
-    """A kernel could not be started on these arguments and this grid, or failed while it ran."""
+    """A launch that cannot be made: its grid, stream or places of its arrays."""
 
 
 class DriverError(TileError):
-    """No CUDA driver, no device, a driver that is too old, or a driver call that failed."""
+    """The GPU's driver is missing, too old, or reports an error."""
+
+
+# ---------------------------------------------------------------------------------------------
+# From the compiler's diagnostics
+
+_ERROR, _NOTE = 0, 2  # MLIR's severities
+_POSITION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to (?:(\d+))?:(\d+))?')
+_OP = re.compile(r"^'tile\.(\w+)' op ")
+# Words that tell a message about values from one about types.
+_ABOUT_VALUES = re.compile(r"\b(shapes?|axis|axes|permutation|power of two|powers of two|rank)\b")
+
+
+def places_of(location: str) -> tuple[Place, ...]:
+    """The places in the text of an MLIR location, outermost call first."""
+    found = []
+    for file, line, column, end_line, end_column in _POSITION.findall(location):
+        last_line = int(end_line or line) if end_column else 0
+        found.append(Place(file, int(line), int(column), last_line, int(end_column or 0)))
+    return tuple(reversed(found))
+
+
+def from_message(message: str, name: str | None = None) -> TileError:
+    """The exception for what an op of the dialect says when it refuses its operands.
+
+    `name` stands for the op's own name, as the user wrote it.
+    """
+    match = _OP.match(message)
+    if match is None:
+        return TileCompilationError(message)
+    rest = message[match.end() :]
+    kind = TileValueError if _ABOUT_VALUES.search(rest) else TileTypeError
+    return kind(f"{name or 'ct.' + match[1]}: {rest}")
+
+
+def from_diagnostics(diagnostics: Sequence[tuple[int, str, str]]) -> TileError:
+    """The exception for a compilation that failed: (severity, location, message), in order."""
+    errors = [d for d in diagnostics if d[0] == _ERROR]
+    if not errors:
+        return TileCompilationError(
+            "the compiler failed without saying why; TILEWRIGHT_DUMP=DIR writes each stage down"
+        )
+    _, location, message = errors[0]
+    notes = [text for severity, _, text in diagnostics if severity == _NOTE]
+    error = from_message(message)
+    error.message = "\n".join([error.message, *(text for _, _, text in errors[1:]), *notes])
+    error.args = (error.message,)
+    error.places = places_of(location)
+    return error

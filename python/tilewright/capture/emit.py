@@ -1,0 +1,304 @@
+"""Emit: ops of the tile dialect from values, with loosely typed constants made concrete.
+
+The types of results are the dialect's to infer (dialect/rules.c), as are the messages when operands
+do not fit; what is decided here is the dtype that a constant takes on contact with a typed operand.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _core  # type: ignore[attr-defined]
+from ..dtype import (
+    BY_MLIR,
+    PROMOTION,
+    DType,
+    bool_,
+    constant_dtype,
+    float4_e2m1fn,
+    float8_e4m3fn,
+    float8_e8m0fnu,
+    int32,
+    int64,
+    promote_constant,
+)
+from ..errors import TileTypeError, TileValueError, from_message
+from .values import Shape, Tile, describe, is_number, require_tile_or_number, tile_type
+
+# Public name of an operation -> the op of the dialect.
+BINARY_OPS = {
+    "add": "tile.add",
+    "sub": "tile.sub",
+    "mul": "tile.mul",
+    "truediv": "tile.truediv",
+    "floordiv": "tile.floordiv",
+    "mod": "tile.mod",
+    "pow": "tile.pow",
+    "minimum": "tile.minimum",
+    "maximum": "tile.maximum",
+    "cdiv": "tile.ceildiv",
+    "bitwise_and": "tile.and",
+    "bitwise_or": "tile.or",
+    "bitwise_xor": "tile.xor",
+    "bitwise_lshift": "tile.shl",
+    "bitwise_rshift": "tile.shr",
+}
+COMPARE_KINDS = {
+    "equal": 0,
+    "not_equal": 1,
+    "less": 2,
+    "less_equal": 3,
+    "greater": 4,
+    "greater_equal": 5,
+}
+UNARY_OPS = {
+    "negative": "tile.neg",
+    "bitwise_not": "tile.not",
+    "abs": "tile.abs",
+    **{
+        name: f"tile.{name}"
+        for name in (
+            "exp exp2 log log2 sqrt rsqrt sin cos tan sinh cosh tanh floor ceil".split()
+        )
+    },
+}
+REDUCE_KINDS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "argmin": 4, "argmax": 5}
+
+# What operations on constants alone mean.
+FOLD: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "matmul": operator.matmul,
+    "minimum": min,
+    "maximum": max,
+    "cdiv": lambda x, y: -(-x // y),
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "bitwise_lshift": operator.lshift,
+    "bitwise_rshift": operator.rshift,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "negative": operator.neg,
+    "abs": abs,
+    "bitwise_not": lambda x: not x if isinstance(x, bool) else ~x,
+    "exp": math.exp,
+    "exp2": math.exp2,
+    "log": lambda x: math.log(x) if x > 0 else -math.inf if x == 0 else math.nan,
+    "log2": lambda x: math.log2(x) if x > 0 else -math.inf if x == 0 else math.nan,
+    "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,
+    "rsqrt": lambda x: 1 / math.sqrt(x) if x > 0 else math.inf if x == 0 else math.nan,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "sinh": math.sinh,
+    "cosh": math.cosh,
+    "tanh": math.tanh,
+    "floor": lambda x: float(math.floor(x)),
+    "ceil": lambda x: float(math.ceil(x)),
+}
+
+# Formats without infinity: a constant that is too large becomes the largest value.
+_LARGEST = {float8_e4m3fn: 448.0, float4_e2m1fn: 6.0}
+
+
+def fold(name: str, *values: Any) -> Any:
+    """An operation on constants only, with Python's exact numbers."""
+    try:
+        return FOLD[name](*values)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        text = ", ".join(repr(v) for v in values)
+        raise TileValueError(f"ct.{name} of the constants {text}: {error}") from None
+
+
+class Emitter:
+    """Appends ops to the block that is open in the builder."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        self._op = builder.op
+        self._constant = builder.constant
+
+    # -- ops
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Tile],
+        attributes: dict[str, Any] | None = None,
+        *,
+        public: str | None = None,
+    ) -> Tile:
+        """An op with one result, whose type it infers."""
+        try:
+            value = self._op(name, [t.ir for t in operands], attributes)
+        except _core.BuildError as error:
+            raise from_message(str(error), public and f"ct.{public}") from None
+        return Tile(value, BY_MLIR[value.element], value.shape or ())
+
+    def typed(
+        self,
+        name: str,
+        operands: Sequence[Any],
+        attributes: dict[str, Any] | None,
+        dtype: DType,
+        shape: Shape,
+    ) -> Tile:
+        """An op with one result of a given type; the operands are values of the IR."""
+        return Tile(self._op(name, operands, attributes, [tile_type(dtype, shape)]), dtype, shape)
+
+    # -- constants
+
+    def constant(self, value: bool | int | float, dtype: DType, shape: Shape = ()) -> Tile:
+        """A loosely typed constant as a tile of `dtype`; TileValueError if it does not fit."""
+        if dtype.is_integral:
+            if not math.isfinite(value) or not dtype.min <= int(value) <= dtype.max:
+                raise TileValueError(
+                    f"constant {value} is outside {dtype} ({dtype.min} to {dtype.max})"
+                )
+            value = int(value)
+        elif dtype.is_bool:
+            value = bool(value)
+        else:
+            value = _as_float(value, dtype)
+        return Tile(self._constant(tile_type(dtype, shape), value), dtype, shape)
+
+    def tile(self, value: Any, what: str, dtype: DType | None = None) -> Tile:
+        """A tile or constant operand as a tile; `dtype` is what a constant becomes."""
+        value = require_tile_or_number(value, what)
+        if isinstance(value, Tile):
+            return value
+        return self.constant(value, dtype or constant_dtype(value))
+
+    def int32(self, value: int) -> Tile:
+        return self.constant(value, int32)
+
+    # -- conversions
+
+    def cast(self, value: Any, dtype: DType) -> Tile:
+        """`astype`."""
+        if not isinstance(value, Tile):
+            return self.constant(value, dtype)
+        if value.dtype is dtype:
+            return value
+        return self.typed("tile.cast", [value.ir], None, dtype, value.shape)
+
+    def implicit(self, value: Any, dtype: DType, what: str) -> Tile:
+        """`value` as `dtype` if it promotes to it, as in a store."""
+        value = require_tile_or_number(value, what)
+        if isinstance(value, Tile):
+            common = PROMOTION[value.dtype, dtype]
+            found = value.dtype
+        else:
+            common = promote_constant(value, dtype)
+            found = constant_dtype(value)
+        if common is not dtype:
+            raise TileTypeError(
+                f"{what}: {found} does not convert to {dtype} by itself; "
+                f"write the conversion, as in x.astype(ct.{dtype})"
+            )
+        return self.cast(value, dtype)
+
+    def reshape(self, value: Tile, shape: Shape) -> Tile:
+        if value.shape == shape:
+            return value
+        return self.typed("tile.reshape", [value.ir], None, value.dtype, shape)
+
+    def broadcast(self, value: Tile, shape: Shape) -> Tile:
+        if value.shape == shape:
+            return value
+        return self.typed("tile.broadcast", [value.ir], None, value.dtype, shape)
+
+    # -- arithmetic
+
+    def operands(self, name: str, values: Sequence[Any]) -> list[Tile]:
+        """Operands as tiles; a constant takes its dtype from the typed ones."""
+        what = f"ct.{name}"
+        values = [require_tile_or_number(v, what) for v in values]
+        typed = [v.dtype for v in values if isinstance(v, Tile)]
+        result = []
+        for value in values:
+            if isinstance(value, Tile):
+                result.append(value)
+            elif typed:
+                result.append(self.constant(value, promote_constant(value, typed[0])))
+            else:
+                result.append(self.constant(value, constant_dtype(value)))
+        return result
+
+    def binary(self, name: str, x: Any, y: Any) -> Any:
+        if is_number(x) and is_number(y):
+            return fold(name, x, y)
+        attributes = None
+        if name == "pow" and type(y) is int and y >= 0:
+            attributes = {"integral": None}
+            if isinstance(x, Tile) and not x.dtype.is_integral:
+                attributes = None
+        return self.op(BINARY_OPS[name], self.operands(name, (x, y)), attributes, public=name)
+
+    def compare(self, name: str, x: Any, y: Any) -> Any:
+        if is_number(x) and is_number(y):
+            return fold(name, x, y)
+        attributes = {"kind": COMPARE_KINDS[name]}
+        return self.op("tile.cmp", self.operands(name, (x, y)), attributes, public=name)
+
+    def unary(self, name: str, x: Any) -> Any:
+        if is_number(x):
+            return fold(name, x)
+        operand = self.tile(x, f"ct.{name}")
+        return self.op(UNARY_OPS[name], [operand], public=name)
+
+    def select(self, condition: Any, x: Any, y: Any) -> Tile:
+        condition = self.tile(condition, "ct.where")
+        return self.op("tile.select", [condition, *self.operands("where", (x, y))], public="where")
+
+    # -- scalars
+
+    def truth(self, value: Tile, what: str) -> Tile:
+        """A scalar as bool_: whether it is not zero."""
+        if value.shape:
+            raise TileTypeError(
+                f"{what} needs a scalar, found {describe(value)}; ct.where chooses between the "
+                "elements of tiles, ct.max(x) tells whether any of them is true"
+            )
+        if value.dtype is bool_:
+            return value
+        return self.op("tile.cmp", [value, self.constant(0, value.dtype)], {"kind": 1})
+
+    def logical_not(self, value: Tile) -> Tile:
+        return self.op("tile.not", [value])
+
+    def index(self, value: Any, what: str) -> Tile:
+        """An integer scalar as int32, or int64 where it may be wider."""
+        if is_number(value) and isinstance(value, int):
+            return self.constant(value, constant_dtype(value))
+        if not isinstance(value, Tile) or value.shape or not value.dtype.is_integral:
+            raise TileTypeError(f"{what} must be an integer scalar, found {describe(value)}")
+        narrow = value.dtype.bits < 32 or value.dtype is int32
+        return self.cast(value, int32 if narrow else int64)
+
+
+def _as_float(value: float, dtype: DType) -> float:
+    try:
+        wide = float(value)
+    except OverflowError:
+        wide = math.copysign(math.inf, value)
+    if dtype is float8_e8m0fnu:  # powers of two only: no zero, no sign
+        return math.nan if math.isnan(wide) or wide < 0 else max(wide, 2.0**-127)
+    limit = _LARGEST.get(dtype)
+    if limit is not None and not math.isnan(wide):
+        wide = max(-limit, min(limit, wide))
+    return wide
+

@@ -1,0 +1,769 @@
+"""Expressions: each kind of node has a function here that gives its value.
+
+What is known at compile time is computed by Python itself; the rest becomes ops.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import math
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .. import tile as ct
+from ..dtype import DType, bool_, constant_dtype, float32, int32, int64
+from ..errors import Place, TileError, TileSyntaxError, TileTypeError, TileValueError
+from . import ops
+from .emit import fold
+from .frame import RETURN, VALUE, Frame
+from .source import source_of
+from .values import (
+    Array,
+    Format,
+    LocalFunction,
+    Method,
+    Range,
+    Tile,
+    Unusable,
+    describe,
+    is_number,
+    is_run_time,
+)
+
+BINARY = {name: function.__tw_op__ for name, function in ct.BINARY_OPERATORS.items()}  # type: ignore[attr-defined]
+COMPARE = {name: function.__tw_op__ for name, function in ct.COMPARISONS.items()}  # type: ignore[attr-defined]
+
+Handler = Callable[[Frame, Any], Any]
+_handlers: dict[type[ast.AST], Handler] = {}
+
+# What a user calls the syntax that we refuse.
+UNSUPPORTED = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a list comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.DictComp: "a dict comprehension",
+    ast.GeneratorExp: "a generator expression",
+    ast.Await: "'await'",
+    ast.Yield: "'yield'",
+    ast.YieldFrom: "'yield from'",
+    ast.Dict: "a dict",
+    ast.Set: "a set",
+    ast.NamedExpr: "an assignment expression ':='",
+    ast.Slice: "a slice",
+    ast.With: "a 'with' statement",
+    ast.AsyncWith: "an 'async with' statement",
+    ast.AsyncFor: "an 'async for' statement",
+    ast.AsyncFunctionDef: "an 'async def'",
+    ast.ClassDef: "a class",
+    ast.Try: "a 'try' statement",
+    ast.Raise: "a 'raise' statement",
+    ast.Import: "an 'import' statement",
+    ast.ImportFrom: "an 'import' statement",
+    ast.Global: "a 'global' statement",
+    ast.Nonlocal: "a 'nonlocal' statement",
+    ast.Match: "a 'match' statement",
+}
+
+
+def unsupported(node: ast.AST) -> TileSyntaxError:
+    name = UNSUPPORTED.get(type(node), f"'{type(node).__name__}'")
+    return TileSyntaxError(f"{name} is not supported in tile code")
+
+
+def evaluate(frame: Frame, node: ast.AST) -> Any:
+    """The value of an expression."""
+    handler = _handlers.get(type(node))
+    try:
+        if handler is None:
+            raise unsupported(node)
+        return handler(frame, node)
+    except TileError as error:
+        if not error.places:
+            error.places = frame.places(node)
+        raise
+    except RecursionError:
+        raise TileSyntaxError("the expression is nested too deeply", frame.places(node)) from None
+
+
+def handles(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        for kind in kinds:
+            _handlers[kind] = handler
+        return handler
+
+    return register
+
+
+# ---------------------------------------------------------------------------------------------
+# Names and literals
+
+
+@handles(ast.Constant)
+def _constant(frame: Frame, node: ast.Constant) -> Any:
+    if isinstance(node.value, complex | bytes):
+        kind = type(node.value).__name__
+        raise TileTypeError(f"a {kind} constant cannot be used in tile code")
+    return node.value
+
+
+@handles(ast.Name)
+def _name(frame: Frame, node: ast.Name) -> Any:
+    return frame.lookup(node)
+
+
+@handles(ast.Tuple, ast.List)
+def _tuple(frame: Frame, node: ast.Tuple) -> Any:
+    return tuple(_items(frame, node.elts))
+
+
+def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
+    """The values of expressions, of which some may be starred tuples."""
+    values: list[Any] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            value = evaluate(frame, node.value)
+            if not isinstance(value, tuple):
+                raise TileTypeError(
+                    f"only a tuple can follow '*', found {describe(value)}", frame.places(node)
+                )
+            values.extend(value)
+        else:
+            values.append(evaluate(frame, node))
+    return values
+
+
+@handles(ast.JoinedStr)
+def _f_string(frame: Frame, node: ast.JoinedStr) -> Any:
+    parts: list[str | tuple[Any, str]] = []
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            parts.append(str(part.value))
+            continue
+        assert isinstance(part, ast.FormattedValue)
+        value = evaluate(frame, part.value)
+        spec = evaluate(frame, part.format_spec) if part.format_spec else ""
+        if isinstance(value, Tile):
+            parts.append((value, spec))
+        elif is_run_time(value):
+            raise TileTypeError(f"an f-string cannot show {describe(value)}", frame.places(part))
+        else:
+            convert = {-1: lambda v: v, 114: repr, 115: str, 97: ascii}[part.conversion]
+            parts.append(format(convert(value), spec))
+    if all(isinstance(part, str) for part in parts):
+        return "".join(parts)  # type: ignore[arg-type]
+    return Format(tuple(parts))
+
+
+# ---------------------------------------------------------------------------------------------
+# Operators
+
+
+def binary(frame: Frame, name: str, x: Any, y: Any, node: ast.AST) -> Any:
+    """x and y under an operator of Python."""
+    if is_number(x) and is_number(y):
+        return fold(name, x, y)
+    if not is_run_time(x) and not is_run_time(y) or isinstance(x, tuple) or isinstance(y, tuple):
+        return _plain_binary(name, x, y)
+    frame.at(node)
+    if name == "matmul":
+        return ops.OPS["matmul"](frame, x, y)
+    return frame.emit.binary(name, x, y)
+
+
+def _plain_binary(name: str, x: Any, y: Any) -> Any:
+    """An operator on what is neither tile nor number: text and tuples."""
+    joins = name == "add" and isinstance(x, tuple) and isinstance(y, tuple)
+    repeats = name == "mul" and isinstance(x, tuple) and type(y) is int
+    texts = isinstance(x, str) and isinstance(y, str | int) and name in ("add", "mul", "mod")
+    if not (joins or repeats or texts):
+        raise TileTypeError(f"ct.{name} of {describe(x)} and {describe(y)} is not defined")
+    return {"add": operator.add, "mul": operator.mul, "mod": operator.mod}[name](x, y)
+
+
+@handles(ast.BinOp)
+def _binary(frame: Frame, node: ast.BinOp) -> Any:
+    x = evaluate(frame, node.left)
+    y = evaluate(frame, node.right)
+    return binary(frame, BINARY[type(node.op).__name__], x, y, node)
+
+
+@handles(ast.UnaryOp)
+def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
+    value = evaluate(frame, node.operand)
+    frame.at(node)
+    if isinstance(node.op, ast.Not):
+        truth = truth_of(frame, value, "'not'")
+        return frame.emit.logical_not(truth) if isinstance(truth, Tile) else not truth
+    if isinstance(node.op, ast.UAdd):
+        return +value if is_number(value) else ops.positive(value)
+    return frame.emit.unary("negative" if isinstance(node.op, ast.USub) else "bitwise_not", value)
+
+
+def truth_of(frame: Frame, value: Any, what: str) -> bool | Tile:
+    """The truth of a condition: known at compile time, or a run-time bool scalar."""
+    if isinstance(value, Tile):
+        return frame.emit.truth(value, what)
+    if isinstance(value, Array | Format | Range | Method):
+        raise TileTypeError(f"{what} needs a scalar, found {describe(value)}")
+    return bool(value)
+
+
+@handles(ast.BoolOp)
+def _bool_op(frame: Frame, node: ast.BoolOp) -> Any:
+    value = evaluate(frame, node.values[0])
+    for right in node.values[1:]:
+        value = _and_or(frame, isinstance(node.op, ast.And), value, right, node)
+    return value
+
+
+def _and_or(frame: Frame, is_and: bool, left: Any, right: ast.expr, node: ast.AST) -> Any:
+    """`left and right`, `left or right`: the right side is evaluated only where it decides."""
+    frame.at(node)
+    truth = truth_of(frame, left, "'and'" if is_and else "'or'")
+    if not isinstance(truth, Tile):
+        return evaluate(frame, right) if truth is is_and else left
+    if _has_no_effect(right):
+        value = evaluate(frame, right)
+        if isinstance(value, Tile | bool) and _is_bool(value) and left.dtype is bool_:
+            frame.at(node)
+            return frame.emit.binary("bitwise_and" if is_and else "bitwise_or", truth, value)
+    from .statements import choose
+
+    def take_right() -> Any:
+        return evaluate(frame, right)
+
+    def take_left() -> Any:
+        return left
+
+    return choose(frame, truth, *((take_right, take_left) if is_and else (take_left, take_right)), node)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool) or (value.dtype is bool_ and not value.shape)
+
+
+def _has_no_effect(node: ast.expr) -> bool:
+    return not any(isinstance(n, ast.Call | ast.BoolOp | ast.IfExp) for n in ast.walk(node))
+
+
+@handles(ast.IfExp)
+def _conditional(frame: Frame, node: ast.IfExp) -> Any:
+    condition = evaluate(frame, node.test)
+    frame.at(node.test)
+    truth = truth_of(frame, condition, "the condition")
+    if not isinstance(truth, Tile):
+        return evaluate(frame, node.body if truth else node.orelse)
+    from .statements import choose
+
+    return choose(
+        frame,
+        truth,
+        lambda: evaluate(frame, node.body),
+        lambda: evaluate(frame, node.orelse),
+        node,
+    )
+
+
+@handles(ast.Compare)
+def _compare(frame: Frame, node: ast.Compare) -> Any:
+    left = evaluate(frame, node.left)
+    result: Any = True
+    for kind, right_node in zip(node.ops, node.comparators, strict=True):
+        right = evaluate(frame, right_node)
+        frame.at(node)
+        one = _compare_pair(frame, kind, left, right)
+        if result is True:
+            result = one
+        elif isinstance(result, Tile) or isinstance(one, Tile):
+            result = frame.emit.binary("bitwise_and", result, one)
+        else:
+            result = result and one
+        left = right
+    return result
+
+
+def _compare_pair(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
+    name = COMPARE.get(type(kind).__name__)
+    if name is not None and (isinstance(x, Tile) or isinstance(y, Tile)):
+        if not (isinstance(x, Tile) or is_number(x)) or not (isinstance(y, Tile) or is_number(y)):
+            if name in ("equal", "not_equal") and not isinstance(x, Array) and not isinstance(y, Array):
+                return name == "not_equal"  # a number is never a None or a string
+        return frame.emit.compare(name, x, y)
+    if is_run_time(x) or is_run_time(y):
+        return _compare_run_time(frame, kind, x, y)
+    try:
+        return _COMPARE_PLAIN[type(kind)](x, y)
+    except TypeError as error:
+        raise TileTypeError(f"{describe(x)} and {describe(y)} do not compare: {error}") from None
+
+
+def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
+    if isinstance(kind, ast.Is | ast.IsNot):
+        return (x is y) is isinstance(kind, ast.Is)
+    if isinstance(x, tuple) and isinstance(y, tuple) and isinstance(kind, ast.Eq | ast.NotEq):
+        same: Any = len(x) == len(y)
+        for a, b in zip(x, y, strict=False):
+            same = frame.emit.binary("bitwise_and", same, _compare_pair(frame, ast.Eq(), a, b))
+        if isinstance(kind, ast.Eq):
+            return same
+        return frame.emit.logical_not(same) if isinstance(same, Tile) else not same
+    if isinstance(kind, ast.In | ast.NotIn) and isinstance(y, tuple):
+        found: Any = False
+        for entry in y:
+            found = frame.emit.binary("bitwise_or", found, _compare_pair(frame, ast.Eq(), x, entry))
+        if isinstance(kind, ast.In):
+            return found
+        return frame.emit.logical_not(found) if isinstance(found, Tile) else not found
+    raise TileTypeError(f"{describe(x)} and {describe(y)} do not compare")
+
+
+_COMPARE_PLAIN: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda x, y: x in y,
+    ast.NotIn: lambda x, y: x not in y,
+}
+
+# ---------------------------------------------------------------------------------------------
+# Attributes and subscripts
+
+
+@handles(ast.Attribute)
+def _attribute(frame: Frame, node: ast.Attribute) -> Any:
+    value = evaluate(frame, node.value)
+    frame.at(node)
+    return attribute(frame, value, node.attr)
+
+
+def attribute(frame: Frame, value: Any, name: str) -> Any:
+    if isinstance(value, Tile):
+        return _tile_attribute(frame, value, name)
+    if isinstance(value, Array):
+        return _array_attribute(frame, value, name)
+    if is_number(value) and name in ("dtype", "shape", "ndim"):
+        return {"dtype": constant_dtype(value), "shape": (), "ndim": 0}[name]
+    if is_number(value) and name == "astype":
+        return Method(value, name)
+    if isinstance(value, Format | Range | Method | LocalFunction):
+        raise TileTypeError(f"{describe(value)} has no attribute '{name}' in tile code")
+    if isinstance(value, tuple) and is_run_time(value):
+        return Method(value, name)
+    try:
+        found = getattr(value, name)
+    except AttributeError:
+        raise TileTypeError(f"{describe(value)} has no attribute '{name}'") from None
+    if isinstance(value, types.ModuleType):
+        frame.capture.note_read(vars(value), name, found)
+    return frame.adopt(found)
+
+
+def _tile_attribute(frame: Frame, value: Tile, name: str) -> Any:
+    if name == "dtype":
+        return value.dtype
+    if name == "shape":
+        return value.shape
+    if name == "ndim":
+        return len(value.shape)
+    if name == "T":
+        return ops.OPS["transpose"](frame, value, None, None)
+    if name == "item" or name in ct.TILE_METHODS:
+        return Method(value, name)
+    known = ", ".join(("dtype", "shape", "ndim", "T", "item", *ct.TILE_METHODS))
+    hint = f"; use ct.{name}(x)" if name in ct.OPS else f"; it has {known}"
+    raise TileTypeError(f"a tile has no attribute '{name}'{hint}")
+
+
+def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
+    if name == "dtype":
+        return value.dtype
+    if name == "ndim":
+        return value.ndim
+    typed = frame.emit.typed
+    if name == "shape":
+        return tuple(
+            typed("tile.dim", [value.ir], {"axis": d}, int32, ()) for d in range(value.ndim)
+        )
+    if name == "strides":
+        return tuple(
+            typed("tile.stride", [value.ir], {"axis": d}, int64, ()) for d in range(value.ndim)
+        )
+    known = ", ".join(ct.ARRAY_ATTRIBUTES)
+    raise TileTypeError(f"an array has no attribute '{name}' in tile code; it has {known}")
+
+
+@handles(ast.Subscript)
+def _subscript(frame: Frame, node: ast.Subscript) -> Any:
+    value = evaluate(frame, node.value)
+    index = _index(frame, node.slice)
+    frame.at(node)
+    if isinstance(value, Tile):
+        return ops.new_axes(frame, value, index)
+    if isinstance(value, Array):
+        raise TileTypeError(
+            f"the array '{value.name}' cannot be indexed; use ct.load for a tile, or ct.gather for "
+            "single elements"
+        )
+    if is_run_time(index) or isinstance(index, slice) and is_run_time(
+        (index.start, index.stop, index.step)
+    ):
+        raise TileTypeError(f"an index into {describe(value)} must be a constant")
+    try:
+        return frame.adopt(value[index])
+    except (TypeError, IndexError, KeyError) as error:
+        raise TileValueError(f"{describe(value)} has no entry {index!r}: {error}") from None
+
+
+def _index(frame: Frame, node: ast.expr) -> Any:
+    if isinstance(node, ast.Slice):
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else evaluate(frame, part) for part in parts))
+    if isinstance(node, ast.Tuple):
+        return tuple(_index(frame, part) for part in node.elts)
+    return evaluate(frame, node)
+
+
+# ---------------------------------------------------------------------------------------------
+# Calls
+
+
+@handles(ast.Call)
+def _call(frame: Frame, node: ast.Call) -> Any:
+    function = evaluate(frame, node.func)
+    args = _items(frame, node.args)
+    keywords: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise TileSyntaxError("'**' in a call is not supported in tile code")
+        keywords[keyword.arg] = evaluate(frame, keyword.value)
+    frame.at(node)
+    return call(frame, function, args, keywords, node)
+
+
+def call(
+    frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call
+) -> Any:
+    name = getattr(function, "__tw_op__", None)
+    if name is not None:
+        return _call_op(frame, name, function, args, keywords)
+    if isinstance(function, Method):
+        return _call_method(frame, function, args, keywords)
+    if isinstance(function, DType):
+        return _call_dtype(frame, function, args, keywords)
+    if isinstance(function, types.FunctionType | LocalFunction):
+        return inline(frame, function, args, keywords, node)
+    role = getattr(type(function), "__tw_role__", None)
+    if role == "function":
+        return inline(frame, function.__wrapped__, args, keywords, node)
+    if role == "kernel":
+        raise TileTypeError(
+            f"the kernel '{function.__name__}' cannot be called like a function; start it on the "
+            "host with ct.launch, or make what both need a @ct.function"
+        )
+    try:
+        builtin = _BUILTINS.get(function)
+    except TypeError:  # not hashable
+        builtin = None
+    if builtin is not None:
+        return _call_builtin(frame, builtin, function, args, keywords)
+    return _call_plain(frame, function, args, keywords)
+
+
+_signatures: dict[Any, inspect.Signature] = {}
+
+
+def _bind(function: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    signature = _signatures.get(function)
+    if signature is None:
+        signature = _signatures[function] = inspect.signature(function)
+    try:
+        bound = signature.bind(*args, **keywords)
+    except TypeError as error:
+        raise TileTypeError(f"{name}{signature}: {error}") from None
+    bound.apply_defaults()
+    return bound
+
+
+def _call_op(
+    frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]
+) -> Any:
+    bound = _bind(function, f"ct.{name}", args, keywords)
+    return ops.OPS[name](frame, *bound.args, **bound.kwargs)
+
+
+def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[str, Any]) -> Any:
+    receiver, name = method.receiver, method.name
+    if isinstance(receiver, tuple):
+        raise TileTypeError(f"the method '{name}' of a tuple of run-time values is not supported")
+    if name == "item":
+        return ops.item(frame, receiver)
+    if name in ("reshape", "permute") and len(args) > 1:
+        args = [tuple(args)]
+    return _call_op(frame, name, ct.TILE_METHODS[name], [receiver, *args], keywords)
+
+
+def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if len(args) != 1 or keywords:
+        raise TileTypeError(f"ct.{dtype} takes one value, found {len(args) + len(keywords)}")
+    return ops.OPS["astype"](frame, args[0], dtype)
+
+
+def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """A function that is not tile code, on constants: Python computes it."""
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    if not callable(function):
+        raise TileTypeError(f"{describe(function)} cannot be called")
+    module = getattr(function, "__module__", None) or getattr(
+        getattr(function, "__objclass__", None), "__module__", None
+    )
+    receiver = getattr(function, "__self__", None)
+    known = module in ("math", "operator", "numpy", "_operator", "builtins") or (
+        isinstance(receiver, int | float | str | tuple | bytes)
+    )
+    if isinstance(function, type) and issubclass(function, enum.Enum):
+        known = True
+    if not known or function in _REFUSED:
+        raise TileSyntaxError(
+            f"'{name or function!r}' cannot be called in tile code; expected an operation of "
+            "tilewright.tile, a Python function, or a @ct.function"
+        )
+    if is_run_time(tuple(args)) or is_run_time(tuple(keywords.values())):
+        short = str(name).rsplit(".", 1)[-1]
+        hint = f"; use ct.{short}" if short in ct.OPS else ""
+        raise TileTypeError(f"'{module}.{name}' works on constants only{hint}")
+    try:
+        return frame.adopt(function(*args, **keywords))
+    except Exception as error:
+        raise TileValueError(f"'{name}' of constants: {error}") from None
+
+
+_REFUSED = frozenset(
+    (eval, exec, compile, open, input, globals, locals, vars, setattr, delattr, breakpoint)
+)
+
+# ---------------------------------------------------------------------------------------------
+# Builtins that have a meaning on tiles
+
+Builtin = Callable[..., Any]
+
+
+def _call_builtin(
+    frame: Frame, builtin: Builtin, function: Any, args: list[Any], keywords: dict[str, Any]
+) -> Any:
+    try:
+        return builtin(frame, *args, **keywords)
+    except TypeError as error:
+        raise TileTypeError(f"{function.__name__}: {error}") from None
+
+
+def _range(frame: Frame, *bounds: Any) -> Range:
+    if not 1 <= len(bounds) <= 3:
+        raise TileTypeError(f"range takes one to three values, found {len(bounds)}")
+    for bound in bounds:
+        if not (type(bound) is int or isinstance(bound, Tile)):
+            raise TileTypeError(f"a bound of range must be an integer, found {describe(bound)}")
+    start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    return Range(start, stop, bounds[2] if len(bounds) == 3 else 1)
+
+
+def _len(frame: Frame, value: Any) -> int:
+    if isinstance(value, Tile | Array | Format | Range) or not hasattr(value, "__len__"):
+        hint = "; its extent is x.shape[0]" if isinstance(value, Tile | Array) else ""
+        raise TileTypeError(f"len needs a tuple, found {describe(value)}{hint}")
+    return len(value)
+
+
+def _extremum(name: str, plain: Builtin) -> Builtin:
+    def choose(frame: Frame, *args: Any, **keywords: Any) -> Any:
+        values = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+        if not is_run_time(tuple(values)):
+            return plain(*args, **keywords)
+        if keywords or not values or any(isinstance(v, Array) for v in values):
+            raise TileTypeError(f"{plain.__name__} of run-time values takes only scalars and tiles")
+        if len(args) == 1 and isinstance(args[0], Tile):
+            raise TileTypeError(f"{plain.__name__} of one tile: use ct.{plain.__name__}(x)")
+        result = values[0]
+        for value in values[1:]:
+            result = frame.emit.binary(name, result, value)
+        return result
+
+    return choose
+
+
+def _abs(frame: Frame, value: Any) -> Any:
+    return frame.emit.unary("abs", value)
+
+
+def _to_number(plain: type, dtype: DType) -> Builtin:
+    def convert(frame: Frame, value: Any = 0) -> Any:
+        if not isinstance(value, Tile):
+            if isinstance(value, Array):
+                raise TileTypeError(f"{plain.__name__} needs a scalar, found {describe(value)}")
+            return plain(value)
+        if value.shape:
+            raise TileTypeError(
+                f"{plain.__name__} needs a scalar, found {describe(value)}; "
+                f"convert a tile by x.astype(ct.{dtype})"
+            )
+        if plain is int and value.dtype.is_integral:
+            return value
+        return frame.emit.cast(value, dtype)
+
+    return convert
+
+
+def _to_tuple(frame: Frame, value: Any = ()) -> Any:
+    if isinstance(value, Tile | Array | Format | Range):
+        raise TileTypeError(f"tuple needs a tuple, found {describe(value)}")
+    return tuple(value)
+
+
+def _print(frame: Frame, *args: Any, **keywords: Any) -> None:
+    unknown = keywords.keys() - {"sep", "end"}
+    if unknown:
+        raise TileTypeError(f"print in tile code takes no '{min(unknown)}'")
+    ops.OPS["print"](frame, *args, **{"sep": " ", "end": "\n", **keywords})
+
+
+def _isinstance(frame: Frame, value: Any, kinds: Any) -> bool:
+    if is_run_time(value) and not isinstance(value, tuple):
+        return False
+    return isinstance(value, kinds)
+
+
+def _pow(frame: Frame, x: Any, y: Any) -> Any:
+    return frame.emit.binary("pow", x, y)
+
+
+def _divmod(frame: Frame, x: Any, y: Any) -> Any:
+    return frame.emit.binary("floordiv", x, y), frame.emit.binary("mod", x, y)
+
+
+_BUILTINS: dict[Any, Builtin] = {
+    range: _range,
+    len: _len,
+    min: _extremum("minimum", min),
+    max: _extremum("maximum", max),
+    abs: _abs,
+    int: _to_number(int, int32),
+    float: _to_number(float, float32),
+    bool: _to_number(bool, bool_),
+    tuple: _to_tuple,
+    list: _to_tuple,
+    print: _print,
+    isinstance: _isinstance,
+    pow: _pow,
+    divmod: _divmod,
+    math.prod: lambda frame, values, *, start=1: _product(frame, values, start),
+    sum: lambda frame, values, start=0: _sum(frame, values, start),
+}
+
+
+def _sum(frame: Frame, values: Any, start: Any) -> Any:
+    if not isinstance(values, tuple):
+        raise TileTypeError(f"sum needs a tuple, found {describe(values)}; ct.sum adds up a tile")
+    for value in values:
+        start = frame.emit.binary("add", start, value)
+    return start
+
+
+def _product(frame: Frame, values: Any, start: Any) -> Any:
+    if not isinstance(values, tuple):
+        raise TileTypeError(f"math.prod needs a tuple, found {describe(values)}")
+    for value in values:
+        start = frame.emit.binary("mul", start, value)
+    return start
+
+
+# ---------------------------------------------------------------------------------------------
+# Functions of the user, whose bodies are captured where they are called
+
+
+def inline(
+    frame: Frame,
+    function: types.FunctionType | LocalFunction,
+    args: list[Any],
+    keywords: dict[str, Any],
+    node: ast.AST,
+) -> Any:
+    if isinstance(function, LocalFunction):
+        env = _bind_local(function, args, keywords)
+        called = Frame(frame.capture, function.frame.source, env, frame.places(node), function.frame)
+        key, body, name = function.node, function.node.body, function.name
+    else:
+        env = _bind(function, function.__name__, args, keywords).arguments
+        env = {key: frame.adopt(value) for key, value in env.items()}
+        source = source_of(function)
+        called = Frame(frame.capture, source, env, frame.places(node))
+        key, body, name = function.__code__, source.tree.body, function.__name__
+    if key in frame.capture.active:
+        raise TileSyntaxError(
+            f"recursion: '{name}' calls itself, directly or through others; tile code has loops "
+            "instead"
+        )
+    from .statements import run_body
+
+    capture, builder = frame.capture, frame.builder
+    capture.active.append(key)  # type: ignore[arg-type]
+    location = builder.call()
+    builder.file(called.source.file)
+    run_body(called, body)
+    builder.end_call(location)
+    builder.file(frame.source.file)
+    capture.active.pop()
+    return _returned(called, name)
+
+
+def _returned(called: Frame, name: str) -> Any:
+    returned = called.env[RETURN]
+    value = called.env.get(VALUE)
+    if returned is False:
+        return None
+    if returned is not True and value is not None:
+        raise TileTypeError(
+            f"'{name}' returns {describe_result(value)} on some paths and nothing on others; "
+            "return a value on every path"
+        )
+    if type(value) is Unusable:
+        raise TileTypeError(value.message, value.places)
+    return value
+
+
+def describe_result(value: Any) -> str:
+    return "a value" if type(value) is Unusable else describe(value)
+
+
+def _bind_local(
+    function: LocalFunction, args: list[Any], keywords: dict[str, Any]
+) -> dict[str, Any]:
+    parameters = function.node.args
+    if parameters.vararg or parameters.kwarg:
+        raise TileSyntaxError(
+            f"'{function.name}': '*' and '**' parameters of a local function are not supported"
+        )
+    names = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+    env = dict(zip(names[len(names) - len(function.defaults) :], function.defaults, strict=True))
+    env |= function.keyword_defaults
+    allowed = {*names, *(a.arg for a in parameters.kwonlyargs)}
+    given = dict(zip(names, args, strict=False))
+    unknown = [k for k in keywords if k not in allowed or k in given]
+    env |= given | keywords
+    missing = [n for n in allowed if n not in env]
+    if len(args) > len(names) or unknown or missing:
+        raise TileTypeError(
+            f"'{function.name}' takes ({', '.join(names)}), found {len(args)} positional arguments"
+            + (f" and {', '.join(keywords)}" if keywords else "")
+        )
+    return env
+
+
+__all__ = ["Place", "binary", "evaluate", "inline", "truth_of", "unsupported"]

@@ -1,0 +1,151 @@
+"""Frame: one function that is being captured, its variables, and where it stands.
+
+`env` maps a variable to its value (values.py). Beside the user's names it holds what control flow
+has left to say, under names that no user can write:
+
+    $return       whether the function has returned: False, True, or a run-time bool
+    $value        what it returned, where it has
+    $break<n>     whether the loop at depth n was left
+    $continue<n>  whether its iteration was
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import types
+from typing import Any
+
+from ..errors import Place, TileSyntaxError, TileTypeError, TileValueError
+from .emit import Emitter
+from .source import Source
+from .values import Tile, Unusable, is_numpy_scalar
+
+RETURN, VALUE = "$return", "$value"
+
+
+def is_flag(name: str) -> bool:
+    return name.startswith(("$return", "$break", "$continue"))
+
+
+class Capture:
+    """What is common to all frames of one kernel."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        self.emit = Emitter(builder)
+        self.active: list[types.CodeType] = []
+        self.written: set[int] = set()  # positions of array parameters that are stored to
+        self.reads: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+
+    def note_read(self, container: Any, name: str, value: Any) -> None:
+        """Remember a global or closure variable that the kernel depends on."""
+        self.reads[id(container), name] = (container, name, value)
+
+
+@dataclasses.dataclass(eq=False)
+class Frame:
+    capture: Capture
+    source: Source
+    env: dict[str, Any]
+    callers: tuple[Place, ...] = ()
+    lexical: Frame | None = None  # of a function defined inside of another
+    loops: int = 0  # how many loops are around the statement
+    is_kernel: bool = False
+
+    def __post_init__(self) -> None:
+        self.emit = self.capture.emit
+        self.builder = self.capture.builder
+        self._at = self.builder.at
+        self._offset = self.source.line_offset
+        self.env[RETURN] = False
+
+    # -- places
+
+    def at(self, node: Any) -> None:
+        """The next ops come from `node`."""
+        offset = self._offset
+        self._at(
+            node.lineno + offset,
+            node.col_offset + 1,
+            node.end_lineno + offset,
+            node.end_col_offset + 1,
+        )
+
+    def places(self, node: ast.AST) -> tuple[Place, ...]:
+        return (*self.callers, self.source.place(node))
+
+    # -- names
+
+    def lookup(self, node: ast.Name) -> Any:
+        name = node.id
+        if name in self.env:
+            value = self.env[name]
+            if type(value) is Unusable:
+                raise TileTypeError(value.message, (*value.places, *self.places(node)))
+            return value
+        if name in self.source.locals and self.lexical is None:
+            raise TileSyntaxError(f"the variable '{name}' is used before it is assigned")
+        if self.lexical is not None:
+            return self.lexical.lookup(node)
+        return self._outer(name)
+
+    def _outer(self, name: str) -> Any:
+        """A variable of an enclosing function, a global, or a builtin."""
+        cell = self.source.closure.get(name)
+        function = self.source.function
+        if cell is not None:
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                raise TileSyntaxError(
+                    f"the variable '{name}' of the enclosing function has no value yet"
+                ) from None
+            self.capture.note_read(cell, name, value)
+        elif name in function.__globals__:
+            value = function.__globals__[name]
+            self.capture.note_read(function.__globals__, name, value)
+        elif hasattr(builtins, name):
+            value = getattr(builtins, name)
+        else:
+            raise TileSyntaxError(f"the name '{name}' is not defined")
+        return self.adopt(value)
+
+    def adopt(self, value: Any) -> Any:
+        """A Python object from outside as a value: NumPy's scalars are typed constants."""
+        if type(value) is list:
+            return tuple(self.adopt(v) for v in value)
+        if type(value) is tuple:
+            return tuple(self.adopt(v) for v in value)
+        if is_numpy_scalar(value):
+            return numpy_scalar(self.emit, value)
+        return value
+
+    # -- control flow
+
+    def exit_state(self) -> bool | Tile:
+        """Whether control has left the statements that follow: False, True or a run-time bool."""
+        env = self.env
+        flags = [env.get(RETURN, False)]
+        if self.loops:
+            flags += [env.get(f"$break{self.loops}"), env.get(f"$continue{self.loops}")]
+        state: bool | Tile = False
+        for flag in flags:
+            if flag is True:
+                return True
+            if isinstance(flag, Tile):
+                both = isinstance(state, Tile)
+                state = self.emit.op("tile.or", [state, flag]) if both else flag  # type: ignore[list-item]
+        return state
+
+
+def numpy_scalar(emit: Emitter, value: Any) -> Tile:
+    from ..dtype import as_dtype
+
+    dtype = as_dtype(value.dtype)
+    number = value.item() if dtype.is_integral or dtype.is_bool else float(value)
+    return emit.constant(number, dtype)
+
+
+__all__ = ["RETURN", "VALUE", "Capture", "Frame", "TileValueError", "is_flag", "numpy_scalar"]

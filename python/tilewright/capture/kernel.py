@@ -1,0 +1,188 @@
+"""Kernel: the way into the capture. A kernel's function and the facts about its arguments become a
+module of the tile dialect.
+
+    arguments = [ArrayArgument(float32, strides=((0, 1), (1, 1)), …), ScalarArgument(int32), …]
+    captured = capture(function, arguments, target="sm_90a")
+    print(captured.module.text())
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import _core  # type: ignore[attr-defined]
+from ..dtype import DType
+from ..errors import TileError, TileTypeError
+from .frame import Capture, Frame, numpy_scalar
+from .source import Source, definition_place, source_of
+from .statements import run_body
+from .values import Array, Tile, is_numpy_scalar
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ArrayArgument:
+    """An array, by what is known of it at compile time.
+
+    align:      bytes that divide the address
+    shape_div:  for each axis a number that divides the extent
+    strides:    for each axis (1, 1) where the stride is 1, else (0, a number that divides it)
+    """
+
+    dtype: DType
+    ndim: int
+    align: int = 1
+    shape_div: tuple[int, ...] = ()
+    strides: tuple[tuple[int, int], ...] = ()
+
+    def type(self) -> str:
+        extents = "?x" * self.ndim
+        if not self.ndim:
+            return f"memref<{self.dtype.mlir}>"
+        strides = ", ".join("1" if is_one else "?" for is_one, _ in self.strides)
+        return f"memref<{extents}{self.dtype.mlir}, strided<[{strides}]>>"
+
+    def facts(self) -> str:
+        align = f"tile.align = {self.align} : i32"
+        if not self.ndim:
+            return align
+        shape = ", ".join(str(n) for n in self.shape_div)
+        strides = ", ".join(str(n) for _, n in self.strides)
+        return (
+            f"{align}, tile.shape_div = array<i64: {shape}>, "
+            f"tile.stride_div = array<i64: {strides}>"
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScalarArgument:
+    """A run-time scalar; an integer that `divisor` divides."""
+
+    dtype: DType
+    divisor: int = 1
+
+    def type(self) -> str:
+        return self.dtype.mlir
+
+    def facts(self) -> str:
+        return f"tile.div = {self.divisor} : i32" if self.divisor > 1 else ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConstantArgument:
+    """A value known at compile time; no parameter of the compiled kernel."""
+
+    value: Any
+
+
+Argument = ArrayArgument | ScalarArgument | ConstantArgument
+
+
+@dataclasses.dataclass(slots=True)
+class Captured:
+    """What a capture gives.
+
+    module:  in the tile dialect
+    written: bit i is set where parameter i is an array that the kernel stores to
+    reads:   (container, name, value) of each global and closure variable that was looked at
+    """
+
+    module: Any
+    written: int
+    reads: list[tuple[Any, str, Any]]
+
+
+def capture(
+    function: types.FunctionType,
+    arguments: Sequence[Argument],
+    target: str,
+    options: Mapping[str, int] | None = None,
+) -> Captured:
+    """Capture `function` as a kernel for `target`; `options` are attributes of the module."""
+    source = source_of(function)
+    names = _parameters(source, arguments)
+    builder = _core.Builder(source.file)
+    builder.set("tile.target", target)
+    for name, value in (options or {}).items():
+        builder.set(f"tile.{name}", value)
+    state = Capture(builder)
+    state.active.append(function.__code__)
+    run_time = [a for a in arguments if not isinstance(a, ConstantArgument)]
+    block = builder.block([a.type() for a in run_time])
+    builder.enter(block)
+    frame = Frame(state, source, {}, is_kernel=True)
+    _bind(frame, names, arguments, iter(block.args))
+    run_body(frame, source.tree.body)
+    frame.at(source.tree)
+    builder.op("func.return", [], None, [])
+    builder.leave()
+    builder.op("func.func", [], _attributes(builder, function, run_time), [], [block])
+    module = builder.finish()
+    module.verify()
+    return Captured(module, sum(1 << i for i in state.written), list(state.reads.values()))
+
+
+def _parameters(source: Source, arguments: Sequence[Argument]) -> list[str]:
+    code = source.function.__code__
+    flags_of_stars = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
+    if code.co_flags & flags_of_stars or code.co_kwonlyargcount:
+        raise TileTypeError(
+            f"the kernel '{source.name}' has '*', '**' or keyword-only parameters; expected plain "
+            "ones",
+            [definition_place(source.function)],
+        )
+    names = list(code.co_varnames[: code.co_argcount])
+    if len(names) != len(arguments):
+        raise TileTypeError(
+            f"the kernel '{source.name}' takes {len(names)} arguments ({', '.join(names)}), "
+            f"found {len(arguments)}",
+            [definition_place(source.function)],
+        )
+    return names
+
+
+def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], values: Any) -> None:
+    for position, (name, argument) in enumerate(zip(names, arguments, strict=True)):
+        if isinstance(argument, ArrayArgument):
+            value: Any = Array(next(values), argument.dtype, argument.ndim, name, position)
+        elif isinstance(argument, ScalarArgument):
+            value = Tile(next(values), argument.dtype, ())
+        elif is_numpy_scalar(argument.value):
+            value = numpy_scalar(frame.emit, argument.value)
+        else:
+            value = frame.adopt(argument.value)
+        frame.env[name] = value
+
+
+def _attributes(
+    builder: Any, function: types.FunctionType, arguments: Sequence[Any]
+) -> dict[str, Any]:
+    types_ = ", ".join(a.type() for a in arguments)
+    facts = ", ".join(f"{{{a.facts()}}}" for a in arguments)
+    attributes = {
+        "sym_name": symbol(function.__name__),
+        "function_type": builder.attribute(f"({types_}) -> ()"),
+        "tile.kernel": None,
+    }
+    if arguments:
+        attributes["arg_attrs"] = builder.attribute(f"[{facts}]")
+    return attributes
+
+
+def symbol(name: str) -> str:
+    """A kernel's name as a symbol that PTX and ELF accept."""
+    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+
+
+__all__ = [
+    "Argument",
+    "ArrayArgument",
+    "Captured",
+    "ConstantArgument",
+    "ScalarArgument",
+    "TileError",
+    "capture",
+    "symbol",
+]

@@ -1,0 +1,813 @@
+"""Ops: what each operation of tilewright.tile becomes. Arguments come bound, in the order of tile.py.
+
+`OPS[name](frame, *args)` emits the operation and gives its value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..dtype import (
+    PROMOTION,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    constant_dtype,
+    float8_e4m3fn,
+    float8_e5m2,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    promote,
+    require_arithmetic,
+    uint8,
+)
+from ..errors import TileTypeError, TileValueError
+from ..tile import PaddingMode
+from .emit import BINARY_OPS, COMPARE_KINDS, REDUCE_KINDS, UNARY_OPS
+from .frame import Frame
+from .values import (
+    Array,
+    Format,
+    Shape,
+    Tile,
+    describe,
+    is_number,
+    require_tile_or_number,
+)
+
+OPS: dict[str, Callable[..., Any]] = {}
+
+
+def op(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(handler: Callable[..., Any]) -> Callable[..., Any]:
+        OPS[name] = handler
+        return handler
+
+    return register
+
+
+def _register_elementwise() -> None:
+    def binary(name: str) -> Callable[..., Any]:
+        return lambda frame, x, y: frame.emit.binary(name, x, y)
+
+    def compare(name: str) -> Callable[..., Any]:
+        return lambda frame, x, y: frame.emit.compare(name, x, y)
+
+    def unary(name: str) -> Callable[..., Any]:
+        return lambda frame, x: frame.emit.unary(name, x)
+
+    for names, make in ((BINARY_OPS, binary), (COMPARE_KINDS, compare), (UNARY_OPS, unary)):
+        for name in names:
+            OPS[name] = make(name)
+
+
+_register_elementwise()
+
+# ---------------------------------------------------------------------------------------------
+# Arguments
+
+
+def _array(value: Any, what: str) -> Array:
+    if not isinstance(value, Array):
+        raise TileTypeError(
+            f"{what} needs an array (an argument of the kernel), found {describe(value)}"
+        )
+    return value
+
+
+def _tile(frame: Frame, value: Any, what: str) -> Tile:
+    return frame.emit.tile(value, what)
+
+
+def _dtype(value: Any, what: str) -> DType:
+    try:
+        return as_dtype(value)
+    except TileTypeError:
+        raise TileTypeError(f"{what}: no dtype is meant by {describe(value)}") from None
+
+
+def _static_int(value: Any, what: str) -> int:
+    if isinstance(value, Tile):
+        raise TileTypeError(
+            f"{what} must be a constant, found {describe(value)}; a parameter becomes one by the "
+            "annotation ct.Constant"
+        )
+    if type(value) is not int:
+        raise TileTypeError(f"{what} must be a constant integer, found {describe(value)}")
+    return value
+
+
+def _static_ints(value: Any, what: str) -> Shape:
+    if not isinstance(value, tuple):
+        return (_static_int(value, what),)
+    return tuple(_static_int(v, f"{what}[{i}]") for i, v in enumerate(value))
+
+
+def _tile_shape(value: Any, what: str) -> Shape:
+    shape = _static_ints(value, what)
+    for axis, n in enumerate(shape):
+        if n < 1 or n & (n - 1):
+            raise TileValueError(
+                f"{what}: dimension {axis} of {shape} is {n}, which is no power of two; expected "
+                f"1, 2, 4, 8, …, as in {1 << max(0, n - 1).bit_length()} with a padding mode for "
+                "the rest"
+            )
+    return shape
+
+
+def _axis(value: Any, ndim: int, what: str) -> int:
+    axis = _static_int(value, f"{what}: axis")
+    if not -ndim <= axis < ndim:
+        raise TileValueError(f"{what}: axis {axis} is outside a tile of {ndim} dimensions")
+    return axis % ndim
+
+
+def _axes(value: Any, ndim: int, what: str) -> Shape:
+    if value is None:
+        return tuple(range(ndim))
+    axes = tuple(_axis(v, ndim, what) for v in (value if isinstance(value, tuple) else (value,)))
+    if len(set(axes)) != len(axes):
+        raise TileValueError(f"{what}: axis {value} names one axis twice")
+    return axes
+
+
+def _flag(value: Any, what: str) -> bool:
+    if isinstance(value, Tile):
+        raise TileTypeError(f"{what} must be a constant, found {describe(value)}")
+    return bool(value)
+
+
+def _order(value: Any, ndim: int, what: str) -> Shape:
+    if value == "C":
+        return tuple(range(ndim))
+    if value == "F":
+        return tuple(reversed(range(ndim)))
+    if isinstance(value, str):
+        raise TileValueError(f"{what}: order {value!r} is neither 'C', 'F' nor a permutation")
+    axes = _static_ints(value, f"{what}: order")
+    if sorted(axes) != list(range(ndim)):
+        raise TileValueError(f"{what}: order {axes} is no permutation of {ndim} axes")
+    return axes
+
+
+def _order_attribute(order: Shape) -> dict[str, Any]:
+    return {} if order == tuple(range(len(order))) else {"order": order}
+
+
+def _hints(latency: Any, allow_tma: Any, what: str) -> dict[str, Any]:
+    """Hints for the lowering, kept on the op; they change no result."""
+    hints: dict[str, Any] = {}
+    if latency is not None:
+        if not 1 <= _static_int(latency, f"{what}: latency") <= 10:
+            raise TileValueError(f"{what}: latency is 1 to 10, found {latency}")
+        hints["tile.latency"] = latency
+    if allow_tma is not None:
+        hints["tile.allow_tma"] = _flag(allow_tma, f"{what}: allow_tma")
+    return hints
+
+
+# ---------------------------------------------------------------------------------------------
+# Position
+
+
+def _grid_axis(value: Any, what: str) -> int:
+    axis = _static_int(value, f"{what}: axis")
+    if not 0 <= axis <= 2:
+        raise TileValueError(f"{what}: axis is 0, 1 or 2, found {axis}")
+    return axis
+
+
+@op("bid")
+def _bid(frame: Frame, axis: Any) -> Tile:
+    return frame.emit.typed("tile.block_id", [], {"axis": _grid_axis(axis, "ct.bid")}, int32, ())
+
+
+@op("num_blocks")
+def _num_blocks(frame: Frame, axis: Any) -> Tile:
+    attributes = {"axis": _grid_axis(axis, "ct.num_blocks")}
+    return frame.emit.typed("tile.num_blocks", [], attributes, int32, ())
+
+
+@op("num_tiles")
+def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> Tile:
+    array = _array(array, "ct.num_tiles")
+    tile_shape = _tile_shape(shape, "ct.num_tiles: shape")
+    if len(tile_shape) != array.ndim:
+        raise TileValueError(
+            f"ct.num_tiles: {describe(array)} needs a tile of {array.ndim} dimensions, found shape "
+            f"{tile_shape}"
+        )
+    k = _axis(axis, array.ndim, "ct.num_tiles")
+    array_axis = _order(order, array.ndim, "ct.num_tiles")[k]
+    extent = frame.emit.typed("tile.dim", [array.ir], {"axis": array_axis}, int32, ())
+    count: Tile = frame.emit.binary("cdiv", extent, tile_shape[k])
+    return count
+
+
+# ---------------------------------------------------------------------------------------------
+# Memory
+
+
+def _tile_index(frame: Frame, array: Array, index: Any, shape: Shape, what: str) -> list[Any]:
+    values = index if isinstance(index, tuple) else (index,)
+    if len(values) != array.ndim or len(shape) != array.ndim:
+        raise TileValueError(
+            f"{what}: {describe(array)} needs {array.ndim} indices and a tile of {array.ndim} "
+            f"dimensions, found {len(values)} indices and a tile of shape {shape}"
+        )
+    return [frame.emit.index(v, f"{what}: index[{i}]").ir for i, v in enumerate(values)]
+
+
+# Padding mode -> its value; what a dtype must have for it.
+_PADDINGS = {
+    PaddingMode.UNDETERMINED: 0,
+    PaddingMode.ZERO: 1,
+    PaddingMode.NEG_ZERO: 2,
+    PaddingMode.NAN: 3,
+    PaddingMode.POS_INF: 4,
+    PaddingMode.NEG_INF: 5,
+}
+
+
+def _has_padding(dtype: DType, mode: PaddingMode) -> bool:
+    if mode is PaddingMode.UNDETERMINED:
+        return True
+    if mode is PaddingMode.ZERO:
+        return dtype is not float8_e8m0fnu
+    if not dtype.is_float:
+        return False
+    if mode is PaddingMode.NAN:
+        return dtype.bits > 4
+    if mode is PaddingMode.NEG_ZERO:
+        return dtype is not float8_e8m0fnu
+    return dtype.bits > 8 or dtype is float8_e5m2
+
+
+def _padding(mode: Any, dtype: DType) -> dict[str, Any]:
+    if not isinstance(mode, PaddingMode):
+        raise TileTypeError(f"padding_mode must be a ct.PaddingMode, found {describe(mode)}")
+    if not _has_padding(dtype, mode):
+        raise TileTypeError(f"padding_mode {mode.name}: {dtype} has no such value; use ZERO")
+    return {"padding": _PADDINGS[mode]}
+
+
+@op("load")
+def _load(
+    frame: Frame,
+    array: Any,
+    index: Any,
+    shape: Any,
+    order: Any,
+    padding_mode: Any,
+    check_bounds: Any,
+    latency: Any,
+    allow_tma: Any,
+) -> Tile:
+    array = _array(array, "ct.load")
+    tile_shape = _tile_shape(shape, "ct.load: shape")
+    indices = _tile_index(frame, array, index, tile_shape, "ct.load")
+    attributes = {
+        **_order_attribute(_order(order, array.ndim, "ct.load")),
+        **_padding(padding_mode, array.dtype),
+        **_hints(latency, allow_tma, "ct.load"),
+    }
+    if not _flag(check_bounds, "ct.load: check_bounds"):
+        attributes["tile.in_bounds"] = None
+    return frame.emit.typed(
+        "tile.load", [array.ir, *indices], attributes, array.dtype, tile_shape
+    )
+
+
+def _output(frame: Frame, value: Any, what: str) -> Array:
+    array = _array(value, what)
+    frame.capture.written.add(array.position)
+    return array
+
+
+@op("store")
+def _store(
+    frame: Frame,
+    array: Any,
+    index: Any,
+    tile: Any,
+    order: Any,
+    check_bounds: Any,
+    latency: Any,
+    allow_tma: Any,
+) -> None:
+    array = _output(frame, array, "ct.store")
+    value = frame.emit.implicit(tile, array.dtype, "ct.store")
+    if not value.shape:
+        value = frame.emit.broadcast(value, (1,) * array.ndim)
+    indices = _tile_index(frame, array, index, value.shape, "ct.store")
+    attributes = {
+        **_order_attribute(_order(order, array.ndim, "ct.store")),
+        **_hints(latency, allow_tma, "ct.store"),
+    }
+    if not _flag(check_bounds, "ct.store: check_bounds"):
+        attributes["tile.in_bounds"] = None
+    frame.builder.op("tile.store", [array.ir, *indices, value.ir], attributes, [])
+
+
+def _element_indices(
+    frame: Frame, array: Array, indices: Any, what: str
+) -> tuple[list[Tile], Shape]:
+    """One index tile for each axis, all of the shape of the result, and that shape."""
+    values = indices if isinstance(indices, tuple) else (indices,)
+    if len(values) != array.ndim:
+        raise TileValueError(
+            f"{what}: {describe(array)} needs {array.ndim} indices, found {len(values)}"
+        )
+    tiles = [_tile(frame, v, f"{what}: index") for v in values]
+    shape: Shape = ()
+    for tile in tiles:
+        if not tile.dtype.is_integral:
+            raise TileTypeError(f"{what}: indices are integers, found {tile.dtype}")
+        shape = broadcast_shapes(shape, tile.shape, f"{what}: indices")
+    return [frame.emit.broadcast(t, shape) for t in tiles], shape
+
+
+def broadcast_shapes(a: Shape, b: Shape, what: str) -> Shape:
+    rank = max(len(a), len(b))
+    result = []
+    for m, n in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
+        if m != n and m != 1 and n != 1:
+            raise TileValueError(
+                f"{what}: shapes {a} and {b} do not broadcast; expected equal lengths, or 1"
+            )
+        result.append(max(m, n))
+    return tuple(result)
+
+
+def _fit(frame: Frame, value: Tile, shape: Shape, what: str) -> Tile:
+    """A tile broadcast to exactly `shape`."""
+    if broadcast_shapes(value.shape, shape, what) != shape:
+        raise TileValueError(f"{what} of shape {value.shape} does not broadcast to {shape}")
+    return frame.emit.broadcast(value, shape)
+
+
+def _mask(frame: Frame, mask: Any, shape: Shape, what: str) -> list[Any]:
+    if mask is None:
+        return []
+    tile = _tile(frame, mask, f"{what}: mask")
+    fits = tile.dtype is bool_
+    try:
+        fits = fits and broadcast_shapes(tile.shape, shape, what) == shape
+    except TileValueError:
+        fits = False
+    if not fits:
+        raise TileTypeError(
+            f"{what}: mask must be a bool_ tile that broadcasts to {shape}, found {describe(tile)}"
+        )
+    return [frame.emit.broadcast(tile, shape).ir]
+
+
+def _segments(*groups: Sequence[Any]) -> dict[str, Any]:
+    return {"operandSegmentSizes": tuple(len(g) for g in groups)}
+
+
+@op("gather")
+def _gather(
+    frame: Frame,
+    array: Any,
+    indices: Any,
+    mask: Any,
+    padding_value: Any,
+    check_bounds: Any,
+    latency: Any,
+) -> Tile:
+    array = _array(array, "ct.gather")
+    tiles, shape = _element_indices(frame, array, indices, "ct.gather")
+    padding = frame.emit.implicit(padding_value, array.dtype, "ct.gather: padding_value")
+    padding = _fit(frame, padding, shape, "ct.gather: padding_value")
+    groups = [[array.ir], [t.ir for t in tiles], _mask(frame, mask, shape, "ct.gather")]
+    groups.append([padding.ir])
+    attributes = {**_segments(*groups), **_hints(latency, None, "ct.gather")}
+    if _flag(check_bounds, "ct.gather: check_bounds"):
+        attributes["check_bounds"] = None
+    operands = [ir for group in groups for ir in group]
+    return frame.emit.typed("tile.gather", operands, attributes, array.dtype, shape)
+
+
+@op("scatter")
+def _scatter(
+    frame: Frame,
+    array: Any,
+    indices: Any,
+    value: Any,
+    mask: Any,
+    check_bounds: Any,
+    latency: Any,
+) -> None:
+    array = _output(frame, array, "ct.scatter")
+    tiles, shape = _element_indices(frame, array, indices, "ct.scatter")
+    new = frame.emit.implicit(value, array.dtype, "ct.scatter")
+    new = _fit(frame, new, shape, "ct.scatter: value")
+    groups = [[array.ir], [t.ir for t in tiles], [new.ir]]
+    groups.append(_mask(frame, mask, shape, "ct.scatter"))
+    attributes = {**_segments(*groups), **_hints(latency, None, "ct.scatter")}
+    if _flag(check_bounds, "ct.scatter: check_bounds"):
+        attributes["check_bounds"] = None
+    frame.builder.op("tile.scatter", [ir for group in groups for ir in group], attributes, [])
+
+
+# ---------------------------------------------------------------------------------------------
+# Creation
+
+
+@op("full")
+def _full(frame: Frame, shape: Any, fill_value: Any, dtype: Any) -> Tile:
+    tile_shape = _tile_shape(shape, "ct.full: shape")
+    dtype = _dtype(dtype, "ct.full: dtype")
+    value = require_tile_or_number(fill_value, "ct.full")
+    if is_number(value):
+        return frame.emit.constant(value, dtype, tile_shape)
+    if value.shape:
+        raise TileTypeError(f"ct.full needs a scalar to fill with, found shape {value.shape}")
+    return frame.emit.broadcast(frame.emit.cast(value, dtype), tile_shape)
+
+
+@op("zeros")
+def _zeros(frame: Frame, shape: Any, dtype: Any) -> Tile:
+    return _full(frame, shape, 0, dtype)  # type: ignore[no-any-return]
+
+
+@op("ones")
+def _ones(frame: Frame, shape: Any, dtype: Any) -> Tile:
+    return _full(frame, shape, 1, dtype)  # type: ignore[no-any-return]
+
+
+@op("arange")
+def _arange(frame: Frame, size: Any, dtype: Any, start: Any, step: Any) -> Tile:
+    dtype = _dtype(dtype, "ct.arange: dtype")
+    shape = _tile_shape(_static_int(size, "ct.arange: size"), "ct.arange: size")
+    require_arithmetic(dtype, "ct.arange")
+    emit = frame.emit
+    steps = emit.typed("tile.iota", [], None, dtype if dtype.is_integral else int32, shape)
+    steps = emit.cast(steps, dtype)
+    if not (is_number(step) and step == 1):
+        steps = emit.binary("mul", steps, emit.implicit(step, dtype, "ct.arange: step"))
+    if not (is_number(start) and start == 0):
+        steps = emit.binary("add", emit.implicit(start, dtype, "ct.arange: start"), steps)
+    return steps
+
+
+# ---------------------------------------------------------------------------------------------
+# Elementwise with rules of their own
+
+
+def positive(value: Any) -> Any:
+    """+x."""
+    value = require_tile_or_number(value, "+x")
+    require_arithmetic(value.dtype, "+x")
+    return value
+
+
+@op("cdiv")
+def _cdiv(frame: Frame, x: Any, y: Any) -> Any:
+    for value in (x, y):
+        if isinstance(value, float):
+            raise TileTypeError(f"ct.cdiv needs integers, found the constant {value!r}")
+    return frame.emit.binary("cdiv", x, y)
+
+
+@op("where")
+def _where(frame: Frame, condition: Any, x: Any, y: Any) -> Tile:
+    return frame.emit.select(condition, x, y)
+
+
+@op("astype")
+def _astype(frame: Frame, x: Any, dtype: Any) -> Tile:
+    value = require_tile_or_number(x, "ct.astype")
+    return frame.emit.cast(value, _dtype(dtype, "ct.astype"))
+
+
+# ---------------------------------------------------------------------------------------------
+# Shape
+
+
+@op("reshape")
+def _reshape(frame: Frame, x: Any, shape: Any) -> Tile:
+    tile = _tile(frame, x, "ct.reshape")
+    wanted = _static_ints(shape, "ct.reshape: shape")
+    size = math.prod(tile.shape)
+    if wanted.count(-1) == 1:
+        rest = -math.prod(wanted)
+        if rest > 0 and size % rest == 0:
+            wanted = tuple(size // rest if n == -1 else n for n in wanted)
+    wanted = _tile_shape(wanted, "ct.reshape: shape")
+    if math.prod(wanted) != size:
+        raise TileValueError(
+            f"ct.reshape: shape {tile.shape} has {size} elements, {wanted} has {math.prod(wanted)}"
+        )
+    return frame.emit.reshape(tile, wanted)
+
+
+def _permuted(frame: Frame, tile: Tile, order: Shape) -> Tile:
+    if order == tuple(range(len(order))):
+        return tile
+    return frame.emit.op("tile.permute", [tile], {"order": order}, public="permute")
+
+
+@op("permute")
+def _permute(frame: Frame, x: Any, axes: Any) -> Tile:
+    tile = _tile(frame, x, "ct.permute")
+    values = axes if isinstance(axes, tuple) else (axes,)
+    order = tuple(_axis(v, tile.ndim, "ct.permute") for v in values)
+    if sorted(order) != list(range(tile.ndim)):
+        raise TileValueError(f"ct.permute: axes {axes} is no permutation of {tile.ndim} axes")
+    return _permuted(frame, tile, order)
+
+
+@op("transpose")
+def _transpose(frame: Frame, x: Any, axis0: Any, axis1: Any) -> Tile:
+    tile = _tile(frame, x, "ct.transpose")
+    if axis0 is None and axis1 is None:
+        if tile.ndim != 2:
+            raise TileValueError(
+                f"ct.transpose of a tile of {tile.ndim} dimensions needs the two axes to swap"
+            )
+        axis0, axis1 = 0, 1
+    elif axis0 is None or axis1 is None:
+        raise TileValueError("ct.transpose needs both axes or none")
+    a, b = (_axis(v, tile.ndim, "ct.transpose") for v in (axis0, axis1))
+    order = list(range(tile.ndim))
+    order[a], order[b] = order[b], order[a]
+    return _permuted(frame, tile, tuple(order))
+
+
+@op("expand_dims")
+def _expand_dims(frame: Frame, x: Any, axis: Any) -> Tile:
+    tile = _tile(frame, x, "ct.expand_dims")
+    at = _axis(axis, tile.ndim + 1, "ct.expand_dims")
+    return frame.emit.reshape(tile, (*tile.shape[:at], 1, *tile.shape[at:]))
+
+
+@op("broadcast_to")
+def _broadcast_to(frame: Frame, x: Any, shape: Any) -> Tile:
+    tile = _tile(frame, x, "ct.broadcast_to")
+    wanted = _tile_shape(shape, "ct.broadcast_to: shape")
+    if broadcast_shapes(tile.shape, wanted, "ct.broadcast_to") != wanted:
+        raise TileValueError(f"ct.broadcast_to: shape {tile.shape} does not broadcast to {wanted}")
+    return frame.emit.broadcast(tile, wanted)
+
+
+def new_axes(frame: Frame, tile: Tile, index: Any) -> Tile:
+    """x[:, None]: new axes only."""
+    entries = index if isinstance(index, tuple) else (index,)
+    kept = 0
+    for entry in entries:
+        whole = isinstance(entry, slice) and entry == slice(None)
+        if entry is not None and entry is not Ellipsis and not whole:
+            found = "a slice with bounds" if isinstance(entry, slice) else describe(entry)
+            raise TileTypeError(
+                f"a tile takes only ':', None and '...' as index, found {found}; "
+                "select elements with ct.where, or with ct.gather from an array"
+            )
+        kept += whole
+    if kept > tile.ndim or entries.count(Ellipsis) > 1:
+        raise TileValueError(f"too many indices for a tile of shape {tile.shape}")
+    rest = iter(tile.shape)
+    shape: list[int] = []
+    for entry in entries:
+        if entry is None:
+            shape.append(1)
+        elif entry is Ellipsis:
+            shape.extend(next(rest) for _ in range(tile.ndim - kept))
+        else:
+            shape.append(next(rest))
+    return frame.emit.reshape(tile, (*shape, *rest))
+
+
+def item(frame: Frame, tile: Any) -> Tile:
+    """x.item()."""
+    if math.prod(tile.shape) != 1:
+        raise TileValueError(f"item() needs a tile with one element, found shape {tile.shape}")
+    return frame.emit.reshape(tile, ())
+
+
+# ---------------------------------------------------------------------------------------------
+# Reductions
+
+
+def _register_reductions() -> None:
+    def reduce(name: str) -> Callable[..., Any]:
+        return lambda frame, x, axis, keepdims: _reduce(frame, name, x, axis, keepdims)
+
+    def arg_reduce(name: str) -> Callable[..., Any]:
+        return lambda frame, x, axis, keepdims: _arg_reduce(frame, name, x, axis, keepdims)
+
+    for name in REDUCE_KINDS:
+        OPS[name] = (arg_reduce if name.startswith("arg") else reduce)(name)
+
+
+def _reduce_axis(frame: Frame, name: str, tile: Tile, axis: int) -> Tile:
+    attributes = {"kind": REDUCE_KINDS[name], "axis": axis}
+    return frame.emit.op("tile.reduce", [tile], attributes, public=name)
+
+
+def _reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
+    """Along several axes one after the other, the last first. 16-bit floats add up in float32."""
+    tile = _tile(frame, x, f"ct.{name}")
+    require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
+    axes = _axes(axis, tile.ndim, f"ct.{name}")
+    dtype, shape = tile.dtype, tile.shape
+    adds = name in ("sum", "prod")
+    if adds and dtype in (float16, bfloat16):
+        tile = frame.emit.cast(tile, float32)
+    elif adds and dtype is bool_:
+        dtype = int32
+        tile = frame.emit.cast(tile, int32)
+    for one in sorted(axes, reverse=True):
+        tile = _reduce_axis(frame, name, tile, one)
+    tile = frame.emit.cast(tile, dtype)
+    if not _flag(keepdims, f"ct.{name}: keepdims"):
+        return tile
+    return frame.emit.reshape(tile, tuple(1 if i in axes else n for i, n in enumerate(shape)))
+
+
+def _arg_reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
+    tile = _tile(frame, x, f"ct.{name}")
+    require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
+    keep = _flag(keepdims, f"ct.{name}: keepdims")
+    shape = tile.shape
+    if axis is None:
+        if not shape:
+            return frame.emit.int32(0)
+        tile = frame.emit.reshape(tile, (math.prod(shape),))
+        result = _reduce_axis(frame, name, tile, 0)
+        return frame.emit.reshape(result, (1,) * len(shape)) if keep else result
+    at = _axis(axis, tile.ndim, f"ct.{name}")
+    result = _reduce_axis(frame, name, tile, at)
+    return frame.emit.reshape(result, (*shape[:at], 1, *shape[at + 1 :])) if keep else result
+
+
+_register_reductions()
+
+# ---------------------------------------------------------------------------------------------
+# Matrices
+
+# Input dtype of ct.matmul -> accumulator that its product is made in.
+_ACCUMULATOR: dict[DType, DType] = {
+    float16: float32,
+    bfloat16: float32,
+    float32: float32,
+    float64: float64,
+    float8_e4m3fn: float32,
+    float8_e5m2: float32,
+    int8: int32,
+    uint8: int32,
+}
+
+
+@op("mma")
+def _mma(frame: Frame, x: Any, y: Any, acc: Any) -> Tile:
+    operands = [_tile(frame, v, "ct.mma") for v in (x, y, acc)]
+    for tile in operands:
+        if not tile.shape:
+            raise TileValueError(
+                f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {describe(tile)}"
+            )
+    return frame.emit.op("tile.mma", operands, public="mma")
+
+
+@op("matmul")
+def _matmul(frame: Frame, x: Any, y: Any) -> Tile:
+    a, b = (_tile(frame, v, "ct.matmul") for v in (x, y))
+    dtype = promote(a.dtype, b.dtype)
+    from ..dtype import tfloat32
+
+    accumulator = float32 if dtype is tfloat32 else _ACCUMULATOR.get(dtype)
+    if accumulator is None:
+        raise TileTypeError(f"ct.matmul: inputs of {dtype} are not supported")
+    if not 1 <= a.ndim <= 3 or not 1 <= b.ndim <= 3:
+        raise TileValueError(f"ct.matmul: 1 to 3 dimensions needed, found {a.shape}, {b.shape}")
+    if a.shape[-1] != b.shape[0 if b.ndim == 1 else -2]:
+        raise TileValueError(f"ct.matmul: the inner lengths of {a.shape} and {b.shape} differ")
+    emit = frame.emit
+    row, column = a.ndim == 1, b.ndim == 1
+    a = emit.reshape(emit.cast(a, dtype), (1, *a.shape) if row else a.shape)
+    b = emit.reshape(emit.cast(b, dtype), (*b.shape, 1) if column else b.shape)
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2], "ct.matmul")
+    a = emit.broadcast(a, (*batch, *a.shape[-2:]))
+    b = emit.broadcast(b, (*batch, *b.shape[-2:]))
+    zero = emit.constant(0, accumulator, (*batch, a.shape[-2], b.shape[-1]))
+    product = emit.cast(emit.op("tile.mma", [a, b, zero], public="matmul"), dtype)
+    shape = product.shape
+    kept = (*shape[:-2], *(() if row else shape[-2:-1]), *(() if column else shape[-1:]))
+    return emit.reshape(product, kept)
+
+
+# ---------------------------------------------------------------------------------------------
+# Checks and output
+
+
+@op("static_assert")
+def _static_assert(frame: Frame, condition: Any, message: Any) -> None:
+    if isinstance(condition, Tile | Array | Format):
+        raise TileTypeError(
+            f"ct.static_assert needs a constant, found {describe(condition)}, which is known at "
+            "run time only"
+        )
+    if not isinstance(message, str | None):
+        raise TileTypeError(f"ct.static_assert needs a constant message, found {describe(message)}")
+    if not condition:
+        raise TileValueError(f"static assertion failed{': ' + message if message else ''}")
+
+
+class _Text:
+    """A format for tile.print in the making: `{}` stands for a value, braces are doubled."""
+
+    def __init__(self) -> None:
+        self.format = ""
+        self.values: list[Any] = []
+
+    def text(self, text: str) -> None:
+        self.format += text.replace("{", "{{").replace("}", "}}")
+
+    def value(self, tile: Tile, spec: str = "") -> None:
+        self.format += f"{{:{spec}}}" if spec else "{}"
+        self.values.append(tile.ir)
+
+    def any(self, value: Any) -> None:
+        if isinstance(value, Tile):
+            self.value(value)
+        elif isinstance(value, Format):
+            for part in value.parts:
+                self.text(part) if isinstance(part, str) else self.value(*part)
+        elif isinstance(value, Array):
+            raise TileTypeError(f"ct.print cannot print {describe(value)}; load a tile of it")
+        elif isinstance(value, tuple):
+            self._tuple(value)
+        else:
+            self.text(str(value))
+
+    def _tuple(self, values: tuple[Any, ...]) -> None:
+        self.text("(")
+        for i, value in enumerate(values):
+            self.text(", " if i else "")
+            self.text(repr(value)) if isinstance(value, str) else self.any(value)
+        self.text(",)" if len(values) == 1 else ")")
+
+    def emit(self, frame: Frame) -> None:
+        frame.builder.op("tile.print", self.values, {"format": self.format}, [])
+
+
+@op("print")
+def _print(frame: Frame, *args: Any, sep: Any, end: Any) -> None:
+    if not isinstance(sep, str) or not isinstance(end, str):
+        raise TileTypeError("ct.print: sep and end must be constant strings")
+    text = _Text()
+    for i, value in enumerate(args):
+        text.text(sep if i else "")
+        text.any(value)
+    text.text(end)
+    text.emit(frame)
+
+
+_CONVERSION = re.compile(r"%(?:%|([-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l)?([diuxXofFeEgGs]))")
+
+
+@op("printf")
+def _printf(frame: Frame, format: Any, *args: Any) -> None:
+    if not isinstance(format, str):
+        raise TileTypeError(f"ct.printf needs a constant format string, found {describe(format)}")
+    text, rest, at = _Text(), list(args), 0
+    for match in _CONVERSION.finditer(format):
+        text.text(format[at : match.start()])
+        at = match.end()
+        if match[0] == "%%":
+            text.text("%")
+            continue
+        if not rest:
+            raise TileValueError(f"ct.printf: too few values for {format!r}")
+        value = rest.pop(0)
+        if isinstance(value, Tile):
+            text.value(value, _format_spec(match[1], match[2]))
+        else:
+            text.text(f"%{match[1]}{match[2]}" % value)
+    text.text(format[at:])
+    if rest:
+        raise TileValueError(f"ct.printf: too many values for {format!r}")
+    text.emit(frame)
+
+
+def _format_spec(flags: str, kind: str) -> str:
+    """C's "%-8.3f" as Python's "<8.3f"."""
+    kind = {"i": "d", "u": "d"}.get(kind, kind)
+    if kind in ("d", "s") and not flags:
+        return ""
+    left = "-" in flags
+    flags = flags.replace("-", "")
+    return ("<" if left else ">" if flags[:1].isdigit() and flags[:1] != "0" else "") + flags + kind
+
+
+__all__ = ["OPS", "PROMOTION", "broadcast_shapes", "constant_dtype", "item", "new_axes", "positive"]

@@ -1,0 +1,132 @@
+"""Source: the syntax tree of a function, with positions in its file, and what its names mean.
+
+The tree is made from the lines which the code object covers, so that nothing of the rest of the
+file is parsed. A function that is indented is parsed inside of an `if`, which keeps its columns.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import linecache
+import types
+from collections.abc import Iterator
+
+from ..errors import Place, TileSyntaxError
+
+
+@dataclasses.dataclass(slots=True)
+class Source:
+    """A function's tree. `line_offset` + node.lineno is the line in the file."""
+
+    function: types.FunctionType
+    tree: ast.FunctionDef
+    file: str
+    line_offset: int
+    locals: frozenset[str]
+    closure: dict[str, types.CellType]
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def place(self, node: ast.AST) -> Place:
+        line = getattr(node, "lineno", 1) + self.line_offset
+        end_line = (getattr(node, "end_lineno", None) or 0) + self.line_offset
+        column = getattr(node, "col_offset", 0) + 1
+        end_column = (getattr(node, "end_col_offset", None) or column) + 1
+        if isinstance(node, ast.stmt) and end_line != line:  # a block: its first line will do
+            end_line, end_column = line, 0
+        return Place(self.file, line, column, end_line, end_column, self.name)
+
+
+_cache: dict[types.CodeType, tuple[ast.FunctionDef, int]] = {}
+
+
+def source_of(function: types.FunctionType) -> Source:
+    code = function.__code__
+    if code not in _cache:
+        _cache[code] = _parse(function)
+    tree, offset = _cache[code]
+    names = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
+    closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    return Source(function, tree, code.co_filename, offset, names, closure)
+
+
+def definition_place(function: types.FunctionType) -> Place:
+    code = function.__code__
+    return Place(code.co_filename, code.co_firstlineno, function=function.__name__)
+
+
+def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
+    code = function.__code__
+    first = code.co_firstlineno
+    lines = linecache.getlines(code.co_filename)
+    if len(lines) < first:
+        lines = _unsaved_lines(function)
+    for last in _possible_ends(code, lines):
+        block = lines[first - 1 : last]
+        indented = block[0][:1].isspace()
+        try:
+            tree = ast.parse(("if 1:\n" if indented else "") + "".join(block))
+        except SyntaxError:
+            continue
+        body = tree.body[0].body if isinstance(tree.body[0], ast.If) else tree.body
+        if isinstance(body[0], ast.FunctionDef):
+            return body[0], first - (2 if indented else 1)
+        break
+    what = "a lambda" if function.__name__ == "<lambda>" else "this kind of function"
+    raise TileSyntaxError(
+        f"{what} cannot be used in tile code; expected a function made by 'def'",
+        [definition_place(function)],
+    )
+
+
+def _unsaved_lines(function: types.FunctionType) -> list[str]:
+    """The lines of a function whose file only `inspect` can find (a notebook's cell)."""
+    try:
+        lines, _ = inspect.findsource(function)
+    except (OSError, TypeError):
+        raise TileSyntaxError(
+            f"the source of {function.__name__} is not available; define it in a file or a "
+            "notebook's cell (tile code is captured from its source)",
+            [definition_place(function)],
+        ) from None
+    return lines
+
+
+def _last_line(code: types.CodeType) -> int:
+    lines = [p[1] or 0 for p in code.co_positions()]
+    nested = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return max([code.co_firstlineno, *lines, *(_last_line(c) for c in nested)])
+
+
+def _possible_ends(code: types.CodeType, lines: list[str]) -> Iterator[int]:
+    """Last lines to try: what the instructions cover, then a little more, then the whole block.
+
+    Code that the compiler left out (after a return, under `if 0`) is beyond the first.
+    """
+    last = _last_line(code)
+    indent = len(lines[code.co_firstlineno - 1]) - len(lines[code.co_firstlineno - 1].lstrip())
+    end = last
+    while end < len(lines):  # lines that are indented further belong to the function
+        text = lines[end]
+        if text.strip() and len(text) - len(text.lstrip()) <= indent:
+            break
+        end += 1
+    yield end
+    for more in range(last, min(len(lines), end + 200) + 1):
+        yield more
+
+
+def assigned_names(nodes: list[ast.stmt]) -> tuple[str, ...]:
+    """Names that the statements may assign, in the order of their first assignment."""
+    names: dict[str, None] = {}
+    for node in nodes:
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
+                names[child.id] = None
+            elif isinstance(child, ast.FunctionDef):
+                names[child.name] = None
+    return tuple(names)

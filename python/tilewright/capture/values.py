@@ -1,0 +1,165 @@
+"""Values: what a name can stand for while a kernel is captured.
+
+A value known at compile time is the Python object itself: a number (a loosely typed constant), a
+string, a dtype, a tuple, a function, a module. What is known only when the kernel runs is one of
+the classes below. A tuple may hold both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from typing import Any
+
+from ..dtype import DType, constant_dtype
+from ..errors import Place, TileTypeError
+
+Shape = tuple[int, ...]
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Tile:
+    """A tile, or with shape () a scalar; `ir` is its value in the IR."""
+
+    ir: Any
+    dtype: DType
+    shape: Shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __bool__(self) -> bool:  # a guard against mistakes in this package
+        raise TypeError("a run-time value has no truth at compile time")
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Array:
+    """An array argument. `position` counts the kernel's parameters."""
+
+    ir: Any
+    dtype: DType
+    ndim: int
+    name: str
+    position: int
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Method:
+    """`receiver.name`, about to be called."""
+
+    receiver: Any
+    name: str
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Range:
+    """What `range(...)` gives in the head of a loop."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Format:
+    """An f-string with run-time values: text, and values with their format specification."""
+
+    parts: tuple[str | tuple[Any, str], ...]
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class LocalFunction:
+    """A function defined inside of the kernel; its free names are the frame's."""
+
+    node: Any
+    frame: Any
+    defaults: tuple[Any, ...]
+    keyword_defaults: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.node.name)
+
+
+class Unusable:
+    """Stands for a variable that has no value here, and says why if somebody reads it."""
+
+    __slots__ = ("message", "places")
+
+    def __init__(self, message: str, *places: Place) -> None:
+        self.message = message
+        self.places = places
+
+
+def tile_type(dtype: DType, shape: Shape) -> str:
+    """The type's text in the IR."""
+    if not shape:
+        return dtype.mlir
+    return f"tensor<{'x'.join(map(str, shape))}x{dtype.mlir}>"
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a loosely typed constant. NumPy's scalars are not: they are typed."""
+    kind = type(value)
+    return kind is int or kind is float or kind is bool
+
+
+def is_numpy_scalar(value: Any) -> bool:
+    return any(c.__module__ == "numpy" and c.__name__ == "generic" for c in type(value).__mro__)
+
+
+def is_run_time(value: Any) -> bool:
+    """Whether a value, or an entry of a tuple, is known only when the kernel runs."""
+    if isinstance(value, tuple):
+        return any(is_run_time(v) for v in value)
+    return isinstance(value, Tile | Array | Format)
+
+
+def describe(value: Any) -> str:
+    """What a value is, in the words of an error message."""
+    if isinstance(value, Tile):
+        if not value.shape:
+            return f"a run-time {value.dtype} scalar"
+        return f"a {value.dtype} tile of shape {value.shape}"
+    if isinstance(value, Array):
+        return f"the {value.ndim}-D {value.dtype} array '{value.name}'"
+    if isinstance(value, bool | int | float) and is_number(value):
+        return f"the constant {value!r}"
+    if isinstance(value, tuple):
+        return f"({', '.join(describe(v) for v in value)}{',' if len(value) == 1 else ''})"
+    if isinstance(value, DType):
+        return f"the dtype {value}"
+    if isinstance(value, Method):
+        return f"the method '{value.name}'"
+    if isinstance(value, Format):
+        return "an f-string of run-time values"
+    if isinstance(value, Range):
+        return "a range"
+    if isinstance(value, types.ModuleType):
+        return f"the module '{value.__name__}'"
+    if isinstance(value, types.FunctionType | LocalFunction):
+        return f"the function '{getattr(value, '__name__', None) or value.name}'"  # type: ignore[union-attr]
+    return f"{value!r} ({type(value).__name__})"
+
+
+def type_name(value: Any) -> str:
+    """The type of a value, for a message about a variable that changes its type."""
+    if isinstance(value, Tile):
+        return f"{value.dtype} scalar" if not value.shape else f"{value.dtype} tile {value.shape}"
+    if isinstance(value, bool | int | float) and is_number(value):
+        return f"{constant_dtype(value)} scalar"
+    if isinstance(value, tuple):
+        return f"tuple ({', '.join(type_name(v) for v in value)})"
+    return describe(value)
+
+
+def require_tile_or_number(value: Any, what: str) -> Any:
+    if isinstance(value, Tile) or is_number(value):
+        return value
+    if isinstance(value, Array):
+        raise TileTypeError(
+            f"{what} needs a tile or a number, found {describe(value)}; load a tile of it first, "
+            "with ct.load or ct.gather"
+        )
+    raise TileTypeError(f"{what} needs a tile or a number, found {describe(value)}")

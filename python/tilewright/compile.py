@@ -1,0 +1,138 @@
+"""Compilation: capture, the stages in order, the disk cache, and what the launcher gets.
+
+    key of a specialization -> capture -> tile IR -> cache? -> lower -> PTX or object -> variant
+
+The cache is addressed by the text of the tile IR, the target and the version, so a hit needs the
+capture and nothing after it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import _core, knobs
+from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture
+from .dtype import BY_NAME
+
+Key = tuple[tuple[Any, ...], ...]
+
+GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
+CPU_STAGES = ("legal", "vector", "llvm")
+EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
+
+
+class Image(NamedTuple):
+    """Compiled code and what a launch needs to know of it: what the disk cache keeps."""
+
+    code: bytes  # PTX or a cubin, or an object file
+    facts: dict[str, int]  # num_threads, shared_bytes or scratch_bytes
+
+    def pack(self) -> bytes:
+        header = json.dumps(self.facts).encode()
+        return struct.pack("<I", len(header)) + header + self.code
+
+    @classmethod
+    def unpack(cls, blob: bytes) -> Image:
+        (size,) = struct.unpack_from("<I", blob)
+        return cls(blob[4 + size :], json.loads(blob[4 : 4 + size]))
+
+
+def capture_kernel(kernel: Any, target: str, key: Key) -> Captured:
+    return capture(kernel.function, [_argument(entry) for entry in key], target, kernel.attributes(target))
+
+
+def _argument(entry: tuple[Any, ...]) -> Any:
+    kind, *facts = entry
+    if kind == "const":
+        return ConstantArgument(facts[0])
+    if kind == "scalar":
+        return ScalarArgument(BY_NAME[facts[0]], facts[1])
+    name, rank, align, shape_div, strides, writable = facts
+    return ArrayArgument(BY_NAME[name], rank, align, shape_div, strides, writable)
+
+
+def compile_kernel(kernel: Any, target: str, key: Key) -> Any:
+    """A `_core.CudaKernel` or `_core.CpuKernel` for a kernel and the facts of its arguments."""
+    captured = capture_kernel(kernel, target, key)
+    text = captured.module.text()
+    address = _core.hash128(f"{_version()}\n{target}\n{text}")
+    blob = _core.cache_get(address) if knobs.cache() else None
+    if blob is None:
+        image = build(captured.module, target, kernel.name, text)
+        if knobs.cache():
+            _core.cache_put(address, image.pack())
+    else:
+        image = Image.unpack(blob)
+    return load(image, kernel.name, captured.written, target)
+
+
+def _version() -> str:
+    from . import __version__
+
+    return f"tilewright {__version__} {_core.build_id()}"
+
+
+def build(module: Any, target: str, name: str, tile_text: str = "") -> Image:
+    """Lower a module at the stage "tile" to code."""
+    dump = _Dump(knobs.dump_folder(), name)
+    dump.write("tile", "mlir", tile_text)
+    cpu = target.startswith("cpu")
+    for stage in CPU_STAGES if cpu else GPU_STAGES:
+        if dump.folder is not None or stage == "llvm":
+            module.lower(stage)
+            dump.write(stage, "mlir", module)
+    if cpu:
+        dump.write("asm", "s", lambda: module.emit(EMIT_ASSEMBLY).decode())
+        return Image(module.emit(EMIT_OBJECT), {"scratch_bytes": _integer(module, "tile.scratch_bytes")})
+    ptx = module.emit(EMIT_ASSEMBLY)
+    dump.write("ptx", "ptx", ptx.decode())
+    facts = {n: _integer(module, f"tile.{n}") for n in ("num_threads", "shared_bytes")}
+    return Image(_assemble(ptx), facts)
+
+
+def _assemble(ptx: bytes) -> bytes:
+    """The cubin for the first GPU, or the PTX itself where there is none."""
+    if not _core.device_count():
+        return ptx
+    return _core.ptx_to_cubin(ptx.decode())[0]
+
+
+def load(image: Image, name: str, written: int, target: str) -> Any:
+    if target.startswith("cpu"):
+        code = _core.load_object(image.code, name)
+        return _core.CpuKernel(code.address, name, image.facts["scratch_bytes"], written, code)
+    return _core.CudaKernel(image.code, name, image.facts["num_threads"], image.facts["shared_bytes"], written)
+
+
+def _integer(module: Any, name: str) -> int:
+    """An integer attribute of the module; it prints as `128 : i32`."""
+    text = module.attribute(name)
+    return int(text.split(":")[0]) if text else 0
+
+
+class _Dump:
+    """One file a stage under TILEWRIGHT_DUMP; any of them goes on from there in tw-opt."""
+
+    counter = 0
+
+    def __init__(self, folder: str | None, name: str) -> None:
+        self.folder = None
+        if folder is None:
+            return
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _Dump.counter += 1
+        self.stem = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.{os.getpid()}.{_Dump.counter}"
+        self.stage = 0
+
+    def write(self, stage: str, suffix: str, content: Any) -> None:
+        if self.folder is None:
+            return
+        text = content if isinstance(content, str) else content() if callable(content) else content.text(True)
+        (self.folder / f"{self.stem}.{self.stage}-{stage}.{suffix}").write_text(text)
+        self.stage += 1

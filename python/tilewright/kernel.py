@@ -1,0 +1,108 @@
+"""Kernels: the decorators `@ct.kernel` and `@ct.function`, and `ct.launch`.
+
+A kernel object is a `_core.Dispatcher`: a launch finds the variant compiled for its arguments in C
+(python/ext/dispatch.c) and comes here only for a new one, to `compile_variant`.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _core, compile, knobs
+from .errors import TileTypeError
+from .tile import constant_parameters
+
+_HINTS = ("num_warps", "num_stages", "occupancy", "num_ctas", "opt_level")
+
+
+class ByTarget:
+    """A hint that differs by target: `ByTarget(sm_90=4, default=8)`."""
+
+    def __init__(self, *, default: Any = None, **values: Any) -> None:
+        self.default = default
+        self.values = values
+
+    def of(self, target: str) -> Any:
+        return self.values.get(target, self.values.get(target.rstrip("af"), self.default))
+
+
+class kernel(_core.Dispatcher):
+    """Make a kernel of a function: `@ct.kernel`, or with hints `@ct.kernel(num_warps=8)`.
+
+    Hints refine what the compiler would choose and never change a result: `num_warps` and
+    `num_stages` for a block on a GPU, `occupancy` (blocks an SM), `num_ctas` (blocks a cluster),
+    `opt_level` 0 to 3. Each is an integer or a `ct.ByTarget`.
+    """
+
+    function: types.FunctionType
+
+    def __new__(cls, function: Callable[..., Any] | None = None, /, **hints: Any) -> Any:
+        unknown = [name for name in hints if name not in _HINTS]
+        if unknown:
+            raise TileTypeError(f"@ct.kernel has no hint {unknown[0]!r}; it has {', '.join(_HINTS)}")
+        if function is None:
+            return functools.partial(cls, **hints)
+        if not isinstance(function, types.FunctionType):
+            raise TileTypeError(f"@ct.kernel needs a function made by 'def', found {function!r}")
+        return super().__new__(cls)
+
+    def __init__(self, function: types.FunctionType, /, **hints: Any) -> None:
+        code = function.__code__
+        parameters = code.co_varnames[: code.co_argcount]
+        if code.co_flags & 0x0C or code.co_kwonlyargcount:
+            raise TileTypeError(
+                f"kernel {function.__name__}: parameters are positional; *args, **kwargs and keyword-only "
+                "parameters cannot be passed at a launch"
+            )
+        constants = constant_parameters(function)
+        positions = [i for i, name in enumerate(parameters) if name in constants]
+        super().__init__(function.__name__, parameters, positions, compile_variant)
+        self.function = function
+        self.hints = hints
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        raise TileTypeError(
+            f"kernel {self.name} is called like a function; start it with "
+            f"ct.launch(stream, grid, {self.name}, (...)), or call a @ct.function from tile code"
+        )
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}({', '.join(self.parameters)})>"
+
+    def interpret(self, grid: int | Sequence[int], args: tuple[Any, ...]) -> None:
+        """Run the Python body itself on NumPy tiles, one block after the other; breakpoints work."""
+        from .interpret import run
+
+        run(self.function, grid, args)
+
+    def attributes(self, target: str) -> dict[str, int]:
+        """The hints as attributes of the module."""
+        values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
+        return {f"tile.{name}": value for name, value in values.items() if value is not None}
+
+    def capture(self, target: str, key: compile.Key) -> Any:
+        """The kernel's module of tile IR for a target and the facts of a specialization."""
+        return compile.capture_kernel(self, target, key).module
+
+
+def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:
+    """What the dispatcher asks for when no variant fits a launch."""
+    return compile.compile_kernel(kernel, target, key)
+
+
+def function(f: Callable[..., Any] | None = None, /) -> Any:
+    """Mark a function for use in tile code. Plain functions work too; the mark is for readers."""
+    return f if f is not None else function
+
+
+def _interpret_launch(stream: Any, grid: Any, kernel: Any, args: tuple[Any, ...]) -> None:
+    kernel.interpret(grid, args)
+
+
+# launch(stream, grid, kernel, args): start a kernel on the device that its arrays live on. NumPy arrays
+# and CPU tensors run on the CPU before the call returns; GPU arrays run on their GPU in stream order.
+launch = _interpret_launch if knobs.interpret() else _core.launch

@@ -1,0 +1,29 @@
+"""Environment variables, each read in one place.
+
+    TILEWRIGHT_INTERPRET=1     ct.launch runs the reference execution
+    TILEWRIGHT_DUMP=DIR        write each stage of each compilation to a file
+    TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
+
+The runtime in C reads its own: TILEWRIGHT_CACHE_DIR, TILEWRIGHT_CACHE_SIZE, TILEWRIGHT_NUM_THREADS,
+TILEWRIGHT_CUDA_DRIVER.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "0") not in ("", "0")
+
+
+def interpret() -> bool:
+    return _flag("TILEWRIGHT_INTERPRET")
+
+
+def dump_folder() -> str | None:
+    return os.environ.get("TILEWRIGHT_DUMP") or None
+
+
+def cache() -> bool:
+    return not _flag("TILEWRIGHT_NO_CACHE")
