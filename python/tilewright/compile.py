@@ -8,6 +8,7 @@ capture and nothing after it.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -71,10 +72,13 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> Any:
     return load(image, kernel.name, captured.written, target)
 
 
+@functools.cache
 def _version() -> str:
+    """Names this build of the compiler: the extension's file changes with every build."""
     from . import __version__
 
-    return f"tilewright {__version__} {_core.build_id()}"
+    build = os.stat(_core.__file__)
+    return f"tilewright {__version__} {build.st_size} {build.st_mtime_ns}"
 
 
 def build(module: Any, target: str, name: str, tile_text: str = "") -> Image:

@@ -194,6 +194,7 @@ float8e4m3, float8e5m2 = float8_e4m3fn, float8_e5m2
 float8e8m0, float4e2m1 = float8_e8m0fnu, float4_e2m1fn
 half, double = float16, float64
 
+BY_NAME: dict[str, DType] = {d.name: d for d in ALL}
 BY_MLIR: dict[str, DType] = {d.mlir: d for d in ALL}
 
 

@@ -61,7 +61,22 @@ UNARY_OPS = {
     **{
         name: f"tile.{name}"
         for name in (
-            "exp exp2 log log2 sqrt rsqrt sin cos tan sinh cosh tanh floor ceil".split()
+            [
+                "exp",
+                "exp2",
+                "log",
+                "log2",
+                "sqrt",
+                "rsqrt",
+                "sin",
+                "cos",
+                "tan",
+                "sinh",
+                "cosh",
+                "tanh",
+                "floor",
+                "ceil",
+            ]
         )
     },
 }
@@ -165,9 +180,7 @@ class Emitter:
         """A loosely typed constant as a tile of `dtype`; TileValueError if it does not fit."""
         if dtype.is_integral:
             if not math.isfinite(value) or not dtype.min <= int(value) <= dtype.max:
-                raise TileValueError(
-                    f"constant {value} is outside {dtype} ({dtype.min} to {dtype.max})"
-                )
+                raise TileValueError(f"constant {value} is outside {dtype} ({dtype.min} to {dtype.max})")
             value = int(value)
         elif dtype.is_bool:
             value = bool(value)
@@ -301,4 +314,3 @@ def _as_float(value: float, dtype: DType) -> float:
     if limit is not None and not math.isnan(wide):
         wide = max(-limit, min(limit, wide))
     return wide
-

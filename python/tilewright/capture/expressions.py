@@ -127,9 +127,7 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
         if isinstance(node, ast.Starred):
             value = evaluate(frame, node.value)
             if not isinstance(value, tuple):
-                raise TileTypeError(
-                    f"only a tuple can follow '*', found {describe(value)}", frame.places(node)
-                )
+                raise TileTypeError(f"only a tuple can follow '*', found {describe(value)}", frame.places(node))
             values.extend(value)
         else:
             values.append(evaluate(frame, node))
@@ -166,7 +164,7 @@ def binary(frame: Frame, name: str, x: Any, y: Any, node: ast.AST) -> Any:
     """x and y under an operator of Python."""
     if is_number(x) and is_number(y):
         return fold(name, x, y)
-    if not is_run_time(x) and not is_run_time(y) or isinstance(x, tuple) or isinstance(y, tuple):
+    if (not is_run_time(x) and not is_run_time(y)) or isinstance(x, tuple) or isinstance(y, tuple):
         return _plain_binary(name, x, y)
     frame.at(node)
     if name == "matmul":
@@ -390,13 +388,9 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
         return value.ndim
     typed = frame.emit.typed
     if name == "shape":
-        return tuple(
-            typed("tile.dim", [value.ir], {"axis": d}, int32, ()) for d in range(value.ndim)
-        )
+        return tuple(typed("tile.dim", [value.ir], {"axis": d}, int32, ()) for d in range(value.ndim))
     if name == "strides":
-        return tuple(
-            typed("tile.stride", [value.ir], {"axis": d}, int64, ()) for d in range(value.ndim)
-        )
+        return tuple(typed("tile.stride", [value.ir], {"axis": d}, int64, ()) for d in range(value.ndim))
     known = ", ".join(ct.ARRAY_ATTRIBUTES)
     raise TileTypeError(f"an array has no attribute '{name}' in tile code; it has {known}")
 
@@ -410,12 +404,9 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
         return ops.new_axes(frame, value, index)
     if isinstance(value, Array):
         raise TileTypeError(
-            f"the array '{value.name}' cannot be indexed; use ct.load for a tile, or ct.gather for "
-            "single elements"
+            f"the array '{value.name}' cannot be indexed; use ct.load for a tile, or ct.gather for single elements"
         )
-    if is_run_time(index) or isinstance(index, slice) and is_run_time(
-        (index.start, index.stop, index.step)
-    ):
+    if is_run_time(index) or (isinstance(index, slice) and is_run_time((index.start, index.stop, index.step))):
         raise TileTypeError(f"an index into {describe(value)} must be a constant")
     try:
         return frame.adopt(value[index])
@@ -449,9 +440,7 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     return call(frame, function, args, keywords, node)
 
 
-def call(
-    frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call
-) -> Any:
+def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     name = getattr(function, "__tw_op__", None)
     if name is not None:
         return _call_op(frame, name, function, args, keywords)
@@ -493,9 +482,7 @@ def _bind(function: Any, name: str, args: list[Any], keywords: dict[str, Any]) -
     return bound
 
 
-def _call_op(
-    frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]
-) -> Any:
+def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     bound = _bind(function, f"ct.{name}", args, keywords)
     return ops.OPS[name](frame, *bound.args, **bound.kwargs)
 
@@ -546,9 +533,7 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
         raise TileValueError(f"'{name}' of constants: {error}") from None
 
 
-_REFUSED = frozenset(
-    (eval, exec, compile, open, input, globals, locals, vars, setattr, delattr, breakpoint)
-)
+_REFUSED = frozenset((eval, exec, compile, open, input, globals, locals, vars, setattr, delattr, breakpoint))
 
 # ---------------------------------------------------------------------------------------------
 # Builtins that have a meaning on tiles
@@ -556,9 +541,7 @@ _REFUSED = frozenset(
 Builtin = Callable[..., Any]
 
 
-def _call_builtin(
-    frame: Frame, builtin: Builtin, function: Any, args: list[Any], keywords: dict[str, Any]
-) -> Any:
+def _call_builtin(frame: Frame, builtin: Builtin, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     try:
         return builtin(frame, *args, **keywords)
     except TypeError as error:
@@ -611,8 +594,7 @@ def _to_number(plain: type, dtype: DType) -> Builtin:
             return plain(value)
         if value.shape:
             raise TileTypeError(
-                f"{plain.__name__} needs a scalar, found {describe(value)}; "
-                f"convert a tile by x.astype(ct.{dtype})"
+                f"{plain.__name__} needs a scalar, found {describe(value)}; convert a tile by x.astype(ct.{dtype})"
             )
         if plain is int and value.dtype.is_integral:
             return value
@@ -707,8 +689,7 @@ def inline(
         key, body, name = function.__code__, source.tree.body, function.__name__
     if key in frame.capture.active:
         raise TileSyntaxError(
-            f"recursion: '{name}' calls itself, directly or through others; tile code has loops "
-            "instead"
+            f"recursion: '{name}' calls itself, directly or through others; tile code has loops instead"
         )
     from .statements import run_body
 
@@ -742,14 +723,10 @@ def describe_result(value: Any) -> str:
     return "a value" if type(value) is Unusable else describe(value)
 
 
-def _bind_local(
-    function: LocalFunction, args: list[Any], keywords: dict[str, Any]
-) -> dict[str, Any]:
+def _bind_local(function: LocalFunction, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
     parameters = function.node.args
     if parameters.vararg or parameters.kwarg:
-        raise TileSyntaxError(
-            f"'{function.name}': '*' and '**' parameters of a local function are not supported"
-        )
+        raise TileSyntaxError(f"'{function.name}': '*' and '**' parameters of a local function are not supported")
     names = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
     env = dict(zip(names[len(names) - len(function.defaults) :], function.defaults, strict=True))
     env |= function.keyword_defaults

@@ -99,9 +99,7 @@ class Frame:
             try:
                 value = cell.cell_contents
             except ValueError:
-                raise TileSyntaxError(
-                    f"the variable '{name}' of the enclosing function has no value yet"
-                ) from None
+                raise TileSyntaxError(f"the variable '{name}' of the enclosing function has no value yet") from None
             self.capture.note_read(cell, name, value)
         elif name in function.__globals__:
             value = function.__globals__[name]

@@ -36,6 +36,7 @@ class ArrayArgument:
     align: int = 1
     shape_div: tuple[int, ...] = ()
     strides: tuple[tuple[int, int], ...] = ()
+    writable: bool = True
 
     def type(self) -> str:
         extents = "?x" * self.ndim
@@ -50,10 +51,7 @@ class ArrayArgument:
             return align
         shape = ", ".join(str(n) for n in self.shape_div)
         strides = ", ".join(str(n) for _, n in self.strides)
-        return (
-            f"{align}, tile.shape_div = array<i64: {shape}>, "
-            f"tile.stride_div = array<i64: {strides}>"
-        )
+        return f"{align}, tile.shape_div = array<i64: {shape}>, tile.stride_div = array<i64: {strides}>"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,15 +96,15 @@ def capture(
     function: types.FunctionType,
     arguments: Sequence[Argument],
     target: str,
-    options: Mapping[str, int] | None = None,
+    attributes: Mapping[str, Any] | None = None,
 ) -> Captured:
-    """Capture `function` as a kernel for `target`; `options` are attributes of the module."""
+    """Capture `function` as a kernel for `target`; `attributes` go on the module."""
     source = source_of(function)
     names = _parameters(source, arguments)
     builder = _core.Builder(source.file)
     builder.set("tile.target", target)
-    for name, value in (options or {}).items():
-        builder.set(f"tile.{name}", value)
+    for name, value in (attributes or {}).items():
+        builder.set(name, value)
     state = Capture(builder)
     state.active.append(function.__code__)
     run_time = [a for a in arguments if not isinstance(a, ConstantArgument)]
@@ -129,15 +127,13 @@ def _parameters(source: Source, arguments: Sequence[Argument]) -> list[str]:
     flags_of_stars = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
     if code.co_flags & flags_of_stars or code.co_kwonlyargcount:
         raise TileTypeError(
-            f"the kernel '{source.name}' has '*', '**' or keyword-only parameters; expected plain "
-            "ones",
+            f"the kernel '{source.name}' has '*', '**' or keyword-only parameters; expected plain ones",
             [definition_place(source.function)],
         )
     names = list(code.co_varnames[: code.co_argcount])
     if len(names) != len(arguments):
         raise TileTypeError(
-            f"the kernel '{source.name}' takes {len(names)} arguments ({', '.join(names)}), "
-            f"found {len(arguments)}",
+            f"the kernel '{source.name}' takes {len(names)} arguments ({', '.join(names)}), found {len(arguments)}",
             [definition_place(source.function)],
         )
     return names
@@ -156,9 +152,7 @@ def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], val
         frame.env[name] = value
 
 
-def _attributes(
-    builder: Any, function: types.FunctionType, arguments: Sequence[Any]
-) -> dict[str, Any]:
+def _attributes(builder: Any, function: types.FunctionType, arguments: Sequence[Any]) -> dict[str, Any]:
     types_ = ", ".join(a.type() for a in arguments)
     facts = ", ".join(f"{{{a.facts()}}}" for a in arguments)
     attributes = {

@@ -77,9 +77,7 @@ _register_elementwise()
 
 def _array(value: Any, what: str) -> Array:
     if not isinstance(value, Array):
-        raise TileTypeError(
-            f"{what} needs an array (an argument of the kernel), found {describe(value)}"
-        )
+        raise TileTypeError(f"{what} needs an array (an argument of the kernel), found {describe(value)}")
     return value
 
 
@@ -97,8 +95,7 @@ def _dtype(value: Any, what: str) -> DType:
 def _static_int(value: Any, what: str) -> int:
     if isinstance(value, Tile):
         raise TileTypeError(
-            f"{what} must be a constant, found {describe(value)}; a parameter becomes one by the "
-            "annotation ct.Constant"
+            f"{what} must be a constant, found {describe(value)}; a parameter becomes one by the annotation ct.Constant"
         )
     if type(value) is not int:
         raise TileTypeError(f"{what} must be a constant integer, found {describe(value)}")
@@ -202,8 +199,7 @@ def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> T
     tile_shape = _tile_shape(shape, "ct.num_tiles: shape")
     if len(tile_shape) != array.ndim:
         raise TileValueError(
-            f"ct.num_tiles: {describe(array)} needs a tile of {array.ndim} dimensions, found shape "
-            f"{tile_shape}"
+            f"ct.num_tiles: {describe(array)} needs a tile of {array.ndim} dimensions, found shape {tile_shape}"
         )
     k = _axis(axis, array.ndim, "ct.num_tiles")
     array_axis = _order(order, array.ndim, "ct.num_tiles")[k]
@@ -281,9 +277,7 @@ def _load(
     }
     if not _flag(check_bounds, "ct.load: check_bounds"):
         attributes["tile.in_bounds"] = None
-    return frame.emit.typed(
-        "tile.load", [array.ir, *indices], attributes, array.dtype, tile_shape
-    )
+    return frame.emit.typed("tile.load", [array.ir, *indices], attributes, array.dtype, tile_shape)
 
 
 def _output(frame: Frame, value: Any, what: str) -> Array:
@@ -317,15 +311,11 @@ def _store(
     frame.builder.op("tile.store", [array.ir, *indices, value.ir], attributes, [])
 
 
-def _element_indices(
-    frame: Frame, array: Array, indices: Any, what: str
-) -> tuple[list[Tile], Shape]:
+def _element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tuple[list[Tile], Shape]:
     """One index tile for each axis, all of the shape of the result, and that shape."""
     values = indices if isinstance(indices, tuple) else (indices,)
     if len(values) != array.ndim:
-        raise TileValueError(
-            f"{what}: {describe(array)} needs {array.ndim} indices, found {len(values)}"
-        )
+        raise TileValueError(f"{what}: {describe(array)} needs {array.ndim} indices, found {len(values)}")
     tiles = [_tile(frame, v, f"{what}: index") for v in values]
     shape: Shape = ()
     for tile in tiles:
@@ -340,9 +330,7 @@ def broadcast_shapes(a: Shape, b: Shape, what: str) -> Shape:
     result = []
     for m, n in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
         if m != n and m != 1 and n != 1:
-            raise TileValueError(
-                f"{what}: shapes {a} and {b} do not broadcast; expected equal lengths, or 1"
-            )
+            raise TileValueError(f"{what}: shapes {a} and {b} do not broadcast; expected equal lengths, or 1")
         result.append(max(m, n))
     return tuple(result)
 
@@ -364,9 +352,7 @@ def _mask(frame: Frame, mask: Any, shape: Shape, what: str) -> list[Any]:
     except TileValueError:
         fits = False
     if not fits:
-        raise TileTypeError(
-            f"{what}: mask must be a bool_ tile that broadcasts to {shape}, found {describe(tile)}"
-        )
+        raise TileTypeError(f"{what}: mask must be a bool_ tile that broadcasts to {shape}, found {describe(tile)}")
     return [frame.emit.broadcast(tile, shape).ir]
 
 
@@ -505,9 +491,7 @@ def _reshape(frame: Frame, x: Any, shape: Any) -> Tile:
             wanted = tuple(size // rest if n == -1 else n for n in wanted)
     wanted = _tile_shape(wanted, "ct.reshape: shape")
     if math.prod(wanted) != size:
-        raise TileValueError(
-            f"ct.reshape: shape {tile.shape} has {size} elements, {wanted} has {math.prod(wanted)}"
-        )
+        raise TileValueError(f"ct.reshape: shape {tile.shape} has {size} elements, {wanted} has {math.prod(wanted)}")
     return frame.emit.reshape(tile, wanted)
 
 
@@ -532,9 +516,7 @@ def _transpose(frame: Frame, x: Any, axis0: Any, axis1: Any) -> Tile:
     tile = _tile(frame, x, "ct.transpose")
     if axis0 is None and axis1 is None:
         if tile.ndim != 2:
-            raise TileValueError(
-                f"ct.transpose of a tile of {tile.ndim} dimensions needs the two axes to swap"
-            )
+            raise TileValueError(f"ct.transpose of a tile of {tile.ndim} dimensions needs the two axes to swap")
         axis0, axis1 = 0, 1
     elif axis0 is None or axis1 is None:
         raise TileValueError("ct.transpose needs both axes or none")
@@ -673,9 +655,7 @@ def _mma(frame: Frame, x: Any, y: Any, acc: Any) -> Tile:
     operands = [_tile(frame, v, "ct.mma") for v in (x, y, acc)]
     for tile in operands:
         if not tile.shape:
-            raise TileValueError(
-                f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {describe(tile)}"
-            )
+            raise TileValueError(f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {describe(tile)}")
     return frame.emit.op("tile.mma", operands, public="mma")
 
 
@@ -714,8 +694,7 @@ def _matmul(frame: Frame, x: Any, y: Any) -> Tile:
 def _static_assert(frame: Frame, condition: Any, message: Any) -> None:
     if isinstance(condition, Tile | Array | Format):
         raise TileTypeError(
-            f"ct.static_assert needs a constant, found {describe(condition)}, which is known at "
-            "run time only"
+            f"ct.static_assert needs a constant, found {describe(condition)}, which is known at run time only"
         )
     if not isinstance(message, str | None):
         raise TileTypeError(f"ct.static_assert needs a constant message, found {describe(message)}")

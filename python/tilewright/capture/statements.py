@@ -148,9 +148,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
             frame.places(target),
         )
     else:
-        raise TileSyntaxError(
-            "only names and tuples of names can be assigned in tile code", frame.places(target)
-        )
+        raise TileSyntaxError("only names and tuples of names can be assigned in tile code", frame.places(target))
 
 
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
@@ -161,9 +159,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
     wrong = len(value) < len(names) - 1 if stars else len(value) != len(names)
     if wrong:
         least = "at least " if stars else ""
-        raise TileValueError(
-            f"cannot unpack {len(value)} values into {least}{len(names) - len(stars)} names"
-        )
+        raise TileValueError(f"cannot unpack {len(value)} values into {least}{len(names) - len(stars)} names")
     if stars:
         i, more = stars[0], len(value) - len(names) + 1
         value = (*value[:i], value[i : i + more], *value[i + more :])
@@ -212,9 +208,7 @@ def _function(frame: Frame, node: ast.FunctionDef) -> None:
 def _return(frame: Frame, node: ast.Return) -> None:
     value = None if node.value is None else evaluate(frame, node.value)
     if frame.is_kernel and value is not None:
-        raise TileTypeError(
-            f"a kernel returns nothing, found {describe(value)}; store results in an array"
-        )
+        raise TileTypeError(f"a kernel returns nothing, found {describe(value)}; store results in an array")
     frame.env[VALUE] = value
     frame.env[RETURN] = True
 
@@ -321,9 +315,7 @@ def branch(
     frame.env = merged
 
 
-def _side(
-    frame: Frame, before: dict[str, Any], run: Callable[[], None] | None
-) -> tuple[Any, dict[str, Any]]:
+def _side(frame: Frame, before: dict[str, Any], run: Callable[[], None] | None) -> tuple[Any, dict[str, Any]]:
     if run is None:
         return None, before
     block = frame.builder.block()
@@ -879,9 +871,7 @@ def _may_exit(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Break | ast.Return) for n in ast.walk(node))
 
 
-def _finish_while(
-    loop: _Loop, initial: list[Tile], types: list[str], head: Any, body: Any, extra: int = 0
-) -> None:
+def _finish_while(loop: _Loop, initial: list[Tile], types: list[str], head: Any, body: Any, extra: int = 0) -> None:
     frame = loop.frame
     frame.at(loop.node)
     frame.env = loop.before
@@ -894,9 +884,7 @@ def _finish_while(
 @handles(ast.For)
 def _for(frame: Frame, node: ast.For) -> None:
     if not isinstance(node.target, ast.Name):
-        raise TileSyntaxError(
-            "a loop has one variable: for i in range(...)", frame.places(node.target)
-        )
+        raise TileSyntaxError("a loop has one variable: for i in range(...)", frame.places(node.target))
     bounds = evaluate(frame, node.iter)
     if not isinstance(bounds, Range):
         raise TileSyntaxError(
@@ -985,9 +973,7 @@ class _Count:
 
     def __init__(self, frame: Frame, bounds: Range) -> None:
         emit = self.emit = frame.emit
-        parts = [
-            emit.index(b, "a bound of range") for b in (bounds.start, bounds.stop, bounds.step)
-        ]
+        parts = [emit.index(b, "a bound of range") for b in (bounds.start, bounds.stop, bounds.step)]
         self.dtype = int64 if any(p.dtype is int64 for p in parts) else int32
         start, stop, step = (emit.cast(p, self.dtype) for p in parts)
         self.start: Tile | None = None
