@@ -236,10 +236,9 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
     return NULL;
   int threads = choose_threads(kernel, blocks);
   job.blocks = blocks;
-  job.chunk = blocks / ((int64_t)threads * CHUNKS_PER_THREAD);
-  if (threads == 1)
-    job.chunk = blocks;
-  else if (job.chunk < 1)
+  /* NOLINTNEXTLINE(clang-analyzer-optin.taint.TaintedDiv): at least 2 here */
+  job.chunk = threads > 1 ? blocks / ((int64_t)threads * CHUNKS_PER_THREAD) : blocks;
+  if (job.chunk < 1)
     job.chunk = 1;
   if (threads == 1)
     run_timed(kernel, &job);
