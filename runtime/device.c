@@ -125,24 +125,36 @@ void tw_context_leave(tw_context_scope_t *scope) {
 
 /* --- streams and pointers ------------------------------------------------------------------------ */
 
-tw_status_t tw_stream_device(void *stream, int *out_ordinal) {
-  *out_ordinal = 0;
-  const tw_driver_t *driver;
-  TW_RETURN_IF_ERROR(tw_driver_get(&driver));
-  CUcontext context = NULL;
-  CUresult result = CUDA_SUCCESS;
-  if ((uintptr_t)stream > 2) /* a default stream belongs to whatever is current */
-    result = driver->stream_get_ctx(stream, &context);
-  else
-    driver->ctx_get_current(&context);
-  if (!result && context) {
-    CUcontext popped;
-    result = driver->ctx_push(context);
-    if (!result) {
-      result = driver->ctx_get_device(out_ordinal);
-      driver->ctx_pop(&popped);
+/* The device of a context: quick for the primary ones, which are nearly all. */
+static CUresult context_device(const tw_driver_t *driver, CUcontext context, int *out_ordinal) {
+  for (int i = 0; i < TW_MAX_DEVICES; i++) {
+    const tw_device_t *device = atomic_load_explicit(&devices[i], memory_order_acquire);
+    if (device && device->context == context) {
+      *out_ordinal = i;
+      return CUDA_SUCCESS;
     }
   }
+  CUresult result = driver->ctx_push(context);
+  if (result)
+    return result;
+  result = driver->ctx_get_device(out_ordinal);
+  driver->ctx_pop(&context);
+  return result;
+}
+
+tw_status_t tw_stream_device(void *stream, int *out_ordinal) {
+  *out_ordinal = 0;
+  const tw_device_t *first; /* the driver is open, then */
+  TW_RETURN_IF_ERROR(tw_device_get(0, &first));
+  const tw_driver_t *driver = &tw_driver_table;
+  CUcontext context = NULL;
+  CUresult result;
+  if ((uintptr_t)stream > 2)
+    result = driver->stream_get_ctx(stream, &context);
+  else /* a default stream belongs to whatever is current */
+    result = driver->ctx_get_current(&context);
+  if (!result && context)
+    result = context_device(driver, context, out_ordinal);
   return result ? tw_driver_error(driver, TW_LAUNCH_ERROR, result, "finding the stream's device") : NULL;
 }
 

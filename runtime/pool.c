@@ -46,12 +46,23 @@ static struct {
 
 /* --- how many -------------------------------------------------------------------------------------- */
 
-static int available_cpus(void) {
+static int count_cpus(void) {
   cpu_set_t set;
   if (!sched_getaffinity(0, sizeof set, &set))
     return CPU_COUNT(&set);
   long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online > 0 ? (int)online : 1;
+}
+
+/* Asked once: it costs more than a small launch. */
+static int available_cpus(void) {
+  static _Atomic int known;
+  int cpus = atomic_load_explicit(&known, memory_order_relaxed);
+  if (!cpus) {
+    cpus = count_cpus();
+    atomic_store_explicit(&known, cpus, memory_order_relaxed);
+  }
+  return cpus;
 }
 
 int tw_cpu_threads(void) {

@@ -463,12 +463,12 @@ static int choose_device(call_t *call) {
   call->kind = TW_DEVICE_CPU;
   if (!call->stream.given)
     return 0;
-  int count = 0;
-  tw_status_t status = tw_device_count(&count);
-  if (!status && count > 0) {
+  const tw_device_t *first;
+  tw_status_t status = tw_device_get(0, &first);
+  if (!status) {
     call->kind = TW_DEVICE_CUDA;
     status = tw_stream_device(call->stream.handle, &call->device_id);
-  } else if (!call->stream.handle) {
+  } else if (!call->stream.handle) { /* 0 is a stream of the CPU too */
     tw_status_free(status);
     status = NULL;
   }
