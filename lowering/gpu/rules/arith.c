@@ -54,10 +54,7 @@ static bool is_narrow(MlirType element) {
 
 /* ---- one operand at a time ---------------------------------------------------------------------- */
 
-typedef MlirValue (*element_fn_t)(tw_emitter_t *e, MlirOperation op, const MlirValue *operands);
-
-/* Applies `fn` to each register. Registers that hold the same value (splats) share one result. */
-static bool each_register(tw_emitter_t *e, MlirOperation op, element_fn_t fn) {
+bool twg_each_register(tw_emitter_t *e, MlirOperation op, twg_element_fn_t fn) {
   int n = (int)mlirOperationGetNumOperands(op);
   tw_values_t in[3] = {{NULL, 0}};
   for (int k = 0; k < n && k < 3; k++)
@@ -87,7 +84,7 @@ static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue
   return twg_convert_float(e, twg_binary(e, llvm_name(op), a, b), e->f32, element);
 }
 
-bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, float_binary); }
+bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_binary); }
 
 static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType element = result_element(op);
@@ -97,22 +94,21 @@ static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue 
   return twg_convert_float(e, twg_unary(e, llvm_name(op), a), e->f32, element);
 }
 
-bool twg_rule_float_unary(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, float_unary); }
+bool twg_rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_unary); }
 
-/* True when nothing but casts to 16 bits or fewer reads the result: 2 ulp of f32 do not show. */
-static bool only_read_narrower(MlirOperation op) {
+bool twg_only_read_narrower(MlirOperation op) {
   MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
   for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation user = mlirOpOperandGetOwner(use);
     if (!tw_op_is(user, "arith.truncf") && !tw_op_is(user, "tile.convert_layout"))
       return false;
-    if (tw_op_is(user, "tile.convert_layout") && !only_read_narrower(user))
+    if (tw_op_is(user, "tile.convert_layout") && !twg_only_read_narrower(user))
       return false;
   }
   return true;
 }
 
-static MlirValue divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y) {
+MlirValue twg_divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y) {
   MlirValue operands[2] = {x, y};
   return twg_intrinsic(e, "llvm.nvvm.div.full", e->f32, 2, operands);
 }
@@ -126,13 +122,13 @@ static MlirValue divide_approximate(tw_emitter_t *e, MlirOperation op, const Mli
   MlirType element = result_element(op);
   MlirValue a = twg_convert_float(e, x[0], element, e->f32);
   MlirValue b = twg_convert_float(e, x[1], element, e->f32);
-  return twg_convert_float(e, divide_fast(e, a, b), e->f32, element);
+  return twg_convert_float(e, twg_divide_fast(e, a, b), e->f32, element);
 }
 
 bool twg_rule_divf(tw_emitter_t *e, MlirOperation op) {
   MlirType element = result_element(op);
-  bool exact = mlirTypeIsAF64(element) || (mlirTypeIsAF32(element) && !only_read_narrower(op));
-  return each_register(e, op, exact ? divide_exact : divide_approximate);
+  bool exact = mlirTypeIsAF64(element) || (mlirTypeIsAF32(element) && !twg_only_read_narrower(op));
+  return twg_each_register(e, op, exact ? divide_exact : divide_approximate);
 }
 
 /* ---- integers ---------------------------------------------------------------------------------- */
@@ -141,7 +137,7 @@ static MlirValue int_binary(tw_emitter_t *e, MlirOperation op, const MlirValue *
   return twg_binary(e, llvm_name(op), x[0], x[1]);
 }
 
-bool twg_rule_int_binary(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, int_binary); }
+bool twg_rule_int_binary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_binary); }
 
 static bool known(MlirOperation op, intptr_t operand, int64_t *value) {
   return tw_known_int(mlirOperationGetOperand(op, operand), value);
@@ -156,7 +152,7 @@ static MlirValue shift(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   return twg_binary(e, llvm_name(op), x[0], amount);
 }
 
-bool twg_rule_shift(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, shift); }
+bool twg_rule_shift(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, shift); }
 
 /* A divisor for which division is defined: 1 in place of 0, and of -1 under the least integer. */
 static MlirValue safe_divisor(tw_emitter_t *e, MlirOperation op, const MlirValue *x, bool is_signed) {
@@ -207,7 +203,7 @@ static MlirValue int_divide(tw_emitter_t *e, MlirOperation op, const MlirValue *
   return twg_binary(e, name, x[0], y);
 }
 
-bool twg_rule_int_divide(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, int_divide); }
+bool twg_rule_int_divide(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_divide); }
 
 /* ---- comparison and choice ----------------------------------------------------------------------- */
 
@@ -222,14 +218,14 @@ static MlirValue compare(tw_emitter_t *e, MlirOperation op, const MlirValue *x) 
                   twg_convert_float(e, x[1], element, e->f32));
 }
 
-bool twg_rule_compare(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, compare); }
+bool twg_rule_compare(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, compare); }
 
 static MlirValue choose(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   (void)op;
   return twg_select(e, x[0], x[1], x[2]);
 }
 
-bool twg_rule_select(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, choose); }
+bool twg_rule_select(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, choose); }
 
 /* ---- casts ------------------------------------------------------------------------------------- */
 
@@ -383,14 +379,14 @@ bool twg_rule_float_cast(tw_emitter_t *e, MlirOperation op) {
   tw_values_t in = twg_operand(e, op, 0);
   if (half && mlirTypeIsAF32(from) && in.count > 1 && !mlirValueEqual(in.at[0], in.at[1]))
     return truncate_pairs(e, op, to);
-  return each_register(e, op, float_cast);
+  return twg_each_register(e, op, float_cast);
 }
 
 static MlirValue int_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   return twg_cast(e, llvm_name(op), twg_register_type(e, result_element(op)), x[0]);
 }
 
-bool twg_rule_int_cast(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, int_cast); }
+bool twg_rule_int_cast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_cast); }
 
 static MlirValue int_to_float(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType to = result_element(op);
@@ -399,7 +395,7 @@ static MlirValue int_to_float(tw_emitter_t *e, MlirOperation op, const MlirValue
   return twg_convert_float(e, twg_cast(e, llvm_name(op), e->f32, x[0]), e->f32, to);
 }
 
-bool twg_rule_int_to_float(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, int_to_float); }
+bool twg_rule_int_to_float(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_to_float); }
 
 static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType from = operand_element(op, 0);
@@ -407,13 +403,13 @@ static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue
   return int_cast(e, op, &y);
 }
 
-bool twg_rule_float_to_int(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, float_to_int); }
+bool twg_rule_float_to_int(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_to_int); }
 
 static MlirValue bitcast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   return twg_bitcast(e, x[0], twg_register_type(e, result_element(op)));
 }
 
-bool twg_rule_bitcast(tw_emitter_t *e, MlirOperation op) { return each_register(e, op, bitcast); }
+bool twg_rule_bitcast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, bitcast); }
 
 /* ---- constants --------------------------------------------------------------------------------- */
 
