@@ -23,8 +23,14 @@ static MlirValue llvm_function(cpu_t *cx, const char *name, int num, const MlirV
 
 /* --- exp ------------------------------------------------------------------------------------------------------- */
 
-/* 2^n for integer lanes n, times x; n from -252 to 254. */
+/* 2^n for integer lanes n, times x; n from -252 to 254. AVX-512 has an instruction for it; elsewhere it would be a
+ * call a lane. */
 static MlirValue scale(cpu_t *cx, MlirValue x, MlirValue n) {
+  if (cx->avx512 && cpu_lanes_of(x) > 1) {
+    char name[64];
+    snprintf(name, sizeof name, "llvm.ldexp.v%df32.v%di32", cpu_lanes_of(x), cpu_lanes_of(x));
+    return cpu_intrinsic(cx, name, mlirValueGetType(x), 2, (MlirValue[]){x, n});
+  }
   MlirValue half = cpu_bin_i(cx, "arith.shrsi", n, 1);
   MlirValue parts[2] = {half, cpu_bin(cx, "arith.subi", n, half)};
   for (int i = 0; i < 2; i++) {

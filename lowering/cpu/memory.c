@@ -213,12 +213,13 @@ static void place_stride(cpu_t *cx, MlirOperation op) {
 
 /* --- load and store: a tile at a tile index --------------------------------------------------------------------- */
 
-/* Elements of the tile along an axis that lie in the array: those below extent - first, none before the array. */
-static MlirValue limit_of(cpu_t *cx, MlirValue extent, MlirValue first) {
+/* Elements of the tile along an axis that lie in the array: 0 to the tile's extent, i32; none before the array. */
+static MlirValue limit_of(cpu_t *cx, MlirValue extent, MlirValue first, int64_t tile_extent) {
   MlirValue zero = cpu_i64_const(cx, 0);
   MlirValue left = cpu_bin(cx, "arith.subi", extent, first);
-  left = cpu_bin(cx, "arith.maxsi", left, zero);
-  return cpu_select(cx, cpu_cmpi(cx, CPU_SLT, first, zero), zero, left);
+  left = cpu_bin_i(cx, "arith.minsi", cpu_bin(cx, "arith.maxsi", left, zero), tile_extent);
+  left = cpu_select(cx, cpu_cmpi(cx, CPU_SLT, first, zero), zero, left);
+  return cpu_cast(cx, "arith.trunci", left, cpu_int(cx, 32));
 }
 
 static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, intptr_t num_index) {
@@ -239,7 +240,7 @@ static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, int
     MlirValue first = cpu_bin_i(cx, "arith.muli", index, extent);
     access->stride[d] = array->stride[axis];
     access->unit[d] = array->unit[axis];
-    access->limit[d] = limit_of(cx, array->extent[axis], first);
+    access->limit[d] = limit_of(cx, array->extent[axis], first, extent);
     cpu_index_t at = {.base = first, .depth = cx->depth};
     origin = cpu_index_add(cx, origin, cpu_index_times(cx, at, array->stride[axis], cx->depth));
   }
@@ -247,28 +248,40 @@ static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, int
   return access;
 }
 
-static int max_int(int x, int y) { return x > y ? x : y; }
+static MlirValue index_i32(cpu_t *cx, cpu_index_t index) {
+  return cpu_cast(cx, "arith.trunci", cpu_index_value(cx, index), cpu_int(cx, 32));
+}
 
-/* Which lanes of a strip lie in the array. */
+static int index_depth(const cpu_access_t *access, cpu_index_t index) {
+  return index.base.ptr && index.depth > access->depth ? index.depth : access->depth;
+}
+
+/* Which lanes of a strip lie in the array. What depends on outer axes only is computed in the loops of those. */
 static MlirValue strip_mask(cpu_t *cx, const cpu_access_t *access, const cpu_point_t *point) {
-  MlirValue inside = cpu_int_const(cx, cpu_int(cx, 1), 1);
+  MlirValue inside = none;
+  bool lanes = point->lanes > 1;
+  int outer = access->depth;
   for (int d = 0; d < point->rank; d++) {
-    if (d == point->axis && point->lanes > 1)
+    if (d == point->axis && lanes)
       continue;
-    int depth = max_int(access->depth, point->at[d].base.ptr ? point->at[d].depth : 0);
+    int depth = index_depth(access, point->at[d]);
+    outer = depth > outer ? depth : outer;
     MlirBlock saved = cpu_enter_depth(cx, depth);
-    MlirValue below = cpu_cmpi(cx, CPU_SLT, cpu_index_value(cx, point->at[d]), access->limit[d]);
+    MlirValue below = cpu_cmpi(cx, CPU_SLT, index_i32(cx, point->at[d]), access->limit[d]);
     cpu_leave_depth(cx, saved);
-    inside = d == 0 ? below : cpu_bin(cx, "arith.andi", inside, below);
+    saved = cpu_enter_depth(cx, outer);
+    inside = inside.ptr ? cpu_bin(cx, "arith.andi", inside, below) : below;
+    cpu_leave_depth(cx, saved);
   }
-  if (point->axis < 0 || point->lanes == 1)
-    return inside;
-  MlirValue left = cpu_bin(cx, "arith.subi", access->limit[point->axis],
-                           cpu_index_value(cx, point->at[point->axis]));
-  left = cpu_bin(cx, "arith.minsi", left, cpu_i64_const(cx, point->lanes));
-  if (point->rank > 1)
-    left = cpu_select(cx, inside, left, cpu_i64_const(cx, 0));
-  left = cpu_cast(cx, "arith.trunci", left, cpu_int(cx, 32));
+  if (!lanes)
+    return inside.ptr ? inside : cpu_int_const(cx, cpu_int(cx, 1), 1);
+  MlirValue limit = access->limit[point->axis];
+  if (inside.ptr) {
+    MlirBlock saved = cpu_enter_depth(cx, outer);
+    limit = cpu_select(cx, inside, limit, cpu_int_const(cx, cpu_int(cx, 32), 0));
+    cpu_leave_depth(cx, saved);
+  }
+  MlirValue left = cpu_bin(cx, "arith.subi", limit, index_i32(cx, point->at[point->axis]));
   return cpu_cmpi(cx, CPU_SLT, cpu_iota(cx, cpu_int(cx, 32), point->lanes), cpu_splat(cx, left, point->lanes));
 }
 
