@@ -241,6 +241,11 @@ static tw_status_t load_function(const tw_driver_t *driver, const tw_device_t *d
   return NULL;
 }
 
+bool tw_cuda_kernel_is_loaded(const tw_cuda_kernel_t *kernel, int ordinal) {
+  return ordinal >= 0 && ordinal < TW_MAX_DEVICES &&
+         atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
+}
+
 tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
@@ -250,7 +255,13 @@ tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   pthread_mutex_lock(&lock);
   CUfunction function = NULL;
+  /* A stream may be capturing a graph: loading is no part of it, and allowed. */
+  int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (scope.driver->exchange_capture_mode)
+    scope.driver->exchange_capture_mode(&mode);
   tw_status_t status = load_function(scope.driver, device, kernel, &function);
+  if (scope.driver->exchange_capture_mode)
+    scope.driver->exchange_capture_mode(&mode);
   if (!status)
     atomic_store_explicit(&kernel->functions[ordinal], function, memory_order_release);
   pthread_mutex_unlock(&lock);

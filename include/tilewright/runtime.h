@@ -156,7 +156,7 @@ tw_status_t tw_stream_device(void *stream, int *out_ordinal);
 tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer);
 tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal);
 
-/* PTX -> cubin for device code of that compute capability (90 for sm_90), for the disk cache.
+/* PTX -> cubin for one device, for the disk cache.
  * The bytes are owned by the caller (free).  `out_log` (may be NULL) gets what the driver said. */
 tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, size_t *out_size, char **out_log);
 
@@ -177,6 +177,7 @@ void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
 
 /* Loads the kernel on a device now (a launch does it by itself). */
 tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal);
+bool tw_cuda_kernel_is_loaded(const tw_cuda_kernel_t *kernel, int ordinal);
 
 /* Registers, local bytes, static shared bytes and threads that the loaded kernel uses. */
 typedef struct tw_cuda_usage {

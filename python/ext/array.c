@@ -549,14 +549,30 @@ static PyObject *dlpack_stream(PyObject *object, tw_stream_t *stream) {
   return PyLong_FromVoidPtr(stream->handle ? stream->handle : (void *)1);
 }
 
+/* What DLPack cannot express (a dtype, read-only memory) the CUDA Array Interface may. */
+static int dlpack_refused(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
+  PyObject *type, *value, *trace, *interface;
+  PyErr_Fetch(&type, &value, &trace);
+  int failed = optional_attr(object, "__cuda_array_interface__", &interface);
+  if (failed || !interface) {
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    tw_ext_error_from_pending(TW_TYPE_ERROR, "its __dlpack__ refused");
+    return -1;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  failed = read_cuda_interface(object, interface, stream, out);
+  return hold_object(holds, interface) ? -1 : failed;
+}
+
 static int read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
   PyObject *where = dlpack_stream(object, stream);
   PyObject *capsule = where ? call_dlpack(method, where) : NULL;
   Py_XDECREF(where);
-  if (!capsule) {
-    tw_ext_error_from_pending(TW_TYPE_ERROR, "its __dlpack__ refused");
-    return -1;
-  }
+  if (!capsule)
+    return dlpack_refused(object, stream, out, holds);
   if (hold_object(holds, capsule))
     return -1;
   return read_capsule(capsule, out);

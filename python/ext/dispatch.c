@@ -496,12 +496,11 @@ static int read_target(call_t *call) {
   return 0;
 }
 
-/* "cpu", "sm_80", "sm_90a": from 9.0 on there are features that only the exact chip has. */
+/* "cpu", "sm_80", "sm_90a". */
 static PyObject *target_name(uint64_t word) {
-  unsigned major = word >> 8 & 255, minor = word >> 16 & 255;
   if ((word & 255) == TW_DEVICE_CPU)
     return PyUnicode_FromString("cpu");
-  return PyUnicode_FromFormat("sm_%u%u%s", major, minor, major >= 9 ? "a" : "");
+  return tw_ext_target_name((int)(word >> 8 & 255), (int)(word >> 16 & 255));
 }
 
 /* === describing a specialization to the front end ============================================ */
@@ -685,9 +684,20 @@ static int run_on_cpu(call_t *call, tw_variant_t *variant) {
   return status ? kernel_error(call->self, status) : 0;
 }
 
-/* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take
- * 5 ms when threads compete. Only loading, at the first launch, is worth it. */
+/* Loading takes milliseconds, and longer for PTX: other Python threads go on meanwhile. */
+static int load_on_gpu(call_t *call, tw_variant_t *variant) {
+  tw_status_t status;
+  Py_INCREF((PyObject *)variant);
+  Py_BEGIN_ALLOW_THREADS status = tw_cuda_kernel_load(variant->cuda, call->device_id);
+  Py_END_ALLOW_THREADS Py_DECREF((PyObject *)variant);
+  return status ? kernel_error(call->self, status) : 0;
+}
+
+/* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take 5 ms when threads
+ * compete. */
 static int run_on_gpu(call_t *call, tw_variant_t *variant) {
+  if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) && load_on_gpu(call, variant))
+    return -1;
   tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->stream.handle, call->grid,
                                       call->has_block ? call->block : NULL, call->words, call->word_count);
   return TW_UNLIKELY(status != NULL) ? kernel_error(call->self, status) : 0;

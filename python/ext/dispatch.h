@@ -14,6 +14,9 @@ typedef struct tw_variant {
   unsigned num_threads, shared_bytes;
 } tw_variant_t;
 
+/* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */
+PyObject *tw_ext_target_name(int major, int minor);
+
 extern PyTypeObject *tw_cpu_variant_type, *tw_cuda_variant_type;
 
 #endif

@@ -64,12 +64,41 @@ static PyObject *cpu_threads(PyObject *module, PyObject *unused) {
   return PyLong_FromLong(tw_cpu_threads());
 }
 
-/* ptx_to_cubin(ptx, device=0) -> (cubin, log) */
+PyObject *tw_ext_target_name(int major, int minor) {
+  return PyUnicode_FromFormat("sm_%d%d%s", major, minor, major >= 9 ? "a" : "");
+}
+
+/* A device by its number, or the first one that runs code for a target such as "sm_90a". */
+static int find_device(PyObject *object, int *out_ordinal) {
+  if (!PyUnicode_Check(object))
+    return ordinal_of(object, out_ordinal);
+  int count;
+  tw_status_t status = tw_device_count(&count);
+  for (int i = 0; i < count && !status; i++) {
+    const tw_device_t *device;
+    status = tw_device_get(i, &device);
+    PyObject *name = status ? NULL : tw_ext_target_name(device->major, device->minor);
+    bool same = name && !PyUnicode_Compare(name, object);
+    Py_XDECREF(name);
+    if (same) {
+      *out_ordinal = i;
+      return 0;
+    }
+  }
+  if (status)
+    tw_ext_raise(status, NULL);
+  else if (!PyErr_Occurred())
+    tw_ext_error(TW_DRIVER_ERROR, "none of the %d CUDA device(s) runs code for %U", count, object);
+  return -1;
+}
+
+/* ptx_to_cubin(ptx, device=0) -> (cubin, log); device is a number or a target */
 static PyObject *ptx_to_cubin(PyObject *module, PyObject *arguments) {
   (void)module;
   const char *ptx;
+  PyObject *device = NULL;
   int ordinal = 0;
-  if (!PyArg_ParseTuple(arguments, "s|i:ptx_to_cubin", &ptx, &ordinal))
+  if (!PyArg_ParseTuple(arguments, "s|O:ptx_to_cubin", &ptx, &device) || (device && find_device(device, &ordinal)))
     return NULL;
   void *cubin;
   size_t size;
@@ -188,7 +217,8 @@ static PyMethodDef methods[] = {
     {"synchronize", synchronize, METH_VARARGS,
      "synchronize(device=0): wait for all work; an error names the last kernels"},
     {"cpu_threads", cpu_threads, METH_NOARGS, "threads that a launch on the CPU may use"},
-    {"ptx_to_cubin", ptx_to_cubin, METH_VARARGS, "ptx_to_cubin(ptx, device=0) -> (cubin, log)"},
+    {"ptx_to_cubin", ptx_to_cubin, METH_VARARGS,
+     "ptx_to_cubin(ptx, device=0) -> (cubin, log); device is a number or a target like \"sm_90a\""},
     {"hash128", hash128, METH_VARARGS, "hash128(bytes or str) -> a key of 16 bytes"},
     {"cache_get", cache_get, METH_VARARGS, "cache_get(key) -> bytes or None"},
     {"cache_put", cache_put, METH_VARARGS, "cache_put(key, bytes) -> whether it was stored"},

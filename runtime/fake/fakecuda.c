@@ -431,6 +431,16 @@ EXPORT int cuLinkDestroy(linker_t *linker) {
   return 0;
 }
 
+EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
+  ENTER();
+  static _Thread_local int current_mode;
+  int old = current_mode;
+  current_mode = *mode;
+  *mode = old;
+  write_log("capture mode %d\n", current_mode);
+  return 0;
+}
+
 /* --- launch ---------------------------------------------------------------------------------------- */
 
 typedef struct config {

@@ -128,6 +128,7 @@ def parameters_and_launch() -> None:
     assert (last.shared_bytes, last.stream, last.attributes) == (100_000, 0x5007, 0)
     assert fake.words == [p.device_address(0, 256), 3, 8, 8, 1, 5, 0x3F800000]
     assert misses[0][0] == "sm_90a"
+    assert fake.log == ["capture mode 2", "load 0", "capture mode 0", "launch kernel 5007"]
     for _ in range(3):
         _core.launch(0x5007, (4, 3, 2), k, (a, 5, 128, 1.0))
     assert len(misses) == 1 and fake.calls("cuModuleLoadDataEx") == 1
@@ -146,6 +147,8 @@ def programmatic_launch_and_given_blocks() -> None:
 def cubins_and_usage() -> None:
     cubin, log = _core.ptx_to_cubin(PTX)
     assert cubin.startswith(b"CUBIN") and log == ""
+    assert _core.ptx_to_cubin(PTX, "sm_91a")[0] == cubin
+    refused(DriverError, "none of the 2 CUDA device(s) runs code for sm_80", _core.ptx_to_cubin, PTX, "sm_80")
     kernel = _core.CudaKernel(cubin, "kernel", 64, 1000)
     kernel.load(0)
     assert kernel.usage(0) == {
@@ -249,6 +252,19 @@ def cuda_array_interface() -> None:
     with_dtype.dtype = "torch.bfloat16"  # type: ignore[attr-defined]
     assert _core.describe_array(with_dtype)["dtype"] == "bfloat16"
     assert _core.describe_array(p.CudaArray(0, (0, 3)))["device_id"] == -1
+
+
+@case()
+def what_dlpack_cannot_say() -> None:
+    class Both(p.CudaArray):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (2, 0)
+
+        def __dlpack__(self, **_: Any) -> None:
+            raise BufferError("no such dtype in DLPack")
+
+    a = Both(p.device_address(0), (4,), read_only=True)
+    assert _core.describe_array(a)["read_only"]
 
 
 @case()
