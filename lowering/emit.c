@@ -52,7 +52,7 @@ typedef struct {
 
 static const char *ptx_version(const char *chip) {
   int number = atoi(chip + 3);
-  return number >= 120 ? "+ptx87" : number >= 100 ? "+ptx86" : "+ptx80";
+  return number >= 120 ? "+ptx87" : number >= 100 ? "+ptx86" : number >= 89 ? "+ptx84" : "+ptx80"; /* 8.4 has fp8 mma */
 }
 
 static bool open_target(const char *name, target_t *out) {

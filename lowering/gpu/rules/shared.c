@@ -2,23 +2,18 @@
  *
  * An async_copy gives each thread pieces of up to 16 bytes, side by side in the buffer, and finds
  * where they come from by the buffer's layout: the swizzle is in the source address. A local_load
- * uses ldmatrix where the layouts of tile and buffer have its form, as read off their bits:
- *
- *   plain:  a register bit pairs neighbours in a word, lane bits 0 and 1 select the word within 16
- *           bytes, lane bits 2 to 4 the row; any other register bit may select the matrix.
- *   .trans: (16-bit elements) lane bits 2 to 4 select the element within 16 bytes; a register bit
- *           and lane bits 0 and 1 the row.
- *
- * A row is 16 bytes at any 16-byte boundary, so that nothing more is asked of the swizzle. */
+ * uses ldmatrix where the layouts of tile and buffer have its form (sm80/ldmatrix.h), else plain
+ * accesses. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/rules.h"
+#include "lowering/gpu/sm80/ldmatrix.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
 
 #include <stdio.h>
 
-enum { ROW_BYTES = 16, MAX_MATRIX_BITS = 2, LANE_BITS = 5 };
+enum { MAX_PIECE_BYTES = 16, LANE_BITS = TW_LDMATRIX_LANE_BITS };
 
 static int log2_of(int64_t value) {
   int bits = 0;
@@ -98,7 +93,7 @@ static void copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int bytes,
   MlirValue size = twg_select(e, guard, twg_const_i32(e, bytes), twg_const_i32(e, 0));
   MlirValue operands[] = {to, from, size};
   char name[64];
-  snprintf(name, sizeof name, "llvm.nvvm.cp.async.%s.shared.global.%d.s", bytes == ROW_BYTES ? "cg" : "ca", bytes);
+  snprintf(name, sizeof name, "llvm.nvvm.cp.async.%s.shared.global.%d.s", bytes == MAX_PIECE_BYTES ? "cg" : "ca", bytes);
   twg_intrinsic(e, name, (MlirType){NULL}, 3, operands);
 }
 
@@ -166,89 +161,10 @@ bool twg_rule_async_wait(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- ldmatrix ------------------------------------------------------------------------------------ */
 
-/* How ldmatrix reads a tile; images are bytes within the slot. */
-typedef struct {
-  bool trans;
-  int pack_bits;                             /* register bits within a word, from bit 0 on */
-  int matrix_bits, matrix[MAX_MATRIX_BITS];  /* register bits that select one of up to four matrices */
-  uint32_t address[LANE_BITS];               /* what the bits of a lane's number add to its row's address */
-  uint32_t image[TW_NUM_INPUTS][TW_LAYOUT_MAX_BITS];
-} matrices_t;
-
-static bool find_images(const tw_layout_t *tile, const tw_layout_t *shared, int elem_bytes, matrices_t *m) {
-  tw_inverse_t inverse;
-  if (!tw_layout_invert(shared, &inverse) || tile->bits[TW_LANE] != LANE_BITS)
-    return false;
-  for (int g = 0; g < TW_NUM_INPUTS; g++)
-    for (int i = 0; i < tile->bits[g]; i++)
-      m->image[g][i] = tw_inverse_apply(&inverse, tile->basis[g][i]).at[TW_OFFSET] * (uint32_t)elem_bytes;
-  return true;
-}
-
-/* Whether the images of everything but the given bits are multiples of a row. */
-static bool rows_aligned(const tw_layout_t *tile, const matrices_t *m, int first_register, uint32_t lanes_within) {
-  for (int g = 0; g < TW_OFFSET; g++)
-    for (int i = g == TW_REGISTER ? first_register : 0; i < tile->bits[g]; i++)
-      if (!(g == TW_LANE && (lanes_within >> i & 1)) && m->image[g][i] % ROW_BYTES)
-        return false;
-  return true;
-}
-
-static bool is_plain(const tw_layout_t *tile, int elem_bytes, matrices_t *m) {
-  m->trans = false;
-  m->pack_bits = log2_of(4 / elem_bytes);
-  if (tile->bits[TW_REGISTER] < m->pack_bits || m->image[TW_LANE][0] != 4 || m->image[TW_LANE][1] != 8)
-    return false;
-  for (int b = 0; b < m->pack_bits; b++)
-    if (m->image[TW_REGISTER][b] != (uint32_t)elem_bytes << b)
-      return false;
-  for (int i = 0; i < 3; i++)
-    m->address[i] = m->image[TW_LANE][2 + i];
-  return rows_aligned(tile, m, m->pack_bits, 3);
-}
-
-static bool is_trans(const tw_layout_t *tile, int elem_bytes, matrices_t *m) {
-  m->trans = true;
-  m->pack_bits = 1;
-  if (elem_bytes != 2 || tile->bits[TW_REGISTER] < 1)
-    return false;
-  for (int i = 0; i < 3; i++)
-    if (m->image[TW_LANE][2 + i] != 2U << i)
-      return false;
-  m->address[0] = m->image[TW_REGISTER][0];
-  m->address[1] = m->image[TW_LANE][0];
-  m->address[2] = m->image[TW_LANE][1];
-  return rows_aligned(tile, m, 0, 28);
-}
-
-static bool match_ldmatrix(const tw_layout_t *tile, const tw_layout_t *shared, int elem_bytes, matrices_t *m) {
-  *m = (matrices_t){0};
-  if (elem_bytes > 4 || !find_images(tile, shared, elem_bytes, m))
-    return false;
-  if (!is_plain(tile, elem_bytes, m) && !is_trans(tile, elem_bytes, m))
-    return false;
-  for (int b = m->pack_bits; b < tile->bits[TW_REGISTER] && m->matrix_bits < MAX_MATRIX_BITS; b++)
-    if (m->image[TW_REGISTER][b] != 0) {
-      m->address[3 + m->matrix_bits] = m->image[TW_REGISTER][b];
-      m->matrix[m->matrix_bits++] = b;
-    }
-  return true;
-}
-
-/* Bits that threads have in their row's address. */
-static uint32_t thread_mask(const tw_layout_t *tile, const matrices_t *m) {
-  uint32_t mask = 0;
-  for (int i = 0; i < LANE_BITS; i++)
-    mask |= m->address[i];
-  for (int i = 0; i < tile->bits[TW_WARP]; i++)
-    mask |= m->image[TW_WARP][i];
-  return mask;
-}
-
 /* This thread's row, XORed with the part of a constant that shares bits with it; does not depend on
  * the loop, so it goes to the entry. */
-static MlirValue row_of_thread(tw_emitter_t *e, const tw_layout_t *tile, const matrices_t *m, uint32_t overlap) {
-  MlirValue row = twg_linear_of_thread(e, m->address, LANE_BITS, m->image[TW_WARP], tile->bits[TW_WARP]);
+static MlirValue row_of_thread(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, uint32_t overlap) {
+  MlirValue row = twg_linear_of_thread(e, m->address, LANE_BITS, m->warp, tile->bits[TW_WARP]);
   MlirBlock here = e->block;
   e->block = e->entry;
   if (overlap)
@@ -257,7 +173,7 @@ static MlirValue row_of_thread(tw_emitter_t *e, const tw_layout_t *tile, const m
   return row;
 }
 
-static void load_matrices(tw_emitter_t *e, const matrices_t *m, MlirValue pointer, MlirValue *words) {
+static void load_matrices(tw_emitter_t *e, const tw_ldmatrix_t *m, MlirValue pointer, MlirValue *words) {
   int count = 1 << m->matrix_bits;
   MlirType types[] = {e->i32, e->i32, e->i32, e->i32};
   char name[80];
@@ -268,38 +184,20 @@ static void load_matrices(tw_emitter_t *e, const matrices_t *m, MlirValue pointe
     words[i] = count == 1 ? loaded : twg_extract(e, loaded, i, e->i32);
 }
 
-/* Constant part of the address at register r (bits of pack and matrix are 0 in r). */
-static uint32_t constant_part(const tw_layout_t *tile, const matrices_t *m, int r) {
-  uint32_t sum = 0;
-  for (int b = 0; b < tile->bits[TW_REGISTER]; b++)
-    if (r >> b & 1)
-      sum ^= m->image[TW_REGISTER][b];
-  return sum;
-}
-
-/* Register bits that select neither within a word, nor a matrix, nor another place. */
-static int replicated_bits(const tw_layout_t *tile, const matrices_t *m) {
-  int mask = 0;
-  for (int b = m->pack_bits; b < tile->bits[TW_REGISTER]; b++)
-    mask |= m->image[TW_REGISTER][b] == 0 ? 1 << b : 0;
-  return mask;
-}
-
-static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const matrices_t *m, MlirType element,
+static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, MlirType element,
                                  MlirValue base) {
   int bits = tw_memory_bits(element), per_word = 1 << m->pack_bits, within = per_word - 1;
   for (int i = 0; i < m->matrix_bits; i++)
     within |= 1 << m->matrix[i];
-  int replicated = replicated_bits(tile, m);
-  uint32_t mask = thread_mask(tile, m);
+  int copies = tw_ldmatrix_copy_bits(tile, m);
   tw_values_t out = twg_new_values(e, tw_layout_count(tile, TW_REGISTER));
   for (int r = 0; r < out.count; r++) {
-    if (r & (within | replicated))
+    if (r & (within | copies))
       continue;
-    uint32_t constant = constant_part(tile, m, r);
-    MlirValue words[1 << MAX_MATRIX_BITS];
-    MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & mask));
-    load_matrices(e, m, add_bytes(e, pointer, constant & ~mask), words);
+    uint32_t constant = tw_ldmatrix_register_part(tile, m, r);
+    MlirValue words[1 << TW_LDMATRIX_MAX_BITS];
+    MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & m->thread_mask));
+    load_matrices(e, m, add_bytes(e, pointer, constant & ~m->thread_mask), words);
     for (int w = 0; w < 1 << m->matrix_bits; w++) {
       int at = r;
       for (int i = 0; i < m->matrix_bits; i++)
@@ -308,19 +206,19 @@ static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const
     }
   }
   for (int r = 0; r < out.count; r++)
-    if (r & replicated)
-      out.at[r] = out.at[r & ~replicated];
+    if (r & copies)
+      out.at[r] = out.at[r & ~copies];
   return out;
 }
 
 bool twg_rule_local_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_buffer_type_element(type);
   tw_layout_t tile, shared;
-  matrices_t matrices;
+  tw_ldmatrix_t matrices;
   if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
     return false;
   MlirValue base = slot_pointer(e, op, 0);
-  if (match_ldmatrix(&tile, &shared, tw_memory_bits(element) / 8, &matrices))
+  if (tw_ldmatrix_match(&tile, &shared, tw_memory_bits(element) / 8, &matrices))
     twg_set_result(e, op, 0, read_matrices(e, &tile, &matrices, element, base));
   else
     twg_set_result(e, op, 0, twg_read_shared(e, &tile, &shared, element, base));
