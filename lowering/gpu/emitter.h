@@ -45,6 +45,7 @@ typedef struct tw_emitter {
   MlirValue thread, lane, warp, shared_base; /* in entry */
   MlirOperation module;
   int num_strings; /* globals made for print */
+  bool simt;       /* scalars are one a thread, not one a block */
 } tw_emitter_t;
 
 /* Re-emits one op; false after an error was emitted. */
@@ -158,6 +159,7 @@ MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue la
 /* Bytes of shared memory that a convert_layout or a reduce needs for itself. */
 int64_t twg_scratch_bytes(MlirOperation op);
 int64_t twg_reduce_scratch(MlirOperation op);
+int64_t twg_print_scratch(MlirOperation op);
 /* Value of the attribute tile.scratch, 0 where there is none. */
 int64_t twg_scratch_offset(MlirOperation op);
 

@@ -164,9 +164,8 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
       twg_named(e, "nvvm.kernel", mlirUnitAttrGet(e->context)),
       twg_named(e, "nvvm.reqntid", mlirDenseI32ArrayGet(e->context, 1, &threads)),
   };
-  bool simt = tw_has_attr(old, "tile.simt"); /* the launch decides on the block there */
   MlirOperationState state = mlirOperationStateGet(tw_str("llvm.func"), e->location);
-  mlirOperationStateAddAttributes(&state, simt ? 5 : 6, attributes);
+  mlirOperationStateAddAttributes(&state, e->simt ? 5 : 6, attributes); /* simt: the launch decides on the block */
   MlirRegion region = mlirRegionCreate();
   mlirOperationStateAddOwnedRegions(&state, 1, &region);
   return mlirOperationCreate(&state);
@@ -179,6 +178,7 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(body); i++)
     num_words += words_of(mlirValueGetType(mlirBlockGetArgument(body, i)));
   e->location = mlirOperationGetLocation(old);
+  e->simt = tw_has_attr(old, "tile.simt");
   MlirOperation function = new_function(e, old, num_words);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(old), old, function);
   e->region = mlirOperationGetRegion(function, 0);

@@ -131,6 +131,10 @@ static size_t put_list(char *out, size_t size, access_form_t f, int first) {
   return n + (size_t)snprintf(out + n, size - n, "}");
 }
 
+static const char *space_of(MlirValue pointer) {
+  return mlirLLVMPointerTypeGetAddressSpace(mlirValueGetType(pointer)) == 3 ? "shared" : "global";
+}
+
 /* Words at pointer + offset where `guard` holds, elsewhere padding[0] in even words, padding[1] in odd. */
 static void guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset,
                          MlirValue guard, const uint32_t padding[2], MlirValue *words) {
@@ -142,7 +146,8 @@ static void guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, in
                           f.bits == 32 ? padding[i & 1] : padding[0] & 0xFFFF);
     c += (size_t)snprintf(constraints + c, sizeof constraints - c, "=&%c,", f.class_);
   }
-  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d ld.global%s.%s ", f.words + 1, f.vector, f.type);
+  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d ld.%s%s.%s ", f.words + 1, space_of(pointer), f.vector,
+                        f.type);
   n += put_list(text + n, sizeof text - n, f, 0);
   snprintf(text + n, sizeof text - n, ", [$%d + %lld];", f.words, (long long)offset);
   snprintf(constraints + c, sizeof constraints - c, "l,b");
@@ -160,8 +165,8 @@ static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, i
   char text[512], constraints[128];
   size_t n = 0, c = 0;
   MlirValue operands[6];
-  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d st.global%s.%s [$%d + %lld], ", f.words + 1, f.vector,
-                        f.type, f.words, (long long)offset);
+  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d st.%s%s.%s [$%d + %lld], ", f.words + 1, space_of(pointer),
+                        f.vector, f.type, f.words, (long long)offset);
   n += put_list(text + n, sizeof text - n, f, 0);
   snprintf(text + n, sizeof text - n, ";");
   for (int i = 0; i < f.words; i++) {
@@ -255,11 +260,16 @@ bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- store ------------------------------------------------------------------------------------- */
 
+/* Who writes a scalar: one thread, or in a SIMT kernel each its own. */
+static MlirValue first_thread(tw_emitter_t *e) {
+  return e->simt ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
+}
+
 static bool store_scalar(tw_emitter_t *e, MlirOperation op) {
   MlirType element = mlirValueGetType(mlirOperationGetOperand(op, 1));
   int bits = tw_memory_bits(element);
   MlirValue words[4], value = twg_operand(e, op, 1).at[0];
-  MlirValue guard = twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
+  MlirValue guard = first_thread(e);
   twg_to_words(e, element, bits, 1, &value, words);
   guarded_store(e, form_of(bits), twg_array_pointer(e, mlirOperationGetOperand(op, 0)), 0, guard, words);
   return true;
@@ -298,6 +308,128 @@ bool twg_rule_store(tw_emitter_t *e, MlirOperation op) {
     twg_to_words(e, element, placed.bits, 1 << vector, elements, words);
     MlirValue guard = twg_access_guard(e, &placed, r), pointer = twg_access_pointer(e, &placed, r, &offset);
     guarded_store(e, form_of(placed.bits << vector), pointer, offset, guard, words);
+  }
+  return true;
+}
+
+/* ---- gather and scatter ------------------------------------------------------------------------ */
+
+/* One element at an index of each axis, register by register. */
+typedef struct indexed {
+  MlirValue array;
+  intptr_t first, count; /* index operands */
+  MlirValue mask, value; /* operands; null where there is none. value: stored, or the padding */
+  bool check_bounds;
+} indexed_t;
+
+/* Operand `segment` of an op with segments; null if it is absent. */
+static MlirValue segment_operand(MlirOperation op, int segment) {
+  int64_t sizes[8], at = 0;
+  intptr_t n = tw_attr_ints(op, "operandSegmentSizes", sizes, 8);
+  if (segment >= n || sizes[segment] == 0)
+    return (MlirValue){NULL};
+  for (int i = 0; i < segment; i++)
+    at += sizes[i];
+  return mlirOperationGetOperand(op, at);
+}
+
+static indexed_t indexed_of(MlirOperation op, int mask_segment, int value_segment) {
+  indexed_t x = {.array = mlirOperationGetOperand(op, 0), .first = 1};
+  x.count = mlirShapedTypeGetRank(mlirValueGetType(x.array));
+  x.mask = segment_operand(op, mask_segment);
+  x.value = segment_operand(op, value_segment);
+  x.check_bounds = tw_has_attr(op, "check_bounds");
+  return x;
+}
+
+static MlirValue at_register(tw_emitter_t *e, MlirValue old, int r) {
+  tw_values_t values = twg_lookup(e, old);
+  return values.at[values.count == 1 ? 0 : r];
+}
+
+static MlirValue both(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.and", x, y);
+}
+
+/* Distance of the element in elements (i64), and the predicate of its access (null: always). */
+static MlirValue locate(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r, MlirValue *guard) {
+  MlirValue sum = {NULL};
+  *guard = x->mask.ptr ? at_register(e, x->mask, r) : (MlirValue){NULL};
+  for (intptr_t axis = 0; axis < x->count; axis++) {
+    MlirValue index = at_register(e, mlirOperationGetOperand(op, x->first + axis), r);
+    if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
+      index = twg_cast(e, "llvm.sext", e->i64, index);
+    if (x->check_bounds) /* unsigned: a negative index is past the end */
+      *guard = both(e, *guard, twg_icmp(e, TW_ULT, index, twg_array_extent(e, x->array, (int)axis)));
+    MlirValue along = twg_binary(e, "llvm.mul", index, twg_array_stride(e, x->array, (int)axis));
+    sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
+  }
+  return sum.ptr ? sum : twg_const_int(e, e->i64, 0);
+}
+
+static MlirValue element_pointer(tw_emitter_t *e, MlirValue array, MlirValue elements, int bits) {
+  MlirValue bytes = elements;
+  if (bits == 4)
+    bytes = twg_binary(e, "llvm.ashr", elements, twg_const_int(e, e->i64, 1));
+  else if (bits > 8)
+    bytes = twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8));
+  return twg_offset_pointer(e, twg_array_pointer(e, array), bytes);
+}
+
+/* The half of a byte that an odd or even element takes. */
+static MlirValue half_byte(tw_emitter_t *e, MlirValue byte, MlirValue element) {
+  MlirValue odd = twg_cast(e, "llvm.trunc", e->i1, element);
+  MlirValue high = twg_binary(e, "llvm.lshr", byte, twg_const_int(e, e->i8, 4));
+  return twg_select(e, odd, high, twg_binary(e, "llvm.and", byte, twg_const_int(e, e->i8, 15)));
+}
+
+static MlirValue gather_one(tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirType element, int r) {
+  static const uint32_t no_padding[2] = {0, 0};
+  int bits = tw_memory_bits(element);
+  MlirValue guard, words[4], out, at = locate(e, op, x, r, &guard);
+  MlirValue pointer = element_pointer(e, x->array, at, bits);
+  MlirValue always = twg_const_int(e, e->i1, 1);
+  guarded_load(e, form_of(bits), pointer, 0, guard.ptr ? guard : always, no_padding, words);
+  if (bits == 4)
+    out = half_byte(e, words[0], at);
+  else
+    twg_from_words(e, element, bits, 1, words, &out);
+  return guard.ptr && x->value.ptr ? twg_select(e, guard, out, at_register(e, x->value, r)) : out;
+}
+
+bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  indexed_t x = indexed_of(op, 2, 3);
+  tw_values_t out = twg_new_values(e, twg_register_count(type));
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = gather_one(e, op, &x, tw_element(type), r);
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
+  indexed_t x = indexed_of(op, 3, 2);
+  MlirType type = mlirValueGetType(x.value), element = tw_element(type);
+  int bits = tw_memory_bits(element);
+  tw_layout_t layout = {0};
+  MlirValue owner = first_thread(e);
+  if (bits == 4) {
+    tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
+    return false;
+  }
+  if (tw_is_tile(type)) {
+    if (!tw_layout_of_type(type, &layout))
+      return lacks_layout(op);
+    owner = twg_owner_guard(e, &layout);
+  }
+  for (int r = 0; r < twg_register_count(type); r++) {
+    MlirValue guard, words[4], value = at_register(e, x.value, r);
+    if (first_copy(&layout, r) != r)
+      continue;
+    MlirValue pointer = element_pointer(e, x.array, locate(e, op, &x, r, &guard), bits);
+    guard = both(e, guard, owner);
+    twg_to_words(e, element, bits, 1, &value, words);
+    guarded_store(e, form_of(bits), pointer, 0, guard.ptr ? guard : twg_const_int(e, e->i1, 1), words);
   }
   return true;
 }
