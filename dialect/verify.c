@@ -282,11 +282,31 @@ static bool verify_mma(const verify_t *v) {
 
 /* --- Effects ------------------------------------------------------------------------------------------ */
 
+/* The places for values in a format: "{}" or "{:spec}". Doubled braces stand for themselves. -1: a brace is lost. */
+static intptr_t count_places(MlirStringRef format) {
+  intptr_t places = 0;
+  for (size_t i = 0; i < format.length; i++) {
+    char c = format.data[i];
+    if (c != '{' && c != '}')
+      continue;
+    if (i + 1 < format.length && format.data[i + 1] == c) {
+      i++;
+      continue;
+    }
+    const char *end = c == '{' ? memchr(format.data + i, '}', format.length - i) : NULL;
+    if (!end || (format.data[i + 1] != '}' && format.data[i + 1] != ':'))
+      return -1;
+    i = (size_t)(end - format.data);
+    places++;
+  }
+  return places;
+}
+
 static bool verify_print(const verify_t *v) {
-  MlirStringRef format = mlirStringAttrGetValue(attribute(v, "format"));
-  intptr_t places = 0, num = mlirOperationGetNumOperands(v->op);
-  for (size_t i = 0; i + 1 < format.length; i++)
-    places += format.data[i] == '{' && format.data[i + 1] == '}';
+  intptr_t places = count_places(mlirStringAttrGetValue(attribute(v, "format")));
+  intptr_t num = mlirOperationGetNumOperands(v->op);
+  if (places < 0)
+    return tw_fail(&v->check, "has a format with a single brace; a brace that is text is doubled");
   if (places != num)
     return tw_fail(&v->check, "has %d values for %d places {} in its format", (int)num, (int)places);
   for (intptr_t i = 0; i < num; i++) {

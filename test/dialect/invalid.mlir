@@ -566,3 +566,19 @@ func.func @f() {
   %0 = tile.shared_array : memref<?xf32, 3>
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.print' op has a format with a single brace; a brace that is text is doubled}}
+  tile.print "a } b"
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @below {{'tile.print' op has a format with a single brace}}
+  tile.print "{x}", %x : f32
+  return
+}

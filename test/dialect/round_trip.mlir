@@ -94,6 +94,8 @@ func.func @combine(%a: tensor<16x8xui8>, %b: tensor<8x4xi8>, %acc: tensor<16x4xi
 func.func @effects(%x: tensor<4xf32>, %n: ui8, %c: tensor<4xi1>) {
   // CHECK: tile.print "x = {}, n = {}\0A", %{{.*}}, %{{.*}} : tensor<4xf32>, ui8
   tile.print "x = {}, n = {}\n", %x, %n : tensor<4xf32>, ui8
+  // CHECK: tile.print "{{[{][{]}}{:.3f}{{[}][}]}}", %{{.*}} : tensor<4xf32>
+  tile.print "{{{:.3f}}}", %x : tensor<4xf32>
   // CHECK: tile.assert %{{.*}}, "must hold" : tensor<4xi1>
   tile.assert %c, "must hold" : tensor<4xi1>
   return
