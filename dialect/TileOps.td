@@ -56,7 +56,7 @@ def Tile_LoadOp : Tile_Op<"load"> {
     padding, and memory is not touched.
 
     ```mlir
-    %t = tile.load %a[%i, %k] {padding = zero} : memref<?x?xf32, strided<[?, 1]>> -> tensor<64x32xf32>
+    %t = tile.load %a[%i, %k] padding zero : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<64x32xf32>
     ```
   }];
   let pyName = "load";

@@ -16,6 +16,17 @@ static const dtype_row_t dtypes[TW_NUM_ELEMS] = {
 #undef TW_ELEM
 };
 
+/* The enum of dialect.h counts the rows in their order. */
+enum {
+#define TW_ELEM(symbol, name, kind, spelling) ROW_##symbol,
+#include "promotion.def"
+#undef TW_ELEM
+};
+#define TW_ELEM(symbol, name, kind, spelling)                                                                          \
+  _Static_assert((int)TW_##symbol == (int)ROW_##symbol, "tw_elem_t and promotion.def differ");
+#include "promotion.def"
+#undef TW_ELEM
+
 #define TW_ERR TW_NO_ELEM
 static const int8_t table[TW_NUM_ELEMS][TW_NUM_ELEMS] = {
 #define TW_PROMOTE(row, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r)                                          \
@@ -43,18 +54,12 @@ static tw_elem_t of_integer(MlirType type) {
   if (mlirIntegerTypeIsSigned(type))
     return TW_NO_ELEM;
   switch (mlirIntegerTypeGetWidth(type)) {
-  case 1:
-    return is_unsigned ? TW_NO_ELEM : TW_b1;
-  case 8:
-    return is_unsigned ? TW_u8 : TW_i8;
-  case 16:
-    return is_unsigned ? TW_u16 : TW_i16;
-  case 32:
-    return is_unsigned ? TW_u32 : TW_i32;
-  case 64:
-    return is_unsigned ? TW_u64 : TW_i64;
-  default:
-    return TW_NO_ELEM;
+  case 1: return is_unsigned ? TW_NO_ELEM : TW_b1;
+  case 8: return is_unsigned ? TW_u8 : TW_i8;
+  case 16: return is_unsigned ? TW_u16 : TW_i16;
+  case 32: return is_unsigned ? TW_u32 : TW_i32;
+  case 64: return is_unsigned ? TW_u64 : TW_i64;
+  default: return TW_NO_ELEM;
   }
 }
 
@@ -88,12 +93,11 @@ tw_elem_t tw_elem_of(MlirType type) {
 }
 
 MlirType tw_elem_type(MlirContext context, tw_elem_t dtype) {
-  return dtype < 0 ? (MlirType){NULL} : mlirTypeParseGet(context, mlirStringRefCreateFromCString(dtypes[dtype].spelling));
+  return dtype < 0 ? (MlirType){NULL}
+                   : mlirTypeParseGet(context, mlirStringRefCreateFromCString(dtypes[dtype].spelling));
 }
 
-tw_elem_t tw_promote(tw_elem_t a, tw_elem_t b) {
-  return a < 0 || b < 0 ? TW_NO_ELEM : (tw_elem_t)table[a][b];
-}
+tw_elem_t tw_promote(tw_elem_t a, tw_elem_t b) { return a < 0 || b < 0 ? TW_NO_ELEM : (tw_elem_t)table[a][b]; }
 
 /* --- Loosely typed constants ------------------------------------------------------------------------ */
 

@@ -44,8 +44,11 @@ static const char *remedy(const char *accepts, tw_elem_t elem) {
 
 static const char *accepted_text(const char *accepts) {
   bool b = strchr(accepts, 'b'), i = strchr(accepts, 'i'), f = strchr(accepts, 'f');
-  return b && i && f ? "bools, integers and floats" : b && i ? "integers and bools" : i && f ? "integers and floats"
-         : i         ? "integers"                   : "floats";
+  return b && i && f ? "bools, integers and floats"
+         : b && i    ? "integers and bools"
+         : i && f    ? "integers and floats"
+         : i         ? "integers"
+                     : "floats";
 }
 
 static bool check_accepts(const infer_t *at, const char *accepts, tw_elem_t elem) {
@@ -57,8 +60,8 @@ static bool check_accepts(const infer_t *at, const char *accepts, tw_elem_t elem
                    "is not defined on %s, which serves storage, casts and mma only; convert first, as in "
                    "x.astype(ct.float32)",
                    tw_elem_name(elem));
-  return tw_fail(&at->check, "is defined on %s, found %s; convert first, as in x.astype(ct.%s)",
-                 accepted_text(accepts), tw_elem_name(elem), remedy(accepts, elem));
+  return tw_fail(&at->check, "is defined on %s, found %s; convert first, as in x.astype(ct.%s)", accepted_text(accepts),
+                 tw_elem_name(elem), remedy(accepts, elem));
 }
 
 /* A dtype that holds both, for the remedy of the message. */
@@ -125,7 +128,11 @@ static MlirType infer_permute(const infer_t *at, const tw_op_info_t *info) {
   intptr_t num = tw_read_ints(attribute(at, "order"), order, TW_RULE_MAX_RANK);
   if (num != from->rank || !tw_is_permutation(num, order)) {
     tw_fail(&at->check, "order %s is not a permutation of the %d axes of the tile",
-            tw_ints_text(num < 0 ? 0 : num < TW_RULE_MAX_RANK ? num : TW_RULE_MAX_RANK, order), (int)from->rank);
+            tw_ints_text(num < 0                  ? 0
+                         : num < TW_RULE_MAX_RANK ? num
+                                                  : TW_RULE_MAX_RANK,
+                         order),
+            (int)from->rank);
     return failed;
   }
   tw_shape_t shape = {.rank = num};
@@ -197,7 +204,8 @@ static MlirType infer_mma(const infer_t *at, const tw_op_info_t *info) {
   if (ok && rank == 3)
     ok = x->dims[0] == y->dims[0] && x->dims[0] == acc->dims[0];
   if (!ok) {
-    tw_fail(&at->check, "needs shapes (m, k), (k, n) and (m, n), or these with one batch axis in front; found %s, %s and %s",
+    tw_fail(&at->check,
+            "needs shapes (m, k), (k, n) and (m, n), or these with one batch axis in front; found %s, %s and %s",
             tw_shape_text(x), tw_shape_text(y), tw_shape_text(acc));
     return failed;
   }
@@ -229,8 +237,8 @@ static bool read_operands(infer_t *at, intptr_t num, const MlirType *types) {
   return true;
 }
 
-MlirType tw_infer_op(MlirStringRef name, MlirLocation location, intptr_t num_operands,
-                     const MlirType *operands, MlirAttribute attributes) {
+MlirType tw_infer_op(MlirStringRef name, MlirLocation location, intptr_t num_operands, const MlirType *operands,
+                     MlirAttribute attributes) {
   infer_t at = {.check = {location, name}, .attributes = attributes, .types = operands};
   at.context = mlirLocationGetContext(location);
   const tw_op_info_t *info = tw_op_info(name);

@@ -13,8 +13,8 @@ MlirLogicalResult tw_verify_op(MlirOperation op);
 
 /* The result type of the op `name` from its operand types and attributes (a dictionary, or null).
  * A null type means that an error was emitted at `location`. */
-MlirType tw_infer_op(MlirStringRef name, MlirLocation location, intptr_t num_operands,
-                     const MlirType *operands, MlirAttribute attributes);
+MlirType tw_infer_op(MlirStringRef name, MlirLocation location, intptr_t num_operands, const MlirType *operands,
+                     MlirAttribute attributes);
 
 #ifdef __cplusplus
 }

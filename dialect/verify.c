@@ -2,8 +2,8 @@
  *
  * One function an op or family, found by name. An op that has no row has nothing more to check: those whose result is
  * inferred were checked by rules.c, which the generated verifier calls too. */
-#include "rules.h"
 #include "check.h"
+#include "rules.h"
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -16,7 +16,9 @@ typedef struct {
   MlirOperation op;
 } verify_t;
 
-static MlirType operand_type(const verify_t *v, intptr_t i) { return mlirValueGetType(mlirOperationGetOperand(v->op, i)); }
+static MlirType operand_type(const verify_t *v, intptr_t i) {
+  return mlirValueGetType(mlirOperationGetOperand(v->op, i));
+}
 static MlirType result_type(const verify_t *v) { return mlirValueGetType(mlirOperationGetResult(v->op, 0)); }
 
 static MlirAttribute attribute(const verify_t *v, const char *name) {
@@ -40,7 +42,8 @@ static bool read_array(const verify_t *v, MlirType type, array_t *out) {
   if (out->elem == TW_NO_ELEM)
     return tw_fail(&v->check, "the array has elements of no supported dtype");
   if (out->rank > TW_RULE_MAX_RANK)
-    return tw_fail(&v->check, "the array has %d dimensions; at most %d are supported", (int)out->rank, TW_RULE_MAX_RANK);
+    return tw_fail(&v->check, "the array has %d dimensions; at most %d are supported", (int)out->rank,
+                   TW_RULE_MAX_RANK);
   return true;
 }
 
@@ -50,8 +53,8 @@ static bool same_elem(const verify_t *v, const char *what, tw_elem_t found, cons
 }
 
 static bool same_shape(const verify_t *v, const char *what, const tw_shape_t *found, const tw_shape_t *expected) {
-  return tw_same_shape(found, expected) || tw_fail(&v->check, "%s has shape %s, expected %s", what,
-                                                   tw_shape_text(found), tw_shape_text(expected));
+  return tw_same_shape(found, expected) ||
+         tw_fail(&v->check, "%s has shape %s, expected %s", what, tw_shape_text(found), tw_shape_text(expected));
 }
 
 /* input and result of an op that has one of each. */
@@ -106,7 +109,9 @@ static bool verify_access(const verify_t *v, intptr_t array_at, MlirType tile_ty
   return verify_order(v, array->rank) && same_elem(v, "the tile", tile->elem, "the array", array->elem);
 }
 
-static bool has_nan(tw_elem_t elem) { return tw_elem_kind(elem) == 'f' || (tw_elem_kind(elem) == 'n' && elem != TW_f4e2m1); }
+static bool has_nan(tw_elem_t elem) {
+  return tw_elem_kind(elem) == 'f' || (tw_elem_kind(elem) == 'n' && elem != TW_f4e2m1);
+}
 static bool has_infinity(tw_elem_t elem) { return tw_elem_kind(elem) == 'f' || elem == TW_tf32 || elem == TW_f8e5m2; }
 static bool has_zero(tw_elem_t elem) { return elem != TW_f8e8m0; }
 
@@ -128,9 +133,8 @@ static bool verify_load(const verify_t *v) {
   if (!verify_access(v, 0, result_type(v), 1, mlirOperationGetNumOperands(v->op) - 1, &array, &tile))
     return false;
   int64_t padding = has(v, "padding") ? integer(v, "padding") : TW_PADDING_UNDETERMINED;
-  return has_padding(array.elem, padding) ||
-         tw_fail(&v->check, "padding %s: %s has no such value; use zero and select", names[padding],
-                 tw_elem_name(array.elem));
+  return has_padding(array.elem, padding) || tw_fail(&v->check, "padding %s: %s has no such value; use zero and select",
+                                                     names[padding], tw_elem_name(array.elem));
 }
 
 static bool verify_store(const verify_t *v) {
@@ -224,7 +228,8 @@ static bool verify_iota(const verify_t *v) {
   if (!tw_read_operand(&v->check, result_type(v), "the result", &result))
     return false;
   if (result.shape.rank != 1)
-    return tw_fail(&v->check, "has a result of shape %s; it makes tiles of one dimension", tw_shape_text(&result.shape));
+    return tw_fail(&v->check, "has a result of shape %s; it makes tiles of one dimension",
+                   tw_shape_text(&result.shape));
   return tw_elem_kind(result.elem) == 'i' ||
          tw_fail(&v->check, "makes integers, found %s; cast the result", tw_elem_name(result.elem));
 }
@@ -316,14 +321,15 @@ static bool verify_print(const verify_t *v) {
   }
   MlirAttribute flags = attribute(v, "is_unsigned");
   return mlirAttributeIsNull(flags) || mlirDenseArrayGetNumElements(flags) == num ||
-         tw_fail(&v->check, "has %d values, but is_unsigned has %d", (int)num, (int)mlirDenseArrayGetNumElements(flags));
+         tw_fail(&v->check, "has %d values, but is_unsigned has %d", (int)num,
+                 (int)mlirDenseArrayGetNumElements(flags));
 }
 
 static bool verify_assert(const verify_t *v) {
   tw_operand_t condition;
   return tw_read_operand(&v->check, operand_type(v, 0), "the condition", &condition) &&
-         (condition.elem == TW_b1 || tw_fail(&v->check, "needs a bool_ condition, found %s; compare, as in x != 0",
-                                             tw_elem_name(condition.elem)));
+         (condition.elem == TW_b1 ||
+          tw_fail(&v->check, "needs a bool_ condition, found %s; compare, as in x != 0", tw_elem_name(condition.elem)));
 }
 
 /* --- Shared memory ------------------------------------------------------------------------------------ */

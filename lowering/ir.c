@@ -157,8 +157,12 @@ MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t p
 MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,
                       const MlirValue *operands, const char *attr, MlirAttribute value) {
   tw_attr_t attrs[] = {{attr, value}};
-  tw_op_parts_t parts = {.num_operands = num, .operands = operands, .num_results = 1, .results = &result,
-                         .num_attrs = attr ? 1 : 0, .attrs = attrs};
+  tw_op_parts_t parts = {.num_operands = num,
+                         .operands = operands,
+                         .num_results = 1,
+                         .results = &result,
+                         .num_attrs = attr ? 1 : 0,
+                         .attrs = attrs};
   return mlirOperationGetResult(tw_build(at, name, parts), 0);
 }
 

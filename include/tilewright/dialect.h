@@ -56,11 +56,27 @@ MlirAttribute tw_buffer_type_layout(MlirType type);
 
 /* --- Dtypes and promotion (dialect/promotion.def) ---------------------------------------------------- */
 
+/* In the order of the table. */
 typedef enum {
   TW_NO_ELEM = -1,
-#define TW_ELEM(symbol, name, kind, spelling) TW_##symbol,
-#include "dialect/promotion.def"
-#undef TW_ELEM
+  TW_b1,
+  TW_u8,
+  TW_u16,
+  TW_u32,
+  TW_u64,
+  TW_i8,
+  TW_i16,
+  TW_i32,
+  TW_i64,
+  TW_f16,
+  TW_f32,
+  TW_f64,
+  TW_bf,
+  TW_tf32,
+  TW_f8e4m3,
+  TW_f8e5m2,
+  TW_f8e8m0,
+  TW_f4e2m1,
   TW_NUM_ELEMS
 } tw_elem_t;
 

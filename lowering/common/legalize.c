@@ -50,7 +50,8 @@ MlirValue tw_legal_compute(const legalize_t *l, const char *name, MlirType type,
 
 MlirValue tw_legal_compare(const legalize_t *l, tw_cmp_kind_t kind, MlirValue x, MlirValue y) {
   /* Values of the upstream enums, in the order of tw_cmp_kind_t. */
-  static const int as_float[] = {1, 13, 4, 5, 2, 3}, as_signed[] = {0, 1, 2, 3, 4, 5}, as_unsigned[] = {0, 1, 6, 7, 8, 9};
+  static const int as_float[] = {1, 13, 4, 5, 2, 3}, as_signed[] = {0, 1, 2, 3, 4, 5},
+                   as_unsigned[] = {0, 1, 6, 7, 8, 9};
   MlirType type = mlirValueGetType(x);
   bool is_unsigned = tw_is_unsigned(type) || tw_is_bool(type);
   int predicate = (tw_is_float(type) ? as_float : is_unsigned ? as_unsigned : as_signed)[kind];
@@ -130,7 +131,8 @@ static MlirAttribute signless_value(MlirAttribute value, MlirType type) {
   if (!mlirAttributeIsADenseElements(value))
     return mlirIntegerAttrGet(type, (int64_t)mlirIntegerAttrGetValueUInt(value));
   int64_t count = mlirDenseElementsAttrIsSplat(value) ? 1 : tw_count(type);
-  return mlirDenseElementsAttrRawBufferGet(type, (size_t)count * tw_bytes(type), mlirDenseElementsAttrGetRawData(value));
+  return mlirDenseElementsAttrRawBufferGet(type, (size_t)count * tw_bytes(type),
+                                           mlirDenseElementsAttrGetRawData(value));
 }
 
 static MlirValue constant(const legalize_t *l) {
@@ -187,9 +189,9 @@ static void widen_indices(const legalize_t *l) {
   for (intptr_t i = 0; i < segments[1]; i++) {
     MlirType type = operand_type(l, segments[0] + i);
     if (tw_is_unsigned(type))
-      mlirOperationSetOperand(l->op, segments[0] + i,
-                              tw_legal_cast(l, mlirOperationGetOperand(l->op, segments[0] + i),
-                                            tw_bits(type) < 32 ? TW_i32 : TW_i64));
+      mlirOperationSetOperand(
+          l->op, segments[0] + i,
+          tw_legal_cast(l, mlirOperationGetOperand(l->op, segments[0] + i), tw_bits(type) < 32 ? TW_i32 : TW_i64));
   }
 }
 
@@ -222,11 +224,21 @@ static const struct {
   const char *name;
   legalize_rule_t rule;
 } own_rules[] = {
-    {"tile.broadcast", broadcast}, {"tile.cast", cast},     {"tile.cmp", compare},
-    {"tile.constant", constant},   {"tile.floordiv", floordiv}, {"tile.gather", gather},
-    {"tile.mma", mma},             {"tile.mod", mod},       {"tile.neg", neg},
-    {"tile.not", tw_legal_not},    {"tile.pow", tw_legal_pow},  {"tile.print", print},
-    {"tile.reduce", reduce},       {"tile.scatter", scatter},   {"tile.select", select_op},
+    {"tile.broadcast", broadcast},
+    {"tile.cast", cast},
+    {"tile.cmp", compare},
+    {"tile.constant", constant},
+    {"tile.floordiv", floordiv},
+    {"tile.gather", gather},
+    {"tile.mma", mma},
+    {"tile.mod", mod},
+    {"tile.neg", neg},
+    {"tile.not", tw_legal_not},
+    {"tile.pow", tw_legal_pow},
+    {"tile.print", print},
+    {"tile.reduce", reduce},
+    {"tile.scatter", scatter},
+    {"tile.select", select_op},
 };
 
 static legalize_rule_t find_rule(MlirStringRef name, const tw_op_info_t *info) {

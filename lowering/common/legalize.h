@@ -28,7 +28,8 @@ MlirValue tw_legal_broadcast(const legalize_t *l, MlirValue x, MlirType like);
 /* legalize.c: operand `index`, converted to `elem` and repeated to the shape of `like`. */
 MlirValue tw_legal_operand(const legalize_t *l, intptr_t index, tw_elem_t elem, MlirType like);
 /* An upstream op; ops of `math` on 16-bit floats compute in f32 and round once. */
-MlirValue tw_legal_compute(const legalize_t *l, const char *name, MlirType type, intptr_t num, const MlirValue *operands);
+MlirValue tw_legal_compute(const legalize_t *l, const char *name, MlirType type, intptr_t num,
+                           const MlirValue *operands);
 /* arith.cmpi or arith.cmpf of two values of one type. */
 MlirValue tw_legal_compare(const legalize_t *l, tw_cmp_kind_t kind, MlirValue x, MlirValue y);
 MlirValue tw_legal_select(const legalize_t *l, MlirValue condition, MlirValue x, MlirValue y);

@@ -24,8 +24,8 @@ MlirValue tw_legal_not(const legalize_t *l) {
 /* The quotient is rounded to the dtype before it is rounded down. */
 MlirValue tw_legal_floordiv_float(const legalize_t *l) {
   tw_elem_t elem = tw_elem_of(l->result);
-  MlirValue quotient = binary(l, "arith.divf", tw_legal_operand(l, 0, elem, l->result),
-                              tw_legal_operand(l, 1, elem, l->result));
+  MlirValue quotient =
+      binary(l, "arith.divf", tw_legal_operand(l, 0, elem, l->result), tw_legal_operand(l, 1, elem, l->result));
   return tw_legal_compute(l, "math.floor", l->result, 1, &quotient);
 }
 
@@ -127,7 +127,7 @@ MlirValue tw_legal_pow(const legalize_t *l) {
   double exponent;
   bool unroll = known_number(mlirOperationGetOperand(l->op, 1), &exponent) && fabs(exponent) <= MAX_UNROLLED &&
                 floor(exponent) == exponent;
-  MlirValue result = unroll ? pow_known(l, x, exponent)
-                            : binary(l, l->info->float_op, x, tw_legal_operand(l, 1, wide, l->result));
+  MlirValue result =
+      unroll ? pow_known(l, x, exponent) : binary(l, l->info->float_op, x, tw_legal_operand(l, 1, wide, l->result));
   return tw_legal_cast(l, result, elem);
 }

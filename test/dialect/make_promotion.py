@@ -5,6 +5,7 @@
 
 import csv
 import sys
+from pathlib import Path
 
 SPELLING = {
     "bool_": "i1",
@@ -23,7 +24,7 @@ for bits in (8, 16, 32, 64):
     SPELLING[f"uint{bits}"] = f"ui{bits}"
 
 print("// Made by make_promotion.py.")
-for cell in csv.DictReader(open(sys.argv[1])):
+for cell in csv.DictReader(Path(sys.argv[1]).read_text().splitlines()):
     row, column = (SPELLING[cell[key]] for key in ("row", "column"))
     common = SPELLING.get(cell["result"])
     print("// -----")
