@@ -31,7 +31,7 @@ def by_name(value: Any) -> str:
 
 
 @ct.kernel
-def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int], acc_dtype):
+def matmul(A, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, acc_dtype: ct.Constant):
     i, j = ct.bid(0), ct.bid(1)
     acc = ct.zeros((TM, TN), dtype=acc_dtype)
     for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):

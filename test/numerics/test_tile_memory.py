@@ -302,15 +302,15 @@ def refused(body: str) -> Any:
 @pytest.mark.parametrize(
     ("name", "error", "match"),
     [
-        ("index_length", TileValueError, "2 dimensions.* 1"),
-        ("shape_length", TileValueError, "2 dimensions.* 1"),
+        ("index_length", TileValueError, r"2( |-)[dD].* (1|shape)"),
+        ("shape_length", TileValueError, r"2( |-)[dD].* (1|shape)"),
         ("no_power_of_two", TileValueError, "dimension 1.*3.*power of two"),
         ("zero_extent", TileValueError, "dimension 0.*0.*power of two"),
         ("run_time_shape", TileTypeError, "constant"),
         ("float_index", TileTypeError, "integer"),
         ("not_an_array", TileTypeError, "array"),
         ("bad_order", TileValueError, "permutation"),
-        ("tile_length", TileValueError, "2 dimensions"),
+        ("tile_length", TileValueError, "2( |-)[dD]"),
     ],
 )
 def test_refused(backends: Backends, name: str, error: Any, match: str) -> None:
@@ -399,7 +399,7 @@ def test_gather_refusals(backends: Backends) -> None:
         ct.gather(X, (0, ct.arange(4, dtype=ct.int32)), mask=ct.zeros((2, 4), ct.bool_))
 
     for kernel, error, match in (
-        (too_few, TileValueError, "2 dimensions"),
+        (too_few, TileValueError, "2( |-)[dD].* 1"),
         (floats, TileTypeError, "integers"),
         (shapes, TileValueError, r"\(4,\) and \(8,\)"),
         (wide_mask, TileTypeError, "mask"),
