@@ -58,28 +58,9 @@ UNARY_OPS = {
     "negative": "tile.neg",
     "bitwise_not": "tile.not",
     "abs": "tile.abs",
-    **{
-        name: f"tile.{name}"
-        for name in (
-            [
-                "exp",
-                "exp2",
-                "log",
-                "log2",
-                "sqrt",
-                "rsqrt",
-                "sin",
-                "cos",
-                "tan",
-                "sinh",
-                "cosh",
-                "tanh",
-                "floor",
-                "ceil",
-            ]
-        )
-    },
 }
+_MATH = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")
+UNARY_OPS |= {name: f"tile.{name}" for name in (*_MATH, "floor", "ceil")}
 REDUCE_KINDS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "argmin": 4, "argmax": 5}
 
 # What operations on constants alone mean.

@@ -287,9 +287,9 @@ def _compare(frame: Frame, node: ast.Compare) -> Any:
 def _compare_pair(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     name = COMPARE.get(type(kind).__name__)
     if name is not None and (isinstance(x, Tile) or isinstance(y, Tile)):
-        if not (isinstance(x, Tile) or is_number(x)) or not (isinstance(y, Tile) or is_number(y)):
-            if name in ("equal", "not_equal") and not isinstance(x, Array) and not isinstance(y, Array):
-                return name == "not_equal"  # a number is never a None or a string
+        comparable = all(isinstance(v, Tile | Array) or is_number(v) for v in (x, y))
+        if not comparable and name in ("equal", "not_equal"):
+            return name == "not_equal"  # a number is never None or a string
         return frame.emit.compare(name, x, y)
     if is_run_time(x) or is_run_time(y):
         return _compare_run_time(frame, kind, x, y)

@@ -116,8 +116,7 @@ def _possible_ends(code: types.CodeType, lines: list[str]) -> Iterator[int]:
             break
         end += 1
     yield end
-    for more in range(last, min(len(lines), end + 200) + 1):
-        yield more
+    yield from range(last, min(len(lines), end + 200) + 1)
 
 
 def assigned_names(nodes: list[ast.stmt]) -> tuple[str, ...]:

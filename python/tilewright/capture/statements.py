@@ -373,8 +373,9 @@ class _Join:
         self.node = node
         self.before, self.then_env, self.else_env = before, then_env, else_env
         self.unless = unless
-        self.then_left = _has_left(frame, then_env)
-        self.else_left = bool(unless) or _has_left(frame, else_env)
+        # Where a side has returned, its variables are of no use; after a break they still are.
+        self.then_left = then_env[RETURN] is True
+        self.else_left = else_env[RETURN] is True or unless == {RETURN}
         self.results: list[_Result] = []
         self.is_condition: list[str] = []
         self.is_negated: list[str] = []
@@ -469,12 +470,6 @@ class _Join:
         return tile
 
 
-def _has_left(frame: Frame, env: dict[str, Any]) -> bool:
-    depth = frame.loops
-    names = (RETURN, f"$break{depth}", f"$continue{depth}") if depth else (RETURN,)
-    return any(env.get(n) is True for n in names)
-
-
 def _same_constant(a: Any, b: Any) -> bool:
     if a is b:
         return True
@@ -557,7 +552,7 @@ class _Loop:
         self.node = node
         self.before = frame.env
         self.line = frame.places(node)[-1].line
-        self.assigned = [n for n in assigned_names(node.body)]
+        self.assigned = list(assigned_names(node.body))
         self.plan = _Plan({}, {})
         for name in self.assigned:
             if name in self.before:
@@ -591,8 +586,8 @@ class _Loop:
             for template, entry in zip(templates, values, strict=True)
             for slot, value in _pairs(template, entry)
         ]
-        for slot in _leaves([self.plan.result]):
-            tiles.append(self.frame.emit.constant(0, slot.dtype, slot.shape))
+        constant = self.frame.emit.constant
+        tiles += [constant(0, s.dtype, s.shape) for s in _leaves([self.plan.result])]
         if self.plan.exits:
             tiles.append(self.frame.emit.constant(False, bool_))
         if self.plan.returns:
