@@ -16,6 +16,8 @@ enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS };
 /* Key word of a scalar: this bit, its dtype, and whether an integer is divisible by 16. */
 #define SCALAR_WORD (1ull << 60)
 #define SCALAR_DIV (1ull << 8)
+/* Key word of a dtype that is passed as an argument: a constant without a second word. */
+#define DTYPE_WORD (1ull << 61)
 
 /* First key word of a constant: what the second one is. */
 enum { CONST_INT = 1, CONST_BOOL, CONST_FLOAT, CONST_NONE, CONST_OBJECT };
@@ -32,6 +34,7 @@ typedef struct dispatcher {
   PyObject_HEAD PyObject *name;  /* owned str */
   PyObject *parameters;          /* owned tuple of str */
   PyObject *on_miss;             /* owned callable */
+  PyObject *watched;             /* owned tuple or NULL: what the variants read outside of the kernel */
   PyObject *objects;             /* owned dict: constants that are no numbers -> small integers */
   PyObject *seen[TW_MAX_ARGS];   /* owned: last object at a constant position … */
   uint64_t seen_id[TW_MAX_ARGS]; /* … and its integer */
@@ -405,7 +408,30 @@ static int unsupported(PyObject *object) {
   return -1;
 }
 
+static bool is_dtype(PyObject *object) {
+  static PyObject *class; /* owned, kept for ever */
+  if (!class) {
+    PyObject *module = PyImport_ImportModule("tilewright.dtype");
+    class = module ? PyObject_GetAttrString(module, "DType") : NULL;
+    Py_XDECREF(module);
+  }
+  if (!class)
+    PyErr_Clear();
+  return class && (PyObject *)Py_TYPE(object) == class;
+}
+
+static int read_dtype(call_t *call, PyObject *object) {
+  PyObject *name = PyObject_GetAttrString(object, "name");
+  const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+  if (text)
+    call->key[call->key_count++] = DTYPE_WORD | (uint64_t)tw_dtype_from_name(text);
+  Py_XDECREF(name);
+  return text ? 0 : -1;
+}
+
 static int read_other(call_t *call, Py_ssize_t i, PyObject *object) {
+  if (is_dtype(object))
+    return read_dtype(call, object);
   if (tw_ext_is_numpy_scalar(object))
     return read_numpy_scalar(call, object);
   if (PyLong_Check(object)) /* an enumeration */
@@ -532,6 +558,8 @@ static PyObject *describe_key(const dispatcher_t *self, const uint64_t *key, PyO
       at++;
       PyObject *value = constant_value(PyTuple_GetItem(arguments, i));
       item = value ? Py_BuildValue("(sN)", "const", value) : NULL;
+    } else if (word & DTYPE_WORD) {
+      item = Py_BuildValue("(sO)", "const", PyTuple_GetItem(arguments, i));
     } else if (word & SCALAR_WORD) {
       item = Py_BuildValue("(ssi)", "scalar", tw_dtype_name((tw_dtype_t)(word & 255)), word & SCALAR_DIV ? 16 : 1);
     } else {
@@ -636,6 +664,34 @@ static void drop_entries(dispatcher_t *self) {
   free(table);
 }
 
+/* Whether a variable that the variants were made from has another value now: (dict, name, value), or
+ * (object, attribute, value). */
+static bool is_stale(const dispatcher_t *self) {
+  Py_ssize_t count = PyTuple_Size(self->watched);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *row = PyTuple_GetItem(self->watched, i);
+    PyObject *holder = PyTuple_GetItem(row, 0), *name = PyTuple_GetItem(row, 1), *now;
+    if (PyDict_Check(holder)) {
+      now = PyDict_GetItemWithError(holder, name);
+    } else {
+      now = PyObject_GetAttr(holder, name);
+      Py_XDECREF(now); /* the holder keeps it */
+    }
+    if (now != PyTuple_GetItem(row, 2)) {
+      PyErr_Clear();
+      return true;
+    }
+  }
+  return false;
+}
+
+static void forget_stale(dispatcher_t *self) {
+  PyObject *watched = self->watched;
+  self->watched = NULL;
+  drop_entries(self);
+  Py_DECREF(watched);
+}
+
 static int check_variant(const call_t *call, PyObject *variant) {
   PyTypeObject *wanted = call->kind == TW_DEVICE_CPU ? tw_cpu_variant_type : tw_cuda_variant_type;
   if (Py_TYPE(variant) == wanted)
@@ -707,6 +763,8 @@ static int launch_call(call_t *call, PyObject *arguments) {
   if (TW_UNLIKELY(read_arguments(call, arguments)) || TW_UNLIKELY(read_target(call)))
     return -1;
   uint64_t hash = hash_key(call->key, call->key_count);
+  if (call->self->watched && TW_UNLIKELY(is_stale(call->self)))
+    forget_stale(call->self);
   entry_t *entry = find_entry(call->self, call, hash);
   if (TW_UNLIKELY(!entry) && !(entry = compile_variant(call, arguments, hash)))
     return -1;
@@ -828,6 +886,7 @@ static int dispatcher_traverse(PyObject *object, visitproc visit, void *arg) {
   dispatcher_t *self = (dispatcher_t *)object;
   Py_VISIT((PyObject *)Py_TYPE(object));
   Py_VISIT(self->on_miss);
+  Py_VISIT(self->watched);
   Py_VISIT(self->objects);
   for (int i = 0; i < TW_MAX_ARGS; i++)
     Py_VISIT(self->seen[i]);
@@ -843,6 +902,7 @@ static int dispatcher_clear(PyObject *object) {
   dispatcher_t *self = (dispatcher_t *)object;
   drop_entries(self);
   Py_CLEAR(self->on_miss);
+  Py_CLEAR(self->watched);
   Py_CLEAR(self->objects);
   for (int i = 0; i < TW_MAX_ARGS; i++)
     Py_CLEAR(self->seen[i]);
@@ -894,6 +954,34 @@ static PyObject *clear_variants(PyObject *object, PyObject *unused) {
   return Py_NewRef(Py_None);
 }
 
+/* watch([(holder, name, value), ...]): replaces what was watched. */
+static PyObject *watch(PyObject *object, PyObject *rows) {
+  dispatcher_t *self = (dispatcher_t *)object;
+  PyObject *tuple = PySequence_Tuple(rows);
+  if (!tuple)
+    return NULL;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++) {
+    PyObject *row = PyTuple_GetItem(tuple, i);
+    if (!PyTuple_Check(row) || PyTuple_Size(row) != 3 || !PyUnicode_Check(PyTuple_GetItem(row, 1))) {
+      Py_DECREF(tuple);
+      PyErr_SetString(PyExc_TypeError, "watch needs rows (holder, name, value)");
+      return NULL;
+    }
+  }
+  PyObject *old = self->watched;
+  self->watched = PyTuple_Size(tuple) ? tuple : NULL;
+  if (!self->watched)
+    Py_DECREF(tuple);
+  Py_XDECREF(old);
+  return Py_NewRef(Py_None);
+}
+
+static PyObject *get_watched(PyObject *object, void *unused) {
+  (void)unused;
+  PyObject *watched = ((dispatcher_t *)object)->watched;
+  return watched ? Py_NewRef(watched) : PyTuple_New(0);
+}
+
 /* specialization(args, stream=None) -> (target, key), what on_miss would be asked for. */
 static PyObject *specialization(PyObject *object, PyObject *arguments) {
   call_t call;
@@ -917,12 +1005,15 @@ static PyObject *specialization(PyObject *object, PyObject *arguments) {
 
 static PyMethodDef dispatcher_methods[] = {
     {"variants", variants, METH_NOARGS, "variants() -> [(target, key, kernel)]: compiled so far"},
+    {"watch", watch, METH_O,
+     "watch([(holder, name, value), ...]): variants are stale when a variable has another value"},
     {"clear_variants", clear_variants, METH_NOARGS, "forget what was compiled"},
     {"specialization", specialization, METH_O,
      "specialization(args) -> (target, key): what on_miss would be asked for"},
     {NULL, NULL, 0, NULL}};
 
-static PyGetSetDef dispatcher_properties[] = {{"name", get_name, NULL, "name of the kernel", NULL},
+static PyGetSetDef dispatcher_properties[] = {{"watched", get_watched, NULL, "what watch() was told", NULL},
+                                              {"name", get_name, NULL, "name of the kernel", NULL},
                                               {"parameters", get_parameters, NULL, "names of the parameters", NULL},
                                               {NULL, NULL, NULL, NULL, NULL}};
 

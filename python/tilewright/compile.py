@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _core, knobs
-from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture
+from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 from .dtype import BY_NAME
+from .errors import DriverError
 
 Key = tuple[tuple[Any, ...], ...]
 
@@ -57,8 +58,9 @@ def _argument(entry: tuple[Any, ...]) -> Any:
     return ArrayArgument(BY_NAME[name], rank, align, shape_div, strides, writable)
 
 
-def compile_kernel(kernel: Any, target: str, key: Key) -> Any:
-    """A `_core.CudaKernel` or `_core.CpuKernel` for a kernel and the facts of its arguments."""
+def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[Any, str, Any]]]:
+    """A `_core.CudaKernel` or `_core.CpuKernel` for a kernel and the facts of its arguments, and the
+    variables outside of the kernel that it was made from."""
     captured = capture_kernel(kernel, target, key)
     text = captured.module.text()
     address = _core.hash128(f"{_version()}\n{target}\n{text}")
@@ -69,7 +71,7 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> Any:
             _core.cache_put(address, image.pack())
     else:
         image = Image.unpack(blob)
-    return load(image, kernel.name, captured.written, target)
+    return load(image, kernel.name, captured.written, target), captured.reads
 
 
 @functools.cache
@@ -96,21 +98,34 @@ def build(module: Any, target: str, name: str, tile_text: str = "") -> Image:
     ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
     facts = {n: _integer(module, f"tile.{n}") for n in ("num_threads", "shared_bytes")}
-    return Image(_assemble(ptx), facts)
+    return Image(_assemble(ptx, target), facts)
 
 
-def _assemble(ptx: bytes) -> bytes:
-    """The cubin for the first GPU, or the PTX itself where there is none."""
-    if not _core.device_count():
-        return ptx
-    return _core.ptx_to_cubin(ptx.decode())[0]
+def _assemble(ptx: bytes, target: str) -> bytes:
+    """The cubin for a GPU of the target, or the PTX itself where there is none."""
+    device = _device_of(target)
+    return ptx if device is None else _core.ptx_to_cubin(ptx.decode(), device)[0]
+
+
+@functools.cache
+def _device_of(target: str) -> int | None:
+    try:
+        for ordinal in range(_core.device_count()):
+            major, minor = _core.device_info(ordinal)["capability"]
+            if target.rstrip("af") == f"sm_{major}{minor}":
+                return ordinal
+    except DriverError:
+        pass
+    return None
 
 
 def load(image: Image, name: str, written: int, target: str) -> Any:
+    entry = symbol(name)
     if target.startswith("cpu"):
-        code = _core.load_object(image.code, name)
+        code = _core.load_object(image.code, entry)
         return _core.CpuKernel(code.address, name, image.facts["scratch_bytes"], written, code)
-    return _core.CudaKernel(image.code, name, image.facts["num_threads"], image.facts["shared_bytes"], written)
+    facts = image.facts
+    return _core.CudaKernel(image.code, entry, facts["num_threads"], facts["shared_bytes"], written)
 
 
 def _integer(module: Any, name: str) -> int:

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _core, compile, knobs
-from .errors import TileTypeError
+from .dtype import DType
+from .errors import LaunchError, TileTypeError, TileValueError
 from .tile import constant_parameters
 
-_HINTS = ("num_warps", "num_stages", "occupancy", "num_ctas", "opt_level")
+# Hint -> its smallest and largest value.
+_HINTS = {
+    "num_warps": (1, 32),
+    "num_stages": (1, 16),
+    "occupancy": (1, 32),
+    "num_ctas": (1, 16),
+    "opt_level": (0, 3),
+}
 
 
 class ByTarget:
@@ -28,8 +36,12 @@ class ByTarget:
     def of(self, target: str) -> Any:
         return self.values.get(target, self.values.get(target.rstrip("af"), self.default))
 
+    def __repr__(self) -> str:
+        values = ", ".join(f"{k}={v!r}" for k, v in self.values.items())
+        return f"ByTarget({values}, default={self.default!r})"
 
-class kernel(_core.Dispatcher):
+
+class kernel(_core.Dispatcher):  # noqa: N801  a decorator
     """Make a kernel of a function: `@ct.kernel`, or with hints `@ct.kernel(num_warps=8)`.
 
     Hints refine what the compiler would choose and never change a result: `num_warps` and
@@ -40,9 +52,8 @@ class kernel(_core.Dispatcher):
     function: types.FunctionType
 
     def __new__(cls, function: Callable[..., Any] | None = None, /, **hints: Any) -> Any:
-        unknown = [name for name in hints if name not in _HINTS]
-        if unknown:
-            raise TileTypeError(f"@ct.kernel has no hint {unknown[0]!r}; it has {', '.join(_HINTS)}")
+        for name, value in hints.items():
+            _check_hint(name, value)
         if function is None:
             return functools.partial(cls, **hints)
         if not isinstance(function, types.FunctionType):
@@ -89,9 +100,39 @@ class kernel(_core.Dispatcher):
         return compile.capture_kernel(self, target, key).module
 
 
+def _check_hint(name: str, value: Any) -> None:
+    if name not in _HINTS:
+        raise TileTypeError(f"@ct.kernel has no hint {name!r}; it has {', '.join(_HINTS)}")
+    low, high = _HINTS[name]
+    values = [*value.values.values(), value.default] if isinstance(value, ByTarget) else [value]
+    for one in values:
+        if one is not None and (type(one) is not int or not low <= one <= high):
+            raise TileValueError(
+                f"@ct.kernel: the hint {name} is an integer from {low} to {high}, found {one!r}"
+            )
+
+
 def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:
     """What the dispatcher asks for when no variant fits a launch."""
-    return compile.compile_kernel(kernel, target, key)
+    variant, reads = compile.compile_kernel(kernel, target, key)
+    _watch(kernel, reads)
+    return variant
+
+
+def _watch(kernel: Any, reads: Iterable[tuple[Any, str, Any]]) -> None:
+    """Have the dispatcher compile again when a variable changes that the kernel has read.
+
+    Modules, classes and our own objects are taken to stay.
+    """
+    rows = {(id(holder), name): (holder, name, value) for holder, name, value in kernel.watched}
+    for holder, name, value in reads:
+        if isinstance(value, types.ModuleType | type | DType | types.BuiltinFunctionType):
+            continue
+        if hasattr(value, "__tw_op__"):
+            continue
+        is_cell = isinstance(holder, types.CellType)
+        rows[id(holder), name] = (holder, "cell_contents" if is_cell else name, value)
+    kernel.watch(list(rows.values()))
 
 
 def function(f: Callable[..., Any] | None = None, /) -> Any:
@@ -99,8 +140,10 @@ def function(f: Callable[..., Any] | None = None, /) -> Any:
     return f if f is not None else function
 
 
-def _interpret_launch(stream: Any, grid: Any, kernel: Any, args: tuple[Any, ...]) -> None:
-    kernel.interpret(grid, args)
+def _interpret_launch(stream: Any, grid: Any, kernel: Any, args: tuple[Any, ...], /) -> None:
+    if not isinstance(kernel, _core.Dispatcher):
+        raise LaunchError(f"launch() needs a @ct.kernel, found {kernel!r}")
+    kernel.interpret(grid, args)  # type: ignore[attr-defined]
 
 
 # launch(stream, grid, kernel, args): start a kernel on the device that its arrays live on. NumPy arrays

@@ -56,7 +56,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .interpret import Array, Tile
-    from .kernel import function, kernel, launch
+    from .kernel import ByTarget, function, kernel, launch
 
 Shape: TypeAlias = int | Sequence[int]
 Order: TypeAlias = str | Sequence[int]
@@ -70,6 +70,7 @@ _LAZY = {
     "kernel": "kernel",
     "function": "kernel",
     "launch": "kernel",
+    "ByTarget": "kernel",
     "Array": "interpret",
     "Tile": "interpret",
 }

@@ -9,7 +9,7 @@ ops.py          the operations of tilewright.tile
 kernel.py       a kernel with its arguments: the way in
 """
 
-from .kernel import Argument, ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture
+from .kernel import Argument, ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 
 __all__ = [
     "Argument",
@@ -18,4 +18,5 @@ __all__ = [
     "ConstantArgument",
     "ScalarArgument",
     "capture",
+    "symbol",
 ]

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core
 from .. import tile as ct
 from ..dtype import DType, bool_, constant_dtype, float32, int32, int64
 from ..errors import Place, TileError, TileSyntaxError, TileTypeError, TileValueError
@@ -450,12 +451,9 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         return _call_dtype(frame, function, args, keywords)
     if isinstance(function, types.FunctionType | LocalFunction):
         return inline(frame, function, args, keywords, node)
-    role = getattr(type(function), "__tw_role__", None)
-    if role == "function":
-        return inline(frame, function.__wrapped__, args, keywords, node)
-    if role == "kernel":
+    if isinstance(function, _core.Dispatcher):
         raise TileTypeError(
-            f"the kernel '{function.__name__}' cannot be called like a function; start it on the "
+            f"the kernel '{function.name}' cannot be called like a function; start it on the "
             "host with ct.launch, or make what both need a @ct.function"
         )
     try:

@@ -216,8 +216,8 @@ def _tile_index(frame: Frame, array: Array, index: Any, shape: Shape, what: str)
     values = index if isinstance(index, tuple) else (index,)
     if len(values) != array.ndim or len(shape) != array.ndim:
         raise TileValueError(
-            f"{what}: {describe(array)} needs {array.ndim} indices and a tile of {array.ndim} "
-            f"dimensions, found {len(values)} indices and a tile of shape {shape}"
+            f"{what}: the array '{array.name}' has {array.ndim} dimensions, the index {len(values)} "
+            f"and the tile {len(shape)}; give one entry of each for each dimension"
         )
     return [frame.emit.index(v, f"{what}: index[{i}]").ir for i, v in enumerate(values)]
 
@@ -315,7 +315,10 @@ def _element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tup
     """One index tile for each axis, all of the shape of the result, and that shape."""
     values = indices if isinstance(indices, tuple) else (indices,)
     if len(values) != array.ndim:
-        raise TileValueError(f"{what}: {describe(array)} needs {array.ndim} indices, found {len(values)}")
+        raise TileValueError(
+            f"{what}: the array '{array.name}' has {array.ndim} dimensions, but there are "
+            f"{len(values)} indices; give one for each dimension"
+        )
     tiles = [_tile(frame, v, f"{what}: index") for v in values]
     shape: Shape = ()
     for tile in tiles:
