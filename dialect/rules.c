@@ -4,6 +4,7 @@
  * row says which dtypes are accepted and what becomes of the common one. */
 #include "rules.h"
 #include "check.h"
+#include "dialect/layouts.h"
 #include "op_table.h"
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -136,9 +137,17 @@ static MlirType infer_permute(const infer_t *at, const tw_op_info_t *info) {
     return failed;
   }
   tw_shape_t shape = {.rank = num};
-  for (intptr_t i = 0; i < num; i++)
+  int perm[TW_RULE_MAX_RANK];
+  for (intptr_t i = 0; i < num; i++) {
     shape.dims[i] = from->dims[order[i]];
-  return tw_make_type(at->context, at->operands[0].elem, &shape);
+    perm[i] = (int)order[i];
+  }
+  MlirType type = tw_make_type(at->context, at->operands[0].elem, &shape);
+  tw_layout_t layout;
+  if (!tw_layout_of_type(at->types[0], &layout))
+    return type;
+  layout = tw_layout_permute(&layout, perm);
+  return tw_type_with_layout(type, &layout);
 }
 
 /* --- Reduction ------------------------------------------------------------------------------------ */
@@ -157,7 +166,12 @@ static MlirType infer_reduce(const infer_t *at, const tw_op_info_t *info) {
     shape.dims[i] = input->shape.dims[i < axis ? i : i + 1];
   bool gives_index = kind == TW_REDUCE_ARGMIN || kind == TW_REDUCE_ARGMAX;
   bool counts = input->elem == TW_b1 && (kind == TW_REDUCE_ADD || kind == TW_REDUCE_MUL);
-  return tw_make_type(at->context, gives_index || counts ? TW_i32 : input->elem, &shape);
+  MlirType type = tw_make_type(at->context, gives_index || counts ? TW_i32 : input->elem, &shape);
+  tw_layout_t layout;
+  if (shape.rank == 0 || !tw_layout_of_type(at->types[0], &layout))
+    return type;
+  layout = tw_layout_slice(&layout, (int)axis, false);
+  return tw_type_with_layout(type, &layout);
 }
 
 /* --- Matrix product ------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ typedef enum {
 typedef enum { TW_CMP_EQ, TW_CMP_NE, TW_CMP_LT, TW_CMP_LE, TW_CMP_GT, TW_CMP_GE } tw_cmp_kind_t;
 
 /* #tile.linear, as flat arrays: vectors of each group (register, lane, warp, block, offset) and the coordinates of all
- * vectors one after the other. lowering/gpu/layouts.h turns it into a tw_layout_t. */
+ * vectors one after the other. dialect/layouts.h turns it into a tw_layout_t. */
 bool tw_attribute_is_linear(MlirAttribute attribute);
 MlirAttribute tw_linear_attr_get(MlirContext context, unsigned rank, const int32_t counts[5], const int32_t *coords);
 void tw_linear_attr_read(MlirAttribute attribute, unsigned *rank, const int32_t **counts, const int32_t **coords);

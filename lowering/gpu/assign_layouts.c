@@ -505,8 +505,11 @@ static void rewrite_shape(assigner_t *a, MlirOperation op) {
   tw_layout_t to = class_layout(a, result), want = backward(op, &to);
   if (!is_flexible(input)) {
     tw_layout_t have = class_layout(a, input);
-    if (tw_layout_classify(&have, &want) <= TW_CONVERT_REGISTER)
+    if (tw_layout_classify(&have, &want) <= TW_CONVERT_REGISTER) {
+      tw_layout_t out = tw_op_is(op, "tile.permute") ? forward(op, &have) : to; /* what its text implies */
+      result_in(a, op, &out);
       return;
+    }
   }
   require(a, op, 0, &want);
 }

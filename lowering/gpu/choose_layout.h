@@ -2,7 +2,7 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_CHOOSE_LAYOUT_H
 #define TILEWRIGHT_LOWERING_GPU_CHOOSE_LAYOUT_H
 
-#include "lowering/gpu/layouts.h"
+#include "dialect/layouts.h"
 #include "lowering/ir.h"
 
 /* What a layout is chosen for. */

@@ -20,7 +20,7 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_EMITTER_H
 #define TILEWRIGHT_LOWERING_GPU_EMITTER_H
 
-#include "lowering/gpu/layouts.h"
+#include "dialect/layouts.h"
 #include "lowering/ir.h"
 
 typedef struct tw_values {

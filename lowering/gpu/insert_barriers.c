@@ -170,6 +170,10 @@ static void visit(state_t *s, MlirOperation op) {
   } else if (bytes > 0) {
     visit_scratch(s, op, bytes);
   } else if (tw_op_is(op, "tile.async_copy") && find_buffer(op, &from, &to)) {
+    if (conflicts(s, true, false, from, to)) { /* with what used the bytes before */
+      put_before(op, "tile.barrier", false);
+      meet(s);
+    }
     note(s, COPY, from, to);
   } else if (tw_op_is(op, "tile.local_load") && find_buffer(op, &from, &to)) {
     if (conflicts(s, false, false, from, to))

@@ -27,7 +27,7 @@
  * What must hold for a loop: its copies lie directly in its body, their positions depend on the
  * induction variable only (not on values that the loop carries), nothing in the body writes to
  * arrays, and no loop inside of it copies. Other loops keep the form that they have. */
-#include "lowering/gpu/layouts.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
 #include "lowering/passes.h"

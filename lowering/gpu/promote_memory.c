@@ -24,7 +24,7 @@
  *
  * An operand that was loaded outside of the loop of its product, and would take too many registers
  * to wait there, is read from shared memory in each iteration. */
-#include "lowering/gpu/layouts.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"

@@ -1,6 +1,6 @@
 /* layouts.h - from the types of tiles and buffers to linear layouts and back */
-#ifndef TILEWRIGHT_LOWERING_GPU_LAYOUTS_H
-#define TILEWRIGHT_LOWERING_GPU_LAYOUTS_H
+#ifndef TILEWRIGHT_DIALECT_LAYOUTS_H
+#define TILEWRIGHT_DIALECT_LAYOUTS_H
 
 #include "lowering/layout/layout.h"
 

@@ -1,5 +1,5 @@
 /* layouts.c - from the types of tiles and buffers to linear layouts and back. See layouts.h. */
-#include "lowering/gpu/layouts.h"
+#include "dialect/layouts.h"
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
