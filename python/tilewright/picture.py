@@ -248,9 +248,9 @@ def draw(layout: Layout, title: str = "") -> Picture:
         picture.text(left, bottom, f"whole tile by bank; ldmatrix (8 rows of 16 bytes): {verdict}", 12, "start")
         picture.text(right, bottom, "first corner: bank, +offset in elements", 12, "start")
     else:
-        for warp in range(min(groups, 8)):
-            picture.rectangle(left + warp * 66, bottom - 11, 12, 12, _group_color(warp, groups), "#999")
-            picture.text(left + warp * 66 + 16, bottom, f"warp {warp}", 11, "start")
+        for number in range(min(groups, 8)):
+            picture.rectangle(left + number * 66, bottom - 11, 12, 12, _group_color(number, groups), "#999")
+            picture.text(left + number * 66 + 16, bottom, f"warp {number}", 11, "start")
         picture.text(right, bottom, "first corner: T lane, w warp, r register", 12, "start")
     return picture
 
