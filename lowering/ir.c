@@ -197,9 +197,10 @@ static MlirValue constant(const tw_builder_t *at, MlirType type, MlirAttribute v
 }
 
 MlirValue tw_const_int(const tw_builder_t *at, MlirType type, int64_t value) {
+  MlirType signless = type;
   if (tw_is_unsigned(type))
-    type = tw_with_element(type, mlirIntegerTypeGet(at->context, tw_bits(type)));
-  return constant(at, type, tw_splat_int(type, value));
+    signless = tw_with_element(type, mlirIntegerTypeGet(at->context, tw_bits(type)));
+  return constant(at, type, tw_splat_int(signless, value));
 }
 
 MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value) {

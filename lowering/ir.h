@@ -102,7 +102,7 @@ MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result,
                       const MlirValue *operands, const char *attr, MlirAttribute value);
 MlirValue tw_unary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x);
 MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x, MlirValue y);
-/* arith.constant of a tile or scalar, every element the same. Of an unsigned type it has the signless one. */
+/* arith.constant of a tile or scalar, every element the same. (Of an unsigned type only within tile-legalize.) */
 MlirValue tw_const_int(const tw_builder_t *at, MlirType type, int64_t value);
 MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value);
 MlirAttribute tw_splat_int(MlirType type, int64_t value);

@@ -136,8 +136,8 @@ static MlirAttribute signless_value(MlirAttribute value, MlirType type) {
 }
 
 static MlirValue constant(const legalize_t *l) {
-  MlirType type = signless(l->result);
-  return tw_op1_attr(&l->at, "arith.constant", type, 0, NULL, "value", signless_value(tw_attr(l->op, "value"), type));
+  MlirAttribute value = signless_value(tw_attr(l->op, "value"), signless(l->result));
+  return tw_op1_attr(&l->at, "arith.constant", l->result, 0, NULL, "value", value);
 }
 
 /* --- Ops that stay ------------------------------------------------------------------------------------- */
@@ -312,7 +312,18 @@ static void make_signature_signless(MlirOperation func) {
   free(types);
 }
 
+/* A tile.cast that only changed the sign has nothing left to do. */
+static bool remove_cast(MlirOperation op) {
+  if (!tw_op_is(op, "tile.cast"))
+    return false;
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(op, 0), mlirOperationGetOperand(op, 0));
+  mlirOperationDestroy(op);
+  return true;
+}
+
 static bool make_op_signless(MlirOperation op) {
+  if (remove_cast(op))
+    return true;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     make_signless(mlirOperationGetResult(op, i));
   make_blocks_signless(op);

@@ -250,3 +250,23 @@ func.func @unsigned_indices(%a: memref<?x?xf32, strided<[?, 1]>>, %i: tensor<8xu
   %0 = tile.gather %a[%i, %j] {check_bounds} : memref<?x?xf32, strided<[?, 1]>>, tensor<8xui32>, tensor<8xui8> -> tensor<8xf32>
   return
 }
+
+// What an op means is read from types that still have their sign, after others were legalized.
+// CHECK-LABEL: func.func @sign_changes(%arg0: tensor<8xi8>)
+func.func @sign_changes(%x: tensor<8xui8>) {
+  // CHECK-NEXT: %[[C:.*]] = arith.constant -56 : i8
+  %0 = tile.constant 200 : ui8
+  // CHECK-NEXT: %[[S:.*]] = tensor.splat %[[C]]
+  // CHECK-NEXT: arith.maxui %arg0, %[[S]]
+  %1 = tile.maximum %x, %0 : tensor<8xui8>, ui8
+  // CHECK-NEXT: arith.maxsi %arg0, %arg0
+  %2 = tile.cast %x : tensor<8xui8> -> tensor<8xi8>
+  %3 = tile.maximum %2, %2 : tensor<8xi8>, tensor<8xi8>
+  // CHECK-NEXT: arith.constant 0 : i32
+  %zero = tile.constant 0 : ui32
+  // CHECK-NEXT: arith.constant 1 : i32
+  %4 = tile.pow %zero, %zero {integral} : ui32, ui32
+  // CHECK-NEXT: arith.divui
+  %5 = tile.floordiv %4, %zero : ui32, ui32
+  return
+}
