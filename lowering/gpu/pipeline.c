@@ -27,7 +27,7 @@
  * What must hold for a loop: its copies lie directly in its body, their positions depend on the
  * induction variable only (not on values that the loop carries), nothing in the body writes to
  * arrays, and no loop inside of it copies. Other loops keep the form that they have. */
-#include "dialect/layouts.h"
+#include "lowering/gpu/emitter.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
 #include "lowering/passes.h"
@@ -136,20 +136,59 @@ static int64_t buffer_bytes(MlirType buffer) {
 }
 
 typedef struct {
-  plan_t *plan;
-  int64_t bytes;
+  const plan_t *plan;
+  int64_t buffers, scratch;
 } others_t;
+
+static bool is_own(const plan_t *plan, MlirValue buffer) {
+  for (int i = 0; i < plan->num_copies; i++)
+    if (mlirValueEqual(buffer_of(plan->copies[i]), buffer))
+      return true;
+  return false;
+}
+
+/* Whether a buffer holds something while the loop runs: it is used in the loop, or before and after. */
+static bool lives_through(MlirValue buffer, MlirOperation loop) {
+  bool before = false, after = false;
+  MlirBlock block = mlirOperationGetBlock(loop);
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+      op = mlirOperationGetParentOperation(op);
+    if (mlirOperationIsNull(op) || mlirOperationEqual(op, loop))
+      return true;
+    if (mlirOperationIsBeforeInBlock(op, loop))
+      before = true;
+    else
+      after = true;
+  }
+  return before && after;
+}
 
 static MlirWalkResult count_others(MlirOperation op, void *user) {
   others_t *others = user;
   if (!tw_op_is(op, "tile.alloc_shared"))
     return MlirWalkResultAdvance;
   MlirValue buffer = mlirOperationGetResult(op, 0);
-  for (int i = 0; i < others->plan->num_copies; i++)
-    if (mlirValueEqual(buffer_of(others->plan->copies[i]), buffer))
-      return MlirWalkResultAdvance;
-  others->bytes += buffer_bytes(mlirValueGetType(buffer));
+  if (!is_own(others->plan, buffer) && lives_through(buffer, others->plan->loop))
+    others->buffers += buffer_bytes(mlirValueGetType(buffer));
   return MlirWalkResultAdvance;
+}
+
+static MlirWalkResult count_scratch(MlirOperation op, void *user) {
+  others_t *others = user;
+  int64_t bytes = twg_scratch_bytes(op);
+  others->scratch = bytes > others->scratch ? bytes : others->scratch;
+  return MlirWalkResultAdvance;
+}
+
+/* Bytes that are taken while the loop runs, besides its own buffers. */
+static int64_t taken_beside(const plan_t *plan, MlirOperation func) {
+  others_t others = {.plan = plan};
+  mlirOperationWalk(func, count_others, &others, MlirWalkPreOrder);
+  mlirOperationWalk(plan->loop, count_scratch, &others, MlirWalkPreOrder);
+  return others.buffers + others.scratch;
 }
 
 /* Few warps hide latency badly: then two blocks should fit on a multiprocessor, if that leaves
@@ -157,15 +196,13 @@ static MlirWalkResult count_others(MlirOperation op, void *user) {
 static int choose_stages(const plan_t *plan, MlirOperation func) {
   MlirOperation module = tw_module_of(func);
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  int64_t stage = 0;
-  others_t others = {(plan_t *)plan, 0};
+  int64_t stage = 0, others = taken_beside(plan, func);
   for (int i = 0; i < plan->num_copies; i++)
     stage += buffer_bytes(mlirValueGetType(buffer_of(plan->copies[i])));
-  mlirOperationWalk(func, count_others, &others, MlirWalkPreOrder);
-  int64_t fit = (target.shared_bytes - others.bytes) / stage;
+  int64_t fit = (target.shared_bytes - others) / stage;
   int64_t wanted = tw_attr_int(module, "tile.num_stages", 0);
   if (wanted == 0) {
-    int64_t shared = (target.shared_bytes_sm / 2 - 1024 - others.bytes) / stage;
+    int64_t shared = (target.shared_bytes_sm / 2 - 1024 - others) / stage;
     bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && shared > MIN_STAGES;
     wanted = share && shared < MAX_STAGES ? shared : MAX_STAGES;
   }

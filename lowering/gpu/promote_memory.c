@@ -42,7 +42,11 @@ typedef struct {
   MlirOperation func;
   use_t uses[MAX_OPERANDS];
   int num_uses;
-  int64_t bytes_left;
+  struct {
+    const void *loop; /* innermost loop around the loads; null: none */
+    int64_t bytes;    /* of their buffers */
+  } taken[MAX_OPERANDS];
+  int num_taken;
 } promoter_t;
 
 /* ---- what can be promoted ---------------------------------------------------------------------- */
@@ -276,11 +280,41 @@ static void promote(promoter_t *p, MlirOperation load) {
   replace_load(load, buffer, end);
 }
 
-static bool in_loop(MlirOperation op) {
+/* ---- room -------------------------------------------------------------------------------------- */
+
+static const void *loop_around(MlirOperation op) {
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
     if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
-      return true;
-  return false;
+      return op.ptr;
+  return NULL;
+}
+
+/* Takes room for the load's buffer, or tells that there is none. Buffers of different loops can
+ * share their bytes; those filled outside of loops may live through any of them. */
+static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
+  const void *loop = loop_around(load);
+  int64_t bytes = tile_bytes(mlirValueGetType(mlirOperationGetResult(load, 0))) * (loop ? MIN_STAGES : 1);
+  int64_t beside = 0, most = 0;
+  int at = p->num_taken;
+  for (int i = 0; i < p->num_taken; i++) {
+    if (p->taken[i].loop == loop)
+      at = i;
+    if (p->taken[i].loop == NULL)
+      beside = p->taken[i].bytes;
+    else
+      most = p->taken[i].bytes > most ? p->taken[i].bytes : most;
+  }
+  if (at == p->num_taken) {
+    p->taken[at].loop = loop;
+    p->taken[at].bytes = 0;
+    p->num_taken++;
+  }
+  if (p->taken[at].bytes + (loop ? beside : most) + bytes > room) {
+    tw_op_remark(load, "stays in registers: shared memory has no room for %lld more bytes", (long long)bytes);
+    return false;
+  }
+  p->taken[at].bytes += bytes;
+  return true;
 }
 
 static bool run(MlirOperation func) {
@@ -288,19 +322,11 @@ static bool run(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_gpu_has(&target, TW_GPU_CP_ASYNC))
     return true;
-  p.bytes_left = target.shared_bytes;
   mlirOperationWalk(func, collect, &p, MlirWalkPreOrder);
   for (int i = 0; i < p.num_uses; i++) {
     MlirOperation load = load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
-    if (mlirOperationIsNull(load) || !can_promote(load))
-      continue;
-    int64_t bytes = tile_bytes(mlirValueGetType(mlirOperationGetResult(load, 0))) * (in_loop(load) ? MIN_STAGES : 1);
-    if (bytes > p.bytes_left) {
-      tw_op_remark(load, "stays in registers: shared memory has no room for %lld more bytes", (long long)bytes);
-      continue;
-    }
-    p.bytes_left -= bytes;
-    promote(&p, load);
+    if (!mlirOperationIsNull(load) && can_promote(load) && take_room(&p, load, target.shared_bytes))
+      promote(&p, load);
   }
   return true;
 }
