@@ -222,11 +222,14 @@ static bool run(MlirOperation module) {
   MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
   init_emitter(&e, module);
   e.location = mlirOperationGetLocation(module);
+  int32_t threads = 32 * e.num_warps; /* 0: given at each launch */
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; ok && !mlirOperationIsNull(op);
        op = next) {
     next = mlirOperationGetNextInBlock(op);
     if (!tw_op_is(op, "func.func"))
       continue;
+    if (tw_has_attr(op, "tile.simt"))
+      threads = 0;
     if (tw_has_attr(op, "tile.kernel"))
       ok = emit_kernel(&e, op);
     else
@@ -237,7 +240,7 @@ static bool run(MlirOperation module) {
   e.location = mlirOperationGetLocation(module);
   if (ok) {
     add_shared_global(&e);
-    tw_set_int(module, "tile.num_threads", e.i32, 32 * e.num_warps);
+    tw_set_int(module, "tile.num_threads", e.i32, threads);
     if (!tw_has_attr(module, "tile.shared_bytes"))
       tw_set_int(module, "tile.shared_bytes", e.i32, 0);
   }

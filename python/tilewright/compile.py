@@ -45,7 +45,8 @@ class Image(NamedTuple):
 
 
 def capture_kernel(kernel: Any, target: str, key: Key) -> Captured:
-    return capture(kernel.function, [_argument(entry) for entry in key], target, kernel.attributes(target))
+    arguments = [_argument(entry) for entry in key]
+    return capture(kernel.function, arguments, target, kernel.attributes(target), kernel.simt)
 
 
 def _argument(entry: tuple[Any, ...]) -> Any:

@@ -50,14 +50,17 @@ class kernel(_core.Dispatcher):  # noqa: N801  a decorator
     """
 
     function: types.FunctionType
+    simt = False  # one program a block; device.kernel: one a thread
+    decorator = "@ct.kernel"
+    hint_names: Iterable[str] = _HINTS
 
     def __new__(cls, function: Callable[..., Any] | None = None, /, **hints: Any) -> Any:
         for name, value in hints.items():
-            _check_hint(name, value)
+            _check_hint(cls, name, value)
         if function is None:
             return functools.partial(cls, **hints)
         if not isinstance(function, types.FunctionType):
-            raise TileTypeError(f"@ct.kernel needs a function made by 'def', found {function!r}")
+            raise TileTypeError(f"{cls.decorator} needs a function made by 'def', found {function!r}")
         return super().__new__(cls)
 
     def __init__(self, function: types.FunctionType, /, **hints: Any) -> None:
@@ -100,9 +103,10 @@ class kernel(_core.Dispatcher):  # noqa: N801  a decorator
         return compile.capture_kernel(self, target, key).module
 
 
-def _check_hint(name: str, value: Any) -> None:
-    if name not in _HINTS:
-        raise TileTypeError(f"@ct.kernel has no hint {name!r}; it has {', '.join(_HINTS)}")
+def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
+    if name not in decorator.hint_names:
+        known = ", ".join(decorator.hint_names) or "none"
+        raise TileTypeError(f"{decorator.decorator} has no hint {name!r}; it has {known}")
     low, high = _HINTS[name]
     values = [*value.values.values(), value.default] if isinstance(value, ByTarget) else [value]
     for one in values:

@@ -18,7 +18,7 @@ from .. import _core
 from .. import tile as ct
 from ..dtype import DType, bool_, constant_dtype, float32, int32, int64
 from ..errors import Place, TileError, TileSyntaxError, TileTypeError, TileValueError
-from . import ops
+from . import ops, simt
 from .emit import fold
 from .frame import RETURN, VALUE, Frame
 from .source import source_of
@@ -345,6 +345,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
 
 
 def attribute(frame: Frame, value: Any, name: str) -> Any:
+    if hasattr(type(value), "__tw_attribute__"):
+        return value.__tw_attribute__(frame, name)
     if isinstance(value, Tile):
         return _tile_attribute(frame, value, name)
     if isinstance(value, Array):
@@ -399,10 +401,12 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
 @handles(ast.Subscript)
 def _subscript(frame: Frame, node: ast.Subscript) -> Any:
     value = evaluate(frame, node.value)
-    index = _index(frame, node.slice)
+    index = index_of(frame, node.slice)
     frame.at(node)
     if isinstance(value, Tile):
         return ops.new_axes(frame, value, index)
+    if isinstance(value, Array) and frame.capture.simt:
+        return simt.read(frame, value, index)
     if isinstance(value, Array):
         raise TileTypeError(
             f"the array '{value.name}' cannot be indexed; use ct.load for a tile, or ct.gather for single elements"
@@ -415,12 +419,12 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
         raise TileValueError(f"{describe(value)} has no entry {index!r}: {error}") from None
 
 
-def _index(frame: Frame, node: ast.expr) -> Any:
+def index_of(frame: Frame, node: ast.expr) -> Any:
     if isinstance(node, ast.Slice):
         parts = (node.lower, node.upper, node.step)
         return slice(*(None if part is None else evaluate(frame, part) for part in parts))
     if isinstance(node, ast.Tuple):
-        return tuple(_index(frame, part) for part in node.elts)
+        return tuple(index_of(frame, part) for part in node.elts)
     return evaluate(frame, node)
 
 
@@ -447,6 +451,8 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         return _call_op(frame, name, function, args, keywords)
     if isinstance(function, Method):
         return _call_method(frame, function, args, keywords)
+    if hasattr(type(function), "__tw_call__"):
+        return _call_special(frame, function, args, keywords)
     if isinstance(function, DType):
         return _call_dtype(frame, function, args, keywords)
     if isinstance(function, types.FunctionType | LocalFunction):
@@ -483,6 +489,12 @@ def _bind(function: Any, name: str, args: list[Any], keywords: dict[str, Any]) -
 def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     bound = _bind(function, f"ct.{name}", args, keywords)
     return ops.OPS[name](frame, *bound.args, **bound.kwargs)
+
+
+def _call_special(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """An object that says itself what a call of it becomes."""
+    bound = _bind(function, type(function).__name__.strip("_"), args, keywords)
+    return function.__tw_call__(frame, *bound.args, **bound.kwargs)
 
 
 def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[str, Any]) -> Any:

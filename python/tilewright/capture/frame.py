@@ -32,8 +32,9 @@ def is_flag(name: str) -> bool:
 class Capture:
     """What is common to all frames of one kernel."""
 
-    def __init__(self, builder: Any) -> None:
+    def __init__(self, builder: Any, simt: bool = False) -> None:
         self.builder = builder
+        self.simt = simt  # a value is one element a thread; arrays are indexed
         self.emit = Emitter(builder)
         self.active: list[types.CodeType] = []
         self.written: set[int] = set()  # positions of array parameters that are stored to

@@ -97,15 +97,16 @@ def capture(
     arguments: Sequence[Argument],
     target: str,
     attributes: Mapping[str, Any] | None = None,
+    simt: bool = False,
 ) -> Captured:
-    """Capture `function` as a kernel for `target`; `attributes` go on the module."""
+    """Capture `function` as a kernel for `target`, one of threads if `simt`; `attributes` go on the module."""
     source = source_of(function)
     names = _parameters(source, arguments)
     builder = _core.Builder(source.file)
     builder.set("tile.target", target)
     for name, value in (attributes or {}).items():
         builder.set(name, value)
-    state = Capture(builder)
+    state = Capture(builder, simt)
     state.active.append(function.__code__)
     run_time = [a for a in arguments if not isinstance(a, ConstantArgument)]
     block = builder.block([a.type() for a in run_time])
@@ -116,10 +117,10 @@ def capture(
     frame.at(source.tree)
     builder.op("func.return", [], None, [])
     builder.leave()
-    builder.op("func.func", [], _attributes(builder, function, run_time), [], [block])
+    builder.op("func.func", [], _attributes(builder, function, run_time, simt), [], [block])
     module = builder.finish()
     module.verify()
-    return Captured(module, sum(1 << i for i in state.written), list(state.reads.values()))
+    return Captured(module, sum(1 << i for i in state.written if i >= 0), list(state.reads.values()))
 
 
 def _parameters(source: Source, arguments: Sequence[Argument]) -> list[str]:
@@ -152,7 +153,9 @@ def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], val
         frame.env[name] = value
 
 
-def _attributes(builder: Any, function: types.FunctionType, arguments: Sequence[Any]) -> dict[str, Any]:
+def _attributes(
+    builder: Any, function: types.FunctionType, arguments: Sequence[Any], simt: bool
+) -> dict[str, Any]:
     types_ = ", ".join(a.type() for a in arguments)
     facts = ", ".join(f"{{{a.facts()}}}" for a in arguments)
     attributes = {
@@ -160,6 +163,8 @@ def _attributes(builder: Any, function: types.FunctionType, arguments: Sequence[
         "function_type": builder.attribute(f"({types_}) -> ()"),
         "tile.kernel": None,
     }
+    if simt:
+        attributes["tile.simt"] = None
     if arguments:
         attributes["arg_attrs"] = builder.attribute(f"[{facts}]")
     return attributes

@@ -20,7 +20,8 @@ from typing import Any
 
 from ..dtype import DType, bool_, constant_dtype, int32, int64, promote, promote_constant
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
-from .expressions import binary, evaluate, truth_of, unsupported
+from . import simt
+from .expressions import binary, evaluate, index_of, truth_of, unsupported
 from .frame import RETURN, VALUE, Frame, is_flag
 from .source import assigned_names
 from .values import (
@@ -123,10 +124,26 @@ def _augmented_assign(frame: Frame, node: ast.AugAssign) -> None:
     from .expressions import BINARY
 
     if not isinstance(node.target, ast.Name):
-        assign(frame, node.target, None)  # refuses it
+        _augmented_element(frame, node)
+        return
     old = evaluate(frame, ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))  # type: ignore[union-attr]
     value = evaluate(frame, node.value)
     assign(frame, node.target, binary(frame, BINARY[type(node.op).__name__], old, value, node))
+
+
+def _augmented_element(frame: Frame, node: ast.AugAssign) -> None:
+    """`x[i] += y`, with the array and the index evaluated once."""
+    from .expressions import BINARY
+
+    array = evaluate(frame, node.target.value) if isinstance(node.target, ast.Subscript) else None
+    if not isinstance(node.target, ast.Subscript) or not isinstance(array, Array) or not frame.capture.simt:
+        assign(frame, node.target, None)  # refuses it
+        return
+    index = index_of(frame, node.target.slice)
+    frame.at(node)
+    old = simt.read(frame, array, index)
+    value = binary(frame, BINARY[type(node.op).__name__], old, evaluate(frame, node.value), node)
+    simt.write(frame, array, index, value)
 
 
 def assign(frame: Frame, target: ast.expr, value: Any) -> None:
@@ -138,6 +155,11 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
         _unpack(frame, target, value)
     elif isinstance(target, ast.Subscript):
         what = evaluate(frame, target.value)
+        if isinstance(what, Array) and frame.capture.simt:
+            index = index_of(frame, target.slice)
+            frame.at(target)
+            simt.write(frame, what, index, value)
+            return
         raise TileTypeError(
             f"{describe(what)} cannot be assigned by index"
             + (

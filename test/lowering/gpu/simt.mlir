@@ -1,0 +1,27 @@
+// RUN: tw-opt %s -tile-to-nvvm | FileCheck %s
+
+// A thread's scalars are the emitter's scalars; the launch gives the number of threads.
+// CHECK: module attributes {tile.num_threads = 0 : i32, tile.shared_bytes = 1040 : i32
+module attributes {tile.target = "sm_90a"} {
+  // CHECK: llvm.func @reverse{{.*}}attributes {nvvm.kernel}
+  func.func @reverse(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.simt} {
+
+    // CHECK-DAG: nvvm.read.ptx.sreg.tid.x
+    // CHECK-DAG: nvvm.read.ptx.sreg.ntid.y
+    %t = tile.thread_id 0
+    %n = tile.block_dim 1
+    %flag = tile.shared_array : memref<4xi32, 3>
+    %s = tile.shared_array : memref<256xf32, 3>
+    // CHECK: ld.global.b32
+    // CHECK: st.shared.b32
+    // CHECK: nvvm.barrier0
+    %v = tile.gather %x[%t] : memref<?xf32, strided<[1]>>, i32 -> f32
+    tile.scatter %v, %s[%t] : f32, memref<256xf32, 3>, i32
+    tile.scatter %n, %flag[%t] : i32, memref<4xi32, 3>, i32
+    tile.sync_threads
+    // CHECK: ld.shared.b32
+    %w = tile.gather %s[%n] : memref<256xf32, 3>, i32 -> f32
+    tile.scatter %w, %x[%t] : f32, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
