@@ -57,11 +57,11 @@ class Layout:
         return table
 
 
-_TYPE = re.compile(r"(?:tensor|!tile\.buffer)<((?:\d+x)+)([A-Za-z]\w*)\s*,\s*(#tile\.linear<[^>]*>|#\w+)\s*>")
+_TYPE = re.compile(r"(?:tensor|!tile\.buffer|)<((?:\d+x)+)([A-Za-z]\w*)\s*,\s*(#tile\.linear<[^>]*>|#\w+)\s*>")
 _GROUP = re.compile(r"(\w+)\s*=\s*\[((?:\s*\[[^\]]*\]\s*,?)*)\s*\]")
 
 
-def parse_layout(text: str, aliases: dict[str, str] | None = None) -> Layout:
+def parse_layout(text: str) -> Layout:
     """Read the first tile type with a layout in the text."""
     match = _TYPE.search(text)
     if match is None:
@@ -69,8 +69,12 @@ def parse_layout(text: str, aliases: dict[str, str] | None = None) -> Layout:
             f"no layout in {text[:80]!r}: expected a type such as "
             "tensor<4x2xf32, #tile.linear<register = [[0, 1]], lane = [[1, 0], [2, 0]]>>"
         )
+    return _layout(match, {})
+
+
+def _layout(match: re.Match[str], aliases: dict[str, str]) -> Layout:
     extents, element, attribute = match.groups()
-    attribute = (aliases or {}).get(attribute, attribute)
+    attribute = aliases.get(attribute, attribute)
     bases = {}
     for group, vectors in _GROUP.findall(attribute):
         if group not in GROUPS:
@@ -89,11 +93,9 @@ def layouts_of(text: str) -> list[tuple[str, Layout]]:
     found = []
     for line in text.splitlines():
         head, _, types = line.partition(" : ")
-        if "=" not in head or not _TYPE.search(types):
-            continue
-        result_types = types.rpartition("->")[2] if "->" in types else types
-        if _TYPE.search(result_types):
-            found.append((head.strip(), parse_layout(result_types, aliases)))
+        matches = list(_TYPE.finditer(types))
+        if "=" in head and matches:  # the result's type stands last
+            found.append((head.strip(), _layout(matches[-1], aliases)))
     return found
 
 

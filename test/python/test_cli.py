@@ -82,6 +82,15 @@ def test_layouts_of_a_module_follow_aliases() -> None:
     assert [line for line, _ in picture.layouts_of(text)] == ["%0 = tile.iota", "%1 = arith.addi %0, %0"]
 
 
+def test_the_layout_of_a_line_is_its_result(tmp_path: Path) -> None:
+    text = """#a = #tile.linear<register = [[0, 1]], lane = [[1, 0]]>
+    %2 = tile.mma %0, %1, %acc : tensor<2x2xf16, #a>, tensor<2x2xf16, #a>, tensor<2x2xf32, #a>
+    %3 = arith.truncf %2 : tensor<2x2xf32, #a> to tensor<2x2xbf16, #a>
+    %4 = tile.alloc_shared : <4x2x2xf16, #tile.linear<offset = [[0, 1], [1, 0]]>>
+"""
+    assert [layout.element for _, layout in picture.layouts_of(text)] == ["f32", "bf16", "f16"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -149,7 +158,7 @@ def tilewright(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("sm_90a", "tile", r"tile\.mma"),
         ("sm_90a", "legal", r"tile\.load"),
         ("sm_90a", "layout", r"#tile\.linear"),
-        ("sm_90a", "pipelined", r"!tile\.buffer"),
+        ("sm_90a", "pipelined", r"tile\.async_copy"),
         ("sm_90a", "nvvm", r"nvvm\."),
         ("sm_90a", "llvm", r"llvm\.func"),
         ("sm_90a", "ptx", r"\.target sm_90a[\s\S]*mma\.sync"),
