@@ -10,6 +10,7 @@
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Registration.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallVector.h"
@@ -86,6 +87,9 @@ Operation *tw::TileDialect::materializeConstant(OpBuilder &builder, Attribute va
   auto typed = dyn_cast<TypedAttr>(value);
   if (!typed || typed.getType() != type)
     return nullptr;
+  // Unsigned values are ours to hold, all others upstream's: after legalization only those exist.
+  if (arith::ConstantOp::isBuildableWith(value, type))
+    return arith::ConstantOp::create(builder, location, type, typed);
   return ConstantOp::create(builder, location, type, typed);
 }
 

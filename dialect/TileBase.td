@@ -29,6 +29,7 @@ def Tile_Dialect : Dialect {
     that broadcasts and promotes by inference, reductions and matrix products.
   }];
   let hasConstantMaterializer = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect"]; // for the constants of folders
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let discardableAttrs = (ins);

@@ -57,8 +57,8 @@ func.func @invariant(%x: tensor<8xf32>, %n: i32) -> tensor<8xf32> {
 
 // CHECK-LABEL: func.func @folds
 func.func @folds(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<4x8xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
-  // CHECK-DAG: %[[ONES:.*]] = tile.constant dense<1.000000e+00> : tensor<8x4xf32>
-  // CHECK-DAG: %[[TURNED:.*]] = tile.constant dense<1.000000e+00> : tensor<4x8xf32>
+  // CHECK-DAG: %[[ONES:.*]] = arith.constant dense<1.000000e+00> : tensor<8x4xf32>
+  // CHECK-DAG: %[[TURNED:.*]] = arith.constant dense<1.000000e+00> : tensor<4x8xf32>
   // CHECK: return %{{.*}}, %[[ONES]], %[[TURNED]], %{{.*}}, %{{.*}} :
   %0 = tile.permute %x [0, 1] : tensor<8x4xf32>
   %one = tile.constant dense<1.0> : tensor<1x4xf32>
