@@ -474,10 +474,18 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
 _signatures: dict[Any, inspect.Signature] = {}
 
 
+def _plain_signature(function: Any) -> inspect.Signature:
+    """Without annotations, so that it reads well in a message."""
+    signature = inspect.signature(function)
+    empty = inspect.Parameter.empty
+    parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
+    return inspect.Signature(parameters)
+
+
 def _bind(function: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     signature = _signatures.get(function)
     if signature is None:
-        signature = _signatures[function] = inspect.signature(function)
+        signature = _signatures[function] = _plain_signature(function)
     try:
         bound = signature.bind(*args, **keywords)
     except TypeError as error:
@@ -530,7 +538,7 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
         known = True
     if not known or function in _REFUSED:
         raise TileSyntaxError(
-            f"'{name or function!r}' cannot be called in tile code; expected an operation of "
+            f"{name or repr(function)} cannot be called in tile code; expected an operation of "
             "tilewright.tile, a Python function, or a @ct.function"
         )
     if is_run_time(tuple(args)) or is_run_time(tuple(keywords.values())):

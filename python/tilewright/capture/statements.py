@@ -423,6 +423,8 @@ class _Join:
         a, b = (False if v is MISSING else v for v in (a, b))
         if name in self.unless and a is False:
             return b  # b is true only where the else side was taken
+        if self.unless == {name} and a is True:
+            return True  # b is true wherever the else side was taken
         if a is True and b is False:
             self.is_condition.append(name)
             return a
@@ -460,11 +462,22 @@ class _Join:
             return self._result(*common, a, b)
         if not is_run_time(a) and not is_run_time(b) and _same_constant(a, b):
             return a
-        what = {VALUE: "the result", "$choice": "the value"}.get(name, f"the variable '{name}'")
-        return Unusable(
-            f"{what} changes type in the branches of the condition in line "
-            f"{self.frame.places(self.node)[-1].line}: {type_name(a)} where the condition holds, "
-            f"{type_name(b)} where it does not; convert one, as with astype, or use two names"
+        return Unusable(self._conflict(name, a, b))
+
+    def _conflict(self, name: str, a: Any, b: Any) -> str:
+        if self.unless:
+            a, b = b, a  # the order of the text
+        if name == VALUE:
+            return (
+                f"the results of the 'return' statements differ in type: {type_name(a)} and "
+                f"{type_name(b)}; convert one, as with astype"
+            )
+        what = "the value" if name == "$choice" else f"the variable '{name}'"
+        line = self.frame.places(self.node)[-1].line
+        return (
+            f"{what} changes type in the branches of the condition in line {line}: {type_name(a)} "
+            f"where it holds, {type_name(b)} where it does not; convert one, as with astype, or use "
+            "two names"
         )
 
     def _tuple(self, name: str, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:

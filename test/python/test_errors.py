@@ -1,0 +1,646 @@
+"""What bad input gets: the class of each error, its message, its line and its caret.
+
+The line that an error must point to carries the comment `# here`, what the caret must underline
+stands between backquotes in the test.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright import _core
+from tilewright import tile as ct
+from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture
+from tilewright.errors import (
+    LaunchError,
+    Place,
+    TileCompilationError,
+    TileError,
+    TileSyntaxError,
+    TileTypeError,
+    TileValueError,
+    from_diagnostics,
+    from_message,
+)
+
+F32 = ArrayArgument(ct.float32, 2, 16, (16, 16), ((0, 4), (1, 1)))
+VECTOR = ArrayArgument(ct.float32, 1, 16, (16,), ((1, 1),))
+N = ScalarArgument(ct.int32)
+
+GLOBAL_LIST = [1, 2]
+
+
+def refused(
+    kind: type[TileError],
+    message: str,
+    caret: str | None,
+    function: Callable[..., None],
+    *arguments: Argument,
+) -> TileError:
+    """Capture a function that must be refused; `message` is a regular expression."""
+    with pytest.raises(kind, match=message) as caught:
+        capture(function, arguments, "cpu")
+    error = caught.value
+    assert type(error) is kind
+    assert error.where is not None
+    line = linecache.getline(error.where.file, error.where.line)
+    assert line.rstrip().endswith("# here"), f"the error points to {line!r}"
+    if caret is not None:
+        last = str(error).splitlines()[-2:]
+        start = last[1].index("^")
+        assert last[0][start : len(last[1])] == caret
+    return error
+
+
+# ---------------------------------------------------------------------------------------------
+# Shapes
+
+
+@pytest.mark.spec("T-033")
+def test_shape_is_no_power_of_two() -> None:
+    def kernel(A):
+        ct.load(A, (0, 0), (128, 48))  # here
+
+    refused(
+        TileValueError,
+        r"ct.load: shape: dimension 1 of \(128, 48\) is 48, which is no power of two; expected 1, 2, 4, 8, …, "
+        r"as in 64 with a padding mode",
+        "ct.load(A, (0, 0), (128, 48))",
+        kernel,
+        F32,
+    )
+
+
+@pytest.mark.spec("T-026", "T-032")
+def test_shape_is_not_constant() -> None:
+    def kernel(A, n):
+        ct.zeros((n, 4), ct.float32)  # here
+
+    def of_array(A, n):
+        ct.zeros(A.shape, ct.float32)  # here
+
+    message = (
+        r"shape\[0\] must be a constant, found a run-time int32 scalar; a parameter becomes one by "
+        r"the annotation ct.Constant"
+    )
+    refused(TileTypeError, message, None, kernel, F32, N)
+    refused(TileTypeError, message, None, of_array, F32, N)
+
+
+@pytest.mark.spec("T-079")
+def test_shapes_do_not_broadcast() -> None:
+    def kernel():
+        x = ct.zeros((4, 8), ct.float32)
+        x + ct.zeros((4, 16), ct.float32)  # here
+
+    error = refused(TileValueError, r"ct.add: ", "x + ct.zeros((4, 16), ct.float32)", kernel)
+    assert "4, 8" in error.message and "4, 16" in error.message
+
+
+def test_index_of_wrong_length() -> None:
+    def kernel(A):
+        ct.load(A, (0,), (4, 4))  # here
+
+    def tile(A):
+        ct.store(A, (0, 0), ct.zeros((4,), ct.float32))  # here
+
+    def element(A):
+        ct.gather(A, (0, 1, 2))  # here
+
+    message = r"the array 'A' has 2 dimensions, the index {} and the tile {}; give one entry of each"
+    refused(TileValueError, "ct.load: " + message.format(1, 2), None, kernel, F32)
+    refused(TileValueError, "ct.store: " + message.format(2, 1), None, tile, F32)
+    refused(TileValueError, "has 2 dimensions, but there are 3 indices", None, element, F32)
+
+
+def test_reshape_and_axes() -> None:
+    def reshape():
+        ct.zeros((4, 8), ct.float32).reshape(4, 4)  # here
+
+    def axis():
+        ct.sum(ct.zeros((4, 8), ct.float32), axis=2)  # here
+
+    def mma():
+        ct.mma(ct.zeros((4, 8), ct.float16), ct.zeros((4, 8), ct.float16), ct.zeros((4, 8), ct.float32))  # here
+
+    refused(TileValueError, r"shape \(4, 8\) has 32 elements, \(4, 4\) has 16", None, reshape)
+    refused(TileValueError, "axis 2 is outside a tile of 2 dimensions", None, axis)
+    refused(TileValueError, r"ct.mma: needs shapes \(m, k\), \(k, n\) and \(m, n\)", None, mma)
+
+
+# ---------------------------------------------------------------------------------------------
+# Dtypes
+
+
+@pytest.mark.spec("T-129")
+def test_dtypes_without_promotion() -> None:
+    def kernel():
+        x = ct.zeros((4,), ct.int32)
+        y = ct.zeros((4,), ct.uint32)
+        return x * 2 + y  # here
+
+    refused(
+        TileTypeError,
+        r"ct.add: no implicit promotion between int32 and uint32; convert one operand, as in "
+        r"x.astype\(ct.int64\)",
+        "x * 2 + y",
+        kernel,
+    )
+
+
+@pytest.mark.spec("T-112")
+def test_restricted_dtype() -> None:
+    def kernel():
+        x = ct.zeros((4,), ct.float8_e5m2)
+        x + x  # here
+
+    refused(TileTypeError, r"ct.add: is not defined on float8_e5m2.* x.astype\(ct.float32\)", "x + x", kernel)
+
+
+def test_store_of_another_dtype() -> None:
+    def kernel(A):
+        ct.store(A, (0, 0), ct.zeros((4, 4), ct.float64))  # here
+
+    refused(
+        TileTypeError,
+        r"ct.store: float64 does not convert to float32 by itself; write the conversion, as in "
+        r"x.astype\(ct.float32\)",
+        None,
+        kernel,
+        F32,
+    )
+
+
+@pytest.mark.spec("T-125")
+def test_constant_out_of_range() -> None:
+    def kernel():
+        ct.zeros((4,), ct.uint8) + 300  # here
+
+    refused(TileValueError, "integer constant 300 is outside uint8", None, kernel)
+
+
+def test_padding_that_the_dtype_lacks() -> None:
+    def kernel(A):
+        ct.load(A, 0, 4, padding_mode=ct.PaddingMode.NAN)  # here
+
+    integers = ArrayArgument(ct.int32, 1, 16, (1,), ((1, 1),))
+    refused(TileTypeError, "padding_mode NAN: int32 has no such value; use ZERO", None, kernel, integers)
+
+
+# ---------------------------------------------------------------------------------------------
+# Variables
+
+
+def test_undefined_variable() -> None:
+    def kernel():
+        ct.zeros((4,), ct.float32) + nowhere  # here # noqa: F821
+
+    def unassigned():
+        x = y + 1  # here # noqa: F821
+        y = x  # noqa: F841
+
+    with pytest.raises(TileSyntaxError, match="the name 'nowhere' is not defined"):
+        capture(kernel, [], "cpu")
+    with pytest.raises(TileSyntaxError, match="the variable 'y' is used before it is assigned"):
+        capture(unassigned, [], "cpu")
+
+
+def test_variable_of_one_branch() -> None:
+    def kernel(n):
+        if n > 0:
+            x = n
+        return x  # here
+
+    refused(
+        TileTypeError,
+        r"the variable 'x' may not be assigned: only one side of the 'if' in line \d+ assigns it; "
+        "assign it on both sides or before",
+        "x",
+        kernel,
+        N,
+    )
+
+
+def test_variable_of_a_loop() -> None:
+    def kernel(n):
+        for i in range(n):
+            x = i
+        x + 1  # here
+
+    def index(n):
+        for i in range(n):
+            pass
+        i + 1  # here
+
+    message = r"the variable '{}' may not be assigned: it gets a value only in the loop in line \d+"
+    refused(TileTypeError, message.format("x"), "x", kernel, N)
+    refused(TileTypeError, message.format("i"), "i", index, N)
+
+
+def test_variable_that_changes_type_in_a_loop() -> None:
+    def kernel(n):
+        total = 0.0
+        for _ in range(n):
+            total = total + ct.ones((4, 8), ct.float32)  # here
+        return total
+
+    refused(
+        TileTypeError,
+        r"the variable 'total' changes type in the loop in line \d+: float32 scalar before it, float32 "
+        r"tile \(4, 8\) after an iteration; make it a tile, as in ct.zeros\(\(4, 8\), ct.float32\), before",
+        "total",
+        kernel,
+        N,
+    )
+
+
+def test_variable_that_changes_type_in_a_branch() -> None:
+    def kernel(n):
+        x = ct.zeros((4,), ct.float32)
+        if n > 0:
+            x = x.astype(ct.float16)
+        x + 1  # here
+
+    refused(
+        TileTypeError,
+        r"the variable 'x' changes type in the branches of the condition in line \d+: float16 tile "
+        r"\(4,\) where it holds, float32 tile \(4,\) where it does not; convert one",
+        "x",
+        kernel,
+        N,
+    )
+
+
+def test_variable_that_changes_type_is_fine_until_it_is_used() -> None:
+    def kernel(n):
+        x = ct.zeros((4,), ct.float32)
+        if n > 0:
+            x = x.astype(ct.float16)
+        for _ in range(n):
+            x = n
+            x = ct.zeros((8,), ct.int8) + x
+
+    capture(kernel, [N], "cpu")
+
+
+def test_results_that_differ() -> None:
+    def pick(n):
+        if n > 0:
+            return ct.zeros((4,), ct.float32)
+        return ct.zeros((8,), ct.float32)
+
+    def some(n):
+        if n > 0:
+            return 1
+
+    def kernel(n):
+        pick(n)  # here
+
+    def other(n):
+        some(n)  # here
+
+    message = r"results of the 'return' statements differ in type: float32 tile \(4,\) and float32 tile \(8,\)"
+    refused(TileTypeError, message, "pick(n)", kernel, N)
+    refused(TileTypeError, "'some' returns the constant 1 on some paths and nothing on others", None, other, N)
+
+
+# ---------------------------------------------------------------------------------------------
+# Syntax
+
+
+def unsupported_with():
+    with open("x"):  # here
+        pass
+
+
+def unsupported_try():
+    try:  # here
+        pass
+    finally:
+        pass
+
+
+def unsupported_class():
+    class X:  # here
+        pass
+
+
+def unsupported_comprehension():
+    [i for i in (1, 2)]  # here
+
+
+def unsupported_lambda():
+    f = lambda x: x  # here # noqa: E731, F841
+
+
+def unsupported_dict():
+    {"a": 1}  # here
+
+
+def unsupported_else():
+    for _ in range(3):  # here
+        pass
+    else:
+        pass
+
+
+def unsupported_global():
+    global GLOBAL_LIST  # here # noqa: PLW0602
+
+
+def unsupported_import():
+    import math  # here # noqa: F401
+
+
+def unsupported_raise():
+    raise ValueError  # here
+
+
+def unsupported_iteration():
+    for _ in (1, 2):  # here
+        pass
+
+
+def unsupported_walrus():
+    if (n := 3) > 2:  # here # noqa: F841
+        pass
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (unsupported_with, "a 'with' statement is not supported in tile code"),
+        (unsupported_try, "a 'try' statement is not supported in tile code"),
+        (unsupported_class, "a class is not supported in tile code"),
+        (unsupported_comprehension, "a list comprehension is not supported in tile code"),
+        (unsupported_lambda, "a lambda is not supported in tile code"),
+        (unsupported_dict, "a dict is not supported in tile code"),
+        (unsupported_else, "'else' of a 'for' loop is not supported in tile code"),
+        (unsupported_global, "a 'global' statement is not supported in tile code"),
+        (unsupported_import, "an 'import' statement is not supported in tile code"),
+        (unsupported_raise, "a 'raise' statement is not supported in tile code"),
+        (unsupported_iteration, r"a 'for' loop goes over range\(...\), found"),
+        (unsupported_walrus, "an assignment expression ':=' is not supported in tile code"),
+    ],
+    ids=lambda v: getattr(v, "__name__", "").removeprefix("unsupported_") or None,
+)
+def test_unsupported(function: Any, message: str) -> None:
+    with pytest.raises(TileSyntaxError, match=message) as caught:
+        capture(function, [], "cpu")
+    assert caught.value.where is not None
+    line = linecache.getline(caught.value.where.file, caught.value.where.line)
+    assert "# here" in line
+
+
+def test_recursion() -> None:
+    def even(n):
+        return odd(n - 1)
+
+    def odd(n):
+        return even(n - 1)  # here
+
+    def kernel(n):
+        even(n)
+
+    error = refused(
+        TileSyntaxError, "recursion: 'even' calls itself, directly or through others", "even(n - 1)", kernel, N
+    )
+    assert [p.function for p in error.places] == ["kernel", "even", "odd"]
+    text = str(error)
+    assert text.index("in kernel") < text.index("in even") < text.index("in odd")
+
+
+def test_kernel_called_like_a_function() -> None:
+    @ct.kernel
+    def inner():
+        pass
+
+    def kernel():
+        inner()  # here
+
+    refused(TileTypeError, "the kernel 'inner' cannot be called like a function; start it on the host", None, kernel)
+    with pytest.raises(TileTypeError, match=r"kernel inner is called like a function; start it with ct.launch"):
+        inner()
+
+
+def test_wrong_arguments_of_calls() -> None:
+    def helper(x, y):
+        return x + y
+
+    def kernel():
+        helper(1)  # here
+
+    def op():
+        ct.zeros((4,), dtyp=ct.float32)  # here
+
+    refused(TileTypeError, r"helper\(x, y\): missing a required argument: 'y'", "helper(1)", kernel)
+    refused(TileTypeError, r"ct.zeros\(shape, dtype\): missing a required argument: 'dtype'", None, op)
+
+
+def test_calls_that_are_not_tile_code() -> None:
+    def method():
+        np.zeros((4,)) + ct.zeros((4,), ct.float32)  # here
+
+    def function():
+        print(open("x"))  # here
+
+    def on_tile():
+        import_me = np.exp
+        import_me(ct.zeros((4,), ct.float32))  # here
+
+    with pytest.raises(TileError):
+        capture(method, [], "cpu")
+    refused(TileSyntaxError, "open cannot be called in tile code; expected an operation", None, function)
+    with pytest.raises(TileError, match="exp"):
+        capture(on_tile, [], "cpu")
+
+
+def test_condition_is_a_tile() -> None:
+    def kernel():
+        if ct.zeros((4,), ct.float32) > 0:  # here
+            pass
+
+    refused(
+        TileTypeError,
+        r"the condition of 'if' needs a scalar, found a bool_ tile of shape \(4,\); ct.where chooses",
+        None,
+        kernel,
+    )
+
+
+@pytest.mark.spec("T-029")
+def test_assignment_by_index() -> None:
+    def tile():
+        x = ct.zeros((4,), ct.float32)
+        x[0] = 1  # here
+
+    def array(A):
+        A[0, 0] = 1  # here
+
+    refused(TileTypeError, "tile of shape .* cannot be assigned by index; tiles and tuples are immutable", None, tile)
+    refused(TileTypeError, "array 'A' cannot be assigned by index; use ct.store", None, array, F32)
+
+
+def test_kernel_returns_a_value() -> None:
+    def kernel(n):
+        return n  # here
+
+    @ct.kernel
+    def real(n):
+        return n
+
+    with pytest.raises(TileTypeError, match="a kernel returns nothing, found a run-time int32 scalar"):
+        ct.launch(None, 1, real, (1,))
+    refused(TileTypeError, "a kernel returns nothing", None, kernel, N)
+
+
+def test_endless_loop() -> None:
+    def kernel():
+        while True:  # here
+            pass
+
+    refused(TileValueError, "always true and nothing leaves the loop", "True", kernel)
+
+
+def test_step_of_zero() -> None:
+    def kernel():
+        for _ in range(0, 3, 0):  # here
+            pass
+
+    refused(TileValueError, "the step of range must not be zero", None, kernel)
+
+
+def test_static_assert() -> None:
+    def kernel(T):
+        ct.static_assert(T % 64 == 0, f"T is {T}")  # here
+
+    def run_time(n):
+        ct.static_assert(n > 0)  # here
+
+    refused(TileValueError, "static assertion failed: T is 100", None, kernel, ConstantArgument(100))
+    refused(TileTypeError, "ct.static_assert needs a constant, found a run-time bool_ scalar", None, run_time, N)
+
+
+def test_attribute_that_does_not_exist() -> None:
+    def tile():
+        ct.zeros((4,), ct.float32).exp()  # here
+
+    def array(A):
+        A.data  # here # noqa: B018
+
+    refused(TileTypeError, r"a tile has no attribute 'exp'; use ct.exp\(x\)", None, tile)
+    with pytest.raises(TileTypeError, match="an array has no attribute 'data' in tile code; it has dtype"):
+        capture(array, [F32], "cpu")
+
+
+# ---------------------------------------------------------------------------------------------
+# Text
+
+
+def test_text_of_an_error() -> None:
+    def helper(x):
+        return x + ct.zeros((3,), ct.float32)
+
+    def kernel(n):
+        helper(n)
+
+    with pytest.raises(TileValueError) as caught:
+        capture(kernel, [N], "cpu")
+    text = re.sub(r'"[^"]*/', '"', str(caught.value))
+    first = kernel.__code__.co_firstlineno
+    assert text == (
+        "ct.full: shape: dimension 0 of (3,) is 3, which is no power of two; expected 1, 2, 4, 8, …, as in 4 "
+        "with a padding mode for the rest\n"
+        f'  File "test_errors.py", line {first + 1}, in kernel\n'
+        "    helper(n)\n"
+        "    ^^^^^^^^^\n"
+        f'  File "test_errors.py", line {first - 2}, in helper\n'
+        "    return x + ct.zeros((3,), ct.float32)\n"
+        "               ^^^^^^^^^^^^^^^^^^^^^^^^^^"
+    )
+
+
+def test_caret_counts_characters() -> None:
+    def kernel():
+        "größe"
+        ct.zeros((3,), ct.float32)  # here # noqa: E702, B018
+
+    with pytest.raises(TileValueError) as caught:
+        capture(kernel, [], "cpu")
+    code, caret = str(caught.value).splitlines()[-2:]
+    assert code[caret.index("^") : len(caret)] == "ct.zeros((3,), ct.float32)"
+
+
+def test_from_diagnostics() -> None:
+    location = 'loc(callsite("k.py":12:5 to :9 at "k.py":20:3 to 21:4))'
+    error = from_diagnostics([(2, location, "a note"), (0, location, "'tile.add' op does not fit")])
+    assert type(error) is TileTypeError
+    assert error.message == "ct.add: does not fit\na note"
+    assert error.places == (Place("k.py", 20, 3, 21, 4), Place("k.py", 12, 5, 12, 9))
+    assert type(from_message("'tile.add' op shapes differ")) is TileValueError
+    assert type(from_message("something else")) is TileCompilationError
+    assert type(from_diagnostics([])) is TileCompilationError
+
+
+def test_malformed_module() -> None:
+    with pytest.raises(TileCompilationError):
+        _core.parse("func.func @f( {")
+
+
+# ---------------------------------------------------------------------------------------------
+# Launches (what the runtime refuses is in test_runtime_launch.py)
+
+
+@ct.kernel
+def copy(X, Z, T: ct.Constant[int]):
+    ct.store(Z, ct.bid(0), ct.load(X, ct.bid(0), T))
+
+
+def test_launch_with_wrong_argument_count() -> None:
+    x = np.zeros(16, np.float32)
+    with pytest.raises(TileTypeError, match=r"kernel copy takes 3 argument\(s\) \(X, Z, T\), 2 were given"):
+        ct.launch(None, 1, copy, (x, x))
+
+
+@pytest.mark.parametrize("grid", [0, (1, 0), (-1,), (1, 65536), (1, 1, 1, 1), "x"], ids=str)
+def test_grid(grid: Any) -> None:
+    x = np.zeros(16, np.float32)
+    with pytest.raises(TileError, match="kernel copy.*grid") as caught:
+        ct.launch(None, grid, copy, (x, x.copy(), 16))
+    assert isinstance(caught.value, LaunchError | TileValueError)
+
+
+def test_arrays_that_are_refused() -> None:
+    x = np.zeros(16, np.float32)
+    for bad in (np.zeros(16, complex), np.zeros(16, ">f4"), np.zeros(16, object)):
+        with pytest.raises(TileTypeError, match="kernel copy, argument 'X'"):
+            ct.launch(None, 1, copy, (bad, x, 16))
+    padded = np.zeros(16, [("x", "f4"), ("y", "u1")])["x"]
+    with pytest.raises(TileValueError, match="kernel copy, argument 'X'.*stride"):
+        ct.launch(None, 1, copy, (padded, x, 16))
+
+
+def test_read_only_output() -> None:
+    x = np.zeros(16, np.float32)
+    z = np.zeros(16, np.float32)
+    z.flags.writeable = False
+    with pytest.raises(LaunchError, match="kernel copy writes to Z, which is read-only"):
+        ct.launch(None, 1, copy, (x, z, 16))
+    ct.launch(None, 1, copy, (z, x, 16))  # reading is fine
+
+
+def test_hints() -> None:
+    with pytest.raises(TileTypeError, match="@ct.kernel has no hint 'warps'; it has num_warps"):
+        ct.kernel(warps=4)
+    with pytest.raises(TileValueError, match="the hint num_warps is an integer from 1 to 32, found 64"):
+        ct.kernel(num_warps=64)
+    with pytest.raises(TileTypeError, match="needs a function made by 'def'"):
+        ct.kernel(3)
+    with pytest.raises(TileTypeError, match=r"parameters are positional; \*args"):
+        ct.kernel(lambda *args: None)
