@@ -1,4 +1,9 @@
-/* dispatch.h - compiled variants of a kernel, shared by variant.c and dispatch.c */
+/* dispatch.h - a kernel, its compiled variants and one launch, shared by the files of the dispatcher
+ *
+ *   dispatch.c    the Python type, launch()
+ *   arguments.c   Python arguments -> key words and parameter words
+ *   table.c       key words -> compiled variant
+ *   variant.c     CpuKernel and CudaKernel */
 #ifndef TILEWRIGHT_PYTHON_DISPATCH_H
 #define TILEWRIGHT_PYTHON_DISPATCH_H
 
@@ -6,8 +11,9 @@
 
 /* CpuKernel and CudaKernel: one compiled variant. Exactly one of cpu.entry and cuda is set. */
 typedef struct tw_variant {
-  PyObject_HEAD PyObject *owner; /* owned or NULL: keeps the code of a CPU kernel alive */
-  PyObject *name;                /* owned str */
+  PyObject ob_base;
+  PyObject *owner; /* owned or NULL: keeps the code of a CPU kernel alive */
+  PyObject *name;  /* owned str */
   tw_cpu_kernel_t cpu;
   tw_cuda_kernel_t *cuda; /* owned */
   uint64_t written;       /* bit i: the kernel writes to argument i */
@@ -18,5 +24,84 @@ typedef struct tw_variant {
 PyObject *tw_ext_target_name(int major, int minor);
 
 extern PyTypeObject *tw_cpu_variant_type, *tw_cuda_variant_type;
+
+enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS };
+
+/* Key word of a scalar: this bit, its dtype, and whether an integer is divisible by 16. */
+#define SCALAR_WORD (1ull << 60)
+#define SCALAR_DIV (1ull << 8)
+/* Key word of a dtype that is passed as an argument: a constant without a second word. */
+#define DTYPE_WORD (1ull << 61)
+
+/* First key word of a constant: what the second one is. */
+enum { CONST_INT = 1, CONST_BOOL, CONST_FLOAT, CONST_NONE, CONST_OBJECT };
+
+typedef struct entry {
+  uint64_t hash;
+  tw_variant_t *variant;  /* owned */
+  PyObject *target, *key; /* owned: what on_miss was asked for */
+  size_t count;
+  uint64_t words[];
+} entry_t;
+
+typedef struct dispatcher {
+  PyObject ob_base;
+  PyObject *name;                /* owned str */
+  PyObject *parameters;          /* owned tuple of str */
+  PyObject *on_miss;             /* owned callable */
+  PyObject *watched;             /* owned tuple or NULL: what the variants read outside of the kernel */
+  PyObject *objects;             /* owned dict: constants that are no numbers -> small integers */
+  PyObject *seen[TW_MAX_ARGS];   /* owned: last object at a constant position … */
+  uint64_t seen_id[TW_MAX_ARGS]; /* … and its integer */
+  uint64_t constants;            /* bit i: argument i is a constant */
+  Py_ssize_t count;              /* of parameters */
+  entry_t **table;               /* owned, open addressing, `slots` is a power of two */
+  size_t slots, used;
+  entry_t *last; /* found by the last launch; in the table */
+} dispatcher_t;
+
+/* One launch in the making; not cleared as a whole, it is large. */
+typedef struct call {
+  dispatcher_t *self;
+  tw_stream_t stream;
+  uint32_t grid[3], block[3];
+  bool has_block;
+  tw_hold_t *holds;
+  int kind, device_id;             /* of the arrays; TW_DEVICE_NONE: there are none */
+  bool mixed;                      /* arrays in different places */
+  uint64_t read_only, overlapping; /* bit i: argument i */
+  size_t key_count, word_count;
+  uint16_t place[TW_MAX_ARGS]; /* 0: no array; else kind << 8 | device + 1 */
+  uint64_t key[KEY_WORDS];
+  uint64_t words[TW_MAX_WORDS] __attribute__((aligned(64)));
+} call_t;
+
+/* --- arguments.c ------------------------------------------------------------------------------- */
+
+/* Reads every argument of the tuple into key words and parameter words, and finds where the arrays are. 0, or -1 with
+ * an exception that names kernel and argument. */
+int tw_call_read_arguments(call_t *call, PyObject *arguments);
+/* Reads a grid or block: an int, or a tuple of one to three. */
+int tw_call_read_extents(const dispatcher_t *self, PyObject *object, const char *what,
+                         tw_status_t (*check)(const int64_t *), uint32_t out[3]);
+/* Raises that the kernel would write to the arguments of a mask. Returns -1. */
+int tw_call_mask_error(const call_t *call, uint64_t mask, const char *what);
+/* Raises the status (taken) with the kernel's name in front. Returns -1. */
+int tw_call_error(const dispatcher_t *self, tw_status_t status);
+/* The value of a constant as Python knows it: NumPy scalars become Python's; new reference. */
+PyObject *tw_ext_constant_value(PyObject *object);
+
+/* --- table.c ----------------------------------------------------------------------------------- */
+
+uint64_t tw_key_hash(const uint64_t *key, size_t count);
+/* The variant for a call's key, or NULL without an exception. */
+entry_t *tw_table_find(dispatcher_t *self, const call_t *call, uint64_t hash);
+/* Adds one; NULL with MemoryError set. */
+entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, uint64_t hash, PyObject *variant, PyObject *target,
+                         PyObject *key);
+void tw_table_clear(dispatcher_t *self);
+/* What on_miss is told: the target's name, and one tuple a parameter (values of constants from the arguments). */
+PyObject *tw_key_target(uint64_t word);
+PyObject *tw_key_describe(const dispatcher_t *self, const uint64_t *key, PyObject *arguments);
 
 #endif

@@ -32,8 +32,10 @@ typedef struct tw_hold {
   PyObject *object;                   /* owned or NULL */
   tw_dl_managed_versioned_t *managed; /* owned or NULL */
   Py_buffer buffer;                   /* owned if buffer.obj */
+  struct tw_packed *packed;           /* owned or NULL: float4.c */
 } tw_hold_t;
-void tw_hold_release(tw_hold_t *holds); /* the whole list */
+void tw_hold_release(tw_hold_t *holds);              /* the whole list */
+void tw_ext_unpack_float4(struct tw_packed *packed); /* takes it */
 
 /* The stream of a launch, decided by the argument of launch() or, for None, by the arrays. */
 typedef struct tw_stream {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import ctypes
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -106,11 +108,6 @@ def test_buffers_are_let_go() -> None:
         (np.zeros(3, "S4"), TileTypeError, "is not supported"),
         (np.zeros(3, ml_dtypes.int4), TileTypeError, "its dtype int4 is not supported"),
         (
-            np.zeros(3, ml_dtypes.float4_e2m1fn),
-            TileTypeError,
-            "NumPy keeps one float4_e2m1fn in a byte, kernels two; pack pairs",
-        ),
-        (
             np.zeros(3, [("a", "i2"), ("b", "f4")])["b"],
             TileValueError,
             "its stride in dimension 0 (6 bytes) is not a multiple of its item size (4 bytes)",
@@ -178,6 +175,32 @@ def test_float4_pairs() -> None:
     assert _core.describe_array(view)["shape"] == (4, 16)
     with pytest.raises(TileValueError, match="its last dimension must be contiguous"):
         _core.describe_array(_core.ArrayView(np.zeros((8, 8), np.uint8).T, "float4_e2m1fn"))
+
+
+def test_float4_of_numpy_is_packed_and_given_back() -> None:
+    entry_type = ctypes.CFUNCTYPE(
+        None, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+    )
+    seen = []
+
+    def run(words: Any, *_: object) -> None:
+        seen.append(words[:10])
+        for at in words[0], words[5]:
+            pairs = (ctypes.c_uint8 * 6).from_address(at)
+            seen.append(list(pairs))
+            pairs[1] = 0x67  # the high half is padding
+
+    entry = entry_type(run)
+    address = ctypes.cast(entry, ctypes.c_void_p).value
+    k = _core.Dispatcher("k", ["A", "B"], [], lambda *_: _core.CpuKernel(address, "k", 0, 1, entry))
+    a = np.array([[1, 2, 3], [4, 6, -1]], ml_dtypes.float4_e2m1fn)  # rows of 1.5 bytes are padded to 2
+    b = np.array(a.T, order="F").T[::-1]
+    b.flags.writeable = False
+    _core.launch(None, 1, k, (a, b))
+    assert seen[0][1:5] == [2, 3, 4, 1] == seen[0][6:]
+    assert seen[1][:4] == [0x42, 0x05, 0x76, 0x0A] and seen[2][:4] == [0x76, 0x0A, 0x42, 0x05]
+    assert a.astype(int).tolist() == [[1, 2, 6], [4, 6, -1]]
+    assert b.astype(int).tolist() == [[4, 6, -1], [1, 2, 3]]
 
 
 def test_read_only_and_copies() -> None:

@@ -1,0 +1,427 @@
+/* arguments.c - Python arguments of a launch as key words and parameter words
+ *
+ * Each argument is read once. An array gives its fact word to the key and pointer, extents and strides to the
+ * parameters; a scalar its dtype and its value; a constant two key words (kind and value) and no parameter. Errors name
+ * kernel and argument. */
+#include "dispatch.h"
+
+#include <string.h>
+
+/* === messages ===================================================================================================== */
+
+static PyObject *parameter_name(const dispatcher_t *self, Py_ssize_t i) { /* borrowed */
+  return PyTuple_GetItem(self->parameters, i);
+}
+
+/* Whether the pending exception is one that speaks of "it" and needs the argument's name. */
+static bool is_ours(void) {
+  static const tw_code_t codes[] = {TW_TYPE_ERROR,   TW_VALUE_ERROR,   TW_LAUNCH_ERROR,
+                                    TW_DRIVER_ERROR, TW_UNIMPLEMENTED, TW_OUT_OF_MEMORY};
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+    if (PyErr_ExceptionMatches(tw_ext_error_class(codes[i])))
+      return true;
+  return false;
+}
+
+/* "its dtype …" -> "kernel f, argument 'A': its dtype …" */
+static int name_argument(const dispatcher_t *self, Py_ssize_t i) {
+  if (!is_ours())
+    return -1;
+  PyObject *type, *value, *trace, *fresh;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  PyObject *cause = PyException_GetCause(value);
+  PyErr_Format(type, "kernel %U, argument '%U': %S", self->name, parameter_name(self, i), value);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  PyErr_Fetch(&type, &fresh, &trace);
+  PyErr_NormalizeException(&type, &fresh, &trace);
+  if (cause)
+    PyException_SetCause(fresh, cause); /* takes it */
+  PyErr_Restore(type, fresh, trace);
+  return -1;
+}
+
+/* "A, B" of the arguments in a bit mask; new reference. */
+static PyObject *names_of(const dispatcher_t *self, uint64_t mask) {
+  PyObject *list = PyList_New(0), *comma = PyUnicode_FromString(", "), *text = NULL;
+  for (Py_ssize_t i = 0; list && i < self->count; i++)
+    if (mask >> i & 1)
+      PyList_Append(list, parameter_name(self, i));
+  if (list && comma)
+    text = PyUnicode_Join(comma, list);
+  Py_XDECREF(list);
+  Py_XDECREF(comma);
+  return text;
+}
+
+static int count_error(const dispatcher_t *self, Py_ssize_t found) {
+  PyObject *names = names_of(self, ~0ull);
+  if (names)
+    tw_ext_error(TW_TYPE_ERROR, "kernel %U takes %zd argument(s) (%U), %zd were given", self->name, self->count, names,
+                 found);
+  Py_XDECREF(names);
+  return -1;
+}
+
+/* "A, B on the CPU; C on CUDA device 0" */
+static int mixture_error(const call_t *call) {
+  PyObject *text = PyUnicode_FromString("");
+  uint64_t done = 0;
+  for (Py_ssize_t i = 0; text && i < call->self->count; i++) {
+    uint16_t place = call->place[i];
+    if (!place || done >> i & 1)
+      continue;
+    uint64_t same = 0;
+    for (Py_ssize_t j = i; j < call->self->count; j++)
+      same |= (uint64_t)(call->place[j] == place) << j;
+    done |= same;
+    PyObject *names = names_of(call->self, same), *more = NULL;
+    const char *comma = PyUnicode_GetLength(text) ? "; " : "";
+    if (names)
+      more = place >> 8 == TW_DEVICE_CPU
+                 ? PyUnicode_FromFormat("%U%s%U on the CPU", text, comma, names)
+                 : PyUnicode_FromFormat("%U%s%U on CUDA device %d", text, comma, names, (place & 255) - 1);
+    Py_XDECREF(names);
+    Py_DECREF(text);
+    text = more;
+  }
+  if (text)
+    tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: its arrays are in different places: %U; move them to one device",
+                 call->self->name, text);
+  Py_XDECREF(text);
+  return -1;
+}
+
+int tw_call_mask_error(const call_t *call, uint64_t mask, const char *what) {
+  PyObject *names = names_of(call->self, mask);
+  if (names)
+    tw_ext_error(TW_LAUNCH_ERROR, "kernel %U writes to %U, %s", call->self->name, names, what);
+  Py_XDECREF(names);
+  return -1;
+}
+
+/* Raises the status with the kernel's name in front, unless it is there already. */
+int tw_call_error(const dispatcher_t *self, tw_status_t status) {
+  if (strstr(tw_status_message(status), "kernel ")) {
+    tw_ext_raise(status, NULL);
+    return -1;
+  }
+  tw_ext_error(tw_status_code(status), "kernel %U: %s", self->name, tw_status_message(status));
+  tw_status_free(status);
+  return -1;
+}
+
+/* === the grid ===================================================================================================== */
+
+int tw_call_read_extents(const dispatcher_t *self, PyObject *object, const char *what,
+                         tw_status_t (*check)(const int64_t *), uint32_t out[3]) {
+  int64_t extents[3] = {1, 1, 1};
+  if (PyLong_Check(object)) {
+    extents[0] = PyLong_AsLongLong(object);
+  } else {
+    Py_ssize_t count = PyTuple_Check(object) ? PyTuple_Size(object) : -1;
+    if (count < 1 || count > 3) {
+      tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be an int or a tuple of one to three, found %R", self->name,
+                   what, object);
+      return -1;
+    }
+    for (Py_ssize_t axis = 0; axis < count; axis++) {
+      PyObject *item = PyTuple_GetItem(object, axis);
+      if (TW_LIKELY(PyLong_Check(item))) {
+        extents[axis] = PyLong_AsLongLong(item);
+      } else { /* NumPy integers */
+        PyObject *number = PyNumber_Index(item);
+        extents[axis] = number ? PyLong_AsLongLong(number) : -1;
+        Py_XDECREF(number);
+      }
+    }
+  }
+  if (TW_UNLIKELY(PyErr_Occurred() != NULL)) {
+    PyErr_Clear();
+    tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be made of integers, found %R", self->name, what, object);
+    return -1;
+  }
+  tw_status_t status = check(extents);
+  if (TW_UNLIKELY(status != NULL))
+    return tw_call_error(self, status);
+  for (int axis = 0; axis < 3; axis++)
+    out[axis] = (uint32_t)extents[axis];
+  return 0;
+}
+
+/* === constants ==================================================================================================== */
+
+/* The value of a constant as Python knows it: NumPy scalars become Python's; new reference. */
+PyObject *tw_ext_constant_value(PyObject *object) {
+  if (tw_ext_is_numpy_scalar(object) && !PyUnicode_Check(object))
+    return PyObject_CallMethod(object, "item", NULL);
+  return Py_NewRef(object);
+}
+
+/* A key for the dictionary that tells 1 from True and 1.0, and 0.0 from -0.0; new reference. */
+static PyObject *typed_key(PyObject *object) {
+  PyObject *type = (PyObject *)Py_TYPE(object);
+  if (PyFloat_CheckExact(object)) {
+    double value = PyFloat_AsDouble(object);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return Py_BuildValue("(OK)", type, (unsigned long long)bits);
+  }
+  if (!PyTuple_CheckExact(object))
+    return Py_BuildValue("(OO)", type, object);
+  Py_ssize_t size = PyTuple_Size(object);
+  PyObject *key = PyTuple_New(size + 1);
+  if (!key || PyTuple_SetItem(key, 0, Py_NewRef(type)))
+    return key;
+  for (Py_ssize_t i = 0; i < size; i++) {
+    PyObject *part = typed_key(PyTuple_GetItem(object, i));
+    if (!part) {
+      Py_DECREF(key);
+      return NULL;
+    }
+    PyTuple_SetItem(key, i + 1, part); /* takes it */
+  }
+  return key;
+}
+
+/* A small integer for a constant that is no number; the same for equal ones. */
+static int object_id(dispatcher_t *self, Py_ssize_t i, PyObject *object, uint64_t *out_id) {
+  if (self->seen[i] == object) {
+    *out_id = self->seen_id[i];
+    return 0;
+  }
+  PyObject *key = typed_key(object);
+  if (!key)
+    return -1;
+  PyObject *known = PyDict_GetItemWithError(self->objects, key);
+  if (known) {
+    *out_id = PyLong_AsUnsignedLongLong(known);
+  } else if (!PyErr_Occurred()) {
+    *out_id = (uint64_t)PyDict_Size(self->objects);
+    PyObject *number = PyLong_FromUnsignedLongLong(*out_id);
+    if (number)
+      PyDict_SetItem(self->objects, key, number);
+    Py_XDECREF(number);
+  }
+  Py_DECREF(key);
+  if (PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+      PyErr_Clear();
+      tw_ext_error_type(TW_TYPE_ERROR, "a constant must be hashable, found a %U; pass a tuple for a list", object);
+    }
+    return -1;
+  }
+  PyObject *old = self->seen[i];
+  self->seen[i] = Py_NewRef(object);
+  self->seen_id[i] = *out_id;
+  Py_XDECREF(old);
+  return 0;
+}
+
+static int read_constant(call_t *call, Py_ssize_t i, PyObject *object) {
+  uint64_t *key = call->key + call->key_count;
+  call->key_count += 2;
+  int overflow = 0;
+  if (PyLong_CheckExact(object)) {
+    int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    key[0] = CONST_INT;
+    key[1] = (uint64_t)value;
+    if (TW_LIKELY(!overflow))
+      return 0;
+  } else if (PyBool_Check(object)) {
+    key[0] = CONST_BOOL;
+    key[1] = object == Py_True;
+    return 0;
+  } else if (PyFloat_CheckExact(object)) {
+    double value = PyFloat_AsDouble(object);
+    key[0] = CONST_FLOAT;
+    memcpy(&key[1], &value, sizeof value);
+    return 0;
+  } else if (object == Py_None) {
+    key[0] = CONST_NONE;
+    key[1] = 0;
+    return 0;
+  } else if (tw_ext_is_array(object)) {
+    tw_ext_error_type(TW_TYPE_ERROR, "it is a constant of the kernel, found an array (%U)", object);
+    return -1;
+  } else if (tw_ext_is_numpy_scalar(object)) {
+    PyObject *value = tw_ext_constant_value(object);
+    call->key_count -= 2;
+    int failed = !value || tw_ext_is_numpy_scalar(value) ? -1 : read_constant(call, i, value);
+    if (failed && !PyErr_Occurred())
+      tw_ext_error_type(TW_TYPE_ERROR, "a %U cannot be a constant", object);
+    Py_XDECREF(value);
+    return failed;
+  }
+  key[0] = CONST_OBJECT;
+  return object_id(call->self, i, object, &key[1]);
+}
+
+/* === scalars ====================================================================================================== */
+
+static int put_scalar(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisible) {
+  if (TW_UNLIKELY(call->word_count >= TW_MAX_WORDS)) {
+    tw_ext_error(TW_TYPE_ERROR, "the parameters take more than %d bytes", TW_MAX_WORDS * 8);
+    return -1;
+  }
+  call->key[call->key_count++] = SCALAR_WORD | (uint64_t)dtype | (divisible ? SCALAR_DIV : 0);
+  call->words[call->word_count++] = word;
+  return 0;
+}
+
+/* int32 if the value fits, else int64, else uint64. */
+static int read_int(call_t *call, PyObject *object) {
+  int overflow;
+  int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (TW_LIKELY(!overflow))
+    return put_scalar(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64, (uint64_t)value,
+                      value % 16 == 0);
+  uint64_t large = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
+  if (overflow < 0 || PyErr_Occurred()) {
+    PyErr_Clear();
+    tw_ext_error(TW_VALUE_ERROR, "the integer %R fits no dtype; the widest are int64 and uint64", object);
+    return -1;
+  }
+  return put_scalar(call, TW_DTYPE_UINT64, large, large % 16 == 0);
+}
+
+/* Python's float is float32 in tile code, as a constant is. */
+static int read_float(call_t *call, PyObject *object) {
+  float value = (float)PyFloat_AsDouble(object);
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return put_scalar(call, TW_DTYPE_FLOAT32, bits, false);
+}
+
+static bool is_integral(tw_dtype_t dtype) { return dtype >= TW_DTYPE_INT8 && dtype <= TW_DTYPE_UINT64; }
+
+/* NumPy scalars, ml_dtypes' among them, keep their dtype. */
+static int read_numpy_scalar(call_t *call, PyObject *object) {
+  tw_dtype_t dtype = tw_ext_dtype_of(object);
+  unsigned bits = tw_dtype_bits(dtype);
+  if (dtype == TW_DTYPE_NONE || bits < 8 || (bits == 8 && !is_integral(dtype) && dtype != TW_DTYPE_BOOL)) {
+    tw_ext_error_type(TW_TYPE_ERROR,
+                      "a scalar of type %U is not supported; pass an int, a float, a bool, or a "
+                      "NumPy scalar of an arithmetic dtype",
+                      object);
+    return -1;
+  }
+  PyObject *bytes = PyObject_CallMethod(object, "tobytes", NULL);
+  char *data = NULL;
+  Py_ssize_t size = 0;
+  uint64_t word = 0;
+  int failed = bytes ? PyBytes_AsStringAndSize(bytes, &data, &size) : -1;
+  if (!failed && size <= 8)
+    memcpy(&word, data, (size_t)size);
+  Py_XDECREF(bytes);
+  return failed ? -1 : put_scalar(call, dtype, word, is_integral(dtype) && word % 16 == 0);
+}
+
+/* === arguments ==================================================================================================== */
+
+static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
+  if (TW_UNLIKELY(call->word_count + 1 + 2 * (size_t)array->rank > TW_MAX_WORDS)) {
+    tw_ext_error(TW_TYPE_ERROR, "the parameters take more than %d bytes", TW_MAX_WORDS * 8);
+    return -1;
+  }
+  call->word_count += tw_array_pack(array, call->words + call->word_count);
+  uint64_t facts = tw_array_facts(array);
+  call->key[call->key_count++] = facts & ~(uint64_t)TW_FACT_OVERLAP;
+  call->read_only |= (uint64_t)!(facts & TW_FACT_WRITABLE) << i;
+  call->overlapping |= (uint64_t)((facts & TW_FACT_OVERLAP) != 0) << i;
+  if (TW_UNLIKELY(array->device_id < 0)) /* empty: it is at home anywhere on a GPU */
+    return 0;
+  call->place[i] = (uint16_t)(array->device_kind << 8 | (array->device_id + 1));
+  if (call->kind == TW_DEVICE_NONE) {
+    call->kind = array->device_kind;
+    call->device_id = array->device_id;
+  } else if (TW_UNLIKELY(call->kind != array->device_kind || call->device_id != array->device_id)) {
+    call->mixed = true;
+  }
+  return 0;
+}
+
+static int unsupported(PyObject *object) {
+  tw_ext_error_type(TW_TYPE_ERROR,
+                    "a %U is not supported; pass an array (NumPy, or anything with DLPack or the "
+                    "CUDA Array Interface), an int, a float or a bool, or annotate the parameter "
+                    "with ct.Constant",
+                    object);
+  return -1;
+}
+
+static bool is_dtype(PyObject *object) {
+  static PyObject *class; /* owned, kept for ever */
+  if (!class) {
+    PyObject *module = PyImport_ImportModule("tilewright.dtype");
+    class = module ? PyObject_GetAttrString(module, "DType") : NULL;
+    Py_XDECREF(module);
+  }
+  if (!class)
+    PyErr_Clear();
+  return class && (PyObject *)Py_TYPE(object) == class;
+}
+
+static int read_dtype(call_t *call, PyObject *object) {
+  PyObject *name = PyObject_GetAttrString(object, "name");
+  const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+  if (text)
+    call->key[call->key_count++] = DTYPE_WORD | (uint64_t)tw_dtype_from_name(text);
+  Py_XDECREF(name);
+  return text ? 0 : -1;
+}
+
+static int read_other(call_t *call, Py_ssize_t i, PyObject *object) {
+  if (is_dtype(object))
+    return read_dtype(call, object);
+  if (tw_ext_is_numpy_scalar(object))
+    return read_numpy_scalar(call, object);
+  if (PyLong_Check(object)) /* an enumeration */
+    return read_int(call, object);
+  if (PyFloat_Check(object))
+    return read_float(call, object);
+  if (!tw_ext_is_array(object))
+    return unsupported(object);
+  tw_array_t array;
+  if (tw_ext_array_read(object, &call->stream, &array, &call->holds))
+    return -1;
+  return put_array(call, i, &array);
+}
+
+static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  call->place[i] = 0;
+  if (call->self->constants >> i & 1)
+    return read_constant(call, i, object);
+  if (type == &PyLong_Type)
+    return read_int(call, object);
+  if (type == &PyFloat_Type)
+    return read_float(call, object);
+  if (type == &PyBool_Type)
+    return put_scalar(call, TW_DTYPE_BOOL, object == Py_True, false);
+  if (TW_UNLIKELY(!tw_ext_has_exchange(type)))
+    return read_other(call, i, object);
+  tw_array_t array;
+  if (TW_UNLIKELY(tw_ext_array_read(object, &call->stream, &array, &call->holds)))
+    return -1;
+  return put_array(call, i, &array);
+}
+
+int tw_call_read_arguments(call_t *call, PyObject *arguments) {
+  dispatcher_t *self = call->self;
+  Py_ssize_t count = PyTuple_Size(arguments);
+  if (TW_UNLIKELY(count != self->count))
+    return count < 0 ? -1 : count_error(self, count);
+  call->kind = TW_DEVICE_NONE;
+  call->device_id = 0;
+  call->mixed = false;
+  call->read_only = call->overlapping = 0;
+  call->key_count = 1; /* the target, when it is known */
+  call->word_count = 0;
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (TW_UNLIKELY(read_argument(call, i, PyTuple_GetItem(arguments, i))))
+      return name_argument(self, i);
+  return TW_UNLIKELY(call->mixed) ? mixture_error(call) : 0;
+}

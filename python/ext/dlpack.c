@@ -1,0 +1,219 @@
+/* dlpack.c - arrays by DLPack: the C exchange API, and capsules, versioned or not
+ *
+ * A type with the exchange API (torch's Tensor) fills a tensor in one C call of 20 to 40 ns, without owning anything.
+ * Any other object is asked for a capsule, with the stream on which the kernel will run. */
+#include "import.h"
+
+#include <string.h>
+
+/* === the C exchange API =========================================================================================== */
+
+/* What is known of a type; types are kept alive, so that an address is not used again. */
+typedef struct known_type {
+  PyTypeObject *type;
+  const tw_dl_exchange_t *exchange; /* NULL: read it another way */
+} known_type_t;
+
+enum { KNOWN_TYPES = 8 };
+static known_type_t known_types[KNOWN_TYPES];
+static unsigned known_next;
+
+/* A subclass inherits the attribute, but may stand for other memory than its base describes (a
+ * wrapper that overrides dispatch): only the class that defines it is trusted, and torch's Parameter. */
+static bool is_trusted(PyTypeObject *type) {
+  PyObject *members = PyObject_GetAttrString((PyObject *)type, "__dict__");
+  PyObject *own = members ? PyMapping_GetItemString(members, "__dlpack_c_exchange_api__") : NULL;
+  Py_XDECREF(members);
+  PyErr_Clear();
+  if (own) {
+    Py_DECREF(own);
+    return true;
+  }
+  PyObject *module = PyObject_GetAttrString((PyObject *)type, "__module__");
+  PyObject *name = PyType_GetName(type);
+  bool parameter = module && name && PyUnicode_Check(module) &&
+                   !PyUnicode_CompareWithASCIIString(module, "torch.nn.parameter") &&
+                   !PyUnicode_CompareWithASCIIString(name, "Parameter");
+  Py_XDECREF(module);
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return parameter;
+}
+
+static const tw_dl_exchange_t *find_exchange(PyTypeObject *type) {
+  PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
+  const tw_dl_exchange_t *exchange = capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+  Py_XDECREF(capsule); /* the table is static in the producer */
+  PyErr_Clear();
+  while (exchange && exchange->version.major != 1)
+    exchange = exchange->previous;
+  if (exchange && !exchange->tensor_from_object && !exchange->managed_from_object)
+    exchange = NULL;
+  return exchange && is_trusted(type) ? exchange : NULL;
+}
+
+static const tw_dl_exchange_t *remember_type(PyTypeObject *type) {
+  for (int i = 1; i < KNOWN_TYPES; i++)
+    if (known_types[i].type == type)
+      return known_types[i].exchange;
+  const tw_dl_exchange_t *exchange = find_exchange(type);
+  /* Slot 0 is looked at first: it is for a type that has the API. */
+  unsigned slot = exchange && !known_types[0].exchange ? 0 : 1 + known_next++ % (KNOWN_TYPES - 1);
+  PyTypeObject *old = known_types[slot].type;
+  Py_INCREF((PyObject *)type);
+  known_types[slot] = (known_type_t){type, exchange};
+  Py_XDECREF((PyObject *)old);
+  return exchange;
+}
+
+const tw_dl_exchange_t *tw_ext_exchange_of(PyTypeObject *type) {
+  return TW_LIKELY(known_types[0].type == type) ? known_types[0].exchange : remember_type(type);
+}
+
+/* The producer may have left no exception, against the protocol. */
+static int exchange_failed(void) {
+  if (!PyErr_Occurred())
+    return tw_ext_fail(TW_TYPE_ERROR, "its library could not describe it through DLPack");
+  tw_ext_error_from_pending(TW_TYPE_ERROR, "its library could not describe it through DLPack");
+  return -1;
+}
+
+static int decide_stream(const tw_dl_exchange_t *exchange, int device_id, tw_stream_t *stream) {
+  if (exchange->current_work_stream && exchange->current_work_stream(TW_DL_CUDA, device_id, &stream->handle))
+    return exchange_failed();
+  stream->decided = true;
+  return 0;
+}
+
+/* For producers that must be told the stream: the one that an array with the exchange API works on,
+ * else the legacy default stream. */
+static int scan_for_stream(tw_stream_t *stream, int device_id) {
+  Py_ssize_t count = stream->scan ? PyTuple_Size(stream->scan) : 0;
+  for (Py_ssize_t i = 0; i < count && !stream->decided; i++) {
+    const tw_dl_exchange_t *exchange = tw_ext_exchange_of(Py_TYPE(PyTuple_GetItem(stream->scan, i)));
+    if (exchange && exchange->current_work_stream && decide_stream(exchange, device_id, stream))
+      return -1;
+  }
+  stream->decided = true;
+  return 0;
+}
+
+/* === capsules ===================================================================================================== */
+
+static int read_tensor(const tw_dl_tensor_t *tensor, unsigned flags, tw_array_t *out) {
+  tw_status_t status = tw_array_from_dlpack(tensor, flags, out);
+  return status ? tw_ext_fail_status(status) : 0;
+}
+
+static int read_versioned(const tw_dl_managed_versioned_t *managed, tw_array_t *out) {
+  if (managed->version.major != 1) {
+    tw_ext_error(TW_TYPE_ERROR, "it speaks DLPack %u.%u; version 1 is known", managed->version.major,
+                 managed->version.minor);
+    return -1;
+  }
+  if (managed->flags & TW_DL_SUBBYTE_PADDED)
+    return tw_ext_fail(TW_TYPE_ERROR, "its elements are smaller than a byte and padded; pack them");
+  /* Writes to a copy would be lost. */
+  bool protect = managed->flags & (TW_DL_READ_ONLY | TW_DL_IS_COPIED);
+  return read_tensor(&managed->tensor, protect ? TW_ARRAY_READ_ONLY : 0, out);
+}
+
+static int read_capsule(PyObject *capsule, tw_array_t *out) {
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+    return read_versioned(PyCapsule_GetPointer(capsule, "dltensor_versioned"), out);
+  if (PyCapsule_IsValid(capsule, "dltensor")) {
+    const tw_dl_managed_t *managed = PyCapsule_GetPointer(capsule, "dltensor");
+    return read_tensor(&managed->tensor, 0, out);
+  }
+  return tw_ext_fail(TW_TYPE_ERROR, "its __dlpack__ did not return a fresh DLPack capsule");
+}
+
+/* obj.__dlpack__(stream=..., max_version=(1, 1)), without max_version for producers before 1.0. */
+static PyObject *call_dlpack(PyObject *method, PyObject *stream) {
+  PyObject *none = PyTuple_New(0), *names = Py_BuildValue("{sOs(ii)}", "stream", stream, "max_version", 1, 1);
+  PyObject *capsule = none && names ? PyObject_Call(method, none, names) : NULL;
+  if (!capsule && names && PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();
+    if (!PyDict_DelItemString(names, "max_version"))
+      capsule = PyObject_Call(method, none, names);
+  }
+  Py_XDECREF(none);
+  Py_XDECREF(names);
+  return capsule;
+}
+
+/* The stream as the protocol spells it: None on the CPU; 1 for the legacy default stream. */
+static PyObject *dlpack_stream(PyObject *object, tw_stream_t *stream) {
+  PyObject *device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
+  int kind = 0, ordinal = 0;
+  if (!device)
+    return NULL;
+  PyObject *first = PySequence_GetItem(device, 0), *second = PySequence_GetItem(device, 1);
+  if (first && second) {
+    kind = (int)PyLong_AsLong(first); /* may be an enum of integers */
+    ordinal = (int)PyLong_AsLong(second);
+  }
+  Py_XDECREF(first);
+  Py_XDECREF(second);
+  Py_DECREF(device);
+  if (PyErr_Occurred())
+    return NULL;
+  if (kind != TW_DL_CUDA && kind != TW_DL_CUDA_MANAGED)
+    return Py_NewRef(Py_None);
+  if (!stream->decided && scan_for_stream(stream, ordinal))
+    return NULL;
+  return PyLong_FromVoidPtr(stream->handle ? stream->handle : (void *)1);
+}
+
+/* What DLPack cannot express (a dtype, read-only memory) the CUDA Array Interface may. */
+static int dlpack_refused(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
+  PyObject *type, *value, *trace, *interface;
+  PyErr_Fetch(&type, &value, &trace);
+  int failed = tw_ext_optional_attr(object, "__cuda_array_interface__", &interface);
+  if (failed || !interface) {
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    tw_ext_error_from_pending(TW_TYPE_ERROR, "its __dlpack__ refused");
+    return -1;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  failed = tw_ext_read_cuda_interface(object, interface, stream, out);
+  return tw_ext_hold_object(holds, interface) ? -1 : failed;
+}
+
+int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
+  PyObject *where = dlpack_stream(object, stream);
+  PyObject *capsule = where ? call_dlpack(method, where) : NULL;
+  Py_XDECREF(where);
+  if (!capsule)
+    return dlpack_refused(object, stream, out, holds);
+  if (tw_ext_hold_object(holds, capsule))
+    return -1;
+  return read_capsule(capsule, out);
+}
+
+/* === reading by the exchange API ================================================================================== */
+
+int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream, tw_array_t *out,
+                         tw_hold_t **holds) {
+  if (TW_LIKELY(exchange->tensor_from_object != NULL)) {
+    tw_dl_tensor_t tensor; /* shape and strides point into the object */
+    if (TW_UNLIKELY(exchange->tensor_from_object(object, &tensor)))
+      return exchange_failed();
+    if (TW_UNLIKELY(read_tensor(&tensor, 0, out)))
+      return -1;
+  } else {
+    tw_hold_t *hold = tw_ext_hold_new(holds);
+    if (!hold)
+      return -1;
+    if (exchange->managed_from_object(object, &hold->managed))
+      return exchange_failed();
+    if (read_versioned(hold->managed, out))
+      return -1;
+  }
+  if (out->device_kind == TW_DEVICE_CUDA && !stream->decided)
+    return decide_stream(exchange, out->device_id, stream);
+  return 0;
+}

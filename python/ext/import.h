@@ -1,0 +1,42 @@
+/* import.h - what the files that import arrays share; see launch.h for what they offer */
+#ifndef TILEWRIGHT_PYTHON_IMPORT_H
+#define TILEWRIGHT_PYTHON_IMPORT_H
+
+#include "launch.h"
+
+/* --- array.c ----------------------------------------------------------------------------------- */
+
+/* Raise, and return -1. */
+int tw_ext_fail(tw_code_t code, const char *text);
+int tw_ext_fail_status(tw_status_t status); /* takes it */
+
+/* getattr that turns AttributeError into *out == NULL; -1 for other exceptions. */
+int tw_ext_optional_attr(PyObject *object, const char *name, PyObject **out);
+
+/* A fresh entry of the list of what must stay alive; NULL with MemoryError set. */
+tw_hold_t *tw_ext_hold_new(tw_hold_t **holds);
+/* Keeps a reference (taken) until the launch is over. */
+int tw_ext_hold_object(tw_hold_t **holds, PyObject *object_owned);
+
+/* --- interface.c ------------------------------------------------------------------------------- */
+
+int tw_ext_read_numpy(PyObject *object, tw_array_t *out, tw_hold_t **holds);
+int tw_ext_read_buffer(PyObject *object, tw_array_t *out, tw_hold_t **holds);
+int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_t *stream, tw_array_t *out);
+
+/* --- float4.c ---------------------------------------------------------------------------------- */
+
+/* `array` has one float4 in a byte, and strides in bytes: makes it a packed copy, which goes back to where it came
+ * from when the launch is over. */
+int tw_ext_pack_float4(tw_array_t *array, tw_hold_t **holds);
+
+/* --- dlpack.c ---------------------------------------------------------------------------------- */
+
+/* The exchange API of a type whose objects may be read by it; NULL: none. */
+const tw_dl_exchange_t *tw_ext_exchange_of(PyTypeObject *type);
+int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream, tw_array_t *out,
+                         tw_hold_t **holds);
+/* By a capsule from the bound method __dlpack__. */
+int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds);
+
+#endif

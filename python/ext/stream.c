@@ -1,0 +1,92 @@
+/* stream.c - the stream argument of launch(): None, integer handles, and the objects of array libraries */
+#include "import.h"
+
+/* (version, handle) of the CUDA stream protocol. */
+static int read_stream_protocol(PyObject *pair, tw_stream_t *out) {
+  if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2)
+    return tw_ext_fail(TW_TYPE_ERROR, "stream: __cuda_stream__ must give (version, handle)");
+  long version = PyLong_AsLong(PyTuple_GetItem(pair, 0));
+  if (version == -1 && PyErr_Occurred())
+    return -1;
+  if (version != 0) {
+    tw_ext_error(TW_TYPE_ERROR, "stream: version %ld of __cuda_stream__ is not known, only 0", version);
+    return -1;
+  }
+  out->handle = PyLong_AsVoidPtr(PyTuple_GetItem(pair, 1));
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Where streams keep their handle: the protocol, then torch and CuPy as they were before it. */
+static const char *const stream_names[] = {"__cuda_stream__", "cuda_stream", "ptr"};
+enum { STREAM_NAMES = sizeof stream_names / sizeof *stream_names };
+
+/* What stood in the last stream's type: looking for an attribute that is not there costs 300 ns. */
+static struct {
+  PyTypeObject *type; /* owned */
+  int name;
+} known_stream;
+
+/* A method now, a property in early producers. */
+static int read_stream_value(PyObject *value, int name, tw_stream_t *out) {
+  if (name == 0) {
+    PyObject *pair = PyCallable_Check(value) ? PyObject_CallNoArgs(value) : Py_NewRef(value);
+    int failed = pair ? read_stream_protocol(pair, out) : -1;
+    Py_XDECREF(pair);
+    return failed;
+  }
+  out->handle = PyLong_AsVoidPtr(value);
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+/* 1: read; 0: has no such attribute; -1: exception. */
+static int try_stream_name(PyObject *object, int name, tw_stream_t *out) {
+  static PyObject *interned[STREAM_NAMES]; /* owned, kept for ever */
+  if (!interned[name] && !(interned[name] = PyUnicode_InternFromString(stream_names[name])))
+    return -1;
+  PyObject *value = PyObject_GetAttr(object, interned[name]);
+  if (!value) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+      return -1;
+    PyErr_Clear();
+    return 0;
+  }
+  int result = name == 0 || PyLong_Check(value);
+  if (result && read_stream_value(value, name, out))
+    result = -1;
+  Py_DECREF(value);
+  return result;
+}
+
+static int read_stream_object(PyObject *object, tw_stream_t *out) {
+  PyTypeObject *type = Py_TYPE(object);
+  int found = known_stream.type == type ? try_stream_name(object, known_stream.name, out) : 0;
+  for (int name = 0; !found && name < STREAM_NAMES; name++) {
+    found = try_stream_name(object, name, out);
+    if (found == 1) {
+      PyTypeObject *old = known_stream.type;
+      Py_INCREF((PyObject *)type);
+      known_stream.type = type;
+      known_stream.name = name;
+      Py_XDECREF((PyObject *)old);
+    }
+  }
+  if (found)
+    return found < 0 ? -1 : 0;
+  tw_ext_error_type(TW_TYPE_ERROR,
+                    "stream: expected None, an integer handle or an object with __cuda_stream__, found a %U", object);
+  return -1;
+}
+
+int tw_ext_stream_read(PyObject *object, tw_stream_t *out) {
+  *out = (tw_stream_t){0};
+  if (object == Py_None)
+    return 0;
+  out->given = out->decided = true;
+  if (!PyLong_Check(object))
+    return read_stream_object(object, out);
+  out->handle = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(object); /* refuses negative ones */
+  if (TW_LIKELY(!PyErr_Occurred()))
+    return 0;
+  PyErr_Clear();
+  return tw_ext_fail(TW_VALUE_ERROR, "stream: the integer is no stream handle");
+}
