@@ -97,16 +97,16 @@ static MlirValue decode(cpu_t *cx, MlirValue code, const format_t *f) {
   return as_float(cx, cpu_bin(cx, "arith.ori", x, cpu_bin_i(cx, "arith.shli", sign, 31 - width)));
 }
 
-/* e8m0: powers of two from 2^-127; 0xff is NaN, as is anything negative. */
+/* e8m0: powers of two from 2^-127, halfway rounds up. 0xff is NaN, as is anything too large, negative or zero. */
 static MlirValue encode_scale(cpu_t *cx, MlirValue x) {
   MlirValue bits = as_int(cx, x);
-  MlirValue code = cpu_bin_i(cx, "arith.shrui", round_bits(cx, bits, 23), 23);
-  /* Subnormal: 2^-126 is 1, and half of it 0. */
-  MlirValue negative = cpu_cmpi(cx, CPU_SLT, bits, i32_const(cx, x, 0));
-  MlirValue bad = cpu_bin(cx, "arith.ori", negative, is_nan(cx, x));
-  MlirValue over = cpu_cmpi(cx, CPU_UGT, code, i32_const(cx, x, 0xfe));
-  code = cpu_select(cx, over, i32_const(cx, x, 0xfe), code);
-  return cpu_select(cx, bad, i32_const(cx, x, 0xff), code);
+  MlirValue code = cpu_bin_i(cx, "arith.shrui", cpu_bin_i(cx, "arith.addi", bits, 0x400000), 23);
+  /* 2^-127, code 0, is subnormal in f32: half of 2^-126, code 1. */
+  MlirValue above = cpu_cmpi(cx, CPU_UGE, bits, i32_const(cx, x, 0x600000));
+  MlirValue subnormal = cpu_cmpi(cx, CPU_ULT, bits, i32_const(cx, x, 0x800000));
+  code = cpu_select(cx, subnormal, cpu_cast(cx, "arith.extui", above, cpu_int(cx, 32)), code);
+  MlirValue positive = cpu_cmpf(cx, CPU_OGT, x, cpu_float_const(cx, mlirValueGetType(x), 0));
+  return cpu_select(cx, positive, code, i32_const(cx, x, 0xff));
 }
 
 static MlirValue decode_scale(cpu_t *cx, MlirValue code) {
