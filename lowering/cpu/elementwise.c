@@ -261,6 +261,7 @@ static MlirValue int_power(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
 
 const cpu_rule_t cpu_elementwise_rules[] = {
     {"arith.constant", CPU_LEAF, 0, NULL, constant, NULL},
+    {"tile.constant", CPU_LEAF, 0, NULL, constant, NULL}, /* what folding made after legalization */
     SAME("arith.addf", 1), SAME("arith.subf", 1), SAME("arith.mulf", 1), SAME("arith.divf", 4),
     SAME("arith.negf", 1), OWN("arith.remf", 40, float_remainder),
     OWN("arith.minimumf", 3, minimum), OWN("arith.maximumf", 3, maximum),
