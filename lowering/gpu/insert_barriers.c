@@ -122,6 +122,16 @@ static bool find_buffer(MlirOperation op, int64_t *from, int64_t *to) {
   return false;
 }
 
+/* Whether something else than the buffer with just these bytes still uses some of them. */
+static bool bytes_changed_hands(const state_t *s, int64_t from, int64_t to) {
+  for (int i = 0; i < s->count; i++) {
+    const open_access_t *a = &s->open[i];
+    if (a->kind != COPY && a->from < to && from < a->to && (a->from != from || a->to != to))
+      return true;
+  }
+  return false;
+}
+
 static void visit_block(state_t *s, MlirBlock block);
 
 static void visit_region(state_t *s, MlirOperation op, int region) {
@@ -170,7 +180,7 @@ static void visit(state_t *s, MlirOperation op) {
   } else if (bytes > 0) {
     visit_scratch(s, op, bytes);
   } else if (tw_op_is(op, "tile.async_copy") && find_buffer(op, &from, &to)) {
-    if (conflicts(s, true, false, from, to)) { /* with what used the bytes before */
+    if (bytes_changed_hands(s, from, to)) {
       put_before(op, "tile.barrier", false);
       meet(s);
     }
