@@ -77,7 +77,7 @@ static bool is_flexible(MlirValue value) {
     return false;
   if (tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape"))
     return !tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0)));
-  return tw_op_is(op, "arith.constant") || tw_op_is(op, "tensor.splat") || tw_op_is(op, "tile.iota");
+  return tw_op_is(op, "arith.constant") || tw_op_is(op, "tile.constant") || tw_op_is(op, "tensor.splat") || tw_op_is(op, "tile.iota");
 }
 
 static bool has_class(MlirValue value) { return tw_is_tile(mlirValueGetType(value)) && !is_flexible(value); }

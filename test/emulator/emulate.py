@@ -1,0 +1,290 @@
+"""Runs what the GPU lowering emits on the CPU, thread by thread, where there is no GPU.
+
+The LLVM IR of a kernel, as it would go to the PTX code generator, is rewritten so that the special
+registers, barriers, shuffles, copies and inline assembly become calls of threads.c, then built for
+the host. `install()` makes launches on NumPy arrays go that way. A test tool: slow, and silent on
+everything that PTX and ptxas may get wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tilewright import _core, compile
+
+HERE = Path(__file__).parent
+TARGET = os.environ.get("TILEWRIGHT_EMULATE", "sm_90a")
+CLANG = os.environ.get("CLANG", "clang-22")
+FOLDER = Path(tempfile.gettempdir()) / f"tilewright-emulator-{os.getuid()}"
+
+SREGS = {f"{r}.{a}": 3 * i + j for i, r in enumerate(("tid", "ctaid", "nctaid", "ntid")) for j, a in enumerate("xyz")}
+APPROXIMATE = {
+    "ex2.approx.f32": "emu_ex2",
+    "ex2.approx.ftz.f32": "emu_ex2",
+    "lg2.approx.f32": "emu_lg2",
+    "rsqrt.approx.f32": "emu_rsqrt",
+    "tanh.approx.f32": "emu_tanh",
+    "cvt.rna.tf32.f32": "emu_tf32",
+}
+BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "half": 2, "bfloat": 2}
+
+
+def split(text: str) -> list[str]:
+    """At commas outside of brackets."""
+    parts, depth, last = [], 0, 0
+    for i, c in enumerate(text):
+        depth += c in "({[<"
+        depth -= c in ")}]>"
+        if c == "," and depth == 0:
+            parts.append(text[last:i].strip())
+            last = i + 1
+    return [p for p in [*parts, text[last:].strip()] if p]
+
+
+def type_of(argument: str) -> str:
+    match = re.match(r"(ptr(?: addrspace\(\d+\))?|\{.*\}|<.*?>|\w+)", argument)
+    assert match, argument
+    return match[1]
+
+
+class Rewriter:
+    def __init__(self) -> None:
+        self.extra: list[str] = []
+        self.made: dict[str, str] = {}
+
+    # ---- inline assembly ----------------------------------------------------------------------
+
+    def assembly(self, match: re.Match[str]) -> str:
+        result, text, arguments, rest = match[1], match[3], match[5], match[6]
+        types = [type_of(a) for a in split(arguments)]
+        key = f"{result}|{text}|{types}"
+        if key not in self.made:
+            name = f"@emu_asm_{len(self.made)}"
+            self.made[key] = name
+            header = f"define internal {result} {name}({', '.join(f'{t} %a{i}' for i, t in enumerate(types))}) {{\n"
+            self.extra.append(header + self.body(result, text, types) + "}\n")
+        return f"call {result} {self.made[key]}({arguments}){re.sub(r'#[0-9]+', '', rest)}"
+
+    def body(self, result: str, text: str, types: list[str]) -> str:
+        if text.startswith("mma.sync"):
+            return self.mma(result, text, types)
+        store = re.search(r"@\$(\d+) st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
+        if store:
+            return self.guarded_store(types, int(store[2]), int(store[1]), int(store[3]), int(store[4]))
+        load = re.search(r"@\$(\d+) ld\.\w+(?:\.v\d)?\.b(\d+) .*\[\$(\d+) \+ (-?\d+)\];", text)
+        if load:
+            padding = [int(v, 0) for v in re.findall(r"mov\.b\d+ \$\d+, (\w+);", text)]
+            first = int(load[3])
+            return self.guarded_load(result, types, int(load[2]), int(load[1]) - first, int(load[4]), padding)
+        function = APPROXIMATE.get(text.split(" ")[0])
+        assert function, f"the emulator does not know: {text}"
+        return f"  %r = call {result} @{function}(float %a0)\n  ret {result} %r\n"
+
+    @staticmethod
+    def guarded_store(types: list[str], bits: int, guard: int, pointer: int, offset: int) -> str:
+        out = [f"  br i1 %a{guard}, label %go, label %end\ngo:"]
+        out.append(f"  %p = getelementptr i8, {types[pointer]} %a{pointer}, i64 {offset}")
+        for i in range(pointer):
+            value = f"%a{i}"
+            if types[i] in ("float", "i16") and bits == 8:
+                out.append(f"  %t{i} = trunc i16 %a{i} to i8")
+                value = f"%t{i}"
+            kind = "i8" if bits == 8 else types[i]
+            out.append(f"  %p{i} = getelementptr i8, {types[pointer]} %p, i64 {i * bits // 8}")
+            out.append(f"  store {kind} {value}, {types[pointer]} %p{i}, align {bits // 8}")
+        return "\n".join([*out, "  br label %end\nend:\n  ret void\n"])
+
+    @staticmethod
+    def guarded_load(result: str, types: list[str], bits: int, guard: int, offset: int, padding: list[int]) -> str:
+        kinds = split(result[1:-1]) if result.startswith("{") else [result]
+        out = [f"entry:\n  br i1 %a{guard}, label %go, label %end\ngo:"]
+        out.append(f"  %p = getelementptr i8, {types[0]} %a0, i64 {offset}")
+        for i, kind in enumerate(kinds):
+            out.append(f"  %p{i} = getelementptr i8, {types[0]} %p, i64 {i * bits // 8}")
+            if bits == 8:
+                out.append(f"  %b{i} = load i8, {types[0]} %p{i}\n  %l{i} = zext i8 %b{i} to {kind}")
+            else:
+                out.append(f"  %l{i} = load {kind}, {types[0]} %p{i}, align {bits // 8}")
+        out.append("  br label %end\nend:")
+        for i, kind in enumerate(kinds):
+            out.append(f"  %v{i} = phi {kind} [ %l{i}, %go ], [ {padding[i]}, %entry ]")
+        return "\n".join([*out, Rewriter.give(result, [f"%v{i}" for i in range(len(kinds))])])
+
+    @staticmethod
+    def give(result: str, values: list[str]) -> str:
+        if not result.startswith("{"):
+            return f"  ret {result} {values[0]}\n"
+        out, last = [], "poison"
+        for i, (kind, value) in enumerate(zip(split(result[1:-1]), values, strict=True)):
+            out.append(f"  %s{i} = insertvalue {result} {last}, {kind} {value}, {i}")
+            last = f"%s{i}"
+        return "\n".join([*out, f"  ret {result} {last}\n"])
+
+    def mma(self, result: str, text: str, types: list[str]) -> str:
+        shape = re.search(r"\.m(\d+)n8k(\d+)\.row\.col(?:\.satfinite)?((?:\.\w+)+) ", text)
+        assert shape, text
+        kinds = shape[3][1:].split(".")  # d, a, b, c
+        groups = [re.findall(r"\$(\d+)", g) for g in re.findall(r"\{([^}]*)\}", text)]
+        if len(groups) != 4:
+            raise AssertionError(text)
+        results = len(groups[0])
+        out, sizes = [], []
+        for g, group in enumerate(groups[1:]):
+            size = 0
+            out.append(f"  %m{g} = alloca [64 x i8], align 16")
+            for n in group:
+                i = int(n) - results
+                out.append(f"  %q{i} = getelementptr i8, ptr %m{g}, i64 {size}\n  store {types[i]} %a{i}, ptr %q{i}")
+                size += BYTES[types[i]]
+            sizes.append(size)
+        out.append("  %d = alloca [64 x i8], align 16\n  %k = alloca [4 x ptr]\n  %n = alloca [3 x i32]")
+        for i, kind in enumerate((kinds[0], kinds[1], kinds[2], kinds[3])):
+            out.append(f"  %k{i} = getelementptr ptr, ptr %k, i64 {i}\n  store ptr {self.text(kind)}, ptr %k{i}")
+        for i, size in enumerate(sizes):
+            out.append(f"  %n{i} = getelementptr i32, ptr %n, i64 {i}\n  store i32 {size}, ptr %n{i}")
+        out.append(
+            f"  call void @emu_mma(i32 {shape[1]}, i32 {shape[2]}, ptr %k, ptr %m0, ptr %m1, ptr %m2, ptr %d, ptr %n)"
+        )
+        return "\n".join([*out, self.read_back(result)])
+
+    @staticmethod
+    def read_back(result: str) -> str:
+        kinds = split(result[1:-1]) if result.startswith("{") else [result]
+        out, at = [], 0
+        for i, kind in enumerate(kinds):
+            out.append(f"  %o{i} = getelementptr i8, ptr %d, i64 {at}\n  %v{i} = load {kind}, ptr %o{i}")
+            at += BYTES[kind]
+        return "\n".join([*out, Rewriter.give(result, [f"%v{i}" for i in range(len(kinds))])])
+
+    def text(self, word: str) -> str:
+        name = f"@emu_text_{word}"
+        line = f'{name} = internal constant [{len(word) + 1} x i8] c"{word}\\00"\n'
+        if line not in self.extra:
+            self.extra.append(line)
+        return name
+
+    # ---- intrinsics -----------------------------------------------------------------------------
+
+    def intrinsic(self, match: re.Match[str]) -> str:
+        result, name, arguments = match[1].split(") ")[-1].strip(), match[2], split(match[3])
+        result = re.sub(r"^(noundef|range\(.*?\))\s*", "", result)
+        types = [type_of(a) for a in arguments]
+        header = (
+            f"define internal {result} @llvm_nvvm_{name}({', '.join(f'{t} %a{i}' for i, t in enumerate(types))}) {{\n"
+        )
+        return header + self.intrinsic_body(result, name, types) + "}"
+
+    @staticmethod
+    def generic(types: list[str], i: int) -> str:
+        return f"  %g{i} = addrspacecast {types[i]} %a{i} to ptr\n"
+
+    def intrinsic_body(self, result: str, name: str, types: list[str]) -> str:
+        if name.startswith("read.ptx.sreg."):
+            return f"  %r = call i32 @emu_sreg(i32 {SREGS[name[14:]]})\n  ret i32 %r\n"
+        if name.startswith("barrier"):
+            return "  call void @emu_barrier()\n  ret void\n"
+        if name.startswith("shfl.sync."):
+            kind = int("bfly" in name)
+            value = "%a1"
+            return f"  %r = call i32 @emu_shfl(i32 {kind}, i32 {value}, i32 %a2)\n  ret i32 %r\n"
+        if name.startswith("div.full"):
+            return f"  %r = fdiv {result} %a0, %a1\n  ret {result} %r\n"
+        if name == "cp.async.commit.group":
+            return "  call void @emu_commit()\n  ret void\n"
+        if name == "cp.async.wait.group":
+            return "  call void @emu_wait(i32 %a0)\n  ret void\n"
+        copy = re.match(r"cp\.async\.c[ag]\.shared\.global\.(\d+)(\.s)?$", name)
+        if copy:
+            read = "%a2" if copy[2] else copy[1]
+            casts = self.generic(types, 0) + self.generic(types, 1)
+            return casts + f"  call void @emu_copy(ptr %g0, ptr %g1, i32 {copy[1]}, i32 {read})\n  ret void\n"
+        matrix = re.match(r"ldmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.b16", name)
+        assert matrix, f"the emulator does not know llvm.nvvm.{name}"
+        call = f"  call void @emu_ldmatrix(ptr %g0, ptr %d, i32 {matrix[1]}, i32 {int(bool(matrix[2]))})\n"
+        return self.generic(types, 0) + "  %d = alloca [4 x i32]\n" + call + self.read_back(result)
+
+    # ---- a module -------------------------------------------------------------------------------
+
+    def module(self, text: str, threads: int) -> str:
+        text = re.sub(r"^target .*$", "", text, flags=re.M)
+        text = re.sub(
+            r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
+            self.assembly,
+            text,
+            flags=re.M,
+        )
+        text = re.sub(r"^declare (.*?) ?@llvm\.nvvm\.([\w.]+)\((.*)\)[^)\n]*$", self.intrinsic, text, flags=re.M)
+        text = re.sub(r"@llvm\.nvvm\.([\w.]+)", r"@llvm_nvvm_\1", text)
+        text = re.sub(
+            r"@tile_shared = external addrspace\(3\) global \[0 x i8\]",
+            "@tile_shared = external addrspace(3) global [262144 x i8]",
+            text,
+        )
+        text = text.replace("@tile_shared", "@emu_shared").replace("@vprintf", "@emu_vprintf")
+        kernel = re.search(r"define ptx_kernel void @([\w.$\"]+)\((.*?)\)", text)
+        assert kernel, "no kernel"
+        words = len(split(kernel[2]))
+        text = text.replace("define ptx_kernel", "define").replace("addrspace(1) constant", "addrspace(1) constant")
+        if "@emu_shared" not in text:
+            text += "@emu_shared = external addrspace(3) global [262144 x i8]\n"
+        entry = ["define void @emu_call(ptr %words) {"]
+        for i in range(words):
+            entry.append(f"  %p{i} = getelementptr i64, ptr %words, i64 {i}\n  %w{i} = load i64, ptr %p{i}")
+        passed = ", ".join(f"i64 %w{i}" for i in range(words))
+        entry.append(f"  call void @{kernel[1]}({passed})\n  ret void\n}}\n")
+        declared = """
+declare i32 @emu_sreg(i32)
+declare void @emu_barrier()
+declare i32 @emu_shfl(i32, i32, i32)
+declare void @emu_copy(ptr, ptr, i32, i32)
+declare void @emu_commit()
+declare void @emu_wait(i32)
+declare void @emu_ldmatrix(ptr, ptr, i32, i32)
+declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
+declare float @emu_ex2(float)
+declare float @emu_lg2(float)
+declare float @emu_rsqrt(float)
+declare float @emu_tanh(float)
+declare i32 @emu_tf32(float)
+"""
+        count = f"@emu_num_threads = constant i32 {threads}\n"
+        return text + declared + count + "\n".join([*self.extra, *entry])
+
+
+def shared_object(text: str, threads: int) -> ctypes.CDLL:
+    """Builds (once for each text) and opens the host code of a kernel."""
+    FOLDER.mkdir(exist_ok=True)
+    source = Rewriter().module(text, threads)
+    runtime = (HERE / "threads.c").read_text()
+    name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
+    library = FOLDER / f"{name}.so"
+    if not library.exists():
+        ir, c = FOLDER / f"{name}.ll", FOLDER / f"{name}.c"
+        ir.write_text(source)
+        c.write_text("unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));\n" + runtime)
+        command = [CLANG, "-O0", "-w", "-shared", "-fPIC", "--rtlib=compiler-rt", str(ir), str(c), "-lm", "-o"]
+        subprocess.run([*command, f"{library}.new"], check=True)
+        os.replace(f"{library}.new", library)
+    return ctypes.CDLL(str(library))
+
+
+def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
+    """Stands in for compile.compile_kernel."""
+    captured = compile.capture_kernel(kernel, TARGET, key)
+    captured.module.lower("llvm")
+    text = captured.module.emit(compile.EMIT_LLVM).decode()
+    library = shared_object(text, compile._integer(captured.module, "tile.num_threads"))
+    address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
+    return _core.CpuKernel(address, kernel.name, 0, captured.written, library)
+
+
+def install() -> None:
+    """From now on kernels launched on NumPy arrays run as the GPU code for TARGET would."""
+    compile.compile_kernel = compile_kernel

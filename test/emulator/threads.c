@@ -1,0 +1,274 @@
+/* threads.c - a block of GPU threads on one CPU thread: a fiber each, which yields at barriers and at what
+ * a warp does together. Built into each emulated kernel by emulate.py; a test tool, never shipped.
+ *
+ * Shared memory is filled with garbage before each block, and an asynchronous copy moves its bytes only when
+ * it is waited for, so that code which reads too early reads rubbish. */
+#include <pthread.h>
+#include <stdarg.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
+enum { READY, AT_BARRIER, AT_WARP, DONE };
+
+extern unsigned char emu_shared[SHARED_BYTES];
+extern const int emu_num_threads;
+void emu_call(const int64_t *words);
+
+typedef struct {
+  void *to;
+  const void *from;
+  int bytes, read, group;
+} copy_t;
+
+typedef struct {
+  ucontext_t context;
+  char *stack;
+  int state;
+  uint64_t slot[4];
+  copy_t copies[MAX_COPIES];
+  int num_copies, group;
+} thread_t;
+
+static thread_t threads[MAX_THREADS];
+static int current, grid[3], block[3];
+static ucontext_t scheduler;
+static const int64_t *arguments;
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+static void yield_as(int state) {
+  threads[current].state = state;
+  swapcontext(&threads[current].context, &scheduler);
+}
+
+void emu_barrier(void) { yield_as(AT_BARRIER); }
+void emu_warp(void) { yield_as(AT_WARP); }
+
+int32_t emu_sreg(int32_t which) {
+  switch (which) {
+  case 0: return current;
+  case 3: case 4: case 5: return block[which - 3];
+  case 6: case 7: case 8: return grid[which - 6];
+  case 9: return emu_num_threads;
+  case 10: case 11: return 1;
+  default: return 0;
+  }
+}
+
+int32_t emu_shfl(int32_t butterfly, int32_t value, int32_t lane) {
+  int first = current / 32 * 32, from = first + ((butterfly ? (current % 32) ^ lane : lane) & 31);
+  threads[current].slot[0] = (uint32_t)value;
+  emu_warp();
+  int32_t result = (int32_t)threads[from].slot[0];
+  emu_warp();
+  return result;
+}
+
+/* ---- asynchronous copies ----------------------------------------------------------------------------- */
+
+void emu_copy(void *to, const void *from, int32_t bytes, int32_t read) {
+  thread_t *t = &threads[current];
+  if (t->num_copies == MAX_COPIES)
+    abort();
+  t->copies[t->num_copies++] = (copy_t){to, from, bytes, read, t->group};
+}
+
+void emu_commit(void) { threads[current].group++; }
+
+void emu_wait(int32_t pending) {
+  thread_t *t = &threads[current];
+  int kept = 0;
+  for (int i = 0; i < t->num_copies; i++) {
+    copy_t *c = &t->copies[i];
+    if (c->group >= t->group - pending) {
+      t->copies[kept++] = *c;
+      continue;
+    }
+    memset(c->to, 0, (size_t)c->bytes);
+    memcpy(c->to, c->from, (size_t)c->read);
+  }
+  t->num_copies = kept;
+}
+
+/* ---- matrices ---------------------------------------------------------------------------------------- */
+
+void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transposed) {
+  int first = current / 32 * 32, lane = current % 32;
+  threads[current].slot[1] = (uint64_t)(uintptr_t)row;
+  emu_warp();
+  for (int m = 0; m < count; m++) {
+    uint16_t pair[2];
+    for (int i = 0; i < 2; i++) {
+      int r = transposed ? lane % 4 * 2 + i : lane / 4, c = transposed ? lane / 4 : lane % 4 * 2 + i;
+      const uint16_t *from = (const uint16_t *)(uintptr_t)threads[first + m * 8 + r].slot[1];
+      pair[i] = from[c];
+    }
+    memcpy(&out[m], pair, 4);
+  }
+  emu_warp();
+}
+
+typedef struct {
+  unsigned char bytes[64];
+} registers_t;
+static registers_t operands[MAX_THREADS][3];
+
+static double small_float(unsigned bits, int exponent_bits, int mantissa_bits) {
+  int bias = (1 << (exponent_bits - 1)) - 1, e = bits >> mantissa_bits & ((1 << exponent_bits) - 1);
+  int m = bits & ((1 << mantissa_bits) - 1), s = bits >> (exponent_bits + mantissa_bits) & 1;
+  double v = e ? ldexp(m + (1 << mantissa_bits), e - bias - mantissa_bits) : ldexp(m, 1 - bias - mantissa_bits);
+  if (exponent_bits == 5 && e == 31)
+    v = m ? NAN : INFINITY;
+  if (exponent_bits == 4 && e == 15 && m == 7)
+    v = NAN;
+  return s ? -v : v;
+}
+
+static double element(const char *type, const unsigned char *at, int i) {
+  if (!strcmp(type, "f64")) return ((const double *)at)[i];
+  if (!strcmp(type, "f32")) return ((const float *)at)[i];
+  if (!strcmp(type, "s32")) return ((const int32_t *)at)[i];
+  if (!strcmp(type, "s8")) return ((const int8_t *)at)[i];
+  if (!strcmp(type, "u8")) return at[i];
+  if (!strcmp(type, "e4m3")) return small_float(at[i], 4, 3);
+  if (!strcmp(type, "e5m2")) return small_float(at[i], 5, 2);
+  if (!strcmp(type, "f16")) return small_float(((const uint16_t *)at)[i], 5, 10);
+  uint32_t bits = !strcmp(type, "bf16") ? (uint32_t)((const uint16_t *)at)[i] << 16
+                                        : ((const uint32_t *)at)[i] & 0xFFFFE000u; /* tf32 */
+  float f;
+  memcpy(&f, &bits, 4);
+  return f;
+}
+
+static int bits_of(const char *type) {
+  return strstr(type, "64") ? 64 : strstr(type, "32") ? 32 : strstr(type, "16") ? 16 : 8;
+}
+
+/* Element (row, k) of A, rows of 16 (8 for f64), or (k, column) of B: the register layouts of the PTX manual. */
+static double a_at(int first, const char *type, int m, int row, int k) {
+  int bits = bits_of(type), pack = bits >= 32 ? 1 : 32 / bits, group = 4 * pack;
+  int lane = row % 8 * 4 + k % group / pack, half = k / group;
+  int reg = m == 8 ? half : row / 8 + 2 * half;
+  return element(type, operands[first + lane][0].bytes, reg * pack + k % pack);
+}
+
+static double b_at(int first, const char *type, int k, int column) {
+  int bits = bits_of(type), pack = bits >= 32 ? 1 : 32 / bits, group = 4 * pack;
+  return element(type, operands[first + column * 4 + k % group / pack][1].bytes, k / group * pack + k % pack);
+}
+
+void emu_mma(int32_t m, int32_t k, const char *types[4], const void *a, const void *b, const void *c, void *d,
+             const int32_t sizes[3]) {
+  int first = current / 32 * 32, lane = current % 32;
+  memcpy(operands[current][0].bytes, a, (size_t)sizes[0]);
+  memcpy(operands[current][1].bytes, b, (size_t)sizes[1]);
+  emu_warp();
+  for (int i = 0; i < m / 4; i++) {
+    int row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
+    double sum = element(types[0], c, i);
+    for (int j = 0; j < k; j++)
+      sum += a_at(first, types[1], m, row, j) * b_at(first, types[2], j, column);
+    if (!strcmp(types[0], "f64")) ((double *)d)[i] = sum;
+    else if (!strcmp(types[0], "s32")) ((int32_t *)d)[i] = (int32_t)(int64_t)sum;
+    else if (!strcmp(types[0], "f16")) ((_Float16 *)d)[i] = (_Float16)sum;
+    else ((float *)d)[i] = (float)sum;
+  }
+  emu_warp();
+}
+
+/* ---- what instructions approximate -------------------------------------------------------------------- */
+
+float emu_ex2(float x) { return exp2f(x); }
+float emu_lg2(float x) { return log2f(x); }
+float emu_rsqrt(float x) { return (float)(1 / sqrt((double)x)); }
+float emu_tanh(float x) { return tanhf(x); }
+int32_t emu_tf32(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  return (int32_t)((bits + 0x1000u) & 0xFFFFE000u);
+}
+
+int32_t emu_vprintf(const char *format, const uint64_t *argument) {
+  double d;
+  if (argument == NULL)
+    return printf("%s", format);
+  memcpy(&d, argument, 8);
+  return strchr(format, 'g') ? printf(format, d) : printf(format, *argument);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------ */
+
+static void body(void) {
+  emu_call(arguments);
+  threads[current].state = DONE;
+  swapcontext(&threads[current].context, &scheduler);
+}
+
+/* Lets threads go on when all that are alive among [from, to) wait in the same state. */
+static int release(int from, int to, int state) {
+  int waiting = 0;
+  for (int i = from; i < to; i++)
+    if (threads[i].state == state)
+      waiting++;
+    else if (threads[i].state != DONE)
+      return 0;
+  for (int i = from; i < to; i++)
+    if (threads[i].state == state)
+      threads[i].state = READY;
+  return waiting;
+}
+
+static void run_block(void) {
+  memset(emu_shared, GARBAGE, sizeof emu_shared);
+  for (int i = 0; i < emu_num_threads; i++) {
+    thread_t *t = &threads[i];
+    if (t->stack == NULL)
+      t->stack = malloc(STACK_BYTES);
+    t->state = READY;
+    t->num_copies = t->group = 0;
+    getcontext(&t->context);
+    t->context.uc_stack.ss_sp = t->stack;
+    t->context.uc_stack.ss_size = STACK_BYTES;
+    t->context.uc_link = &scheduler;
+    makecontext(&t->context, body, 0);
+  }
+  for (int alive = 1, moved = 1; alive;) {
+    alive = 0;
+    if (!moved) {
+      fprintf(stderr, "emulator: threads wait for each other\n");
+      abort();
+    }
+    moved = 0;
+    for (current = 0; current < emu_num_threads; current++)
+      if (threads[current].state == READY) {
+        swapcontext(&scheduler, &threads[current].context);
+        moved = 1;
+      }
+    for (int w = 0; w < emu_num_threads; w += 32)
+      moved += release(w, w + 32 < emu_num_threads ? w + 32 : emu_num_threads, AT_WARP);
+    moved += release(0, emu_num_threads, AT_BARRIER);
+    for (int i = 0; i < emu_num_threads; i++)
+      alive |= threads[i].state != DONE;
+  }
+}
+
+/* The signature of a CPU kernel. */
+void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t to, void *scratch) {
+  (void)scratch;
+  pthread_mutex_lock(&one_at_a_time);
+  arguments = words;
+  for (int i = 0; i < 3; i++)
+    grid[i] = dims[i];
+  for (int64_t b = from; b < to; b++) {
+    block[0] = (int)(b % grid[0]);
+    block[1] = (int)(b / grid[0] % grid[1]);
+    block[2] = (int)(b / grid[0] / grid[1]);
+    run_block();
+  }
+  fflush(stdout);
+  pthread_mutex_unlock(&one_at_a_time);
+}
