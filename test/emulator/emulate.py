@@ -176,9 +176,8 @@ class Rewriter:
         result, name, arguments = match[1].split(") ")[-1].strip(), match[2], split(match[3])
         result = re.sub(r"^(noundef|range\(.*?\))\s*", "", result)
         types = [type_of(a) for a in arguments]
-        header = (
-            f"define internal {result} @llvm_nvvm_{name}({', '.join(f'{t} %a{i}' for i, t in enumerate(types))}) {{\n"
-        )
+        parameters = ", ".join(f"{t} %a{i}" for i, t in enumerate(types))
+        header = f"define internal {result} @llvm_nvvm_{name}({parameters}) {{\n"
         return header + self.intrinsic_body(result, name, types) + "}"
 
     @staticmethod
@@ -235,8 +234,9 @@ class Rewriter:
         if "@emu_shared" not in text:
             text += "@emu_shared = external addrspace(3) global [262144 x i8]\n"
         entry = ["define void @emu_call(ptr %words) {"]
-        for i in range(words):
-            entry.append(f"  %p{i} = getelementptr i64, ptr %words, i64 {i}\n  %w{i} = load i64, ptr %p{i}")
+        entry += [
+            f"  %p{i} = getelementptr i64, ptr %words, i64 {i}\n  %w{i} = load i64, ptr %p{i}" for i in range(words)
+        ]
         passed = ", ".join(f"i64 %w{i}" for i in range(words))
         entry.append(f"  call void @{kernel[1]}({passed})\n  ret void\n}}\n")
         declared = """
@@ -282,7 +282,7 @@ def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
     text = captured.module.emit(compile.EMIT_LLVM).decode()
     library = shared_object(text, compile._integer(captured.module, "tile.num_threads"))
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
-    return _core.CpuKernel(address, kernel.name, 0, captured.written, library)
+    return _core.CpuKernel(address, kernel.name, 0, captured.written, library), captured.reads
 
 
 def install() -> None:
