@@ -49,7 +49,6 @@ class kernel(_core.Dispatcher):  # noqa: N801  a decorator
     `opt_level` 0 to 3. Each is an integer or a `ct.ByTarget`.
     """
 
-    function: types.FunctionType
     simt = False  # one program a block; device.kernel: one a thread
     decorator = "@ct.kernel"
     hint_names: Iterable[str] = _HINTS
@@ -74,7 +73,7 @@ class kernel(_core.Dispatcher):  # noqa: N801  a decorator
         constants = constant_parameters(function)
         positions = [i for i, name in enumerate(parameters) if name in constants]
         super().__init__(function.__name__, parameters, positions, compile_variant)
-        self.function = function
+        self.function: Any = function
         self.hints = hints
         functools.update_wrapper(self, function)
 

@@ -50,7 +50,7 @@ def refused(
     assert type(error) is kind
     assert error.where is not None
     line = linecache.getline(error.where.file, error.where.line)
-    assert line.rstrip().endswith("# here"), f"the error points to {line!r}"
+    assert "# here" in line, f"the error points to {line!r}"
     if caret is not None:
         last = str(error).splitlines()[-2:]
         start = last[1].index("^")
@@ -234,7 +234,7 @@ def test_variable_of_a_loop() -> None:
         x + 1  # here
 
     def index(n):
-        for i in range(n):
+        for i in range(n):  # noqa: B007
             pass
         i + 1  # here
 
@@ -332,7 +332,7 @@ def unsupported_class():
 
 
 def unsupported_comprehension():
-    [i for i in (1, 2)]  # here
+    [i + 1 for i in (1, 2)]  # here
 
 
 def unsupported_lambda():
@@ -351,7 +351,7 @@ def unsupported_else():
 
 
 def unsupported_global():
-    global GLOBAL_LIST  # here # noqa: PLW0602
+    global GLOBAL_LIST  # here
 
 
 def unsupported_import():
@@ -448,7 +448,7 @@ def test_calls_that_are_not_tile_code() -> None:
         np.zeros((4,)) + ct.zeros((4,), ct.float32)  # here
 
     def function():
-        print(open("x"))  # here
+        print(open("x"))  # here # noqa: SIM115
 
     def on_tile():
         import_me = np.exp
@@ -532,7 +532,7 @@ def test_attribute_that_does_not_exist() -> None:
         ct.zeros((4,), ct.float32).exp()  # here
 
     def array(A):
-        A.data  # here # noqa: B018
+        A.data  # here
 
     refused(TileTypeError, r"a tile has no attribute 'exp'; use ct.exp\(x\)", None, tile)
     with pytest.raises(TileTypeError, match="an array has no attribute 'data' in tile code; it has dtype"):
@@ -568,8 +568,7 @@ def test_text_of_an_error() -> None:
 
 def test_caret_counts_characters() -> None:
     def kernel():
-        "größe"
-        ct.zeros((3,), ct.float32)  # here # noqa: E702, B018
+        ct.print("größe", ct.zeros((3,), ct.float32))  # here
 
     with pytest.raises(TileValueError) as caught:
         capture(kernel, [], "cpu")
@@ -611,7 +610,7 @@ def test_launch_with_wrong_argument_count() -> None:
 @pytest.mark.parametrize("grid", [0, (1, 0), (-1,), (1, 65536), (1, 1, 1, 1), "x"], ids=str)
 def test_grid(grid: Any) -> None:
     x = np.zeros(16, np.float32)
-    with pytest.raises(TileError, match="kernel copy.*grid") as caught:
+    with pytest.raises(TileError, match=r"kernel copy.*grid") as caught:
         ct.launch(None, grid, copy, (x, x.copy(), 16))
     assert isinstance(caught.value, LaunchError | TileValueError)
 
@@ -622,7 +621,7 @@ def test_arrays_that_are_refused() -> None:
         with pytest.raises(TileTypeError, match="kernel copy, argument 'X'"):
             ct.launch(None, 1, copy, (bad, x, 16))
     padded = np.zeros(16, [("x", "f4"), ("y", "u1")])["x"]
-    with pytest.raises(TileValueError, match="kernel copy, argument 'X'.*stride"):
+    with pytest.raises(TileValueError, match=r"kernel copy, argument 'X'.*stride"):
         ct.launch(None, 1, copy, (padded, x, 16))
 
 
@@ -636,7 +635,7 @@ def test_read_only_output() -> None:
 
 
 def test_hints() -> None:
-    with pytest.raises(TileTypeError, match="@ct.kernel has no hint 'warps'; it has num_warps"):
+    with pytest.raises(TileTypeError, match=r"@ct\.kernel has no hint 'warps'; it has num_warps"):
         ct.kernel(warps=4)
     with pytest.raises(TileValueError, match="the hint num_warps is an integer from 1 to 32, found 64"):
         ct.kernel(num_warps=64)

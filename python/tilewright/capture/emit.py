@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _core  # type: ignore[attr-defined]
+from .. import _core
 from ..dtype import (
     BY_MLIR,
     PROMOTION,

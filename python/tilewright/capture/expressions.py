@@ -135,6 +135,9 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     return values
 
 
+_CONVERT: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 114: repr, 115: str, 97: ascii}
+
+
 @handles(ast.JoinedStr)
 def _f_string(frame: Frame, node: ast.JoinedStr) -> Any:
     parts: list[str | tuple[Any, str]] = []
@@ -150,8 +153,7 @@ def _f_string(frame: Frame, node: ast.JoinedStr) -> Any:
         elif is_run_time(value):
             raise TileTypeError(f"an f-string cannot show {describe(value)}", frame.places(part))
         else:
-            convert = {-1: lambda v: v, 114: repr, 115: str, 97: ascii}[part.conversion]
-            parts.append(format(convert(value), spec))
+            parts.append(format(_CONVERT[part.conversion](value), spec))
     if all(isinstance(part, str) for part in parts):
         return "".join(parts)  # type: ignore[arg-type]
     return Format(tuple(parts))
@@ -712,7 +714,7 @@ def inline(
     from .statements import run_body
 
     capture, builder = frame.capture, frame.builder
-    capture.active.append(key)  # type: ignore[arg-type]
+    capture.active.append(key)
     location = builder.call()
     builder.file(called.source.file)
     run_body(called, body)

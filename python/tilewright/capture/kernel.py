@@ -13,7 +13,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import _core  # type: ignore[attr-defined]
+from .. import _core
 from ..dtype import DType
 from ..errors import TileError, TileTypeError
 from .frame import Capture, Frame, numpy_scalar

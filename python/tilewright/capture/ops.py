@@ -426,12 +426,12 @@ def _full(frame: Frame, shape: Any, fill_value: Any, dtype: Any) -> Tile:
 
 @op("zeros")
 def _zeros(frame: Frame, shape: Any, dtype: Any) -> Tile:
-    return _full(frame, shape, 0, dtype)  # type: ignore[no-any-return]
+    return _full(frame, shape, 0, dtype)
 
 
 @op("ones")
 def _ones(frame: Frame, shape: Any, dtype: Any) -> Tile:
-    return _full(frame, shape, 1, dtype)  # type: ignore[no-any-return]
+    return _full(frame, shape, 1, dtype)
 
 
 @op("arange")

@@ -126,7 +126,7 @@ def _augmented_assign(frame: Frame, node: ast.AugAssign) -> None:
     if not isinstance(node.target, ast.Name):
         _augmented_element(frame, node)
         return
-    old = evaluate(frame, ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))  # type: ignore[union-attr]
+    old = evaluate(frame, ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
     value = evaluate(frame, node.value)
     assign(frame, node.target, binary(frame, BINARY[type(node.op).__name__], old, value, node))
 
