@@ -21,9 +21,13 @@ from record import Results, clocks, interleave, versions
 from tilewright import _core
 
 WORDS = 15  # three arrays of rank 2: pointer, extents, strides each
-PARAMETERS = ", ".join(f".param .b64 p{i}" for i in range(WORDS))
-PTX = f".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry nothing({PARAMETERS}) {{ ret; }}\n"
-EMPTY_PTX = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n"
+
+
+def nothing(words: int) -> _core.CudaKernel:
+    """A kernel of so many 64-bit parameters that returns at once."""
+    parameters = ", ".join(f".param .b64 p{i}" for i in range(words))
+    ptx = f".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry nothing({parameters}) {{ ret; }}\n"
+    return _core.CudaKernel(ptx, "nothing", 32)
 
 
 def calls_of(work: Callable[..., Any], arguments: tuple[Any, ...], calls: int) -> Callable[[], float]:
@@ -54,13 +58,11 @@ def main() -> int:
         return 1
 
     x, y, z = (torch.zeros((64, 64), device="cuda") for _ in range(3))
-    kernel = _core.CudaKernel(PTX, "nothing", 32)
-    three = _core.Dispatcher("nothing", ["x", "y", "z"], [], lambda *_: _core.CudaKernel(PTX, "nothing", 32))
+    kernel = nothing(WORDS)
+    three = _core.Dispatcher("nothing", ["x", "y", "z"], [], lambda *_: nothing(WORDS))
     # Arguments of a kernel as it is usually called: arrays, a number, constants.
-    more = _core.Dispatcher(
-        "nothing", ["x", "y", "z", "n", "TM", "TN"], [4, 5], lambda *_: _core.CudaKernel(PTX, "nothing", 32)
-    )
-    empty = _core.Dispatcher("nothing", [], [], lambda *_: _core.CudaKernel(EMPTY_PTX, "nothing", 32))
+    more = _core.Dispatcher("nothing", ["x", "y", "z", "n", "TM", "TN"], [4, 5], lambda *_: nothing(WORDS + 1))
+    empty = _core.Dispatcher("nothing", [], [], lambda *_: nothing(0))
     side = torch.cuda.Stream()
     grid = (4, 1, 1)
     n = options.calls

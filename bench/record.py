@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import platform
 import re
 import shutil
@@ -39,12 +40,13 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def commit() -> str:
-    """The commit that was measured, with + where the tree had changes."""
+    """The commit that was measured, with + where the tree had changes; TILEWRIGHT_COMMIT names that of a bare copy."""
+    quiet = {"cwd": ROOT, "text": True, "stderr": subprocess.DEVNULL}
     try:
-        name = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
-        changed = subprocess.check_output(["git", "status", "--porcelain", "-uno"], cwd=ROOT, text=True).strip()
+        name = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], **quiet).strip()
+        changed = subprocess.check_output(["git", "status", "--porcelain", "-uno"], **quiet).strip()
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return os.environ.get("TILEWRIGHT_COMMIT", "unknown")
     return name + ("+" if changed else "")
 
 
