@@ -271,7 +271,7 @@ def test_limits() -> None:
 
 
 def test_bad_ptx() -> None:
-    with pytest.raises(TileCompilationError, match="the driver's PTX compiler says:\n(.|\n)*nonsense"):
+    with pytest.raises(TileCompilationError, match=r"the driver's PTX compiler says:\n(.|\n)*nonsense"):
         _core.launch(None, 1, make(f"{HEAD}nonsense"), arrays())
 
 
