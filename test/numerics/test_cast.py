@@ -47,7 +47,8 @@ def undefined(x: np.ndarray, source: dt.DType, target: dt.DType) -> np.ndarray:
             whole = np.trunc(wide)
             return ~((whole >= target.min) & (whole < float(target.max) + 1))
         if target is ct.float8_e8m0fnu:
-            return (np.signbit(wide)) | ((wide > 0) & (wide < 2.0**-126))
+            tie = np.frexp(wide)[0] == 0.75
+            return tie | ~((wide >= 2.0**-126) & (wide <= 2.0**127))
     return np.zeros(x.shape, bool)
 
 

@@ -24,8 +24,8 @@ def test_pairs(backends: Backends, row: dt.DType) -> None:
 
     @ct.kernel
     def kernel(Z, column: ct.Constant, result: ct.Constant):
-        x = ct.arange(8, dtype=ct.int32).astype(row)
-        y = ct.full((8,), 3, ct.int32).astype(column)
+        x = (ct.arange(8, dtype=ct.int32) % 2 + 1).astype(row)
+        y = ct.full((8,), 4, ct.int32).astype(column)
         left, right = ct.where(True, x, y), ct.where(True, y, x)
         ct.static_assert(left.dtype == result and right.dtype == result)
         ct.store(Z, (0,), left.astype(ct.float32))

@@ -257,8 +257,6 @@ def round_to(data: np.ndarray, dtype: DType) -> np.ndarray:
         return _round_to_tf32(_round_to_odd(data))
     if dtype in (dt.float16, dt.float32, dt.float64):
         return data.astype(dtype.numpy)
-    if dtype is dt.float8_e8m0fnu:
-        return _round_to_exponent(_round_to_odd(data))
     if dtype in _LARGEST:
         data = np.clip(data, -_LARGEST[dtype], _LARGEST[dtype])
     return _round_to_odd(data).astype(dtype.numpy)
@@ -289,17 +287,6 @@ def _round_to_tf32(data: np.ndarray) -> np.ndarray:
     even = (bits >> dropped) & 1
     rounded = (bits + np.uint32((1 << (dropped - 1)) - 1) + even) >> dropped << dropped
     return np.where(np.isfinite(data), rounded.view(np.float32), data)
-
-
-def _round_to_exponent(data: np.ndarray) -> np.ndarray:
-    """float32 to the nearest power of two as float8_e8m0fnu, ties to the even exponent.
-
-    What is too small or too large, infinity too, becomes the last one; negative numbers NaN.
-    """
-    bits = data.view(np.uint32)
-    code = (bits + np.uint32(0x3FFFFF) + ((bits >> 23) & 1)) >> 23
-    code = np.where(data >= 0, np.minimum(code, 254), 255)
-    return code.astype(np.uint8).view(dt.float8_e8m0fnu.numpy)
 
 
 def exact(data: np.ndarray) -> np.ndarray:
