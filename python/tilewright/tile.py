@@ -21,6 +21,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin
 
+from ._optable import OPS as _TABLE
 from .dtype import (
     DType,
     bfloat16,
@@ -663,6 +664,21 @@ def print(*args: Any, sep: str = " ", end: str = "\n") -> None:
 def printf(format: str, /, *args: Any) -> None:
     """Print by a constant C-style format: "%d %f %s", a tile where a scalar could stand."""
 
+
+def _declare_functions() -> None:
+    """Declare the functions of real numbers that the dialect's table has and the text above lacks."""
+    for entry in _TABLE:
+        if entry.operands != 1 or entry.result != "float" or entry.public in OPS:
+            continue
+
+        def declaration(x: Any, /) -> Any: ...
+
+        declaration.__name__ = declaration.__qualname__ = entry.public
+        declaration.__doc__ = f"{entry.summary}. Integers compute as float32."
+        globals()[entry.public] = op(entry.public)(declaration)
+
+
+_declare_functions()
 
 # ---------------------------------------------------------------------------------------------
 # The surface of values in tile code, shared by the front end and the reference execution

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtype as dt
+from .._optable import OPS
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from .checks import broadcast_shapes
@@ -180,22 +181,17 @@ def bitwise_not(x: Any) -> Any:
     return Tile(np.invert(x._data), x.dtype)
 
 
-FLOAT_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "log": np.log,
-    "log2": np.log2,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
+def _float_functions() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+    """Functions of real numbers mean what the dialect's table says in terms of NumPy."""
+    table = {
+        op.public: eval(f"lambda x: {op.numpy}", {"np": np})
+        for op in OPS
+        if op.operands == 1 and op.result == "float"
+    }
+    return {**table, "floor": np.floor, "ceil": np.ceil}
+
+
+FLOAT_FUNCTIONS = _float_functions()
 
 
 def float_function(name: str, x: Any) -> Any:
