@@ -2,6 +2,7 @@
 """Derives what follows from the op definitions (dialect/TileOps.td).
 
     twgen.py op-table OPS.json OUT   rows of dialect/op_table.c (build time)
+    twgen.py rules OPS.json          1 if a back end has no rule for what an op becomes (build time)
     twgen.py generate OPS.json       docs/dialect.md, docs/ops/ and python/tilewright/_optable.py, which are committed
     twgen.py check OPS.json          1 if one of these is not what would be written
 
@@ -20,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 Record = dict[str, Any]
 
+UPSTREAM = ("floatOp", "signedOp", "unsignedOp", "boolOp")
 KINDS = {"b": "bool", "i": "integers", "f": "floats", "n": "narrow floats"}
 RULES = {
     "promote": "the common dtype of the operands",
@@ -41,13 +43,26 @@ def read_ops(path: str) -> list[Record]:
 
 def op_table(ops: list[Record]) -> str:
     """One TW_OP row an op."""
-    fields = ("floatOp", "signedOp", "unsignedOp", "boolOp")
     rows = []
     for op in ops:
-        upstream = ", ".join(f'"{op[field]}"' for field in fields)
+        upstream = ", ".join(f'"{op[field]}"' for field in UPSTREAM)
         rule = op["resultRule"].upper()
         rows.append(f'TW_OP("tile.{op["opName"]}", "{op["accepts"]}", {rule}, {upstream})\n')
     return "".join(rows)
+
+
+def missing_rules(ops: list[Record]) -> int:
+    """A rule is a row of a table in C, so the op's name stands in quotes in one of the back end's files."""
+    missing = 0
+    for back_end in ("lowering/cpu", "lowering/gpu"):
+        files = sorted(path for path in (ROOT / back_end).rglob("*.*") if path.suffix in (".c", ".def"))
+        text = "".join(path.read_text() for path in files)
+        for op in ops:
+            for name in dict.fromkeys(filter(None, (op[field] for field in UPSTREAM))):
+                if f'"{name}"' not in text:
+                    print(f"{back_end}: no rule for {name}, which tile.{op['opName']} becomes", file=sys.stderr)
+                    missing += 1
+    return bool(missing)
 
 
 # --- For Python ----------------------------------------------------------------------------------
@@ -149,7 +164,7 @@ def document_op(op: Record) -> str:
         facts.append("Takes: " + ", ".join(KINDS[letter] for letter in op["accepts"]))
     if op["resultRule"] in RULES:
         facts.append(f"Result: {RULES[op['resultRule']]}")
-    upstream = [op[field] for field in ("floatOp", "signedOp", "unsignedOp", "boolOp") if op[field]]
+    upstream = [op[field] for field in UPSTREAM if op[field]]
     if upstream:
         facts.append("Becomes: " + ", ".join(f"`{name}`" for name in dict.fromkeys(upstream)))
     facts.append(f"Since: {op['since']}")
@@ -229,6 +244,8 @@ def main(arguments: list[str]) -> int:
         case ["op-table", ops, out]:
             Path(out).write_text(op_table(read_ops(ops)))
             return 0
+        case ["rules", ops]:
+            return missing_rules(read_ops(ops))
         case ["generate", ops]:
             return generate(read_ops(ops))
         case ["check", ops]:
