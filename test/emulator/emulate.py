@@ -83,6 +83,11 @@ class Rewriter:
             padding = [int(v, 0) for v in re.findall(r"mov\.b\d+ \$\d+, (\w+);", text)]
             first = int(load[3])
             return self.guarded_load(result, types, int(load[2]), int(load[1]) - first, int(load[4]), padding)
+        copy = re.match(r"cp\.async\.c[ag]\.shared\.global \[\$0\], \[\$1 \+ (-?\d+)\], (\d+), \$2;", text)
+        if copy:  # $2: ignore the source and write zeros
+            casts = self.generic(types, 0) + f"  %p = getelementptr i8, {types[1]} %a1, i64 {copy[1]}\n"
+            casts += f"  %g1 = addrspacecast {types[1]} %p to ptr\n  %n = select i1 %a2, i32 0, i32 {copy[2]}\n"
+            return casts + f"  call void @emu_copy(ptr %g0, ptr %g1, i32 {copy[2]}, i32 %n)\n  ret void\n"
         function = APPROXIMATE.get(text.split(" ")[0])
         assert function, f"the emulator does not know: {text}"
         return f"  %r = call {result} @{function}(float %a0)\n  ret {result} %r\n"
@@ -199,11 +204,6 @@ class Rewriter:
             return "  call void @emu_commit()\n  ret void\n"
         if name == "cp.async.wait.group":
             return "  call void @emu_wait(i32 %a0)\n  ret void\n"
-        copy = re.match(r"cp\.async\.c[ag]\.shared\.global\.(\d+)(\.s)?$", name)
-        if copy:
-            read = "%a2" if copy[2] else copy[1]
-            casts = self.generic(types, 0) + self.generic(types, 1)
-            return casts + f"  call void @emu_copy(ptr %g0, ptr %g1, i32 {copy[1]}, i32 {read})\n  ret void\n"
         matrix = re.match(r"ldmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.b16", name)
         assert matrix, f"the emulator does not know llvm.nvvm.{name}"
         call = f"  call void @emu_ldmatrix(ptr %g0, ptr %d, i32 {matrix[1]}, i32 {int(bool(matrix[2]))})\n"

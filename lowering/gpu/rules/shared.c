@@ -89,12 +89,12 @@ static share_t share_out(MlirOperation op, const tw_layout_t *shared, int num_wa
 }
 
 /* Copies one piece, or zeros where `guard` does not hold. */
-static void copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int bytes, MlirValue guard) {
-  MlirValue size = twg_select(e, guard, twg_const_i32(e, bytes), twg_const_i32(e, 0));
-  MlirValue operands[] = {to, from, size};
-  char name[64];
-  snprintf(name, sizeof name, "llvm.nvvm.cp.async.%s.shared.global.%d.s", bytes == MAX_PIECE_BYTES ? "cg" : "ca", bytes);
-  twg_intrinsic(e, name, (MlirType){NULL}, 3, operands);
+static void copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard) {
+  char text[128];
+  snprintf(text, sizeof text, "cp.async.%s.shared.global [$0], [$1 + %lld], %d, $2;",
+           bytes == MAX_PIECE_BYTES ? "cg" : "ca", (long long)offset, bytes);
+  MlirValue operands[] = {to, from, twg_binary(e, "llvm.xor", guard, twg_const_int(e, e->i1, 1))};
+  twg_asm(e, text, "r,l,b", (MlirType){NULL}, 3, operands, true);
 }
 
 /* A piece too small for cp.async goes through a register. */
@@ -116,6 +116,39 @@ static intptr_t buffer_operand(MlirOperation op) {
   return i;
 }
 
+/* A dimension along which the pieces of a thread differ; -1 if there is none. */
+static int varying_dim(const share_t *share) {
+  for (int d = 0; d < share->layout.rank; d++)
+    for (int b = share->vector_bits; b < share->layout.bits[TW_REGISTER]; b++)
+      if (tw_layout_coord(&share->layout, share->layout.basis[TW_REGISTER][b], d))
+        return d;
+  return -1;
+}
+
+/* Folds what all pieces of a thread have in common (being enabled, the other dimensions' bounds)
+ * into the bound of one dimension, so that a piece costs one comparison. Returns what is left to
+ * check for each piece: `enabled`, or null. */
+static MlirValue fold_guards(tw_emitter_t *e, const share_t *share, MlirValue enabled, tw_placed_t *place) {
+  int varying = varying_dim(share);
+  if (varying < 0 || !place->disjoint)
+    return enabled;
+  MlirValue common = enabled, zero = twg_const_i32(e, 0);
+  for (int d = 0; d < share->layout.rank; d++) {
+    bool fixed = d != varying;
+    for (int b = share->vector_bits; b < share->layout.bits[TW_REGISTER]; b++)
+      fixed = fixed && tw_layout_coord(&share->layout, share->layout.basis[TW_REGISTER][b], d) == 0;
+    if (!fixed)
+      continue;
+    MlirValue inside = twg_icmp(e, TW_SGT, place->left[d], zero);
+    common = common.ptr ? twg_binary(e, "llvm.and", common, inside) : inside;
+    place->guard[d] = twg_const_int(e, e->i1, 1);
+    place->guard_at[d] = 0;
+  }
+  if (common.ptr)
+    place->left[varying] = twg_select(e, common, place->left[varying], zero);
+  return (MlirValue){NULL};
+}
+
 bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
   intptr_t at = buffer_operand(op);
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
@@ -131,6 +164,7 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
   MlirValue own = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, (1 << share.thread_bits) - 1));
   to = twg_offset_pointer(e, to, twg_binary(e, "llvm.mul", own, twg_const_i32(e, piece)));
   twg_place(e, op, element, &share.layout, &place);
+  enabled = fold_guards(e, &share, enabled, &place);
   int pieces = tw_layout_count(&share.layout, TW_REGISTER) >> share.vector_bits;
   for (int i = 0; i < pieces; i++) {
     int64_t offset, r = (int64_t)i << share.vector_bits;
@@ -142,7 +176,7 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
     if (piece < 4)
       copy_small(e, here, from, offset, piece, guard);
     else
-      copy_piece(e, here, offset ? twg_offset_pointer(e, from, twg_const_int(e, e->i64, offset)) : from, piece, guard);
+      copy_piece(e, here, from, offset, piece, guard);
   }
   return true;
 }

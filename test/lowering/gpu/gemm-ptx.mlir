@@ -21,11 +21,11 @@ module attributes {tile.target = "sm_90a"} {
     %n = tile.num_blocks 2
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>
     // The prologue fills two of three stages: 8 + 8 pieces a thread each.
-    // CHECK-COUNT-32: "llvm.nvvm.cp.async.cg.shared.global.16.s"
+    // CHECK-COUNT-32: cp.async.cg.shared.global {{.*}}, 16,
     // CHECK: "llvm.nvvm.cp.async.wait.group"
     // CHECK-NEXT: nvvm.barrier
     // CHECK-NOT: nvvm.barrier
-    // CHECK-COUNT-16: "llvm.nvvm.cp.async.cg.shared.global.16.s"
+    // CHECK-COUNT-16: cp.async.cg.shared.global {{.*}}, 16,
     // CHECK: "llvm.nvvm.cp.async.commit.group"
     // A is row-major in memory and in the instruction, B is not.
     // CHECK-COUNT-16: "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3"
