@@ -187,6 +187,18 @@ MlirValue cpu_address(cpu_t *cx, MlirValue pointer, MlirType element, cpu_index_
 MlirValue cpu_load(cpu_t *cx, MlirValue pointer, MlirType type, int align);
 void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align);
 
+/* --- functions.c: private functions beside the kernel ------------------------------------------------- */
+
+tw_builder_t cpu_at_module(cpu_t *cx);
+bool cpu_has_function(cpu_t *cx, const char *name);
+/* Calls a function made before, or one of the process (include/tilewright/kernel_calls.h), declaring it. */
+void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands);
+/* Between begin and end, `inner` builds the body of a function of so many pointers. */
+void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers);
+void cpu_function_end(cpu_t *cx, cpu_t *inner, const char *name);
+/* Frees what the lowering of one function holds. */
+void cpu_release(cpu_t *cx);
+
 /* --- region.c: slots, buffers, nests ------------------------------------------------------------------ */
 
 cpu_slot_t *cpu_slot(cpu_t *cx, MlirValue value);
@@ -277,9 +289,6 @@ MlirValue cpu_round_f64(cpu_t *cx, MlirValue x, MlirType element);
 
 /* elementwise.c, for reductions too */
 MlirValue cpu_float_min_max(cpu_t *cx, MlirValue x, MlirValue y, bool max);
-
-/* effects.c: calls a function of the process (include/tilewright/kernel_calls.h), declaring it. */
-void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands);
 
 /* to_vector.c: a function before the kernel, from begin to end; `unaliased` is an argument that is the only pointer to
  * its memory, or -1. */

@@ -16,40 +16,6 @@ static void place_num_blocks(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->num_blocks[tw_attr_int(op, "axis", 0)]);
 }
 
-/* --- calls --------------------------------------------------------------------------------------------------------- */
-
-static tw_builder_t at_module(cpu_t *cx) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(cx->module, 0));
-  return (tw_builder_t){cx->context, body, mlirBlockGetFirstOperation(body), cx->location};
-}
-
-static void declare(cpu_t *cx, const char *name, MlirType type) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(cx->module, 0));
-  MlirAttribute symbol = mlirStringAttrGet(cx->context, tw_str(name));
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    if (mlirAttributeEqual(tw_attr(op, "sym_name"), symbol))
-      return;
-  tw_attr_t attrs[] = {{"sym_name", symbol},
-                       {"function_type", mlirTypeAttrGet(type)},
-                       {"sym_visibility", mlirStringAttrGet(cx->context, tw_str("private"))}};
-  MlirRegion region = mlirRegionCreate();
-  tw_builder_t at = at_module(cx);
-  tw_build(&at, "func.func",
-           (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
-}
-
-void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
-  MlirType types[8];
-  for (int i = 0; i < num; i++)
-    types[i] = mlirValueGetType(operands[i]);
-  declare(cx, name, mlirFunctionTypeGet(cx->context, num, types, 0, NULL));
-  tw_attr_t attr = {"callee", mlirFlatSymbolRefAttrGet(cx->context, tw_str(name))};
-  tw_builder_t at = cpu_here(cx);
-  tw_build(&at, "func.call",
-           (tw_op_parts_t){.num_operands = num, .operands = operands, .num_attrs = 1, .attrs = &attr});
-}
-
 /* The address of a constant of bytes. */
 static MlirValue bytes(cpu_t *cx, const char *data, size_t size) {
   char name[32];
@@ -63,7 +29,7 @@ static MlirValue bytes(cpu_t *cx, const char *data, size_t size) {
       {"value", mlirStringAttrGet(cx->context, mlirStringRefCreate(data, size))},
   };
   MlirRegion region = mlirRegionCreate();
-  tw_builder_t at = at_module(cx);
+  tw_builder_t at = cpu_at_module(cx);
   tw_build(&at, "llvm.mlir.global",
            (tw_op_parts_t){.num_attrs = 6, .attrs = attrs, .num_regions = 1, .regions = &region});
   tw_builder_t here = cpu_here(cx);

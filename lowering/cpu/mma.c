@@ -5,6 +5,8 @@
  * which one strip of rhs per column and one broadcast element of lhs per row give rows * columns multiply-adds. */
 #include "lowering/cpu/cpu.h"
 
+#include <stdio.h>
+
 typedef struct {
   MlirType type; /* that multiplies and adds */
   MlirValue lhs, rhs, acc; /* pointers */
@@ -63,7 +65,7 @@ static void block_rows(cpu_t *cx, const product_t *p, const cpu_index_t base[3],
   cpu_loop_end(cx, &loop, NULL, NULL);
 }
 
-static void product(cpu_t *cx, const product_t *p) {
+static void emit_product(cpu_t *cx, const product_t *p) {
   cpu_loop_t batches, columns;
   cpu_index_t b = cpu_loop_begin(cx, &batches, cpu_index(0), cpu_index(p->batches), 1, 0, NULL);
   cpu_index_t base[3] = {cpu_index_mul(cx, b, p->m * p->k), cpu_index_mul(cx, b, p->k * p->n),
@@ -77,13 +79,34 @@ static void product(cpu_t *cx, const product_t *p) {
   cpu_loop_end(cx, &batches, NULL, NULL);
 }
 
+/* One function a shape and type, so that several products of a kernel share its code. Arguments: lhs, rhs, acc. */
+static void product(cpu_t *cx, product_t *p) {
+  char name[96];
+  const char *type = !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
+  snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m,
+           (long long)p->n, (long long)p->k, type);
+  MlirValue operands[3] = {p->lhs, p->rhs, p->acc};
+  if (!cpu_has_function(cx, name)) {
+    cpu_t inner;
+    cpu_function_begin(cx, &inner, 3);
+    p->lhs = mlirBlockGetArgument(inner.entry, 0);
+    p->rhs = mlirBlockGetArgument(inner.entry, 1);
+    p->acc = mlirBlockGetArgument(inner.entry, 2);
+    emit_product(&inner, p);
+    cpu_function_end(cx, &inner, name);
+  }
+  cpu_call(cx, name, 3, operands);
+}
+
 static void choose_block(cpu_t *cx, product_t *p) {
   int lanes = mlirTypeIsAF64(p->type) && cx->lanes > 1 ? cx->lanes / 2 : cx->lanes;
   p->lanes = p->n < lanes ? (int)p->n : lanes;
   p->columns = cx->avx512 ? 4 : 2;
   while (p->n % ((int64_t)p->lanes * p->columns) != 0)
     p->columns /= 2;
-  p->rows = p->m < 6 ? (int)p->m : 6;
+  p->rows = cx->avx512 ? 4 : 6;
+  if (p->rows > p->m)
+    p->rows = (int)p->m;
 }
 
 /* The buffer of an operand, in the type that multiplies. Bytes are widened into a buffer of their own. */
@@ -132,10 +155,11 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
   cpu_slot_t *slot = cpu_slot(cx, result);
   p.acc = slot->target.ptr ? slot->target : cpu_new_buffer(cx, type);
   cpu_copy_into(cx, acc, p.acc);
+  MlirValue buffer = p.acc;
   if (!cx->failed)
     product(cx, &p);
-  round_result(cx, type, p.acc);
-  cpu_set_buffer(cx, result, p.acc);
+  round_result(cx, type, buffer);
+  cpu_set_buffer(cx, result, buffer);
 }
 
 const cpu_rule_t cpu_mma_rules[] = {

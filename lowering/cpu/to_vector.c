@@ -251,20 +251,6 @@ static void read_target(cpu_t *cx) {
 
 /* --- the pass ------------------------------------------------------------------------------------------------------ */
 
-static void release(cpu_t *cx) {
-  tw_map_free(&cx->constants);
-  tw_map_free(&cx->slots);
-  tw_map_free(&cx->arrays);
-  tw_map_free(&cx->order);
-  free(cx->memo);
-  free(cx->live);
-  while (cx->allocations) {
-    void *next = *(void **)cx->allocations;
-    free(cx->allocations);
-    cx->allocations = next;
-  }
-}
-
 static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_strings, int64_t *scratch) {
   cpu_t cx = {.context = mlirOperationGetContext(module), .module = module, .num_strings = *num_strings};
   read_target(&cx);
@@ -273,7 +259,7 @@ static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_st
   if (cx.scratch_peak > *scratch)
     *scratch = cx.scratch_peak;
   mlirOperationDestroy(cx.failed ? entry : kernel);
-  release(&cx);
+  cpu_release(&cx);
   return !cx.failed;
 }
 
