@@ -230,7 +230,7 @@ class Rewriter:
         kernel = re.search(r"define ptx_kernel void @([\w.$\"]+)\((.*?)\)", text)
         assert kernel, "no kernel"
         words = len(split(kernel[2]))
-        text = text.replace("define ptx_kernel", "define").replace("addrspace(1) constant", "addrspace(1) constant")
+        text = text.replace(f"define ptx_kernel void @{kernel[1]}(", "define internal void @emu_kernel(")
         if "@emu_shared" not in text:
             text += "@emu_shared = external addrspace(3) global [262144 x i8]\n"
         entry = ["define void @emu_call(ptr %words) {"]
@@ -238,7 +238,7 @@ class Rewriter:
             f"  %p{i} = getelementptr i64, ptr %words, i64 {i}\n  %w{i} = load i64, ptr %p{i}" for i in range(words)
         ]
         passed = ", ".join(f"i64 %w{i}" for i in range(words))
-        entry.append(f"  call void @{kernel[1]}({passed})\n  ret void\n}}\n")
+        entry.append(f"  call void @emu_kernel({passed})\n  ret void\n}}\n")
         declared = """
 declare i32 @emu_sreg(i32)
 declare void @emu_barrier()

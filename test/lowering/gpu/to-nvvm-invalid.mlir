@@ -1,0 +1,33 @@
+// What the re-emission refuses.
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(tile-to-nvvm)'
+
+module attributes {tile.target = "sm_80"} {
+  func.func @no_layout(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    // expected-error@+1 {{'tile.load' op has a result without layout; run tile-assign-layouts first}}
+    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<256xf32>
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
+module attributes {tile.target = "sm_80"} {
+  func.func @unallocated(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    // expected-error@+1 {{'tile.alloc_shared' op has no offset; run tile-allocate-shared first}}
+    %b = tile.alloc_shared : !tile.buffer<1x64xf32, #tile.linear<offset = [[1], [2], [4], [8], [16], [32]]>>
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
+module attributes {tile.target = "sm_80"} {
+  func.func @bad_layout() attributes {tile.kernel} {
+    // expected-error@+1 {{expected '['}}
+    %i = "tile.block_id"() {axis = #tile.linear<register = 1>} : () -> i32
+    return
+  }
+}

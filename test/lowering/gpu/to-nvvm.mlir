@@ -1,0 +1,73 @@
+// The code of one thread.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-to-nvvm)' | FileCheck %s
+
+#l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
+
+// CHECK: module attributes {{{.*}}tile.num_threads = 64 : i32, tile.num_warps = 2 : i32, tile.shared_bytes = 0 : i32
+module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
+  // An array is three words here, a scalar one; the block has as many threads as the layouts have.
+  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
+  func.func @saxpy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 4>}, %s: f32) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    // One access of 16 bytes under one predicate, zeros where it does not hold.
+    // CHECK: llvm.inline_asm has_side_effects "mov.b32 $0, 0x0; {{.*}}@$5 ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 0];"
+    // CHECK-NOT: ld.global
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<256xf32, #l>
+    %t = tensor.splat %s : tensor<256xf32, #l>
+    // CHECK-COUNT-4: llvm.fmul
+    %y = arith.mulf %x, %t : tensor<256xf32, #l>
+    // CHECK: "@$5 st.global.v4.b32 [$4 + 0], {$0, $1, $2, $3};"
+    tile.store %y, %a[%i] : tensor<256xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[0, 1], [1, 0]], lane = [[0, 2], [0, 4], [2, 0], [4, 0], [8, 0]]>
+#m = #tile.linear<register = [[1], [8]], lane = [[2], [4], [0], [0], [0]]>
+#s = #tile.linear<register = [[1]], lane = [[0], [0], [2], [4], [8]]>
+
+module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
+  // Along an axis: registers, then the lanes that the axis lies on, and no others.
+  // CHECK-LABEL: llvm.func @reduce
+  func.func @reduce(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<16x8xf32, #l>
+    // CHECK-COUNT-2: llvm.intr.maximum
+    // CHECK-COUNT-4: llvm.nvvm.shfl.sync.bfly
+    // CHECK-NOT: shfl
+    // CHECK-NOT: nvvm.barrier
+    %r = "tile.reduce"(%x) {kind = 3 : i32, axis = 1 : i32} : (tensor<16x8xf32, #l>) -> tensor<16xf32, #s>
+    // Three lanes in four hold copies: one of them writes.
+    // CHECK: llvm.and %{{.*}}, %{{.*}} : i32
+    // CHECK: st.global
+    tile.store %r, %b[%i] : tensor<16xf32, #s>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
+
+module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
+  // A loop carries one value a register; a division cannot trap.
+  // CHECK-LABEL: llvm.func @loop
+  func.func @loop(%a: memref<?xi32, strided<[1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = tile.load %a[%c0] : memref<?xi32, strided<[1]>>, i32 -> tensor<64xi32, #l>
+    // CHECK: llvm.br ^[[HEAD:.*]](%{{.*}}, %{{.*}}, %{{.*}} : i32, i32, i32)
+    // CHECK: ^[[HEAD]](%[[IV:.*]]: i32, %{{.*}}: i32, %{{.*}}: i32):
+    // CHECK: llvm.icmp "slt" %[[IV]]
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> (tensor<64xi32, #l>) : i32 {
+      // CHECK: llvm.select
+      // CHECK-NEXT: llvm.sdiv
+      %q = arith.divsi %v, %x : tensor<64xi32, #l>
+      scf.yield %q : tensor<64xi32, #l>
+    }
+    tile.store %r, %a[%c0] : tensor<64xi32, #l>, memref<?xi32, strided<[1]>>, i32
+    return
+  }
+}
