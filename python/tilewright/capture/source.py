@@ -119,8 +119,15 @@ def _possible_ends(code: types.CodeType, lines: list[str]) -> Iterator[int]:
     yield from range(last, min(len(lines), end + 200) + 1)
 
 
-def assigned_names(nodes: list[ast.stmt]) -> tuple[str, ...]:
-    """Names that the statements may assign, in the order of their first assignment."""
+def assigned_names(loop: ast.For | ast.While) -> tuple[str, ...]:
+    """Names that the body of a loop may assign, in the order of their first assignment."""
+    known: tuple[str, ...] | None = getattr(loop, "_tw_assigned", None)
+    if known is None:
+        known = loop._tw_assigned = _assigned_names(loop.body)  # type: ignore[union-attr]
+    return known
+
+
+def _assigned_names(nodes: list[ast.stmt]) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for node in nodes:
         for child in ast.walk(node):

@@ -587,7 +587,7 @@ class _Loop:
         self.node = node
         self.before = frame.env
         self.line = frame.places(node)[-1].line
-        self.assigned = list(assigned_names(node.body))
+        self.assigned = list(assigned_names(node))
         self.plan = _Plan({}, {})
         for name in self.assigned:
             if name in self.before:
