@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 import struct
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,9 +64,10 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
     captured = capture_kernel(kernel, target, key)
     text = captured.module.text()
     address = _core.hash128(f"{_version()}\n{target}\n{text}")
-    blob = _core.cache_get(address) if knobs.cache() else None
+    wanted = knobs.cache() and knobs.dump_folder() is None  # a dump shows every stage
+    blob = _core.cache_get(address) if wanted else None
     if blob is None:
-        image = build(captured.module, target, kernel.name, text)
+        image = build(captured.module, target, kernel.name)
         if knobs.cache():
             _core.cache_put(address, image.pack())
     else:
@@ -84,10 +84,10 @@ def _version() -> str:
     return f"tilewright {__version__} {build.st_size} {build.st_mtime_ns}"
 
 
-def build(module: Any, target: str, name: str, tile_text: str = "") -> Image:
+def build(module: Any, target: str, name: str) -> Image:
     """Lower a module at the stage "tile" to code."""
     dump = _Dump(knobs.dump_folder(), name)
-    dump.write("tile", "mlir", tile_text)
+    dump.write("tile", "mlir", module)
     cpu = target.startswith("cpu")
     for stage in CPU_STAGES if cpu else GPU_STAGES:
         if dump.folder is not None or stage == "llvm":
@@ -141,18 +141,25 @@ class _Dump:
     counter = 0
 
     def __init__(self, folder: str | None, name: str) -> None:
-        self.folder = None
-        if folder is None:
-            return
-        self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder = Path(folder) if folder else None
         _Dump.counter += 1
-        self.stem = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.{os.getpid()}.{_Dump.counter}"
+        self.stem = f"{symbol(name)}.{os.getpid()}.{_Dump.counter}"
         self.stage = 0
 
     def write(self, stage: str, suffix: str, content: Any) -> None:
+        """`content` is text, a module, or what gives the text."""
         if self.folder is None:
             return
         text = content if isinstance(content, str) else content() if callable(content) else content.text(True)
-        (self.folder / f"{self.stem}.{self.stage}-{stage}.{suffix}").write_text(text)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / f"{self.stem}.{self.stage}-{stage}.{suffix}").write_text(text)
+        except OSError as error:  # a diagnosis that fails must not stop what it looks at
+            self._give_up(error)
         self.stage += 1
+
+    def _give_up(self, error: OSError) -> None:
+        import warnings
+
+        warnings.warn(f"TILEWRIGHT_DUMP: nothing is written: {error}", stacklevel=2)
+        self.folder = None

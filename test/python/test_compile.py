@@ -1,0 +1,294 @@
+"""Compilation from Python: variants, what makes a new one, the disk cache, dumps, threads, hints."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright import _core, compile
+from tilewright import tile as ct
+from tilewright.errors import TileTypeError
+
+FACTOR = 2.0
+
+
+@ct.kernel
+def scale(X, Z, T: ct.Constant[int]):
+    ct.store(Z, ct.bid(0), ct.load(X, ct.bid(0), T) * FACTOR)
+
+
+def launch(kernel: Any, x: np.ndarray, *more: Any) -> np.ndarray:
+    z = np.zeros_like(x)
+    ct.launch(None, -(-x.size // 16), kernel, (x, z, 16, *more))
+    return z
+
+
+@pytest.fixture
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+# ---------------------------------------------------------------------------------------------
+# Variants
+
+
+def test_one_variant_for_equal_facts() -> None:
+    @ct.kernel
+    def kernel(X, Z, T: ct.Constant):
+        ct.store(Z, ct.bid(0), ct.load(X, ct.bid(0), T) + 1)
+
+    for count in (16, 32, 160):
+        x = np.arange(count, dtype=np.float32)
+        assert np.array_equal(launch(kernel, x), x + 1)
+    assert len(kernel.variants()) == 1
+    launch(kernel, np.arange(17, dtype=np.float32))
+    assert len(kernel.variants()) == 2  # the extent is no multiple of 16
+    launch(kernel, np.arange(16, dtype=np.int32))
+    assert len(kernel.variants()) == 3
+    target, key, variant = kernel.variants()[0]
+    assert target == "cpu" and variant.written == 0b010
+    assert key[2] == ("const", 16)
+
+
+def test_constants_are_told_apart_by_type() -> None:
+    @ct.kernel
+    def kernel(X, Z, T: ct.Constant, value: ct.Constant):
+        ct.static_assert(value.dtype == (ct.float32 if isinstance(value, float) else ct.int32))
+        ct.store(Z, ct.bid(0), ct.load(X, ct.bid(0), T) * value)
+
+    x = np.arange(16, dtype=np.float32)
+    for value in (1, 1.0, 2):
+        assert np.array_equal(launch(kernel, x, value), x * value)
+    assert len(kernel.variants()) == 3
+
+
+def test_a_global_that_changes() -> None:
+    global FACTOR
+    x = np.arange(16, dtype=np.float32)
+    try:
+        assert np.array_equal(launch(scale, x), x * 2)
+        FACTOR = 3.0
+        assert np.array_equal(launch(scale, x), x * 3)
+        assert np.array_equal(launch(scale, x), x * 3)
+    finally:
+        FACTOR = 2.0
+    assert np.array_equal(launch(scale, x), x * 2)
+    assert [name for _, name, _ in scale.watched] == ["FACTOR"]
+
+
+def test_a_closure_that_changes() -> None:
+    add = 1.0
+
+    def helper(x):
+        return x + add
+
+    @ct.kernel
+    def kernel(X, Z, T: ct.Constant):
+        ct.store(Z, ct.bid(0), helper(ct.load(X, ct.bid(0), T)))
+
+    x = np.arange(16, dtype=np.float32)
+    assert np.array_equal(launch(kernel, x), x + 1)
+    add = 5.0
+    assert np.array_equal(launch(kernel, x), x + 5)
+
+    def helper(x):  # noqa: F811
+        return x * add
+
+    assert np.array_equal(launch(kernel, x), x * 5)
+
+
+def test_a_failed_compilation_is_repeated() -> None:
+    @ct.kernel
+    def kernel(X, Z, T: ct.Constant):
+        ct.static_assert(T == 8)
+
+    x = np.zeros(16, np.float32)
+    for _ in range(2):
+        with pytest.raises(ct.TileValueError, match="static assertion failed"):
+            launch(kernel, x)
+    assert kernel.variants() == []
+
+
+def test_threads_that_launch_at_once() -> None:
+    @ct.kernel
+    def kernel(X, Z, T: ct.Constant, add: ct.Constant):
+        x = ct.load(X, ct.bid(0), T)
+        for i in range(5):
+            x = x + add * i
+        ct.store(Z, ct.bid(0), x)
+
+    x = np.arange(64, dtype=np.float32)
+    results: dict[int, np.ndarray] = {}
+    barrier = threading.Barrier(6)
+
+    def work(i: int) -> None:
+        barrier.wait()
+        results[i] = launch(kernel, x, i % 3)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, z in results.items():
+        assert np.array_equal(z, x + 10 * (i % 3))
+    assert len(results) == 6 and len(kernel.variants()) == 3
+
+
+# ---------------------------------------------------------------------------------------------
+# The disk cache
+
+
+def test_disk_cache(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, key = scale.specialization((np.zeros(16, np.float32), np.zeros(16, np.float32), 16))
+    compile.compile_kernel(scale, target, key)
+    entries = [p for p in cache_folder.rglob("*") if p.is_file()]
+    assert entries, "nothing was stored"
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("a hit needs no lowering")
+
+    monkeypatch.setattr(compile, "build", fail)
+    variant, _ = compile.compile_kernel(scale, target, key)
+    assert variant.written == 0b010
+    monkeypatch.setenv("TILEWRIGHT_NO_CACHE", "1")
+    with pytest.raises(AssertionError):
+        compile.compile_kernel(scale, target, key)
+
+
+def test_disk_cache_that_is_damaged(cache_folder: Path) -> None:
+    x = np.arange(16, dtype=np.float32)
+    target, key = scale.specialization((x, x.copy(), 16))
+    compile.compile_kernel(scale, target, key)
+    for path in cache_folder.rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:-7] + b"garbage")
+    scale.clear_variants()
+    assert np.array_equal(launch(scale, x), x * 2)
+
+
+def test_disk_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "file"
+    place.write_text("no folder")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(place / "below"))
+    scale.clear_variants()
+    x = np.arange(16, dtype=np.float32)
+    assert np.array_equal(launch(scale, x), x * 2)
+
+
+def test_the_cache_is_addressed_by_content(cache_folder: Path) -> None:
+    """The same code under another name of a variable, or in another line, is the same entry."""
+
+    def make(body: str) -> Any:
+        path = cache_folder.parent / f"k{abs(hash(body))}.py"
+        path.write_text(f"from tilewright import tile as ct\n\n@ct.kernel\n{body}")
+        names: dict[str, Any] = {}
+        exec(compile_source(path.read_text(), str(path)), names)
+        return names["kernel"]
+
+    first = make("def kernel(X):\n    x = ct.load(X, 0, 16)\n    ct.store(X, 0, x + 1)\n")
+    second = make("def kernel(Y):\n    # a comment\n    y = ct.load(Y, 0, 16)\n    ct.store(Y, 0, y + 1)\n")
+    third = make("def kernel(X):\n    x = ct.load(X, 0, 16)\n    ct.store(X, 0, x + 2)\n")
+    x = np.zeros(16, np.float32)
+    texts = [k.capture(*k.specialization((x,))).text() for k in (first, second, third)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def compile_source(text: str, path: str) -> Any:
+    import builtins
+
+    return builtins.compile(text, path, "exec")
+
+
+# ---------------------------------------------------------------------------------------------
+# Seeing inside
+
+
+def test_dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_DUMP", str(tmp_path / "dump"))
+    monkeypatch.setenv("TILEWRIGHT_NO_CACHE", "1")
+    scale.clear_variants()
+    launch(scale, np.zeros(16, np.float32))
+    files = sorted((tmp_path / "dump").iterdir())
+    stages = [f.name.split(".", 3)[3] for f in files]
+    assert stages == ["0-tile.mlir", "1-legal.mlir", "2-vector.mlir", "3-llvm.mlir", "4-asm.s"]
+    for file in files[:-1]:  # compilation goes on from any of them
+        module = _core.parse(file.read_text())
+        module.lower("llvm")
+        assert module.emit(compile.EMIT_OBJECT)
+    assert "test_compile.py" in files[0].read_text()
+
+
+def test_dump_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TILEWRIGHT_DUMP", str(tmp_path / "file" / "below"))
+    monkeypatch.setenv("TILEWRIGHT_NO_CACHE", "1")
+    scale.clear_variants()
+    x = np.arange(16, dtype=np.float32)
+    with pytest.warns(UserWarning, match="TILEWRIGHT_DUMP"):
+        assert np.array_equal(launch(scale, x), x * 2)
+
+
+def test_interpret_by_environment() -> None:
+    script = (
+        "import numpy as np\n"
+        "from tilewright import tile as ct\n"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from test_compile import scale\n"
+        "x = np.arange(16.0, dtype='f4'); z = np.zeros_like(x)\n"
+        "ct.launch(None, 1, scale, (x, z, 16))\n"
+        "assert (z == 2 * x).all() and not scale.variants()\n"
+    )
+    environment = {**os.environ, "TILEWRIGHT_INTERPRET": "1"}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+def test_hints_are_attributes_of_the_module() -> None:
+    @ct.kernel(num_warps=8, num_stages=ct.ByTarget(sm_90=4, default=2), occupancy=None)
+    def kernel(X):
+        pass
+
+    key = (("array", "float32", 1, 16, (16,), ((1, 1),), True),)
+    assert kernel.attributes("sm_90a") == {"tile.num_warps": 8, "tile.num_stages": 4}
+    assert kernel.attributes("sm_80") == {"tile.num_warps": 8, "tile.num_stages": 2}
+    text = kernel.capture("sm_90a", key).text()
+    assert "tile.num_warps = 8 : i32" in text and "tile.num_stages = 4 : i32" in text
+    assert repr(kernel) == "<kernel kernel(X)>" and kernel.__name__ == "kernel"
+    with pytest.raises(TileTypeError):
+        kernel()
+
+
+# ---------------------------------------------------------------------------------------------
+# Time
+
+
+def test_import_needs_few_modules() -> None:
+    """The package imports neither NumPy nor anything that is slow to load."""
+    script = (
+        "import sys; from tilewright import tile as ct; ct.kernel, ct.launch\n"
+        "slow = {'numpy', 'ml_dtypes', 'torch', 'rich', 'matplotlib', 'asyncio', 'ctypes'}\n"
+        "print(','.join(slow & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == ""
+
+
+def test_a_hit_in_the_disk_cache_is_quick(cache_folder: Path) -> None:
+    x = np.zeros(16, np.float32)
+    target, key = scale.specialization((x, x.copy(), 16))
+    compile.compile_kernel(scale, target, key)
+    times = []
+    for _ in range(10):
+        start = time.thread_time()
+        compile.compile_kernel(scale, target, key)
+        times.append(time.thread_time() - start)
+    assert min(times) < 0.015, "5 ms on an idle machine; this allows for a busy one"
