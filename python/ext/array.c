@@ -207,19 +207,28 @@ bool tw_ext_is_array(PyObject *object) {
   return PyObject_CheckBuffer(object) && !PyBytes_Check(object) && !tw_ext_is_numpy_scalar(object);
 }
 
+static void release_one(tw_hold_t *hold) {
+  if (hold->managed && hold->managed->deleter)
+    hold->managed->deleter(hold->managed);
+  if (hold->buffer.obj)
+    PyBuffer_Release(&hold->buffer);
+  if (hold->packed)
+    tw_ext_unpack_float4(hold->packed);
+  Py_XDECREF(hold->object);
+  free(hold);
+}
+
 void tw_hold_release(tw_hold_t *holds) {
+  if (TW_LIKELY(!holds))
+    return;
+  PyObject *type, *value, *trace; /* deleters may run Python code: not with an exception pending */
+  PyErr_Fetch(&type, &value, &trace);
   while (holds) {
     tw_hold_t *next = holds->next;
-    if (holds->managed && holds->managed->deleter)
-      holds->managed->deleter(holds->managed);
-    if (holds->buffer.obj)
-      PyBuffer_Release(&holds->buffer);
-    if (holds->packed)
-      tw_ext_unpack_float4(holds->packed);
-    Py_XDECREF(holds->object);
-    free(holds);
+    release_one(holds);
     holds = next;
   }
+  PyErr_Restore(type, value, trace);
 }
 
 /* === for Python =================================================================================================== */

@@ -198,12 +198,7 @@ static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *bloc
     return NULL;
   call.stream.scan = arguments;
   int failed = launch_call(&call, arguments);
-  if (TW_UNLIKELY(call.holds != NULL)) {
-    PyObject *type, *value, *trace; /* deleters run Python code */
-    PyErr_Fetch(&type, &value, &trace);
-    tw_hold_release(call.holds);
-    PyErr_Restore(type, value, trace);
-  }
+  tw_hold_release(call.holds);
   return TW_UNLIKELY(failed) ? NULL : Py_NewRef(Py_None);
 }
 

@@ -18,26 +18,26 @@ enum { KNOWN_TYPES = 8 };
 static known_type_t known_types[KNOWN_TYPES];
 static unsigned known_next;
 
-/* A subclass inherits the attribute, but may stand for other memory than its base describes (a
- * wrapper that overrides dispatch): only the class that defines it is trusted, and torch's Parameter. */
+static bool has_name(PyTypeObject *type, const char *module, const char *name) {
+  PyObject *own_module = PyObject_GetAttrString((PyObject *)type, "__module__"), *own_name = PyType_GetName(type);
+  bool same = own_module && own_name && PyUnicode_Check(own_module) &&
+              !PyUnicode_CompareWithASCIIString(own_module, module) &&
+              !PyUnicode_CompareWithASCIIString(own_name, name);
+  Py_XDECREF(own_module);
+  Py_XDECREF(own_name);
+  PyErr_Clear();
+  return same;
+}
+
+/* A subclass inherits the attribute, but may stand for other memory than its base describes (a wrapper that overrides
+ * dispatch): only the class that defines it is trusted, and torch's own two, wherever torch defines it. */
 static bool is_trusted(PyTypeObject *type) {
   PyObject *members = PyObject_GetAttrString((PyObject *)type, "__dict__");
   PyObject *own = members ? PyMapping_GetItemString(members, "__dlpack_c_exchange_api__") : NULL;
   Py_XDECREF(members);
   PyErr_Clear();
-  if (own) {
-    Py_DECREF(own);
-    return true;
-  }
-  PyObject *module = PyObject_GetAttrString((PyObject *)type, "__module__");
-  PyObject *name = PyType_GetName(type);
-  bool parameter = module && name && PyUnicode_Check(module) &&
-                   !PyUnicode_CompareWithASCIIString(module, "torch.nn.parameter") &&
-                   !PyUnicode_CompareWithASCIIString(name, "Parameter");
-  Py_XDECREF(module);
-  Py_XDECREF(name);
-  PyErr_Clear();
-  return parameter;
+  Py_XDECREF(own);
+  return own || has_name(type, "torch", "Tensor") || has_name(type, "torch.nn.parameter", "Parameter");
 }
 
 static const tw_dl_exchange_t *find_exchange(PyTypeObject *type) {
