@@ -20,9 +20,20 @@ sys.path.insert(0, str(HERE / "numerics"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--backend",
-        choices=("reference", "cpu", "cuda", "all"),
+        choices=(
+            "reference",
+            "cpu",
+            "cuda",
+            "all",
+            "sm_80",
+            "sm_89",
+            "sm_90a",
+            "sm_100a",
+            "sm_120a",
+        ),
         default="cpu",
-        help="what to hold against the reference execution (default: the CPU back end)",
+        help="what to hold against the reference execution (default: the CPU back end); with the "
+        "name of a GPU, kernels are only compiled for it",
     )
     parser.addoption("--spec-report", metavar="FILE", help="write the state of each requirement")
 
