@@ -1,7 +1,6 @@
 /* memory.c - tile.load, tile.store, tile.gather, tile.scatter, and the shape of arrays
  *
- * Every access is masked by what is left of the array along each axis, so that nothing outside is touched; with
- * AVX-512 a mask costs nothing. Elements below f32 travel as integers of their size: LLVM has no masked loads of
+ * Every strip is masked by what is left of the array along each axis, so that nothing outside is touched. Elements below f32 travel as integers of their size: LLVM has no masked loads of
  * them. Strides other than one are gathers and scatters. */
 #include "lowering/cpu/cpu.h"
 
@@ -103,13 +102,22 @@ static void store_if(cpu_t *cx, MlirValue value, MlirValue pointer, MlirValue ma
   cpu_if(cx, mask, then, (MlirBlock){NULL}, 0, NULL);
 }
 
-/* Contiguous lanes; passthru has them too. */
-static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, int lanes, MlirValue mask,
-                             MlirValue passthru) {
-  if (lanes == 1)
-    return load_if(cx, pointer, type, mask, passthru);
-  MlirType result = cpu_vector(type, lanes);
-  MlirValue operands[3] = {pointer, cpu_splat(cx, mask, lanes), cpu_splat(cx, passthru, lanes)};
+/* Lanes of a strip that may be touched: the first `left` of them (i32); or one under a condition. */
+typedef struct {
+  int lanes;
+  MlirValue left, mask;
+} reach_t;
+
+/* The mask is made where it is needed. */
+static MlirValue reach_mask(cpu_t *cx, const reach_t *reach) {
+  if (reach->mask.ptr)
+    return reach->mask;
+  return cpu_cmpi(cx, CPU_SLT, cpu_iota(cx, cpu_int(cx, 32), reach->lanes), cpu_splat(cx, reach->left, reach->lanes));
+}
+
+static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, const reach_t *reach, MlirValue passthru) {
+  MlirType result = cpu_vector(type, reach->lanes);
+  MlirValue operands[3] = {pointer, reach_mask(cx, reach), cpu_splat(cx, passthru, reach->lanes)};
   tw_attr_t align = align_attr(cx, (int)tw_bytes(type));
   tw_builder_t at = cpu_here(cx);
   MlirOperation op =
@@ -119,16 +127,52 @@ static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, int la
   return mlirOperationGetResult(op, 0);
 }
 
-static void masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, int lanes, MlirValue mask) {
-  if (lanes == 1) {
-    store_if(cx, value, pointer, mask);
-    return;
-  }
-  MlirValue operands[3] = {cpu_splat(cx, value, lanes), pointer, cpu_splat(cx, mask, lanes)};
+static void masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, const reach_t *reach) {
+  MlirValue operands[3] = {value, pointer, reach_mask(cx, reach)};
   tw_attr_t align = align_attr(cx, (int)tw_bytes(cpu_element(value)));
   tw_builder_t at = cpu_here(cx);
   tw_build(&at, "llvm.intr.masked.store",
            (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = 1, .attrs = &align});
+}
+
+/* A whole strip goes without mask: before AVX-512 masked moves are slow (of less than 32 bits a branch a lane), and
+ * with it a masked store still measured three times as slow on Zen 5. */
+static MlirValue is_whole(cpu_t *cx, const reach_t *reach) {
+  return cpu_cmpi(cx, CPU_SGE, reach->left, cpu_int_const(cx, cpu_int(cx, 32), reach->lanes));
+}
+
+static MlirValue load_contiguous(cpu_t *cx, MlirValue pointer, MlirType type, const reach_t *reach,
+                                 MlirValue passthru) {
+  if (reach->lanes == 1)
+    return load_if(cx, pointer, type, reach->mask, passthru);
+  MlirType result = cpu_vector(type, reach->lanes);
+  MlirValue whole = is_whole(cx, reach);
+  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
+  cx->block = then;
+  MlirValue value = cpu_load(cx, pointer, result, (int)tw_bytes(type));
+  cpu_op0(cx, "scf.yield", 1, &value);
+  cx->block = other;
+  value = masked_load(cx, pointer, type, reach, passthru);
+  cpu_op0(cx, "scf.yield", 1, &value);
+  cx->block = outer;
+  return mlirOperationGetResult(cpu_if(cx, whole, then, other, 1, &result), 0);
+}
+
+static void store_contiguous(cpu_t *cx, MlirValue value, MlirValue pointer, const reach_t *reach) {
+  if (reach->lanes == 1) {
+    store_if(cx, value, pointer, reach->mask);
+    return;
+  }
+  MlirValue whole = is_whole(cx, reach);
+  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
+  cx->block = then;
+  cpu_store(cx, value, pointer, (int)tw_bytes(cpu_element(value)));
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cx->block = other;
+  masked_store(cx, value, pointer, reach);
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cx->block = outer;
+  cpu_if(cx, whole, then, other, 0, NULL);
 }
 
 /* --- elements in memory ---------------------------------------------------------------------------------------- */
@@ -257,7 +301,7 @@ static int index_depth(const cpu_access_t *access, cpu_index_t index) {
 }
 
 /* Which lanes of a strip lie in the array. What depends on outer axes only is computed in the loops of those. */
-static MlirValue strip_mask(cpu_t *cx, const cpu_access_t *access, const cpu_point_t *point) {
+static reach_t strip_reach(cpu_t *cx, const cpu_access_t *access, const cpu_point_t *point) {
   MlirValue inside = none;
   bool lanes = point->lanes > 1;
   int outer = access->depth;
@@ -274,7 +318,7 @@ static MlirValue strip_mask(cpu_t *cx, const cpu_access_t *access, const cpu_poi
     cpu_leave_depth(cx, saved);
   }
   if (!lanes)
-    return inside.ptr ? inside : cpu_int_const(cx, cpu_int(cx, 1), 1);
+    return (reach_t){.lanes = 1, .mask = inside.ptr ? inside : cpu_int_const(cx, cpu_int(cx, 1), 1)};
   MlirValue limit = access->limit[point->axis];
   if (inside.ptr) {
     MlirBlock saved = cpu_enter_depth(cx, outer);
@@ -282,7 +326,7 @@ static MlirValue strip_mask(cpu_t *cx, const cpu_access_t *access, const cpu_poi
     cpu_leave_depth(cx, saved);
   }
   MlirValue left = cpu_bin(cx, "arith.subi", limit, index_i32(cx, point->at[point->axis]));
-  return cpu_cmpi(cx, CPU_SLT, cpu_iota(cx, cpu_int(cx, 32), point->lanes), cpu_splat(cx, left, point->lanes));
+  return (reach_t){.lanes = point->lanes, .left = left};
 }
 
 /* Elements from the array's pointer to the strip's first one. */
@@ -317,32 +361,34 @@ static MlirValue padding_of(cpu_t *cx, MlirOperation op, MlirType element) {
 
 static MlirValue load_strip(cpu_t *cx, MlirOperation op, const cpu_access_t *access, const cpu_point_t *point) {
   MlirType element = access->element, type = memory_type(cx, element);
-  MlirValue mask = strip_mask(cx, access, point), padding = padding_of(cx, op, element), value;
+  reach_t reach = strip_reach(cx, access, point);
+  MlirValue padding = padding_of(cx, op, element), value;
   if (is_half_byte(element)) {
+    MlirValue mask = reach_mask(cx, &reach);
     value = load_nibbles(cx, access->pointer, strip_offsets(cx, access, point), mask);
     value = cpu_select(cx, mask, value, padding);
   } else {
     MlirValue address = cpu_address(cx, access->pointer, type, strip_offset(cx, access, point));
-    value = contiguous(access, point)
-                ? masked_load(cx, address, type, point->lanes, mask, padding)
-                : cpu_gather(cx, address, type, access->stride[point->axis], point->lanes, mask, padding);
+    value = contiguous(access, point) ? load_contiguous(cx, address, type, &reach, padding)
+                                      : cpu_gather(cx, address, type, access->stride[point->axis], point->lanes,
+                                                   reach_mask(cx, &reach), padding);
   }
   return from_memory(cx, value, element);
 }
 
 static void store_strip(cpu_t *cx, MlirValue value, const cpu_access_t *access, const cpu_point_t *point) {
   MlirType element = access->element, type = memory_type(cx, element);
-  MlirValue mask = strip_mask(cx, access, point);
+  reach_t reach = strip_reach(cx, access, point);
   value = to_memory(cx, cpu_splat(cx, value, point->lanes), element);
   if (is_half_byte(element)) {
-    store_nibbles(cx, value, access->pointer, strip_offsets(cx, access, point), mask);
+    store_nibbles(cx, value, access->pointer, strip_offsets(cx, access, point), reach_mask(cx, &reach));
     return;
   }
   MlirValue address = cpu_address(cx, access->pointer, type, strip_offset(cx, access, point));
   if (contiguous(access, point))
-    masked_store(cx, value, address, point->lanes, mask);
+    store_contiguous(cx, value, address, &reach);
   else
-    cpu_scatter(cx, value, address, access->stride[point->axis], mask);
+    cpu_scatter(cx, value, address, access->stride[point->axis], reach_mask(cx, &reach));
 }
 
 /* The point of a single element of an array of this rank, for tiles of rank zero. */
