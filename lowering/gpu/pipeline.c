@@ -272,8 +272,8 @@ static void widen_buffers(plan_t *plan) {
     for (intptr_t d = 0; d < rank; d++)
       shape[d] = d ? tw_buffer_type_extent(type, d) : plan->stages;
     MlirContext context = mlirTypeGetContext(type);
-    mlirValueSetType(buffer, tw_buffer_type_get(context, rank, shape, tw_buffer_type_element(type),
-                                                tw_buffer_type_layout(type)));
+    mlirValueSetType(
+        buffer, tw_buffer_type_get(context, rank, shape, tw_buffer_type_element(type), tw_buffer_type_layout(type)));
   }
 }
 

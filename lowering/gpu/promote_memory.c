@@ -60,7 +60,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 }
 
 static bool is_element_cast(MlirOperation op) {
-  static const char *const names[] = {"arith.extf",  "arith.truncf", "arith.extsi", "arith.extui",
+  static const char *const names[] = {"arith.extf",   "arith.truncf", "arith.extsi",  "arith.extui",
                                       "arith.trunci", "arith.sitofp", "arith.uitofp", "tile.cast"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (tw_op_is(op, names[i]))
@@ -115,8 +115,7 @@ static MlirType buffer_type(MlirOperation load) {
   for (int d = rank - 1; d >= 0; d--)
     if (d != order[0])
       order[n++] = d;
-  tw_layout_t layout =
-      tw_shared_swizzled(rank, shape + 1, order, tw_memory_bits(tw_element(tile)), SWIZZLE_BYTES);
+  tw_layout_t layout = tw_shared_swizzled(rank, shape + 1, order, tw_memory_bits(tw_element(tile)), SWIZZLE_BYTES);
   MlirContext context = mlirTypeGetContext(tile);
   return tw_buffer_type_get(context, rank + 1, shape, tw_element(tile), tw_layout_attribute(context, &layout));
 }
@@ -193,19 +192,14 @@ static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layou
     attrs[n] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
   }
   MlirStringRef name = tw_op_name(op);
-  MlirOperation made = tw_build(at, name.data,
-                                (tw_op_parts_t){.num_operands = 1,
-                                                .operands = &input,
-                                                .num_results = 1,
-                                                .results = &type,
-                                                .num_attrs = n,
-                                                .attrs = attrs});
+  MlirOperation made = tw_build(
+      at, name.data,
+      (tw_op_parts_t){
+          .num_operands = 1, .operands = &input, .num_results = 1, .results = &type, .num_attrs = n, .attrs = attrs});
   return mlirOperationGetResult(made, 0);
 }
 
-static MlirBlock entry_of(MlirOperation func) {
-  return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0));
-}
+static MlirBlock entry_of(MlirOperation func) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0)); }
 
 /* Puts buffer and copy in place of the load. Returns the op that ends the sequence (the last
  * barrier); new readers go before it. */

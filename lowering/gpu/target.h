@@ -10,20 +10,20 @@
 #include "mlir-c/IR.h"
 
 typedef enum tw_gpu_feature {
-  TW_GPU_CP_ASYNC = 1 << 0,    /* cp.async: global to shared memory without registers */
-  TW_GPU_LDMATRIX = 1 << 1,    /* ldmatrix, .trans */
-  TW_GPU_MMA_F16 = 1 << 2,     /* mma.sync m16n8k16 of f16 and bf16 */
-  TW_GPU_MMA_TF32 = 1 << 3,    /* mma.sync m16n8k8 of tf32 */
-  TW_GPU_MMA_INT8 = 1 << 4,    /* mma.sync m16n8k32 of bytes */
-  TW_GPU_MMA_F64 = 1 << 5,     /* mma.sync m8n8k4 of f64 */
+  TW_GPU_CP_ASYNC = 1 << 0,     /* cp.async: global to shared memory without registers */
+  TW_GPU_LDMATRIX = 1 << 1,     /* ldmatrix, .trans */
+  TW_GPU_MMA_F16 = 1 << 2,      /* mma.sync m16n8k16 of f16 and bf16 */
+  TW_GPU_MMA_TF32 = 1 << 3,     /* mma.sync m16n8k8 of tf32 */
+  TW_GPU_MMA_INT8 = 1 << 4,     /* mma.sync m16n8k32 of bytes */
+  TW_GPU_MMA_F64 = 1 << 5,      /* mma.sync m8n8k4 of f64 */
   TW_GPU_MMA_F64_WIDE = 1 << 6, /* mma.sync m16n8k8 of f64 */
-  TW_GPU_MMA_FP8 = 1 << 7,     /* mma.sync m16n8k32 of f8E4M3FN and f8E5M2 */
-  TW_GPU_CVT_FP8 = 1 << 8,     /* conversions between f16 and the 8-bit floats */
-  TW_GPU_BF16_ARITH = 1 << 9,  /* add, sub, mul of bf16 without f32 */
+  TW_GPU_MMA_FP8 = 1 << 7,      /* mma.sync m16n8k32 of f8E4M3FN and f8E5M2 */
+  TW_GPU_CVT_FP8 = 1 << 8,      /* conversions between f16 and the 8-bit floats */
+  TW_GPU_BF16_ARITH = 1 << 9,   /* add, sub, mul of bf16 without f32 */
   TW_GPU_STMATRIX = 1 << 10,
-  TW_GPU_TMA = 1 << 11,        /* bulk tensor copies, mbarrier with transaction bytes */
-  TW_GPU_WGMMA = 1 << 12,      /* needs the "a" variant of sm_90 */
-  TW_GPU_TCGEN05 = 1 << 13,    /* needs the "a" variant of sm_100 */
+  TW_GPU_TMA = 1 << 11,     /* bulk tensor copies, mbarrier with transaction bytes */
+  TW_GPU_WGMMA = 1 << 12,   /* needs the "a" variant of sm_90 */
+  TW_GPU_TCGEN05 = 1 << 13, /* needs the "a" variant of sm_100 */
   TW_GPU_MMA_BLOCK_SCALE = 1 << 14,
 } tw_gpu_feature_t;
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tilewright import cli, compile
 
 EXAMPLES = Path(__file__).parents[2] / "python" / "examples"

@@ -7,14 +7,14 @@
 #include <string.h>
 
 static int failures, matched;
-#define CHECK(condition, ...)                                                                      \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      failures++;                                                                                  \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                              \
-      fprintf(stderr, __VA_ARGS__);                                                                \
-      fputc('\n', stderr);                                                                         \
-    }                                                                                              \
+#define CHECK(condition, ...)                                                                                          \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      failures++;                                                                                                      \
+      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                  \
+      fprintf(stderr, __VA_ARGS__);                                                                                    \
+      fputc('\n', stderr);                                                                                             \
+    }                                                                                                                  \
   } while (0)
 
 enum { LANES = 32, ROWS = 8, ROW = TW_LDMATRIX_ROW_BYTES };
@@ -34,8 +34,8 @@ static uint32_t linear(const uint32_t *images, int bits, uint32_t value) {
 
 /* Address of the row that `lane` supplies to the instruction for register r. */
 static uint32_t row_address(const case_t *c, int r, uint32_t lane, uint32_t warp) {
-  return linear(c->m.address, TW_LDMATRIX_LANE_BITS, lane) ^
-         linear(c->m.warp, c->tile->bits[TW_WARP], warp) ^ tw_ldmatrix_register_part(c->tile, &c->m, r);
+  return linear(c->m.address, TW_LDMATRIX_LANE_BITS, lane) ^ linear(c->m.warp, c->tile->bits[TW_WARP], warp) ^
+         tw_ldmatrix_register_part(c->tile, &c->m, r);
 }
 
 /* Byte address of element `i` of the word that `lane` gets of a matrix. */

@@ -3,8 +3,8 @@
  * The order of registers is that of tw_layout_mma_acc and tw_layout_dot_operand: the bits within one
  * instruction, then (operands) the steps along k, then the instructions along m or n, then batches.
  * The rule recognises these layouts in the types; it does not choose. */
-#include "lowering/gpu/rules.h"
 #include "lowering/gpu/sm80/mma.h"
+#include "lowering/gpu/rules.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 

@@ -74,8 +74,8 @@ static share_t share_out(MlirOperation op, const tw_layout_t *shared, int num_wa
   share_t s = {.layout = *shared};
   int warp_bits = log2_of(num_warps), at = 0, n = shared->bits[TW_OFFSET];
   s.layout.bits[TW_OFFSET] = 0;
-  s.vector_bits = common_run(shared, tw_access_contiguous_dim(op, shared->rank),
-                             tw_access_vector_bits(op, shared->rank));
+  s.vector_bits =
+      common_run(shared, tw_access_contiguous_dim(op, shared->rank), tw_access_vector_bits(op, shared->rank));
   for (; at < s.vector_bits; at++)
     tw_layout_push(&s.layout, TW_REGISTER, shared->basis[TW_OFFSET][at]);
   for (int i = 0; i < LANE_BITS + warp_bits; i++) {

@@ -45,8 +45,8 @@ static MlirValue address_of(tw_emitter_t *e, const scatter_t *s, int r, MlirValu
   for (int b = 0; b < s->tile->bits[TW_REGISTER]; b++)
     if (r >> b & 1)
       constant ^= s->image[TW_REGISTER][b];
-  MlirValue own = twg_linear_of_thread(e, s->image[TW_LANE], s->tile->bits[TW_LANE], s->image[TW_WARP],
-                                       s->tile->bits[TW_WARP]);
+  MlirValue own =
+      twg_linear_of_thread(e, s->image[TW_LANE], s->tile->bits[TW_LANE], s->image[TW_WARP], s->tile->bits[TW_WARP]);
   uint32_t overlap = constant & s->thread_mask;
   MlirBlock here = e->block;
   e->block = e->entry;

@@ -21,9 +21,9 @@ enum { TW_LDMATRIX_ROW_BYTES = 16, TW_LDMATRIX_LANE_BITS = 5, TW_LDMATRIX_MAX_BI
 /* All addresses are bytes from the start of the tile. */
 typedef struct tw_ldmatrix {
   bool trans;
-  int pack_bits;   /* register bits within a word, from bit 0 on */
-  int matrix_bits; /* log2 of the matrices of one instruction */
-  int matrix[TW_LDMATRIX_MAX_BITS]; /* the register bits that select them */
+  int pack_bits;                           /* register bits within a word, from bit 0 on */
+  int matrix_bits;                         /* log2 of the matrices of one instruction */
+  int matrix[TW_LDMATRIX_MAX_BITS];        /* the register bits that select them */
   uint32_t address[TW_LDMATRIX_LANE_BITS]; /* what each bit of a lane's number adds (XOR) to its row's address */
   uint32_t warp[TW_LAYOUT_MAX_BITS];       /* ... each bit of the warp's */
   uint32_t reg[TW_LAYOUT_MAX_BITS];        /* ... each bit of the register's */
