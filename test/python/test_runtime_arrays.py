@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 import producers as p
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tilewright import _core
 from tilewright.errors import TileTypeError, TileValueError
@@ -83,6 +85,20 @@ def test_overlap_is_seen() -> None:
     assert _core.describe_array(np.broadcast_to(a, (4, 10)))["overlaps"]
     assert _core.describe_array(np.lib.stride_tricks.sliding_window_view(a, 3))["overlaps"]
     assert not _core.describe_array(a[::-1])["overlaps"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-5, 8)), max_size=4))
+def test_any_strides(dimensions: list[tuple[int, int]]) -> None:
+    """Strides come through as they are where they mean something, and no overlap is missed."""
+    base = np.zeros(200, np.int16)
+    shape, strides = tuple(n for n, _ in dimensions), tuple(s for _, s in dimensions)
+    view = np.lib.stride_tricks.as_strided(base[100:], shape, tuple(2 * s for s in strides))
+    seen = _core.describe_array(view)
+    assert seen["shape"] == shape
+    if view.size:
+        assert all(n <= 1 or a == b for n, a, b in zip(shape, strides, seen["strides"], strict=True))
+        offsets = {sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(*shape)}
+        assert seen["overlaps"] or len(offsets) == view.size
 
 
 def test_buffer_protocol() -> None:
