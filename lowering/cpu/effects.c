@@ -79,13 +79,14 @@ static void place_print(cpu_t *cx, MlirOperation op) {
   MlirStringRef format = tw_attr_string(op, "format");
   const char *text = format.data, *end = text + format.length, *from = text;
   int num = 0;
-  for (const char *c = text; c < end; c++) {
-    if (c + 1 >= end || c[0] != '{' || c[1] != '}' || num >= mlirOperationGetNumOperands(op))
+  for (const char *c = text; c + 1 < end; c++) {
+    bool place = c[0] == '{' && c[1] == '}', brace = (c[0] == '{' || c[0] == '}') && c[0] == c[1];
+    if (!place && !brace)
       continue;
-    print_text(cx, from, (size_t)(c - from));
-    print_value(cx, mlirOperationGetOperand(op, num++));
-    from = c += 2;
-    c--;
+    print_text(cx, from, (size_t)(c - from) + brace);
+    if (place && num < mlirOperationGetNumOperands(op))
+      print_value(cx, mlirOperationGetOperand(op, num++));
+    from = ++c + 1;
   }
   print_text(cx, from, (size_t)(end - from));
   cpu_call(cx, "tw_kernel_print_end", 0, NULL);

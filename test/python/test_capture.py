@@ -593,15 +593,29 @@ def test_dtype_arguments() -> None:
 def test_print_formats() -> None:
     def kernel(n):
         ct.print("n is", n, (n, "x"), sep=" ", end="!\n")
-        ct.print(f"{n:5} of {{{3}}} {n}")
+        ct.print(f"{n} of {{{3}}} {n}")
         ct.printf("%d %5.2f %s%%\n", n, 1.5, n)
+        ct.print("{}", n)
 
     formats = [re.search(r'"(.*)"', op)[1] for op in lines(kernel, N) if op.startswith("tile.print")]  # type: ignore[index]
     assert formats == [
         r"n is {} ({}, 'x')!\0A",
-        r"{:5} of {{3}} {}\0A",
+        r"{} of {{3}} {}\0A",
         r"{}  1.50 {}%\0A",
+        r"{{}} {}\0A",
     ]
+
+
+def test_formats_of_run_time_values() -> None:
+    def spec(n):
+        ct.print(f"{n:5}")
+
+    def conversion(n):
+        ct.printf("%5d", n)
+
+    for function in (spec, conversion):
+        with pytest.raises(ct.TileTypeError, match=r"the format .* of a run-time value is not supported"):
+            capture(function, [N], "cpu")
 
 
 def test_assert_statement() -> None:

@@ -220,13 +220,16 @@ static void print_all(tw_emitter_t *e, MlirOperation op) {
   size_t from = 0;
   intptr_t next = 0;
   int64_t offset = twg_scratch_offset(op);
-  for (size_t i = 0; i + 1 < format.length; i++)
-    if (format.data[i] == '{' && format.data[i + 1] == '}' && next < mlirOperationGetNumOperands(op)) {
-      print_text(e, format.data + from, i - from);
+  for (size_t i = 0; i + 1 < format.length; i++) {
+    char c = format.data[i], d = format.data[i + 1];
+    bool place = c == '{' && d == '}', brace = (c == '{' || c == '}') && c == d;
+    if (!place && !brace)
+      continue;
+    print_text(e, format.data + from, i - from + brace);
+    if (place && next < mlirOperationGetNumOperands(op))
       print_operand(e, mlirOperationGetOperand(op, next++), &offset);
-      from = i + 2;
-      i++;
-    }
+    from = ++i + 1;
+  }
   print_text(e, format.data + from, format.length - from);
 }
 

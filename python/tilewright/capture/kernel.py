@@ -153,9 +153,7 @@ def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], val
         frame.env[name] = value
 
 
-def _attributes(
-    builder: Any, function: types.FunctionType, arguments: Sequence[Any], simt: bool
-) -> dict[str, Any]:
+def _attributes(builder: Any, function: types.FunctionType, arguments: Sequence[Any], simt: bool) -> dict[str, Any]:
     types_ = ", ".join(a.type() for a in arguments)
     facts = ", ".join(f"{{{a.facts()}}}" for a in arguments)
     attributes = {

@@ -706,7 +706,7 @@ def _static_assert(frame: Frame, condition: Any, message: Any) -> None:
 
 
 class _Text:
-    """A format for tile.print in the making: `{}` stands for a value, braces are doubled."""
+    """A format for tile.print in the making: `{}` stands for a value, a brace of the text is doubled."""
 
     def __init__(self) -> None:
         self.format = ""
@@ -716,7 +716,9 @@ class _Text:
         self.format += text.replace("{", "{{").replace("}", "}}")
 
     def value(self, tile: Tile, spec: str = "") -> None:
-        self.format += f"{{:{spec}}}" if spec else "{}"
+        if spec:
+            raise TileTypeError(f"the format {spec!r} of a run-time value is not supported; print the value as it is")
+        self.format += "{}"
         self.values.append(tile.ir)
 
     def any(self, value: Any) -> None:
@@ -773,23 +775,13 @@ def _printf(frame: Frame, format: Any, *args: Any) -> None:
             raise TileValueError(f"ct.printf: too few values for {format!r}")
         value = rest.pop(0)
         if isinstance(value, Tile):
-            text.value(value, _format_spec(match[1], match[2]))
+            text.value(value, match[1] and f"%{match[1]}{match[2]}")
         else:
             text.text(f"%{match[1]}{match[2]}" % value)
     text.text(format[at:])
     if rest:
         raise TileValueError(f"ct.printf: too many values for {format!r}")
     text.emit(frame)
-
-
-def _format_spec(flags: str, kind: str) -> str:
-    """C's "%-8.3f" as Python's "<8.3f"."""
-    kind = {"i": "d", "u": "d"}.get(kind, kind)
-    if kind in ("d", "s") and not flags:
-        return ""
-    left = "-" in flags
-    flags = flags.replace("-", "")
-    return ("<" if left else ">" if flags[:1].isdigit() and flags[:1] != "0" else "") + flags + kind
 
 
 __all__ = ["OPS", "PROMOTION", "broadcast_shapes", "constant_dtype", "item", "new_axes", "positive"]
