@@ -59,29 +59,32 @@ static tw_values_t widen_all(tw_emitter_t *e, MlirOperation op, int operand, con
   return out;
 }
 
-/* Each thread has all of k for the rows and columns of its accumulators. */
+/* Each thread has all of k for the rows and columns of its accumulators. Steps along k are outermost,
+ * so that operands can be read when they are needed. */
 static bool emit_fma(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t l[3];
   if (!layouts_of(op, l))
     return false;
   tw_values_t a = widen_all(e, op, 0, "unsigned_lhs"), b = widen_all(e, op, 1, "unsigned_rhs");
-  tw_values_t c = widen_all(e, op, 2, ""), out = twg_new_values(e, c.count);
+  tw_values_t sum = widen_all(e, op, 2, "");
   MlirType acc = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 2)));
   int rank = l[2].rank, log_k = l[0].log_shape[rank - 1];
   uint32_t n_mask = tw_layout_dim_mask(&l[2], rank - 1), m_mask = tw_layout_dim_mask(&l[2], rank - 2);
   uint32_t all = (UINT32_C(1) << tw_layout_size_bits(&l[2])) - 1;
-  for (int r = 0; r < c.count; r++) {
-    int row = keep_bits(&l[2], r, all & ~n_mask) << log_k, column = keep_bits(&l[2], r, all & ~m_mask) << log_k;
-    MlirValue sum = c.at[r];
-    if (row + (1 << log_k) > a.count || column + (1 << log_k) > b.count) {
-      tw_op_error(op, "has operands whose layouts do not fit the accumulator's");
-      return false;
+  for (int k = 0; k < 1 << log_k; k++)
+    for (int r = 0; r < sum.count; r++) {
+      int row = keep_bits(&l[2], r, all & ~n_mask) << log_k | k,
+          column = keep_bits(&l[2], r, all & ~m_mask) << log_k | k;
+      if (row >= a.count || column >= b.count) {
+        tw_op_error(op, "has operands whose layouts do not fit the accumulator's");
+        return false;
+      }
+      sum.at[r] = multiply_add(e, a.at[row], b.at[column], sum.at[r]);
     }
-    for (int k = 0; k < 1 << log_k; k++)
-      sum = multiply_add(e, a.at[row + k], b.at[column + k], sum);
-    out.at[r] = tw_is_float(acc) && !mlirTypeIsAF64(acc) ? twg_convert_float(e, sum, e->f32, acc) : sum;
-  }
-  twg_set_result(e, op, 0, out);
+  if (tw_is_float(acc) && !mlirTypeIsAF64(acc))
+    for (int r = 0; r < sum.count; r++)
+      sum.at[r] = twg_convert_float(e, sum.at[r], e->f32, acc);
+  twg_set_result(e, op, 0, sum);
   return true;
 }
 

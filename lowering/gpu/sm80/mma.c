@@ -3,7 +3,7 @@
 
 #include "lowering/ir.h"
 
-enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64 };
+enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FMA_ACC_PER_WARP = 64 * 32 };
 
 static const tw_mma_row_t rows[] = {
     {TW_MMA_F16, 16, 16, TW_GPU_MMA_F16},  {TW_MMA_BF16, 16, 16, TW_GPU_MMA_F16}, {TW_MMA_TF32, 8, 32, TW_GPU_MMA_TF32},
@@ -72,16 +72,27 @@ static void split_warps(MlirOperation mma, int64_t m, int64_t n, int num_warps, 
 
 /* ---- operands of the multiply-add -------------------------------------------------------------- */
 
+enum { FMA_BLOCK = 4, FMA_LANES_M = 4, FMA_LANES_N = 8 };
+
+/* Splits warps so that what a thread holds is as square as possible: what it reads of both operands
+ * is as the sum of the sides. */
+static void fma_warps(int64_t m, int64_t n, int num_warps, int warps[2]) {
+  int64_t reps_m = m / (FMA_BLOCK * FMA_LANES_M), reps_n = n / (FMA_BLOCK * FMA_LANES_N);
+  warps[0] = warps[1] = 1;
+  while (warps[0] * warps[1] < num_warps)
+    warps[reps_m / warps[0] >= reps_n / warps[1] ? 0 : 1] *= 2;
+}
+
 static tw_layout_t fma_acc(int rank, const int64_t *shape, int num_warps) {
   int size[TW_LAYOUT_MAX_RANK], lanes[TW_LAYOUT_MAX_RANK], warps[TW_LAYOUT_MAX_RANK], order[TW_LAYOUT_MAX_RANK];
   for (int d = 0; d < rank; d++) {
     size[d] = lanes[d] = warps[d] = 1;
     order[d] = rank - 1 - d;
   }
-  size[rank - 2] = size[rank - 1] = 4;
-  lanes[rank - 2] = 4;
-  lanes[rank - 1] = 8;
-  warps[rank - 2] = num_warps;
+  size[rank - 2] = size[rank - 1] = FMA_BLOCK;
+  lanes[rank - 2] = FMA_LANES_M;
+  lanes[rank - 1] = FMA_LANES_N;
+  fma_warps(shape[rank - 2], shape[rank - 1], num_warps, &warps[rank - 2]);
   return tw_layout_blocked(rank, shape, size, lanes, warps, order);
 }
 
@@ -137,9 +148,10 @@ tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int 
 /* ---- how many warps ------------------------------------------------------------------------------ */
 
 typedef struct {
+  tw_gpu_target_t target;
   int64_t largest; /* elements of the largest accumulator */
   int64_t rows;    /* and its rows */
-  bool chained;
+  bool chained, fma;
 } need_t;
 
 static MlirWalkResult measure(MlirOperation op, void *user) {
@@ -152,17 +164,20 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
     need->rows = tw_extent(acc, tw_rank(acc) - 2);
   }
   need->chained |= rows_stay_together(op);
+  need->fma |= tw_mma_row_for(&need->target, op).kind == TW_MMA_FMA;
   return MlirWalkResultAdvance;
 }
 
 int tw_mma_num_warps(MlirOperation func) {
-  need_t need = {0};
+  need_t need = {.target = tw_gpu_target_of(func)};
   mlirOperationWalk(func, measure, &need, MlirWalkPreOrder);
   if (need.largest == 0)
     return 0;
   int warps = 4;
-  /* Chained products keep two accumulators and the rows' state: 16 rows a warp. */
-  while (warps < MAX_WARPS && (need.chained ? warps * 16 < need.rows : warps * ACC_PER_WARP < need.largest))
+  /* Chained products keep two accumulators and the rows' state: 16 rows a warp. Without Tensor Cores
+   * more operands are at hand at a time, so fewer accumulators fit. */
+  int64_t per_warp = need.fma ? FMA_ACC_PER_WARP : ACC_PER_WARP;
+  while (warps < MAX_WARPS && (need.chained ? warps * 16 < need.rows : warps * per_warp < need.largest))
     warps *= 2;
   return warps;
 }
