@@ -207,24 +207,33 @@ MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value) {
   return constant(at, type, tw_splat_float(type, value));
 }
 
-bool tw_known_int(MlirValue value, int64_t *out) {
+/* The number in a constant, or in every element of one; null if it is none. */
+static MlirAttribute known_number(MlirValue value) {
   MlirOperation def = tw_def(value);
-  if (mlirOperationIsNull(def))
-    return false;
-  if (tw_op_is(def, "tensor.splat") || tw_op_is(def, "tile.broadcast"))
-    return tw_known_int(mlirOperationGetOperand(def, 0), out);
-  if (!tw_op_is(def, "arith.constant") && !tw_op_is(def, "tile.constant"))
-    return false;
+  while (!mlirOperationIsNull(def) && (tw_op_is(def, "tensor.splat") || tw_op_is(def, "tile.broadcast")))
+    def = tw_def(mlirOperationGetOperand(def, 0));
+  if (mlirOperationIsNull(def) || (!tw_op_is(def, "arith.constant") && !tw_op_is(def, "tile.constant")))
+    return mlirAttributeGetNull();
   MlirAttribute attr = tw_attr(def, "value");
-  if (mlirAttributeIsADenseElements(attr)) {
-    if (!mlirDenseElementsAttrIsSplat(attr))
-      return false;
-    attr = mlirDenseElementsAttrGetSplatValue(attr);
-  }
-  if (!mlirAttributeIsAInteger(attr))
+  if (!mlirAttributeIsADenseElements(attr))
+    return attr;
+  return mlirDenseElementsAttrIsSplat(attr) ? mlirDenseElementsAttrGetSplatValue(attr) : mlirAttributeGetNull();
+}
+
+bool tw_known_int(MlirValue value, int64_t *out) {
+  MlirAttribute attr = known_number(value);
+  if (mlirAttributeIsNull(attr) || !mlirAttributeIsAInteger(attr))
     return false;
   bool is_unsigned = tw_is_unsigned(mlirAttributeGetType(attr));
   *out = is_unsigned ? (int64_t)mlirIntegerAttrGetValueUInt(attr) : mlirIntegerAttrGetValueInt(attr);
+  return true;
+}
+
+bool tw_known_float(MlirValue value, double *out) {
+  MlirAttribute attr = known_number(value);
+  if (mlirAttributeIsNull(attr) || !mlirAttributeIsAFloat(attr))
+    return false;
+  *out = mlirFloatAttrGetValueDouble(attr);
   return true;
 }
 

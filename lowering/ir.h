@@ -109,6 +109,7 @@ MlirAttribute tw_splat_int(MlirType type, int64_t value);
 MlirAttribute tw_splat_float(MlirType type, double value);
 /* If `value` is a constant integer (a splat counts), tells it. */
 bool tw_known_int(MlirValue value, int64_t *out);
+bool tw_known_float(MlirValue value, double *out);
 
 /* --- Messages ------------------------------------------------------------------------------------- */
 

@@ -17,9 +17,10 @@ typedef struct {
 } stage_t;
 
 #define CLEAN "canonicalize,cse"
+#define LEGAL "tile-legalize,func.func(tile-gather-to-load)," CLEAN ",loop-invariant-code-motion"
 
 static const stage_t gpu_stages[] = {
-    {"legal", "tile-legalize," CLEAN ",loop-invariant-code-motion"},
+    {"legal", LEGAL},
     {"layout", "func.func(tile-legalize-mma,tile-assign-layouts)"},
     {"pipelined", "func.func(tile-promote-memory,tile-pipeline)," CLEAN},
     {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm"},
@@ -27,7 +28,7 @@ static const stage_t gpu_stages[] = {
 };
 
 static const stage_t cpu_stages[] = {
-    {"legal", "tile-legalize," CLEAN ",loop-invariant-code-motion"},
+    {"legal", LEGAL},
     {"vector", "tile-to-cpu"},
     {"llvm", "cse,convert-scf-to-cf,convert-to-llvm,reconcile-unrealized-casts"},
     {NULL, NULL},

@@ -63,24 +63,10 @@ MlirValue tw_legal_mod(const legalize_t *l) {
 /* --- Powers ---------------------------------------------------------------------------------------- */
 
 static bool known_number(MlirValue value, double *out) {
-  MlirOperation def = tw_def(value);
-  if (mlirOperationIsNull(def))
-    return false;
-  if (tw_op_is(def, "tensor.splat") || tw_op_is(def, "tile.broadcast") || tw_op_is(def, "tile.reshape"))
-    return known_number(mlirOperationGetOperand(def, 0), out);
   int64_t integer;
-  if (tw_known_int(value, &integer)) {
-    *out = (double)integer;
-    return true;
-  }
-  MlirAttribute attr = tw_attr(def, "value");
-  if (mlirAttributeIsNull(attr))
-    return false;
-  if (mlirAttributeIsADenseElements(attr) && mlirDenseElementsAttrIsSplat(attr))
-    attr = mlirDenseElementsAttrGetSplatValue(attr);
-  if (!mlirAttributeIsAFloat(attr))
-    return false;
-  *out = mlirFloatAttrGetValueDouble(attr);
+  if (!tw_known_int(value, &integer))
+    return tw_known_float(value, out);
+  *out = (double)integer;
   return true;
 }
 

@@ -1,0 +1,305 @@
+/* gather_to_load.c - tile-gather-to-load: gathers and scatters whose indices count up become loads and stores of tiles
+ *
+ *   before   %b = arith.muli %i, %c1024 : i32
+ *            %s = tensor.splat %b : tensor<1024xi32>
+ *            %n = tile.iota : tensor<1024xi32>
+ *            %j = arith.addi %s, %n : tensor<1024xi32>
+ *            %t = tile.gather %a[%j] else %zeros : … -> tensor<1024xf32>
+ *   after    %t = tile.load %a[%i] padding zero : memref<?xf32, …>, i32 -> tensor<1024xf32>
+ *
+ * Runs after tile-legalize. Back ends access a tile by vectors, the elements of a gather one by one.
+ *
+ * An index tile is read as a sum: a base that is the same for all elements, and at most one iota along one axis of the
+ * tile. Along that axis the base must be a multiple of the tile's extent, so that it is a tile index; an axis of the
+ * array whose index has no iota gets extent one. Bases that overflow 32 bits are taken for what they are, beyond the
+ * array. A mask becomes a select after a load; a masked scatter stays, and so does any padding that a load has not. */
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_TERMS = 8 };
+
+/* sum of factor[i] * value[i], plus constant; and the axis of the tile along which it counts up, or -1 */
+typedef struct {
+  MlirValue value[MAX_TERMS];
+  int64_t factor[MAX_TERMS], constant;
+  int num, axis;
+} sum_t;
+
+/* --- Reading an index --------------------------------------------------------------------------------- */
+
+static bool add_term(sum_t *sum, MlirValue value, int64_t factor) {
+  if (sum->num == MAX_TERMS)
+    return false;
+  sum->value[sum->num] = value;
+  sum->factor[sum->num++] = factor;
+  return true;
+}
+
+static bool read_sum(sum_t *sum, MlirValue value, int64_t factor);
+
+/* The operand of a product that is not a small constant; null if both are unknown or the numbers get too large. */
+static MlirValue split_product(MlirOperation product, int64_t *factor) {
+  for (int i = 0; i < 2; i++) {
+    int64_t constant;
+    if (tw_known_int(mlirOperationGetOperand(product, i), &constant) && constant > INT32_MIN && constant < INT32_MAX &&
+        *factor > INT32_MIN && *factor < INT32_MAX) {
+      *factor *= constant;
+      return mlirOperationGetOperand(product, 1 - i);
+    }
+  }
+  return (MlirValue){NULL};
+}
+
+/* x + y, x - y, or x times a constant. False for another op; then `sum` is as before. */
+static bool read_arithmetic(sum_t *sum, MlirOperation def, int64_t factor) {
+  bool adds = tw_op_is(def, "arith.addi"), subtracts = tw_op_is(def, "arith.subi");
+  sum_t trial = *sum;
+  bool ok = false;
+  if (adds || subtracts) {
+    ok = read_sum(&trial, mlirOperationGetOperand(def, 0), factor) &&
+         read_sum(&trial, mlirOperationGetOperand(def, 1), subtracts ? -factor : factor);
+  } else if (tw_op_is(def, "arith.muli")) {
+    MlirValue rest = split_product(def, &factor);
+    ok = !mlirValueIsNull(rest) && read_sum(&trial, rest, factor);
+  }
+  if (ok)
+    *sum = trial;
+  return ok;
+}
+
+/* The axis that `axis` of the input of a reshape becomes; -1 if the reshape does more than to insert or drop ones. */
+static int axis_after_reshape(MlirOperation reshape, int axis) {
+  MlirType from = mlirValueGetType(mlirOperationGetOperand(reshape, 0));
+  MlirType to = mlirValueGetType(mlirOperationGetResult(reshape, 0));
+  int64_t extent = tw_extent(from, axis);
+  int found = -1;
+  if (extent != tw_count(from))
+    return -1;
+  for (int i = 0; i < tw_rank(to); i++)
+    if (tw_extent(to, i) == extent)
+      found = i;
+  return found;
+}
+
+static bool read_tile(sum_t *sum, MlirOperation def, int64_t factor) {
+  if (tw_op_is(def, "tile.iota")) {
+    bool counts = sum->axis < 0 && factor == 1;
+    sum->axis = counts ? 0 : sum->axis;
+    return counts;
+  }
+  MlirValue input = {NULL};
+  bool reshapes = tw_op_is(def, "tile.reshape");
+  if (reshapes || tw_op_is(def, "tile.broadcast") || tw_op_is(def, "tensor.splat") || tw_op_is(def, "arith.extsi"))
+    input = mlirOperationGetOperand(def, 0);
+  if (mlirValueIsNull(input) || tw_bits(mlirValueGetType(input)) < 32) /* narrower sums wrap */
+    return false;
+  int before = sum->axis;
+  sum->axis = -1;
+  if (!read_sum(sum, input, factor) || (before >= 0 && sum->axis >= 0))
+    return false;
+  if (sum->axis >= 0 && reshapes && (sum->axis = axis_after_reshape(def, sum->axis)) < 0)
+    return false;
+  sum->axis = before >= 0 ? before : sum->axis;
+  return true;
+}
+
+static bool read_sum(sum_t *sum, MlirValue value, int64_t factor) {
+  int64_t constant;
+  MlirOperation def = tw_def(value);
+  if (tw_known_int(value, &constant)) {
+    sum->constant += factor * constant;
+    return true;
+  }
+  if (!mlirOperationIsNull(def) && read_arithmetic(sum, def, factor))
+    return true;
+  if (tw_is_tile(mlirValueGetType(value)))
+    return !mlirOperationIsNull(def) && read_tile(sum, def, factor);
+  return add_term(sum, value, factor);
+}
+
+static bool is_multiple(const sum_t *sum, int64_t extent) {
+  bool ok = sum->constant % extent == 0;
+  for (int i = 0; i < sum->num; i++)
+    ok = ok && sum->factor[i] % extent == 0;
+  return ok;
+}
+
+/* --- The access ----------------------------------------------------------------------------------------- */
+
+/* A gather or scatter as the tile access that it is. */
+typedef struct {
+  MlirOperation op;
+  MlirValue array, mask, padding; /* the latter two may be null */
+  MlirType tile;                  /* of the result or the value */
+  intptr_t rank;                  /* of the array */
+  sum_t index[TW_MAX_RANK];
+  int64_t shape[TW_MAX_RANK]; /* of the tile, by axes of the array */
+} access_t;
+
+static bool read_operands(access_t *a, bool is_gather) {
+  int64_t sizes[4];
+  if (tw_attr_ints(a->op, "operandSegmentSizes", sizes, 4) != 4)
+    return false;
+  a->array = mlirOperationGetOperand(a->op, 0);
+  a->rank = sizes[1];
+  intptr_t third = 1 + sizes[1], fourth = third + sizes[2];
+  MlirValue value = {NULL};
+  if (is_gather) {
+    a->mask = sizes[2] ? mlirOperationGetOperand(a->op, third) : value;
+    a->padding = sizes[3] ? mlirOperationGetOperand(a->op, fourth) : value;
+    value = mlirOperationGetResult(a->op, 0);
+  } else {
+    value = mlirOperationGetOperand(a->op, third);
+    a->mask = sizes[3] ? mlirOperationGetOperand(a->op, fourth) : (MlirValue){NULL};
+  }
+  a->tile = mlirValueGetType(value);
+  return a->rank > 0 && a->rank <= TW_MAX_RANK && tw_is_tile(a->tile);
+}
+
+/* Every axis of the tile longer than one must be counted along by one index, in the order of the array's axes. */
+static bool read_indices(access_t *a) {
+  int last = -1;
+  int64_t covered = 1;
+  for (intptr_t d = 0; d < a->rank; d++) {
+    sum_t *sum = &a->index[d];
+    *sum = (sum_t){.axis = -1};
+    MlirValue index = mlirOperationGetOperand(a->op, 1 + d);
+    if (tw_bits(mlirValueGetType(index)) < 32 || !read_sum(sum, index, 1))
+      return false;
+    a->shape[d] = sum->axis < 0 ? 1 : tw_extent(a->tile, sum->axis);
+    if (!is_multiple(sum, a->shape[d]) || (a->shape[d] > 1 && sum->axis <= last))
+      return false;
+    last = a->shape[d] > 1 ? sum->axis : last;
+    covered *= a->shape[d];
+  }
+  return covered == tw_count(a->tile);
+}
+
+/* The padding of a load that gives what the gather's padding is; -1 if none does. */
+static int load_padding(const access_t *a) {
+  int64_t integer;
+  if (!tw_has_attr(a->op, "check_bounds") || mlirValueIsNull(a->padding))
+    return TW_PADDING_UNDETERMINED;
+  if (tw_known_int(a->padding, &integer))
+    return integer == 0 ? TW_PADDING_ZERO : -1;
+  double number;
+  if (!tw_known_float(a->padding, &number))
+    return -1;
+  if (number == 0)
+    return signbit(number) ? TW_PADDING_NEG_ZERO : TW_PADDING_ZERO;
+  return isnan(number) ? TW_PADDING_NAN : isinf(number) ? (number > 0 ? TW_PADDING_POS_INF : TW_PADDING_NEG_INF) : -1;
+}
+
+/* --- Building the tile access ----------------------------------------------------------------------------- */
+
+static MlirValue widen(const tw_builder_t *at, MlirValue value, MlirType type) {
+  return mlirTypeEqual(mlirValueGetType(value), type) ? value : tw_unary(at, "arith.extsi", type, value);
+}
+
+/* sum / extent, in i32 unless a term is wider. */
+static MlirValue build_index(const tw_builder_t *at, const sum_t *sum, int64_t extent) {
+  MlirType type = tw_i32(at->context);
+  for (int i = 0; i < sum->num; i++)
+    if (tw_bits(mlirValueGetType(sum->value[i])) > 32)
+      type = tw_i64(at->context);
+  MlirValue index = {NULL};
+  for (int i = 0; i < sum->num; i++) {
+    MlirValue term = widen(at, sum->value[i], type);
+    if (sum->factor[i] != extent)
+      term = tw_binary(at, "arith.muli", type, term, tw_const_int(at, type, sum->factor[i] / extent));
+    index = mlirValueIsNull(index) ? term : tw_binary(at, "arith.addi", type, index, term);
+  }
+  if (!mlirValueIsNull(index) && sum->constant == 0)
+    return index;
+  MlirValue constant = tw_const_int(at, type, sum->constant / extent);
+  return mlirValueIsNull(index) ? constant : tw_binary(at, "arith.addi", type, index, constant);
+}
+
+static MlirValue reshape(const tw_builder_t *at, MlirValue value, MlirType type) {
+  return mlirTypeEqual(mlirValueGetType(value), type) ? value : tw_unary(at, "tile.reshape", type, value);
+}
+
+static void build_indices(const tw_builder_t *at, const access_t *a, MlirValue *operands) {
+  for (intptr_t d = 0; d < a->rank; d++)
+    operands[d] = build_index(at, &a->index[d], a->shape[d]);
+}
+
+/* Without `check_bounds` the front end promised that no element lies outside, except where a mask is false. */
+static intptr_t in_bounds_attr(const access_t *a, tw_attr_t *out) {
+  *out = (tw_attr_t){"tile.in_bounds", mlirUnitAttrGet(mlirOperationGetContext(a->op))};
+  return !tw_has_attr(a->op, "check_bounds") && mlirValueIsNull(a->mask);
+}
+
+static void build_load(const access_t *a, int padding) {
+  tw_builder_t at = tw_build_before(a->op);
+  MlirValue operands[1 + TW_MAX_RANK] = {a->array};
+  build_indices(&at, a, operands + 1);
+  MlirType type = tw_tile_type(tw_element(a->tile), a->rank, a->shape);
+  tw_attr_t attrs[2] = {{"padding", mlirIntegerAttrGet(tw_i32(at.context), padding)}};
+  tw_op_parts_t parts = {.num_operands = 1 + a->rank,
+                         .operands = operands,
+                         .num_results = 1,
+                         .results = &type,
+                         .num_attrs = 1 + in_bounds_attr(a, &attrs[1]),
+                         .attrs = attrs};
+  MlirValue tile = reshape(&at, mlirOperationGetResult(tw_build(&at, "tile.load", parts), 0), a->tile);
+  if (!mlirValueIsNull(a->mask)) {
+    MlirValue choice[] = {a->mask, tile, a->padding};
+    tile = tw_op1(&at, "arith.select", a->tile, 3, choice);
+  }
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), tile);
+  mlirOperationDestroy(a->op);
+}
+
+static void build_store(const access_t *a) {
+  tw_builder_t at = tw_build_before(a->op);
+  MlirValue operands[2 + TW_MAX_RANK] = {a->array};
+  build_indices(&at, a, operands + 1);
+  MlirType type = tw_tile_type(tw_element(a->tile), a->rank, a->shape);
+  operands[1 + a->rank] = reshape(&at, mlirOperationGetOperand(a->op, 1 + a->rank), type);
+  tw_attr_t attr;
+  tw_op_parts_t parts = {.num_operands = 2 + a->rank, .operands = operands, .attrs = &attr};
+  parts.num_attrs = in_bounds_attr(a, &attr);
+  tw_build(&at, "tile.store", parts);
+  mlirOperationDestroy(a->op);
+}
+
+static void visit(MlirOperation op) {
+  bool is_gather = tw_op_is(op, "tile.gather");
+  access_t a = {.op = op};
+  if ((!is_gather && !tw_op_is(op, "tile.scatter")) || !read_operands(&a, is_gather) || !read_indices(&a))
+    return;
+  int padding = is_gather ? load_padding(&a) : 0;
+  bool has_mask = !mlirValueIsNull(a.mask);
+  if (is_gather && padding >= 0 && (!has_mask || !mlirValueIsNull(a.padding)))
+    build_load(&a, padding);
+  else if (!is_gather && !has_mask)
+    build_store(&a);
+}
+
+static void visit_below(MlirOperation op) {
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(block);
+         block = mlirBlockGetNextInRegion(block))
+      for (MlirOperation inner = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(inner); inner = next) {
+        next = mlirOperationGetNextInBlock(inner);
+        visit_below(inner);
+        visit(inner);
+      }
+}
+
+static bool run(MlirOperation func) {
+  visit_below(func);
+  return true;
+}
+
+MlirPass tw_create_gather_to_load(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-gather-to-load", "gathers and scatters of tiles become loads and stores",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,109 @@
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-gather-to-load),canonicalize)' | FileCheck %s
+
+// CHECK-LABEL: func.func @vector
+func.func @vector(%a: memref<?xf32, strided<[?]>>) -> tensor<64xf32> {
+  // CHECK-NEXT: %[[I:.*]] = tile.block_id 0
+  // CHECK-NEXT: %[[T:.*]] = tile.load %arg0[%[[I]]] padding zero : memref<?xf32, strided<[?]>>, i32 -> tensor<64xf32>
+  // CHECK-NEXT: tile.store %[[T]], %arg0[%[[I]]] : tensor<64xf32>
+  // CHECK-NEXT: return
+  %zero = arith.constant dense<0.0> : tensor<64xf32>
+  %c64 = arith.constant 64 : i32
+  %i = tile.block_id 0
+  %base = arith.muli %c64, %i : i32
+  %s = tensor.splat %base : tensor<64xi32>
+  %n = tile.iota : tensor<64xi32>
+  %j = arith.addi %n, %s : tensor<64xi32>
+  %t = tile.gather %a[%j] else %zero : tensor<64xf32> {check_bounds} : memref<?xf32, strided<[?]>>, tensor<64xi32> -> tensor<64xf32>
+  tile.scatter %t, %a[%j] {check_bounds} : tensor<64xf32>, memref<?xf32, strided<[?]>>, tensor<64xi32>
+  return %t : tensor<64xf32>
+}
+
+// Rows and columns of a matrix, a constant offset among them.
+// CHECK-LABEL: func.func @matrix
+func.func @matrix(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) -> tensor<8x16xf32> {
+  // CHECK: %[[NEXT:.*]] = arith.addi %arg1, %c1_i32
+  // CHECK: tile.load %arg0[%[[NEXT]], %c2_i32] padding neg_inf : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<8x16xf32>
+  %minus = arith.constant dense<0xFF800000> : tensor<8x16xf32>
+  %c8 = arith.constant 8 : i32
+  %base = arith.muli %i, %c8 : i32
+  %next = arith.addi %base, %c8 : i32
+  %rows0 = tile.iota : tensor<8xi32>
+  %rows1 = tile.reshape %rows0 : tensor<8xi32> -> tensor<8x1xi32>
+  %rows2 = tensor.splat %next : tensor<8x1xi32>
+  %rows3 = arith.addi %rows1, %rows2 : tensor<8x1xi32>
+  %rows = tile.broadcast %rows3 : tensor<8x1xi32> -> tensor<8x16xi32>
+  %columns0 = tile.iota : tensor<16xi32>
+  %c32 = arith.constant dense<32> : tensor<16xi32>
+  %columns1 = arith.addi %columns0, %c32 : tensor<16xi32>
+  %columns2 = tile.reshape %columns1 : tensor<16xi32> -> tensor<1x16xi32>
+  %columns = tile.broadcast %columns2 : tensor<1x16xi32> -> tensor<8x16xi32>
+  %t = tile.gather %a[%rows, %columns] else %minus : tensor<8x16xf32> {check_bounds} : memref<?x?xf32, strided<[?, 1]>>, tensor<8x16xi32>, tensor<8x16xi32> -> tensor<8x16xf32>
+  return %t : tensor<8x16xf32>
+}
+
+// One row: the axis without iota has extent one.
+// CHECK-LABEL: func.func @row
+func.func @row(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32) -> tensor<16xf32> {
+  // CHECK: %[[T:.*]] = tile.load %arg0[%arg1, %c0_i32] : {{.*}} -> tensor<1x16xf32>
+  // CHECK: tile.reshape %[[T]] : tensor<1x16xf32> -> tensor<16xf32>
+  %row = tensor.splat %i : tensor<16xi32>
+  %column = tile.iota : tensor<16xi32>
+  %t = tile.gather %a[%row, %column] {check_bounds} : memref<?x?xf32, strided<[?, 1]>>, tensor<16xi32>, tensor<16xi32> -> tensor<16xf32>
+  return %t : tensor<16xf32>
+}
+
+// A mask chooses after the load, whose bounds are then always checked.
+// CHECK-LABEL: func.func @mask
+func.func @mask(%a: memref<?xf32>, %m: tensor<16xi1>, %p: tensor<16xf32>) -> tensor<16xf32> {
+  // CHECK: %[[T:.*]] = tile.load %arg0[%c0_i32] : memref<?xf32>, i32 -> tensor<16xf32>
+  // CHECK: arith.select %arg1, %[[T]], %arg2
+  %j = tile.iota : tensor<16xi32>
+  %t = tile.gather %a[%j] mask %m : tensor<16xi1> else %p : tensor<16xf32> : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  return %t : tensor<16xf32>
+}
+
+// What the front end promised stays said.
+// CHECK-LABEL: func.func @promised
+func.func @promised(%a: memref<?xf32>) -> tensor<16xf32> {
+  // CHECK: tile.load %arg0[%c0_i32] {tile.in_bounds}
+  %j = tile.iota : tensor<16xi32>
+  %t = tile.gather %a[%j] : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  return %t : tensor<16xf32>
+}
+
+// CHECK-LABEL: func.func @stays
+func.func @stays(%a: memref<?xf32>, %b: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %m: tensor<16xi1>, %p: tensor<16xf32>, %t: tensor<16xi32>) {
+  %n = tile.iota : tensor<16xi32>
+  %s = tensor.splat %i : tensor<16xi32>
+  // The base is no multiple of the extent.
+  // CHECK: tile.gather
+  %j0 = arith.addi %n, %s : tensor<16xi32>
+  %0 = tile.gather %a[%j0] else %p : tensor<16xf32> {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  // A padding that a load has not.
+  // CHECK: tile.gather
+  %1 = tile.gather %a[%n] else %p : tensor<16xf32> {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  // Steps of two.
+  // CHECK: tile.gather
+  %two = arith.constant dense<2> : tensor<16xi32>
+  %j2 = arith.muli %n, %two : tensor<16xi32>
+  %2 = tile.gather %a[%j2] {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  // The diagonal.
+  // CHECK: tile.gather
+  %3 = tile.gather %b[%n, %n] {check_bounds} : memref<?x?xf32, strided<[?, 1]>>, tensor<16xi32>, tensor<16xi32> -> tensor<16xf32>
+  // Indices from memory.
+  // CHECK: tile.gather
+  %4 = tile.gather %a[%t] {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  // Sums of eight bits, which wrap.
+  // CHECK: tile.gather
+  %n8 = tile.iota : tensor<16xi8>
+  %j5 = arith.extsi %n8 : tensor<16xi8> to tensor<16xi32>
+  %5 = tile.gather %a[%j5] {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  // One element for all.
+  // CHECK: tile.gather
+  %6 = tile.gather %a[%s] {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  // A masked scatter.
+  // CHECK: tile.scatter
+  tile.scatter %0, %a[%n] mask %m : tensor<16xi1> {check_bounds} : tensor<16xf32>, memref<?xf32>, tensor<16xi32>
+  tile.print "{} {} {} {} {} {}", %1, %2, %3, %4, %5, %6 : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
+  return
+}
