@@ -283,19 +283,16 @@ static MlirValue widen(tw_emitter_t *e, MlirValue bits, MlirType element) {
   return twg_bitcast(e, twg_binary(e, "llvm.or", twg_bitcast(e, value, e->i32), sign), e->f32);
 }
 
-/* f32 to a bare exponent, to the nearest power of two (ties to the even exponent). */
+/* f32 to a bare exponent: the nearest power of two, halfway up; what is not positive or too large is
+ * NaN. 2^-127, code 0, is subnormal in f32: half of 2^-126, code 1. */
 static MlirValue to_exponent(tw_emitter_t *e, MlirValue x) {
   MlirValue bits = twg_bitcast(e, x, e->i32);
-  MlirValue exponent = twg_binary(e, "llvm.lshr", bits, twg_const_i32(e, 23));
-  MlirValue odd = twg_binary(e, "llvm.and", exponent, twg_const_i32(e, 1));
-  MlirValue bias = twg_binary(e, "llvm.add", twg_const_i32(e, 0x3FFFFF), odd);
-  MlirValue rounded = twg_binary(e, "llvm.lshr", twg_binary(e, "llvm.add", bits, bias), twg_const_i32(e, 23));
-  MlirValue top = twg_icmp(e, TW_UGT, rounded, twg_const_i32(e, 254));
-  rounded = twg_select(e, top, twg_const_i32(e, 254), rounded);
-  /* the sign bit lands in bit 8 and above: negative numbers have no exponent, nor has NaN */
-  MlirValue good = twg_fcmp(e, TW_OGE, x, twg_const_float(e, e->f32, 0));
-  rounded = twg_select(e, good, rounded, twg_const_i32(e, 255));
-  return twg_cast(e, "llvm.trunc", e->i8, rounded);
+  MlirValue code = twg_binary(e, "llvm.lshr", twg_binary(e, "llvm.add", bits, twg_const_i32(e, 0x400000)),
+                              twg_const_i32(e, 23));
+  MlirValue above = twg_cast(e, "llvm.zext", e->i32, twg_icmp(e, TW_UGE, bits, twg_const_i32(e, 0x600000)));
+  code = twg_select(e, twg_icmp(e, TW_ULT, bits, twg_const_i32(e, 0x800000)), above, code);
+  MlirValue positive = twg_fcmp(e, TW_OGT, x, twg_const_float(e, e->f32, 0));
+  return twg_cast(e, "llvm.trunc", e->i8, twg_select(e, positive, code, twg_const_i32(e, 255)));
 }
 
 /* f32 to narrow bits: nearest even; past the top infinity where there is one, the top else. */
@@ -416,8 +413,10 @@ bool twg_rule_bitcast(tw_emitter_t *e, MlirOperation op) { return twg_each_regis
 /* Bits of the narrow float nearest to `x` (constants of such types are exact in practice). */
 static int64_t narrow_bits(MlirType element, double x) {
   narrow_t f = narrow_format(element);
-  int width = (mlirTypeIsAFloat8E8M0FNU(element) ? 0 : 1) + f.exponent_bits + f.mantissa_bits;
+  int width = 1 + f.exponent_bits + f.mantissa_bits;
   int64_t sign = signbit(x) ? (int64_t)1 << (width - 1) : 0, best = f.top;
+  if (mlirTypeIsAFloat8E8M0FNU(element) && !(x > 0 && x <= ldexp(1, 127)))
+    return f.nan;
   if (isnan(x))
     return f.nan >= 0 ? f.nan : (int64_t)f.top;
   if (isinf(x))
