@@ -61,7 +61,7 @@ static int64_t fact(MlirOperation function, intptr_t argument, const char *name,
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
-int tw_access_vector_bits(MlirOperation op, int rank) {
+static int vector_bits(MlirOperation op, int rank, bool inside) {
   intptr_t first;
   int64_t order[TW_LAYOUT_MAX_RANK], strides[TW_MAX_RANK];
   MlirValue array = tw_access_array(op, &first);
@@ -75,7 +75,8 @@ int tw_access_vector_bits(MlirOperation op, int rank) {
   int vector = power_of_two(TW_MAX_ACCESS_BITS / bits);
   int64_t align = fact(function, argument, "tile.align", 0);
   vector = min_int(vector, power_of_two(align * 8 / bits > 0 ? align * 8 / bits : 1));
-  vector = min_int(vector, power_of_two(fact(function, argument, "tile.shape_div", (int)order[dim])));
+  if (!inside)
+    vector = min_int(vector, power_of_two(fact(function, argument, "tile.shape_div", (int)order[dim])));
   for (int axis = 0; axis < mlirShapedTypeGetRank(type); axis++) {
     if (axis == order[dim])
       continue;
@@ -83,6 +84,14 @@ int tw_access_vector_bits(MlirOperation op, int rank) {
     vector = min_int(vector, power_of_two(divisor));
   }
   return vector;
+}
+
+int tw_access_vector_bits(MlirOperation op, int rank) { return vector_bits(op, rank, false); }
+
+int tw_access_inner_vector_bits(MlirOperation op, int rank) {
+  intptr_t first;
+  bool halves = tw_memory_bits(tw_element(mlirValueGetType(tw_access_array(op, &first)))) < 8;
+  return vector_bits(op, rank, !halves); /* at an edge 4-bit elements cannot be taken one by one */
 }
 
 /* ---- addresses ------------------------------------------------------------------------------------- */
@@ -124,12 +133,13 @@ MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *l) {
 
 /* Dimension `dim` of the tile runs along `axis` of the array; returns what it adds to the thread's
  * first element. */
-static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim,
-                                 MlirValue index) {
+static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim, MlirValue index) {
   int64_t tile = tw_layout_extent(&p->layout, dim), strides[TW_MAX_RANK];
   MlirValue start = twg_binary(e, "llvm.mul", to_i64(e, index), twg_const_int(e, e->i64, tile));
   MlirValue coord = twg_thread_coord(e, &p->layout, dim);
   MlirValue left = left_from(e, twg_array_extent(e, array, axis), start, tile);
+  MlirValue all = twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
+  p->whole = p->whole.ptr ? twg_binary(e, "llvm.and", p->whole, all) : all;
   p->stride[dim] = twg_array_stride(e, array, axis);
   p->fixed[dim] = static_strides(mlirValueGetType(array), strides) ? strides[axis] : -1;
   p->left[dim] = p->disjoint ? twg_binary(e, "llvm.sub", left, coord) : left;
@@ -138,8 +148,7 @@ static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue arra
   return p->fixed[dim] == 1 ? along : twg_binary(e, "llvm.mul", along, p->stride[dim]);
 }
 
-void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout,
-               tw_placed_t *p) {
+void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *p) {
   intptr_t first;
   int64_t order[TW_LAYOUT_MAX_RANK];
   MlirValue array = tw_access_array(op, &first), sum = {NULL};

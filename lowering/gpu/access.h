@@ -18,6 +18,8 @@ int tw_access_contiguous_dim(MlirOperation op, int rank);
 /* log2 of the most elements along that dimension that one access may take: at most 16 bytes, always
  * aligned, and wholly inside or outside of the array. */
 int tw_access_vector_bits(MlirOperation op, int rank);
+/* The same for a tile that is known to lie wholly inside of the array: extents do not matter. */
+int tw_access_inner_vector_bits(MlirOperation op, int rank);
 
 /* ---- addresses ------------------------------------------------------------------------------------- */
 
@@ -30,14 +32,14 @@ typedef struct tw_placed {
   MlirValue left[TW_LAYOUT_MAX_RANK];    /* i32: register coordinate c is inside if c < left */
   MlirValue guard[TW_LAYOUT_MAX_RANK];   /* the last comparison made along a dimension ... */
   uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
+  MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
   MlirValue owner;                       /* predicate of threads that take part (null: all) */
   bool disjoint;                         /* coordinates of thread and register add up */
   int bits;                              /* of an element in memory */
 } tw_placed_t;
 
 /* Places the tile of `op` in its array for a thread that owns its elements as `layout` says. */
-void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout,
-               tw_placed_t *out);
+void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
 /* Predicate (i1) of the access that starts at register r. */
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
 /* Its address: a pointer, and bytes to add. */

@@ -27,9 +27,9 @@
 #include <string.h>
 
 enum {
-  MAX_OVERHEAD = 150,     /* percent of sectors from which a load or store gets its own layout ... */
-  MIN_CONVERTED = 1024,   /* ... in tiles of at least so many elements */
-  BYTES_PER_THREAD = 64,  /* of the largest tile in memory, for choosing warps */
+  MAX_OVERHEAD = 150,    /* percent of sectors from which a load or store gets its own layout ... */
+  MIN_CONVERTED = 1024,  /* ... in tiles of at least so many elements */
+  BYTES_PER_THREAD = 64, /* of the largest tile in memory, for choosing warps */
   DEFAULT_VECTOR_BITS = 2,
   MAX_WARPS = 8
 };
@@ -77,7 +77,8 @@ static bool is_flexible(MlirValue value) {
     return false;
   if (tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape"))
     return !tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0)));
-  return tw_op_is(op, "arith.constant") || tw_op_is(op, "tile.constant") || tw_op_is(op, "tensor.splat") || tw_op_is(op, "tile.iota");
+  return tw_op_is(op, "arith.constant") || tw_op_is(op, "tile.constant") || tw_op_is(op, "tensor.splat") ||
+         tw_op_is(op, "tile.iota");
 }
 
 static bool has_class(MlirValue value) { return tw_is_tile(mlirValueGetType(value)) && !is_flexible(value); }
@@ -411,8 +412,8 @@ static MlirValue converted(assigner_t *a, MlirValue value, const tw_layout_t *la
   for (intptr_t i = 0; i < n; i++)
     if (mlirTypeEqual(mlirValueGetType(made[i]), type))
       return made[i];
-  MlirLocation location = mlirValueIsAOpResult(value) ? mlirOperationGetLocation(tw_def(value))
-                                                      : mlirLocationUnknownGet(a->context);
+  MlirLocation location =
+      mlirValueIsAOpResult(value) ? mlirOperationGetLocation(tw_def(value)) : mlirLocationUnknownGet(a->context);
   MlirOperation op = is_flexible(value) ? clone_flexible(tw_def(value), type) : new_convert(value, type, location);
   insert_after(value, op);
   MlirValue *all = malloc((size_t)(n + 1) * sizeof *all);
@@ -444,8 +445,8 @@ static void result_in(assigner_t *a, MlirOperation op, const tw_layout_t *layout
   mlirValueSetType(result, tw_type_with_layout(mlirValueGetType(result), layout));
   if (tw_layout_equal(&wanted, layout))
     return;
-  MlirOperation convert = new_convert(result, tw_type_with_layout(mlirValueGetType(result), &wanted),
-                                      mlirOperationGetLocation(op));
+  MlirOperation convert =
+      new_convert(result, tw_type_with_layout(mlirValueGetType(result), &wanted), mlirOperationGetLocation(op));
   insert_after(result, convert);
   MlirValue stand_in = mlirOperationGetResult(convert, 0); /* of the same class */
   tw_map_set(&a->index, stand_in.ptr, 1, tw_map_get(&a->index, result.ptr, NULL));
@@ -536,15 +537,13 @@ static void rewrite_yield(assigner_t *a, MlirOperation op) {
   bool to_before = tw_op_is(parent, "scf.while") && !condition;
   for (intptr_t i = condition; i < mlirOperationGetNumOperands(op); i++)
     require_class(a, op, i,
-                  to_before ? mlirBlockGetArgument(body(parent, 0), i)
-                            : mlirOperationGetResult(parent, i - condition));
+                  to_before ? mlirBlockGetArgument(body(parent, 0), i) : mlirOperationGetResult(parent, i - condition));
 }
 
 static void rewrite_loop_inits(assigner_t *a, MlirOperation op) {
   bool is_for = tw_op_is(op, "scf.for");
   for (intptr_t i = is_for ? 3 : 0; i < mlirOperationGetNumOperands(op); i++)
-    require_class(a, op, i,
-                  is_for ? mlirOperationGetResult(op, i - 3) : mlirBlockGetArgument(body(op, 0), i));
+    require_class(a, op, i, is_for ? mlirOperationGetResult(op, i - 3) : mlirBlockGetArgument(body(op, 0), i));
 }
 
 static void rewrite_elementwise(assigner_t *a, MlirOperation op) {

@@ -67,7 +67,7 @@ tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
   tw_wish_t wish = {.contiguous = rank - 1, .num_warps = num_warps};
   if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store")) {
     wish.contiguous = tw_access_contiguous_dim(op, rank);
-    wish.vector_bits = tw_access_vector_bits(op, rank);
+    wish.vector_bits = tw_access_inner_vector_bits(op, rank);
   }
   return wish;
 }

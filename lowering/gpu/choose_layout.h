@@ -7,9 +7,9 @@
 
 /* What a layout is chosen for. */
 typedef struct tw_wish {
-  int contiguous;     /* dimension whose neighbours are neighbours in memory; -1: none */
-  int vector_bits;    /* log2 of the elements of one access along it */
-  uint32_t reduced;   /* dimensions along which reductions run */
+  int contiguous;   /* dimension whose neighbours are neighbours in memory; -1: none */
+  int vector_bits;  /* log2 of the elements of one access along it */
+  uint32_t reduced; /* dimensions along which reductions run */
   int num_warps;
 } tw_wish_t;
 

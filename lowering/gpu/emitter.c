@@ -71,9 +71,7 @@ void twg_set_scalar(tw_emitter_t *e, MlirOperation op, intptr_t i, MlirValue val
 
 MlirValue twg_array_pointer(tw_emitter_t *e, MlirValue array) { return twg_lookup(e, array).at[0]; }
 
-MlirValue twg_array_extent(tw_emitter_t *e, MlirValue array, int dim) {
-  return twg_lookup(e, array).at[1 + dim];
-}
+MlirValue twg_array_extent(tw_emitter_t *e, MlirValue array, int dim) { return twg_lookup(e, array).at[1 + dim]; }
 
 MlirValue twg_array_stride(tw_emitter_t *e, MlirValue array, int dim) {
   int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(array));
@@ -111,9 +109,8 @@ MlirNamedAttribute twg_named(tw_emitter_t *e, const char *name, MlirAttribute at
   return mlirNamedAttributeGet(mlirIdentifierGet(e->context, tw_str(name)), attribute);
 }
 
-MlirValue twg_op(tw_emitter_t *e, const char *name, MlirType type, int num_operands,
-                     const MlirValue *operands, int num_attributes,
-                     const MlirNamedAttribute *attributes) {
+MlirValue twg_op(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands,
+                 int num_attributes, const MlirNamedAttribute *attributes) {
   MlirOperationState state = mlirOperationStateGet(tw_str(name), e->location);
   mlirOperationStateAddOperands(&state, num_operands, operands);
   if (!mlirTypeIsNull(type))
@@ -173,8 +170,7 @@ MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y) {
   return compare(e, "llvm.fcmp", predicate, x, y);
 }
 
-MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands,
-                       const MlirValue *operands) {
+MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands) {
   int32_t segments[2] = {num_operands, 0};
   MlirNamedAttribute attributes[] = {
       twg_named(e, "intrin", mlirStringAttrGet(e->context, tw_str(name))),
@@ -184,21 +180,19 @@ MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int nu
   return twg_op(e, "llvm.call_intrinsic", type, num_operands, operands, 3, attributes);
 }
 
-MlirValue twg_asm(tw_emitter_t *e, const char *text, const char *constraints, MlirType type,
-                 int num_operands, const MlirValue *operands, bool side_effects) {
+MlirValue twg_asm(tw_emitter_t *e, const char *text, const char *constraints, MlirType type, int num_operands,
+                  const MlirValue *operands, bool side_effects) {
   MlirNamedAttribute attributes[] = {
       twg_named(e, "asm_string", mlirStringAttrGet(e->context, tw_str(text))),
       twg_named(e, "constraints", mlirStringAttrGet(e->context, tw_str(constraints))),
       twg_named(e, "has_side_effects", mlirUnitAttrGet(e->context)),
   };
-  return twg_op(e, "llvm.inline_asm", type, num_operands, operands, side_effects ? 3 : 2,
-                    attributes);
+  return twg_op(e, "llvm.inline_asm", type, num_operands, operands, side_effects ? 3 : 2, attributes);
 }
 
 MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType type) {
   int64_t position = index;
-  MlirNamedAttribute attribute =
-      twg_named(e, "position", mlirDenseI64ArrayGet(e->context, 1, &position));
+  MlirNamedAttribute attribute = twg_named(e, "position", mlirDenseI64ArrayGet(e->context, 1, &position));
   return twg_op(e, "llvm.extractvalue", type, 1, &aggregate, 1, &attribute);
 }
 
@@ -271,9 +265,7 @@ MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes) {
   return bytes ? twg_offset_pointer(e, e->shared_base, twg_const_i32(e, bytes)) : e->shared_base;
 }
 
-void twg_barrier(tw_emitter_t *e) {
-  twg_op(e, "nvvm.barrier0", (MlirType){NULL}, 0, NULL, 0, NULL);
-}
+void twg_barrier(tw_emitter_t *e) { twg_op(e, "nvvm.barrier0", (MlirType){NULL}, 0, NULL, 0, NULL); }
 
 /* ---- control ----------------------------------------------------------------------------------- */
 
@@ -292,14 +284,12 @@ void twg_branch(tw_emitter_t *e, MlirBlock to, int num_operands, const MlirValue
   mlirBlockAppendOwnedOperation(e->block, mlirOperationCreate(&state));
 }
 
-void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then,
-                  const MlirValue *then_operands, MlirBlock otherwise, int num_otherwise,
-                  const MlirValue *otherwise_operands) {
+void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then, const MlirValue *then_operands,
+                   MlirBlock otherwise, int num_otherwise, const MlirValue *otherwise_operands) {
   MlirOperationState state = mlirOperationStateGet(tw_str("llvm.cond_br"), e->location);
   MlirBlock successors[2] = {then, otherwise};
   int32_t segments[3] = {1, num_then, num_otherwise};
-  MlirNamedAttribute attribute =
-      twg_named(e, "operandSegmentSizes", mlirDenseI32ArrayGet(e->context, 3, segments));
+  MlirNamedAttribute attribute = twg_named(e, "operandSegmentSizes", mlirDenseI32ArrayGet(e->context, 3, segments));
   mlirOperationStateAddOperands(&state, 1, &condition);
   mlirOperationStateAddOperands(&state, num_then, then_operands);
   mlirOperationStateAddOperands(&state, num_otherwise, otherwise_operands);
@@ -312,8 +302,7 @@ void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num
 
 /* Adds the contribution of `source` (lane or warp): runs of bits that move by the same distance are
  * masked and shifted together. */
-static MlirValue add_linear(tw_emitter_t *e, MlirValue sum, MlirValue source, const uint32_t *images,
-                            int count) {
+static MlirValue add_linear(tw_emitter_t *e, MlirValue sum, MlirValue source, const uint32_t *images, int count) {
   for (int out = 0; out < 32; out++) { /* by output bit, so that any linear map works */
     for (int in = 0; in < count; in++) {
       if ((images[in] >> out & 1) == 0 || (in > 0 && out > 0 && (images[in - 1] >> (out - 1) & 1)))
@@ -334,8 +323,8 @@ static MlirValue add_linear(tw_emitter_t *e, MlirValue sum, MlirValue source, co
   return sum;
 }
 
-MlirValue twg_linear_of_thread(tw_emitter_t *e, const uint32_t *lane_bits, int num_lane,
-                              const uint32_t *warp_bits, int num_warp) {
+MlirValue twg_linear_of_thread(tw_emitter_t *e, const uint32_t *lane_bits, int num_lane, const uint32_t *warp_bits,
+                               int num_warp) {
   MlirBlock here = e->block;
   e->block = e->entry;
   MlirValue sum = add_linear(e, (MlirValue){NULL}, e->lane, lane_bits, num_lane);

@@ -32,16 +32,16 @@ typedef struct tw_chunk tw_chunk_t;
 
 typedef struct tw_emitter {
   MlirContext context;
-  MlirLocation location; /* of the op at hand */
-  MlirRegion region;     /* body of the new function */
-  MlirBlock entry;       /* constants and values that depend on the thread only */
-  MlirBlock block;       /* where ops are appended */
+  MlirLocation location;      /* of the op at hand */
+  MlirRegion region;          /* body of the new function */
+  MlirBlock entry;            /* constants and values that depend on the thread only */
+  MlirBlock block;            /* where ops are appended */
   tw_map_t values, constants; /* by old value; by attribute */
-  tw_chunk_t *chunks; /* memory of value arrays */
+  tw_chunk_t *chunks;         /* memory of value arrays */
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
-  MlirAttribute contract; /* fast-math flag: a*b+c may fuse */
+  MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;
-  int arch;               /* 80, 89, 90, ... */
+  int arch;                                  /* 80, 89, 90, ... */
   MlirValue thread, lane, warp, shared_base; /* in entry */
   MlirOperation module;
   int num_strings; /* globals made for print */
@@ -76,9 +76,8 @@ MlirAttribute twg_i32_attr(tw_emitter_t *e, int64_t value);
 MlirAttribute twg_i64_attr(tw_emitter_t *e, int64_t value);
 MlirNamedAttribute twg_named(tw_emitter_t *e, const char *name, MlirAttribute attribute);
 /* Appends an op; type null: no result. Returns the result. */
-MlirValue twg_op(tw_emitter_t *e, const char *name, MlirType type, int num_operands,
-                     const MlirValue *operands, int num_attributes,
-                     const MlirNamedAttribute *attributes);
+MlirValue twg_op(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands,
+                 int num_attributes, const MlirNamedAttribute *attributes);
 MlirValue twg_unary(tw_emitter_t *e, const char *name, MlirValue x);
 MlirValue twg_binary(tw_emitter_t *e, const char *name, MlirValue x, MlirValue y);
 MlirValue twg_cast(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
@@ -89,11 +88,10 @@ MlirValue twg_icmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
 MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
 enum { TW_EQ, TW_NE, TW_SLT, TW_SLE, TW_SGT, TW_SGE, TW_ULT, TW_ULE, TW_UGT, TW_UGE };
 enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_OLE, TW_ONE, TW_ORD, TW_UNE = 13, TW_UNO };
-MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands,
-                       const MlirValue *operands);
+MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands);
 /* Inline assembly. Several results come as a struct: take them apart with twg_extract. */
-MlirValue twg_asm(tw_emitter_t *e, const char *text, const char *constraints, MlirType type,
-                 int num_operands, const MlirValue *operands, bool side_effects);
+MlirValue twg_asm(tw_emitter_t *e, const char *text, const char *constraints, MlirType type, int num_operands,
+                  const MlirValue *operands, bool side_effects);
 MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType type);
 /* Vectors of elements, from and to scalars. */
 MlirValue twg_pack(tw_emitter_t *e, MlirType element, int count, const MlirValue *values);
@@ -117,25 +115,23 @@ void twg_barrier(tw_emitter_t *e);
 
 /* Elements as they lie in memory, `bits` each (tw_memory_bits): 2^n elements to one i8 or i16, or to
  * words of i32; and back. `element` is the tile's element type. Returns the number of parts. */
-int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements,
-                 MlirValue words[4]);
+int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements, MlirValue words[4]);
 void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
                     MlirValue *elements);
 
 /* ---- control ----------------------------------------------------------------------------------- */
 MlirBlock twg_new_block(tw_emitter_t *e, int num_arguments, const MlirType *types);
 void twg_branch(tw_emitter_t *e, MlirBlock to, int num_operands, const MlirValue *operands);
-void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then,
-                  const MlirValue *then_operands, MlirBlock otherwise, int num_otherwise,
-                  const MlirValue *otherwise_operands);
+void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then, const MlirValue *then_operands,
+                   MlirBlock otherwise, int num_otherwise, const MlirValue *otherwise_operands);
 /* Re-emits the ops of an old block at the current place. */
 bool twg_emit_block(tw_emitter_t *e, MlirBlock old);
 
 /* ---- positions --------------------------------------------------------------------------------- */
 /* An i32 that depends linearly on lane and warp: XOR of lane_bits[i] and warp_bits[i] over the set
  * bits. Emitted in entry. */
-MlirValue twg_linear_of_thread(tw_emitter_t *e, const uint32_t *lane_bits, int num_lane,
-                              const uint32_t *warp_bits, int num_warp);
+MlirValue twg_linear_of_thread(tw_emitter_t *e, const uint32_t *lane_bits, int num_lane, const uint32_t *warp_bits,
+                               int num_warp);
 /* The part of coordinate `dim` that depends on the thread; the register's part is
  * tw_layout_coord(l, tw_layout_image(l, TW_REGISTER, r), dim), to be XORed, or, when
  * tw_layout_disjoint holds, added. */
@@ -146,14 +142,14 @@ MlirValue twg_register_coord(tw_emitter_t *e, const tw_layout_t *l, int dim, int
 
 /* ---- moving registers (rules/convert.c) ---------------------------------------------------------- */
 /* The registers of `from` renamed for `to`, which the same thread owns; false if it does not. */
-bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to,
-                         tw_values_t in, tw_values_t *out);
+bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to, tw_values_t in,
+                          tw_values_t *out);
 /* Registers <-> a tile in shared memory at `base` (pointer in address space 3). `element` is the
  * type in registers; i1 is held as a byte. */
 void twg_write_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
-                     tw_values_t in, MlirValue base);
-tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared,
-                           MlirType element, MlirValue base);
+                      tw_values_t in, MlirValue base);
+tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                            MlirValue base);
 /* x of another lane: the one numbered `lane`, or (butterfly) this one's number XOR `lane`. */
 MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue lane);
 /* Bytes of shared memory that a convert_layout or a reduce needs for itself. */

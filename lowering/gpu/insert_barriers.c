@@ -83,8 +83,7 @@ static bool conflicts(const state_t *s, bool writes, bool copies, int64_t from, 
 static void put_before(MlirOperation op, const char *name, bool wait) {
   MlirOperationState state = mlirOperationStateGet(tw_str(name), mlirOperationGetLocation(op));
   MlirContext context = mlirOperationGetContext(op);
-  MlirNamedAttribute pending = {mlirIdentifierGet(context, tw_str("pending")),
-                                mlirIntegerAttrGet(tw_i32(context), 0)};
+  MlirNamedAttribute pending = {mlirIdentifierGet(context, tw_str("pending")), mlirIntegerAttrGet(tw_i32(context), 0)};
   mlirOperationStateAddAttributes(&state, wait, &pending);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, mlirOperationCreate(&state));
 }

@@ -70,17 +70,12 @@ bool twg_emit_block(tw_emitter_t *e, MlirBlock old) {
 
 /* ---- a kernel ---------------------------------------------------------------------------------- */
 
-static int words_of(MlirType type) {
-  return mlirTypeIsAMemRef(type) ? 1 + 2 * (int)mlirShapedTypeGetRank(type) : 1;
-}
+static int words_of(MlirType type) { return mlirTypeIsAMemRef(type) ? 1 + 2 * (int)mlirShapedTypeGetRank(type) : 1; }
 
-static MlirValue sreg(tw_emitter_t *e, const char *name) {
-  return twg_op(e, name, e->i32, 0, NULL, 0, NULL);
-}
+static MlirValue sreg(tw_emitter_t *e, const char *name) { return twg_op(e, name, e->i32, 0, NULL, 0, NULL); }
 
 static void emit_prologue(tw_emitter_t *e) {
-  MlirNamedAttribute symbol = twg_named(
-      e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(SHARED_NAME)));
+  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(SHARED_NAME)));
   e->thread = sreg(e, "nvvm.read.ptx.sreg.tid.x");
   e->lane = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, 31));
   e->warp = twg_binary(e, "llvm.lshr", e->thread, twg_const_i32(e, 5));
@@ -103,8 +98,7 @@ static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
   tw_values_t values = twg_new_values(e, n);
   memcpy(values.at, words, (size_t)n * sizeof *words);
   values.at[0] = twg_cast(e, "llvm.inttoptr", e->global, words[0]);
-  if (rank > 0 && mlirLogicalResultIsSuccess(
-                      mlirMemRefTypeGetStridesAndOffset(type, strides, &offset)))
+  if (rank > 0 && mlirLogicalResultIsSuccess(mlirMemRefTypeGetStridesAndOffset(type, strides, &offset)))
     for (int d = 0; d < rank; d++)
       if (strides[d] != mlirShapedTypeGetDynamicStrideOrOffset())
         values.at[1 + rank + d] = twg_const_int(e, e->i64, strides[d]);
@@ -212,8 +206,7 @@ static void add_shared_global(tw_emitter_t *e) {
   mlirOperationStateAddAttributes(&state, 5, attributes);
   MlirRegion region = mlirRegionCreate();
   mlirOperationStateAddOwnedRegions(&state, 1, &region);
-  mlirBlockInsertOwnedOperation(mlirModuleGetBody(mlirModuleFromOperation(e->module)), 0,
-                                mlirOperationCreate(&state));
+  mlirBlockInsertOwnedOperation(mlirModuleGetBody(mlirModuleFromOperation(e->module)), 0, mlirOperationCreate(&state));
 }
 
 static bool run(MlirOperation module) {
@@ -223,8 +216,7 @@ static bool run(MlirOperation module) {
   init_emitter(&e, module);
   e.location = mlirOperationGetLocation(module);
   int32_t threads = 32 * e.num_warps; /* 0: given at each launch */
-  for (MlirOperation op = mlirBlockGetFirstOperation(body), next; ok && !mlirOperationIsNull(op);
-       op = next) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(body), next; ok && !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
     if (!tw_op_is(op, "func.func"))
       continue;
@@ -251,7 +243,7 @@ static bool run(MlirOperation module) {
 static _Alignas(8) char id;
 
 MlirPass tw_create_to_nvvm(void) {
-  static const tw_pass_t pass = {&id, "tile-to-nvvm", "re-emit kernels as the code of one thread",
-                                 "builtin.module", run};
+  static const tw_pass_t pass = {&id, "tile-to-nvvm", "re-emit kernels as the code of one thread", "builtin.module",
+                                 run};
   return tw_pass_create(&pass);
 }

@@ -66,13 +66,10 @@ uint32_t tw_layout_image(const tw_layout_t *l, tw_input_t input, uint32_t value)
 }
 
 uint32_t tw_layout_apply(const tw_layout_t *l, uint32_t reg, uint32_t lane, uint32_t warp) {
-  return tw_layout_image(l, TW_REGISTER, reg) ^ tw_layout_image(l, TW_LANE, lane) ^
-         tw_layout_image(l, TW_WARP, warp);
+  return tw_layout_image(l, TW_REGISTER, reg) ^ tw_layout_image(l, TW_LANE, lane) ^ tw_layout_image(l, TW_WARP, warp);
 }
 
-void tw_layout_push(tw_layout_t *l, tw_input_t input, uint32_t image) {
-  l->basis[input][l->bits[input]++] = image;
-}
+void tw_layout_push(tw_layout_t *l, tw_input_t input, uint32_t image) { l->basis[input][l->bits[input]++] = image; }
 
 bool tw_layout_equal(const tw_layout_t *a, const tw_layout_t *b) {
   if (a->rank != b->rank || memcmp(a->log_shape, b->log_shape, sizeof a->log_shape) != 0)
@@ -183,9 +180,8 @@ static void builder_take(builder_t *b, tw_input_t input, int dim, int count) {
 
 static int builder_left(const builder_t *b, int dim) { return b->l.log_shape[dim] - b->next[dim]; }
 
-tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_per_thread,
-                              const int *threads_per_warp, const int *warps_per_cta,
-                              const int *order) {
+tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_per_thread, const int *threads_per_warp,
+                              const int *warps_per_cta, const int *order) {
   builder_t b = builder_start(rank, shape);
   for (int i = 0; i < rank; i++)
     builder_take(&b, TW_REGISTER, order[i], log2_of(size_per_thread[order[i]]));
@@ -198,8 +194,7 @@ tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_pe
   return b.l;
 }
 
-tw_layout_t tw_layout_coalesced(int rank, const int64_t *shape, int vector, int num_warps,
-                                const int *order) {
+tw_layout_t tw_layout_coalesced(int rank, const int64_t *shape, int vector, int num_warps, const int *order) {
   builder_t b = builder_start(rank, shape);
   int lanes = 5, warps = log2_of(num_warps);
   if (rank > 0)
@@ -266,8 +261,8 @@ tw_layout_t tw_layout_mma_acc(int rank, const int64_t *shape, int warps_m, int w
   return l;
 }
 
-tw_layout_t tw_layout_dot_operand(int rank, const int64_t *shape, int operand, int elem_bits,
-                                  int warps_m, int warps_n) {
+tw_layout_t tw_layout_dot_operand(int rank, const int64_t *shape, int operand, int elem_bits, int warps_m,
+                                  int warps_n) {
   tw_layout_t l = tw_layout_empty(rank, shape);
   int k = operand == 0 ? rank - 1 : rank - 2;
   int o = operand == 0 ? rank - 2 : rank - 1; /* the other dimension: m or n */
@@ -294,8 +289,7 @@ tw_layout_t tw_layout_dot_operand(int rank, const int64_t *shape, int operand, i
 
 /* Moves the bits of flat index `flat` from the fields of `from` to those of `to`, where dimension
  * d of `from` becomes dimension map[d] (-1: dropped). Bits past an extent of `to` vanish. */
-static uint32_t move_fields(const tw_layout_t *from, const tw_layout_t *to, const int *map,
-                            uint32_t flat) {
+static uint32_t move_fields(const tw_layout_t *from, const tw_layout_t *to, const int *map, uint32_t flat) {
   uint32_t out = 0;
   for (int d = 0; d < from->rank; d++) {
     if (map[d] < 0)
@@ -306,8 +300,7 @@ static uint32_t move_fields(const tw_layout_t *from, const tw_layout_t *to, cons
   return out;
 }
 
-static tw_layout_t move_layout(const tw_layout_t *from, int rank, const int64_t *shape,
-                               const int *map) {
+static tw_layout_t move_layout(const tw_layout_t *from, int rank, const int64_t *shape, const int *map) {
   tw_layout_t to = tw_layout_empty(rank, shape);
   for (int g = 0; g < TW_NUM_INPUTS; g++)
     for (int i = 0; i < from->bits[g]; i++)
@@ -452,8 +445,7 @@ bool tw_layout_conversion(const tw_layout_t *from, const tw_layout_t *to, tw_con
   return true;
 }
 
-tw_position_t tw_conversion_apply(const tw_conversion_t *c, uint32_t reg, uint32_t lane,
-                                  uint32_t warp) {
+tw_position_t tw_conversion_apply(const tw_conversion_t *c, uint32_t reg, uint32_t lane, uint32_t warp) {
   uint32_t in[TW_NUM_INPUTS] = {reg, lane, warp, 0, 0};
   tw_position_t sum = {{0}};
   for (int g = 0; g < TW_NUM_INPUTS; g++)
@@ -478,8 +470,7 @@ tw_conversion_class_t tw_layout_classify(const tw_layout_t *from, const tw_layou
   tw_conversion_t c;
   if (tw_layout_equal(from, to))
     return TW_CONVERT_NONE;
-  if (!tw_layout_conversion(from, to, &c) || !keeps_group(&c, TW_BLOCK) ||
-      !keeps_group(&c, TW_WARP))
+  if (!tw_layout_conversion(from, to, &c) || !keeps_group(&c, TW_BLOCK) || !keeps_group(&c, TW_WARP))
     return TW_CONVERT_SHARED;
   if (!keeps_group(&c, TW_LANE))
     return TW_CONVERT_SHUFFLE;
@@ -524,8 +515,7 @@ static int aligned_run(const uint32_t *image, const bool *own, int count, int sh
   return bits;
 }
 
-int tw_layout_vector_bits(const tw_layout_t *l, int dim, int max_bits,
-                          int regs[TW_LAYOUT_MAX_BITS]) {
+int tw_layout_vector_bits(const tw_layout_t *l, int dim, int max_bits, int regs[TW_LAYOUT_MAX_BITS]) {
   int shift = tw_layout_dim_shift(l, dim), bits = 0;
   uint32_t image[TW_NUM_INPUTS * TW_LAYOUT_MAX_BITS];
   bool own[TW_NUM_INPUTS * TW_LAYOUT_MAX_BITS];

@@ -29,19 +29,12 @@
 enum { TW_LAYOUT_MAX_RANK = 8, TW_LAYOUT_MAX_BITS = 20 };
 
 /* Input groups. A layout of registers uses the first four, a layout of shared memory TW_OFFSET. */
-typedef enum tw_input {
-  TW_REGISTER,
-  TW_LANE,
-  TW_WARP,
-  TW_BLOCK,
-  TW_OFFSET,
-  TW_NUM_INPUTS
-} tw_input_t;
+typedef enum tw_input { TW_REGISTER, TW_LANE, TW_WARP, TW_BLOCK, TW_OFFSET, TW_NUM_INPUTS } tw_input_t;
 
 typedef struct tw_layout {
   int rank;
-  int log_shape[TW_LAYOUT_MAX_RANK]; /* log2 of each extent */
-  int bits[TW_NUM_INPUTS];           /* number of input bits of each group */
+  int log_shape[TW_LAYOUT_MAX_RANK];                 /* log2 of each extent */
+  int bits[TW_NUM_INPUTS];                           /* number of input bits of each group */
   uint32_t basis[TW_NUM_INPUTS][TW_LAYOUT_MAX_BITS]; /* flat row-major images */
 } tw_layout_t;
 
@@ -87,30 +80,26 @@ bool tw_layout_is_injective(const tw_layout_t *l);
 size_t tw_layout_print(const tw_layout_t *l, char *out, size_t size);
 /* Reads that text for a tile of the given shape. On failure returns false and points *error at a
  * static sentence. */
-bool tw_layout_parse(const char *text, int rank, const int64_t *shape, tw_layout_t *out,
-                     const char **error);
+bool tw_layout_parse(const char *text, int rank, const int64_t *shape, tw_layout_t *out, const char **error);
 
 /* ---- constructors ---------------------------------------------------------------------------- */
 
 /* Blocked: each thread owns a size_per_thread block, lanes tile threads_per_warp, warps tile
  * warps_per_cta, each filled along order[0] (the fastest dimension) first; what remains of the tile
  * repeats in further registers. Where the tile is smaller, the surplus bits replicate. */
-tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_per_thread,
-                              const int *threads_per_warp, const int *warps_per_cta,
-                              const int *order);
+tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_per_thread, const int *threads_per_warp,
+                              const int *warps_per_cta, const int *order);
 
 /* The blocked layout for access to memory that is contiguous along order[0]: each thread has
  * `vector` neighbouring elements, lanes run along order[0] first, then warps. */
-tw_layout_t tw_layout_coalesced(int rank, const int64_t *shape, int vector, int num_warps,
-                                const int *order);
+tw_layout_t tw_layout_coalesced(int rank, const int64_t *shape, int vector, int num_warps, const int *order);
 
 /* Accumulator of mma.sync m16n8 (32-bit) for an MxN (or BxMxN) tile, warps_m x warps_n warps. */
 tw_layout_t tw_layout_mma_acc(int rank, const int64_t *shape, int warps_m, int warps_n);
 /* Operand A (MxK) or B (KxN, operand = 1) of mma.sync for elements of `elem_bits` bits whose
  * k-step is 256 bits wide (m16n8k16 at 16 bits, k8 at 32, k32 at 8), for an accumulator with the
  * same warp split. Warps that differ along the other dimension replicate. */
-tw_layout_t tw_layout_dot_operand(int rank, const int64_t *shape, int operand, int elem_bits,
-                                  int warps_m, int warps_n);
+tw_layout_t tw_layout_dot_operand(int rank, const int64_t *shape, int operand, int elem_bits, int warps_m, int warps_n);
 
 /* ---- transfer functions (how a shape op moves a layout) ---------------------------------------- */
 
@@ -153,8 +142,7 @@ typedef struct tw_conversion {
   int bits[TW_NUM_INPUTS];
 } tw_conversion_t;
 bool tw_layout_conversion(const tw_layout_t *from, const tw_layout_t *to, tw_conversion_t *out);
-tw_position_t tw_conversion_apply(const tw_conversion_t *c, uint32_t reg, uint32_t lane,
-                                  uint32_t warp);
+tw_position_t tw_conversion_apply(const tw_conversion_t *c, uint32_t reg, uint32_t lane, uint32_t warp);
 
 typedef enum tw_conversion_class {
   TW_CONVERT_NONE,     /* the same layout */
@@ -176,24 +164,20 @@ bool tw_layout_divides(const tw_layout_t *l, const tw_layout_t *tile);
 
 /* log2 of the number of consecutive elements along `dim` that a thread holds, aligned, at most
  * `max_bits`; regs[i] gets the register bit that moves by 2^i elements. */
-int tw_layout_vector_bits(const tw_layout_t *l, int dim, int max_bits,
-                          int regs[TW_LAYOUT_MAX_BITS]);
+int tw_layout_vector_bits(const tw_layout_t *l, int dim, int max_bits, int regs[TW_LAYOUT_MAX_BITS]);
 
 /* Shared memory in row-major order, order[0] fastest, without swizzle. */
 tw_layout_t tw_shared_rowmajor(int rank, const int64_t *shape, const int *order);
 /* The XOR swizzle that ldmatrix, TMA and wgmma agree on: rows of `row_bytes` (32, 64 or 128) along
  * order[0], 16-byte chunks XORed with the row; wider tiles are split into panels of row_bytes. */
-tw_layout_t tw_shared_swizzled(int rank, const int64_t *shape, const int *order, int elem_bits,
-                               int row_bytes);
+tw_layout_t tw_shared_swizzled(int rank, const int64_t *shape, const int *order, int elem_bits, int row_bytes);
 /* A shared layout for a value that is written with layout `writer` and read with `reader`: vectors
  * as wide as both allow (at most 128 bits), bank conflicts as few as found. *vector_bits gets log2
  * of the elements in one access. */
-tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, int elem_bits,
-                          int *vector_bits);
+tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, int elem_bits, int *vector_bits);
 /* Passes over the banks that one warp-wide access of 2^vector_bits elements a lane takes, relative
  * to the least possible (1 = free of conflicts). */
-int tw_shared_conflicts(const tw_layout_t *shared, const tw_layout_t *distributed, int elem_bits,
-                        int vector_bits);
+int tw_shared_conflicts(const tw_layout_t *shared, const tw_layout_t *distributed, int elem_bits, int vector_bits);
 /* log2 of the elements that lie in consecutive registers and consecutive offsets alike;
  * regs[i] gets the register bit that moves the offset by 2^i. */
 int tw_shared_vector_bits(const tw_layout_t *shared, const tw_layout_t *distributed, int max_bits,

@@ -23,8 +23,7 @@ tw_layout_t tw_shared_rowmajor(int rank, const int64_t *shape, const int *order)
   return l;
 }
 
-tw_layout_t tw_shared_swizzled(int rank, const int64_t *shape, const int *order, int elem_bits,
-                               int row_bytes) {
+tw_layout_t tw_shared_swizzled(int rank, const int64_t *shape, const int *order, int elem_bits, int row_bytes) {
   tw_layout_t l = tw_layout_empty(rank, shape);
   int inner = order[0], inner_shift = tw_layout_dim_shift(&l, inner);
   int chunk = log2_of(16 * 8 / elem_bits); /* elements of 16 bytes */
@@ -92,8 +91,8 @@ static void take(tw_layout_t *l, space_t *taken, uint32_t v, int limit) {
  * differ in them. First what neither side's phase contains, then sums of a vector that only the
  * writer's phase has and one that only the reader's has (such a sum lies in neither: an XOR
  * swizzle), last whatever is left, at the price of conflicts. */
-static int choose_segments(const tw_layout_t *shape, const space_t *vector, const space_t *write,
-                           const space_t *read, int want, uint32_t *out) {
+static int choose_segments(const tw_layout_t *shape, const space_t *vector, const space_t *write, const space_t *read,
+                           int want, uint32_t *out) {
   int n = tw_layout_size_bits(shape), count = 0;
   space_t both = *write, taken = *vector;
   uint32_t only_write[32], only_read[32];
@@ -123,8 +122,7 @@ static int choose_segments(const tw_layout_t *shape, const space_t *vector, cons
   return count;
 }
 
-tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, int elem_bits,
-                          int *vector_bits) {
+tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, int elem_bits, int *vector_bits) {
   tw_layout_t l = *writer;
   memset(l.bits, 0, sizeof l.bits);
   memset(l.basis, 0, sizeof l.basis);
@@ -157,8 +155,7 @@ tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, 
   return l;
 }
 
-int tw_shared_conflicts(const tw_layout_t *shared, const tw_layout_t *distributed, int elem_bits,
-                        int vector_bits) {
+int tw_shared_conflicts(const tw_layout_t *shared, const tw_layout_t *distributed, int elem_bits, int vector_bits) {
   tw_inverse_t inv;
   if (!tw_layout_invert(shared, &inv))
     return 0;

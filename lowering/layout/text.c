@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const input_names[TW_NUM_INPUTS] = {"register", "lane", "warp", "block",
-                                                       "offset"};
+static const char *const input_names[TW_NUM_INPUTS] = {"register", "lane", "warp", "block", "offset"};
 
 const char *tw_input_name(tw_input_t input) { return input_names[input]; }
 
@@ -112,8 +111,7 @@ static const char *group(const char **p, tw_layout_t *l) {
   return eat(p, ']') ? NULL : "expected ']' after the basis vectors";
 }
 
-bool tw_layout_parse(const char *text, int rank, const int64_t *shape, tw_layout_t *out,
-                     const char **error) {
+bool tw_layout_parse(const char *text, int rank, const int64_t *shape, tw_layout_t *out, const char **error) {
   *out = tw_layout_empty(rank, shape);
   *error = NULL;
   skip_space(&text);

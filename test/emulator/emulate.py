@@ -75,14 +75,14 @@ class Rewriter:
     def body(self, result: str, text: str, types: list[str]) -> str:
         if text.startswith("mma.sync"):
             return self.mma(result, text, types)
-        store = re.search(r"@\$(\d+) st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
+        store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
         if store:
-            return self.guarded_store(types, int(store[2]), int(store[1]), int(store[3]), int(store[4]))
-        load = re.search(r"@\$(\d+) ld\.\w+(?:\.v\d)?\.b(\d+) .*\[\$(\d+) \+ (-?\d+)\];", text)
+            return self.guarded_store(types, int(store[2]), int(store[1] or -1), int(store[3]), int(store[4]))
+        load = re.search(r"(?:@\$(\d+) )?ld\.\w+(?:\.v\d)?\.b(\d+) .*\[\$(\d+) \+ (-?\d+)\];", text)
         if load:
             padding = [int(v, 0) for v in re.findall(r"mov\.b\d+ \$\d+, (\w+);", text)]
             first = int(load[3])
-            return self.guarded_load(result, types, int(load[2]), int(load[1]) - first, int(load[4]), padding)
+            return self.guarded_load(result, types, int(load[2]), int(load[1] or -1) - first, int(load[4]), padding)
         copy = re.match(r"cp\.async\.c[ag]\.shared\.global \[\$0\], \[\$1 \+ (-?\d+)\], (\d+), \$2;", text)
         if copy:  # $2: ignore the source and write zeros
             casts = self.generic(types, 0) + f"  %p = getelementptr i8, {types[1]} %a1, i64 {copy[1]}\n"
@@ -93,8 +93,13 @@ class Rewriter:
         return f"  %r = call {result} @{function}(float %a0)\n  ret {result} %r\n"
 
     @staticmethod
+    def condition(guard: int) -> str:
+        """The predicate operand; always true where there is none."""
+        return f"%a{guard}" if guard >= 0 else "true"
+
+    @staticmethod
     def guarded_store(types: list[str], bits: int, guard: int, pointer: int, offset: int) -> str:
-        out = [f"  br i1 %a{guard}, label %go, label %end\ngo:"]
+        out = [f"  br i1 {Rewriter.condition(guard)}, label %go, label %end\ngo:"]
         out.append(f"  %p = getelementptr i8, {types[pointer]} %a{pointer}, i64 {offset}")
         for i in range(pointer):
             value = f"%a{i}"
@@ -109,7 +114,8 @@ class Rewriter:
     @staticmethod
     def guarded_load(result: str, types: list[str], bits: int, guard: int, offset: int, padding: list[int]) -> str:
         kinds = split(result[1:-1]) if result.startswith("{") else [result]
-        out = [f"entry:\n  br i1 %a{guard}, label %go, label %end\ngo:"]
+        padding = padding or [0, 0, 0, 0]
+        out = [f"entry:\n  br i1 {Rewriter.condition(guard)}, label %go, label %end\ngo:"]
         out.append(f"  %p = getelementptr i8, {types[0]} %a0, i64 {offset}")
         for i, kind in enumerate(kinds):
             out.append(f"  %p{i} = getelementptr i8, {types[0]} %p, i64 {i * bits // 8}")

@@ -3,9 +3,9 @@
  *
  * Shared memory is filled with garbage before each block, and an asynchronous copy moves its bytes only when
  * it is waited for, so that code which reads too early reads rubbish. */
+#include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,10 +51,15 @@ void emu_warp(void) { yield_as(AT_WARP); }
 int32_t emu_sreg(int32_t which) {
   switch (which) {
   case 0: return current;
-  case 3: case 4: case 5: return block[which - 3];
-  case 6: case 7: case 8: return grid[which - 6];
+  case 3:
+  case 4:
+  case 5: return block[which - 3];
+  case 6:
+  case 7:
+  case 8: return grid[which - 6];
   case 9: return emu_num_threads;
-  case 10: case 11: return 1;
+  case 10:
+  case 11: return 1;
   default: return 0;
   }
 }
@@ -129,14 +134,22 @@ static double small_float(unsigned bits, int exponent_bits, int mantissa_bits) {
 }
 
 static double element(const char *type, const unsigned char *at, int i) {
-  if (!strcmp(type, "f64")) return ((const double *)at)[i];
-  if (!strcmp(type, "f32")) return ((const float *)at)[i];
-  if (!strcmp(type, "s32")) return ((const int32_t *)at)[i];
-  if (!strcmp(type, "s8")) return ((const int8_t *)at)[i];
-  if (!strcmp(type, "u8")) return at[i];
-  if (!strcmp(type, "e4m3")) return small_float(at[i], 4, 3);
-  if (!strcmp(type, "e5m2")) return small_float(at[i], 5, 2);
-  if (!strcmp(type, "f16")) return small_float(((const uint16_t *)at)[i], 5, 10);
+  if (!strcmp(type, "f64"))
+    return ((const double *)at)[i];
+  if (!strcmp(type, "f32"))
+    return ((const float *)at)[i];
+  if (!strcmp(type, "s32"))
+    return ((const int32_t *)at)[i];
+  if (!strcmp(type, "s8"))
+    return ((const int8_t *)at)[i];
+  if (!strcmp(type, "u8"))
+    return at[i];
+  if (!strcmp(type, "e4m3"))
+    return small_float(at[i], 4, 3);
+  if (!strcmp(type, "e5m2"))
+    return small_float(at[i], 5, 2);
+  if (!strcmp(type, "f16"))
+    return small_float(((const uint16_t *)at)[i], 5, 10);
   uint32_t bits = !strcmp(type, "bf16") ? (uint32_t)((const uint16_t *)at)[i] << 16
                                         : ((const uint32_t *)at)[i] & 0xFFFFE000u; /* tf32 */
   float f;
@@ -172,10 +185,14 @@ void emu_mma(int32_t m, int32_t k, const char *types[4], const void *a, const vo
     double sum = element(types[0], c, i);
     for (int j = 0; j < k; j++)
       sum += a_at(first, types[1], m, row, j) * b_at(first, types[2], j, column);
-    if (!strcmp(types[0], "f64")) ((double *)d)[i] = sum;
-    else if (!strcmp(types[0], "s32")) ((int32_t *)d)[i] = (int32_t)(int64_t)sum;
-    else if (!strcmp(types[0], "f16")) ((_Float16 *)d)[i] = (_Float16)sum;
-    else ((float *)d)[i] = (float)sum;
+    if (!strcmp(types[0], "f64"))
+      ((double *)d)[i] = sum;
+    else if (!strcmp(types[0], "s32"))
+      ((int32_t *)d)[i] = (int32_t)(int64_t)sum;
+    else if (!strcmp(types[0], "f16"))
+      ((_Float16 *)d)[i] = (_Float16)sum;
+    else
+      ((float *)d)[i] = (float)sum;
   }
   emu_warp();
 }

@@ -7,14 +7,14 @@
 #include <string.h>
 
 static int failures;
-#define CHECK(condition, ...)                                                                      \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      failures++;                                                                                  \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                              \
-      fprintf(stderr, __VA_ARGS__);                                                                \
-      fputc('\n', stderr);                                                                         \
-    }                                                                                              \
+#define CHECK(condition, ...)                                                                                          \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      failures++;                                                                                                      \
+      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                  \
+      fprintf(stderr, __VA_ARGS__);                                                                                    \
+      fputc('\n', stderr);                                                                                             \
+    }                                                                                                                  \
   } while (0)
 
 static uint64_t random_state = 0x9E3779B97F4A7C15u;
@@ -23,9 +23,7 @@ static uint32_t random_below(uint32_t n) {
   return (uint32_t)(random_state >> 33) % n;
 }
 
-static uint32_t at2(const tw_layout_t *l, uint32_t i, uint32_t j) {
-  return tw_layout_flat(l, (uint32_t[]){i, j});
-}
+static uint32_t at2(const tw_layout_t *l, uint32_t i, uint32_t j) { return tw_layout_flat(l, (uint32_t[]){i, j}); }
 
 /* Every element has an owner, found by walking all positions; and the text reads back. */
 static void check_sound(const tw_layout_t *l, const char *what) {
@@ -35,8 +33,8 @@ static void check_sound(const tw_layout_t *l, const char *what) {
     for (int t = 0; t < tw_layout_count(l, TW_LANE); t++)
       for (int w = 0; w < tw_layout_count(l, TW_WARP); w++)
         for (int o = 0; o < tw_layout_count(l, TW_OFFSET); o++)
-          seen[tw_layout_apply(l, (uint32_t)r, (uint32_t)t, (uint32_t)w) ^
-               tw_layout_image(l, TW_OFFSET, (uint32_t)o)] = 1;
+          seen[tw_layout_apply(l, (uint32_t)r, (uint32_t)t, (uint32_t)w) ^ tw_layout_image(l, TW_OFFSET, (uint32_t)o)] =
+              1;
   uint32_t owned = 0;
   for (uint32_t i = 0; i < n; i++)
     owned += seen[i];
@@ -56,8 +54,7 @@ static void check_sound(const tw_layout_t *l, const char *what) {
 
 static void test_blocked(void) {
   int64_t shape[2] = {16, 32};
-  tw_layout_t l = tw_layout_blocked(2, shape, (int[]){1, 4}, (int[]){4, 8}, (int[]){2, 1},
-                                    (int[]){1, 0});
+  tw_layout_t l = tw_layout_blocked(2, shape, (int[]){1, 4}, (int[]){4, 8}, (int[]){2, 1}, (int[]){1, 0});
   check_sound(&l, "blocked");
   CHECK(tw_layout_count(&l, TW_REGISTER) == 8, "%d", tw_layout_count(&l, TW_REGISTER));
   CHECK(tw_layout_apply(&l, 3, 0, 0) == at2(&l, 0, 3), "vector");
@@ -85,18 +82,14 @@ static void test_mma(void) {
     for (uint32_t i = 0; i < 4; i++)
       CHECK(tw_layout_apply(&c, i, lane, 0) == at2(&c, g + 8 * (i / 2), 2 * q + i % 2), "c%u", i);
     for (uint32_t i = 0; i < 8; i++)
-      CHECK(tw_layout_apply(&a, i, lane, 0) ==
-                at2(&a, g + 8 * (i / 2 % 2), 2 * q + i % 2 + 8 * (i / 4)),
-            "a%u", i);
+      CHECK(tw_layout_apply(&a, i, lane, 0) == at2(&a, g + 8 * (i / 2 % 2), 2 * q + i % 2 + 8 * (i / 4)), "a%u", i);
     for (uint32_t i = 0; i < 4; i++)
       CHECK(tw_layout_apply(&b, i, lane, 0) == at2(&b, 2 * q + i % 2 + 8 * (i / 2), g), "b%u", i);
     for (uint32_t i = 0; i < 16; i++)
-      CHECK(tw_layout_apply(&e, i, lane, 0) ==
-                at2(&e, g + 8 * (i / 4 % 2), 4 * q + i % 4 + 16 * (i / 8)),
-            "8-bit a%u", i);
-    for (uint32_t i = 0; i < 4; i++)
-      CHECK(tw_layout_apply(&t, i, lane, 0) == at2(&t, g + 8 * (i % 2), q + 4 * (i / 2)), "tf32 %u",
+      CHECK(tw_layout_apply(&e, i, lane, 0) == at2(&e, g + 8 * (i / 4 % 2), 4 * q + i % 4 + 16 * (i / 8)), "8-bit a%u",
             i);
+    for (uint32_t i = 0; i < 4; i++)
+      CHECK(tw_layout_apply(&t, i, lane, 0) == at2(&t, g + 8 * (i % 2), q + 4 * (i / 2)), "tf32 %u", i);
   }
   /* a product that feeds another one: the accumulator is the next A operand, register by register */
   int64_t p[2] = {128, 64};
@@ -150,8 +143,7 @@ static void check_conversion(const tw_layout_t *from, const tw_layout_t *to) {
         tw_position_t p = tw_conversion_apply(&c, r, t, w);
         same_warp &= p.at[TW_WARP] == w;
         same_thread &= p.at[TW_WARP] == w && p.at[TW_LANE] == t;
-        CHECK(tw_layout_apply(from, p.at[TW_REGISTER], p.at[TW_LANE], p.at[TW_WARP]) ==
-                  tw_layout_apply(to, r, t, w),
+        CHECK(tw_layout_apply(from, p.at[TW_REGISTER], p.at[TW_LANE], p.at[TW_WARP]) == tw_layout_apply(to, r, t, w),
               "at %u %u %u", r, t, w);
       }
   tw_conversion_class_t k = tw_layout_classify(from, to);
@@ -201,7 +193,8 @@ static void test_transfer(void) {
     CHECK(s.rank == 2 && tw_layout_extent(&s, 1) == 8, "slice drops the dimension");
     s = tw_layout_slice(&l, 1, true);
     CHECK(s.rank == 3 && tw_layout_extent(&s, 1) == 1, "slice keeps the dimension");
-    tw_layout_t b = tw_layout_broadcast(&s, shape), u = tw_layout_unbroadcast(&b, s.rank ? (int64_t[]){4, 1, 8} : shape);
+    tw_layout_t b = tw_layout_broadcast(&s, shape),
+                u = tw_layout_unbroadcast(&b, s.rank ? (int64_t[]){4, 1, 8} : shape);
     check_sound(&b, "broadcast");
     CHECK(tw_layout_classify(&s, &u) <= TW_CONVERT_REGISTER, "broadcast keeps the owners");
     int64_t flat[1] = {512};

@@ -14,23 +14,40 @@ typedef struct pair {
 } pair_t;
 
 static const pair_t names[] = {
-    {"arith.addf", "llvm.fadd"},           {"arith.subf", "llvm.fsub"},
-    {"arith.mulf", "llvm.fmul"},           {"arith.remf", "llvm.frem"},
-    {"arith.maximumf", "llvm.intr.maximum"}, {"arith.minimumf", "llvm.intr.minimum"},
-    {"arith.maxnumf", "llvm.intr.maxnum"}, {"arith.minnumf", "llvm.intr.minnum"},
-    {"arith.negf", "llvm.fneg"},           {"math.absf", "llvm.intr.fabs"},
-    {"math.floor", "llvm.intr.floor"},     {"math.ceil", "llvm.intr.ceil"},
-    {"math.trunc", "llvm.intr.trunc"},     {"math.roundeven", "llvm.intr.roundeven"},
-    {"arith.addi", "llvm.add"},            {"arith.subi", "llvm.sub"},
-    {"arith.muli", "llvm.mul"},            {"arith.andi", "llvm.and"},
-    {"arith.ori", "llvm.or"},              {"arith.xori", "llvm.xor"},
-    {"arith.minsi", "llvm.intr.smin"},     {"arith.maxsi", "llvm.intr.smax"},
-    {"arith.minui", "llvm.intr.umin"},     {"arith.maxui", "llvm.intr.umax"},
-    {"arith.shli", "llvm.shl"},            {"arith.shrsi", "llvm.ashr"},
-    {"arith.shrui", "llvm.lshr"},          {"arith.extsi", "llvm.sext"},
-    {"arith.extui", "llvm.zext"},          {"arith.trunci", "llvm.trunc"},
-    {"arith.sitofp", "llvm.sitofp"},       {"arith.uitofp", "llvm.uitofp"},
-    {"arith.fptosi", "llvm.fptosi"},       {"arith.fptoui", "llvm.fptoui"},
+    {"arith.addf", "llvm.fadd"},
+    {"arith.subf", "llvm.fsub"},
+    {"arith.mulf", "llvm.fmul"},
+    {"arith.remf", "llvm.frem"},
+    {"arith.maximumf", "llvm.intr.maximum"},
+    {"arith.minimumf", "llvm.intr.minimum"},
+    {"arith.maxnumf", "llvm.intr.maxnum"},
+    {"arith.minnumf", "llvm.intr.minnum"},
+    {"arith.negf", "llvm.fneg"},
+    {"math.absf", "llvm.intr.fabs"},
+    {"math.floor", "llvm.intr.floor"},
+    {"math.ceil", "llvm.intr.ceil"},
+    {"math.trunc", "llvm.intr.trunc"},
+    {"math.roundeven", "llvm.intr.roundeven"},
+    {"arith.addi", "llvm.add"},
+    {"arith.subi", "llvm.sub"},
+    {"arith.muli", "llvm.mul"},
+    {"arith.andi", "llvm.and"},
+    {"arith.ori", "llvm.or"},
+    {"arith.xori", "llvm.xor"},
+    {"arith.minsi", "llvm.intr.smin"},
+    {"arith.maxsi", "llvm.intr.smax"},
+    {"arith.minui", "llvm.intr.umin"},
+    {"arith.maxui", "llvm.intr.umax"},
+    {"arith.shli", "llvm.shl"},
+    {"arith.shrsi", "llvm.ashr"},
+    {"arith.shrui", "llvm.lshr"},
+    {"arith.extsi", "llvm.sext"},
+    {"arith.extui", "llvm.zext"},
+    {"arith.trunci", "llvm.trunc"},
+    {"arith.sitofp", "llvm.sitofp"},
+    {"arith.uitofp", "llvm.uitofp"},
+    {"arith.fptosi", "llvm.fptosi"},
+    {"arith.fptoui", "llvm.fptoui"},
 };
 
 static const char *llvm_name(MlirOperation op) {
@@ -40,17 +57,13 @@ static const char *llvm_name(MlirOperation op) {
   return NULL;
 }
 
-static MlirType result_element(MlirOperation op) {
-  return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
-}
+static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
 
 static MlirType operand_element(MlirOperation op, intptr_t i) {
   return tw_element(mlirValueGetType(mlirOperationGetOperand(op, i)));
 }
 
-static bool is_narrow(MlirType element) {
-  return mlirTypeIsAFloat(element) && mlirFloatTypeGetWidth(element) <= 8;
-}
+static bool is_narrow(MlirType element) { return mlirTypeIsAFloat(element) && mlirFloatTypeGetWidth(element) <= 8; }
 
 /* ---- one operand at a time ---------------------------------------------------------------------- */
 
@@ -184,8 +197,7 @@ static MlirValue round_quotient(tw_emitter_t *e, MlirValue x, MlirValue y, bool 
 }
 
 static MlirValue int_divide(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  bool is_signed = !tw_op_is(op, "arith.divui") && !tw_op_is(op, "arith.remui") &&
-                   !tw_op_is(op, "arith.ceildivui");
+  bool is_signed = !tw_op_is(op, "arith.divui") && !tw_op_is(op, "arith.remui") && !tw_op_is(op, "arith.ceildivui");
   MlirValue y = safe_divisor(e, op, x, is_signed);
   if (tw_op_is(op, "arith.floordivsi") || tw_op_is(op, "arith.ceildivsi"))
     return round_quotient(e, x[0], y, tw_op_is(op, "arith.ceildivsi"));
@@ -267,18 +279,17 @@ static MlirValue widen(tw_emitter_t *e, MlirValue bits, MlirType element) {
   int width = 1 + f.exponent_bits + f.mantissa_bits;
   MlirValue magnitude = twg_binary(e, "llvm.and", x, twg_const_i32(e, (1 << (width - 1)) - 1));
   MlirValue moved = twg_binary(e, "llvm.shl", magnitude, twg_const_i32(e, 23 - f.mantissa_bits));
-  MlirValue value = twg_binary(e, "llvm.fmul", twg_bitcast(e, moved, e->f32),
-                               twg_const_float(e, e->f32, ldexp(1, 127 - f.bias)));
+  MlirValue value =
+      twg_binary(e, "llvm.fmul", twg_bitcast(e, moved, e->f32), twg_const_float(e, e->f32, ldexp(1, 127 - f.bias)));
   if (f.inf >= 0)
-    value = twg_select(e, twg_icmp(e, TW_EQ, magnitude, twg_const_i32(e, f.inf)),
-                       twg_const_float(e, e->f32, INFINITY), value);
+    value = twg_select(e, twg_icmp(e, TW_EQ, magnitude, twg_const_i32(e, f.inf)), twg_const_float(e, e->f32, INFINITY),
+                       value);
   if (f.nan >= 0) {
     uint32_t last = f.inf >= 0 ? (uint32_t)f.inf : f.top;
-    value = twg_select(e, twg_icmp(e, TW_UGT, magnitude, twg_const_i32(e, last)),
-                       twg_const_float(e, e->f32, NAN), value);
+    value =
+        twg_select(e, twg_icmp(e, TW_UGT, magnitude, twg_const_i32(e, last)), twg_const_float(e, e->f32, NAN), value);
   }
-  MlirValue sign = twg_binary(e, "llvm.shl",
-                              twg_binary(e, "llvm.and", x, twg_const_i32(e, 1 << (width - 1))),
+  MlirValue sign = twg_binary(e, "llvm.shl", twg_binary(e, "llvm.and", x, twg_const_i32(e, 1 << (width - 1))),
                               twg_const_i32(e, 32 - width));
   return twg_bitcast(e, twg_binary(e, "llvm.or", twg_bitcast(e, value, e->i32), sign), e->f32);
 }
@@ -287,8 +298,8 @@ static MlirValue widen(tw_emitter_t *e, MlirValue bits, MlirType element) {
  * NaN. 2^-127, code 0, is subnormal in f32: half of 2^-126, code 1. */
 static MlirValue to_exponent(tw_emitter_t *e, MlirValue x) {
   MlirValue bits = twg_bitcast(e, x, e->i32);
-  MlirValue code = twg_binary(e, "llvm.lshr", twg_binary(e, "llvm.add", bits, twg_const_i32(e, 0x400000)),
-                              twg_const_i32(e, 23));
+  MlirValue code =
+      twg_binary(e, "llvm.lshr", twg_binary(e, "llvm.add", bits, twg_const_i32(e, 0x400000)), twg_const_i32(e, 23));
   MlirValue above = twg_cast(e, "llvm.zext", e->i32, twg_icmp(e, TW_UGE, bits, twg_const_i32(e, 0x600000)));
   code = twg_select(e, twg_icmp(e, TW_ULT, bits, twg_const_i32(e, 0x800000)), above, code);
   MlirValue positive = twg_fcmp(e, TW_OGT, x, twg_const_float(e, e->f32, 0));
@@ -305,8 +316,8 @@ static MlirValue narrow_down(tw_emitter_t *e, MlirValue x, MlirType element) {
   MlirValue magnitude = twg_binary(e, "llvm.and", bits, twg_const_i32(e, 0x7FFFFFFF));
   MlirValue absolute = twg_bitcast(e, magnitude, e->f32);
   /* normal: round by integer addition, then move the exponent's bias */
-  MlirValue odd = twg_binary(e, "llvm.and", twg_binary(e, "llvm.lshr", magnitude, twg_const_i32(e, drop)),
-                             twg_const_i32(e, 1));
+  MlirValue odd =
+      twg_binary(e, "llvm.and", twg_binary(e, "llvm.lshr", magnitude, twg_const_i32(e, drop)), twg_const_i32(e, 1));
   MlirValue half = twg_binary(e, "llvm.add", twg_const_i32(e, (1 << (drop - 1)) - 1), odd);
   MlirValue normal = twg_binary(e, "llvm.lshr", twg_binary(e, "llvm.add", magnitude, half), twg_const_i32(e, drop));
   normal = twg_binary(e, "llvm.sub", normal, twg_const_i32(e, (127 - f.bias) << f.mantissa_bits));
@@ -430,8 +441,7 @@ static int64_t narrow_bits(MlirType element, double x) {
 static MlirValue constant(tw_emitter_t *e, MlirType element, MlirAttribute value) {
   if (mlirTypeIsAFloat(element) && (is_narrow(element) || mlirTypeIsATF32(element))) {
     double x = mlirFloatAttrGetValueDouble(value);
-    return is_narrow(element) ? twg_const_int(e, e->i8, narrow_bits(element, x))
-                              : twg_const_float(e, e->f32, x);
+    return is_narrow(element) ? twg_const_int(e, e->i8, narrow_bits(element, x)) : twg_const_float(e, e->f32, x);
   }
   return twg_constant(e, element, value);
 }

@@ -114,8 +114,7 @@ bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
   MlirOperation condition = mlirBlockGetTerminator(old_before);
   tw_values_t passed = flatten(e, condition, 1);
   MlirBlock after = block_like(e, passed), exit = block_like(e, passed);
-  twg_branch_if(e, twg_operand(e, condition, 0).at[0], after, passed.count, passed.at, exit,
-                passed.count, passed.at);
+  twg_branch_if(e, twg_operand(e, condition, 0).at[0], after, passed.count, passed.at, exit, passed.count, passed.at);
   at = 0;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_after); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old_after, i), after, at);

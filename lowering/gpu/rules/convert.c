@@ -4,8 +4,8 @@
 
 enum { MAX_SHUFFLES = 32 };
 
-bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to,
-                          tw_values_t in, tw_values_t *out) {
+bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to, tw_values_t in,
+                          tw_values_t *out) {
   tw_conversion_t c;
   if (tw_layout_classify(from, to) > TW_CONVERT_REGISTER || !tw_layout_conversion(from, to, &c))
     return false;

@@ -15,9 +15,7 @@ enum { ARGUMENT_BYTES = 8 };
 
 /* ---- calls of vprintf ---------------------------------------------------------------------------- */
 
-static MlirBlock module_body(tw_emitter_t *e) {
-  return mlirModuleGetBody(mlirModuleFromOperation(e->module));
-}
+static MlirBlock module_body(tw_emitter_t *e) { return mlirModuleGetBody(mlirModuleFromOperation(e->module)); }
 
 static void add_to_module(tw_emitter_t *e, const char *name, int count, const MlirNamedAttribute *attributes) {
   MlirOperationState state = mlirOperationStateGet(tw_str(name), e->location);
@@ -47,8 +45,7 @@ static MlirValue text_pointer(tw_emitter_t *e, const char *text, size_t size) {
   };
   add_to_module(e, "llvm.mlir.global", 6, attributes);
   free(bytes);
-  MlirNamedAttribute symbol =
-      twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
+  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
   MlirValue global = twg_op(e, "llvm.mlir.addressof", e->global, 0, NULL, 1, &symbol);
   return twg_cast(e, "llvm.addrspacecast", generic_pointer(e), global);
 }

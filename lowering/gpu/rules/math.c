@@ -149,9 +149,8 @@ static split_t split(tw_emitter_t *e, MlirValue x) {
 
 /* ln(1 + f) - f for f in [-1/3, 1/3), f32. */
 static MlirValue log1p_rest_f32(tw_emitter_t *e, MlirValue f) {
-  static const double c[] = {-0.13191725313663483, 0.13962404429912567,  -0.12115111947059631,
-                             0.14010930061340332,  -0.16685466468334198, 0.20010043680667877,
-                             -0.24999688565731049, 0.33333224058151245};
+  static const double c[] = {-0.13191725313663483, 0.13962404429912567, -0.12115111947059631, 0.14010930061340332,
+                             -0.16685466468334198, 0.20010043680667877, -0.24999688565731049, 0.33333224058151245};
   MlirValue p = fma3(e, polynomial(e, f, 8, c), f, k(e, f, -0.5));
   return mul(e, mul(e, f, f), p);
 }
@@ -384,9 +383,9 @@ static const struct {
   const char *name;
   math_fn_t emit;
 } functions[] = {
-    {"math.exp", emit_exp},   {"math.exp2", emit_exp2}, {"math.log", emit_log},   {"math.log2", emit_log2},
-    {"math.sqrt", emit_sqrt}, {"math.rsqrt", emit_rsqrt}, {"math.sin", emit_sin}, {"math.cos", emit_cos},
-    {"math.tan", emit_tan},   {"math.sinh", emit_sinh}, {"math.cosh", emit_cosh}, {"math.tanh", emit_tanh},
+    {"math.exp", emit_exp},   {"math.exp2", emit_exp2},   {"math.log", emit_log},   {"math.log2", emit_log2},
+    {"math.sqrt", emit_sqrt}, {"math.rsqrt", emit_rsqrt}, {"math.sin", emit_sin},   {"math.cos", emit_cos},
+    {"math.tan", emit_tan},   {"math.sinh", emit_sinh},   {"math.cosh", emit_cosh}, {"math.tanh", emit_tanh},
 };
 
 static MlirValue absolute_int(tw_emitter_t *e, MlirValue x) {

@@ -8,8 +8,8 @@
 
 #include "mlir-c/Dialect/LLVM.h"
 
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 
 /* ---- elements as words --------------------------------------------------------------------------- */
 
@@ -95,8 +95,8 @@ void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, cons
   bool boolean = mlirTypeIsAInteger(element) && mlirIntegerTypeGetWidth(element) == 1;
   MlirType part = boolean ? e->i8 : twg_register_type(e, element);
   for (int w = 0; w * per_word < count; w++) {
-    MlirValue vector = per_word == 1 ? twg_bitcast(e, words[w], part)
-                                     : twg_bitcast(e, words[w], twg_vector_type(part, per_word));
+    MlirValue vector =
+        per_word == 1 ? twg_bitcast(e, words[w], part) : twg_bitcast(e, words[w], twg_vector_type(part, per_word));
     for (int i = 0; i < per_word; i++) {
       MlirValue x = per_word == 1 ? vector : twg_unpack(e, vector, i, part);
       elements[w * per_word + i] = boolean ? bits_to_element(e, x, element) : x;
@@ -135,48 +135,55 @@ static const char *space_of(MlirValue pointer) {
   return mlirLLVMPointerTypeGetAddressSpace(mlirValueGetType(pointer)) == 3 ? "shared" : "global";
 }
 
+/* The predicate is the operand after the pointer; without one an access is always made. */
+static size_t put_guard(char *out, size_t size, access_form_t f, MlirValue guard) {
+  return guard.ptr ? (size_t)snprintf(out, size, "@$%d ", f.words + 1) : 0;
+}
+
 /* Words at pointer + offset where `guard` holds, elsewhere padding[0] in even words, padding[1] in odd. */
-static void guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset,
-                         MlirValue guard, const uint32_t padding[2], MlirValue *words) {
+static void guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset, MlirValue guard,
+                         const uint32_t padding[2], MlirValue *words) {
   char text[512], constraints[128];
   size_t n = 0, c = 0;
   MlirType type = f.bits == 32 ? e->i32 : e->i16, types[4] = {type, type, type, type};
   for (int i = 0; i < f.words; i++) {
-    n += (size_t)snprintf(text + n, sizeof text - n, "mov.%s $%d, 0x%x; ", f.bits == 32 ? "b32" : "b16", i,
-                          f.bits == 32 ? padding[i & 1] : padding[0] & 0xFFFF);
+    if (guard.ptr)
+      n += (size_t)snprintf(text + n, sizeof text - n, "mov.%s $%d, 0x%x; ", f.bits == 32 ? "b32" : "b16", i,
+                            f.bits == 32 ? padding[i & 1] : padding[0] & 0xFFFF);
     c += (size_t)snprintf(constraints + c, sizeof constraints - c, "=&%c,", f.class_);
   }
-  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d ld.%s%s.%s ", f.words + 1, space_of(pointer), f.vector,
-                        f.type);
+  n += put_guard(text + n, sizeof text - n, f, guard);
+  n += (size_t)snprintf(text + n, sizeof text - n, "ld.%s%s.%s ", space_of(pointer), f.vector, f.type);
   n += put_list(text + n, sizeof text - n, f, 0);
   snprintf(text + n, sizeof text - n, ", [$%d + %lld];", f.words, (long long)offset);
-  snprintf(constraints + c, sizeof constraints - c, "l,b");
+  snprintf(constraints + c, sizeof constraints - c, guard.ptr ? "l,b" : "l");
   MlirValue operands[2] = {pointer, guard};
   MlirType result = f.words == 1 ? type : mlirLLVMStructTypeLiteralGet(e->context, f.words, types, false);
-  MlirValue loaded = twg_asm(e, text, constraints, result, 2, operands, true);
+  MlirValue loaded = twg_asm(e, text, constraints, result, guard.ptr ? 2 : 1, operands, true);
   for (int i = 0; i < f.words; i++)
     words[i] = f.words == 1 ? loaded : twg_extract(e, loaded, i, type);
   if (f.bits == 8)
     words[0] = twg_cast(e, "llvm.trunc", e->i8, words[0]);
 }
 
-static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset,
-                          MlirValue guard, const MlirValue *words) {
+static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset, MlirValue guard,
+                          const MlirValue *words) {
   char text[512], constraints[128];
   size_t n = 0, c = 0;
   MlirValue operands[6];
-  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d st.%s%s.%s [$%d + %lld], ", f.words + 1, space_of(pointer),
-                        f.vector, f.type, f.words, (long long)offset);
+  n += put_guard(text + n, sizeof text - n, f, guard);
+  n += (size_t)snprintf(text + n, sizeof text - n, "st.%s%s.%s [$%d + %lld], ", space_of(pointer), f.vector, f.type,
+                        f.words, (long long)offset);
   n += put_list(text + n, sizeof text - n, f, 0);
   snprintf(text + n, sizeof text - n, ";");
   for (int i = 0; i < f.words; i++) {
     c += (size_t)snprintf(constraints + c, sizeof constraints - c, "%c,", f.class_);
     operands[i] = f.bits == 8 ? twg_cast(e, "llvm.zext", e->i16, words[i]) : words[i];
   }
-  snprintf(constraints + c, sizeof constraints - c, "l,b");
+  snprintf(constraints + c, sizeof constraints - c, guard.ptr ? "l,b" : "l");
   operands[f.words] = pointer;
   operands[f.words + 1] = guard;
-  twg_asm(e, text, constraints, (MlirType){NULL}, f.words + 2, operands, true);
+  twg_asm(e, text, constraints, (MlirType){NULL}, f.words + (guard.ptr ? 2 : 1), operands, true);
 }
 
 /* ---- load -------------------------------------------------------------------------------------- */
@@ -195,10 +202,21 @@ static void padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
   out[1] = bits == 64 ? (uint32_t)(value >> 32) : out[0];
 }
 
-/* log2 of the elements of one access: what the facts allow and the layout offers. */
-static int vector_of(MlirOperation op, const tw_layout_t *l, int regs[TW_LAYOUT_MAX_BITS]) {
-  int dim = tw_access_contiguous_dim(op, l->rank);
-  return dim < 0 ? 0 : tw_layout_vector_bits(l, dim, tw_access_vector_bits(op, l->rank), regs);
+/* The accesses of a tile: as the facts allow everywhere, and, where longer ones are possible inside of
+ * the array, as they are when the whole tile lies there. */
+typedef struct accesses {
+  int vector, inner; /* log2 of the elements of one */
+  int regs[TW_LAYOUT_MAX_BITS];
+} accesses_t;
+
+static accesses_t accesses_of(MlirOperation op, const tw_layout_t *l) {
+  accesses_t a = {0, 0, {0}};
+  int dim = tw_access_contiguous_dim(op, l->rank), strict = tw_access_vector_bits(op, l->rank);
+  if (dim < 0)
+    return a;
+  a.inner = tw_layout_vector_bits(l, dim, tw_access_inner_vector_bits(op, l->rank), a.regs);
+  a.vector = a.inner < strict ? a.inner : strict;
+  return a;
 }
 
 static bool load_scalar(tw_emitter_t *e, MlirOperation op) {
@@ -226,34 +244,68 @@ static int first_copy(const tw_layout_t *l, int r) {
   return r;
 }
 
-bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
-  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0)), element = tw_element(type);
+/* What a load needs to know in each of its two forms. */
+typedef struct loader {
+  MlirType element;
   tw_layout_t layout;
-  tw_placed_t placed;
-  int regs[TW_LAYOUT_MAX_BITS], lanes[32];
   uint32_t padding[2];
-  if (!tw_is_tile(type))
-    return load_scalar(e, op);
-  if (!tw_layout_of_type(type, &layout))
-    return lacks_layout(op);
-  int vector = vector_of(op, &layout, regs);
-  twg_place(e, op, element, &layout, &placed);
-  padding_words(element, tw_attr_int(op, "padding", 0), padding);
-  tw_values_t out = twg_new_values(e, tw_layout_count(&layout, TW_REGISTER));
+  const int *regs;
+} loader_t;
+
+/* Loads all registers, 2^vector elements at a time, guarded or (inside) not. */
+static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t placed, int vector, bool inside,
+                           tw_values_t out) {
+  int lanes[32];
   for (int r = 0; r < out.count; r++) {
     MlirValue words[4], elements[32];
     int64_t offset;
-    if (!twg_starts_vector(r, vector, regs) || first_copy(&layout, r) != r)
+    if (!twg_starts_vector(r, vector, l->regs) || first_copy(&l->layout, r) != r)
       continue;
-    MlirValue guard = twg_access_guard(e, &placed, r), pointer = twg_access_pointer(e, &placed, r, &offset);
-    guarded_load(e, form_of(placed.bits << vector), pointer, offset, guard, padding, words);
-    twg_from_words(e, element, placed.bits, 1 << vector, words, elements);
-    twg_vector_registers(r, vector, regs, lanes);
+    MlirValue guard = inside ? (MlirValue){NULL} : twg_access_guard(e, &placed, r);
+    MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
+    guarded_load(e, form_of(placed.bits << vector), pointer, offset, guard, l->padding, words);
+    twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
+    twg_vector_registers(r, vector, l->regs, lanes);
     for (int i = 0; i < 1 << vector; i++)
       out.at[lanes[i]] = elements[i];
   }
   for (int r = 0; r < out.count; r++)
-    out.at[r] = out.at[first_copy(&layout, r)];
+    out.at[r] = out.at[first_copy(&l->layout, r)];
+}
+
+/* Whole tiles inside of the array go by long accesses, those at its edge by short ones. */
+static void load_two_ways(tw_emitter_t *e, const loader_t *l, const tw_placed_t *placed, const accesses_t *a,
+                          tw_values_t out) {
+  MlirBlock inner = twg_new_block(e, 0, NULL), edge = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, placed->whole, inner, 0, NULL, edge, 0, NULL);
+  e->block = inner;
+  load_registers(e, l, *placed, a->inner, true, out);
+  twg_branch(e, join, out.count, out.at);
+  e->block = edge;
+  load_registers(e, l, *placed, a->vector, false, out);
+  twg_branch(e, join, out.count, out.at);
+  e->block = join;
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = mlirBlockAddArgument(join, mlirValueGetType(out.at[r]), e->location);
+}
+
+bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  loader_t l = {.element = tw_element(type)};
+  tw_placed_t placed;
+  if (!tw_is_tile(type))
+    return load_scalar(e, op);
+  if (!tw_layout_of_type(type, &l.layout))
+    return lacks_layout(op);
+  accesses_t a = accesses_of(op, &l.layout);
+  l.regs = a.regs;
+  twg_place(e, op, l.element, &l.layout, &placed);
+  padding_words(l.element, tw_attr_int(op, "padding", 0), l.padding);
+  tw_values_t out = twg_new_values(e, tw_layout_count(&l.layout, TW_REGISTER));
+  if (a.inner > a.vector && placed.whole.ptr)
+    load_two_ways(e, &l, &placed, &a, out);
+  else
+    load_registers(e, &l, placed, a.vector, false, out);
   twg_set_result(e, op, 0, out);
   return true;
 }
@@ -262,7 +314,7 @@ bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
 
 /* Who writes a scalar: one thread, or in a SIMT kernel each its own. */
 static MlirValue first_thread(tw_emitter_t *e) {
-  return e->simt ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
+  return e->simt ? (MlirValue){NULL} : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
 }
 
 static bool store_scalar(tw_emitter_t *e, MlirOperation op) {
@@ -280,35 +332,53 @@ static MlirValue stored_value(MlirOperation op) {
   return mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
 }
 
+static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t *layout, const int *regs,
+                            tw_placed_t placed, int vector, bool inside, tw_values_t in) {
+  int lanes[32];
+  for (int r = 0; r < in.count; r++) {
+    MlirValue words[4], elements[32];
+    int64_t offset;
+    if (!twg_starts_vector(r, vector, regs) || first_copy(layout, r) != r)
+      continue;
+    twg_vector_registers(r, vector, regs, lanes);
+    for (int i = 0; i < 1 << vector; i++)
+      elements[i] = in.at[lanes[i]];
+    twg_to_words(e, element, placed.bits, 1 << vector, elements, words);
+    MlirValue guard = inside ? placed.owner : twg_access_guard(e, &placed, r);
+    MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
+    guarded_store(e, form_of(placed.bits << vector), pointer, offset, guard, words);
+  }
+}
+
 bool twg_rule_store(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(stored_value(op)), element = tw_element(type);
   tw_layout_t layout;
   tw_placed_t placed;
-  int regs[TW_LAYOUT_MAX_BITS], lanes[32];
   if (!tw_is_tile(type))
     return store_scalar(e, op);
   if (!tw_layout_of_type(type, &layout))
     return lacks_layout(op);
-  int vector = vector_of(op, &layout, regs);
-  if (tw_memory_bits(element) == 4 && vector == 0) {
+  accesses_t a = accesses_of(op, &layout);
+  if (tw_memory_bits(element) == 4 && a.vector == 0) {
     tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
     return false;
   }
   tw_values_t in = twg_lookup(e, stored_value(op));
   twg_place(e, op, element, &layout, &placed);
   placed.owner = twg_owner_guard(e, &layout);
-  for (int r = 0; r < in.count; r++) {
-    MlirValue words[4], elements[32];
-    int64_t offset;
-    if (!twg_starts_vector(r, vector, regs) || first_copy(&layout, r) != r)
-      continue;
-    twg_vector_registers(r, vector, regs, lanes);
-    for (int i = 0; i < 1 << vector; i++)
-      elements[i] = in.at[lanes[i]];
-    twg_to_words(e, element, placed.bits, 1 << vector, elements, words);
-    MlirValue guard = twg_access_guard(e, &placed, r), pointer = twg_access_pointer(e, &placed, r, &offset);
-    guarded_store(e, form_of(placed.bits << vector), pointer, offset, guard, words);
+  if (a.inner == a.vector || placed.whole.ptr == NULL) {
+    store_registers(e, element, &layout, a.regs, placed, a.vector, false, in);
+    return true;
   }
+  MlirBlock inner = twg_new_block(e, 0, NULL), edge = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, placed.whole, inner, 0, NULL, edge, 0, NULL);
+  e->block = inner;
+  store_registers(e, element, &layout, a.regs, placed, a.inner, true, in);
+  twg_branch(e, join, 0, NULL);
+  e->block = edge;
+  store_registers(e, element, &layout, a.regs, placed, a.vector, false, in);
+  twg_branch(e, join, 0, NULL);
+  e->block = join;
   return true;
 }
 
@@ -388,8 +458,7 @@ static MlirValue gather_one(tw_emitter_t *e, MlirOperation op, const indexed_t *
   int bits = tw_memory_bits(element);
   MlirValue guard, words[4], out, at = locate(e, op, x, r, &guard);
   MlirValue pointer = element_pointer(e, x->array, at, bits);
-  MlirValue always = twg_const_int(e, e->i1, 1);
-  guarded_load(e, form_of(bits), pointer, 0, guard.ptr ? guard : always, no_padding, words);
+  guarded_load(e, form_of(bits), pointer, 0, guard, no_padding, words);
   if (bits == 4)
     out = half_byte(e, words[0], at);
   else
@@ -429,7 +498,7 @@ bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
     MlirValue pointer = element_pointer(e, x.array, locate(e, op, &x, r, &guard), bits);
     guard = both(e, guard, owner);
     twg_to_words(e, element, bits, 1, &value, words);
-    guarded_store(e, form_of(bits), pointer, 0, guard.ptr ? guard : twg_const_int(e, e->i1, 1), words);
+    guarded_store(e, form_of(bits), pointer, 0, guard, words);
   }
   return true;
 }

@@ -61,8 +61,8 @@ static item_t combine(const reduction_t *r, item_t x, item_t y) {
   bool uns = r->is_unsigned && !mlirTypeIsAFloat(r->element);
   int better = r->kind == TW_REDUCE_ARGMIN ? (uns ? TW_ULT : TW_SLT) : (uns ? TW_UGT : TW_SGT);
   MlirValue wins = twg_icmp(e, better, y.part[0], x.part[0]);
-  MlirValue ties = twg_binary(e, "llvm.and", twg_icmp(e, TW_EQ, y.part[0], x.part[0]),
-                              twg_icmp(e, TW_SLT, y.part[1], x.part[1]));
+  MlirValue ties =
+      twg_binary(e, "llvm.and", twg_icmp(e, TW_EQ, y.part[0], x.part[0]), twg_icmp(e, TW_SLT, y.part[1], x.part[1]));
   MlirValue take = twg_binary(e, "llvm.or", wins, ties);
   return (item_t){{twg_select(e, take, y.part[0], x.part[0]), twg_select(e, take, y.part[1], x.part[1])}};
 }
@@ -166,8 +166,8 @@ static MlirValue partial_pointer(const reduction_t *r, const tw_layout_t *slice,
                                  int64_t bytes) {
   tw_emitter_t *e = r->e;
   uint32_t own = tw_layout_image(slice, TW_REGISTER, (uint32_t)i);
-  MlirValue thread = twg_linear_of_thread(e, slice->basis[TW_LANE], slice->bits[TW_LANE], slice->basis[TW_WARP],
-                                          slice->bits[TW_WARP]);
+  MlirValue thread =
+      twg_linear_of_thread(e, slice->basis[TW_LANE], slice->bits[TW_LANE], slice->basis[TW_WARP], slice->bits[TW_WARP]);
   MlirValue element = own ? twg_binary(e, "llvm.xor", thread, twg_const_i32(e, own)) : thread;
   return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", element, twg_const_i32(e, bytes << warps)));
 }
@@ -220,8 +220,8 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
     for (int w = 0; w < 1 << warps; w++) {
       item_t x = {{{NULL}, {NULL}}};
       for (int p = 0; p <= r->arg; p++)
-        x.part[p] = load_part(r, types[p], w ? twg_offset_pointer(e, pointer[p], twg_const_i32(e, w * bytes[p]))
-                                             : pointer[p]);
+        x.part[p] =
+            load_part(r, types[p], w ? twg_offset_pointer(e, pointer[p], twg_const_i32(e, w * bytes[p])) : pointer[p]);
       sum = w ? combine(r, sum, x) : x;
     }
     items[i] = sum;

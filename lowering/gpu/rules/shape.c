@@ -26,9 +26,7 @@ static bool splat(tw_emitter_t *e, MlirOperation op, MlirValue value) {
   return true;
 }
 
-bool twg_rule_splat(tw_emitter_t *e, MlirOperation op) {
-  return splat(e, op, twg_operand(e, op, 0).at[0]);
-}
+bool twg_rule_splat(tw_emitter_t *e, MlirOperation op) { return splat(e, op, twg_operand(e, op, 0).at[0]); }
 
 bool twg_rule_iota(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0)), element = tw_element(type);

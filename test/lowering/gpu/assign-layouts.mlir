@@ -17,15 +17,15 @@ module attributes {tile.target = "sm_80"} {
 
 // -----
 
-// An extent that 4 does not divide allows no access of four elements: a vector must lie inside or outside.
-// CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[1], [64]], lane = {{\[}}[2], [4], [8], [16], [32]]>
+// Rows that start at multiples of two elements allow no access of four.
+// CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[0, 1], [0, 64]], lane = {{\[}}[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]>
 // CHECK-LABEL: @even
 module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
-  func.func @even(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 2>}) attributes {tile.kernel} {
+  func.func @even(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 2, 1>}) attributes {tile.kernel} {
     %i = tile.block_id 0
-    // CHECK: tile.load {{.*}} -> tensor<128xf32, #[[L]]>
-    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32>
-    tile.store %x, %a[%i] : tensor<128xf32>, memref<?xf32, strided<[1]>>, i32
+    // CHECK: tile.load {{.*}} -> tensor<1x128xf32, #[[L]]>
+    %x = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x128xf32>
+    tile.store %x, %a[%i, %i] : tensor<1x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     return
   }
 }

@@ -71,3 +71,26 @@ module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
+
+module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
+  // An array of any length: long accesses for a tile that lies inside of it, single elements at its edge.
+  // CHECK-LABEL: llvm.func @ragged
+  func.func @ragged(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    // CHECK: llvm.cond_br %{{.*}}, ^[[INSIDE:.*]], ^[[EDGE:.*]]
+    // CHECK: ^[[INSIDE]]:
+    // CHECK-NEXT: llvm.inline_asm has_side_effects "ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 0];"
+    // CHECK: ^[[EDGE]]:
+    // CHECK-COUNT-4: @$2 ld.global.b32
+    // CHECK: llvm.cond_br
+    // CHECK: st.global.v4.b32
+    // CHECK-COUNT-4: st.global.b32
+    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #l>
+    tile.store %x, %a[%i] : tensor<128xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
