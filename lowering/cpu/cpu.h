@@ -278,6 +278,13 @@ bool cpu_reshape_is_unit(MlirOperation op);
 /* The point of the operand for a point of the result of a broadcast, permute or unit reshape. */
 cpu_point_t cpu_operand_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point);
 
+/* transpose.c: whether an op is a permute that moves the last axis, so that its result is best made in a buffer. */
+bool cpu_moves_last_axis(cpu_t *cx, MlirOperation op);
+void cpu_permute_into(cpu_t *cx, MlirOperation op, MlirValue target);
+/* The same for a load from an array that is contiguous along another axis. */
+bool cpu_load_is_swapped(cpu_t *cx, MlirValue tile);
+void cpu_swapped_load_into(cpu_t *cx, MlirValue tile, MlirValue target);
+
 /* narrow.c: formats below f32. `element` is the narrow type, values are f32, bits are integers of its size. */
 bool cpu_is_narrow(MlirType element);
 MlirValue cpu_narrow_bits(cpu_t *cx, MlirValue x, MlirType element);

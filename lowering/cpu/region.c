@@ -332,6 +332,12 @@ static bool read_too_late(const plan_t *plan, MlirOperation read, const map_t *m
   return !covers(plan->space, type, map) || !same_place(read, plan->writer);
 }
 
+/* A tile whose buffer is filled by blocks, not by a nest. */
+static bool in_blocks(cpu_t *cx, MlirValue tile) {
+  MlirOperation op = tw_def(tile);
+  return cpu_moves_last_axis(cx, op) || (tw_op_is(op, "tile.load") && cpu_load_is_swapped(cx, tile));
+}
+
 static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
   cpu_slot_t *slot = cpu_slot(cx, tile);
   MlirOperation op = tw_def(tile);
@@ -342,7 +348,7 @@ static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
     return;
   if (slot->wanted && tw_is_tile(mlirValueGetType(tile))) {
     bool room = plan->num_tees < CPU_MAX_TEES;
-    if (!room || !covers(plan->space, mlirValueGetType(tile), map)) {
+    if (!room || in_blocks(cx, tile) || !covers(plan->space, mlirValueGetType(tile), map)) {
       fill_first(plan, slot);
       return;
     }
@@ -401,11 +407,27 @@ void cpu_planned(cpu_t *cx) {
   cx->num_tees = 0;
 }
 
+/* Fills the buffer of a tile that moves the last axis. */
+static void fill_in_blocks(cpu_t *cx, cpu_slot_t *slot) {
+  MlirOperation op = tw_def(slot->value);
+  MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
+  if (tw_op_is(op, "tile.load"))
+    cpu_swapped_load_into(cx, slot->value, buffer);
+  else
+    cpu_permute_into(cx, op, buffer);
+  slot->kind = CPU_BUFFER;
+  slot->now = buffer;
+}
+
 MlirValue cpu_buffer(cpu_t *cx, MlirValue tile) {
   cpu_slot_t *slot = cpu_slot(cx, tile);
   if (slot->kind == CPU_BUFFER || cx->failed)
     return slot->now;
   MlirType type = mlirValueGetType(tile);
+  if (!mlirOperationIsNull(tw_def(tile)) && in_blocks(cx, tile)) {
+    fill_in_blocks(cx, slot);
+    return slot->now;
+  }
   slot->wanted = true;
   cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
   cpu_nest_t nest;
@@ -533,7 +555,7 @@ void cpu_analyze(cpu_t *cx, MlirBlock block) {
     for (MlirOpOperand use = mlirValueGetFirstUse(slot->value); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use))
       add_use(cx, slot, block, mlirOpOperandGetOwner(use));
-    if (slot->many_roots && slot->cost >= COST_SHARED)
+    if ((slot->many_roots && slot->cost >= COST_SHARED) || cpu_moves_last_axis(cx, ops[num]))
       slot->wanted = true;
   }
   free(ops);

@@ -521,6 +521,27 @@ def test_mma(element: str, result: str, shape: tuple[int, int, int]) -> None:
     np.testing.assert_allclose(z.astype(wide), want, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.parametrize("element", ["f32", "bf16", "i8"])
+def test_mma_of_arrays_that_are_contiguous_along_rows(element: str) -> None:
+    """A by its strides, B by the order of the load."""
+    swapped = f"memref<?x?x{element}, strided<[1, ?]>>"
+    b_type, result = array(element, 2), "i32" if element == "i8" else "f32"
+    out = array(result, 2)
+    kernel = Kernel(
+        f"%a: {swapped}, %b: {b_type}, %c: {out}",
+        f"""%x = tile.load %a[%c0, %c0] : {swapped}, i32, i32 -> {tile(element, 32, 64)}
+        %y = tile.load %b[%c0, %c0] order [1, 0] : {b_type}, i32, i32 -> {tile(element, 64, 16)}
+        %z = arith.constant dense<0{".0" if result == "f32" else ""}> : {tile(result, 32, 16)}
+        %r = tile.mma %x, %y, %z : {tile(element, 32, 64)}, {tile(element, 64, 16)}, {tile(result, 32, 16)}
+        tile.store %r, %c[%c0, %c0] : {tile(result, 32, 16)}, {out}, i32, i32""",
+    )
+    x, y = samples(element, 30 * 50).reshape(50, 30).T, samples(element, 12 * 50, 1).reshape(12, 50)
+    wide = np.int32 if element == "i8" else np.float32
+    z = np.zeros((30, 12), wide)
+    kernel((1,), x, y, z)
+    np.testing.assert_allclose(z, x.astype(wide) @ y.T.astype(wide), rtol=1e-4, atol=1e-3)
+
+
 def test_mma_of_a_batch_and_a_transposed_operand() -> None:
     a3 = array("f32", 3)
     kernel = Kernel(
