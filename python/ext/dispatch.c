@@ -165,6 +165,16 @@ static int launch_call(call_t *call, PyObject *arguments) {
   return call->kind == TW_DEVICE_CPU ? run_on_cpu(call, variant) : run_on_gpu(call, variant);
 }
 
+/* A kernel of the one kind, launched as the other. */
+static int form_error(const call_t *call) {
+  const char *text = call->has_block ? "kernel %U is a tile kernel, whose blocks have no threads to count: start it "
+                                       "with ct.launch(stream, grid, %U, (...))"
+                                     : "kernel %U is written for one thread: say how many a block has, as in "
+                                       "device.launch(%U, ..., grid=..., block=...)";
+  tw_ext_error(TW_LAUNCH_ERROR, text, call->self->name, call->self->name);
+  return -1;
+}
+
 static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
                       PyObject *arguments) {
   if (TW_UNLIKELY(!PyObject_TypeCheck(kernel, dispatcher_type))) {
@@ -181,6 +191,8 @@ static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *
     tw_ext_error(TW_INTERNAL_ERROR, "the kernel was not initialized");
     return -1;
   }
+  if (TW_UNLIKELY(call->has_block != (call->self->threads != 0)))
+    return form_error(call);
   if (TW_UNLIKELY(!PyTuple_Check(arguments))) {
     tw_ext_error_type(TW_TYPE_ERROR, "launch(): the arguments must be a tuple, found a %U", arguments);
     return -1;
@@ -238,11 +250,11 @@ static int read_constants(dispatcher_t *self, PyObject *positions) {
 }
 
 static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"name", "parameters", "constants", "on_miss", NULL};
+  static char *names[] = {"name", "parameters", "constants", "on_miss", "threads", NULL};
   dispatcher_t *self = (dispatcher_t *)object;
   PyObject *name, *parameters, *constants, *on_miss;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO:Dispatcher", names, &name, &parameters, &constants,
-                                   &on_miss))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|p:Dispatcher", names, &name, &parameters, &constants,
+                                   &on_miss, &self->threads))
     return -1;
   if (self->parameters) {
     PyErr_SetString(PyExc_RuntimeError, "a Dispatcher is initialized once");
@@ -372,7 +384,7 @@ static PyObject *get_watched(PyObject *object, void *unused) {
 static PyObject *specialization(PyObject *object, PyObject *arguments) {
   call_t call;
   PyObject *one = PyLong_FromLong(1), *result = NULL;
-  if (!one || begin_call(&call, Py_None, one, NULL, object, arguments)) {
+  if (!one || begin_call(&call, Py_None, one, ((dispatcher_t *)object)->threads ? one : NULL, object, arguments)) {
     Py_XDECREF(one);
     return NULL;
   }
@@ -410,7 +422,8 @@ static PyType_Slot dispatcher_slots[] = {
     {Py_tp_clear, dispatcher_clear},
     {Py_tp_methods, dispatcher_methods},
     {Py_tp_getset, dispatcher_properties},
-    {Py_tp_doc, "Dispatcher(name, parameters, constants, on_miss): base of a kernel object.\n\n"
+    {Py_tp_doc, "Dispatcher(name, parameters, constants, on_miss, threads=False): base of a kernel object.\n\n"
+                "threads: written for one thread, and launched with launch_threads.\n"
                 "parameters: names; constants: positions of those whose value is part of the specialization.\n"
                 "on_miss(dispatcher, target, key) compiles one specialization and returns a CpuKernel or\n"
                 "CudaKernel. target: \"cpu\" or \"sm_90a\"; key: one tuple a parameter:\n"

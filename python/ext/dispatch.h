@@ -55,6 +55,7 @@ typedef struct dispatcher {
   uint64_t seen_id[TW_MAX_ARGS]; /* … and its integer */
   uint64_t constants;            /* bit i: argument i is a constant */
   Py_ssize_t count;              /* of parameters */
+  int threads;                   /* one program a thread: launched with threads per block */
   entry_t **table;               /* owned, open addressing, `slots` is a power of two */
   size_t slots, used;
   entry_t *last; /* found by the last launch; in the table */

@@ -72,6 +72,7 @@ class Dispatcher:
         parameters: Iterable[str],
         constants: Iterable[int],
         on_miss: Callable[[Any, str, Key], CpuKernel | CudaKernel],
+        threads: bool = False,
     ) -> None: ...
     @property
     def name(self) -> str: ...

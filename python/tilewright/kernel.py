@@ -72,7 +72,7 @@ class kernel(_core.Dispatcher):  # noqa: N801  a decorator
             )
         constants = constant_parameters(function)
         positions = [i for i, name in enumerate(parameters) if name in constants]
-        super().__init__(function.__name__, parameters, positions, compile_variant)
+        super().__init__(function.__name__, parameters, positions, compile_variant, self.simt)
         self.function: Any = function
         self.hints = hints
         functools.update_wrapper(self, function)

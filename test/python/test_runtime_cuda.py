@@ -94,14 +94,14 @@ if __name__ == "__main__":
 
 
 def make(*parameters: str, image: str = PTX, name: str = "kernel", **more: Any) -> Any:
-    constants = more.pop("constants", ())
+    constants, simt = more.pop("constants", ()), more.pop("simt", False)
 
     def miss(kernel: Any, target: str, key: Any) -> Any:
         misses.append((target, key))
         assert target.startswith("sm_9")
         return _core.CudaKernel(image, name, more.pop("threads", 128), **more)
 
-    return _core.Dispatcher("kernel", parameters, constants, miss)
+    return _core.Dispatcher("kernel", parameters, constants, miss, simt)
 
 
 def on(device: int, *shape: int, offset: int = 0, kind: Any = None) -> Any:
@@ -139,7 +139,7 @@ def parameters_and_launch() -> None:
 def programmatic_launch_and_given_blocks() -> None:
     _core.launch(None, 1, make("A", programmatic=True), (on(0, 4),))
     assert fake.last.attributes == 1
-    _core.launch_threads(None, 2, (32, 4), make("A", threads=0), (on(0, 4),))
+    _core.launch_threads(None, 2, (32, 4), make("A", threads=0, simt=True), (on(0, 4),))
     assert tuple(fake.last.block) == (32, 4, 1)
 
 

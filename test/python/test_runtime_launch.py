@@ -31,8 +31,15 @@ ENTRY = ctypes.CFUNCTYPE(
 class Kernel(_core.Dispatcher):
     """A kernel whose "compiled code" is a Python function that writes down what it gets."""
 
-    def __init__(self, *parameters: str, constants: tuple[int, ...] = (), written: int = 0, scratch: int = 0) -> None:
-        super().__init__("kernel", parameters, constants, Kernel.compile)
+    def __init__(
+        self,
+        *parameters: str,
+        constants: tuple[int, ...] = (),
+        written: int = 0,
+        scratch: int = 0,
+        threads: bool = False,
+    ) -> None:
+        super().__init__("kernel", parameters, constants, Kernel.compile, threads)
         self.written, self.scratch = written, scratch
         self.misses: list[tuple[str, Any]] = []
         self.blocks: list[int] = []
@@ -85,9 +92,14 @@ def test_forms_of_the_grid(grid: Any) -> None:
 
 
 def test_threads_per_block() -> None:
-    k = Kernel("A")
+    k = Kernel("A", threads=True)
     _core.launch_threads(None, (2, 1), (32, 4), k, (f32(4),))
     assert k.grid == (2, 1, 1, 32, 4, 1)
+    assert k.specialization((f32(4),))[0] == "cpu"
+    with pytest.raises(LaunchError, match=r"kernel kernel is written for one thread: .*block=\.\.\.\)"):
+        _core.launch(None, 1, k, (f32(4),))
+    with pytest.raises(LaunchError, match="kernel kernel is a tile kernel, whose blocks have no threads"):
+        _core.launch_threads(None, 1, 32, Kernel("A"), (f32(4),))
     with pytest.raises(LaunchError, match=r"kernel kernel: block \(1024, 2, 1\) has 2048 threads"):
         _core.launch_threads(None, 1, (1024, 2), k, (f32(4),))
 
