@@ -122,7 +122,7 @@ static tw_layout_t fma_operand(const tw_layout_t *acc, int64_t k_extent, int kep
 tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int num_warps) {
   tw_mma_plan_t plan = {.row = tw_mma_row_for(target, mma)};
   MlirType types[3];
-  int64_t shapes[3][TW_LAYOUT_MAX_RANK];
+  int64_t shapes[3][TW_LAYOUT_MAX_RANK] = {{0}};
   int rank = 0;
   for (int i = 0; i < 3; i++) {
     types[i] = mlirValueGetType(mlirOperationGetOperand(mma, i));
