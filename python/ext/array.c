@@ -7,8 +7,9 @@
  *   __cuda_array_interface__ (Numba, ...)          versions 0 to 3
  *   buffer protocol                                memoryview, array.array
  *
- * A reader that fails raises a message that speaks of "it"; the launch puts the argument's name
- * before it. Nothing is copied, with one exception that float4.c explains. */
+ * The protocols are in dlpack.c and interface.c, the stream argument in stream.c. A reader that fails raises a message
+ * that speaks of "it"; the launch puts the argument's name before it. Nothing is copied, with one exception that
+ * float4.c explains. */
 #include "import.h"
 
 #include <stdlib.h>

@@ -59,6 +59,8 @@ PyObject *tw_ext_error_type(tw_code_t code, const char *format, PyObject *object
 }
 
 void tw_ext_error_from_pending(tw_code_t code, const char *what) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception))
+    return; /* an interrupt stays one */
   PyObject *type, *cause, *trace, *value;
   PyErr_Fetch(&type, &cause, &trace);
   PyErr_NormalizeException(&type, &cause, &trace);

@@ -24,7 +24,7 @@ PyObject *tw_ext_error_type(tw_code_t code, const char *format, PyObject *object
 /* Replaces the pending exception by one of ours, which names it and has it as its cause. */
 void tw_ext_error_from_pending(tw_code_t code, const char *what);
 
-/* --- array.c: arrays of any library ----------------------------------------------------------------- */
+/* --- array.c (with interface.c, dlpack.c, stream.c, float4.c): arrays of any library ----- */
 
 /* What must stay alive until a launch is over (CPU) or queued (GPU): capsules, buffers. */
 typedef struct tw_hold {
@@ -34,8 +34,7 @@ typedef struct tw_hold {
   Py_buffer buffer;                   /* owned if buffer.obj */
   struct tw_packed *packed;           /* owned or NULL: float4.c */
 } tw_hold_t;
-void tw_hold_release(tw_hold_t *holds);              /* the whole list */
-void tw_ext_unpack_float4(struct tw_packed *packed); /* takes it */
+void tw_hold_release(tw_hold_t *holds); /* the whole list; keeps a pending exception */
 
 /* The stream of a launch, decided by the argument of launch() or, for None, by the arrays. */
 typedef struct tw_stream {
