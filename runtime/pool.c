@@ -10,9 +10,11 @@
 #define _GNU_SOURCE
 #include "tilewright/runtime.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,12 +48,31 @@ static struct {
 
 /* --- how many -------------------------------------------------------------------------------------- */
 
+/* CPUs' worth of time that a container is given, or INT_MAX: "max 100000", or "150000 100000" for one and a half. */
+static int cpu_quota(void) {
+  FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
+  char text[64] = "";
+  if (file) {
+    if (!fgets(text, sizeof text, file))
+      *text = 0;
+    fclose(file);
+  }
+  char *end;
+  long quota = strtol(text, &end, 10), period = end == text ? 0 : strtol(end, NULL, 10);
+  if (quota <= 0 || period <= 0 || quota / period >= MAX_THREADS)
+    return INT_MAX;
+  return (int)((quota + period - 1) / period);
+}
+
 static int count_cpus(void) {
   cpu_set_t set;
+  long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   if (!sched_getaffinity(0, sizeof set, &set))
-    return CPU_COUNT(&set);
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (int)online : 1;
+    cpus = CPU_COUNT(&set);
+  int quota = cpu_quota();
+  if (cpus > quota)
+    cpus = quota;
+  return cpus > 0 ? (int)cpus : 1;
 }
 
 /* Asked once: it costs more than a small launch. */
