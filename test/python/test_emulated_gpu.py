@@ -1,0 +1,108 @@
+"""What the GPU lowering computes, on machines without a GPU: test/emulator plays the threads of a block.
+
+The numerics tests run the same way by hand (test/emulator/README.md); here are the movements that only
+a GPU has: between lanes and warps, through shared memory, to the matrix instructions.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tilewright import compile as compiler
+from tilewright import tile as ct
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+import emulate
+
+pytestmark = pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+
+
+@pytest.fixture(params=["sm_80", "sm_90a"], autouse=True)
+def emulated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Kernels made in a test run as GPU code."""
+    monkeypatch.setattr(emulate, "TARGET", request.param)
+    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    yield
+
+
+def values(shape: tuple[int, ...], dtype: Any, scale: float = 50) -> np.ndarray:
+    return (np.random.default_rng(0).standard_normal(shape) * scale).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.float64, np.float16], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("rows, columns", [(8, 64), (64, 8), (1, 256), (16, 512), (4, 2)])
+def test_elements_find_their_way(dtype: Any, rows: int, columns: int) -> None:
+    @ct.kernel
+    def kernel(X, T, R, M, A: ct.Constant[int], B: ct.Constant[int]):
+        x = ct.load(X, index=(0, 0), shape=(A, B))
+        turned, reshaped = x.T, x.reshape((B, A))
+        ct.store(T, (0, 0), turned)
+        ct.store(R, (0, 0), reshaped + turned)
+        ct.store(M, (0,), ct.max(ct.where(turned > reshaped, turned, reshaped), axis=0))
+
+    x = values((rows, columns), dtype)
+    t, r, m = np.zeros((columns, rows), dtype), np.zeros((columns, rows), dtype), np.zeros(rows, dtype)
+    ct.launch(None, (1,), kernel, (x, t, r, m, rows, columns))
+    reshaped = x.reshape(columns, rows)
+    assert np.array_equal(t, x.T)
+    assert np.array_equal(r, reshaped + x.T)
+    assert np.array_equal(m, np.maximum(x.T, reshaped).max(axis=0))
+
+
+@pytest.mark.parametrize("shape", [(4, 8, 16), (16, 4, 8), (2, 2, 64), (1, 64, 2)], ids=str)
+def test_reductions_over_lanes_and_warps(shape: tuple[int, int, int]) -> None:
+    @ct.kernel
+    def kernel(X, S, Index, A: ct.Constant[int], B: ct.Constant[int], C: ct.Constant[int]):
+        p = ct.permute(ct.load(X, index=(0, 0, 0), shape=(A, B, C)), (2, 0, 1))
+        ct.store(S, (0, 0), ct.sum(p, axis=1))
+        ct.store(Index, (0, 0), ct.argmax(p.reshape((C, A * B)), axis=1, keepdims=True))
+
+    x = values(shape, np.int32)
+    p = x.transpose(2, 0, 1)
+    s, i = np.zeros((shape[2], shape[1]), np.int32), np.zeros((shape[2], 1), np.int32)
+    ct.launch(None, (1,), kernel, (x, s, i, *shape))
+    assert np.array_equal(s, p.sum(axis=1))
+    assert np.array_equal(i[:, 0], p.reshape(shape[2], -1).argmax(axis=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("m, n, k", [(100, 90, 70), (64, 64, 64)])
+def test_product_through_shared_memory(dtype: Any, m: int, n: int, k: int) -> None:
+    @ct.kernel
+    def kernel(A, B, C, T: ct.Constant[int]):
+        acc = ct.zeros((T, T), dtype=ct.float32)
+        i, j = ct.bid(0), ct.bid(1)
+        for s in range(ct.num_tiles(A, axis=1, shape=(T, T))):
+            a = ct.load(A, index=(i, s), shape=(T, T), padding_mode=ct.PaddingMode.ZERO)
+            b = ct.load(B, index=(s, j), shape=(T, T), padding_mode=ct.PaddingMode.ZERO)
+            acc = ct.mma(a, b, acc)
+        ct.store(C, index=(i, j), tile=acc)
+
+    a, b = values((m, k), dtype, 1), values((k, n), dtype, 1)
+    c = np.zeros((m, n), np.float32)
+    ct.launch(None, (-(-m // 32), -(-n // 32)), kernel, (a, b, c, 32))
+    expected = a.astype(np.float32) @ b.astype(np.float32)
+    tolerance = 2e-2 if dtype == np.float32 else 1e-4  # f32 goes as tf32
+    assert np.allclose(c, expected, rtol=0, atol=tolerance)
+
+
+def test_two_reductions_share_a_row() -> None:
+    @ct.kernel
+    def kernel(X, Y, T: ct.Constant[int]):
+        x = ct.load(X, index=(ct.bid(0), 0), shape=(1, T), padding_mode=ct.PaddingMode.NEG_INF)
+        e = ct.exp(x - ct.max(x, axis=1, keepdims=True))
+        ct.store(Y, index=(ct.bid(0), 0), tile=e / ct.sum(e, axis=1, keepdims=True))
+
+    x = values((3, 3000), np.float32, 3)
+    y = np.zeros_like(x)
+    ct.launch(None, (3,), kernel, (x, y, 4096))
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    assert np.allclose(y, e / e.sum(axis=1, keepdims=True), rtol=1e-5, atol=0)
