@@ -30,7 +30,8 @@ typedef enum access_kind { READ, WRITE, COPY } access_kind_t;
 
 typedef struct open_access {
   access_kind_t kind;
-  int64_t from, to; /* bytes */
+  int64_t from, to;  /* bytes */
+  const void *owner; /* the op whose bytes they are: an alloc_shared, or one with scratch */
 } open_access_t;
 
 /* Accesses since the last barrier. When the list is full everything is taken to be open. */
@@ -39,15 +40,15 @@ typedef struct state {
   int count;
 } state_t;
 
-static void note(state_t *s, access_kind_t kind, int64_t from, int64_t to) {
+static void note(state_t *s, open_access_t access) {
   for (int i = 0; i < s->count; i++)
-    if (s->open[i].kind == kind && s->open[i].from == from && s->open[i].to == to)
+    if (s->open[i].kind == access.kind && s->open[i].owner == access.owner)
       return;
   if (s->count == MAX_OPEN) {
-    s->open[0] = (open_access_t){kind > s->open[0].kind ? kind : s->open[0].kind, 0, INT64_MAX};
+    s->open[0] = (open_access_t){access.kind > s->open[0].kind ? access.kind : s->open[0].kind, 0, INT64_MAX, NULL};
     s->count = 1;
   }
-  s->open[s->count++] = (open_access_t){kind, from, to};
+  s->open[s->count++] = access;
 }
 
 /* After a barrier only copies that nobody waited for are open. */
@@ -67,7 +68,7 @@ static void wait_for_copies(state_t *s) {
 
 static void unite(state_t *s, const state_t *other) {
   for (int i = 0; i < other->count; i++)
-    note(s, other->open[i].kind, other->open[i].from, other->open[i].to);
+    note(s, other->open[i]);
 }
 
 static bool conflicts(const state_t *s, bool writes, bool copies, int64_t from, int64_t to) {
@@ -101,7 +102,7 @@ static void settle(state_t *s, MlirOperation op, bool writes, int64_t from, int6
 }
 
 /* The bytes of a buffer; false when it is no result of an alloc_shared with an offset. */
-static bool buffer_range(MlirValue buffer, int64_t *from, int64_t *to) {
+static bool buffer_range(MlirValue buffer, open_access_t *out) {
   MlirOperation alloc = tw_def(buffer);
   MlirType type = mlirValueGetType(buffer);
   int64_t bits = tw_memory_bits(tw_buffer_type_element(type));
@@ -109,23 +110,24 @@ static bool buffer_range(MlirValue buffer, int64_t *from, int64_t *to) {
     return false;
   for (intptr_t d = 0; d < tw_buffer_type_rank(type); d++)
     bits *= tw_buffer_type_extent(type, d);
-  *from = tw_attr_int(alloc, "offset", 0);
-  *to = *from + bits / 8;
+  out->owner = alloc.ptr;
+  out->from = tw_attr_int(alloc, "offset", 0);
+  out->to = out->from + bits / 8;
   return true;
 }
 
-static bool find_buffer(MlirOperation op, int64_t *from, int64_t *to) {
+static bool find_buffer(MlirOperation op, open_access_t *out) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
-      return buffer_range(mlirOperationGetOperand(op, i), from, to);
+      return buffer_range(mlirOperationGetOperand(op, i), out);
   return false;
 }
 
-/* Whether something else than the buffer with just these bytes still uses some of them. */
-static bool bytes_changed_hands(const state_t *s, int64_t from, int64_t to) {
+/* Whether something else than the owner of these bytes still uses some of them. */
+static bool bytes_changed_hands(const state_t *s, const open_access_t *access) {
   for (int i = 0; i < s->count; i++) {
     const open_access_t *a = &s->open[i];
-    if (a->kind != COPY && a->from < to && from < a->to && (a->from != from || a->to != to))
+    if (a->kind != COPY && a->from < access->to && access->from < a->to && a->owner != access->owner)
       return true;
   }
   return false;
@@ -162,11 +164,12 @@ static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
   int64_t from = twg_scratch_offset(op);
   settle(s, op, true, from, from + bytes);
   meet(s); /* the barrier inside of the op */
-  note(s, READ, from, from + bytes);
+  note(s, (open_access_t){READ, from, from + bytes, op.ptr});
 }
 
 static void visit(state_t *s, MlirOperation op) {
-  int64_t from, to, bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
+  open_access_t access = {READ, 0, 0, NULL};
+  int64_t bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
   if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while")) {
     visit_loop(s, op);
   } else if (mlirOperationGetNumRegions(op) > 0) {
@@ -178,19 +181,21 @@ static void visit(state_t *s, MlirOperation op) {
       wait_for_copies(s);
   } else if (bytes > 0) {
     visit_scratch(s, op, bytes);
-  } else if (tw_op_is(op, "tile.async_copy") && find_buffer(op, &from, &to)) {
-    if (bytes_changed_hands(s, from, to)) {
+  } else if (tw_op_is(op, "tile.async_copy") && find_buffer(op, &access)) {
+    access.kind = COPY;
+    if (bytes_changed_hands(s, &access)) {
       put_before(op, "tile.barrier", false);
       meet(s);
     }
-    note(s, COPY, from, to);
-  } else if (tw_op_is(op, "tile.local_load") && find_buffer(op, &from, &to)) {
-    if (conflicts(s, false, false, from, to))
-      settle(s, op, false, from, to);
-    note(s, READ, from, to);
-  } else if (tw_op_is(op, "tile.local_store") && find_buffer(op, &from, &to)) {
-    settle(s, op, true, from, to);
-    note(s, WRITE, from, to);
+    note(s, access);
+  } else if (tw_op_is(op, "tile.local_load") && find_buffer(op, &access)) {
+    if (conflicts(s, false, false, access.from, access.to))
+      settle(s, op, false, access.from, access.to);
+    note(s, access);
+  } else if (tw_op_is(op, "tile.local_store") && find_buffer(op, &access)) {
+    access.kind = WRITE;
+    settle(s, op, true, access.from, access.to);
+    note(s, access);
   }
 }
 
