@@ -155,6 +155,8 @@ MlirValue cpu_bin_f(cpu_t *cx, const char *name, MlirValue x, double y) {
 }
 
 MlirValue cpu_fma(cpu_t *cx, MlirValue x, MlirValue y, MlirValue z) {
+  if (!cx->f16c)
+    return cpu_bin(cx, "arith.addf", cpu_bin(cx, "arith.mulf", x, y), z);
   MlirValue operands[3] = {x, y, z};
   cpu_unify(cx, 3, operands);
   return cpu_op1(cx, "math.fma", mlirValueGetType(operands[0]), 3, operands);

@@ -76,7 +76,8 @@ typedef struct {
   MlirOperation module, func;
   MlirLocation location;
   int lanes;   /* of f32 in a machine register */
-  bool avx512; /* masks are free, ldexp is an instruction */
+  bool avx512; /* 32 registers, ldexp is an instruction */
+  bool f16c;   /* f16 converts, and fma is an instruction */
   MlirBlock entry;
   MlirBlock block; /* where ops are appended */
   MlirBlock scope[CPU_MAX_DEPTH];
@@ -138,6 +139,7 @@ MlirValue cpu_bin(cpu_t *cx, const char *name, MlirValue x, MlirValue y);
 /* With a constant of x's type. */
 MlirValue cpu_bin_i(cpu_t *cx, const char *name, MlirValue x, int64_t y);
 MlirValue cpu_bin_f(cpu_t *cx, const char *name, MlirValue x, double y);
+/* x * y + z, with one rounding where that is an instruction. */
 MlirValue cpu_fma(cpu_t *cx, MlirValue x, MlirValue y, MlirValue z);
 MlirValue cpu_cast(cpu_t *cx, const char *name, MlirValue x, MlirType element);
 /* arith.bitcast to lanes of another element type of the same size. */

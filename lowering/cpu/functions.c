@@ -52,7 +52,7 @@ void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
 
 void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers) {
   *inner = (cpu_t){.context = cx->context, .module = cx->module, .func = cx->func, .location = cx->location,
-                   .lanes = cx->lanes, .avx512 = cx->avx512};
+                   .lanes = cx->lanes, .avx512 = cx->avx512, .f16c = cx->f16c};
   MlirType types[8];
   MlirLocation locations[8];
   for (int i = 0; i < num_pointers; i++) {

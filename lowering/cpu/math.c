@@ -176,8 +176,10 @@ static MlirValue any_lane(cpu_t *cx, MlirValue mask) {
   return tw_op1_attr(&at, "vector.reduction", cpu_int(cx, 1), 1, &mask, "kind", kind);
 }
 
-/* Angles of 2^30 and more (and infinities) are rare enough for libm. */
+/* Angles of 2^30 and more (and infinities) are rare enough for libm; and without fma the reduction isn't exact. */
 static MlirValue sine(cpu_t *cx, const char *name, MlirValue x, int shift) {
+  if (!cx->f16c)
+    return llvm_function(cx, name, 1, &x);
   MlirValue size = llvm_function(cx, "fabs", 1, &x);
   MlirValue large = any_lane(cx, cpu_cmpf(cx, CPU_OGE, size, float_const(cx, x, 0x1p30)));
   MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
@@ -245,8 +247,8 @@ static MlirValue rule_rsqrt(cpu_t *cx, MlirOperation op, int num, MlirValue *x) 
 }
 
 static MlirValue rule_fma(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
-  (void)num;
-  return cpu_round(cx, cpu_fma(cx, x[0], x[1], x[2]), result_element(op));
+  MlirValue y = cpu_op1(cx, "math.fma", mlirValueGetType(x[0]), num, x); /* one rounding, whatever it costs */
+  return cpu_round(cx, y, result_element(op));
 }
 
 #define LLVM(name, cost) {name, CPU_ELEMENTWISE, cost, rule_llvm, NULL, NULL}

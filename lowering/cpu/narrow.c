@@ -17,9 +17,12 @@ typedef struct {
 
 static const format_t e4m3 = {4, 3, 7, 448, false, 0x7f};
 static const format_t e5m2 = {5, 2, 15, 57344, true, 0x7e};
+static const format_t f16 = {5, 10, 15, 65504, true, 0x7e00}; /* where no instruction converts it */
 static const format_t e2m1 = {2, 1, 1, 6, false, -1};
 
 static const format_t *format_of(MlirType element) {
+  if (mlirTypeIsAF16(element))
+    return &f16;
   if (mlirTypeIsAFloat8E4M3FN(element))
     return &e4m3;
   if (mlirTypeIsAFloat8E5M2(element))
@@ -53,7 +56,7 @@ static MlirValue round_mantissa(cpu_t *cx, MlirValue x, int drop) {
   return as_float(cx, cpu_bin_i(cx, "arith.andi", bits, -((int64_t)1 << drop)));
 }
 
-/* --- 8 and 4 bits ------------------------------------------------------------------------------------------ */
+/* --- by format ------------------------------------------------------------------------------------------- */
 
 static MlirValue encode(cpu_t *cx, MlirValue x, const format_t *f) {
   MlirValue bits = as_int(cx, x);
@@ -124,17 +127,17 @@ MlirValue cpu_narrow_bits(cpu_t *cx, MlirValue x, MlirType element) {
     return as_int(cx, x);
   if (mlirTypeIsABF16(element)) /* x is representable: its upper half */
     return cpu_cast(cx, "arith.trunci", cpu_bin_i(cx, "arith.shrui", as_int(cx, x), 16), cpu_int(cx, 16));
-  if (mlirTypeIsAF16(element))
+  if (mlirTypeIsAF16(element) && cx->f16c)
     return cpu_bits(cx, cpu_cast(cx, "arith.truncf", x, mlirF16TypeGet(cx->context)), cpu_int(cx, 16));
   const format_t *format = format_of(element);
   MlirValue code = format ? encode(cx, x, format) : encode_scale(cx, x);
-  return cpu_cast(cx, "arith.trunci", code, cpu_int(cx, 8));
+  return cpu_cast(cx, "arith.trunci", code, cpu_int(cx, mlirTypeIsAF16(element) ? 16 : 8));
 }
 
 MlirValue cpu_widen_bits(cpu_t *cx, MlirValue bits, MlirType element) {
   if (mlirTypeIsATF32(element))
     return cpu_round(cx, as_float(cx, bits), element);
-  if (mlirTypeIsAF16(element))
+  if (mlirTypeIsAF16(element) && cx->f16c)
     return cpu_cast(cx, "arith.extf", cpu_bits(cx, bits, mlirF16TypeGet(cx->context)), cpu_f32(cx));
   MlirValue wide = cpu_cast(cx, "arith.extui", bits, cpu_int(cx, 32));
   if (mlirTypeIsABF16(element))

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { MAX_CHAINS = 4 };
+enum { MAX_CHAINS = 4, LONG_COST = 12 };
 
 typedef struct {
   tw_reduce_kind_t kind;
@@ -129,7 +129,9 @@ static MlirValue positions(cpu_t *cx, const cpu_point_t *point, int axis) {
 /* The loop along `axis` at the nest's point; leaves the combined strip. */
 static partial_t reduce_axis(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point_t point, int axis,
                              int64_t extent) {
-  int step = axis == point.axis ? point.lanes : 1, chains = MAX_CHAINS;
+  int step = axis == point.axis ? point.lanes : 1;
+  /* Chains hide the latency of combining; what takes long to compute hides it by itself, and would be copied. */
+  int chains = cpu_slot(cx, tile)->cost > LONG_COST ? 1 : MAX_CHAINS;
   while (extent % ((int64_t)step * chains) != 0)
     chains /= 2;
   int parts = r->has_index ? 2 : 1;

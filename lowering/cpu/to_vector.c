@@ -247,6 +247,7 @@ static void read_target(cpu_t *cx) {
     LLVMDisposeMessage(features);
   }
   cx->avx512 = cx->lanes == 16;
+  cx->f16c = cx->lanes >= 8;
 }
 
 /* --- the pass ------------------------------------------------------------------------------------------------------ */

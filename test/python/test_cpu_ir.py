@@ -118,7 +118,7 @@ def check(got: np.ndarray, want: np.ndarray, rtol: float = 0.0) -> None:
         np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=rtol)
 
 
-TARGETS = ["cpu", "cpu:x86-64-v3"]
+TARGETS = ["cpu", "cpu:x86-64-v3", "cpu:x86-64"]
 
 
 @pytest.mark.parametrize("target", TARGETS)

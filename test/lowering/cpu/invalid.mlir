@@ -1,0 +1,22 @@
+// What the pass refuses, by name and place.
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(tile-to-cpu)'
+
+module attributes {tile.target = "cpu"} {
+  func.func @unknown(%x: f32) attributes {tile.kernel} {
+    // expected-error @below {{'tensor.empty' op has no CPU lowering}}
+    %t = tensor.empty() : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.target = "cpu"} {
+  func.func @table(%a: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    // expected-error @below {{a tile constant must have equal elements}}
+    %t = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+    tile.store %t, %a[%i] : tensor<4xi32>, memref<?xi32, strided<[1]>>, i32
+    return
+  }
+}

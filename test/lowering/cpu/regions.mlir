@@ -1,0 +1,88 @@
+// Which tiles get a buffer: one loop nest a root, and what costs much is computed once.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-to-cpu)' | FileCheck %s
+
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// Softmax is three loops and one buffer: the second one sums the exponentials and keeps them on the way.
+// CHECK: tile.scratch_bytes = 4224
+// CHECK-LABEL: func.func @softmax
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args
+// CHECK: arith.cmpf ogt
+// CHECK: scf.for {{.*}} iter_args
+// CHECK: "llvm.ldexp.v16f32.v16i32"
+// CHECK: llvm.store {{.*}} : vector<16xf32>, !llvm.ptr
+// CHECK: arith.addf
+// CHECK: scf.for
+// CHECK-NOT: ldexp
+// CHECK: arith.divf
+// CHECK: llvm.intr.masked.store
+// CHECK-NOT: scf.for
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @softmax(%a: !array) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %c0 = arith.constant 0 : i32
+    %x = tile.load %a[%i, %c0] padding neg_inf : !array, i32, i32 -> tensor<1x1024xf32>
+    %m = tile.reduce max, %x axis 1 : tensor<1x1024xf32>
+    %m2 = tile.reshape %m : tensor<1xf32> -> tensor<1x1xf32>
+    %mb = tile.broadcast %m2 : tensor<1x1xf32> -> tensor<1x1024xf32>
+    %y = arith.subf %x, %mb : tensor<1x1024xf32>
+    %e = math.exp %y : tensor<1x1024xf32>
+    %s = tile.reduce add, %e axis 1 : tensor<1x1024xf32>
+    %s2 = tile.reshape %s : tensor<1xf32> -> tensor<1x1xf32>
+    %sb = tile.broadcast %s2 : tensor<1x1xf32> -> tensor<1x1024xf32>
+    %q = arith.divf %e, %sb : tensor<1x1024xf32>
+    tile.store %q, %a[%i, %c0] : tensor<1x1024xf32>, !array, i32, i32
+    return
+  }
+}
+
+// -----
+
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// An accumulator is updated in its place: 3 buffers of 4 KiB, and no copy in the loop. The product is a function.
+// CHECK: tile.scratch_bytes = 12288
+// CHECK: func.func private @tw_mma_1x32x32x32_f32
+// CHECK: iter_args
+// CHECK-COUNT-8: math.fma
+// CHECK-LABEL: func.func @gemm
+// CHECK: call @tw_mma_1x32x32x32_f32
+// CHECK-NEXT: }
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @gemm(%a: !array, %b: !array, %c: !array, %n: i32) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+      %x = tile.load %a[%i, %k] padding zero : !array, i32, i32 -> tensor<32x32xf32>
+      %y = tile.load %b[%k, %j] padding zero : !array, i32, i32 -> tensor<32x32xf32>
+      %d = tile.mma %x, %y, %acc : tensor<32x32xf32>, tensor<32x32xf32>, tensor<32x32xf32>
+      scf.yield %d : tensor<32x32xf32>
+    }
+    tile.store %r, %c[%i, %j] : tensor<32x32xf32>, !array, i32, i32
+    return
+  }
+}
+
+// -----
+
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// A transpose goes through registers, block by block.
+// CHECK: func.func private @tw_transpose_f32_32to1_64to0
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-LABEL: func.func @transpose
+// CHECK: call @tw_transpose_f32_32to1_64to0
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @transpose(%a: !array, %b: !array) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %c0 = arith.constant 0 : i32
+    %x = tile.load %a[%i, %c0] : !array, i32, i32 -> tensor<64x32xf32>
+    %t = tile.permute %x [1, 0] : tensor<64x32xf32>
+    tile.store %t, %b[%c0, %i] : tensor<32x64xf32>, !array, i32, i32
+    return
+  }
+}
