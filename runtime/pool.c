@@ -5,8 +5,8 @@
  * workers serve whichever has blocks left.  Workers start when first needed and sleep on a condition
  * variable in between.  A child of fork() has none and starts its own.
  *
- * A kernel remembers how long its blocks took: a launch that is over before a worker would wake up
- * (tens of microseconds) runs on the caller's thread alone. */
+ * A kernel remembers how long its blocks took: a launch that should be over before a worker would wake up (tens of
+ * microseconds) begins on the caller's thread alone, and calls for help if it takes longer after all. */
 #define _GNU_SOURCE
 #include "tilewright/runtime.h"
 
@@ -137,28 +137,41 @@ static bool scratch_get(uint64_t size, void **out_bytes) {
 
 /* --- working ----------------------------------------------------------------------------------------- */
 
-/* Returns how many blocks this thread ran. */
-static int64_t run_chunks(job_t *job) {
+static int64_t nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Takes chunks until there are none, or until the clock passes `until` (0: whatever it shows). Returns how many blocks
+ * this thread ran. */
+static int64_t run_chunks(job_t *job, int64_t until) {
   void *scratch;
   if (!scratch_get(job->kernel->scratch_bytes, &scratch)) {
     atomic_fetch_add(&job->failed, 1);
     return 0;
   }
-  for (int64_t done = 0;;) {
+  int64_t done = 0;
+  do {
     int64_t first = atomic_fetch_add_explicit(&job->taken, job->chunk, memory_order_relaxed);
     if (first >= job->blocks)
-      return done;
+      break;
     int64_t last = job->blocks - first > job->chunk ? first + job->chunk : job->blocks;
     job->kernel->entry(job->words, job->grid, first, last, scratch);
     done += last - first;
-  }
+  } while (!until || nanoseconds() < until);
+  return done;
+}
+
+static bool is_finished(const job_t *job) {
+  return atomic_load_explicit(&job->taken, memory_order_relaxed) >= job->blocks ||
+         atomic_load_explicit(&job->failed, memory_order_relaxed);
 }
 
 /* The lock is held. */
 static job_t *find_work(void) {
   for (job_t *job = pool.jobs; job; job = job->next)
-    if (atomic_load_explicit(&job->taken, memory_order_relaxed) < job->blocks &&
-        !atomic_load_explicit(&job->failed, memory_order_relaxed))
+    if (!is_finished(job))
       return job;
   return NULL;
 }
@@ -174,7 +187,7 @@ static void *worker_main(void *unused) {
     }
     job->users++;
     pthread_mutex_unlock(&pool.lock);
-    run_chunks(job);
+    run_chunks(job, 0);
     pthread_mutex_lock(&pool.lock);
     if (--job->users == 0)
       pthread_cond_broadcast(&pool.idle);
@@ -208,16 +221,10 @@ static void start_workers(int wanted) {
   pthread_attr_destroy(&attributes);
 }
 
-static int64_t nanoseconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* The caller's part, whose time per block is what a later launch decides by: waking and waiting for
  * others is not in it, so the number does not depend on how many threads there were. */
-static void run_timed(tw_cpu_kernel_t *kernel, job_t *job) {
-  int64_t start = nanoseconds(), done = run_chunks(job);
+static void run_timed(tw_cpu_kernel_t *kernel, job_t *job, int64_t limit) {
+  int64_t start = nanoseconds(), done = run_chunks(job, limit ? start + limit : 0);
   if (!done)
     return;
   int64_t each = (nanoseconds() - start) * 1000 / done;
@@ -232,7 +239,7 @@ static void run_shared(tw_cpu_kernel_t *kernel, job_t *job, int threads) {
   pool.jobs = job;
   pthread_cond_broadcast(&pool.work);
   pthread_mutex_unlock(&pool.lock);
-  run_timed(kernel, job);
+  run_timed(kernel, job, 0);
   pthread_mutex_lock(&pool.lock);
   job_t **link = &pool.jobs;
   while (*link != job)
@@ -243,15 +250,10 @@ static void run_shared(tw_cpu_kernel_t *kernel, job_t *job, int threads) {
   pthread_mutex_unlock(&pool.lock);
 }
 
-/* Threads worth using. */
-static int choose_threads(const tw_cpu_kernel_t *kernel, int64_t blocks) {
-  int threads = tw_cpu_threads();
+/* Whether earlier launches say that the caller will be done before anybody could help. */
+static bool is_small(const tw_cpu_kernel_t *kernel, int64_t blocks) {
   int64_t each = atomic_load_explicit(&kernel->picoseconds, memory_order_relaxed), total;
-  if (__builtin_mul_overflow(each, blocks, &total))
-    total = INT64_MAX;
-  if (threads < 1 || (each && total / 1000 < SMALL_NANOSECONDS))
-    return 1;
-  return blocks < threads ? (int)blocks : threads;
+  return each && !__builtin_mul_overflow(each, blocks, &total) && total / 1000 < SMALL_NANOSECONDS;
 }
 
 tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3],
@@ -266,16 +268,20 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
   }
   if (!blocks)
     return NULL;
-  int threads = choose_threads(kernel, blocks);
+  int64_t threads = tw_cpu_threads();
+  if (threads > blocks)
+    threads = blocks;
   job.blocks = blocks;
   /* NOLINTNEXTLINE(clang-analyzer-optin.taint.TaintedDiv): at least 2 here */
-  job.chunk = threads > 1 ? blocks / ((int64_t)threads * CHUNKS_PER_THREAD) : blocks;
+  job.chunk = threads > 1 ? blocks / (threads * CHUNKS_PER_THREAD) : blocks;
   if (job.chunk < 1)
     job.chunk = 1;
   if (threads == 1)
-    run_timed(kernel, &job);
-  else
-    run_shared(kernel, &job, threads);
+    run_timed(kernel, &job, 0);
+  else if (is_small(kernel, blocks))
+    run_timed(kernel, &job, SMALL_NANOSECONDS);
+  if (!is_finished(&job))
+    run_shared(kernel, &job, (int)threads);
   if (atomic_load(&job.failed))
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for %llu bytes of scratch per thread",
                     (unsigned long long)kernel->scratch_bytes);

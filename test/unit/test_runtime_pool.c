@@ -88,6 +88,7 @@ int main(void) {
     run(&kernel, 3, 5, 7, 1000);
     run(&kernel, BLOCKS, 1, 1, 1000);
     run(&kernel, BLOCKS, 1, 1, 0);
+    run(&kernel, BLOCKS, 1, 1, 20000); /* much longer than the last time */
     tw_cpu_kernel_t bare = {.entry = count_blocks};
     run(&bare, 17, 1, 1, 0);
     test_many_callers();
