@@ -61,7 +61,7 @@ static bool open_target(const char *name, target_t *out) {
   const char *triple = "nvptx64-nvidia-cuda";
   if (out->cpu) {
     triple = host = LLVMGetDefaultTargetTriple();
-    bool named = name[3] == ':';
+    bool named = !strncmp(name, "cpu:", 4);
     out->cpu_name = named ? LLVMCreateMessage(name + 4) : LLVMGetHostCPUName();
     out->features = named ? LLVMCreateMessage("") : LLVMGetHostCPUFeatures();
   } else {

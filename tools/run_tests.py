@@ -109,7 +109,7 @@ def main() -> int:
     parser.add_argument("--sanitize", action="store_true", help="C unit tests and lit only")
     options = parser.parse_args()
     build = options.build.resolve()
-    environment = {"TW_BIN": str(build / "bin")}
+    environment = {"TW_BIN": str(build / "bin"), "PYTHONPATH": str(ROOT / "python")}
     if options.sanitize:
         # MLIR and LLVM come uninstrumented from the distribution: their containers look overflowed from our side.
         environment |= {

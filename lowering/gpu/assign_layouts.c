@@ -102,6 +102,12 @@ static int node_of(assigner_t *a, MlirValue value) {
   return n;
 }
 
+/* The class of a value. By its number: node_of may move the nodes. */
+static node_t *class_of(assigner_t *a, MlirValue value) {
+  int number = find(a, node_of(a, value));
+  return &a->nodes[number];
+}
+
 static void unite(assigner_t *a, MlirValue x, MlirValue y) {
   if (!has_class(x) || !has_class(y))
     return;
@@ -200,8 +206,7 @@ static void note_reductions(assigner_t *a) {
   for (size_t i = 0; i < a->num_ops; i++) {
     MlirOperation op = a->ops[i];
     if (tw_op_is(op, "tile.reduce") && has_class(mlirOperationGetOperand(op, 0)))
-      a->nodes[find(a, node_of(a, mlirOperationGetOperand(op, 0)))].reduced |= UINT32_C(1)
-                                                                               << tw_attr_int(op, "axis", 0);
+      class_of(a, mlirOperationGetOperand(op, 0))->reduced |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
   }
 }
 
@@ -322,7 +327,7 @@ static tw_layout_t layout_for(assigner_t *a, MlirValue value, tw_wish_t wish) {
   int64_t shape[TW_LAYOUT_MAX_RANK];
   int rank = tw_tile_shape(mlirValueGetType(value), shape);
   wish.num_warps = a->num_warps;
-  wish.reduced = has_class(value) ? a->nodes[find(a, node_of(a, value))].reduced : 0;
+  wish.reduced = has_class(value) ? class_of(a, value)->reduced : 0;
   return tw_choose_blocked(rank, shape, &wish);
 }
 
@@ -342,7 +347,7 @@ static MlirOperation next_access(assigner_t *a) {
   int64_t most = -1;
   for (size_t i = 0; i < a->num_ops; i++) {
     MlirValue value = is_access(a->ops[i]) ? accessed(a->ops[i]) : (MlirValue){NULL};
-    if (value.ptr && has_class(value) && !a->nodes[find(a, node_of(a, value))].assigned && bits_of(value) > most) {
+    if (value.ptr && has_class(value) && !class_of(a, value)->assigned && bits_of(value) > most) {
       best = a->ops[i];
       most = bits_of(value);
     }
@@ -366,7 +371,7 @@ static void choose(assigner_t *a) {
 
 /* ---- rewriting --------------------------------------------------------------------------------- */
 
-static tw_layout_t class_layout(assigner_t *a, MlirValue value) { return a->nodes[find(a, node_of(a, value))].layout; }
+static tw_layout_t class_layout(assigner_t *a, MlirValue value) { return class_of(a, value)->layout; }
 
 static void insert_after(MlirValue value, MlirOperation op) {
   MlirOperation def = tw_def(value);

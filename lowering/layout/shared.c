@@ -134,7 +134,7 @@ tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, 
         take(&l, &vector, writer->basis[TW_REGISTER][i], max_vector);
   int v = l.bits[TW_OFFSET];
   *vector_bits = v;
-  int access_bytes = (1 << v) * elem_bits / 8;
+  int access_bytes = (1 << v) * elem_bits / 8; /* NOLINT(clang-analyzer-core.BitwiseShift): counted up from 0 */
   space_t write = phase_space(writer, &vector, access_bytes);
   space_t read = phase_space(reader, &vector, access_bytes);
   int line = min_int(n, log2_of((int64_t)LINE_BYTES * 8 / elem_bits));

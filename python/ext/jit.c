@@ -29,7 +29,7 @@ static const struct {
   const char *name;
   void *address;
 } symbols[] = {
-#define BOTH(fn) {#fn, (void *)fn}, {#fn "f", (void *)fn##f},
+#define BOTH(fn) {#fn, (void *)(fn)}, {#fn "f", (void *)(fn##f)},
     REAL(BOTH)
 #undef BOTH
     {"memcpy", (void *)memcpy},

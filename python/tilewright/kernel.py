@@ -41,7 +41,7 @@ class ByTarget:
         return f"ByTarget({values}, default={self.default!r})"
 
 
-class kernel(_core.Dispatcher):  # noqa: N801  a decorator
+class kernel(_core.Dispatcher):
     """Make a kernel of a function: `@ct.kernel`, or with hints `@ct.kernel(num_warps=8)`.
 
     Hints refine what the compiler would choose and never change a result: `num_warps` and

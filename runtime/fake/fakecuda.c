@@ -67,7 +67,7 @@ static _Thread_local int depth;
 
 static int counter_of(const char *name) {
   int i = 0;
-  while (i < MAX_NAMES - 1 && *counters[i].name && strcmp(counters[i].name, name))
+  while (i < MAX_NAMES - 1 && *counters[i].name && strcmp(counters[i].name, name) != 0)
     i++;
   snprintf(counters[i].name, sizeof counters[i].name, "%s", name);
   return i;

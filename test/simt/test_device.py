@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from cuda import device
 
+from cuda import device
 from tilewright.errors import TileError, TileSyntaxError, TileTypeError, TileValueError
 
 BLOCK = 128
@@ -77,7 +77,8 @@ def grid_stride(x, y, low, high):
 def pytest_generate_tests(metafunc):
     if "run" in metafunc.fixturenames:
         chosen = metafunc.config.getoption("--backend")
-        metafunc.parametrize("run", ["cpu", "cuda"] if chosen == "all" else [chosen.replace("reference", "cpu")], indirect=True)
+        backends = ["cpu", "cuda"] if chosen == "all" else [chosen.replace("reference", "cpu")]
+        metafunc.parametrize("run", backends, indirect=True)
 
 
 @pytest.fixture
