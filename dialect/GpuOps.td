@@ -125,4 +125,40 @@ def Tile_BarrierOp : Tile_GpuOp<"barrier", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "attr-dict";
 }
 
+//===----------------------------------------------------------------------===//
+// Hopper
+//===----------------------------------------------------------------------===//
+
+def Tile_TileOrBuffer : AnyTypeOf<[Tile_AnyTile, Tile_BufferType], "tile or buffer">;
+
+def Tile_WgmmaOp : Tile_GpuOp<"wgmma"> {
+  let summary = "start lhs @ rhs + acc on operands in shared memory";
+  let description = [{
+    Warpgroups multiply what lies in slots of buffers; lhs may be a tile in
+    registers instead. `transposed_lhs` says that the buffer holds the transpose of
+    the operand, and `transposed_rhs` the same of rhs. The result may be read, and
+    the slots written, after a `tile.wgmma_wait` of it.
+
+    ```mlir
+    %d = tile.wgmma %a[%s], %b[%s], %c : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc>
+    ```
+  }];
+  let arguments = (ins Arg<Tile_TileOrBuffer, "", [MemRead]>:$lhs, Optional<I32>:$lhs_slot,
+      Arg<Tile_BufferType, "", [MemRead]>:$rhs, I32:$rhs_slot, Tile_AnyTile:$acc,
+      UnitAttr:$transposed_lhs, UnitAttr:$transposed_rhs);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = [{
+    $lhs (`[` $lhs_slot^ `]`)? `,` $rhs `[` $rhs_slot `]` `,` $acc attr-dict
+    `:` type($lhs) `,` type($rhs) `,` qualified(type($acc)) `->` type($result)
+  }];
+}
+
+def Tile_WgmmaWaitOp : Tile_GpuOp<"wgmma_wait", [MemoryEffects<[MemWrite]>]> {
+  let summary = "wait until at most `pending` products of this warpgroup are under way";
+  let description = [{ The result is the value, which may be read if no later product is pending. }];
+  let arguments = (ins Tile_AnyTile:$value, I32Attr:$pending);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$value `,` $pending attr-dict `:` type($value) `->` type($result)";
+}
+
 #endif // TILEWRIGHT_GPU_OPS_TD

@@ -19,7 +19,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { ALIGNMENT = 128, SMALL_SCRATCH = 1024 };
+enum { ALIGNMENT = 1024, SMALL_SCRATCH = 1024 }; /* swizzles of wgmma repeat every 1024 bytes */
 
 typedef struct {
   MlirOperation op;

@@ -112,6 +112,8 @@ void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align
 /* Pointer to the byte at a constant offset in the block's shared memory. */
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
 void twg_barrier(tw_emitter_t *e);
+/* Pointer to the slot that operands `at` (buffer) and `at` + 1 (slot) of an op name (rules/shared.c). */
+MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 
 /* Elements as they lie in memory, `bits` each (tw_memory_bits): 2^n elements to one i8 or i16, or to
  * words of i32; and back. `element` is the tile's element type. Returns the number of parts. */

@@ -167,6 +167,20 @@ static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
   note(s, (open_access_t){READ, from, from + bytes, op.ptr});
 }
 
+/* The slots that a product reads until it was waited for; what writes them is ordered by the pass
+ * that made it. */
+static void visit_wgmma(state_t *s, MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    open_access_t access = {READ, 0, 0, NULL};
+    MlirValue operand = mlirOperationGetOperand(op, i);
+    if (!tw_type_is_buffer(mlirValueGetType(operand)) || !buffer_range(operand, &access))
+      continue;
+    if (conflicts(s, false, false, access.from, access.to))
+      settle(s, op, false, access.from, access.to);
+    note(s, access);
+  }
+}
+
 static void visit(state_t *s, MlirOperation op) {
   open_access_t access = {READ, 0, 0, NULL};
   int64_t bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
@@ -192,6 +206,8 @@ static void visit(state_t *s, MlirOperation op) {
     if (conflicts(s, false, false, access.from, access.to))
       settle(s, op, false, access.from, access.to);
     note(s, access);
+  } else if (tw_op_is(op, "tile.wgmma")) {
+    visit_wgmma(s, op);
   } else if (tw_op_is(op, "tile.local_store") && find_buffer(op, &access)) {
     access.kind = WRITE;
     settle(s, op, true, access.from, access.to);

@@ -365,8 +365,8 @@ static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
     for (MlirOpOperand use = mlirValueGetFirstUse(buffer_of(plan->copies[i])); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
       MlirOperation op = mlirOpOperandGetOwner(use);
-      if (tw_op_is(op, "tile.local_load") && inside(op, body))
-        mlirOperationSetOperand(op, 1, slot);
+      if ((tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma")) && inside(op, body))
+        mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(use) + 1, slot);
     }
 }
 

@@ -23,9 +23,16 @@
  * is neither zero nor undetermined, or when shared memory has no room for it.
  *
  * An operand that was loaded outside of the loop of its product, and would take too many registers
- * to wait there, is read from shared memory in each iteration. */
+ * to wait there, is read from shared memory in each iteration.
+ *
+ * A product that tile-select-wgmma marked reads its operands where they lie: it becomes
+ *
+ *   %d = tile.wgmma %a[%zero], %b[%zero], %c
+ *   %w = tile.wgmma_wait %d, 0
+ *   tile.barrier */
 #include "dialect/layouts.h"
-#include "lowering/gpu/sm80/mma.h"
+#include "lowering/gpu/promote_memory.h"
+#include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
 #include "lowering/passes.h"
@@ -84,11 +91,10 @@ static MlirOperation load_behind(MlirValue value) {
 
 static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
 
-static bool can_promote(MlirOperation load) {
+bool tw_promotes(MlirOperation load) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   int64_t padding = tw_attr_int(load, "padding", TW_PADDING_UNDETERMINED);
-  tw_layout_t layout;
-  return tw_layout_of_type(tile, &layout) && tw_memory_bits(tw_element(tile)) >= 8 && !tw_is_bool(tile) &&
+  return tw_is_tile(tile) && tw_memory_bits(tw_element(tile)) >= 8 && !tw_is_bool(tile) &&
          (padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED);
 }
 
@@ -107,7 +113,7 @@ static int contiguous_axis(MlirOperation load, int rank) {
   return rank - 1;
 }
 
-static MlirType buffer_type(MlirOperation load) {
+MlirType tw_promoted_type(MlirOperation load) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {1};
   int rank = tw_tile_shape(tile, shape + 1), order[TW_LAYOUT_MAX_RANK], n = 0;
@@ -206,7 +212,7 @@ static MlirBlock entry_of(MlirOperation func) { return mlirRegionGetFirstBlock(m
 static MlirOperation stage_load(promoter_t *p, MlirOperation load, MlirValue *buffer) {
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(entry_of(p->func)));
   top.location = mlirOperationGetLocation(load);
-  *buffer = tw_op1(&top, "tile.alloc_shared", buffer_type(load), 0, NULL);
+  *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
   tw_builder_t at = tw_build_before(load);
   build_copy(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
   build_plain(&at, "tile.async_commit");
@@ -260,6 +266,12 @@ static void drop_dead_views(MlirValue value) {
   }
 }
 
+/* Whether a product takes this operand from shared memory itself. */
+static bool reads_in_place(use_t use) {
+  MlirStringRef mode = tw_attr_string(use.mma, TW_WGMMA);
+  return mode.length == 2 && mode.data[use.operand] == 's';
+}
+
 static void promote(promoter_t *p, MlirOperation load) {
   MlirValue buffer;
   MlirOperation end = stage_load(p, load, &buffer);
@@ -268,10 +280,54 @@ static void promote(promoter_t *p, MlirOperation load) {
     MlirOperation behind = load_behind(value);
     if (mlirOperationIsNull(behind) || !mlirOperationEqual(behind, load))
       continue;
-    read_operand(p->uses[i], load, buffer, end);
+    if (reads_in_place(p->uses[i]))
+      mlirOperationSetOperand(p->uses[i].mma, p->uses[i].operand, buffer);
+    else
+      read_operand(p->uses[i], load, buffer, end);
     drop_dead_views(value);
   }
   replace_load(load, buffer, end);
+}
+
+/* ---- products on buffers --------------------------------------------------------------------------- */
+
+static MlirOperation build_wgmma(const tw_builder_t *at, MlirOperation mma) {
+  MlirValue lhs = mlirOperationGetOperand(mma, 0), zero = tw_const_int(at, tw_i32(at->context), 0), operands[5];
+  int n = 0;
+  bool shared = tw_type_is_buffer(mlirValueGetType(lhs));
+  operands[n++] = lhs;
+  if (shared)
+    operands[n++] = zero;
+  operands[n++] = mlirOperationGetOperand(mma, 1);
+  operands[n++] = zero;
+  operands[n++] = mlirOperationGetOperand(mma, 2);
+  tw_attr_t attrs[2];
+  int num_attrs = 0;
+  if (tw_has_attr(mma, TW_WGMMA_TRANSPOSED_LHS))
+    attrs[num_attrs++] = (tw_attr_t){"transposed_lhs", mlirUnitAttrGet(at->context)};
+  if (tw_has_attr(mma, TW_WGMMA_TRANSPOSED_RHS))
+    attrs[num_attrs++] = (tw_attr_t){"transposed_rhs", mlirUnitAttrGet(at->context)};
+  MlirType result = mlirValueGetType(mlirOperationGetResult(mma, 0));
+  return tw_build(at, "tile.wgmma",
+                  (tw_op_parts_t){.num_operands = n,
+                                  .operands = operands,
+                                  .num_results = 1,
+                                  .results = &result,
+                                  .num_attrs = num_attrs,
+                                  .attrs = attrs});
+}
+
+/* A product whose right operand became a buffer. */
+static void finish_wgmma(MlirOperation mma) {
+  if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
+    return;
+  tw_builder_t at = tw_build_before(mma);
+  MlirValue result = mlirOperationGetResult(build_wgmma(&at, mma), 0);
+  MlirValue done = tw_op1_attr(&at, "tile.wgmma_wait", mlirValueGetType(result), 1, &result, "pending",
+                               mlirIntegerAttrGet(tw_i32(at.context), 0));
+  build_plain(&at, "tile.barrier");
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(mma, 0), done);
+  mlirOperationDestroy(mma);
 }
 
 /* ---- room -------------------------------------------------------------------------------------- */
@@ -319,9 +375,12 @@ static bool run(MlirOperation func) {
   mlirOperationWalk(func, collect, &p, MlirWalkPreOrder);
   for (int i = 0; i < p.num_uses; i++) {
     MlirOperation load = load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
-    if (!mlirOperationIsNull(load) && can_promote(load) && take_room(&p, load, target.shared_bytes))
+    if (!mlirOperationIsNull(load) && tw_promotes(load) && take_room(&p, load, target.shared_bytes))
       promote(&p, load);
   }
+  for (int i = 0; i < p.num_uses; i++)
+    if (p.uses[i].operand == 1)
+      finish_wgmma(p.uses[i].mma);
   return true;
 }
 

@@ -200,7 +200,7 @@ static void add_shared_global(tw_emitter_t *e) {
       twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, 0))),
       twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageExternal)),
       twg_named(e, "addr_space", twg_i32_attr(e, 3)),
-      twg_named(e, "alignment", twg_i64_attr(e, 128)),
+      twg_named(e, "alignment", twg_i64_attr(e, 1024)),
   };
   MlirOperationState state = mlirOperationStateGet(tw_str("llvm.mlir.global"), e->location);
   mlirOperationStateAddAttributes(&state, 5, attributes);

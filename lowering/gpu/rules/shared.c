@@ -7,6 +7,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/rules.h"
 #include "lowering/gpu/sm80/ldmatrix.h"
+#include "lowering/gpu/sm90/wgmma.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
@@ -33,8 +34,7 @@ bool twg_rule_alloc_shared(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* Pointer to the slot that operands `at` (buffer) and `at` + 1 (slot) of an op name. */
-static MlirValue slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
+MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
   MlirValue buffer = mlirOperationGetOperand(op, at);
   MlirType type = mlirValueGetType(buffer);
   int64_t bytes = tw_memory_bits(tw_buffer_type_element(type)), slot;
@@ -158,7 +158,7 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
     return false;
   share_t share = share_out(op, &shared, e->num_warps);
   int piece = (1 << share.vector_bits) * tw_memory_bits(element) / 8;
-  MlirValue enabled = {NULL}, to = slot_pointer(e, op, at);
+  MlirValue enabled = {NULL}, to = twg_slot_pointer(e, op, at);
   if (mlirOperationGetNumOperands(op) > at + 2)
     enabled = twg_operand(e, op, at + 2).at[0];
   MlirValue own = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, (1 << share.thread_bits) - 1));
@@ -190,6 +190,8 @@ bool twg_rule_async_commit(tw_emitter_t *e, MlirOperation op) {
 bool twg_rule_async_wait(tw_emitter_t *e, MlirOperation op) {
   MlirValue pending = twg_const_i32(e, tw_attr_int(op, "pending", 0));
   twg_intrinsic(e, "llvm.nvvm.cp.async.wait.group", (MlirType){NULL}, 1, &pending);
+  if (tw_has_attr(e->module, TW_WGMMA)) /* which reads through the asynchronous proxy */
+    twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
   return true;
 }
 
@@ -251,7 +253,7 @@ bool twg_rule_local_load(tw_emitter_t *e, MlirOperation op) {
   tw_ldmatrix_t matrices;
   if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
     return false;
-  MlirValue base = slot_pointer(e, op, 0);
+  MlirValue base = twg_slot_pointer(e, op, 0);
   if (tw_ldmatrix_match(&tile, &shared, tw_memory_bits(element) / 8, &matrices))
     twg_set_result(e, op, 0, read_matrices(e, &tile, &matrices, element, base));
   else
@@ -264,7 +266,7 @@ bool twg_rule_local_store(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t tile, shared;
   if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
     return false;
-  MlirValue base = slot_pointer(e, op, 1);
+  MlirValue base = twg_slot_pointer(e, op, 1);
   twg_write_shared(e, &tile, &shared, tw_buffer_type_element(type), twg_operand(e, op, 0), base);
   return true;
 }

@@ -1,6 +1,7 @@
 /* mma.c - the table of mma.sync instructions, and the split of a product over warps. See mma.h. */
 #include "lowering/gpu/sm80/mma.h"
 
+#include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
 
 enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FMA_ACC_PER_WARP = 64 * 32 };
@@ -121,6 +122,10 @@ static tw_layout_t fma_operand(const tw_layout_t *acc, int64_t k_extent, int kep
 
 tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int num_warps) {
   tw_mma_plan_t plan = {.row = tw_mma_row_for(target, mma)};
+  if (tw_has_attr(mma, TW_WGMMA)) {
+    tw_wgmma_plan(mma, num_warps, &plan);
+    return plan;
+  }
   MlirType types[3];
   int64_t shapes[3][TW_LAYOUT_MAX_RANK] = {{0}};
   int rank = 0;

@@ -1,0 +1,14 @@
+/* promote_memory.h - what tile-promote-memory will do with a load, for passes that plan on it */
+#ifndef TILEWRIGHT_LOWERING_GPU_PROMOTE_MEMORY_H
+#define TILEWRIGHT_LOWERING_GPU_PROMOTE_MEMORY_H
+
+#include <stdbool.h>
+
+#include "mlir-c/IR.h"
+
+/* Whether a tile.load that feeds a product can go through shared memory. */
+bool tw_promotes(MlirOperation load);
+/* The buffer, of one slot, that it gets. */
+MlirType tw_promoted_type(MlirOperation load);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_PROMOTE_MEMORY_H */

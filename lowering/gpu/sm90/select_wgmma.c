@@ -1,0 +1,133 @@
+/* select_wgmma.c - tile-select-wgmma: which products warpgroups compute from shared memory
+ *
+ * Before (no layouts yet):
+ *
+ *   %k = tile.load %K[%j, %c0] : ... -> tensor<64x128xbf16>
+ *   %t = tile.permute %k [1, 0] : tensor<64x128xbf16>
+ *   %s = tile.mma %q, %t, %zero : tensor<64x128xbf16>, tensor<128x64xbf16>, tensor<64x64xf32>
+ *
+ * After: the product is marked, with what the later passes need to know of its operands.
+ *
+ *   %s = tile.mma %q, %t, %zero {tile.wgmma = "ss", tile.wgmma_transposed_rhs} : ...
+ *
+ * A product qualifies on a target with wgmma when its inputs are 16 bits wide, its accumulator f32,
+ * the block's warps can share it out, and rhs is a loaded tile whose buffer will have the form that
+ * the instruction reads ("s"); so may lhs have, else it comes from registers ("r"). Everything that
+ * is loaded for products must fit into shared memory twice. Why a product does not qualify is a
+ * remark. */
+#include "lowering/gpu/promote_memory.h"
+#include "lowering/gpu/sm90/wgmma.h"
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+
+enum { MAX_PRODUCTS = 64, STAGES = 2 };
+
+typedef struct {
+  MlirOperation func;
+  tw_gpu_target_t target;
+  int num_warps;
+  MlirOperation products[MAX_PRODUCTS];
+  int num_products;
+  int64_t bytes; /* of all buffers that products want */
+  bool any;
+} selector_t;
+
+/* The load behind an operand, through a reshape and then a transposition; null if there is anything
+ * else. */
+static MlirOperation plain_load(MlirValue value, bool *transposed) {
+  MlirOperation op = tw_def(value);
+  *transposed = false;
+  if (!mlirOperationIsNull(op) && tw_op_is(op, "tile.permute") && tw_rank(mlirValueGetType(value)) == 2) {
+    *transposed = true; /* a permute that changes nothing is folded away */
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  }
+  while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.reshape"))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") ? op : (MlirOperation){NULL};
+}
+
+static bool fits_in_shared(MlirOperation mma, int operand, bool *transposed) {
+  MlirValue value = mlirOperationGetOperand(mma, operand);
+  MlirOperation load = plain_load(value, transposed);
+  MlirType type = mlirValueGetType(value);
+  int64_t k = tw_extent(type, operand == 0), other = tw_extent(type, operand != 0);
+  tw_wgmma_operand_t shape;
+  return !mlirOperationIsNull(load) && tw_promotes(load) &&
+         tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape);
+}
+
+static const char *why_not(const selector_t *s, MlirOperation mma) {
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)), acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
+  MlirType in = tw_element(lhs);
+  tw_wgmma_split_t split;
+  bool transposed;
+  if (!(mlirTypeIsAF16(in) || mlirTypeIsABF16(in)) || !mlirTypeIsAF32(tw_element(acc)))
+    return "its dtypes are not float16 or bfloat16 with a float32 accumulator";
+  if (tw_rank(acc) != 2 || tw_extent(lhs, 1) < TW_WGMMA_K)
+    return "it is batched, or k is below 16";
+  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), s->num_warps, &split))
+    return "its rows are no multiple of 64, or its warps cannot share it";
+  if (!fits_in_shared(mma, 1, &transposed))
+    return "its right operand is not loaded in 128-byte lines";
+  return s->bytes > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
+}
+
+static void mark(selector_t *s, MlirOperation mma) {
+  MlirContext context = mlirOperationGetContext(mma);
+  MlirAttribute unit = mlirUnitAttrGet(context);
+  bool transposed;
+  bool shared = fits_in_shared(mma, 0, &transposed);
+  if (shared && transposed)
+    tw_set_attr(mma, TW_WGMMA_TRANSPOSED_LHS, unit);
+  tw_set_attr(mma, TW_WGMMA, mlirStringAttrGet(context, tw_str(shared ? "ss" : "rs")));
+  (void)fits_in_shared(mma, 1, &transposed);
+  if (transposed)
+    tw_set_attr(mma, TW_WGMMA_TRANSPOSED_RHS, unit);
+  s->any = true;
+}
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  selector_t *s = user;
+  if (!tw_op_is(op, "tile.mma") || s->num_products == MAX_PRODUCTS)
+    return MlirWalkResultAdvance;
+  s->products[s->num_products++] = op;
+  for (int i = 0; i < 2; i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
+    bool loop = !tw_op_is(mlirOperationGetParentOperation(op), "func.func"), transposed;
+    MlirOperation load = plain_load(mlirOperationGetOperand(op, i), &transposed);
+    if (!mlirOperationIsNull(load))
+      s->bytes += tw_count(type) * tw_bits(type) / 8 *
+                  (loop && mlirBlockEqual(mlirOperationGetBlock(load), mlirOperationGetBlock(op)) ? STAGES : 1);
+  }
+  return MlirWalkResultAdvance;
+}
+
+static bool run(MlirOperation func) {
+  MlirOperation module = tw_module_of(func);
+  selector_t s = {.func = func, .target = tw_gpu_target_of(func)};
+  if (!tw_gpu_has(&s.target, TW_GPU_WGMMA))
+    return true;
+  s.num_warps = (int)tw_attr_int(module, "tile.num_warps", 0);
+  if (s.num_warps == 0)
+    s.num_warps = tw_mma_num_warps(func);
+  mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
+  for (int i = 0; i < s.num_products; i++) {
+    const char *reason = why_not(&s, s.products[i]);
+    if (reason)
+      tw_op_remark(s.products[i], "is not a wgmma: %s", reason);
+    else
+      mark(&s, s.products[i]);
+  }
+  if (s.any)
+    tw_set_attr(module, TW_WGMMA, mlirUnitAttrGet(mlirOperationGetContext(func)));
+  return true;
+}
+
+MlirPass tw_create_select_wgmma(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-select-wgmma", "Mark the products that warpgroups compute from shared memory",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}
