@@ -24,6 +24,11 @@
  * Groups are committed in every iteration, empty ones too, so that a constant counts them. N is
  * `tile.num_stages` of the module, else what shared memory allows, between 2 and 4.
  *
+ * Products on buffers (tile.wgmma) run by themselves: the copies are issued behind the first one, so
+ * that it starts early. Where such a product only adds to a value that the loop carries, it may also
+ * run into the next iteration (`tile.wgmma_wait %d, 1`): then the slot that copies go to is that of
+ * two iterations ago, and copies run N-2 ahead.
+ *
  * What must hold for a loop: its copies lie directly in its body, their positions depend on the
  * induction variable only (not on values that the loop carries), nothing in the body writes to
  * arrays, and no loop inside of it copies. Other loops keep the form that they have. */
@@ -40,6 +45,8 @@ typedef struct {
   MlirOperation copies[MAX_COPIES];
   int num_copies;
   int stages;
+  int distance;           /* how many iterations ahead copies are issued */
+  MlirOperation overlapped; /* the wait for a product that may run into the next iteration, or null */
 } plan_t;
 
 /* ---- which loops ------------------------------------------------------------------------------- */
@@ -295,7 +302,7 @@ static void prologue(const plan_t *plan) {
   tw_builder_t at = tw_build_before(plan->loop);
   MlirValue lb = mlirOperationGetOperand(plan->loop, 0), ub = mlirOperationGetOperand(plan->loop, 1);
   MlirValue step = mlirOperationGetOperand(plan->loop, 2);
-  for (int s = 0; s < plan->stages - 1; s++) {
+  for (int s = 0; s < plan->distance; s++) {
     MlirValue iv = s ? ahead(&at, lb, step, s) : lb;
     issue(&at, plan, iv, tw_const_int(&at, tw_i32(at.context), s), less_than(&at, iv, ub));
   }
@@ -322,7 +329,7 @@ static MlirOperation rebuild_loop(plan_t *plan) {
   for (intptr_t i = 0; i < num_results; i++)
     results[i] = mlirValueGetType(mlirOperationGetResult(old, i));
   operands[num_operands] = tw_const_int(&at, i32, 0);
-  operands[num_operands + 1] = tw_const_int(&at, i32, plan->stages - 1);
+  operands[num_operands + 1] = tw_const_int(&at, i32, plan->distance);
   results[num_results] = results[num_results + 1] = i32;
   MlirRegion region = mlirRegionCreate();
   mlirRegionTakeBody(region, mlirOperationGetRegion(old, 0));
@@ -370,6 +377,58 @@ static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
     }
 }
 
+/* ---- products that run into the next iteration --------------------------------------------------- */
+
+static MlirOperation first_op(MlirBlock body, const char *name) {
+  MlirOperation op = mlirBlockGetFirstOperation(body);
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
+    op = mlirOperationGetNextInBlock(op);
+  return op;
+}
+
+/* Position at which the loop's end yields a value that nothing else reads; -1 if it is read. */
+static intptr_t only_yielded(MlirValue value, MlirBlock body) {
+  MlirOpOperand use = mlirValueGetFirstUse(value);
+  if (mlirOpOperandIsNull(use) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(use)) ||
+      !mlirOperationEqual(mlirOpOperandGetOwner(use), mlirBlockGetTerminator(body)))
+    return -1;
+  return mlirOpOperandGetOperandNumber(use);
+}
+
+/* The wait of the loop's one product, if the product adds to a carried value that only it reads. */
+static MlirOperation overlapped_wait(MlirOperation loop) {
+  MlirOperation none = {NULL}, product = first_op(body_of(loop), "tile.wgmma");
+  MlirOperation wait = first_op(body_of(loop), "tile.wgmma_wait");
+  if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) ||
+      !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
+    return none;
+  intptr_t position = only_yielded(mlirOperationGetResult(wait, 0), body_of(loop));
+  MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
+  if (position < 0 || !mlirValueEqual(acc, mlirBlockGetArgument(body_of(loop), position + 1)) ||
+      !mlirOpOperandIsNull(mlirOpOperandGetNextUse(mlirValueGetFirstUse(acc))))
+    return none;
+  return wait;
+}
+
+static void wait_after_loop(const tw_builder_t *at, const plan_t *plan) {
+  tw_set_int(plan->overlapped, "pending", tw_i32(at->context), 1);
+  intptr_t position = only_yielded(mlirOperationGetResult(plan->overlapped, 0), body_of(plan->loop));
+  MlirValue open = mlirOperationGetResult(plan->loop, position);
+  MlirAttribute zero = mlirIntegerAttrGet(tw_i32(at->context), 0);
+  MlirValue done = tw_op1_attr(at, "tile.wgmma_wait", mlirValueGetType(open), 1, &open, "pending", zero);
+  mlirValueReplaceAllUsesExcept(open, done, 1, (MlirOperation[]){tw_def(done)});
+}
+
+/* Two blocks on a multiprocessor hide each other's waits; one alone overlaps its own iterations. */
+static void choose_distance(plan_t *plan, MlirOperation func) {
+  enum { STAGES_TO_OVERLAP = 4 };
+  bool alone = tw_attr_int(tw_module_of(func), "tile.num_warps", FEW_WARPS) > FEW_WARPS;
+  plan->overlapped = overlapped_wait(plan->loop);
+  if (!alone || plan->stages < STAGES_TO_OVERLAP)
+    plan->overlapped = (MlirOperation){NULL};
+  plan->distance = plan->stages - (mlirOperationIsNull(plan->overlapped) ? 1 : 2);
+}
+
 static void pipeline_loop(plan_t *plan) {
   widen_buffers(plan);
   prologue(plan);
@@ -381,13 +440,17 @@ static void pipeline_loop(plan_t *plan) {
   drop_waits(body);
   read_from_slot(plan, body, read);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(body));
-  build_wait(&top, plan->stages - 2);
-  MlirValue next = ahead(&top, induction(plan->loop), mlirOperationGetOperand(plan->loop, 2), plan->stages - 1);
-  issue(&top, plan, next, write, less_than(&top, next, mlirOperationGetOperand(plan->loop, 1)));
+  build_wait(&top, plan->distance - 1);
+  MlirOperation product = first_op(body, "tile.wgmma");
+  tw_builder_t behind = mlirOperationIsNull(product) ? top : tw_build_before(mlirOperationGetNextInBlock(product));
+  MlirValue next = ahead(&behind, induction(plan->loop), mlirOperationGetOperand(plan->loop, 2), plan->distance);
+  issue(&behind, plan, next, write, less_than(&behind, next, mlirOperationGetOperand(plan->loop, 1)));
   for (int i = 0; i < plan->num_copies; i++)
     mlirOperationDestroy(plan->copies[i]);
   extend_yield(body, read, write, plan->stages);
   tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(plan->loop));
+  if (!mlirOperationIsNull(plan->overlapped))
+    wait_after_loop(&after, plan);
   build_wait(&after, 0);
 }
 
@@ -413,8 +476,10 @@ static bool run(MlirOperation func) {
     if (!can_pipeline(&plan))
       continue;
     plan.stages = choose_stages(&plan, func);
-    if (plan.stages > 1)
+    if (plan.stages > 1) {
+      choose_distance(&plan, func);
       pipeline_loop(&plan);
+    }
   }
   return true;
 }

@@ -231,10 +231,16 @@ bool twg_rule_wgmma(tw_emitter_t *e, MlirOperation op) {
 }
 
 bool twg_rule_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
-  text_t constraints = new_text(MAX_CONSTRAINTS);
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
+  int64_t pending = tw_attr_int(op, "pending", 0);
   char text[64];
-  snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %lld;", (long long)tw_attr_int(op, "pending", 0));
+  snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %lld;", (long long)pending);
+  if (pending > 0) { /* the value itself may be under way: no one touches it yet */
+    twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
+    twg_set_result(e, op, 0, in);
+    return true;
+  }
+  text_t constraints = new_text(MAX_CONSTRAINTS);
   for (int i = 0; i < in.count; i++)
     put(&constraints, "%s=f", i ? "," : "");
   for (int i = 0; i < in.count; i++)
