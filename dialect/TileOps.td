@@ -374,7 +374,7 @@ def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "print values while the kernel runs";
   let description = [{ `format` has a `{}`, or a `{:spec}` as in Python, for each value; braces that are
     text are doubled. A tile prints as nested brackets, once a block.
-    `is_unsigned` says which values are, after legalization. }];
+    `is_unsigned` says which values of 64 bits are, after legalization. }];
   let pyName = "print";
   let arguments = (ins StrAttr:$format, Variadic<Tile_Value>:$values, OptionalAttr<DenseBoolArrayAttr>:$is_unsigned);
   let assemblyFormat = "$format (`,` $values^ `:` type($values))? attr-dict";

@@ -66,7 +66,8 @@ static void put_value(const char *data, int kind, int bytes) {
   } else if (kind == 'b') {
     length = snprintf(text, sizeof text, "%s", *data ? "True" : "False");
   } else {
-    length = snprintf(text, sizeof text, "%lld", (long long)read_int(data, bytes));
+    const char *format = kind == 'u' ? "%llu" : "%lld"; /* 'u' has 64 bits */
+    length = snprintf(text, sizeof text, format, (long long)read_int(data, bytes));
   }
   put(text, (size_t)length);
 }

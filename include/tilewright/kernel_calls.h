@@ -12,8 +12,8 @@ extern "C" {
 
 /* Output is gathered a line a thread, and written when the line ends. */
 void tw_kernel_print_text(const char *text, int64_t size);
-/* A row-major tile of `rank` extents as nested brackets, or a scalar at rank 0. `kind` is b(ool), i(nteger) or f(loat)
- * of `bytes` bytes. */
+/* A row-major tile of `rank` extents as nested brackets, or a scalar at rank 0. `kind` is b(ool), i(nteger),
+ * u(nsigned, 8 bytes) or f(loat) of `bytes` bytes. */
 void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t rank, const int64_t *shape);
 void tw_kernel_print_end(void);
 

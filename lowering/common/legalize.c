@@ -205,13 +205,18 @@ static MlirValue scatter(const legalize_t *l) {
   return failed; /* no result to replace */
 }
 
-/* What is printed as unsigned must be said, once types no longer do. */
+/* Unsigned numbers print as wider signed ones; of 64 bits there is none, so that is said in an attribute. */
 static MlirValue print(const legalize_t *l) {
   intptr_t num = mlirOperationGetNumOperands(l->op);
   int *is_unsigned = calloc((size_t)num + 1, sizeof *is_unsigned);
   bool any = false;
-  for (intptr_t i = 0; is_unsigned && i < num; i++)
-    any |= is_unsigned[i] = tw_is_unsigned(operand_type(l, i));
+  for (intptr_t i = 0; is_unsigned && i < num; i++) {
+    MlirValue value = mlirOperationGetOperand(l->op, i);
+    unsigned bits = tw_is_unsigned(mlirValueGetType(value)) ? tw_bits(mlirValueGetType(value)) : 0;
+    if (bits && bits < 64)
+      mlirOperationSetOperand(l->op, i, tw_legal_cast(l, value, bits < 32 ? TW_i32 : TW_i64));
+    any |= is_unsigned[i] = bits == 64;
+  }
   if (any)
     tw_set_attr(l->op, "is_unsigned", mlirDenseBoolArrayGet(l->at.context, num, is_unsigned));
   free(is_unsigned);

@@ -39,12 +39,11 @@ static MlirValue bytes(cpu_t *cx, const char *data, size_t size) {
 
 static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 32), value); }
 
-/* --- print ----------------------------------------------------------------------------------------------------------- */
+/* --- print -----------------------------------------------------------------------------------------------------------
+ */
 
-/* Letter of a buffer's element: b(ool), i(nteger) or f(loat), and its bytes. */
-static char letter_of(MlirType element) {
-  return tw_is_bool(element) ? 'b' : mlirTypeIsAFloat(element) ? 'f' : 'i';
-}
+/* Letter of a buffer's element: b(ool), i(nteger), u(nsigned) or f(loat). */
+static char letter_of(MlirType element) { return tw_is_bool(element) ? 'b' : mlirTypeIsAFloat(element) ? 'f' : 'i'; }
 
 static void print_text(cpu_t *cx, const char *text, size_t size) {
   MlirValue operands[2] = {bytes(cx, text, size), cpu_i64_const(cx, (int64_t)size)};
@@ -52,7 +51,7 @@ static void print_text(cpu_t *cx, const char *text, size_t size) {
     cpu_call(cx, "tw_kernel_print_text", 2, operands);
 }
 
-static void print_value(cpu_t *cx, MlirValue value) {
+static void print_value(cpu_t *cx, MlirValue value, bool is_unsigned) {
   MlirType type = mlirValueGetType(value), element = tw_element(type);
   MlirType stored = cpu_buffer_type(cx, element);
   int64_t shape[TW_MAX_RANK] = {0};
@@ -70,13 +69,15 @@ static void print_value(cpu_t *cx, MlirValue value) {
       scalar = cpu_cast(cx, "arith.extui", scalar, stored);
     cpu_store(cx, scalar, pointer, (int)tw_bytes(stored));
   }
-  MlirValue operands[5] = {pointer, i32_const(cx, letter_of(element)), i32_const(cx, tw_bytes(stored)),
-                           i32_const(cx, rank), bytes(cx, (const char *)shape, sizeof shape)};
+  MlirValue operands[5] = {pointer, i32_const(cx, is_unsigned ? 'u' : letter_of(element)),
+                           i32_const(cx, tw_bytes(stored)), i32_const(cx, rank),
+                           bytes(cx, (const char *)shape, sizeof shape)};
   cpu_call(cx, "tw_kernel_print_tile", 5, operands);
 }
 
 static void place_print(cpu_t *cx, MlirOperation op) {
   MlirStringRef format = tw_attr_string(op, "format");
+  MlirAttribute flags = tw_attr(op, "is_unsigned");
   const char *text = format.data, *end = text + format.length, *from = text;
   int num = 0;
   for (const char *c = text; c + 1 < end; c++) {
@@ -84,15 +85,18 @@ static void place_print(cpu_t *cx, MlirOperation op) {
     if (!place && !brace)
       continue;
     print_text(cx, from, (size_t)(c - from) + brace);
-    if (place && num < mlirOperationGetNumOperands(op))
-      print_value(cx, mlirOperationGetOperand(op, num++));
+    if (place && num < mlirOperationGetNumOperands(op)) {
+      bool is_unsigned = !mlirAttributeIsNull(flags) && mlirDenseBoolArrayGetElement(flags, num);
+      print_value(cx, mlirOperationGetOperand(op, num++), is_unsigned);
+    }
     from = ++c + 1;
   }
   print_text(cx, from, (size_t)(end - from));
   cpu_call(cx, "tw_kernel_print_end", 0, NULL);
 }
 
-/* --- assert ---------------------------------------------------------------------------------------------------------- */
+/* --- assert ----------------------------------------------------------------------------------------------------------
+ */
 
 static void fail_unless(cpu_t *cx, MlirOperation op, MlirValue condition) {
   MlirStringRef message = tw_attr_string(op, "message");

@@ -104,7 +104,7 @@ static void print_text(tw_emitter_t *e, const char *text, size_t size) {
 
 /* ---- values -------------------------------------------------------------------------------------- */
 
-static void print_element(tw_emitter_t *e, MlirValue x, MlirType element) {
+static void print_element(tw_emitter_t *e, MlirValue x, MlirType element, bool is_unsigned) {
   if (tw_is_bool(element)) {
     MlirValue name = twg_select(e, x, text_pointer(e, "True", 4), text_pointer(e, "False", 5));
     print_with(e, text_pointer(e, "%s", 2), twg_cast(e, "llvm.ptrtoint", e->i64, name));
@@ -113,7 +113,7 @@ static void print_element(tw_emitter_t *e, MlirValue x, MlirType element) {
   } else {
     if (tw_bits(element) < 64)
       x = twg_cast(e, "llvm.sext", e->i64, x);
-    print_with(e, text_pointer(e, "%lld", 4), x);
+    print_with(e, text_pointer(e, is_unsigned ? "%llu" : "%lld", 4), x);
   }
 }
 
@@ -139,7 +139,7 @@ static int element_bytes(MlirType element) {
 }
 
 /* A loop over the elements of a tile that lies in row-major order at `base`. */
-static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base) {
+static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base, bool is_unsigned) {
   MlirType element = tw_element(type), stored = twg_register_type(e, element);
   int rank = (int)tw_rank(type), bytes = element_bytes(element);
   if (tw_is_bool(element))
@@ -156,7 +156,7 @@ static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base) {
   }
   MlirValue offset = twg_binary(e, "llvm.mul", index, twg_const_i32(e, bytes));
   MlirValue x = twg_load_from(e, stored, twg_offset_pointer(e, base, offset), bytes);
-  print_element(e, tw_is_bool(element) ? twg_cast(e, "llvm.trunc", e->i1, x) : x, element);
+  print_element(e, tw_is_bool(element) ? twg_cast(e, "llvm.trunc", e->i1, x) : x, element, is_unsigned);
   for (int d = rank - 1; d >= 0; d--) {
     period *= tw_extent(type, d);
     print_if(e, at_edge(e, index, period, true), "]");
@@ -202,18 +202,19 @@ static void share_tiles(tw_emitter_t *e, MlirOperation op) {
   twg_barrier(e);
 }
 
-static void print_operand(tw_emitter_t *e, MlirValue value, int64_t *offset) {
+static void print_operand(tw_emitter_t *e, MlirValue value, int64_t *offset, bool is_unsigned) {
   MlirType type = mlirValueGetType(value);
   if (!tw_is_tile(type)) {
-    print_element(e, twg_lookup(e, value).at[0], type);
+    print_element(e, twg_lookup(e, value).at[0], type, is_unsigned);
     return;
   }
-  print_tile(e, type, twg_shared_at(e, *offset));
+  print_tile(e, type, twg_shared_at(e, *offset), is_unsigned);
   *offset += scratch_of(value);
 }
 
 static void print_all(tw_emitter_t *e, MlirOperation op) {
   MlirStringRef format = tw_attr_string(op, "format");
+  MlirAttribute flags = tw_attr(op, "is_unsigned");
   size_t from = 0;
   intptr_t next = 0;
   int64_t offset = twg_scratch_offset(op);
@@ -223,8 +224,10 @@ static void print_all(tw_emitter_t *e, MlirOperation op) {
     if (!place && !brace)
       continue;
     print_text(e, format.data + from, i - from + brace);
-    if (place && next < mlirOperationGetNumOperands(op))
-      print_operand(e, mlirOperationGetOperand(op, next++), &offset);
+    if (place && next < mlirOperationGetNumOperands(op)) {
+      bool is_unsigned = !mlirAttributeIsNull(flags) && mlirDenseBoolArrayGetElement(flags, next);
+      print_operand(e, mlirOperationGetOperand(op, next++), &offset, is_unsigned);
+    }
     from = ++i + 1;
   }
   print_text(e, format.data + from, format.length - from);

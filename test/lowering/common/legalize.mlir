@@ -44,8 +44,9 @@ func.func @unsigned(%x: tensor<8xui8>, %a: memref<?xui16, strided<[1]>>, %n: ui3
   %8 = tile.constant dense<[0, 1, 2, 3, 4, 5, 6, 250]> : tensor<8xui8>
   // CHECK-NEXT: arith.constant -1 : i64
   %9 = tile.constant 18446744073709551615 : ui64
-  // CHECK-NEXT: tile.print "{} {}", %{{.*}}, %{{.*}} : i8, f32 {is_unsigned = array<i1: true, false>}
-  tile.print "{} {}", %7, %6 : ui8, f32
+  // CHECK-NEXT: %[[P:.*]] = arith.extui %{{.*}} : i8 to i32
+  // CHECK-NEXT: tile.print "{} {}", %[[P]], %{{.*}} : i32, i64 {is_unsigned = array<i1: false, true>}
+  tile.print "{} {}", %7, %9 : ui8, ui64
   // CHECK-NEXT: tile.load %arg1[%arg2] : memref<?xi16, strided<[1]>>, i32 -> tensor<8xi16>
   %i = tile.cast %n : ui32 -> i32
   %10 = tile.load %a[%i] : memref<?xui16, strided<[1]>>, i32 -> tensor<8xui16>
