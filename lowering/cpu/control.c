@@ -143,13 +143,15 @@ static void carry_yields(cpu_t *cx, MlirOperation yield, int from, const carried
 
 /* --- blocks ---------------------------------------------------------------------------------------------------- */
 
-/* Emits a region's block into a new one; scratch memory that it takes is free again after it. */
+/* Emits a region's block into a new one; scratch memory that it takes is free again after it, and tiles from outside
+ * that it put there have no buffer any more. */
 typedef struct {
   int64_t scratch;
+  size_t filled;
 } inner_t;
 
 static inner_t enter(cpu_t *cx, MlirBlock block) {
-  inner_t inner = {cx->scratch_used};
+  inner_t inner = {cx->scratch_used, cx->filled_size};
   cpu_scope_push(cx, block);
   return inner;
 }
@@ -157,6 +159,7 @@ static inner_t enter(cpu_t *cx, MlirBlock block) {
 static void leave(cpu_t *cx, inner_t inner) {
   cpu_scope_pop(cx);
   cx->scratch_used = inner.scratch;
+  cpu_forget_filled(cx, inner.filled);
 }
 
 static void before(cpu_t *cx, MlirOperation op) {

@@ -94,6 +94,8 @@ typedef struct {
   size_t memo_size, memo_capacity;
   cpu_slot_t **live; /* virtual tiles of the block being lowered and those around it */
   size_t live_size, live_capacity, live_base;
+  cpu_slot_t **filled; /* virtual tiles that got a buffer, in order */
+  size_t filled_size, filled_capacity;
   cpu_slot_t *tees[CPU_MAX_TEES]; /* what the current nest fills */
   int num_tees;
   void *allocations; /* list of what dies with the pass */
@@ -237,6 +239,8 @@ void cpu_nest_end(cpu_t *cx, cpu_nest_t *nest);
 void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer);
 /* To call after it: the buffers that the nest has filled are valid. */
 void cpu_planned(cpu_t *cx);
+/* Tiles that got a buffer after the list had `since` entries are virtual again: they were filled on one path only. */
+void cpu_forget_filled(cpu_t *cx, size_t since);
 
 void cpu_analyze(cpu_t *cx, MlirBlock block);
 /* Before an op that writes memory: keeps what later ops need of the memory as it is. A nest over `space` of these

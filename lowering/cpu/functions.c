@@ -81,6 +81,7 @@ void cpu_release(cpu_t *cx) {
   tw_map_free(&cx->order);
   free(cx->memo);
   free(cx->live);
+  free(cx->filled);
   while (cx->allocations) {
     void *next = *(void **)cx->allocations;
     free(cx->allocations);

@@ -399,12 +399,31 @@ void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOp
   }
 }
 
+static void note_filled(cpu_t *cx, cpu_slot_t *slot) {
+  if (cx->filled_size == cx->filled_capacity) {
+    cx->filled_capacity = cx->filled_capacity ? 2 * cx->filled_capacity : 64;
+    cx->filled = realloc(cx->filled, cx->filled_capacity * sizeof *cx->filled);
+    if (!cx->filled)
+      abort();
+  }
+  cx->filled[cx->filled_size++] = slot;
+}
+
 void cpu_planned(cpu_t *cx) {
   for (int i = 0; i < cx->num_tees; i++) {
     cx->tees[i]->tee = false;
     cx->tees[i]->kind = CPU_BUFFER;
+    note_filled(cx, cx->tees[i]);
   }
   cx->num_tees = 0;
+}
+
+void cpu_forget_filled(cpu_t *cx, size_t since) {
+  while (cx->filled_size > since) {
+    cpu_slot_t *slot = cx->filled[--cx->filled_size];
+    slot->kind = CPU_VIRTUAL;
+    slot->now = (MlirValue){NULL};
+  }
 }
 
 /* Fills the buffer of a tile that moves the last axis. */
@@ -416,6 +435,7 @@ static void fill_in_blocks(cpu_t *cx, cpu_slot_t *slot) {
   else
     cpu_permute_into(cx, op, buffer);
   slot->kind = CPU_BUFFER;
+  note_filled(cx, slot);
   slot->now = buffer;
 }
 

@@ -368,3 +368,26 @@ def test_wide_scalars(backends: Backends) -> None:
     make = lambda: [np.zeros(12, np.int64), -(2**40), big, np.float64(0.123456789)]  # noqa: E731
     z = backends.run_all(kernel, 1, make)[0]
     assert z[::4].tolist() == [-(2**40), big - 1, 123456789]
+
+
+def test_tile_from_outside_in_both_branches(backends: Backends) -> None:
+    """What one branch computed of it must not be taken for computed in the other, or after."""
+
+    @ct.kernel
+    def kernel(X, Z, n):
+        x = ct.load(X, (0, 0), (4, 16))
+        for _ in range(n):
+            x = x + 3
+        turned = ct.permute(x.reshape((8, 2, 4)), (1, 2, 0)).reshape((4, 16))
+        y = turned + x
+        if n > 0:
+            y = y + 3
+        ct.store(Z, (0, 0), y)
+        ct.store(Z, (1, 0), turned)
+
+    x = np.arange(64, dtype=np.int32).reshape(4, 16)
+    for n in (0, 2):
+        _, z, _ = backends.run_all(kernel, 1, lambda n=n: [x.copy(), np.zeros((8, 16), "i4"), n])
+        moved = x + 3 * n
+        turned = moved.reshape(8, 2, 4).transpose(1, 2, 0).reshape(4, 16)
+        assert np.array_equal(z, np.concatenate([turned + moved + 3 * (n > 0), turned]))
