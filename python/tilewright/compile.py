@@ -12,13 +12,14 @@ import functools
 import json
 import os
 import struct
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _core, knobs
 from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 from .dtype import BY_NAME
-from .errors import DriverError
+from .errors import DriverError, TileCompilationError, TileTypeError, TileValueError
 
 Key = tuple[tuple[Any, ...], ...]
 
@@ -67,12 +68,34 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
     wanted = knobs.cache() and knobs.dump_folder() is None  # a dump shows every stage
     blob = _core.cache_get(address) if wanted else None
     if blob is None:
-        image = build(captured.module, target, kernel.name)
+        image = _build_or_report(captured.module, target, kernel.name, text)
         if knobs.cache():
             _core.cache_put(address, image.pack())
     else:
         image = Image.unpack(blob)
     return load(image, kernel.name, captured.written, target), captured.reads
+
+
+def _build_or_report(module: Any, target: str, name: str, text: str) -> Image:
+    """`build`; a failure says where the module is that shows it. What the capture has accepted should compile."""
+    try:
+        return build(module, target, name)
+    except (TileTypeError, TileValueError, TileCompilationError) as error:
+        raise TileCompilationError(
+            f"kernel {name} does not compile for {target}: {error.message}\n{_reproducer(text)}", error.places
+        ) from error
+
+
+@functools.cache
+def _reproducer(text: str) -> str:
+    """Writes down a module at which the compiler failed; a sentence that says where."""
+    try:
+        file, path = tempfile.mkstemp(prefix="tilewright-", suffix=".mlir")
+        with os.fdopen(file, "w") as out:
+            out.write(text)
+    except OSError:
+        return "TILEWRIGHT_DUMP=DIR writes each stage down"
+    return f"for a report: tw-opt shows it from {path}"
 
 
 @functools.cache

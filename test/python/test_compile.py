@@ -15,7 +15,7 @@ import pytest
 
 from tilewright import _core, compile
 from tilewright import tile as ct
-from tilewright.errors import TileTypeError
+from tilewright.errors import Place, TileTypeError
 
 FACTOR = 2.0
 
@@ -236,6 +236,24 @@ def test_dump_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     x = np.arange(16, dtype=np.float32)
     with pytest.warns(UserWarning, match="TILEWRIGHT_DUMP"):
         assert np.array_equal(launch(scale, x), x * 2)
+
+
+def test_a_failure_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the capture accepts and the lowering does not is a report with the module in a file."""
+
+    def fail(module: Any, target: str, name: str) -> None:
+        raise ct.TileTypeError("ct.add: has no lowering", [Place("k.py", 3, 5)])
+
+    monkeypatch.setattr(compile, "build", fail)
+    monkeypatch.setenv("TILEWRIGHT_NO_CACHE", "1")
+    scale.clear_variants()
+    x = np.zeros(16, np.float32)
+    with pytest.raises(ct.TileCompilationError, match=r"kernel scale does not compile for cpu: ct.add") as caught:
+        launch(scale, x)
+    path = str(caught.value.message).rsplit(" ", 1)[1]
+    assert "tile.mul" in Path(path).read_text()
+    Path(path).unlink()
+    assert caught.value.where == Place("k.py", 3, 5)
 
 
 def test_interpret_by_environment() -> None:
