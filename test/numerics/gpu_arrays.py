@@ -20,9 +20,11 @@ class GpuArray:
         self.flat = torch.from_numpy(self.host.view(np.uint8).copy()).cuda()
         dtype = dt.as_dtype(array.dtype)
         strides = [s // array.itemsize for s in array.strides]
-        if all(s >= 0 for s in strides):
+        if array.size == 0:  # torch cannot view the bytes of nothing
+            self.value: Any = torch.empty(array.shape, dtype=getattr(torch, dtype.name.rstrip("_")), device="cuda")
+        elif all(s >= 0 for s in strides):
             typed = self.flat.view(getattr(torch, dtype.name.rstrip("_")))
-            self.value: Any = torch.as_strided(typed, array.shape, strides, offset)
+            self.value = torch.as_strided(typed, array.shape, strides, offset)
         else:
             pointer = self.flat.data_ptr() + offset * array.itemsize
             self.value = Exporter(self.flat, pointer, dtype, array.shape, strides)
