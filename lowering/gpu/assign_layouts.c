@@ -31,7 +31,9 @@ enum {
   MIN_CONVERTED = 1024,  /* ... in tiles of at least so many elements */
   BYTES_PER_THREAD = 64, /* of the largest tile in memory, for choosing warps */
   DEFAULT_VECTOR_BITS = 2,
-  MAX_WARPS = 8
+  MAX_WARPS = 8, /* unless a thread would hold more than ELEMENTS_PER_THREAD */
+  MOST_WARPS = 32,
+  ELEMENTS_PER_THREAD = 64
 };
 
 typedef struct node {
@@ -620,16 +622,22 @@ static void erase_unused(assigner_t *a) {
 
 /* ---- warps ------------------------------------------------------------------------------------- */
 
-/* As many warps as give each thread BYTES_PER_THREAD of the largest tile in memory. */
+/* As many warps as give each thread BYTES_PER_THREAD of the largest tile in memory, and more where a
+ * thread would hold too many elements. */
 static int warps_for_memory(assigner_t *a) {
-  int64_t most = 0;
+  int64_t most = 0, elements = 0;
   int warps = 1;
   for (size_t i = 0; i < a->num_ops; i++) {
     MlirValue value = is_access(a->ops[i]) ? accessed(a->ops[i]) : (MlirValue){NULL};
     if (value.ptr && bits_of(value) / 8 > most)
       most = bits_of(value) / 8;
   }
+  for (size_t i = 0; i < a->num_nodes; i++)
+    if (tw_count(mlirValueGetType(a->nodes[i].value)) > elements)
+      elements = tw_count(mlirValueGetType(a->nodes[i].value));
   while (warps < MAX_WARPS && most >= (int64_t)2 * warps * 32 * BYTES_PER_THREAD)
+    warps *= 2;
+  while (warps < MOST_WARPS && elements > (int64_t)warps * 32 * ELEMENTS_PER_THREAD)
     warps *= 2;
   return warps;
 }
@@ -656,13 +664,13 @@ static bool run(MlirOperation function) {
   if (!tw_has_attr(function, "tile.kernel") || tw_has_attr(function, "tile.simt"))
     return true;
   mlirOperationWalk(function, collect, &a, MlirWalkPreOrder);
+  for (size_t i = 0; i < a.num_ops; i++)
+    classify(&a, a.ops[i]);
   a.num_warps = (int)tw_attr_int(module, "tile.num_warps", 0);
   if (a.num_warps == 0) {
     a.num_warps = choose_warps(&a, function);
     tw_set_int(module, "tile.num_warps", tw_i32(a.context), a.num_warps);
   }
-  for (size_t i = 0; i < a.num_ops; i++)
-    classify(&a, a.ops[i]);
   note_reductions(&a);
   choose(&a);
   set_types(&a);

@@ -41,13 +41,26 @@ static tw_rule_t find_rule(MlirOperation op) {
   return NULL;
 }
 
-/* Types of all results must be known to the emitter: tiles need a layout. */
-static bool check_layouts(MlirOperation op) {
+/* Tiles must say who owns their elements, among the threads that the block has. */
+static bool check_layout(tw_emitter_t *e, MlirOperation op, MlirType type) {
+  tw_layout_t layout;
+  if (!tw_is_tile(type))
+    return true;
+  if (!tw_layout_of_type(type, &layout)) {
+    tw_op_error(op, "has a result without layout; run tile-assign-layouts first");
+    return false;
+  }
+  if (layout.bits[TW_LANE] != 5 || 1 << layout.bits[TW_WARP] != e->num_warps || !tw_layout_is_onto(&layout)) {
+    tw_op_error(op, "has a layout that does not give each element to one of 32 lanes in %d warps", e->num_warps);
+    return false;
+  }
+  return true;
+}
+
+static bool check_layouts(tw_emitter_t *e, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
-    if (twg_register_count(mlirValueGetType(mlirOperationGetResult(op, i))) < 0) {
-      tw_op_error(op, "has a result without layout; run tile-assign-layouts first");
+    if (!check_layout(e, op, mlirValueGetType(mlirOperationGetResult(op, i))))
       return false;
-    }
   return true;
 }
 
@@ -62,7 +75,7 @@ bool twg_emit_block(tw_emitter_t *e, MlirBlock old) {
       tw_op_error(op, "has no GPU lowering");
       return false;
     }
-    if (!check_layouts(op) || !rule(e, op))
+    if (!check_layouts(e, op) || !rule(e, op))
       return false;
   }
   return true;

@@ -4,8 +4,12 @@
  * oversized shifts) is steered to some value first: an optimizer must not draw conclusions. */
 #include "lowering/gpu/rules.h"
 
+#include "tilewright/dialect.h"
+
 #include <math.h>
 #include <string.h>
+
+enum { MAX_LOOK_AHEAD = 6, MAX_DIVISORS = 16 };
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
@@ -109,16 +113,40 @@ static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue 
 
 bool twg_rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_unary); }
 
-bool twg_only_read_narrower(MlirOperation op) {
+/* Ops that hand a small relative error on without making it larger. */
+static bool keeps_accuracy(MlirOperation op) {
+  static const char *const names[] = {"tile.convert_layout", "tile.reshape",   "tile.broadcast",
+                                      "tile.permute",        "arith.select",   "arith.mulf",
+                                      "arith.divf",          "arith.maximumf", "arith.minimumf"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tw_op_is(op, names[i]))
+      return true;
+  return tw_op_is(op, "tile.reduce") &&
+         (tw_attr_int(op, "kind", 0) == TW_REDUCE_MAX || tw_attr_int(op, "kind", 0) == TW_REDUCE_MIN);
+}
+
+/* A sum of numbers of one sign does not cancel. */
+static bool sums_up(MlirOperation op) {
+  return tw_op_is(op, "tile.reduce") && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
+}
+
+static bool ends_narrow(MlirOperation op, bool positive, int depth) {
   MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
   for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation user = mlirOpOperandGetOwner(use);
-    if (!tw_op_is(user, "arith.truncf") && !tw_op_is(user, "tile.convert_layout"))
-      return false;
-    if (tw_op_is(user, "tile.convert_layout") && !twg_only_read_narrower(user))
+    if (tw_op_is(user, "arith.truncf"))
+      continue; /* of f32, so to 16 bits at most */
+    bool same_sign = positive && !tw_op_is(user, "arith.mulf") && !tw_op_is(user, "arith.select");
+    if (depth == 0 || !(keeps_accuracy(user) || (positive && sums_up(user))) ||
+        !ends_narrow(user, same_sign, depth - 1))
       return false;
   }
   return true;
+}
+
+bool twg_only_read_narrower(MlirOperation op) {
+  bool positive = tw_op_is(op, "math.exp") || tw_op_is(op, "math.exp2");
+  return ends_narrow(op, positive, MAX_LOOK_AHEAD);
 }
 
 MlirValue twg_divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y) {
@@ -138,9 +166,40 @@ static MlirValue divide_approximate(tw_emitter_t *e, MlirOperation op, const Mli
   return twg_convert_float(e, twg_divide_fast(e, a, b), e->f32, element);
 }
 
+/* A divisor that several registers share is inverted once. */
+static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
+  MlirValue divisor[MAX_DIVISORS], inverse[MAX_DIVISORS];
+  int count = 0;
+  for (int r = 0; r < y.count; r++) {
+    int i = 0;
+    while (i < count && !mlirValueEqual(divisor[i], y.at[r]))
+      i++;
+    if (i == MAX_DIVISORS)
+      return false;
+    divisor[i] = y.at[r];
+    count += i == count;
+  }
+  if (2 * count > y.count)
+    return false;
+  for (int i = 0; i < count; i++)
+    inverse[i] = twg_divide_fast(e, twg_const_float(e, e->f32, 1), divisor[i]);
+  tw_values_t out = twg_new_values(e, x.count);
+  for (int r = 0; r < x.count; r++) {
+    int i = 0;
+    while (!mlirValueEqual(divisor[i], y.at[r]))
+      i++;
+    out.at[r] = twg_binary(e, "llvm.fmul", x.at[r], inverse[i]);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 bool twg_rule_divf(tw_emitter_t *e, MlirOperation op) {
   MlirType element = result_element(op);
   bool exact = mlirTypeIsAF64(element) || (mlirTypeIsAF32(element) && !twg_only_read_narrower(op));
+  if (!exact && mlirTypeIsAF32(element) && divide_by_shared(e, op))
+    return true;
   return twg_each_register(e, op, exact ? divide_exact : divide_approximate);
 }
 

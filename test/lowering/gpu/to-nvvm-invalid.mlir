@@ -31,3 +31,14 @@ module attributes {tile.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
+module attributes {tile.target = "sm_80", tile.num_warps = 2 : i32} {
+  func.func @other_block(%a: memref<?xf32, strided<[1]>>, %i: i32) attributes {tile.kernel} {
+    // expected-error@+1 {{does not give each element to one of 32 lanes in 2 warps}}
+    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
+    return
+  }
+}
