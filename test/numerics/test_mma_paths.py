@@ -209,13 +209,13 @@ def test_cast_order_and_reshape_on_the_way(backends: Backends, narrow: Any) -> N
 
 def test_rows_of_a_product_are_reduced(backends: Backends) -> None:
     @ct.kernel
-    def kernel(A, B, R, I):
+    def kernel(A, B, R, N):
         acc = ct.zeros((64, 64), dtype=ct.float32)
         for k in range(ct.num_tiles(A, axis=1, shape=(64, 16))):
             a = ct.load(A, index=(0, k), shape=(64, 16), padding_mode=ZERO)
             acc = ct.mma(a, ct.load(B, index=(k, 0), shape=(16, 64), padding_mode=ZERO), acc)
         ct.store(R, index=(0,), tile=ct.sum(acc, axis=0))
-        ct.store(I, index=(0,), tile=ct.argmax(acc, axis=1))
+        ct.store(N, index=(0,), tile=ct.argmax(acc, axis=1))
 
     a, b = integers(1, 64, 40), integers(2, 40, 64)
     _, _, r, i = run(backends, kernel, 1, a, b, f32(64), np.zeros(64, np.int32))
