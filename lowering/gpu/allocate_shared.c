@@ -85,6 +85,13 @@ static bool holds(const spans_t *s, MlirOperation outer, int first, int last) {
   return span.begin <= first && last <= span.end;
 }
 
+/* A use that finds what an earlier iteration left is as if the loop around held it all along. */
+static MlirOperation with_loop(MlirOperation use, bool first) {
+  MlirOperation parent = mlirOperationGetParentOperation(use);
+  bool loop = tw_op_is(parent, "scf.for") || tw_op_is(parent, "scf.while");
+  return first && loop && tw_op_is(use, "tile.local_load") ? parent : use;
+}
+
 /* From the first to the last use, each widened to the child of the innermost op that holds all. */
 static void live_range(const spans_t *s, MlirOperation alloc, piece_t *piece) {
   int first = -1, last = -1;
@@ -100,6 +107,7 @@ static void live_range(const spans_t *s, MlirOperation alloc, piece_t *piece) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use);
+    op = with_loop(op, span_of(s, op).begin == first);
     for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up) && !holds(s, up, first, last);
          up = mlirOperationGetParentOperation(up))
       op = up;
