@@ -2,6 +2,7 @@
 #include "tilewright/kernel_calls.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,22 +99,27 @@ void tw_kernel_print_end(void) {
 /* --- assertions ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *first_message; /* under the lock; NULL: none failed */
+static char *first_message;    /* under the lock; NULL: none failed */
+static _Atomic bool any_failed; /* so that a launch need not take the lock */
 
 void tw_kernel_assert_failed(const char *message, int64_t size) {
   pthread_mutex_lock(&lock);
   if (!first_message)
     first_message = strndup(message, (size_t)size);
+  atomic_store(&any_failed, true);
   pthread_mutex_unlock(&lock);
 }
 
 bool tw_kernel_take_assertion(char *out, size_t size) {
+  if (!atomic_load_explicit(&any_failed, memory_order_relaxed))
+    return false;
   pthread_mutex_lock(&lock);
   bool failed = first_message != NULL;
   if (failed)
     snprintf(out, size, "%s", first_message);
   free(first_message);
   first_message = NULL;
+  atomic_store(&any_failed, false);
   pthread_mutex_unlock(&lock);
   return failed;
 }

@@ -8,6 +8,7 @@
  * A kernel remembers how long its blocks took: a launch that should be over before a worker would wake up (tens of
  * microseconds) begins on the caller's thread alone, and calls for help if it takes longer after all. */
 #define _GNU_SOURCE
+#include "tilewright/kernel_calls.h"
 #include "tilewright/runtime.h"
 
 #include <limits.h>
@@ -285,5 +286,8 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
   if (atomic_load(&job.failed))
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for %llu bytes of scratch per thread",
                     (unsigned long long)kernel->scratch_bytes);
+  char message[256];
+  if (tw_kernel_take_assertion(message, sizeof message))
+    return TW_ERROR(TW_LAUNCH_ERROR, "%s", message);
   return NULL;
 }

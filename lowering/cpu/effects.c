@@ -100,10 +100,14 @@ static void place_print(cpu_t *cx, MlirOperation op) {
 
 static void fail_unless(cpu_t *cx, MlirOperation op, MlirValue condition) {
   MlirStringRef message = tw_attr_string(op, "message");
+  char text[256];
+  int length = snprintf(text, sizeof text, "assertion failed%s%.*s", message.length ? ": " : "", (int)message.length,
+                        message.data);
+  size_t size = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
   MlirValue failed = cpu_bin_i(cx, "arith.xori", condition, 1);
   MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
   cx->block = then;
-  MlirValue operands[2] = {bytes(cx, message.data, message.length), cpu_i64_const(cx, (int64_t)message.length)};
+  MlirValue operands[2] = {bytes(cx, text, size), cpu_i64_const(cx, (int64_t)size)};
   cpu_call(cx, "tw_kernel_assert_failed", 2, operands);
   cpu_op0(cx, "scf.yield", 0, NULL);
   cx->block = outer;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from itertools import product
 from typing import Any
 
@@ -406,6 +407,38 @@ def test_padding(padding: str, value: float, element: str) -> None:
         np.testing.assert_array_equal(out.astype(np.float64), np.full(32, value))
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("element", ["f32", "i8", "bf16", "f64", "i1"])
+def test_nothing_outside_is_touched(element: str, target: str) -> None:
+    """Arrays that end where a page without access begins, and that begin where one ends."""
+    dtype, a2 = DTYPES[element], array(element, 2)
+    kernel = Kernel(
+        f"%a: {a2}, %b: {a2}, %i: i32, %j: i32",
+        f"""%x = tile.load %a[%i, %j] : {a2}, i32, i32 -> {tile(element, 4, 64)}
+        tile.store %x, %b[%i, %j] : {tile(element, 4, 64)}, {a2}, i32, i32""",
+        target,
+    )
+    page, libc = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True)
+    arrays = []
+    for _ in range(2):
+        memory = mmap.mmap(-1, 3 * page)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        for guard in (start, start + 2 * page):
+            assert libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
+        middle = np.frombuffer(memory, np.uint8)[page : 2 * page].view(dtype)
+        arrays.append(middle)
+    source, target_array = arrays
+    source[:] = samples(element, len(source))
+    for rows, columns in ((3, 71), (1, 64), (5, 1)):
+        for end in (True, False):
+            n = rows * columns
+            x, y = (a[-n:] if end else a[:n] for a in (source, target_array))
+            y[:] = dtype.type(0)
+            for i, j in ((0, 0), (0, 1), (1, 0), (1, 1), (-1, 0), (0, -1), (2**30, 2**30)):
+                kernel((1,), x.reshape(rows, columns), y.reshape(rows, columns), i, j)
+            np.testing.assert_array_equal(y, x)
+
+
 def test_float4() -> None:
     """Two elements share a byte, the first in the low half."""
     four, rank2 = "f4E2M1FN", array("f4E2M1FN", 2)
@@ -699,4 +732,4 @@ def test_print_and_assert(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.strip() == "x = [1 2 3 4], f = 0.1"
     assert core.take_assertion() is None
     kernel((1,), np.array([1, -2, 3, 4], np.int32))
-    assert core.take_assertion() == "x must be positive"
+    assert core.take_assertion() == "assertion failed: x must be positive"
