@@ -11,6 +11,7 @@ import inspect
 import math
 import operator
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -473,7 +474,7 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
     return _call_plain(frame, function, args, keywords)
 
 
-_signatures: dict[Any, inspect.Signature] = {}
+_signatures: weakref.WeakKeyDictionary[Any, inspect.Signature] = weakref.WeakKeyDictionary()
 
 
 def _plain_signature(function: Any) -> inspect.Signature:

@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import linecache
 import types
+import weakref
 from collections.abc import Iterator
 
 from ..errors import Place, TileSyntaxError
@@ -41,14 +42,15 @@ class Source:
         return Place(self.file, line, column, end_line, end_column, self.name)
 
 
-_cache: dict[types.CodeType, tuple[ast.FunctionDef, int]] = {}
+_cache: weakref.WeakKeyDictionary[types.CodeType, tuple[ast.FunctionDef, int]] = weakref.WeakKeyDictionary()
 
 
 def source_of(function: types.FunctionType) -> Source:
     code = function.__code__
-    if code not in _cache:
-        _cache[code] = _parse(function)
-    tree, offset = _cache[code]
+    parsed = _cache.get(code)
+    if parsed is None:
+        parsed = _cache[code] = _parse(function)
+    tree, offset = parsed
     names = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     return Source(function, tree, code.co_filename, offset, names, closure)
