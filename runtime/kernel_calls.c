@@ -99,7 +99,7 @@ void tw_kernel_print_end(void) {
 /* --- assertions ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *first_message;    /* under the lock; NULL: none failed */
+static char *first_message;     /* under the lock; NULL: none failed */
 static _Atomic bool any_failed; /* so that a launch need not take the lock */
 
 void tw_kernel_assert_failed(const char *message, int64_t size) {

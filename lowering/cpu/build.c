@@ -201,8 +201,12 @@ MlirValue cpu_intrinsic(cpu_t *cx, const char *name, MlirType type, int num, con
   };
   tw_builder_t at = cpu_here(cx);
   MlirOperation op = tw_build(&at, "llvm.call_intrinsic",
-                              (tw_op_parts_t){.num_operands = num, .operands = operands, .num_results = 1,
-                                              .results = &type, .num_attrs = 3, .attrs = attrs});
+                              (tw_op_parts_t){.num_operands = num,
+                                              .operands = operands,
+                                              .num_results = 1,
+                                              .results = &type,
+                                              .num_attrs = 3,
+                                              .attrs = attrs});
   return mlirOperationGetResult(op, 0);
 }
 
@@ -362,9 +366,12 @@ void cpu_loop_end(cpu_t *cx, cpu_loop_t *loop, const MlirValue *yields, MlirValu
   }
   tw_builder_t at = cpu_here(cx);
   MlirOperation op = tw_build(&at, "scf.for",
-                              (tw_op_parts_t){.num_operands = loop->num + 3, .operands = operands,
-                                              .num_results = loop->num, .results = types,
-                                              .num_regions = 1, .regions = &region});
+                              (tw_op_parts_t){.num_operands = loop->num + 3,
+                                              .operands = operands,
+                                              .num_results = loop->num,
+                                              .results = types,
+                                              .num_regions = 1,
+                                              .regions = &region});
   for (int i = 0; i < loop->num && results; i++)
     results[i] = mlirOperationGetResult(op, i);
 }
@@ -375,8 +382,13 @@ MlirOperation cpu_if(cpu_t *cx, MlirValue condition, MlirBlock then, MlirBlock o
   if (other.ptr)
     mlirRegionAppendOwnedBlock(regions[1], other);
   tw_builder_t at = cpu_here(cx);
-  return tw_build(&at, "scf.if", (tw_op_parts_t){.num_operands = 1, .operands = &condition, .num_results = num,
-                                                 .results = types, .num_regions = 2, .regions = regions});
+  return tw_build(&at, "scf.if",
+                  (tw_op_parts_t){.num_operands = 1,
+                                  .operands = &condition,
+                                  .num_results = num,
+                                  .results = types,
+                                  .num_regions = 2,
+                                  .regions = regions});
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------ */
@@ -392,8 +404,12 @@ MlirValue cpu_address(cpu_t *cx, MlirValue pointer, MlirType element, cpu_index_
   MlirType type = cpu_pointer_type(cx);
   tw_builder_t at = cpu_here(cx);
   MlirOperation op = tw_build(&at, "llvm.getelementptr",
-                              (tw_op_parts_t){.num_operands = constant ? 1 : 2, .operands = operands,
-                                              .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
+                              (tw_op_parts_t){.num_operands = constant ? 1 : 2,
+                                              .operands = operands,
+                                              .num_results = 1,
+                                              .results = &type,
+                                              .num_attrs = 2,
+                                              .attrs = attrs});
   return mlirOperationGetResult(op, 0);
 }
 
@@ -406,6 +422,5 @@ void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align) {
   MlirValue operands[2] = {value, pointer};
   tw_attr_t attr = {"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), align)};
   tw_builder_t at = cpu_here(cx);
-  tw_build(&at, "llvm.store",
-           (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
+  tw_build(&at, "llvm.store", (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
 }

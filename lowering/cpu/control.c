@@ -197,9 +197,12 @@ static void place_for(cpu_t *cx, MlirOperation op) {
   mlirRegionAppendOwnedBlock(region, body);
   tw_builder_t at = cpu_here(cx);
   MlirOperation loop = tw_build(&at, "scf.for",
-                                (tw_op_parts_t){.num_operands = 3 + carried.num_scalars, .operands = operands,
-                                                .num_results = carried.num_scalars, .results = carried.types,
-                                                .num_regions = 1, .regions = &region});
+                                (tw_op_parts_t){.num_operands = 3 + carried.num_scalars,
+                                                .operands = operands,
+                                                .num_results = carried.num_scalars,
+                                                .results = carried.types,
+                                                .num_regions = 1,
+                                                .regions = &region});
   bind_values(cx, &carried, op_result, &op, op_result, &loop);
 }
 
@@ -287,9 +290,12 @@ static void place_while(cpu_t *cx, MlirOperation op) {
     mlirRegionAppendOwnedBlock(regions[i], now[i]);
   tw_builder_t at = cpu_here(cx);
   MlirOperation loop = tw_build(&at, "scf.while",
-                                (tw_op_parts_t){.num_operands = head.num_scalars, .operands = head.scalars,
-                                                .num_results = tail.num_scalars, .results = tail.types,
-                                                .num_regions = 2, .regions = regions});
+                                (tw_op_parts_t){.num_operands = head.num_scalars,
+                                                .operands = head.scalars,
+                                                .num_results = tail.num_scalars,
+                                                .results = tail.types,
+                                                .num_regions = 2,
+                                                .regions = regions});
   bind_values(cx, &tail, op_result, &op, op_result, &loop);
 }
 

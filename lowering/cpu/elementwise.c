@@ -7,9 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static MlirType result_element(MlirOperation op) {
-  return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
-}
+static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
 
 static MlirType operand_element(MlirOperation op) {
   return tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
@@ -52,9 +50,7 @@ static MlirValue maximum(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   return cpu_float_min_max(cx, x[0], x[1], true);
 }
 
-static MlirValue float_remainder(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
-  return same(cx, op, num, x);
-}
+static MlirValue float_remainder(cpu_t *cx, MlirOperation op, int num, MlirValue *x) { return same(cx, op, num, x); }
 
 /* --- integer division -------------------------------------------------------------------------------------- */
 
@@ -151,8 +147,8 @@ static MlirValue floor_div(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
 static MlirValue ceil_div(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
   division_t d = divide(cx, op, x, true);
-  MlirValue same_sign = cpu_cmpi(cx, CPU_SGE, cpu_bin(cx, "arith.xori", d.x, d.y),
-                                 cpu_int_const(cx, mlirValueGetType(d.x), 0));
+  MlirValue same_sign =
+      cpu_cmpi(cx, CPU_SGE, cpu_bin(cx, "arith.xori", d.x, d.y), cpu_int_const(cx, mlirValueGetType(d.x), 0));
   return step_if(cx, &d, same_sign, 1);
 }
 
@@ -262,24 +258,52 @@ static MlirValue int_power(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
 const cpu_rule_t cpu_elementwise_rules[] = {
     {"arith.constant", CPU_LEAF, 0, NULL, constant, NULL},
     {"tile.constant", CPU_LEAF, 0, NULL, constant, NULL}, /* what folding made after legalization */
-    SAME("arith.addf", 1), SAME("arith.subf", 1), SAME("arith.mulf", 1), SAME("arith.divf", 4),
-    SAME("arith.negf", 1), OWN("arith.remf", 40, float_remainder),
-    OWN("arith.minimumf", 3, minimum), OWN("arith.maximumf", 3, maximum),
-    SAME("arith.minnumf", 2), SAME("arith.maxnumf", 2),
-    SAME("arith.addi", 1), SAME("arith.subi", 1), SAME("arith.muli", 1),
-    OWN("arith.divsi", 20, div_signed), OWN("arith.divui", 20, div_unsigned),
-    OWN("arith.remsi", 20, rem_signed), OWN("arith.remui", 20, rem_unsigned),
-    OWN("arith.floordivsi", 20, floor_div), OWN("arith.ceildivsi", 20, ceil_div),
+    SAME("arith.addf", 1),
+    SAME("arith.subf", 1),
+    SAME("arith.mulf", 1),
+    SAME("arith.divf", 4),
+    SAME("arith.negf", 1),
+    OWN("arith.remf", 40, float_remainder),
+    OWN("arith.minimumf", 3, minimum),
+    OWN("arith.maximumf", 3, maximum),
+    SAME("arith.minnumf", 2),
+    SAME("arith.maxnumf", 2),
+    SAME("arith.addi", 1),
+    SAME("arith.subi", 1),
+    SAME("arith.muli", 1),
+    OWN("arith.divsi", 20, div_signed),
+    OWN("arith.divui", 20, div_unsigned),
+    OWN("arith.remsi", 20, rem_signed),
+    OWN("arith.remui", 20, rem_unsigned),
+    OWN("arith.floordivsi", 20, floor_div),
+    OWN("arith.ceildivsi", 20, ceil_div),
     OWN("arith.ceildivui", 20, ceil_div_unsigned),
-    SAME("arith.andi", 1), SAME("arith.ori", 1), SAME("arith.xori", 1),
-    OWN("arith.shli", 1, shift), OWN("arith.shrsi", 1, shift), OWN("arith.shrui", 1, shift),
-    SAME("arith.minsi", 1), SAME("arith.maxsi", 1), SAME("arith.minui", 1), SAME("arith.maxui", 1),
-    OWN("arith.cmpi", 1, compare), OWN("arith.cmpf", 1, compare), OWN("arith.select", 1, select_lanes),
-    OWN("arith.extf", 1, extend_float), OWN("arith.truncf", 2, truncate_float),
-    SAME("arith.extsi", 1), SAME("arith.extui", 1), SAME("arith.trunci", 1),
-    OWN("arith.sitofp", 1, int_to_float), OWN("arith.uitofp", 1, int_to_float),
-    OWN("arith.fptosi", 3, float_to_int), OWN("arith.fptoui", 3, float_to_int),
-    OWN("arith.bitcast", 1, bitcast), SAME("arith.index_cast", 1), SAME("arith.index_castui", 1),
-    OWN("math.absi", 2, int_abs), OWN("math.ipowi", 90, int_power),
+    SAME("arith.andi", 1),
+    SAME("arith.ori", 1),
+    SAME("arith.xori", 1),
+    OWN("arith.shli", 1, shift),
+    OWN("arith.shrsi", 1, shift),
+    OWN("arith.shrui", 1, shift),
+    SAME("arith.minsi", 1),
+    SAME("arith.maxsi", 1),
+    SAME("arith.minui", 1),
+    SAME("arith.maxui", 1),
+    OWN("arith.cmpi", 1, compare),
+    OWN("arith.cmpf", 1, compare),
+    OWN("arith.select", 1, select_lanes),
+    OWN("arith.extf", 1, extend_float),
+    OWN("arith.truncf", 2, truncate_float),
+    SAME("arith.extsi", 1),
+    SAME("arith.extui", 1),
+    SAME("arith.trunci", 1),
+    OWN("arith.sitofp", 1, int_to_float),
+    OWN("arith.uitofp", 1, int_to_float),
+    OWN("arith.fptosi", 3, float_to_int),
+    OWN("arith.fptoui", 3, float_to_int),
+    OWN("arith.bitcast", 1, bitcast),
+    SAME("arith.index_cast", 1),
+    SAME("arith.index_castui", 1),
+    OWN("math.absi", 2, int_abs),
+    OWN("math.ipowi", 90, int_power),
     {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
 };

@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 
-static MlirBlock module_body(cpu_t *cx) {
-  return mlirRegionGetFirstBlock(mlirOperationGetRegion(cx->module, 0));
-}
+static MlirBlock module_body(cpu_t *cx) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(cx->module, 0)); }
 
 tw_builder_t cpu_at_module(cpu_t *cx) {
   MlirBlock body = module_body(cx);
@@ -51,8 +49,13 @@ void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
 }
 
 void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers) {
-  *inner = (cpu_t){.context = cx->context, .module = cx->module, .func = cx->func, .location = cx->location,
-                   .lanes = cx->lanes, .avx512 = cx->avx512, .f16c = cx->f16c};
+  *inner = (cpu_t){.context = cx->context,
+                   .module = cx->module,
+                   .func = cx->func,
+                   .location = cx->location,
+                   .lanes = cx->lanes,
+                   .avx512 = cx->avx512,
+                   .f16c = cx->f16c};
   MlirType types[8];
   MlirLocation locations[8];
   for (int i = 0; i < num_pointers; i++) {

@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static MlirType result_element(MlirOperation op) {
-  return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
-}
+static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
 
 /* A function of LLVM by name, on the type of x: an instruction, or calls of libm. */
 static MlirValue llvm_function(cpu_t *cx, const char *name, int num, const MlirValue *x) {
@@ -45,7 +43,8 @@ static MlirValue to_int(cpu_t *cx, MlirValue n) {
   return cpu_cast(cx, "arith.fptosi", finite, cpu_int(cx, 32));
 }
 
-/* --- exp, exp2: 2^n times a polynomial of the rest; coefficients fitted at Chebyshev points, about 0.8 ulp ------------ */
+/* --- exp, exp2: 2^n times a polynomial of the rest; coefficients fitted at Chebyshev points, about 0.8 ulp
+ * ------------ */
 
 /* x 2^n for integers n from -252 to 254. AVX-512 has an instruction for it; elsewhere it would be a call a lane. */
 static MlirValue scale(cpu_t *cx, MlirValue x, MlirValue n) {
@@ -70,8 +69,8 @@ static MlirValue clamp(cpu_t *cx, MlirValue x, double low, double high) {
 }
 
 MlirValue cpu_exp(cpu_t *cx, MlirValue x) {
-  static const double p[] = {1, 1, 0.5000000095407969, 0.16666518600509178, 0.04166620509064614,
-                             0.008368918062157036, 0.0013950538545095706};
+  static const double p[] = {
+      1, 1, 0.5000000095407969, 0.16666518600509178, 0.04166620509064614, 0.008368918062157036, 0.0013950538545095706};
   x = clamp(cx, x, -104, 89);
   MlirValue n = cpu_un(cx, "math.roundeven", cpu_bin_f(cx, "arith.mulf", x, 1.4426950408889634));
   MlirValue r = cpu_fma(cx, n, float_const(cx, x, -0.693359375), x); /* ln 2 in two parts */
@@ -80,14 +79,20 @@ MlirValue cpu_exp(cpu_t *cx, MlirValue x) {
 }
 
 static MlirValue exp2_f32(cpu_t *cx, MlirValue x) {
-  static const double p[] = {1, 0.6931471880289446, 0.24022651084123364, 0.055503571055101016, 0.009618030785306394,
-                             0.0013390866849945302, 0.00015469730477273252};
+  static const double p[] = {1,
+                             0.6931471880289446,
+                             0.24022651084123364,
+                             0.055503571055101016,
+                             0.009618030785306394,
+                             0.0013390866849945302,
+                             0.00015469730477273252};
   x = clamp(cx, x, -151, 129);
   MlirValue n = cpu_un(cx, "math.roundeven", x);
   return scale(cx, polynomial(cx, cpu_bin(cx, "arith.subf", x, n), 7, p), to_int(cx, n));
 }
 
-/* --- log, log2 ------------------------------------------------------------------------------------------------------- */
+/* --- log, log2 -------------------------------------------------------------------------------------------------------
+ */
 
 /* x = 2^exponent (1 + t) with 1 + t between sqrt(1/2) and sqrt(2); log(1 + t) = t + rest. For finite x > 0. */
 typedef struct {
@@ -137,7 +142,8 @@ static MlirValue log2_f32(cpu_t *cx, MlirValue x) {
   return finish_log(cx, x, cpu_bin(cx, "arith.addf", log.exponent, cpu_bin(cx, "arith.addf", log.t, rest)));
 }
 
-/* --- sin, cos ---------------------------------------------------------------------------------------------------------- */
+/* --- sin, cos
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* x minus the nearest multiple of pi / 2, by way of f64, and the multiple's last two bits in an i32. */
 static MlirValue reduce_angle(cpu_t *cx, MlirValue x, MlirValue *quadrant) {
@@ -197,7 +203,8 @@ static MlirValue sine(cpu_t *cx, const char *name, MlirValue x, int shift) {
 static MlirValue sin_f32(cpu_t *cx, MlirValue x) { return sine(cx, "sin", x, 0); }
 static MlirValue cos_f32(cpu_t *cx, MlirValue x) { return sine(cx, "cos", x, 1); }
 
-/* --- tanh: a polynomial near zero, else by exp ---------------------------------------------------------------------------- */
+/* --- tanh: a polynomial near zero, else by exp
+ * ---------------------------------------------------------------------------- */
 
 static MlirValue tanh_f32(cpu_t *cx, MlirValue x) {
   static const double p[] = {-0.33333283923590584, 0.13331491248512056, -0.053743495261189524, 0.020650579003117172,
@@ -228,8 +235,10 @@ static MlirValue rule_vector(cpu_t *cx, MlirOperation op, int num, MlirValue *x)
 /* --- the others -------------------------------------------------------------------------------------------------- */
 
 static MlirValue rule_llvm(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
-  static const char *const names[][2] = {{"math.absf", "fabs"},   {"math.powf", "pow"},
-                                         {"math.ceil", "ceil"},   {"math.round", "round"},
+  static const char *const names[][2] = {{"math.absf", "fabs"},
+                                         {"math.powf", "pow"},
+                                         {"math.ceil", "ceil"},
+                                         {"math.round", "round"},
                                          {"math.copysign", "copysign"}};
   MlirStringRef name = tw_op_name(op);
   char plain[32];
@@ -255,13 +264,31 @@ static MlirValue rule_fma(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
 #define OWN(name, cost, f) {name, CPU_ELEMENTWISE, cost, f, NULL, NULL}
 
 const cpu_rule_t cpu_math_rules[] = {
-    OWN("math.exp", 14, rule_vector), OWN("math.exp2", 14, rule_vector), OWN("math.log", 25, rule_vector),
+    OWN("math.exp", 14, rule_vector),
+    OWN("math.exp2", 14, rule_vector),
+    OWN("math.log", 25, rule_vector),
     OWN("math.log2", 25, rule_vector),
-    LLVM("math.log10", 40), OWN("math.sin", 30, rule_vector), OWN("math.cos", 30, rule_vector), LLVM("math.tan", 40),
-    LLVM("math.sinh", 30), LLVM("math.cosh", 30), OWN("math.tanh", 25, rule_vector), LLVM("math.asin", 30),
-    LLVM("math.acos", 30), LLVM("math.atan", 30), LLVM("math.atan2", 40), LLVM("math.powf", 40),
-    LLVM("math.sqrt", 6), OWN("math.rsqrt", 10, rule_rsqrt), LLVM("math.absf", 1), LLVM("math.floor", 1),
-    LLVM("math.ceil", 1), LLVM("math.trunc", 1), LLVM("math.round", 4), LLVM("math.roundeven", 1),
-    LLVM("math.copysign", 2), OWN("math.fma", 1, rule_fma),
+    LLVM("math.log10", 40),
+    OWN("math.sin", 30, rule_vector),
+    OWN("math.cos", 30, rule_vector),
+    LLVM("math.tan", 40),
+    LLVM("math.sinh", 30),
+    LLVM("math.cosh", 30),
+    OWN("math.tanh", 25, rule_vector),
+    LLVM("math.asin", 30),
+    LLVM("math.acos", 30),
+    LLVM("math.atan", 30),
+    LLVM("math.atan2", 40),
+    LLVM("math.powf", 40),
+    LLVM("math.sqrt", 6),
+    OWN("math.rsqrt", 10, rule_rsqrt),
+    LLVM("math.absf", 1),
+    LLVM("math.floor", 1),
+    LLVM("math.ceil", 1),
+    LLVM("math.trunc", 1),
+    LLVM("math.round", 4),
+    LLVM("math.roundeven", 1),
+    LLVM("math.copysign", 2),
+    OWN("math.fma", 1, rule_fma),
     {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
 };

@@ -1,7 +1,8 @@
 /* memory.c - tile.load, tile.store, tile.gather, tile.scatter, and the shape of arrays
  *
- * Every strip is masked by what is left of the array along each axis, so that nothing outside is touched. Elements below f32 travel as integers of their size: LLVM has no masked loads of
- * them. Strides other than one are gathers and scatters. */
+ * Every strip is masked by what is left of the array along each axis, so that nothing outside is touched. Elements
+ * below f32 travel as integers of their size: LLVM has no masked loads of them. Strides other than one are gathers and
+ * scatters. */
 #include "lowering/cpu/cpu.h"
 
 #include "tilewright/dialect.h"
@@ -19,9 +20,7 @@ static tw_attr_t align_attr(cpu_t *cx, int bytes) {
   return (tw_attr_t){"alignment", mlirIntegerAttrGet(cpu_int(cx, 32), bytes)};
 }
 
-static MlirValue all_lanes(cpu_t *cx, int lanes) {
-  return cpu_int_const(cx, cpu_vector(cpu_int(cx, 1), lanes), 1);
-}
+static MlirValue all_lanes(cpu_t *cx, int lanes) { return cpu_int_const(cx, cpu_vector(cpu_int(cx, 1), lanes), 1); }
 
 static MlirValue zero_of(cpu_t *cx, MlirType type) {
   return tw_is_float(type) ? cpu_float_const(cx, type, 0) : cpu_int_const(cx, type, 0);
@@ -36,9 +35,10 @@ static MlirValue addresses(cpu_t *cx, MlirValue base, MlirType element, MlirValu
   tw_attr_t attrs[2] = {{"rawConstantIndices", mlirDenseI32ArrayGet(cx->context, 1, &raw)},
                         {"elem_type", mlirTypeAttrGet(element)}};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(&at, "llvm.getelementptr",
-                              (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_results = 1,
-                                              .results = &type, .num_attrs = 2, .attrs = attrs});
+  MlirOperation op = tw_build(
+      &at, "llvm.getelementptr",
+      (tw_op_parts_t){
+          .num_operands = 2, .operands = operands, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
   return mlirOperationGetResult(op, 0);
 }
 
@@ -49,10 +49,13 @@ static MlirValue gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirVal
                            passthru.ptr ? cpu_splat(cx, passthru, lanes) : zero_of(cx, result)};
   tw_attr_t align = align_attr(cx, (int)tw_bytes(type));
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op =
-      tw_build(&at, "llvm.intr.masked.gather",
-               (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_results = 1, .results = &result,
-                               .num_attrs = 1, .attrs = &align});
+  MlirOperation op = tw_build(&at, "llvm.intr.masked.gather",
+                              (tw_op_parts_t){.num_operands = 3,
+                                              .operands = operands,
+                                              .num_results = 1,
+                                              .results = &result,
+                                              .num_attrs = 1,
+                                              .attrs = &align});
   return mlirOperationGetResult(op, 0);
 }
 
@@ -120,10 +123,13 @@ static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, const 
   MlirValue operands[3] = {pointer, reach_mask(cx, reach), cpu_splat(cx, passthru, reach->lanes)};
   tw_attr_t align = align_attr(cx, (int)tw_bytes(type));
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op =
-      tw_build(&at, "llvm.intr.masked.load",
-               (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_results = 1, .results = &result,
-                               .num_attrs = 1, .attrs = &align});
+  MlirOperation op = tw_build(&at, "llvm.intr.masked.load",
+                              (tw_op_parts_t){.num_operands = 3,
+                                              .operands = operands,
+                                              .num_results = 1,
+                                              .results = &result,
+                                              .num_attrs = 1,
+                                              .attrs = &align});
   return mlirOperationGetResult(op, 0);
 }
 
@@ -272,8 +278,8 @@ static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, int
   cpu_access_t *access = cpu_alloc(cx, sizeof *access);
   if (!array)
     return access;
-  *access = (cpu_access_t){.array = source, .pointer = array->pointer, .depth = cx->depth,
-                           .element = tw_element(mlirValueGetType(source))};
+  *access = (cpu_access_t){
+      .array = source, .pointer = array->pointer, .depth = cx->depth, .element = tw_element(mlirValueGetType(source))};
   int64_t order[TW_MAX_RANK];
   intptr_t ordered = tw_attr_ints(op, "order", order, TW_MAX_RANK);
   cpu_index_t origin = cpu_index(0);
@@ -445,7 +451,8 @@ static void place_store(cpu_t *cx, MlirOperation op) {
   cpu_planned(cx);
 }
 
-/* --- gather and scatter: elements at tiles of indices -------------------------------------------------------------- */
+/* --- gather and scatter: elements at tiles of indices --------------------------------------------------------------
+ */
 
 /* Operands by segment of an op with AttrSizedOperandSegments. */
 static int segment(MlirOperation op, int index, int *first) {
@@ -490,8 +497,8 @@ static MlirValue gather_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *i
   }
   MlirValue passthru = to_memory(cx, all[2], element);
   if (cpu_lanes_of(all[0]) == 1)
-    value = load_if(cx, cpu_address(cx, array->pointer, type, (cpu_index_t){all[0], 0, cx->depth}), type, all[1],
-                    passthru);
+    value =
+        load_if(cx, cpu_address(cx, array->pointer, type, (cpu_index_t){all[0], 0, cx->depth}), type, all[1], passthru);
   else
     value = gather_at(cx, addresses(cx, array->pointer, type, all[0]), type, all[1], passthru);
   return from_memory(cx, value, element);
@@ -504,8 +511,8 @@ static MlirValue gather_with(cpu_t *cx, MlirOperation op, MlirValue (*operand)(c
   for (int d = 0; d < num && d < TW_MAX_RANK; d++)
     indices[d] = operand(cx, mlirOperationGetOperand(op, at + d), point);
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  MlirValue mask = segment(op, 2, &at) ? operand(cx, mlirOperationGetOperand(op, at), point)
-                                       : cpu_int_const(cx, cpu_int(cx, 1), 1);
+  MlirValue mask =
+      segment(op, 2, &at) ? operand(cx, mlirOperationGetOperand(op, at), point) : cpu_int_const(cx, cpu_int(cx, 1), 1);
   MlirValue padding = segment(op, 3, &at) ? operand(cx, mlirOperationGetOperand(op, at), point)
                                           : zero_of(cx, cpu_compute_type(cx, element));
   return cx->failed ? padding : gather_lanes(cx, op, num, indices, mask, padding);
@@ -565,8 +572,8 @@ static void place_scatter(cpu_t *cx, MlirOperation op) {
   for (int d = 0; d < num; d++)
     indices[d] = cpu_eval(cx, mlirOperationGetOperand(op, at + d), &nest.point);
   MlirValue strip = cpu_eval(cx, value, &nest.point);
-  MlirValue mask = masked ? cpu_eval(cx, mlirOperationGetOperand(op, mask_at), &nest.point)
-                          : cpu_int_const(cx, cpu_int(cx, 1), 1);
+  MlirValue mask =
+      masked ? cpu_eval(cx, mlirOperationGetOperand(op, mask_at), &nest.point) : cpu_int_const(cx, cpu_int(cx, 1), 1);
   if (!cx->failed)
     scatter_lanes(cx, op, num, indices, strip, mask, nest.point.lanes);
   cpu_nest_end(cx, &nest);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 typedef struct {
-  MlirType type; /* that multiplies and adds */
+  MlirType type;           /* that multiplies and adds */
   MlirValue lhs, rhs, acc; /* pointers */
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
@@ -70,8 +70,7 @@ static void emit_product(cpu_t *cx, const product_t *p) {
   cpu_index_t b = cpu_loop_begin(cx, &batches, cpu_index(0), cpu_index(p->batches), 1, 0, NULL);
   cpu_index_t base[3] = {cpu_index_mul(cx, b, p->m * p->k), cpu_index_mul(cx, b, p->k * p->n),
                          cpu_index_mul(cx, b, p->m * p->n)};
-  cpu_index_t j =
-      cpu_loop_begin(cx, &columns, cpu_index(0), cpu_index(p->n), (int64_t)p->lanes * p->columns, 0, NULL);
+  cpu_index_t j = cpu_loop_begin(cx, &columns, cpu_index(0), cpu_index(p->n), (int64_t)p->lanes * p->columns, 0, NULL);
   int64_t whole = p->m - p->m % p->rows;
   block_rows(cx, p, base, j, 0, whole, p->rows);
   block_rows(cx, p, base, j, whole, p->m, (int)(p->m - whole));
@@ -83,8 +82,8 @@ static void emit_product(cpu_t *cx, const product_t *p) {
 static void product(cpu_t *cx, product_t *p) {
   char name[96];
   const char *type = !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
-  snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m,
-           (long long)p->n, (long long)p->k, type);
+  snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m, (long long)p->n,
+           (long long)p->k, type);
   MlirValue operands[3] = {p->lhs, p->rhs, p->acc};
   if (!cpu_has_function(cx, name)) {
     cpu_t inner;

@@ -70,12 +70,9 @@ static MlirValue is_equal(cpu_t *cx, const reducer_t *r, MlirValue x, MlirValue 
 
 static MlirValue combine_values(cpu_t *cx, const reducer_t *r, MlirValue x, MlirValue y) {
   switch (r->kind) {
-  case TW_REDUCE_ADD:
-    return cpu_bin(cx, r->is_float ? "arith.addf" : "arith.addi", x, y);
-  case TW_REDUCE_MUL:
-    return cpu_bin(cx, r->is_float ? "arith.mulf" : "arith.muli", x, y);
-  default:
-    break;
+  case TW_REDUCE_ADD: return cpu_bin(cx, r->is_float ? "arith.addf" : "arith.addi", x, y);
+  case TW_REDUCE_MUL: return cpu_bin(cx, r->is_float ? "arith.mulf" : "arith.muli", x, y);
+  default: break;
   }
   bool max = wants_max(r);
   if (r->is_float)
@@ -90,8 +87,8 @@ static partial_t combine(cpu_t *cx, const reducer_t *r, partial_t x, partial_t y
     return (partial_t){.value = combine_values(cx, r, x.value, y.value)};
   MlirValue take = is_better(cx, r, y.value, x.value);
   if (!in_order) {
-    MlirValue tie = cpu_bin(cx, "arith.andi", is_equal(cx, r, x.value, y.value),
-                            cpu_cmpi(cx, CPU_SLT, y.index, x.index));
+    MlirValue tie =
+        cpu_bin(cx, "arith.andi", is_equal(cx, r, x.value, y.value), cpu_cmpi(cx, CPU_SLT, y.index, x.index));
     take = cpu_bin(cx, "arith.ori", take, tie);
   }
   return (partial_t){cpu_select(cx, take, y.value, x.value), cpu_select(cx, take, y.index, x.index)};

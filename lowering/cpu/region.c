@@ -48,8 +48,8 @@ MlirValue cpu_scalar(cpu_t *cx, MlirValue value) {
 }
 
 const cpu_rule_t *cpu_rule(MlirOperation op) {
-  static const cpu_rule_t *const tables[] = {cpu_elementwise_rules, cpu_math_rules,   cpu_memory_rules,
-                                             cpu_shape_rules,       cpu_reduce_rules, cpu_mma_rules,
+  static const cpu_rule_t *const tables[] = {cpu_elementwise_rules, cpu_math_rules,    cpu_memory_rules,
+                                             cpu_shape_rules,       cpu_reduce_rules,  cpu_mma_rules,
                                              cpu_effect_rules,      cpu_control_rules, cpu_simt_rules};
   MlirStringRef name = tw_op_name(op);
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
@@ -100,7 +100,8 @@ MlirValue cpu_buffer_load(cpu_t *cx, MlirValue pointer, MlirType tile, const cpu
   if (stride == 1 || point->lanes == 1)
     value = cpu_load(cx, address, cpu_vector(type, point->lanes), (int)element_bytes(cx, tile));
   else
-    value = cpu_gather(cx, address, type, cpu_i64_const(cx, stride), point->lanes, (MlirValue){NULL}, (MlirValue){NULL});
+    value =
+        cpu_gather(cx, address, type, cpu_i64_const(cx, stride), point->lanes, (MlirValue){NULL}, (MlirValue){NULL});
   return tw_is_bool(tw_element(tile)) ? cpu_cast(cx, "arith.trunci", value, cpu_int(cx, 1)) : value;
 }
 
@@ -176,8 +177,7 @@ MlirValue cpu_eval(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
   int depth = point_depth(cx, point);
   MlirBlock saved = cpu_enter_depth(cx, depth);
   MlirType type = mlirValueGetType(value);
-  MlirValue result =
-      slot->kind == CPU_BUFFER ? cpu_buffer_load(cx, slot->now, type, point) : compute(cx, value, point);
+  MlirValue result = slot->kind == CPU_BUFFER ? cpu_buffer_load(cx, slot->now, type, point) : compute(cx, value, point);
   if (slot->tee && !cx->failed)
     cpu_buffer_store(cx, result, slot->now, type, point);
   cpu_leave_depth(cx, saved);
@@ -213,8 +213,8 @@ static void open_axis(cpu_t *cx, cpu_nest_t *nest, int axis, int64_t step) {
     nest->point.at[axis] = cpu_index(0);
     return;
   }
-  nest->point.at[axis] = cpu_loop_begin(cx, &nest->loops[nest->num_loops++], cpu_index(0),
-                                        cpu_index(nest->shape[axis]), step, 0, NULL);
+  nest->point.at[axis] =
+      cpu_loop_begin(cx, &nest->loops[nest->num_loops++], cpu_index(0), cpu_index(nest->shape[axis]), step, 0, NULL);
 }
 
 void cpu_nest_begin(cpu_t *cx, cpu_nest_t *nest) {

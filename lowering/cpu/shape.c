@@ -66,15 +66,10 @@ static cpu_point_t reshape_point(MlirType in, MlirType out, const cpu_point_t *p
 cpu_point_t cpu_operand_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
   MlirType in = operand_type(op), out = result_type(op);
   switch (cpu_rule(op)->space) {
-  case CPU_BROADCAST:
-    return broadcast_point(in, out, point);
-  case CPU_PERMUTE:
-    return permute_point(op, point);
-  case CPU_RESHAPE:
-    return reshape_point(in, out, point);
-  default:
-    cpu_error(cx, op, "doesn't move elements");
-    return *point;
+  case CPU_BROADCAST: return broadcast_point(in, out, point);
+  case CPU_PERMUTE: return permute_point(op, point);
+  case CPU_RESHAPE: return reshape_point(in, out, point);
+  default: cpu_error(cx, op, "doesn't move elements"); return *point;
   }
 }
 

@@ -43,9 +43,8 @@ void cpu_call_threads(cpu_t *cx, MlirOperation thread) {
   mlirOperationWalk(cx->func, find_barrier, &barriers, MlirWalkPreOrder);
   tw_builder_t at = cpu_here(cx);
   MlirType type = mlirTypeAttrGetValue(tw_attr(thread, "function_type"));
-  MlirValue callee =
-      tw_op1_attr(&at, "func.constant", type, 0, NULL, "value",
-                  mlirFlatSymbolRefAttrGet(cx->context, tw_attr_string(thread, "sym_name")));
+  MlirValue callee = tw_op1_attr(&at, "func.constant", type, 0, NULL, "value",
+                                 mlirFlatSymbolRefAttrGet(cx->context, tw_attr_string(thread, "sym_name")));
   MlirValue operands[7] = {callee, cpu_int_const(cx, cpu_int(cx, 32), barriers)};
   for (int i = 0; i < 5; i++)
     operands[2 + i] = mlirBlockGetArgument(cx->entry, i);
@@ -77,8 +76,8 @@ static void place_shared_array(cpu_t *cx, MlirOperation op) {
     array->unit[d] = stride == 1;
     stride *= shape[d];
   }
-  array->pointer = cpu_new_buffer(cx, mlirRankedTensorTypeGet(tw_rank(type), shape, tw_element(type),
-                                                              (MlirAttribute){NULL}));
+  array->pointer =
+      cpu_new_buffer(cx, mlirRankedTensorTypeGet(tw_rank(type), shape, tw_element(type), (MlirAttribute){NULL}));
   tw_map_one(&cx->arrays, result, (MlirValue){array});
 }
 

@@ -215,16 +215,18 @@ static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
   return cpu_end_function(cx, tw_attr(kernel, "sym_name"), 4);
 }
 
-/* --- the target ---------------------------------------------------------------------------------------------------- */
+/* --- the target ----------------------------------------------------------------------------------------------------
+ */
 
 static bool has_prefix(const char *text, const char *prefix) { return !strncmp(text, prefix, strlen(prefix)); }
 
 /* Lanes of f32 by name of a CPU; unknown ones get what all of x86-64 has. */
 static int lanes_of_cpu(const char *name) {
-  static const char *const wide[] = {"x86-64-v4", "znver4", "znver5", "skylake-avx512", "skx", "cascadelake",
-                                     "cooperlake", "icelake", "sapphirerapids", "emeraldrapids", "graniterapids"};
-  static const char *const middle[] = {"x86-64-v3", "znver", "haswell", "broadwell", "skylake", "alderlake",
-                                       "raptorlake", "meteorlake", "arrowlake", "lunarlake"};
+  static const char *const wide[] = {"x86-64-v4",    "znver4",     "znver5",  "skylake-avx512", "skx",
+                                     "cascadelake",  "cooperlake", "icelake", "sapphirerapids", "emeraldrapids",
+                                     "graniterapids"};
+  static const char *const middle[] = {"x86-64-v3", "znver",      "haswell",    "broadwell", "skylake",
+                                       "alderlake", "raptorlake", "meteorlake", "arrowlake", "lunarlake"};
   for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
     if (has_prefix(name, wide[i]))
       return 16;
@@ -250,7 +252,8 @@ static void read_target(cpu_t *cx) {
   cx->f16c = cx->lanes >= 8;
 }
 
-/* --- the pass ------------------------------------------------------------------------------------------------------ */
+/* --- the pass ------------------------------------------------------------------------------------------------------
+ */
 
 static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_strings, int64_t *scratch) {
   cpu_t cx = {.context = mlirOperationGetContext(module), .module = module, .num_strings = *num_strings};

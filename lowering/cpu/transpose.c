@@ -92,8 +92,8 @@ static void emit_transpose(cpu_t *cx, const transpose_t *t) {
 
 static void call_transpose(cpu_t *cx, const transpose_t *t, MlirValue from, MlirValue to) {
   char name[128];
-  int length = snprintf(name, sizeof name, "tw_transpose_%c%u", mlirTypeIsAFloat(t->element) ? 'f' : 'i',
-                        tw_bits(t->element));
+  int length =
+      snprintf(name, sizeof name, "tw_transpose_%c%u", mlirTypeIsAFloat(t->element) ? 'f' : 'i', tw_bits(t->element));
   for (int d = 0; d < t->rank; d++)
     length += snprintf(name + length, sizeof name - (size_t)length, "_%lldto%d", (long long)t->shape[t->order[d]],
                        (int)t->order[d]);

@@ -15,11 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what kernels call --------------------------------------------------------------------------------------------- */
+/* --- what kernels call ---------------------------------------------------------------------------------------------
+ */
 
 #define REAL(X)                                                                                                        \
-  X(exp) X(exp2) X(log) X(log2) X(log10) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(floor) \
-  X(ceil) X(trunc) X(round) X(roundeven) X(rint) X(nearbyint) X(fmod) X(pow) X(atan2) X(ldexp) X(fma) X(sqrt) X(erf)
+  X(exp)                                                                                                               \
+  X(exp2) X(log) X(log2) X(log10) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(floor)        \
+      X(ceil) X(trunc) X(round) X(roundeven) X(rint) X(nearbyint) X(fmod) X(pow) X(atan2) X(ldexp) X(fma) X(sqrt)      \
+          X(erf)
 
 /* glibc has roundeven only behind a feature test. */
 extern double roundeven(double);
@@ -32,7 +35,7 @@ static const struct {
 #define BOTH(fn) {#fn, (void *)(fn)}, {#fn "f", (void *)(fn##f)},
     REAL(BOTH)
 #undef BOTH
-    {"memcpy", (void *)memcpy},
+        {"memcpy", (void *)memcpy},
     {"memmove", (void *)memmove},
     {"memset", (void *)memset},
     {"tw_kernel_print_text", (void *)tw_kernel_print_text},
@@ -55,11 +58,11 @@ static LLVMErrorRef define_symbols(LLVMOrcLLJITRef jit) {
   return LLVMOrcJITDylibDefine(LLVMOrcLLJITGetMainJITDylib(jit), LLVMOrcAbsoluteSymbols(pairs, NUM_SYMBOLS));
 }
 
-/* --- Code: holds the memory of one object ---------------------------------------------------------------------------- */
+/* --- Code: holds the memory of one object ----------------------------------------------------------------------------
+ */
 
 typedef struct {
-  PyObject_HEAD
-  LLVMOrcLLJITRef jit; /* owned */
+  PyObject_HEAD LLVMOrcLLJITRef jit; /* owned */
   unsigned long long address;
 } code_object_t;
 
