@@ -15,6 +15,7 @@
  * the instruction reads ("s"); so may lhs have, else it comes from registers ("r"). Everything that
  * is loaded for products must fit into shared memory twice. Why a product does not qualify is a
  * remark. */
+#include "dialect/layouts.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
@@ -28,7 +29,11 @@ typedef struct {
   int num_warps;
   MlirOperation products[MAX_PRODUCTS];
   int num_products;
-  int64_t bytes; /* of all buffers that products want */
+  struct {
+    const void *op, *loop; /* a load for products, and the loop that it is in (null: none) */
+    int64_t bytes;
+  } loads[2 * MAX_PRODUCTS];
+  int num_loads;
   bool any;
 } selector_t;
 
@@ -56,6 +61,40 @@ static bool fits_in_shared(MlirOperation mma, int operand, bool *transposed) {
          tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape);
 }
 
+/* Shared memory that the buffers of all products want: those outside of loops beside those of the loop that wants
+ * most, for loops can share their bytes. */
+static int64_t bytes_wanted(const selector_t *s) {
+  int64_t outside = 0, most = 0;
+  for (int i = 0; i < s->num_loads; i++) {
+    int64_t inside = 0;
+    for (int j = 0; j < s->num_loads; j++)
+      if (s->loads[j].loop == s->loads[i].loop)
+        inside += s->loads[j].bytes;
+    if (s->loads[i].loop == NULL)
+      outside = inside;
+    else if (inside * STAGES > most)
+      most = inside * STAGES;
+  }
+  return outside + most;
+}
+
+static const void *loop_around(MlirOperation op) {
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
+    if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
+      return op.ptr;
+  return NULL;
+}
+
+static void note_load(selector_t *s, MlirOperation load) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(load, 0));
+  for (int i = 0; i < s->num_loads; i++)
+    if (s->loads[i].op == load.ptr)
+      return;
+  s->loads[s->num_loads].op = load.ptr;
+  s->loads[s->num_loads].loop = loop_around(load);
+  s->loads[s->num_loads++].bytes = tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
+}
+
 static const char *why_not(const selector_t *s, MlirOperation mma) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)), acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   MlirType in = tw_element(lhs);
@@ -69,7 +108,7 @@ static const char *why_not(const selector_t *s, MlirOperation mma) {
     return "its rows are no multiple of 64, or its warps cannot share it";
   if (!fits_in_shared(mma, 1, &transposed))
     return "its right operand is not loaded in 128-byte lines";
-  return s->bytes > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
+  return bytes_wanted(s) > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
 }
 
 static void mark(selector_t *s, MlirOperation mma) {
@@ -92,12 +131,10 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   s->products[s->num_products++] = op;
   for (int i = 0; i < 2; i++) {
-    MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
-    bool loop = !tw_op_is(mlirOperationGetParentOperation(op), "func.func"), transposed;
+    bool transposed;
     MlirOperation load = plain_load(mlirOperationGetOperand(op, i), &transposed);
     if (!mlirOperationIsNull(load))
-      s->bytes += tw_count(type) * tw_bits(type) / 8 *
-                  (loop && mlirBlockEqual(mlirOperationGetBlock(load), mlirOperationGetBlock(op)) ? STAGES : 1);
+      note_load(s, load);
   }
   return MlirWalkResultAdvance;
 }
