@@ -173,22 +173,41 @@ class Program:
         else:
             self.emit(f"{name} = {name} {self.pick(['+ 3', '- 5', '* 2'])}")
 
+    def load(self) -> None:
+        """From the array S, which the program also writes."""
+        rows = self.pick([4, 1])
+        name = f"v{next(self.count)}"
+        index = self.draw(st.integers(0, 8 // rows - 1))
+        self.emit(f"{name} = ct.load(S, ({index}, 0), ({rows}, 16))")
+        self.types[name] = (ct.int32, (rows, 16))
+
+    def write(self) -> None:
+        names = [n for n, (_, s) in self.types.items() if s in ((4, 16), (1, 16))]
+        if not names:
+            return self.update()
+        name = self.pick(names)
+        rows = self.types[name][1][0]
+        index = self.draw(st.integers(0, 8 // rows - 1))
+        dtype = self.types[name][0]
+        value = name if dtype is ct.int32 else f"ct.where({name} == {name}, 1, 2)"
+        self.emit(f"ct.store(S, ({index}, 0), {value})")
+
     def block(self) -> None:
         """Local variables of a block do not leave it; updates do."""
         outer = dict(self.types)
         self.indent += 1
         for _ in range(self.draw(st.integers(1, 3))):
-            self.pick([self.assign, self.update])()
+            self.pick([self.assign, self.update, self.write, self.load])()
         self.types = outer
         self.update()
         self.indent -= 1
 
     def statement(self) -> None:
-        kind = self.pick(["assign"] * 6 + ["update", "for", "if"])
+        kind = self.pick(["assign"] * 6 + ["update", "for", "if", "load", "write"])
         if kind == "assign":
             self.assign()
-        elif kind == "update":
-            self.update()
+        elif kind in ("update", "load", "write"):
+            getattr(self, kind)()
         elif self.indent > 2:
             self.assign()
         elif kind == "for":
@@ -213,7 +232,7 @@ class Program:
             "",
             "",
             "@ct.kernel",
-            f"def kernel({', '.join([*arrays, *outputs, 'n'])}):",
+            f"def kernel({', '.join([*arrays, *outputs, 'S', 'n'])}):",
         ]
         return "\n".join([*head, *self.lines, ""])
 
@@ -261,6 +280,7 @@ def test_random_program(backends: Backends, folder: Path, data: st.DataObject) -
         lambda: [
             *(x.copy() for x in inputs),
             *(np.zeros(s, d.numpy) for d, s in program.types.values()),
+            np.arange(128, dtype=np.int32).reshape(8, 16),
             n,
         ],
     )
