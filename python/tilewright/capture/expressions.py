@@ -474,38 +474,76 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
     return _call_plain(frame, function, args, keywords)
 
 
-_signatures: weakref.WeakKeyDictionary[Any, inspect.Signature] = weakref.WeakKeyDictionary()
+class _Binder:
+    """Binds the arguments of calls to the parameters of a function, as Python does."""
+
+    def __init__(self, function: Any) -> None:
+        # Without annotations, so that it reads well in a message.
+        empty = inspect.Parameter.empty
+        parameters = [p.replace(annotation=empty) for p in inspect.signature(function).parameters.values()]
+        self.signature = inspect.Signature(parameters)
+        kinds = inspect.Parameter
+        self.positional = [p.name for p in parameters if p.kind <= kinds.POSITIONAL_OR_KEYWORD]
+        self.only_by_name = [p.name for p in parameters if p.kind == kinds.KEYWORD_ONLY]
+        by_name = [p.name for p in parameters if p.kind == kinds.POSITIONAL_OR_KEYWORD]
+        self.by_name = frozenset((*by_name, *self.only_by_name))
+        self.defaults = {p.name: p.default for p in parameters if p.default is not empty}
+        self.is_plain = len(self.positional) + len(self.only_by_name) == len(parameters)
+
+    def bind(self, name: str, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
+        """Parameter -> value, with defaults."""
+        values = self._bind_plain(args, keywords)
+        if values is not None:
+            return values
+        try:
+            bound = self.signature.bind(*args, **keywords)
+        except TypeError as error:
+            raise TileTypeError(f"{name}{self.signature}: {error}") from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def arguments(self, name: str, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The values by position and those by name."""
+        values = self.bind(name, args, keywords)
+        if not self.is_plain:
+            bound = inspect.BoundArguments(self.signature, values)
+            return list(bound.args), bound.kwargs
+        return [values[n] for n in self.positional], {n: values[n] for n in self.only_by_name}
+
+    def _bind_plain(self, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
+        """The same, quickly, where nothing is wrong and there are no '*' and '**' parameters."""
+        if not self.is_plain or len(args) > len(self.positional):
+            return None
+        values = dict(zip(self.positional, args, strict=False))
+        for key, value in keywords.items():
+            if key in values or key not in self.by_name:
+                return None
+            values[key] = value
+        for key, value in self.defaults.items():
+            values.setdefault(key, value)
+        return values if len(values) == len(self.signature.parameters) else None
 
 
-def _plain_signature(function: Any) -> inspect.Signature:
-    """Without annotations, so that it reads well in a message."""
-    signature = inspect.signature(function)
-    empty = inspect.Parameter.empty
-    parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
-    return inspect.Signature(parameters)
+_binders: weakref.WeakKeyDictionary[Any, _Binder] = weakref.WeakKeyDictionary()
 
 
-def _bind(function: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    signature = _signatures.get(function)
-    if signature is None:
-        signature = _signatures[function] = _plain_signature(function)
-    try:
-        bound = signature.bind(*args, **keywords)
-    except TypeError as error:
-        raise TileTypeError(f"{name}{signature}: {error}") from None
-    bound.apply_defaults()
-    return bound
+def _binder(function: Any) -> _Binder:
+    binder = _binders.get(function)
+    if binder is None:
+        binder = _binders[function] = _Binder(function)
+    return binder
 
 
 def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-    bound = _bind(function, f"ct.{name}", args, keywords)
-    return ops.OPS[name](frame, *bound.args, **bound.kwargs)
+    positional, by_name = _binder(function).arguments(f"ct.{name}", args, keywords)
+    return ops.OPS[name](frame, *positional, **by_name)
 
 
 def _call_special(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     """An object that says itself what a call of it becomes."""
-    bound = _bind(function, type(function).__name__.strip("_"), args, keywords)
-    return function.__tw_call__(frame, *bound.args, **bound.kwargs)
+    name = type(function).__name__.strip("_")
+    positional, by_name = _Binder(function).arguments(name, args, keywords)
+    return function.__tw_call__(frame, *positional, **by_name)
 
 
 def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -703,7 +741,7 @@ def inline(
         called = Frame(frame.capture, function.frame.source, env, frame.places(node), function.frame)
         key, body, name = function.node, function.node.body, function.name
     else:
-        env = _bind(function, function.__name__, args, keywords).arguments
+        env = _binder(function).bind(function.__name__, args, keywords)
         env = {key: frame.adopt(value) for key, value in env.items()}
         source = source_of(function)
         called = Frame(frame.capture, source, env, frame.places(node))
