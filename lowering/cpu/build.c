@@ -240,7 +240,8 @@ MlirValue cpu_int_to_i64(cpu_t *cx, MlirValue value) {
 
 MlirBlock cpu_enter_depth(cpu_t *cx, int depth) {
   MlirBlock saved = cx->block;
-  cx->block = cx->scope[depth < cx->depth ? depth : cx->depth];
+  int scope = depth < cx->depth ? depth : cx->depth;
+  cx->block = cx->scope[scope < CPU_MAX_DEPTH ? scope : CPU_MAX_DEPTH - 1];
   return saved;
 }
 
@@ -315,12 +316,12 @@ MlirValue cpu_index_value(cpu_t *cx, cpu_index_t x) {
 
 /* --- scopes and loops ------------------------------------------------------------------------------------ */
 
+/* Past the limit the depth still counts, so that push and pop stay in pairs. */
 void cpu_scope_push(cpu_t *cx, MlirBlock block) {
-  if (cx->depth + 1 >= CPU_MAX_DEPTH) {
-    cpu_error(cx, cx->func, "loops and branches are nested too deeply");
-    return;
-  }
-  cx->scope[++cx->depth] = block;
+  if (++cx->depth < CPU_MAX_DEPTH)
+    cx->scope[cx->depth] = block;
+  else
+    cpu_error(cx, cx->func, "has loops and branches nested too deeply");
   cx->block = block;
 }
 
@@ -330,7 +331,8 @@ void cpu_scope_pop(cpu_t *cx) {
     if (cx->memo[i].depth < cx->depth)
       cx->memo[kept++] = cx->memo[i];
   cx->memo_size = kept;
-  cx->block = cx->scope[--cx->depth];
+  int depth = --cx->depth;
+  cx->block = cx->scope[depth < CPU_MAX_DEPTH ? depth : CPU_MAX_DEPTH - 1];
 }
 
 cpu_index_t cpu_loop_begin(cpu_t *cx, cpu_loop_t *loop, cpu_index_t from, cpu_index_t to, int64_t step, int num,

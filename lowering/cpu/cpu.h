@@ -63,6 +63,8 @@ typedef struct {
   bool memory;          /* computed from memory that a later store may change */
   bool wanted;          /* shall have a buffer */
   bool tee;             /* the nest being emitted fills the buffer */
+  int visit;            /* the last walk over expressions that came by, and how its axes lay */
+  uint64_t visit_map;
 } cpu_slot_t;
 
 typedef struct {
@@ -98,6 +100,7 @@ typedef struct {
   size_t filled_size, filled_capacity;
   cpu_slot_t *tees[CPU_MAX_TEES]; /* what the current nest fills */
   int num_tees;
+  int visit;         /* counts walks over expressions */
   void *allocations; /* list of what dies with the pass */
   int num_strings;
   bool failed;

@@ -338,11 +338,23 @@ static bool in_blocks(cpu_t *cx, MlirValue tile) {
   return cpu_moves_last_axis(cx, op) || (tw_op_is(op, "tile.load") && cpu_load_is_swapped(cx, tile));
 }
 
+/* A number for each map, so that a tile that many paths lead to is visited once. */
+static uint64_t number_of(const map_t *map) {
+  uint64_t number = 0;
+  for (int d = 0; d < TW_MAX_RANK; d++)
+    number = number * (TW_MAX_RANK + 1) + (uint64_t)(map->axis[d] + 1);
+  return number;
+}
+
 static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
   cpu_slot_t *slot = cpu_slot(cx, tile);
   MlirOperation op = tw_def(tile);
   if (slot->kind != CPU_VIRTUAL || mlirOperationIsNull(op))
     return;
+  if (slot->visit == cx->visit && slot->visit_map == number_of(map))
+    return;
+  slot->visit = cx->visit;
+  slot->visit_map = number_of(map);
   const cpu_rule_t *rule = cpu_rule(op);
   if (!rule || rule->space == CPU_EFFECT)
     return;
@@ -376,6 +388,7 @@ static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
 
 static void visit_all(cpu_t *cx, plan_t *plan, int num, const MlirValue *tiles) {
   map_t map = identity_map();
+  cx->visit++;
   plan->num_tees = plan->num_first = 0;
   for (int i = 0; i < num; i++)
     visit(cx, plan, tiles[i], &map);
@@ -583,18 +596,25 @@ void cpu_analyze(cpu_t *cx, MlirBlock block) {
 
 /* --- before effects ------------------------------------------------------------------------------------------ */
 
-static bool depends_on_memory(cpu_t *cx, MlirValue tile) {
+/* In the visit that cx->visit counts; a tile that it came by already gives false. */
+static bool reaches_memory(cpu_t *cx, MlirValue tile) {
   cpu_slot_t *slot = cpu_slot(cx, tile);
   MlirOperation op = tw_def(tile);
-  if (slot->kind != CPU_VIRTUAL || !slot->memory || mlirOperationIsNull(op))
+  if (slot->kind != CPU_VIRTUAL || !slot->memory || mlirOperationIsNull(op) || slot->visit == cx->visit)
     return false;
+  slot->visit = cx->visit;
   if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"))
     return true;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))) &&
-        depends_on_memory(cx, mlirOperationGetOperand(op, i)))
+        reaches_memory(cx, mlirOperationGetOperand(op, i)))
       return true;
   return false;
+}
+
+static bool depends_on_memory(cpu_t *cx, MlirValue tile) {
+  cx->visit++;
+  return reaches_memory(cx, tile);
 }
 
 static bool used_after(cpu_t *cx, cpu_slot_t *slot, MlirOperation op) {

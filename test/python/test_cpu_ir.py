@@ -674,6 +674,24 @@ def test_a_store_does_not_change_what_was_loaded() -> None:
     np.testing.assert_array_equal(b, y - x)
 
 
+def test_a_value_that_many_paths_lead_to() -> None:
+    """Each sum uses the one before twice: the time to compile must not double with each."""
+    a1, t = array("i32"), tile("i32", 32)
+    sums = "\n".join(f"%x{i + 1} = arith.addi %x{i}, %x{i} : {t}" for i in range(40))
+    kernel = Kernel(
+        f"%a: {a1}",
+        f"""%x0 = tile.load %a[%c0] : {a1}, i32 -> {t}
+        {sums}
+        %y = arith.xori %x40, %x0 : {t}
+        tile.store %y, %a[%c0] : {t}, {a1}, i32
+        %z = arith.addi %x39, %x0 : {t}
+        tile.store %z, %a[%c0] : {t}, {a1}, i32""",
+    )
+    x = np.arange(32, dtype=np.int32)
+    kernel((1,), x)
+    np.testing.assert_array_equal(x, np.arange(32))
+
+
 def test_transpose_in_place() -> None:
     a2 = array("f32", 2)
     kernel = Kernel(
