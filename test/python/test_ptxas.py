@@ -51,8 +51,12 @@ def test_assembles(name: str, chip: str, tmp_path: Path) -> None:
 
 
 def test_matmul_uses_the_tensor_cores() -> None:
-    ptx = ptx_of(*CORPUS["matmul 128x128x64"], "sm_90a").decode()
+    ptx = ptx_of(*CORPUS["matmul 128x128x64"], "sm_80").decode()
     loop = ptx[ptx.index("mma.sync") : ptx.rindex("mma.sync")]
     assert ptx.count("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") == 128
     assert ptx.count("ldmatrix.sync.aligned.m8n8.x4") == 32
     assert "bar.sync" not in loop and "barrier" not in loop
+
+
+def test_matmul_uses_warpgroups_on_hopper() -> None:
+    assert "wgmma.mma_async" in ptx_of(*CORPUS["matmul 128x128x64"], "sm_90a").decode()
