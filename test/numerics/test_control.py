@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import Backends, Tolerance, random_values
+from harness import Backends, Tolerance, random_values, run
 
 from tilewright import tile as ct
+from tilewright.errors import TileTypeError
 
 OFFSET = 3
 
@@ -391,3 +392,30 @@ def test_tile_from_outside_in_both_branches(backends: Backends) -> None:
         moved = x + 3 * n
         turned = moved.reshape(8, 2, 4).transpose(1, 2, 0).reshape(4, 16)
         assert np.array_equal(z, np.concatenate([turned + moved + 3 * (n > 0), turned]))
+
+
+@pytest.mark.spec("T-042", "T-043", "T-086")
+def test_literals_have_dtypes(backends: Backends) -> None:
+    """In compiled code only: under the reference execution a literal is Python's own number."""
+
+    @ct.kernel
+    def kernel(Z):
+        a, b, c = 0, 3.14, True
+        ct.static_assert(a.dtype == ct.int32 and b.dtype == ct.float32 and c.dtype == ct.bool_)
+        ct.static_assert(a.shape == () and a.ndim == 0)
+        ct.store(Z, 0, ct.full((4,), a + 1, ct.int32))
+
+    for name in backends.names:
+        z = np.zeros(4, np.int32)
+        run(name, kernel, 1, [z])
+        assert name.startswith("sm_") or (z == 1).all()
+
+
+@pytest.mark.spec("T-005")
+@pytest.mark.parametrize("value", [{}, [1], {1, 2}, b"bytes", 1j, len], ids=str)
+def test_values_that_tile_code_has_not(backends: Backends, value: Any) -> None:
+    @ct.kernel
+    def kernel(Z):
+        ct.store(Z, 0, ct.zeros((4,), ct.int32) + value)
+
+    backends.rejects(kernel, 1, lambda: [np.zeros(4, np.int32)], TileTypeError, "number|complex|not defined")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -264,3 +267,21 @@ def test_wide_integers_round_once() -> None:
     z = np.zeros(4, ml_dtypes.bfloat16)
     run(kernel, values, z)
     assert z.astype(float).tolist() == [2.0**63, 2.0**53, 2.0**62 + 2.0**55, -(2.0**62) - 2.0**55]
+
+
+def test_launch_interprets_when_asked(tmp_path: Path) -> None:
+    """TILEWRIGHT_INTERPRET=1: tiles then have elements, which compiled code does not know."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np\n"
+        "from tilewright import tile as ct\n"
+        "@ct.kernel\n"
+        "def kernel(X):\n"
+        "    print(ct.load(X, 0, 4).numpy().sum())\n"
+        "ct.launch(None, 1, kernel, (np.ones(4, np.float32),))\n"
+    )
+    environment = {**os.environ, "TILEWRIGHT_INTERPRET": "1", "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "4.0\n", done.stderr
