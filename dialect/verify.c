@@ -334,9 +334,24 @@ static bool verify_assert(const verify_t *v) {
 
 /* --- Shared memory ------------------------------------------------------------------------------------ */
 
+/* Threads are spoken of in SIMT kernels only. A function that is no kernel may be part of one. */
+static bool verify_simt(const verify_t *v) {
+  MlirOperation func = mlirOperationGetParentOperation(v->op);
+  MlirStringRef kind = mlirStringRefCreateFromCString("func.func"),
+                kernel = mlirStringRefCreateFromCString("tile.kernel");
+  while (!mlirOperationIsNull(func) && !mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetName(func)), kind))
+    func = mlirOperationGetParentOperation(func);
+  if (mlirOperationIsNull(func) || mlirAttributeIsNull(mlirOperationGetAttributeByName(func, kernel)))
+    return true;
+  return !mlirAttributeIsNull(mlirOperationGetAttributeByName(func, mlirStringRefCreateFromCString("tile.simt"))) ||
+         tw_fail(&v->check, "is about one thread, and this is a kernel of tiles; a SIMT kernel has `tile.simt`");
+}
+
+static bool verify_thread_axis(const verify_t *v) { return verify_grid_axis(v) && verify_simt(v); }
+
 static bool verify_shared_array(const verify_t *v) {
   array_t array;
-  if (!read_array(v, result_type(v), &array))
+  if (!read_array(v, result_type(v), &array) || !verify_simt(v))
     return false;
   return mlirShapedTypeHasStaticShape(result_type(v)) || tw_fail(&v->check, "needs a static shape");
 }
@@ -365,7 +380,7 @@ static const struct {
   bool (*verify)(const verify_t *v);
 } rules[] = {
     {"tile.assert", verify_assert},
-    {"tile.block_dim", verify_grid_axis},
+    {"tile.block_dim", verify_thread_axis},
     {"tile.block_id", verify_grid_axis},
     {"tile.broadcast", verify_broadcast},
     {"tile.cast", verify_cast},
@@ -387,7 +402,8 @@ static const struct {
     {"tile.shared_array", verify_shared_array},
     {"tile.store", verify_store},
     {"tile.stride", verify_array_axis},
-    {"tile.thread_id", verify_grid_axis},
+    {"tile.sync_threads", verify_simt},
+    {"tile.thread_id", verify_thread_axis},
 };
 
 MlirLogicalResult tw_verify_op(MlirOperation op) {

@@ -582,3 +582,19 @@ func.func @f(%x: f32) {
   tile.print "{x}", %x : f32
   return
 }
+
+// -----
+
+func.func @f() attributes {tile.kernel} {
+  // expected-error @below {{'tile.thread_id' op is about one thread, and this is a kernel of tiles; a SIMT kernel has `tile.simt`}}
+  %0 = tile.thread_id 0
+  return
+}
+
+// -----
+
+func.func @f() attributes {tile.kernel} {
+  // expected-error @below {{'tile.sync_threads' op is about one thread}}
+  tile.sync_threads
+  return
+}
