@@ -111,14 +111,14 @@ def softmax_case(sweep: bool) -> Iterator[Case]:
 
 
 def matmul_case(sweep: bool) -> Iterator[Case]:
-    for m, n, k in ((4096, 4096, 4096), (4001, 4104, 4008)):
+    for m, n, k in ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4001, 4104, 4008)):
         a = torch.randn(m, k, device="cuda", dtype=torch.bfloat16)
         b = torch.randn(k, n, device="cuda", dtype=torch.bfloat16)
         c = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
         d = torch.empty_like(c)
         contenders: dict[str, Work] = {"cuBLAS": lambda a=a, b=b, d=d: torch.matmul(a, b, out=d)}
-        chosen = [(128, 128, 32), (128, 128, 64), (128, 256, 32), (256, 128, 32), (128, 64, 64), (64, 128, 64)]
-        for tiles in chosen if sweep else chosen[:1]:
+        chosen = [(128, 128, 64), (256, 128, 64), (128, 256, 64), (128, 128, 32), (128, 64, 64), (64, 128, 64)]
+        for tiles in chosen if sweep else chosen[:2]:
             name = "tilewright " + "x".join(map(str, tiles))
             contenders[name] = lambda a=a, b=b, c=c, t=tiles: matmul.run(a, b, c, tiles=t)
         error = lambda a=a, b=b, c=c: relative_error(c, a.float() @ b.float())  # noqa: E731
@@ -139,7 +139,7 @@ def attention_case(sweep: bool) -> Iterator[Case]:
     for causal in (False, True):
         y = torch.empty_like(q)
         contenders: dict[str, Work] = {"cuDNN": cudnn(causal)}
-        for tiles in ((64, 64), (128, 64), (128, 128), (64, 128)) if sweep else ((128, 64),):
+        for tiles in ((64, 64), (128, 64), (128, 128), (64, 128)) if sweep else ((64, 64),):
             name = "tilewright " + "x".join(map(str, tiles))
             run = attention.run if causal else run_full_attention
             contenders[name] = lambda y=y, t=tiles, run=run: run(q, k, v, y, tiles=t)

@@ -45,7 +45,7 @@ typedef struct {
   MlirOperation copies[MAX_COPIES];
   int num_copies;
   int stages;
-  int distance;           /* how many iterations ahead copies are issued */
+  int distance;             /* how many iterations ahead copies are issued */
   MlirOperation overlapped; /* the wait for a product that may run into the next iteration, or null */
 } plan_t;
 

@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-enum { MAX_PIECE_BYTES = 16, LANE_BITS = TW_LDMATRIX_LANE_BITS };
+enum { MAX_PIECE_BYTES = 16, MIN_COPY_BYTES = 4, LANE_BITS = TW_LDMATRIX_LANE_BITS };
 
 static int log2_of(int64_t value) {
   int bits = 0;
@@ -57,6 +57,7 @@ static MlirValue add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes) {
 typedef struct {
   tw_layout_t layout; /* which elements each thread copies: a register each */
   int vector_bits;    /* log2 of the elements of one piece, in the lowest registers */
+  int cut_dim;        /* the dimension along which the array may end within a piece; -1: none */
   int thread_bits;    /* how many bits of the thread's number select a piece */
 } share_t;
 
@@ -70,12 +71,16 @@ static int common_run(const tw_layout_t *shared, int dim, int max) {
 }
 
 /* Pieces go round the threads in the order of the buffer. */
-static share_t share_out(MlirOperation op, const tw_layout_t *shared, int num_warps) {
-  share_t s = {.layout = *shared};
+static share_t share_out(MlirOperation op, MlirType type, const tw_layout_t *shared, int num_warps) {
+  share_t s = {.layout = *shared, .cut_dim = -1};
+  int contiguous = tw_access_contiguous_dim(op, shared->rank), uncut = tw_access_vector_bits(op, shared->rank);
   int warp_bits = log2_of(num_warps), at = 0, n = shared->bits[TW_OFFSET];
   s.layout.bits[TW_OFFSET] = 0;
-  s.vector_bits =
-      common_run(shared, tw_access_contiguous_dim(op, shared->rank), tw_access_vector_bits(op, shared->rank));
+  int run = common_run(shared, contiguous, tw_access_inner_vector_bits(op, shared->rank));
+  bool cut = run > uncut && (tw_memory_bits(tw_buffer_type_element(type)) << run) >= 8 * MIN_COPY_BYTES;
+  s.vector_bits = cut || run < uncut ? run : uncut;
+  if (cut)
+    s.cut_dim = contiguous;
   for (; at < s.vector_bits; at++)
     tw_layout_push(&s.layout, TW_REGISTER, shared->basis[TW_OFFSET][at]);
   for (int i = 0; i < LANE_BITS + warp_bits; i++) {
@@ -95,6 +100,29 @@ static void copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t of
            bytes == MAX_PIECE_BYTES ? "cg" : "ca", (long long)offset, bytes);
   MlirValue operands[] = {to, from, twg_binary(e, "llvm.xor", guard, twg_const_int(e, e->i1, 1))};
   twg_asm(e, text, "r,l,b", (MlirType){NULL}, 3, operands, true);
+}
+
+/* The bytes of the piece at register r that lie inside of the array along share->cut_dim. */
+static MlirValue bytes_inside(tw_emitter_t *e, const share_t *share, const tw_placed_t *place, int r, int bytes) {
+  int d = share->cut_dim, count = 1 << share->vector_bits;
+  MlirValue at =
+      twg_const_i32(e, tw_layout_coord(&share->layout, tw_layout_image(&share->layout, TW_REGISTER, (uint32_t)r), d));
+  if (!place->disjoint)
+    at = twg_register_coord(e, &place->layout, d, r);
+  MlirValue left = twg_binary(e, "llvm.sub", place->left[d], at);
+  left = twg_binary(e, "llvm.intr.smin", left, twg_const_i32(e, count));
+  left = twg_binary(e, "llvm.intr.smax", left, twg_const_i32(e, 0));
+  return twg_binary(e, "llvm.mul", left, twg_const_i32(e, bytes / count));
+}
+
+/* Copies the first `inside` bytes of a piece, none of it where `guard` does not hold, and zeros for the rest. */
+static void copy_cut(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue inside,
+                     MlirValue guard) {
+  char text[128];
+  snprintf(text, sizeof text, "cp.async.%s.shared.global [$0], [$1 + %lld], %d, $2;",
+           bytes == MAX_PIECE_BYTES ? "cg" : "ca", (long long)offset, bytes);
+  MlirValue operands[] = {to, from, twg_select(e, guard, inside, twg_const_i32(e, 0))};
+  twg_asm(e, text, "r,l,r", (MlirType){NULL}, 3, operands, true);
 }
 
 /* A piece too small for cp.async goes through a register. */
@@ -156,7 +184,7 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
   tw_placed_t place;
   if (!tw_layout_of_type(type, &shared))
     return false;
-  share_t share = share_out(op, &shared, e->num_warps);
+  share_t share = share_out(op, type, &shared, e->num_warps);
   int piece = (1 << share.vector_bits) * tw_memory_bits(element) / 8;
   MlirValue enabled = {NULL}, to = twg_slot_pointer(e, op, at);
   if (mlirOperationGetNumOperands(op) > at + 2)
@@ -173,7 +201,9 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
     if (enabled.ptr)
       guard = twg_binary(e, "llvm.and", guard, enabled);
     MlirValue here = add_bytes(e, to, ((int64_t)i * piece) << share.thread_bits);
-    if (piece < 4)
+    if (share.cut_dim >= 0)
+      copy_cut(e, here, from, offset, piece, bytes_inside(e, &share, &place, (int)r, piece), guard);
+    else if (piece < MIN_COPY_BYTES)
       copy_small(e, here, from, offset, piece, guard);
     else
       copy_piece(e, here, from, offset, piece, guard);

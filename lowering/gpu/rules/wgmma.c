@@ -3,8 +3,8 @@
  * One block of inline PTX for each 64 rows: a wgmma for every 16 of k, with the accumulators as tied
  * operands, so that they stay where they are. Descriptors of shared memory: address, distance of
  * 64-element columns (leading), distance of groups of eight lines (stride), 128-byte swizzle. */
-#include "lowering/gpu/rules.h"
 #include "lowering/gpu/sm90/wgmma.h"
+#include "lowering/gpu/rules.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
@@ -13,8 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LINE_BYTES = 128, GROUP_BYTES = 1024, LINE_ELEMENTS = 64, STEP_BYTES = 32, MAX_TEXT = 64 * 1024, MAX_REGISTERS = 512,
-       MAX_CONSTRAINTS = 8 * MAX_REGISTERS };
+enum {
+  LINE_BYTES = 128,
+  GROUP_BYTES = 1024,
+  LINE_ELEMENTS = 64,
+  STEP_BYTES = 32,
+  MAX_TEXT = 64 * 1024,
+  MAX_REGISTERS = 512,
+  MAX_CONSTRAINTS = 8 * MAX_REGISTERS
+};
 
 typedef struct {
   char *start, *at, *end;
@@ -41,7 +48,7 @@ typedef struct {
   tw_wgmma_operand_t lhs, rhs;
   bool lhs_shared, from_zero; /* lhs is a buffer; the accumulator is the constant 0 */
   MlirType in;
-  int64_t columns; /* of one warpgroup */
+  int64_t columns;                /* of one warpgroup */
   int k_steps, blocks, registers; /* blocks of 64 rows of one warpgroup; accumulators in a block */
 } product_t;
 
@@ -194,9 +201,11 @@ static bool is_zero(MlirValue value) {
 static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   intptr_t last = mlirOperationGetNumOperands(op) - 1;
   MlirValue acc = mlirOperationGetOperand(op, last);
-  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0)), rhs = mlirValueGetType(mlirOperationGetOperand(op, last - 2));
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0)),
+           rhs = mlirValueGetType(mlirOperationGetOperand(op, last - 2));
   int64_t m = tw_extent(mlirValueGetType(acc), 0), n = tw_extent(mlirValueGetType(acc), 1);
-  *p = (product_t){.op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = is_zero(acc), .in = tw_buffer_type_element(rhs)};
+  *p = (product_t){
+      .op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = is_zero(acc), .in = tw_buffer_type_element(rhs)};
   int64_t count = 1;
   for (intptr_t d = 1; d < tw_buffer_type_rank(rhs); d++)
     count *= tw_buffer_type_extent(rhs, d);

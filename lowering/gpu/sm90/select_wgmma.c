@@ -96,7 +96,8 @@ static void note_load(selector_t *s, MlirOperation load) {
 }
 
 static const char *why_not(const selector_t *s, MlirOperation mma) {
-  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)), acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
+           acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   MlirType in = tw_element(lhs);
   tw_wgmma_split_t split;
   bool transposed;
@@ -164,7 +165,7 @@ MlirPass tw_create_select_wgmma(void) {
   static struct {
     _Alignas(8) char unused;
   } id;
-  static const tw_pass_t pass = {&id, "tile-select-wgmma", "Mark the products that warpgroups compute from shared memory",
-                                 "func.func", run};
+  static const tw_pass_t pass = {&id, "tile-select-wgmma",
+                                 "Mark the products that warpgroups compute from shared memory", "func.func", run};
   return tw_pass_create(&pass);
 }
