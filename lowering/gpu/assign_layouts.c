@@ -403,6 +403,8 @@ static MlirOperation clone_flexible(MlirOperation op, MlirType type) {
   if (!mlirAttributeIsNull(value)) {
     if (mlirDenseElementsAttrIsSplat(value))
       value = mlirDenseElementsAttrSplatGet(type, mlirDenseElementsAttrGetSplatValue(value));
+    else
+      value = mlirDenseElementsAttrReshapeGet(value, type);
     MlirNamedAttribute named = {mlirIdentifierGet(mlirTypeGetContext(type), tw_str("value")), value};
     mlirOperationStateAddAttributes(&state, 1, &named);
   }
@@ -658,11 +660,23 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
+static bool takes_tiles(MlirOperation function) {
+  MlirBlock block = body(function, 0);
+  for (intptr_t i = 0; !mlirBlockIsNull(block) && i < mlirBlockGetNumArguments(block); i++)
+    if (tw_is_tile(mlirValueGetType(mlirBlockGetArgument(block, i))))
+      return true;
+  return false;
+}
+
 static bool run(MlirOperation function) {
   MlirOperation module = tw_module_of(function);
   assigner_t a = {.context = mlirOperationGetContext(function), .target = tw_gpu_target_of(function)};
   if (!tw_has_attr(function, "tile.kernel") || tw_has_attr(function, "tile.simt"))
     return true;
+  if (takes_tiles(function)) {
+    tw_op_error(function, "is a kernel that takes a tile; kernels take arrays and scalars");
+    return false;
+  }
   mlirOperationWalk(function, collect, &a, MlirWalkPreOrder);
   for (size_t i = 0; i < a.num_ops; i++)
     classify(&a, a.ops[i]);
