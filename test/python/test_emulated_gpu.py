@@ -106,3 +106,20 @@ def test_two_reductions_share_a_row() -> None:
     ct.launch(None, (3,), kernel, (x, y, 4096))
     e = np.exp(x - x.max(axis=1, keepdims=True))
     assert np.allclose(y, e / e.sum(axis=1, keepdims=True), rtol=1e-5, atol=0)
+
+
+def test_product_of_columns_one_wide() -> None:
+    """Rows of 16 bytes, of which a tile takes 8: neighbours in its buffer are none in the array."""
+
+    @ct.kernel
+    def kernel(A, B, C):
+        acc = ct.zeros((2, 1), ct.float64)
+        for k in range(ct.num_tiles(A, 1, (2, 4))):
+            a = ct.load(A, (ct.bid(0), k), (2, 4), padding_mode=ct.PaddingMode.ZERO)
+            acc = ct.mma(a, ct.load(B, (k, ct.bid(1)), (4, 1), padding_mode=ct.PaddingMode.ZERO), acc)
+        ct.store(C, (ct.bid(0), ct.bid(1)), acc)
+
+    a, b = values((3, 9), np.float64), values((9, 2), np.float64)
+    c = np.zeros((3, 2))
+    ct.launch(None, (2, 2), kernel, (a, b, c))
+    np.testing.assert_allclose(c, a @ b, rtol=1e-12)

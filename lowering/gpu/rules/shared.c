@@ -64,7 +64,7 @@ typedef struct {
 /* Neighbours in the buffer that are neighbours in the array too, at most `max` (log2). */
 static int common_run(const tw_layout_t *shared, int dim, int max) {
   int run = 0;
-  while (dim >= 0 && run < max && run < shared->bits[TW_OFFSET] &&
+  while (dim >= 0 && run < max && run < shared->log_shape[dim] && run < shared->bits[TW_OFFSET] &&
          shared->basis[TW_OFFSET][run] == UINT32_C(1) << (tw_layout_dim_shift(shared, dim) + run))
     run++;
   return run;
