@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -654,3 +655,14 @@ def test_source_that_does_not_exist() -> None:
     exec("def kernel(n):\n    pass\n", names)
     with pytest.raises(ct.TileSyntaxError, match="the source of kernel is not available"):
         capture(names["kernel"], [N], "cpu")
+
+
+def test_source_that_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "edited.py"
+    path.write_text("def kernel(n):\n    pass\n\n\ndef other(n):\n    pass\n")
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    path.write_text("def first(n):\n    pass\n\n\ndef another(m):\n    pass\n")
+    for name in ("kernel", "other"):
+        with pytest.raises(ct.TileSyntaxError, match=f"the source of {name} has changed since it was imported"):
+            capture(names[name], [N], "cpu")

@@ -74,8 +74,9 @@ def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
             tree = ast.parse(("if 1:\n" if indented else "") + "".join(block))
         except SyntaxError:
             continue
-        body = tree.body[0].body if isinstance(tree.body[0], ast.If) else tree.body
-        if isinstance(body[0], ast.FunctionDef):
+        body = tree.body[0].body if indented and isinstance(tree.body[0], ast.If) else tree.body
+        if body and isinstance(body[0], ast.FunctionDef):
+            _check_same(function, body[0])
             return body[0], first - (2 if indented else 1)
         break
     what = "a lambda" if function.__name__ == "<lambda>" else "this kind of function"
@@ -83,6 +84,18 @@ def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
         f"{what} cannot be used in tile code; expected a function made by 'def'",
         [definition_place(function)],
     )
+
+
+def _check_same(function: types.FunctionType, tree: ast.FunctionDef) -> None:
+    """Refuses lines that are not the function's any more, because the file was edited after its import."""
+    code = function.__code__
+    arguments = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
+    if tree.name != code.co_name or arguments != list(code.co_varnames[: code.co_argcount]):
+        raise TileSyntaxError(
+            f"the source of {function.__name__} has changed since it was imported: line "
+            f"{code.co_firstlineno} of {code.co_filename} is another function now; start Python again",
+            [definition_place(function)],
+        )
 
 
 def _unsaved_lines(function: types.FunctionType) -> list[str]:
