@@ -20,7 +20,7 @@ from typing import Any
 from tilewright import _core, compile
 
 HERE = Path(__file__).parent
-TARGET = os.environ.get("TILEWRIGHT_EMULATE", "sm_90a")
+TARGET = os.environ.get("TILEWRIGHT_EMULATE", "sm_90")
 CLANG = os.environ.get("CLANG", "clang-22")
 FOLDER = Path(tempfile.gettempdir()) / f"tilewright-emulator-{os.getuid()}"
 

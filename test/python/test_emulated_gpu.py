@@ -25,7 +25,7 @@ import emulate
 pytestmark = pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
 
 
-@pytest.fixture(params=["sm_80", "sm_90a"], autouse=True)
+@pytest.fixture(params=["sm_80", "sm_90"], autouse=True)
 def emulated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels made in a test run as GPU code."""
     monkeypatch.setattr(emulate, "TARGET", request.param)
