@@ -43,6 +43,7 @@ generate: build ## write the files that are made from the dialect's definitions
 
 sanitize: $(B)/san/build.ninja ## the C code and its tests under ASan and UBSan
 	@ninja -C $(B)/san -j$(JOBS)
+	@mkdir -p $(B)/san/python && tar -C python --exclude=_core.abi3.so -c . | tar -C $(B)/san/python -x
 	@$(PY) tools/run_tests.py --build $(B)/san --jobs $(JOBS) --sanitize
 
 gpu-test: build ## the numerics and Python tests on the GPU of this machine
@@ -77,7 +78,7 @@ $(B)/dev/build.ninja: | $(B)/stamp/setup
 	@ln -sfn $(B)/dev/compile_commands.json compile_commands.json
 
 $(B)/san/build.ninja: | $(B)/stamp/setup $(B)/stamp/sanitize
-	@cmake $(CMAKE_FLAGS) -B $(B)/san -DTW_SANITIZE=ON -DTW_EXT=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo --log-level=WARNING > /dev/null
+	@cmake $(CMAKE_FLAGS) -B $(B)/san -DTW_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo --log-level=WARNING > /dev/null
 
 $(B)/stamp/wheel: $(B)/stamp/setup $(WHEEL_SOURCES)
 	@bash tools/wheel.sh $(B) dist
