@@ -103,7 +103,7 @@ block_dim = _Position("block_dim", "tile.block_dim")
 grid_dim = _Position("grid_dim", "tile.num_blocks")
 
 
-def tid(ndims):  # type: ignore[no-untyped-def]  # tile code
+def tid(ndims):  # tile code
     """Index of the thread in the grid: an int32 for ndims 1, a tuple for 2 and 3."""
     x = thread_idx.x + block_idx.x * block_dim.x
     if ndims == 1:
@@ -114,7 +114,7 @@ def tid(ndims):  # type: ignore[no-untyped-def]  # tile code
     return x, y, thread_idx.z + block_idx.z * block_dim.z
 
 
-def grid_size(ndims):  # type: ignore[no-untyped-def]  # tile code
+def grid_size(ndims):  # tile code
     """Number of threads in the grid along each axis: an int32 for ndims 1, a tuple for 2 and 3."""
     x = block_dim.x * grid_dim.x
     if ndims == 1:
