@@ -13,7 +13,7 @@ from typing import Any
 
 from . import _core, compile, knobs
 from .dtype import DType
-from .errors import LaunchError, TileTypeError, TileValueError
+from .errors import LaunchError, TileSyntaxError, TileTypeError, TileValueError
 from .tile import constant_parameters
 
 # Hint -> its smallest and largest value.
@@ -117,7 +117,10 @@ def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
 
 def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:
     """What the dispatcher asks for when no variant fits a launch."""
-    variant, reads = compile.compile_kernel(kernel, target, key)
+    try:
+        variant, reads = compile.compile_kernel(kernel, target, key)
+    except (TileSyntaxError, TileTypeError, TileValueError) as error:
+        raise error.with_traceback(None) from None  # the way through the capture tells a user nothing
     _watch(kernel, reads)
     return variant
 

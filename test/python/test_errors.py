@@ -576,6 +576,17 @@ def test_caret_counts_characters() -> None:
     assert code[caret.index("^") : len(caret)] == "ct.zeros((3,), ct.float32)"
 
 
+def test_traceback_is_short() -> None:
+    @ct.kernel
+    def kernel(n):
+        for _ in range(n):
+            ct.zeros((3,), ct.float32)
+
+    with pytest.raises(TileValueError) as caught:
+        ct.launch(None, 1, kernel, (1,))
+    assert [entry.name for entry in caught.traceback] == ["test_traceback_is_short", "compile_variant"]
+
+
 def test_from_diagnostics() -> None:
     location = 'loc(callsite("k.py":12:5 to :9 at "k.py":20:3 to 21:4))'
     error = from_diagnostics([(2, location, "a note"), (0, location, "'tile.add' op does not fit")])
