@@ -4,11 +4,15 @@ source.py       the tree of a function, its globals and closure
 values.py       what a name can stand for while a kernel is captured
 emit.py         the ops: constants, promotion, arithmetic
 expressions.py  expressions and calls
-statements.py   statements, branches, loops
+statements.py   statements
+branches.py     branches, and what the variables are after them
+loops.py        loops, and which variables they carry
 ops.py          the operations of tilewright.tile
+simt.py         the objects of tilewright.device
 kernel.py       a kernel with its arguments: the way in
 """
 
+from . import loops as loops  # registers what loops become
 from .kernel import Argument, ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 
 __all__ = [

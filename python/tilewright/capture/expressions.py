@@ -20,6 +20,7 @@ from .. import tile as ct
 from ..dtype import DType, bool_, constant_dtype, float32, int32, int64
 from ..errors import Place, TileError, TileSyntaxError, TileTypeError, TileValueError
 from . import ops, simt
+from .branches import choose
 from .emit import fold
 from .frame import RETURN, VALUE, Frame
 from .source import source_of
@@ -233,7 +234,6 @@ def _and_or(frame: Frame, is_and: bool, left: Any, right: ast.expr, node: ast.AS
         if isinstance(value, Tile | bool) and _is_bool(value) and left.dtype is bool_:
             frame.at(node)
             return frame.emit.binary("bitwise_and" if is_and else "bitwise_or", truth, value)
-    from .statements import choose
 
     def take_right() -> Any:
         return evaluate(frame, right)
@@ -259,8 +259,6 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Any:
     truth = truth_of(frame, condition, "the condition")
     if not isinstance(truth, Tile):
         return evaluate(frame, node.body if truth else node.orelse)
-    from .statements import choose
-
     return choose(
         frame,
         truth,

@@ -1,0 +1,287 @@
+"""Branches: scf.if on a run-time scalar, and what the variables are after it.
+
+Variables that differ after the two sides become results of the op. A side that has returned from
+the function gives none; one that left a loop still does, since its variables live on there. A flag
+of frame.py that is true on one side and false on the other is the condition itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..dtype import DType, bool_, constant_dtype, promote, promote_constant
+from ..errors import TileError, TileTypeError
+from .frame import RETURN, VALUE, Frame, is_flag
+from .values import Array, LocalFunction, Shape, Tile, Unusable, is_number, is_run_time, tile_type, type_name
+
+
+class _Missing:
+    """A variable's value on a path where it has none, or where none is needed."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = _Missing()
+
+
+def choose(
+    frame: Frame,
+    condition: Tile,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    node: ast.AST,
+) -> Any:
+    """The value of one of two expressions, of which only the chosen one is evaluated."""
+    name = "$choice"
+
+    def keep(side: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            frame.env[name] = side()
+
+        return run
+
+    branch(frame, condition, keep(then), keep(orelse), node)
+    value = frame.env.pop(name)
+    if type(value) is Unusable:
+        raise TileTypeError(value.message)
+    return value
+
+
+def branch(
+    frame: Frame,
+    condition: Tile,
+    then: Callable[[], None],
+    orelse: Callable[[], None] | None,
+    node: ast.AST,
+    unless: frozenset[str] = frozenset(),
+) -> None:
+    """scf.if. With `unless`, the flags that tell that the else side has left the statements."""
+    before = frame.env
+    then_block, then_env = _side(frame, before, then)
+    else_block, else_env = _side(frame, before, orelse)
+    frame.env = dict(before)
+    join = _Join(frame, before, then_env, else_env, node, unless)
+    merged = join.variables()
+    frame.at(node)
+    if join.results or orelse is not None:
+        else_block = else_block or frame.builder.block()
+    _yield(frame, then_block, [r.then for r in join.results], join.results)
+    if else_block is not None:
+        _yield(frame, else_block, [r.orelse for r in join.results], join.results)
+    types = [tile_type(r.tile.dtype, r.tile.shape) for r in join.results]
+    frame.at(node)
+    values = frame.builder.op("scf.if", [condition.ir], None, types, [then_block, else_block])
+    _fill([r.tile for r in join.results], values)
+    for name in join.is_condition:
+        merged[name] = condition
+    for name in join.is_negated:
+        merged[name] = frame.emit.logical_not(condition)
+    frame.env = merged
+
+
+def _side(frame: Frame, before: dict[str, Any], run: Callable[[], None] | None) -> tuple[Any, dict[str, Any]]:
+    if run is None:
+        return None, before
+    block = frame.builder.block()
+    frame.builder.enter(block)
+    frame.env = dict(before)
+    run()
+    frame.builder.leave()
+    return block, frame.env
+
+
+def _fill(tiles: Sequence[Tile], values: Any) -> None:
+    """Give the tiles that stand for the results of an op their values."""
+    if len(tiles) == 1:
+        tiles[0].ir = values
+    else:
+        for tile, value in zip(tiles, values or (), strict=True):
+            tile.ir = value
+
+
+def _yield(frame: Frame, block: Any, values: list[Any], results: Sequence[_Result]) -> None:
+    frame.builder.enter(block)
+    tiles = [as_tile(frame, v, r.tile) for v, r in zip(values, results, strict=True)]
+    frame.builder.op("scf.yield", [t.ir for t in tiles], None, [])
+    frame.builder.leave()
+
+
+def as_tile(frame: Frame, value: Any, like: Tile) -> Tile:
+    if value is MISSING:
+        return frame.emit.constant(0, like.dtype, like.shape)
+    if isinstance(value, Tile):
+        return value
+    return frame.emit.constant(value, like.dtype)
+
+
+@dataclasses.dataclass(slots=True)
+class _Result:
+    tile: Tile
+    then: Any
+    orelse: Any
+
+
+class _Join:
+    """What the variables are after the two sides of a branch."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        before: dict[str, Any],
+        then_env: dict[str, Any],
+        else_env: dict[str, Any],
+        node: ast.AST,
+        unless: frozenset[str],
+    ) -> None:
+        self.frame = frame
+        self.node = node
+        self.before, self.then_env, self.else_env = before, then_env, else_env
+        self.unless = unless
+        # Where a side has returned, its variables are of no use; after a break they still are.
+        self.then_left = then_env[RETURN] is True
+        self.else_left = else_env[RETURN] is True or unless == {RETURN}
+        self.results: list[_Result] = []
+        self.is_condition: list[str] = []
+        self.is_negated: list[str] = []
+        self.outside = {id(v) for v in before.values()}
+
+    def variables(self) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for name in {**self.then_env, **self.else_env}:
+            a, b = self.then_env.get(name, MISSING), self.else_env.get(name, MISSING)
+            if a is b:
+                merged[name] = a
+            elif is_flag(name):
+                merged[name] = self._flag(name, a, b)
+            elif name == VALUE:
+                a = MISSING if self.then_env[RETURN] is False else a
+                b = MISSING if self.else_env[RETURN] is False and not self.unless else b
+                merged[name] = self._join(name, a, b)
+            else:
+                merged[name] = self._variable(name, a, b)
+        return merged
+
+    def _flag(self, name: str, a: Any, b: Any) -> Any:
+        a, b = (False if v is MISSING else v for v in (a, b))
+        if name in self.unless and a is False:
+            return b  # b is true only where the else side was taken
+        if self.unless == {name} and a is True:
+            return True  # b is true wherever the else side was taken
+        if a is True and b is False:
+            self.is_condition.append(name)
+            return a
+        if a is False and b is True:
+            self.is_negated.append(name)
+            return a
+        return a if a is b else self._result(bool_, (), a, b)
+
+    def _variable(self, name: str, a: Any, b: Any) -> Any:
+        if self.then_left and not self.else_left:
+            a = MISSING
+        elif self.else_left and not self.then_left:
+            b = MISSING
+        elif a is MISSING or b is MISSING:
+            place = self.frame.places(self.node)
+            return Unusable(
+                f"the variable '{name}' may not be assigned: only one side of the 'if' in line "
+                f"{place[-1].line} assigns it; assign it on both sides or before",
+            )
+        if a is MISSING and b is MISSING:
+            return Unusable(f"the variable '{name}' has no value here")
+        return self._join(name, a, b)
+
+    def _join(self, name: str, a: Any, b: Any) -> Any:
+        if a is b or type(a) is Unusable:
+            return a
+        if type(b) is Unusable:
+            return b
+        if a is MISSING or b is MISSING:
+            return self._lift(name, a, b)
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            return self._tuple(name, a, b)
+        common = _common_type(a, b)
+        if common is not None:
+            return self._result(*common, a, b)
+        if not is_run_time(a) and not is_run_time(b) and same_constant(a, b):
+            return a
+        return Unusable(self._conflict(name, a, b))
+
+    def _conflict(self, name: str, a: Any, b: Any) -> str:
+        if self.unless:
+            a, b = b, a  # the order of the text
+        if name == VALUE:
+            return (
+                f"the results of the 'return' statements differ in type: {type_name(a)} and "
+                f"{type_name(b)}; convert one, as with astype"
+            )
+        what = "the value" if name == "$choice" else f"the variable '{name}'"
+        line = self.frame.places(self.node)[-1].line
+        return (
+            f"{what} changes type in the branches of the condition in line {line}: {type_name(a)} "
+            f"where it holds, {type_name(b)} where it does not; convert one, as with astype, or use "
+            "two names"
+        )
+
+    def _tuple(self, name: str, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
+        entries = tuple(self._join(name, x, y) for x, y in zip(a, b, strict=True))
+        return next((e for e in entries if type(e) is Unusable), entries)
+
+    def _lift(self, name: str, a: Any, b: Any) -> Any:
+        """A value that one side has, and the other does not need."""
+        value = b if a is MISSING else a
+        if isinstance(value, tuple):
+            n = (MISSING,) * len(value)
+            return self._tuple(name, *((n, value) if a is MISSING else (value, n)))
+        if not isinstance(value, Tile) or id(value) in self.outside:
+            return value
+        return self._result(value.dtype, value.shape, a, b)
+
+    def _result(self, dtype: DType, shape: Shape, a: Any, b: Any) -> Any:
+        for value, other in ((a, b), (b, a)):
+            if other is MISSING and id(value) in self.outside:
+                return value
+        if is_number(a) and is_number(b) and same_constant(a, b):
+            return a
+        tile = Tile(None, dtype, shape)
+        self.results.append(_Result(tile, a, b))
+        return tile
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return repr(a) == repr(b)  # tells 0.0 from -0.0, and NaN equals itself
+    if isinstance(a, Tile | Array | LocalFunction):
+        return False
+    try:
+        return bool(a == b)
+    except Exception:  # whatever a user's __eq__ raises
+        return False
+
+
+def _common_type(a: Any, b: Any) -> tuple[DType, Shape] | None:
+    """The type that both values have, or take as loosely typed constants; None if there is none."""
+    if isinstance(a, Tile) and isinstance(b, Tile):
+        return (a.dtype, a.shape) if a.dtype is b.dtype and a.shape == b.shape else None
+    if isinstance(a, Tile) and is_number(b):
+        return (a.dtype, ()) if not a.shape and fits(b, a.dtype) else None
+    if isinstance(b, Tile) and is_number(a):
+        return _common_type(b, a)
+    if is_number(a) and is_number(b):
+        x, y = constant_dtype(a), constant_dtype(b)
+        return (promote(x, y), ()) if x.category == y.category else None
+    return None
+
+
+def fits(number: Any, dtype: DType) -> bool:
+    try:
+        return promote_constant(number, dtype) is dtype
+    except TileError:
+        return False

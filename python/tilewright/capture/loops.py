@@ -1,0 +1,509 @@
+"""Loops: scf.for, or scf.while where a loop can be left early.
+
+Which variables a loop carries, and as what type, is known only when its body has been captured. So
+a body is captured under an assumption, the plan; if it turns out to be wrong, the block is thrown
+away and the body captured again under a better one. Each failure makes the plan more general, so
+that this ends.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ..dtype import DType, bool_, constant_dtype, int32, int64
+from ..errors import TileError, TileSyntaxError, TileValueError
+from .branches import MISSING, as_tile, fits, same_constant
+from .expressions import evaluate, truth_of
+from .frame import RETURN, VALUE, Frame
+from .source import assigned_names
+from .statements import handles, run_statements
+from .values import Range, Shape, Tile, Unusable, describe, is_number, tile_type, type_name
+
+
+@dataclasses.dataclass(slots=True)
+class _Slot:
+    """One loop-carried scalar or tile. `loose` is the constant that it starts from, if it does."""
+
+    dtype: DType
+    shape: Shape
+    loose: Any = None
+
+    def matches(self, value: Any) -> bool:
+        if isinstance(value, Tile):
+            return value.dtype is self.dtype and value.shape == self.shape
+        return is_number(value) and not self.shape and fits(value, self.dtype)
+
+
+@dataclasses.dataclass(slots=True)
+class _Plan:
+    """What is assumed of a loop.
+
+    carried:   variable -> its value at the entry with a _Slot in the place of what changes
+    excluded:  variables that have no usable value at the start of an iteration, and why
+    exits:     the loop can be left by break or return
+    result:    what the function returns from inside, likewise; MISSING if it does not
+    """
+
+    carried: dict[str, Any]
+    excluded: dict[str, Unusable]
+    exits: bool = False
+    returns: bool = False
+    result: Any = None
+
+
+class _Loop:
+    """The capture of one loop, common to `for` and `while`."""
+
+    def __init__(self, frame: Frame, node: ast.For | ast.While) -> None:
+        if node.orelse:
+            word = "for" if isinstance(node, ast.For) else "while"
+            raise TileSyntaxError(f"'else' of a '{word}' loop is not supported in tile code")
+        self.frame = frame
+        self.node = node
+        self.before = frame.env
+        self.line = frame.places(node)[-1].line
+        self.assigned = list(assigned_names(node))
+        self.plan = _Plan({}, {})
+        for name in self.assigned:
+            if name in self.before:
+                self._plan_variable(name, self.before[name])
+
+    # -- planning
+
+    def _plan_variable(self, name: str, value: Any) -> None:
+        template = _template(value)
+        if template is None:
+            if type(value) is Unusable:
+                self.plan.excluded[name] = value
+            return  # a compile-time value: it must stay the same
+        self.plan.carried[name] = template
+
+    def _exclude(self, name: str, message: str) -> None:
+        self.plan.carried.pop(name, None)
+        self.plan.excluded[name] = Unusable(message)
+
+    def slots(self) -> list[_Slot]:
+        return _leaves([*self.plan.carried.values(), self.plan.result])
+
+    # -- one attempt
+
+    def initial(self) -> list[Tile]:
+        """The values at the entry, in the order of the slots; ops before the loop."""
+        values = [self.before[name] for name in self.plan.carried]
+        templates = list(self.plan.carried.values())
+        tiles = [
+            as_tile(self.frame, value, Tile(None, slot.dtype, slot.shape))
+            for template, entry in zip(templates, values, strict=True)
+            for slot, value in _pairs(template, entry)
+        ]
+        constant = self.frame.emit.constant
+        tiles += [constant(0, s.dtype, s.shape) for s in _leaves([self.plan.result])]
+        if self.plan.exits:
+            tiles.append(self.frame.emit.constant(False, bool_))
+        if self.plan.returns:
+            tiles.append(self.frame.emit.constant(False, bool_))
+        return tiles
+
+    def types(self) -> list[str]:
+        flags = [bool_.mlir] * (self.plan.exits + self.plan.returns)
+        return [tile_type(s.dtype, s.shape) for s in self.slots()] + flags
+
+    def bind(self, values: Sequence[Any]) -> dict[str, Any]:
+        """The variables at the start of an iteration, from the values of the slots."""
+        env = dict(self.before)
+        rest = iter(values)
+        for name, template in self.plan.carried.items():
+            env[name] = _rebuild(template, rest)
+        env.update(self.plan.excluded)
+        return env
+
+    def run_body(self) -> None:
+        frame = self.frame
+        frame.loops += 1
+        depth = frame.loops
+        frame.env[f"$break{depth}"] = frame.env[f"$continue{depth}"] = False
+        run_statements(frame, self.node.body)
+        frame.loops -= 1
+
+    def is_settled(self) -> bool:
+        """Whether the body kept what the plan says; corrects the plan if not."""
+        env, plan = self.frame.env, self.plan
+        changes = 0
+        returned, broke = env[RETURN], env[f"$break{self.frame.loops + 1}"]
+        if (returned is not False or broke is not False) and not plan.exits:
+            plan.exits = True
+            changes += 1
+        if returned is not False:
+            changes += self._plan_result(env.get(VALUE))
+        for name in self.assigned:
+            if name in self.before and name not in plan.excluded:
+                changes += self._check_variable(name, env.get(name, MISSING))
+        return not changes
+
+    def _plan_result(self, value: Any) -> bool:
+        """Plans for a return from inside; whether that changes the plan."""
+        plan = self.plan
+        if not plan.returns:
+            plan.returns = True
+            plan.result = _Fixed(value) if (t := _template(value)) is None else t
+            return True
+        if isinstance(plan.result, _Fixed):
+            if same_constant(plan.result.value, value):
+                return False
+        elif _matches(plan.result, value):
+            return False
+        elif (better := _adopt(plan.result, value)) is not None:
+            plan.result = better
+            return True
+        message = "the results of the 'return' statements differ in type"
+        changed = not isinstance(plan.result, _Fixed) or type(plan.result.value) is not Unusable
+        plan.result = _Fixed(Unusable(message))
+        return changed
+
+    def _check_variable(self, name: str, value: Any) -> bool:
+        """Whether a variable breaks the plan, which is then corrected."""
+        plan, entry = self.plan, self.before[name]
+        if type(value) is Unusable or value is MISSING:
+            message = getattr(value, "message", f"the variable '{name}' was deleted in the loop")
+            self._exclude(name, message)
+            return True
+        if name not in plan.carried:
+            if same_constant(entry, value):
+                return False
+            self._exclude(
+                name,
+                f"the variable '{name}' changes in the loop in line {self.line} from "
+                f"{describe(entry)} to {describe(value)}; only tiles, scalars and tuples of them "
+                "can change in a loop that runs at run time",
+            )
+            return True
+        template = plan.carried[name]
+        if _matches(template, value):
+            return False
+        better = _adopt(template, value)
+        if better is not None:
+            plan.carried[name] = better
+            return True
+        self._exclude(
+            name,
+            f"the variable '{name}' changes type in the loop in line {self.line}: "
+            f"{type_name(entry)} before it, {type_name(value)} after an iteration; make it "
+            f"{_remedy(value)} before the loop",
+        )
+        return True
+
+    def final(self) -> list[Tile]:
+        """The values at the end of an iteration, in the order of the slots."""
+        env, plan = self.frame.env, self.plan
+        tiles = []
+        for name, template in plan.carried.items():
+            for slot, value in _pairs(template, env[name]):
+                tiles.append(as_tile(self.frame, value, Tile(None, slot.dtype, slot.shape)))
+        if plan.returns:
+            tiles += self._final_result(env)
+        if plan.exits:
+            broke = env[f"$break{self.frame.loops + 1}"]
+            tiles.append(self._flag(self.frame.emit.binary("bitwise_or", broke, env[RETURN])))
+        if plan.returns:
+            tiles.append(self._flag(env[RETURN]))
+        return tiles
+
+    def _final_result(self, env: dict[str, Any]) -> list[Tile]:
+        value = env.get(VALUE, MISSING)
+        return [
+            as_tile(self.frame, MISSING if value is MISSING else v, Tile(None, s.dtype, s.shape))
+            for s, v in _pairs(self.plan.result, value)
+        ]
+
+    def _flag(self, value: Any) -> Tile:
+        return value if isinstance(value, Tile) else self.frame.emit.constant(value, bool_)
+
+    # -- after the loop
+
+    def leave(self, values: Sequence[Any]) -> None:
+        """The variables after the loop, from the values of its results."""
+        frame, plan = self.frame, self.plan
+        env = self.bind(values)
+        for name in self.assigned:
+            if name not in self.before:
+                env[name] = self._maybe_unassigned(name)
+        if plan.returns:
+            count = len(_leaves(list(plan.carried.values())))
+            result = _rebuild(plan.result, iter(values[count:]))
+            env[VALUE] = result
+            env[RETURN] = Tile(values[-1], bool_, ())
+        frame.env = env
+
+    def _maybe_unassigned(self, name: str) -> Unusable:
+        return Unusable(
+            f"the variable '{name}' may not be assigned: it gets a value only in the loop in line "
+            f"{self.line}, which may run zero times; assign it before the loop"
+        )
+
+
+@dataclasses.dataclass(slots=True)
+class _Fixed:
+    """In a template: a compile-time value that stays."""
+
+    value: Any
+
+
+def _template(value: Any) -> Any:
+    """A value with slots for what may change; None for one that cannot be carried."""
+    if isinstance(value, Tile):
+        return _Slot(value.dtype, value.shape)
+    if is_number(value):
+        return _Slot(constant_dtype(value), (), value)
+    if isinstance(value, tuple):
+        parts = tuple(_template(v) for v in value)
+        if all(p is None for p in parts):
+            return None
+        return tuple(_Fixed(v) if p is None else p for p, v in zip(parts, value, strict=True))
+    return None
+
+
+def _leaves(templates: Any) -> list[_Slot]:
+    if isinstance(templates, _Slot):
+        return [templates]
+    if isinstance(templates, tuple | list):
+        return [slot for t in templates for slot in _leaves(t)]
+    return []
+
+
+def _pairs(template: Any, value: Any) -> list[tuple[_Slot, Any]]:
+    """Each slot of a template with what stands there in a value of its form."""
+    if isinstance(template, _Slot):
+        return [(template, value)]
+    if isinstance(template, tuple):
+        values = (MISSING,) * len(template) if value is MISSING else value
+        return [pair for t, v in zip(template, values, strict=True) for pair in _pairs(t, v)]
+    return []
+
+
+def _rebuild(template: Any, values: Any) -> Any:
+    if isinstance(template, _Slot):
+        return Tile(next(values), template.dtype, template.shape)
+    if isinstance(template, tuple):
+        return tuple(_rebuild(t, values) for t in template)
+    return template.value if isinstance(template, _Fixed) else template
+
+
+def _matches(template: Any, value: Any) -> bool:
+    if isinstance(template, _Slot):
+        return template.matches(value)
+    if isinstance(template, _Fixed):
+        return same_constant(template.value, value)
+    return (
+        isinstance(value, tuple)
+        and len(value) == len(template)
+        and all(_matches(t, v) for t, v in zip(template, value, strict=True))
+    )
+
+
+def _adopt(template: Any, value: Any) -> Any:
+    """A template that starts from the same constants and has the type of `value`, or None."""
+    if isinstance(template, _Slot):
+        if template.matches(value):
+            return template
+        if template.loose is None:
+            return None
+        dtype = value.dtype if isinstance(value, Tile) and not value.shape else None
+        if is_number(value):
+            dtype = constant_dtype(value)
+        if dtype is not None and fits(template.loose, dtype):
+            return _Slot(dtype, (), template.loose)
+        return None
+    if isinstance(template, tuple) and isinstance(value, tuple) and len(value) == len(template):
+        parts = tuple(_adopt(t, v) for t, v in zip(template, value, strict=True))
+        return None if any(p is None for p in parts) else parts
+    return template if isinstance(template, _Fixed) and _matches(template, value) else None
+
+
+def _remedy(value: Any) -> str:
+    if isinstance(value, Tile) and value.shape:
+        return f"a tile, as in ct.zeros({value.shape}, ct.{value.dtype}),"
+    if isinstance(value, Tile):
+        return f"ct.{value.dtype}(...)"
+    return "one type"
+
+
+@handles(ast.While)
+def _while(frame: Frame, node: ast.While) -> None:
+    loop = _Loop(frame, node)
+    # The condition may assign nothing, so what it sees at first is what is there now.
+    while True:
+        frame.env = dict(loop.before)
+        initial = loop.initial()
+        types = loop.types()
+        head = frame.builder.block(types)
+        frame.builder.enter(head)
+        frame.env = loop.bind(head.args)
+        condition = _while_condition(loop, head.args)
+        frame.builder.op("scf.condition", [condition.ir, *head.args], None, [])
+        frame.builder.leave()
+        body = frame.builder.block(types)
+        frame.builder.enter(body)
+        frame.env = loop.bind(body.args)
+        loop.run_body()
+        settled = loop.is_settled()
+        if settled:
+            frame.at(node)
+            frame.builder.op("scf.yield", [t.ir for t in loop.final()], None, [])
+        frame.builder.leave()
+        if settled:
+            break
+    _finish_while(loop, initial, types, head, body)
+
+
+def _while_condition(loop: _Loop, args: Sequence[Any]) -> Tile:
+    frame, test = loop.frame, loop.node.test  # type: ignore[union-attr]
+    value = evaluate(frame, test)
+    frame.at(test)
+    truth = truth_of(frame, value, "the condition of 'while'")
+    if truth is True and not loop.plan.exits and not _may_exit(loop.node):
+        raise TileValueError(
+            "the condition of this 'while' is always true and nothing leaves the loop; expected "
+            "a 'break' or a condition that changes",
+            frame.places(test),
+        )
+    if loop.plan.exits:
+        stop = Tile(args[len(loop.slots())], bool_, ())
+        truth = frame.emit.binary("bitwise_and", frame.emit.logical_not(stop), truth)
+    return truth if isinstance(truth, Tile) else frame.emit.constant(truth, bool_)
+
+
+def _may_exit(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Break | ast.Return) for n in ast.walk(node))
+
+
+def _finish_while(loop: _Loop, initial: list[Tile], types: list[str], head: Any, body: Any, extra: int = 0) -> None:
+    frame = loop.frame
+    frame.at(loop.node)
+    frame.env = loop.before
+    operands = [t.ir for t in initial]
+    values = frame.builder.op("scf.while", operands, None, types, [head, body])
+    values = () if values is None else values if isinstance(values, tuple) else (values,)
+    loop.leave(values[extra:])
+
+
+@handles(ast.For)
+def _for(frame: Frame, node: ast.For) -> None:
+    if not isinstance(node.target, ast.Name):
+        raise TileSyntaxError("a loop has one variable: for i in range(...)", frame.places(node.target))
+    bounds = evaluate(frame, node.iter)
+    if not isinstance(bounds, Range):
+        raise TileSyntaxError(
+            f"a 'for' loop goes over range(...), found {describe(bounds)}",
+            frame.places(node.iter),
+        )
+    frame.at(node.iter)
+    try:
+        count = _Count(frame, bounds)
+    except TileError as error:
+        error.places = error.places or frame.places(node.iter)
+        raise
+    loop = _Loop(frame, node)
+    name = node.target.id
+    loop.plan.carried.pop(name, None)
+    while True:
+        frame.env = dict(loop.before)
+        frame.at(node)
+        if loop.plan.exits:
+            if _for_as_while(loop, count, name):
+                break
+        elif _plain_for(loop, count, name):
+            break
+    frame.env[name] = loop._maybe_unassigned(name)
+
+
+def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:
+    """scf.for; False if the plan was wrong."""
+    frame = loop.frame
+    initial, types = loop.initial(), loop.types()
+    body = frame.builder.block([count.dtype.mlir, *types])
+    frame.builder.enter(body)
+    index, *args = body.args
+    frame.env = loop.bind(args)
+    frame.env[name] = count.value(Tile(index, count.dtype, ()))
+    loop.run_body()
+    frame.env.pop(name, None)
+    settled = loop.is_settled()
+    if settled:
+        frame.at(loop.node)
+        frame.builder.op("scf.yield", [t.ir for t in loop.final()], None, [])
+    frame.builder.leave()
+    if not settled:
+        return False
+    frame.at(loop.node)
+    operands = [count.lower.ir, count.upper.ir, count.step.ir, *(t.ir for t in initial)]
+    values = frame.builder.op("scf.for", operands, None, types, [body])
+    loop.leave(() if values is None else values if isinstance(values, tuple) else (values,))
+    return True
+
+
+def _for_as_while(loop: _Loop, count: _Count, name: str) -> bool:
+    """A loop that can be left: scf.while that counts by itself; False if the plan was wrong."""
+    frame, emit = loop.frame, loop.frame.emit
+    initial = [count.lower, *loop.initial()]
+    types = [count.dtype.mlir, *loop.types()]
+    head = frame.builder.block(types)
+    frame.builder.enter(head)
+    index, *args = head.args
+    more = emit.compare("less", Tile(index, count.dtype, ()), count.upper)
+    stop = Tile(args[len(loop.slots())], bool_, ())
+    more = emit.binary("bitwise_and", more, emit.logical_not(stop))
+    frame.builder.op("scf.condition", [more.ir, *head.args], None, [])
+    frame.builder.leave()
+    body = frame.builder.block(types)
+    frame.builder.enter(body)
+    index, *args = body.args
+    frame.env = loop.bind(args)
+    position = Tile(index, count.dtype, ())
+    frame.env[name] = count.value(position)
+    loop.run_body()
+    frame.env.pop(name, None)
+    settled = loop.is_settled()
+    if settled:
+        frame.at(loop.node)
+        following = emit.binary("add", position, count.step)
+        frame.builder.op("scf.yield", [following.ir, *(t.ir for t in loop.final())], None, [])
+    frame.builder.leave()
+    if settled:
+        _finish_while(loop, initial, types, head, body, extra=1)
+    return settled
+
+
+class _Count:
+    """A range as an upward count: `lower` to `upper` by `step`, and the variable's value."""
+
+    def __init__(self, frame: Frame, bounds: Range) -> None:
+        emit = self.emit = frame.emit
+        parts = [emit.index(b, "a bound of range") for b in (bounds.start, bounds.stop, bounds.step)]
+        self.dtype = int64 if any(p.dtype is int64 for p in parts) else int32
+        start, stop, step = (emit.cast(p, self.dtype) for p in parts)
+        self.start: Tile | None = None
+        self.lower, self.upper, self.step = start, stop, step
+        if bounds.step == 0 if is_number(bounds.step) else False:
+            raise TileValueError("the step of range must not be zero")
+        if is_number(bounds.step) and bounds.step > 0:
+            return
+        self.start, self.by = start, step
+        self.lower, self.step = emit.constant(0, self.dtype), emit.constant(1, self.dtype)
+        self.upper = self._trips(start, stop, step, is_number(bounds.step))
+
+    def _trips(self, start: Tile, stop: Tile, step: Tile, is_negative: bool) -> Tile:
+        emit = self.emit
+        down = emit.binary("cdiv", emit.binary("sub", start, stop), emit.unary("negative", step))
+        if is_negative:
+            return down
+        up = emit.binary("cdiv", emit.binary("sub", stop, start), step)
+        return emit.select(emit.compare("greater", step, 0), up, down)
+
+    def value(self, position: Tile) -> Tile:
+        if self.start is None:
+            return position
+        emit = self.emit
+        return emit.binary("add", self.start, emit.binary("mul", position, self.by))
