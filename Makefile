@@ -17,7 +17,7 @@ CMAKE_FLAGS = -G Ninja -S . -DPython_EXECUTABLE=$(abspath $(PY)) \
 WHEEL_SOURCES = $(shell git ls-files -co --exclude-standard -- CMakeLists.txt cmake pyproject.toml README.md LICENSE \
   base dialect include lowering runtime python 2>/dev/null)
 
-.PHONY: build wheel demo test lint format generate sanitize gpu-test bench doctor help clean
+.PHONY: build wheel demo test lint format generate sanitize gpu-test bench figures doctor help clean
 .DEFAULT_GOAL := build
 
 build: $(B)/dev/build.ninja ## build/venv with tilewright importable, build/bin/tw-opt
@@ -51,6 +51,9 @@ gpu-test: build ## the numerics and Python tests on the GPU of this machine
 
 bench: build ## measure against the peers; results go to bench/results/
 	@$(PY) bench/run.py
+
+figures: ## write the figures of README.md from bench/results/
+	@python3 bench/readme.py
 
 doctor: build ## what was found on this machine, and what to do about what is missing
 	@$(PY) -m tilewright doctor

@@ -22,6 +22,7 @@ def main() -> int:
     if has_gpu():
         names += ["gpu.py", "launch.py"]
     failed = [name for name in names if subprocess.run([sys.executable, str(HERE / name)]).returncode]
+    subprocess.run([sys.executable, str(HERE / "readme.py")], check=True)
     for name in failed:
         print(f"bench: {name} failed", file=sys.stderr)
     return bool(failed)

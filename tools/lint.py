@@ -59,6 +59,7 @@ def main() -> int:
     c_files = tracked("*.c", "*.h", "*.cpp")
     results = [
         check("include direction", [sys.executable, "tools/check_layers.py"]),
+        check("figures of the README", [sys.executable, "bench/readme.py", "--check"]),
         check("generated files", [sys.executable, "tools/twgen.py", "check", str(options.build / "TileOps.json")]),
         check(f"clang-format ({len(c_files)} files)", ["clang-format-22", "--dry-run", "--Werror", *c_files]),
         check("ruff", [str(BIN / "ruff"), "check", *PYTHON_FOLDERS]),

@@ -1,0 +1,122 @@
+"""Write the figures of README.md from the newest files in bench/results/ (`make figures`); --check only compares.
+
+What is taken: of each shape the best variant of ours beside its peer; launches, compilation, CPU programs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+BEGIN, END = "<!-- figures: made by bench/readme.py -->\n", "<!-- end of figures -->\n"
+
+Row = dict[str, Any]
+
+
+def newest(what: str) -> tuple[Row, list[Row], str] | None:
+    """(about, figures, file name) of the newest run of a benchmark."""
+    files = sorted((ROOT / "bench" / "results").glob(f"*-{what}.jsonl"))
+    if not files:
+        return None
+    about, *rows = map(json.loads, files[-1].read_text().splitlines())
+    return about, rows, files[-1].name
+
+
+def table(header: list[str], rows: list[list[str]]) -> list[str]:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def source(about: Row, name: str) -> str:
+    return f"{about['device']}, {about['date']}, commit {about['commit']}: [{name}](bench/results/{name})"
+
+
+def gpu() -> list[str]:
+    run = newest("gpu")
+    if run is None:
+        return []
+    about, rows, name = run
+    timed = [row for row in rows if "ms" in row]
+    cases = list(dict.fromkeys((row["bench"], row["shape"]) for row in timed))
+    body = []
+    for bench, shape in cases:
+        group = [row for row in timed if (row["bench"], row["shape"]) == (bench, shape)]
+        variants = [row for row in group if row["who"].startswith("tilewright")]
+        if not variants:
+            continue
+        ours = min(variants, key=lambda row: row["ms"])
+        unit, label = ("gbs", "GB/s") if "gbs" in ours else ("tflops", "TFLOP/s")
+        peers = []
+        for row in group:
+            ratio = ours.get(f"of_{row['who'].replace(' ', '_')}")
+            if ratio is not None:
+                peers.append(f"{ratio:.2f} of {row['who']} ({row[unit]:,.0f})")
+        body.append([bench, shape, f"{ours[unit]:,.0f} {label}", "; ".join(peers)])
+    versions = f"torch {about.get('torch')}, cuDNN {about.get('cudnn')}"
+    note = "Ours is the best of the tile sizes that the benchmark tries."
+    return [f"{source(about, name)}; {versions}. {note}", "", *table(["program", "size", "ours", "beside"], body)]
+
+
+def cpu() -> list[str]:
+    run = newest("cpu")
+    if run is None:
+        return []
+    about, rows, name = run
+    body = []
+    for row in (row for row in rows if "rate" in row):
+        rate = f"{row['rate']:,.1f} {row.get('unit', '')}".strip()
+        body.append([row["program"], rate, f"{row['ratio']:.2f} times as fast", f"{row['compile_ms']:.0f} ms"])
+    head = f"{source(about, name)}; {about.get('threads')} threads, NumPy {about.get('numpy')} on the same threads."
+    return [head, "", *table(["program", "ours", "beside NumPy", "compile"], body)] if body else []
+
+
+def waiting() -> list[str]:
+    lines = []
+    launch = newest("launch")
+    if launch:
+        about, rows, name = launch
+        for row in rows:
+            if row.get("what", "").startswith("launch, 3 arrays, stream handle"):
+                over = row["over_driver_ns"] / 1e3
+                lines.append(
+                    f"- A launch from Python with three torch arrays adds {over:.1f} µs to the driver's own call"
+                )
+                lines.append(f"  from C ({source(about, name)}).")
+    compile_ = newest("compile")
+    if compile_:
+        about, rows, name = compile_
+        on_gpu = [row for row in rows if row.get("bench") == "cold compile" and row["target"] != "cpu"]
+        cold = {row["program"]: row["ms"] for row in on_gpu}
+        imports = next((row["ms"] for row in rows if row.get("bench") == "import"), None)
+        if cold and imports is not None:
+            times = ", ".join(f"{program.replace('_', ' ')} {ms:.0f}" for program, ms in cold.items())
+            lines.append(f"- Python to PTX for sm_90a, in milliseconds: {times}; `import tilewright` {imports:.0f}")
+            lines.append(f"  ({source(about, name)}).")
+    return [*lines, ""] if lines else []
+
+
+def figures() -> str:
+    parts = [*gpu(), *cpu(), *waiting()]
+    return "\n".join(parts) + "\n" if parts else "\n"
+
+
+def main() -> int:
+    text = README.read_text()
+    made = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: BEGIN + figures() + END, text, flags=re.DOTALL)
+    if BEGIN not in text:
+        sys.exit("README.md has lost the marks between which the figures stand")
+    if "--check" in sys.argv:
+        if made != text:
+            print("the figures in README.md are not those of bench/results: make figures", file=sys.stderr)
+        return int(made != text)
+    README.write_text(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
