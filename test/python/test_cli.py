@@ -161,7 +161,7 @@ def tilewright(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("sm_90a", "pipelined", r"tile\.async_copy"),
         ("sm_90a", "nvvm", r"nvvm\."),
         ("sm_90a", "llvm", r"llvm\.func"),
-        ("sm_90a", "ptx", r"\.target sm_90a[\s\S]*mma\.sync"),
+        ("sm_90a", "ptx", r"\.target sm_90a[\s\S]*wgmma\.mma_async"),
         ("sm_80", "ptx", r"\.target sm_80"),
         ("cpu", "vector", r"vector\."),
         ("cpu", "llvm", r"llvm\.func"),
