@@ -75,6 +75,10 @@ class Rewriter:
     def body(self, result: str, text: str, types: list[str]) -> str:
         if text.startswith("mma.sync"):
             return self.mma(result, text, types)
+        if "wgmma.mma_async" in text:
+            return self.wgmma(result, text, types)
+        if text.startswith(("wgmma.wait_group", "fence.proxy.async")):  # products are done when they are issued
+            return "  ret void\n" if result == "void" else self.give(result, [f"%a{i}" for i in range(len(types))])
         store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
         if store:
             return self.guarded_store(types, int(store[2]), int(store[1] or -1), int(store[3]), int(store[4]))
@@ -84,9 +88,10 @@ class Rewriter:
             first = int(load[3])
             return self.guarded_load(result, types, int(load[2]), int(load[1] or -1) - first, int(load[4]), padding)
         copy = re.match(r"cp\.async\.c[ag]\.shared\.global \[\$0\], \[\$1 \+ (-?\d+)\], (\d+), \$2;", text)
-        if copy:  # $2: ignore the source and write zeros
+        if copy:  # $2: ignore the source and write zeros, or how many bytes to read
             casts = self.generic(types, 0) + f"  %p = getelementptr i8, {types[1]} %a1, i64 {copy[1]}\n"
-            casts += f"  %g1 = addrspacecast {types[1]} %p to ptr\n  %n = select i1 %a2, i32 0, i32 {copy[2]}\n"
+            read = f"select i1 %a2, i32 0, i32 {copy[2]}" if types[2] == "i1" else "add i32 %a2, 0"
+            casts += f"  %g1 = addrspacecast {types[1]} %p to ptr\n  %n = {read}\n"
             return casts + f"  call void @emu_copy(ptr %g0, ptr %g1, i32 {copy[2]}, i32 %n)\n  ret void\n"
         function = APPROXIMATE.get(text.split(" ")[0])
         assert function, f"the emulator does not know: {text}"
@@ -163,6 +168,35 @@ class Rewriter:
         out.append(
             f"  call void @emu_mma(i32 {shape[1]}, i32 {shape[2]}, ptr %k, ptr %m0, ptr %m1, ptr %m2, ptr %d, ptr %n)"
         )
+        return "\n".join([*out, self.read_back(result)])
+
+    def wgmma(self, result: str, text: str, types: list[str]) -> str:
+        count = len(split(result[1:-1]))  # accumulators, which are the first arguments too
+        out = [f"  %d = alloca [{count} x float]\n  %w = alloca [4 x i32]"]
+        for i in range(count):
+            out.append(f"  %q{i} = getelementptr float, ptr %d, i64 {i}\n  store float %a{i}, ptr %q{i}")
+        number = 0
+        for statement in re.split(r";\s*(?:\\0A)?", text):
+            statement = statement.strip()
+            moved = re.match(r"add\.s64 ([ab]), \$(\d+), (-?\d+)", statement)
+            if moved:
+                out.append(f"  %{moved[1]}_{number} = add i64 %a{int(moved[2]) - count}, {moved[3]}")
+            if not statement.startswith("wgmma.mma_async"):
+                continue
+            form = re.search(r"\.m64n(\d+)k16\.f32\.(\w+)\.\w+ \{.*?\}, (a|\{.*?\}), b, ([pq]), 1, 1(.*)", statement)
+            assert form, statement
+            majors = [int(v) for v in re.findall(r"\d+", form[5])]
+            registers = [int(n) - count for n in re.findall(r"\d+", form[3])]
+            for i, n in enumerate(registers):
+                out.append(f"  %r{number}_{i} = getelementptr i32, ptr %w, i64 {i}")
+                out.append(f"  store i32 %a{n}, ptr %r{number}_{i}")
+            lhs = "i64 0, ptr %w" if registers else f"i64 %a_{number}, ptr null"
+            zero, a_major = int(form[4] == "q"), majors[0] if len(majors) == 2 else 0
+            out.append(
+                f"  call void @emu_wgmma(ptr %d, i32 {form[1]}, ptr {self.text(form[2])}, {lhs}, i64 %b_{number}, "
+                f"i32 {zero}, i32 {a_major}, i32 {majors[-1]})"
+            )
+            number += 1
         return "\n".join([*out, self.read_back(result)])
 
     @staticmethod
@@ -254,6 +288,7 @@ declare void @emu_commit()
 declare void @emu_wait(i32)
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
+declare void @emu_wgmma(ptr, i32, ptr, i64, ptr, i64, i32, i32, i32)
 declare float @emu_ex2(float)
 declare float @emu_lg2(float)
 declare float @emu_rsqrt(float)

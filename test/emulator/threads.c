@@ -174,6 +174,42 @@ static double b_at(int first, const char *type, int k, int column) {
   return element(type, operands[first + column * 4 + k % group / pack][1].bytes, k / group * pack + k % pack);
 }
 
+/* ---- products of warpgroups -------------------------------------------------------------------------- */
+
+/* Element (row or column, k) of an operand in shared memory, found by its descriptor: 128-byte swizzle. */
+static double described(int64_t descriptor, const char *type, int at, int k, int mn_major) {
+  enum { FIELD = 0x3FFF, ADDRESS_MASK = 0x3FFFF };
+  int64_t start = (descriptor & FIELD) << 4, leading = (descriptor >> 16 & FIELD) << 4,
+          stride = (descriptor >> 32 & FIELD) << 4;
+  int64_t address = mn_major ? start + at % 64 * 2 + at / 64 * leading + k % 8 * 128 + k / 8 * stride
+                             : start + at % 8 * 128 + at / 8 * stride + k * 2;
+  address ^= (address >> 7 & 7) << 4;
+  return element(type, emu_shared + ((address - (int64_t)(uintptr_t)emu_shared) & ADDRESS_MASK), 0);
+}
+
+/* d = a * b + d for the rows of this warp, at once: what runs ahead is not shown. lhs is four words of registers, or
+ * has a descriptor. */
+void emu_wgmma(float *d, int32_t n, const char *type, int64_t a, const int32_t *lhs, int64_t b, int32_t zero,
+               int32_t a_major, int32_t b_major) {
+  int first = current / 32 * 32, lane = current % 32, row_of_warp = current / 32 % 4 * 16;
+  if (lhs) {
+    memcpy(operands[current][0].bytes, lhs, 16);
+    emu_warp();
+  }
+  for (int half = 0; half < 2; half++)
+    for (int column = lane % 4 * 2; column < n; column += column % 2 ? 7 : 1) {
+      int row = lane / 4 + 8 * half;
+      float *to = &d[column / 8 * 4 + half * 2 + column % 2];
+      double sum = zero ? 0 : *to;
+      for (int k = 0; k < 16; k++)
+        sum += (lhs ? a_at(first, type, 16, row, k) : described(a, type, row_of_warp + row, k, a_major)) *
+               described(b, type, column, k, b_major);
+      *to = (float)sum;
+    }
+  if (lhs)
+    emu_warp();
+}
+
 void emu_mma(int32_t m, int32_t k, const char *types[4], const void *a, const void *b, const void *c, void *d,
              const int32_t sizes[3]) {
   int first = current / 32 * 32, lane = current % 32;
