@@ -110,9 +110,7 @@ def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
     values = [*value.values.values(), value.default] if isinstance(value, ByTarget) else [value]
     for one in values:
         if one is not None and (type(one) is not int or not low <= one <= high):
-            raise TileValueError(
-                f"@ct.kernel: the hint {name} is an integer from {low} to {high}, found {one!r}"
-            )
+            raise TileValueError(f"@ct.kernel: the hint {name} is an integer from {low} to {high}, found {one!r}")
 
 
 def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:
