@@ -3,13 +3,15 @@
     python bench/compile.py [--target sm_90a] [--out FILE]
 
 Each figure comes from a process of its own (median of several). `cold` compiles a kernel for the given GPU down to PTX,
-which needs no GPU, after one small kernel has warmed the process; `first` is the first launch on the CPU with an empty
-disk cache, `cached` the same with the cache that it left.
+which needs no GPU, after one small kernel has warmed the process; `first` is the first launch on the CPU, and on a GPU
+where torch finds one, with an empty disk cache (the driver's own cache is off): capture, compiler and the driver's
+assembler; `cached` the same with the cache that it left.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from record import ROOT, Results, cpu_name, versions
 
@@ -53,23 +56,35 @@ def child_cold(target: str) -> None:
     print(json.dumps({name: compile_once(name) for name in PROGRAMS}))
 
 
-def child_launch() -> None:
+def child_launch(device: str) -> None:
     sys.path.insert(0, str(EXAMPLES))
-    import numpy as np
-
     import attention
     import matmul
     import softmax
     import vector_add
 
-    def zeros(*shape: int) -> np.ndarray:
-        return np.zeros(shape, np.float32)
+    if device == "cpu":
+        import numpy as np
+
+        tiles, head, rows = (64, 64, 64), 64, (64, 64)
+
+        def zeros(*shape: int) -> Any:
+            return np.zeros(shape, np.float32)
+    else:
+        import torch
+
+        tiles, head, rows = (128, 128, 64), 128, (128, 128)
+
+        def zeros(*shape: int) -> Any:
+            return torch.zeros(shape, dtype=torch.bfloat16, device="cuda")
+
+        vector_add.run(zeros(100), zeros(100), zeros(100), tile=512)  # opens the driver
 
     work = {
         "vector_add": lambda: vector_add.run(zeros(100), zeros(100), zeros(100)),
         "softmax": lambda: softmax.run(zeros(2, 4096), zeros(2, 4096)),
-        "matmul": lambda: matmul.run(zeros(64, 64), zeros(64, 64), zeros(64, 64)),
-        "attention": lambda: attention.run(*(zeros(1, 1, 64, 64) for _ in range(4))),
+        "matmul": lambda: matmul.run(zeros(128, 128), zeros(128, 128), zeros(128, 128), tiles=tiles),
+        "attention": lambda: attention.run(*(zeros(1, 1, 256, head) for _ in range(4)), tiles=rows),
     }
     times = {}
     for name, run in work.items():
@@ -83,12 +98,20 @@ def child_launch() -> None:
 
 
 def child(*arguments: str, cache: str) -> dict[str, float]:
-    environment = os.environ | {"TILEWRIGHT_CACHE_DIR": cache}
+    environment = os.environ | {"TILEWRIGHT_CACHE_DIR": cache, "CUDA_CACHE_DISABLE": "1"}
     command = [sys.executable, str(Path(__file__)), "--child", *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(arguments)} failed:\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def has_gpu() -> bool:
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def medians(rows: list[dict[str, float]]) -> dict[str, float]:
@@ -117,19 +140,20 @@ def main() -> int:
             cold = medians([child("cold", target, cache=folder) for _ in range(options.rounds)])
             for name, ms in cold.items():
                 results.add(bench="cold compile", target=target, program=name, ms=ms)
-        first, cached = [], []
-        for number in range(options.rounds):
-            cache = f"{folder}/{number}"
-            first.append(child("launch", cache=cache))
-            cached.append(child("launch", cache=cache))
-        for name in first[0]:
-            results.add(
-                bench="first launch",
-                target="cpu",
-                program=name,
-                ms=medians(first)[name],
-                cached_ms=medians(cached)[name],
-            )
+        for device in ("cpu", "cuda") if has_gpu() else ("cpu",):
+            first, cached = [], []
+            for number in range(options.rounds):
+                cache = f"{folder}/{device}{number}"
+                first.append(child("launch", device, cache=cache))
+                cached.append(child("launch", device, cache=cache))
+            for name in first[0]:
+                results.add(
+                    bench="first launch",
+                    target=device,
+                    program=name,
+                    ms=medians(first)[name],
+                    cached_ms=medians(cached)[name],
+                )
     print(f"written to {results.path}")
     return 0
 
