@@ -173,8 +173,7 @@ class Rewriter:
     def wgmma(self, result: str, text: str, types: list[str]) -> str:
         count = len(split(result[1:-1]))  # accumulators, which are the first arguments too
         out = [f"  %d = alloca [{count} x float]\n  %w = alloca [4 x i32]"]
-        for i in range(count):
-            out.append(f"  %q{i} = getelementptr float, ptr %d, i64 {i}\n  store float %a{i}, ptr %q{i}")
+        out += [f"  %q{i} = getelementptr float, ptr %d, i64 {i}\n  store float %a{i}, ptr %q{i}" for i in range(count)]
         number = 0
         for statement in re.split(r";\s*(?:\\0A)?", text):
             statement = statement.strip()
