@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from tilewright import dtype as dt
 from tilewright import tile as ct
 
-SHAPES = ((16,), (4, 16), (4, 1), (1, 16), ())
 NAMES = "int32 bool_ int8 int16 int64 uint8 uint32 float16 bfloat16 float32 float64"
 DTYPES = tuple(getattr(ct, name) for name in NAMES.split())
 Draw = Callable[[Any], Any]
@@ -38,6 +37,7 @@ class Program:
         self.inputs: list[dt.DType] = []
         self.indent = 1
         self.count = itertools.count()
+        self.full = self.pick([(4, 16), (2, 2), (32, 8), (1, 64), (16, 64)])
 
     def pick(self, values: Any) -> Any:
         return self.draw(st.sampled_from(list(values)))
@@ -47,9 +47,9 @@ class Program:
 
     def input(self, dtype: dt.DType) -> None:
         name = f"v{next(self.count)}"
-        self.emit(f"{name} = ct.load(X{len(self.inputs)}, (0, 0), (4, 16))")
+        self.emit(f"{name} = ct.load(X{len(self.inputs)}, (0, 0), {self.full})")
         self.inputs.append(dtype)
-        self.types[name] = (dtype, (4, 16))
+        self.types[name] = (dtype, self.full)
 
     def assign(self) -> None:
         makers = [self.cast, self.arithmetic, self.constant, self.compare, self.select]
@@ -141,13 +141,15 @@ class Program:
     def shape(self) -> Any:
         x = self.pick(self.types)
         dtype, shape = self.types[x]
-        forms = [(f"ct.broadcast_to({x}, (4, 16))", (4, 16))]
-        if shape == (16,):
-            forms += [(f"{x}[None, :]", (1, 16)), (f"{x}.reshape((1, -1))", (1, 16))]
-        if shape == (4, 16):
+        rows, columns = self.full
+        forms = [(f"ct.broadcast_to({x}, {self.full})", self.full)]
+        if shape == (columns,):
+            forms += [(f"{x}[None, :]", (1, columns)), (f"{x}.reshape((1, -1))", (1, columns))]
+        if shape == self.full:
+            split = (rows, 2, columns // 2)
             forms += [
-                (f"{x}.transpose().reshape((4, 16))", (4, 16)),
-                (f"ct.permute({x}.reshape((8, 2, 4)), (1, 2, 0)).reshape((4, 16))", (4, 16)),
+                (f"{x}.transpose().reshape({self.full})", self.full),
+                (f"ct.permute({x}.reshape({split}), (1, 2, 0)).reshape({self.full})", self.full),
             ]
         text, shape = self.pick(forms)
         return text, dtype, shape
@@ -175,20 +177,20 @@ class Program:
 
     def load(self) -> None:
         """From the array S, which the program also writes."""
-        rows = self.pick([4, 1])
+        rows = self.pick([self.full[0], 1])
         name = f"v{next(self.count)}"
-        index = self.draw(st.integers(0, 8 // rows - 1))
-        self.emit(f"{name} = ct.load(S, ({index}, 0), ({rows}, 16))")
-        self.types[name] = (ct.int32, (rows, 16))
+        index = self.draw(st.integers(0, 2 * self.full[0] // rows - 1))
+        self.emit(f"{name} = ct.load(S, ({index}, 0), ({rows}, {self.full[1]}))")
+        self.types[name] = (ct.int32, (rows, self.full[1]))
 
     def write(self) -> None:
-        names = [n for n, (_, s) in self.types.items() if s in ((4, 16), (1, 16))]
+        rows, columns = self.full
+        names = [n for n, (_, s) in self.types.items() if s in (self.full, (1, columns))]
         if not names:
             return self.update()
         name = self.pick(names)
-        rows = self.types[name][1][0]
-        index = self.draw(st.integers(0, 8 // rows - 1))
-        dtype = self.types[name][0]
+        dtype, shape = self.types[name]
+        index = self.draw(st.integers(0, 2 * rows // shape[0] - 1))
         value = name if dtype is ct.int32 else f"ct.where({name} == {name}, 1, 2)"
         self.emit(f"ct.store(S, ({index}, 0), {value})")
 
@@ -272,7 +274,11 @@ def test_random_program(backends: Backends, folder: Path, data: st.DataObject) -
     source = program.source()
     note(source)
     kernel = load(source, folder)
-    inputs = [random_values(d, 64, i).reshape(4, 16) for i, d in enumerate(program.inputs)]
+    rows, columns = program.full
+    inputs = [
+        random_values(d, rows * columns, i).reshape(rows, columns)
+        for i, d in enumerate(program.inputs)
+    ]
     n = data.draw(st.integers(0, 5))
     backends.run_all(
         kernel,
@@ -280,7 +286,7 @@ def test_random_program(backends: Backends, folder: Path, data: st.DataObject) -
         lambda: [
             *(x.copy() for x in inputs),
             *(np.zeros(s, d.numpy) for d, s in program.types.values()),
-            np.arange(128, dtype=np.int32).reshape(8, 16),
+            np.arange(2 * rows * columns, dtype=np.int32).reshape(2 * rows, columns),
             n,
         ],
     )
