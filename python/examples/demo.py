@@ -328,7 +328,8 @@ def draw_accumulator(path: Path) -> None:
 
     arguments = ["--arg", "A=f16[?,?]", "--arg", "B=f16[?,?]", "--arg", "C=f16[?,?]"]
     arguments += ["--arg", "TM=128", "--arg", "TN=128", "--arg", "TK=32", "--target", "sm_90a"]
-    cli.main(["layout", f"{HERE / 'matmul.py'}:matmul", *arguments, "--value", "mma", "-o", str(path)])
+    with contextlib.redirect_stdout(None):  # it would say the path
+        cli.main(["layout", f"{HERE / 'matmul.py'}:matmul", *arguments, "--value", "mma", "-o", str(path)])
 
 
 def main() -> int:

@@ -162,7 +162,7 @@ def tilewright(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("sm_90a", "nvvm", r"nvvm\."),
         ("sm_90a", "llvm", r"llvm\.func"),
         ("sm_90a", "ptx", r"\.target sm_90a[\s\S]*wgmma\.mma_async"),
-        ("sm_80", "ptx", r"\.target sm_80"),
+        ("sm_80", "ptx", r"\.target sm_80[\s\S]*mma\.sync"),
         ("cpu", "vector", r"vector\."),
         ("cpu", "llvm", r"llvm\.func"),
         ("cpu", "asm", r"matmul"),
