@@ -99,8 +99,8 @@ Type BufferType::parse(AsmParser &parser) {
   Type element;
   LinearAttr layout;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
-      parser.parseType(element) || parser.parseComma() || parser.parseAttribute(layout) || parser.parseGreater())
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element) ||
+      parser.parseComma() || parser.parseAttribute(layout) || parser.parseGreater())
     return {};
   auto emitError = [&] { return parser.emitError(loc); };
   if (shape.empty()) {
@@ -122,12 +122,9 @@ void BufferType::print(AsmPrinter &printer) const {
 // C
 //===----------------------------------------------------------------------===//
 
-bool tw_attribute_is_linear(MlirAttribute attribute) {
-  return attribute.ptr && isa<LinearAttr>(unwrap(attribute));
-}
+bool tw_attribute_is_linear(MlirAttribute attribute) { return attribute.ptr && isa<LinearAttr>(unwrap(attribute)); }
 
-MlirAttribute tw_linear_attr_get(MlirContext context, unsigned rank, const int32_t counts[5],
-                                 const int32_t *coords) {
+MlirAttribute tw_linear_attr_get(MlirContext context, unsigned rank, const int32_t counts[5], const int32_t *coords) {
   size_t vectors = 0;
   for (unsigned g = 0; g < numGroups; g++)
     vectors += counts[g];

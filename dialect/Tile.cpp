@@ -27,8 +27,8 @@ static Type withoutLayout(Type type) {
 
 bool sameTypesButLayout(TypeRange lhs, TypeRange rhs) {
   return lhs.size() == rhs.size() && llvm::all_of(llvm::zip(lhs, rhs), [](auto pair) {
-    return withoutLayout(std::get<0>(pair)) == withoutLayout(std::get<1>(pair));
-  });
+           return withoutLayout(std::get<0>(pair)) == withoutLayout(std::get<1>(pair));
+         });
 }
 
 static LogicalResult verifyOp(Operation *op) { return unwrap(tw_verify_op(wrap(op))); }
@@ -42,8 +42,7 @@ template <typename Op> static Attribute propertiesAsAttr(MLIRContext *context, t
 }
 
 static LogicalResult inferOp(StringRef name, MLIRContext *context, std::optional<Location> location,
-                             ValueRange operands, DictionaryAttr attributes,
-                             SmallVectorImpl<Type> &results) {
+                             ValueRange operands, DictionaryAttr attributes, SmallVectorImpl<Type> &results) {
   SmallVector<MlirType, 4> types;
   for (Type type : operands.getTypes())
     types.push_back(wrap(type));
@@ -82,8 +81,7 @@ void tw::TileDialect::initialize() {
       >();
 }
 
-Operation *tw::TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
-                                                Location location) {
+Operation *tw::TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location location) {
   auto typed = dyn_cast<TypedAttr>(value);
   if (!typed || typed.getType() != type)
     return nullptr;
@@ -128,9 +126,7 @@ OpFoldResult tw::PermuteOp::fold(FoldAdaptor adaptor) {
   return foldSplat(adaptor.getInput(), getType());
 }
 
-OpFoldResult tw::CastOp::fold(FoldAdaptor) {
-  return getInput().getType() == getType() ? getInput() : OpFoldResult();
-}
+OpFoldResult tw::CastOp::fold(FoldAdaptor) { return getInput().getType() == getType() ? getInput() : OpFoldResult(); }
 
 void tw_emit_remark(MlirLocation location, const char *text) { emitRemark(unwrap(location)) << text; }
 

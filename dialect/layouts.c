@@ -48,8 +48,7 @@ bool tw_layout_of_type(MlirType type, tw_layout_t *out) {
     int rank = (int)tw_buffer_type_rank(type) - 1;
     for (int d = 0; d < rank && d < TW_LAYOUT_MAX_RANK; d++)
       shape[d] = tw_buffer_type_extent(type, d + 1);
-    return rank <= TW_LAYOUT_MAX_RANK &&
-           read_layout(tw_buffer_type_layout(type), rank, shape, out);
+    return rank <= TW_LAYOUT_MAX_RANK && read_layout(tw_buffer_type_layout(type), rank, shape, out);
   }
   if (!mlirTypeIsARankedTensor(type) || mlirShapedTypeGetRank(type) > TW_LAYOUT_MAX_RANK)
     return false;
@@ -59,8 +58,7 @@ bool tw_layout_of_type(MlirType type, tw_layout_t *out) {
 MlirType tw_type_with_layout(MlirType tile, const tw_layout_t *layout) {
   int64_t shape[TW_LAYOUT_MAX_RANK];
   int rank = tw_tile_shape(tile, shape);
-  MlirAttribute encoding =
-      layout ? tw_layout_attribute(mlirTypeGetContext(tile), layout) : mlirAttributeGetNull();
+  MlirAttribute encoding = layout ? tw_layout_attribute(mlirTypeGetContext(tile), layout) : mlirAttributeGetNull();
   return mlirRankedTensorTypeGet(rank, shape, mlirShapedTypeGetElementType(tile), encoding);
 }
 

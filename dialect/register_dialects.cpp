@@ -32,10 +32,9 @@ using namespace mlir;
 
 void tw_register_dialects(MlirDialectRegistry registry) {
   DialectRegistry &reg = *unwrap(registry);
-  reg.insert<tw::TileDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-             gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect,
-             memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect, ub::UBDialect,
-             vector::VectorDialect>();
+  reg.insert<tw::TileDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
+             LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+             tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
   // Passes in C build ops of these dialects, and none but `tile` need occur in their input.
   reg.addExtension(+[](MLIRContext *context, tw::TileDialect *) {
     context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,

@@ -17,9 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPU_PASSES "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,early-cse,dce),globaldce"
+#define GPU_PASSES                                                                                                     \
+  "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,early-cse,dce),globaldce"
 #define CPU_PASSES                                                                                                     \
-  "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                 \
+  "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse),globaldce"
 
 static MlirLocation module_location(MlirModule module) {
@@ -35,8 +36,8 @@ static char *fail(MlirModule module, const char *what, const char *why) {
 
 /* "sm_90a" or "cpu" or "cpu:znver4" */
 static void read_target(MlirModule module, char *out, size_t size) {
-  MlirAttribute attribute = mlirOperationGetDiscardableAttributeByName(
-      mlirModuleGetOperation(module), mlirStringRefCreateFromCString("tile.target"));
+  MlirAttribute attribute = mlirOperationGetDiscardableAttributeByName(mlirModuleGetOperation(module),
+                                                                       mlirStringRefCreateFromCString("tile.target"));
   out[0] = 0;
   if (mlirAttributeIsNull(attribute) || !mlirAttributeIsAString(attribute))
     return;

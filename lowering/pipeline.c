@@ -73,8 +73,8 @@ bool tw_pipeline_run(MlirModule module, const char *pipeline) {
   mlirPassManagerEnableVerifier(manager, false);
 #endif
   /* mlirOpPassManagerAddPipeline would nest a module in a module, run on nothing and succeed. */
-  bool ok = mlirLogicalResultIsSuccess(mlirParsePassPipeline(
-                mlirPassManagerGetAsOpPassManager(manager), str(pipeline), print_to_stderr, NULL)) &&
+  bool ok = mlirLogicalResultIsSuccess(mlirParsePassPipeline(mlirPassManagerGetAsOpPassManager(manager), str(pipeline),
+                                                             print_to_stderr, NULL)) &&
             mlirLogicalResultIsSuccess(mlirPassManagerRunOnOp(manager, mlirModuleGetOperation(module)));
   mlirPassManagerDestroy(manager);
   return ok;

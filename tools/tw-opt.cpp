@@ -8,6 +8,5 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   tw_register_dialects(wrap(&registry));
   tw_register_passes();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "Tilewright optimizer driver\n", registry));
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright optimizer driver\n", registry));
 }

@@ -30,8 +30,8 @@
  *   %d = tile.wgmma %a[%zero], %b[%zero], %c
  *   %w = tile.wgmma_wait %d, 0
  *   tile.barrier */
-#include "dialect/layouts.h"
 #include "lowering/gpu/promote_memory.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"

@@ -87,9 +87,8 @@ PyObject *tw_ext_diagnostics_end(tw_ext_diagnostics_t *scope, int failed) {
 /* --- Module ------------------------------------------------------------------------------------ */
 
 typedef struct {
-  PyObject_HEAD
-  MlirContext context; /* owned */
-  MlirModule module;   /* owned */
+  PyObject_HEAD MlirContext context; /* owned */
+  MlirModule module;                 /* owned */
 } module_object_t;
 
 static PyTypeObject *module_type;
@@ -197,7 +196,8 @@ static PyMethodDef module_methods[] = {
     {"run", module_run, METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},
     {"verify", module_verify, METH_NOARGS, "verify(): raise if the IR is malformed."},
     {"emit", module_emit, METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
-    {"attribute", module_attribute, METH_VARARGS, "attribute(name) -> str | None: an attribute of the module, printed."},
+    {"attribute", module_attribute, METH_VARARGS,
+     "attribute(name) -> str | None: an attribute of the module, printed."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -7,13 +7,20 @@
 #include "llvm-c/Target.h"
 
 static struct PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT, "tilewright._core", "The compiler and runtime behind tilewright.", -1,
-    NULL, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT,
+    "tilewright._core",
+    "The compiler and runtime behind tilewright.",
+    -1,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
 /* Each part adds its functions and types. */
-static int (*const parts[])(PyObject *module) = {tw_ext_add_compile, tw_ext_add_builder,
-                                                   tw_ext_add_promotion, tw_ext_add_launch, tw_ext_add_jit};
+static int (*const parts[])(PyObject *module) = {tw_ext_add_compile, tw_ext_add_builder, tw_ext_add_promotion,
+                                                 tw_ext_add_launch, tw_ext_add_jit};
 
 static void initialize_llvm(void) {
   LLVMInitializeX86TargetInfo();

@@ -154,9 +154,7 @@ class DType:
 
 
 _BY_NAME: dict[str, DType] = {}
-_ML_DTYPES = frozenset(
-    ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn")
-)
+_ML_DTYPES = frozenset(("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn"))
 _B, _I, _F = Category.BOOLEAN, Category.INTEGRAL, Category.FLOATING
 
 bool_ = DType("bool_", "b1", "i1", 8, _B, signed=False)
@@ -274,8 +272,7 @@ def promote(a: DType, b: DType) -> DType:
     common = PROMOTION[a, b]
     if common is None:
         raise TileTypeError(
-            f"no implicit promotion between {a} and {b}; convert one operand, "
-            f"as in x.astype(ct.{_suggest(a, b)})"
+            f"no implicit promotion between {a} and {b}; convert one operand, as in x.astype(ct.{_suggest(a, b)})"
         )
     return common
 
@@ -326,7 +323,6 @@ def require_arithmetic(dtype: DType, what: str, *, allow_bool: bool = False) -> 
         )
     if dtype.is_bool and not allow_bool:
         raise TileTypeError(
-            f"{what} is not defined on bool_; convert first, as in x.astype(ct.int32), "
-            "or use &, | and ^"
+            f"{what} is not defined on bool_; convert first, as in x.astype(ct.int32), or use &, | and ^"
         )
     return dtype

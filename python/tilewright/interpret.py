@@ -86,9 +86,7 @@ def _num_tiles(array: Any, axis: Any, shape: Any, order: Any) -> Tile:
     array = as_array(array, "ct.num_tiles")
     tile_shape = check_tile_shape(shape, "ct.num_tiles: shape")
     if len(tile_shape) != array.ndim:
-        raise TileValueError(
-            f"ct.num_tiles: the array has {array.ndim} dimensions, the tile {len(tile_shape)}"
-        )
+        raise TileValueError(f"ct.num_tiles: the array has {array.ndim} dimensions, the tile {len(tile_shape)}")
     k = check_axis(axis, array.ndim, "ct.num_tiles")
     length = array._data.shape[check_order(order, array.ndim, "ct.num_tiles")[k]]
     return int32_scalar(-(-length // tile_shape[k]))
@@ -235,8 +233,7 @@ def _torch_array(value: Any) -> tuple[np.ndarray, Callable[[], None] | None]:
 def _is_array(value: Any) -> bool:
     protocols = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
     return isinstance(value, np.ndarray) or (
-        not isinstance(value, np.generic | bool | int | float)
-        and any(hasattr(value, p) for p in protocols)
+        not isinstance(value, np.generic | bool | int | float) and any(hasattr(value, p) for p in protocols)
     )
 
 
@@ -253,17 +250,12 @@ def _scalar_argument(value: Any, name: str) -> Any:
     )
 
 
-def _arguments(
-    function: types.FunctionType, args: Sequence[Any]
-) -> tuple[list[Any], list[Callable[[], None]]]:
+def _arguments(function: types.FunctionType, args: Sequence[Any]) -> tuple[list[Any], list[Callable[[], None]]]:
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     defaults = function.__defaults__ or ()
     if not len(names) - len(defaults) <= len(args) <= len(names):
-        raise TileTypeError(
-            f"{function.__name__} takes {len(names)} arguments ({', '.join(names)}), "
-            f"found {len(args)}"
-        )
+        raise TileTypeError(f"{function.__name__} takes {len(names)} arguments ({', '.join(names)}), found {len(args)}")
     missing = len(names) - len(args)
     filled = [*args, *defaults[len(defaults) - missing :]]
     constants = ct.constant_parameters(function)

@@ -57,9 +57,7 @@ def spacing(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.maximum(np.ldexp(float(info.eps), exponent), smallest)
 
 
-def mismatch(
-    found: np.ndarray, expected: np.ndarray, tolerance: Tolerance, open_: np.ndarray | None
-) -> str | None:
+def mismatch(found: np.ndarray, expected: np.ndarray, tolerance: Tolerance, open_: np.ndarray | None) -> str | None:
     """What differs, or None. NaN equals NaN; the sign of zero is not compared."""
     assert found.dtype == expected.dtype and found.shape == expected.shape
     if not is_float(expected.dtype):
@@ -166,9 +164,7 @@ class Backends:
             assert not problems, f"{name} differs from the reference: " + "; ".join(problems)
         return expected
 
-    def rejects(
-        self, kernel: Any, grid: Any, make_args: Callable[[], Arguments], error: Any, match: str
-    ) -> None:
+    def rejects(self, kernel: Any, grid: Any, make_args: Callable[[], Arguments], error: Any, match: str) -> None:
         """Every back end refuses the kernel with the same kind of error."""
         with pytest.raises(error, match=match):
             run_reference(kernel, grid, make_args())

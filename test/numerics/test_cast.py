@@ -73,9 +73,7 @@ def test_cast(backends: Backends, source: dt.DType, target: dt.DType) -> None:
 
 def test_e4m3_saturates(backends: Backends) -> None:
     x = np.array([448, 449, 464, 480, 1e6, np.inf, -465, -np.inf], np.float32)
-    _, z = backends.run_all(
-        cast_kernel(ct.float8_e4m3fn), 1, lambda: [x.copy(), np.zeros(8, ml_dtypes.float8_e4m3fn)]
-    )
+    _, z = backends.run_all(cast_kernel(ct.float8_e4m3fn), 1, lambda: [x.copy(), np.zeros(8, ml_dtypes.float8_e4m3fn)])
     assert z.astype(np.float32).tolist() == [448.0] * 6 + [-448.0] * 2
 
 
@@ -83,9 +81,7 @@ def test_rounding_happens_once(backends: Backends) -> None:
     """float64 to 16 bits must not round to float32 in between."""
     x = np.array([1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-8, 1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11])
     for dtype in (ct.bfloat16, ct.float16):
-        backends.run_all(
-            cast_kernel(dtype), 1, lambda d=dtype: [x.copy(), np.zeros(len(x), d.numpy)]
-        )
+        backends.run_all(cast_kernel(dtype), 1, lambda d=dtype: [x.copy(), np.zeros(len(x), d.numpy)])
 
 
 @pytest.mark.spec("T-101")
@@ -97,9 +93,7 @@ def test_tf32_rounds_to_ten_bits(backends: Backends) -> None:
 
     x = np.concatenate([special(ct.float32), random_values(ct.float32, 300)])
     ties = (x.view(np.uint32) & 0x1FFF) == 0x1000  # hardware rounds them up or to even
-    _, z = backends.run_all(
-        kernel, ct.cdiv(len(x), TILE), lambda: [x.copy(), np.zeros_like(x)], ignore={1: ties}
-    )
+    _, z = backends.run_all(kernel, ct.cdiv(len(x), TILE), lambda: [x.copy(), np.zeros_like(x)], ignore={1: ties})
     finite = np.isfinite(z)
     assert not (z.view(np.uint32)[finite] & 0x1FFF).any()
     np.testing.assert_allclose(z[finite], x[finite], rtol=2.0**-11, atol=1e-40)

@@ -260,9 +260,7 @@ def test_conditions_of_branches_on_loop_values(backends: Backends) -> None:
         ct.store(Z, (2, 0), ct.zeros((1, 8), ct.float32) + last)
 
     x = random_values(ct.float32, 7 * 8, 5).reshape(7, 8)
-    _, z = backends.run_all(
-        kernel, 1, lambda: [x.copy(), np.zeros((3, 8), "f4")], tolerance=Tolerance(4)
-    )
+    _, z = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros((3, 8), "f4")], tolerance=Tolerance(4))
     assert z[1, 0] == x.sum(1).argmax()
 
 
@@ -286,9 +284,7 @@ def test_functions_tuples_closures(backends: Backends) -> None:
         ct.store(Z, (1, 0), clamp(x, high=first) + clamp(x, -2) + rest[0])
 
     x = random_values(ct.float32, 32).reshape(4, 8)
-    args = backends.run_all(
-        kernel, 1, lambda: [x.copy(), np.zeros((8, 8), "f4"), 2], tolerance=Tolerance(2)
-    )
+    args = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros((8, 8), "f4"), 2], tolerance=Tolerance(2))
     h = ((x - 2) * 2 * 2 + 1) * 2 + 2
     np.testing.assert_allclose(args[1][:4], x * 5 + 3 + (x + 2) * h, rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(args[1][4:], x.clip(-1, 4) + x.clip(-2, 1) + 8, rtol=1e-5)

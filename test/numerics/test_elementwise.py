@@ -145,9 +145,7 @@ def test_shift(backends: Backends, op: Any, dtype: dt.DType) -> None:
 @pytest.mark.parametrize("dtype", [*INTEGERS, ct.bool_], ids=by_name)
 def test_bitwise_not(backends: Backends, dtype: dt.DType) -> None:
     x = np.concatenate([special(dtype), random_values(dtype, 150)])
-    _, z = backends.run_all(
-        unary_kernel(ct.bitwise_not), blocks(x), lambda: [x.copy(), np.zeros_like(x)]
-    )
+    _, z = backends.run_all(unary_kernel(ct.bitwise_not), blocks(x), lambda: [x.copy(), np.zeros_like(x)])
     assert np.array_equal(z, np.invert(x))
 
 
@@ -242,9 +240,7 @@ def test_pow_of_integers(backends: Backends, dtype: dt.DType) -> None:
         ct.store(Z5, (ct.bid(0),), ct.pow(x, 5))
 
     x = np.concatenate([special(dtype), random_values(dtype, 150)])
-    args = backends.run_all(
-        kernel, blocks(x), lambda: [x.copy(), *(np.zeros_like(x) for _ in range(4))]
-    )
+    args = backends.run_all(kernel, blocks(x), lambda: [x.copy(), *(np.zeros_like(x) for _ in range(4))])
     for z, power in zip(args[1:], (0, 1, 2, 5), strict=True):
         assert np.array_equal(z, x ** dtype.numpy.type(power))
 

@@ -72,9 +72,7 @@ def test_exact(backends: Backends, dtype: dt.DType, acc: dt.DType, sizes: Any, t
     m, n, k = sizes
     a, b = small_integers(dtype, (m, k), 1), small_integers(dtype, (k, n), 2)
     grid = (ct.cdiv(m, tile[0]), ct.cdiv(n, tile[1]))
-    args = backends.run_all(
-        matmul, grid, lambda: [a.copy(), b.copy(), np.zeros((m, n), acc.numpy), *tile, acc]
-    )
+    args = backends.run_all(matmul, grid, lambda: [a.copy(), b.copy(), np.zeros((m, n), acc.numpy), *tile, acc])
     assert np.array_equal(args[2], a.astype(np.float64) @ b.astype(np.float64))
 
 
@@ -146,9 +144,7 @@ def test_mixed_inputs(backends: Backends, x: dt.DType) -> None:
     y = {ct.int8: ct.uint8, ct.float8_e4m3fn: ct.float8_e5m2}[x]
     acc = ct.int32 if x is ct.int8 else ct.float32
     a, b = small_integers(x, (16, 32), 1), small_integers(y, (32, 16), 2)
-    args = backends.run_all(
-        matmul, 1, lambda: [a.copy(), b.copy(), np.zeros((16, 16), acc.numpy), 16, 16, 32, acc]
-    )
+    args = backends.run_all(matmul, 1, lambda: [a.copy(), b.copy(), np.zeros((16, 16), acc.numpy), 16, 16, 32, acc])
     assert np.array_equal(args[2], a.astype(np.float64) @ b.astype(np.float64))
 
 
@@ -176,9 +172,7 @@ def test_chain_of_products(backends: Backends) -> None:
         s = ct.mma(q, k.transpose(), ct.zeros((16, 64), ct.float32)) * 0.125
         p = ct.exp(s - ct.max(s, axis=1, keepdims=True))
         p = p / ct.sum(p, axis=1, keepdims=True)
-        ct.store(
-            Out, (ct.bid(0), 0), ct.mma(p.astype(ct.float16), v, ct.zeros((16, 32), ct.float32))
-        )
+        ct.store(Out, (ct.bid(0), 0), ct.mma(p.astype(ct.float16), v, ct.zeros((16, 32), ct.float32)))
 
     q, k, v = (random_values(ct.float16, n * 32, n).reshape(n, 32) for n in (48, 64, 64))
     args = backends.run_all(

@@ -19,9 +19,7 @@ def integers(seed: int, *shape: int, dtype: Any = np.float16) -> np.ndarray:
 
 
 def run(backends: Backends, kernel: Any, grid: Any, *args: Any) -> list[Any]:
-    return backends.run_all(
-        kernel, grid, lambda: [x.copy() if isinstance(x, np.ndarray) else x for x in args]
-    )
+    return backends.run_all(kernel, grid, lambda: [x.copy() if isinstance(x, np.ndarray) else x for x in args])
 
 
 def f32(*shape: int) -> np.ndarray:
@@ -78,9 +76,7 @@ def test_two_accumulators_share_an_operand(backends: Backends) -> None:
     assert np.array_equal(np.concatenate([c, d]), a.astype("f4") @ b.astype("f4"))
 
 
-@pytest.mark.parametrize(
-    ("start", "stop", "step"), [(0, 0, 1), (0, 1, 1), (1, 5, 1), (0, 5, 2), (3, 2, 1), (0, 9, 3)]
-)
+@pytest.mark.parametrize(("start", "stop", "step"), [(0, 0, 1), (0, 1, 1), (1, 5, 1), (0, 5, 2), (3, 2, 1), (0, 9, 3)])
 def test_bounds_of_the_loop(backends: Backends, start: int, stop: int, step: int) -> None:
     @ct.kernel
     def kernel(A, B, C, start, stop, step):
@@ -143,9 +139,7 @@ def test_a_store_that_the_next_iteration_reads(backends: Backends) -> None:
     def kernel(A, X):
         for k in range(4):
             x = ct.load(X, index=(k, 0), shape=(32, 32))
-            y = ct.mma(
-                ct.load(A, index=(0, 0), shape=(32, 32)), x, ct.zeros((32, 32), dtype=ct.float32)
-            )
+            y = ct.mma(ct.load(A, index=(0, 0), shape=(32, 32)), x, ct.zeros((32, 32), dtype=ct.float32))
             ct.store(X, index=(k + 1, 0), tile=y.astype(X.dtype))
 
     a, x = np.zeros((32, 32), np.float16), np.zeros((160, 32), np.float16)
@@ -176,9 +170,7 @@ def test_products_in_a_chain(backends: Backends) -> None:
         acc = ct.zeros((64, 64), dtype=ct.float32)
         a = ct.load(A, index=(0, 0), shape=(64, 32))
         for k in range(ct.num_tiles(B, axis=1, shape=(32, 32))):
-            s = ct.mma(
-                a, ct.load(B, index=(0, k), shape=(32, 32)), ct.zeros((64, 32), dtype=ct.float32)
-            )
+            s = ct.mma(a, ct.load(B, index=(0, k), shape=(32, 32)), ct.zeros((64, 32), dtype=ct.float32))
             p = ct.minimum(ct.maximum(s, -4.0), 4.0) - ct.max(s, axis=1, keepdims=True) * 0.0
             acc = ct.mma(p.astype(ct.float16), ct.load(D, index=(k, 0), shape=(32, 64)), acc)
         ct.store(C, index=(0, 0), tile=acc)
@@ -188,9 +180,7 @@ def test_products_in_a_chain(backends: Backends) -> None:
     assert np.array_equal(c, np.clip(a.astype("f4") @ b.astype("f4"), -4, 4) @ d.astype("f4"))
 
 
-@pytest.mark.parametrize(
-    "padding", [ct.PaddingMode.ZERO, ct.PaddingMode.NAN, ct.PaddingMode.NEG_INF]
-)
+@pytest.mark.parametrize("padding", [ct.PaddingMode.ZERO, ct.PaddingMode.NAN, ct.PaddingMode.NEG_INF])
 def test_padding_of_an_operand(backends: Backends, padding: Any) -> None:
     @ct.kernel
     def kernel(A, B, C, PADDING: ct.Constant):

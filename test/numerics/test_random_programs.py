@@ -275,10 +275,7 @@ def test_random_program(backends: Backends, folder: Path, data: st.DataObject) -
     note(source)
     kernel = load(source, folder)
     rows, columns = program.full
-    inputs = [
-        random_values(d, rows * columns, i).reshape(rows, columns)
-        for i, d in enumerate(program.inputs)
-    ]
+    inputs = [random_values(d, rows * columns, i).reshape(rows, columns) for i, d in enumerate(program.inputs)]
     n = data.draw(st.integers(0, 5))
     backends.run_all(
         kernel,

@@ -104,9 +104,7 @@ def test_extremum(backends: Backends, dtype: dt.DType, op: Any, shape: Any, axis
 @pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
 def test_arg_extremum(backends: Backends, dtype: dt.DType, op: Any, shape: Any, axis: Any) -> None:
     """Ties are common here, and the first one counts."""
-    x = (np.random.default_rng(1).integers(0, 7, shape) - (3 if dtype.signed else 0)).astype(
-        dtype.numpy
-    )
+    x = (np.random.default_rng(1).integers(0, 7, shape) - (3 if dtype.signed else 0)).astype(dtype.numpy)
     y = check(backends, op, x, axis, np.int32, EXACT)
     assert np.array_equal(y, getattr(np, op.__tw_op__)(x.astype(np.float64), axis))
 
@@ -217,9 +215,7 @@ def test_shape_operations(backends: Backends, dtype: dt.DType) -> None:
 
     x = random_values(dtype, 64).reshape(2, 4, 8)
     shapes = [(8, 8), (64,), (8, 2, 4), (4, 2, 8), (16, 4), (4, 64, 2)]
-    args = backends.run_all(
-        kernel, 1, lambda: [x.copy(), *(np.zeros(s, dtype.numpy) for s in shapes)]
-    )
+    args = backends.run_all(kernel, 1, lambda: [x.copy(), *(np.zeros(s, dtype.numpy) for s in shapes)])
     flat = x.reshape(4, 16).T
     wanted = [
         x.reshape(8, 8),
@@ -242,9 +238,7 @@ def test_all_permutations(backends: Backends) -> None:
             ct.store(Z, (0, 0, 0), ct.permute(ct.load(X, (0, 0, 0), (4, 8, 16)), axes) * 3)
 
         shape = x.transpose(axes).shape
-        args = backends.run_all(
-            kernel, 1, lambda s=shape, a=axes: [x.copy(), np.zeros(s, np.int32), a]
-        )
+        args = backends.run_all(kernel, 1, lambda s=shape, a=axes: [x.copy(), np.zeros(s, np.int32), a])
         assert np.array_equal(args[1], x.transpose(axes) * 3)
 
 

@@ -57,9 +57,7 @@ def tiles(shape: tuple[int, ...], tile: tuple[int, ...]) -> tuple[int, ...]:
 )
 def test_copy(backends: Backends, dtype: dt.DType, shape: Any, tile: Any) -> None:
     x = random_values(dtype, math.prod(shape)).reshape(shape)
-    args = backends.run_all(
-        copy, tiles(shape, tile), lambda: [x.copy(), guarded(shape, dtype.numpy), tile]
-    )
+    args = backends.run_all(copy, tiles(shape, tile), lambda: [x.copy(), guarded(shape, dtype.numpy), tile])
     assert np.array_equal(args[1].view(np.uint8), x.view(np.uint8))
     assert intact(args[1])
 
@@ -109,9 +107,7 @@ def test_zero_strides(backends: Backends) -> None:
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (5, 0)], ids=str)
 def test_zero_size(backends: Backends, shape: Any) -> None:
     tile = (4, 8)[: len(shape)]
-    backends.run_all(
-        copy, (1,) * len(shape), lambda: [np.zeros(shape, "f4"), np.zeros(shape, "f4"), tile]
-    )
+    backends.run_all(copy, (1,) * len(shape), lambda: [np.zeros(shape, "f4"), np.zeros(shape, "f4"), tile])
 
 
 def test_rank_zero(backends: Backends) -> None:
@@ -152,9 +148,7 @@ def test_order(backends: Backends, order: Any) -> None:
     grid = tiles(turned.shape, (2, 4, 8))
     _, z = backends.run_all(read, grid, lambda: [x.copy(), np.zeros(turned.shape, np.int32)])
     assert np.array_equal(z, turned)
-    _, z = backends.run_all(
-        write, grid, lambda: [np.ascontiguousarray(turned), np.zeros(x.shape, np.int32)]
-    )
+    _, z = backends.run_all(write, grid, lambda: [np.ascontiguousarray(turned), np.zeros(x.shape, np.int32)])
     assert np.array_equal(z, x)
 
 
@@ -239,9 +233,7 @@ def test_store_converts_what_promotes(backends: Backends) -> None:
     x = np.arange(-4, 4, dtype=np.int16)
     _, z = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros(16, "f4")])
     assert np.array_equal(z, np.concatenate([x, x > 0]))
-    backends.rejects(
-        kernel, 1, lambda: [x.copy(), np.zeros(16, "i1")], TileTypeError, r"int16.*int8"
-    )
+    backends.rejects(kernel, 1, lambda: [x.copy(), np.zeros(16, "i1")], TileTypeError, r"int16.*int8")
 
 
 # ---------------------------------------------------------------------------------------------
@@ -350,9 +342,7 @@ def test_gather_in_two_dimensions(backends: Backends, index: dt.DType) -> None:
         ct.scatter(W, (r, c), t * 2, mask=(r > 1) & (c < limit.astype(index)))
 
     x = random_values(ct.float32, 6 * 21).reshape(6, 21)
-    _, z, w, _ = backends.run_all(
-        kernel, 1, lambda: [x.copy(), np.zeros((16, 16), "f4"), np.zeros((6, 21), "f4"), 9]
-    )
+    _, z, w, _ = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros((16, 16), "f4"), np.zeros((6, 21), "f4"), 9])
     assert np.array_equal(z[:6, :11], x[:, ::2]) and (z[6:8] == -1).all()
     assert (z[8:, 5:] == 0).all() and np.array_equal(z[8:14, :5], x[:, :10:2])
     assert (w[:2] == 0).all() and np.array_equal(w[2:, :9:2], 2 * x[2:, :9:2])

@@ -236,9 +236,7 @@ def test_output(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"{ct.sum(x):.3f}")
 
     run(kernel, np.arange(4, dtype=ml_dtypes.bfloat16))
-    assert capsys.readouterr().out == (
-        "x = [0., 1., 2., 3.] 0;\n3  6.00 [0.0, 1.0, 2.0, 3.0]%\n6.000\n"
-    )
+    assert capsys.readouterr().out == ("x = [0., 1., 2., 3.] 0;\n3  6.00 [0.0, 1.0, 2.0, 3.0]%\n6.000\n")
 
 
 def test_rounding_is_done_once() -> None:
@@ -281,7 +279,5 @@ def test_launch_interprets_when_asked(tmp_path: Path) -> None:
         "ct.launch(None, 1, kernel, (np.ones(4, np.float32),))\n"
     )
     environment = {**os.environ, "TILEWRIGHT_INTERPRET": "1", "PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "4.0\n", done.stderr

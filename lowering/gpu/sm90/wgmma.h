@@ -40,7 +40,6 @@ typedef struct tw_wgmma_operand {
 
 /* The operand that a buffer's slot holds; `rhs`: k is its first axis (before the transposition).
  * False if its layout is not the instruction's. */
-bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other,
-                         tw_wgmma_operand_t *out);
+bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other, tw_wgmma_operand_t *out);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_SM90_WGMMA_H */

@@ -30,9 +30,7 @@ def check_tile_shape(value: Any, what: str) -> Shape:
     shape = static_ints(value, what)
     for axis, n in enumerate(shape):
         if n < 1 or n & (n - 1):
-            raise TileValueError(
-                f"{what}: dimension {axis} of {shape} is {n}, which is no power of two"
-            )
+            raise TileValueError(f"{what}: dimension {axis} of {shape} is {n}, which is no power of two")
     return shape
 
 

@@ -147,9 +147,7 @@ def where(cond: Any, x: Any, y: Any) -> Tile:
     cond, x, y = (as_operand(v, "ct.where") for v in (cond, x, y))
     condition = as_tile(cond, "ct.where")
     if not condition.dtype.is_bool:
-        raise TileTypeError(
-            f"ct.where needs a bool_ condition, found {condition.dtype}; compare, as in x != 0"
-        )
+        raise TileTypeError(f"ct.where needs a bool_ condition, found {condition.dtype}; compare, as in x != 0")
     a, b, dtype = _promoted("where", x, y)
     broadcast_shapes(broadcast_shapes(a.shape, b.shape, "ct.where"), condition.shape, "ct.where")
     return Tile(np.where(condition._data, a._data, b._data), dtype)
@@ -184,9 +182,7 @@ def bitwise_not(x: Any) -> Any:
 def _float_functions() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     """Functions of real numbers mean what the dialect's table says in terms of NumPy."""
     table = {
-        op.public: eval(f"lambda x: {op.numpy}", {"np": np})
-        for op in OPS
-        if op.operands == 1 and op.result == "float"
+        op.public: eval(f"lambda x: {op.numpy}", {"np": np}) for op in OPS if op.operands == 1 and op.result == "float"
     }
     return {**table, "floor": np.floor, "ceil": np.ceil}
 

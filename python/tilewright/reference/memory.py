@@ -49,16 +49,13 @@ def _poison(dtype: DType) -> np.ndarray:
     return np.ones((), dtype.numpy)
 
 
-def _window(
-    array: Array, index: Any, shape: Shape, order: Any, what: str
-) -> tuple[np.ndarray, Shape, Shape]:
+def _window(array: Array, index: Any, shape: Shape, order: Any, what: str) -> tuple[np.ndarray, Shape, Shape]:
     """The array with its axes in tile order, and the tile's first and end element on each."""
     data = array._data.transpose(check_order(order, array.ndim, what))
     values = index if isinstance(index, Sequence) else (index,)
     if len(values) != array.ndim or len(shape) != array.ndim:
         raise TileValueError(
-            f"{what}: the array has {array.ndim} dimensions, the index {len(values)} "
-            f"and the tile {len(shape)}"
+            f"{what}: the array has {array.ndim} dimensions, the index {len(values)} and the tile {len(shape)}"
         )
     first = tuple(_scalar_index(v, what) * n for v, n in zip(values, shape, strict=True))
     return data, first, tuple(f + n for f, n in zip(first, shape, strict=True))
@@ -67,9 +64,7 @@ def _window(
 def _scalar_index(value: Any, what: str) -> int:
     value = as_tile(value, f"{what}: index")
     if value.ndim != 0 or not value.dtype.is_integral:
-        raise TileTypeError(
-            f"{what}: an index is an integer scalar, found {value.dtype} of shape {value.shape}"
-        )
+        raise TileTypeError(f"{what}: an index is an integer scalar, found {value.dtype} of shape {value.shape}")
     return int(value)
 
 
@@ -80,8 +75,7 @@ def _overlap(data: np.ndarray, first: Shape, end: Shape) -> tuple[tuple[slice, .
         inside.append((builtins.max(low, 0), builtins.max(builtins.min(high, n), low, 0)))
     of_array = tuple(slice(a, b) if b > a else slice(0, 0) for a, b in inside)
     of_tile = tuple(
-        slice(a - low, b - low) if b > a else slice(0, 0)
-        for (a, b), low in zip(inside, first, strict=True)
+        slice(a - low, b - low) if b > a else slice(0, 0) for (a, b), low in zip(inside, first, strict=True)
     )
     return of_array, of_tile
 
@@ -148,9 +142,7 @@ def _element_indices(
     """Index arrays of one shape, which elements to touch, and the shape of the indices."""
     values = indices if isinstance(indices, tuple | list) else (indices,)
     if len(values) != array.ndim:
-        raise TileValueError(
-            f"{what}: the array has {array.ndim} dimensions, but there are {len(values)} indices"
-        )
+        raise TileValueError(f"{what}: the array has {array.ndim} dimensions, but there are {len(values)} indices")
     tiles = [as_tile(v, f"{what}: index") for v in values]
     shape: Shape = ()
     for t in tiles:
@@ -161,10 +153,7 @@ def _element_indices(
     inside = np.ones(shape, bool)
     if mask is not None:
         chosen = as_tile(mask, f"{what}: mask")
-        if (
-            not chosen.dtype.is_bool
-            or broadcast_shapes(chosen.shape, shape, f"{what}: mask") != shape
-        ):
+        if not chosen.dtype.is_bool or broadcast_shapes(chosen.shape, shape, f"{what}: mask") != shape:
             raise TileTypeError(
                 f"{what}: mask must be a bool_ tile that broadcasts to {shape}, "
                 f"found {chosen.dtype} of shape {chosen.shape}"
@@ -185,29 +174,21 @@ def _wide_index(tile: Tile) -> np.ndarray:
     return tile._data.astype(np.int64)
 
 
-def gather(
-    array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds: Any, latency: Any
-) -> Tile:
+def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds: Any, latency: Any) -> Tile:
     array = as_array(array, "ct.gather")
     where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.gather")
     padding = promote_to(padding_value, array.dtype, "ct.gather: padding_value")
     if broadcast_shapes(padding.shape, shape, "ct.gather: padding_value") != shape:
-        raise TileValueError(
-            f"ct.gather: padding_value of shape {padding.shape} does not broadcast to {shape}"
-        )
+        raise TileValueError(f"ct.gather: padding_value of shape {padding.shape} does not broadcast to {shape}")
     result = np.broadcast_to(padding._data, shape).copy()
     result[inside] = array._data[tuple(w[inside] for w in where)]
     return Tile(result, array.dtype)
 
 
-def scatter(
-    array: Any, indices: Any, value: Any, mask: Any, check_bounds: Any, latency: Any
-) -> None:
+def scatter(array: Any, indices: Any, value: Any, mask: Any, check_bounds: Any, latency: Any) -> None:
     array = _writable(array, "ct.scatter")
     where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.scatter")
     new = promote_to(value, array.dtype, "ct.scatter")
     if broadcast_shapes(new.shape, shape, "ct.scatter: value") != shape:
-        raise TileValueError(
-            f"ct.scatter: value of shape {new.shape} does not broadcast to {shape}"
-        )
+        raise TileValueError(f"ct.scatter: value of shape {new.shape} does not broadcast to {shape}")
     array._data[tuple(w[inside] for w in where)] = np.broadcast_to(new._data, shape)[inside]

@@ -62,9 +62,7 @@ class Rebinder:
             return self._functions[id(function)]
         names = self._module(function)
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
-        copy = types.FunctionType(
-            function.__code__, names, function.__name__, function.__defaults__, cells or None
-        )
+        copy = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells or None)
         copy.__kwdefaults__ = function.__kwdefaults__
         self._functions[id(function)] = copy
         for cell, new in zip(function.__closure__ or (), cells, strict=True):

@@ -68,22 +68,18 @@ def _check_mma_dtypes(x: Tile, y: Tile, acc: Tile) -> None:
         raise TileTypeError(f"ct.mma: inputs of {x.dtype} are not supported; expected {names}")
     if acc.dtype not in allowed:
         names = " or ".join(d.name for d in allowed)
-        raise TileTypeError(
-            f"ct.mma: inputs of {x.dtype} need an accumulator of {names}, found {acc.dtype}"
-        )
+        raise TileTypeError(f"ct.mma: inputs of {x.dtype} need an accumulator of {names}, found {acc.dtype}")
 
 
 def _check_mma_shapes(x: Tile, y: Tile, acc: Tile) -> None:
     if x.ndim not in (2, 3) or not x.ndim == y.ndim == acc.ndim:
         raise TileValueError(
-            f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {x.shape}, {y.shape} "
-            f"and {acc.shape}"
+            f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {x.shape}, {y.shape} and {acc.shape}"
         )
     batch, m, k = x.shape[:-2], x.shape[-2], x.shape[-1]
     if y.shape[:-1] != (*batch, k) or acc.shape != (*batch, m, y.shape[-1]):
         raise TileValueError(
-            f"ct.mma: shapes (m, k), (k, n) and (m, n) needed, found {x.shape}, {y.shape} "
-            f"and {acc.shape}"
+            f"ct.mma: shapes (m, k), (k, n) and (m, n) needed, found {x.shape}, {y.shape} and {acc.shape}"
         )
 
 

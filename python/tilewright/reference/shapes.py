@@ -28,8 +28,7 @@ def reshape(x: Any, shape: Any) -> Tile:
     wanted = check_tile_shape(wanted, "ct.reshape: shape")
     if math.prod(wanted) != x._data.size:
         raise TileValueError(
-            f"ct.reshape: shape {x.shape} has {x._data.size} elements, "
-            f"{wanted} has {math.prod(wanted)}"
+            f"ct.reshape: shape {x.shape} has {x._data.size} elements, {wanted} has {math.prod(wanted)}"
         )
     return Tile(x._data.reshape(wanted), x.dtype)
 
@@ -46,9 +45,7 @@ def transpose(x: Any, axis0: Any, axis1: Any) -> Tile:
     x = as_tile(x, "ct.transpose")
     if axis0 is None and axis1 is None:
         if x.ndim != 2:
-            raise TileValueError(
-                f"ct.transpose of a tile of {x.ndim} dimensions needs the two axes to swap"
-            )
+            raise TileValueError(f"ct.transpose of a tile of {x.ndim} dimensions needs the two axes to swap")
         axis0, axis1 = 0, 1
     elif axis0 is None or axis1 is None:
         raise TileValueError("ct.transpose needs both axes or none")

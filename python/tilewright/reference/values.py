@@ -238,9 +238,7 @@ def constant(value: Number, dtype: DType) -> Tile:
     """A loosely typed constant as a scalar of `dtype`; TileValueError if it does not fit."""
     if dtype.is_integral:
         if not math.isfinite(value) or not dtype.min <= int(value) <= dtype.max:
-            raise TileValueError(
-                f"constant {value} is outside {dtype} ({dtype.min} to {dtype.max})"
-            )
+            raise TileValueError(f"constant {value} is outside {dtype} ({dtype.min} to {dtype.max})")
         return Tile(np.array(int(value), dtype.numpy), dtype)
     if dtype.is_bool:
         return Tile(np.array(bool(value)), dtype)
@@ -336,8 +334,7 @@ def promote_to(value: Any, dtype: DType, what: str) -> Tile:
         found = dt.constant_dtype(value)
     if common is not dtype:
         raise TileTypeError(
-            f"{what}: {found} does not convert to {dtype} by itself; "
-            f"write the conversion, as in x.astype(ct.{dtype})"
+            f"{what}: {found} does not convert to {dtype} by itself; write the conversion, as in x.astype(ct.{dtype})"
         )
     return cast(value, dtype)
 
