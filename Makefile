@@ -71,16 +71,13 @@ $(B)/stamp/setup: tools/setup.sh tools/packages.txt tools/requirements.txt
 $(B)/stamp/lint: tools/setup.sh tools/packages.txt tools/requirements.txt | $(B)/stamp/setup
 	@bash tools/setup.sh $(B) lint
 
-$(B)/stamp/sanitize: tools/setup.sh tools/packages.txt tools/requirements.txt | $(B)/stamp/setup
-	@bash tools/setup.sh $(B) sanitize
-
 # --- build trees: dev links tw-opt against the dylibs, the extension always against the archives ---
 $(B)/dev/build.ninja: | $(B)/stamp/setup
 	@cmake $(CMAKE_FLAGS) -B $(B)/dev --log-level=WARNING > /dev/null
 	@ln -sfn dev/bin $(B)/bin
 	@ln -sfn $(B)/dev/compile_commands.json compile_commands.json
 
-$(B)/san/build.ninja: | $(B)/stamp/setup $(B)/stamp/sanitize
+$(B)/san/build.ninja: | $(B)/stamp/setup
 	@cmake $(CMAKE_FLAGS) -B $(B)/san -DTW_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo --log-level=WARNING > /dev/null
 
 $(B)/stamp/wheel: $(B)/stamp/setup $(WHEEL_SOURCES)
