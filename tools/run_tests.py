@@ -114,7 +114,7 @@ def main() -> int:
         # MLIR and LLVM come uninstrumented from the distribution: what they poison and how long their containers are
         # looks wrong from our side.
         environment |= {
-            "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:abort_on_error=1",
+            "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allocator_may_return_null=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
             "PYTHONPATH": str(build / "python"),
         }

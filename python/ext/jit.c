@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what kernels call ---------------------------------------------------------------------------------------------
- */
+/* --- what kernels call --- */
 
-/* clang-format off: it moves the words at every run */
+/* clang-format off */
 #define REAL(X)                                                                                           \
   X(exp) X(exp2) X(log) X(log2) X(log10) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh)     \
   X(tanh) X(floor) X(ceil) X(trunc) X(round) X(roundeven) X(rint) X(nearbyint) X(fmod) X(pow) X(atan2)    \
