@@ -306,12 +306,13 @@ def shared_object(text: str, threads: int) -> ctypes.CDLL:
     name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
     if not library.exists():
-        ir, c = FOLDER / f"{name}.ll", FOLDER / f"{name}.c"
+        part = FOLDER / f"{name}.{os.getpid()}"  # several processes may build the same text at once
+        ir, c, new = (part.with_name(f"{part.name}.{suffix}") for suffix in ("ll", "c", "so"))
         ir.write_text(source)
         c.write_text("unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));\n" + runtime)
         command = [CLANG, "-O0", "-w", "-shared", "-fPIC", "--rtlib=compiler-rt", str(ir), str(c), "-lm", "-o"]
-        subprocess.run([*command, f"{library}.new"], check=True)
-        os.replace(f"{library}.new", library)
+        subprocess.run([*command, str(new)], check=True)
+        os.replace(new, library)
     return ctypes.CDLL(str(library))
 
 
