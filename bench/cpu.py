@@ -3,7 +3,8 @@
     python bench/cpu.py [--only NAME] [--threads N] [--rounds N] [--out FILE]
 
 NumPy's matrix products are OpenBLAS on the same threads; its loops have one thread, whatever is asked. Contenders take
-turns and the figure is the median of the rounds (`best_ms`: of the best); `ratio` is NumPy's time / ours, above 1 is
+turns, after a pause in which the threads of the one before have stopped spinning (OpenBLAS's wait for more work for tens
+of milliseconds, on the cores that ours would run on), and the figure is the median of the rounds (`best_ms`: of the best); `ratio` is NumPy's time / ours, above 1 is
 faster than NumPy. `compile_ms` is the whole way from Python to machine code, in a warm process, without the disk cache:
 the best of five first launches, less a later one.
 """
@@ -153,6 +154,9 @@ def programs() -> list[Program]:
     return found
 
 
+PAUSE = 0.1  # seconds
+
+
 def seconds(work: Work) -> float:
     begin = time.perf_counter()
     work()
@@ -172,6 +176,7 @@ def measure(results: Results, program: Program, rounds: int) -> None:
 
     def turn(name: str, work: Work) -> Callable[[], float]:
         def once() -> float:
+            time.sleep(PAUSE)
             time_taken = min(seconds(work), seconds(work))
             best[name] = min(best[name], time_taken)
             return time_taken
