@@ -332,7 +332,7 @@ static void finish_wgmma(MlirOperation mma) {
 
 /* ---- room -------------------------------------------------------------------------------------- */
 
-static const void *loop_around(MlirOperation op) {
+const void *tw_loop_around(MlirOperation op) {
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
     if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
       return op.ptr;
@@ -342,7 +342,7 @@ static const void *loop_around(MlirOperation op) {
 /* Takes room for the load's buffer, or tells that there is none. Buffers of different loops can
  * share their bytes; those filled outside of loops may live through any of them. */
 static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
-  const void *loop = loop_around(load);
+  const void *loop = tw_loop_around(load);
   int64_t bytes = tile_bytes(mlirValueGetType(mlirOperationGetResult(load, 0))) * (loop ? MIN_STAGES : 1);
   int64_t beside = 0, most = 0;
   int at = p->num_taken;

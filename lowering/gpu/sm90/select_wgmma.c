@@ -78,20 +78,13 @@ static int64_t bytes_wanted(const selector_t *s) {
   return outside + most;
 }
 
-static const void *loop_around(MlirOperation op) {
-  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
-    if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
-      return op.ptr;
-  return NULL;
-}
-
 static void note_load(selector_t *s, MlirOperation load) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(load, 0));
   for (int i = 0; i < s->num_loads; i++)
     if (s->loads[i].op == load.ptr)
       return;
   s->loads[s->num_loads].op = load.ptr;
-  s->loads[s->num_loads].loop = loop_around(load);
+  s->loads[s->num_loads].loop = tw_loop_around(load);
   s->loads[s->num_loads++].bytes = tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
 }
 

@@ -36,8 +36,8 @@ static int log2_of(int64_t value) {
   return bits;
 }
 
-/* Rows within a warp, warps of a group, and the groups: the same for accumulator and lhs. `columns`
- * is the number of column bits that groups share out, which lhs repeats. */
+/* Rows within a warp, the warps of a group, and the groups: the same for accumulator and lhs, but that groups which
+ * share out columns repeat lhs. */
 static void push_threads(tw_layout_t *l, tw_wgmma_split_t split, bool is_acc) {
   push(l, TW_LANE, 1, 1);
   push(l, TW_LANE, 1, 2);
