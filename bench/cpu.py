@@ -4,8 +4,8 @@
 
 NumPy's matrix products are OpenBLAS on the same threads; its loops have one thread, whatever is asked. Contenders take
 turns, each after a pause: OpenBLAS's threads wait for more work for tens of milliseconds by spinning, on the cores that
-ours would run on. The figure is the median of the rounds (`best_ms`: of the best); `ratio` is NumPy's time / ours, above
-1 is faster than NumPy. `compile_ms` is the whole way from Python to machine code, in a warm process, without the disk
+ours would run on. The figure is the median of the rounds (`best_ms`: of the best); `ratio` is NumPy's time / ours.
+`compile_ms` is the whole way from Python to machine code, in a warm process, without the disk
 cache: the best of five first launches, less a later one.
 """
 
