@@ -7,13 +7,6 @@ enum { SECTOR_BITS = 256, LANE_BITS = 5, MAX_WARP_ACCESS = 64 };
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
-static int log2_of(int64_t value) {
-  int bits = 0;
-  while (((int64_t)1 << bits) < value)
-    bits++;
-  return bits;
-}
-
 typedef struct filler {
   tw_layout_t l;
   int next[TW_LAYOUT_MAX_RANK]; /* lowest bit of each dimension that is not given away */
@@ -45,7 +38,7 @@ static int give_warps(filler_t *f, const int *order, const tw_wish_t *wish, bool
 
 tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *wish) {
   filler_t f = {.l = tw_layout_empty(rank, shape)};
-  int order[TW_LAYOUT_MAX_RANK], warps = log2_of(wish->num_warps), lanes = LANE_BITS;
+  int order[TW_LAYOUT_MAX_RANK], warps = tw_log2(wish->num_warps), lanes = LANE_BITS;
   int spare = tw_layout_size_bits(&f.l) - lanes - warps; /* bits that are left to registers */
   dimension_order(rank, wish->contiguous, order);
   if (rank > 0 && spare > 0)

@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-static int log2_of(int64_t value) {
-  int bits = 0;
-  while (((int64_t)1 << bits) < value)
-    bits++;
-  return bits;
-}
-
 static int min_int(int a, int b) { return a < b ? a : b; }
 
 /* ---- basics ---------------------------------------------------------------------------------- */
@@ -20,7 +13,7 @@ tw_layout_t tw_layout_empty(int rank, const int64_t *shape) {
   memset(&l, 0, sizeof l);
   l.rank = rank;
   for (int d = 0; d < rank; d++)
-    l.log_shape[d] = log2_of(shape[d]);
+    l.log_shape[d] = tw_log2(shape[d]);
   return l;
 }
 
@@ -184,11 +177,11 @@ tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_pe
                               const int *warps_per_cta, const int *order) {
   builder_t b = builder_start(rank, shape);
   for (int i = 0; i < rank; i++)
-    builder_take(&b, TW_REGISTER, order[i], log2_of(size_per_thread[order[i]]));
+    builder_take(&b, TW_REGISTER, order[i], tw_log2(size_per_thread[order[i]]));
   for (int i = 0; i < rank; i++)
-    builder_take(&b, TW_LANE, order[i], log2_of(threads_per_warp[order[i]]));
+    builder_take(&b, TW_LANE, order[i], tw_log2(threads_per_warp[order[i]]));
   for (int i = 0; i < rank; i++)
-    builder_take(&b, TW_WARP, order[i], log2_of(warps_per_cta[order[i]]));
+    builder_take(&b, TW_WARP, order[i], tw_log2(warps_per_cta[order[i]]));
   for (int i = 0; i < rank; i++)
     builder_take(&b, TW_REGISTER, order[i], builder_left(&b, order[i]));
   return b.l;
@@ -196,9 +189,9 @@ tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_pe
 
 tw_layout_t tw_layout_coalesced(int rank, const int64_t *shape, int vector, int num_warps, const int *order) {
   builder_t b = builder_start(rank, shape);
-  int lanes = 5, warps = log2_of(num_warps);
+  int lanes = 5, warps = tw_log2(num_warps);
   if (rank > 0)
-    builder_take(&b, TW_REGISTER, order[0], log2_of(vector));
+    builder_take(&b, TW_REGISTER, order[0], tw_log2(vector));
   for (int i = 0; i < rank && lanes > 0; i++) {
     int n = min_int(lanes, builder_left(&b, order[i]));
     builder_take(&b, TW_LANE, order[i], n);
@@ -230,7 +223,7 @@ static void push_bit(tw_layout_t *l, tw_input_t input, int dim, int bit) {
 /* Bits of a dimension that one warp covers, when `warps` warps share it and an instruction covers
  * 2^instruction of it: what is left above them goes to the warps. */
 static int warp_tile_bits(const tw_layout_t *l, int dim, int warps, int instruction) {
-  int bits = l->log_shape[dim] - log2_of(warps);
+  int bits = l->log_shape[dim] - tw_log2(warps);
   return bits < instruction ? instruction : bits;
 }
 
@@ -256,8 +249,8 @@ tw_layout_t tw_layout_mma_acc(int rank, const int64_t *shape, int warps_m, int w
   push_batch(&l);
   push_range(&l, TW_LANE, n, 1, 3);
   push_range(&l, TW_LANE, m, 0, 3);
-  push_range(&l, TW_WARP, m, m_bits, m_bits + log2_of(warps_m));
-  push_range(&l, TW_WARP, n, n_bits, n_bits + log2_of(warps_n));
+  push_range(&l, TW_WARP, m, m_bits, m_bits + tw_log2(warps_m));
+  push_range(&l, TW_WARP, n, n_bits, n_bits + tw_log2(warps_n));
   return l;
 }
 
@@ -266,7 +259,7 @@ tw_layout_t tw_layout_dot_operand(int rank, const int64_t *shape, int operand, i
   tw_layout_t l = tw_layout_empty(rank, shape);
   int k = operand == 0 ? rank - 1 : rank - 2;
   int o = operand == 0 ? rank - 2 : rank - 1; /* the other dimension: m or n */
-  int pack = elem_bits < 32 ? log2_of(32 / elem_bits) : 0;
+  int pack = elem_bits < 32 ? tw_log2(32 / elem_bits) : 0;
   int o_bits = warp_tile_bits(&l, o, operand == 0 ? warps_m : warps_n, operand == 0 ? 4 : 3);
   int k_bits = l.log_shape[k];
   int k_step = elem_bits == 64 ? 2 : pack + 3; /* log2 of the k extent of one instruction */
@@ -278,9 +271,9 @@ tw_layout_t tw_layout_dot_operand(int rank, const int64_t *shape, int operand, i
   push_batch(&l);
   push_range(&l, TW_LANE, k, pack, pack + 2);
   push_range(&l, TW_LANE, o, 0, 3);
-  for (int i = 0; i < log2_of(warps_m); i++)
+  for (int i = 0; i < tw_log2(warps_m); i++)
     push_bit(&l, TW_WARP, o, operand == 0 ? o_bits + i : TW_LAYOUT_MAX_BITS);
-  for (int i = 0; i < log2_of(warps_n); i++)
+  for (int i = 0; i < tw_log2(warps_n); i++)
     push_bit(&l, TW_WARP, o, operand == 1 ? o_bits + i : TW_LAYOUT_MAX_BITS);
   return l;
 }

@@ -40,6 +40,14 @@ typedef struct tw_layout {
 
 /* ---- basics ---------------------------------------------------------------------------------- */
 
+/* The least number of bits with 2^bits >= value: log2 of a power of two. */
+static inline int tw_log2(int64_t value) {
+  int bits = 0;
+  while (((int64_t)1 << bits) < value)
+    bits++;
+  return bits;
+}
+
 /* The name of an input group as it is written in IR: "register", "lane", ... */
 const char *tw_input_name(tw_input_t input);
 

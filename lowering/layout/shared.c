@@ -6,13 +6,6 @@
 
 enum { BANK_BYTES = 4, LINE_BYTES = 128, MAX_ACCESS_BYTES = 16, WARP_LANES = 32 };
 
-static int log2_of(int64_t value) {
-  int bits = 0;
-  while (((int64_t)1 << bits) < value)
-    bits++;
-  return bits;
-}
-
 static int min_int(int a, int b) { return a < b ? a : b; }
 
 tw_layout_t tw_shared_rowmajor(int rank, const int64_t *shape, const int *order) {
@@ -26,8 +19,8 @@ tw_layout_t tw_shared_rowmajor(int rank, const int64_t *shape, const int *order)
 tw_layout_t tw_shared_swizzled(int rank, const int64_t *shape, const int *order, int elem_bits, int row_bytes) {
   tw_layout_t l = tw_layout_empty(rank, shape);
   int inner = order[0], inner_shift = tw_layout_dim_shift(&l, inner);
-  int chunk = log2_of(16 * 8 / elem_bits); /* elements of 16 bytes */
-  int row = min_int(log2_of((int64_t)row_bytes * 8 / elem_bits), l.log_shape[inner]);
+  int chunk = tw_log2(16 * 8 / elem_bits); /* elements of 16 bytes */
+  int row = min_int(tw_log2((int64_t)row_bytes * 8 / elem_bits), l.log_shape[inner]);
   int chunks = row > chunk ? row - chunk : 0; /* bits that are swizzled */
   /* 128 bytes: row bits 0..2 go to the chunk bits; 64: rows 1..2; 32: row 2. */
   int skip = 3 - chunks > 0 ? 3 - chunks : 0, line = 0;
@@ -126,7 +119,7 @@ tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, 
   tw_layout_t l = *writer;
   memset(l.bits, 0, sizeof l.bits);
   memset(l.basis, 0, sizeof l.basis);
-  int n = tw_layout_size_bits(&l), max_vector = log2_of(MAX_ACCESS_BYTES * 8 / elem_bits);
+  int n = tw_layout_size_bits(&l), max_vector = tw_log2(MAX_ACCESS_BYTES * 8 / elem_bits);
   space_t vector = {{0}, 0};
   for (int i = 0; i < writer->bits[TW_REGISTER]; i++)
     for (int j = 0; j < reader->bits[TW_REGISTER]; j++)
@@ -137,7 +130,7 @@ tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, 
   int access_bytes = (1 << v) * elem_bits / 8; /* NOLINT(clang-analyzer-core.BitwiseShift): counted up from 0 */
   space_t write = phase_space(writer, &vector, access_bytes);
   space_t read = phase_space(reader, &vector, access_bytes);
-  int line = min_int(n, log2_of((int64_t)LINE_BYTES * 8 / elem_bits));
+  int line = min_int(n, tw_log2((int64_t)LINE_BYTES * 8 / elem_bits));
   uint32_t segment[32];
   int segments = choose_segments(&l, &vector, &write, &read, n - (line > v ? line : v), segment);
   space_t taken = vector;

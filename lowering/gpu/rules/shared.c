@@ -16,13 +16,6 @@
 
 enum { MAX_PIECE_BYTES = 16, MIN_COPY_BYTES = 4, LANE_BITS = TW_LDMATRIX_LANE_BITS };
 
-static int log2_of(int64_t value) {
-  int bits = 0;
-  while (((int64_t)1 << bits) < value)
-    bits++;
-  return bits;
-}
-
 /* ---- buffers ------------------------------------------------------------------------------------- */
 
 bool twg_rule_alloc_shared(tw_emitter_t *e, MlirOperation op) {
@@ -74,7 +67,7 @@ static int common_run(const tw_layout_t *shared, int dim, int max) {
 static share_t share_out(MlirOperation op, MlirType type, const tw_layout_t *shared, int num_warps) {
   share_t s = {.layout = *shared, .cut_dim = -1};
   int contiguous = tw_access_contiguous_dim(op, shared->rank), uncut = tw_access_vector_bits(op, shared->rank);
-  int warp_bits = log2_of(num_warps), at = 0, n = shared->bits[TW_OFFSET];
+  int warp_bits = tw_log2(num_warps), at = 0, n = shared->bits[TW_OFFSET];
   s.layout.bits[TW_OFFSET] = 0;
   int run = common_run(shared, contiguous, tw_access_inner_vector_bits(op, shared->rank));
   bool cut = run > uncut && (tw_memory_bits(tw_buffer_type_element(type)) << run) >= 8 * MIN_COPY_BYTES;

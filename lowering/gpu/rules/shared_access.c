@@ -16,13 +16,6 @@ typedef struct {
   uint32_t thread_mask;
 } scatter_t;
 
-static int log2_of(int value) {
-  int bits = 0;
-  while (1 << bits < value)
-    bits++;
-  return bits;
-}
-
 static scatter_t scatter_of(tw_emitter_t *e, const tw_layout_t *tile, const tw_layout_t *shared, MlirType element) {
   scatter_t s = {.tile = tile, .element = element, .bits = tw_memory_bits(element)};
   tw_inverse_t inverse;
@@ -30,7 +23,7 @@ static scatter_t scatter_of(tw_emitter_t *e, const tw_layout_t *tile, const tw_l
     s.element = e->i8;
     s.bits = 8;
   }
-  s.vector_bits = tw_shared_vector_bits(shared, tile, log2_of(TW_MAX_ACCESS_BITS / s.bits), s.regs);
+  s.vector_bits = tw_shared_vector_bits(shared, tile, tw_log2(TW_MAX_ACCESS_BITS / s.bits), s.regs);
   (void)tw_layout_invert(shared, &inverse);
   for (int g = 0; g < TW_NUM_INPUTS; g++)
     for (int i = 0; i < tile->bits[g]; i++) {

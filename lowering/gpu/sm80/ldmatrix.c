@@ -3,13 +3,6 @@
 
 enum { WORD_BYTES = 4, ROW_LANES = 3 };
 
-static int log2_of(int value) {
-  int bits = 0;
-  while (1 << bits < value)
-    bits++;
-  return bits;
-}
-
 /* Addresses of the basis vectors, in bytes. */
 typedef struct {
   uint32_t lane[TW_LDMATRIX_LANE_BITS];
@@ -44,7 +37,7 @@ static bool whole_rows(const images_t *at, int first, uint32_t lanes) {
 static bool is_plain(const images_t *at, int elem_bytes) {
   tw_ldmatrix_t *m = at->out;
   m->trans = false;
-  m->pack_bits = log2_of(WORD_BYTES / elem_bytes);
+  m->pack_bits = tw_log2(WORD_BYTES / elem_bytes);
   if (at->tile->bits[TW_REGISTER] < m->pack_bits || at->lane[0] != WORD_BYTES || at->lane[1] != 2 * WORD_BYTES)
     return false;
   for (int b = 0; b < m->pack_bits; b++)

@@ -29,13 +29,6 @@ static void push_registers(tw_layout_t *l, int dim, int from, int to) {
     push(l, TW_REGISTER, dim, bit);
 }
 
-static int log2_of(int64_t value) {
-  int bits = 0;
-  while (((int64_t)1 << bits) < value)
-    bits++;
-  return bits;
-}
-
 /* Rows within a warp, the warps of a group, and the groups: the same for accumulator and lhs, but that groups which
  * share out columns repeat lhs. */
 static void push_threads(tw_layout_t *l, tw_wgmma_split_t split, bool is_acc) {
@@ -45,7 +38,7 @@ static void push_threads(tw_layout_t *l, tw_wgmma_split_t split, bool is_acc) {
     push(l, TW_LANE, 0, bit);
   push(l, TW_WARP, 0, 4);
   push(l, TW_WARP, 0, 5);
-  int groups_m = log2_of(split.m), groups_n = log2_of(split.n);
+  int groups_m = tw_log2(split.m), groups_n = tw_log2(split.n);
   for (int bit = 0; bit < groups_m; bit++)
     push(l, TW_WARP, 0, l->log_shape[0] - groups_m + bit);
   for (int bit = 0; bit < groups_n; bit++)
@@ -59,11 +52,11 @@ static void push_threads(tw_layout_t *l, tw_wgmma_split_t split, bool is_acc) {
 static tw_layout_t fragment(const int64_t *shape, tw_wgmma_split_t split, bool is_acc) {
   enum { INNER_COLUMN_BITS = 3, GROUP_ROW_BITS = 6 };
   tw_layout_t l = tw_layout_empty(2, shape);
-  int columns = l.log_shape[1] - (is_acc ? log2_of(split.n) : 0);
+  int columns = l.log_shape[1] - (is_acc ? tw_log2(split.n) : 0);
   push(&l, TW_REGISTER, 1, 0);
   push(&l, TW_REGISTER, 0, 3);
   push_registers(&l, 1, INNER_COLUMN_BITS, columns);
-  push_registers(&l, 0, GROUP_ROW_BITS, l.log_shape[0] - log2_of(split.m));
+  push_registers(&l, 0, GROUP_ROW_BITS, l.log_shape[0] - tw_log2(split.m));
   push_threads(&l, split, is_acc);
   return l;
 }
@@ -87,7 +80,7 @@ bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, 
   tw_layout_t have;
   bool k_first = rhs != transposed;
   int64_t shape[] = {k_first ? k : other, k_first ? other : k};
-  if (!tw_layout_of_type(buffer, &have) || tw_layout_size_bits(&have) != log2_of(k) + log2_of(other))
+  if (!tw_layout_of_type(buffer, &have) || tw_layout_size_bits(&have) != tw_log2(k) + tw_log2(other))
     return false;
   tw_layout_t flat = tw_layout_reshape(&have, 2, shape);
   for (int inner = 0; inner < 2; inner++) {
