@@ -1,4 +1,4 @@
-//===- Gpu.cpp - text and C face of #tile.linear and !tile.buffer ---------===//
+//===- Gpu.cpp - text and C face of #tile.linear, !tile.buffer, !tile.barriers ===//
 #include "Tile.h"
 #include "tilewright/dialect.h"
 
@@ -119,6 +119,17 @@ void BufferType::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
+// !tile.barriers
+//===----------------------------------------------------------------------===//
+
+LogicalResult BarriersType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count) {
+  constexpr int64_t most = 1024;
+  if (count < 1 || count > most)
+    return emitError() << "expected 1 to " << most << " barriers, found " << count;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // C
 //===----------------------------------------------------------------------===//
 
@@ -152,3 +163,11 @@ int64_t tw_buffer_type_extent(MlirType type, intptr_t dim) { return cast<BufferT
 MlirType tw_buffer_type_element(MlirType type) { return wrap(cast<BufferType>(unwrap(type)).getElementType()); }
 
 MlirAttribute tw_buffer_type_layout(MlirType type) { return wrap(cast<BufferType>(unwrap(type)).getLayout()); }
+
+bool tw_type_is_barriers(MlirType type) { return isa<BarriersType>(unwrap(type)); }
+
+MlirType tw_barriers_type_get(MlirContext context, int64_t count) {
+  return wrap(BarriersType::get(unwrap(context), count));
+}
+
+int64_t tw_barriers_type_count(MlirType type) { return cast<BarriersType>(unwrap(type)).getCount(); }

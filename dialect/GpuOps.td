@@ -54,6 +54,18 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Tile_BarriersType : TypeDef<Tile_Dialect, "Barriers"> {
+  let mnemonic = "barriers";
+  let summary = "barriers in shared memory that count arrivals and bytes";
+  let description = [{
+    Each of them goes through phases of parity 0, 1, 0, ...: a phase ends when all
+    arrivals and all bytes it expects have come. `!tile.barriers<4>` are four.
+  }];
+  let parameters = (ins "int64_t":$count);
+  let assemblyFormat = "`<` $count `>`";
+  let genVerifyDecl = 1;
+}
+
 class Tile_GpuOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, traits>;
 
 def Tile_ConvertLayoutOp : Tile_GpuOp<"convert_layout", [Pure]> {
@@ -159,6 +171,100 @@ def Tile_WgmmaWaitOp : Tile_GpuOp<"wgmma_wait", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins Tile_AnyTile:$value, I32Attr:$pending);
   let results = (outs Tile_AnyTile:$result);
   let assemblyFormat = "$value `,` $pending attr-dict `:` type($value) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers that count, copies by the tensor memory accelerator, roles of warps
+//===----------------------------------------------------------------------===//
+
+def Tile_AllocBarriersOp : Tile_GpuOp<"alloc_barriers", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "barriers in shared memory, set up before the kernel begins";
+  let description = [{
+    A phase of each ends after `arrivals` arrivals and the bytes that were announced.
+    `tile-allocate-shared` sets `offset`, in bytes.
+
+    ```mlir
+    %full = tile.alloc_barriers arrivals 1 : !tile.barriers<4>
+    ```
+  }];
+  let arguments = (ins I32Attr:$arrivals, OptionalAttr<I32Attr>:$offset);
+  let results = (outs Tile_BarriersType:$result);
+  let assemblyFormat = "`arrivals` $arrivals (`at` $offset^)? attr-dict `:` type($result)";
+}
+
+def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]> {
+  let summary = "wait until the phase of this parity has ended";
+  let description = [{
+    A fresh barrier is in its phase of parity 0, so that a wait for parity 1 passes at
+    once: that of the producer for slots nobody has filled yet.
+  }];
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32:$parity);
+  let assemblyFormat = "$barriers `[` $slot `]` `,` $parity attr-dict `:` type($barriers)";
+}
+
+def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite]>]> {
+  let summary = "one arrival for each warp that comes here";
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot);
+  let assemblyFormat = "$barriers `[` $slot `]` attr-dict `:` type($barriers)";
+}
+
+def Tile_BarrierExpectOp : Tile_GpuOp<"barrier_expect", [MemoryEffects<[MemWrite]>]> {
+  let summary = "one arrival, and `bytes` that copies will bring before the phase ends";
+  let description = [{
+    Done once: by the producer warp within `tile.roles`, by the first warp of the block
+    elsewhere.
+  }];
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32Attr:$bytes);
+  let assemblyFormat = "$barriers `[` $slot `]` `,` $bytes attr-dict `:` type($barriers)";
+}
+
+def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
+  let summary = "start to copy a tile of an array into a slot of a buffer, by the tensor memory accelerator";
+  let description = [{
+    Names the tile as `tile.async_copy` does; what lies outside of the array becomes
+    zero. All bytes of the slot, such zeros included, are counted by the barrier. Done
+    once, as `tile.barrier_expect`. The array must be one that the launcher can describe
+    in a tensor map (`tile.tma` on the argument).
+
+    ```mlir
+    tile.tma_load %A[%i, %k] into %a[%slot] signal %full[%slot] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 into !tile.buffer<4x128x64xbf16, #a>, !tile.barriers<4>
+    ```
+  }];
+  let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<AnySignlessInteger>:$index,
+      Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot,
+      Arg<Tile_BarriersType, "", [MemWrite]>:$barriers, I32:$signal,
+      OptionalAttr<DenseI32ArrayAttr>:$order);
+  let assemblyFormat = [{
+    $array `[` $index `]` (`order` $order^)? `into` $buffer `[` $slot `]` `signal` $barriers `[` $signal `]` attr-dict
+    `:` type($array) (`,` type($index)^)? `into` type($buffer) `,` type($barriers)
+  }];
+}
+
+def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
+  let summary = "some warps bring data, the others compute";
+  let description = [{
+    `tile.num_warps` of the module are the consumers, which the layouts of tiles speak
+    of; the producer's warps come after them. One warp runs the producer's region; the
+    others, if there are any, are there to give up registers: with `registers p, c` a
+    thread of the producer's warps keeps p registers and one of the consumers gets c,
+    and producer_warps must be a multiple of 4. A `tile.barrier` in the consumers' region
+    is for the consumers only; the producer's has none.
+
+    ```mlir
+    tile.roles producer_warps 4 registers 40, 232 producer {
+      ...
+    } consumer {
+      ...
+    }
+    ```
+  }];
+  let arguments = (ins I32Attr:$producer_warps, OptionalAttr<I32Attr>:$producer_registers,
+      OptionalAttr<I32Attr>:$consumer_registers);
+  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
+  let assemblyFormat = [{
+    `producer_warps` $producer_warps (`registers` $producer_registers^ `,` $consumer_registers)? attr-dict
+    `producer` $producer `consumer` $consumer
+  }];
 }
 
 #endif // TILEWRIGHT_GPU_OPS_TD

@@ -373,13 +373,67 @@ static bool verify_slot(const verify_t *v, MlirType tile_type, MlirType buffer) 
 static bool verify_local_load(const verify_t *v) { return verify_slot(v, result_type(v), operand_type(v, 0)); }
 static bool verify_local_store(const verify_t *v) { return verify_slot(v, operand_type(v, 0), operand_type(v, 1)); }
 
+/* --- Barriers, copies, roles ---------------------------------------------------------------------------- */
+
+static bool verify_alloc_barriers(const verify_t *v) {
+  const int64_t most = (1 << 20) - 1; /* what the hardware counts to */
+  int64_t arrivals = integer(v, "arrivals");
+  return (arrivals >= 1 && arrivals <= most) ||
+         tw_fail(&v->check, "expects %lld arrivals; a phase takes 1 to %lld", (long long)arrivals, (long long)most);
+}
+
+static bool verify_barrier_expect(const verify_t *v) {
+  const int64_t most = (1 << 20) - 1;
+  int64_t bytes = integer(v, "bytes");
+  return (bytes >= 1 && bytes <= most) ||
+         tw_fail(&v->check, "expects %lld bytes; a phase takes 1 to %lld", (long long)bytes, (long long)most);
+}
+
+static bool verify_tma_load(const verify_t *v) {
+  enum { MAX_TMA_RANK = 5, AFTER_INDEX = 4 };
+  intptr_t buffer_at = mlirOperationGetNumOperands(v->op) - AFTER_INDEX;
+  MlirType buffer = operand_type(v, buffer_at);
+  tw_shape_t slot = {.rank = tw_buffer_type_rank(buffer) - 1};
+  array_t array;
+  tw_operand_t tile;
+  if (slot.rank < 1 || slot.rank > MAX_TMA_RANK)
+    return tw_fail(&v->check, "copies a tile of %d dimensions; it takes 1 to %d", (int)slot.rank, MAX_TMA_RANK);
+  for (intptr_t i = 0; i < slot.rank; i++)
+    slot.dims[i] = tw_buffer_type_extent(buffer, i + 1);
+  MlirType type = tw_make_type(mlirOperationGetContext(v->op), tw_elem_of(tw_buffer_type_element(buffer)), &slot);
+  return verify_access(v, 0, type, 1, buffer_at - 1, &array, &tile);
+}
+
+static bool verify_roles(const verify_t *v) {
+  enum { GROUP = 4, STEP = 8, LEAST = 24, MOST = 256 };
+  int64_t warps = integer(v, "producer_warps");
+  if (warps < 1)
+    return tw_fail(&v->check, "has %lld producer warps; at least 1 is needed", (long long)warps);
+  if (has(v, "producer_registers") != has(v, "consumer_registers"))
+    return tw_fail(&v->check, "says how many registers one role has, but not the other");
+  if (!has(v, "producer_registers"))
+    return true;
+  if (warps % GROUP != 0)
+    return tw_fail(&v->check,
+                   "moves registers between roles, which takes whole warpgroups, but has %lld producer warps",
+                   (long long)warps);
+  const int64_t counts[] = {integer(v, "producer_registers"), integer(v, "consumer_registers")};
+  for (int i = 0; i < 2; i++)
+    if (counts[i] < LEAST || counts[i] > MOST || counts[i] % STEP != 0)
+      return tw_fail(&v->check, "gives a role %lld registers; that is a multiple of %d from %d to %d",
+                     (long long)counts[i], STEP, LEAST, MOST);
+  return true;
+}
+
 /* --- By name ------------------------------------------------------------------------------------------ */
 
 static const struct {
   const char *name;
   bool (*verify)(const verify_t *v);
 } rules[] = {
+    {"tile.alloc_barriers", verify_alloc_barriers},
     {"tile.assert", verify_assert},
+    {"tile.barrier_expect", verify_barrier_expect},
     {"tile.block_dim", verify_thread_axis},
     {"tile.block_id", verify_grid_axis},
     {"tile.broadcast", verify_broadcast},
@@ -398,12 +452,14 @@ static const struct {
     {"tile.print", verify_print},
     {"tile.reduce", verify_reduce},
     {"tile.reshape", verify_reshape},
+    {"tile.roles", verify_roles},
     {"tile.scatter", verify_scatter},
     {"tile.shared_array", verify_shared_array},
     {"tile.store", verify_store},
     {"tile.stride", verify_array_axis},
     {"tile.sync_threads", verify_simt},
     {"tile.thread_id", verify_thread_axis},
+    {"tile.tma_load", verify_tma_load},
 };
 
 MlirLogicalResult tw_verify_op(MlirOperation op) {

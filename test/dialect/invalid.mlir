@@ -598,3 +598,95 @@ func.func @f() attributes {tile.kernel} {
   tile.sync_threads
   return
 }
+
+// -----
+
+// expected-error @below {{expected 1 to 1024 barriers, found 0}}
+func.func @f(%b: !tile.barriers<0>) {
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.alloc_barriers' op expects 0 arrivals; a phase takes 1 to 1048575}}
+  %0 = tile.alloc_barriers arrivals 0 : !tile.barriers<4>
+  return
+}
+
+// -----
+
+func.func @f(%b: !tile.barriers<4>, %i: i32) {
+  // expected-error @below {{'tile.barrier_expect' op expects 1048576 bytes; a phase takes 1 to 1048575}}
+  tile.barrier_expect %b[%i], 1048576 : !tile.barriers<4>
+  return
+}
+
+// -----
+
+#line = #tile.linear<offset = [[0, 1], [1, 0]]>
+func.func @f(%a: memref<?x?xf32, strided<[?, 1]>>, %s: !tile.buffer<1x2x2xf32, #line>, %b: !tile.barriers<4>, %i: i32) {
+  // expected-error @below {{'tile.tma_load' op has 1 indices for an array of 2 dimensions}}
+  tile.tma_load %a[%i] into %s[%i] signal %b[%i] : memref<?x?xf32, strided<[?, 1]>>, i32 into !tile.buffer<1x2x2xf32, #line>, !tile.barriers<4>
+  return
+}
+
+// -----
+
+#line = #tile.linear<offset = [[0, 1], [1, 0]]>
+func.func @f(%a: memref<?x?xf16, strided<[?, 1]>>, %s: !tile.buffer<1x2x2xf32, #line>, %b: !tile.barriers<4>, %i: i32) {
+  // expected-error @below {{'tile.tma_load' op the tile is float32, but the array is float16}}
+  tile.tma_load %a[%i, %i] into %s[%i] signal %b[%i] : memref<?x?xf16, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x2x2xf32, #line>, !tile.barriers<4>
+  return
+}
+
+// -----
+
+#line = #tile.linear<offset = [[0, 0, 0, 0, 0, 1]]>
+func.func @f(%a: memref<1x1x1x1x1x2xf32>, %s: !tile.buffer<1x1x1x1x1x1x2xf32, #line>, %b: !tile.barriers<4>, %i: i32) {
+  // expected-error @below {{'tile.tma_load' op copies a tile of 6 dimensions; it takes 1 to 5}}
+  tile.tma_load %a[%i, %i, %i, %i, %i, %i] into %s[%i] signal %b[%i] : memref<1x1x1x1x1x2xf32>, i32, i32, i32, i32, i32, i32 into !tile.buffer<1x1x1x1x1x1x2xf32, #line>, !tile.barriers<4>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.roles' op has 0 producer warps; at least 1 is needed}}
+  tile.roles producer_warps 0 producer {
+  } consumer {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.roles' op moves registers between roles, which takes whole warpgroups, but has 1 producer warps}}
+  tile.roles producer_warps 1 registers 40, 232 producer {
+  } consumer {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.roles' op gives a role 42 registers; that is a multiple of 8 from 24 to 256}}
+  tile.roles producer_warps 4 registers 42, 232 producer {
+  } consumer {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.roles' op says how many registers one role has, but not the other}}
+  "tile.roles"() <{producer_warps = 4 : i32, producer_registers = 40 : i32}> ({
+  ^bb0:
+  }, {
+  ^bb0:
+  }) : () -> ()
+  return
+}

@@ -100,3 +100,35 @@ func.func @effects(%x: tensor<4xf32>, %n: ui8, %c: tensor<4xi1>) {
   tile.assert %c, "must hold" : tensor<4xi1>
   return
 }
+
+#line = #tile.linear<offset = [[0, 1], [0, 2], [1, 0], [2, 0]]>
+
+// CHECK-LABEL: func.func @roles
+func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64) {
+  %c0 = arith.constant 0 : i32
+  %buffer = tile.alloc_shared : !tile.buffer<2x4x4xf32, #line>
+  // CHECK: tile.alloc_barriers arrivals 1 : <2>
+  %full = tile.alloc_barriers arrivals 1 : !tile.barriers<2>
+  // CHECK: tile.alloc_barriers arrivals 4 at 1024 : <2>
+  %empty = tile.alloc_barriers arrivals 4 at 1024 : !tile.barriers<2>
+  // CHECK: tile.roles producer_warps 4 registers 40, 232 producer {
+  tile.roles producer_warps 4 registers 40, 232 producer {
+    // CHECK: tile.barrier_wait %{{.*}}[%{{.*}}], %{{.*}} : <2>
+    tile.barrier_wait %empty[%c0], %i : !tile.barriers<2>
+    // CHECK: tile.barrier_expect %{{.*}}[%{{.*}}], 64 : <2>
+    tile.barrier_expect %full[%c0], 64 : !tile.barriers<2>
+    // CHECK: tile.tma_load %{{.*}}[%{{.*}}, %{{.*}}] order [1, 0] into %{{.*}}[%{{.*}}] signal %{{.*}}[%{{.*}}] : memref<?x?xf32, strided<[?, 1]>>, i32, i64 into <2x4x4xf32, #{{.*}}>, <2>
+    tile.tma_load %a[%i, %k] order [1, 0] into %buffer[%c0] signal %full[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i64 into !tile.buffer<2x4x4xf32, #line>, !tile.barriers<2>
+  // CHECK: } consumer {
+  } consumer {
+    // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] : <2>
+    tile.barrier_arrive %empty[%c0] : !tile.barriers<2>
+  }
+  // CHECK: tile.roles producer_warps 1 producer {
+  // CHECK-NEXT: } consumer {
+  // CHECK-NEXT: }
+  tile.roles producer_warps 1 producer {
+  } consumer {
+  }
+  return
+}
