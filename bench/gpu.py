@@ -99,7 +99,7 @@ def vector_add_case(sweep: bool) -> Iterator[Case]:
 
 
 def softmax_case(sweep: bool) -> Iterator[Case]:
-    for rows, columns in ((16384, 4096), (16384, 4000)):
+    for rows, columns in ((16384, 1024), (16384, 4096), (16384, 4000), (16384, 16384)):
         x = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
         y = torch.empty_like(x)
         contenders: dict[str, Work] = {
@@ -110,47 +110,108 @@ def softmax_case(sweep: bool) -> Iterator[Case]:
         yield "softmax bf16", f"{rows}x{columns}", 4.0 * x.numel(), contenders, ["torch"], error
 
 
+GEMM_SHAPES = (
+    (1024, 1024, 1024),
+    (2048, 2048, 2048),
+    (4096, 4096, 4096),
+    (8192, 8192, 8192),
+    (16384, 8192, 1280),
+    (8192, 28672, 4096),
+)
+GEMM_TILES = ((128, 256, 64), (256, 128, 64), (128, 128, 64), (64, 128, 64))
+MORE_GEMM_TILES = ((128, 64, 64), (64, 256, 64), (64, 64, 64), (128, 128, 128), (128, 128, 32))
+
+
+def matrix(rows: int, columns: int, dtype: torch.dtype, column_major: bool = False) -> torch.Tensor:
+    if column_major:
+        return matrix(columns, rows, dtype).T
+    return torch.randn(rows, columns, device="cuda").to(dtype)
+
+
+def gemm_line(name: str, shape: tuple[int, int, int], dtype: torch.dtype, column_major: bool, sweep: bool) -> Case:
+    m, n, k = shape
+    a, b = matrix(m, k, dtype), matrix(k, n, dtype, column_major)
+    c, d = torch.empty(m, n, device="cuda", dtype=dtype), torch.empty(m, n, device="cuda", dtype=dtype)
+    contenders: dict[str, Work] = {"cuBLAS": lambda: torch.matmul(a, b, out=d)}
+    for tiles in GEMM_TILES + (MORE_GEMM_TILES if sweep else ()):
+        label = "tilewright " + "x".join(map(str, tiles))
+        contenders[label] = lambda t=tiles: matmul.run(a, b, c, tiles=t)
+    # Of a product that would not fit beside its check in f32, the first rows stand for all.
+    error = lambda: relative_error(c[:2048], a[:2048].float() @ b.float())  # noqa: E731
+    return name, f"{m}x{n}x{k}", 2.0 * m * n * k, contenders, ["cuBLAS"], error
+
+
 def matmul_case(sweep: bool) -> Iterator[Case]:
-    for m, n, k in ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4001, 4104, 4008)):
-        a = torch.randn(m, k, device="cuda", dtype=torch.bfloat16)
-        b = torch.randn(k, n, device="cuda", dtype=torch.bfloat16)
-        c = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
-        d = torch.empty_like(c)
-        contenders: dict[str, Work] = {"cuBLAS": lambda a=a, b=b, d=d: torch.matmul(a, b, out=d)}
-        chosen = [(128, 128, 64), (256, 128, 64), (128, 256, 64), (128, 128, 32), (128, 64, 64), (64, 128, 64)]
-        for tiles in chosen if sweep else chosen[:2]:
-            name = "tilewright " + "x".join(map(str, tiles))
-            contenders[name] = lambda a=a, b=b, c=c, t=tiles: matmul.run(a, b, c, tiles=t)
-        error = lambda a=a, b=b, c=c: relative_error(c, a.float() @ b.float())  # noqa: E731
-        yield "matmul bf16", f"{m}x{n}x{k}", 2.0 * m * n * k, contenders, ["cuBLAS"], error
+    """B as a linear layer keeps its weight, [N, K], then as [K, N]; then f16, and sizes that no tile divides."""
+    for shape in GEMM_SHAPES:
+        yield gemm_line("matmul bf16", shape, torch.bfloat16, True, sweep)
+    for shape in GEMM_SHAPES:
+        yield gemm_line("matmul bf16 row-major B", shape, torch.bfloat16, False, sweep)
+    for shape in GEMM_SHAPES[1:4]:
+        yield gemm_line("matmul f16", shape, torch.float16, True, sweep)
+    yield gemm_line("matmul bf16 row-major B", (4001, 4104, 4008), torch.bfloat16, False, sweep)
+    yield batched_line(64, 1024, sweep)
+
+
+@ct.kernel
+def batched_matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    i, j, batch = ct.bid(0), ct.bid(1), ct.bid(2)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=2, shape=(1, TM, TK))):
+        a = ct.load(A, index=(batch, i, k), shape=(1, TM, TK), padding_mode=ct.PaddingMode.ZERO).reshape((TM, TK))
+        b = ct.load(B, index=(batch, k, j), shape=(1, TK, TN), padding_mode=ct.PaddingMode.ZERO).reshape((TK, TN))
+        acc = ct.mma(a, b, acc)
+    ct.store(C, index=(batch, i, j), tile=acc.astype(C.dtype).reshape((1, TM, TN)))
+
+
+def batched_line(batch: int, size: int, sweep: bool) -> Case:
+    a, b = (torch.randn(batch, size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    c, d = torch.empty_like(a), torch.empty_like(a)
+    contenders: dict[str, Work] = {"cuBLAS": lambda: torch.bmm(a, b, out=d)}
+    for tiles in GEMM_TILES + (MORE_GEMM_TILES if sweep else ()):
+        grid = (ct.cdiv(size, tiles[0]), ct.cdiv(size, tiles[1]), batch)
+        label = "tilewright " + "x".join(map(str, tiles))
+        contenders[label] = lambda t=tiles, g=grid: ct.launch(None, g, batched_matmul, (a, b, c, *t))
+    error = lambda: relative_error(c, torch.bmm(a.float(), b.float()))  # noqa: E731
+    return "matmul bf16 batched", f"{batch}x{size}x{size}x{size}", 2.0 * batch * size**3, contenders, ["cuBLAS"], error
+
+
+def cudnn_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> Work:
+    def work() -> Any:
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return work
 
 
 def attention_case(sweep: bool) -> Iterator[Case]:
-    q, k, v = (torch.randn(4, 16, 4096, 128, device="cuda", dtype=torch.bfloat16) for _ in range(3))
-    batch, heads, length, d = q.shape
+    for shape in ((4, 16, 4096, 128), (4, 16, 8192, 128), (4, 32, 4096, 64)):
+        for causal in (False, True):
+            yield attention_line(shape, causal, sweep)
 
-    def cudnn(causal: bool) -> Work:
-        def work() -> Any:
-            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-                return scaled_dot_product_attention(q, k, v, is_causal=causal)
 
-        return work
+def attention_line(shape: tuple[int, int, int, int], causal: bool, sweep: bool) -> Case:
+    batch, heads, length, d = shape
+    q, k, v = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    y = torch.empty_like(q)
+    contenders: dict[str, Work] = {"cuDNN": cudnn_attention(q, k, v, causal)}
+    run = attention.run if causal else run_full_attention
+    for tiles in ((128, 128), (64, 64), *(((128, 64), (64, 128)) if sweep else ())):
+        contenders["tilewright " + "x".join(map(str, tiles))] = lambda t=tiles: run(q, k, v, y, tiles=t)
+    flop = 4.0 * batch * heads * length * length * d / (2 if causal else 1)
 
-    for causal in (False, True):
-        y = torch.empty_like(q)
-        contenders: dict[str, Work] = {"cuDNN": cudnn(causal)}
-        for tiles in ((64, 64), (128, 64), (128, 128), (64, 128)) if sweep else ((64, 64),):
-            name = "tilewright " + "x".join(map(str, tiles))
-            run = attention.run if causal else run_full_attention
-            contenders[name] = lambda y=y, t=tiles, run=run: run(q, k, v, y, tiles=t)
-        flop = 4.0 * batch * heads * length * length * d / (2 if causal else 1)
+    def error() -> float:
+        part = scaled_dot_product_attention(*(x[:1, :2].float() for x in (q, k, v)), is_causal=causal)
+        return relative_error(y[:1, :2], part)
 
-        def error(y: torch.Tensor = y, causal: bool = causal) -> float:
-            part = scaled_dot_product_attention(*(x[:1, :4].float() for x in (q, k, v)), is_causal=causal)
-            return relative_error(y[:1, :4], part)
-
-        name = "attention bf16" + (" causal" if causal else "")
-        yield name, "x".join(map(str, q.shape)), flop, contenders, ["cuDNN"], error
+    return (
+        "attention bf16" + (" causal" if causal else ""),
+        "x".join(map(str, shape)),
+        flop,
+        contenders,
+        ["cuDNN"],
+        error,
+    )
 
 
 CASES = {"vector_add": vector_add_case, "softmax": softmax_case, "matmul": matmul_case, "attention": attention_case}
@@ -158,7 +219,7 @@ CASES = {"vector_add": vector_add_case, "softmax": softmax_case, "matmul": matmu
 
 def measure(results: Results, timer: Timer, case: Case, rounds: int, copy: tuple[float, Work]) -> None:
     name, shape, work, contenders, peers, error = case
-    bandwidth = work < 1e11 and "matmul" not in name
+    bandwidth = not name.startswith(("matmul", "attention"))
     working: dict[str, Work] = {}
     for contender, run in contenders.items():
         try:
@@ -193,6 +254,7 @@ def measure(results: Results, timer: Timer, case: Case, rounds: int, copy: tuple
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=sorted(CASES), action="append")
+    parser.add_argument("--lines", default="", help="only lines whose name and shape contain this")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--sweep", action="store_true", help="several tile sizes each")
     parser.add_argument("--out", type=Path)
@@ -208,6 +270,8 @@ def main() -> int:
     timer, copy = Timer(), copy_bandwidth()
     for name in options.only or CASES:
         for case in CASES[name](options.sweep):
+            if options.lines not in f"{case[0]} {case[1]}":
+                continue
             measure(results, timer, case, options.rounds, copy)
     print(f"written to {results.path}")
     return 0
