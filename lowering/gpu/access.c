@@ -12,6 +12,10 @@ MlirValue tw_access_array(MlirOperation op, intptr_t *first_index) {
   return mlirOperationGetOperand(op, at);
 }
 
+int tw_words_of(MlirType argument) {
+  return mlirTypeIsAMemRef(argument) ? 1 + 2 * (int)mlirShapedTypeGetRank(argument) : 1;
+}
+
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]) {
   for (int d = 0; d < rank; d++)
     order[d] = d;

@@ -11,6 +11,8 @@ enum { TW_MAX_ACCESS_BITS = 128 };
 
 /* The array operand of a load, store or async_copy and the number of its first index operand. */
 MlirValue tw_access_array(MlirOperation op, intptr_t *first_index);
+/* Words that an argument of a kernel takes: pointer, extents and strides of an array, or one. */
+int tw_words_of(MlirType argument);
 /* Axis of the array along which each dimension of the tile runs (`order`, or the identity). */
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]);
 /* The dimension of the tile whose neighbours are neighbours in memory, or -1. */

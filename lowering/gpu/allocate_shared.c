@@ -10,7 +10,9 @@
  * use to its last, where a use inside of a loop (or branch) that does not hold all uses counts as the
  * whole loop; what an op needs for itself lives while that op runs. All readers of shared memory end
  * with a barrier before they give their bytes up, so nothing needs to be added where bytes change
- * hands. */
+ * hands.
+ *
+ * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else. */
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/target.h"
 #include "lowering/passes.h"
@@ -178,6 +180,18 @@ static int by_size(const void *x, const void *y) {
   return a->first < b->first ? -1 : a->first > b->first;
 }
 
+/* ---- barriers ---------------------------------------------------------------------------------- */
+
+static MlirWalkResult place_barriers(MlirOperation op, void *user) {
+  enum { BARRIER_BYTES = 8 };
+  int64_t *end = user;
+  if (!tw_op_is(op, "tile.alloc_barriers"))
+    return MlirWalkResultAdvance;
+  tw_set_int(op, "offset", tw_i32(mlirOperationGetContext(op)), *end);
+  *end += BARRIER_BYTES * tw_barriers_type_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return MlirWalkResultAdvance;
+}
+
 static int64_t allocate(MlirOperation func) {
   spans_t spans = {0};
   number_ops(&spans, func);
@@ -196,6 +210,7 @@ static int64_t allocate(MlirOperation func) {
   }
   free(list.pieces);
   free(spans.spans);
+  mlirOperationWalk(func, place_barriers, &total, MlirWalkPreOrder);
   return total;
 }
 

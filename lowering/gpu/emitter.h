@@ -21,6 +21,7 @@
 #define TILEWRIGHT_LOWERING_GPU_EMITTER_H
 
 #include "dialect/layouts.h"
+#include "lowering/gpu/sm90/tma.h"
 #include "lowering/ir.h"
 
 typedef struct tw_values {
@@ -44,8 +45,13 @@ typedef struct tw_emitter {
   int arch;                                  /* 80, 89, 90, ... */
   MlirValue thread, lane, warp, shared_base; /* in entry */
   MlirOperation module;
-  int num_strings; /* globals made for print */
-  bool simt;       /* scalars are one a thread, not one a block */
+  int num_strings;                    /* globals made for print */
+  bool simt;                          /* scalars are one a thread, not one a block */
+  tw_tma_map_t maps[TW_TMA_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
+  int num_maps;
+  int producer_warps; /* after those of the layouts; 0: the kernel has no roles */
+  bool is_consumer;   /* within the consumers' region of tile.roles */
+  bool is_alone;      /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
 } tw_emitter_t;
 
 /* Re-emits one op; false after an error was emitted. */
@@ -111,6 +117,7 @@ MlirValue twg_load_from(tw_emitter_t *e, MlirType type, MlirValue pointer, int a
 void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align);
 /* Pointer to the byte at a constant offset in the block's shared memory. */
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
+/* All threads meet; within the consumers' region of tile.roles, those of the consumers. */
 void twg_barrier(tw_emitter_t *e);
 /* Pointer to the slot that operands `at` (buffer) and `at` + 1 (slot) of an op name (rules/shared.c). */
 MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
@@ -128,6 +135,22 @@ void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num
                    MlirBlock otherwise, int num_otherwise, const MlirValue *otherwise_operands);
 /* Re-emits the ops of an old block at the current place. */
 bool twg_emit_block(tw_emitter_t *e, MlirBlock old);
+
+/* ---- roles (rules/roles.c) ----------------------------------------------------------------------- */
+/* Number of the warp, the same in all lanes as far as the assembler can tell. */
+MlirValue twg_uniform_warp(tw_emitter_t *e);
+/* What is emitted between the two is done by one lane of the first warp; where one lane is alone already, by that.
+ * `begin` returns where the others go on, for `end`. */
+MlirBlock twg_begin_alone(tw_emitter_t *e);
+void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
+/* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (slot) name. */
+MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
+/* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */
+void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel);
+/* Warps that the tile.roles of a kernel adds; 0 where there is none. */
+int twg_producer_warps(MlirOperation kernel);
+/* Finds the tensor maps that the copies of a kernel need; false after an error. */
+bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel);
 
 /* ---- positions --------------------------------------------------------------------------------- */
 /* An i32 that depends linearly on lane and warp: XOR of lane_bits[i] and warp_bits[i] over the set

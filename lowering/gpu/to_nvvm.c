@@ -12,8 +12,14 @@
  *
  *   llvm.func @k(%ptr: i64, %extent: i64, %stride: i64) attributes {nvvm.kernel, nvvm.reqntid = ...}
  *
- * The module gets tile.num_threads and tile.shared_bytes for the launcher. How each op is re-emitted
- * is in rules.def and rules/; what the rules emit with, in emitter.h. */
+ * Copies by the tensor memory accelerator need tensor maps, which come before the words, 128 bytes each:
+ *
+ *   llvm.func @k(%map: !llvm.ptr {llvm.byval = ..., nvvm.grid_constant}, %ptr: i64, ...)
+ *
+ * The module gets tile.num_threads, tile.shared_bytes and tile.tensor_maps (what the maps are made from)
+ * for the launcher. How each op is re-emitted is in rules.def and rules/; what the rules emit with, in
+ * emitter.h. */
+#include "lowering/gpu/access.h"
 #include "lowering/gpu/rules.h"
 #include "lowering/passes.h"
 
@@ -83,8 +89,6 @@ bool twg_emit_block(tw_emitter_t *e, MlirBlock old) {
 
 /* ---- a kernel ---------------------------------------------------------------------------------- */
 
-static int words_of(MlirType type) { return mlirTypeIsAMemRef(type) ? 1 + 2 * (int)mlirShapedTypeGetRank(type) : 1; }
-
 static MlirValue sreg(tw_emitter_t *e, const char *name) { return twg_op(e, name, e->i32, 0, NULL, 0, NULL); }
 
 static void emit_prologue(tw_emitter_t *e) {
@@ -121,7 +125,7 @@ static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
 static void bind_arguments(tw_emitter_t *e, MlirBlock old) {
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++) {
     MlirValue argument = mlirBlockGetArgument(old, i), words[1 + 2 * TW_MAX_RANK];
-    int n = words_of(mlirValueGetType(argument));
+    int n = tw_words_of(mlirValueGetType(argument));
     for (int k = 0; k < n; k++)
       words[k] = mlirBlockAddArgument(e->entry, e->i64, e->location);
     if (mlirTypeIsAMemRef(mlirValueGetType(argument))) {
@@ -154,15 +158,33 @@ static void init_emitter(tw_emitter_t *e, MlirOperation module) {
   e->arch = target.length > 3 ? atoi(target.data + 3) : 80;
 }
 
-static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
-  MlirType *words = malloc((size_t)(num_words + 1) * sizeof *words);
-  if (words == NULL)
+static int32_t threads_of(const tw_emitter_t *e) { return 32 * (e->num_warps + e->producer_warps); }
+
+/* Tensor maps lie in the constant bank of the parameters. */
+static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
+  MlirAttribute map = mlirAttributeParseGet(
+      e->context, tw_str("{llvm.align = 64 : i64, llvm.byval = !llvm.array<16 x i64>, nvvm.grid_constant}"));
+  int n = e->num_maps + num_words;
+  MlirAttribute *all = malloc((size_t)(n + 1) * sizeof *all);
+  if (all == NULL)
     abort();
-  for (int i = 0; i < num_words; i++)
-    words[i] = e->i64;
-  MlirType type = mlirLLVMFunctionTypeGet(mlirLLVMVoidTypeGet(e->context), num_words, words, false);
-  free(words);
-  int32_t threads = 32 * e->num_warps;
+  for (int i = 0; i < n; i++)
+    all[i] = i < e->num_maps ? map : mlirDictionaryAttrGet(e->context, 0, NULL);
+  MlirAttribute array = mlirArrayAttrGet(e->context, n, all);
+  free(all);
+  return array;
+}
+
+static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
+  int num_arguments = e->num_maps + num_words;
+  MlirType *arguments = malloc((size_t)(num_arguments + 1) * sizeof *arguments);
+  if (arguments == NULL)
+    abort();
+  for (int i = 0; i < num_arguments; i++)
+    arguments[i] = i < e->num_maps ? mlirLLVMPointerTypeGet(e->context, 0) : e->i64;
+  MlirType type = mlirLLVMFunctionTypeGet(mlirLLVMVoidTypeGet(e->context), num_arguments, arguments, false);
+  free(arguments);
+  int32_t threads = threads_of(e);
   MlirNamedAttribute attributes[] = {
       twg_named(e, "sym_name", tw_attr(old, "sym_name")),
       twg_named(e, "function_type", mlirTypeAttrGet(type)),
@@ -173,6 +195,10 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
   };
   MlirOperationState state = mlirOperationStateGet(tw_str("llvm.func"), e->location);
   mlirOperationStateAddAttributes(&state, e->simt ? 5 : 6, attributes); /* simt: the launch decides on the block */
+  if (e->num_maps) {
+    MlirNamedAttribute maps = twg_named(e, "arg_attrs", argument_attributes(e, num_words));
+    mlirOperationStateAddAttributes(&state, 1, &maps);
+  }
   MlirRegion region = mlirRegionCreate();
   mlirOperationStateAddOwnedRegions(&state, 1, &region);
   return mlirOperationCreate(&state);
@@ -183,21 +209,49 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(old, 0));
   int num_words = 0;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(body); i++)
-    num_words += words_of(mlirValueGetType(mlirBlockGetArgument(body, i)));
+    num_words += tw_words_of(mlirValueGetType(mlirBlockGetArgument(body, i)));
   e->location = mlirOperationGetLocation(old);
   e->simt = tw_has_attr(old, "tile.simt");
+  e->producer_warps = twg_producer_warps(old);
+  if (!twg_collect_maps(e, old))
+    return false;
   MlirOperation function = new_function(e, old, num_words);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(old), old, function);
   e->region = mlirOperationGetRegion(function, 0);
   e->entry = e->block = twg_new_block(e, 0, NULL);
   emit_prologue(e);
+  for (int i = 0; i < e->num_maps; i++)
+    mlirBlockAddArgument(e->entry, mlirLLVMPointerTypeGet(e->context, 0), e->location);
   bind_arguments(e, body);
   MlirBlock first = e->block = twg_new_block(e, 0, NULL);
+  twg_set_up_barriers(e, old);
   bool ok = twg_emit_block(e, body);
   e->block = e->entry;
   twg_branch(e, first, 0, NULL);
   mlirOperationDestroy(ok ? old : function);
   return ok;
+}
+
+static MlirAttribute describe_map(tw_emitter_t *e, const tw_tma_map_t *map) {
+  int32_t axes[TW_TMA_MAX_RANK];
+  for (int d = 0; d < map->rank; d++)
+    axes[d] = map->axis[d];
+  MlirNamedAttribute fields[] = {
+      twg_named(e, "axes", mlirDenseI32ArrayGet(e->context, map->rank, axes)),
+      twg_named(e, "box", mlirDenseI32ArrayGet(e->context, map->rank, map->box)),
+      twg_named(e, "bytes", twg_i32_attr(e, map->element_bytes)),
+      twg_named(e, "swizzle", twg_i32_attr(e, map->swizzle)),
+      twg_named(e, "word", twg_i32_attr(e, map->word)),
+  };
+  return mlirDictionaryAttrGet(e->context, sizeof fields / sizeof *fields, fields);
+}
+
+/* What the launcher makes the maps from: `word` is that of the array's pointer among the words. */
+static MlirAttribute describe_maps(tw_emitter_t *e) {
+  MlirAttribute maps[TW_TMA_MAX_MAPS];
+  for (int i = 0; i < e->num_maps; i++)
+    maps[i] = describe_map(e, &e->maps[i]);
+  return mlirArrayAttrGet(e->context, e->num_maps, maps);
 }
 
 static void free_emitter(tw_emitter_t *e) {
@@ -228,17 +282,17 @@ static bool run(MlirOperation module) {
   MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
   init_emitter(&e, module);
   e.location = mlirOperationGetLocation(module);
-  int32_t threads = 32 * e.num_warps; /* 0: given at each launch */
+  int32_t threads = threads_of(&e); /* 0: given at each launch */
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; ok && !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
     if (!tw_op_is(op, "func.func"))
       continue;
-    if (tw_has_attr(op, "tile.simt"))
-      threads = 0;
-    if (tw_has_attr(op, "tile.kernel"))
+    if (tw_has_attr(op, "tile.kernel")) {
       ok = emit_kernel(&e, op);
-    else
+      threads = e.simt ? 0 : threads_of(&e);
+    } else {
       mlirOperationDestroy(op); /* what kernels call was inlined */
+    }
     tw_map_free(&e.values);
     tw_map_free(&e.constants);
   }
@@ -246,6 +300,8 @@ static bool run(MlirOperation module) {
   if (ok) {
     add_shared_global(&e);
     tw_set_int(module, "tile.num_threads", e.i32, threads);
+    if (e.num_maps)
+      tw_set_attr(module, TW_TENSOR_MAPS, describe_maps(&e));
     if (!tw_has_attr(module, "tile.shared_bytes"))
       tw_set_int(module, "tile.shared_bytes", e.i32, 0);
   }

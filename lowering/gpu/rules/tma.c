@@ -1,8 +1,126 @@
-/* tma.c - rules: copies by the tensor memory accelerator */
+/* tma.c - rules: copies by the tensor memory accelerator
+ *
+ * One lane starts them, a box at a time. Coordinates are i32 and may lie outside of the array, where the
+ * accelerator reads zeros; tiles too far away to count so are brought to the end of what an i32 holds. */
+#include "lowering/gpu/access.h"
 #include "lowering/gpu/rules.h"
 
+#include "tilewright/dialect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- tensor maps --------------------------------------------------------------------------------- */
+
+static bool same_map(const tw_tma_map_t *a, const tw_tma_map_t *b) {
+  return a->word == b->word && a->rank == b->rank && a->element_bytes == b->element_bytes && a->swizzle == b->swizzle &&
+         !memcmp(a->axis, b->axis, (size_t)a->rank * sizeof *a->axis) &&
+         !memcmp(a->box, b->box, (size_t)a->rank * sizeof *a->box);
+}
+
+/* Number of the map among those of the kernel; num_maps if it is new. */
+static int find_map(const tw_emitter_t *e, const tw_tma_map_t *map) {
+  int i = 0;
+  while (i < e->num_maps && !same_map(&e->maps[i], map))
+    i++;
+  return i;
+}
+
+typedef struct {
+  tw_emitter_t *emitter;
+  bool failed;
+} collect_t;
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  collect_t *c = user;
+  tw_emitter_t *e = c->emitter;
+  tw_tma_copy_t copy;
+  if (!tw_op_is(op, "tile.tma_load"))
+    return MlirWalkResultAdvance;
+  const char *problem = tw_tma_plan(op, &copy);
+  if (problem == NULL && find_map(e, &copy.map) == TW_TMA_MAX_MAPS)
+    problem = "the kernel has too many tensor maps";
+  if (problem != NULL) {
+    tw_op_error(op, "is beyond the tensor memory accelerator: %s", problem);
+    c->failed = true;
+    return MlirWalkResultInterrupt;
+  }
+  if (find_map(e, &copy.map) == e->num_maps)
+    e->maps[e->num_maps++] = copy.map;
+  return MlirWalkResultAdvance;
+}
+
+bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel) {
+  collect_t c = {e, false};
+  e->num_maps = 0;
+  mlirOperationWalk(kernel, collect, &c, MlirWalkPreOrder);
+  return !c.failed;
+}
+
+/* ---- coordinates --------------------------------------------------------------------------------- */
+
+/* First element of the tile along one of its dimensions. */
+static MlirValue first_element(tw_emitter_t *e, MlirValue index, int64_t extent) {
+  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
+    index = twg_cast(e, "llvm.sext", e->i64, index);
+  MlirValue at = twg_binary(e, "llvm.mul", index, twg_const_int(e, e->i64, extent));
+  at = twg_binary(e, "llvm.intr.smin", at, twg_const_int(e, e->i64, INT32_MAX));
+  at = twg_binary(e, "llvm.intr.smax", at, twg_const_int(e, e->i64, INT32_MIN));
+  return twg_cast(e, "llvm.trunc", e->i32, at);
+}
+
+/* Flat index of the first element of box `number` within the tile. */
+static uint32_t box_start(const tw_tma_copy_t *copy, int number) {
+  uint32_t at = 0;
+  for (int b = 0; b < copy->step_bits; b++)
+    if (number >> b & 1)
+      at ^= copy->step[b];
+  return at;
+}
+
+/* ---- loads --------------------------------------------------------------------------------------- */
+
+static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue barrier, const MlirValue *at, int rank) {
+  char text[256], constraints[32];
+  int n = snprintf(text, sizeof text,
+                   "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                   "[$0], [$1, {$3",
+                   rank);
+  int c = snprintf(constraints, sizeof constraints, "r,l,r,r");
+  MlirValue operands[3 + TW_TMA_MAX_RANK] = {to, map, barrier};
+  for (int d = 0; d < rank; d++) {
+    operands[3 + d] = at[d];
+    if (d == 0)
+      continue;
+    n += snprintf(text + n, sizeof text - (size_t)n, ", $%d", 3 + d);
+    c += snprintf(constraints + c, sizeof constraints - (size_t)c, ",r");
+  }
+  snprintf(text + n, sizeof text - (size_t)n, "}], [$2];");
+  twg_asm(e, text, constraints, (MlirType){NULL}, 3 + rank, operands, true);
+}
+
 bool twg_rule_tma_load(tw_emitter_t *e, MlirOperation op) {
-  (void)e;
-  tw_op_error(op, "has no GPU lowering");
-  return false;
+  enum { AFTER_INDEX = 4 };
+  intptr_t buffer = mlirOperationGetNumOperands(op) - AFTER_INDEX;
+  tw_tma_copy_t copy;
+  tw_layout_t tile;
+  if (tw_tma_plan(op, &copy) != NULL ||
+      !tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, buffer)), &tile))
+    return false;
+  MlirBlock rest = twg_begin_alone(e);
+  MlirValue map = mlirBlockGetArgument(e->entry, find_map(e, &copy.map));
+  MlirValue slot = twg_slot_pointer(e, op, buffer), barrier = twg_barrier_pointer(e, op, buffer + 2);
+  MlirValue start[TW_TMA_MAX_RANK], at[TW_TMA_MAX_RANK];
+  for (int d = 0; d < copy.map.rank; d++)
+    start[d] = first_element(e, twg_operand(e, op, 1 + copy.dim[d]).at[0], tw_layout_extent(&tile, copy.dim[d]));
+  for (int i = 0; i < 1 << copy.step_bits; i++) {
+    for (int d = 0; d < copy.map.rank; d++) {
+      uint32_t step = tw_layout_coord(&tile, box_start(&copy, i), copy.dim[d]);
+      at[d] = step ? twg_binary(e, "llvm.add", start[d], twg_const_i32(e, step)) : start[d];
+    }
+    MlirValue to = i ? twg_offset_pointer(e, slot, twg_const_i32(e, i * copy.box_bytes)) : slot;
+    load_box(e, to, map, barrier, at, copy.map.rank);
+  }
+  twg_end_alone(e, rest);
+  return true;
 }

@@ -1,0 +1,90 @@
+// A matrix product in roles: one warp brings tiles by TMA into a ring of three slots, four warps multiply.
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(tile-allocate-shared)' | FileCheck %s --check-prefix=PLACE
+
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#b = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 64]]>
+#a = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#out = #tile.linear<register = [[0, 32], [0, 64], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[1, 0], [2, 0]]>
+!array = memref<?x?xbf16, strided<[?, 1]>>
+
+// Barriers come after the ring, which the conversion at the end uses again.
+// PLACE-LABEL: @gemm
+// PLACE: tile.alloc_barriers arrivals 1 at 98304
+// PLACE: tile.alloc_barriers arrivals 4 at 98328
+// PLACE: tile.convert_layout {{.*}}tile.scratch = 0
+
+// CHECK: module attributes {
+// CHECK-SAME: tile.num_threads = 160
+// CHECK-SAME: tile.shared_bytes = 98352
+// One box of 128 bytes by 128 rows for lhs, two of 64 rows for rhs.
+// CHECK-SAME: tile.tensor_maps = [{axes = array<i32: 1, 0>, box = array<i32: 64, 128>, bytes = 2 : i32, swizzle = 128 : i32, word = 0 : i32}, {axes = array<i32: 1, 0>, box = array<i32: 64, 64>, bytes = 2 : i32, swizzle = 128 : i32, word = 5 : i32}]
+// CHECK: llvm.func @gemm(%[[X:.*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<16 x i64>, nvvm.grid_constant}, %[[Y:.*]]: !llvm.ptr {{.*}}nvvm.grid_constant}, %{{.*}}: i64
+// CHECK-SAME: nvvm.reqntid = array<i32: 160>
+// CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %{{.*}}, %{{.*}} : i32
+// CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[X]], %[[FIRST]]
+// CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[Y]], %[[FIRST]]
+// CHECK-COUNT-6: mbarrier.init
+// CHECK-NEXT: fence.mbarrier_init.release.cluster
+// CHECK-NEXT: nvvm.barrier0
+// CHECK: llvm.nvvm.shfl.sync.idx.i32
+// CHECK: llvm.icmp "uge"
+// CHECK: llvm.nvvm.shfl.sync.idx.i32
+// CHECK: nvvm.elect.sync
+// CHECK: mbarrier.try_wait.parity
+// CHECK: mbarrier.arrive.expect_tx
+// CHECK: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r" %{{.*}}, %[[X]],
+// CHECK-COUNT-2: cp.async.bulk.tensor.2d{{.*}}, %[[Y]],
+// CHECK-NOT: cp.async.bulk
+// CHECK: mbarrier.try_wait.parity
+// CHECK: wgmma.mma_async
+// CHECK: wgmma.wait_group
+// One lane arrives for its warp.
+// CHECK: "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b"
+// The consumers meet among themselves.
+// CHECK: llvm.nvvm.barrier.cta.sync.aligned.count
+// CHECK-NOT: nvvm.barrier0
+module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a", tile.wgmma} {
+  func.func @gemm(%x: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %y: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #acc>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c3 = arith.constant 3 : i32
+    %b = tile.alloc_shared : !tile.buffer<3x64x128xbf16, #b>
+    %a = tile.alloc_shared : !tile.buffer<3x128x64xbf16, #a>
+    %full = tile.alloc_barriers arrivals 1 : !tile.barriers<3>
+    %empty = tile.alloc_barriers arrivals 4 : !tile.barriers<3>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    tile.roles producer_warps 1 producer {
+      %end:2 = scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0, %parity = %c0) -> (i32, i32) : i32 {
+        %other = arith.xori %parity, %c1 : i32
+        tile.barrier_wait %empty[%slot], %other : !tile.barriers<3>
+        tile.barrier_expect %full[%slot], 32768 : !tile.barriers<3>
+        tile.tma_load %x[%i, %k] into %a[%slot] signal %full[%slot] : !array, i32, i32 into !tile.buffer<3x128x64xbf16, #a>, !tile.barriers<3>
+        tile.tma_load %y[%k, %j] into %b[%slot] signal %full[%slot] : !array, i32, i32 into !tile.buffer<3x64x128xbf16, #b>, !tile.barriers<3>
+        %next = arith.addi %slot, %c1 : i32
+        %wraps = arith.cmpi eq, %next, %c3 : i32
+        %slot2 = arith.select %wraps, %c0, %next : i32
+        %parity2 = arith.select %wraps, %other, %parity : i32
+        scf.yield %slot2, %parity2 : i32, i32
+      }
+    } consumer {
+      %d:3 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero, %slot = %c0, %parity = %c0) -> (tensor<128x128xf32, #acc>, i32, i32) : i32 {
+        tile.barrier_wait %full[%slot], %parity : !tile.barriers<3>
+        %p = tile.wgmma %a[%slot], %b[%slot], %sum : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
+        %w = tile.wgmma_wait %p, 0 : tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
+        tile.barrier_arrive %empty[%slot] : !tile.barriers<3>
+        %next = arith.addi %slot, %c1 : i32
+        %wraps = arith.cmpi eq, %next, %c3 : i32
+        %slot2 = arith.select %wraps, %c0, %next : i32
+        %other = arith.xori %parity, %c1 : i32
+        %parity2 = arith.select %wraps, %other, %parity : i32
+        scf.yield %w, %slot2, %parity2 : tensor<128x128xf32, #acc>, i32, i32
+      }
+      %o = tile.convert_layout %d#0 : tensor<128x128xf32, #acc> -> tensor<128x128xf32, #out>
+      tile.store %o, %z[%i, %j] : tensor<128x128xf32, #out>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+}
