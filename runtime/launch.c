@@ -43,15 +43,54 @@ tw_status_t tw_block_check(const int64_t block[3]) {
   return NULL;
 }
 
+uint32_t tw_grid_balance(uint64_t blocks, uint32_t resident) {
+  uint64_t turns = (blocks + resident - 1) / resident;
+  return (uint32_t)((blocks + turns - 1) / turns);
+}
+
+/* A persistent kernel counts the blocks of its grid in 32 bits, and may go one start's worth beyond. */
+enum { MAX_PERSISTENT = 1 << 30 };
+
+/* The grid that is started, and the words that go with it. */
+typedef struct started {
+  uint32_t grid[3];
+  size_t count;
+} started_t;
+
+static tw_status_t start_persistent(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
+                                    uint64_t *words, started_t *start) {
+  uint64_t plane = (uint64_t)grid[0] * grid[1], blocks = plane * grid[2];
+  if (TW_UNLIKELY(plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT))
+    return TW_ERROR(TW_LAUNCH_ERROR,
+                    "kernel %s, grid (%u, %u, %u): more than %d blocks; use larger tiles, or launch it in parts",
+                    kernel->name, grid[0], grid[1], grid[2], MAX_PERSISTENT);
+  if (TW_UNLIKELY(start->count + TW_GRID_WORDS > TW_MAX_WORDS))
+    return TW_ERROR(TW_LAUNCH_ERROR, "kernel %s: the parameters take %zu words, the most is %d", kernel->name,
+                    start->count, TW_MAX_WORDS - TW_GRID_WORDS);
+  for (int axis = 0; axis < TW_GRID_WORDS; axis++) {
+    words[start->count++] = grid[axis];
+    start->grid[axis] = 1;
+  }
+  start->grid[0] = tw_grid_balance(blocks, kernel->resident[ordinal]);
+  return NULL;
+}
+
+/* The kernel is loaded. */
+static tw_status_t start_of(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3], uint64_t *words,
+                            size_t count, started_t *start) {
+  *start = (started_t){{grid[0], grid[1], grid[2]}, count};
+  if (kernel->flags & TW_CUDA_PERSISTENT)
+    return start_persistent(kernel, ordinal, grid, words, start);
+  return NULL;
+}
+
 /* Everything of a driver call that is the same from launch to launch of one kernel. */
 static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, CUfunction function,
-                            CUstream stream, const uint32_t grid[3], const uint32_t block[3], const uint64_t *words,
-                            size_t count) {
-  size_t size = count * sizeof *words;
-  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)words, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                   CU_LAUNCH_PARAM_END};
+                            CUstream stream, const started_t *start, const uint32_t block[3], uint64_t *words) {
+  size_t size = start->count * sizeof *words;
+  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.flag = 1};
-  CUlaunchConfig config = {.grid = {grid[0], grid[1], grid[2]},
+  CUlaunchConfig config = {.grid = {start->grid[0], start->grid[1], start->grid[2]},
                            .block = {kernel->num_threads, 1, 1},
                            .shared_bytes = kernel->shared_bytes,
                            .stream = stream,
@@ -59,7 +98,7 @@ static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *k
                            .attribute_count = kernel->flags & TW_CUDA_PROGRAMMATIC};
   if (TW_UNLIKELY(!kernel->num_threads && block))
     memcpy(config.block, block, sizeof config.block);
-  return driver->launch(&config, function, NULL, count ? extra : NULL);
+  return driver->launch(&config, function, NULL, size ? extra : NULL);
 }
 
 static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, int ordinal, CUresult result,
@@ -72,7 +111,7 @@ static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_
 }
 
 tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                           const uint32_t block[3], const uint64_t *words, size_t count) {
+                           const uint32_t block[3], uint64_t *words, size_t count) {
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
@@ -80,11 +119,13 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, 
     TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
     function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
   }
+  started_t start;
+  TW_RETURN_IF_ERROR(start_of(kernel, ordinal, grid, words, count, &start));
   /* Asked every time (6 ns): torch and others switch contexts behind our back, and a new thread has
    * none.  The function's own context is needed for the default streams. */
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  CUresult result = call_driver(scope.driver, kernel, function, stream, grid, block, words, count);
+  CUresult result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
   tw_context_leave(&scope);
   if (TW_UNLIKELY(result))
     return launch_error(scope.driver, kernel, ordinal, result, grid);
@@ -93,23 +134,25 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, 
 }
 
 tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                          const uint32_t block[3], const uint64_t *words, size_t count, int n, double *out_ns) {
+                          const uint32_t block[3], uint64_t *words, size_t count, int n, double *out_ns) {
   *out_ns = 0;
   TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
+  started_t start;
+  TW_RETURN_IF_ERROR(start_of(kernel, ordinal, grid, words, count, &start));
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
-  struct timespec start, end;
+  struct timespec begin, end;
   CUresult result = CUDA_SUCCESS;
-  clock_gettime(CLOCK_MONOTONIC, &start);
+  clock_gettime(CLOCK_MONOTONIC, &begin);
   for (int i = 0; i < n && !result; i++)
-    result = call_driver(scope.driver, kernel, function, stream, grid, block, words, count);
+    result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
   clock_gettime(CLOCK_MONOTONIC, &end);
   tw_context_leave(&scope);
   if (result)
     return launch_error(scope.driver, kernel, ordinal, result, grid);
-  *out_ns = ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) / n;
+  *out_ns = ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / n;
   return NULL;
 }

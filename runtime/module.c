@@ -241,6 +241,17 @@ static tw_status_t load_function(const tw_driver_t *driver, const tw_device_t *d
   return NULL;
 }
 
+static tw_status_t count_resident(const tw_driver_t *driver, const tw_device_t *device, tw_cuda_kernel_t *kernel,
+                                  CUfunction function) {
+  int blocks = 0;
+  CUresult result = driver->occupancy(&blocks, function, (int)kernel->num_threads, kernel->shared_bytes);
+  if (result)
+    return tw_status_prefix(tw_driver_error(driver, TW_DRIVER_ERROR, result, "counting the blocks that fit"),
+                            "kernel %s: ", kernel->name);
+  kernel->resident[device->ordinal] = (uint32_t)device->sm_count * (uint32_t)(blocks > 0 ? blocks : 1);
+  return NULL;
+}
+
 bool tw_cuda_kernel_is_loaded(const tw_cuda_kernel_t *kernel, int ordinal) {
   return ordinal >= 0 && ordinal < TW_MAX_DEVICES &&
          atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
@@ -260,6 +271,8 @@ tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
   if (scope.driver->exchange_capture_mode)
     scope.driver->exchange_capture_mode(&mode);
   tw_status_t status = load_function(scope.driver, device, kernel, &function);
+  if (!status && (kernel->flags & TW_CUDA_PERSISTENT))
+    status = count_resident(scope.driver, device, kernel, function);
   if (scope.driver->exchange_capture_mode)
     scope.driver->exchange_capture_mode(&mode);
   if (!status)

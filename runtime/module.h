@@ -22,6 +22,7 @@ struct tw_cuda_kernel {
   const char *name;  /* borrowed, lives for ever */
   unsigned num_threads, shared_bytes, flags;
   _Atomic(CUfunction) functions[TW_MAX_DEVICES]; /* NULL: not loaded on that device yet */
+  uint32_t resident[TW_MAX_DEVICES];             /* blocks that run at a time; known once the kernel is loaded */
 };
 
 #endif

@@ -15,9 +15,10 @@ extern "C" {
 #endif
 
 enum {
-  TW_MAX_RANK = 8,   /* dimensions of an array argument */
-  TW_MAX_ARGS = 64,  /* parameters of a kernel */
-  TW_MAX_WORDS = 512 /* 8-byte words of parameters: the 4 KiB that every GPU takes */
+  TW_MAX_RANK = 8,    /* dimensions of an array argument */
+  TW_MAX_ARGS = 64,   /* parameters of a kernel */
+  TW_MAX_WORDS = 512, /* 8-byte words of parameters: the 4 KiB that every GPU takes */
+  TW_GRID_WORDS = 3   /* that a launch may add */
 };
 
 /* === dtypes =================================================================================== */
@@ -163,7 +164,10 @@ tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, si
 enum {
   /* The kernel waits for its predecessor itself (griddepcontrol.wait on every path), so the launch
    * may overlap it. */
-  TW_CUDA_PROGRAMMATIC = 1
+  TW_CUDA_PROGRAMMATIC = 1,
+  /* Each block of the kernel takes several blocks of the grid: fewer are started, along one axis, and
+   * the extents of the grid follow the other words. */
+  TW_CUDA_PERSISTENT = 2
 };
 
 typedef struct tw_cuda_kernel tw_cuda_kernel_t;
@@ -186,13 +190,18 @@ typedef struct tw_cuda_usage {
 tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_usage_t *out);
 
 /* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device.
- * `block` counts for kernels made with num_threads 0; else it may be NULL. */
+ * `block` counts for kernels made with num_threads 0; else it may be NULL. Behind the `count` words
+ * there must be room for TW_GRID_WORDS more. */
 tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                           const uint32_t block[3], const uint64_t *words, size_t count);
+                           const uint32_t block[3], uint64_t *words, size_t count);
+
+/* How many blocks to start for `blocks` of a grid when `resident` run at a time: as few as finish in
+ * the same number of turns. */
+uint32_t tw_grid_balance(uint64_t blocks, uint32_t resident);
 
 /* Time of the bare driver call, for bench/: mean nanoseconds of `n` launches of a packed buffer. */
 tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                          const uint32_t block[3], const uint64_t *words, size_t count, int n, double *out_ns);
+                          const uint32_t block[3], uint64_t *words, size_t count, int n, double *out_ns);
 
 /* === disk cache =============================================================================== */
 

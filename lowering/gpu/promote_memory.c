@@ -32,6 +32,7 @@
  *   tile.barrier */
 #include "lowering/gpu/promote_memory.h"
 #include "dialect/layouts.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
@@ -334,7 +335,7 @@ static void finish_wgmma(MlirOperation mma) {
 
 const void *tw_loop_around(MlirOperation op) {
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
-    if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
+    if ((tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while")) && !tw_has_attr(op, TW_PERSISTENT))
       return op.ptr;
   return NULL;
 }

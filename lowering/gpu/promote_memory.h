@@ -8,7 +8,7 @@
 
 /* Whether a tile.load that feeds a product can go through shared memory. */
 bool tw_promotes(MlirOperation load);
-/* The innermost loop around an op, by address; NULL if there is none. */
+/* The innermost loop of the program around an op, by address; NULL if there is none. */
 const void *tw_loop_around(MlirOperation op);
 /* The buffer, of one slot, that it gets. */
 MlirType tw_promoted_type(MlirOperation load);

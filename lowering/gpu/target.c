@@ -18,13 +18,13 @@ typedef struct {
 
 /* Ascending. A block may have 1 KiB less than the multiprocessor, which the driver keeps for itself. */
 static const row_t rows[] = {
-    {80, {"sm_80", AMPERE, 0, 163 * KIB, 164 * KIB, REGISTERS}},
-    {86, {"sm_86", AMPERE, 0, 99 * KIB, 100 * KIB, REGISTERS}},
-    {87, {"sm_87", AMPERE, 0, 163 * KIB, 164 * KIB, REGISTERS}},
-    {89, {"sm_89", ADA, 0, 99 * KIB, 100 * KIB, REGISTERS}},
-    {90, {"sm_90", HOPPER, TW_GPU_WGMMA, 227 * KIB, 228 * KIB, REGISTERS}},
-    {100, {"sm_100", HOPPER, TW_GPU_TCGEN05, 227 * KIB, 228 * KIB, REGISTERS}},
-    {120, {"sm_120", HOPPER, TW_GPU_MMA_BLOCK_SCALE, 99 * KIB, 100 * KIB, REGISTERS}},
+    {80, {"sm_80", AMPERE, 0, 163 * KIB, 164 * KIB, REGISTERS, 108}},
+    {86, {"sm_86", AMPERE, 0, 99 * KIB, 100 * KIB, REGISTERS, 84}},
+    {87, {"sm_87", AMPERE, 0, 163 * KIB, 164 * KIB, REGISTERS, 16}},
+    {89, {"sm_89", ADA, 0, 99 * KIB, 100 * KIB, REGISTERS, 142}},
+    {90, {"sm_90", HOPPER, TW_GPU_WGMMA, 227 * KIB, 228 * KIB, REGISTERS, 132}},
+    {100, {"sm_100", HOPPER, TW_GPU_TCGEN05, 227 * KIB, 228 * KIB, REGISTERS, 148}},
+    {120, {"sm_120", HOPPER, TW_GPU_MMA_BLOCK_SCALE, 99 * KIB, 100 * KIB, REGISTERS, 188}},
 };
 
 /* "sm_90a": 90 and true. */

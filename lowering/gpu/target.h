@@ -34,6 +34,7 @@ typedef struct tw_gpu_target {
   int shared_bytes;     /* dynamic shared memory that one block may have */
   int shared_bytes_sm;  /* shared memory of a multiprocessor */
   int registers_sm;     /* 32-bit registers of a multiprocessor */
+  int multiprocessors;  /* of the largest GPU with this chip, for cost models */
 } tw_gpu_target_t;
 
 /* The chip of `tile.target` ("sm_90a"), with the features of its suffix merged in. An unknown chip

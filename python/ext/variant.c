@@ -54,13 +54,14 @@ static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keyw
 }
 
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"image", "name", "num_threads", "shared_bytes", "written", "programmatic", NULL};
+  static char *names[] = {"image",   "name",         "num_threads", "shared_bytes",
+                          "written", "programmatic", "persistent",  NULL};
   PyObject *image, *name;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
-  int programmatic = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKp:CudaKernel", names, &image, &name, &threads, &shared,
-                                   &written, &programmatic))
+  int programmatic = 0, persistent = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpp:CudaKernel", names, &image, &name, &threads, &shared,
+                                   &written, &programmatic, &persistent))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -77,8 +78,9 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->written = written;
   variant->num_threads = threads;
   variant->shared_bytes = shared;
-  tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared,
-                                             programmatic ? TW_CUDA_PROGRAMMATIC : 0, &variant->cuda);
+  variant->persistent = persistent;
+  unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u);
+  tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared, flags, &variant->cuda);
   if (!status)
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
@@ -108,6 +110,11 @@ static PyObject *get_threads(PyObject *self, void *unused) {
 static PyObject *get_shared(PyObject *self, void *unused) {
   (void)unused;
   return PyLong_FromUnsignedLong(((tw_variant_t *)self)->shared_bytes);
+}
+
+static PyObject *get_persistent(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(((tw_variant_t *)self)->persistent);
 }
 
 /* usage(device) -> dict: what the loaded kernel takes of a block's and a thread's resources. */
@@ -141,6 +148,7 @@ static PyGetSetDef cuda_properties[] = {
     {"written", get_written, NULL, "bit i: argument i is written", NULL},
     {"num_threads", get_threads, NULL, "threads per block; 0: given at launch", NULL},
     {"shared_bytes", get_shared, NULL, "dynamic shared memory per block", NULL},
+    {"persistent", get_persistent, NULL, "whether a block takes several blocks of the grid", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMethodDef cuda_methods[] = {
@@ -157,15 +165,15 @@ static PyType_Slot cpu_slots[] = {{Py_tp_new, cpu_new},
                                    "owner is kept alive with it"},
                                   {0, NULL}};
 
-static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},
-                                   {Py_tp_dealloc, variant_dealloc},
-                                   {Py_tp_traverse, variant_traverse},
-                                   {Py_tp_getset, cuda_properties},
-                                   {Py_tp_methods, cuda_methods},
-                                   {Py_tp_doc,
-                                    "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                                    "programmatic=False): PTX text or a cubin; loaded at the first launch on a device"},
-                                   {0, NULL}};
+static PyType_Slot cuda_slots[] = {
+    {Py_tp_new, cuda_new},
+    {Py_tp_dealloc, variant_dealloc},
+    {Py_tp_traverse, variant_traverse},
+    {Py_tp_getset, cuda_properties},
+    {Py_tp_methods, cuda_methods},
+    {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
+                "programmatic=False, persistent=False): PTX text or a cubin; loaded at the first launch on a device"},
+    {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, cpu_slots};

@@ -36,7 +36,8 @@ class CudaKernel:
     """PTX text or a cubin. Loaded at the first launch on a device, once for equal images.
 
     num_threads 0: launch_threads gives the block. `programmatic`: every path through the kernel
-    begins with griddepcontrol.wait, so a launch may overlap its predecessor.
+    begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block
+    takes several of the grid's, whose extents are three more words.
     """
 
     def __new__(
@@ -47,6 +48,7 @@ class CudaKernel:
         shared_bytes: int = 0,
         written: int = 0,
         programmatic: bool = False,
+        persistent: bool = False,
     ) -> CudaKernel: ...
     @property
     def name(self) -> str: ...
@@ -56,6 +58,8 @@ class CudaKernel:
     def num_threads(self) -> int: ...
     @property
     def shared_bytes(self) -> int: ...
+    @property
+    def persistent(self) -> bool: ...
     def load(self, device: int, /) -> None: ...
     def usage(self, device: int, /) -> dict[str, int]: ...
 

@@ -25,6 +25,7 @@ Key = tuple[tuple[Any, ...], ...]
 
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
+GPU_FACTS = ("num_threads", "shared_bytes", "persistent")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -32,7 +33,7 @@ class Image(NamedTuple):
     """Compiled code and what a launch needs to know of it: what the disk cache keeps."""
 
     code: bytes  # PTX or a cubin, or an object file
-    facts: dict[str, int]  # num_threads, shared_bytes or scratch_bytes
+    facts: dict[str, int]  # GPU_FACTS or scratch_bytes
 
     def pack(self) -> bytes:
         header = json.dumps(self.facts).encode()
@@ -121,7 +122,7 @@ def build(module: Any, target: str, name: str) -> Image:
         return Image(module.emit(EMIT_OBJECT), {"scratch_bytes": _integer(module, "tile.scratch_bytes")})
     ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
-    facts = {n: _integer(module, f"tile.{n}") for n in ("num_threads", "shared_bytes")}
+    facts = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
     return Image(_assemble(ptx, target), facts)
 
 
@@ -149,7 +150,9 @@ def load(image: Image, name: str, written: int, target: str) -> Any:
         code = _core.load_object(image.code, entry)
         return _core.CpuKernel(code.address, name, image.facts["scratch_bytes"], written, code)
     facts = image.facts
-    return _core.CudaKernel(image.code, entry, facts["num_threads"], facts["shared_bytes"], written)
+    return _core.CudaKernel(
+        image.code, entry, facts["num_threads"], facts["shared_bytes"], written, persistent=facts["persistent"] == 1
+    )
 
 
 def _integer(module: Any, name: str) -> int:

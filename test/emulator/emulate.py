@@ -250,7 +250,7 @@ class Rewriter:
 
     # ---- a module -------------------------------------------------------------------------------
 
-    def module(self, text: str, threads: int) -> str:
+    def module(self, text: str, threads: int, persistent: bool) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
@@ -294,14 +294,15 @@ declare float @emu_rsqrt(float)
 declare float @emu_tanh(float)
 declare i32 @emu_tf32(float)
 """
-        count = f"@emu_num_threads = constant i32 {threads}\n"
+        count = f"@emu_num_threads = constant i32 {threads}\n@emu_num_words = constant i32 {words}\n"
+        count += f"@emu_persistent = constant i32 {int(persistent)}\n"
         return text + declared + count + "\n".join([*self.extra, *entry])
 
 
-def shared_object(text: str, threads: int) -> ctypes.CDLL:
+def shared_object(text: str, threads: int, persistent: bool) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads)
+    source = Rewriter().module(text, threads, persistent)
     runtime = (HERE / "threads.c").read_text()
     name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
@@ -321,7 +322,8 @@ def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
     captured = compile.capture_kernel(kernel, TARGET, key)
     captured.module.lower("llvm")
     text = captured.module.emit(compile.EMIT_LLVM).decode()
-    library = shared_object(text, compile._integer(captured.module, "tile.num_threads"))
+    threads, persistent = (compile._integer(captured.module, f"tile.{n}") for n in ("num_threads", "persistent"))
+    library = shared_object(text, threads, persistent == 1)
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, kernel.name, 0, captured.written, library), captured.reads
 

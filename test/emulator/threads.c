@@ -13,10 +13,11 @@
 #include <ucontext.h>
 
 enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
+enum { MAX_WORDS = 1024, RESIDENT = 3 };
 enum { READY, AT_BARRIER, AT_WARP, DONE };
 
 extern unsigned char emu_shared[SHARED_BYTES];
-extern const int emu_num_threads;
+extern const int emu_num_threads, emu_num_words, emu_persistent;
 void emu_call(const int64_t *words);
 
 typedef struct {
@@ -309,10 +310,22 @@ static void run_block(void) {
   }
 }
 
-/* The signature of a CPU kernel. */
-void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t to, void *scratch) {
-  (void)scratch;
-  pthread_mutex_lock(&one_at_a_time);
+/* As the launcher does it: few blocks run all, and learn of the grid from three more words. */
+static void run_persistent(const int64_t *words, const int32_t *dims) {
+  int64_t longer[MAX_WORDS], blocks = 1;
+  for (int i = 0; i < emu_num_words; i++) {
+    longer[i] = i < emu_num_words - 3 ? words[i] : dims[i - (emu_num_words - 3)];
+    blocks *= i < emu_num_words - 3 ? 1 : longer[i];
+  }
+  arguments = longer;
+  grid[0] = (int)(blocks < RESIDENT ? blocks : RESIDENT);
+  grid[1] = grid[2] = 1;
+  block[1] = block[2] = 0;
+  for (block[0] = 0; block[0] < grid[0]; block[0]++)
+    run_block();
+}
+
+static void run_plain(const int64_t *words, const int32_t *dims, int64_t from, int64_t to) {
   arguments = words;
   for (int i = 0; i < 3; i++)
     grid[i] = dims[i];
@@ -322,6 +335,16 @@ void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t 
     block[2] = (int)(b / grid[0] / grid[1]);
     run_block();
   }
+}
+
+/* The signature of a CPU kernel. */
+void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t to, void *scratch) {
+  (void)scratch;
+  pthread_mutex_lock(&one_at_a_time);
+  if (!emu_persistent)
+    run_plain(words, dims, from, to);
+  else if (from == 0) /* the call that has the first block runs all */
+    run_persistent(words, dims);
   fflush(stdout);
   pthread_mutex_unlock(&one_at_a_time);
 }

@@ -144,6 +144,25 @@ def programmatic_launch_and_given_blocks() -> None:
 
 
 @case()
+def persistent_kernels() -> None:
+    """132 multiprocessors, of which each has room for one block of 384 threads or two of 128."""
+    a, words = on(0, 4), [p.device_address(0), 4, 1]
+    k = make("A", threads=384, persistent=True)
+    for grid, started in [((1,), 1), ((132, 1), 132), ((133,), 67), ((20, 10), 100), ((16, 16, 2), 128)]:
+        _core.launch(None, grid, k, (a,))
+        assert tuple(fake.last.grid) == (started, 1, 1)
+        assert fake.words == [*words, *grid, *([1] * (3 - len(grid)))]
+    _core.launch(None, (20, 20), make("A", persistent=True), (a,))
+    assert tuple(fake.last.grid) == (200, 1, 1)
+    assert fake.calls("cuOccupancyMaxActiveBlocksPerMultiprocessor") == 2  # once a kernel
+    many = "kernel kernel, grid (65536, 16385, 1): more than 1073741824 blocks; use larger tiles"
+    refused(LaunchError, many, _core.launch, None, (1 << 16, (1 << 14) + 1), k, (a,))
+    refused(LaunchError, "(2147483647, 65535, 65535)", _core.launch, None, (2147483647, 65535, 65535), k, (a,))
+    assert _core.CudaKernel(PTX, "kernel", 64, persistent=True).persistent
+    assert not _core.CudaKernel(PTX, "kernel", 64).persistent
+
+
+@case()
 def cubins_and_usage() -> None:
     cubin, log = _core.ptx_to_cubin(PTX)
     assert cubin.startswith(b"CUBIN") and log == ""

@@ -52,7 +52,7 @@ static tw_cuda_kernel_t *make(const char *image, const char *name, unsigned shar
 }
 
 static tw_status_t launch(tw_cuda_kernel_t *kernel, int device, void *stream) {
-  static const uint64_t words[2] = {1, 2};
+  uint64_t words[2 + TW_GRID_WORDS] = {1, 2};
   return tw_cuda_launch(kernel, device, stream, (uint32_t[3]){2, 1, 1}, NULL, words, 2);
 }
 
@@ -139,6 +139,17 @@ static void case_bad_ptx(void) {
   good(launch(kernel, 1, NULL));
 }
 
+static void case_balanced_grid(void) {
+  assert(tw_grid_balance(1, 132) == 1 && tw_grid_balance(132, 132) == 132);
+  assert(tw_grid_balance(133, 132) == 67);  /* two turns, of 67 and 66 */
+  assert(tw_grid_balance(512, 132) == 128); /* four, without a rest */
+  assert(tw_grid_balance(1 << 30, 132) == 132);
+  for (uint64_t blocks = 1; blocks < 1000; blocks++) {
+    uint32_t started = tw_grid_balance(blocks, 37);
+    assert(started <= 37 && (blocks + started - 1) / started == (blocks + 36) / 37);
+  }
+}
+
 static void case_shared_memory(void) {
   good(launch(make(ptx, "add", 200 << 10), 0, NULL));
   expect(launch(make(ptx, "add", 300 << 10), 0, NULL), TW_LAUNCH_ERROR,
@@ -220,9 +231,9 @@ int main(void) {
     void (*run)(void);
   } cases[] = {
 #define CASE(name) {#name, case_##name}
-      CASE(no_driver),  CASE(not_a_driver),     CASE(no_device),     CASE(devices),       CASE(launch_everywhere),
-      CASE(old_driver), CASE(bad_ptx),          CASE(shared_memory), CASE(out_of_memory), CASE(fault),
-      CASE(streams),    CASE(every_call_fails), CASE(fork)};
+      CASE(no_driver),  CASE(not_a_driver), CASE(no_device),        CASE(devices),       CASE(launch_everywhere),
+      CASE(old_driver), CASE(bad_ptx),      CASE(balanced_grid),    CASE(shared_memory), CASE(out_of_memory),
+      CASE(fault),      CASE(streams),      CASE(every_call_fails), CASE(fork)};
   int failures = 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     pid_t child = fork();

@@ -1,0 +1,246 @@
+/* persist.c - tile-persist: blocks run in an order that suits the L2 cache, and few run many
+ *
+ * Before, a block of the grid is a block of threads, and the hardware starts them with axis 0 first:
+ *
+ *   func.func @k(%A: ..., %C: ...) {
+ *     %i = tile.block_id 0
+ *     %j = tile.block_id 1
+ *     ... tile.num_blocks 0 ... a loop with a product ...
+ *     tile.store %t, %C[%i, %j]
+ *   }
+ *
+ * After, where the loads of the loop say so, the position comes from the block's number (raster.h):
+ *
+ *     %v = block_id 0 + num_blocks 0 * (block_id 1 + num_blocks 1 * block_id 2)
+ *     %i, %j = position number %v in the raster
+ *
+ * and where it pays, the grid that the launcher starts is smaller than the program's (the module
+ * says so: tile.persistent), whose extents are three more arguments:
+ *
+ *   func.func @k(%A: ..., %C: ..., %x: i32, %y: i32, %z: i32) {
+ *     %first = tile.block_id 0
+ *     %step = tile.num_blocks 0
+ *     scf.for %v = %first to %x * %y * %z step %step {
+ *       %i, %j = position number %v in the raster
+ *       ... %x ... a loop with a product ...
+ *       tile.store %t, %C[%i, %j]
+ *     } {tile.persistent}
+ *
+ * Runs after tile-select-wgmma and before layouts. Kernels whose products warpgroups compute in a loop
+ * are taken, and only if the tensor memory accelerator can bring what the loop loads: there a block's
+ * next tiles arrive while it finishes the last ones, and positions are computed by one thread, not in
+ * the addresses of all. Blocks may run in any order, which a tile program has to expect; still, those
+ * that print or stop with a message keep the order that a reader expects, and those that wait for
+ * memory to change keep the hardware's. If the work of a block depends on its position, the hardware
+ * shares it out better, one block at a time. */
+#include "dialect/layouts.h"
+#include "lowering/gpu/access.h"
+#include "lowering/gpu/promote_memory.h"
+#include "lowering/gpu/raster.h"
+#include "lowering/gpu/sm90/tma.h"
+#include "lowering/gpu/sm90/wgmma.h"
+#include "lowering/gpu/target.h"
+#include "lowering/passes.h"
+
+enum { MAX_IDS = 256, MAX_ARGUMENTS = 64 };
+
+typedef struct {
+  MlirOperation func;
+  tw_block_axes_t axes;
+  MlirOperation ids[MAX_IDS]; /* tile.block_id and tile.num_blocks */
+  int num_ids;
+  bool wgmma;              /* a loop has a product that warpgroups compute */
+  const char *not_brought; /* why the accelerator cannot bring a load of a loop; null if it can bring all */
+  bool in_order;           /* the order of the blocks can be seen */
+  bool uneven;             /* how often a loop runs depends on the block */
+} kernel_t;
+
+/* ---- what the kernel is ------------------------------------------------------------------------ */
+
+static MlirOperation loop_around(MlirOperation op) {
+  do
+    op = mlirOperationGetParentOperation(op);
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, "scf.for") && !tw_op_is(op, "scf.while"));
+  return op;
+}
+
+/* A load that decides whether an scf.while goes on. */
+static bool waits_for_memory(MlirOperation op) {
+  MlirOperation loop = loop_around(op);
+  if (mlirOperationIsNull(loop) || !tw_op_is(loop, "scf.while"))
+    return false;
+  MlirBlock before = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  return mlirBlockEqual(mlirOperationGetBlock(op), before);
+}
+
+static bool shows_order(MlirOperation op) {
+  return tw_op_is(op, "tile.print") || tw_op_is(op, "tile.assert") ||
+         ((tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) && waits_for_memory(op));
+}
+
+static const char *why_not_brought(MlirOperation load) {
+  tw_tma_copy_t copy;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  if (!tw_promotes(load))
+    return "a load in a loop does not go through shared memory";
+  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
+  return tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy);
+}
+
+static bool is_uneven(const kernel_t *k, MlirOperation op) {
+  uint32_t bits = 0;
+  for (int i = 0; i < 3 && tw_op_is(op, "scf.for"); i++)
+    bits |= tw_block_axes_get(&k->axes, mlirOperationGetOperand(op, i));
+  return bits != 0;
+}
+
+static MlirWalkResult look(MlirOperation op, void *user) {
+  kernel_t *k = user;
+  bool id = tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks");
+  bool looped = !mlirOperationIsNull(loop_around(op));
+  if (id && k->num_ids < MAX_IDS)
+    k->ids[k->num_ids++] = op;
+  k->wgmma |= looped && tw_op_is(op, "tile.mma") && tw_has_attr(op, TW_WGMMA);
+  if (looped && tw_op_is(op, "tile.load") && k->not_brought == NULL)
+    k->not_brought = why_not_brought(op);
+  k->in_order |= shows_order(op) || k->num_ids == MAX_IDS;
+  k->uneven |= is_uneven(k, op);
+  return MlirWalkResultAdvance;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+static MlirBlock body_of(MlirOperation func) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0)); }
+
+static MlirValue grid_op(const tw_builder_t *at, const char *name, int axis) {
+  MlirType i32 = tw_i32(at->context);
+  return tw_op1_attr(at, name, i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, axis));
+}
+
+static MlirValue times(const tw_builder_t *at, MlirValue x, MlirValue y) {
+  return tw_binary(at, "arith.muli", tw_i32(at->context), x, y);
+}
+
+static MlirValue plus(const tw_builder_t *at, MlirValue x, MlirValue y) {
+  return tw_binary(at, "arith.addi", tw_i32(at->context), x, y);
+}
+
+/* Gives the old ids their new values. */
+static void replace_ids(kernel_t *k, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
+  for (int i = 0; i < k->num_ids; i++) {
+    const MlirValue *values = tw_op_is(k->ids[i], "tile.block_id") ? position : extents;
+    if (values == NULL)
+      continue;
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(k->ids[i], 0), values[tw_attr_int(k->ids[i], "axis", 0)]);
+    mlirOperationDestroy(k->ids[i]);
+  }
+}
+
+/* The blocks that the hardware starts, in another order. */
+static void reorder(kernel_t *k, const tw_raster_t *raster) {
+  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(body_of(k->func)));
+  MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES], position[TW_GRID_AXES];
+  for (int axis = 0; axis < TW_GRID_AXES; axis++) {
+    id[axis] = grid_op(&at, "tile.block_id", axis);
+    extents[axis] = grid_op(&at, "tile.num_blocks", axis);
+  }
+  MlirValue number = plus(&at, id[0], times(&at, extents[0], plus(&at, id[1], times(&at, extents[1], id[2]))));
+  tw_raster_decode(&at, raster, number, extents, position);
+  replace_ids(k, position, NULL);
+}
+
+/* Three more arguments: the extents of the grid as the program sees it. */
+static void add_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
+  MlirContext context = mlirOperationGetContext(func);
+  MlirBlock body = body_of(func);
+  MlirType inputs[MAX_ARGUMENTS + TW_GRID_AXES], i32 = tw_i32(context);
+  MlirAttribute dictionaries[MAX_ARGUMENTS + TW_GRID_AXES], all = tw_attr(func, "arg_attrs");
+  intptr_t num = mlirBlockGetNumArguments(body);
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    extents[axis] = mlirBlockAddArgument(body, i32, mlirOperationGetLocation(func));
+  for (intptr_t i = 0; i < num + TW_GRID_AXES; i++) {
+    inputs[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
+    dictionaries[i] = i < num && !mlirAttributeIsNull(all) ? mlirArrayAttrGetElement(all, i)
+                                                           : mlirDictionaryAttrGet(context, 0, NULL);
+  }
+  tw_set_attr(func, "function_type",
+              mlirTypeAttrGet(mlirFunctionTypeGet(context, num + TW_GRID_AXES, inputs, 0, NULL)));
+  tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, num + TW_GRID_AXES, dictionaries));
+}
+
+/* Everything in the function but its return goes into a loop over the blocks' numbers. */
+static void stay(kernel_t *k, const tw_raster_t *raster) {
+  MlirValue extents[TW_GRID_AXES], position[TW_GRID_AXES];
+  add_extents(k->func, extents);
+  MlirBlock body = body_of(k->func);
+  MlirOperation old = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
+  tw_builder_t at = tw_build_before(old);
+  at.location = mlirOperationGetLocation(k->func);
+  MlirType i32 = tw_i32(at.context);
+  MlirValue total = times(&at, times(&at, extents[0], extents[1]), extents[2]);
+  MlirValue bounds[] = {grid_op(&at, "tile.block_id", 0), total, grid_op(&at, "tile.num_blocks", 0)};
+  MlirBlock inner = mlirBlockCreate(1, &i32, &at.location);
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, inner);
+  tw_attr_t mark = {TW_PERSISTENT, mlirUnitAttrGet(at.context)};
+  tw_build(
+      &at, "scf.for",
+      (tw_op_parts_t){
+          .num_operands = 3, .operands = bounds, .num_attrs = 1, .attrs = &mark, .num_regions = 1, .regions = &region});
+  tw_builder_t in = tw_build_at_end(inner, at.location);
+  tw_raster_decode(&in, raster, mlirBlockGetArgument(inner, 0), extents, position);
+  for (MlirOperation next; !mlirOperationEqual(old, end); old = next) {
+    next = mlirOperationGetNextInBlock(old);
+    mlirOperationRemoveFromParent(old);
+    mlirBlockAppendOwnedOperation(inner, old);
+  }
+  tw_build(&in, "scf.yield", (tw_op_parts_t){0});
+  replace_ids(k, position, extents);
+  tw_set_int(tw_module_of(k->func), TW_PERSISTENT, i32, 1);
+}
+
+/* ---- the decision ------------------------------------------------------------------------------ */
+
+static void rewrite(kernel_t *k) {
+  tw_gpu_target_t target = tw_gpu_target_of(k->func);
+  tw_raster_t raster = tw_raster_choose(k->func, &k->axes, target.multiprocessors);
+  if (raster.group)
+    tw_op_remark(k->func, "runs its blocks in groups of %lld along axis %d, then along axis %d of the grid",
+                 (long long)raster.group, raster.rows, raster.columns);
+  if (!k->uneven) {
+    stay(k, &raster);
+    tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take all blocks of the grid in turn");
+  } else {
+    tw_op_remark(k->func, "is not persistent: how much a block computes depends on its position");
+    if (raster.group)
+      reorder(k, &raster);
+  }
+}
+
+static void decide(kernel_t *k) {
+  if (k->in_order)
+    tw_op_remark(k->func, "keeps the order of the grid, which can be seen: it prints, asserts, or waits");
+  else if (k->not_brought)
+    tw_op_remark(k->func, "keeps the order of the grid: %s", k->not_brought);
+  else
+    rewrite(k);
+}
+
+static bool run(MlirOperation func) {
+  kernel_t k = {.func = func};
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
+    return true;
+  k.axes = tw_block_axes_of(func);
+  mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
+  if (k.wgmma && mlirBlockGetNumArguments(body_of(func)) <= MAX_ARGUMENTS)
+    decide(&k);
+  tw_block_axes_free(&k.axes);
+  return true;
+}
+
+MlirPass tw_create_persist(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-persist",
+                                 "Run blocks in an order that suits the L2 cache, and few run many", "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,162 @@
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-persist),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-persist),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// One after the other, of the kernels below.
+// REMARK: remark: 'func.func' op runs its blocks in groups of 16 along axis 0, then along axis 1 of the grid
+// REMARK: remark: 'func.func' op is persistent
+// REMARK: remark: 'func.func' op runs its blocks in groups of 8 along axis 1, then along axis 2 of the grid
+// REMARK: remark: 'func.func' op is persistent
+// REMARK-NOT: in groups
+// REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position
+// REMARK: remark: 'func.func' op keeps the order of the grid, which can be seen: it prints, asserts, or waits
+// REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// The rows of 16 blocks and the columns of nine: the smallest sum of what is loaded for 132 blocks. One loop over the
+// blocks of the program, whose extents are the last arguments.
+// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
+// CHECK-LABEL: func.func @gemm
+// CHECK-SAME: {tile.align = 16 : i32
+// CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32)
+// CHECK-DAG: %[[XY:.*]] = arith.muli %[[X]], %[[Y]]
+// CHECK-DAG: %[[ALL:.*]] = arith.muli %[[XY]], %[[Z]]
+// CHECK-DAG: %[[FIRST:.*]] = tile.block_id 0
+// CHECK-DAG: %[[STEP:.*]] = tile.num_blocks 0
+// CHECK: scf.for %[[V:.*]] = %[[FIRST]] to %[[ALL]] step %[[STEP]]
+// CHECK: arith.divui %[[V]], %[[XY]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[Y]]
+// CHECK: } {tile.persistent}
+// CHECK-NEXT: return
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %n = tile.num_blocks 1
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    tile.store %d, %z[%i, %j] : tensor<128x256xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?x?xbf16, strided<[?, ?, 1]>>
+
+// Axis 0 counts matrices, so the plane is made of axes 1 and 2.
+// CHECK-LABEL: func.func @batched
+// CHECK-SAME: %[[X:[^ ]*]]: i32, %[[Y:[^ ]*]]: i32, %[[Z:[^ ]*]]: i32)
+// CHECK: scf.for %[[V:[^ ]*]] =
+// CHECK: %[[YZ:.*]] = arith.muli %[[Y]], %[[Z]]
+// CHECK: arith.divui %[[V]], %[[YZ]]
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @batched(%x: !A {tile.tma, tile.align = 16 : i32}, %y: !A {tile.tma, tile.align = 16 : i32}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %b = tile.block_id 0
+    %i = tile.block_id 1
+    %j = tile.block_id 2
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %l = tile.load %x[%b, %i, %k] padding zero : !A, i32, i32, i32 -> tensor<1x64x64xbf16>
+      %r = tile.load %y[%b, %k, %j] padding zero : !A, i32, i32, i32 -> tensor<1x64x64xbf16>
+      %m = tile.reshape %l : tensor<1x64x64xbf16> -> tensor<64x64xbf16>
+      %n = tile.reshape %r : tensor<1x64x64xbf16> -> tensor<64x64xbf16>
+      %e = tile.mma %m, %n, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %e : tensor<64x64xf32>
+    }
+    %t = arith.truncf %d : tensor<64x64xf32> to tensor<64x64xbf16>
+    %u = tile.reshape %t : tensor<64x64xbf16> -> tensor<1x64x64xbf16>
+    tile.store %u, %z[%b, %i, %j] : tensor<1x64x64xbf16>, !A, i32, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Blocks of an axis that share what they load are neighbours already; and the longest loops, handed out by the
+// hardware, are not shared out before it is known how long they take.
+// CHECK-LABEL: func.func @causal
+// CHECK: %[[I:.*]] = tile.block_id 0
+// CHECK: scf.for %{{.*}} to %[[I]] step
+// CHECK-NOT: tile.persistent
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %h = tile.block_id 1
+    %a = tile.load %x[%i, %h] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %d = scf.for %k = %c0 to %i step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %b = tile.load %y[%k, %h] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %e : tensor<64x64xf32>
+    }
+    tile.store %d, %z[%i, %h] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// What is printed shows the order of the blocks.
+// CHECK-LABEL: func.func @prints
+// CHECK-NOT: divui
+module attributes {tile.target = "sm_90a"} {
+  func.func @prints(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %e : tensor<64x64xf32>
+    }
+    tile.print "{}", %i : i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Copies of 16 bytes by every thread bring what no tensor map describes.
+// CHECK-LABEL: func.func @undescribed
+// CHECK-NOT: divui
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @undescribed(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %e : tensor<64x64xf32>
+    }
+    return
+  }
+}

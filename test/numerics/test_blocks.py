@@ -1,0 +1,80 @@
+"""Grids of kernels with a product loop, whose blocks the GPU back end numbers anew and may run several of in one: every
+block runs once, at its own position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Backends
+
+from tilewright import tile as ct
+
+ZERO = ct.PaddingMode.ZERO
+T = 64
+
+
+def integers(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float16)
+
+
+@ct.kernel
+def plane(A, B, C, N):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((T, T), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(T, T))):
+        a = ct.load(A, index=(i, k), shape=(T, T), padding_mode=ZERO)
+        acc = ct.mma(a, ct.load(B, index=(k, j), shape=(T, T), padding_mode=ZERO), acc)
+    ct.store(C, index=(i, j), tile=acc)
+    seen = ct.load(N, index=(i, j), shape=(1, 1)) + ct.num_blocks(0) * 100 + ct.num_blocks(1) * 10 + ct.num_blocks(2)
+    ct.store(N, index=(i, j), tile=seen)
+
+
+# Grids lower than a group of rows, with a last group that is lower, of one row, of one column.
+@pytest.mark.parametrize("rows, columns", [(1, 1), (3, 5), (1, 7), (19, 1), (18, 2)])
+def test_plane(backends: Backends, rows: int, columns: int) -> None:
+    a, b = integers(1, rows * T - 3, 40), integers(2, 40, columns * T - 8)
+    fresh = lambda: [a, b, np.zeros((len(a), b.shape[1]), "f4"), np.zeros((rows, columns), "i4")]  # noqa: E731
+    _, _, c, n = backends.run_all(plane, (rows, columns), fresh)
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+    assert (n == rows * 100 + columns * 10 + 1).all()
+
+
+@ct.kernel
+def batched(A, B, C, ORDER: ct.Constant[tuple]):
+    b, i, j = ct.bid(ORDER[0]), ct.bid(ORDER[1]), ct.bid(ORDER[2])
+    acc = ct.zeros((T, T), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=2, shape=(1, T, T))):
+        x = ct.load(A, index=(b, i, k), shape=(1, T, T), padding_mode=ZERO).reshape((T, T))
+        y = ct.load(B, index=(b, k, j), shape=(1, T, T), padding_mode=ZERO).reshape((T, T))
+        acc = ct.mma(x, y, acc)
+    ct.store(C, index=(b, i, j), tile=acc.reshape((1, T, T)))
+
+
+@pytest.mark.parametrize("order", [(2, 0, 1), (0, 1, 2), (1, 2, 0)])
+def test_batch_along_any_axis(backends: Backends, order: Any) -> None:
+    extents = {order[0]: 3, order[1]: 2, order[2]: 2}
+    a, b = integers(3, 3, 2 * T, 72), integers(4, 3, 72, 2 * T)
+    fresh = lambda: [a, b, np.zeros((3, 2 * T, 2 * T), "f4"), order]  # noqa: E731
+    c = backends.run_all(batched, tuple(extents[axis] for axis in range(3)), fresh)[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+
+
+@ct.kernel
+def numbered(A, B, C):
+    """One axis, whose blocks the program places itself; the loop's length depends on the block."""
+    v = ct.bid(0)
+    i, j = v % 3, v // 3
+    acc = ct.zeros((T, T), dtype=ct.float32)
+    for k in range(i + 1):
+        a = ct.load(A, index=(i, k), shape=(T, T), padding_mode=ZERO)
+        acc = ct.mma(a, ct.load(B, index=(k, j), shape=(T, T), padding_mode=ZERO), acc)
+    ct.store(C, index=(i, j), tile=acc)
+
+
+def test_uneven_blocks_of_one_axis(backends: Backends) -> None:
+    a, b = integers(5, 3 * T, 3 * T), integers(6, 3 * T, 2 * T)
+    c = backends.run_all(numbered, 6, lambda: [a, b, np.zeros((3 * T, 2 * T), "f4")])[2]
+    lower = a.astype("f4") * (np.arange(3 * T)[:, None] // T >= np.arange(3 * T)[None, :] // T)
+    assert np.array_equal(c, lower @ b.astype("f4"))
