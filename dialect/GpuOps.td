@@ -203,9 +203,13 @@ def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]>
 }
 
 def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite]>]> {
-  let summary = "one arrival for each warp that comes here";
-  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot);
-  let assemblyFormat = "$barriers `[` $slot `]` attr-dict `:` type($barriers)";
+  let summary = "one arrival for each warp that comes here, if `enabled`";
+  let description = [{
+    With `together` the lanes of the warp meet first, so that the arrival speaks for
+    what each of them read. After a `tile.wgmma_wait` they have met.
+  }];
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, Optional<I1>:$enabled, UnitAttr:$together);
+  let assemblyFormat = "$barriers `[` $slot `]` (`if` $enabled^)? (`together` $together^)? attr-dict `:` type($barriers)";
 }
 
 def Tile_BarrierExpectOp : Tile_GpuOp<"barrier_expect", [MemoryEffects<[MemWrite]>]> {

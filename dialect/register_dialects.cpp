@@ -39,7 +39,7 @@ void tw_register_dialects(MlirDialectRegistry registry) {
   reg.addExtension(+[](MLIRContext *context, tw::TileDialect *) {
     context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
                          LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect,
-                         scf::SCFDialect, tensor::TensorDialect, vector::VectorDialect>();
+                         scf::SCFDialect, tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
   });
   // What convert-to-llvm asks the dialects for.
   arith::registerConvertArithToLLVMInterface(reg);

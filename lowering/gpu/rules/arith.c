@@ -276,6 +276,18 @@ static MlirValue int_divide(tw_emitter_t *e, MlirOperation op, const MlirValue *
 
 bool twg_rule_int_divide(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_divide); }
 
+/* A value that no one looks at. */
+bool twg_rule_poison(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  tw_values_t out = twg_new_values(e, twg_register_count(type));
+  MlirType element = twg_register_type(e, tw_element(type));
+  MlirValue value = twg_op(e, "llvm.mlir.poison", element, 0, NULL, 0, NULL);
+  for (int i = 0; i < out.count; i++)
+    out.at[i] = value;
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 /* ---- comparison and choice ----------------------------------------------------------------------- */
 
 static MlirValue compare(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {

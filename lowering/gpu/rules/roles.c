@@ -79,8 +79,13 @@ bool twg_rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
 }
 
 bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
+  enum { ENABLED = 2 };
   MlirValue pointer = twg_barrier_pointer(e, op, 0);
   MlirValue one = e->is_alone ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->lane, twg_const_i32(e, 0));
+  if (mlirOperationGetNumOperands(op) > ENABLED)
+    one = twg_binary(e, "llvm.and", one, twg_operand(e, op, ENABLED).at[0]);
+  if (tw_has_attr(op, "together"))
+    twg_asm(e, "bar.warp.sync 0xffffffff;", "", nothing, 0, NULL, true);
   MlirValue operands[] = {pointer, one};
   twg_asm(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", nothing, 2, operands, true);
   return true;

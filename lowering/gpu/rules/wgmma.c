@@ -47,6 +47,7 @@ typedef struct {
   tw_wgmma_split_t split;
   tw_wgmma_operand_t lhs, rhs;
   bool lhs_shared, from_zero; /* lhs is a buffer; the accumulator is the constant 0 */
+  MlirValue acc, adds;        /* the accumulator; i1: it is 0 unless this holds (null: it never is) */
   MlirType in;
   int64_t columns;                /* of one warpgroup */
   int k_steps, blocks, registers; /* blocks of 64 rows of one warpgroup; accumulators in a block */
@@ -132,7 +133,10 @@ static void put_instructions(text_t *text, const product_t *p, int block) {
       put(text, "a");
     else
       put_list(text, lhs + 4 * k, 4);
-    put(text, ", b, %c, 1, 1", p->from_zero && k == 0 ? 'q' : 'p');
+    if (k == 0 && p->adds.ptr)
+      put(text, ", b, $%d, 1, 1", rhs + 1);
+    else
+      put(text, ", b, %c, 1, 1", p->from_zero && k == 0 ? 'q' : 'p');
     if (p->lhs_shared)
       put(text, ", %d", !p->lhs.k_major);
     put(text, ", %d;\n", !p->rhs.k_major);
@@ -147,7 +151,7 @@ static void put_constraints(text_t *text, const product_t *p) {
     put(text, ",%d", i);
   for (int i = 0; !p->lhs_shared && i < 4 * p->k_steps; i++)
     put(text, ",r");
-  put(text, p->lhs_shared ? ",l,l" : ",l");
+  put(text, "%s%s", p->lhs_shared ? ",l,l" : ",l", p->adds.ptr ? ",b" : "");
 }
 
 static MlirType struct_of_f32(tw_emitter_t *e, int count) {
@@ -178,6 +182,8 @@ static void emit_block(tw_emitter_t *e, const product_t *p, int block, MlirValue
   else
     n += lhs_words(e, p, block, operands + n);
   operands[n++] = rhs;
+  if (p->adds.ptr)
+    operands[n++] = p->adds;
   put_instructions(&text, p, block);
   put_constraints(&constraints, p);
   MlirValue all = twg_asm(e, text.start, constraints.start, struct_of_f32(e, p->registers), n, operands, true);
@@ -198,14 +204,25 @@ static bool is_zero(MlirValue value) {
          mlirDenseElementsAttrGetFloatSplatValue(constant) == 0;
 }
 
+/* An accumulator that is `condition ? acc : 0`: the first instruction makes the choice. */
+static void find_choice(tw_emitter_t *e, product_t *p) {
+  MlirOperation choice = tw_def(p->acc);
+  if (mlirOperationIsNull(choice) || !tw_op_is(choice, "arith.select") ||
+      !is_zero(mlirOperationGetOperand(choice, 2)) || tw_is_tile(mlirValueGetType(mlirOperationGetOperand(choice, 0))))
+    return;
+  p->adds = twg_operand(e, choice, 0).at[0];
+  p->acc = mlirOperationGetOperand(choice, 1);
+}
+
 static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   intptr_t last = mlirOperationGetNumOperands(op) - 1;
   MlirValue acc = mlirOperationGetOperand(op, last);
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0)),
            rhs = mlirValueGetType(mlirOperationGetOperand(op, last - 2));
   int64_t m = tw_extent(mlirValueGetType(acc), 0), n = tw_extent(mlirValueGetType(acc), 1);
-  *p = (product_t){
-      .op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = is_zero(acc), .in = tw_buffer_type_element(rhs)};
+  *p = (product_t){.op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = is_zero(acc), .acc = acc};
+  p->in = tw_buffer_type_element(rhs);
+  find_choice(e, p);
   int64_t count = 1;
   for (intptr_t d = 1; d < tw_buffer_type_rank(rhs); d++)
     count *= tw_buffer_type_extent(rhs, d);
@@ -228,7 +245,7 @@ bool twg_rule_wgmma(tw_emitter_t *e, MlirOperation op) {
   if (!describe(e, op, &p))
     return false;
   intptr_t last = mlirOperationGetNumOperands(op) - 1;
-  tw_values_t acc = twg_operand(e, op, (int)last), out = twg_new_values(e, acc.count);
+  tw_values_t acc = twg_lookup(e, p.acc), out = twg_new_values(e, acc.count);
   MlirValue lhs = {NULL}, rhs = descriptor(e, &p, last - 2, &p.rhs, group_offset(e, &p, true));
   if (p.lhs_shared)
     lhs = descriptor(e, &p, 0, &p.lhs, group_offset(e, &p, false));
