@@ -41,7 +41,7 @@ set_property(TARGET LLVMSupport PROPERTY INTERFACE_LINK_LIBRARIES "${deps};${TW_
 # registration names. The dylib has all of the latter.
 add_library(tw_mlir INTERFACE)
 target_link_libraries(tw_mlir INTERFACE
-  MLIRCAPIIR MLIRCAPIArith MLIRCAPISCF MLIRCAPILLVM MLIRCAPITarget MLIRCAPITransforms
+  MLIRCAPIIR MLIRCAPIArith MLIRCAPISCF MLIRCAPILLVM MLIRCAPINVVM MLIRCAPIVector MLIRCAPITarget MLIRCAPITransforms
   "$<${_static}:MLIRArithToLLVM;MLIRArithTransforms;MLIRControlFlowToLLVM;MLIRFuncToLLVM;MLIRMathToLLVM;MLIRIndexToLLVM;MLIRVectorToLLVMPass;MLIRMemRefToLLVM;MLIRMemRefTransforms;MLIRAffineToStandard;MLIRNVVMToLLVM;MLIRSCFToControlFlow;MLIRConvertToLLVMPass;MLIRUBToLLVM;MLIRReconcileUnrealizedCasts;MLIRTransforms;MLIRMathDialect;MLIRTensorDialect;MLIRBuiltinToLLVMIRTranslation;MLIRLLVMToLLVMIRTranslation;MLIRNVVMToLLVMIRTranslation>"
   "$<$<NOT:${_static}>:MLIR;LLVM>")
 target_include_directories(tw_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})

@@ -35,11 +35,10 @@ void tw_register_dialects(MlirDialectRegistry registry) {
   reg.insert<tw::TileDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
              LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
              tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
-  // Passes in C build ops of these dialects, and none but `tile` need occur in their input.
+  // The front end and the passes over tiles build ops of these dialects, and none but `tile` need occur in their input.
   reg.addExtension(+[](MLIRContext *context, tw::TileDialect *) {
-    context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
-                         LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect,
-                         scf::SCFDialect, tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
+    context->loadDialect<arith::ArithDialect, func::FuncDialect, math::MathDialect, memref::MemRefDialect,
+                         scf::SCFDialect, tensor::TensorDialect, ub::UBDialect>();
   });
   // What convert-to-llvm asks the dialects for.
   arith::registerConvertArithToLLVMInterface(reg);

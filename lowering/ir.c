@@ -3,6 +3,10 @@
 
 #include "tilewright/dialect.h"
 
+#include "mlir-c/Dialect/LLVM.h"
+#include "mlir-c/Dialect/NVVM.h"
+#include "mlir-c/Dialect/Vector.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -342,9 +346,20 @@ static void run(MlirOperation op, MlirExternalPass self, void *user) {
 }
 
 /* Loading the tile dialect loads every other that passes build ops of (register_dialects.cpp). */
-MlirPass tw_pass_create(const tw_pass_t *pass) {
-  MlirDialectHandle tile = mlirGetDialectHandle__tile__();
+static MlirPass create(const tw_pass_t *pass, intptr_t num_dialects, MlirDialectHandle *dialects) {
   MlirExternalPassCallbacks callbacks = {.construct = nothing, .destruct = nothing, .clone = same, .run = run};
   return mlirCreateExternalPass(mlirTypeIDCreate(pass->id), tw_str(pass->argument), tw_str(pass->argument),
-                                tw_str(pass->description), tw_str(pass->anchor), 1, &tile, callbacks, (void *)pass);
+                                tw_str(pass->description), tw_str(pass->anchor), num_dialects, dialects, callbacks,
+                                (void *)pass);
+}
+
+MlirPass tw_pass_create(const tw_pass_t *pass) {
+  MlirDialectHandle tile = mlirGetDialectHandle__tile__();
+  return create(pass, 1, &tile);
+}
+
+MlirPass tw_pass_create_to_llvm(const tw_pass_t *pass) {
+  MlirDialectHandle dialects[] = {mlirGetDialectHandle__tile__(), mlirGetDialectHandle__llvm__(),
+                                  mlirGetDialectHandle__nvvm__(), mlirGetDialectHandle__vector__()};
+  return create(pass, 4, dialects);
 }

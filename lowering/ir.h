@@ -145,5 +145,8 @@ typedef struct {
 
 /* `pass` has static storage. */
 MlirPass tw_pass_create(const tw_pass_t *pass);
+/* The same for a pass that leaves the tile dialect: it also builds ops of llvm, nvvm and vector, which are loaded only for
+ * such passes (they are most of what a context costs). */
+MlirPass tw_pass_create_to_llvm(const tw_pass_t *pass);
 
 #endif /* TILEWRIGHT_LOWERING_IR_H */

@@ -23,7 +23,7 @@ static const stage_t gpu_stages[] = {
     {"legal", LEGAL},
     {"layout", "func.func(tile-legalize-mma,tile-select-wgmma,tile-persist,tile-assign-layouts)"},
     {"pipelined", "func.func(tile-promote-memory,tile-specialize-warps,tile-pipeline)," CLEAN},
-    {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm"},
+    {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm,tile-overlap-launches"},
     {NULL, NULL},
 };
 
@@ -58,7 +58,7 @@ MlirContext tw_context_create(void) {
   tw_register_dialects(registry);
   MlirContext context = mlirContextCreateWithRegistry(registry, /*threadingEnabled=*/false);
   mlirDialectRegistryDestroy(registry);
-  mlirContextLoadAllAvailableDialects(context);
+  mlirContextGetOrLoadDialect(context, str("tile")); /* and with it all that tile IR is made of */
   return context;
 }
 

@@ -38,6 +38,9 @@ static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_d
       {CU_DEVICE_SHARED_PER_MULTIPROCESSOR, &device->shared_bytes_per_sm},
       {CU_DEVICE_L2_CACHE_SIZE, &device->l2_bytes},
       {CU_DEVICE_MAX_THREADS_PER_BLOCK, &device->max_threads_per_block},
+      {CU_DEVICE_CLOCK_RATE, &device->clock_khz},
+      {CU_DEVICE_MEMORY_CLOCK_RATE, &device->memory_clock_khz},
+      {CU_DEVICE_MEMORY_BUS_WIDTH, &device->memory_bus_bits},
   };
   CUresult result = driver->device_get_name(device->name, sizeof device->name, handle);
   for (size_t i = 0; !result && i < sizeof wanted / sizeof *wanted; i++)

@@ -141,6 +141,7 @@ typedef struct tw_device {
   int shared_bytes_per_sm;
   int l2_bytes;
   int max_threads_per_block;
+  int clock_khz, memory_clock_khz, memory_bus_bits; /* at most; memory moves data twice a clock */
   uint64_t memory_bytes;
   void *context; /* the primary context, retained for the life of the process */
 } tw_device_t;
@@ -198,6 +199,19 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, 
 /* How many blocks to start for `blocks` of a grid when `resident` run at a time: as few as finish in
  * the same number of turns. */
 uint32_t tw_grid_balance(uint64_t blocks, uint32_t resident);
+
+/* Device memory for measuring kernels on copies of what they are given (runtime/memory.c). An address is of a device or of
+ * the host; copies with the host have ended when the call returns, the others are in the order of the default stream. */
+tw_status_t tw_memory_alloc(int ordinal, size_t size, uint64_t *out_address);
+tw_status_t tw_memory_free(int ordinal, uint64_t address);
+tw_status_t tw_memory_copy(int ordinal, uint64_t target, uint64_t source, size_t size);
+tw_status_t tw_memory_fill(int ordinal, uint64_t address, unsigned char byte, size_t size);
+
+/* Points in the default stream; the time between two waits for the second. */
+tw_status_t tw_event_create(int ordinal, void **out_event);
+void tw_event_destroy(int ordinal, void *event);
+tw_status_t tw_event_record(int ordinal, void *event);
+tw_status_t tw_event_elapsed(int ordinal, void *begin, void *end, float *out_milliseconds);
 
 /* Time of the bare driver call, for bench/: mean nanoseconds of `n` launches of a packed buffer. */
 tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],

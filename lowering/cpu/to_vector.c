@@ -290,4 +290,4 @@ static const tw_pass_t pass = {
     .run = run,
 };
 
-MlirPass tw_create_tile_to_cpu(void) { return tw_pass_create(&pass); }
+MlirPass tw_create_tile_to_cpu(void) { return tw_pass_create_to_llvm(&pass); }

@@ -314,5 +314,5 @@ static _Alignas(8) char id;
 MlirPass tw_create_to_nvvm(void) {
   static const tw_pass_t pass = {&id, "tile-to-nvvm", "re-emit kernels as the code of one thread", "builtin.module",
                                  run};
-  return tw_pass_create(&pass);
+  return tw_pass_create_to_llvm(&pass);
 }

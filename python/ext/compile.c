@@ -37,6 +37,7 @@ struct tw_ext_diagnostics {
 
 static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
   tw_ext_diagnostics_t *scope = user;
+  PyGILState_STATE gil = PyGILState_Ensure(); /* the compiler runs without it */
   buffer_t where = {0}, what = {0};
   buffer_put((MlirStringRef){"", 0}, &where);
   buffer_put((MlirStringRef){"", 0}, &what);
@@ -49,6 +50,7 @@ static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
   PyErr_Clear();
   free(where.text);
   free(what.text);
+  PyGILState_Release(gil);
   return mlirLogicalResultSuccess();
 }
 
@@ -140,7 +142,11 @@ static PyObject *module_text(PyObject *object, PyObject *args) {
 static PyObject *run_with_diagnostics(PyObject *object, const char *argument, bool (*work)(MlirModule, const char *)) {
   module_object_t *self = (module_object_t *)object;
   tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(self->context);
-  return tw_ext_diagnostics_end(scope, !work(self->module, argument));
+  bool ok;
+  Py_INCREF(object); /* other threads go on, and compile modules of their own */
+  Py_BEGIN_ALLOW_THREADS ok = work(self->module, argument);
+  Py_END_ALLOW_THREADS Py_DECREF(object);
+  return tw_ext_diagnostics_end(scope, !ok);
 }
 
 static PyObject *module_lower(PyObject *object, PyObject *args) {
@@ -167,7 +173,10 @@ static PyObject *module_emit(PyObject *object, PyObject *args) {
   module_object_t *self = (module_object_t *)object;
   tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(self->context);
   size_t size = 0;
-  char *bytes = tw_emit(self->module, (tw_emit_kind_t)kind, &size);
+  char *bytes;
+  Py_INCREF(object);
+  Py_BEGIN_ALLOW_THREADS bytes = tw_emit(self->module, (tw_emit_kind_t)kind, &size);
+  Py_END_ALLOW_THREADS Py_DECREF(object);
   PyObject *status = tw_ext_diagnostics_end(scope, !bytes);
   PyObject *result = status ? PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size) : NULL;
   Py_XDECREF(status);

@@ -70,5 +70,6 @@ int tw_ext_stream_read(PyObject *object, tw_stream_t *out);
 int tw_ext_array_add(PyObject *module);    /* array.c */
 int tw_ext_variant_add(PyObject *module);  /* variant.c */
 int tw_ext_dispatch_add(PyObject *module); /* dispatch.c */
+int tw_ext_memory_add(PyObject *module);   /* memory.c */
 
 #endif

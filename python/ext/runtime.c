@@ -42,10 +42,11 @@ static PyObject *device_info(PyObject *module, PyObject *object) {
   tw_status_t status = tw_device_get(ordinal, &device);
   if (status)
     return tw_ext_raise(status, NULL);
-  return Py_BuildValue("{sss(ii)sisisisisisK}", "name", device->name, "capability", device->major, device->minor,
+  return Py_BuildValue("{sss(ii)sisisisisisisisisK}", "name", device->name, "capability", device->major, device->minor,
                        "sm_count", device->sm_count, "shared_bytes_per_block", device->shared_bytes_per_block,
                        "shared_bytes_per_sm", device->shared_bytes_per_sm, "l2_bytes", device->l2_bytes,
-                       "max_threads_per_block", device->max_threads_per_block, "memory_bytes",
+                       "max_threads_per_block", device->max_threads_per_block, "clock_khz", device->clock_khz, "memory_clock_khz",
+                       device->memory_clock_khz, "memory_bus_bits", device->memory_bus_bits, "memory_bytes",
                        (unsigned long long)device->memory_bytes);
 }
 
@@ -230,7 +231,8 @@ static PyMethodDef methods[] = {
 
 /* The launching half of the module: everything that needs no compiler. */
 int tw_ext_add_launch(PyObject *module) {
-  if (tw_ext_array_add(module) || tw_ext_variant_add(module) || tw_ext_dispatch_add(module))
+  if (tw_ext_array_add(module) || tw_ext_variant_add(module) || tw_ext_dispatch_add(module) ||
+      tw_ext_memory_add(module))
     return -1;
   return PyModule_AddFunctions(module, methods);
 }

@@ -25,7 +25,7 @@ Key = tuple[tuple[Any, ...], ...]
 
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
-GPU_FACTS = ("num_threads", "shared_bytes", "persistent")
+GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "programmatic")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -151,7 +151,13 @@ def load(image: Image, name: str, written: int, target: str) -> Any:
         return _core.CpuKernel(code.address, name, image.facts["scratch_bytes"], written, code)
     facts = image.facts
     return _core.CudaKernel(
-        image.code, entry, facts["num_threads"], facts["shared_bytes"], written, persistent=facts["persistent"] == 1
+        image.code,
+        entry,
+        facts["num_threads"],
+        facts["shared_bytes"],
+        written,
+        programmatic=facts["programmatic"] == 1,
+        persistent=facts["persistent"] == 1,
     )
 
 

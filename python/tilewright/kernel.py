@@ -23,6 +23,7 @@ _HINTS = {
     "occupancy": (1, 32),
     "num_ctas": (1, 16),
     "opt_level": (0, 3),
+    "programmatic": (0, 1),
 }
 
 
@@ -46,7 +47,8 @@ class kernel(_core.Dispatcher):
 
     Hints refine what the compiler would choose and never change a result: `num_warps` and
     `num_stages` for a block on a GPU, `occupancy` (blocks an SM), `num_ctas` (blocks a cluster),
-    `opt_level` 0 to 3. Each is an integer or a `ct.ByTarget`.
+    `opt_level` 0 to 3, `programmatic` (0: starts only when its predecessor in the stream has ended).
+    Each is an integer or a `ct.ByTarget`.
     """
 
     simt = False  # one program a block; device.kernel: one a thread

@@ -239,6 +239,8 @@ class Rewriter:
             return f"  %r = call i32 @emu_shfl(i32 {kind}, i32 {value}, i32 %a2)\n  ret i32 %r\n"
         if name.startswith("div.full"):
             return f"  %r = fdiv {result} %a0, %a1\n  ret {result} %r\n"
+        if name.startswith("griddepcontrol."):
+            return "  ret void\n"  # one kernel at a time
         if name == "cp.async.commit.group":
             return "  call void @emu_commit()\n  ret void\n"
         if name == "cp.async.wait.group":

@@ -1,0 +1,74 @@
+// A kernel waits for its predecessor before it touches memory that others see, and lets its successor start at once.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-overlap-launches)' | FileCheck %s
+
+// CHECK: module attributes {tile.programmatic = 1 : i32
+module attributes {tile.target = "sm_90a"} {
+  // The wait follows what is harmless, through blocks without a choice.
+  // CHECK-LABEL: llvm.func @straight
+  llvm.func @straight(%p: i64, %shared: !llvm.ptr<3>) attributes {nvvm.kernel} {
+    // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+    // CHECK-NEXT: nvvm.read.ptx.sreg.tid.x
+    // CHECK-NEXT: llvm.store {{.*}} !llvm.ptr<3>
+    // CHECK-NEXT: llvm.br
+    %t = nvvm.read.ptx.sreg.tid.x : i32
+    llvm.store %t, %shared : i32, !llvm.ptr<3>
+    llvm.br ^first
+  ^first:
+    // CHECK: llvm.inttoptr
+    // CHECK-NEXT: nvvm.griddepcontrol wait
+    // CHECK-NEXT: llvm.load
+    %g = llvm.inttoptr %p : i64 to !llvm.ptr<1>
+    %x = llvm.load %g : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+
+  // A path that reads nothing waits as well: who comes next waits for this kernel only.
+  // CHECK-LABEL: llvm.func @choice
+  llvm.func @choice(%p: i64, %c: i1) attributes {nvvm.kernel} {
+    // CHECK: nvvm.griddepcontrol wait
+    // CHECK-NEXT: llvm.cond_br
+    llvm.cond_br %c, ^read, ^leave
+  ^read:
+    %g = llvm.inttoptr %p : i64 to !llvm.ptr<1>
+    %x = llvm.load %g : !llvm.ptr<1> -> i32
+    llvm.return
+  ^leave:
+    llvm.return
+  }
+
+  // Inline assembly may be anything; a loop's head is reached more than once.
+  // CHECK-LABEL: llvm.func @loop
+  llvm.func @loop(%c: i1) attributes {nvvm.kernel} {
+    // CHECK: nvvm.griddepcontrol wait
+    // CHECK-NEXT: llvm.br
+    llvm.br ^head
+  ^head:
+    // CHECK: llvm.inline_asm
+    llvm.inline_asm has_side_effects "ld.global.b32 %r, [%p];", "" : () -> ()
+    // CHECK-NOT: griddepcontrol
+    llvm.cond_br %c, ^head, ^leave
+  ^leave:
+    llvm.return
+  }
+}
+
+// -----
+
+// Refused by the caller, or not known to the chip.
+// CHECK: module attributes {tile.programmatic = 0 : i32
+module attributes {tile.target = "sm_90a", tile.programmatic = 0 : i32} {
+  // CHECK-NOT: griddepcontrol
+  llvm.func @k() attributes {nvvm.kernel} {
+    llvm.return
+  }
+}
+
+// -----
+
+// CHECK: module attributes {tile.programmatic = 0 : i32
+module attributes {tile.target = "sm_80"} {
+  // CHECK-NOT: griddepcontrol
+  llvm.func @k() attributes {nvvm.kernel} {
+    llvm.return
+  }
+}
