@@ -1,16 +1,16 @@
-"""What a launch from Python adds to the driver's own time, with three and with twenty torch arrays, beside the bare call
-from C; and what small kernels gain that start before their predecessor has ended.
+"""What a launch from Python adds to the driver's own time, with three and with twenty torch arrays, beside the bare
+call from C; and what small kernels gain that start before their predecessor has ended.
 
     python bench/launch.py [--rounds N] [--calls N] [--out FILE]
 
-The kernels of the first part do nothing. Every contender queues `calls` launches and waits for the device outside of the
-clock; they take turns, and the figure is the median of the rounds in nanoseconds a call. The driver's time moves by 20 %
-within minutes: only `over_driver_ns`, taken within this run against the driver's call with as many words, means something.
-`torch.add` into a given output stands for what PyTorch's own dispatch costs.
+The kernels of the first part do nothing. Every contender queues `calls` launches and waits for the device outside of
+the clock; they take turns, and the figure is the median of the rounds in nanoseconds a call. The driver's time moves by
+20 % within minutes: only `over_driver_ns`, taken within this run against the driver's call with as many words, means
+something. `torch.add` into a given output stands for what PyTorch's own dispatch costs.
 
-The second part is a chain of vector additions of 16384 elements, each of which reads what the one before wrote: the time
-of one of them, launched one by one and as a CUDA graph, with and without overlap (`programmatic`). The chain's result is
-checked.
+The second part is a chain of vector additions of 16384 elements, each of which reads what the one before wrote: the
+time of one of them, launched one by one and as a CUDA graph, with and without overlap (`programmatic`). The chain's
+result is checked.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "mlir-c/IR.h"
 
@@ -33,6 +34,25 @@ typedef enum { TW_EMIT_LLVM_TEXT, TW_EMIT_ASSEMBLY, TW_EMIT_OBJECT } tw_emit_kin
  * GPU) or an object file (CPU). Returns malloc'ed bytes with a terminating zero and their size, or NULL after a
  * diagnostic. */
 char *tw_emit(MlirModule module, tw_emit_kind_t kind, size_t *out_size);
+
+enum { TW_WORK_ARRAYS = 64 };
+
+/* What one block does. Bytes are those of the tiles that it loads and stores, whether or not they hit a cache; arrays
+ * are numbered as the kernel's parameters without constants. */
+typedef struct {
+  double loaded[TW_WORK_ARRAYS], stored[TW_WORK_ARRAYS]; /* bytes, by array */
+  double mma_flop, mma_operand_bytes;                    /* operations; bytes of A and B tiles */
+  int mma_bits;                                          /* of an element of A; 0 without products */
+  double elements, functions; /* elements of tiles that arithmetic made, and those of exp, log and the like */
+  double carried_bytes;       /* tiles that a loop carries, the most of any loop */
+  double turn_bytes;          /* loaded in one turn of a loop, the most of any loop */
+  bool unknown;               /* something depends on data: counts are a guess */
+} tw_work_t;
+
+/* Counts the work of one block of the kernel in a module at the stage "legal", from the parameters that a launch would
+ * pass (an array: any pointer, extents, strides; a scalar: its value). False without a kernel of so many words. */
+bool tw_count_work(MlirModule module, const int64_t *words, size_t num_words, const int32_t grid[3],
+                   const int32_t block[3], tw_work_t *out);
 
 #ifdef __cplusplus
 }

@@ -200,8 +200,9 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, 
  * the same number of turns. */
 uint32_t tw_grid_balance(uint64_t blocks, uint32_t resident);
 
-/* Device memory for measuring kernels on copies of what they are given (runtime/memory.c). An address is of a device or of
- * the host; copies with the host have ended when the call returns, the others are in the order of the default stream. */
+/* Device memory for measuring kernels on copies of what they are given (runtime/memory.c). An address is of a device or
+ * of the host; copies with the host have ended when the call returns, the others are in the order of the default
+ * stream. */
 tw_status_t tw_memory_alloc(int ordinal, size_t size, uint64_t *out_address);
 tw_status_t tw_memory_free(int ordinal, uint64_t address);
 tw_status_t tw_memory_copy(int ordinal, uint64_t target, uint64_t source, size_t size);

@@ -199,7 +199,41 @@ static PyObject *module_attribute(PyObject *object, PyObject *args) {
   return text;
 }
 
+static PyObject *list_of_doubles(const double *values, Py_ssize_t count) {
+  PyObject *list = PyList_New(count);
+  for (Py_ssize_t i = 0; list && i < count; i++)
+    PyList_SetItem(list, i, PyFloat_FromDouble(values[i]));
+  return list;
+}
+
+/* work(words, grid, block) -> dict: what one block does, of a module at the stage "legal" */
+static PyObject *module_work(PyObject *object, PyObject *args) {
+  PyObject *words;
+  int32_t grid[3], block[3];
+  int64_t values[512];
+  tw_work_t work;
+  if (!PyArg_ParseTuple(args, "O!(iii)(iii)", &PyList_Type, &words, &grid[0], &grid[1], &grid[2], &block[0], &block[1],
+                        &block[2]))
+    return NULL;
+  Py_ssize_t count = PyList_Size(words);
+  for (Py_ssize_t i = 0; i < count && i < 512; i++)
+    values[i] = PyLong_AsLongLong(PyList_GetItem(words, i));
+  if (PyErr_Occurred())
+    return NULL;
+  if (count > 512 || !tw_count_work(((module_object_t *)object)->module, values, (size_t)count, grid, block, &work)) {
+    PyErr_SetString(PyExc_ValueError, "work() needs a kernel at the stage \"legal\", and its parameter words");
+    return NULL;
+  }
+  return Py_BuildValue("{sNsNsdsdsisdsdsdsdsN}", "loaded", list_of_doubles(work.loaded, TW_WORK_ARRAYS), "stored",
+                       list_of_doubles(work.stored, TW_WORK_ARRAYS), "mma_flop", work.mma_flop, "mma_operand_bytes",
+                       work.mma_operand_bytes, "mma_bits", work.mma_bits, "elements", work.elements, "functions",
+                       work.functions, "carried_bytes", work.carried_bytes, "turn_bytes", work.turn_bytes, "unknown",
+                       PyBool_FromLong(work.unknown));
+}
+
 static PyMethodDef module_methods[] = {
+    {"work", module_work, METH_VARARGS,
+     "work(words, grid, block) -> dict: what one block does, counted at the stage \"legal\"."},
     {"text", module_text, METH_VARARGS, "text(locations=False) -> str: the IR."},
     {"lower", module_lower, METH_VARARGS, "lower(stage) -> diagnostics: lower in place to a stage of the target."},
     {"run", module_run, METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},

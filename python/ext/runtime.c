@@ -45,9 +45,9 @@ static PyObject *device_info(PyObject *module, PyObject *object) {
   return Py_BuildValue("{sss(ii)sisisisisisisisisK}", "name", device->name, "capability", device->major, device->minor,
                        "sm_count", device->sm_count, "shared_bytes_per_block", device->shared_bytes_per_block,
                        "shared_bytes_per_sm", device->shared_bytes_per_sm, "l2_bytes", device->l2_bytes,
-                       "max_threads_per_block", device->max_threads_per_block, "clock_khz", device->clock_khz, "memory_clock_khz",
-                       device->memory_clock_khz, "memory_bus_bits", device->memory_bus_bits, "memory_bytes",
-                       (unsigned long long)device->memory_bytes);
+                       "max_threads_per_block", device->max_threads_per_block, "clock_khz", device->clock_khz,
+                       "memory_clock_khz", device->memory_clock_khz, "memory_bus_bits", device->memory_bus_bits,
+                       "memory_bytes", (unsigned long long)device->memory_bytes);
 }
 
 static PyObject *synchronize(PyObject *module, PyObject *arguments) {

@@ -28,6 +28,7 @@ PASSES = [
         ("tile-allocate-shared", False),
         ("tile-insert-barriers", True),
         ("tile-to-nvvm", False),
+        ("tile-overlap-launches", False),
         ("tile-to-cpu", False),
     )
 ]

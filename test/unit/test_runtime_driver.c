@@ -214,6 +214,37 @@ static void case_every_call_fails(void) {
   }
 }
 
+/* Memory and events: every call in its order on the default stream; a failure is told and nothing is left current. */
+static void case_memory(void) {
+  static const char *const entries[] = {"cuMemAlloc_v2", "cuMemcpy",           "cuMemsetD8Async",
+                                        "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime"};
+  attach();
+  uint64_t address = 0;
+  void *begin = NULL, *end = NULL;
+  float milliseconds = 0;
+  good(tw_memory_alloc(0, 4096, &address));
+  good(tw_event_create(0, &begin));
+  good(tw_event_create(0, &end));
+  for (size_t i = 0; i <= sizeof entries / sizeof *entries; i++) {
+    bool failing = i < sizeof entries / sizeof *entries;
+    if (failing)
+      fake_fail(entries[i], 1, 2);
+    uint64_t other = 0;
+    tw_status_t steps[] = {
+        tw_memory_alloc(0, 16, &other), tw_memory_copy(0, address, (uint64_t)(uintptr_t)&other, sizeof other),
+        tw_memory_fill(0, address, 0, 4096), tw_event_record(0, begin), tw_event_elapsed(0, begin, end, &milliseconds)};
+    int failed = 0;
+    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+      failed += steps[k] != NULL;
+      tw_status_free(steps[k]);
+    }
+    assert(failed == failing);
+  }
+  assert(milliseconds > 0);
+  tw_event_destroy(0, begin);
+  good(tw_memory_free(0, address));
+}
+
 static void case_fork(void) {
   good(tw_driver_open());
   pid_t child = fork();
@@ -233,7 +264,7 @@ int main(void) {
 #define CASE(name) {#name, case_##name}
       CASE(no_driver),  CASE(not_a_driver), CASE(no_device),        CASE(devices),       CASE(launch_everywhere),
       CASE(old_driver), CASE(bad_ptx),      CASE(balanced_grid),    CASE(shared_memory), CASE(out_of_memory),
-      CASE(fault),      CASE(streams),      CASE(every_call_fails), CASE(fork)};
+      CASE(fault),      CASE(streams),      CASE(every_call_fails), CASE(memory),        CASE(fork)};
   int failures = 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     pid_t child = fork();

@@ -1,14 +1,14 @@
 /* overlap_launches.c - tile-overlap-launches: a kernel starts while its predecessor in the stream still ends
  *
- * Before: kernels as the code of one thread. A launch waits until the kernel before it has ended and written its memory,
- * and only then are blocks started, parameters fetched and barriers set up.
+ * Before: kernels as the code of one thread. A launch waits until the kernel before it has ended and written its
+ * memory, and only then are blocks started, parameters fetched and barriers set up.
  *
  *   llvm.func @k(%ptr: i64) attributes {nvvm.kernel} {
  *     %tid = nvvm.read.ptx.sreg.tid.x : i32
  *     %x = llvm.inline_asm has_side_effects "ld.global..." ...
  *
- * After: the kernel itself waits for its predecessor (programmatic dependent launch), on every path and before the first
- * access to memory that others see; and it lets its successor start as soon as its own blocks have.
+ * After: the kernel itself waits for its predecessor (programmatic dependent launch), on every path and before the
+ * first access to memory that others see; and it lets its successor start as soon as its own blocks have.
  *
  *   llvm.func @k(%ptr: i64) attributes {nvvm.kernel} {
  *     nvvm.griddepcontrol launch_dependents
@@ -19,10 +19,10 @@
  * The module gets tile.programmatic = 1, from which the launcher knows that the overlap is allowed; a module that comes
  * with tile.programmatic = 0 is left as it is, and so are targets without the feature.
  *
- * What must hold: the wait dominates the exits and everything that touches global memory. So it stands in the entry block
- * or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic, reads of
- * special registers, shared memory and its barriers are. Letting the successor start is always right: a successor that
- * was launched to overlap waits in its turn until this kernel has ended. */
+ * What must hold: the wait dominates the exits and everything that touches global memory. So it stands in the entry
+ * block or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic,
+ * reads of special registers, shared memory and its barriers are. Letting the successor start is always right: a
+ * successor that was launched to overlap waits in its turn until this kernel has ended. */
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
 #include "lowering/passes.h"
@@ -33,10 +33,9 @@
 #include <string.h>
 
 /* Ops of llvm that reach memory, or leave the block. */
-static const char *const llvm_stops[] = {"llvm.load",       "llvm.store",  "llvm.inline_asm", "llvm.call",
-                                         "llvm.intr.",      "llvm.atomic", "llvm.cmpxchg",    "llvm.fence",
-                                         "llvm.invoke",     "llvm.br",     "llvm.cond_br",    "llvm.switch",
-                                         "llvm.return",     "llvm.unreachable"};
+static const char *const llvm_stops[] = {
+    "llvm.load",  "llvm.store",  "llvm.inline_asm", "llvm.call",    "llvm.intr.",  "llvm.atomic", "llvm.cmpxchg",
+    "llvm.fence", "llvm.invoke", "llvm.br",         "llvm.cond_br", "llvm.switch", "llvm.return", "llvm.unreachable"};
 /* Ops of nvvm that reach nothing but registers and shared memory. */
 static const char *const nvvm_harmless[] = {"nvvm.read.ptx.sreg.", "nvvm.mbarrier.init", "nvvm.fence.mbarrier.init",
                                             "nvvm.barrier",        "nvvm.elect.sync",    "nvvm.prefetch.tensormap"};
