@@ -151,16 +151,21 @@ def Tile_WgmmaOp : Tile_GpuOp<"wgmma"> {
     the operand, and `transposed_rhs` the same of rhs. The result may be read, and
     the slots written, after a `tile.wgmma_wait` of it.
 
+    The Tensor Core keeps fewer bits of a sum of 8-bit floats than float32 has. With
+    `promoted` it sums up so much of k only, each time from zero; these sums are waited
+    for and added to acc in float32.
+
     ```mlir
     %d = tile.wgmma %a[%s], %b[%s], %c : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc>
     ```
   }];
   let arguments = (ins Arg<Tile_TileOrBuffer, "", [MemRead]>:$lhs, Optional<I32>:$lhs_slot,
       Arg<Tile_BufferType, "", [MemRead]>:$rhs, I32:$rhs_slot, Tile_AnyTile:$acc,
-      UnitAttr:$transposed_lhs, UnitAttr:$transposed_rhs);
+      UnitAttr:$transposed_lhs, UnitAttr:$transposed_rhs, UnitAttr:$unsigned_lhs, UnitAttr:$unsigned_rhs,
+      OptionalAttr<I32Attr>:$promoted);
   let results = (outs Tile_AnyTile:$result);
   let assemblyFormat = [{
-    $lhs (`[` $lhs_slot^ `]`)? `,` $rhs `[` $rhs_slot `]` `,` $acc attr-dict
+    $lhs (`[` $lhs_slot^ `]`)? `,` $rhs `[` $rhs_slot `]` `,` $acc (`promoted` $promoted^)? attr-dict
     `:` type($lhs) `,` type($rhs) `,` qualified(type($acc)) `->` type($result)
   }];
 }

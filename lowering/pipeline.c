@@ -21,7 +21,7 @@ typedef struct {
 
 static const stage_t gpu_stages[] = {
     {"legal", LEGAL},
-    {"layout", "func.func(tile-legalize-mma,tile-select-wgmma,tile-persist,tile-assign-layouts)"},
+    {"layout", "func.func(tile-select-wgmma,tile-legalize-mma,tile-persist,tile-assign-layouts)"},
     {"pipelined", "func.func(tile-promote-memory,tile-specialize-warps,tile-pipeline)," CLEAN},
     {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm,tile-overlap-launches"},
     {NULL, NULL},

@@ -20,7 +20,9 @@
  * module, no unsigned types. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/choose_layout.h"
+#include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm80/mma.h"
+#include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/passes.h"
 
 #include <stdlib.h>
@@ -526,9 +528,12 @@ static void rewrite_shape(assigner_t *a, MlirOperation op) {
 
 static void rewrite_mma(assigner_t *a, MlirOperation op) {
   tw_mma_plan_t plan = tw_mma_plan(&a->target, op, a->num_warps);
-  require(a, op, 0, &plan.lhs);
-  require(a, op, 1, &plan.rhs);
-  require(a, op, 2, &plan.acc);
+  for (int i = 0; i < 3; i++) {
+    MlirValue value = mlirOperationGetOperand(op, i);
+    bool computed = i < 2 && !is_flexible(value) && mlirOperationIsNull(tw_load_behind(value));
+    if (!(computed && tw_wgmma_place(op, i) == TW_WGMMA_WRITTEN)) /* which any layout can be */
+      require(a, op, i, i == 0 ? &plan.lhs : i == 1 ? &plan.rhs : &plan.acc);
+  }
   result_in(a, op, &plan.acc);
 }
 

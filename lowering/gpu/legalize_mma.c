@@ -1,5 +1,7 @@
 /* legalize_mma.c - tile-legalize-mma: products that the target's Tensor Cores lack
  *
+ * Runs after tile-select-wgmma, which may have found an instruction.
+ *
  * Before, on sm_80, which has no matrix instruction for 8-bit floats:
  *
  *   %d = tile.mma %a, %b, %c : tensor<64x32xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<64x64xf32>
@@ -14,6 +16,7 @@
  * holds its inputs exactly (f32: rounding to tf32 is for the program to ask for). Runs before
  * layouts are assigned. */
 #include "lowering/gpu/sm80/mma.h"
+#include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
 #include "lowering/passes.h"
 
@@ -56,7 +59,7 @@ static void widen_inputs(MlirOperation mma) {
 
 static void legalize(const tw_gpu_target_t *target, MlirOperation mma) {
   MlirType in = input_type(mma);
-  if (tw_mma_row_for(target, mma).kind != TW_MMA_FMA)
+  if (tw_has_attr(mma, TW_WGMMA) || tw_mma_row_for(target, mma).kind != TW_MMA_FMA)
     return;
   if (is_narrow_float(in)) {
     widen_inputs(mma);

@@ -29,7 +29,9 @@
  *
  *   %d = tile.wgmma %a[%zero], %b[%zero], %c
  *   %w = tile.wgmma_wait %d, 0
- *   tile.barrier */
+ *   tile.barrier
+ *
+ * Before it, tile.local_store writes operands that no load put there in their form. */
 #include "lowering/gpu/promote_memory.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/raster.h"
@@ -81,9 +83,7 @@ static bool is_view(MlirOperation op) {
          is_element_cast(op);
 }
 
-/* The load behind an operand, through ops that only rename elements or convert them; null if there
- * is none. */
-static MlirOperation load_behind(MlirValue value) {
+MlirOperation tw_load_behind(MlirValue value) {
   MlirOperation op = tw_def(value);
   while (!mlirOperationIsNull(op) && is_view(op) && tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
     op = tw_def(mlirOperationGetOperand(op, 0));
@@ -101,8 +101,8 @@ bool tw_promotes(MlirOperation load) {
 
 /* ---- the buffer -------------------------------------------------------------------------------- */
 
-/* The axis of the tile along which neighbours in memory lie side by side; the last one when none. */
-static int contiguous_axis(MlirOperation load, int rank) {
+int tw_contiguous_axis(MlirOperation load) {
+  int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0)));
   MlirType array = mlirValueGetType(mlirOperationGetOperand(load, 0));
   int64_t strides[TW_MAX_RANK], offset, order[TW_MAX_RANK];
   intptr_t ordered = tw_attr_ints(load, "order", order, TW_MAX_RANK);
@@ -118,7 +118,7 @@ MlirType tw_promoted_type(MlirOperation load) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {1};
   int rank = tw_tile_shape(tile, shape + 1), order[TW_LAYOUT_MAX_RANK], n = 0;
-  order[n++] = contiguous_axis(load, rank);
+  order[n++] = tw_contiguous_axis(load);
   for (int d = rank - 1; d >= 0; d--)
     if (d != order[0])
       order[n++] = d;
@@ -267,21 +267,15 @@ static void drop_dead_views(MlirValue value) {
   }
 }
 
-/* Whether a product takes this operand from shared memory itself. */
-static bool reads_in_place(use_t use) {
-  MlirStringRef mode = tw_attr_string(use.mma, TW_WGMMA);
-  return mode.length == 2 && mode.data[use.operand] == 's';
-}
-
 static void promote(promoter_t *p, MlirOperation load) {
   MlirValue buffer;
   MlirOperation end = stage_load(p, load, &buffer);
   for (int i = 0; i < p->num_uses; i++) {
     MlirValue value = mlirOperationGetOperand(p->uses[i].mma, p->uses[i].operand);
-    MlirOperation behind = load_behind(value);
+    MlirOperation behind = tw_load_behind(value);
     if (mlirOperationIsNull(behind) || !mlirOperationEqual(behind, load))
       continue;
-    if (reads_in_place(p->uses[i]))
+    if (tw_wgmma_place(p->uses[i].mma, p->uses[i].operand) == TW_WGMMA_SHARED)
       mlirOperationSetOperand(p->uses[i].mma, p->uses[i].operand, buffer);
     else
       read_operand(p->uses[i], load, buffer, end);
@@ -292,7 +286,13 @@ static void promote(promoter_t *p, MlirOperation load) {
 
 /* ---- products on buffers --------------------------------------------------------------------------- */
 
-static MlirOperation build_wgmma(const tw_builder_t *at, MlirOperation mma) {
+static MlirValue build_wgmma(const tw_builder_t *at, MlirOperation mma) {
+  static const char *const flags[][2] = {{TW_WGMMA_TRANSPOSED_LHS, "transposed_lhs"},
+                                         {TW_WGMMA_TRANSPOSED_RHS, "transposed_rhs"},
+                                         {"unsigned_lhs", "unsigned_lhs"},
+                                         {"unsigned_rhs", "unsigned_rhs"},
+                                         {TW_WGMMA_PROMOTED, "promoted"}};
+  enum { NUM_FLAGS = sizeof flags / sizeof *flags };
   MlirValue lhs = mlirOperationGetOperand(mma, 0), zero = tw_const_int(at, tw_i32(at->context), 0), operands[5];
   int n = 0;
   bool shared = tw_type_is_buffer(mlirValueGetType(lhs));
@@ -302,28 +302,41 @@ static MlirOperation build_wgmma(const tw_builder_t *at, MlirOperation mma) {
   operands[n++] = mlirOperationGetOperand(mma, 1);
   operands[n++] = zero;
   operands[n++] = mlirOperationGetOperand(mma, 2);
-  tw_attr_t attrs[2];
+  tw_attr_t attrs[NUM_FLAGS];
   int num_attrs = 0;
-  if (tw_has_attr(mma, TW_WGMMA_TRANSPOSED_LHS))
-    attrs[num_attrs++] = (tw_attr_t){"transposed_lhs", mlirUnitAttrGet(at->context)};
-  if (tw_has_attr(mma, TW_WGMMA_TRANSPOSED_RHS))
-    attrs[num_attrs++] = (tw_attr_t){"transposed_rhs", mlirUnitAttrGet(at->context)};
+  for (int i = 0; i < NUM_FLAGS; i++)
+    if (tw_has_attr(mma, flags[i][0]))
+      attrs[num_attrs++] = (tw_attr_t){flags[i][1], tw_attr(mma, flags[i][0])};
   MlirType result = mlirValueGetType(mlirOperationGetResult(mma, 0));
-  return tw_build(at, "tile.wgmma",
-                  (tw_op_parts_t){.num_operands = n,
-                                  .operands = operands,
-                                  .num_results = 1,
-                                  .results = &result,
-                                  .num_attrs = num_attrs,
-                                  .attrs = attrs});
+  MlirOperation made = tw_build(at, "tile.wgmma",
+                                (tw_op_parts_t){.num_operands = n,
+                                                .operands = operands,
+                                                .num_results = 1,
+                                                .results = &result,
+                                                .num_attrs = num_attrs,
+                                                .attrs = attrs});
+  return mlirOperationGetResult(made, 0);
 }
 
-/* A product whose right operand became a buffer. */
-static void finish_wgmma(MlirOperation mma) {
+/* Writes an operand that no load put where the instruction reads. */
+static void write_operand(const promoter_t *p, const tw_builder_t *at, MlirOperation mma, int operand) {
+  MlirValue value = mlirOperationGetOperand(mma, operand), zero = tw_const_int(at, tw_i32(at->context), 0);
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(entry_of(p->func)));
+  top.location = at->location;
+  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", tw_wgmma_written(mma, operand, 1).buffer, 0, NULL);
+  MlirValue operands[] = {value, buffer, zero};
+  tw_build(at, "tile.local_store", (tw_op_parts_t){.num_operands = 3, .operands = operands});
+  mlirOperationSetOperand(mma, operand, buffer);
+}
+
+static void finish_wgmma(const promoter_t *p, MlirOperation mma) {
+  tw_builder_t at = tw_build_before(mma);
+  for (int i = 0; i < 2; i++)
+    if (tw_wgmma_place(mma, i) == TW_WGMMA_WRITTEN)
+      write_operand(p, &at, mma, i);
   if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
     return;
-  tw_builder_t at = tw_build_before(mma);
-  MlirValue result = mlirOperationGetResult(build_wgmma(&at, mma), 0);
+  MlirValue result = build_wgmma(&at, mma);
   MlirValue done = tw_op1_attr(&at, "tile.wgmma_wait", mlirValueGetType(result), 1, &result, "pending",
                                mlirIntegerAttrGet(tw_i32(at.context), 0));
   build_plain(&at, "tile.barrier");
@@ -375,13 +388,13 @@ static bool run(MlirOperation func) {
     return true;
   mlirOperationWalk(func, collect, &p, MlirWalkPreOrder);
   for (int i = 0; i < p.num_uses; i++) {
-    MlirOperation load = load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
+    MlirOperation load = tw_load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
     if (!mlirOperationIsNull(load) && tw_promotes(load) && take_room(&p, load, target.shared_bytes))
       promote(&p, load);
   }
   for (int i = 0; i < p.num_uses; i++)
     if (p.uses[i].operand == 1)
-      finish_wgmma(p.uses[i].mma);
+      finish_wgmma(&p, p.uses[i].mma);
   return true;
 }
 

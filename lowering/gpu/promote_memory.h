@@ -6,6 +6,11 @@
 
 #include "mlir-c/IR.h"
 
+/* The load behind an operand, through ops that only rename elements or convert them; null if there
+ * is none. */
+MlirOperation tw_load_behind(MlirValue value);
+/* The axis of the loaded tile along which neighbours lie side by side in memory; the last one when none. */
+int tw_contiguous_axis(MlirOperation load);
 /* Whether a tile.load that feeds a product can go through shared memory. */
 bool tw_promotes(MlirOperation load);
 /* The innermost loop of the program around an op, by address; NULL if there is none. */

@@ -24,6 +24,7 @@ _HINTS = {
     "num_ctas": (1, 16),
     "opt_level": (0, 3),
     "programmatic": (0, 1),
+    "fp8_fast_accum": (0, 1),
 }
 
 
@@ -48,7 +49,9 @@ class kernel(_core.Dispatcher):
     Hints refine what the compiler would choose and never change a result: `num_warps` and
     `num_stages` for a block on a GPU, `occupancy` (blocks an SM), `num_ctas` (blocks a cluster),
     `opt_level` 0 to 3, `programmatic` (0: starts only when its predecessor in the stream has ended).
-    Each is an integer or a `ct.ByTarget`.
+    One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
+    Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
+    an integer or a `ct.ByTarget`.
     """
 
     simt = False  # one program a block; device.kernel: one a thread
@@ -97,7 +100,7 @@ class kernel(_core.Dispatcher):
     def attributes(self, target: str) -> dict[str, int]:
         """The hints as attributes of the module."""
         values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
-        return {f"tile.{name}": value for name, value in values.items() if value is not None}
+        return {f"tile.{name}": int(value) for name, value in values.items() if value is not None}
 
     def capture(self, target: str, key: compile.Key) -> Any:
         """The kernel's module of tile IR for a target and the facts of a specialization."""
@@ -111,7 +114,8 @@ def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
     low, high = _HINTS[name]
     values = [*value.values.values(), value.default] if isinstance(value, ByTarget) else [value]
     for one in values:
-        if one is not None and (type(one) is not int or not low <= one <= high):
+        integer = type(one) is int or ((low, high) == (0, 1) and type(one) is bool)
+        if one is not None and not (integer and low <= one <= high):
             raise TileValueError(f"@ct.kernel: the hint {name} is an integer from {low} to {high}, found {one!r}")
 
 

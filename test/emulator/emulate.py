@@ -171,9 +171,11 @@ class Rewriter:
         return "\n".join([*out, self.read_back(result)])
 
     def wgmma(self, result: str, text: str, types: list[str]) -> str:
-        count = len(split(result[1:-1]))  # accumulators, which are the first arguments too
-        out = [f"  %d = alloca [{count} x float]\n  %w = alloca [4 x i32]"]
-        out += [f"  %q{i} = getelementptr float, ptr %d, i64 {i}\n  store float %a{i}, ptr %q{i}" for i in range(count)]
+        kind, *more = split(result[1:-1])
+        count = 1 + len(more)  # registers of the accumulator, which are the first arguments too
+        out = [f"  %d = alloca [{count} x {kind}]\n  %w = alloca [4 x i32]"]
+        for i in range(count):
+            out.append(f"  %q{i} = getelementptr {kind}, ptr %d, i64 {i}\n  store {kind} %a{i}, ptr %q{i}")
         number = 0
         for statement in re.split(r";\s*(?:\\0A)?", text):
             statement = statement.strip()
@@ -182,18 +184,25 @@ class Rewriter:
                 out.append(f"  %{moved[1]}_{number} = add i64 %a{int(moved[2]) - count}, {moved[3]}")
             if not statement.startswith("wgmma.mma_async"):
                 continue
-            form = re.search(r"\.m64n(\d+)k16\.f32\.(\w+)\.\w+ \{.*?\}, (a|\{.*?\}), b, ([pq]), 1, 1(.*)", statement)
+            form = re.search(
+                r"\.m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+) \{.*?\}, (a|\{.*?\}), b, ([pq])((?:, \d+)*)$", statement
+            )
             assert form, statement
-            majors = [int(v) for v in re.findall(r"\d+", form[5])]
-            registers = [int(n) - count for n in re.findall(r"\d+", form[3])]
+            flags = [int(v) for v in re.findall(r"\d+", form[8])]
+            # floats: neither input negated; then, of 16 bits, which axis of each operand in shared memory is contiguous
+            assert flags[:2] == ([] if form[3] == "s32" else [1, 1]), statement
+            majors = flags[2:]
+            registers = [int(n) - count for n in re.findall(r"\d+", form[6])]
+            assert len(majors) == (2 - bool(registers) if form[4] in ("f16", "bf16") else 0), statement
             for i, n in enumerate(registers):
                 out.append(f"  %r{number}_{i} = getelementptr i32, ptr %w, i64 {i}")
                 out.append(f"  store i32 %a{n}, ptr %r{number}_{i}")
             lhs = "i64 0, ptr %w" if registers else f"i64 %a_{number}, ptr null"
-            zero, a_major = int(form[4] == "q"), majors[0] if len(majors) == 2 else 0
+            a_major, b_major = majors[0] if len(majors) == 2 else 0, majors[-1] if majors else 0
+            names = ", ".join(f"ptr {self.text(form[i])}" for i in (3, 4, 5))
             out.append(
-                f"  call void @emu_wgmma(ptr %d, i32 {form[1]}, ptr {self.text(form[2])}, {lhs}, i64 %b_{number}, "
-                f"i32 {zero}, i32 {a_major}, i32 {majors[-1]})"
+                f"  call void @emu_wgmma(ptr %d, i32 {form[1]}, i32 {form[2]}, {names}, {lhs}, i64 %b_{number}, "
+                f"i32 {int(form[7] == 'q')}, i32 {a_major}, i32 {b_major})"
             )
             number += 1
         return "\n".join([*out, self.read_back(result)])
@@ -289,7 +298,7 @@ declare void @emu_commit()
 declare void @emu_wait(i32)
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
-declare void @emu_wgmma(ptr, i32, ptr, i64, ptr, i64, i32, i32, i32)
+declare void @emu_wgmma(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
 declare float @emu_ex2(float)
 declare float @emu_lg2(float)
 declare float @emu_rsqrt(float)

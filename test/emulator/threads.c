@@ -177,21 +177,43 @@ static double b_at(int first, const char *type, int k, int column) {
 
 /* ---- products of warpgroups -------------------------------------------------------------------------- */
 
-/* Element (row or column, k) of an operand in shared memory, found by its descriptor: 128-byte swizzle. */
+/* Element (row or column, k) of an operand in shared memory, found by its descriptor: 128-byte swizzle. Of 16-bit
+ * elements m or n may be contiguous. */
 static double described(int64_t descriptor, const char *type, int at, int k, int mn_major) {
   enum { FIELD = 0x3FFF, ADDRESS_MASK = 0x3FFFF };
   int64_t start = (descriptor & FIELD) << 4, leading = (descriptor >> 16 & FIELD) << 4,
           stride = (descriptor >> 32 & FIELD) << 4;
   int64_t address = mn_major ? start + at % 64 * 2 + at / 64 * leading + k % 8 * 128 + k / 8 * stride
-                             : start + at % 8 * 128 + at / 8 * stride + k * 2;
+                             : start + at % 8 * 128 + at / 8 * stride + k * (bits_of(type) / 8);
   address ^= (address >> 7 & 7) << 4;
   return element(type, emu_shared + ((address - (int64_t)(uintptr_t)emu_shared) & ADDRESS_MASK), 0);
 }
 
+/* What the tensor core adds up of 8-bit floats: it aligns products to the largest and keeps 13 bits after its first. */
+static double sum_of_narrow(double sum, const double *product, int count) {
+  enum { KEPT = 13 };
+  double largest = fabs(sum);
+  int exponent;
+  for (int i = 0; i < count; i++)
+    largest = fabs(product[i]) > largest ? fabs(product[i]) : largest;
+  if (largest == 0 || !isfinite(largest))
+    exponent = 0;
+  else
+    frexp(largest, &exponent);
+  double unit = ldexp(1, exponent - 1 - KEPT), total = 0;
+  if (!isfinite(largest))
+    unit = 0;
+  for (int i = -1; i < count; i++) {
+    double x = i < 0 ? sum : product[i];
+    total += unit > 0 ? trunc(x / unit) * unit : x;
+  }
+  return total;
+}
+
 /* d = a * b + d for the rows of this warp, at once: what runs ahead is not shown. lhs is four words of registers, or
  * has a descriptor. */
-void emu_wgmma(float *d, int32_t n, const char *type, int64_t a, const int32_t *lhs, int64_t b, int32_t zero,
-               int32_t a_major, int32_t b_major) {
+void emu_wgmma(void *d, int32_t n, int32_t depth, const char *acc, const char *a_type, const char *b_type, int64_t a,
+               const int32_t *lhs, int64_t b, int32_t zero, int32_t a_major, int32_t b_major) {
   int first = current / 32 * 32, lane = current % 32, row_of_warp = current / 32 % 4 * 16;
   if (lhs) {
     memcpy(operands[current][0].bytes, lhs, 16);
@@ -199,13 +221,22 @@ void emu_wgmma(float *d, int32_t n, const char *type, int64_t a, const int32_t *
   }
   for (int half = 0; half < 2; half++)
     for (int column = lane % 4 * 2; column < n; column += column % 2 ? 7 : 1) {
-      int row = lane / 4 + 8 * half;
-      float *to = &d[column / 8 * 4 + half * 2 + column % 2];
-      double sum = zero ? 0 : *to;
-      for (int k = 0; k < 16; k++)
-        sum += (lhs ? a_at(first, type, 16, row, k) : described(a, type, row_of_warp + row, k, a_major)) *
-               described(b, type, column, k, b_major);
-      *to = (float)sum;
+      int row = lane / 4 + 8 * half, at = column / 8 * 4 + half * 2 + column % 2;
+      double sum = zero ? 0 : element(acc, d, at), product[32];
+      for (int k = 0; k < depth; k++)
+        product[k] = (lhs ? a_at(first, a_type, 16, row, k) : described(a, a_type, row_of_warp + row, k, a_major)) *
+                     described(b, b_type, column, k, b_major);
+      if (bits_of(a_type) == 8 && !strcmp(acc, "f32"))
+        sum = sum_of_narrow(sum, product, depth);
+      else
+        for (int k = 0; k < depth; k++)
+          sum += product[k];
+      if (!strcmp(acc, "s32"))
+        ((int32_t *)d)[at] = (int32_t)(int64_t)sum;
+      else if (!strcmp(acc, "f16"))
+        ((_Float16 *)d)[at] = (_Float16)sum;
+      else
+        ((float *)d)[at] = (float)sum;
     }
   if (lhs)
     emu_warp();

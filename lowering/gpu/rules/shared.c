@@ -210,11 +210,15 @@ bool twg_rule_async_commit(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+static void fence_async_proxy(tw_emitter_t *e) {
+  twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
+}
+
 bool twg_rule_async_wait(tw_emitter_t *e, MlirOperation op) {
   MlirValue pending = twg_const_i32(e, tw_attr_int(op, "pending", 0));
   twg_intrinsic(e, "llvm.nvvm.cp.async.wait.group", (MlirType){NULL}, 1, &pending);
   if (tw_has_attr(e->module, TW_WGMMA)) /* which reads through the asynchronous proxy */
-    twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
+    fence_async_proxy(e);
   return true;
 }
 
@@ -284,6 +288,13 @@ bool twg_rule_local_load(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+static bool feeds_wgmma(MlirValue buffer) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (tw_op_is(mlirOpOperandGetOwner(use), "tile.wgmma"))
+      return true;
+  return false;
+}
+
 bool twg_rule_local_store(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 1));
   tw_layout_t tile, shared;
@@ -291,5 +302,7 @@ bool twg_rule_local_store(tw_emitter_t *e, MlirOperation op) {
     return false;
   MlirValue base = twg_slot_pointer(e, op, 1);
   twg_write_shared(e, &tile, &shared, tw_buffer_type_element(type), twg_operand(e, op, 0), base);
+  if (feeds_wgmma(mlirOperationGetOperand(op, 1)))
+    fence_async_proxy(e);
   return true;
 }

@@ -1,8 +1,12 @@
 /* wgmma.c - rules: products of warpgroups on shared memory
  *
- * One block of inline PTX for each 64 rows: a wgmma for every 16 of k, with the accumulators as tied
- * operands, so that they stay where they are. Descriptors of shared memory: address, distance of
- * 64-element columns (leading), distance of groups of eight lines (stride), 128-byte swizzle. */
+ * One block of inline PTX for each 64 rows: a wgmma for every 32 bytes of k, with the accumulators as
+ * tied operands, so that they stay where they are. Descriptors of shared memory: address, distance of
+ * 64-element columns (leading), distance of groups of eight lines (stride), 128-byte swizzle.
+ *
+ * Where sums are promoted, each block of rows and MAX_PROMOTED columns of a part of k is such a block of
+ * PTX that starts from zero; it is waited for and added up. While one warpgroup adds, others keep the
+ * Tensor Core busy. */
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/rules.h"
 
@@ -16,8 +20,8 @@
 enum {
   LINE_BYTES = 128,
   GROUP_BYTES = 1024,
-  LINE_ELEMENTS = 64,
-  STEP_BYTES = 32,
+  LINE_ELEMENTS = 64, /* of 16 bits, along the other axis than k */
+  MAX_PROMOTED = 128, /* columns: what registers are left for beside the accumulator */
   MAX_TEXT = 64 * 1024,
   MAX_REGISTERS = 512,
   MAX_CONSTRAINTS = 8 * MAX_REGISTERS
@@ -47,20 +51,30 @@ typedef struct {
   tw_wgmma_split_t split;
   tw_wgmma_operand_t lhs, rhs;
   bool lhs_shared, from_zero; /* lhs is a buffer; the accumulator is the constant 0 */
-  MlirValue acc, adds;        /* the accumulator; i1: it is 0 unless this holds (null: it never is) */
-  MlirType in;
-  int64_t columns;                /* of one warpgroup */
-  int k_steps, blocks, registers; /* blocks of 64 rows of one warpgroup; accumulators in a block */
+  tw_wgmma_kind_t kind;
+  MlirValue lhs_descriptor, rhs_descriptor; /* of this warpgroup's part */
+  MlirValue acc_value, adds;                /* the accumulator; i1: it is 0 unless this holds (null: it never is) */
+  MlirType in, acc, word;                   /* elements; a register of the accumulator */
+  int64_t m, columns;                       /* of one warpgroup */
+  int k_steps, part;                        /* along k: all, and those that are summed before they are promoted */
 } product_t;
+
+/* One block of PTX. */
+typedef struct {
+  int64_t row, column; /* where it starts */
+  int64_t columns;
+  int k_from, k_to; /* steps */
+  bool from_zero, commit;
+} piece_t;
 
 /* ---- descriptors --------------------------------------------------------------------------------- */
 
-/* Bytes from the start of the slot to 16 * step of k, and to `at` of the other axis. */
-static int64_t step_bytes(const tw_wgmma_operand_t *o, int step) {
-  const int steps_in_line = LINE_ELEMENTS / TW_WGMMA_K;
+/* Bytes from the start of the slot to a step of k, and to `at` of the other axis. */
+static int64_t step_bytes(const product_t *p, const tw_wgmma_operand_t *o, int step) {
+  const int steps_in_line = LINE_BYTES / TW_WGMMA_K_BYTES;
   if (!o->k_major)
-    return (int64_t)step * TW_WGMMA_K * LINE_BYTES;
-  return (int64_t)(step % steps_in_line) * STEP_BYTES + step / steps_in_line * o->other * LINE_BYTES;
+    return (int64_t)step * p->kind.k * LINE_BYTES;
+  return (int64_t)(step % steps_in_line) * TW_WGMMA_K_BYTES + step / steps_in_line * o->other * LINE_BYTES;
 }
 
 static int64_t other_bytes(const tw_wgmma_operand_t *o, int64_t at) {
@@ -114,104 +128,147 @@ static void put_list(text_t *text, int first, int count) {
   put(text, "}");
 }
 
-static void put_instructions(text_t *text, const product_t *p, int block) {
-  const char *in = mlirTypeIsAF16(p->in) ? "f16" : "bf16";
-  int lhs = 2 * p->registers, rhs = lhs + (p->lhs_shared ? 1 : 4 * p->k_steps);
+/* Whether operands may be contiguous along either axis, which the instruction then tells for each. */
+static bool names_major(const product_t *p) { return p->kind.elem_bits == 16; }
+
+/* Columns of 64 rows are half as many elements in each thread. */
+static int elements_of(int64_t columns) { return (int)columns / 2; }
+
+static int words_of(MlirType acc, int elements) { return mlirTypeIsAF16(acc) ? elements / 2 : elements; }
+
+static void put_instructions(text_t *text, const product_t *p, const piece_t *piece) {
+  int words = words_of(p->acc, elements_of(piece->columns));
+  int lhs = 2 * words, rhs = lhs + (p->lhs_shared ? 1 : 4 * (piece->k_to - piece->k_from));
   put(text, "{ .reg .pred p, q; .reg .b64 a, b; setp.eq.u32 p, 1, 1; setp.ne.u32 q, 1, 1;\n");
-  if (block == 0)
+  if (piece->row == 0 || piece->from_zero)
     put(text, "wgmma.fence.sync.aligned;\n");
-  for (int k = 0; k < p->k_steps; k++) {
-    put(text, "add.s64 b, $%d, %lld;\n", rhs, (long long)step_bytes(&p->rhs, k) / 16);
+  for (int k = piece->k_from; k < piece->k_to; k++) {
+    int64_t b = step_bytes(p, &p->rhs, k) + other_bytes(&p->rhs, piece->column);
+    put(text, "add.s64 b, $%d, %lld;\n", rhs, (long long)b / 16);
     if (p->lhs_shared) {
-      int64_t bytes = step_bytes(&p->lhs, k) + other_bytes(&p->lhs, (int64_t)block * TW_WGMMA_ROWS);
-      put(text, "add.s64 a, $%d, %lld;\n", lhs, (long long)bytes / 16);
+      int64_t a = step_bytes(p, &p->lhs, k) + other_bytes(&p->lhs, piece->row);
+      put(text, "add.s64 a, $%d, %lld;\n", lhs, (long long)a / 16);
     }
-    put(text, "wgmma.mma_async.sync.aligned.m64n%lldk16.f32.%s.%s ", (long long)p->columns, in, in);
-    put_list(text, 0, p->registers);
+    put(text, "wgmma.mma_async.sync.aligned.m64n%lldk%d.%s.%s.%s ", (long long)piece->columns, p->kind.k, p->kind.acc,
+        p->kind.in[0], p->kind.in[1]);
+    put_list(text, 0, words);
     put(text, ", ");
     if (p->lhs_shared)
       put(text, "a");
     else
-      put_list(text, lhs + 4 * k, 4);
-    if (k == 0 && p->adds.ptr)
-      put(text, ", b, $%d, 1, 1", rhs + 1);
+      put_list(text, lhs + 4 * (k - piece->k_from), 4);
+    if (k == piece->k_from && p->adds.ptr)
+      put(text, ", b, $%d", rhs + 1);
     else
-      put(text, ", b, %c, 1, 1", p->from_zero && k == 0 ? 'q' : 'p');
-    if (p->lhs_shared)
+      put(text, ", b, %c", piece->from_zero && k == piece->k_from ? 'q' : 'p');
+    if (!mlirTypeIsAInteger(p->in))
+      put(text, ", 1, 1"); /* neither input is negated */
+    if (p->lhs_shared && names_major(p))
       put(text, ", %d", !p->lhs.k_major);
-    put(text, ", %d;\n", !p->rhs.k_major);
+    if (names_major(p))
+      put(text, ", %d", !p->rhs.k_major);
+    put(text, ";\n");
   }
-  put(text, block == p->blocks - 1 ? "wgmma.commit_group.sync.aligned; }" : "}");
+  put(text, piece->commit ? "wgmma.commit_group.sync.aligned; }" : "}");
 }
 
-static void put_constraints(text_t *text, const product_t *p) {
-  for (int i = 0; i < p->registers; i++)
-    put(text, "%s=f", i ? "," : "");
-  for (int i = 0; i < p->registers; i++)
+/* Accumulators as results and tied operands. */
+static void put_tied(text_t *text, MlirType word, int count) {
+  for (int i = 0; i < count; i++)
+    put(text, "%s=%c", i ? "," : "", mlirTypeIsAF32(word) ? 'f' : 'r');
+  for (int i = 0; i < count; i++)
     put(text, ",%d", i);
-  for (int i = 0; !p->lhs_shared && i < 4 * p->k_steps; i++)
-    put(text, ",r");
-  put(text, "%s%s", p->lhs_shared ? ",l,l" : ",l", p->adds.ptr ? ",b" : "");
 }
 
-static MlirType struct_of_f32(tw_emitter_t *e, int count) {
+static MlirType struct_of(tw_emitter_t *e, MlirType element, int count) {
   MlirType types[MAX_REGISTERS];
   for (int i = 0; i < count; i++)
-    types[i] = e->f32;
+    types[i] = element;
   return mlirLLVMStructTypeLiteralGet(e->context, count, types, false);
 }
 
-/* lhs in registers: four words for each step of k. */
-static int lhs_words(tw_emitter_t *e, const product_t *p, int block, MlirValue *words) {
-  enum { ELEMENTS = 8, WORDS = 4 };
-  tw_values_t lhs = twg_operand(e, p->op, 0);
-  for (int k = 0; k < p->k_steps; k++)
-    twg_to_words(e, p->in, 16, ELEMENTS, lhs.at + ((ptrdiff_t)block * p->k_steps + k) * ELEMENTS, words + k * WORDS);
-  return WORDS * p->k_steps;
+/* A register of the instruction's accumulator: two neighbours where they are 16 bits wide. */
+static MlirType word_type(tw_emitter_t *e, MlirType acc) { return mlirTypeIsAF32(acc) ? e->f32 : e->i32; }
+
+static void to_words(tw_emitter_t *e, MlirType acc, int words, const MlirValue *in, MlirValue *out) {
+  for (int i = 0; i < words; i++)
+    if (mlirTypeIsAF16(acc))
+      twg_to_words(e, acc, 16, 2, in + (ptrdiff_t)2 * i, out + i);
+    else
+      out[i] = in[i];
 }
 
-static void emit_block(tw_emitter_t *e, const product_t *p, int block, MlirValue lhs, MlirValue rhs,
-                       const MlirValue *acc, MlirValue *out) {
+static void from_words(tw_emitter_t *e, MlirType acc, int words, MlirValue all, MlirValue *out) {
+  for (int i = 0; i < words; i++) {
+    MlirValue word = twg_extract(e, all, i, word_type(e, acc));
+    if (mlirTypeIsAF16(acc))
+      twg_from_words(e, acc, 16, 2, &word, out + (ptrdiff_t)2 * i);
+    else
+      out[i] = word;
+  }
+}
+
+/* lhs in registers: four words for each step of k. */
+static int lhs_words(tw_emitter_t *e, const product_t *p, const piece_t *piece, MlirValue *words) {
+  enum { WORDS = 4 };
+  tw_values_t lhs = twg_operand(e, p->op, 0);
+  int elements = WORDS * 32 / p->kind.elem_bits, n = 0;
+  int64_t block = piece->row / TW_WGMMA_ROWS;
+  for (int k = piece->k_from; k < piece->k_to; k++, n += WORDS)
+    twg_to_words(e, p->in, p->kind.elem_bits, elements, lhs.at + (block * p->k_steps + k) * elements, words + n);
+  return n;
+}
+
+/* Adds a piece of the product to the elements at `acc`. */
+static void emit_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece, const MlirValue *acc,
+                       MlirValue *out) {
   text_t text = new_text(MAX_TEXT), constraints = new_text(MAX_CONSTRAINTS);
   MlirValue operands[2 * MAX_REGISTERS];
-  int n = 0;
-  for (; n < p->registers; n++)
-    operands[n] = acc[n];
+  int words = words_of(p->acc, elements_of(piece->columns)), n = words;
+  to_words(e, p->acc, words, acc, operands);
+  put_tied(&constraints, p->word, words);
   if (p->lhs_shared)
-    operands[n++] = lhs;
+    operands[n++] = p->lhs_descriptor;
   else
-    n += lhs_words(e, p, block, operands + n);
-  operands[n++] = rhs;
-  if (p->adds.ptr)
+    n += lhs_words(e, p, piece, operands + n);
+  for (int i = words; i < n; i++)
+    put(&constraints, p->lhs_shared ? ",l" : ",r");
+  operands[n++] = p->rhs_descriptor;
+  put(&constraints, ",l");
+  if (p->adds.ptr) {
     operands[n++] = p->adds;
-  put_instructions(&text, p, block);
-  put_constraints(&constraints, p);
-  MlirValue all = twg_asm(e, text.start, constraints.start, struct_of_f32(e, p->registers), n, operands, true);
+    put(&constraints, ",b");
+  }
+  put_instructions(&text, p, piece);
+  MlirValue all = twg_asm(e, text.start, constraints.start, struct_of(e, p->word, words), n, operands, true);
   free(text.start);
   free(constraints.start);
-  for (int i = 0; i < p->registers; i++)
-    out[i] = twg_extract(e, all, i, e->f32);
+  from_words(e, p->acc, words, all, out);
 }
 
 /* ---- rules --------------------------------------------------------------------------------------- */
 
 static bool is_zero(MlirValue value) {
-  MlirOperation op = tw_def(value);
-  if (mlirOperationIsNull(op) || !tw_op_is(op, "arith.constant"))
-    return false;
-  MlirAttribute constant = tw_attr(op, "value");
-  return mlirAttributeIsADenseElements(constant) && mlirDenseElementsAttrIsSplat(constant) &&
-         mlirDenseElementsAttrGetFloatSplatValue(constant) == 0;
+  int64_t integer;
+  double number;
+  return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
 }
 
 /* An accumulator that is `condition ? acc : 0`: the first instruction makes the choice. */
 static void find_choice(tw_emitter_t *e, product_t *p) {
-  MlirOperation choice = tw_def(p->acc);
-  if (mlirOperationIsNull(choice) || !tw_op_is(choice, "arith.select") ||
+  MlirOperation choice = tw_def(p->acc_value);
+  if (p->part > 0 || mlirOperationIsNull(choice) || !tw_op_is(choice, "arith.select") ||
       !is_zero(mlirOperationGetOperand(choice, 2)) || tw_is_tile(mlirValueGetType(mlirOperationGetOperand(choice, 0))))
     return;
   p->adds = twg_operand(e, choice, 0).at[0];
-  p->acc = mlirOperationGetOperand(choice, 1);
+  p->acc_value = mlirOperationGetOperand(choice, 1);
+}
+
+static int64_t slot_elements(MlirType buffer) {
+  int64_t count = 1;
+  for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
+    count *= tw_buffer_type_extent(buffer, d);
+  return count;
 }
 
 static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
@@ -220,38 +277,86 @@ static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0)),
            rhs = mlirValueGetType(mlirOperationGetOperand(op, last - 2));
   int64_t m = tw_extent(mlirValueGetType(acc), 0), n = tw_extent(mlirValueGetType(acc), 1);
-  *p = (product_t){.op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = is_zero(acc), .acc = acc};
-  p->in = tw_buffer_type_element(rhs);
-  find_choice(e, p);
-  int64_t count = 1;
-  for (intptr_t d = 1; d < tw_buffer_type_rank(rhs); d++)
-    count *= tw_buffer_type_extent(rhs, d);
-  int64_t k = count / n;
-  if (!tw_wgmma_split(m, n, e->num_warps, &p->split) ||
+  *p = (product_t){.op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = is_zero(acc), .acc_value = acc};
+  p->in = p->lhs_shared ? tw_buffer_type_element(lhs) : tw_element(lhs);
+  p->acc = tw_element(mlirValueGetType(acc));
+  const MlirType in[] = {p->in, tw_buffer_type_element(rhs)};
+  const bool is_unsigned[] = {tw_has_attr(op, "unsigned_lhs"), tw_has_attr(op, "unsigned_rhs")};
+  int64_t k = slot_elements(rhs) / n;
+  if (!tw_wgmma_kind_of(in, is_unsigned, p->acc, &p->kind) || !tw_wgmma_split(m, n, e->num_warps, &p->split) ||
       !tw_wgmma_operand_of(rhs, true, tw_has_attr(op, "transposed_rhs"), k, n, &p->rhs) ||
       (p->lhs_shared && !tw_wgmma_operand_of(lhs, false, tw_has_attr(op, "transposed_lhs"), k, m, &p->lhs))) {
     tw_op_error(op, "has operands whose layouts no wgmma takes");
     return false;
   }
+  p->m = m / p->split.m;
   p->columns = n / p->split.n;
-  p->k_steps = (int)(k / TW_WGMMA_K);
-  p->blocks = (int)(m / p->split.m / TW_WGMMA_ROWS);
-  p->registers = (int)(p->columns / 2);
+  p->k_steps = (int)(k / p->kind.k);
+  p->part = (int)(tw_attr_int(op, "promoted", 0) / p->kind.k);
+  p->word = word_type(e, p->acc);
+  find_choice(e, p);
+  p->rhs_descriptor = descriptor(e, p, last - 2, &p->rhs, group_offset(e, p, true));
+  if (p->lhs_shared)
+    p->lhs_descriptor = descriptor(e, p, 0, &p->lhs, group_offset(e, p, false));
   return true;
+}
+
+/* Waits for all products; the values may be read then. */
+static void emit_wait(tw_emitter_t *e, MlirType acc, int count, const MlirValue *in, MlirValue *out) {
+  MlirValue operands[MAX_REGISTERS];
+  int words = words_of(acc, count);
+  text_t constraints = new_text(MAX_CONSTRAINTS);
+  put_tied(&constraints, word_type(e, acc), words);
+  to_words(e, acc, words, in, operands);
+  MlirValue all = twg_asm(e, "wgmma.wait_group.sync.aligned 0;", constraints.start,
+                          struct_of(e, word_type(e, acc), words), words, operands, true);
+  free(constraints.start);
+  from_words(e, acc, words, all, out);
+}
+
+static void emit_whole(tw_emitter_t *e, const product_t *p, const MlirValue *acc, MlirValue *out) {
+  piece_t piece = {.columns = p->columns, .k_to = p->k_steps, .from_zero = p->from_zero};
+  for (; piece.row < p->m; piece.row += TW_WGMMA_ROWS) {
+    ptrdiff_t at = piece.row / TW_WGMMA_ROWS * elements_of(p->columns);
+    piece.commit = piece.row + TW_WGMMA_ROWS == p->m;
+    emit_piece(e, p, &piece, acc + at, out + at);
+  }
+}
+
+/* One piece from zero, waited for and added to out. */
+static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece, MlirValue *out) {
+  MlirValue sum[MAX_REGISTERS];
+  int count = elements_of(piece->columns);
+  for (int i = 0; i < count; i++)
+    sum[i] = twg_const_float(e, e->f32, 0);
+  emit_piece(e, p, piece, sum, sum);
+  emit_wait(e, p->acc, count, sum, sum);
+  for (int i = 0; i < count; i++)
+    out[i] = twg_binary(e, "llvm.fadd", out[i], sum[i]);
+}
+
+static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *acc, tw_values_t out) {
+  piece_t piece = {.columns = p->columns < MAX_PROMOTED ? p->columns : MAX_PROMOTED, .from_zero = true, .commit = true};
+  for (int i = 0; i < out.count; i++)
+    out.at[i] = acc[i];
+  for (; piece.k_from < p->k_steps; piece.k_from = piece.k_to) {
+    piece.k_to = piece.k_from + p->part < p->k_steps ? piece.k_from + p->part : p->k_steps;
+    for (piece.row = 0; piece.row < p->m; piece.row += TW_WGMMA_ROWS)
+      for (piece.column = 0; piece.column < p->columns; piece.column += piece.columns)
+        emit_promoted_piece(e, p, &piece,
+                            out.at + piece.row / TW_WGMMA_ROWS * elements_of(p->columns) + elements_of(piece.column));
+  }
 }
 
 bool twg_rule_wgmma(tw_emitter_t *e, MlirOperation op) {
   product_t p;
   if (!describe(e, op, &p))
     return false;
-  intptr_t last = mlirOperationGetNumOperands(op) - 1;
-  tw_values_t acc = twg_lookup(e, p.acc), out = twg_new_values(e, acc.count);
-  MlirValue lhs = {NULL}, rhs = descriptor(e, &p, last - 2, &p.rhs, group_offset(e, &p, true));
-  if (p.lhs_shared)
-    lhs = descriptor(e, &p, 0, &p.lhs, group_offset(e, &p, false));
-  for (int block = 0; block < p.blocks; block++)
-    emit_block(e, &p, block, lhs, rhs, acc.at + (ptrdiff_t)block * p.registers,
-               out.at + (ptrdiff_t)block * p.registers);
+  tw_values_t acc = twg_lookup(e, p.acc_value), out = twg_new_values(e, acc.count);
+  if (p.part > 0)
+    emit_promoted(e, &p, acc.at, out);
+  else
+    emit_whole(e, &p, acc.at, out.at);
   twg_set_result(e, op, 0, out);
   return true;
 }
@@ -259,22 +364,14 @@ bool twg_rule_wgmma(tw_emitter_t *e, MlirOperation op) {
 bool twg_rule_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
   int64_t pending = tw_attr_int(op, "pending", 0);
-  char text[64];
-  snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %lld;", (long long)pending);
   if (pending > 0) { /* the value itself may be under way: no one touches it yet */
+    char text[64];
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %lld;", (long long)pending);
     twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
     twg_set_result(e, op, 0, in);
     return true;
   }
-  text_t constraints = new_text(MAX_CONSTRAINTS);
-  for (int i = 0; i < in.count; i++)
-    put(&constraints, "%s=f", i ? "," : "");
-  for (int i = 0; i < in.count; i++)
-    put(&constraints, ",%d", i);
-  MlirValue all = twg_asm(e, text, constraints.start, struct_of_f32(e, in.count), in.count, in.at, true);
-  free(constraints.start);
-  for (int i = 0; i < in.count; i++)
-    out.at[i] = twg_extract(e, all, i, e->f32);
+  emit_wait(e, tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))), in.count, in.at, out.at);
   twg_set_result(e, op, 0, out);
   return true;
 }

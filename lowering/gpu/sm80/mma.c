@@ -4,7 +4,7 @@
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
 
-enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FMA_ACC_PER_WARP = 64 * 32 };
+enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32 };
 
 static const tw_mma_row_t rows[] = {
     {TW_MMA_F16, 16, 16, TW_GPU_MMA_F16},  {TW_MMA_BF16, 16, 16, TW_GPU_MMA_F16}, {TW_MMA_TF32, 8, 32, TW_GPU_MMA_TF32},
@@ -156,7 +156,7 @@ typedef struct {
   tw_gpu_target_t target;
   int64_t largest; /* elements of the largest accumulator */
   int64_t rows;    /* and its rows */
-  bool chained, fma;
+  bool chained, fma, promoted;
 } need_t;
 
 static MlirWalkResult measure(MlirOperation op, void *user) {
@@ -170,6 +170,7 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   }
   need->chained |= rows_stay_together(op);
   need->fma |= tw_mma_row_for(&need->target, op).kind == TW_MMA_FMA;
+  need->promoted |= tw_wgmma_promotes(op);
   return MlirWalkResultAdvance;
 }
 
@@ -180,8 +181,8 @@ int tw_mma_num_warps(MlirOperation func) {
     return 0;
   int warps = 4;
   /* Chained products keep two accumulators and the rows' state: 16 rows a warp. Without Tensor Cores
-   * more operands are at hand at a time, so fewer accumulators fit. */
-  int64_t per_warp = need.fma ? FMA_ACC_PER_WARP : ACC_PER_WARP;
+   * more operands are at hand at a time, and promoted sums lie beside the accumulators, so fewer of these fit. */
+  int64_t per_warp = need.fma || need.promoted ? FEW_ACC_PER_WARP : ACC_PER_WARP;
   while (warps < MAX_WARPS && (need.chained ? warps * 16 < need.rows : warps * per_warp < need.largest))
     warps *= 2;
   return warps;

@@ -10,11 +10,14 @@
  *
  *   %s = tile.mma %q, %t, %zero {tile.wgmma = "ss", tile.wgmma_transposed_rhs} : ...
  *
- * A product qualifies on a target with wgmma when its inputs are 16 bits wide, its accumulator f32,
- * the block's warps can share it out, and rhs is a loaded tile whose buffer will have the form that
- * the instruction reads ("s"); so may lhs have, else it comes from registers ("r"). Everything that
- * is loaded for products must fit into shared memory twice. Why a product does not qualify is a
- * remark. */
+ * A product qualifies on a target with wgmma when there is an instruction for its dtypes, the block's
+ * warps can share it out, and operands have lines of 128 bytes. An operand is read where it is loaded
+ * to if that has the form that the instruction reads ("s"); else rhs is written there from registers
+ * ("w"), and lhs stays in them ("r"), unless it would have to be transposed. Everything that products
+ * read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
+ *
+ * Of 8-bit floats the tensor core sums up in fewer bits than float32 has. So only TW_WGMMA_PROMOTION of k
+ * are summed there, and these sums in float32, unless the module has tile.fp8_fast_accum. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
@@ -34,6 +37,7 @@ typedef struct {
     int64_t bytes;
   } loads[2 * MAX_PRODUCTS];
   int num_loads;
+  int64_t written; /* bytes of operands that are written */
   bool any;
 } selector_t;
 
@@ -51,14 +55,22 @@ static MlirOperation plain_load(MlirValue value, bool *transposed) {
   return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") ? op : (MlirOperation){NULL};
 }
 
-static bool fits_in_shared(MlirOperation mma, int operand, bool *transposed) {
+/* Where a product has an operand; TW_WGMMA_NONE if it can be nowhere. */
+static tw_wgmma_place_t place_of(MlirOperation mma, int operand, bool *transposed) {
   MlirValue value = mlirOperationGetOperand(mma, operand);
   MlirOperation load = plain_load(value, transposed);
   MlirType type = mlirValueGetType(value);
   int64_t k = tw_extent(type, operand == 0), other = tw_extent(type, operand != 0);
   tw_wgmma_operand_t shape;
-  return !mlirOperationIsNull(load) && tw_promotes(load) &&
-         tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape);
+  if (!mlirOperationIsNull(load) && tw_promotes(load) &&
+      tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape))
+    return TW_WGMMA_SHARED;
+  *transposed = false;
+  tw_wgmma_written_t written = tw_wgmma_written(mma, operand, 1);
+  if (operand == 0 && written.source == written.line)
+    return TW_WGMMA_REGISTERS;
+  bool fits = tw_wgmma_operand_of(written.buffer, operand == 1, false, k, other, &shape);
+  return fits ? TW_WGMMA_WRITTEN : operand == 0 ? TW_WGMMA_REGISTERS : TW_WGMMA_NONE;
 }
 
 /* Shared memory that the buffers of all products want: those outside of loops beside those of the loop that wants
@@ -75,7 +87,7 @@ static int64_t bytes_wanted(const selector_t *s) {
     else if (inside * STAGES > most)
       most = inside * STAGES;
   }
-  return outside + most;
+  return outside + most + s->written;
 }
 
 static void note_load(selector_t *s, MlirOperation load) {
@@ -91,31 +103,58 @@ static void note_load(selector_t *s, MlirOperation load) {
 static const char *why_not(const selector_t *s, MlirOperation mma) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
            acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
-  MlirType in = tw_element(lhs);
+  tw_wgmma_kind_t kind;
   tw_wgmma_split_t split;
   bool transposed;
-  if (!(mlirTypeIsAF16(in) || mlirTypeIsABF16(in)) || !mlirTypeIsAF32(tw_element(acc)))
-    return "its dtypes are not float16 or bfloat16 with a float32 accumulator";
-  if (tw_rank(acc) != 2 || tw_extent(lhs, 1) < TW_WGMMA_K)
-    return "it is batched, or k is below 16";
+  if (!tw_wgmma_kind_of_mma(mma, &kind))
+    return "it has no instruction for its dtypes";
+  if (tw_rank(acc) != 2 || tw_extent(lhs, 1) < kind.k)
+    return "it is batched, or k is below 32 bytes";
   if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), s->num_warps, &split))
     return "its rows are no multiple of 64, or its warps cannot share it";
-  if (!fits_in_shared(mma, 1, &transposed))
-    return "its right operand is not loaded in 128-byte lines";
+  if (place_of(mma, 1, &transposed) == TW_WGMMA_NONE)
+    return "its right operand has no lines of 128 bytes";
   return bytes_wanted(s) > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
 }
 
+/* Says how the product is computed, where that is not plain. */
+static void explain(MlirOperation mma, const tw_wgmma_place_t place[2]) {
+  static const char *const sides[] = {"left", "right"};
+  for (int i = 0; i < 2; i++) {
+    if (place[i] != TW_WGMMA_WRITTEN)
+      continue;
+    tw_wgmma_written_t written = tw_wgmma_written(mma, i, 1);
+    if (written.source != written.line)
+      tw_op_remark(mma,
+                   "transposes its %s operand through registers in each iteration: for this dtype wgmma reads "
+                   "what is contiguous along k only",
+                   sides[i]);
+    else
+      tw_op_remark(mma, "writes its %s operand to shared memory: it is computed", sides[i]);
+  }
+  if (tw_has_attr(mma, TW_WGMMA_PROMOTED))
+    tw_op_remark(mma,
+                 "adds up in float32 what the tensor core sums over %d of k; the hint fp8_fast_accum leaves it all "
+                 "to the tensor core",
+                 TW_WGMMA_PROMOTION);
+}
+
 static void mark(selector_t *s, MlirOperation mma) {
+  static const char *const transposed_names[] = {TW_WGMMA_TRANSPOSED_LHS, TW_WGMMA_TRANSPOSED_RHS};
   MlirContext context = mlirOperationGetContext(mma);
-  MlirAttribute unit = mlirUnitAttrGet(context);
-  bool transposed;
-  bool shared = fits_in_shared(mma, 0, &transposed);
-  if (shared && transposed)
-    tw_set_attr(mma, TW_WGMMA_TRANSPOSED_LHS, unit);
-  tw_set_attr(mma, TW_WGMMA, mlirStringAttrGet(context, tw_str(shared ? "ss" : "rs")));
-  (void)fits_in_shared(mma, 1, &transposed);
-  if (transposed)
-    tw_set_attr(mma, TW_WGMMA_TRANSPOSED_RHS, unit);
+  tw_wgmma_place_t place[2];
+  char letters[3] = "";
+  for (int i = 0; i < 2; i++) {
+    bool transposed;
+    place[i] = place_of(mma, i, &transposed);
+    letters[i] = (char)place[i];
+    if (transposed)
+      tw_set_attr(mma, transposed_names[i], mlirUnitAttrGet(context));
+  }
+  tw_set_attr(mma, TW_WGMMA, mlirStringAttrGet(context, tw_str(letters)));
+  if (tw_wgmma_promotes(mma))
+    tw_set_int(mma, TW_WGMMA_PROMOTED, tw_i32(context), TW_WGMMA_PROMOTION);
+  explain(mma, place);
   s->any = true;
 }
 
@@ -125,10 +164,13 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   s->products[s->num_products++] = op;
   for (int i = 0; i < 2; i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
+    MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i));
     bool transposed;
-    MlirOperation load = plain_load(mlirOperationGetOperand(op, i), &transposed);
     if (!mlirOperationIsNull(load))
       note_load(s, load);
+    if (tw_rank(type) == 2 && place_of(op, i, &transposed) == TW_WGMMA_WRITTEN)
+      s->written += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
   }
   return MlirWalkResultAdvance;
 }

@@ -1,9 +1,9 @@
 /* wgmma.h - products that warpgroups compute from shared memory
  *
  * wgmma multiplies 64 rows of lhs, from shared memory or registers, with up to 256 columns of rhs,
- * from shared memory. What lies there has the 128-byte swizzle: groups of eight lines of 128 bytes,
- * the 16-byte chunks of line l at chunk c ^ l (tw_shared_swizzled with 128-byte rows). Either axis of
- * an operand may be the contiguous one.
+ * from shared memory, 32 bytes of k at a time. What lies there has the 128-byte swizzle: groups of
+ * eight lines of 128 bytes, the 16-byte chunks of line l at chunk c ^ l (tw_shared_swizzled with
+ * 128-byte rows). Of 16-bit elements either axis may be the contiguous one; of others only k.
  *
  * tile-select-wgmma marks the tile.mma that qualify with the attributes below; layouts, promotion
  * and lowering follow the mark. Source: PTX ISA 8.0, "Asynchronous Warpgroup Level Matrix
@@ -13,13 +13,46 @@
 
 #include "lowering/gpu/sm80/mma.h"
 
-/* Unit attributes of a tile.mma: it becomes a wgmma; and its operand is the transpose of the tile
- * that is loaded for it. The module has TW_WGMMA too, if any op has. */
+/* Attributes of a tile.mma. TW_WGMMA: it becomes a wgmma; one letter for lhs and one for rhs says
+ * where each is. TRANSPOSED: the operand in place is the transpose of the tile that is loaded for it.
+ * PROMOTED (an integer): so much of k is summed by the instruction, and these sums in float32
+ * outside of it. The module has TW_WGMMA too, if any op has. */
 #define TW_WGMMA "tile.wgmma"
 #define TW_WGMMA_TRANSPOSED_LHS "tile.wgmma_transposed_lhs"
 #define TW_WGMMA_TRANSPOSED_RHS "tile.wgmma_transposed_rhs"
+#define TW_WGMMA_PROMOTED "tile.wgmma_promoted"
 
-enum { TW_WGMMA_ROWS = 64, TW_WGMMA_K = 16, TW_WGMMA_MAX_COLUMNS = 256, TW_WGMMA_LINE_BYTES = 128 };
+typedef enum tw_wgmma_place {
+  TW_WGMMA_NONE = 0,
+  TW_WGMMA_SHARED = 's',    /* in the buffer that it is loaded into */
+  TW_WGMMA_REGISTERS = 'r', /* lhs only */
+  TW_WGMMA_WRITTEN = 'w',   /* in a buffer of its own, written from registers */
+} tw_wgmma_place_t;
+
+/* Whether sums of a product are to be promoted where a wgmma computes it. */
+bool tw_wgmma_promotes(MlirOperation mma);
+
+/* Where a product has operand 0 or 1; TW_WGMMA_NONE of a product without mark. */
+tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand);
+
+enum {
+  TW_WGMMA_ROWS = 64,
+  TW_WGMMA_K_BYTES = 32,
+  TW_WGMMA_MAX_COLUMNS = 256,
+  TW_WGMMA_LINE_BYTES = 128,
+  TW_WGMMA_PROMOTION = 128 /* of k: the tensor core keeps some 14 bits of a sum of 8-bit floats */
+};
+
+/* An instruction, by the names that PTX gives to its types. */
+typedef struct tw_wgmma_kind {
+  const char *in[2], *acc;
+  int elem_bits, k; /* of an input; of one instruction */
+} tw_wgmma_kind_t;
+
+/* The instruction for these element types; false if there is none. */
+bool tw_wgmma_kind_of(const MlirType in[2], const bool is_unsigned[2], MlirType acc, tw_wgmma_kind_t *out);
+/* That of a tile.mma. */
+bool tw_wgmma_kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out);
 
 /* How warpgroups share an accumulator: along m as far as it has 64 rows for each, then along n. */
 typedef struct tw_wgmma_split {
@@ -29,8 +62,18 @@ typedef struct tw_wgmma_split {
 /* Whether `num_warps` warps can split an m x n accumulator. */
 bool tw_wgmma_split(int64_t m, int64_t n, int num_warps, tw_wgmma_split_t *out);
 
-/* Layouts of the accumulator, of lhs in registers, and some layout for rhs, which never is. */
+/* Layouts of the accumulator and of what is in registers before it is written; operands in place get some layout. */
 void tw_wgmma_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *plan);
+
+/* An operand that is written by registers: the axis of the tile along which neighbours lie side by side where registers
+ * get it from, and that of the lines of the buffer. */
+typedef struct tw_wgmma_written {
+  int source, line;
+  tw_layout_t registers; /* suits both, without bank conflicts */
+  MlirType buffer;
+} tw_wgmma_written_t;
+
+tw_wgmma_written_t tw_wgmma_written(MlirOperation mma, int operand, int num_warps);
 
 /* An operand in a buffer: whether its contiguous axis is k, and the other axis' extent. */
 typedef struct tw_wgmma_operand {

@@ -1,0 +1,150 @@
+"""Products that warpgroups of a Hopper GPU compute: every input type and accumulator, operands contiguous along either
+axis, computed operands, ragged edges, and how exactly 8-bit floats are summed up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Backends, Tolerance
+
+from tilewright import dtype as dt
+from tilewright import tile as ct
+
+ZERO = ct.PaddingMode.ZERO
+
+KINDS = [  # left, right, accumulator, how much of k makes lines of 128 bytes
+    (ct.float16, ct.float16, ct.float32, 64),
+    (ct.float16, ct.float16, ct.float16, 64),
+    (ct.bfloat16, ct.bfloat16, ct.float32, 64),
+    (ct.float8_e4m3fn, ct.float8_e4m3fn, ct.float32, 128),
+    (ct.float8_e4m3fn, ct.float8_e5m2, ct.float32, 128),
+    (ct.float8_e5m2, ct.float8_e4m3fn, ct.float32, 256),
+    (ct.float8_e5m2, ct.float8_e5m2, ct.float16, 128),
+    (ct.int8, ct.int8, ct.int32, 128),
+    (ct.uint8, ct.int8, ct.int32, 128),
+    (ct.int8, ct.uint8, ct.int32, 128),
+    (ct.uint8, ct.uint8, ct.int32, 256),
+    (ct.tfloat32, ct.tfloat32, ct.float32, 32),
+]
+
+
+def kind_name(kind: Any) -> str:
+    return "-".join(getattr(part, "name", str(part)) for part in kind)
+
+
+@ct.kernel
+def matmul(A, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, lhs: ct.Constant, rhs: ct.Constant):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=C.dtype)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO)
+        acc = ct.mma(a.astype(lhs), b.astype(rhs), acc)
+    ct.store(C, index=(i, j), tile=acc)
+
+
+def memory_dtype(dtype: dt.DType) -> Any:
+    return np.float32 if dtype is ct.tfloat32 else dtype.numpy
+
+
+def integers(dtype: dt.DType, shape: Any, seed: int) -> np.ndarray:
+    """Values whose products and sums are exact in every accumulator, in the Tensor Cores' too."""
+    low = 0 if dtype in (ct.uint8,) else -3
+    return np.random.default_rng(seed).integers(low, 4, shape).astype(np.float32).astype(memory_dtype(dtype))
+
+
+def arranged(x: np.ndarray, order: str) -> np.ndarray:
+    return x.copy() if order == "row" else np.ascontiguousarray(x.T).T
+
+
+def exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+@pytest.mark.parametrize("orders", ["row row", "row column", "column row", "column column"])
+@pytest.mark.parametrize("kind", KINDS, ids=kind_name)
+def test_kinds_and_orders(backends: Backends, kind: Any, orders: str) -> None:
+    lhs, rhs, acc, tk = kind
+    m, n, k = 100, 144, 2 * tk + 16
+    a, b = integers(lhs, (m, k), 1), integers(rhs, (k, n), 2)
+    how = orders.split()
+    args = backends.run_all(
+        matmul,
+        (2, 2),
+        lambda: [arranged(a, how[0]), arranged(b, how[1]), np.zeros((m, n), acc.numpy), 64, 128, tk, lhs, rhs],
+    )
+    assert np.array_equal(args[2], exact(a, b))
+
+
+@pytest.mark.parametrize("tile", [(64, 64), (64, 8), (128, 32), (128, 128), (64, 256), (256, 64), (128, 256)], ids=str)
+@pytest.mark.parametrize("kind", [KINDS[3], KINDS[7], KINDS[11]], ids=kind_name)
+def test_tiles(backends: Backends, kind: Any, tile: tuple[int, int]) -> None:
+    lhs, rhs, acc, tk = kind
+    m, n, k = tile[0] + 3, tile[1] + 5, tk + 7  # rows that start anywhere
+    a, b = integers(lhs, (m, k), 1), integers(rhs, (k, n), 2)
+    args = backends.run_all(
+        matmul,
+        (2, 2),
+        lambda: [a.copy(), arranged(b, "column"), np.zeros((m, n), acc.numpy), *tile, tk, lhs, rhs],
+    )
+    assert np.array_equal(args[2], exact(a, b))
+
+
+def test_bytes_that_are_widened_on_the_way(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, S, C):
+        acc = ct.zeros((64, 128), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(0, k), shape=(64, 64), padding_mode=ZERO)
+            b = ct.load(B, index=(k, 0), shape=(64, 128), padding_mode=ZERO).astype(ct.float16)
+            acc = ct.mma(a, b * ct.load(S, index=(0, 0), shape=(1, 128), padding_mode=ZERO), acc)
+        ct.store(C, index=(0, 0), tile=acc)
+
+    a, b = integers(ct.float16, (64, 200), 1), integers(ct.int8, (200, 128), 2)
+    s = np.exp2(np.arange(128) % 3).astype(np.float16)[None]
+    args = backends.run_all(kernel, 1, lambda: [a.copy(), b.copy(), s.copy(), np.zeros((64, 128), np.float32)])
+    assert np.array_equal(args[3], exact(a, b.astype(np.float64) * s))
+
+
+def test_an_operand_computed_without_a_load(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, C):
+        a = ct.load(A, index=(0, 0), shape=(64, 64))
+        rows, columns = ct.arange(64, dtype=ct.int32)[:, None], ct.arange(64, dtype=ct.int32)[None, :]
+        turned = ct.where(columns == 63 - rows, 1, 0).astype(ct.float16)
+        ct.store(C, index=(0, 0), tile=ct.mma(a, turned, ct.zeros((64, 64), dtype=ct.float32)))
+
+    a = integers(ct.float16, (64, 64), 1)
+    args = backends.run_all(kernel, 1, lambda: [a.copy(), np.zeros((64, 64), np.float32)])
+    assert np.array_equal(args[1], a[:, ::-1])
+
+
+@ct.kernel(fp8_fast_accum=True)
+def fast_matmul(A, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, lhs: ct.Constant, rhs: ct.Constant):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=C.dtype)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO)
+        acc = ct.mma(a.astype(lhs), b.astype(rhs), acc)
+    ct.store(C, index=(i, j), tile=acc)
+
+
+@pytest.mark.parametrize("kernel", [matmul, fast_matmul], ids=["promoted", "fast"])
+def test_sums_of_8_bit_floats(backends: Backends, kernel: Any) -> None:
+    """All terms are positive, so what is cut off adds up: 2^-13 of the sum in each step of 32 in fast mode, and in no
+    more than 4 steps before a sum is promoted."""
+    k, tk = 8192, 128
+    rng = np.random.default_rng(3)
+    a, b = (rng.uniform(0.5, 1.5, shape).astype(ct.float8_e4m3fn.numpy) for shape in ((64, k), (k, 64)))
+    product = exact(a, b)
+    bound = (k / 32 if kernel is fast_matmul else 4) * 2.0**-13 * float(product.max())
+    args = backends.run_all(
+        kernel,
+        1,
+        lambda: [a.copy(), arranged(b, "column"), np.zeros((64, 64), np.float32), 64, 64, tk, *[ct.float8_e4m3fn] * 2],
+        tolerance=Tolerance(1, bound),
+    )
+    assert np.abs(args[2] - product).max() <= 2.0**-20 * product.max()  # the reference sums in float32
