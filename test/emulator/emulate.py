@@ -93,6 +93,14 @@ class Rewriter:
             read = f"select i1 %a2, i32 0, i32 {copy[2]}" if types[2] == "i1" else "add i32 %a2, 0"
             casts += f"  %g1 = addrspacecast {types[1]} %p to ptr\n  %n = {read}\n"
             return casts + f"  call void @emu_copy(ptr %g0, ptr %g1, i32 {copy[2]}, i32 %n)\n  ret void\n"
+        narrow = re.match(r"cvt\.rn\.(satfinite\.)?(?:f16x2\.)?(e4m3|e5m2)x2", text)
+        if narrow and narrow[1]:
+            call = f"call i32 @emu_narrow(ptr {self.text(narrow[2])}, float"
+            out = f"  %l = {call} %a0)\n  %h = {call} %a1)\n  %s = shl i32 %h, 8\n  %b = or i32 %s, %l\n"
+            return out + f"  %r = trunc i32 %b to {result}\n  ret {result} %r\n"
+        if narrow:
+            wide = f"  %w = zext i16 %a0 to i32\n  %r = call i32 @emu_widen(ptr {self.text(narrow[2])}, i32 %w)\n"
+            return wide + "  ret i32 %r\n"
         function = APPROXIMATE.get(text.split(" ")[0])
         assert function, f"the emulator does not know: {text}"
         return f"  %r = call {result} @{function}(float %a0)\n  ret {result} %r\n"
@@ -304,6 +312,8 @@ declare float @emu_lg2(float)
 declare float @emu_rsqrt(float)
 declare float @emu_tanh(float)
 declare i32 @emu_tf32(float)
+declare i32 @emu_narrow(ptr, float)
+declare i32 @emu_widen(ptr, i32)
 """
         count = f"@emu_num_threads = constant i32 {threads}\n@emu_num_words = constant i32 {words}\n"
         count += f"@emu_persistent = constant i32 {int(persistent)}\n"

@@ -277,6 +277,32 @@ int32_t emu_tf32(float x) {
   return (int32_t)((bits + 0x1000u) & 0xFFFFE000u);
 }
 
+/* cvt.rn.satfinite: the nearest finite number, the even one of two. */
+int32_t emu_narrow(const char *type, float x) {
+  int e5m2 = !strcmp(type, "e5m2"), top = e5m2 ? 0x7B : 0x7E, best = 0;
+  if (isnan(x))
+    return 0x7F;
+  for (int bits = 1; bits <= top; bits++) {
+    double now = fabs(fabs(x) - small_float((unsigned)bits, e5m2 ? 5 : 4, e5m2 ? 2 : 3)),
+           least = fabs(fabs(x) - small_float((unsigned)best, e5m2 ? 5 : 4, e5m2 ? 2 : 3));
+    if (now < least || (now == least && bits % 2 == 0) || isinf(x))
+      best = bits;
+  }
+  return best | (signbit(x) ? 0x80 : 0);
+}
+
+int32_t emu_widen(const char *type, int32_t pair) {
+  unsigned out = 0;
+  for (int i = 0; i < 2; i++) {
+    unsigned char byte = (unsigned char)(pair >> 8 * i);
+    _Float16 half = (_Float16)element(type, &byte, 0);
+    uint16_t bits;
+    memcpy(&bits, &half, 2);
+    out |= (unsigned)bits << 16 * i;
+  }
+  return (int32_t)out;
+}
+
 int32_t emu_vprintf(const char *format, const uint64_t *argument) {
   double d;
   if (argument == NULL)

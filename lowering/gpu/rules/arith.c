@@ -3,6 +3,7 @@
  * What LLVM calls undefined and the dialect calls unspecified (division by zero, INT_MIN / -1,
  * oversized shifts) is steered to some value first: an optimizer must not draw conclusions. */
 #include "lowering/gpu/rules.h"
+#include "lowering/gpu/sm89/narrow.h"
 
 #include "tilewright/dialect.h"
 
@@ -338,6 +339,11 @@ static double narrow_value(narrow_t f, uint32_t magnitude) {
 /* Narrow bits (an i8) to f32: moved to f32's fields and scaled, which is exact and gets subnormals
  * right. */
 static MlirValue widen(tw_emitter_t *e, MlirValue bits, MlirType element) {
+  if (twg_has_narrow_conversion(e, element)) {
+    MlirValue out[2];
+    twg_widen_pair(e, element, (MlirValue[]){bits, bits}, out);
+    return out[0];
+  }
   MlirValue x = twg_cast(e, "llvm.zext", e->i32, bits);
   if (mlirTypeIsAFloat8E8M0FNU(element)) { /* a bare exponent: 0 is 2^-127, 255 is NaN */
     MlirValue normal = twg_binary(e, "llvm.shl", x, twg_const_i32(e, 23));
@@ -379,6 +385,11 @@ static MlirValue to_exponent(tw_emitter_t *e, MlirValue x) {
 
 /* f32 to narrow bits: nearest even; past the top infinity where there is one, the top else. */
 static MlirValue narrow_down(tw_emitter_t *e, MlirValue x, MlirType element) {
+  if (twg_has_narrow_conversion(e, element)) {
+    MlirValue out[2];
+    twg_narrow_pair(e, element, (MlirValue[]){x, x}, out);
+    return out[0];
+  }
   if (mlirTypeIsAFloat8E8M0FNU(element))
     return to_exponent(e, x);
   narrow_t f = narrow_format(element);
@@ -440,25 +451,34 @@ static MlirValue float_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *
   return twg_convert_float(e, x[0], operand_element(op, 0), result_element(op));
 }
 
-/* f32 to f16 or bf16 goes two at a time: the hardware packs the results. */
-static bool truncate_pairs(tw_emitter_t *e, MlirOperation op, MlirType to) {
-  tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
-  for (int r = 0; r < in.count; r += 2) {
-    MlirValue pair = twg_cast(e, "llvm.fptrunc", twg_vector_type(to, 2), twg_pack(e, e->f32, 2, &in.at[r]));
-    out.at[r] = twg_unpack(e, pair, 0, to);
-    out.at[r + 1] = twg_unpack(e, pair, 1, to);
-  }
-  twg_set_result(e, op, 0, out);
+static void truncate_pair(tw_emitter_t *e, MlirType to, const MlirValue x[2], MlirValue out[2]) {
+  MlirValue pair = twg_cast(e, "llvm.fptrunc", twg_vector_type(to, 2), twg_pack(e, e->f32, 2, x));
+  out[0] = twg_unpack(e, pair, 0, to);
+  out[1] = twg_unpack(e, pair, 1, to);
+}
+
+/* Between f32 and floats that the hardware converts two at a time. False: between others. */
+static bool cast_pair(tw_emitter_t *e, MlirType from, MlirType to, const MlirValue x[2], MlirValue out[2]) {
+  if (mlirTypeIsAF32(from) && (mlirTypeIsAF16(to) || mlirTypeIsABF16(to)))
+    truncate_pair(e, to, x, out);
+  else if (mlirTypeIsAF32(from) && twg_has_narrow_conversion(e, to))
+    twg_narrow_pair(e, to, x, out);
+  else if (mlirTypeIsAF32(to) && twg_has_narrow_conversion(e, from))
+    twg_widen_pair(e, from, x, out);
+  else
+    return false;
   return true;
 }
 
 bool twg_rule_float_cast(tw_emitter_t *e, MlirOperation op) {
   MlirType from = operand_element(op, 0), to = result_element(op);
-  bool half = mlirTypeIsAF16(to) || mlirTypeIsABF16(to);
-  tw_values_t in = twg_operand(e, op, 0);
-  if (half && mlirTypeIsAF32(from) && in.count > 1 && !mlirValueEqual(in.at[0], in.at[1]))
-    return truncate_pairs(e, op, to);
-  return twg_each_register(e, op, float_cast);
+  tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
+  if (in.count == 1 || mlirValueEqual(in.at[0], in.at[1]) || !cast_pair(e, from, to, in.at, out.at))
+    return twg_each_register(e, op, float_cast);
+  for (int r = 2; r < in.count; r += 2)
+    cast_pair(e, from, to, &in.at[r], &out.at[r]);
+  twg_set_result(e, op, 0, out);
+  return true;
 }
 
 static MlirValue int_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
