@@ -182,8 +182,9 @@ class Rewriter:
         kind, *more = split(result[1:-1])
         count = 1 + len(more)  # registers of the accumulator, which are the first arguments too
         out = [f"  %d = alloca [{count} x {kind}]\n  %w = alloca [4 x i32]"]
-        for i in range(count):
-            out.append(f"  %q{i} = getelementptr {kind}, ptr %d, i64 {i}\n  store {kind} %a{i}, ptr %q{i}")
+        out += [
+            f"  %q{i} = getelementptr {kind}, ptr %d, i64 {i}\n  store {kind} %a{i}, ptr %q{i}" for i in range(count)
+        ]
         number = 0
         for statement in re.split(r";\s*(?:\\0A)?", text):
             statement = statement.strip()

@@ -271,13 +271,13 @@ def test_interpret_by_environment() -> None:
 
 
 def test_hints_are_attributes_of_the_module() -> None:
-    @ct.kernel(num_warps=8, num_stages=ct.ByTarget(sm_90=4, default=2), occupancy=None)
+    @ct.kernel(num_warps=8, num_stages=ct.ByTarget(sm_90=4, default=2), occupancy=None, fp8_fast_accum=True)
     def kernel(X):
         pass
 
     key = (("array", "float32", 1, 16, (16,), ((1, 1),), True),)
-    assert kernel.attributes("sm_90a") == {"tile.num_warps": 8, "tile.num_stages": 4}
-    assert kernel.attributes("sm_80") == {"tile.num_warps": 8, "tile.num_stages": 2}
+    assert kernel.attributes("sm_90a") == {"tile.num_warps": 8, "tile.num_stages": 4, "tile.fp8_fast_accum": 1}
+    assert kernel.attributes("sm_80") == {"tile.num_warps": 8, "tile.num_stages": 2, "tile.fp8_fast_accum": 1}
     text = kernel.capture("sm_90a", key).text()
     assert "tile.num_warps = 8 : i32" in text and "tile.num_stages = 4 : i32" in text
     assert repr(kernel) == "<kernel kernel(X)>" and kernel.__name__ == "kernel"
