@@ -33,6 +33,7 @@
  * induction variable only (not on values that the loop carries), nothing in the body writes to
  * arrays, and no loop inside of it copies. Other loops keep the form that they have. */
 #include "lowering/gpu/emitter.h"
+#include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
 #include "lowering/passes.h"
@@ -395,31 +396,18 @@ static intptr_t only_yielded(MlirValue value, MlirBlock body) {
   return mlirOpOperandGetOperandNumber(use);
 }
 
-/* Whether a product reads what threads write, in a buffer of one slot. */
-static bool reads_written(MlirOperation product) {
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
-    MlirValue operand = mlirOperationGetOperand(product, i);
-    if (!tw_type_is_buffer(mlirValueGetType(operand)))
-      continue;
-    for (MlirOpOperand use = mlirValueGetFirstUse(operand); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use))
-      if (tw_op_is(mlirOpOperandGetOwner(use), "tile.local_store"))
-        return true;
-  }
-  return false;
-}
-
 /* The wait of the loop's one product, if the product adds to a carried value that only it reads. (Accumulators of 16
  * bits are taken apart and put together between iterations, so they may not be under way there.) */
 static MlirOperation overlapped_wait(MlirOperation loop) {
   MlirOperation none = {NULL}, product = first_op(body_of(loop), "tile.wgmma");
   MlirOperation wait = first_op(body_of(loop), "tile.wgmma_wait");
-  if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || reads_written(product) ||
+  if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || tw_wgmma_reads_written(product) ||
       !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
     return none;
   intptr_t position = only_yielded(mlirOperationGetResult(wait, 0), body_of(loop));
   MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
-  if (position < 0 || tw_bits(mlirValueGetType(acc)) != 32 || !mlirValueEqual(acc, mlirBlockGetArgument(body_of(loop), position + 1)) ||
+  if (position < 0 || tw_bits(mlirValueGetType(acc)) != 32 ||
+      !mlirValueEqual(acc, mlirBlockGetArgument(body_of(loop), position + 1)) ||
       !mlirOpOperandIsNull(mlirOpOperandGetNextUse(mlirValueGetFirstUse(acc))))
     return none;
   return wait;

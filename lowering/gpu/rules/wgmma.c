@@ -4,7 +4,7 @@
  * tied operands, so that they stay where they are. Descriptors of shared memory: address, distance of
  * 64-element columns (leading), distance of groups of eight lines (stride), 128-byte swizzle.
  *
- * Where sums are promoted, each block of rows and MAX_PROMOTED columns of a part of k is such a block of
+ * Where sums are promoted, each block of rows and TW_WGMMA_PROMOTED_COLUMNS of a part of k is such a block of
  * PTX that starts from zero; it is waited for and added up. While one warpgroup adds, others keep the
  * Tensor Core busy. */
 #include "lowering/gpu/sm90/wgmma.h"
@@ -21,7 +21,6 @@ enum {
   LINE_BYTES = 128,
   GROUP_BYTES = 1024,
   LINE_ELEMENTS = 64, /* of 16 bits, along the other axis than k */
-  MAX_PROMOTED = 128, /* columns: what registers are left for beside the accumulator */
   MAX_TEXT = 64 * 1024,
   MAX_REGISTERS = 512,
   MAX_CONSTRAINTS = 8 * MAX_REGISTERS
@@ -336,7 +335,9 @@ static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece
 }
 
 static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *acc, tw_values_t out) {
-  piece_t piece = {.columns = p->columns < MAX_PROMOTED ? p->columns : MAX_PROMOTED, .from_zero = true, .commit = true};
+  piece_t piece = {.columns = p->columns < TW_WGMMA_PROMOTED_COLUMNS ? p->columns : TW_WGMMA_PROMOTED_COLUMNS,
+                   .from_zero = true,
+                   .commit = true};
   for (int i = 0; i < out.count; i++)
     out.at[i] = acc[i];
   for (; piece.k_from < p->k_steps; piece.k_from = piece.k_to) {

@@ -49,6 +49,7 @@
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/tma.h"
+#include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
 #include "lowering/passes.h"
@@ -307,12 +308,19 @@ static bool is_zero(MlirValue value) {
   return tw_known_float(value, &number) && number == 0;
 }
 
+/* Whether a product may be under way for longer: not one that is complete at once, because it promotes sums; not one on
+ * operands that threads write again, nor with accumulators that are taken apart between iterations. */
+static bool may_run_on(MlirOperation product) {
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0));
+  return !tw_has_attr(product, "promoted") && !tw_wgmma_reads_written(product) && tw_bits(acc) == 32;
+}
+
 /* Whether the product only adds to a value that the loop carries from zero. */
 static bool only_adds(MlirOperation loop, MlirOperation product, overlap_t *out) {
   enum { FIRST_CARRIED = 3 };
   MlirBlock body = region_block(loop, 0);
   MlirOperation wait = only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
-  if (mlirOperationIsNull(wait) || !tw_op_is(wait, "tile.wgmma_wait") ||
+  if (!may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, "tile.wgmma_wait") ||
       !mlirBlockEqual(mlirOperationGetBlock(wait), body) || tw_attr_int(wait, "pending", 0) != 0)
     return false;
   MlirValue done = mlirOperationGetResult(wait, 0);
@@ -1316,7 +1324,8 @@ typedef struct {
   int64_t words, most;
 } words_t;
 
-/* What products that stand together keep in registers: accumulators, and operands that do not come from a buffer. */
+/* What products that stand together keep in registers: accumulators, operands that do not come from a buffer, and sums
+ * that are to be promoted. */
 static MlirWalkResult count_words(MlirOperation op, void *user) {
   words_t *words = user;
   if (!tw_op_is(op, "tile.wgmma"))
@@ -1329,6 +1338,9 @@ static MlirWalkResult count_words(MlirOperation op, void *user) {
     if (tw_is_tile(type))
       words->words += (int64_t)twg_register_count(type) * tw_memory_bits(tw_element(type)) / 32;
   }
+  int64_t sums = twg_register_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  if (tw_has_attr(op, "promoted"))
+    words->words += sums < TW_WGMMA_PROMOTED_COLUMNS / 2 ? sums : TW_WGMMA_PROMOTED_COLUMNS / 2;
   words->most = words->words > words->most ? words->words : words->most;
   return MlirWalkResultAdvance;
 }

@@ -60,6 +60,19 @@ tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand) {
   return letters.length == 2 ? (tw_wgmma_place_t)letters.data[operand] : TW_WGMMA_NONE;
 }
 
+bool tw_wgmma_reads_written(MlirOperation product) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
+    MlirValue operand = mlirOperationGetOperand(product, i);
+    if (!tw_type_is_buffer(mlirValueGetType(operand)))
+      continue;
+    for (MlirOpOperand use = mlirValueGetFirstUse(operand); !mlirOpOperandIsNull(use);
+         use = mlirOpOperandGetNextUse(use))
+      if (tw_op_is(mlirOpOperandGetOwner(use), "tile.local_store"))
+        return true;
+  }
+  return false;
+}
+
 /* ---- layouts ------------------------------------------------------------------------------------- */
 
 bool tw_wgmma_split(int64_t m, int64_t n, int num_warps, tw_wgmma_split_t *out) {

@@ -40,7 +40,8 @@ enum {
   TW_WGMMA_K_BYTES = 32,
   TW_WGMMA_MAX_COLUMNS = 256,
   TW_WGMMA_LINE_BYTES = 128,
-  TW_WGMMA_PROMOTION = 128 /* of k: the tensor core keeps some 14 bits of a sum of 8-bit floats */
+  TW_WGMMA_PROMOTED_COLUMNS = 128, /* at a time: what registers are left for beside the accumulator */
+  TW_WGMMA_PROMOTION = 128         /* of k: the tensor core keeps some 14 bits of a sum of 8-bit floats */
 };
 
 /* An instruction, by the names that PTX gives to its types. */
@@ -84,5 +85,8 @@ typedef struct tw_wgmma_operand {
 /* The operand that a buffer's slot holds; `rhs`: k is its first axis (before the transposition).
  * False if its layout is not the instruction's. */
 bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other, tw_wgmma_operand_t *out);
+
+/* Whether a tile.wgmma reads what threads write, in a buffer of one slot. */
+bool tw_wgmma_reads_written(MlirOperation product);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_SM90_WGMMA_H */
