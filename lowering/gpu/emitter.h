@@ -44,6 +44,7 @@ typedef struct tw_emitter {
   int num_warps;
   int arch;                                  /* 80, 89, 90, ... */
   MlirValue thread, lane, warp, shared_base; /* in entry */
+  MlirValue warpgroup;                       /* in entry; null until a product asks for it */
   MlirOperation module;
   int num_strings;                    /* globals made for print */
   bool simt;                          /* scalars are one a thread, not one a block */

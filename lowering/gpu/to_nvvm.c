@@ -96,6 +96,7 @@ static void emit_prologue(tw_emitter_t *e) {
   e->thread = sreg(e, "nvvm.read.ptx.sreg.tid.x");
   e->lane = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, 31));
   e->warp = twg_binary(e, "llvm.lshr", e->thread, twg_const_i32(e, 5));
+  e->warpgroup = (MlirValue){NULL};
   e->shared_base = twg_op(e, "llvm.mlir.addressof", e->shared, 0, NULL, 1, &symbol);
 }
 

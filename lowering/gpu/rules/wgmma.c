@@ -98,11 +98,16 @@ static MlirValue descriptor(tw_emitter_t *e, const product_t *p, intptr_t at, co
                     twg_const_int(e, e->i64, descriptor_constant(o)));
 }
 
-/* Index of the warpgroup, the same in all lanes as far as the assembler can tell. */
+/* Index of the warpgroup, the same in all lanes as far as the assembler can tell; found once. */
 static MlirValue warpgroup(tw_emitter_t *e) {
-  MlirValue operands[] = {twg_const_i32(e, -1), twg_binary(e, "llvm.lshr", e->thread, twg_const_i32(e, 7)),
-                          twg_const_i32(e, 0), twg_const_i32(e, 31)};
-  return twg_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", e->i32, 4, operands);
+  enum { LOG_WARPS = 2 };
+  if (e->warpgroup.ptr == NULL) {
+    MlirBlock here = e->block;
+    e->block = e->entry;
+    e->warpgroup = twg_binary(e, "llvm.lshr", twg_uniform_warp(e), twg_const_i32(e, LOG_WARPS));
+    e->block = here;
+  }
+  return e->warpgroup;
 }
 
 /* Bytes to the part of an operand that this warpgroup works on; null where all share one. */

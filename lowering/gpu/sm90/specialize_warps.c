@@ -1349,7 +1349,7 @@ static MlirWalkResult count_words(MlirOperation op, void *user) {
  * that a whole warpgroup costs no more than one warp: where products need many registers it gives most of its own to
  * the consumers. */
 static intptr_t role_attributes(const plan_t *plan, MlirContext context, tw_attr_t out[3]) {
-  enum { GROUP = 4, LANES = 32, STEP = 8, MOST = 240, MANY_WORDS = 128, KEPT = 24 };
+  enum { GROUP = 4, LANES = 32, STEP = 8, MOST = 240, MANY_WORDS = 96, KEPT = 24 };
   words_t words = {.words = 0};
   mlirOperationWalk(plan->func, count_words, &words, MlirWalkPreOrder);
   int64_t groups = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) / GROUP;

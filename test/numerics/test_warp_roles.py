@@ -1,0 +1,272 @@
+"""Kernels whose copies a producer warp can run ahead of: every nesting of loops, branches and products around them.
+
+Sizes are such that operands lie in 128-byte lines, which the tensor memory accelerator and warpgroups take.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Backends
+
+from tilewright import tile as ct
+
+ZERO = ct.PaddingMode.ZERO
+
+
+def integers(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float16)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+def run(backends: Backends, kernel: Any, grid: Any, *args: Any) -> list[Any]:
+    return backends.run_all(kernel, grid, lambda: [x.copy() if isinstance(x, np.ndarray) else x for x in args])
+
+
+@ct.kernel
+def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int], start, stop):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(start, stop):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO)
+        acc = ct.mma(a, b, acc)
+    ct.store(C, index=(i, j), tile=acc)
+
+
+@pytest.mark.parametrize("tiles", [(64, 64, 64), (128, 64, 64), (128, 128, 64), (64, 128, 128)])
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (136, 200, 72), (64, 264, 840)])
+def test_matmul(backends: Backends, tiles: tuple[int, int, int], m: int, n: int, k: int) -> None:
+    a, b = integers(1, m, k), integers(2, k, n)
+    grid = (ct.cdiv(m, tiles[0]), ct.cdiv(n, tiles[1]))
+    c = run(backends, matmul, grid, a, b, f32(m, n), *tiles, 0, ct.cdiv(k, tiles[2]))[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (3, 2), (0, 1), (1, 3), (0, 13), (5, 15)])
+def test_bounds_of_the_loop(backends: Backends, start: int, stop: int) -> None:
+    a, b = integers(1, 64, 840), integers(2, 840, 64)
+    c = run(backends, matmul, (1, 1), a, b, f32(64, 64), 64, 64, 64, start, stop)[2]
+    part = slice(start * 64, stop * 64)
+    assert np.array_equal(c, a[:, part].astype("f4") @ b[part].astype("f4"))
+
+
+def test_loop_that_starts_from_a_tile(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C, D):
+        acc = ct.load(D, index=(0, 0), shape=(64, 64))
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(0, k), shape=(64, 64), padding_mode=ZERO)
+            acc = ct.mma(a, ct.load(B, index=(k, 0), shape=(64, 64), padding_mode=ZERO), acc)
+        ct.store(C, index=(0, 0), tile=acc)
+
+    a, b, d = integers(1, 64, 456), integers(2, 456, 64), integers(3, 64, 64).astype("f4")
+    c = run(backends, kernel, 1, a, b, f32(64, 64), d)[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4") + d)
+
+
+def test_epilogue_with_row_column_and_tile(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C, BIAS, SCALE, R):
+        i, j = ct.bid(0), ct.bid(1)
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(i, k), shape=(64, 64), padding_mode=ZERO)
+            acc = ct.mma(a, ct.load(B, index=(k, j), shape=(64, 64), padding_mode=ZERO), acc)
+        acc = acc + ct.load(BIAS, index=(j,), shape=(64,), padding_mode=ZERO)[None, :]
+        acc = ct.maximum(acc, 0) * ct.load(SCALE, index=(i,), shape=(64,), padding_mode=ZERO)[:, None]
+        r = ct.load(R, index=(i, j), shape=(64, 64), padding_mode=ZERO)
+        ct.store(C, index=(i, j), tile=acc + r.astype(ct.float32))
+
+    a, b, r = integers(1, 136, 328), integers(2, 328, 200), integers(3, 136, 200)
+    bias, scale = integers(4, 200).astype("f4"), integers(5, 136).astype("f4")
+    c = run(backends, kernel, (3, 4), a, b, f32(136, 200), bias, scale, r)[2]
+    assert np.array_equal(c, np.maximum(a.astype("f4") @ b.astype("f4") + bias, 0) * scale[:, None] + r)
+
+
+def test_two_products_in_a_loop(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C, OUT):
+        i, j = ct.bid(0), ct.bid(1)
+        s = ct.zeros((64, 64), dtype=ct.float32)
+        t = ct.zeros((64, 64), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(i, k), shape=(64, 64), padding_mode=ZERO)
+            s = ct.mma(a, ct.load(B, index=(k, j), shape=(64, 64), padding_mode=ZERO), s)
+            t = ct.mma(a, ct.load(C, index=(k, j), shape=(64, 64), padding_mode=ZERO), t)
+        ct.store(OUT, index=(i, j), tile=s - 2 * t)
+
+    a, b, c = integers(1, 128, 712), integers(2, 712, 136), integers(3, 712, 136)
+    out = run(backends, kernel, (2, 3), a, b, c, f32(128, 136))[3]
+    assert np.array_equal(out, a.astype("f4") @ b.astype("f4") - 2 * (a.astype("f4") @ c.astype("f4")))
+
+
+def test_products_before_and_after_the_loop(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C):
+        zero = ct.zeros((64, 64), dtype=ct.float32)
+        first = ct.load(A, index=(0, 0), shape=(64, 64))
+        acc = ct.mma(first, ct.load(B, index=(0, 0), shape=(64, 64)), zero)
+        for k in range(1, ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(0, k), shape=(64, 64), padding_mode=ZERO)
+            acc = ct.mma(a, ct.load(B, index=(k, 0), shape=(64, 64), padding_mode=ZERO), acc)
+        again = ct.mma(first, ct.load(B, index=(1, 0), shape=(64, 64)), zero)
+        ct.store(C, index=(0, 0), tile=acc + again)
+
+    a, b = integers(1, 64, 584), integers(2, 584, 64)
+    c = run(backends, kernel, 1, a, b, f32(64, 64))[2]
+    expected = a.astype("f4") @ b.astype("f4") + a[:, :64].astype("f4") @ b[64:128].astype("f4")
+    assert np.array_equal(c, expected)
+
+
+def test_loop_over_output_tiles(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C):
+        for t in range(ct.bid(0), 3 * 4, ct.num_blocks(0)):
+            i, j = t // 4, t % 4
+            acc = ct.zeros((64, 64), dtype=ct.float32)
+            for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+                a = ct.load(A, index=(i, k), shape=(64, 64), padding_mode=ZERO)
+                acc = ct.mma(a, ct.load(B, index=(k, j), shape=(64, 64), padding_mode=ZERO), acc)
+            ct.store(C, index=(i, j), tile=acc)
+
+    a, b = integers(1, 136, 456), integers(2, 456, 200)
+    c = run(backends, kernel, 5, a, b, f32(136, 200))[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+
+
+def test_loops_around_and_beside(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C, n):
+        total = ct.zeros((64, 64), dtype=ct.float32)
+        for j in range(n):
+            b = ct.load(B, index=(0, j), shape=(64, 64), padding_mode=ZERO)
+            acc = ct.zeros((64, 64), dtype=ct.float32)
+            for k in range(j):
+                acc = ct.mma(ct.load(A, index=(0, k), shape=(64, 64), padding_mode=ZERO), b, acc)
+            total = total + ct.maximum(acc, 0)
+        for k in range(n):
+            a = ct.load(A, index=(0, k), shape=(64, 64), padding_mode=ZERO)
+            total = ct.mma(a, ct.load(B, index=(0, k), shape=(64, 64), padding_mode=ZERO), total)
+        ct.store(C, index=(0, 0), tile=total)
+
+    n = 6
+    a, b = integers(1, 64, 64 * n), integers(2, 64, 64 * n)
+    c = run(backends, kernel, 1, a, b, f32(64, 64), n)[2]
+    parts = [(a[:, k * 64 : k * 64 + 64].astype("f4"), b[:, k * 64 : k * 64 + 64].astype("f4")) for k in range(n)]
+    expected = f32(64, 64)
+    for j in range(n):
+        expected += np.maximum(sum((parts[k][0] @ parts[j][1] for k in range(j)), f32(64, 64)), 0)
+    for x, y in parts:
+        expected += x @ y
+    assert np.array_equal(c, expected)
+
+
+def test_batch(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C):
+        i, j, b = ct.bid(0), ct.bid(1), ct.bid(2)
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=2, shape=(1, 64, 64))):
+            x = ct.load(A, index=(b, i, k), shape=(1, 64, 64), padding_mode=ZERO).reshape((64, 64))
+            y = ct.load(B, index=(b, k, j), shape=(1, 64, 64), padding_mode=ZERO).reshape((64, 64))
+            acc = ct.mma(x, y, acc)
+        ct.store(C, index=(b, i, j), tile=acc.reshape((1, 64, 64)))
+
+    a, b = integers(1, 3, 72, 264), integers(2, 3, 264, 136)
+    c = run(backends, kernel, (2, 3, 3), a, b, f32(3, 72, 136))[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+
+
+def test_chained_products(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Q, K, V, Y):
+        i = ct.bid(0)
+        q = ct.load(Q, index=(i, 0), shape=(64, 64), padding_mode=ZERO)
+        zero = ct.zeros((64, 64), dtype=ct.float32)
+        acc = zero
+        for j in range(ct.num_tiles(K, axis=0, shape=(64, 64))):
+            k = ct.load(K, index=(j, 0), shape=(64, 64), padding_mode=ZERO)
+            v = ct.load(V, index=(j, 0), shape=(64, 64), padding_mode=ZERO)
+            p = ct.minimum(ct.maximum(ct.mma(q, k.T, zero), -4), 4)
+            acc = ct.mma(p.astype(ct.float16), v, acc - ct.min(p, axis=1, keepdims=True))
+        ct.store(Y, index=(i, 0), tile=acc)
+
+    q, k, v = integers(1, 136, 64), integers(2, 328, 64), integers(3, 328, 64)
+    y = run(backends, kernel, 3, q, k, v, f32(136, 64))[3]
+    expected = f32(136, 64)
+    for j in range(0, 328, 64):
+        p = np.clip(q.astype("f4") @ np.pad(k[j : j + 64], ((0, max(0, j + 64 - 328)), (0, 0))).astype("f4").T, -4, 4)
+        expected += p[:, : 328 - j] @ v[j : j + 64].astype("f4") - p.min(axis=1, keepdims=True)
+    assert np.array_equal(y, expected)
+
+
+def test_branches_and_while(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, C, n):
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        k = 0
+        while k < n:
+            if k % 3 != 1:
+                a = ct.load(A, index=(0, k), shape=(64, 64), padding_mode=ZERO)
+                acc = ct.mma(a, ct.load(B, index=(k, 0), shape=(64, 64), padding_mode=ZERO), acc)
+            else:
+                acc = acc * 0.5
+            k = k + 1 + k % 2
+        ct.store(C, index=(0, 0), tile=acc)
+
+    a, b = integers(1, 64, 1280), integers(2, 1280, 64)
+    c = run(backends, kernel, 1, a, b, f32(64, 64), 20)[2]
+    expected, k = f32(64, 64), 0
+    while k < 20:
+        part = slice(k * 64, k * 64 + 64)
+        expected = expected + a[:, part].astype("f4") @ b[part].astype("f4") if k % 3 != 1 else expected * 0.5
+        k += 1 + k % 2
+    assert np.array_equal(c, expected)
+
+
+def test_positions_from_memory(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, T, C, n):
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        for k in range(n):
+            at = ct.load(T, index=(k,), shape=(1,)).item()
+            a = ct.load(A, index=(0, at), shape=(64, 64), padding_mode=ZERO)
+            acc = ct.mma(a, ct.load(B, index=(at, 0), shape=(64, 64), padding_mode=ZERO), acc)
+        ct.store(C, index=(0, 0), tile=acc)
+
+    a, b, table = integers(1, 64, 512), integers(2, 512, 64), np.array([5, 0, 0, 7, 3, 6, 1, 5, 2], np.int32)
+    c = run(backends, kernel, 1, a, b, table, f32(64, 64), 9)[3]
+    columns = np.concatenate([np.arange(64) + 64 * t for t in table])
+    assert np.array_equal(c, a[:, columns].astype("f4") @ b[columns].astype("f4"))
+
+
+def test_what_was_stored_is_read_again(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, B, n):
+        for _ in range(n):
+            acc = ct.zeros((64, 64), dtype=ct.float32)
+            for k in range(2):
+                a = ct.load(A, index=(0, k), shape=(64, 64))
+                acc = ct.mma(a, ct.load(B, index=(k, 0), shape=(64, 64)), acc)
+            ct.store(A, index=(0, 0), tile=(acc * 0.125).astype(ct.float16))
+
+    a, b = integers(1, 64, 128), np.eye(128, 64, 3, dtype=np.float16) * 4
+    x = run(backends, kernel, 1, a, b, 4)[0]
+    expected = a.copy()
+    for _ in range(4):
+        expected[:, :64] = (expected.astype("f4") @ b.astype("f4") * 0.125).astype("f2")
+    assert np.array_equal(x, expected)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 5])
+def test_number_of_stages(backends: Backends, stages: int) -> None:
+    a, b = integers(1, 128, 520), integers(2, 520, 128)
+    kernel = ct.kernel(matmul.function, num_stages=stages)
+    c = run(backends, kernel, (1, 1), a, b, f32(128, 128), 128, 128, 64, 0, 9)[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
