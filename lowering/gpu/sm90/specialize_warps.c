@@ -304,8 +304,9 @@ static MlirOperation only_user(MlirValue value) {
 }
 
 static bool is_zero(MlirValue value) {
+  int64_t integer;
   double number;
-  return tw_known_float(value, &number) && number == 0;
+  return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
 }
 
 /* Whether a product may be under way for longer: not one that is complete at once, because it promotes sums; not one on
@@ -935,7 +936,9 @@ static void terminate(role_t *r, const char *name, const list_t *operands) {
 
 /* ---- emission: products ------------------------------------------------------------------------------ */
 
-static MlirValue zeros(const role_t *r, MlirType type) { return tw_const_float(&r->at, type, 0); }
+static MlirValue zeros(const role_t *r, MlirType type) {
+  return tw_is_float(type) ? tw_const_float(&r->at, type, 0) : tw_const_int(&r->at, type, 0);
+}
 
 static MlirValue poison(const role_t *r, MlirType type) { return tw_op1(&r->at, "ub.poison", type, 0, NULL); }
 

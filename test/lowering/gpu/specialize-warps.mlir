@@ -14,7 +14,7 @@
 // CHECK-DAG: %[[B:.*]] = tile.alloc_shared : <4x64x256xbf16
 // CHECK-DAG: %[[FULL:.*]] = tile.alloc_barriers arrivals 1 : <4>
 // CHECK-DAG: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 8 : <4>
-// CHECK: tile.roles producer_warps 1 producer {
+// CHECK: tile.roles producer_warps 4 registers 24, 240 producer {
 // CHECK-NEXT: scf.for %[[K:.*]] = %{{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PARITY:.*]] = %c0{{.*}}) -> (i32, i32)
 // CHECK-NEXT: %[[FREE:.*]] = arith.xori %[[PARITY]], %c1
 // CHECK-NEXT: tile.barrier_wait %[[EMPTY]][%[[SLOT]]], %[[FREE]]
