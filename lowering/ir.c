@@ -249,6 +249,32 @@ static void format_message(char *out, size_t size, MlirOperation op, const char 
   vsnprintf(out + used, size - (size_t)used, format, args);
 }
 
+typedef struct {
+  char *at;
+  size_t room;
+} description_t;
+
+static void describe(MlirStringRef part, void *user) {
+  description_t *d = user;
+  size_t size = part.length < d->room ? part.length : d->room;
+  memcpy(d->at, part.data, size);
+  d->at += size;
+  d->room -= size;
+}
+
+void tw_describe_tile(MlirType type, size_t size, char *out) {
+  bool buffer = tw_type_is_buffer(type);
+  intptr_t rank = buffer ? tw_buffer_type_rank(type) : tw_rank(type);
+  description_t d = {out, size - 1};
+  for (intptr_t i = 0; i < rank; i++) {
+    char extent[24];
+    snprintf(extent, sizeof extent, "%lldx", (long long)(buffer ? tw_buffer_type_extent(type, i) : tw_extent(type, i)));
+    describe(tw_str(extent), &d);
+  }
+  mlirTypePrint(buffer ? tw_buffer_type_element(type) : tw_element(type), describe, &d);
+  *d.at = '\0';
+}
+
 void tw_op_error(MlirOperation op, const char *format, ...) {
   char text[512];
   va_list args;

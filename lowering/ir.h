@@ -113,6 +113,9 @@ bool tw_known_float(MlirValue value, double *out);
 
 /* --- Messages ------------------------------------------------------------------------------------- */
 
+/* Writes shape and element type of a tile or buffer, as in 128x64xbf16, for a message. */
+void tw_describe_tile(MlirType type, size_t size, char *out);
+
 /* "'tile.load' op …" at the op's location, printf style. */
 __attribute__((format(printf, 2, 3))) void tw_op_error(MlirOperation op, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void tw_op_remark(MlirOperation op, const char *format, ...);

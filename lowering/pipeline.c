@@ -22,7 +22,8 @@ typedef struct {
 static const stage_t gpu_stages[] = {
     {"legal", LEGAL},
     {"layout", "func.func(tile-select-wgmma,tile-legalize-mma,tile-persist,tile-assign-layouts)"},
-    {"pipelined", "func.func(tile-promote-memory,tile-specialize-warps,tile-pipeline)," CLEAN},
+    {"pipelined", "func.func(tile-promote-memory,tile-specialize-warps,tile-pipeline)," CLEAN
+                  ",func.func(tile-check-registers,tile-race-check)"},
     {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm,tile-overlap-launches"},
     {NULL, NULL},
 };

@@ -18,7 +18,10 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
+#include "mlir-c/Diagnostics.h"
+
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { ALIGNMENT = 1024, SMALL_SCRATCH = 1024 }; /* swizzles of wgmma repeat every 1024 bytes */
@@ -192,7 +195,23 @@ static MlirWalkResult place_barriers(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static int64_t allocate(MlirOperation func) {
+/* ---- too much ---------------------------------------------------------------------------------- */
+
+/* Names the largest piece, at its place in the program: it is what a user can make smaller. */
+static void report(const piece_t *largest, int64_t bytes, const tw_gpu_target_t *target) {
+  char tile[160], text[400];
+  MlirOperation op = largest->op;
+  tw_describe_tile(mlirValueGetType(largest->scratch ? mlirOperationGetOperand(op, 0) : mlirOperationGetResult(op, 0)),
+                   sizeof tile, tile);
+  snprintf(text, sizeof text,
+           "a tile of %s takes %lld of the %lld bytes of shared memory that the kernel needs; a block of %s has %d: "
+           "use smaller tiles or fewer stages",
+           tile, (long long)largest->bytes, (long long)bytes, target->name, target->shared_bytes);
+  mlirEmitError(mlirOperationGetLocation(op), text);
+}
+
+/* The bytes that the function needs, or -1 after an error where a block has not so many. */
+static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
   spans_t spans = {0};
   number_ops(&spans, func);
   qsort(spans.spans, spans.num, sizeof *spans.spans, by_address);
@@ -208,10 +227,12 @@ static int64_t allocate(MlirOperation func) {
     total = piece->offset + piece->bytes > total ? piece->offset + piece->bytes : total;
     tw_set_int(piece->op, piece->scratch ? "tile.scratch" : "offset", i32, piece->offset);
   }
+  mlirOperationWalk(func, place_barriers, &total, MlirWalkPreOrder);
+  if (total > target->shared_bytes && list.num)
+    report(&list.pieces[0], total, target);
   free(list.pieces);
   free(spans.spans);
-  mlirOperationWalk(func, place_barriers, &total, MlirWalkPreOrder);
-  return total;
+  return total > target->shared_bytes ? -1 : total;
 }
 
 static bool run(MlirOperation module) {
@@ -220,12 +241,9 @@ static bool run(MlirOperation module) {
   MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    int64_t bytes = tw_op_is(op, "func.func") ? allocate(op) : 0;
-    if (bytes > target.shared_bytes) {
-      tw_op_error(op, "needs %lld bytes of shared memory; a block of %s has %d: use smaller tiles or fewer stages",
-                  (long long)bytes, target.name, target.shared_bytes);
+    int64_t bytes = tw_op_is(op, "func.func") ? allocate(op, &target) : 0;
+    if (bytes < 0)
       return false;
-    }
     most = bytes > most ? bytes : most;
   }
   tw_set_int(module, "tile.shared_bytes", tw_i32(mlirOperationGetContext(module)), most);

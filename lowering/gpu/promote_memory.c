@@ -34,6 +34,7 @@
  * Before it, tile.local_store writes operands that no load put there in their form. */
 #include "lowering/gpu/promote_memory.h"
 #include "dialect/layouts.h"
+#include "lowering/gpu/access.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
@@ -381,6 +382,19 @@ static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
   return true;
 }
 
+/* Says so where the copies of a load are narrow, because of what is known of its array. */
+static void remark_on_width(MlirOperation load) {
+  enum { WIDEST = 16 };
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  int rank = (int)tw_rank(tile), bits = tw_memory_bits(tw_element(tile));
+  int bytes = bits << tw_access_inner_vector_bits(load, rank) >> 3, dim = tw_access_contiguous_dim(load, rank);
+  bool narrow_tile = dim >= 0 && tw_extent(tile, dim) * bits / 8 < WIDEST;
+  if (bytes < WIDEST && !narrow_tile)
+    tw_op_remark(load, "is copied %d byte%s at a time: %s", bytes, bytes == 1 ? "" : "s",
+                 dim < 0 ? "no stride of its array is 1"
+                         : "base and strides of its array are not known to be multiples of 16 bytes");
+}
+
 static bool run(MlirOperation func) {
   promoter_t p = {.func = func};
   tw_gpu_target_t target = tw_gpu_target_of(func);
@@ -389,8 +403,10 @@ static bool run(MlirOperation func) {
   mlirOperationWalk(func, collect, &p, MlirWalkPreOrder);
   for (int i = 0; i < p.num_uses; i++) {
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
-    if (!mlirOperationIsNull(load) && tw_promotes(load) && take_room(&p, load, target.shared_bytes))
+    if (!mlirOperationIsNull(load) && tw_promotes(load) && take_room(&p, load, target.shared_bytes)) {
+      remark_on_width(load);
       promote(&p, load);
+    }
   }
   for (int i = 0; i < p.num_uses; i++)
     if (p.uses[i].operand == 1)

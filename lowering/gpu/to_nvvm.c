@@ -205,12 +205,26 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
   return mlirOperationCreate(&state);
 }
 
+/* Words of the arguments; -1 if one is neither an array nor a number. */
+static int count_words(MlirBlock body) {
+  int words = 0;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(body); i++) {
+    MlirType type = mlirValueGetType(mlirBlockGetArgument(body, i));
+    if (!mlirTypeIsAMemRef(type) && !mlirTypeIsAInteger(type) && !mlirTypeIsAFloat(type))
+      return -1;
+    words += tw_words_of(type);
+  }
+  return words;
+}
+
 /* The new function stands before the old one, or nowhere if a rule failed. */
 static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(old, 0));
-  int num_words = 0;
-  for (intptr_t i = 0; i < mlirBlockGetNumArguments(body); i++)
-    num_words += tw_words_of(mlirValueGetType(mlirBlockGetArgument(body, i)));
+  int num_words = count_words(body);
+  if (num_words < 0) {
+    tw_op_error(old, "is a kernel with an argument that is neither an array nor a scalar");
+    return false;
+  }
   e->location = mlirOperationGetLocation(old);
   e->simt = tw_has_attr(old, "tile.simt");
   e->producer_warps = twg_producer_warps(old);

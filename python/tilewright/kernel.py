@@ -100,6 +100,8 @@ class kernel(_core.Dispatcher):
     def attributes(self, target: str) -> dict[str, int]:
         """The hints as attributes of the module."""
         values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
+        if knobs.race_check() and not target.startswith("cpu"):
+            values |= {"race_check": 1, "programmatic": 0}
         return {f"tile.{name}": int(value) for name, value in values.items() if value is not None}
 
     def capture(self, target: str, key: compile.Key) -> Any:

@@ -3,6 +3,7 @@
     TILEWRIGHT_INTERPRET=1     ct.launch runs the reference execution
     TILEWRIGHT_DUMP=DIR        write each stage of each compilation to a file
     TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
+    TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
 
 The runtime in C reads its own: TILEWRIGHT_CACHE_DIR, TILEWRIGHT_CACHE_SIZE, TILEWRIGHT_NUM_THREADS,
 TILEWRIGHT_CUDA_DRIVER.
@@ -27,3 +28,7 @@ def dump_folder() -> str | None:
 
 def cache() -> bool:
     return not _flag("TILEWRIGHT_NO_CACHE")
+
+
+def race_check() -> bool:
+    return _flag("TILEWRIGHT_RACE_CHECK")

@@ -78,58 +78,130 @@ class Random:
         return self.generator.uniform(0.5, 2, shape).astype(F32)
 
 
-def gradients(random: Random) -> list[np.ndarray]:
-    q, k, v, dy = (random(1, 2, 152, 64) for _ in range(4))
+def table(grow: int = 1) -> Iterator[Case]:
+    """The cases; `grow` makes extents so many times larger."""
+
+    def case(name: str, module: Any, inputs: Any, outputs: Any, tolerance: float = 2e-3, **rest: Any) -> Case:
+        scratch = rest.pop("scratch", 0)
+        return Case(name, module, inputs, outputs, rest, tolerance, scratch)
+
+    m, n, k, length = 136 * grow, 152 * grow, 200 * grow, 152 * grow
+    small, tiles = (grow * k) ** -0.5, (64, 64, 64)
+    for name in ("none", "silu", "gelu"):
+        yield case(
+            f"linear {name}",
+            linear,
+            lambda r: [r(m, k), r(n, k, scale=small), r(n), r(m, n)],
+            [((m, n), F16)],
+            activation=name,
+            tiles=tiles,
+        )
+    yield case(
+        "swiglu", swiglu, lambda r: [r(m, k), r(k, n, scale=small), r(k, n, scale=small)], [((m, n), F16)], tiles=tiles
+    )
+    offsets = np.array([0, 72, 72, 208, 216], np.int32) * grow
+    yield case(
+        "grouped gemm",
+        grouped_gemm,
+        lambda r: [r(216 * grow, k), r(4, k, n), offsets],
+        [((216 * grow, n), F16)],
+        tiles=tiles,
+    )
+    yield case(
+        "scaled gemm",
+        scaled_gemm,
+        lambda r: scaled(r, m, 208 * grow, 304 * grow),
+        [((m, 208 * grow), BF16)],
+        5e-3,
+        tiles=(64, 64),
+    )
+    yield case(
+        "layer norm linear",
+        layer_norm_linear,
+        lambda r: [r(m, k), r(k), r(k), r(n, k)],
+        [((m, n), F16)],
+        4e-3,
+        tiles=tiles,
+    )
+    for stride, (p, q) in {1: (9, 11), 2: (5, 6)}.items():
+        yield case(
+            f"convolution {stride}",
+            convolution,
+            lambda r: [r(2, 9, 11, 72 * grow), r(80, 3, 3, 72 * grow)],
+            [((2, p, q, 80), F16)],
+            stride=stride,
+            tiles=tiles,
+        )
+
+    y = [((1, 4, length, 64), F16)]
+    for name, options in {"gqa": {}, "window": {"window": 40 * grow}, "cap": {"cap": 2.0}}.items():
+        yield case(
+            f"attention {name}",
+            grouped_attention,
+            lambda r: [r(1, 4, length, 64), r(1, 2, length, 64), r(1, 2, length, 64)],
+            y,
+            tiles=(64, 64),
+            **options,
+        )
+    yield case("attention paged", paged_attention, lambda r: pages(r, grow), [((2, 4, 24, 64), F16)], tiles=(64, 64))
+    outputs = [((2, 2, 4, 8, 64), F32), ((2, 2, 4, 8), F32), ((2, 2, 4, 8), F32), ((2, 2, 8, 64), F16)]
+    yield case("attention decode", decode_attention, lambda r: cache(r, 300 * grow), outputs, scratch=3, tiles=(16, 64))
+    yield case(
+        "attention linear",
+        linear_attention,
+        lambda r: [r(1, 2, length, 64, scale=0.2), r(1, 2, length, 64, scale=0.2), r(1, 2, length, 64)],
+        [((1, 2, length, 64), F16)],
+        4e-3,
+        tile=64,
+    )
+    outputs = [((1, 2, length), F32)] + 3 * [((1, 2, length, 64), F16)]
+    yield case(
+        "attention backward",
+        attention_backward,
+        lambda r: gradients(r, length),
+        outputs,
+        4e-3,
+        scratch=1,
+        tiles=(64, 64),
+    )
+
+    yield case("rope", rope, lambda r: angles(r, 56 * grow), [((2, 2, 56 * grow, 64), F16)], tile=32)
+    yield case(
+        "cross entropy",
+        cross_entropy,
+        lambda r: [r(9, 3000 * grow, scale=2), np.arange(9, dtype=np.int32) * 301],
+        [((9,), F32), ((9, 3000 * grow), F16)],
+        tile=1024,
+    )
+
+
+def cache(random: Random, length: int) -> list[np.ndarray]:
+    return [random(2, 2, 8, 64), *(random(2, 2, length, 64) for _ in range(2)), np.array([length, 77], np.int32)]
+
+
+def scaled(random: Random, m: int, n: int, k: int) -> list[np.ndarray]:
+    steps = -(-k // scaled_gemm.BLOCK)
+    scales = random.positive(m, steps), random.positive(-(-n // scaled_gemm.BLOCK), steps)
+    return [random(m, k, dtype=FP8), random(n, k, dtype=FP8), *scales]
+
+
+def gradients(random: Random, length: int) -> list[np.ndarray]:
+    q, k, v, dy = (random(1, 2, length, 64) for _ in range(4))
     y, lse = attention_backward.forward(*(x.astype(F32) for x in (q, k, v)))
     return [q, k, v, y.astype(F16), dy, lse.astype(F32)]
 
 
-def pages(random: Random) -> list[np.ndarray]:
+def pages(random: Random, grow: int) -> list[np.ndarray]:
     """Two sequences; page numbers are shuffled, and -1 stands behind the last one."""
-    table = np.array([[5, 2, 7, 0, 4], [1, 6, 3, -1, -1]], np.int32)
-    return [random(2, 4, 24, 64), *(random(8, 32, 2, 64) for _ in range(2)), table, np.array([152, 72], np.int32)]
+    table = np.full((2, 5 * grow), -1, np.int32)
+    table[0], table[1, : 3 * grow] = np.split(random.generator.permutation(8 * grow), [5 * grow])
+    lengths = np.array([152 * grow, 72 * grow], np.int32)
+    return [random(2, 4, 24, 64), *(random(8 * grow, 32, 2, 64) for _ in range(2)), table, lengths]
 
 
-def angles(random: Random) -> list[np.ndarray]:
-    angle = random(56, 32, dtype=F32)
-    return [random(2, 2, 56, 64), np.cos(angle), np.sin(angle)]
-
-
-def table() -> Iterator[Case]:
-    def case(name: str, module: Any, inputs: Any, outputs: Any, tolerance: float = 2e-3, **rest: Any) -> Case:
-        fields = {key: rest.pop(key) for key in ("scratch",) if key in rest}
-        return Case(name, module, inputs, outputs, rest, tolerance, **fields)
-
-    for name in ("none", "silu", "gelu"):
-        inputs = lambda r: [r(136, 200), r(152, 200, scale=0.1), r(152), r(136, 152)]  # noqa: E731
-        yield case(f"linear {name}", linear, inputs, [((136, 152), F16)], activation=name, tiles=(64, 64, 64))
-    inputs = lambda r: [r(136, 200), r(200, 152, scale=0.1), r(200, 152, scale=0.1)]  # noqa: E731
-    yield case("swiglu", swiglu, inputs, [((136, 152), F16)], tiles=(64, 64, 64))
-    offsets = np.array([0, 72, 72, 208, 216], np.int32)
-    inputs = lambda r: [r(216, 136), r(4, 136, 152), offsets]  # noqa: E731
-    yield case("grouped gemm", grouped_gemm, inputs, [((216, 152), F16)], tiles=(64, 64, 64))
-    inputs = lambda r: [r(136, 304, dtype=FP8), r(208, 304, dtype=FP8), r.positive(136, 3), r.positive(2, 3)]  # noqa: E731
-    yield case("scaled gemm", scaled_gemm, inputs, [((136, 208), BF16)], 5e-3, tiles=(64, 64))
-    inputs = lambda r: [r(136, 200), r(200), r(200), r(152, 200)]  # noqa: E731
-    yield case("layer norm linear", layer_norm_linear, inputs, [((136, 152), F16)], 4e-3, tiles=(64, 64, 64))
-    for stride in (1, 2):
-        inputs = lambda r: [r(2, 9, 11, 72), r(80, 3, 3, 72)]  # noqa: E731
-        out = [((2, 9, 11, 80) if stride == 1 else (2, 5, 6, 80), F16)]
-        yield case(f"convolution {stride}", convolution, inputs, out, stride=stride, tiles=(64, 64, 64))
-    for name, options in {"gqa": {}, "window": {"window": 40}, "cap": {"cap": 2.0}}.items():
-        inputs = lambda r: [r(1, 4, 152, 64), r(1, 2, 152, 64), r(1, 2, 152, 64)]  # noqa: E731
-        yield case(f"attention {name}", grouped_attention, inputs, [((1, 4, 152, 64), F16)], tiles=(64, 64), **options)
-    yield case("attention paged", paged_attention, pages, [((2, 4, 24, 64), F16)], tiles=(64, 64))
-    inputs = lambda r: [r(2, 2, 8, 64), *(r(2, 2, 300, 64) for _ in range(2)), np.array([300, 77], np.int32)]  # noqa: E731
-    outputs = [((2, 2, 4, 8, 64), F32), ((2, 2, 4, 8), F32), ((2, 2, 4, 8), F32), ((2, 2, 8, 64), F16)]
-    yield case("attention decode", decode_attention, inputs, outputs, scratch=3, tiles=(16, 64))
-    inputs = lambda r: [r(1, 2, 152, 64, scale=0.2), r(1, 2, 152, 64, scale=0.2), r(1, 2, 152, 64)]  # noqa: E731
-    yield case("attention linear", linear_attention, inputs, [((1, 2, 152, 64), F16)], 4e-3, tile=64)
-    out = [((1, 2, 152), F32)] + 3 * [((1, 2, 152, 64), F16)]
-    yield case("attention backward", attention_backward, gradients, out, 4e-3, scratch=1, tiles=(64, 64))
-    yield case("rope", rope, angles, [((2, 2, 56, 64), F16)], tile=32)
-    inputs = lambda r: [r(9, 3000, scale=2), np.arange(9, dtype=np.int32) * 301]  # noqa: E731
-    yield case("cross entropy", cross_entropy, inputs, [((9,), F32), ((9, 3000), F16)], tile=1024)
+def angles(random: Random, length: int) -> list[np.ndarray]:
+    angle = random(length, 32, dtype=F32)
+    return [random(2, 2, length, 64), np.cos(angle), np.sin(angle)]
 
 
 CASES = {case.name: case for case in table()}

@@ -25,6 +25,8 @@ PASSES = [
         ("tile-assign-layouts", True),
         ("tile-promote-memory", True),
         ("tile-pipeline", True),
+        ("tile-check-registers", True),
+        ("tile-race-check", True),
         ("tile-allocate-shared", False),
         ("tile-insert-barriers", True),
         ("tile-to-nvvm", False),
@@ -32,7 +34,7 @@ PASSES = [
         ("tile-to-cpu", False),
     )
 ]
-ALL_FOR_GPU = ",".join(["tile-legalize", *PASSES[1:6], "canonicalize,cse", *PASSES[6:9]])
+ALL_FOR_GPU = ",".join(["tile-legalize", *PASSES[1:6], "canonicalize,cse", *PASSES[6:11]])
 PIPELINES = [*PASSES, ALL_FOR_GPU, "tile-legalize,tile-to-cpu"]
 PARAMETERS = [
     'tile.target = "sm_90a"',

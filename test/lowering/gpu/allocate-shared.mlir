@@ -46,9 +46,9 @@ module attributes {tile.target = "sm_90"} {
 #a = #tile.linear<register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[0, 4], [0, 8], [0, 16], [8, 0], [16, 0]]>
 
 module attributes {tile.target = "sm_89"} {
-  // expected-error @+1 {{'func.func' op needs 131072 bytes of shared memory; a block of sm_89 has 101376: use smaller tiles or fewer stages}}
   func.func @too_much(%x: tensor<32x32xf32, #a>) {
     %c0 = arith.constant 0 : i32
+    // expected-error @+1 {{a tile of 32x32x32xf32 takes 131072 of the 131072 bytes of shared memory that the kernel needs; a block of sm_89 has 101376: use smaller tiles or fewer stages}}
     %b = tile.alloc_shared : !tile.buffer<32x32x32xf32, #s>
     tile.local_store %x, %b[%c0] : tensor<32x32xf32, #a>, !tile.buffer<32x32x32xf32, #s>
     return

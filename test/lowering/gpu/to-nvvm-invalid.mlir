@@ -42,3 +42,12 @@ module attributes {tile.target = "sm_80", tile.num_warps = 2 : i32} {
     return
   }
 }
+
+// -----
+
+module attributes {tile.target = "sm_80"} {
+  // expected-error@+1 {{'func.func' op is a kernel with an argument that is neither an array nor a scalar}}
+  func.func @buffer_argument(%a: !tile.buffer<1x64xf32, #tile.linear<offset = [[1], [2], [4], [8], [16], [32]]>>) attributes {tile.kernel} {
+    return
+  }
+}

@@ -1,0 +1,108 @@
+/* race_check.c - tile-race-check: a build of a kernel in which nothing runs by itself
+ *
+ * Before, on a module with `tile.race_check`:
+ *
+ *   tile.async_wait 2
+ *   %d = tile.wgmma %a[%s], %b[%s], %c
+ *   %w = tile.wgmma_wait %d, 1
+ *   tile.local_store %w, %buf[%s]
+ *
+ * After, where STOP stands for `tile.async_wait 0 ; tile.barrier`:
+ *
+ *   tile.async_wait 0 ; STOP
+ *   %d = tile.wgmma %a[%s], %b[%s], %c ; %e = tile.wgmma_wait %d, 0 ; STOP
+ *   %w = tile.wgmma_wait %e, 0 ; STOP
+ *   STOP ; tile.local_store %w, %buf[%s] ; STOP
+ *
+ * Every wait waits for everything, every access to shared memory stands between barriers, and with every wait goes the
+ * fence between what threads and what the asynchronous engines wrote. The order of computations is the same: a kernel
+ * whose results differ from those of this build, in any bit, has a race. Runs last among the passes that decide what
+ * overlaps; modules without the attribute are left alone. In `tile.roles` only consumers get barriers, since the
+ * producer, a single warp, has no one to meet. */
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+
+static bool is_access(MlirOperation op) {
+  static const char *const names[] = {"tile.async_copy",  "tile.async_wait", "tile.local_load",
+                                      "tile.local_store", "tile.wgmma",      "tile.wgmma_wait",
+                                      "tile.tma_store",   "tile.bulk_wait",  "tile.barrier_wait"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tw_op_is(op, names[i]))
+      return true;
+  return false;
+}
+
+/* Whether the op is in the first region of a tile.roles. */
+static bool is_producers(MlirOperation op) {
+  MlirOperation child = op;
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op)) {
+    if (tw_op_is(op, "tile.roles"))
+      return mlirBlockEqual(mlirOperationGetBlock(child), mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)));
+    child = op;
+  }
+  return false;
+}
+
+static void stop(const tw_builder_t *at) {
+  tw_attr_t none = {"pending", mlirIntegerAttrGet(tw_i32(at->context), 0)};
+  tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &none});
+  tw_build(at, "tile.barrier", (tw_op_parts_t){0});
+}
+
+static tw_builder_t behind(MlirOperation op) { return tw_build_before(mlirOperationGetNextInBlock(op)); }
+
+static void wait_for_all(MlirOperation op) {
+  if (tw_has_attr(op, "pending"))
+    tw_set_int(op, "pending", tw_i32(mlirOperationGetContext(op)), 0);
+  if (tw_has_attr(op, "read")) /* of a store by TMA: that it has read is not that it has written */
+    mlirOperationRemoveAttributeByName(op, tw_str("read"));
+}
+
+static MlirOperation wait_for_product(MlirOperation product) {
+  tw_builder_t at = behind(product);
+  MlirValue result = mlirOperationGetResult(product, 0);
+  MlirValue done = tw_op1_attr(&at, "tile.wgmma_wait", mlirValueGetType(result), 1, &result, "pending",
+                               mlirIntegerAttrGet(tw_i32(at.context), 0));
+  mlirValueReplaceAllUsesExcept(result, done, 1, (MlirOperation[]){tw_def(done)});
+  return tw_def(done);
+}
+
+static void visit(MlirOperation op) {
+  wait_for_all(op);
+  if (!is_access(op) || is_producers(op))
+    return;
+  tw_builder_t before = tw_build_before(op);
+  stop(&before);
+  if (tw_op_is(op, "tile.wgmma"))
+    op = wait_for_product(op);
+  tw_builder_t after = behind(op);
+  stop(&after);
+}
+
+static void visit_block(MlirBlock block) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(op); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
+      MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r));
+      if (!mlirBlockIsNull(body))
+        visit_block(body);
+    }
+    visit(op);
+  }
+}
+
+static bool run(MlirOperation func) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0));
+  if (tw_has_attr(tw_module_of(func), "tile.race_check") && !tw_has_attr(func, "tile.simt") && !mlirBlockIsNull(body))
+    visit_block(body);
+  return true;
+}
+
+MlirPass tw_create_race_check(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-race-check", "Let nothing run by itself, for tests to compare with",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

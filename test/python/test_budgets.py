@@ -1,0 +1,72 @@
+"""What a user hears of plans that the chip cannot run as they are: slower copies, tiles too large for a block."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright import cli
+from tilewright import tile as ct
+from tilewright.errors import TileError
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "examples"))
+import matmul
+
+
+def lower(kernel: Any, *arguments: str) -> list[str]:
+    """The compiler's remarks."""
+    module = kernel.capture("sm_90a", tuple(cli.parse_argument(a)[1] for a in arguments))
+    return [message for _, _, message in module.lower("llvm")]
+
+
+def gemm(suffix: str = "", tiles: tuple[int, int, int] = (128, 128, 64), dtype: str = "bf16") -> list[str]:
+    arrays = [f"{name}={dtype}[?,?]{suffix}" for name in "ABC"]
+    return lower(matmul.matmul, *arrays, *(f"T{name}={extent}" for name, extent in zip("MNK", tiles, strict=True)))
+
+
+def test_aligned_arrays_are_copied_in_whole_lines() -> None:
+    assert not [text for text in gemm() if "at a time" in text]
+
+
+def test_narrow_copies_are_told() -> None:
+    told = [text for text in gemm("unaligned") if "at a time" in text]
+    assert len(told) == 2
+    assert all("copied 2 bytes at a time" in text and "multiples of 16 bytes" in text for text in told)
+
+
+def test_arrays_without_a_stride_of_one_are_told() -> None:
+    strided = np.empty((512, 1024), np.float16)[:, ::2]
+    key = matmul.matmul.specialization((strided, strided, strided, 128, 128, 64))[1]
+    module = matmul.matmul.capture("sm_90a", key)
+    told = [message for _, _, message in module.lower("llvm") if "at a time" in message]
+    assert len(told) == 2 and all("no stride of its array is 1" in text for text in told)
+
+
+def test_shared_memory_over_budget_names_the_tile() -> None:
+    with pytest.raises(TileError, match=r"a tile of 512x256xbf16 takes 262144 of the \d+ bytes of shared memory"):
+        gemm(tiles=(512, 256, 64))
+
+
+def test_operands_over_budget_choose_a_smaller_plan() -> None:
+    """Operands that fit once are multiplied, if not as fast."""
+    told = gemm(tiles=(256, 256, 128))
+    assert any("do not fit into shared memory twice" in text for text in told)
+
+
+def test_registers_over_budget_name_the_tile() -> None:
+    told = gemm(tiles=(256, 256, 64))
+    assert any("registers of each thread for its tile of 256x256xf32" in text for text in told)
+
+
+def test_a_tile_that_no_block_can_hold() -> None:
+    @ct.kernel
+    def kernel(X, T: ct.Constant):
+        x = ct.load(X, index=0, shape=T)
+        ct.store(X, index=0, tile=x * x + 1)
+
+    with pytest.raises(TileError, match=r"registers of each thread for its tile of 4194304xf32"):
+        lower(kernel, "X=f32[?]", "T=4194304")

@@ -1,0 +1,101 @@
+"""The structure of the machine code of products and attention on Hopper, by plan: nothing runs, no GPU is needed.
+
+Overlap is lost silently: PTX says what may run by itself, and ptxas serializes it where a register is touched too
+early, spills, or moves a wait. Only the machine code shows it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import sass
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "examples"))
+import attention
+import matmul
+from kernels import attention_backward, grouped_attention, swiglu
+
+pytestmark = pytest.mark.skipif(sass.MISSING is not None, reason=str(sass.MISSING))
+
+BF16 = ml_dtypes.bfloat16
+
+
+def empty(*shape: int, dtype: Any = BF16) -> np.ndarray:
+    return np.empty(shape, dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    launch: Callable[[], Any]  # (grid, kernel, arguments)
+    products: list[tuple[int, int, int]]  # m, n, k of those of one iteration of the loop
+    exponentials: bool = False  # some stand between the products
+
+
+def gemm(*tiles: int) -> Plan:
+    square = lambda: empty(4096, 4096)  # noqa: E731
+    return Plan(lambda: (None, matmul.matmul, (square(), square(), square(), *tiles)), [tiles])
+
+
+def heads(*tiles: int, d: int = 128) -> Plan:
+    launch = lambda: (None, attention.attention, (*(empty(1, 1, 4096, d) for _ in range(4)), 0.1, *tiles, d))  # noqa: E731
+    tm, tn = tiles
+    return Plan(launch, [(tm, tn, d), (tm, d, tn)], exponentials=True)
+
+
+def first(module: Any, *args: Any, skip: int = 0, **options: Any) -> Callable[[], Any]:
+    return lambda: list(module.launches(*args, **options))[skip]
+
+
+HEADS = [empty(1, 2, 1024, 128) for _ in range(5)]
+ROWS = [empty(1, 2, 1024, dtype=np.float32) for _ in range(2)]
+TILE = (64, 64, 128)
+PLANS = {
+    "gemm 64x64x64": gemm(64, 64, 64),
+    "gemm 128x128x64": gemm(128, 128, 64),
+    "gemm 128x256x64": gemm(128, 256, 64),
+    "gemm 256x128x64": gemm(256, 128, 64),
+    "gemm 128x128x128": gemm(128, 128, 128),
+    "attention 64x64": heads(64, 64),
+    "attention 128x64": heads(128, 64),
+    "attention 128x128": heads(128, 128),
+    "attention 128x128 of 64": heads(128, 128, d=64),
+    "swiglu": Plan(first(swiglu, *(empty(1024, 1024) for _ in range(4))), 2 * [(128, 128, 64)]),
+    "attention with a cap": Plan(first(grouped_attention, *HEADS[:4], cap=30.0), 2 * [(64, 64, 128)], True),
+    "gradient of queries": Plan(
+        first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2), 2 * [(64, 64, 128)] + [(64, 128, 64)], True
+    ),
+}
+
+
+def assemble(name: str) -> sass.Code:
+    _, kernel, args = PLANS[name].launch()
+    return sass.assemble(kernel, kernel.specialization(args)[1])
+
+
+def work(body: list[sass.Instruction]) -> int:
+    """Multiplications of the matrix instructions of one warpgroup."""
+    shapes = (re.match(r"[HQI]GMMA\.(\d+)x(\d+)x(\d+)", i.opcode) for i in body)
+    return sum(int(s[1]) * int(s[2]) * int(s[3]) for s in shapes if s)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plan(name: str) -> None:
+    plan, code = PLANS[name], assemble(name)
+    assert code.spills == 0
+    assert code.serialized == []
+    loops = code.loops("HGMMA")
+    assert loops
+    wanted = sum(m * n * k for m, n, k in plan.products)
+    for body in loops:
+        assert work(body) * code.warpgroups == wanted
+        assert sass.count(body, "MEMBAR.ALL.GPU") == sass.count(body, "MEMBAR.SC.GPU") == 0
+        assert sass.zeroed_registers(body) <= 4  # a product starts from zero by its own means
+        assert plan.exponentials == (sass.count(body, "MUFU.EX2") > 0)
