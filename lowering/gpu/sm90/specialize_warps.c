@@ -47,695 +47,17 @@
  * two slots of each ring fit. Else the kernel is left to tile-pipeline, and a remark says why.
  * `tile.num_stages` sets the number of slots. */
 #include "lowering/gpu/emitter.h"
-#include "lowering/gpu/raster.h"
-#include "lowering/gpu/sm90/tma.h"
+#include "lowering/gpu/sm90/rings.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
-#include "lowering/ir.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-  MAX_TOGETHER = 4, /* copies of a fill */
-  MAX_FILLS = 32,
-  MAX_READS = 128,
-  MAX_LOOPS = 16, /* whose products overlap */
-  MAX_PRODUCTS = 8,
-  MAX_CARRIED = 256,
-  MIN_SLOTS = 2,
-  MAX_SLOTS = 8,
-  PIECE = 1024 /* what tile-allocate-shared rounds to */
-};
+enum { MAX_CARRIED = 256 };
 
-/* Copies that arrive together. */
-typedef struct {
-  MlirOperation copies[MAX_TOGETHER];
-  int num_copies, ring;
-  MlirOperation reader; /* the first op of the fill's block that reads them, or holds one that does */
-  MlirOperation end;    /* the op of the fill's block that ends the last read ... */
-  bool late;            /* ... in the next iteration of the loop, or after it */
-  bool by_lanes;        /* threads read it, not only products */
-} fill_t;
-
-typedef struct {
-  int first; /* the fill whose buffers it has */
-  int slots;
-  int64_t bytes; /* of a slot */
-  int depth;     /* loops around its innermost fill */
-  int num_fills; /* 1 and no loops around: never filled twice */
-  bool late;     /* has a fill that is */
-  MlirValue buffers[MAX_TOGETHER], full, empty;
-} ring_t;
-
-/* The op that reads a buffer through its operand `operand`, and the fill that it finds there. */
-typedef struct {
-  MlirOperation op;
-  intptr_t operand;
-  int fill;
-} read_t;
-
-/* A loop whose products run into its next iteration. */
-typedef struct {
-  MlirOperation loop;
-  MlirOperation products[MAX_PRODUCTS], waits[MAX_PRODUCTS];
-  intptr_t carried[MAX_PRODUCTS]; /* position of the accumulator among what the loop carries */
-  int num_products;
-} overlap_t;
-
-typedef struct {
-  MlirOperation func;
-  fill_t fills[MAX_FILLS];
-  int num_fills;
-  ring_t rings[MAX_FILLS];
-  int num_rings;
-  read_t reads[MAX_READS];
-  int num_reads;
-  overlap_t overlaps[MAX_LOOPS];
-  int num_overlaps;
-  tw_map_t needed; /* values, and ops with regions, that the producer has too */
-  MlirOperation culprit;
-  const char *reason; /* why not */
-  bool has_stores;    /* something is written to shared memory by threads */
-} plan_t;
-
-static bool refuse(plan_t *plan, MlirOperation op, const char *reason) {
-  if (plan->reason == NULL) {
-    plan->culprit = op;
-    plan->reason = reason;
-  }
-  return false;
-}
-
-/* ---- structure --------------------------------------------------------------------------------- */
-
-static MlirBlock region_block(MlirOperation op, intptr_t region) {
-  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
-}
-
-/* The ancestor of `op` (or itself) that lies in `block`; null if there is none. */
-static MlirOperation ancestor_in(MlirOperation op, MlirBlock block) {
-  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
-    op = mlirOperationGetParentOperation(op);
-  return op;
-}
-
-static bool is_inside(MlirOperation op, MlirOperation outer) {
-  while (!mlirOperationIsNull(op) && !mlirOperationEqual(op, outer))
-    op = mlirOperationGetParentOperation(op);
-  return !mlirOperationIsNull(op);
-}
-
-/* In one block: x stands before y, or is y. */
-static bool not_after(MlirOperation x, MlirOperation y) {
-  return mlirOperationEqual(x, y) || mlirOperationIsBeforeInBlock(x, y);
-}
-
-static bool is_loop(MlirOperation op) { return tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"); }
-
-static bool is_control(MlirOperation op) { return is_loop(op) || tw_op_is(op, "scf.if"); }
-
-static int loops_around(MlirOperation op) {
-  int depth = 0;
-  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
-    depth += is_loop(op);
-  return depth;
-}
-
-static MlirOperation null_op(void) { return (MlirOperation){NULL}; }
-
-/* ---- copies and who reads them ------------------------------------------------------------------- */
-
-static intptr_t buffer_operand(MlirOperation op) {
-  intptr_t i = 0;
-  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
-    i++;
-  return i;
-}
-
-static MlirValue buffer_of(MlirOperation copy) { return mlirOperationGetOperand(copy, buffer_operand(copy)); }
-
-static int64_t slot_bytes(MlirType buffer) {
-  int64_t count = 1;
-  for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
-    count *= tw_buffer_type_extent(buffer, d);
-  return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
-}
-
-static bool is_read(MlirOperation op) { return tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma"); }
-
-/* Whether what `copy` brings may be what `op` finds: the copy stands before it in a block around. */
-static bool may_reach(MlirOperation copy, MlirOperation op) {
-  MlirOperation around = ancestor_in(op, mlirOperationGetBlock(copy));
-  return !mlirOperationIsNull(around) && !mlirOperationEqual(around, copy) &&
-         mlirOperationIsBeforeInBlock(copy, around);
-}
-
-/* The last copy into the buffer before `op`; null if there is none. */
-static MlirOperation reaching(MlirValue buffer, MlirOperation op) {
-  MlirOperation last = null_op();
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation copy = mlirOpOperandGetOwner(use);
-    if (tw_op_is(copy, "tile.async_copy") && may_reach(copy, op) &&
-        (mlirOperationIsNull(last) || may_reach(last, copy)))
-      last = copy;
-  }
-  return last;
-}
-
-/* The first op of the copy's block that reads what it brings, or holds one that does. */
-static MlirOperation first_reader(MlirOperation copy) {
-  MlirOperation first = null_op();
-  MlirValue buffer = buffer_of(copy);
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation op = mlirOpOperandGetOwner(use);
-    if (!is_read(op) || !mlirOperationEqual(reaching(buffer, op), copy))
-      continue;
-    MlirOperation around = ancestor_in(op, mlirOperationGetBlock(copy));
-    if (mlirOperationIsNull(first) || mlirOperationIsBeforeInBlock(around, first))
-      first = around;
-  }
-  return first;
-}
-
-static int fill_of(const plan_t *plan, MlirOperation copy) {
-  for (int f = 0; f < plan->num_fills; f++)
-    for (int c = 0; c < plan->fills[f].num_copies; c++)
-      if (mlirOperationEqual(plan->fills[f].copies[c], copy))
-        return f;
-  return -1;
-}
-
-static bool fills_buffer(const fill_t *fill, MlirValue buffer) {
-  for (int c = 0; c < fill->num_copies; c++)
-    if (mlirValueEqual(buffer_of(fill->copies[c]), buffer))
-      return true;
-  return false;
-}
-
-/* Whether a copy belongs to the fill before: nothing is read in between, and the same op reads both first. */
-static bool joins(const fill_t *fill, MlirOperation copy, MlirOperation reader) {
-  return mlirBlockEqual(mlirOperationGetBlock(fill->copies[0]), mlirOperationGetBlock(copy)) &&
-         fill->num_copies < MAX_TOGETHER && !mlirOperationIsNull(reader) && mlirOperationEqual(fill->reader, reader) &&
-         !fills_buffer(fill, buffer_of(copy)) && mlirOperationIsBeforeInBlock(copy, fill->reader);
-}
-
-static MlirWalkResult collect_copy(MlirOperation op, void *user) {
-  plan_t *plan = user;
-  if (!tw_op_is(op, "tile.async_copy"))
-    return MlirWalkResultAdvance;
-  tw_tma_copy_t copy;
-  const char *reason = tw_tma_plan(op, &copy);
-  if (reason) {
-    refuse(plan, op, reason);
-    return MlirWalkResultInterrupt;
-  }
-  MlirOperation reader = first_reader(op);
-  if (mlirOperationIsNull(reader)) {
-    refuse(plan, op, "no one reads what a copy brings");
-    return MlirWalkResultInterrupt;
-  }
-  fill_t *before = plan->num_fills ? &plan->fills[plan->num_fills - 1] : NULL;
-  if (before && joins(before, op, reader)) {
-    before->copies[before->num_copies++] = op;
-  } else if (plan->num_fills == MAX_FILLS) {
-    refuse(plan, op, "it copies at too many places");
-    return MlirWalkResultInterrupt;
-  } else {
-    plan->fills[plan->num_fills++] = (fill_t){.copies = {op}, .num_copies = 1, .reader = reader};
-  }
-  return MlirWalkResultAdvance;
-}
-
-static MlirWalkResult collect_read(MlirOperation op, void *user) {
-  plan_t *plan = user;
-  for (intptr_t i = 0; is_read(op) && i < mlirOperationGetNumOperands(op); i++) {
-    MlirValue buffer = mlirOperationGetOperand(op, i);
-    if (!tw_type_is_buffer(mlirValueGetType(buffer)))
-      continue;
-    bool filled = false;
-    for (int f = 0; f < plan->num_fills; f++)
-      filled |= fills_buffer(&plan->fills[f], buffer);
-    if (!filled)
-      continue; /* written by other means */
-    MlirOperation copy = reaching(buffer, op);
-    if (mlirOperationIsNull(copy) || plan->num_reads == MAX_READS) {
-      refuse(plan, op, "it reads what a copy elsewhere brought");
-      return MlirWalkResultInterrupt;
-    }
-    plan->reads[plan->num_reads++] = (read_t){op, i, fill_of(plan, copy)};
-  }
-  return MlirWalkResultAdvance;
-}
-
-/* ---- products that run into the next iteration ------------------------------------------------------ */
-
-static bool has_one_use(MlirValue value) {
-  MlirOpOperand use = mlirValueGetFirstUse(value);
-  return !mlirOpOperandIsNull(use) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(use));
-}
-
-static MlirOperation only_user(MlirValue value) {
-  return has_one_use(value) ? mlirOpOperandGetOwner(mlirValueGetFirstUse(value)) : null_op();
-}
-
-static bool is_zero(MlirValue value) {
-  int64_t integer;
-  double number;
-  return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
-}
-
-/* Whether a product may be under way for longer: not one that is complete at once, because it promotes sums; not one on
- * operands that threads write again, nor with accumulators that are taken apart between iterations. */
-static bool may_run_on(MlirOperation product) {
-  MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0));
-  return !tw_has_attr(product, "promoted") && !tw_wgmma_reads_written(product) && tw_bits(acc) == 32;
-}
-
-/* Whether the product only adds to a value that the loop carries from zero. */
-static bool only_adds(MlirOperation loop, MlirOperation product, overlap_t *out) {
-  enum { FIRST_CARRIED = 3 };
-  MlirBlock body = region_block(loop, 0);
-  MlirOperation wait = only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
-  if (!may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, "tile.wgmma_wait") ||
-      !mlirBlockEqual(mlirOperationGetBlock(wait), body) || tw_attr_int(wait, "pending", 0) != 0)
-    return false;
-  MlirValue done = mlirOperationGetResult(wait, 0);
-  MlirOperation user = only_user(done);
-  if (mlirOperationIsNull(user) || !mlirOperationEqual(user, yield))
-    return false;
-  intptr_t at = mlirOpOperandGetOperandNumber(mlirValueGetFirstUse(done));
-  MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
-  if (!mlirValueEqual(acc, mlirBlockGetArgument(body, at + 1)) || !has_one_use(acc) ||
-      !is_zero(mlirOperationGetOperand(loop, FIRST_CARRIED + at)) || out->num_products == MAX_PRODUCTS)
-    return false;
-  out->products[out->num_products] = product;
-  out->waits[out->num_products] = wait;
-  out->carried[out->num_products++] = at;
-  return true;
-}
-
-typedef struct {
-  overlap_t overlap;
-  bool bad;
-} overlap_check_t;
-
-static MlirWalkResult check_product(MlirOperation op, void *user) {
-  overlap_check_t *check = user;
-  if (tw_op_is(op, "tile.wgmma") && !(mlirBlockEqual(mlirOperationGetBlock(op), region_block(check->overlap.loop, 0)) &&
-                                      only_adds(check->overlap.loop, op, &check->overlap)))
-    check->bad = true;
-  return check->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
-}
-
-static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
-  plan_t *plan = user;
-  overlap_check_t check = {.overlap.loop = op};
-  if (!tw_op_is(op, "scf.for") || plan->num_overlaps == MAX_LOOPS)
-    return MlirWalkResultAdvance;
-  mlirOperationWalk(op, check_product, &check, MlirWalkPreOrder);
-  if (!check.bad && check.overlap.num_products > 0)
-    plan->overlaps[plan->num_overlaps++] = check.overlap;
-  return MlirWalkResultAdvance;
-}
-
-static const overlap_t *overlap_of(const plan_t *plan, MlirOperation loop) {
-  for (int i = 0; i < plan->num_overlaps; i++)
-    if (mlirOperationEqual(plan->overlaps[i].loop, loop))
-      return &plan->overlaps[i];
-  return NULL;
-}
-
-/* ---- where reads end ----------------------------------------------------------------------------- */
-
-/* Counts products from `op` on until a wait covers those before; null if the block has no such wait. */
-static MlirOperation covering_wait(MlirOperation op, int64_t *issued) {
-  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-    if (tw_op_is(op, "tile.wgmma"))
-      ++*issued;
-    else if (tw_op_is(op, "tile.wgmma_wait") && tw_attr_int(op, "pending", 0) <= *issued)
-      return op;
-  }
-  return null_op();
-}
-
-/* The op of `block` that ends what the product reads; `late`: in the next iteration. */
-static MlirOperation product_end(const plan_t *plan, MlirOperation product, MlirBlock block, bool *late) {
-  MlirOperation loop = mlirOperationGetParentOperation(product);
-  const overlap_t *overlap = overlap_of(plan, loop);
-  if (overlap) {
-    *late = mlirBlockEqual(mlirOperationGetBlock(product), block);
-    return *late ? overlap->waits[overlap->num_products - 1] : ancestor_in(loop, block);
-  }
-  int64_t issued = 0;
-  for (MlirOperation op = product;; op = mlirOperationGetParentOperation(op)) {
-    MlirOperation wait = covering_wait(mlirOperationGetNextInBlock(op), &issued);
-    if (!mlirOperationIsNull(wait) || mlirBlockEqual(mlirOperationGetBlock(op), block))
-      return mlirOperationIsNull(wait) ? wait : ancestor_in(wait, block);
-  }
-}
-
-static bool find_ends(plan_t *plan) {
-  for (int f = 0; f < plan->num_fills; f++)
-    plan->fills[f].end = plan->fills[f].reader;
-  for (int r = 0; r < plan->num_reads; r++) {
-    read_t *read = &plan->reads[r];
-    fill_t *fill = &plan->fills[read->fill];
-    MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
-    bool late = false;
-    MlirOperation end =
-        tw_op_is(read->op, "tile.wgmma") ? product_end(plan, read->op, block, &late) : ancestor_in(read->op, block);
-    if (mlirOperationIsNull(end))
-      return refuse(plan, read->op, "no wait ends one of its products");
-    fill->by_lanes |= !tw_op_is(read->op, "tile.wgmma");
-    if (late == fill->late ? not_after(fill->end, end) : late) {
-      fill->end = end;
-      fill->late = late;
-    }
-  }
-  return true;
-}
-
-/* ---- rings --------------------------------------------------------------------------------------- */
-
-/* The first and the last op of a block between which the content of a fill lives. */
-typedef struct {
-  MlirOperation first, last;
-} span_t;
-
-static span_t span_of(const fill_t *fill) {
-  MlirOperation loop = mlirOperationGetParentOperation(fill->copies[0]);
-  return fill->late ? (span_t){loop, loop} : (span_t){fill->copies[0], fill->end};
-}
-
-static bool covers(span_t span, MlirOperation op) {
-  MlirOperation around = ancestor_in(op, mlirOperationGetBlock(span.first));
-  return !mlirOperationIsNull(around) && not_after(span.first, around) && not_after(around, span.last);
-}
-
-static bool live_at_once(const fill_t *x, const fill_t *y) {
-  span_t a = span_of(x), b = span_of(y);
-  return covers(a, b.first) || covers(a, b.last) || covers(b, a.first) || covers(b, a.last);
-}
-
-static bool same_form(const fill_t *x, const fill_t *y) {
-  if (x->num_copies != y->num_copies)
-    return false;
-  for (int c = 0; c < x->num_copies; c++)
-    if (!mlirTypeEqual(mlirValueGetType(buffer_of(x->copies[c])), mlirValueGetType(buffer_of(y->copies[c]))))
-      return false;
-  return true;
-}
-
-/* Whether the fill can go through a ring: of the same form, as deep in loops, and never full of something else. */
-static bool can_share(const plan_t *plan, int ring, const fill_t *fill) {
-  if (!same_form(&plan->fills[plan->rings[ring].first], fill) ||
-      plan->rings[ring].depth != loops_around(fill->copies[0]))
-    return false;
-  for (int f = 0; f < plan->num_fills; f++)
-    if (&plan->fills[f] != fill && plan->fills[f].ring == ring && live_at_once(&plan->fills[f], fill))
-      return false;
-  return true;
-}
-
-static bool make_rings(plan_t *plan) {
-  for (int f = 0; f < plan->num_fills; f++)
-    plan->fills[f].ring = -1;
-  for (int f = 0; f < plan->num_fills; f++) {
-    fill_t *fill = &plan->fills[f];
-    int ring = 0;
-    while (ring < plan->num_rings && !can_share(plan, ring, fill))
-      ring++;
-    if (ring == plan->num_rings) {
-      ring_t *made = &plan->rings[plan->num_rings++];
-      *made = (ring_t){.first = f, .depth = loops_around(fill->copies[0])};
-      for (int c = 0; c < fill->num_copies; c++)
-        made->bytes += slot_bytes(mlirValueGetType(buffer_of(fill->copies[c])));
-    }
-    fill->ring = ring;
-    plan->rings[ring].num_fills++;
-    plan->rings[ring].late |= fill->late;
-  }
-  for (int f = 0; f < plan->num_fills; f++) /* a buffer belongs to one ring */
-    for (int g = 0; g < f; g++)
-      for (int c = 0; c < plan->fills[f].num_copies; c++)
-        if (plan->fills[f].ring != plan->fills[g].ring &&
-            fills_buffer(&plan->fills[g], buffer_of(plan->fills[f].copies[c])))
-          return refuse(plan, plan->fills[f].copies[c], "it fills a buffer whose content is still read");
-  return true;
-}
-
-/* Whether slots are filled again, so that they must be given back. */
-static bool comes_round(const ring_t *ring) { return ring->depth > 0 || ring->num_fills > ring->slots; }
-
-/* ---- how many slots ------------------------------------------------------------------------------ */
-
-typedef struct {
-  const plan_t *plan;
-  int64_t buffers, small, scratch;
-} beside_t;
-
-static int64_t rounded(int64_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
-
-/* Whether an op runs while copies may be under way: none of the fills' outermost loops, and ops, is behind it. */
-static bool runs_beside(const plan_t *plan, MlirOperation op) {
-  MlirBlock entry = region_block(plan->func, 0);
-  for (int f = 0; f < plan->num_fills; f++) {
-    MlirOperation last = ancestor_in(plan->fills[f].end, entry);
-    if (not_after(ancestor_in(op, entry), last))
-      return true;
-  }
-  return false;
-}
-
-static MlirWalkResult count_beside(MlirOperation op, void *user) {
-  beside_t *beside = user;
-  if (tw_op_is(op, "tile.alloc_shared")) {
-    MlirValue buffer = mlirOperationGetResult(op, 0);
-    for (int f = 0; f < beside->plan->num_fills; f++)
-      if (fills_buffer(&beside->plan->fills[f], buffer))
-        return MlirWalkResultAdvance;
-    MlirType type = mlirValueGetType(buffer);
-    beside->buffers += rounded(slot_bytes(type) * tw_buffer_type_extent(type, 0));
-    return MlirWalkResultAdvance;
-  }
-  int64_t bytes = rounded(twg_scratch_bytes(op));
-  if (bytes > PIECE && runs_beside(beside->plan, op))
-    beside->scratch = bytes > beside->scratch ? bytes : beside->scratch;
-  else if (bytes == PIECE)
-    beside->small += bytes;
-  return MlirWalkResultAdvance;
-}
-
-static int64_t ring_bytes(const plan_t *plan) {
-  int64_t bytes = 0;
-  for (int r = 0; r < plan->num_rings; r++)
-    bytes += plan->rings[r].slots * plan->rings[r].bytes;
-  return bytes;
-}
-
-/* The most slots that a ring can use: one for each time it is filled. */
-static int slots_wanted(const plan_t *plan, const ring_t *ring) {
-  enum { PREFETCH = 2 };
-  int deepest = 0;
-  for (int r = 0; r < plan->num_rings; r++)
-    deepest = plan->rings[r].depth > deepest ? plan->rings[r].depth : deepest;
-  if (ring->depth == 0)
-    return ring->num_fills;
-  if (ring->depth < deepest)
-    return PREFETCH;
-  int64_t stages = tw_attr_int(tw_module_of(plan->func), "tile.num_stages", 0);
-  return stages > 0 ? (int)stages : MAX_SLOTS;
-}
-
-/* Slots go round to the innermost rings first, while they fit into `room`. */
-static void deal_slots(plan_t *plan, int64_t room) {
-  for (bool more = true; more;) {
-    more = false;
-    for (int r = 0; r < plan->num_rings; r++) {
-      ring_t *ring = &plan->rings[r];
-      if (ring->slots < slots_wanted(plan, ring) && ring_bytes(plan) + ring->bytes <= room) {
-        ring->slots++;
-        more = true;
-      }
-    }
-  }
-}
-
-/* Few warps hide latency badly: then two blocks should fit on a multiprocessor, if that leaves enough slots. */
-static bool choose_slots(plan_t *plan) {
-  enum { FEW_WARPS = 4, ENOUGH = 3, DRIVER = 1024 };
-  MlirOperation module = tw_module_of(plan->func);
-  tw_gpu_target_t target = tw_gpu_target_of(plan->func);
-  beside_t beside = {.plan = plan};
-  mlirOperationWalk(plan->func, count_beside, &beside, MlirWalkPreOrder);
-  int64_t taken = beside.buffers + beside.small + beside.scratch + PIECE;
-  for (int r = 0; r < plan->num_rings; r++)
-    plan->rings[r].slots = plan->rings[r].depth > 0 ? MIN_SLOTS : 1;
-  int64_t half = target.shared_bytes_sm / 2 - DRIVER - taken, least = ring_bytes(plan);
-  if (taken + least > target.shared_bytes)
-    return refuse(plan, plan->fills[0].copies[0], "two slots of each buffer do not fit into shared memory");
-  bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS &&
-               tw_attr_int(module, "tile.num_stages", 0) == 0 && least / MIN_SLOTS * ENOUGH <= half;
-  deal_slots(plan, share ? half : target.shared_bytes - taken);
-  return true;
-}
-
-/* ---- what the producer needs ----------------------------------------------------------------------- */
-
-static bool is_needed(const plan_t *plan, const void *key) { return tw_map_get(&plan->needed, key, NULL) != NULL; }
-
-/* Notes it; false if it was known. */
-static bool note_needed(plan_t *plan, const void *key) {
-  MlirValue mark = {NULL};
-  if (is_needed(plan, key))
-    return false;
-  tw_map_set(&plan->needed, key, 1, &mark);
-  return true;
-}
-
-/* Ops that the producer can do again: scalar arithmetic, and loads of scalars from arrays. */
-static bool can_repeat(MlirOperation op) {
-  return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
-         !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
-         (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.stride") ||
-          tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks") || tw_op_is(op, "tile.load"));
-}
-
-static bool need_value(plan_t *plan, MlirValue value);
-
-/* A loop or branch, whose control flow the producer follows; and those around it. */
-static bool need_control(plan_t *plan, MlirOperation op) {
-  if (mlirOperationIsNull(op) || mlirOperationEqual(op, plan->func) || !note_needed(plan, op.ptr))
-    return true;
-  if (!is_control(op))
-    return refuse(plan, op, "it copies within an op that is no loop or branch");
-  intptr_t num = tw_op_is(op, "scf.for") ? 3 : tw_op_is(op, "scf.if") ? 1 : 0;
-  for (intptr_t i = 0; i < num; i++)
-    if (!need_value(plan, mlirOperationGetOperand(op, i)))
-      return false;
-  if (tw_op_is(op, "scf.while") &&
-      !need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(region_block(op, 0)), 0)))
-    return false;
-  return need_control(plan, mlirOperationGetParentOperation(op));
-}
-
-static bool need_argument(plan_t *plan, MlirValue value) {
-  MlirBlock block = mlirBlockArgumentGetOwner(value);
-  MlirOperation op = mlirBlockGetParentOperation(block);
-  intptr_t at = mlirBlockArgumentGetArgNumber(value);
-  if (mlirOperationEqual(op, plan->func))
-    return true;
-  if (!need_control(plan, op))
-    return false;
-  if (tw_op_is(op, "scf.for"))
-    return at == 0 || (need_value(plan, mlirOperationGetOperand(op, 3 + at - 1)) &&
-                       need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(block), at - 1)));
-  if (mlirBlockEqual(block, region_block(op, 0)))
-    return need_value(plan, mlirOperationGetOperand(op, at)) &&
-           need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(region_block(op, 1)), at));
-  return need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(region_block(op, 0)), 1 + at));
-}
-
-static bool need_result(plan_t *plan, MlirOperation op, intptr_t at) {
-  if (!need_control(plan, op))
-    return false;
-  if (tw_op_is(op, "scf.for"))
-    return need_value(plan, mlirBlockGetArgument(region_block(op, 0), at + 1));
-  if (tw_op_is(op, "scf.while"))
-    return need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(region_block(op, 0)), 1 + at));
-  for (int r = 0; r < 2; r++)
-    if (!need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(region_block(op, r)), at)))
-      return false;
-  return true;
-}
-
-static bool need_value(plan_t *plan, MlirValue value) {
-  if (!note_needed(plan, value.ptr))
-    return true;
-  if (mlirValueIsABlockArgument(value))
-    return need_argument(plan, value);
-  MlirOperation op = mlirOpResultGetOwner(value);
-  if (is_control(op))
-    return need_result(plan, op, mlirOpResultGetResultNumber(value));
-  if (!can_repeat(op))
-    return refuse(plan, op, "the position of a copy depends on a tile or on an effect");
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    if (!need_value(plan, mlirOperationGetOperand(op, i)))
-      return false;
-  return need_control(plan, mlirOperationGetParentOperation(op));
-}
-
-static bool need_copies(plan_t *plan) {
-  for (int f = 0; f < plan->num_fills; f++)
-    for (int c = 0; c < plan->fills[f].num_copies; c++) {
-      MlirOperation copy = plan->fills[f].copies[c];
-      for (intptr_t i = 0; i < buffer_operand(copy); i++)
-        if (!need_value(plan, mlirOperationGetOperand(copy, i)))
-          return false;
-      if (!need_control(plan, mlirOperationGetParentOperation(copy)))
-        return false;
-    }
-  return true;
-}
-
-/* ---- order with writes ----------------------------------------------------------------------------- */
-
-static bool is_write(MlirOperation op) {
-  return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_in(op, "tile.atomic");
-}
-
-/* Whether a copy may run after `op` does: it stands behind, or a loop holds both. Blocks that a persistent loop goes
- * through promise no order among each other. */
-static bool may_follow(MlirOperation copy, MlirOperation op) {
-  MlirOperation up = op, beside = null_op();
-  for (; mlirOperationIsNull(beside); up = mlirOperationGetParentOperation(up)) {
-    beside = ancestor_in(copy, mlirOperationGetBlock(up));
-    if (!mlirOperationIsNull(beside) && !mlirOperationEqual(up, beside) && mlirOperationIsBeforeInBlock(up, beside))
-      return true;
-  }
-  for (; !mlirOperationIsNull(up); up = mlirOperationGetParentOperation(up))
-    if (is_loop(up) && !tw_has_attr(up, TW_PERSISTENT))
-      return true;
-  return false;
-}
-
-static MlirWalkResult check_order(MlirOperation op, void *user) {
-  plan_t *plan = user;
-  for (int f = 0; is_write(op) && f < plan->num_fills; f++)
-    if (may_follow(plan->fills[f].copies[0], op)) {
-      refuse(plan, op, "it writes to an array before a later copy");
-      return MlirWalkResultInterrupt;
-    }
-  return MlirWalkResultAdvance;
-}
-
-/* ---- the decision ---------------------------------------------------------------------------------- */
-
-static bool any_in_loop(const plan_t *plan) {
-  for (int f = 0; f < plan->num_fills; f++)
-    if (loops_around(plan->fills[f].copies[0]) > 0)
-      return true;
-  return false;
-}
-
-static bool make_plan(plan_t *plan) {
-  mlirOperationWalk(plan->func, collect_copy, plan, MlirWalkPreOrder);
-  if (plan->reason || !any_in_loop(plan))
-    return false;
-  mlirOperationWalk(plan->func, collect_read, plan, MlirWalkPreOrder);
-  mlirOperationWalk(plan->func, check_order, plan, MlirWalkPreOrder);
-  if (plan->reason || !need_copies(plan))
-    return false;
-  mlirOperationWalk(plan->func, collect_overlap, plan, MlirWalkPreOrder);
-  return find_ends(plan) && make_rings(plan) && choose_slots(plan);
-}
-
-/* ---- emission: state ------------------------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------------------------------- */
 
 /* Where a ring stands: the slot to fill or read next, the parity of its phase, the slot filled last. */
 typedef struct {
@@ -744,13 +66,13 @@ typedef struct {
 
 /* One role's code while it is made. */
 typedef struct {
-  plan_t *plan;
+  tw_ring_plan_t *plan;
   bool producer;
   tw_builder_t at;
   tw_map_t values;
-  state_t rings[MAX_FILLS];
-  state_t fills[MAX_FILLS]; /* of its ring when the fill was made */
-  MlirValue more;           /* in an overlapped loop: this is not the first iteration */
+  state_t rings[TW_MAX_FILLS];
+  state_t fills[TW_MAX_FILLS]; /* of its ring when the fill was made */
+  MlirValue more;              /* in an overlapped loop: this is not the first iteration */
 } role_t;
 
 static MlirValue constant(const role_t *r, int64_t value) { return tw_const_int(&r->at, tw_i32(r->at.context), value); }
@@ -773,7 +95,7 @@ static void advance(role_t *r, int ring) {
   state_t *state = &r->rings[ring];
   MlirType i32 = tw_i32(r->at.context);
   state->last = state->slot;
-  if (!comes_round(&r->plan->rings[ring]) && r->plan->rings[ring].slots == 1)
+  if (!tw_comes_round(&r->plan->rings[ring]) && r->plan->rings[ring].slots == 1)
     return;
   MlirValue next = tw_binary(&r->at, "arith.addi", i32, state->slot, constant(r, 1));
   MlirValue wraps = compare(r, EQ, next, constant(r, r->plan->rings[ring].slots));
@@ -784,10 +106,10 @@ static void advance(role_t *r, int ring) {
 
 /* Whether the fill needs the state of its ring to be carried by `op`, which is around it. */
 static bool carries(const role_t *r, MlirOperation op, int ring) {
-  if (!comes_round(&r->plan->rings[ring]) && r->plan->rings[ring].slots == 1)
+  if (!tw_comes_round(&r->plan->rings[ring]) && r->plan->rings[ring].slots == 1)
     return false;
   for (int f = 0; f < r->plan->num_fills; f++)
-    if (r->plan->fills[f].ring == ring && is_inside(r->plan->fills[f].copies[0], op))
+    if (r->plan->fills[f].ring == ring && tw_is_inside(r->plan->fills[f].copies[0], op))
       return true;
   return false;
 }
@@ -806,16 +128,16 @@ static intptr_t carried_state(role_t *r, MlirOperation op, MlirValue **out) {
   return n;
 }
 
-/* ---- emission: barriers ------------------------------------------------------------------------------ */
+/* ---- barriers ------------------------------------------------------------------------------ */
 
 static void wait_for(role_t *r, MlirValue barriers, MlirValue slot, MlirValue parity) {
   MlirValue operands[] = {barriers, slot, parity};
   tw_build(&r->at, "tile.barrier_wait", (tw_op_parts_t){.num_operands = 3, .operands = operands});
 }
 
-static void give_back(role_t *r, const fill_t *fill, MlirValue slot, MlirValue condition) {
-  const ring_t *ring = &r->plan->rings[fill->ring];
-  if (!comes_round(ring))
+static void give_back(role_t *r, const tw_fill_t *fill, MlirValue slot, MlirValue condition) {
+  const tw_ring_t *ring = &r->plan->rings[fill->ring];
+  if (!tw_comes_round(ring))
     return;
   MlirValue operands[] = {ring->empty, slot, condition};
   tw_attr_t together = {"together", mlirUnitAttrGet(r->at.context)};
@@ -826,7 +148,7 @@ static void give_back(role_t *r, const fill_t *fill, MlirValue slot, MlirValue c
                            .attrs = &together});
 }
 
-static void expect(role_t *r, const ring_t *ring, MlirValue slot) {
+static void expect(role_t *r, const tw_ring_t *ring, MlirValue slot) {
   MlirValue operands[] = {ring->full, slot};
   tw_attr_t bytes = {"bytes", mlirIntegerAttrGet(tw_i32(r->at.context), ring->bytes)};
   tw_build(&r->at, "tile.barrier_expect",
@@ -836,7 +158,7 @@ static void expect(role_t *r, const ring_t *ring, MlirValue slot) {
 static void load(role_t *r, MlirOperation copy, MlirValue buffer, MlirValue full, MlirValue slot) {
   MlirValue operands[TW_MAX_RANK + 5];
   intptr_t n = 0;
-  for (; n < buffer_operand(copy); n++)
+  for (; n < tw_copy_buffer_operand(copy); n++)
     operands[n] = tw_map_value(&r->values, mlirOperationGetOperand(copy, n));
   operands[n++] = buffer;
   operands[n++] = slot;
@@ -851,13 +173,13 @@ static void load(role_t *r, MlirOperation copy, MlirValue buffer, MlirValue full
 
 /* In place of a copy. Before the first of a fill the producer waits for the slot; after the last the ring moves on. */
 static void emit_copy(role_t *r, MlirOperation copy) {
-  int f = fill_of(r->plan, copy);
-  const fill_t *fill = &r->plan->fills[f];
-  ring_t *ring = &r->plan->rings[fill->ring];
+  int f = tw_fill_of(r->plan, copy);
+  const tw_fill_t *fill = &r->plan->fills[f];
+  tw_ring_t *ring = &r->plan->rings[fill->ring];
   state_t *state = &r->rings[fill->ring];
   if (mlirOperationEqual(copy, fill->copies[0])) {
     r->fills[f] = *state;
-    if (r->producer && comes_round(ring))
+    if (r->producer && tw_comes_round(ring))
       wait_for(r, ring->empty, state->slot,
                tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, constant(r, 1)));
     if (r->producer)
@@ -880,7 +202,7 @@ static void emit_waits(role_t *r, MlirOperation op) {
 /* Gives back what the op of the kernel was the last to read. */
 static void emit_releases(role_t *r, MlirOperation op) {
   for (int f = 0; f < r->plan->num_fills; f++) {
-    const fill_t *fill = &r->plan->fills[f];
+    const tw_fill_t *fill = &r->plan->fills[f];
     if (mlirOperationEqual(fill->end, op) && fill->late)
       give_back(r, fill, r->fills[f].last, r->more);
     else if (mlirOperationEqual(fill->end, op))
@@ -888,7 +210,7 @@ static void emit_releases(role_t *r, MlirOperation op) {
   }
 }
 
-/* ---- emission: values that pass ----------------------------------------------------------------------- */
+/* ---- values that pass ----------------------------------------------------------------------- */
 
 typedef struct {
   MlirValue values[MAX_CARRIED];
@@ -907,7 +229,7 @@ static void append_states(list_t *list, MlirValue **states, intptr_t num) {
 }
 
 /* Whether this role has the value too. */
-static bool keeps(const role_t *r, MlirValue value) { return !r->producer || is_needed(r->plan, value.ptr); }
+static bool keeps(const role_t *r, MlirValue value) { return !r->producer || tw_is_needed(r->plan, value.ptr); }
 
 /* Binds the next values of `from`, starting at `*at`, to an old value. */
 static void bind(role_t *r, MlirValue old, MlirBlock block, MlirOperation op, intptr_t *at) {
@@ -934,7 +256,7 @@ static void terminate(role_t *r, const char *name, const list_t *operands) {
   tw_build(&r->at, name, (tw_op_parts_t){.num_operands = operands->num, .operands = operands->values});
 }
 
-/* ---- emission: products ------------------------------------------------------------------------------ */
+/* ---- products ------------------------------------------------------------------------------ */
 
 static MlirValue zeros(const role_t *r, MlirType type) {
   return tw_is_float(type) ? tw_const_float(&r->at, type, 0) : tw_const_int(&r->at, type, 0);
@@ -942,7 +264,7 @@ static MlirValue zeros(const role_t *r, MlirType type) {
 
 static MlirValue poison(const role_t *r, MlirType type) { return tw_op1(&r->at, "ub.poison", type, 0, NULL); }
 
-static bool is_overlapped(const overlap_t *overlap, intptr_t carried) {
+static bool is_overlapped(const tw_overlap_t *overlap, intptr_t carried) {
   for (int p = 0; overlap && p < overlap->num_products; p++)
     if (overlap->carried[p] == carried)
       return true;
@@ -952,7 +274,7 @@ static bool is_overlapped(const overlap_t *overlap, intptr_t carried) {
 /* Of all waits of an overlapped loop the last one stays, for the products of the iteration before. True if `op` is one
  * of the others. */
 static bool drops_wait(role_t *r, MlirOperation op) {
-  const overlap_t *overlap = overlap_of(r->plan, mlirOperationGetParentOperation(op));
+  const tw_overlap_t *overlap = tw_overlap_of(r->plan, mlirOperationGetParentOperation(op));
   if (!overlap || !tw_op_is(op, "tile.wgmma_wait") || mlirOperationEqual(op, overlap->waits[overlap->num_products - 1]))
     return false;
   tw_map_one(&r->values, mlirOperationGetResult(op, 0), tw_map_value(&r->values, mlirOperationGetOperand(op, 0)));
@@ -962,7 +284,7 @@ static bool drops_wait(role_t *r, MlirOperation op) {
 /* The first iteration of an overlapped loop starts from zero by itself: no instruction but a product may write an
  * accumulator while products are under way. */
 static void overlap_op(role_t *r, MlirOperation op, MlirOperation made) {
-  const overlap_t *overlap = overlap_of(r->plan, mlirOperationGetParentOperation(op));
+  const tw_overlap_t *overlap = tw_overlap_of(r->plan, mlirOperationGetParentOperation(op));
   if (!overlap)
     return;
   if (tw_op_is(op, "tile.wgmma")) {
@@ -1012,7 +334,7 @@ static bool known_to_run(MlirOperation loop) {
 }
 
 /* After an overlapped loop: waits for its last products and gives their slots back. */
-static void finish_overlap(role_t *r, const overlap_t *overlap) {
+static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
   MlirOperation loop = overlap->loop;
   MlirValue ran = {NULL};
   if (!known_to_run(loop))
@@ -1025,26 +347,26 @@ static void finish_overlap(role_t *r, const overlap_t *overlap) {
     append(&done, wait_for_product(r, tw_map_value(&r->values, result)));
   }
   for (int f = 0; f < r->plan->num_fills; f++) {
-    const fill_t *fill = &r->plan->fills[f];
+    const tw_fill_t *fill = &r->plan->fills[f];
     if (fill->late && mlirOperationEqual(mlirOperationGetParentOperation(fill->end), loop))
       give_back(r, fill, r->rings[fill->ring].last, ran);
   }
-  MlirOperation chosen = ran.ptr ? or_zeros(r, ran, &done) : null_op();
+  MlirOperation chosen = ran.ptr ? or_zeros(r, ran, &done) : (MlirOperation){NULL};
   for (int p = 0; p < overlap->num_products; p++)
     tw_map_one(&r->values, mlirOperationGetResult(loop, overlap->carried[p]),
                ran.ptr ? mlirOperationGetResult(chosen, p) : done.values[p]);
 }
 
-/* ---- emission: loops and branches --------------------------------------------------------------------- */
+/* ---- loops and branches --------------------------------------------------------------------- */
 
 static void emit_block(role_t *r, MlirBlock old);
 
 static void emit_for(role_t *r, MlirOperation old) {
   enum { BOUNDS = 3 };
-  const overlap_t *overlap = r->producer ? NULL : overlap_of(r->plan, old);
-  MlirBlock old_body = region_block(old, 0);
+  const tw_overlap_t *overlap = r->producer ? NULL : tw_overlap_of(r->plan, old);
+  MlirBlock old_body = tw_region_block(old, 0);
   MlirOperation old_yield = mlirBlockGetTerminator(old_body);
-  MlirValue *states[3 * MAX_FILLS], more = r->more;
+  MlirValue *states[3 * TW_MAX_FILLS], more = r->more;
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumResults(old), at = 0;
   list_t inits = {.num = 0}, arguments = {.num = 0}, yields = {.num = 0};
   for (intptr_t i = 0; i < BOUNDS + num; i++)
@@ -1058,10 +380,10 @@ static void emit_for(role_t *r, MlirOperation old) {
     append(&arguments, inits.values[i]);
   tw_builder_t here = r->at;
   MlirBlock body = new_block(&arguments, here.location);
-  bind(r, mlirBlockGetArgument(old_body, 0), body, null_op(), &at);
+  bind(r, mlirBlockGetArgument(old_body, 0), body, (MlirOperation){NULL}, &at);
   for (intptr_t i = 0; i < num; i++)
     if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
-      bind(r, mlirBlockGetArgument(old_body, i + 1), body, null_op(), &at);
+      bind(r, mlirBlockGetArgument(old_body, i + 1), body, (MlirOperation){NULL}, &at);
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirBlockGetArgument(body, at++);
   r->at = tw_build_at_end(body, here.location);
@@ -1097,7 +419,7 @@ static void emit_for(role_t *r, MlirOperation old) {
 }
 
 static void emit_if(role_t *r, MlirOperation old) {
-  MlirValue *states[3 * MAX_FILLS], before[3 * MAX_FILLS], condition;
+  MlirValue *states[3 * TW_MAX_FILLS], before[3 * TW_MAX_FILLS], condition;
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumResults(old), at = 0;
   list_t results = {.num = 0}, none = {.num = 0};
   MlirRegion regions[2];
@@ -1110,7 +432,7 @@ static void emit_if(role_t *r, MlirOperation old) {
   for (intptr_t i = 0; i < num_states; i++)
     before[i] = *states[i];
   for (int arm = 0; arm < 2; arm++) {
-    MlirBlock old_block = region_block(old, arm);
+    MlirBlock old_block = tw_region_block(old, arm);
     list_t yields = {.num = 0};
     for (intptr_t i = 0; i < num_states; i++)
       *states[i] = before[i];
@@ -1146,13 +468,13 @@ static void emit_if(role_t *r, MlirOperation old) {
 
 /* Whether the condition of a while loop passes its value i on. */
 static bool passes(const role_t *r, MlirOperation loop, intptr_t i) {
-  return keeps(r, mlirOperationGetResult(loop, i)) || keeps(r, mlirBlockGetArgument(region_block(loop, 1), i));
+  return keeps(r, mlirOperationGetResult(loop, i)) || keeps(r, mlirBlockGetArgument(tw_region_block(loop, 1), i));
 }
 
 static void emit_while(role_t *r, MlirOperation old) {
-  MlirBlock old_before = region_block(old, 0), old_after = region_block(old, 1);
+  MlirBlock old_before = tw_region_block(old, 0), old_after = tw_region_block(old, 1);
   MlirOperation old_condition = mlirBlockGetTerminator(old_before), old_yield = mlirBlockGetTerminator(old_after);
-  MlirValue *states[3 * MAX_FILLS];
+  MlirValue *states[3 * TW_MAX_FILLS];
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumOperands(old), at = 0;
   intptr_t num_passed = mlirOperationGetNumResults(old);
   list_t inits = {.num = 0}, passed = {.num = 0}, yields = {.num = 0};
@@ -1164,7 +486,7 @@ static void emit_while(role_t *r, MlirOperation old) {
   MlirBlock before = new_block(&inits, here.location);
   for (intptr_t i = 0; i < num; i++)
     if (keeps(r, mlirBlockGetArgument(old_before, i)))
-      bind(r, mlirBlockGetArgument(old_before, i), before, null_op(), &at);
+      bind(r, mlirBlockGetArgument(old_before, i), before, (MlirOperation){NULL}, &at);
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirBlockGetArgument(before, at++);
   r->at = tw_build_at_end(before, here.location);
@@ -1182,7 +504,7 @@ static void emit_while(role_t *r, MlirOperation old) {
   at = 0;
   for (intptr_t i = 0; i < num_passed; i++)
     if (passes(r, old, i))
-      bind(r, mlirBlockGetArgument(old_after, i), after, null_op(), &at);
+      bind(r, mlirBlockGetArgument(old_after, i), after, (MlirOperation){NULL}, &at);
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirBlockGetArgument(after, at++);
   r->at = tw_build_at_end(after, here.location);
@@ -1209,7 +531,7 @@ static void emit_while(role_t *r, MlirOperation old) {
     *states[i] = mlirOperationGetResult(loop, at++);
 }
 
-/* ---- emission: all ops --------------------------------------------------------------------------------- */
+/* ---- all ops --------------------------------------------------------------------------------- */
 
 static MlirWalkResult remap(MlirOperation op, void *user) {
   role_t *r = user;
@@ -1221,12 +543,12 @@ static MlirWalkResult remap(MlirOperation op, void *user) {
 /* Reads find their tile in the slots of a ring. */
 static void read_from_ring(role_t *r, MlirOperation op, MlirOperation made) {
   for (int i = 0; i < r->plan->num_reads; i++) {
-    const read_t *read = &r->plan->reads[i];
+    const tw_ring_read_t *read = &r->plan->reads[i];
     if (!mlirOperationEqual(read->op, op))
       continue;
-    const fill_t *fill = &r->plan->fills[read->fill];
+    const tw_fill_t *fill = &r->plan->fills[read->fill];
     for (int c = 0; c < fill->num_copies; c++)
-      if (mlirValueEqual(buffer_of(fill->copies[c]), mlirOperationGetOperand(op, read->operand)))
+      if (mlirValueEqual(tw_copy_buffer(fill->copies[c]), mlirOperationGetOperand(op, read->operand)))
         mlirOperationSetOperand(made, read->operand, r->plan->rings[fill->ring].buffers[c]);
     mlirOperationSetOperand(made, read->operand + 1, r->fills[read->fill].slot);
   }
@@ -1251,8 +573,9 @@ static bool is_obsolete(const role_t *r, MlirOperation op) {
 static bool is_wanted(const role_t *r, MlirOperation op) {
   if (!r->producer)
     return true;
-  return is_control(op) ? is_needed(r->plan, op.ptr)
-                        : mlirOperationGetNumResults(op) == 1 && is_needed(r->plan, mlirOperationGetResult(op, 0).ptr);
+  return tw_is_control(op)
+             ? tw_is_needed(r->plan, op.ptr)
+             : mlirOperationGetNumResults(op) == 1 && tw_is_needed(r->plan, mlirOperationGetResult(op, 0).ptr);
 }
 
 static void emit_op(role_t *r, MlirOperation op) {
@@ -1298,24 +621,24 @@ static MlirType with_slots(MlirType buffer, int slots) {
                             tw_buffer_type_layout(buffer));
 }
 
-static void alloc_ring(const tw_builder_t *at, const plan_t *plan, ring_t *ring) {
-  const fill_t *first = &plan->fills[ring->first];
+static void alloc_ring(const tw_builder_t *at, const tw_ring_plan_t *plan, tw_ring_t *ring) {
+  const tw_fill_t *first = &plan->fills[ring->first];
   for (int c = 0; c < first->num_copies; c++) {
-    MlirType type = with_slots(mlirValueGetType(buffer_of(first->copies[c])), ring->slots);
+    MlirType type = with_slots(mlirValueGetType(tw_copy_buffer(first->copies[c])), ring->slots);
     ring->buffers[c] = tw_op1(at, "tile.alloc_shared", type, 0, NULL);
   }
   ring->full = alloc_barriers(at, ring->slots, 1);
-  if (comes_round(ring))
+  if (tw_comes_round(ring))
     ring->empty = alloc_barriers(at, ring->slots, tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 4));
 }
 
-static MlirRegion emit_role(plan_t *plan, bool producer, MlirLocation location) {
+static MlirRegion emit_role(tw_ring_plan_t *plan, bool producer, MlirLocation location) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
   role_t r = {.plan = plan, .producer = producer, .at = tw_build_at_end(block, location)};
   MlirValue zero = constant(&r, 0);
   for (int ring = 0; ring < plan->num_rings; ring++)
     r.rings[ring] = (state_t){zero, zero, zero};
-  emit_block(&r, region_block(plan->func, 0));
+  emit_block(&r, tw_region_block(plan->func, 0));
   tw_map_free(&r.values);
   return region_with(block);
 }
@@ -1351,7 +674,7 @@ static MlirWalkResult count_words(MlirOperation op, void *user) {
 /* One warp is enough to start copies. A multiprocessor has four equal shares of registers, one for each fourth warp, so
  * that a whole warpgroup costs no more than one warp: where products need many registers it gives most of its own to
  * the consumers. */
-static intptr_t role_attributes(const plan_t *plan, MlirContext context, tw_attr_t out[3]) {
+static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context, tw_attr_t out[3]) {
   enum { GROUP = 4, LANES = 32, STEP = 8, MOST = 240, MANY_WORDS = 96, KEPT = 24 };
   words_t words = {.words = 0};
   mlirOperationWalk(plan->func, count_words, &words, MlirWalkPreOrder);
@@ -1387,8 +710,8 @@ static void erase_old(MlirOperation first, MlirOperation end) {
   free(ops);
 }
 
-static void rewrite(plan_t *plan) {
-  MlirBlock entry = region_block(plan->func, 0);
+static void rewrite(tw_ring_plan_t *plan) {
+  MlirBlock entry = tw_region_block(plan->func, 0);
   MlirOperation first = mlirBlockGetFirstOperation(entry), end = mlirBlockGetTerminator(entry);
   tw_builder_t top = tw_build_before(first), at = tw_build_before(end);
   top.location = at.location = mlirOperationGetLocation(plan->func);
@@ -1403,7 +726,7 @@ static void rewrite(plan_t *plan) {
 }
 
 static MlirWalkResult find_store(MlirOperation op, void *user) {
-  plan_t *plan = user;
+  tw_ring_plan_t *plan = user;
   plan->has_stores |= tw_op_is(op, "tile.local_store");
   return MlirWalkResultAdvance;
 }
@@ -1411,14 +734,14 @@ static MlirWalkResult find_store(MlirOperation op, void *user) {
 static bool run(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(func, "tile.kernel") ||
-      tw_attr_int(tw_module_of(func), "tile.num_stages", MIN_SLOTS) < MIN_SLOTS)
+      tw_attr_int(tw_module_of(func), "tile.num_stages", TW_MIN_SLOTS) < TW_MIN_SLOTS)
     return true;
-  plan_t *plan = calloc(1, sizeof *plan);
+  tw_ring_plan_t *plan = calloc(1, sizeof *plan);
   if (plan == NULL)
     abort();
   plan->func = func;
   mlirOperationWalk(func, find_store, plan, MlirWalkPreOrder);
-  if (make_plan(plan)) {
+  if (tw_plan_rings(plan)) {
     for (int r = 0; r < plan->num_rings; r++)
       tw_op_remark(plan->fills[plan->rings[r].first].copies[0],
                    "is done by a producer warp, into a ring of %d slots of %lld bytes", plan->rings[r].slots,

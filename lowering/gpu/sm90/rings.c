@@ -1,0 +1,625 @@
+/* rings.c - the plan of tile-specialize-warps. See rings.h. */
+#include "lowering/gpu/sm90/rings.h"
+#include "lowering/gpu/emitter.h"
+#include "lowering/gpu/raster.h"
+#include "lowering/gpu/sm90/tma.h"
+#include "lowering/gpu/sm90/wgmma.h"
+#include "lowering/gpu/target.h"
+#include "tilewright/dialect.h"
+
+enum { MAX_SLOTS = 8, PIECE = 1024 /* what tile-allocate-shared rounds to */ };
+
+static bool refuse(tw_ring_plan_t *plan, MlirOperation op, const char *reason) {
+  if (plan->reason == NULL) {
+    plan->culprit = op;
+    plan->reason = reason;
+  }
+  return false;
+}
+
+/* ---- structure --------------------------------------------------------------------------------- */
+
+MlirBlock tw_region_block(MlirOperation op, intptr_t region) {
+  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+}
+
+/* The ancestor of `op` (or itself) that lies in `block`; null if there is none. */
+static MlirOperation ancestor_in(MlirOperation op, MlirBlock block) {
+  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+bool tw_is_inside(MlirOperation op, MlirOperation outer) {
+  while (!mlirOperationIsNull(op) && !mlirOperationEqual(op, outer))
+    op = mlirOperationGetParentOperation(op);
+  return !mlirOperationIsNull(op);
+}
+
+/* In one block: x stands before y, or is y. */
+static bool not_after(MlirOperation x, MlirOperation y) {
+  return mlirOperationEqual(x, y) || mlirOperationIsBeforeInBlock(x, y);
+}
+
+static bool is_loop(MlirOperation op) { return tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"); }
+
+bool tw_is_control(MlirOperation op) { return is_loop(op) || tw_op_is(op, "scf.if"); }
+
+static int loops_around(MlirOperation op) {
+  int depth = 0;
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
+    depth += is_loop(op);
+  return depth;
+}
+
+static MlirOperation null_op(void) { return (MlirOperation){NULL}; }
+
+/* ---- copies and who reads them ------------------------------------------------------------------- */
+
+intptr_t tw_copy_buffer_operand(MlirOperation op) {
+  intptr_t i = 0;
+  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
+    i++;
+  return i;
+}
+
+MlirValue tw_copy_buffer(MlirOperation copy) { return mlirOperationGetOperand(copy, tw_copy_buffer_operand(copy)); }
+
+static int64_t slot_bytes(MlirType buffer) {
+  int64_t count = 1;
+  for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
+    count *= tw_buffer_type_extent(buffer, d);
+  return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
+}
+
+static bool is_read(MlirOperation op) { return tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma"); }
+
+/* Whether what `copy` brings may be what `op` finds: the copy stands before it in a block around. */
+static bool may_reach(MlirOperation copy, MlirOperation op) {
+  MlirOperation around = ancestor_in(op, mlirOperationGetBlock(copy));
+  return !mlirOperationIsNull(around) && !mlirOperationEqual(around, copy) &&
+         mlirOperationIsBeforeInBlock(copy, around);
+}
+
+/* The last copy into the buffer before `op`; null if there is none. */
+static MlirOperation reaching(MlirValue buffer, MlirOperation op) {
+  MlirOperation last = null_op();
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation copy = mlirOpOperandGetOwner(use);
+    if (tw_op_is(copy, "tile.async_copy") && may_reach(copy, op) &&
+        (mlirOperationIsNull(last) || may_reach(last, copy)))
+      last = copy;
+  }
+  return last;
+}
+
+/* The first op of the copy's block that reads what it brings, or holds one that does. */
+static MlirOperation first_reader(MlirOperation copy) {
+  MlirOperation first = null_op();
+  MlirValue buffer = tw_copy_buffer(copy);
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    if (!is_read(op) || !mlirOperationEqual(reaching(buffer, op), copy))
+      continue;
+    MlirOperation around = ancestor_in(op, mlirOperationGetBlock(copy));
+    if (mlirOperationIsNull(first) || mlirOperationIsBeforeInBlock(around, first))
+      first = around;
+  }
+  return first;
+}
+
+int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy) {
+  for (int f = 0; f < plan->num_fills; f++)
+    for (int c = 0; c < plan->fills[f].num_copies; c++)
+      if (mlirOperationEqual(plan->fills[f].copies[c], copy))
+        return f;
+  return -1;
+}
+
+static bool fills_buffer(const tw_fill_t *fill, MlirValue buffer) {
+  for (int c = 0; c < fill->num_copies; c++)
+    if (mlirValueEqual(tw_copy_buffer(fill->copies[c]), buffer))
+      return true;
+  return false;
+}
+
+/* Whether a copy belongs to the fill before: nothing is read in between, and the same op reads both first. */
+static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reader) {
+  return mlirBlockEqual(mlirOperationGetBlock(fill->copies[0]), mlirOperationGetBlock(copy)) &&
+         fill->num_copies < TW_MAX_TOGETHER && !mlirOperationIsNull(reader) &&
+         mlirOperationEqual(fill->reader, reader) && !fills_buffer(fill, tw_copy_buffer(copy)) &&
+         mlirOperationIsBeforeInBlock(copy, fill->reader);
+}
+
+static MlirWalkResult collect_copy(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  if (!tw_op_is(op, "tile.async_copy"))
+    return MlirWalkResultAdvance;
+  tw_tma_copy_t copy;
+  const char *reason = tw_tma_plan(op, &copy);
+  if (reason) {
+    refuse(plan, op, reason);
+    return MlirWalkResultInterrupt;
+  }
+  MlirOperation reader = first_reader(op);
+  if (mlirOperationIsNull(reader)) {
+    refuse(plan, op, "no one reads what a copy brings");
+    return MlirWalkResultInterrupt;
+  }
+  tw_fill_t *before = plan->num_fills ? &plan->fills[plan->num_fills - 1] : NULL;
+  if (before && joins(before, op, reader)) {
+    before->copies[before->num_copies++] = op;
+  } else if (plan->num_fills == TW_MAX_FILLS) {
+    refuse(plan, op, "it copies at too many places");
+    return MlirWalkResultInterrupt;
+  } else {
+    plan->fills[plan->num_fills++] = (tw_fill_t){.copies = {op}, .num_copies = 1, .reader = reader};
+  }
+  return MlirWalkResultAdvance;
+}
+
+static MlirWalkResult collect_read(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  for (intptr_t i = 0; is_read(op) && i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue buffer = mlirOperationGetOperand(op, i);
+    if (!tw_type_is_buffer(mlirValueGetType(buffer)))
+      continue;
+    bool filled = false;
+    for (int f = 0; f < plan->num_fills; f++)
+      filled |= fills_buffer(&plan->fills[f], buffer);
+    if (!filled)
+      continue; /* written by other means */
+    MlirOperation copy = reaching(buffer, op);
+    if (mlirOperationIsNull(copy) || plan->num_reads == TW_MAX_READS) {
+      refuse(plan, op, "it reads what a copy elsewhere brought");
+      return MlirWalkResultInterrupt;
+    }
+    plan->reads[plan->num_reads++] = (tw_ring_read_t){op, i, tw_fill_of(plan, copy)};
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* ---- products that run into the next iteration ------------------------------------------------------ */
+
+static bool has_one_use(MlirValue value) {
+  MlirOpOperand use = mlirValueGetFirstUse(value);
+  return !mlirOpOperandIsNull(use) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(use));
+}
+
+static MlirOperation only_user(MlirValue value) {
+  return has_one_use(value) ? mlirOpOperandGetOwner(mlirValueGetFirstUse(value)) : null_op();
+}
+
+static bool is_zero(MlirValue value) {
+  int64_t integer;
+  double number;
+  return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
+}
+
+/* Whether a product may be under way for longer: not one that is complete at once, because it promotes sums; not one on
+ * operands that threads write again, nor with accumulators that are taken apart between iterations. */
+static bool may_run_on(MlirOperation product) {
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0));
+  return !tw_has_attr(product, "promoted") && !tw_wgmma_reads_written(product) && tw_bits(acc) == 32;
+}
+
+/* Whether the product only adds to a value that the loop carries from zero. */
+static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *out) {
+  enum { FIRST_CARRIED = 3 };
+  MlirBlock body = tw_region_block(loop, 0);
+  MlirOperation wait = only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
+  if (!may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, "tile.wgmma_wait") ||
+      !mlirBlockEqual(mlirOperationGetBlock(wait), body) || tw_attr_int(wait, "pending", 0) != 0)
+    return false;
+  MlirValue done = mlirOperationGetResult(wait, 0);
+  MlirOperation user = only_user(done);
+  if (mlirOperationIsNull(user) || !mlirOperationEqual(user, yield))
+    return false;
+  intptr_t at = mlirOpOperandGetOperandNumber(mlirValueGetFirstUse(done));
+  MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
+  if (!mlirValueEqual(acc, mlirBlockGetArgument(body, at + 1)) || !has_one_use(acc) ||
+      !is_zero(mlirOperationGetOperand(loop, FIRST_CARRIED + at)) || out->num_products == TW_MAX_PRODUCTS)
+    return false;
+  out->products[out->num_products] = product;
+  out->waits[out->num_products] = wait;
+  out->carried[out->num_products++] = at;
+  return true;
+}
+
+typedef struct {
+  tw_overlap_t overlap;
+  bool bad;
+} overlap_check_t;
+
+static MlirWalkResult check_product(MlirOperation op, void *user) {
+  overlap_check_t *check = user;
+  if (tw_op_is(op, "tile.wgmma") &&
+      !(mlirBlockEqual(mlirOperationGetBlock(op), tw_region_block(check->overlap.loop, 0)) &&
+        only_adds(check->overlap.loop, op, &check->overlap)))
+    check->bad = true;
+  return check->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  overlap_check_t check = {.overlap.loop = op};
+  if (!tw_op_is(op, "scf.for") || plan->num_overlaps == TW_MAX_OVERLAPS)
+    return MlirWalkResultAdvance;
+  mlirOperationWalk(op, check_product, &check, MlirWalkPreOrder);
+  if (!check.bad && check.overlap.num_products > 0)
+    plan->overlaps[plan->num_overlaps++] = check.overlap;
+  return MlirWalkResultAdvance;
+}
+
+const tw_overlap_t *tw_overlap_of(const tw_ring_plan_t *plan, MlirOperation loop) {
+  for (int i = 0; i < plan->num_overlaps; i++)
+    if (mlirOperationEqual(plan->overlaps[i].loop, loop))
+      return &plan->overlaps[i];
+  return NULL;
+}
+
+/* ---- where reads end ----------------------------------------------------------------------------- */
+
+/* Counts products from `op` on until a wait covers those before; null if the block has no such wait. */
+static MlirOperation covering_wait(MlirOperation op, int64_t *issued) {
+  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    if (tw_op_is(op, "tile.wgmma"))
+      ++*issued;
+    else if (tw_op_is(op, "tile.wgmma_wait") && tw_attr_int(op, "pending", 0) <= *issued)
+      return op;
+  }
+  return null_op();
+}
+
+/* The op of `block` that ends what the product reads; `late`: in the next iteration. */
+static MlirOperation product_end(const tw_ring_plan_t *plan, MlirOperation product, MlirBlock block, bool *late) {
+  MlirOperation loop = mlirOperationGetParentOperation(product);
+  const tw_overlap_t *overlap = tw_overlap_of(plan, loop);
+  if (overlap) {
+    *late = mlirBlockEqual(mlirOperationGetBlock(product), block);
+    return *late ? overlap->waits[overlap->num_products - 1] : ancestor_in(loop, block);
+  }
+  int64_t issued = 0;
+  for (MlirOperation op = product;; op = mlirOperationGetParentOperation(op)) {
+    MlirOperation wait = covering_wait(mlirOperationGetNextInBlock(op), &issued);
+    if (!mlirOperationIsNull(wait) || mlirBlockEqual(mlirOperationGetBlock(op), block))
+      return mlirOperationIsNull(wait) ? wait : ancestor_in(wait, block);
+  }
+}
+
+static bool find_ends(tw_ring_plan_t *plan) {
+  for (int f = 0; f < plan->num_fills; f++)
+    plan->fills[f].end = plan->fills[f].reader;
+  for (int r = 0; r < plan->num_reads; r++) {
+    tw_ring_read_t *read = &plan->reads[r];
+    tw_fill_t *fill = &plan->fills[read->fill];
+    MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
+    bool late = false;
+    MlirOperation end =
+        tw_op_is(read->op, "tile.wgmma") ? product_end(plan, read->op, block, &late) : ancestor_in(read->op, block);
+    if (mlirOperationIsNull(end))
+      return refuse(plan, read->op, "no wait ends one of its products");
+    fill->by_lanes |= !tw_op_is(read->op, "tile.wgmma");
+    if (late == fill->late ? not_after(fill->end, end) : late) {
+      fill->end = end;
+      fill->late = late;
+    }
+  }
+  return true;
+}
+
+/* ---- rings --------------------------------------------------------------------------------------- */
+
+/* The first and the last op of a block between which the content of a fill lives. */
+typedef struct {
+  MlirOperation first, last;
+} span_t;
+
+static span_t span_of(const tw_fill_t *fill) {
+  MlirOperation loop = mlirOperationGetParentOperation(fill->copies[0]);
+  return fill->late ? (span_t){loop, loop} : (span_t){fill->copies[0], fill->end};
+}
+
+static bool covers(span_t span, MlirOperation op) {
+  MlirOperation around = ancestor_in(op, mlirOperationGetBlock(span.first));
+  return !mlirOperationIsNull(around) && not_after(span.first, around) && not_after(around, span.last);
+}
+
+static bool live_at_once(const tw_fill_t *x, const tw_fill_t *y) {
+  span_t a = span_of(x), b = span_of(y);
+  return covers(a, b.first) || covers(a, b.last) || covers(b, a.first) || covers(b, a.last);
+}
+
+static bool same_form(const tw_fill_t *x, const tw_fill_t *y) {
+  if (x->num_copies != y->num_copies)
+    return false;
+  for (int c = 0; c < x->num_copies; c++)
+    if (!mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x->copies[c])), mlirValueGetType(tw_copy_buffer(y->copies[c]))))
+      return false;
+  return true;
+}
+
+/* Whether the fill can go through a ring: of the same form, as deep in loops, and never full of something else. */
+static bool can_share(const tw_ring_plan_t *plan, int ring, const tw_fill_t *fill) {
+  if (!same_form(&plan->fills[plan->rings[ring].first], fill) ||
+      plan->rings[ring].depth != loops_around(fill->copies[0]))
+    return false;
+  for (int f = 0; f < plan->num_fills; f++)
+    if (&plan->fills[f] != fill && plan->fills[f].ring == ring && live_at_once(&plan->fills[f], fill))
+      return false;
+  return true;
+}
+
+static bool make_rings(tw_ring_plan_t *plan) {
+  for (int f = 0; f < plan->num_fills; f++)
+    plan->fills[f].ring = -1;
+  for (int f = 0; f < plan->num_fills; f++) {
+    tw_fill_t *fill = &plan->fills[f];
+    int ring = 0;
+    while (ring < plan->num_rings && !can_share(plan, ring, fill))
+      ring++;
+    if (ring == plan->num_rings) {
+      tw_ring_t *made = &plan->rings[plan->num_rings++];
+      *made = (tw_ring_t){.first = f, .depth = loops_around(fill->copies[0])};
+      for (int c = 0; c < fill->num_copies; c++)
+        made->bytes += slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
+    }
+    fill->ring = ring;
+    plan->rings[ring].num_fills++;
+    plan->rings[ring].late |= fill->late;
+  }
+  for (int f = 0; f < plan->num_fills; f++) /* a buffer belongs to one ring */
+    for (int g = 0; g < f; g++)
+      for (int c = 0; c < plan->fills[f].num_copies; c++)
+        if (plan->fills[f].ring != plan->fills[g].ring &&
+            fills_buffer(&plan->fills[g], tw_copy_buffer(plan->fills[f].copies[c])))
+          return refuse(plan, plan->fills[f].copies[c], "it fills a buffer whose content is still read");
+  return true;
+}
+
+bool tw_comes_round(const tw_ring_t *ring) { return ring->depth > 0 || ring->num_fills > ring->slots; }
+
+/* ---- how many slots ------------------------------------------------------------------------------ */
+
+typedef struct {
+  const tw_ring_plan_t *plan;
+  int64_t buffers, small, scratch;
+} beside_t;
+
+static int64_t rounded(int64_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
+
+/* Whether an op runs while copies may be under way: none of the fills' outermost loops, and ops, is behind it. */
+static bool runs_beside(const tw_ring_plan_t *plan, MlirOperation op) {
+  MlirBlock entry = tw_region_block(plan->func, 0);
+  for (int f = 0; f < plan->num_fills; f++) {
+    MlirOperation last = ancestor_in(plan->fills[f].end, entry);
+    if (not_after(ancestor_in(op, entry), last))
+      return true;
+  }
+  return false;
+}
+
+static MlirWalkResult count_beside(MlirOperation op, void *user) {
+  beside_t *beside = user;
+  if (tw_op_is(op, "tile.alloc_shared")) {
+    MlirValue buffer = mlirOperationGetResult(op, 0);
+    for (int f = 0; f < beside->plan->num_fills; f++)
+      if (fills_buffer(&beside->plan->fills[f], buffer))
+        return MlirWalkResultAdvance;
+    MlirType type = mlirValueGetType(buffer);
+    beside->buffers += rounded(slot_bytes(type) * tw_buffer_type_extent(type, 0));
+    return MlirWalkResultAdvance;
+  }
+  int64_t bytes = rounded(twg_scratch_bytes(op));
+  if (bytes > PIECE && runs_beside(beside->plan, op))
+    beside->scratch = bytes > beside->scratch ? bytes : beside->scratch;
+  else if (bytes == PIECE)
+    beside->small += bytes;
+  return MlirWalkResultAdvance;
+}
+
+static int64_t ring_bytes(const tw_ring_plan_t *plan) {
+  int64_t bytes = 0;
+  for (int r = 0; r < plan->num_rings; r++)
+    bytes += plan->rings[r].slots * plan->rings[r].bytes;
+  return bytes;
+}
+
+/* The most slots that a ring can use: one for each time it is filled. */
+static int slots_wanted(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
+  enum { PREFETCH = 2 };
+  int deepest = 0;
+  for (int r = 0; r < plan->num_rings; r++)
+    deepest = plan->rings[r].depth > deepest ? plan->rings[r].depth : deepest;
+  if (ring->depth == 0)
+    return ring->num_fills;
+  if (ring->depth < deepest)
+    return PREFETCH;
+  int64_t stages = tw_attr_int(tw_module_of(plan->func), "tile.num_stages", 0);
+  return stages > 0 ? (int)stages : MAX_SLOTS;
+}
+
+/* Slots go round to the innermost rings first, while they fit into `room`. */
+static void deal_slots(tw_ring_plan_t *plan, int64_t room) {
+  for (bool more = true; more;) {
+    more = false;
+    for (int r = 0; r < plan->num_rings; r++) {
+      tw_ring_t *ring = &plan->rings[r];
+      if (ring->slots < slots_wanted(plan, ring) && ring_bytes(plan) + ring->bytes <= room) {
+        ring->slots++;
+        more = true;
+      }
+    }
+  }
+}
+
+/* Few warps hide latency badly: then two blocks should fit on a multiprocessor, if that leaves enough slots. */
+static bool choose_slots(tw_ring_plan_t *plan) {
+  enum { FEW_WARPS = 4, ENOUGH = 3, DRIVER = 1024 };
+  MlirOperation module = tw_module_of(plan->func);
+  tw_gpu_target_t target = tw_gpu_target_of(plan->func);
+  beside_t beside = {.plan = plan};
+  mlirOperationWalk(plan->func, count_beside, &beside, MlirWalkPreOrder);
+  int64_t taken = beside.buffers + beside.small + beside.scratch + PIECE;
+  for (int r = 0; r < plan->num_rings; r++)
+    plan->rings[r].slots = plan->rings[r].depth > 0 ? TW_MIN_SLOTS : 1;
+  int64_t half = target.shared_bytes_sm / 2 - DRIVER - taken, least = ring_bytes(plan);
+  if (taken + least > target.shared_bytes)
+    return refuse(plan, plan->fills[0].copies[0], "two slots of each buffer do not fit into shared memory");
+  bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS &&
+               tw_attr_int(module, "tile.num_stages", 0) == 0 && least / TW_MIN_SLOTS * ENOUGH <= half;
+  deal_slots(plan, share ? half : target.shared_bytes - taken);
+  return true;
+}
+
+/* ---- what the producer needs ----------------------------------------------------------------------- */
+
+bool tw_is_needed(const tw_ring_plan_t *plan, const void *key) { return tw_map_get(&plan->needed, key, NULL) != NULL; }
+
+/* Notes it; false if it was known. */
+static bool note_needed(tw_ring_plan_t *plan, const void *key) {
+  MlirValue mark = {NULL};
+  if (tw_is_needed(plan, key))
+    return false;
+  tw_map_set(&plan->needed, key, 1, &mark);
+  return true;
+}
+
+/* Ops that the producer can do again: scalar arithmetic, and loads of scalars from arrays. */
+static bool can_repeat(MlirOperation op) {
+  return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
+         !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
+         (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.stride") ||
+          tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks") || tw_op_is(op, "tile.load"));
+}
+
+static bool need_value(tw_ring_plan_t *plan, MlirValue value);
+
+/* A loop or branch, whose control flow the producer follows; and those around it. */
+static bool need_control(tw_ring_plan_t *plan, MlirOperation op) {
+  if (mlirOperationIsNull(op) || mlirOperationEqual(op, plan->func) || !note_needed(plan, op.ptr))
+    return true;
+  if (!tw_is_control(op))
+    return refuse(plan, op, "it copies within an op that is no loop or branch");
+  intptr_t num = tw_op_is(op, "scf.for") ? 3 : tw_op_is(op, "scf.if") ? 1 : 0;
+  for (intptr_t i = 0; i < num; i++)
+    if (!need_value(plan, mlirOperationGetOperand(op, i)))
+      return false;
+  if (tw_op_is(op, "scf.while") &&
+      !need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, 0)), 0)))
+    return false;
+  return need_control(plan, mlirOperationGetParentOperation(op));
+}
+
+static bool need_argument(tw_ring_plan_t *plan, MlirValue value) {
+  MlirBlock block = mlirBlockArgumentGetOwner(value);
+  MlirOperation op = mlirBlockGetParentOperation(block);
+  intptr_t at = mlirBlockArgumentGetArgNumber(value);
+  if (mlirOperationEqual(op, plan->func))
+    return true;
+  if (!need_control(plan, op))
+    return false;
+  if (tw_op_is(op, "scf.for"))
+    return at == 0 || (need_value(plan, mlirOperationGetOperand(op, 3 + at - 1)) &&
+                       need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(block), at - 1)));
+  if (mlirBlockEqual(block, tw_region_block(op, 0)))
+    return need_value(plan, mlirOperationGetOperand(op, at)) &&
+           need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, 1)), at));
+  return need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, 0)), 1 + at));
+}
+
+static bool need_result(tw_ring_plan_t *plan, MlirOperation op, intptr_t at) {
+  if (!need_control(plan, op))
+    return false;
+  if (tw_op_is(op, "scf.for"))
+    return need_value(plan, mlirBlockGetArgument(tw_region_block(op, 0), at + 1));
+  if (tw_op_is(op, "scf.while"))
+    return need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, 0)), 1 + at));
+  for (int r = 0; r < 2; r++)
+    if (!need_value(plan, mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, r)), at)))
+      return false;
+  return true;
+}
+
+static bool need_value(tw_ring_plan_t *plan, MlirValue value) {
+  if (!note_needed(plan, value.ptr))
+    return true;
+  if (mlirValueIsABlockArgument(value))
+    return need_argument(plan, value);
+  MlirOperation op = mlirOpResultGetOwner(value);
+  if (tw_is_control(op))
+    return need_result(plan, op, mlirOpResultGetResultNumber(value));
+  if (!can_repeat(op))
+    return refuse(plan, op, "the position of a copy depends on a tile or on an effect");
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (!need_value(plan, mlirOperationGetOperand(op, i)))
+      return false;
+  return need_control(plan, mlirOperationGetParentOperation(op));
+}
+
+static bool need_copies(tw_ring_plan_t *plan) {
+  for (int f = 0; f < plan->num_fills; f++)
+    for (int c = 0; c < plan->fills[f].num_copies; c++) {
+      MlirOperation copy = plan->fills[f].copies[c];
+      for (intptr_t i = 0; i < tw_copy_buffer_operand(copy); i++)
+        if (!need_value(plan, mlirOperationGetOperand(copy, i)))
+          return false;
+      if (!need_control(plan, mlirOperationGetParentOperation(copy)))
+        return false;
+    }
+  return true;
+}
+
+/* ---- order with writes ----------------------------------------------------------------------------- */
+
+static bool is_write(MlirOperation op) {
+  return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_in(op, "tile.atomic");
+}
+
+/* Whether a copy may run after `op` does: it stands behind, or a loop holds both. Blocks that a persistent loop goes
+ * through promise no order among each other. */
+static bool may_follow(MlirOperation copy, MlirOperation op) {
+  MlirOperation up = op, beside = null_op();
+  for (; mlirOperationIsNull(beside); up = mlirOperationGetParentOperation(up)) {
+    beside = ancestor_in(copy, mlirOperationGetBlock(up));
+    if (!mlirOperationIsNull(beside) && !mlirOperationEqual(up, beside) && mlirOperationIsBeforeInBlock(up, beside))
+      return true;
+  }
+  for (; !mlirOperationIsNull(up); up = mlirOperationGetParentOperation(up))
+    if (is_loop(up) && !tw_has_attr(up, TW_PERSISTENT))
+      return true;
+  return false;
+}
+
+static MlirWalkResult check_order(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  for (int f = 0; is_write(op) && f < plan->num_fills; f++)
+    if (may_follow(plan->fills[f].copies[0], op)) {
+      refuse(plan, op, "it writes to an array before a later copy");
+      return MlirWalkResultInterrupt;
+    }
+  return MlirWalkResultAdvance;
+}
+
+/* ---- the decision ---------------------------------------------------------------------------------- */
+
+static bool any_in_loop(const tw_ring_plan_t *plan) {
+  for (int f = 0; f < plan->num_fills; f++)
+    if (loops_around(plan->fills[f].copies[0]) > 0)
+      return true;
+  return false;
+}
+
+bool tw_plan_rings(tw_ring_plan_t *plan) {
+  mlirOperationWalk(plan->func, collect_copy, plan, MlirWalkPreOrder);
+  if (plan->reason || !any_in_loop(plan))
+    return false;
+  mlirOperationWalk(plan->func, collect_read, plan, MlirWalkPreOrder);
+  mlirOperationWalk(plan->func, check_order, plan, MlirWalkPreOrder);
+  if (plan->reason || !need_copies(plan))
+    return false;
+  mlirOperationWalk(plan->func, collect_overlap, plan, MlirWalkPreOrder);
+  return find_ends(plan) && make_rings(plan) && choose_slots(plan);
+}

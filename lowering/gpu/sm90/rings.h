@@ -1,0 +1,93 @@
+/* rings.h - what tile-specialize-warps plans: which copies arrive together, through which rings of slots, and what the
+ * producer has to follow. See specialize_warps.c for the words. */
+#ifndef TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H
+#define TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H
+
+#include "lowering/ir.h"
+
+enum {
+  TW_MAX_TOGETHER = 4, /* copies of a fill */
+  TW_MAX_FILLS = 32,
+  TW_MAX_READS = 128,
+  TW_MAX_OVERLAPS = 16, /* loops whose products run on */
+  TW_MAX_PRODUCTS = 8,
+  TW_MIN_SLOTS = 2 /* of a ring whose slots are filled again */
+};
+
+/* Copies that arrive together. */
+typedef struct tw_fill {
+  MlirOperation copies[TW_MAX_TOGETHER];
+  int num_copies, ring;
+  MlirOperation reader; /* the first op of the fill's block that reads them, or holds one that does */
+  MlirOperation end;    /* the op of the fill's block that ends the last read ... */
+  bool late;            /* ... in the next iteration of the loop, or after it */
+  bool by_lanes;        /* threads read it, not only products */
+} tw_fill_t;
+
+/* The buffers that fills of one form go through, and the barriers of their slots. */
+typedef struct tw_ring {
+  int first; /* the fill whose buffers it has */
+  int slots;
+  int64_t bytes; /* of a slot */
+  int depth;     /* loops around its fills */
+  int num_fills;
+  bool late;                                       /* has a fill that is given back late */
+  MlirValue buffers[TW_MAX_TOGETHER], full, empty; /* made by the pass */
+} tw_ring_t;
+
+/* The op that reads a buffer through its operand `operand`, and the fill that it finds there. */
+typedef struct tw_ring_read {
+  MlirOperation op;
+  intptr_t operand;
+  int fill;
+} tw_ring_read_t;
+
+/* A loop whose products run into its next iteration. */
+typedef struct tw_overlap {
+  MlirOperation loop;
+  MlirOperation products[TW_MAX_PRODUCTS], waits[TW_MAX_PRODUCTS];
+  intptr_t carried[TW_MAX_PRODUCTS]; /* position of the accumulator among what the loop carries */
+  int num_products;
+} tw_overlap_t;
+
+typedef struct tw_ring_plan {
+  MlirOperation func;
+  tw_fill_t fills[TW_MAX_FILLS];
+  int num_fills;
+  tw_ring_t rings[TW_MAX_FILLS];
+  int num_rings;
+  tw_ring_read_t reads[TW_MAX_READS];
+  int num_reads;
+  tw_overlap_t overlaps[TW_MAX_OVERLAPS];
+  int num_overlaps;
+  tw_map_t needed; /* values, and ops with regions, that the producer has too */
+  MlirOperation culprit;
+  const char *reason; /* why not */
+  bool has_stores;    /* something is written to shared memory by threads */
+} tw_ring_plan_t;
+
+/* Fills in the plan of plan->func. If there is none, `reason` says why, or is null where nothing is to be gained. */
+bool tw_plan_rings(tw_ring_plan_t *plan);
+
+/* ---- questions to a plan ------------------------------------------------------------------------- */
+
+/* The fill that a copy belongs to. */
+int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy);
+/* The overlap of a loop, or null. */
+const tw_overlap_t *tw_overlap_of(const tw_ring_plan_t *plan, MlirOperation loop);
+/* Whether slots are filled again, so that they must be given back. */
+bool tw_comes_round(const tw_ring_t *ring);
+/* Whether the producer needs a value, or an op with regions (`key` is its address). */
+bool tw_is_needed(const tw_ring_plan_t *plan, const void *key);
+
+/* ---- structure ----------------------------------------------------------------------------------- */
+
+MlirBlock tw_region_block(MlirOperation op, intptr_t region);
+bool tw_is_inside(MlirOperation op, MlirOperation outer);
+/* A loop or a branch of scf. */
+bool tw_is_control(MlirOperation op);
+/* The buffer of a tile.async_copy. */
+intptr_t tw_copy_buffer_operand(MlirOperation copy);
+MlirValue tw_copy_buffer(MlirOperation copy);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H */
