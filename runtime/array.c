@@ -213,6 +213,11 @@ tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype) {
 
 /* === facts and words ========================================================================== */
 
+static inline bool map_takes_stride(int64_t stride, int64_t extent, unsigned bits) {
+  uint64_t in_bits = (uint64_t)stride * bits; /* negative ones become too large */
+  return in_bits % 128 == 0 && (uint64_t)stride < 1ull << 40 && in_bits < 8ull << 40 && (stride || extent == 1);
+}
+
 uint64_t tw_array_facts(const tw_array_t *array) {
   unsigned bits = dtypes[array->dtype].bits;
   uint64_t word = (uint64_t)array->dtype | (uint64_t)array->rank << 8;
@@ -222,13 +227,20 @@ uint64_t tw_array_facts(const tw_array_t *array) {
     word |= TW_FACT_WRITABLE;
   if (array->flags & TW_ARRAY_SELF_OVERLAP)
     word |= TW_FACT_OVERLAP;
+  int unit = -1;      /* the last axis of stride 1 */
+  unsigned unfit = 0; /* axes whose strides no tensor map takes, but along its lines */
   for (int d = 0; d < array->rank; d++) {
     int64_t stride = array->strides[d];
+    unit = stride == 1 ? d : unit;
+    unfit |= (unsigned)!map_takes_stride(stride, array->shape[d], bits) << d;
     uint64_t facts = (stride == 1 ? TW_FACT_STRIDE_ONE : 0) |
                      ((uint64_t)stride * bits % 128 == 0 ? TW_FACT_STRIDE_DIV : 0) |
                      (array->shape[d] % 16 == 0 ? TW_FACT_SHAPE_DIV : 0);
     word |= facts << (TW_FACT_DIM + 3 * d);
   }
+  if (unit >= 0 && !(unfit & ~(1u << unit)) && word & TW_FACT_ALIGNED && array->data && bits >= 8 &&
+      array->rank <= TW_MAX_MAP_RANK)
+    word |= TW_FACT_TMA;
   return word;
 }
 

@@ -31,6 +31,11 @@ typedef struct CUlaunchConfig {
   unsigned attribute_count;
 } CUlaunchConfig;
 
+/* Opaque: the driver fills it. */
+typedef struct CUtensorMap {
+  _Alignas(64) uint64_t opaque[16];
+} CUtensorMap;
+
 _Static_assert(sizeof(void *) != 8 || sizeof(CUlaunchAttribute) == 72, "CUDA ABI");
 _Static_assert(sizeof(void *) != 8 || sizeof(CUlaunchConfig) == 56, "CUDA ABI");
 
@@ -88,6 +93,19 @@ enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 enum { CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9 };
 enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+enum { /* tensor maps */
+       CU_TENSOR_MAP_UINT8 = 0,
+       CU_TENSOR_MAP_UINT16 = 1,
+       CU_TENSOR_MAP_UINT32 = 2,
+       CU_TENSOR_MAP_UINT64 = 4,
+       CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+       CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+       CU_TENSOR_MAP_SWIZZLE_32B = 1,
+       CU_TENSOR_MAP_SWIZZLE_64B = 2,
+       CU_TENSOR_MAP_SWIZZLE_128B = 3,
+       CU_TENSOR_MAP_L2_128B = 2,
+       CU_TENSOR_MAP_OOB_ZEROS = 0,
+};
 #define CU_LAUNCH_PARAM_END ((void *)0)
 #define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)2)

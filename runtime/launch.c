@@ -101,6 +101,19 @@ static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *k
   return driver->launch(&config, function, NULL, size ? extra : NULL);
 }
 
+/* The same for a kernel that takes tensor maps before its words. */
+__attribute__((noinline)) static tw_status_t call_with_maps(const tw_driver_t *driver, tw_cuda_kernel_t *kernel,
+                                                            int ordinal, CUfunction function, CUstream stream,
+                                                            const started_t *start, const uint32_t block[3],
+                                                            const uint64_t *words, CUresult *out_result) {
+  tw_packed_t packed;
+  TW_RETURN_IF_ERROR(tw_cuda_pack_maps(driver, kernel, ordinal, words, start->count, &packed));
+  started_t longer = *start;
+  longer.count = packed.count;
+  *out_result = call_driver(driver, kernel, function, stream, &longer, block, packed.words);
+  return NULL;
+}
+
 static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, int ordinal, CUresult result,
                                 const uint32_t grid[3]) {
   tw_status_t status = tw_fault_error(driver, ordinal, result, "the launch");
@@ -125,8 +138,15 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, 
    * none.  The function's own context is needed for the default streams. */
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  CUresult result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
+  CUresult result = CUDA_SUCCESS;
+  tw_status_t status = NULL;
+  if (kernel->num_maps)
+    status = call_with_maps(scope.driver, kernel, ordinal, function, stream, &start, block, words, &result);
+  else
+    result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
   tw_context_leave(&scope);
+  if (TW_UNLIKELY(status != NULL))
+    return status;
   if (TW_UNLIKELY(result))
     return launch_error(scope.driver, kernel, ordinal, result, grid);
   tw_recent_note(ordinal, kernel->name);
@@ -146,11 +166,16 @@ tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, c
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
   struct timespec begin, end;
   CUresult result = CUDA_SUCCESS;
+  tw_packed_t packed;
+  tw_status_t status = tw_cuda_pack_maps(scope.driver, kernel, ordinal, words, start.count, &packed);
+  start.count = packed.count;
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (int i = 0; i < n && !result; i++)
-    result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
+  for (int i = 0; i < n && !result && !status; i++)
+    result = call_driver(scope.driver, kernel, function, stream, &start, block, packed.words);
   clock_gettime(CLOCK_MONOTONIC, &end);
   tw_context_leave(&scope);
+  if (status)
+    return status;
   if (result)
     return launch_error(scope.driver, kernel, ordinal, result, grid);
   *out_ns = ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / n;

@@ -196,6 +196,7 @@ tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *na
     kernel->num_threads = num_threads;
     kernel->shared_bytes = shared_bytes;
     kernel->flags = flags;
+    atomic_flag_clear(&kernel->maps_taken);
     pthread_mutex_lock(&lock);
     kernel->image = intern_image(image, size);
     kernel->name = intern_name(name);
@@ -209,7 +210,11 @@ tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *na
   return NULL;
 }
 
-void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel) { free(kernel); }
+void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel) {
+  if (kernel)
+    free(kernel->maps);
+  free(kernel);
+}
 
 static tw_status_t check_limits(const tw_cuda_kernel_t *kernel, const tw_device_t *device) {
   if (kernel->shared_bytes > (unsigned)device->shared_bytes_per_block)
@@ -238,7 +243,7 @@ static tw_status_t load_function(const tw_driver_t *driver, const tw_device_t *d
   if (result)
     return tw_status_prefix(tw_driver_error(driver, TW_LAUNCH_ERROR, result, "reserving shared memory"),
                             "kernel %s (%u bytes): ", kernel->name, kernel->shared_bytes);
-  return NULL;
+  return kernel->num_maps ? tw_cuda_find_maps(driver, kernel, device->ordinal, *out_function) : NULL;
 }
 
 static tw_status_t count_resident(const tw_driver_t *driver, const tw_device_t *device, tw_cuda_kernel_t *kernel,

@@ -17,12 +17,38 @@ typedef struct tw_image {
   char bytes[];                     /* terminated */
 } tw_image_t;
 
+/* A tensor map that a kernel takes, and the one made last. */
+typedef struct tw_map_slot {
+  tw_tensor_map_t form;
+  bool known; /* `map` is that of `words` */
+  uint64_t map[sizeof(CUtensorMap) / 8];
+  uint64_t words[1 + 2 * TW_MAX_MAP_RANK]; /* pointer, extents, strides */
+} tw_map_slot_t;
+
 struct tw_cuda_kernel {
   tw_image_t *image; /* borrowed, lives for ever */
   const char *name;  /* borrowed, lives for ever */
   unsigned num_threads, shared_bytes, flags;
+  unsigned num_maps;
+  tw_map_slot_t *maps;          /* owned */
+  atomic_flag maps_taken;       /* a launch reads or writes the maps that are kept */
+  uint8_t lead[TW_MAX_DEVICES]; /* words before the maps: the parameters do not begin aligned as maps are */
   _Atomic(CUfunction) functions[TW_MAX_DEVICES]; /* NULL: not loaded on that device yet */
   uint32_t resident[TW_MAX_DEVICES];             /* blocks that run at a time; known once the kernel is loaded */
 };
+
+enum { TW_MAX_LEAD = 8 };
+
+/* Parameters of a launch: tensor maps, then words. */
+typedef struct tw_packed {
+  size_t count;
+  uint64_t words[TW_MAX_LEAD + TW_MAX_MAPS * sizeof(CUtensorMap) / 8 + TW_MAX_WORDS];
+} tw_packed_t;
+
+/* Puts the kernel's tensor maps before the words. The context is current, the kernel loaded. */
+tw_status_t tw_cuda_pack_maps(const tw_driver_t *driver, tw_cuda_kernel_t *kernel, int ordinal, const uint64_t *words,
+                              size_t count, tw_packed_t *out);
+/* Finds where a loaded kernel wants its maps. */
+tw_status_t tw_cuda_find_maps(const tw_driver_t *driver, tw_cuda_kernel_t *kernel, int ordinal, CUfunction function);
 
 #endif

@@ -18,7 +18,9 @@ enum {
   TW_MAX_RANK = 8,    /* dimensions of an array argument */
   TW_MAX_ARGS = 64,   /* parameters of a kernel */
   TW_MAX_WORDS = 512, /* 8-byte words of parameters: the 4 KiB that every GPU takes */
-  TW_GRID_WORDS = 3   /* that a launch may add */
+  TW_GRID_WORDS = 3,  /* that a launch may add */
+  TW_MAX_MAPS = 16,   /* tensor maps of a kernel, 128 bytes each before the words */
+  TW_MAX_MAP_RANK = 5
 };
 
 /* === dtypes =================================================================================== */
@@ -86,15 +88,17 @@ void tw_array_set_compact(tw_array_t *array);
 tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype);
 
 /* The facts that a kernel is specialized for, one word:
- *   bits 0..7 dtype, 8..11 rank, 12 address divisible by 16, 13 writable, 14 elements overlap,
- *   then per dimension d three bits at 16 + 3d: stride is 1, stride in bytes divisible by 16,
- *   extent divisible by 16. */
+ *   bits 0..7 dtype, 8..11 rank, 12 address divisible by 16, 13 writable, 14 elements overlap, 15 a tensor
+ *   map can describe it (not empty, at most five dimensions, address and strides multiples of 16 bytes but
+ *   for the last stride that is 1, no stride negative, 0, or 2^40 bytes and more), then per dimension d three bits at
+ *   16 + 3d: stride is 1, stride in bytes divisible by 16, extent divisible by 16. */
 uint64_t tw_array_facts(const tw_array_t *array);
 
 enum {
   TW_FACT_ALIGNED = 1 << 12,
   TW_FACT_WRITABLE = 1 << 13,
   TW_FACT_OVERLAP = 1 << 14,
+  TW_FACT_TMA = 1 << 15,
   TW_FACT_DIM = 16, /* first bit of dimension 0 */
   TW_FACT_STRIDE_ONE = 1,
   TW_FACT_STRIDE_DIV = 2,
@@ -179,6 +183,19 @@ typedef struct tw_cuda_kernel tw_cuda_kernel_t;
 tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name, unsigned num_threads,
                                   unsigned shared_bytes, unsigned flags, tw_cuda_kernel_t **out_kernel);
 void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
+
+/* How a kernel reads or writes an array by the tensor memory accelerator: what its map is made from at each
+ * launch. Dimensions of the map come contiguous one first. */
+typedef struct tw_tensor_map {
+  uint16_t word;                 /* of the array's pointer; extents and strides follow it */
+  uint8_t rank, bytes, swizzle;  /* of the array; of an element; of a line in shared memory, 0: plain */
+  uint8_t axes[TW_MAX_MAP_RANK]; /* of the array */
+  uint16_t box[TW_MAX_MAP_RANK]; /* elements */
+} tw_tensor_map_t;
+
+/* The maps that the kernel takes before its words, in order; called once, before the first launch. Checks
+ * them: they may come from a file. */
+tw_status_t tw_cuda_kernel_set_maps(tw_cuda_kernel_t *kernel, const tw_tensor_map_t *maps, size_t count);
 
 /* Loads the kernel on a device now (a launch does it by itself). */
 tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal);

@@ -27,8 +27,8 @@ static PyObject *describe_array_facts(uint64_t word) {
     PyTuple_SetItem(shape, d, PyLong_FromLong(facts & TW_FACT_SHAPE_DIV ? 16 : 1));
     PyTuple_SetItem(strides, d, Py_BuildValue("(il)", one, division));
   }
-  return Py_BuildValue("(ssiINNO)", "array", tw_dtype_name(dtype), rank, word & TW_FACT_ALIGNED ? 16 : item, shape,
-                       strides, word & TW_FACT_WRITABLE ? Py_True : Py_False);
+  return Py_BuildValue("(ssiINNOO)", "array", tw_dtype_name(dtype), rank, word & TW_FACT_ALIGNED ? 16 : item, shape,
+                       strides, word & TW_FACT_WRITABLE ? Py_True : Py_False, word & TW_FACT_TMA ? Py_True : Py_False);
 }
 
 /* One tuple a parameter; `arguments` give the values of constants. */

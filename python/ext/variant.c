@@ -53,15 +53,75 @@ static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keyw
   return (PyObject *)variant;
 }
 
+/* Small numbers of a sequence; how many, or -1 with an exception. */
+static Py_ssize_t read_numbers(PyObject *sequence, long most, uint16_t *out, Py_ssize_t max) {
+  Py_ssize_t count = PySequence_Size(sequence);
+  if (count > max)
+    PyErr_Format(PyExc_ValueError, "a tensor map has %zd dimensions, the most is %zd", count, max);
+  for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
+    PyObject *item = PySequence_GetItem(sequence, i);
+    long value = item ? PyLong_AsLong(item) : -1;
+    Py_XDECREF(item);
+    if ((value < 0 || value > most) && !PyErr_Occurred())
+      PyErr_Format(PyExc_ValueError, "%ld in a tensor map is not between 0 and %ld", value, most);
+    out[i] = (uint16_t)value;
+  }
+  return PyErr_Occurred() ? -1 : count;
+}
+
+/* (word, bytes, swizzle, axes, box) */
+static int read_map(PyObject *row, tw_tensor_map_t *out) {
+  int word, bytes, swizzle;
+  PyObject *axes, *box;
+  uint16_t axis[TW_MAX_MAP_RANK];
+  if (!PyArg_ParseTuple(row, "iiiOO", &word, &bytes, &swizzle, &axes, &box))
+    return -1;
+  Py_ssize_t rank = read_numbers(axes, TW_MAX_MAP_RANK, axis, TW_MAX_MAP_RANK);
+  Py_ssize_t extents = rank < 0 ? -1 : read_numbers(box, UINT16_MAX, out->box, TW_MAX_MAP_RANK);
+  if (extents < 0)
+    return -1;
+  if (extents != rank || word < 0 || word > UINT16_MAX || bytes < 0 || bytes > UINT8_MAX || swizzle < 0 ||
+      swizzle > UINT8_MAX) {
+    PyErr_SetString(PyExc_ValueError, "a tensor map is (word, bytes, swizzle, axes, box), all of them small");
+    return -1;
+  }
+  out->word = (uint16_t)word;
+  out->rank = (uint8_t)rank;
+  out->bytes = (uint8_t)bytes;
+  out->swizzle = (uint8_t)swizzle;
+  for (Py_ssize_t d = 0; d < rank; d++)
+    out->axes[d] = (uint8_t)axis[d];
+  return 0;
+}
+
+static int set_maps(tw_variant_t *variant, PyObject *sequence) {
+  tw_tensor_map_t maps[TW_MAX_MAPS] = {{0}};
+  Py_ssize_t count = PySequence_Size(sequence);
+  for (Py_ssize_t i = 0; i < count && i < TW_MAX_MAPS; i++) {
+    PyObject *item = PySequence_GetItem(sequence, i), *row = item ? PySequence_Tuple(item) : NULL;
+    int failed = !row || read_map(row, &maps[i]);
+    Py_XDECREF(row);
+    Py_XDECREF(item);
+    if (failed)
+      return -1;
+  }
+  if (count < 0)
+    return -1;
+  tw_status_t status = tw_cuda_kernel_set_maps(variant->cuda, maps, (size_t)count);
+  if (status)
+    tw_ext_raise(status, NULL);
+  return status ? -1 : 0;
+}
+
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"image",   "name",         "num_threads", "shared_bytes",
-                          "written", "programmatic", "persistent",  NULL};
-  PyObject *image, *name;
+  static char *names[] = {"image",      "name",        "num_threads", "shared_bytes", "written", "programmatic",
+                          "persistent", "tensor_maps", NULL};
+  PyObject *image, *name, *maps = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
   int programmatic = 0, persistent = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpp:CudaKernel", names, &image, &name, &threads, &shared,
-                                   &written, &programmatic, &persistent))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppO:CudaKernel", names, &image, &name, &threads, &shared,
+                                   &written, &programmatic, &persistent, &maps))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -81,10 +141,12 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->persistent = persistent;
   unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u);
   tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared, flags, &variant->cuda);
-  if (!status)
+  if (status)
+    tw_ext_raise(status, NULL);
+  else if (!maps || !set_maps(variant, maps))
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
-  return tw_ext_raise(status, NULL);
+  return NULL;
 }
 
 static PyObject *get_name(PyObject *self, void *unused) {
@@ -171,8 +233,10 @@ static PyType_Slot cuda_slots[] = {
     {Py_tp_traverse, variant_traverse},
     {Py_tp_getset, cuda_properties},
     {Py_tp_methods, cuda_methods},
-    {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                "programmatic=False, persistent=False): PTX text or a cubin; loaded at the first launch on a device"},
+    {Py_tp_doc,
+     "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
+     "programmatic=False, persistent=False, tensor_maps=()): PTX text or a cubin; loaded at the first launch "
+     "on a device"},
     {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 # One tuple a parameter: what a compiled variant may rely on.
-#   ("array", dtype, rank, align, shape_div, strides, writable)
+#   ("array", dtype, rank, align, shape_div, strides, writable, tma)
 #       The address is a multiple of `align` bytes, extent d of shape_div[d] (16 or 1). strides[d]
-#       is (1, 1) for a stride known to be 1, else (0, divisor of the stride in elements).
+#       is (1, 1) for a stride known to be 1, else (0, divisor of the stride in elements). tma: a
+#       tensor map can describe it.
 #   ("scalar", dtype, divisor)   An integer is a multiple of divisor (16 or 1).
 #   ("const", value)
 Key = tuple[tuple[Any, ...], ...]
@@ -37,7 +38,8 @@ class CudaKernel:
 
     num_threads 0: launch_threads gives the block. `programmatic`: every path through the kernel
     begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block
-    takes several of the grid's, whose extents are three more words.
+    takes several of the grid's, whose extents are three more words. `tensor_maps`: what it takes before
+    its words, as (word of the array's pointer, bytes of an element, swizzle, axes, box).
     """
 
     def __new__(
@@ -49,6 +51,7 @@ class CudaKernel:
         written: int = 0,
         programmatic: bool = False,
         persistent: bool = False,
+        tensor_maps: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = (),
     ) -> CudaKernel: ...
     @property
     def name(self) -> str: ...

@@ -100,7 +100,9 @@ def _array_key(text: str, element: str, extents: str, unaligned: str | None) -> 
         else:
             known = all(n is None or n % per_16_bytes == 0 for n in inner[-1:])
             strides.append((0, per_16_bytes if known and not unaligned else 1))
-    return ("array", dtype, len(shape), align, divisors, tuple(strides), True)
+    outer = [divisor for _, divisor in strides[:-1]]
+    tma = align == 16 and 1 <= len(shape) <= 5 and 0 not in shape and all(n % per_16_bytes == 0 for n in outer)
+    return ("array", dtype, len(shape), align, divisors, tuple(strides), True, tma)
 
 
 def load_kernel(place: str) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import struct
 import tempfile
 from pathlib import Path
@@ -33,16 +34,23 @@ class Image(NamedTuple):
     """Compiled code and what a launch needs to know of it: what the disk cache keeps."""
 
     code: bytes  # PTX or a cubin, or an object file
-    facts: dict[str, int]  # GPU_FACTS or scratch_bytes
+    facts: dict[str, Any]  # GPU_FACTS and tensor_maps, or scratch_bytes
 
     def pack(self) -> bytes:
         header = json.dumps(self.facts).encode()
         return struct.pack("<I", len(header)) + header + self.code
 
     @classmethod
-    def unpack(cls, blob: bytes) -> Image:
-        (size,) = struct.unpack_from("<I", blob)
-        return cls(blob[4 + size :], json.loads(blob[4 : 4 + size]))
+    def unpack(cls, blob: bytes) -> Image | None:
+        """What `pack` made, or None: a file in a folder may hold anything."""
+        try:
+            (size,) = struct.unpack_from("<I", blob)
+            facts = json.loads(blob[4 : 4 + size])
+        except (struct.error, ValueError):
+            return None
+        numbers = [n for n in facts if n != "tensor_maps"] if isinstance(facts, dict) else []
+        good = bool(numbers) and all(isinstance(facts[n], int) for n in numbers)
+        return cls(blob[4 + size :], facts) if good else None
 
 
 def capture_kernel(kernel: Any, target: str, key: Key) -> Captured:
@@ -56,8 +64,8 @@ def _argument(entry: tuple[Any, ...]) -> Any:
         return ConstantArgument(facts[0])
     if kind == "scalar":
         return ScalarArgument(BY_NAME[facts[0]], facts[1])
-    name, rank, align, shape_div, strides, writable = facts
-    return ArrayArgument(BY_NAME[name], rank, align, shape_div, strides, writable)
+    name, rank, align, shape_div, strides, writable, tma = facts
+    return ArrayArgument(BY_NAME[name], rank, align, shape_div, strides, writable, tma)
 
 
 def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[Any, str, Any]]]:
@@ -68,12 +76,11 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
     address = _core.hash128(f"{_version()}\n{target}\n{text}")
     wanted = knobs.cache() and knobs.dump_folder() is None  # a dump shows every stage
     blob = _core.cache_get(address) if wanted else None
-    if blob is None:
+    image = Image.unpack(blob) if blob is not None else None
+    if image is None:
         image = _build_or_report(captured.module, target, kernel.name, text)
         if knobs.cache():
             _core.cache_put(address, image.pack())
-    else:
-        image = Image.unpack(blob)
     return load(image, kernel.name, captured.written, target), captured.reads
 
 
@@ -122,7 +129,8 @@ def build(module: Any, target: str, name: str) -> Image:
         return Image(module.emit(EMIT_OBJECT), {"scratch_bytes": _integer(module, "tile.scratch_bytes")})
     ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
-    facts = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
+    facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
+    facts["tensor_maps"] = tensor_maps(module)
     return Image(_assemble(ptx, target), facts)
 
 
@@ -158,6 +166,7 @@ def load(image: Image, name: str, written: int, target: str) -> Any:
         written,
         programmatic=facts["programmatic"] == 1,
         persistent=facts["persistent"] == 1,
+        tensor_maps=facts["tensor_maps"],
     )
 
 
@@ -165,6 +174,19 @@ def _integer(module: Any, name: str) -> int:
     """An integer attribute of the module; it prints as `128 : i32`."""
     text = module.attribute(name)
     return int(text.split(":")[0]) if text else 0
+
+
+def tensor_maps(module: Any) -> list[tuple[int, int, int, list[int], list[int]]]:
+    """The tensor maps that a kernel takes: (word, bytes, swizzle, axes, box) of each."""
+    text = module.attribute("tile.tensor_maps") or ""
+    maps = []
+    for fields in re.findall(r"\{(.*?)\}", text):
+        one = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+) : i32", fields)}
+        many = {
+            name: [int(v) for v in row.split(",")] for name, row in re.findall(r"(\w+) = array<i32: (.*?)>", fields)
+        }
+        maps.append((one["word"], one["bytes"], one["swizzle"], many["axes"], many["box"]))
+    return maps
 
 
 class _Dump:

@@ -46,7 +46,7 @@ typedef struct launch {
   unsigned grid[3], block[3], shared_bytes, attributes;
   uintptr_t stream, context;
   size_t bytes;
-  uint64_t words[512];
+  uint64_t words[768];
 } launch_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -494,6 +494,42 @@ EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
   current_mode = *mode;
   *mode = old;
   write_log("capture mode %d\n", current_mode);
+  return 0;
+}
+
+/* --- tensor maps ------------------------------------------------------------------------------------ */
+
+/* Keeps what a map was made from, in place of what the driver would write: address, rank and element type,
+ * swizzle, then extents, strides and boxes. */
+EXPORT int cuTensorMapEncodeTiled(uint64_t out[16], int type, uint32_t rank, void *address, const uint64_t *extents,
+                                  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+                                  int swizzle, int promotion, int fill) {
+  ENTER();
+  (void)interleave, (void)promotion, (void)fill;
+  if (!current())
+    return 201;
+  if ((uintptr_t)out % 64 || (uintptr_t)address % 16 || rank < 1 || rank > 5)
+    return 1;
+  memset(out, 0, 128);
+  out[0] = (uintptr_t)address;
+  out[1] = rank | (uint64_t)type << 8 | (uint64_t)swizzle << 16;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (extents[d] < 1 || extents[d] > 1ull << 32 || box[d] < 1 || box[d] > 256 || steps[d] != 1 ||
+        (d && (strides[d - 1] % 16 || strides[d - 1] >= 1ull << 40 || !strides[d - 1])))
+      return 1;
+    out[2 + d] = extents[d];
+    out[7 + d] = d ? strides[d - 1] : 0;
+    out[12 + d / 2] |= (uint64_t)box[d] << (d % 2 * 32);
+  }
+  return 0;
+}
+
+/* Parameters begin 48 bytes before a multiple of 64, as they do on a GPU: those that are aligned do not come first. */
+EXPORT int cuFuncGetParamInfo(function_t *function, size_t index, size_t *offset, size_t *size) {
+  ENTER();
+  (void)function;
+  *offset = 48 + 128 * index;
+  *size = 128;
   return 0;
 }
 

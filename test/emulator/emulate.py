@@ -79,6 +79,8 @@ class Rewriter:
             return self.wgmma(result, text, types)
         if text.startswith(("wgmma.wait_group", "fence.proxy.async")):  # products are done when they are issued
             return "  ret void\n" if result == "void" else self.give(result, [f"%a{i}" for i in range(len(types))])
+        if "mbarrier" in text or text.startswith(("setmaxnreg", "@$1 prefetch.tensormap")):
+            return self.barrier(text, types)
         store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
         if store:
             return self.guarded_store(types, int(store[2]), int(store[1] or -1), int(store[3]), int(store[4]))
@@ -104,6 +106,30 @@ class Rewriter:
         function = APPROXIMATE.get(text.split(" ")[0])
         assert function, f"the emulator does not know: {text}"
         return f"  %r = call {result} @{function}(float %a0)\n  ret {result} %r\n"
+
+    def barrier(self, text: str, types: list[str]) -> str:
+        """Barriers that count, and the copies that they wait for."""
+        if text.startswith(("fence.mbarrier_init", "setmaxnreg", "@$1 prefetch.tensormap")):
+            return "  ret void\n"
+        pointer = self.generic(types, 0)
+        if text.startswith("cp.async.bulk.tensor"):
+            rank = int(text[len("cp.async.bulk.tensor.")])
+            assert rank == len(types) - 3, text
+            out = [pointer + self.generic(types, 2) + "  %at = alloca [5 x i32]"]
+            out += [
+                f"  %q{d} = getelementptr i32, ptr %at, i64 {d}\n  store i32 %a{3 + d}, ptr %q{d}" for d in range(rank)
+            ]
+            out.append(f"  call void @emu_tma(ptr %g0, ptr %a1, ptr %g2, ptr %at, i32 {rank})\n  ret void\n")
+            return "\n".join(out)
+        if "try_wait.parity" in text:
+            return pointer + "  call void @emu_mbarrier_wait(ptr %g0, i32 %a1)\n  ret void\n"
+        if "expect_tx" in text:
+            return pointer + "  call void @emu_mbarrier_arrive(ptr %g0, i32 %a1)\n  ret void\n"
+        call, guard = "@emu_mbarrier_arrive(ptr %g0, i32 0)", 1
+        if "mbarrier.init" in text:
+            call, guard = "@emu_mbarrier_init(ptr %g0, i32 %a1)", 2
+        branch = f"{pointer}  br i1 %a{guard}, label %go, label %end\n"
+        return branch + f"go:\n  call void {call}\n  br label %end\nend:\n  ret void\n"
 
     @staticmethod
     def condition(guard: int) -> str:
@@ -249,6 +275,10 @@ class Rewriter:
     def intrinsic_body(self, result: str, name: str, types: list[str]) -> str:
         if name.startswith("read.ptx.sreg."):
             return f"  %r = call i32 @emu_sreg(i32 {SREGS[name[14:]]})\n  ret i32 %r\n"
+        if name == "elect.sync":
+            return f"  %r = call i1 @emu_elect()\n  %s = insertvalue {result} poison, i1 %r, 1\n  ret {result} %s\n"
+        if name == "barrier.cta.sync.aligned.count":
+            return "  call void @emu_named_barrier(i32 %a0, i32 %a1)\n  ret void\n"
         if name.startswith("barrier"):
             return "  call void @emu_barrier()\n  ret void\n"
         if name.startswith("shfl.sync."):
@@ -286,9 +316,12 @@ class Rewriter:
             text,
         )
         text = text.replace("@tile_shared", "@emu_shared").replace("@vprintf", "@emu_vprintf")
+        text = re.sub(r"ptr byval\(\[16 x i64\]\) align 64 \"nvvm.grid_constant\" %", "ptr %", text)
         kernel = re.search(r"define ptx_kernel void @([\w.$\"]+)\((.*?)\)", text)
         assert kernel, "no kernel"
-        words = len(split(kernel[2]))
+        parameters = split(kernel[2])
+        maps = sum(type_of(p) == "ptr" for p in parameters)
+        words = len(parameters) - maps
         text = text.replace(f"define ptx_kernel void @{kernel[1]}(", "define internal void @emu_kernel(")
         if "@emu_shared" not in text:
             text += "@emu_shared = external addrspace(3) global [262144 x i8]\n"
@@ -296,7 +329,8 @@ class Rewriter:
         entry += [
             f"  %p{i} = getelementptr i64, ptr %words, i64 {i}\n  %w{i} = load i64, ptr %p{i}" for i in range(words)
         ]
-        passed = ", ".join(f"i64 %w{i}" for i in range(words))
+        entry += [f"  %m{i} = call ptr @emu_map(i32 {i})" for i in range(maps)]
+        passed = ", ".join([f"ptr %m{i}" for i in range(maps)] + [f"i64 %w{i}" for i in range(words)])
         entry.append(f"  call void @emu_kernel({passed})\n  ret void\n}}\n")
         declared = """
 declare i32 @emu_sreg(i32)
@@ -308,6 +342,13 @@ declare void @emu_wait(i32)
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @emu_wgmma(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
+declare i1 @emu_elect()
+declare void @emu_named_barrier(i32, i32)
+declare void @emu_mbarrier_init(ptr, i32)
+declare void @emu_mbarrier_arrive(ptr, i32)
+declare void @emu_mbarrier_wait(ptr, i32)
+declare void @emu_tma(ptr, ptr, ptr, ptr, i32)
+declare ptr @emu_map(i32)
 declare float @emu_ex2(float)
 declare float @emu_lg2(float)
 declare float @emu_rsqrt(float)
@@ -321,11 +362,22 @@ declare i32 @emu_widen(ptr, i32)
         return text + declared + count + "\n".join([*self.extra, *entry])
 
 
-def shared_object(text: str, threads: int, persistent: bool) -> ctypes.CDLL:
+def map_forms(maps: Any) -> str:
+    """The tensor maps that a kernel takes, as C."""
+    rows = []
+    for word, size, swizzle, axes, box in maps:
+        numbers = [", ".join(map(str, n)) for n in (axes, box)]
+        rows.append(f"{{{word}, {len(axes)}, {size}, {swizzle}, {{{numbers[0]}}}, {{{numbers[1]}}}}}")
+    return (
+        f"const int emu_num_maps = {len(rows)};\nconst map_form_t emu_map_forms[] = {{{', '.join(rows) or '{0}'}}};\n"
+    )
+
+
+def shared_object(text: str, threads: int, persistent: bool, maps: Any) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
     source = Rewriter().module(text, threads, persistent)
-    runtime = (HERE / "threads.c").read_text()
+    runtime = (HERE / "threads.c").read_text() + map_forms(maps)
     name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
     if not library.exists():
@@ -343,11 +395,16 @@ def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
     """Stands in for compile.compile_kernel."""
     captured = compile.capture_kernel(kernel, TARGET, key)
     captured.module.lower("llvm")
-    text = captured.module.emit(compile.EMIT_LLVM).decode()
-    threads, persistent = (compile._integer(captured.module, f"tile.{n}") for n in ("num_threads", "persistent"))
-    library = shared_object(text, threads, persistent == 1)
+    return host_kernel(captured.module, kernel.name, captured.written), captured.reads
+
+
+def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
+    """A module at the stage "llvm" as a kernel for NumPy arrays."""
+    text = module.emit(compile.EMIT_LLVM).decode()
+    threads, persistent = (compile._integer(module, f"tile.{n}") for n in ("num_threads", "persistent"))
+    library = shared_object(text, threads, persistent == 1, compile.tensor_maps(module))
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
-    return _core.CpuKernel(address, kernel.name, 0, captured.written, library), captured.reads
+    return _core.CpuKernel(address, name, 0, written, library)
 
 
 def install() -> None:

@@ -2,7 +2,9 @@
  * a warp does together. Built into each emulated kernel by emulate.py; a test tool, never shipped.
  *
  * Shared memory is filled with garbage before each block, and an asynchronous copy moves its bytes only when
- * it is waited for, so that code which reads too early reads rubbish. */
+ * it is waited for, so that code which reads too early reads rubbish. What the tensor memory accelerator brings
+ * comes as late as possible in even blocks, when no thread can go on, and at once in odd ones, so that code which
+ * gives its bytes up too early finds others there. */
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -14,7 +16,7 @@
 
 enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
 enum { MAX_WORDS = 1024, RESIDENT = 3 };
-enum { READY, AT_BARRIER, AT_WARP, DONE };
+enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, DONE };
 
 extern unsigned char emu_shared[SHARED_BYTES];
 extern const int emu_num_threads, emu_num_words, emu_persistent;
@@ -33,6 +35,8 @@ typedef struct {
   uint64_t slot[4];
   copy_t copies[MAX_COPIES];
   int num_copies, group;
+  int id, count;      /* of the named barrier at which it waits, and how many threads meet there */
+  int barrier, parity; /* of the barrier that counts at which it waits */
 } thread_t;
 
 static thread_t threads[MAX_THREADS];
@@ -72,6 +76,169 @@ int32_t emu_shfl(int32_t butterfly, int32_t value, int32_t lane) {
   int32_t result = (int32_t)threads[from].slot[0];
   emu_warp();
   return result;
+}
+
+/* ---- barriers that count ----------------------------------------------------------------------------- */
+
+typedef struct {
+  int ready, arrivals, pending, phase;
+  int64_t bytes; /* announced and not here yet */
+} barrier_t;
+
+static barrier_t barriers[SHARED_BYTES / 8];
+
+__attribute__((noreturn, format(printf, 1, 2))) static void give_up(const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  fprintf(stderr, "emulator: thread %d: ", current);
+  vfprintf(stderr, format, list);
+  fputc('\n', stderr);
+  va_end(list);
+  abort();
+}
+
+static int barrier_at(const void *pointer) {
+  int64_t offset = (const unsigned char *)pointer - emu_shared;
+  if (offset < 0 || offset >= SHARED_BYTES || offset % 8 != 0)
+    give_up("a barrier at %lld", (long long)offset);
+  return (int)(offset / 8);
+}
+
+static barrier_t *ready_barrier(const void *pointer) {
+  barrier_t *b = &barriers[barrier_at(pointer)];
+  if (!b->ready)
+    give_up("the barrier at %d was not set up", 8 * barrier_at(pointer));
+  return b;
+}
+
+/* Ends the phase when all arrivals and bytes are here. */
+static void settle(barrier_t *b) {
+  if (b->pending != 0 || b->bytes != 0)
+    return;
+  b->phase ^= 1;
+  b->pending = b->arrivals;
+}
+
+void emu_mbarrier_init(void *pointer, int32_t arrivals) {
+  barriers[barrier_at(pointer)] = (barrier_t){.ready = 1, .arrivals = arrivals, .pending = arrivals};
+}
+
+/* One arrival, and bytes that are to come. Then others go on, who may take what was given up. */
+void emu_mbarrier_arrive(void *pointer, int32_t bytes) {
+  barrier_t *b = ready_barrier(pointer);
+  b->bytes += bytes;
+  if (b->pending-- == 0)
+    give_up("more arrivals than the %d that the barrier at %d expects", b->arrivals, 8 * barrier_at(pointer));
+  settle(b);
+  yield_as(READY);
+}
+
+void emu_mbarrier_wait(void *pointer, int32_t parity) {
+  barrier_t *b = ready_barrier(pointer);
+  threads[current].barrier = barrier_at(pointer);
+  threads[current].parity = parity;
+  if (b->phase == parity)
+    yield_as(AT_COUNTING);
+}
+
+_Bool emu_elect(void) { return current % 32 == 0; }
+
+void emu_named_barrier(int32_t id, int32_t count) {
+  threads[current].id = id;
+  threads[current].count = count;
+  yield_as(AT_NAMED);
+}
+
+/* ---- copies by the tensor memory accelerator --------------------------------------------------------- */
+
+enum { MAX_RANK = 5, MAX_MAPS = 16, MAX_BOXES = 4096 };
+
+typedef struct {
+  int word, rank, bytes, swizzle, axes[MAX_RANK], box[MAX_RANK];
+} map_form_t;
+
+extern const int emu_num_maps;
+extern const map_form_t emu_map_forms[];
+
+typedef struct {
+  map_form_t form;
+  const unsigned char *base;
+  int64_t extents[MAX_RANK], strides[MAX_RANK]; /* strides in bytes */
+} map_t;
+
+typedef struct {
+  unsigned char *to;
+  const map_t *map;
+  barrier_t *barrier;
+  int at[MAX_RANK];
+} box_t;
+
+static map_t maps[MAX_MAPS];
+static box_t boxes[MAX_BOXES]; /* under way, oldest first */
+static int num_boxes, at_once;
+
+void *emu_map(int32_t number) { return &maps[number]; }
+
+static void make_maps(const int64_t *words) {
+  for (int i = 0; i < emu_num_maps; i++) {
+    map_t *m = &maps[i];
+    m->form = emu_map_forms[i];
+    const int64_t *array = words + m->form.word;
+    m->base = (const unsigned char *)(uintptr_t)array[0];
+    for (int d = 0; d < m->form.rank; d++) {
+      m->extents[d] = array[1 + m->form.axes[d]];
+      m->strides[d] = array[1 + m->form.rank + m->form.axes[d]] * m->form.bytes;
+      if (m->extents[d] < 1 || (d ? m->extents[d] > 1 && (m->strides[d] % 16 || m->strides[d] <= 0)
+                                  : m->strides[d] != m->form.bytes))
+        give_up("no tensor map describes the array of word %d", m->form.word);
+    }
+    if ((uintptr_t)m->base % 16)
+      give_up("the array of word %d is not aligned", m->form.word);
+  }
+}
+
+static void deliver(const box_t *b) {
+  const map_form_t *form = &b->map->form;
+  int64_t count = 1, mask = form->swizzle / 16 - (form->swizzle != 0);
+  for (int d = 0; d < form->rank; d++)
+    count *= form->box[d];
+  for (int64_t i = 0; i < count; i++) {
+    int64_t rest = i, from = 0, offset = b->to - emu_shared + i * form->bytes;
+    int inside = 1;
+    for (int d = 0; d < form->rank; d++) {
+      int64_t at = b->at[d] + rest % form->box[d];
+      rest /= form->box[d];
+      inside = inside && at >= 0 && at < b->map->extents[d];
+      from += at * b->map->strides[d];
+    }
+    offset ^= (offset >> 7 & mask) << 4;
+    if (inside)
+      memcpy(emu_shared + offset, b->map->base + from, (size_t)form->bytes);
+    else
+      memset(emu_shared + offset, 0, (size_t)form->bytes);
+  }
+  b->barrier->bytes -= count * form->bytes;
+  settle(b->barrier);
+}
+
+static int deliver_oldest(void) {
+  if (num_boxes == 0)
+    return 0;
+  deliver(&boxes[0]);
+  memmove(boxes, boxes + 1, (size_t)--num_boxes * sizeof *boxes);
+  return 1;
+}
+
+void emu_tma(void *to, void *map, void *barrier, const int32_t *at, int32_t rank) {
+  box_t b = {to, map, ready_barrier(barrier), {0}};
+  if (((unsigned char *)to - emu_shared) % 128 != 0 || rank != b.map->form.rank)
+    give_up("a copy to %d of rank %d", (int)((unsigned char *)to - emu_shared), (int)rank);
+  memcpy(b.at, at, (size_t)rank * sizeof *at);
+  if (num_boxes == MAX_BOXES)
+    give_up("too many copies are under way");
+  boxes[num_boxes++] = b;
+  if (at_once)
+    deliver_oldest();
 }
 
 /* ---- asynchronous copies ----------------------------------------------------------------------------- */
@@ -333,8 +500,54 @@ static int release(int from, int to, int state) {
   return waiting;
 }
 
+/* Lets threads go on that wait at a named barrier where enough have come. */
+static int release_named(void) {
+  int here[16] = {0}, moved = 0;
+  for (int i = 0; i < emu_num_threads; i++)
+    if (threads[i].state == AT_NAMED)
+      here[threads[i].id & 15]++;
+  for (int i = 0; i < emu_num_threads; i++)
+    if (threads[i].state == AT_NAMED && here[threads[i].id & 15] == threads[i].count) {
+      threads[i].state = READY;
+      moved = 1;
+    }
+  return moved;
+}
+
+/* Lets threads go on whose phase has ended. */
+static int release_counting(void) {
+  int moved = 0;
+  for (int i = 0; i < emu_num_threads; i++)
+    if (threads[i].state == AT_COUNTING && barriers[threads[i].barrier].phase != threads[i].parity) {
+      threads[i].state = READY;
+      moved = 1;
+    }
+  return moved;
+}
+
+static void report_stuck(void) {
+  static const char *const names[] = {"ready", "at the barrier of all", "at a step of its warp", "at a named barrier",
+                                      "at a barrier that counts", "done"};
+  for (int i = 0, last = -1; i < emu_num_threads; i++) {
+    const thread_t *t = &threads[i];
+    if (i % 32 != 0 && t->state == last)
+      continue;
+    last = t->state;
+    fprintf(stderr, "emulator: thread %d is %s", i, names[t->state]);
+    if (t->state == AT_COUNTING) {
+      const barrier_t *b = &barriers[t->barrier];
+      fprintf(stderr, " at byte %d: phase %d, %d of %d arrivals and %lld bytes are missing, it waits for parity %d",
+              8 * t->barrier, b->phase, b->pending, b->arrivals, (long long)b->bytes, t->parity);
+    }
+    fputc('\n', stderr);
+  }
+}
+
 static void run_block(void) {
   memset(emu_shared, GARBAGE, sizeof emu_shared);
+  memset(barriers, 0, sizeof barriers);
+  num_boxes = 0;
+  at_once = (block[0] + block[1] + block[2]) % 2;
   for (int i = 0; i < emu_num_threads; i++) {
     thread_t *t = &threads[i];
     if (t->stack == NULL)
@@ -350,6 +563,7 @@ static void run_block(void) {
   for (int alive = 1, moved = 1; alive;) {
     alive = 0;
     if (!moved) {
+      report_stuck();
       fprintf(stderr, "emulator: threads wait for each other\n");
       abort();
     }
@@ -362,9 +576,14 @@ static void run_block(void) {
     for (int w = 0; w < emu_num_threads; w += 32)
       moved += release(w, w + 32 < emu_num_threads ? w + 32 : emu_num_threads, AT_WARP);
     moved += release(0, emu_num_threads, AT_BARRIER);
+    moved += release_named() + release_counting();
+    if (!moved)
+      moved = deliver_oldest();
     for (int i = 0; i < emu_num_threads; i++)
       alive |= threads[i].state != DONE;
   }
+  if (num_boxes)
+    give_up("the block ends while %d copies to it are under way", num_boxes);
 }
 
 /* As the launcher does it: few blocks run all, and learn of the grid from three more words. */
@@ -398,6 +617,7 @@ static void run_plain(const int64_t *words, const int32_t *dims, int64_t from, i
 void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t to, void *scratch) {
   (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
+  make_maps(words);
   if (!emu_persistent)
     run_plain(words, dims, from, to);
   else if (from == 0) /* the call that has the first block runs all */

@@ -114,10 +114,10 @@ def test_picture_needs_a_known_ending(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("A=f16[?,?]", ("A", ("array", "float16", 2, 16, (16, 16), ((0, 8), (1, 1)), True))),
-        ("A=f32[1000,777]", ("A", ("array", "float32", 2, 16, (1, 1), ((0, 1), (1, 1)), True))),
-        ("A=bf16[?,?]unaligned", ("A", ("array", "bfloat16", 2, 1, (1, 1), ((0, 1), (1, 1)), True))),
-        ("x=f32[]", ("x", ("array", "float32", 0, 16, (), (), True))),
+        ("A=f16[?,?]", ("A", ("array", "float16", 2, 16, (16, 16), ((0, 8), (1, 1)), True, True))),
+        ("A=f32[1000,777]", ("A", ("array", "float32", 2, 16, (1, 1), ((0, 1), (1, 1)), True, False))),
+        ("A=bf16[?,?]unaligned", ("A", ("array", "bfloat16", 2, 1, (1, 1), ((0, 1), (1, 1)), True, False))),
+        ("x=f32[]", ("x", ("array", "float32", 0, 16, (), (), True, False))),
         ("n=i32", ("n", ("scalar", "int32", 1))),
         ("TM=128", ("TM", ("const", 128))),
         ("scale=0.125", ("scale", ("const", 0.125))),
@@ -158,7 +158,7 @@ def tilewright(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("sm_90a", "tile", r"tile\.mma"),
         ("sm_90a", "legal", r"tile\.load"),
         ("sm_90a", "layout", r"#tile\.linear"),
-        ("sm_90a", "pipelined", r"tile\.async_copy"),
+        ("sm_90a", "pipelined", r"tile\.tma_load"),
         ("sm_90a", "nvvm", r"nvvm\."),
         ("sm_90a", "llvm", r"llvm\.func"),
         ("sm_90a", "ptx", r"\.target sm_90a[\s\S]*wgmma\.mma_async"),

@@ -50,7 +50,7 @@ class Launch(ctypes.Structure):
         ("stream", ctypes.c_size_t),
         ("context", ctypes.c_size_t),
         ("bytes", ctypes.c_size_t),
-        ("words", ctypes.c_int64 * 512),
+        ("words", ctypes.c_int64 * 768),
     ]
 
 
@@ -87,7 +87,7 @@ if __name__ == "__main__":
     import producers as p
 
     from tilewright import _core
-    from tilewright.errors import DriverError, LaunchError, TileCompilationError, TileTypeError
+    from tilewright.errors import DriverError, LaunchError, TileCompilationError, TileTypeError, TileValueError
 
     fake = Fake() if os.path.exists(os.environ["TILEWRIGHT_CUDA_DRIVER"]) else None
     misses: list[Any] = []
@@ -180,6 +180,87 @@ def cubins_and_usage() -> None:
     assert fake.calls("cuModuleLoadDataEx") == 1
     assert _core._bench_driver_launch(kernel, 0, 0, bytes(24), 10) > 0
     assert fake.calls("cuLaunchKernelEx") == 10
+
+
+# --- tensor maps -------------------------------------------------------------------------------------
+
+
+MAP = (0, 4, 128, (1, 0), (32, 64))  # word, bytes, swizzle, axes, box
+
+
+def described(words: list[int]) -> tuple[Any, ...]:
+    """What the stand-in driver was told of a map: address, rank, type, swizzle, extents, strides, box."""
+    rank = words[1] & 255
+    box = [words[12 + d // 2] >> (32 * (d % 2)) & 0xFFFFFFFF for d in range(rank)]
+    return words[0], rank, words[1] >> 8 & 255, words[1] >> 16, words[2 : 2 + rank], words[8 : 7 + rank], box
+
+
+@case()
+def tensor_maps_come_before_the_words() -> None:
+    k = make("n", "A", "B", tensor_maps=[(1, *MAP[1:]), (6, 2, 0, (0,), (256,))])
+    a, b = on(0, 100, 48), on(0, 1000, offset=4096)
+    _core.launch(None, 1, k, (7, a, b))
+    words = fake.words[6:]  # the driver's parameters begin 48 bytes before
+    assert len(words) == 2 * 16 + 1 + 5 + 3
+    assert described(words) == (p.device_address(0), 2, 2, 3, [48, 100], [192], [32, 64])
+    assert described(words[16:]) == (p.device_address(0, 4096), 1, 1, 0, [1000], [], [256])
+    assert words[32:] == [7, p.device_address(0), 100, 48, 48, 1, p.device_address(0, 4096), 1000, 1]
+    assert misses[0][1][1][-1] is True  # what the launch says of A
+
+
+@case()
+def tensor_maps_are_made_when_an_array_changes() -> None:
+    k = make("A", tensor_maps=[MAP])
+    for n, array in enumerate((on(0, 100, 48), on(0, 100, 48, offset=64), on(0, 99, 48), on(0, 99, 44)), 1):
+        for _ in range(3):
+            _core.launch(None, 1, k, (array,))
+            assert described(fake.words[6:])[0] == fake.words[22]
+        assert fake.calls("cuTensorMapEncodeTiled") == n
+
+
+@case()
+def tensor_maps_are_found_when_the_kernel_is_loaded() -> None:
+    fake.fail("cuFuncGetParamInfo", 1, 1)
+    message = "kernel kernel: finding the tensor maps failed: CUDA_ERROR_INVALID_VALUE (1)"
+    refused(Exception, message, _core.launch, None, 1, make("A", tensor_maps=[MAP]), (on(0, 100, 48),))
+
+
+@case()
+def extents_of_one_may_have_any_stride() -> None:
+    _core.launch(None, 1, make("A", tensor_maps=[MAP]), (on(0, 1, 44),))
+    assert described(fake.words[6:])[5] == [16]
+
+
+@case()
+def tensor_maps_that_are_refused() -> None:
+    k = make("A", tensor_maps=[MAP])
+    fake.fail("cuTensorMapEncodeTiled", 1, 1)
+    message = "kernel kernel, tensor map 0: describing an array to the GPU failed: CUDA_ERROR_INVALID_VALUE (1)"
+    refused(LaunchError, message, _core.launch, None, 1, k, (on(0, 100, 48),))
+    _core.launch(None, 1, k, (on(0, 100, 48),))
+    k = make("n", tensor_maps=[MAP])
+    refused(Exception, "tensor map 0 is of an array that the launch has not", _core.launch, 0x5007, 1, k, (3,))
+    wrong: list[Any] = [
+        (0, 3, 128, (1, 0), (32, 64)),
+        (0, 4, 100, (1, 0), (32, 64)),
+        (0, 4, 128, (1, 1), (32, 64)),
+        (0, 4, 128, (2, 0), (32, 64)),
+        (0, 4, 128, (1, 0), (32, 257)),
+        (0, 4, 128, (1, 0), (0, 64)),
+        (0, 4, 128, (), ()),
+        (4000, 4, 128, (1, 0), (32, 64)),
+        (-1, 4, 128, (1, 0), (32, 64)),
+        (0, 4, 128, (1, 0), (32,)),
+        (0, 4, 128, (0, 1, 2, 3, 4, 5), (1,)),
+        (0, 4, 128, (1, -1), (32, 64)),
+        ("x", 4, 128, (1, 0), (32, 64)),
+        (0, 4),
+        7,
+    ]
+    for row in wrong:
+        refused(Exception, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, [row])
+    refused(TileValueError, "has 17 tensor maps", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, [MAP] * 17)
+    refused(TypeError, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 3)
 
 
 # --- streams -----------------------------------------------------------------------------------------

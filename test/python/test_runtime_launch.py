@@ -168,18 +168,21 @@ def test_key_of_arrays() -> None:
     frozen = whole.view()
     frozen.flags.writeable = False
     forms = [
-        (whole, 16, (16, 16), ((0, 4), (1, 1)), True),
-        (whole[:, 1:17], 4, (16, 16), ((0, 4), (1, 1)), True),
-        (whole[:5, :31], 16, (1, 1), ((0, 4), (1, 1)), True),
-        (whole.T, 16, (16, 16), ((1, 1), (0, 4)), True),
-        (whole[:, ::2], 16, (16, 16), ((0, 4), (0, 1)), True),
-        (frozen, 16, (16, 16), ((0, 4), (1, 1)), False),
+        (whole, 16, (16, 16), ((0, 4), (1, 1)), True, True),
+        (whole[:, 1:17], 4, (16, 16), ((0, 4), (1, 1)), True, False),
+        (whole[:5, :31], 16, (1, 1), ((0, 4), (1, 1)), True, True),
+        (whole.T, 16, (16, 16), ((1, 1), (0, 4)), True, True),
+        (whole[:, ::2], 16, (16, 16), ((0, 4), (0, 1)), True, False),
+        (whole[::-1, :], 16, (16, 16), ((0, 4), (1, 1)), True, False),
+        (whole[:0, :], 16, (16, 16), ((0, 4), (1, 1)), True, False),
+        (whole[:, :31].ravel()[:62].reshape(2, 31), 16, (1, 1), ((0, 1), (1, 1)), True, False),
+        (frozen, 16, (16, 16), ((0, 4), (1, 1)), False, True),
     ]
-    for array, align, shape_div, strides, writable in forms:
+    for array, align, shape_div, strides, writable, tma in forms:
         _core.launch(None, 1, k, (array,))
         _core.launch(None, 1, k, (array,))
-        assert k.keys[-1] == (("array", "float32", 2, align, shape_div, strides, writable),)
-    assert len(k.misses) == len(forms) == len(k.variants())
+        assert k.keys[-1] == (("array", "float32", 2, align, shape_div, strides, writable, tma),)
+    assert len(k.misses) == len({tuple(facts) for _, *facts in forms}) == len(k.variants())
     assert {target for target, _ in k.misses} == {"cpu"}
     assert k.specialization((whole,)) == ("cpu", k.keys[0])
 

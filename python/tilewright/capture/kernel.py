@@ -29,6 +29,7 @@ class ArrayArgument:
     align:      bytes that divide the address
     shape_div:  for each axis a number that divides the extent
     strides:    for each axis (1, 1) where the stride is 1, else (0, a number that divides it)
+    tma:        a tensor map can describe it: copies may go through the tensor memory accelerator
     """
 
     dtype: DType
@@ -37,6 +38,7 @@ class ArrayArgument:
     shape_div: tuple[int, ...] = ()
     strides: tuple[tuple[int, int], ...] = ()
     writable: bool = True
+    tma: bool = False
 
     def type(self) -> str:
         extents = "?x" * self.ndim
@@ -51,7 +53,8 @@ class ArrayArgument:
             return align
         shape = ", ".join(str(n) for n in self.shape_div)
         strides = ", ".join(str(n) for _, n in self.strides)
-        return f"{align}, tile.shape_div = array<i64: {shape}>, tile.stride_div = array<i64: {strides}>"
+        tma = ", tile.tma" if self.tma else ""
+        return f"{align}, tile.shape_div = array<i64: {shape}>, tile.stride_div = array<i64: {strides}>{tma}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
