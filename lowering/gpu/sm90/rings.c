@@ -487,8 +487,24 @@ static bool note_needed(tw_ring_plan_t *plan, const void *key) {
   return true;
 }
 
+static bool is_write(MlirOperation op) {
+  return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.tma_store");
+}
+
+/* Whether a load finds the same in both roles: no one writes to the array, and it does not wait for memory to change.
+ */
+static bool reads_constant(MlirOperation load) {
+  MlirValue array = mlirOperationGetOperand(load, 0);
+  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (is_write(mlirOpOperandGetOwner(use)))
+      return false;
+  return !tw_op_is(mlirOperationGetParentOperation(load), "scf.while");
+}
+
 /* Ops that the producer can do again: scalar arithmetic, and loads of scalars from arrays. */
 static bool can_repeat(MlirOperation op) {
+  if (tw_op_is(op, "tile.load") && !reads_constant(op))
+    return false;
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
          !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
          (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.stride") ||
@@ -573,10 +589,6 @@ static bool need_copies(tw_ring_plan_t *plan) {
 }
 
 /* ---- order with writes ----------------------------------------------------------------------------- */
-
-static bool is_write(MlirOperation op) {
-  return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_in(op, "tile.atomic");
-}
 
 /* Whether a copy may run after `op` does: it stands behind, or a loop holds both. Blocks that a persistent loop goes
  * through promise no order among each other. */
