@@ -220,7 +220,7 @@ class Rewriter:
             if not statement.startswith("wgmma.mma_async"):
                 continue
             form = re.search(
-                r"\.m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+) \{.*?\}, (a|\{.*?\}), b, ([pq])((?:, \d+)*)$", statement
+                r"\.m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+) \{.*?\}, (a|\{.*?\}), b, ([pq]|\$\d+)((?:, \d+)*)$", statement
             )
             assert form, statement
             flags = [int(v) for v in re.findall(r"\d+", form[8])]
@@ -235,9 +235,14 @@ class Rewriter:
             lhs = "i64 0, ptr %w" if registers else f"i64 %a_{number}, ptr null"
             a_major, b_major = majors[0] if len(majors) == 2 else 0, majors[-1] if majors else 0
             names = ", ".join(f"ptr {self.text(form[i])}" for i in (3, 4, 5))
+            zero = str(int(form[7] == "q"))
+            if form[7].startswith("$"):  # known at run time only
+                zero = f"%z{number}"
+                adds = int(form[7][1:]) - count
+                out.append(f"  %y{number} = xor i1 %a{adds}, true\n  {zero} = zext i1 %y{number} to i32")
             out.append(
                 f"  call void @emu_wgmma(ptr %d, i32 {form[1]}, i32 {form[2]}, {names}, {lhs}, i64 %b_{number}, "
-                f"i32 {int(form[7] == 'q')}, i32 {a_major}, i32 {b_major})"
+                f"i32 {zero}, i32 {a_major}, i32 {b_major})"
             )
             number += 1
         return "\n".join([*out, self.read_back(result)])
