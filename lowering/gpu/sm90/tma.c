@@ -162,6 +162,8 @@ const char *tw_tma_plan(MlirOperation copy, tw_tma_copy_t *out) {
   int64_t order[TW_LAYOUT_MAX_RANK];
   if (!tw_gpu_has(&target, TW_GPU_TMA))
     return "the target has no tensor memory accelerator";
+  if (tw_has_attr(copy, TW_ALLOW_TMA) && !mlirBoolAttrGetValue(tw_attr(copy, TW_ALLOW_TMA)))
+    return "it says allow_tma=False";
   MlirValue array = tw_access_array(copy, &first);
   while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(copy, at))))
     at++;

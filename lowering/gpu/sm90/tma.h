@@ -16,6 +16,8 @@
 
 /* Unit attribute of an array argument: a tensor map can describe it (TW_FACT_TMA of the launch). */
 #define TW_TMA "tile.tma"
+/* Boolean attribute of an access: false where the program asks for other means. */
+#define TW_ALLOW_TMA "tile.allow_tma"
 /* Array attribute of the module: a dictionary for each tensor map that the kernel takes before its words. */
 #define TW_TENSOR_MAPS "tile.tensor_maps"
 
