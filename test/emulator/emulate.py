@@ -79,6 +79,8 @@ class Rewriter:
             return self.wgmma(result, text, types)
         if text.startswith(("wgmma.wait_group", "fence.proxy.async")):  # products are done when they are issued
             return "  ret void\n" if result == "void" else self.give(result, [f"%a{i}" for i in range(len(types))])
+        if text.startswith("bar.warp.sync"):
+            return "  call void @emu_warp()\n  ret void\n"
         if "mbarrier" in text or text.startswith(("setmaxnreg", "@$1 prefetch.tensormap")):
             return self.barrier(text, types)
         store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
@@ -347,6 +349,7 @@ declare void @emu_wait(i32)
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @emu_wgmma(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
+declare void @emu_warp()
 declare i1 @emu_elect()
 declare void @emu_named_barrier(i32, i32)
 declare void @emu_mbarrier_init(ptr, i32)
