@@ -104,7 +104,7 @@ func.func @effects(%x: tensor<4xf32>, %n: ui8, %c: tensor<4xi1>) {
 #line = #tile.linear<offset = [[0, 1], [0, 2], [1, 0], [2, 0]]>
 
 // CHECK-LABEL: func.func @roles
-func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64) {
+func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64, %yes: i1) {
   %c0 = arith.constant 0 : i32
   %buffer = tile.alloc_shared : !tile.buffer<2x4x4xf32, #line>
   // CHECK: tile.alloc_barriers arrivals 1 : <2>
@@ -123,6 +123,8 @@ func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64) {
   } consumer {
     // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] : <2>
     tile.barrier_arrive %empty[%c0] : !tile.barriers<2>
+    // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] if %{{.*}} together : <2>
+    tile.barrier_arrive %empty[%c0] if %yes together : !tile.barriers<2>
   }
   // CHECK: tile.roles producer_warps 1 producer {
   // CHECK-NEXT: } consumer {

@@ -286,6 +286,8 @@ class Rewriter:
             return f"  %r = call i1 @emu_elect()\n  %s = insertvalue {result} poison, i1 %r, 1\n  ret {result} %s\n"
         if name == "barrier.cta.sync.aligned.count":
             return "  call void @emu_named_barrier(i32 %a0, i32 %a1)\n  ret void\n"
+        if name == "bar.warp.sync":
+            return "  call void @emu_warp()\n  ret void\n"
         if name.startswith("barrier"):
             return "  call void @emu_barrier()\n  ret void\n"
         if name.startswith("shfl.sync."):
@@ -342,6 +344,7 @@ class Rewriter:
         declared = """
 declare i32 @emu_sreg(i32)
 declare void @emu_barrier()
+declare void @emu_warp()
 declare i32 @emu_shfl(i32, i32, i32)
 declare void @emu_copy(ptr, ptr, i32, i32)
 declare void @emu_commit()

@@ -85,7 +85,7 @@ bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
   if (mlirOperationGetNumOperands(op) > ENABLED)
     one = twg_binary(e, "llvm.and", one, twg_operand(e, op, ENABLED).at[0]);
   if (tw_has_attr(op, "together"))
-    twg_asm(e, "bar.warp.sync 0xffffffff;", "", nothing, 0, NULL, true);
+    twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", nothing, 1, (MlirValue[]){twg_const_i32(e, ALL_LANES)});
   MlirValue operands[] = {pointer, one};
   twg_asm(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", nothing, 2, operands, true);
   return true;

@@ -37,10 +37,13 @@
 // CHECK-COUNT-2: cp.async.bulk.tensor.2d{{.*}}, %[[Y]],
 // CHECK-NOT: cp.async.bulk
 // CHECK: mbarrier.try_wait.parity
-// CHECK: wgmma.mma_async
+// A product whose accumulator may be replaced by zero says so in its first instruction.
+// CHECK: wgmma.mma_async{{.*}}, b, $130, 1, 1, 0, 1;{{.*}}, b, p, 1, 1, 0, 1;{{.*}} "{{.*}},l,l,b"
 // CHECK: wgmma.wait_group
-// One lane arrives for its warp.
-// CHECK: "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b"
+// One lane arrives for its warp, when all have come, and if it is wanted.
+// CHECK: llvm.and
+// CHECK-NEXT: llvm.nvvm.bar.warp.sync
+// CHECK-NEXT: "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b"
 // The consumers meet among themselves.
 // CHECK: llvm.nvvm.barrier.cta.sync.aligned.count
 // CHECK-NOT: nvvm.barrier0
@@ -72,9 +75,11 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a", tile.wgmma}
     } consumer {
       %d:3 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero, %slot = %c0, %parity = %c0) -> (tensor<128x128xf32, #acc>, i32, i32) : i32 {
         tile.barrier_wait %full[%slot], %parity : !tile.barriers<3>
-        %p = tile.wgmma %a[%slot], %b[%slot], %sum : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
+        %more = arith.cmpi ne, %k, %c0 : i32
+        %start = arith.select %more, %sum, %zero : tensor<128x128xf32, #acc>
+        %p = tile.wgmma %a[%slot], %b[%slot], %start : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
         %w = tile.wgmma_wait %p, 0 : tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
-        tile.barrier_arrive %empty[%slot] : !tile.barriers<3>
+        tile.barrier_arrive %empty[%slot] if %more together : !tile.barriers<3>
         %next = arith.addi %slot, %c1 : i32
         %wraps = arith.cmpi eq, %next, %c3 : i32
         %slot2 = arith.select %wraps, %c0, %next : i32
