@@ -2,6 +2,7 @@
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/raster.h"
+#include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
@@ -617,6 +618,15 @@ static MlirWalkResult check_order(MlirOperation op, void *user) {
 
 /* ---- the decision ---------------------------------------------------------------------------------- */
 
+/* Multiply-adds are as fast as their operands stay in registers, of which a warp beside them would take a share. */
+static MlirWalkResult find_multiply_adds(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  tw_gpu_target_t target = tw_gpu_target_of(op);
+  if (tw_op_is(op, "tile.mma") && tw_mma_row_for(&target, op).kind == TW_MMA_FMA)
+    refuse(plan, op, "its multiply-adds need the registers that these would take");
+  return plan->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
 static bool any_in_loop(const tw_ring_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     if (loops_around(plan->fills[f].copies[0]) > 0)
@@ -628,6 +638,7 @@ bool tw_plan_rings(tw_ring_plan_t *plan) {
   mlirOperationWalk(plan->func, collect_copy, plan, MlirWalkPreOrder);
   if (plan->reason || !any_in_loop(plan))
     return false;
+  mlirOperationWalk(plan->func, find_multiply_adds, plan, MlirWalkPreOrder);
   mlirOperationWalk(plan->func, collect_read, plan, MlirWalkPreOrder);
   mlirOperationWalk(plan->func, check_order, plan, MlirWalkPreOrder);
   if (plan->reason || !need_copies(plan))
