@@ -241,7 +241,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
-!A = memref<?x?xf32, strided<[?, 1]>>
+!A = memref<?x?xf64, strided<[?, 1]>>
 
 // Where lanes read by themselves, they meet before one of them gives the slot back.
 // CHECK-LABEL: @lanes
@@ -250,16 +250,16 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.local_load
 // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] together
 module attributes {tile.target = "sm_90"} {
-  func.func @lanes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %z: !A, %n: i32) attributes {tile.kernel} {
+  func.func @lanes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 2, 1>}, %z: !A, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : tensor<32x32xf32>
-    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
-      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<32x32xf32>
-      %e = tile.mma %a, %a, %acc : tensor<32x32xf32>, tensor<32x32xf32>, tensor<32x32xf32>
-      scf.yield %e : tensor<32x32xf32>
+    %zero = arith.constant dense<0.0> : tensor<32x32xf64>
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<32x32xf64>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<32x32xf64>
+      %e = tile.mma %a, %a, %acc : tensor<32x32xf64>, tensor<32x32xf64>, tensor<32x32xf64>
+      scf.yield %e : tensor<32x32xf64>
     }
-    tile.store %d, %z[%c0, %c0] : tensor<32x32xf32>, !A, i32, i32
+    tile.store %d, %z[%c0, %c0] : tensor<32x32xf64>, !A, i32, i32
     return
   }
 }
@@ -269,7 +269,7 @@ module attributes {tile.target = "sm_90"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Kernels that keep the form that they had: no tensor map; writes before a later copy; a position that is read from a
-// tile.
+// tile; products that need all registers.
 // REMARK: remark: 'tile.async_copy' op keeps the kernel without producer warps: the array is not known to have an address
 // REMARK: remark: 'tile.store' op keeps the kernel without producer warps: it writes to an array before a later copy
 // REMARK: remark: 'tile.reduce' op keeps the kernel without producer warps: the position of a copy depends on a tile or on an effect
@@ -277,7 +277,10 @@ module attributes {tile.target = "sm_90"} {
 // CHECK-NOT: tile.roles
 // CHECK-LABEL: @writes
 // CHECK-NOT: tile.roles
+// REMARK: remark: 'tile.mma' op keeps the kernel without producer warps: its multiply-adds need the registers that these would take
 // CHECK-LABEL: @position
+// CHECK-NOT: tile.roles
+// CHECK-LABEL: @adds
 // CHECK-NOT: tile.roles
 module attributes {tile.target = "sm_90a"} {
   func.func @unmapped(%x: !A {tile.align = 16 : i32}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
@@ -317,6 +320,19 @@ module attributes {tile.target = "sm_90a"} {
       scf.yield %e : tensor<64x64xf32>
     }
     tile.store %d, %z[%c0, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+
+  func.func @adds(%x: memref<?x?xf32, strided<[?, 1]>> {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<32x32xf32>
+      %e = tile.mma %a, %a, %acc : tensor<32x32xf32>, tensor<32x32xf32>, tensor<32x32xf32>
+      scf.yield %e : tensor<32x32xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<32x32xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     return
   }
 }
