@@ -72,6 +72,12 @@ def row_sum(X, Y, TN: ct.Constant[int]):
 
 
 @ct.kernel
+def row_cumsum(X, Y, TN: ct.Constant[int]):
+    row = ct.bid(0)
+    ct.store(Y, index=(row, 0), tile=ct.cumsum(ct.load(X, index=(row, 0), shape=(1, TN)), axis=1))
+
+
+@ct.kernel
 def swish_chain(X, G, Y, T: ct.Constant[int]):
     i = ct.bid(0)
     x = ct.load(X, index=(i,), shape=(T,)).astype(ct.float32)
@@ -195,6 +201,21 @@ def row_sum_cases() -> Iterator[Case]:
         yield Case(name, f"{ROWS}x8192", float(x.numel() * x.element_size()), contenders, error)
 
 
+def cumsum_cases() -> Iterator[Case]:
+    for columns, dtype in ((1024, F32), (4096, F32), (8192, BF16)):
+        x = torch.rand(ROWS, columns, device="cuda").to(dtype)
+        y = torch.empty_like(x)
+        contenders: dict[str, Work] = {
+            "torch": lambda x=x, y=y: torch.cumsum(x, dim=1, out=y),
+            "tilewright": lambda x=x, y=y: ct.launch(None, (ROWS,), row_cumsum, (x, y, padded(x.shape[1]))),
+        }
+        error = lambda x=x, y=y: relative_error(y, torch.cumsum(x.double(), dim=1))  # noqa: E731
+        moved = 2.0 * x.numel() * x.element_size()
+        yield Case(
+            f"cumulative sum {'bf16' if dtype == BF16 else 'f32'}", f"{ROWS}x{columns}", moved, contenders, error
+        )
+
+
 def embedding_cases() -> Iterator[Case]:
     d = 4096
     table = torch.randn(65536, d, device="cuda", dtype=BF16)
@@ -216,6 +237,7 @@ CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "layer_norm": lambda: norm_cases(layer=True),
     "transpose": transpose_cases,
     "row_sum": row_sum_cases,
+    "cumsum": cumsum_cases,
     "embedding": embedding_cases,
 }
 
@@ -258,7 +280,11 @@ def main() -> int:
     if not torch.cuda.is_available():
         sys.exit("bench/memory.py: torch sees no GPU")
     torch.manual_seed(0)
-    about = {"torch": torch.__version__, "cuda": torch.version.cuda, "versions": versions("numpy", "tilewright", "triton")}
+    about = {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "versions": versions("numpy", "tilewright", "triton"),
+    }
     results = Results("memory", torch.cuda.get_device_name(), options.out, **about, rounds=options.rounds)
     timer = Timer()
     for name in options.only or CASES:

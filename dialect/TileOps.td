@@ -346,6 +346,22 @@ def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
   let assemblyFormat = "$kind `,` $input `axis` $axis attr-dict `:` type($input)";
 }
 
+def Tile_ScanOp : Tile_InferredOp<"scan"> {
+  let summary = "sums or products of the elements so far, along one axis";
+  let description = [{
+    Element i of the result combines elements 0 to i of the axis, itself included; with `reverse`, those from i to the
+    end. The kinds are `add` and `mul`.
+
+    ```mlir
+    %s = tile.scan add, %x axis 1 : tensor<4x1024xf32>
+    ```
+  }];
+  let accepts = "bif";
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_AnyTile:$input, I32Attr:$axis, UnitAttr:$reverse);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$kind `,` $input `axis` $axis attr-dict `:` type($input)";
+}
+
 def Tile_MmaOp : Tile_InferredOp<"mma"> {
   let summary = "a @ b + acc in the accumulator's dtype";
   let description = [{

@@ -152,15 +152,17 @@ static MlirType infer_permute(const infer_t *at, const tw_op_info_t *info) {
 
 /* --- Reduction ------------------------------------------------------------------------------------ */
 
+static bool check_axis(const infer_t *at, int64_t axis) {
+  int rank = (int)at->operands[0].shape.rank;
+  return (axis >= 0 && axis < rank) ||
+         tw_fail(&at->check, "axis %lld is outside of a tile of %d dimensions", (long long)axis, rank);
+}
+
 static MlirType infer_reduce(const infer_t *at, const tw_op_info_t *info) {
   const tw_operand_t *input = &at->operands[0];
   int64_t axis = attribute_int(at, "axis", -1), kind = attribute_int(at, "kind", TW_REDUCE_ADD);
-  if (!check_accepts(at, info->accepts, input->elem))
+  if (!check_accepts(at, info->accepts, input->elem) || !check_axis(at, axis))
     return failed;
-  if (axis < 0 || axis >= input->shape.rank) {
-    tw_fail(&at->check, "axis %lld is outside of a tile of %d dimensions", (long long)axis, (int)input->shape.rank);
-    return failed;
-  }
   tw_shape_t shape = {.rank = input->shape.rank - 1};
   for (intptr_t i = 0; i < shape.rank; i++)
     shape.dims[i] = input->shape.dims[i < axis ? i : i + 1];
@@ -172,6 +174,23 @@ static MlirType infer_reduce(const infer_t *at, const tw_op_info_t *info) {
     return type;
   layout = tw_layout_slice(&layout, (int)axis, false);
   return tw_type_with_layout(type, &layout);
+}
+
+/* Sums and products of bools count in i32. */
+static MlirType infer_scan(const infer_t *at, const tw_op_info_t *info) {
+  const tw_operand_t *input = &at->operands[0];
+  int64_t kind = attribute_int(at, "kind", TW_REDUCE_ADD);
+  if (!check_accepts(at, info->accepts, input->elem) || !check_axis(at, attribute_int(at, "axis", -1)))
+    return failed;
+  if (kind != TW_REDUCE_ADD && kind != TW_REDUCE_MUL) {
+    tw_fail(&at->check, "scans by add or mul only");
+    return failed;
+  }
+  if (input->elem != TW_b1)
+    return at->types[0]; /* the layout too, where there is one */
+  MlirType type = tw_make_type(at->context, TW_i32, &input->shape);
+  tw_layout_t layout;
+  return tw_layout_of_type(at->types[0], &layout) ? tw_type_with_layout(type, &layout) : type;
 }
 
 /* --- Matrix product ------------------------------------------------------------------------------- */
@@ -233,10 +252,8 @@ static const struct {
   intptr_t num_operands;
   MlirType (*infer)(const infer_t *at, const tw_op_info_t *info);
 } own_rules[] = {
-    {"tile.select", 3, infer_select},
-    {"tile.permute", 1, infer_permute},
-    {"tile.reduce", 1, infer_reduce},
-    {"tile.mma", 3, infer_mma},
+    {"tile.select", 3, infer_select}, {"tile.permute", 1, infer_permute}, {"tile.reduce", 1, infer_reduce},
+    {"tile.scan", 1, infer_scan},     {"tile.mma", 3, infer_mma},
 };
 
 static bool read_operands(infer_t *at, intptr_t num, const MlirType *types) {

@@ -152,7 +152,7 @@ static MlirType operand_type(const legalize_t *l, intptr_t index) {
 
 static MlirValue kept(const legalize_t *l) { return mlirOperationGetResult(l->op, 0); }
 
-/* Sums and products of bools count in i32, those of 16-bit floats accumulate in f32. */
+/* Reductions and scans: sums and products of bools count in i32, those of 16-bit floats accumulate in f32. */
 static MlirValue reduce(const legalize_t *l) {
   int64_t kind = tw_attr_int(l->op, "kind", 0);
   MlirType input = operand_type(l, 0);
@@ -242,6 +242,7 @@ static const struct {
     {"tile.pow", tw_legal_pow},
     {"tile.print", print},
     {"tile.reduce", reduce},
+    {"tile.scan", reduce},
     {"tile.scatter", scatter},
     {"tile.select", select_op},
 };

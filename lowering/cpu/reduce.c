@@ -1,7 +1,8 @@
-/* reduce.c - tile.reduce: a loop along the axis with a few independent accumulators of one strip each
+/* reduce.c - tile.reduce and tile.scan: a loop along the axis with a few independent accumulators of one strip each
  *
  * The lanes lie along the tile's last axis. Where that is the axis to reduce, the lanes are combined at the end by
- * halving; else each lane is a result of its own. */
+ * halving; else each lane is a result of its own. A tile.scan is the same loop with one accumulator, which stores at
+ * each step; lanes along the axis are scanned by shifting. */
 #include "lowering/cpu/cpu.h"
 
 #include "tilewright/dialect.h"
@@ -202,7 +203,64 @@ static void place_reduce(cpu_t *cx, MlirOperation op) {
     cpu_set_scalar(cx, result, value);
 }
 
+/* --- Scans -------------------------------------------------------------------------------------------- */
+
+/* Every lane with what lies before it in the strip: after step s, of 2 s lanes each. */
+static MlirValue scan_lanes(cpu_t *cx, const reducer_t *r, MlirValue strip, bool reverse) {
+  int lanes = cpu_lanes_of(strip);
+  MlirValue nothing = cpu_splat(cx, neutral(cx, r), lanes);
+  for (int s = 1; s < lanes; s *= 2) {
+    int64_t from[64]; /* lanes of nothing ++ strip */
+    for (int i = 0; i < lanes; i++)
+      from[i] = reverse ? (i + s < lanes ? lanes + i + s : 0) : (i >= s ? lanes + i - s : 0);
+    strip = combine_values(cx, r, cpu_shuffle(cx, nothing, strip, lanes, from), strip);
+  }
+  return strip;
+}
+
+/* The loop along `axis` at the nest's point, which carries what came before. */
+static void scan_axis(cpu_t *cx, const reducer_t *r, MlirOperation op, cpu_point_t point, MlirValue buffer) {
+  MlirValue tile = mlirOperationGetOperand(op, 0), carried;
+  MlirType out = mlirValueGetType(mlirOperationGetResult(op, 0));
+  int axis = (int)tw_attr_int(op, "axis", 0), step = axis == point.axis ? point.lanes : 1;
+  int64_t extent = tw_extent(out, axis);
+  bool reverse = tw_has_attr(op, "reverse");
+  carried = axis == point.axis ? neutral(cx, r) : cpu_splat(cx, neutral(cx, r), point.lanes);
+  cpu_loop_t loop;
+  cpu_index_t at = cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(extent), step, 1, &carried);
+  point.at[axis] = reverse ? cpu_index_plus(cpu_index_mul(cx, at, -1), extent - step) : at;
+  MlirValue strip = cpu_splat(cx, cpu_eval(cx, tile, &point), point.lanes), before = loop.args[0];
+  if (cx->failed)
+    return;
+  if (step > 1) {
+    strip = scan_lanes(cx, r, strip, reverse);
+    before = cpu_splat(cx, before, step);
+  }
+  strip = combine_values(cx, r, before, strip);
+  cpu_buffer_store(cx, cpu_round(cx, strip, tw_element(out)), buffer, out, &point);
+  carried = step > 1 ? cpu_extract(cx, strip, reverse ? 0 : step - 1) : strip;
+  cpu_loop_end(cx, &loop, &carried, &carried);
+}
+
+static void place_scan(cpu_t *cx, MlirOperation op) {
+  MlirValue tile = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
+  MlirType type = mlirValueGetType(tile);
+  reducer_t r = reducer_of(cx, op);
+  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  cpu_slot_t *slot = cpu_slot(cx, result);
+  MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(result));
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
+  nest.held[tw_attr_int(op, "axis", 0)] = true;
+  cpu_nest_begin(cx, &nest);
+  scan_axis(cx, &r, op, nest.point, buffer);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+  cpu_set_buffer(cx, result, buffer);
+}
+
 const cpu_rule_t cpu_reduce_rules[] = {
     {"tile.reduce", CPU_EFFECT, 0, NULL, NULL, place_reduce},
+    {"tile.scan", CPU_EFFECT, 0, NULL, NULL, place_scan},
     {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
 };

@@ -43,7 +43,7 @@ typedef struct node {
   int parent; /* union-find */
   bool assigned;
   tw_layout_t layout; /* of the root */
-  uint32_t reduced;   /* of the root: axes of reductions over it */
+  uint32_t reduced;   /* of the root: axes of reductions and scans over it */
 } node_t;
 
 typedef struct edge {
@@ -192,6 +192,8 @@ static void classify(assigner_t *a, MlirOperation op) {
     MlirValue one = representative(op);
     for (intptr_t i = 0; one.ptr && i < mlirOperationGetNumOperands(op); i++)
       unite(a, one, mlirOperationGetOperand(op, i));
+  } else if (tw_op_is(op, "tile.scan")) {
+    unite(a, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
   } else if (tw_op_is(op, "tile.mma")) {
     unite(a, mlirOperationGetOperand(op, 2), mlirOperationGetResult(op, 0));
   } else if (tw_op_is(op, "scf.for")) {
@@ -209,7 +211,7 @@ static void classify(assigner_t *a, MlirOperation op) {
 static void note_reductions(assigner_t *a) {
   for (size_t i = 0; i < a->num_ops; i++) {
     MlirOperation op = a->ops[i];
-    if (tw_op_is(op, "tile.reduce") && has_class(mlirOperationGetOperand(op, 0)))
+    if ((tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan")) && has_class(mlirOperationGetOperand(op, 0)))
       class_of(a, mlirOperationGetOperand(op, 0))->reduced |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
   }
 }
@@ -509,6 +511,16 @@ static void rewrite_reduce(assigner_t *a, MlirOperation op) {
   result_in(a, op, &out);
 }
 
+static void rewrite_scan(assigner_t *a, MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  tw_layout_t layout = class_layout(a, result);
+  tw_axis_bits_t bits;
+  if (!tw_layout_axis_bits(&layout, (int)tw_attr_int(op, "axis", 0), &bits))
+    layout = default_layout(a, result);
+  require(a, op, 0, &layout);
+  result_in(a, op, &layout);
+}
+
 /* The operand may keep its layout where the op can rename registers, else it is converted. */
 static void rewrite_shape(assigner_t *a, MlirOperation op) {
   MlirValue input = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
@@ -594,6 +606,8 @@ static void rewrite(assigner_t *a, MlirOperation op) {
     rewrite_store(a, op);
   else if (tw_op_is(op, "tile.reduce"))
     rewrite_reduce(a, op);
+  else if (tw_op_is(op, "tile.scan"))
+    rewrite_scan(a, op);
   else if (tw_op_is(op, "tile.mma"))
     rewrite_mma(a, op);
   else if (is_shape_op(op))

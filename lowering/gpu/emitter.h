@@ -178,9 +178,10 @@ tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layo
                             MlirValue base);
 /* x of another lane: the one numbered `lane`, or (butterfly) this one's number XOR `lane`. */
 MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue lane);
-/* Bytes of shared memory that a convert_layout or a reduce needs for itself. */
+/* Bytes of shared memory that a convert_layout, a reduce or a scan needs for itself. */
 int64_t twg_scratch_bytes(MlirOperation op);
 int64_t twg_reduce_scratch(MlirOperation op);
+int64_t twg_scan_scratch(MlirOperation op);
 int64_t twg_print_scratch(MlirOperation op);
 /* Value of the attribute tile.scratch, 0 where there is none. */
 int64_t twg_scratch_offset(MlirOperation op);

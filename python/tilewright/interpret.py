@@ -176,6 +176,7 @@ def _table() -> dict[str, Callable[..., Any]]:
         (elementwise.FLOAT_FUNCTIONS, elementwise.float_function),
         (("sum", "prod", "max", "min"), reductions.reduce),
         (("argmax", "argmin"), reductions.arg_reduce),
+        (("cumsum", "cumprod"), reductions.scan),
     ):
         table.update({name: _named(run, name) for name in names})
     return table

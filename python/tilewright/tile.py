@@ -626,6 +626,20 @@ def argmin(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Ti
 
 
 # ---------------------------------------------------------------------------------------------
+# Scans: what has come together so far along one axis. `reverse` starts at the end of the axis.
+
+
+@op("cumsum")
+def cumsum(x: Tile, /, axis: int = 0, *, reverse: bool = False) -> Tile:
+    """Sums of the elements up to each, itself included, of x's dtype (bool: int32). 16-bit floats add up in float32."""
+
+
+@op("cumprod")
+def cumprod(x: Tile, /, axis: int = 0, *, reverse: bool = False) -> Tile:
+    """Products of the elements up to each, itself included, of x's dtype (bool: int32)."""
+
+
+# ---------------------------------------------------------------------------------------------
 # Matrices
 
 

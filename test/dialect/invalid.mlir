@@ -497,6 +497,30 @@ func.func @f(%b: tensor<8xi1>, %i: tensor<8xi32>, %u: tensor<8xui8>, %f: tensor<
 
 // -----
 
+func.func @f(%f: tensor<8xf32>) {
+  // expected-error @below {{'tile.scan' op axis 1 is outside of a tile of 1 dimensions}}
+  %0 = tile.scan add, %f axis 1 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%f: tensor<8xf32>) {
+  // expected-error @below {{'tile.scan' op scans by add or mul only}}
+  %0 = tile.scan max, %f axis 0 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%n: tensor<8xf8E5M2>) {
+  // expected-error @below {{'tile.scan' op is not defined on float8_e5m2}}
+  %0 = tile.scan mul, %n axis 0 : tensor<8xf8E5M2>
+  return
+}
+
+// -----
+
 func.func @f(%a: tensor<16x8xf16>, %b: tensor<8x4xf16>, %c: tensor<16x4xf32>, %d: tensor<8x4xbf16>, %e: tensor<16x4xf64>, %p: tensor<16x8xi16>, %q: tensor<8x4xi16>) {
   // expected-error @below {{'tile.mma' op needs shapes (m, k), (k, n) and (m, n), or these with one batch axis in front; found (16, 8), (16, 8) and (16, 4)}}
   %0 = tile.mma %a, %a, %c : tensor<16x8xf16>, tensor<16x8xf16>, tensor<16x4xf32>

@@ -85,6 +85,8 @@ func.func @arithmetic(%x: tensor<4x1xf32>, %y: tensor<8xi32>, %c: i1) -> tensor<
 func.func @combine(%a: tensor<16x8xui8>, %b: tensor<8x4xi8>, %acc: tensor<16x4xi32>) -> tensor<4xi32> {
   // CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} : tensor<16x8xui8>, tensor<8x4xi8>, tensor<16x4xi32>
   %0 = tile.mma %a, %b, %acc : tensor<16x8xui8>, tensor<8x4xi8>, tensor<16x4xi32>
+  // CHECK: tile.scan add, %{{.*}} axis 1 {reverse} : tensor<16x4xi32>
+  %scan = tile.scan add, %0 axis 1 {reverse} : tensor<16x4xi32>
   // CHECK: tile.reduce argmax, %{{.*}} axis 0 : tensor<16x4xi32>
   %1 = tile.reduce argmax, %0 axis 0 : tensor<16x4xi32>
   return %1 : tensor<4xi32>

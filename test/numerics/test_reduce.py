@@ -182,13 +182,112 @@ def test_refused_reductions(backends: Backends) -> None:
     def run_time_axis():
         ct.max(ct.zeros((4, 4), ct.float32), axis=ct.bid(0))
 
+    @ct.kernel
+    def scan_of_narrow():
+        ct.cumsum(ct.zeros((4, 4), ct.float8_e5m2), axis=0)
+
+    @ct.kernel
+    def scan_axis():
+        ct.cumprod(ct.zeros((4, 4), ct.float32), axis=2)
+
     for kernel, error, match in (
+        (scan_of_narrow, TileTypeError, "float8_e5m2"),
+        (scan_axis, TileValueError, "axis 2"),
         (bad_axis, TileValueError, "axis 2"),
         (twice, TileValueError, "twice"),
         (restricted, TileTypeError, "float8_e5m2"),
         (run_time_axis, TileTypeError, "constant"),
     ):
         backends.rejects(kernel, 1, list, error, match)
+
+
+# ---------------------------------------------------------------------------------------------
+# Scans
+
+
+SCANS = [
+    ((64,), 0),
+    ((1,), 0),
+    ((8, 16), 0),
+    ((8, 16), 1),
+    ((2, 1024), -1),
+    ((256, 4), 0),
+    ((4, 2, 8), 0),
+    ((4, 2, 8), 1),
+    ((1, 8192), 1),
+]
+
+
+def scan_kernel(op: Any, axis: int) -> Any:
+    @ct.kernel
+    def kernel(X, Y, Z, shape: ct.Constant, origin: ct.Constant):
+        x = ct.load(X, origin, shape)
+        ct.store(Y, origin, op(x, axis=axis))
+        ct.store(Z, origin, op(x, axis, reverse=True))
+
+    return kernel
+
+
+def check_scan(backends: Backends, op: Any, x: np.ndarray, axis: int, result: Any, limit: Any) -> Any:
+    arguments = lambda: [x.copy(), np.zeros(x.shape, result), np.zeros(x.shape, result), x.shape, (0,) * x.ndim]  # noqa: E731
+    args = backends.run_all(scan_kernel(op, axis), 1, arguments, tolerance=limit)
+    return args[1], args[2]
+
+
+@pytest.mark.parametrize(("shape", "axis"), SCANS, ids=str)
+@pytest.mark.parametrize("dtype", [*ARITHMETIC, ct.bool_], ids=by_name)
+def test_cumulative_sum(backends: Backends, dtype: dt.DType, shape: Any, axis: int) -> None:
+    x = random_values(dtype, int(np.prod(shape))).reshape(shape)
+    result = np.dtype(np.int32) if dtype is ct.bool_ else dtype.numpy
+    forward, backward = check_scan(backends, ct.cumsum, x, axis, result, sum_tolerance(x, dtype))
+    if not dtype.is_float:
+        assert np.array_equal(forward, x.cumsum(axis, dtype=result))
+        assert np.array_equal(backward, np.flip(np.flip(x, axis).cumsum(axis, dtype=result), axis))
+
+
+@pytest.mark.parametrize(("shape", "axis"), SCANS[::3], ids=str)
+@pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
+def test_cumulative_product(backends: Backends, dtype: dt.DType, shape: Any, axis: int) -> None:
+    if dtype.is_float:  # signs: exact in any order
+        x = np.random.default_rng(2).choice([-1.0, 1.0], shape).astype(dtype.numpy)
+    else:
+        x = random_values(dtype, int(np.prod(shape))).reshape(shape) | dtype.numpy.type(1)
+    forward, _ = check_scan(backends, ct.cumprod, x, axis, dtype.numpy, EXACT)
+    if not dtype.is_float:
+        assert np.array_equal(forward, x.cumprod(axis, dtype=x.dtype))
+
+
+def test_long_rows_carry_their_sum(backends: Backends) -> None:
+    """A row in tiles, each after the total of those before; the last tile is ragged."""
+
+    @ct.kernel
+    def kernel(X, Y):
+        row = ct.bid(0)
+        before = ct.zeros((1, 1), dtype=ct.int32)
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, 256))):
+            x = ct.load(X, (row, j), (1, 256), padding_mode=ct.PaddingMode.ZERO)
+            ct.store(Y, (row, j), ct.cumsum(x, axis=1) + before)
+            before = before + ct.sum(x, axis=1, keepdims=True)
+
+    x = random_values(ct.int32, 3 * 1000).reshape(3, 1000)
+    _, y = backends.run_all(kernel, 3, lambda: [x.copy(), np.zeros_like(x)])
+    assert np.array_equal(y, x.cumsum(1, dtype=np.int32))
+
+
+def test_scan_of_a_product(backends: Backends) -> None:
+    """Of a tile that lies as an accumulator does."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        x = ct.load(X, (0, 0), (64, 64))
+        y = ct.mma(x, x, ct.zeros((64, 64), ct.float32))
+        ct.store(Y, (0, 0), ct.cumsum(y, axis=0))
+        ct.store(Z, (0, 0), ct.cumsum(y, axis=1, reverse=True))
+
+    x = np.random.default_rng(3).integers(-2, 3, (64, 64)).astype(np.float16)
+    _, y, z = backends.run_all(kernel, 1, lambda: [x.copy(), *(np.zeros((64, 64), "f4") for _ in range(2))])
+    product = x.astype("f4") @ x.astype("f4")
+    assert np.array_equal(y, product.cumsum(0)) and np.array_equal(z, product[:, ::-1].cumsum(1)[:, ::-1])
 
 
 # ---------------------------------------------------------------------------------------------

@@ -161,6 +161,8 @@ int64_t twg_scratch_bytes(MlirOperation op) {
   tw_layout_t from, to;
   if (tw_op_is(op, "tile.reduce"))
     return twg_reduce_scratch(op);
+  if (tw_op_is(op, "tile.scan"))
+    return twg_scan_scratch(op);
   if (tw_op_is(op, "tile.print"))
     return twg_print_scratch(op);
   if (!tw_op_is(op, "tile.convert_layout"))

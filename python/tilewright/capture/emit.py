@@ -41,6 +41,7 @@ COMPARE_KINDS = {
 }
 UNARY_OPS = {op.public: op.name for op in OPS if op.operands == 1}
 REDUCE_KINDS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "argmin": 4, "argmax": 5}
+SCAN_KINDS = {"cumsum": REDUCE_KINDS["sum"], "cumprod": REDUCE_KINDS["prod"]}
 
 # What operations on constants alone mean.
 FOLD: dict[str, Callable[..., Any]] = {

@@ -31,7 +31,7 @@ from ..dtype import (
 )
 from ..errors import TileTypeError, TileValueError
 from ..tile import PaddingMode
-from .emit import BINARY_OPS, COMPARE_KINDS, REDUCE_KINDS, UNARY_OPS
+from .emit import BINARY_OPS, COMPARE_KINDS, REDUCE_KINDS, SCAN_KINDS, UNARY_OPS
 from .frame import Frame
 from .values import (
     Array,
@@ -592,6 +592,13 @@ def _register_reductions() -> None:
 
     for name in REDUCE_KINDS:
         OPS[name] = (arg_reduce if name.startswith("arg") else reduce)(name)
+    for name in SCAN_KINDS:
+        OPS[name] = lambda frame, x, axis, reverse, name=name: _scan(frame, name, x, axis, reverse)
+
+
+def _sum_dtype(dtype: DType) -> DType:
+    """What sums and products of a dtype are made in."""
+    return float32 if dtype in (float16, bfloat16) else int32 if dtype is bool_ else dtype
 
 
 def _reduce_axis(frame: Frame, name: str, tile: Tile, axis: int) -> Tile:
@@ -605,18 +612,26 @@ def _reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
     require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
     axes = _axes(axis, tile.ndim, f"ct.{name}")
     dtype, shape = tile.dtype, tile.shape
-    adds = name in ("sum", "prod")
-    if adds and dtype in (float16, bfloat16):
-        tile = frame.emit.cast(tile, float32)
-    elif adds and dtype is bool_:
-        dtype = int32
-        tile = frame.emit.cast(tile, int32)
+    if name in ("sum", "prod"):
+        tile = frame.emit.cast(tile, _sum_dtype(dtype))
+        dtype = int32 if dtype is bool_ else dtype
     for one in sorted(axes, reverse=True):
         tile = _reduce_axis(frame, name, tile, one)
     tile = frame.emit.cast(tile, dtype)
     if not _flag(keepdims, f"ct.{name}: keepdims"):
         return tile
     return frame.emit.reshape(tile, tuple(1 if i in axes else n for i, n in enumerate(shape)))
+
+
+def _scan(frame: Frame, name: str, x: Any, axis: Any, reverse: Any) -> Tile:
+    tile = _tile(frame, x, f"ct.{name}")
+    require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
+    attributes: dict[str, Any] = {"kind": SCAN_KINDS[name], "axis": _axis(axis, tile.ndim, f"ct.{name}")}
+    if _flag(reverse, f"ct.{name}: reverse"):
+        attributes["reverse"] = None
+    dtype = int32 if tile.dtype is bool_ else tile.dtype
+    scanned = frame.emit.op("tile.scan", [frame.emit.cast(tile, _sum_dtype(tile.dtype))], attributes, public=name)
+    return frame.emit.cast(scanned, dtype)
 
 
 def _arg_reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any) -> Tile:

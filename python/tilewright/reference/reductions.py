@@ -13,11 +13,13 @@ from ..errors import TileTypeError, TileValueError
 from .checks import broadcast_shapes, check_axes, check_axis
 from .values import Tile, as_tile, common_dtype, convert, exact_elements, round_to
 
+_ADDING = ("sum", "prod", "cumsum", "cumprod")
+
 
 def _reduction_input(name: str, x: Any) -> Tile:
     x = as_tile(x, f"ct.{name}")
     dt.require_arithmetic(x.dtype, f"ct.{name}", allow_bool=True)
-    return convert(x, dt.int32) if x.dtype.is_bool and name in ("sum", "prod") else x
+    return convert(x, dt.int32) if x.dtype.is_bool and name in _ADDING else x
 
 
 def reduce(name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
@@ -40,6 +42,17 @@ def arg_reduce(name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
     data = exact_elements(x)
     found = getattr(np, name)(data, axis=axis, keepdims=bool(keepdims))
     return Tile(np.asarray(found).astype(np.int32), dt.int32)
+
+
+def scan(name: str, x: Any, axis: Any, reverse: Any) -> Tile:
+    x = _reduction_input(name, x)
+    axis = check_axis(axis, x.ndim, f"ct.{name}")
+    run: Callable[..., Any] = getattr(np, name)
+    data = x._data.astype(np.float64) if x.dtype.is_float else x._data
+    data = np.flip(data, axis) if reverse else data
+    found = run(data, axis=axis, dtype=data.dtype)
+    found = np.flip(found, axis) if reverse else found
+    return Tile(round_to(found, x.dtype) if x.dtype.is_float else found, x.dtype)
 
 
 _MMA_ACCUMULATORS: dict[DType, tuple[DType, ...]] = {

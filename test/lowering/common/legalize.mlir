@@ -118,6 +118,10 @@ func.func @half(%x: tensor<8xbf16>) {
   // CHECK-NEXT: %[[E:.*]] = tile.reduce add, %[[D]] axis 0 : tensor<8xf32>
   // CHECK-NEXT: arith.truncf %[[E]] : f32 to bf16
   %2 = tile.reduce add, %x axis 0 : tensor<8xbf16>
+  // CHECK-NEXT: %[[W:.*]] = arith.extf
+  // CHECK-NEXT: %[[S:.*]] = tile.scan add, %[[W]] axis 0 : tensor<8xf32>
+  // CHECK-NEXT: arith.truncf %[[S]]
+  %scan = tile.scan add, %x axis 0 : tensor<8xbf16>
   // CHECK-NEXT: tile.reduce max, %{{.*}} axis 0 : tensor<8xbf16>
   %3 = tile.reduce max, %x axis 0 : tensor<8xbf16>
   return

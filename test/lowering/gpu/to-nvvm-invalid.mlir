@@ -51,3 +51,17 @@ module attributes {tile.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[3], [4], [8], [16], [32]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  func.func @k(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %x = tile.load %a[%c0] : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
+    // expected-error @below {{needs a layout whose bits each lie along its axis or across it, those of warps side by side}}
+    %s = tile.scan add, %x axis 0 : tensor<64xf32, #l>
+    return
+  }
+}

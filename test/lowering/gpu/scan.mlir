@@ -1,0 +1,45 @@
+// Sums so far along an axis: the code of one thread, and the layouts that a scan takes.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-allocate-shared)' | FileCheck %s --check-prefix=SHARED
+
+#l = #tile.linear<register = [[1], [2], [512]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  // Four warps leave a total for each of the two passes.
+  // SHARED: tile.shared_bytes = 1024
+  // CHECK-LABEL: llvm.func @row
+  func.func @row(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32, #l>
+    // CHECK-COUNT-6: llvm.fadd
+    // CHECK-COUNT-10: llvm.nvvm.shfl.sync.bfly
+    // CHECK-NOT: shfl
+    // CHECK: nvvm.barrier
+    // CHECK-NOT: nvvm.barrier
+    // CHECK: llvm.return
+    %s = tile.scan add, %x axis 0 : tensor<1024xf32, #l>
+    tile.store %s, %b[%i] : tensor<1024xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1, 0], [0, 32]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  // An axis within a thread: one addition, no lane asks another.
+  // SHARED: tile.shared_bytes = 0
+  // CHECK-LABEL: llvm.func @columns
+  // CHECK-NOT: shfl
+  // CHECK-COUNT-2: llvm.mul {{.*}} : i32
+  // CHECK-NOT: shfl
+  // CHECK: llvm.return
+  func.func @columns(%a: memref<?x?xi32, strided<[64, 1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %x = tile.load %a[%c0, %c0] : memref<?x?xi32, strided<[64, 1]>>, i32, i32 -> tensor<2x64xi32, #l>
+    %s = tile.scan mul, %x axis 0 {reverse} : tensor<2x64xi32, #l>
+    tile.store %s, %a[%c0, %c0] : tensor<2x64xi32, #l>, memref<?x?xi32, strided<[64, 1]>>, i32, i32
+    return
+  }
+}
