@@ -344,7 +344,6 @@ class Rewriter:
         declared = """
 declare i32 @emu_sreg(i32)
 declare void @emu_barrier()
-declare void @emu_warp()
 declare i32 @emu_shfl(i32, i32, i32)
 declare void @emu_copy(ptr, ptr, i32, i32)
 declare void @emu_commit()
