@@ -3,10 +3,14 @@
     tilewright compile matmul.py:matmul --arg 'A=f16[?,?]' --arg 'B=f16[?,?]' --arg 'C=f16[?,?]' \\
         --arg TM=128 --arg TN=128 --arg TK=32 --target sm_90a --emit ptx
     tilewright layout matmul.py:matmul … --value mma -o accumulator.svg
+    tilewright tune matmul.py:matmul --arg 'A=bf16[4096,4096]' … --arg TM=128 --arg TN=128 --arg TK=64 \\
+        --space TM=64,128 --space TN=128,256 --grid 'cdiv(A.shape[0], TM), cdiv(B.shape[1], TN)' --plot sweep.svg
+    tilewright roofline matmul.py:matmul … --grid … -o roofline.svg
     tilewright doctor
     tilewright cache [info | path | clear]
 
-Nothing here needs a GPU, but `--emit sass` needs ptxas and a disassembler.
+Nothing here needs a GPU (tune and roofline measure where they are told to); `--emit sass` needs ptxas and a
+disassembler.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import TileError, TileValueError
+from .times import Times
 
 GPU_STAGES = ("tile", "legal", "layout", "pipelined", "nvvm", "llvm", "ptx", "sass")
 CPU_STAGES = ("tile", "legal", "vector", "llvm", "asm")
@@ -150,22 +155,30 @@ def specialization(kernel: Any, arguments: Sequence[str]) -> tuple[Any, ...]:
 # --- stages ----------------------------------------------------------------------------------------------------------
 
 
-def lower(kernel: Any, key: tuple[Any, ...], target: str, stage: str, remarks: bool = False) -> bytes:
-    """The text of a kernel at a stage."""
-    module = kernel.capture(target, key)
+def lower(
+    kernel: Any, key: tuple[Any, ...], target: str, stage: str, remarks: bool = False, times: Times | None = None
+) -> bytes:
+    """The text of a kernel at a stage; how long each step took goes to `times`."""
+    times = times if times is not None else Times(kernel.name, target)
+    with times.step("capture"):
+        module = kernel.capture(target, key)
     stages = CPU_STAGES if target.startswith("cpu") else GPU_STAGES
     if stage not in stages:
         raise TileValueError(f"target {target} has no stage {stage!r}; it has {', '.join(stages)}")
     if stage == "tile":
         return module.text().encode()
     final = stage in ("ptx", "sass", "asm")
-    diagnostics = module.lower("llvm" if final else stage)
+    diagnostics = []
+    for step in stages[1 : stages.index("llvm" if final else stage) + 1]:
+        with times.step(step):
+            diagnostics += module.lower(step)
     if remarks:
         for severity, where, message in diagnostics:
             print(f"{where}: {('error', 'warning', 'note', 'remark')[severity]}: {message}", file=sys.stderr)
     if not final:
         return module.text().encode()
-    assembly = module.emit(EMIT_ASSEMBLY)
+    with times.step("asm" if target.startswith("cpu") else "ptx"):
+        assembly = module.emit(EMIT_ASSEMBLY)
     return disassemble(assembly, target) if stage == "sass" else assembly
 
 
@@ -191,7 +204,10 @@ def disassemble(ptx: bytes, target: str) -> bytes:
 
 def command_compile(options: argparse.Namespace) -> int:
     kernel = load_kernel(options.kernel)
-    text = lower(kernel, specialization(kernel, options.arg), options.target, options.emit, options.remarks)
+    times = Times(kernel.name, options.target)
+    text = lower(kernel, specialization(kernel, options.arg), options.target, options.emit, options.remarks, times)
+    if options.times:
+        print(times, file=sys.stderr)
     if options.output:
         Path(options.output).write_bytes(text)
     else:
@@ -232,6 +248,74 @@ def _choose(found: list[tuple[str, Any]], value: str) -> tuple[str, Any]:
     return matches[0]
 
 
+# --- tune and roofline ------------------------------------------------------------------------------------------------
+
+
+def _measure(options: argparse.Namespace, space: dict[str, list[Any]], **settings: Any) -> Any:
+    """A search on random arrays that the arguments describe."""
+    from . import tune
+    from .tune.samples import make_arguments, read_grid
+
+    kernel = load_kernel(options.kernel)
+    key = specialization(kernel, options.arg)
+    args, memory = make_arguments(kernel, key, options.arg, options.device)
+    try:
+        grid = read_grid(kernel, options.arg, options.grid)
+        return tune.search(kernel, args, space=space, grid=grid, budget=options.budget, **settings)
+    finally:
+        memory.close()
+
+
+def parse_space(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """`TM=64,128` as {"TM": [64, 128]}; a value `none` leaves a hint to the compiler."""
+    found: dict[str, list[Any]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        try:
+            found[name] = [None if v.strip() == "none" else ast.literal_eval(v.strip()) for v in values.split(",")]
+        except (ValueError, SyntaxError):
+            equals = ""
+        if not equals:
+            raise TileValueError(f"--space {text!r}: expected NAME=VALUE,VALUE,… as in TM=64,128 or num_warps=none,4,8")
+    return found
+
+
+def command_tune(options: argparse.Namespace) -> int:
+    result = _measure(
+        options,
+        parse_space(options.space),
+        limit=options.limit or None,
+        timeout=options.timeout,
+        record_file=not options.forget,
+    )
+    print(result)
+    if result.speedup is not None:
+        print(f"{result.speedup:.3f} times as fast as given")
+    if result.path is not None:
+        print(f"kept in {result.path}")
+    if options.plot:
+        result.plot(options.plot)
+        print(options.plot)
+    return 0
+
+
+def command_roofline(options: argparse.Namespace) -> int:
+    from .tune import plot
+
+    result = _measure(options, {}, record_file=None)
+    trial = result.best
+    operations = trial.work.flop or trial.work.elements
+    seconds = trial.measurement.median
+    print(f"{result.problem.kernel.name} on {result.machine.name}: {trial.measurement}")
+    print(f"{operations / seconds / 1e12:.4g} T operations/s, {trial.work.unique / seconds / 1e9:.4g} GB/s")
+    point = plot.Point(result.problem.kernel.name, trial.work.intensity, operations / seconds, plot.BEST)
+    plot.roofline(
+        result.machine, [point], [trial.work.bits], f"{options.kernel} on {result.machine.name}", options.output
+    )
+    print(options.output)
+    return 0
+
+
 # --- doctor ----------------------------------------------------------------------------------------------------------
 
 
@@ -266,8 +350,8 @@ def diagnose() -> list[tuple[bool | None, str, str]]:
         "ml_dtypes": "bfloat16 and the 8-bit floats in NumPy",
         "torch": "tensors on a GPU, and the peer of the benchmarks",
         "cupy": "arrays on a GPU",
-        "rich": "the table of the demo",
-        "matplotlib": "layout pictures as PNG",
+        "rich": "the table of the demo, the progress of tuning",
+        "matplotlib": "layout pictures as PNG, pictures of tuning",
     }
     for package, use in uses.items():
         try:
@@ -345,6 +429,7 @@ def parser() -> argparse.ArgumentParser:
     compile_.add_argument("--target", default="sm_90a", help="cpu, sm_80, sm_89, sm_90a, … (default: sm_90a)")
     compile_.add_argument("--emit", default="tile", choices=sorted({*GPU_STAGES, *CPU_STAGES}), help="default: tile")
     compile_.add_argument("--remarks", action="store_true", help="also tell what the compiler chose and why, on stderr")
+    compile_.add_argument("--times", action="store_true", help="tell on stderr how long each step took")
     compile_.add_argument("-o", "--output", metavar="FILE")
     compile_.set_defaults(run=command_compile)
 
@@ -358,6 +443,50 @@ def parser() -> argparse.ArgumentParser:
     layout.add_argument("--value", help="which value: its number, or a text in its line; without it all are listed")
     layout.add_argument("-o", "--output", default="layout.svg", metavar="FILE")
     layout.set_defaults(run=command_layout)
+
+    measured = argparse.ArgumentParser(add_help=False)
+    measured.add_argument("kernel", metavar="FILE:KERNEL")
+    measured.add_argument(
+        "--arg", **arguments, help="a parameter: A=bf16[4096,4096] an array of random numbers, n=1000 or TM=128 a value"
+    )
+    measured.add_argument(
+        "--grid",
+        required=True,
+        metavar="EXPR",
+        help="one to three extents, of shapes and constants: 'cdiv(A.shape[0], TM), cdiv(B.shape[1], TN)'",
+    )
+    measured.add_argument("--device", default="auto", help="cpu, cuda or cuda:1 (default: cuda where there is a GPU)")
+    measured.add_argument("--budget", type=float, default=120.0, metavar="SECONDS", help="for measuring (default: 120)")
+
+    tune = commands.add_parser(
+        "tune",
+        parents=[measured],
+        help="find a kernel's quickest constants and hints, keep them, draw the sweep",
+        description="Every combination of the --space options is a candidate; the --arg options give the kernel as it "
+        "stands, whose result the others must reproduce. The cost model ranks the candidates, the best are compiled "
+        "and measured in a process of their own; what hangs, faults or is wrong is dropped and reported.",
+        epilog="example: tilewright tune python/examples/vector_add.py:vector_add --arg 'A=f32[10000000]' "
+        "--arg 'B=f32[10000000]' --arg 'C=f32[10000000]' --arg T=1024 --space T=512,1024,2048,4096 "
+        "--grid 'cdiv(A.shape[0], T)' --plot sweep.svg",
+    )
+    tune.add_argument(
+        "--space",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="TM=64,128 or num_warps=none,4,8; may repeat",
+    )
+    tune.add_argument("--limit", type=int, default=24, help="candidates to measure, the cost model's best; 0: all (24)")
+    tune.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="after which a launch hangs (10)")
+    tune.add_argument("--forget", action="store_true", help="do not keep the best in the record")
+    tune.add_argument("--plot", metavar="FILE", help="draw times, a heat map and the roofline (.svg or .png)")
+    tune.set_defaults(run=command_tune)
+
+    roofline = commands.add_parser(
+        "roofline", parents=[measured], help="measure a kernel and draw it under the peaks of the device"
+    )
+    roofline.add_argument("-o", "--output", default="roofline.svg", metavar="FILE")
+    roofline.set_defaults(run=command_roofline)
 
     doctor = commands.add_parser("doctor", help="what was found on this machine, and what to do about what is missing")
     doctor.set_defaults(run=command_doctor)

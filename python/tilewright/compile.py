@@ -13,6 +13,7 @@ import json
 import os
 import re
 import struct
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from . import _core, knobs
 from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 from .dtype import BY_NAME
 from .errors import DriverError, TileCompilationError, TileTypeError, TileValueError
+from .times import Times
 
 Key = tuple[tuple[Any, ...], ...]
 
@@ -71,23 +73,35 @@ def _argument(entry: tuple[Any, ...]) -> Any:
 def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[Any, str, Any]]]:
     """A `_core.CudaKernel` or `_core.CpuKernel` for a kernel and the facts of its arguments, and the
     variables outside of the kernel that it was made from."""
-    captured = capture_kernel(kernel, target, key)
-    text = captured.module.text()
-    address = _core.hash128(f"{_version()}\n{target}\n{text}")
-    wanted = knobs.cache() and knobs.dump_folder() is None  # a dump shows every stage
-    blob = _core.cache_get(address) if wanted else None
-    image = Image.unpack(blob) if blob is not None else None
-    if image is None:
-        image = _build_or_report(captured.module, target, kernel.name, text)
-        if knobs.cache():
-            _core.cache_put(address, image.pack())
+    times = Times(kernel.name, target)
+    with times.step("capture"):
+        captured = capture_kernel(kernel, target, key)
+    image = image_of(captured.module, captured.module.text(), target, kernel.name, times)
+    if knobs.times():
+        print(times, file=sys.stderr)
     return load(image, kernel.name, captured.written, target), captured.reads
 
 
-def _build_or_report(module: Any, target: str, name: str, text: str) -> Image:
+def image_of(module: Any, text: str, target: str, name: str, times: Times) -> Image:
+    """The image of a module, from the disk cache or built; `text` is the module's at the stage "tile".
+
+    Safe in several threads, each with a module of its own; they run at the same time.
+    """
+    address = _core.hash128(f"{_version()}\n{target}\n{text}")
+    wanted = knobs.cache() and knobs.dump_folder() is None and not knobs.times()  # a dump shows every stage
+    blob = _core.cache_get(address) if wanted else None
+    if blob is not None:
+        return Image.unpack(blob)
+    image = _build_or_report(module, target, name, text, times)
+    if knobs.cache():
+        _core.cache_put(address, image.pack())
+    return image
+
+
+def _build_or_report(module: Any, target: str, name: str, text: str, times: Times) -> Image:
     """`build`; a failure says where the module is that shows it. What the capture has accepted should compile."""
     try:
-        return build(module, target, name)
+        return build(module, target, name, times)
     except (TileTypeError, TileValueError, TileCompilationError) as error:
         raise TileCompilationError(
             f"kernel {name} does not compile for {target}: {error.message}\n{_reproducer(text)}", error.places
@@ -115,23 +129,27 @@ def _version() -> str:
     return f"tilewright {__version__} {build.st_size} {build.st_mtime_ns}"
 
 
-def build(module: Any, target: str, name: str) -> Image:
+def build(module: Any, target: str, name: str, times: Times) -> Image:
     """Lower a module at the stage "tile" to code."""
     dump = _Dump(knobs.dump_folder(), name)
     dump.write("tile", "mlir", module)
     cpu = target.startswith("cpu")
     for stage in CPU_STAGES if cpu else GPU_STAGES:
-        if dump.folder is not None or stage == "llvm":
+        with times.step(stage):
             module.lower(stage)
-            dump.write(stage, "mlir", module)
+        dump.write(stage, "mlir", module)
     if cpu:
         dump.write("asm", "s", lambda: module.emit(EMIT_ASSEMBLY).decode())
-        return Image(module.emit(EMIT_OBJECT), {"scratch_bytes": _integer(module, "tile.scratch_bytes")})
-    ptx = module.emit(EMIT_ASSEMBLY)
+        with times.step("object"):
+            code = module.emit(EMIT_OBJECT)
+        return Image(code, {"scratch_bytes": _integer(module, "tile.scratch_bytes")})
+    with times.step("ptx"):
+        ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
     facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
     facts["tensor_maps"] = tensor_maps(module)
-    return Image(_assemble(ptx, target), facts)
+    with times.step("driver's assembler"):
+        return Image(_assemble(ptx, target), facts)
 
 
 def _assemble(ptx: bytes, target: str) -> bytes:

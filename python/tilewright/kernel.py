@@ -80,6 +80,7 @@ class kernel(_core.Dispatcher):
         super().__init__(function.__name__, parameters, positions, compile_variant, self.simt)
         self.function: Any = function
         self.hints = hints
+        self._with_hints: dict[tuple[tuple[str, Any], ...], kernel] = {}
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -96,6 +97,14 @@ class kernel(_core.Dispatcher):
         from .interpret import run
 
         run(self.function, grid, args)
+
+    def replace_hints(self, **hints: Any) -> kernel:
+        """The same kernel with other hints over its own. Equal hints give the same object, which compiles once."""
+        merged = self.hints | hints
+        row = tuple(sorted(merged.items(), key=lambda item: item[0]))
+        if row not in self._with_hints:
+            self._with_hints[row] = type(self)(self.function, **merged)
+        return self._with_hints[row]
 
     def attributes(self, target: str) -> dict[str, int]:
         """The hints as attributes of the module."""

@@ -4,6 +4,8 @@
     TILEWRIGHT_DUMP=DIR        write each stage of each compilation to a file
     TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
     TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
+    TILEWRIGHT_TIMES=1         tell on stderr how long each step of each compilation took (the cache is not read)
+    TILEWRIGHT_TUNED=FILE      where tilewright.tune keeps what it found (default: tuned.jsonl in the cache's folder)
 
 The runtime in C reads its own: TILEWRIGHT_CACHE_DIR, TILEWRIGHT_CACHE_SIZE, TILEWRIGHT_NUM_THREADS,
 TILEWRIGHT_CUDA_DRIVER.
@@ -32,3 +34,11 @@ def cache() -> bool:
 
 def race_check() -> bool:
     return _flag("TILEWRIGHT_RACE_CHECK")
+
+
+def times() -> bool:
+    return _flag("TILEWRIGHT_TIMES")
+
+
+def tuned_file() -> str | None:
+    return os.environ.get("TILEWRIGHT_TUNED") or None

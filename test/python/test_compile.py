@@ -241,7 +241,7 @@ def test_dump_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_failure_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the capture accepts and the lowering does not is a report with the module in a file."""
 
-    def fail(module: Any, target: str, name: str) -> None:
+    def fail(*_: Any) -> None:
         raise ct.TileTypeError("ct.add: has no lowering", [Place("k.py", 3, 5)])
 
     monkeypatch.setattr(compile, "build", fail)

@@ -1,0 +1,185 @@
+"""A cost model: seconds that a candidate should take, from what its blocks do and what the machine can do.
+
+`Module.work` counts, for given arguments, what one block loads, stores and computes. A block of the first, the last and
+of places between stands for all. Time is the largest of what each resource needs, over how much of the machine the last
+wave of blocks keeps busy:
+
+    DRAM      each array once
+    L2        every tile that is loaded or stored
+    shared    operand tiles of products: written once, read by each warp group
+    tensor    operations of products
+    issue     elementwise operations
+
+and memory is only as fast as there are bytes in flight. The model ranks; what is kept is measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from .. import _core
+from ..dtype import BY_NAME
+from .memory import Layout
+
+KIB = 1024
+WAVE_SECONDS = 1.5e-6  # to fill and drain a wave of blocks
+TURN_SECONDS = 5e-8  # of a loop: waiting for its tiles, letting them go
+LATENCY = 0.8e-6  # of DRAM under load, seconds
+SHARED_PER_CLOCK, L2_PER_CLOCK_AND_SM = 128, 47  # bytes
+REGISTER_BYTES = 256 * KIB  # of a multiprocessor
+CPU_CLOCK, CPU_FLOP_PER_CLOCK, CPU_BANDWIDTH, CPU_CACHE = 3e9, 32, 2e10, 256 * KIB
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """Peaks of a device. A unit is a multiprocessor, or a thread of the CPU."""
+
+    name: str
+    is_gpu: bool
+    units: int
+    clock: float  # Hz
+    bandwidth: float  # bytes a second
+    shared_bytes: int  # of a unit
+    major: int = 0
+
+    def flop_rate(self, bits: int) -> float:
+        """Operations a second on operands of so many bits; 0: elementwise on 32."""
+        if not self.is_gpu:
+            return self.units * self.clock * CPU_FLOP_PER_CLOCK
+        if bits == 0:
+            return self.units * self.clock * 256
+        sixteen = 4096 if self.major == 9 else 8192 if self.major >= 10 else 2048
+        return self.units * self.clock * sixteen * {8: 2.0, 16: 1.0, 19: 0.5, 32: 1 / 16, 64: 1 / 16}.get(bits, 1.0)
+
+
+def machine_of(device: int | None) -> Machine:
+    if device is None:
+        return Machine(cpu_name(), False, _core.cpu_threads(), CPU_CLOCK, CPU_BANDWIDTH, CPU_CACHE)
+    info = _core.device_info(device)
+    bandwidth = 2e3 * info["memory_clock_khz"] * info["memory_bus_bits"] / 8
+    clock, (major, _) = 1e3 * info["clock_khz"], info["capability"]
+    return Machine(info["name"], True, info["sm_count"], clock, bandwidth, info["shared_bytes_per_sm"], major)
+
+
+def cpu_name() -> str:
+    import platform
+
+    try:
+        with open("/proc/cpuinfo") as file:
+            models = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        models = []
+    return f"{models[0] if models else platform.machine()}, {_core.cpu_threads()} threads"
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What a whole launch does."""
+
+    blocks: int
+    moved: float  # bytes of tiles, whether or not they hit a cache
+    unique: float  # bytes of arrays that are touched
+    flop: float  # of products
+    operand_bytes: float
+    bits: int  # of an operand of the products; 0: there are none
+    elements: float  # elementwise operations; a function counts 8
+    carried: float  # bytes of tiles that a loop of a block carries
+    turn: float  # bytes that one turn of a block's loop loads
+    known: bool  # nothing depended on data
+
+    @property
+    def intensity(self) -> float:
+        """Operations a byte."""
+        return (self.flop or self.elements) / max(1.0, self.unique)
+
+
+def count(
+    module: Any, layout: Layout, values: tuple[Any, ...], grid: tuple[int, int, int], constants: set[int]
+) -> Work:
+    """The work of a launch, from a module at the stage "legal"; `values` as in trial.Program."""
+    words: list[int] = []
+    sizes: list[float] = []
+    for position, value in enumerate(values):
+        view = layout.views.get(position)
+        if view is not None:
+            words += [0, *view.shape, *view.strides]
+            sizes.append(math.prod(view.shape) * BY_NAME[view.dtype].bits / 8)
+        elif position not in constants:
+            words.append(int(value) if isinstance(value, int) else 0)
+            sizes.append(0.0)
+    blocks = math.prod(grid)
+    samples = sorted({round(i * (blocks - 1) / 8) for i in range(9)})
+    rows = [module.work(words, grid, _place(i, grid)) for i in samples]
+
+    def mean(name: str) -> float:
+        return sum(row[name] for row in rows) / len(rows)
+
+    moved = unique = 0.0
+    for i, size in enumerate(sizes):
+        for way in ("loaded", "stored"):
+            traffic = blocks * sum(row[way][i] for row in rows) / len(rows)
+            moved += traffic
+            unique += min(traffic, size)
+    return Work(
+        blocks=blocks,
+        moved=moved,
+        unique=unique,
+        flop=blocks * mean("mma_flop"),
+        operand_bytes=blocks * mean("mma_operand_bytes"),
+        bits=max(row["mma_bits"] for row in rows),
+        elements=blocks * (mean("elements") + 8 * mean("functions")),
+        carried=max(row["carried_bytes"] for row in rows),
+        turn=max(row["turn_bytes"] for row in rows),
+        known=not any(row["unknown"] for row in rows),
+    )
+
+
+def _place(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    return number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1])
+
+
+def predict(work: Work, machine: Machine, hints: dict[str, Any]) -> float:
+    """Seconds."""
+    return _on_gpu(work, machine, hints) if machine.is_gpu else _on_cpu(work, machine)
+
+
+def _on_cpu(work: Work, machine: Machine) -> float:
+    """Threads share the blocks; tiles that do not fit into a core's cache come from memory again."""
+    turns = math.ceil(work.blocks / machine.units) / (work.blocks / machine.units)
+    spilled = work.operand_bytes if work.turn + work.carried > CPU_CACHE else 0.0
+    compute = (work.flop + work.elements) / machine.flop_rate(0)
+    return max(compute, (work.unique + spilled) / machine.bandwidth) * turns + 2e-7 * work.blocks / machine.units
+
+
+def _on_gpu(work: Work, machine: Machine, hints: dict[str, Any]) -> float:
+    warps = hints.get("num_warps") or (8 if work.carried > 64 * KIB else 4)
+    resident, spilling = _residency(work, machine, warps, hints.get("num_stages") or (3 if work.bits else 1))
+    slots = machine.units * resident
+    waves = math.ceil(work.blocks / slots)
+    busy = work.blocks / (waves * slots)
+    in_flight = resident * max(work.turn, work.moved / work.blocks if not work.turn else 0.0)
+    needed = machine.bandwidth / machine.units * LATENCY
+    dram = work.unique / machine.bandwidth / min(1.0, max(0.05, in_flight / needed))
+    per_second = machine.units * machine.clock
+    turns = work.moved / work.blocks / work.turn if work.turn else 0.0
+    busy_times = (
+        work.moved / (per_second * L2_PER_CLOCK_AND_SM),
+        2 * work.operand_bytes / (per_second * SHARED_PER_CLOCK),
+        work.flop / machine.flop_rate(work.bits) if work.bits else 0.0,
+        work.elements / machine.flop_rate(0),
+    )
+    return max(dram, max(busy_times) / busy) * spilling + WAVE_SECONDS * min(waves, 4) + TURN_SECONDS * turns * waves
+
+
+def _residency(work: Work, machine: Machine, warps: int, stages: int) -> tuple[int, float]:
+    """Blocks that a multiprocessor holds, and by how much values that do not fit into registers slow it down."""
+    threads = 32 * warps
+    registers = work.carried / threads / 4 + 48  # of a thread
+    spilling = 1.0 + max(0.0, registers - 240) / 60
+    by_registers = REGISTER_BYTES / (threads * 4 * min(255.0, registers))
+    by_shared = machine.shared_bytes / (work.turn * stages + KIB) if work.bits else 32
+    if by_shared < 1:  # the compiler takes fewer stages then
+        spilling *= 1.5
+    return max(1, min(int(by_registers), int(by_shared), 2048 // threads)), spilling

@@ -1,0 +1,509 @@
+"""The search: candidates -> cost model -> compiled in parallel -> tried in a worker -> timed in turns -> the best.
+
+Nothing that a candidate does reaches the caller: it runs on copies of the arrays, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .. import compile
+from ..errors import TileError, TileValueError
+from ..kernel import launch
+from ..times import Times
+from . import cost, memory, record
+from .progress import Progress
+from .space import Candidate, Grid, Problem, Space
+from .statistics import Measurement, is_decided, survivors, winner
+from .trial import Program
+from .worker import FailedError, Local, LostError, Worker
+
+MIN_ROUNDS, MAX_ROUNDS = 8, 60
+SAMPLE_SECONDS = 0.02  # of one candidate in one round: quick kernels are launched several times
+WARM_UP_SECONDS = 0.3
+UNLIKELY = "not tried, the cost model expects less"
+
+
+@dataclasses.dataclass
+class Trial:
+    """What became of a candidate."""
+
+    candidate: Candidate
+    predicted: float | None = None  # seconds, by the cost model
+    work: cost.Work | None = None
+    measurement: Measurement | None = None
+    error: float | None = None  # largest difference from the reference
+    dropped: str | None = None  # why it was not measured
+
+    def __str__(self) -> str:
+        return f"{self.candidate}: {self.measurement or self.dropped}"
+
+
+@dataclasses.dataclass
+class Result:
+    """What a search found. `trials` has the kernel as given first, then the candidates as the cost model ranks them."""
+
+    problem: Problem
+    machine: cost.Machine
+    trials: list[Trial]
+    best: Trial
+    path: Path | None = None  # of the record it was kept in
+
+    @property
+    def untuned(self) -> Trial:
+        return self.trials[0]
+
+    @property
+    def speedup(self) -> float | None:
+        """Time of the kernel as given over that of the best."""
+        if self.untuned.measurement is None or self.best.measurement is None:
+            return None
+        return self.untuned.measurement.median / self.best.measurement.median
+
+    @property
+    def kernel(self) -> Any:
+        return self.problem.kernel_of(self.best.candidate)
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        return self.problem.args_of(self.best.candidate)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        return self.problem.grid_of(self.best.candidate)
+
+    def launch(self, stream: Any = None) -> None:
+        """Launches the best on the arguments of the search."""
+        launch(stream, self.grid, self.kernel, self.args)
+
+    def measured(self) -> list[Trial]:
+        """The candidates with a time, the quickest first."""
+        found = [trial for trial in self.trials if trial.measurement is not None]
+        return sorted(found, key=lambda trial: trial.measurement.median if trial.measurement else 0.0)
+
+    def __str__(self) -> str:
+        title = f"{self.problem.kernel.name} on {self.machine.name}"
+        measured = (f"  {'*' if trial is self.best else ' '} {trial}" for trial in self.measured())
+        dropped = [trial for trial in self.trials if trial.dropped]
+        told = [f"  - {trial}" for trial in dropped if trial.dropped != UNLIKELY]
+        rest = len(dropped) - len(told)
+        return "\n".join([title, *measured, *told, *([f"  - {rest} more: {UNLIKELY}"] if rest else [])])
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draws the sweep to a file (.svg, .png, .pdf); needs matplotlib."""
+        from .plot import draw
+
+        draw(self, path)
+
+
+def search(
+    kernel: Any,
+    args: tuple[Any, ...],
+    *,
+    space: Space,
+    grid: Grid,
+    limit: int | None = 24,
+    budget: float = 120.0,
+    timeout: float = 10.0,
+    compile_timeout: float = 60.0,
+    tolerance: float | None = None,
+    isolate: bool = True,
+    record_file: str | os.PathLike[str] | bool | None = True,
+    progress: bool | None = None,
+) -> Result:
+    """Find the quickest of a kernel's candidates for the given arguments, and keep it for later.
+
+        tune.search(
+            matmul, (a, b, c, 128, 128, 64),
+            space={"TM": (64, 128, 256), "TN": (128, 256), "num_warps": (4, 8)},
+            grid=lambda A, B, TM, TN: (ct.cdiv(A.shape[0], TM), ct.cdiv(B.shape[1], TN)),
+        )
+
+    kernel, args: as in `ct.launch`. The constants in `args` and the kernel's own hints are the untuned candidate: it is
+        tried first, its result is what the others must give, and it is kept where nothing is clearly quicker.
+    space: values by name for constants and hints, of which every combination is a candidate; or a list of candidates,
+        each a dict.
+    grid: of a launch: extents, or a function of the parameters that it names, as candidates have them.
+    limit: how many candidates are compiled and measured: the best by the cost model. None: all.
+    budget: seconds for measuring. It stops earlier when the best is clear: intervals of 95 % that do not overlap.
+    timeout, compile_timeout: seconds after which a launch hangs, and a compilation is given up.
+    tolerance: the largest difference between results, relative to a value plus the root mean square of all; by default
+        one that fits the dtype.
+    isolate: run the candidates in a process of their own, on copies of the arrays. False: here, on the arrays
+        themselves, which have their contents back afterwards; a candidate that hangs or faults then ends this process.
+    record_file: where the best is kept (default: TILEWRIGHT_TUNED, else beside the disk cache); False or None: nowhere.
+    progress: show a bar (with rich, if it is installed); by default on a terminal.
+
+    What hangs, faults, fails to compile or gives another result is dropped; `Result.trials` says why.
+    """
+    return _Search(Problem(kernel, args, grid), tolerance, timeout, compile_timeout, Progress(progress)).run(
+        space, limit, budget, isolate, record_file
+    )
+
+
+class _Search:
+    def __init__(
+        self, problem: Problem, tolerance: float | None, timeout: float, compile_timeout: float, progress: Progress
+    ) -> None:
+        self.problem, self.tolerance, self.progress = problem, tolerance, progress
+        self.timeout, self.compile_timeout = timeout, compile_timeout
+        self.target, self.key = problem.kernel.specialization(problem.args)
+        arrays = [i for i, (kind, *_) in enumerate(self.key) if kind == "array"]
+        self.constants = {i for i, (kind, *_) in enumerate(self.key) if kind == "const"}
+        self.layout = memory.describe(problem.args, arrays)
+        self.machine = cost.machine_of(self.layout.device)
+        self.trials: list[Trial] = []
+        self.programs: dict[int, Program] = {}
+
+    def run(
+        self,
+        space: Space,
+        limit: int | None,
+        budget: float,
+        isolate: bool,
+        record_file: str | os.PathLike[str] | bool | None,
+    ) -> Result:
+        with self.progress:
+            modules = self._rank(self.problem.candidates(space), limit)
+            self._compile(modules)
+            with self._bench(isolate) as bench:
+                self._try(bench)
+                best = self._time(bench, budget)
+        result = Result(self.problem, self.machine, self.trials, self.trials[best])
+        if record_file is not None and record_file is not False:
+            result.path = record.default_path() if record_file is True else Path(record_file)
+            record.write(result.path, self._entry(result))
+        return result
+
+    # --- candidates in the order of the cost model --------------------------------------------------------------------
+
+    def _rank(self, candidates: list[Candidate], limit: int | None) -> dict[int, _Job]:
+        """Fills `trials`; the captured modules of those that shall be compiled, by number."""
+        found = []
+        step = self.progress.step("capture", len(candidates))
+        for number, candidate in enumerate(candidates):
+            trial, job = Trial(candidate), None
+            try:
+                job = self._capture(candidate)
+                trial.work = cost.count(job.module, self.layout, self._values(candidate), job.grid, self.constants)
+                hints = dict(self.problem.kernel_of(candidate).hints)
+                trial.predicted = cost.predict(trial.work, self.machine, hints)
+            except TileError as error:
+                trial.dropped = f"is not accepted: {_first_line(error)}"
+            found.append((number > 0, trial.predicted or 0.0, number, trial, job))
+            step()
+        found.sort(key=lambda row: row[:3])
+        self.trials = [trial for *_, trial, _ in found]
+        good = [i for i, (*_, job) in enumerate(found) if job is not None]
+        for i in good[limit:] if limit is not None else []:
+            self.trials[i].dropped = UNLIKELY
+        return {i: found[i][4] for i in good[:limit]}  # type: ignore[misc]
+
+    def _capture(self, candidate: Candidate) -> _Job:
+        kernel = self.problem.kernel_of(candidate)
+        _, key = kernel.specialization(self.problem.args_of(candidate))
+        captured = compile.capture_kernel(kernel, self.target, key)
+        text = captured.module.text()
+        captured.module.lower("legal")
+        return _Job(captured.module, text, captured.written, self.problem.grid_of(candidate))
+
+    def _values(self, candidate: Candidate) -> tuple[Any, ...]:
+        """The scalars; None for arrays, 0 for constants, which are in the code."""
+        args = self.problem.args_of(candidate)
+        return tuple(
+            None if i in self.layout.views else 0 if i in self.constants else value for i, value in enumerate(args)
+        )
+
+    # --- compilation --------------------------------------------------------------------------------------------------
+
+    def _compile(self, jobs: dict[int, _Job]) -> None:
+        step = self.progress.step("compile", len(jobs))
+        name, parameters = self.problem.kernel.name, tuple(self.problem.kernel.parameters)
+
+        def work(number: int) -> bytes:
+            job = jobs[number]
+            return compile.image_of(job.module, job.text, self.target, name, Times(name, self.target)).pack()
+
+        outcomes = {}
+        for number, outcome in _in_parallel(work, list(jobs), self.compile_timeout):
+            step()
+            outcomes[number] = outcome
+        same: dict[tuple[bytes | str, tuple[int, int, int]], int] = {}
+        for number, outcome in sorted(outcomes.items()):
+            twin = same.setdefault((outcome, jobs[number].grid), number)
+            if twin != number and isinstance(outcome, bytes):
+                self.trials[number].dropped = f"is the same program as: {self.trials[twin].candidate}"
+            elif isinstance(outcome, bytes):
+                self.programs[number] = Program(
+                    image=outcome,
+                    name=name,
+                    target=self.target,
+                    written=jobs[number].written,
+                    parameters=parameters,
+                    constants=tuple(sorted(self.constants)),
+                    values=self._values(self.trials[number].candidate),
+                    grid=jobs[number].grid,
+                )
+            else:
+                self.trials[number].dropped = f"does not compile: {outcome}"
+
+    # --- trying -------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _bench(self, isolate: bool) -> Iterator[_Bench]:
+        path = memory.save(self.layout) if isolate else None
+        bench = _Bench(self.layout, path)
+        try:
+            yield bench
+        finally:
+            bench.close()
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    def _try(self, bench: _Bench) -> None:
+        """The first launch of each; the first that works gives the reference."""
+        numbers = sorted(self.programs)
+        step = self.progress.step("try", len(numbers))
+        for number in numbers:
+            trial = self.trials[number]
+            try:
+                bench.call("first", number, self.programs[number], timeout=self.timeout)
+                if bench.reference is None:
+                    bench.adopt(number, self.programs[number])
+                trial.error = bench.call("check", number, self.tolerance, timeout=60.0 + self.timeout)
+            except (FailedError, LostError) as error:
+                trial.dropped = str(error)
+                del self.programs[number]
+                bench.forget(number)
+            step()
+        if not self.programs:
+            reasons = "\n".join(f"  {trial}" for trial in self.trials if trial.dropped)
+            raise TileValueError(f"no candidate of kernel {self.problem.kernel.name} works:\n{reasons}")
+
+    # --- timing -------------------------------------------------------------------------------------------------------
+
+    def _time(self, bench: _Bench, budget: float) -> int:
+        """Rounds in which every candidate that may still be the best has its turn; the number of the best."""
+        samples: dict[int, list[float]] = {number: [] for number in self.programs}
+        alive = sorted(self.programs)
+        counts = dict.fromkeys(alive, 1)
+        step = self.progress.step("time", MAX_ROUNDS)
+        self._warm_up(bench, alive[0])
+        deadline = time.monotonic() + budget
+        for turn in range(MAX_ROUNDS):
+            for number in list(alive):
+                try:
+                    taken = bench.call("time", number, counts[number], timeout=self.timeout * counts[number])
+                except (FailedError, LostError) as error:
+                    self.trials[number].dropped = f"worked at first, then: {error}"
+                    alive.remove(number)
+                    del samples[number], self.programs[number]
+                    bench.forget(number)
+                    continue
+                samples[number] += taken
+                counts[number] = max(1, min(5, int(SAMPLE_SECONDS / max(taken[0], 1e-6))))
+            if not alive:
+                raise TileValueError(f"no candidate of kernel {self.problem.kernel.name} kept working")
+            measured = {number: Measurement.of(samples[number]) for number in alive}
+            step()
+            if turn + 1 >= MIN_ROUNDS:
+                alive = survivors(measured)
+                measured = {number: measured[number] for number in alive}
+                if is_decided(measured):
+                    break
+            if time.monotonic() > deadline:
+                break
+        for number, taken in samples.items():
+            self.trials[number].measurement = Measurement.of(taken)
+        return winner({number: Measurement.of(samples[number]) for number in alive})
+
+    def _warm_up(self, bench: _Bench, number: int) -> None:
+        end = time.monotonic() + WARM_UP_SECONDS
+        with contextlib.suppress(FailedError, LostError):
+            while time.monotonic() < end:
+                bench.call("time", number, 1, timeout=self.timeout)
+
+    def _entry(self, result: Result) -> record.Entry:
+        from .. import __version__
+
+        best, untuned = result.best.measurement, result.untuned.measurement
+        assert best is not None
+        varied = dict.fromkeys(name for trial in self.trials for name, _ in trial.candidate.constants)
+        return record.Entry(
+            device=self.machine.name,
+            kernel=self.problem.kernel.name,
+            source=record.source_hash(self.problem.kernel.function),
+            shape_class=record.shape_class(self.key, self.layout),
+            arguments=record.arguments_text(self.problem.kernel.parameters, self.layout),
+            constants=self.problem.constants_of(result.best.candidate, varied),
+            hints=dict(result.best.candidate.hints),
+            us=round(1e6 * best.median, 3),
+            low_us=round(1e6 * best.low, 3),
+            high_us=round(1e6 * best.high, 3),
+            untuned_us=round(1e6 * untuned.median, 3) if untuned is not None else 0.0,
+            version=__version__,
+            date=datetime.date.today().isoformat(),
+        )
+
+
+@dataclasses.dataclass
+class _Job:
+    """A captured candidate, at the stage "legal"."""
+
+    module: Any
+    text: str  # of the stage "tile"
+    written: int
+    grid: tuple[int, int, int]
+
+
+class _Bench:
+    """A worker that is replaced when a candidate takes it along."""
+
+    def __init__(self, layout: memory.Layout, path: Path | None) -> None:
+        self.layout, self.path = layout, path
+        self.worker: Worker | Local | None = None
+        self.reference: tuple[int, Program] | None = None
+        self.known: dict[int, Program] = {}  # to be loaded again by a new worker
+
+    def adopt(self, number: int, program: Program) -> None:
+        self.call("keep", number, timeout=60.0)
+        self.reference = number, program
+
+    def forget(self, number: int) -> None:
+        self.known.pop(number, None)
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+        if self.worker is None:
+            self._start()
+        assert self.worker is not None
+        try:
+            result = self.worker.call(method, *arguments, timeout=timeout)
+        except LostError:
+            self.worker = None
+            raise
+        if method == "first":
+            self.known[arguments[0]] = arguments[1]
+        return result
+
+    def _start(self) -> None:
+        self.worker = Local(self.layout) if self.path is None else Worker(self.layout, self.path)
+        if self.reference is not None:
+            number, program = self.reference
+            self.worker.call("first", number, program, timeout=60.0)
+            self.worker.call("keep", number, timeout=60.0)
+        for number, program in self.known.items():
+            self.worker.call("add", number, program, timeout=60.0)
+
+    def close(self) -> None:
+        if self.worker is not None:
+            self.worker.close()
+
+
+def _in_parallel(work: Callable[[int], bytes], numbers: list[int], timeout: float) -> Iterator[tuple[int, bytes | str]]:
+    """Runs `work` on each number in threads; (number, result or why there is none) as they come.
+
+    A thread that takes longer than `timeout` is left behind and another one takes its place.
+    """
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[int, bytes | str]] = queue.SimpleQueue()
+    started: dict[int, float] = {}
+
+    def run() -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                number = todo.get_nowait()
+                started[number] = time.monotonic()
+                try:
+                    done.put((number, work(number)))
+                except TileError as error:
+                    done.put((number, _first_line(error)))
+
+    def start() -> None:
+        threading.Thread(target=run, daemon=True).start()
+
+    for number in numbers:
+        todo.put(number)
+    for _ in range(min(len(numbers), len(os.sched_getaffinity(0)))):
+        start()
+    waiting = set(numbers)
+    while waiting:
+        with contextlib.suppress(queue.Empty):
+            number, outcome = done.get(timeout=0.1)
+            if number in waiting:
+                waiting.remove(number)
+                yield number, outcome
+            continue
+        for number in [n for n in waiting if time.monotonic() - started.get(n, time.monotonic()) > timeout]:
+            waiting.remove(number)
+            start()
+            yield number, f"takes longer than {timeout:.0f} s"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+# --- using what was found ---------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Best:
+    """What the record has for a kernel and its arguments."""
+
+    kernel: Any  # with the hints of the record
+    constants: dict[str, Any]
+    entry: record.Entry
+
+    def args(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with the constants of the record."""
+        return tuple(self.constants.get(n, value) for n, value in zip(self.kernel.parameters, args, strict=True))
+
+
+def best(kernel: Any, args: tuple[Any, ...], *, record_file: str | os.PathLike[str] | None = None) -> Best | None:
+    """What an earlier search, in this process or another one, has found for such arguments; None: nothing."""
+    problem = Problem(kernel, args, 1)
+    _, key = kernel.specialization(args)
+    layout = memory.describe(args, [i for i, (kind, *_) in enumerate(key) if kind == "array"])
+    device = cost.machine_of(layout.device).name
+    source, wanted = record.source_hash(kernel.function), record.shape_class(key, layout)
+    arguments = record.arguments_text(kernel.parameters, layout)
+    found = [
+        entry
+        for entry in record.read(Path(record_file) if record_file is not None else record.default_path())
+        if (entry.device, entry.kernel, entry.source, entry.shape_class) == (device, kernel.name, source, wanted)
+    ]
+    for entry in sorted(found, key=lambda entry: record.distance(entry.arguments, arguments)):
+        try:
+            candidate = problem.candidate(entry.constants | entry.hints)
+            return Best(problem.kernel_of(candidate), dict(candidate.constants), entry)
+        except TileError:  # of another version of the kernel or the compiler
+            continue
+    return None
+
+
+_launches: dict[tuple[Any, ...], Best | None] = {}
+
+
+def launch_tuned(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
+    """`ct.launch` with what the record has for such arguments; as given where it has nothing.
+
+    `grid` may be a function of parameters, as in `search`. The record is read once for each kernel and shapes.
+    """
+    shapes = tuple(getattr(value, "shape", None) or value for value in args)
+    with contextlib.suppress(TypeError):  # a constant that cannot be hashed is refused below, with a better message
+        key = kernel, tuple(tuple(s) if isinstance(s, list) else s for s in shapes), kernel.specialization(args)[0]
+        if key not in _launches:
+            _launches[key] = best(kernel, args)
+        found = _launches[key]
+        if found is not None:
+            kernel, args = found.kernel, found.args(args)
+    launch(stream, Problem(kernel, args, grid).grid_of(Candidate()), kernel, args)

@@ -1,0 +1,102 @@
+"""Spaces: what may vary, and the candidates that come of it.
+
+    {"TM": (64, 128), "TN": (128, 256), "num_warps": (4, 8)}      every combination
+    [{"TM": 64, "TN": 256}, {"TM": 128, "num_warps": 8}]          these
+
+A name is a constant parameter of the kernel or one of its hints. What a candidate does not name stays as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..errors import TileTypeError, TileValueError
+from ..kernel import kernel as tile_kernel
+from ..tile import constant_parameters
+
+Value: TypeAlias = int | float | bool | str | None
+Space: TypeAlias = Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]
+Grid: TypeAlias = int | Sequence[int] | Callable[..., int | Sequence[int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """One choice: constants by parameter, hints by name; empty is the kernel as it was given."""
+
+    constants: tuple[tuple[str, Any], ...] = ()
+    hints: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in (*self.constants, *self.hints)) or "as given"
+
+
+class Problem:
+    """A kernel with the arguments of one launch: the same for every candidate."""
+
+    def __init__(self, kernel: tile_kernel, args: tuple[Any, ...], grid: Grid) -> None:
+        if not isinstance(kernel, tile_kernel) or kernel.simt:
+            raise TileTypeError(f"tune works on a @ct.kernel, found {kernel!r}")
+        self.kernel, self.args, self.grid = kernel, tuple(args), grid
+        self.constants = [name for name in kernel.parameters if name in constant_parameters(kernel.function)]
+        if len(self.args) != len(kernel.parameters):
+            names = ", ".join(kernel.parameters)
+            raise TileTypeError(f"kernel {kernel.name} takes ({names}), found {len(self.args)} arguments")
+
+    def candidates(self, space: Space) -> list[Candidate]:
+        """The candidates of a space, the one as given first, none twice."""
+        if isinstance(space, Mapping):
+            values = [tuple(choices) for choices in space.values()]
+            rows: Iterable[Mapping[str, Any]] = (
+                dict(zip(space, combination, strict=True)) for combination in itertools.product(*values)
+            )
+        else:
+            rows = space
+        found = dict.fromkeys(self.candidate(row) for row in rows)
+        return list(dict.fromkeys([Candidate(), *found]))
+
+    def candidate(self, row: Mapping[str, Any]) -> Candidate:
+        """Checks the names of a row; what equals the kernel as given is left out of it."""
+        unknown = [name for name in row if name not in self.constants and name not in self.kernel.hint_names]
+        if unknown:
+            raise TileValueError(
+                f"kernel {self.kernel.name} has neither a constant nor a hint {unknown[0]!r}; constants: "
+                f"{', '.join(self.constants) or 'none'}; hints: {', '.join(self.kernel.hint_names)}"
+            )
+        given = dict(zip(self.kernel.parameters, self.args, strict=True))
+        constants = tuple((n, row[n]) for n in self.constants if n in row and row[n] != given[n])
+        hints = tuple((n, row[n]) for n in self.kernel.hint_names if n in row and row[n] != self.kernel.hints.get(n))
+        return Candidate(constants, hints)
+
+    def kernel_of(self, candidate: Candidate) -> tile_kernel:
+        return self.kernel.replace_hints(**dict(candidate.hints)) if candidate.hints else self.kernel
+
+    def args_of(self, candidate: Candidate) -> tuple[Any, ...]:
+        chosen = dict(candidate.constants)
+        return tuple(chosen.get(n, value) for n, value in zip(self.kernel.parameters, self.args, strict=True))
+
+    def grid_of(self, candidate: Candidate) -> tuple[int, int, int]:
+        """Three extents. A function of a grid is called with the parameters that it names."""
+        grid = self.grid
+        if callable(grid):
+            arguments = dict(zip(self.kernel.parameters, self.args_of(candidate), strict=True))
+            wanted = inspect.signature(grid).parameters
+            unknown = [name for name in wanted if name not in arguments]
+            if unknown:
+                raise TileTypeError(
+                    f"the grid asks for {unknown[0]!r}; kernel {self.kernel.name} has ({', '.join(arguments)})"
+                )
+            grid = grid(*(arguments[name] for name in wanted))
+        extents = [grid] if isinstance(grid, int) else list(grid)
+        if not 1 <= len(extents) <= 3:
+            raise TileValueError(f"a grid has one to three extents, found {grid!r}")
+        x, y, z = [*extents, 1, 1][:3]
+        return int(x), int(y), int(z)
+
+    def constants_of(self, candidate: Candidate, names: Iterable[str]) -> dict[str, Any]:
+        """The named constants as the candidate has them, and as given where it says nothing."""
+        arguments = dict(zip(self.kernel.parameters, self.args_of(candidate), strict=True))
+        return {name: arguments[name] for name in names}

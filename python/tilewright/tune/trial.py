@@ -1,0 +1,179 @@
+"""Trials: launching candidates on copies of the arguments, comparing what they write, timing them.
+
+A `Bench` does it in the process that it lives in; tune's searches have theirs in a worker process (worker.py), which a
+candidate may hang or crash without harm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import _core, compile
+from ..dtype import BY_NAME, Category
+from . import memory
+from .memory import Layout
+
+# How much results may differ, relative to the value plus the root mean square of all: sums in another order.
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "tfloat32": 4e-3, "float16": 4e-3, "bfloat16": 3e-2}
+NARROW_TOLERANCE = 0.5  # 8-bit floats: neighbours of a value
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A compiled candidate, as it travels to the worker: `values` has an entry a parameter, None for arrays."""
+
+    image: bytes
+    name: str
+    target: str
+    written: int
+    parameters: tuple[str, ...]
+    constants: tuple[int, ...]
+    values: tuple[Any, ...]
+    grid: tuple[int, int, int]
+
+
+class WrongError(Exception):
+    """A result that differs from the reference."""
+
+
+class Bench:
+    """Arguments of one launch in memory of their own, and the candidates that run on them."""
+
+    def __init__(self, layout: Layout, path: Path | None) -> None:
+        """`path`: the file of `memory.save`; None: the arrays themselves, which are restored by `close`."""
+        self.layout = layout
+        if path is None:
+            self.memory, self.bases = memory.Memory(layout.device), [address for address, _ in layout.segments]
+        else:
+            self.memory, self.bases = memory.load(layout, path)
+        self.launches: dict[int, tuple[Any, tuple[Any, ...], Program]] = {}
+        self.pristine: dict[int, int] = {}  # segment -> copy of what was in it at first
+        self.reference: dict[int, Any] = {}  # segment -> what the reference has left in it
+        self.tolerance: float | None = None
+        device = layout.device
+        if device is not None:
+            self.events = _core.event_create(device), _core.event_create(device)
+            self.flush_bytes = 2 * _core.device_info(device)["l2_bytes"]
+            self.flush = self.memory.allocate(self.flush_bytes)
+
+    def close(self) -> None:
+        self._restore(list(self.pristine))
+        self.memory.synchronize()
+        self.memory.close()
+
+    # --- launching ----------------------------------------------------------------------------------------------------
+
+    def add(self, number: int, program: Program) -> None:
+        variant = compile.load(compile.Image.unpack(program.image), program.name, program.written, program.target)
+        dispatcher = _core.Dispatcher(program.name, program.parameters, program.constants, lambda *_: variant)
+        args = tuple(
+            memory.array_at(self.layout.device, self.bases[view.segment], view) if view is not None else value
+            for view, value in zip(self._views(program), program.values, strict=True)
+        )
+        for segment in self._written(program):
+            if segment not in self.pristine:
+                address, size = self.bases[segment], self.layout.segments[segment][1]
+                self.pristine[segment] = self.memory.allocate(size)
+                self.memory.copy(self.pristine[segment], address, size)
+        self.launches[number] = dispatcher, args, program
+
+    def _views(self, program: Program) -> list[memory.View | None]:
+        return [self.layout.views.get(position) for position in range(len(program.values))]
+
+    def _written(self, program: Program) -> list[int]:
+        views = [view for i, view in enumerate(self._views(program)) if view is not None and program.written >> i & 1]
+        return sorted({view.segment for view in views})
+
+    def _restore(self, segments: list[int]) -> None:
+        for segment in segments:
+            self.memory.copy(self.bases[segment], self.pristine[segment], self.layout.segments[segment][1])
+
+    def _launch(self, number: int) -> None:
+        dispatcher, args, program = self.launches[number]
+        _core.launch(None if self.layout.device is None else 0, program.grid, dispatcher, args)
+
+    def first(self, number: int, program: Program) -> float:
+        """Runs a candidate on the arguments as they were at first; seconds, loading included."""
+        self.add(number, program)
+        self._restore(self._written(program))
+        begin = time.perf_counter()
+        self._launch(number)
+        self.memory.synchronize()
+        return time.perf_counter() - begin
+
+    # --- comparing ----------------------------------------------------------------------------------------------------
+
+    def keep(self, number: int) -> None:
+        """What the candidate has left is right."""
+        program = self.launches[number][2]
+        for segment in self._written(program):
+            self.reference[segment] = self.memory.bytes(self.bases[segment], self.layout.segments[segment][1])
+
+    def check(self, number: int, tolerance: float | None) -> float:
+        """The largest difference from the reference, or WrongError."""
+        program = self.launches[number][2]
+        worst = 0.0
+        for position, view in enumerate(self._views(program)):
+            if view is None or not program.written >> position & 1 or view.segment not in self.reference:
+                continue
+            found = self.memory.bytes(self.bases[view.segment], self.layout.segments[view.segment][1])
+            expected = self.reference[view.segment]
+            if np.array_equal(found, expected):
+                continue
+            error, limit = difference(found, expected, view.offset, view.dtype)
+            limit = limit if tolerance is None else tolerance
+            if not error <= limit:
+                name = program.parameters[position]
+                raise WrongError(f"{name} differs from the reference by {error:.2g} (more than {limit:.2g})")
+            worst = max(worst, error)
+        return worst
+
+    # --- timing -------------------------------------------------------------------------------------------------------
+
+    def time(self, number: int, count: int) -> list[float]:
+        """Seconds of `count` launches, each with the arguments as at first and, on a GPU, with the L2 cache emptied."""
+        written = self._written(self.launches[number][2])
+        return [self._time_once(number, written) for _ in range(count)]
+
+    def _time_once(self, number: int, written: list[int]) -> float:
+        self._restore(written)
+        device = self.layout.device
+        if device is None:
+            start = time.perf_counter()
+            self._launch(number)
+            return time.perf_counter() - start
+        begin, end = self.events
+        _core.memory_fill(device, self.flush, 0, self.flush_bytes)  # also hides the time of the calls
+        _core.event_record(device, begin)
+        self._launch(number)
+        _core.event_record(device, end)
+        return _core.event_elapsed(device, begin, end)
+
+
+def difference(found: Any, expected: Any, offset: int, name: str) -> tuple[float, float]:
+    """The largest difference between the elements of two segments, and how much of it is allowed."""
+    dtype = BY_NAME[name]
+    if dtype.bits == 4 or dtype.category is not Category.FLOATING or name == "float8_e8m0fnu":
+        return float("inf"), 0.0  # exact, and they differ
+    size = dtype.bits // 8
+    worst, limit = 0.0, TOLERANCE.get(name, NARROW_TOLERANCE)
+    kind = np.dtype(np.float32) if name == "tfloat32" else np.dtype(dtype.numpy)
+    start = offset % size
+    x, r = (a[start : start + (len(a) - start) // size * size].view(kind) for a in (found, expected))
+    wide = np.float64 if size == 8 else np.float32
+    finite = r[np.isfinite(r.astype(wide))].astype(np.float64)
+    scale = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+    for at in range(0, len(x), 1 << 22):
+        a, b = x[at : at + (1 << 22)].astype(wide), r[at : at + (1 << 22)].astype(wide)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        if same.all():
+            continue
+        with np.errstate(all="ignore"):
+            error = np.abs(a[~same] - b[~same]) / (np.abs(b[~same]) + (scale or 1.0))
+        worst = max(worst, float(error.max()) if np.isfinite(error).all() else float("inf"))
+    return worst, limit

@@ -1,0 +1,534 @@
+"""tilewright.tune on the CPU: what a search finds, keeps and survives; the cost model's counts; the pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright import _core, cli, tune
+from tilewright import compile as compiler
+from tilewright import tile as ct
+from tilewright.errors import TileError, TileTypeError, TileValueError
+from tilewright.times import Times
+from tilewright.tune import cost, memory, record, statistics
+from tilewright.tune.search import UNLIKELY, _in_parallel
+from tilewright.tune.space import Candidate, Problem
+from tilewright.tune.trial import difference
+from tilewright.tune.worker import LostError, Worker
+
+FACTOR = 2.0
+
+
+def double(x):
+    return x * FACTOR
+
+
+@ct.kernel
+def scale(X, Y, T: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(Y, index=(i,), tile=double(ct.load(X, index=(i,), shape=(T,))))
+
+
+@ct.kernel
+def moody(X, Y, MODE: ct.Constant[int]):
+    """0: right; 1: never ends; 2: reads where nothing is; 3: wrong; 4: does not compile."""
+    x = ct.load(X, index=(0,), shape=(16,))
+    y = x * 2.0
+    if MODE == 1:
+        n = ct.sum(x).astype(ct.int32) * 0
+        while n < 1:
+            ct.store(Y, index=(0,), tile=y)
+            n = n * 1
+    if MODE == 2:
+        y = y + ct.load(X, index=(1 << 30,), shape=(16,), check_bounds=False)
+    if MODE == 3:
+        y = y + 1.0
+    if MODE == 4:
+        y = y @ 3
+    ct.store(Y, index=(0,), tile=y)
+
+
+@ct.kernel
+def increment(X, T: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(X, index=(i,), tile=ct.load(X, index=(i,), shape=(T,)) + 1.0)
+
+
+@ct.kernel
+def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(a, b, acc)
+    ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+
+
+def blocks(X, T):
+    return ct.cdiv(X.shape[0], T)
+
+
+def vectors(n: int = 4096) -> tuple[Any, Any]:
+    return np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+
+
+QUICK: dict[str, Any] = {"budget": 0.2, "progress": False, "timeout": 5.0}
+
+
+# --- a search ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_search_finds_keeps_and_finds_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "folder" / "tuned.jsonl"
+    monkeypatch.setenv("TILEWRIGHT_TUNED", str(path))
+    x, y = vectors(1 << 16)
+    result = tune.search(scale, (x, y, 16), space={"T": (16, 1024, 4096)}, grid=blocks, **QUICK)
+    assert result.path == path
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not y.any(), "the arrays of the caller are left alone"
+    # A tile of 16 elements is far from the best.
+    chosen = dict(result.best.candidate.constants)["T"]
+    assert chosen in (1024, 4096)
+    assert result.speedup is not None and result.speedup > 1
+    assert "as given" in str(result)
+    result.launch()
+    np.testing.assert_array_equal(y, 2 * x)
+
+    found = tune.best(scale, (x, y, 16))
+    assert found is not None and found.args((x, y, 16))[2] == chosen
+    y[:] = 0
+    tune.launch(None, blocks, scale, (x, y, 16))
+    np.testing.assert_array_equal(y, 2 * x)
+    # Shapes of the same class count, others do not.
+    assert tune.best(scale, (x[:65520], y[:65520], 16)) is not None
+    assert tune.best(scale, (x[:1024], y[:1024], 16)) is None
+    # A name that the kernel reads is part of what it says.
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert tune.best(scale, (x, y, 16)) is None
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_in_place_arguments_are_protected(isolate: bool) -> None:
+    x = np.zeros(4096, np.float32)
+    result = tune.search(
+        increment, (x, 64), space={"T": (64, 128, 256)}, grid=blocks, isolate=isolate, record_file=None, **QUICK
+    )
+    assert not x.any()
+    assert len(result.measured()) == 3  # each saw zeros: none is wrong
+    result.launch()
+    assert (x == 1).all()
+
+
+def test_bad_candidates_are_dropped_and_told() -> None:
+    x, y = np.ones(16, np.float32), np.zeros(16, np.float32)
+    settings = QUICK | {"timeout": 1.0}
+    result = tune.search(moody, (x, y, 0), space={"MODE": (1, 3, 4, 5)}, grid=1, record_file=None, **settings)
+    why = {str(trial.candidate): trial.dropped or "" for trial in result.trials}
+    assert "did not end within 1 s" in why["MODE=1"]
+    assert "Y differs from the reference" in why["MODE=3"]
+    assert "is not accepted" in why["MODE=4"]
+    assert not why["as given"]
+    assert str(result.best.candidate) == "as given"
+    assert not y.any()
+
+
+def test_a_worker_that_dies_says_how() -> None:
+    x = np.zeros(16, np.float32)
+    layout = memory.describe((x,), [0])
+    path = memory.save(layout)
+    try:
+        worker = Worker(layout, path)
+        os.kill(worker.process.pid, signal.SIGSEGV)
+        with pytest.raises(LostError, match="crashed with signal 11"):
+            worker.call("time", 0, 1, timeout=5.0)
+    finally:
+        path.unlink()
+
+
+def has_gpu() -> bool:
+    try:
+        return _core.device_count() > 0
+    except TileError:
+        return False
+
+
+@pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+def test_a_fault_on_a_gpu_takes_nothing_along() -> None:
+    torch = pytest.importorskip("torch")
+    x, y = torch.ones(16, device="cuda"), torch.zeros(16, device="cuda")
+    settings = QUICK | {"timeout": 2.0}
+    result = tune.search(moody, (x, y, 0), space={"MODE": (1, 2, 3, 5)}, grid=1, record_file=None, **settings)
+    why = {str(trial.candidate): trial.dropped or "" for trial in result.trials}
+    assert "did not end within 2 s" in why["MODE=1"]
+    assert "a kernel on CUDA device 0 failed while it ran" in why["MODE=2"]
+    assert "Y differs from the reference" in why["MODE=3"]
+    assert not y.any()
+    result.launch()
+    assert (y == 2).all()
+    increments = torch.zeros(4096, device="cuda")
+    again = tune.search(increment, (increments, 64), space={"T": (128, 256)}, grid=blocks, record_file=None, **QUICK)
+    assert len(again.measured()) == 3 and not increments.any()
+
+
+def test_the_reference_is_the_first_that_works() -> None:
+    x, y = np.ones(16, np.float32), np.zeros(16, np.float32)
+    settings = QUICK | {"timeout": 1.0}
+    result = tune.search(moody, (x, y, 1), space={"MODE": (0,)}, grid=1, record_file=None, **settings)
+    assert str(result.best.candidate) == "MODE=0"
+    assert result.speedup is None
+    with pytest.raises(TileValueError, match="no candidate of kernel moody works:\n  as given: did not end"):
+        tune.search(moody, (x, y, 1), space={}, grid=1, record_file=None, **settings)
+
+
+def test_the_limit_keeps_what_the_model_likes() -> None:
+    x, y = vectors(1 << 16)
+    space = {"T": (16, 32, 2048, 4096)}
+    result = tune.search(scale, (x, y, 1024), space=space, grid=blocks, limit=3, record_file=None, **QUICK)
+    left = {str(trial.candidate) for trial in result.trials if trial.dropped == UNLIKELY}
+    assert left == {"T=16", "T=32"}
+    assert "2 more: not tried" in str(result)
+
+
+def test_views_of_one_array_stay_views() -> None:
+    """Overlapping arguments: what one is written through, the other one shows."""
+    base = np.zeros(64, np.float32)
+    layout = memory.describe((base[:32], base[16:48], base[::-1]), [0, 1, 2])
+    assert len(layout.segments) == 1 and layout.segments[0][1] == 256
+    path = memory.save(layout)
+    try:
+        assert path.stat().st_mode & 0o777 == 0o600
+        room, bases = memory.load(layout, path)
+    finally:
+        path.unlink()
+    first, second, reverse = (memory.array_at(None, bases[0], layout.views[i]) for i in range(3))
+    assert bases[0] % 256 == base.ctypes.data % 256
+    bits = np.float32(7).view(np.uint32)
+    for array in (first, second, reverse):
+        assert _core.describe_array(array)["dtype"] == "float32"
+    first.array[16] = bits
+    assert second.array[0] == bits and reverse.array[63 - 16] == bits
+    assert not base.any()
+    room.close()
+
+
+# --- the space --------------------------------------------------------------------------------------------------------
+
+
+def test_candidates() -> None:
+    x, y = vectors()
+    problem = Problem(scale, (x, y, 64), blocks)
+    found = problem.candidates({"T": (64, 128), "num_warps": (4, 8)})
+    assert [str(c) for c in found] == [
+        "as given",
+        "num_warps=4",
+        "num_warps=8",
+        "T=128 num_warps=4",
+        "T=128 num_warps=8",
+    ]
+    assert problem.candidates([{"T": 128}, {"T": 128}]) == [Candidate(), Candidate((("T", 128),))]
+    assert problem.grid_of(found[-1]) == (32, 1, 1)
+    kernel = problem.kernel_of(found[-1])
+    assert kernel.hints == {"num_warps": 8} and problem.kernel_of(found[-1]) is kernel
+    with pytest.raises(TileValueError, match="neither a constant nor a hint 'X'; constants: T; hints: num_warps"):
+        problem.candidates({"X": (1,)})
+    with pytest.raises(TileValueError, match="num_warps is an integer from 1 to 32, found 99"):
+        problem.kernel_of(problem.candidate({"num_warps": 99}))
+    with pytest.raises(TileTypeError, match=r"the grid asks for 'Q'; kernel scale has \(X, Y, T\)"):
+        Problem(scale, (x, y, 64), lambda Q: Q).grid_of(Candidate())
+    with pytest.raises(TileTypeError, match=r"kernel scale takes \(X, Y, T\), found 2 arguments"):
+        Problem(scale, (x, y), 1)
+    with pytest.raises(TileTypeError, match="tune works on a @ct.kernel"):
+        Problem(double, (), 1)  # type: ignore[arg-type]
+
+
+# --- the cost model ---------------------------------------------------------------------------------------------------
+
+
+def work_of(kernel: Any, args: tuple[Any, ...], grid: tuple[int, int, int]) -> cost.Work:
+    target, key = kernel.specialization(args)
+    layout = memory.describe(args, [i for i, (kind, *_) in enumerate(key) if kind == "array"])
+    constants = {i for i, (kind, *_) in enumerate(key) if kind == "const"}
+    module = kernel.capture(target, key)
+    module.lower("legal")
+    return cost.count(
+        module, layout, tuple(None if i in layout.views else v for i, v in enumerate(args)), grid, constants
+    )
+
+
+def test_work_is_counted() -> None:
+    a, b = np.zeros((256, 128), np.float16), np.zeros((128, 512), np.float16)
+    c = np.zeros((256, 512), np.float32)
+    work = work_of(matmul, (a, b, c, 64, 128, 32), (4, 4, 1))
+    assert work.flop == 2 * 256 * 512 * 128
+    assert work.moved == 16 * 2 * 128 * (64 + 128) + c.nbytes
+    assert work.unique == a.nbytes + b.nbytes + c.nbytes
+    assert (work.bits, work.carried, work.turn, work.known) == (16, 64 * 128 * 4, 2 * 32 * (64 + 128), True)
+    x, y = vectors()
+    assert work_of(scale, (x, y, 64), (64, 1, 1)).unique == x.nbytes + y.nbytes
+
+
+def test_triangular_loops_and_data_dependent_ones_are_counted() -> None:
+    @ct.kernel
+    def triangle(X, Y, T: ct.Constant[int]):
+        i = ct.bid(0)
+        total = ct.zeros((T,), dtype=ct.float32)
+        for j in range(i + 1):
+            total += ct.load(X, index=(j,), shape=(T,))
+        if i > 1000:
+            total += ct.load(X, index=(0,), shape=(T,))
+        ct.store(Y, index=(i,), tile=total)
+
+    x, y = vectors(1024)
+    work = work_of(triangle, (x, y, 64), (9, 1, 1))  # every block is a sample
+    assert work.known
+    assert work.moved == 4 * 64 * (sum(range(1, 10)) + 9)
+    assert not work_of(moody, (x, y, 1), (1, 1, 1)).known
+
+
+def test_the_model_ranks_the_obvious() -> None:
+    h200 = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, 9)
+
+    def matmul_work(m: int, n: int, k: int, size: int = 4096) -> cost.Work:
+        count = (size // m) * (size // n)
+        moved = count * (2.0 * size * (m + n) + 2 * m * n)
+        return cost.Work(
+            count,
+            moved,
+            6.0 * size**2,
+            2.0 * size**3,
+            count * 2.0 * size * (m + n),
+            16,
+            0,
+            4.0 * m * n,
+            2.0 * k * (m + n),
+            True,
+        )
+
+    def predict(m: int, n: int, k: int, size: int = 4096, **hints: int) -> float:
+        return cost.predict(matmul_work(m, n, k, size), h200, hints)
+
+    assert predict(128, 256, 64) < predict(128, 128, 64) < predict(64, 64, 64)
+    assert predict(128, 256, 64) < predict(128, 256, 16)  # many turns
+    assert predict(64, 128, 64, 1024) < predict(256, 256, 64, 1024)  # 16 blocks for 132 multiprocessors
+    assert predict(128, 256, 64) < predict(128, 256, 64, num_warps=2)  # values do not fit into registers
+    assert 0.7 < predict(128, 256, 64) / (2 * 4096**3 / 989e12) < 1.5
+    assert h200.flop_rate(8) == 2 * h200.flop_rate(16) == 2 * 132 * 1.98e9 * 4096
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_hold_the_median() -> None:
+    random = np.random.default_rng(0)
+    hits = 0
+    for _ in range(400):
+        found = statistics.Measurement.of(list(random.exponential(1.0, 21)))
+        hits += found.low <= np.log(2) <= found.high
+    assert hits > 0.94 * 400
+    one = statistics.Measurement.of([2.0])
+    assert (one.median, one.low, one.high, one.width) == (2.0, 2.0, 2.0, 0.0)
+
+
+def test_who_stays_and_who_wins() -> None:
+    def at(median: float, reach: float) -> statistics.Measurement:
+        return statistics.Measurement(median, median - reach, median + reach, 9)
+
+    rows = {0: at(1.0, 0.1), 1: at(0.97, 0.1), 2: at(2.0, 0.1)}
+    assert statistics.survivors(rows) == [0, 1]
+    assert not statistics.is_decided(rows)
+    assert statistics.winner(rows) == 1  # three in a hundred is worth having
+    assert statistics.winner({0: at(1.0, 0.1), 1: at(0.995, 0.1)}) == 0  # this is not
+    assert statistics.is_decided({0: at(1.0, 0.001), 1: at(1.005, 0.001)})
+
+
+def test_differences() -> None:
+    r = np.array([1.0, np.nan, np.inf, 1000.0], np.float32)
+    bytes_ = r.view(np.uint8)
+    assert difference(bytes_, bytes_.copy(), 0, "float32")[0] == 0
+    for wrong in (np.array([1.0, 0.0, np.inf, 1000.0]), np.array([1.0, np.nan, -np.inf, 1000.0])):
+        assert difference(wrong.astype(np.float32).view(np.uint8), bytes_, 0, "float32")[0] == np.inf
+    near = np.array([1.0, np.nan, np.inf, 1000.01], np.float32).view(np.uint8)
+    error, limit = difference(near, bytes_, 0, "float32")
+    assert 0 < error < limit
+    assert difference(np.zeros(4, np.uint8), np.ones(4, np.uint8), 0, "int32") == (np.inf, 0.0)
+
+
+# --- the record -------------------------------------------------------------------------------------------------------
+
+
+def entry(**changes: Any) -> record.Entry:
+    row = {
+        "device": "GPU", "kernel": "k", "source": "s", "shape_class": "c", "arguments": "A=float32[64]",
+        "constants": {"T": 64}, "hints": {"num_warps": 4}, "us": 1.0, "low_us": 0.9, "high_us": 1.1, "untuned_us": 2.0,
+        "version": "0", "date": "2026-01-01",
+    }  # fmt: skip
+    return record.Entry(**(row | changes))
+
+
+def test_the_file_is_merged_and_not_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "tuned.jsonl"
+    record.write(path, entry())
+    record.write(path, entry(kernel="other"))
+    record.write(path, entry(us=0.5))
+    assert [(e.kernel, e.us) for e in record.read(path)] == [("other", 1.0), ("k", 0.5)]
+    good = entry().line()
+    row = json.loads(good)
+    bad = [
+        "", "null", "[]", "{", '{"class": 1}', "[" * 100000, json.dumps(row | {"us": "fast"}),
+        json.dumps(row | {"us": -1}),
+        json.dumps(row | {"constants": {"T": [1]}}), json.dumps(row | {"hints": {"num_warps": True}}),
+        json.dumps(row | {"extra": 1}), json.dumps(row | {"kernel": "a\u001b[31m"}), good.replace("1.0", "1e999", 1),
+    ]  # fmt: skip
+    path.write_text("\n".join([*bad, good]) + "\n")
+    os.chmod(path, 0o600)
+    assert record.read(path) == [entry()]
+    os.chmod(path, 0o666)
+    with pytest.warns(UserWarning, match="others may write to it"):
+        assert record.read(path) == []
+    assert record.read(tmp_path / "none") == []
+
+
+def test_an_entry_that_the_kernel_refuses_is_passed_over(tmp_path: Path) -> None:
+    x, y = vectors()
+    _, key = scale.specialization((x, y, 64))
+    layout = memory.describe((x, y), [0, 1])
+    right = {
+        "device": cost.machine_of(None).name,
+        "kernel": "scale",
+        "source": record.source_hash(scale.function),
+        "shape_class": record.shape_class(key, layout),
+        "arguments": record.arguments_text(scale.parameters, layout),
+    }
+    path = tmp_path / "tuned.jsonl"
+    record.write(path, entry(**right, hints={"num_warps": 99}))
+    assert tune.best(scale, (x, y, 64), record_file=path) is None
+    record.write(path, entry(**(right | {"arguments": "X=float32[4000] Y=float32[4000]"}), hints={}))
+    found = tune.best(scale, (x, y, 16), record_file=path)
+    assert found is not None and found.constants == {"T": 64}
+
+
+def test_nearest_shapes() -> None:
+    wanted = "A=f[4096,4096] B=f[4096,64]"
+    near, far = "A=f[4000,4096] B=f[4096,64]", "A=f[2100,2100] B=f[2100,64]"
+    assert 0 == record.distance(wanted, wanted) < record.distance(near, wanted) < record.distance(far, wanted)
+    assert record.distance("A=f[1]", wanted) == float("inf")
+
+
+def test_a_source_is_what_it_says() -> None:
+    def plain(x):
+        return x * 2
+
+    def commented(x):
+        # another look
+        return x * 2
+
+    def other(x):
+        return x * 3
+
+    assert record.source_hash(plain) == record.source_hash(commented) != record.source_hash(other)
+    assert len(record.source_hash(scale.function)) == 16
+
+
+# --- compilation in threads -------------------------------------------------------------------------------------------
+
+
+def test_compilations_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many modules in several threads give what one thread gives."""
+    monkeypatch.setenv("TILEWRIGHT_NO_CACHE", "1")
+    arrays = tuple(np.zeros((64, 64), np.float16) for _ in range(3))
+    found: dict[tuple[int, str], bytes] = {}
+
+    def ptx(tile: int, target: str) -> bytes:
+        _, key = matmul.specialization((*arrays, tile, 64, 32))
+        module = matmul.capture(target, key)
+        module.lower("llvm")
+        return module.emit(1)
+
+    work = [(tile, target) for tile in (32, 64, 128) for target in ("sm_80", "sm_90a", "cpu")]
+    threads = [threading.Thread(target=lambda w=w: found.__setitem__(w, ptx(*w))) for w in work * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {w: ptx(*w) for w in work}
+
+
+def test_a_compilation_that_does_not_end_is_left_behind() -> None:
+    def work(number: int) -> bytes:
+        if number == 1:
+            time.sleep(3)
+        if number == 2:
+            raise TileValueError("no\nmore lines")
+        return b"code"
+
+    begin = time.monotonic()
+    outcomes = dict(_in_parallel(work, [0, 1, 2, 3], 0.3))
+    assert time.monotonic() - begin < 2
+    assert outcomes == {0: b"code", 1: "takes longer than 0 s", 2: "no", 3: b"code"}
+
+
+def test_times_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    x, y = vectors()
+    target, key = scale.specialization((x, y, 64))
+    monkeypatch.setenv("TILEWRIGHT_TIMES", "1")
+    compiler.compile_kernel(scale, target, key)
+    assert "scale for cpu: " in (told := capsys.readouterr().err) and "capture" in told and "object" in told
+    times = Times("k", "cpu")
+    with times.step("a"), times.step("b"):
+        pass
+    assert set(times.milliseconds) == {"a", "b"}
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+SCALE = f"{Path(__file__)}:scale"
+
+
+def run(*arguments: str) -> int:
+    return cli.main(list(arguments))
+
+
+def test_the_command_tunes_and_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setenv("TILEWRIGHT_TUNED", str(tmp_path / "tuned.jsonl"))
+    arrays = ["--arg", "X=f32[65536]", "--arg", "Y=f32[65536]", "--arg", "T=16", "--device", "cpu", "--budget", "0.2"]
+    grid = ["--grid", "cdiv(X.shape[0], T)"]
+    picture = tmp_path / "sweep.svg"
+    space = ["--space", "T=16,1024,4096", "--space", "opt_level=none,2"]
+    assert run("tune", SCALE, *arrays, *grid, *space, "--plot", str(picture)) == 0
+    told = capsys.readouterr().out
+    assert "times as fast as given" in told and "kept in" in told and "scale on" in told
+    assert picture.read_text().startswith("<?xml")
+    assert run("roofline", SCALE, *arrays, *grid, "-o", str(tmp_path / "roofline.png")) == 0
+    assert (tmp_path / "roofline.png").read_bytes().startswith(b"\x89PNG")
+    assert "GB/s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--space", "T"], r"--space 'T': expected NAME=VALUE"),
+        (["--grid", "cdiv("], r"--grid 'cdiv\(' is no expression"),
+        (["--grid", "open('/etc/passwd')"], r"'open' is unknown"),
+        (["--device", "tpu"], r"--device 'tpu': expected cpu"),
+        (["--arg", "X=f32[?]"], r"needs its extents as numbers"),
+        (["--arg", "T=i32"], r"a scalar needs a value"),
+    ],
+)
+def test_the_command_explains(change: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["--arg", "X=f32[64]", "--arg", "Y=f32[64]", "--arg", "T=16", "--device", "cpu", "--grid", "1"]
+    assert run("tune", SCALE, *base, *change) == 1
+    import re
+
+    assert re.search(message, capsys.readouterr().err)
