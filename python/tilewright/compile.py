@@ -90,8 +90,9 @@ def image_of(module: Any, text: str, target: str, name: str, times: Times) -> Im
     address = _core.hash128(f"{_version()}\n{target}\n{text}")
     wanted = knobs.cache() and knobs.dump_folder() is None and not knobs.times()  # a dump shows every stage
     blob = _core.cache_get(address) if wanted else None
-    if blob is not None:
-        return Image.unpack(blob)
+    image = Image.unpack(blob) if blob is not None else None
+    if image is not None:
+        return image
     image = _build_or_report(module, target, name, text, times)
     if knobs.cache():
         _core.cache_put(address, image.pack())

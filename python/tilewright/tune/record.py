@@ -194,13 +194,13 @@ def shape_class(key: tuple[tuple[Any, ...], ...], layout: Layout) -> str:
         if kind == "scalar":
             words.append(str(facts[0]))
         elif kind == "array":
-            dtype, _, align, divisors, strides, _ = facts
+            dtype, _, align, divisors, strides, _, *more = facts
             extents = ",".join(
                 f"{_round_up(extent)}{'' if divisor == 1 else '|' + str(divisor)}"
                 for extent, divisor in zip(layout.views[position].shape, divisors, strict=True)
             )
             steps = ",".join("1" if one else f"*{divisor}" for one, divisor in strides)
-            words.append(f"{dtype}[{extents}]({steps})@{align}")
+            words.append(f"{dtype}[{extents}]({steps})@{align}" + "".join(f"/{fact}" for fact in more))
     return " ".join(words)
 
 

@@ -69,7 +69,9 @@ class Bench:
     # --- launching ----------------------------------------------------------------------------------------------------
 
     def add(self, number: int, program: Program) -> None:
-        variant = compile.load(compile.Image.unpack(program.image), program.name, program.written, program.target)
+        image = compile.Image.unpack(program.image)
+        assert image is not None, "the parent packed it"
+        variant = compile.load(image, program.name, program.written, program.target)
         dispatcher = _core.Dispatcher(program.name, program.parameters, program.constants, lambda *_: variant)
         args = tuple(
             memory.array_at(self.layout.device, self.bases[view.segment], view) if view is not None else value
