@@ -6,7 +6,7 @@
 
 // Both operands share a barrier; the product runs into the next iteration, whose first instruction starts from zero;
 // the slot of the iteration before is given back behind it, and the last one after the loop.
-// REMARK: remark: 'tile.async_copy' op is done by a producer warp, into a ring of 4 slots of 49152 bytes
+// REMARK: remark: 'tile.async_copy' op is done by a producer warp, whose ring has slots of 49152 bytes: 4
 // CHECK-LABEL: @gemm
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : tensor<128x256xf32
 // CHECK-DAG: %[[NONE:.*]] = ub.poison : tensor<128x256xf32

@@ -1,0 +1,119 @@
+// Kernels that keep their form, and why. (What comes before the pass makes few of these.)
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-specialize-warps))' | FileCheck %s
+
+// CHECK-NOT: tile.roles
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0], [16, 0]]>
+#a = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+!buffer = !tile.buffer<1x32x32xf32, #s>
+!tile = tensor<32x32xf32, #a>
+
+module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
+  func.func @unread(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      // expected-remark @below {{keeps the kernel without producer warps: no one reads what a copy brings}}
+      tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+    }
+    return
+  }
+
+  func.func @read_elsewhere(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      // expected-remark @below {{keeps the kernel without producer warps: it reads what a copy elsewhere brought}}
+      %t = tile.local_load %b[%c0] : !buffer -> !tile
+      tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %u = tile.local_load %b[%c0] : !buffer -> !tile
+    }
+    return
+  }
+
+  func.func @filled_while_read(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      scf.if %x {
+        // expected-remark @below {{keeps the kernel without producer warps: it fills a buffer whose content is still read}}
+        tile.async_copy %A[%c1, %k] into %b[%c0] : !A, i32, i32 into !buffer
+        %t = tile.local_load %b[%c0] : !buffer -> !tile
+      }
+      %u = tile.local_load %b[%c0] : !buffer -> !tile
+    }
+    return
+  }
+
+  func.func @no_loop(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      // expected-remark @below {{keeps the kernel without producer warps: it copies within an op that is no loop or branch}}
+      scf.execute_region {
+        tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+        %t = tile.local_load %b[%c0] : !buffer -> !tile
+        scf.yield
+      }
+    }
+    return
+  }
+
+  // Nothing is to be gained without a loop, and nothing to be said.
+  func.func @once(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %b = tile.alloc_shared : !buffer
+    tile.async_copy %A[%c0, %c0] into %b[%c0] : !A, i32, i32 into !buffer
+    %t = tile.local_load %b[%c0] : !buffer -> !tile
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+!buffer = !tile.buffer<1x64x64xbf16, #s>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @not_waited_for(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      // expected-remark @below {{keeps the kernel without producer warps: no wait ends one of its products}}
+      %t = tile.wgmma %b[%c0], %b[%c0], %zero : !buffer, !buffer, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+    }
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0], [256, 0], [512, 0]]>
+#a = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]>
+!buffer = !tile.buffer<1x1024x64xbf16, #s>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  func.func @too_large(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      // expected-remark @below {{keeps the kernel without producer warps: two slots of each buffer do not fit into shared memory}}
+      tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t = tile.local_load %b[%c0] : !buffer -> tensor<1024x64xbf16, #a>
+    }
+    return
+  }
+}
