@@ -137,6 +137,18 @@ def Tile_BarrierOp : Tile_GpuOp<"barrier", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_WarpAnyOp : Tile_GpuOp<"warp_any", [Pure]> {
+  let summary = "whether an element that this warp has is true";
+  let description = [{
+    The result is the same in all lanes of a warp, and may differ between warps. If
+    what a branch on it does needs the whole block, all warps get the same result:
+    whether an element of the tile is true.
+  }];
+  let arguments = (ins Tile_AnyTile:$input);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
 //===----------------------------------------------------------------------===//
 // Hopper
 //===----------------------------------------------------------------------===//
@@ -172,10 +184,17 @@ def Tile_WgmmaOp : Tile_GpuOp<"wgmma"> {
 
 def Tile_WgmmaWaitOp : Tile_GpuOp<"wgmma_wait", [MemoryEffects<[MemWrite]>]> {
   let summary = "wait until at most `pending` products of this warpgroup are under way";
-  let description = [{ The result is the value, which may be read if no later product is pending. }];
-  let arguments = (ins Tile_AnyTile:$value, I32Attr:$pending);
-  let results = (outs Tile_AnyTile:$result);
-  let assemblyFormat = "$value `,` $pending attr-dict `:` type($value) `->` type($result)";
+  let description = [{
+    The result is the value. With `pending` 0 or `complete` it may be read; otherwise
+    it may still be under way. Other values may stand beside it: what makes them comes
+    before the wait, and what reads the results behind it.
+  }];
+  let arguments = (ins Tile_AnyTile:$value, Variadic<Tile_AnyTile>:$others, I32Attr:$pending, UnitAttr:$complete);
+  let results = (outs Tile_AnyTile:$result, Variadic<Tile_AnyTile>:$ordered);
+  let assemblyFormat = [{
+    $value `,` $pending (`with` $others^)? attr-dict
+    `:` type($value) (`,` type($others)^)? `->` type($result) (`,` type($ordered)^)?
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -275,6 +275,7 @@ def test_hints_are_attributes_of_the_module() -> None:
     def kernel(X):
         pass
 
+    assert ct.kernel(lambda X: None, stale_softmax=0).attributes("cpu") == {"tile.stale_softmax": 0}
     key = (("array", "float32", 1, 16, (16,), ((1, 1),), True, True),)
     assert kernel.attributes("sm_90a") == {"tile.num_warps": 8, "tile.num_stages": 4, "tile.fp8_fast_accum": 1}
     assert kernel.attributes("sm_80") == {"tile.num_warps": 8, "tile.num_stages": 2, "tile.fp8_fast_accum": 1}

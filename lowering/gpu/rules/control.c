@@ -3,6 +3,20 @@
 
 #include <string.h>
 
+/* Registers of tiles of 16-bit floats cross from block to block two at a time, as matrix instructions want them. */
+static bool is_paired(MlirType type) {
+  if (!tw_is_tile(type) || twg_register_count(type) % 2 != 0)
+    return false;
+  return mlirTypeIsAF16(tw_element(type)) || mlirTypeIsABF16(tw_element(type));
+}
+
+static tw_values_t pairs_of(tw_emitter_t *e, MlirType element, tw_values_t in) {
+  tw_values_t out = twg_new_values(e, in.count / 2);
+  for (int i = 0; i < out.count; i++)
+    out.at[i] = twg_pack(e, element, 2, &in.at[2 * i]);
+  return out;
+}
+
 /* All operands of an op from `first` on, one after the other. */
 static tw_values_t flatten(tw_emitter_t *e, MlirOperation op, intptr_t first) {
   intptr_t n = mlirOperationGetNumOperands(op);
@@ -11,10 +25,14 @@ static tw_values_t flatten(tw_emitter_t *e, MlirOperation op, intptr_t first) {
     total += twg_operand(e, op, i).count;
   tw_values_t all = twg_new_values(e, total);
   for (intptr_t i = first; i < n; i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
     tw_values_t part = twg_operand(e, op, i);
+    if (is_paired(type))
+      part = pairs_of(e, tw_element(type), part);
     memcpy(all.at + at, part.at, (size_t)part.count * sizeof *part.at);
     at += part.count;
   }
+  all.count = at;
   return all;
 }
 
@@ -27,11 +45,15 @@ static MlirBlock block_like(tw_emitter_t *e, tw_values_t values) {
 
 /* Binds an old value to the next `count` arguments of a block; returns the position after them. */
 static int bind_to_arguments(tw_emitter_t *e, MlirValue old, MlirBlock block, int at) {
-  tw_values_t values = twg_new_values(e, twg_register_count(mlirValueGetType(old)));
-  for (int i = 0; i < values.count; i++)
-    values.at[i] = mlirBlockGetArgument(block, at + i);
+  MlirType type = mlirValueGetType(old);
+  tw_values_t values = twg_new_values(e, twg_register_count(type));
+  int per_argument = is_paired(type) ? 2 : 1;
+  for (int i = 0; i < values.count; i++) {
+    MlirValue argument = mlirBlockGetArgument(block, at + i / per_argument);
+    values.at[i] = is_paired(type) ? twg_unpack(e, argument, i % 2, tw_element(type)) : argument;
+  }
   twg_bind(e, old, values);
-  return at + values.count;
+  return at + values.count / per_argument;
 }
 
 static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int at) {
@@ -51,9 +73,9 @@ bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
   twg_branch(e, head, start.count, start.at);
   MlirValue iv = mlirBlockGetArgument(head, 0);
   int at = 0;
+  e->block = body;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old, i), head, at);
-  e->block = body;
   if (!twg_emit_block(e, old))
     return false;
   e->location = mlirOperationGetLocation(op);
@@ -106,9 +128,9 @@ bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
   MlirBlock before = block_like(e, inits);
   twg_branch(e, before, inits.count, inits.at);
   int at = 0;
+  e->block = before;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_before); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old_before, i), before, at);
-  e->block = before;
   if (!twg_emit_block(e, old_before))
     return false;
   MlirOperation condition = mlirBlockGetTerminator(old_before);
@@ -116,9 +138,9 @@ bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
   MlirBlock after = block_like(e, passed), exit = block_like(e, passed);
   twg_branch_if(e, twg_operand(e, condition, 0).at[0], after, passed.count, passed.at, exit, passed.count, passed.at);
   at = 0;
+  e->block = after;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_after); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old_after, i), after, at);
-  e->block = after;
   if (!twg_emit_block(e, old_after))
     return false;
   tw_values_t yields = flatten(e, mlirBlockGetTerminator(old_after), 0);
@@ -172,5 +194,37 @@ bool twg_rule_stride(tw_emitter_t *e, MlirOperation op) {
 bool twg_rule_barrier(tw_emitter_t *e, MlirOperation op) {
   (void)op;
   twg_barrier(e);
+  return true;
+}
+
+/* ---- agreement of a warp ---------------------------------------------------------------------------- */
+
+static MlirWalkResult find_meeting(MlirOperation op, void *user) {
+  bool meets = tw_op_is(op, "tile.barrier") || twg_scratch_bytes(op) > 0;
+  *(bool *)user = *(bool *)user || meets;
+  return meets ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+/* Whether a branch on the value has threads of several warps meet. */
+static bool decides_for_block(MlirValue condition) {
+  bool meets = false;
+  for (MlirOpOperand use = mlirValueGetFirstUse(condition); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use))
+    mlirOperationWalk(mlirOpOperandGetOwner(use), find_meeting, &meets, MlirWalkPreOrder);
+  return meets;
+}
+
+bool twg_rule_warp_any(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t in = twg_operand(e, op, 0);
+  MlirValue any = in.at[0];
+  for (int i = 1; i < in.count; i++)
+    any = twg_binary(e, "llvm.or", any, in.at[i]);
+  if (decides_for_block(mlirOperationGetResult(op, 0))) {
+    MlirValue operands[] = {twg_const_i32(e, 0), any};
+    twg_set_scalar(e, op, 0, twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", e->i1, 2, operands));
+    return true;
+  }
+  MlirValue operands[] = {twg_const_i32(e, -1), any};
+  twg_set_scalar(e, op, 0, twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands));
   return true;
 }

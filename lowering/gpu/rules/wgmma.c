@@ -305,15 +305,19 @@ static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   return true;
 }
 
-/* Waits for all products; the values may be read then. */
-static void emit_wait(tw_emitter_t *e, MlirType acc, int count, const MlirValue *in, MlirValue *out) {
+#define WAIT "wgmma.wait_group.sync.aligned %d;"
+
+/* Waits for all products but the last `pending`; the values go in and come out, so that what reads them stays behind,
+ * and what makes them in front. */
+static void emit_wait(tw_emitter_t *e, int pending, MlirType acc, int count, const MlirValue *in, MlirValue *out) {
+  char text[64];
   MlirValue operands[MAX_REGISTERS];
   int words = words_of(acc, count);
   text_t constraints = new_text(MAX_CONSTRAINTS);
   put_tied(&constraints, word_type(e, acc), words);
   to_words(e, acc, words, in, operands);
-  MlirValue all = twg_asm(e, "wgmma.wait_group.sync.aligned 0;", constraints.start,
-                          struct_of(e, word_type(e, acc), words), words, operands, true);
+  snprintf(text, sizeof text, WAIT, pending);
+  MlirValue all = twg_asm(e, text, constraints.start, struct_of(e, word_type(e, acc), words), words, operands, true);
   free(constraints.start);
   from_words(e, acc, words, all, out);
 }
@@ -334,7 +338,7 @@ static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece
   for (int i = 0; i < count; i++)
     sum[i] = twg_const_float(e, e->f32, 0);
   emit_piece(e, p, piece, sum, sum);
-  emit_wait(e, p->acc, count, sum, sum);
+  emit_wait(e, 0, p->acc, count, sum, sum);
   for (int i = 0; i < count; i++)
     out[i] = twg_binary(e, "llvm.fadd", out[i], sum[i]);
 }
@@ -368,16 +372,26 @@ bool twg_rule_wgmma(tw_emitter_t *e, MlirOperation op) {
 }
 
 bool twg_rule_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
-  tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
   int64_t pending = tw_attr_int(op, "pending", 0);
-  if (pending > 0) { /* the value itself may be under way: no one touches it yet */
+  int total = 0, at = 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    total += twg_operand(e, op, i).count;
+  tw_values_t in = twg_new_values(e, total), out = twg_new_values(e, total);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    for (int r = 0; r < twg_operand(e, op, i).count; r++)
+      in.at[at++] = twg_operand(e, op, i).at[r];
+  if (pending > 0 && !tw_has_attr(op, "complete")) { /* the values may be under way: no one touches them yet */
     char text[64];
-    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %lld;", (long long)pending);
+    snprintf(text, sizeof text, WAIT, (int)pending);
     twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
-    twg_set_result(e, op, 0, in);
-    return true;
+    out = in;
+  } else {
+    emit_wait(e, (int)pending, tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))), total, in.at, out.at);
   }
-  emit_wait(e, tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))), in.count, in.at, out.at);
-  twg_set_result(e, op, 0, out);
+  for (intptr_t i = 0, first = 0; i < mlirOperationGetNumResults(op); i++) {
+    int count = twg_operand(e, op, i).count;
+    twg_set_result(e, op, i, (tw_values_t){out.at + first, count});
+    first += count;
+  }
   return true;
 }

@@ -1,0 +1,258 @@
+/* split_loops.c - tile-split-loops: iterations in which a mask holds everywhere run without it
+ *
+ * Before: a mask whose border moves with the loop, for example the diagonal of causal attention, the last keys of a
+ * ragged length, both edges of a sliding window.
+ *
+ *   scf.for %j = %lb to %ub step 1 iter_args(%x = %init) {
+ *     %columns = %j * 64 + iota                        // broadcast to 128x64
+ *     %visible = arith.cmpi sle, %columns, %rows       // %rows = %r + iota
+ *     %s = arith.select %visible, %t, %low
+ *     ...
+ *   }
+ *
+ * After: the border is where the last column passes the first row, here at (%r - 63) / 64 + 1, kept within the bounds.
+ *
+ *   %y = scf.for %j = %lb to %border step 1 iter_args(%x = %init) { ... %visible = true ... }
+ *   scf.for %j = %border to %ub step 1 iter_args(%x = %y) { as before }
+ *
+ * A mask that begins to hold (the far edge of a window) gives a loop before the one without masks.
+ *
+ * What must hold: the loop has a matrix product, so that its iterations are worth two copies of the text; its step is
+ * 1; the mask compares signed integers whose difference is a multiple of the induction variable, plus scalars from
+ * outside of the loop, plus what differs within the tile by iotas; and this arithmetic does not overflow. The result is
+ * the same, bit for bit: every iteration runs once, in order. */
+#include "lowering/ir.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+
+enum { MAX_TERMS = 8, MAX_MASKS = 16, MAX_LOOPS = 64, MIN_ELEMENTS = 256 };
+
+/* iv * (induction variable) + sum of factor * scalar + what lies in [low, high], by element */
+typedef struct {
+  int64_t iv, low, high;
+  struct {
+    MlirValue scalar;
+    int64_t factor;
+  } terms[MAX_TERMS];
+  int num_terms;
+} affine_t;
+
+/* ---- masks as affine functions ----------------------------------------------------------------------- */
+
+static bool add_term(affine_t *a, MlirValue scalar, int64_t factor) {
+  for (int i = 0; i < a->num_terms; i++)
+    if (mlirValueEqual(a->terms[i].scalar, scalar)) {
+      a->terms[i].factor += factor;
+      return true;
+    }
+  if (a->num_terms == MAX_TERMS)
+    return false;
+  a->terms[a->num_terms].scalar = scalar;
+  a->terms[a->num_terms++].factor = factor;
+  return true;
+}
+
+static void add_range(affine_t *a, int64_t low, int64_t high, int64_t factor) {
+  a->low += factor * (factor > 0 ? low : high);
+  a->high += factor * (factor > 0 ? high : low);
+}
+
+/* Adds factor * value; false if that is not affine. */
+static bool add_value(affine_t *a, MlirOperation loop, MlirValue value, int64_t factor) {
+  int64_t number;
+  MlirOperation op = tw_def(value);
+  if (mlirValueEqual(value, tw_loop_iv(loop))) {
+    a->iv += factor;
+    return true;
+  }
+  if (tw_known_int(value, &number)) {
+    add_range(a, number, number, factor);
+    return true;
+  }
+  if (!tw_is_tile(mlirValueGetType(value)) && !tw_defined_in(value, tw_loop_body(loop)))
+    return add_term(a, value, factor);
+  if (mlirOperationIsNull(op))
+    return false;
+  if (tw_op_is(op, "tile.iota")) {
+    add_range(a, 0, tw_extent(mlirValueGetType(value), 0) - 1, factor);
+    return true;
+  }
+  if (tw_op_is(op, "tensor.splat") || tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape") ||
+      tw_op_is(op, "tile.permute") || tw_op_is(op, "arith.extsi"))
+    return add_value(a, loop, mlirOperationGetOperand(op, 0), factor);
+  if (tw_op_is(op, "arith.addi") || tw_op_is(op, "arith.subi"))
+    return add_value(a, loop, mlirOperationGetOperand(op, 0), factor) &&
+           add_value(a, loop, mlirOperationGetOperand(op, 1), tw_op_is(op, "arith.subi") ? -factor : factor);
+  if (!tw_op_is(op, "arith.muli"))
+    return false;
+  for (int i = 0; i < 2; i++)
+    if (tw_known_int(mlirOperationGetOperand(op, i), &number))
+      return add_value(a, loop, mlirOperationGetOperand(op, 1 - i), factor * number);
+  return false;
+}
+
+/* The mask holds everywhere where the affine function is at most 0 everywhere. */
+static bool read_mask(MlirOperation compare, MlirOperation loop, affine_t *out) {
+  enum { SLT = 2, SLE, SGT, SGE };
+  int64_t predicate = tw_attr_int(compare, "predicate", 0);
+  if (predicate < SLT || predicate > SGE)
+    return false;
+  int64_t sign = predicate == SLT || predicate == SLE ? 1 : -1;
+  *out = (affine_t){.num_terms = 0};
+  if (!add_value(out, loop, mlirOperationGetOperand(compare, 0), sign) ||
+      !add_value(out, loop, mlirOperationGetOperand(compare, 1), -sign))
+    return false;
+  out->high += predicate == SLT || predicate == SGT;
+  return out->iv != 0;
+}
+
+/* ---- where to split ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  MlirOperation loop;
+  affine_t masks[MAX_MASKS];
+  bool has_start, has_end; /* some mask begins to hold, or ends */
+  int num_masks;
+} split_t;
+
+static MlirWalkResult find_product(MlirOperation op, void *user) {
+  *(bool *)user = *(bool *)user || tw_op_is(op, "tile.mma");
+  return MlirWalkResultAdvance;
+}
+
+static bool is_mask(MlirOperation op) {
+  return tw_op_is(op, "arith.cmpi") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
+         tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) >= MIN_ELEMENTS;
+}
+
+static bool find_split(MlirOperation loop, split_t *out) {
+  *out = (split_t){.loop = loop};
+  int64_t step;
+  bool product = false;
+  if (!tw_known_int(mlirOperationGetOperand(loop, 2), &step) || step != 1 || tw_has_attr(loop, "unsignedCmp"))
+    return false;
+  mlirOperationWalk(loop, find_product, &product, MlirWalkPreOrder);
+  MlirBlock body = tw_loop_body(loop);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); product && !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (is_mask(op) && out->num_masks < MAX_MASKS && read_mask(op, loop, &out->masks[out->num_masks])) {
+      bool ends = out->masks[out->num_masks++].iv > 0;
+      out->has_end = out->has_end || ends;
+      out->has_start = out->has_start || !ends;
+    }
+  return out->num_masks > 0;
+}
+
+static MlirValue to_i64(const tw_builder_t *at, MlirValue x) {
+  MlirType i64 = tw_i64(at->context);
+  return mlirTypeEqual(mlirValueGetType(x), i64) ? x : tw_unary(at, "arith.extsi", i64, x);
+}
+
+/* The first iteration after those in which the mask holds (it ends), or the first in which it does (it starts). */
+static MlirValue border_of(const tw_builder_t *at, const affine_t *mask) {
+  MlirType i64 = tw_i64(at->context);
+  int64_t sign = mask->iv > 0 ? -1 : 1; /* iv <= floor(-rest / iv); or iv >= ceil(rest / -iv) */
+  MlirValue rest = tw_const_int(at, i64, sign * mask->high);
+  for (int i = 0; i < mask->num_terms; i++) {
+    MlirValue factor = tw_const_int(at, i64, sign * mask->terms[i].factor);
+    MlirValue term = tw_binary(at, "arith.muli", i64, to_i64(at, mask->terms[i].scalar), factor);
+    rest = tw_binary(at, "arith.addi", i64, rest, term);
+  }
+  if (mask->iv < 0)
+    return tw_binary(at, "arith.ceildivsi", i64, rest, tw_const_int(at, i64, -mask->iv));
+  MlirValue last = tw_binary(at, "arith.floordivsi", i64, rest, tw_const_int(at, i64, mask->iv));
+  return tw_binary(at, "arith.addi", i64, last, tw_const_int(at, i64, 1));
+}
+
+/* The border of all masks that start (the last) or end (the first), within [low, high]. */
+static MlirValue common_border(const tw_builder_t *at, const split_t *split, bool start, MlirValue low,
+                               MlirValue high) {
+  MlirType i64 = tw_i64(at->context), type = mlirValueGetType(low);
+  MlirValue border = {NULL};
+  for (int i = 0; i < split->num_masks; i++) {
+    if ((split->masks[i].iv < 0) != start)
+      continue;
+    MlirValue one = border_of(at, &split->masks[i]);
+    border = border.ptr ? tw_binary(at, start ? "arith.maxsi" : "arith.minsi", i64, border, one) : one;
+  }
+  border = tw_binary(at, "arith.minsi", i64, border, to_i64(at, high));
+  border = tw_binary(at, "arith.maxsi", i64, border, to_i64(at, low));
+  return mlirTypeEqual(type, i64) ? border : tw_unary(at, "arith.trunci", type, border);
+}
+
+/* ---- splitting ----------------------------------------------------------------------------------------- */
+
+/* A copy of the loop in front of it, over [from, to); the loop goes on with its results. */
+static MlirOperation copy_before(MlirOperation loop, MlirValue from, MlirValue to) {
+  MlirOperation copy = mlirOperationClone(loop);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(loop), loop, copy);
+  mlirOperationSetOperand(copy, 0, from);
+  mlirOperationSetOperand(copy, 1, to);
+  mlirOperationSetOperand(loop, 0, to);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++)
+    mlirOperationSetOperand(loop, TW_FOR_INITS + i, mlirOperationGetResult(copy, i));
+  return copy;
+}
+
+/* The masks hold in every iteration of this loop. */
+static void drop_masks(MlirOperation loop) {
+  affine_t mask;
+  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (!is_mask(op) || !read_mask(op, loop, &mask))
+      continue;
+    tw_builder_t at = tw_build_before(op);
+    MlirValue result = mlirOperationGetResult(op, 0);
+    mlirValueReplaceAllUsesOfWith(result, tw_const_int(&at, mlirValueGetType(result), 1));
+  }
+}
+
+static void split_loop(const split_t *split) {
+  MlirOperation loop = split->loop;
+  tw_builder_t at = tw_build_before(loop);
+  MlirValue low = mlirOperationGetOperand(loop, 0), high = mlirOperationGetOperand(loop, 1);
+  MlirValue start = low;
+  if (split->has_start) {
+    start = common_border(&at, split, true, low, high);
+    copy_before(loop, low, start);
+  }
+  if (split->has_end) {
+    at = tw_build_before(loop);
+    loop = copy_before(loop, start, common_border(&at, split, false, start, high));
+  }
+  drop_masks(loop);
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  MlirOperation loops[MAX_LOOPS];
+  int num;
+} loops_t;
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  loops_t *loops = user;
+  if (tw_op_is(op, "scf.for") && loops->num < MAX_LOOPS)
+    loops->loops[loops->num++] = op;
+  return MlirWalkResultAdvance;
+}
+
+static bool run(MlirOperation func) {
+  loops_t loops = {.num = 0};
+  mlirOperationWalk(func, collect, &loops, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
+  for (int i = 0; i < loops.num; i++) {
+    split_t split;
+    if (find_split(loops.loops[i], &split))
+      split_loop(&split);
+  }
+  return true;
+}
+
+MlirPass tw_create_split_loops(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-split-loops", "Run iterations in which a mask holds everywhere without it",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

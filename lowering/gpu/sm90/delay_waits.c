@@ -1,0 +1,261 @@
+/* delay_waits.c - tile-delay-waits: work that needs no product runs before the wait for it
+ *
+ * Before (made by tile-promote-memory), each product is waited for at once:
+ *
+ *   scf.for ... iter_args(%c, %p) {
+ *     %s = tile.wgmma %q[%0], %k[%0], %zero      ; %s' = tile.wgmma_wait %s, 0 ; tile.barrier
+ *     %d = tile.wgmma %p, %v[%0], %c             ; %d' = tile.wgmma_wait %d, 0 ; tile.barrier
+ *     %e = math.exp2 ... %s' ...
+ *     %h = arith.truncf %e
+ *     %a = arith.mulf %d', ...
+ *     yield %a, %h
+ *   }
+ *
+ * After, a wait stands behind all that does not depend on it, and counts the products that may go on:
+ *
+ *   scf.for ... iter_args(%c, %p) {
+ *     %s = tile.wgmma %q[%0], %k[%0], %zero
+ *     %d = tile.wgmma %p, %v[%0], %c
+ *     %s' = tile.wgmma_wait %s, 1 {complete} ; tile.barrier
+ *     %e = math.exp2 ... %s' ...                 // while %d is computed
+ *     %d', %e' = tile.wgmma_wait %d, 0 with %e   ; tile.barrier
+ *     %h = arith.truncf %e'
+ *     %a = arith.mulf %d', ...
+ *     yield %a, %h
+ *   }
+ *
+ * A product reads its operand in registers (%p) until it is done. What will be in these registers in the next iteration
+ * (%h) is therefore made behind the wait, from a value (%e) that the wait orders: it is complete before, or the
+ * assembler would have to serialize the products.
+ *
+ * What must hold for an op to move before a wait: nothing that it reads depends on the wait, it writes to no buffer
+ * that the product reads, and no effect that stays behind comes before its own. */
+#include "lowering/ir.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { MAX_WAITS = 128 };
+
+typedef struct {
+  MlirOperation op;
+  tw_map_t stay; /* ops that stay behind the wait, by address */
+  bool effects;  /* one of them, no wait for a product, has effects: products after it stay, too */
+} wait_t;
+
+static bool is_wait(MlirOperation op) { return tw_op_is(op, "tile.wgmma_wait"); }
+
+/* The barrier that keeps a product's buffers from being written early belongs to its wait. */
+static MlirOperation barrier_of(MlirOperation wait) {
+  MlirOperation next = mlirOperationGetNextInBlock(wait);
+  return tw_op_is(next, "tile.barrier") ? next : (MlirOperation){NULL};
+}
+
+static bool is_pure(MlirOperation op) {
+  static const char *const dialects[] = {"arith", "math", "tensor"};
+  static const char *const names[] = {"tile.broadcast", "tile.reshape",  "tile.permute",        "tile.reduce",
+                                      "tile.iota",      "tile.dim",      "tile.convert_layout", "tile.wgmma",
+                                      "tile.warp_any",  "tile.block_id", "tile.num_blocks"};
+  for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++)
+    if (tw_op_in(op, dialects[i]))
+      return true;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tw_op_is(op, names[i]))
+      return true;
+  return false;
+}
+
+static MlirWalkResult find_effect(MlirOperation op, void *user) {
+  if (is_pure(op) || tw_op_in(op, "scf"))
+    return MlirWalkResultAdvance;
+  *(bool *)user = true;
+  return MlirWalkResultInterrupt;
+}
+
+static bool has_effects(MlirOperation op) {
+  bool found = false;
+  mlirOperationWalk(op, find_effect, &found, MlirWalkPreOrder);
+  return found;
+}
+
+static MlirOperation product_of(MlirOperation wait) {
+  MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
+  bool here = !mlirOperationIsNull(product) && tw_op_is(product, "tile.wgmma") &&
+              mlirBlockEqual(mlirOperationGetBlock(product), mlirOperationGetBlock(wait));
+  return here ? product : (MlirOperation){NULL};
+}
+
+/* ---- what stays behind ----------------------------------------------------------------------------- */
+
+static bool stays(const wait_t *w, MlirOperation op) { return tw_map_get(&w->stay, op.ptr, NULL) != NULL; }
+
+static void keep(wait_t *w, MlirOperation op) { tw_map_set(&w->stay, op.ptr, 0, NULL); }
+
+typedef struct {
+  const wait_t *wait;
+  MlirBlock block;
+  bool found;
+} reads_t;
+
+static MlirWalkResult find_read(MlirOperation op, void *user) {
+  reads_t *reads = user;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && !reads->found; i++) {
+    MlirOperation def = tw_ancestor_in(tw_def(mlirOperationGetOperand(op, i)), reads->block);
+    reads->found = !mlirOperationIsNull(def) && stays(reads->wait, def);
+  }
+  return reads->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+static bool depends(const wait_t *w, MlirOperation op) {
+  reads_t reads = {w, mlirOperationGetBlock(w->op), false};
+  mlirOperationWalk(op, find_read, &reads, MlirWalkPreOrder);
+  return reads.found;
+}
+
+static MlirWalkResult find_product(MlirOperation op, void *user) {
+  *(bool *)user = *(bool *)user || is_wait(op) || tw_op_is(op, "tile.wgmma");
+  return MlirWalkResultAdvance;
+}
+
+/* Whether the op must stay behind the wait. */
+static bool must_stay(const wait_t *w, MlirOperation op) {
+  bool products = false;
+  if (is_wait(op) || mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || depends(w, op))
+    return true;
+  if (mlirOperationGetNumRegions(op) > 0)
+    mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
+  return products || has_effects(op) || (w->effects && tw_op_is(op, "tile.wgmma"));
+}
+
+/* Waits for products and their barriers order nothing that a product needs. */
+static bool orders_more(MlirOperation op, MlirOperation before) {
+  bool of_wait = tw_op_is(op, "tile.barrier") && is_wait(before);
+  return !is_wait(op) && !of_wait && has_effects(op);
+}
+
+static void find_stay(wait_t *w) {
+  MlirOperation barrier = barrier_of(w->op);
+  keep(w, w->op);
+  if (!mlirOperationIsNull(barrier))
+    keep(w, barrier);
+  w->effects = false;
+  for (MlirOperation before = w->op, op = mlirOperationGetNextInBlock(before); !mlirOperationIsNull(op);
+       before = op, op = mlirOperationGetNextInBlock(op))
+    if (!stays(w, op) && must_stay(w, op)) {
+      keep(w, op);
+      w->effects = w->effects || orders_more(op, before);
+    }
+}
+
+/* ---- registers of operands --------------------------------------------------------------------------- */
+
+/* What the next iteration has in the registers of the product's left operand; null if nothing follows. */
+static MlirValue successor(MlirOperation product) {
+  MlirValue lhs = mlirOperationGetOperand(product, 0), none = {NULL};
+  MlirOperation def = tw_def(lhs);
+  while (!mlirOperationIsNull(def) && tw_op_is(def, "tile.convert_layout")) {
+    lhs = mlirOperationGetOperand(def, 0);
+    def = tw_def(lhs);
+  }
+  MlirOperation loop = mlirBlockGetParentOperation(mlirOperationGetBlock(product));
+  if (!mlirValueIsABlockArgument(lhs) || !tw_op_is(loop, "scf.for"))
+    return none;
+  intptr_t position = tw_carried_position(loop, lhs);
+  return position < 0 ? none : tw_carried_next(loop, position);
+}
+
+/* The conversion to 16 bits behind a value. */
+static MlirOperation narrowing(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.convert_layout"))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && tw_op_is(op, "arith.truncf") ? op : (MlirOperation){NULL};
+}
+
+/* Has the wait order what the product's registers will be made from, if that does not depend on the wait. */
+static void order_successor(wait_t *w, MlirOperation product) {
+  MlirValue next = successor(product);
+  MlirOperation narrow = next.ptr ? narrowing(next) : (MlirOperation){NULL};
+  if (mlirOperationIsNull(narrow) || !mlirBlockEqual(mlirOperationGetBlock(narrow), mlirOperationGetBlock(w->op)))
+    return;
+  MlirValue wide = mlirOperationGetOperand(narrow, 0);
+  MlirOperation def = tw_ancestor_in(tw_def(wide), mlirOperationGetBlock(w->op));
+  if (mlirOperationIsNull(def) || stays(w, def) || stays(w, narrow) ||
+      !mlirTypeIsAF32(tw_element(mlirValueGetType(wide))) ||
+      !mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetOperand(w->op, 0)))))
+    return;
+  MlirValue values[] = {mlirOperationGetOperand(w->op, 0), wide};
+  MlirType types[] = {mlirValueGetType(values[0]), mlirValueGetType(values[1])};
+  tw_builder_t at = tw_build_before(w->op);
+  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
+  MlirOperation wait = tw_build(&at, "tile.wgmma_wait",
+                                (tw_op_parts_t){.num_operands = 2,
+                                                .operands = values,
+                                                .num_results = 2,
+                                                .results = types,
+                                                .num_attrs = 1,
+                                                .attrs = &pending});
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(w->op, 0), mlirOperationGetResult(wait, 0));
+  mlirOperationSetOperand(narrow, 0, mlirOperationGetResult(wait, 1));
+  mlirOperationDestroy(w->op);
+  w->op = wait;
+  tw_map_free(&w->stay);
+  find_stay(w);
+}
+
+/* ---- moving ---------------------------------------------------------------------------------------- */
+
+static void delay(MlirOperation op) {
+  wait_t w = {.op = op};
+  MlirOperation product = product_of(op);
+  if (mlirOperationIsNull(product) || tw_attr_int(op, "pending", 0) != 0)
+    return;
+  find_stay(&w);
+  order_successor(&w, product);
+  for (MlirOperation next = mlirOperationGetNextInBlock(w.op); !mlirOperationIsNull(next);) {
+    MlirOperation candidate = next;
+    next = mlirOperationGetNextInBlock(next);
+    if (!stays(&w, candidate))
+      mlirOperationMoveBefore(candidate, w.op);
+  }
+  int pending = 0;
+  for (MlirOperation later = mlirOperationGetNextInBlock(product); !mlirOperationEqual(later, w.op);
+       later = mlirOperationGetNextInBlock(later))
+    pending += tw_op_is(later, "tile.wgmma");
+  if (pending > 0) {
+    tw_set_int(w.op, "pending", tw_i32(mlirOperationGetContext(w.op)), pending);
+    tw_set_attr(w.op, "complete", mlirUnitAttrGet(mlirOperationGetContext(w.op)));
+  }
+  tw_map_free(&w.stay);
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  MlirOperation waits[MAX_WAITS];
+  int num;
+} waits_t;
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  waits_t *waits = user;
+  if (is_wait(op) && waits->num < MAX_WAITS)
+    waits->waits[waits->num++] = op;
+  return MlirWalkResultAdvance;
+}
+
+static bool run(MlirOperation func) {
+  waits_t waits = {.num = 0};
+  mlirOperationWalk(func, collect, &waits, MlirWalkPreOrder);
+  for (int i = waits.num - 1; i >= 0; i--) /* the last first: an earlier one counts what is put before it */
+    delay(waits.waits[i]);
+  return true;
+}
+
+MlirPass tw_create_delay_waits(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-delay-waits", "Wait for a product behind all that does not depend on it",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,163 @@
+/* loops.c - see loops.h */
+#include "lowering/loops.h"
+
+#include <stdlib.h>
+
+MlirBlock tw_loop_body(MlirOperation loop) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0)); }
+
+intptr_t tw_carried_position(MlirOperation loop, MlirValue value) {
+  if (!mlirValueIsABlockArgument(value) || !mlirBlockEqual(mlirBlockArgumentGetOwner(value), tw_loop_body(loop)))
+    return -1;
+  return mlirBlockArgumentGetArgNumber(value) - TW_FOR_CARRIED;
+}
+
+MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block) {
+  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+bool tw_defined_in(MlirValue value, MlirBlock block) {
+  if (!mlirValueIsABlockArgument(value))
+    return tw_inside(mlirOpResultGetOwner(value), block);
+  MlirBlock owner = mlirBlockArgumentGetOwner(value);
+  return mlirBlockEqual(owner, block) || tw_inside(mlirBlockGetParentOperation(owner), block);
+}
+
+MlirOpOperand tw_only_use(MlirValue value) {
+  MlirOpOperand use = mlirValueGetFirstUse(value), none = {NULL};
+  return mlirOpOperandIsNull(use) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(use)) ? none : use;
+}
+
+/* ---- slices ------------------------------------------------------------------------------------ */
+
+static MlirWalkResult add_operands(MlirOperation op, void *user) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    tw_slice_add(user, mlirOperationGetOperand(op, i));
+  return MlirWalkResultAdvance;
+}
+
+void tw_slice_add_op(tw_slice_t *slice, MlirOperation op) {
+  op = tw_ancestor_in(op, slice->block);
+  if (mlirOperationIsNull(op) || tw_slice_has(slice, op))
+    return;
+  tw_map_set(&slice->ops, op.ptr, 0, NULL);
+  mlirOperationWalk(op, add_operands, slice, MlirWalkPreOrder);
+}
+
+void tw_slice_add(tw_slice_t *slice, MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (!mlirOperationIsNull(op))
+    tw_slice_add_op(slice, op);
+  else
+    tw_map_set(&slice->ops, value.ptr, 0, NULL); /* an argument: tw_slice_reads asks for it */
+}
+
+bool tw_slice_reads(const tw_slice_t *slice, MlirValue argument) {
+  return tw_map_get(&slice->ops, argument.ptr, NULL) != NULL;
+}
+
+/* ---- rebuilding -------------------------------------------------------------------------------- */
+
+static void *allocate(size_t size) {
+  void *memory = malloc(size ? size : 1);
+  if (memory == NULL)
+    abort();
+  return memory;
+}
+
+MlirOperation tw_carry_more(MlirOperation old, intptr_t num, const MlirValue *inits) {
+  tw_builder_t at = tw_build_before(old);
+  intptr_t num_operands = mlirOperationGetNumOperands(old), num_results = mlirOperationGetNumResults(old);
+  MlirValue *operands = allocate((size_t)(num_operands + num) * sizeof *operands);
+  MlirType *results = allocate((size_t)(num_results + num) * sizeof *results);
+  for (intptr_t i = 0; i < num_operands; i++)
+    operands[i] = mlirOperationGetOperand(old, i);
+  for (intptr_t i = 0; i < num_results; i++)
+    results[i] = mlirValueGetType(mlirOperationGetResult(old, i));
+  MlirBlock body = tw_loop_body(old);
+  for (intptr_t i = 0; i < num; i++) {
+    operands[num_operands + i] = inits[i];
+    results[num_results + i] = mlirValueGetType(inits[i]);
+    mlirBlockAddArgument(body, results[num_results + i], at.location);
+  }
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionTakeBody(region, mlirOperationGetRegion(old, 0));
+  MlirOperation loop = tw_build(&at, "scf.for",
+                                (tw_op_parts_t){.num_operands = num_operands + num,
+                                                .operands = operands,
+                                                .num_results = num_results + num,
+                                                .results = results,
+                                                .num_regions = 1,
+                                                .regions = &region});
+  for (intptr_t i = 0; i < mlirOperationGetNumDiscardableAttributes(old); i++) {
+    MlirNamedAttribute named = mlirOperationGetDiscardableAttribute(old, i);
+    mlirOperationSetDiscardableAttributeByName(loop, mlirIdentifierStr(named.name), named.attribute);
+  }
+  for (intptr_t i = 0; i < num_results; i++)
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, i), mlirOperationGetResult(loop, i));
+  mlirOperationDestroy(old);
+  free(operands);
+  free(results);
+  return loop;
+}
+
+void tw_extend_yield(MlirBlock body, intptr_t num, const MlirValue *values) {
+  MlirOperation old = mlirBlockGetTerminator(body);
+  tw_builder_t at = tw_build_before(old);
+  intptr_t have = mlirOperationGetNumOperands(old);
+  MlirValue *operands = allocate((size_t)(have + num) * sizeof *operands);
+  for (intptr_t i = 0; i < have + num; i++)
+    operands[i] = i < have ? mlirOperationGetOperand(old, i) : values[i - have];
+  tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = have + num, .operands = operands});
+  mlirOperationDestroy(old);
+  free(operands);
+}
+
+MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock within, tw_map_t *map) {
+  MlirValue known = tw_map_value(map, value);
+  MlirOperation op = tw_def(value);
+  if (!mlirValueEqual(known, value) || mlirOperationIsNull(op) || !tw_inside(op, within))
+    return known;
+  MlirOperation clone = mlirOperationClone(op);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    mlirOperationSetOperand(clone, i, tw_copy_slice(at, mlirOperationGetOperand(op, i), within, map));
+  if (mlirOperationIsNull(at->before))
+    mlirBlockAppendOwnedOperation(at->block, clone);
+  else
+    mlirBlockInsertOwnedOperationBefore(at->block, at->before, clone);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    tw_map_one(map, mlirOperationGetResult(op, i), mlirOperationGetResult(clone, i));
+  return tw_map_value(map, value);
+}
+
+/* Ops that do nothing but make their results. */
+static bool is_removable(MlirOperation op) {
+  static const char *const names[] = {"tile.load",   "tile.permute", "tile.reshape",        "tile.broadcast",
+                                      "tile.reduce", "tile.iota",    "tile.convert_layout", "tensor.splat"};
+  if (mlirOperationGetNumRegions(op) > 0)
+    return false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tw_op_is(op, names[i]))
+      return true;
+  return tw_op_in(op, "arith") || tw_op_in(op, "math");
+}
+
+void tw_erase_dead(MlirOperation op) {
+  if (mlirOperationIsNull(op) || !is_removable(op) || !tw_is_unused(mlirOperationGetResult(op, 0)))
+    return;
+  enum { MAX_OPERANDS = 16 };
+  MlirValue operands[MAX_OPERANDS];
+  intptr_t n = mlirOperationGetNumOperands(op);
+  n = n < MAX_OPERANDS ? n : MAX_OPERANDS;
+  for (intptr_t i = 0; i < n; i++)
+    operands[i] = mlirOperationGetOperand(op, i);
+  mlirOperationDestroy(op);
+  for (intptr_t i = 0; i < n; i++) {
+    bool seen = false;
+    for (intptr_t j = 0; j < i && !seen; j++)
+      seen = mlirValueEqual(operands[i], operands[j]);
+    if (!seen)
+      tw_erase_dead(tw_def(operands[i]));
+  }
+}

@@ -1,0 +1,64 @@
+/* loops.h - what passes ask of an scf.for, and how they let it carry more values */
+#ifndef TILEWRIGHT_LOWERING_LOOPS_H
+#define TILEWRIGHT_LOWERING_LOOPS_H
+
+#include "lowering/ir.h"
+
+/* An scf.for has lower bound, upper bound and step before its initial values; its body has the induction variable
+ * before the values that it carries. */
+enum { TW_FOR_INITS = 3, TW_FOR_CARRIED = 1 };
+
+MlirBlock tw_loop_body(MlirOperation loop);
+static inline MlirValue tw_loop_iv(MlirOperation loop) { return mlirBlockGetArgument(tw_loop_body(loop), 0); }
+static inline MlirOperation tw_loop_yield(MlirOperation loop) { return mlirBlockGetTerminator(tw_loop_body(loop)); }
+/* Carried value `i`: inside, as it starts, as an iteration leaves it, and after the loop. */
+static inline MlirValue tw_carried(MlirOperation loop, intptr_t i) {
+  return mlirBlockGetArgument(tw_loop_body(loop), i + TW_FOR_CARRIED);
+}
+static inline MlirValue tw_carried_init(MlirOperation loop, intptr_t i) {
+  return mlirOperationGetOperand(loop, i + TW_FOR_INITS);
+}
+static inline MlirValue tw_carried_next(MlirOperation loop, intptr_t i) {
+  return mlirOperationGetOperand(tw_loop_yield(loop), i);
+}
+/* The carried value that a block argument is; -1 for any other value. */
+intptr_t tw_carried_position(MlirOperation loop, MlirValue value);
+
+/* The ancestor of `op` (or itself) that lies in `block`; null if there is none. */
+MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block);
+static inline bool tw_inside(MlirOperation op, MlirBlock block) {
+  return !mlirOperationIsNull(tw_ancestor_in(op, block));
+}
+/* Whether a value is made in `block` or in a region of its ops. */
+bool tw_defined_in(MlirValue value, MlirBlock block);
+/* The only use of a value; null where it has none or several. */
+MlirOpOperand tw_only_use(MlirValue value);
+static inline bool tw_is_unused(MlirValue value) { return mlirOpOperandIsNull(mlirValueGetFirstUse(value)); }
+
+/* The ops of a block that a value depends on, in a set. Ops with regions count with all that these read. */
+typedef struct tw_slice {
+  MlirBlock block;
+  tw_map_t ops; /* by address */
+} tw_slice_t;
+/* Adds what `value` depends on within the block. */
+void tw_slice_add(tw_slice_t *slice, MlirValue value);
+void tw_slice_add_op(tw_slice_t *slice, MlirOperation op);
+static inline bool tw_slice_has(const tw_slice_t *slice, MlirOperation op) {
+  return tw_map_get(&slice->ops, op.ptr, NULL) != NULL;
+}
+/* Whether something in the slice, or the values it was made from, reads the argument of the block. */
+bool tw_slice_reads(const tw_slice_t *slice, MlirValue argument);
+static inline void tw_slice_free(tw_slice_t *slice) { tw_map_free(&slice->ops); }
+
+/* The loop again, with `num` more values carried, which start as `inits`. The body's yield must get as many more
+ * operands (tw_extend_yield). The old op is gone. */
+MlirOperation tw_carry_more(MlirOperation loop, intptr_t num, const MlirValue *inits);
+void tw_extend_yield(MlirBlock body, intptr_t num, const MlirValue *values);
+
+/* Copies a value's definition to another place, with what it needs, where the map does not have it. `within`: only
+ * ops of this block are copied. */
+MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock within, tw_map_t *map);
+/* Erases an op without effects or users, and then what only it used. */
+void tw_erase_dead(MlirOperation op);
+
+#endif /* TILEWRIGHT_LOWERING_LOOPS_H */
