@@ -294,6 +294,9 @@ class Rewriter:
             kind = int("bfly" in name)
             value = "%a1"
             return f"  %r = call i32 @emu_shfl(i32 {kind}, i32 {value}, i32 %a2)\n  ret i32 %r\n"
+        if name == "vote.any.sync":
+            call = "  %v = zext i1 %a1 to i32\n  %s = call i32 @emu_any(i32 %v)\n"
+            return call + "  %r = icmp ne i32 %s, 0\n  ret i1 %r\n"
         if name.startswith("div.full"):
             return f"  %r = fdiv {result} %a0, %a1\n  ret {result} %r\n"
         if name.startswith("griddepcontrol."):
@@ -345,6 +348,7 @@ class Rewriter:
 declare i32 @emu_sreg(i32)
 declare void @emu_barrier()
 declare i32 @emu_shfl(i32, i32, i32)
+declare i32 @emu_any(i32)
 declare void @emu_copy(ptr, ptr, i32, i32)
 declare void @emu_commit()
 declare void @emu_wait(i32)

@@ -78,6 +78,16 @@ int32_t emu_shfl(int32_t butterfly, int32_t value, int32_t lane) {
   return result;
 }
 
+int32_t emu_any(int32_t value) {
+  int first = current / 32 * 32, any = 0;
+  threads[current].slot[0] = (uint32_t)value;
+  emu_warp();
+  for (int lane = 0; lane < 32; lane++)
+    any |= threads[first + lane].slot[0] != 0;
+  emu_warp();
+  return any;
+}
+
 /* ---- barriers that count ----------------------------------------------------------------------------- */
 
 typedef struct {
