@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 from harness import Backends
-from tma_kernels import COPIES, PRODUCTS, check_copy, check_product
+from tma_kernels import (
+    ANY_TILES,
+    COPIES,
+    PRODUCTS,
+    check_any_strides,
+    check_copy,
+    check_product,
+    copy_kernel,
+    launch,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +27,30 @@ def on_hopper(backends: Backends) -> None:
 @pytest.mark.parametrize("name", COPIES)
 def test_copy(name: str) -> None:
     check_copy(name, "cuda")
+
+
+@pytest.mark.parametrize("rank", ANY_TILES)
+def test_copy_of_any_strides(rank: int) -> None:
+    for seed in range(25):
+        check_any_strides(rank, seed, "cuda")
+
+
+def test_lines_that_are_far_apart() -> None:
+    """More than 2**31 bytes between lines, and a start beyond 2**32 bytes."""
+    import torch
+
+    shape, step = (5, 96), (1 << 30) + 8
+    try:
+        memory = torch.zeros(4 * step + 96, dtype=torch.bfloat16, device="cuda")
+    except torch.OutOfMemoryError:
+        pytest.skip("needs 9 GB of GPU memory")
+    x = torch.as_strided(memory, shape, (step, 1))
+    x.copy_(torch.arange(480, device="cuda").view(shape) % 251 - 100)
+    got = torch.full((8, 128), 77, dtype=torch.bfloat16, device="cuda")
+    launch(copy_kernel((8, 64), "bf16", 2, None, 1), "copy", (1, 2, 1), [x, got], "cuda", 2)
+    want = torch.zeros_like(got)
+    want[:5, :96] = x
+    assert torch.equal(got, want)
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

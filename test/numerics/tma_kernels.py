@@ -229,18 +229,49 @@ def padded(array: np.ndarray, shape: Sequence[int], contiguous: int) -> np.ndarr
 
 def check_copy(name: str, backend: str) -> None:
     shape, element, extents, order, contiguous = COPIES[name]
-    rank, dtype = len(shape), np.dtype(NUMPY[element])
+    values = (np.arange(1, np.prod(extents) + 1) % 251 - 100).reshape(extents).astype(NUMPY[element])
+    check_copy_of(padded(values, extents, contiguous), shape, element, order, contiguous, backend)
+
+
+def check_copy_of(
+    x: np.ndarray, shape: Sequence[int], element: str, order: Sequence[int] | None, contiguous: int, backend: str
+) -> None:
+    rank = len(shape)
     axes = list(order or range(rank))
-    values = (np.arange(1, np.prod(extents) + 1) % 251 - 100).reshape(extents).astype(dtype)
-    blocks = [-(-extents[axes[d]] // shape[d]) for d in range(min(rank, 3))] + [1] * (3 - min(rank, 3))
+    blocks = [-(-x.shape[axes[d]] // shape[d]) for d in range(min(rank, 3))] + [1] * (3 - min(rank, 3))
     covered = [blocks[d] * shape[d] if d < 3 else shape[d] for d in range(rank)]
-    want = np.zeros(covered, dtype)
-    turned = values.transpose(axes)[tuple(slice(n) for n in covered)]
+    want = np.zeros(covered, x.dtype)
+    turned = x.transpose(axes)[tuple(slice(n) for n in covered)]
     want[tuple(slice(n) for n in turned.shape)] = turned
-    got = np.full(covered, 77, dtype)
-    x = padded(values, shape, contiguous)
-    run(copy_kernel(shape, element, dtype.itemsize, order, contiguous), "copy", blocks, [x, got], backend, 2)
+    got = np.full(covered, 77, x.dtype)
+    run(copy_kernel(shape, element, x.itemsize, order, contiguous), "copy", blocks, [x, got], backend, 2)
     assert np.array_equal(got.view(np.uint8), want.view(np.uint8))
+
+
+def array_of_any_strides(random: np.random.Generator, rank: int) -> np.ndarray:
+    """A bfloat16 array that a tensor map can describe: axes in any order of memory, gaps between lines, extents of 1
+    with any stride."""
+    extents = [int(random.choice([1, 2, 3, 9, 17])) for _ in range(rank - 1)] + [int(random.integers(1, 200))]
+    extents[3:-1] = [min(n, 2) for n in extents[3:-1]]
+    strides, step = [0] * rank, -(-extents[-1] // 8) * 8
+    strides[-1] = 1
+    for axis in random.permutation(rank - 1):
+        step += 8 * int(random.integers(0, 4))
+        strides[axis] = step if extents[axis] > 1 else int(random.choice([0, 3, 8, 12345]))
+        step *= extents[axis]
+    memory = (np.arange(step + extents[-1] + 64) % 251 - 100).astype(ml_dtypes.bfloat16)
+    size = memory.itemsize
+    return np.lib.stride_tricks.as_strided(memory, extents, [n * size for n in strides])
+
+
+ANY_TILES = {1: (256,), 2: (8, 64), 3: (2, 8, 64), 4: (2, 2, 8, 64), 5: (2, 2, 2, 8, 64)}
+
+
+def check_any_strides(rank: int, seed: int, backend: str) -> None:
+    x = array_of_any_strides(np.random.default_rng(seed), rank)
+    if rank > 3:  # the blocks of a grid have three numbers
+        x = x[(slice(None),) * 3 + (slice(0, ANY_TILES[rank][3]),) * (rank - 4) + (slice(0, 64),)]
+    check_copy_of(x, ANY_TILES[rank], "bf16", None, rank - 1, backend)
 
 
 # slots, warps, registers of the roles, rows of a tile

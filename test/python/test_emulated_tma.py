@@ -6,12 +6,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
+
+from tilewright import compile as compiler
+from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 import emulate
-from tma_kernels import COPIES, PRODUCTS, check_copy, check_product, copy_kernel
+from tma_kernels import ANY_TILES, COPIES, PRODUCTS, check_any_strides, check_copy, check_product, copy_kernel
 
 FOLDERS = [str(Path(__file__).resolve().parent.parent / name) for name in ("emulator", "numerics")]
 
@@ -23,9 +29,62 @@ def test_copy(name: str) -> None:
     check_copy(name, "cpu")
 
 
+@pytest.mark.parametrize("rank", ANY_TILES)
+def test_copy_of_any_strides(rank: int) -> None:
+    for seed in range(4):
+        check_any_strides(rank, seed, "cpu")
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_product(name: str) -> None:
     check_product(name, "cpu")
+
+
+@ct.kernel
+def matmul(A, B, C, TMA: ct.Constant[bool]):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((64, 64), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+        a = ct.load(A, index=(i, k), shape=(64, 64), padding_mode=ct.PaddingMode.ZERO, allow_tma=TMA)
+        b = ct.load(B, index=(k, j), shape=(64, 64), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(a, b, acc)
+    ct.store(C, index=(i, j), tile=acc)
+
+
+def test_an_array_that_no_map_describes_is_copied_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which means a kernel uses follows from the arrays of the launch, and from allow_tma."""
+    monkeypatch.setattr(emulate, "TARGET", "sm_90a")
+    made = []
+
+    def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
+        captured = compiler.capture_kernel(kernel, "sm_90a", key)
+        captured.module.lower("pipelined")
+        text = captured.module.text()
+        made.append(("tile.tma_load" in text, "tile.async_copy" in text))
+        return emulate.compile_kernel(kernel, target, key)
+
+    monkeypatch.setattr(compiler, "compile_kernel", compile_kernel)
+    memory = np.random.default_rng(0).standard_normal((80, 128 + 8)).astype(ml_dtypes.bfloat16)
+    whole = memory[:, : 128 - 8]
+    b = np.ascontiguousarray(memory[:, :128].T[:120, :72])
+    forms = [
+        (whole, True, True),
+        (memory[:, 1:121], True, False),  # the address is odd
+        (np.ascontiguousarray(memory[:, :121])[:, :120], True, False),  # lines are not multiples of 16 bytes
+        (np.asfortranarray(whole), True, True),
+        (whole[::-1], True, False),
+        (whole[:1], True, True),
+        (whole[:0], True, False),
+        (whole, False, False),
+    ]
+    for a, allow, tma in forms:
+        c = np.zeros((max(len(a), 1), 72), np.float32)
+        made.clear()
+        matmul.clear_variants()
+        ct.launch(None, (2, 2), matmul, (a, b, c, allow))
+        assert made == [(tma, not tma)]
+        want = a.astype(np.float32) @ b.astype(np.float32)
+        assert np.allclose(c[: len(a)], want, atol=1e-3)
 
 
 # What is wrong with a kernel is said, not waited for: (text of the kernel, another in its place, the message).
