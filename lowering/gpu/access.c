@@ -22,6 +22,13 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
   tw_attr_ints(op, "order", order, TW_LAYOUT_MAX_RANK);
 }
 
+void tw_access_keep(MlirOperation from, MlirOperation to) {
+  static const char *const kept[] = {"order", TW_ALLOW_TMA};
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+    if (tw_has_attr(from, kept[i]))
+      tw_set_attr(to, kept[i], tw_attr(from, kept[i]));
+}
+
 static bool static_strides(MlirType array, int64_t strides[TW_MAX_RANK]) {
   int64_t offset, dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
   if (!mlirLogicalResultIsSuccess(mlirMemRefTypeGetStridesAndOffset(array, strides, &offset)))

@@ -15,6 +15,8 @@ MlirValue tw_access_array(MlirOperation op, intptr_t *first_index);
 int tw_words_of(MlirType argument);
 /* Axis of the array along which each dimension of the tile runs (`order`, or the identity). */
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]);
+/* Gives an op that takes the place of an access what that says of itself: its order, and whether TMA may do it. */
+void tw_access_keep(MlirOperation from, MlirOperation to);
 /* The dimension of the tile whose neighbours are neighbours in memory, or -1. */
 int tw_access_contiguous_dim(MlirOperation op, int rank);
 /* log2 of the most elements along that dimension that one access may take: at most 16 bytes, always

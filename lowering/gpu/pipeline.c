@@ -32,6 +32,7 @@
  * What must hold for a loop: its copies lie directly in its body, their positions depend on the
  * induction variable only (not on values that the loop carries), nothing in the body writes to
  * arrays, and no loop inside of it copies. Other loops keep the form that they have. */
+#include "lowering/gpu/access.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
@@ -250,15 +251,13 @@ static void issue(const tw_builder_t *at, const plan_t *plan, MlirValue iv, Mlir
     operands[n++] = buffer_of(copy);
     operands[n++] = slot;
     operands[n++] = exists;
-    tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)},
-                         {"order", tw_attr(copy, "order")}};
+    tw_attr_t attr = {"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)};
     tw_builder_t here = *at;
     here.location = mlirOperationGetLocation(copy);
-    tw_build(&here, "tile.async_copy",
-             (tw_op_parts_t){.num_operands = n,
-                             .operands = operands,
-                             .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : 2,
-                             .attrs = attrs});
+    MlirOperation made =
+        tw_build(&here, "tile.async_copy",
+                 (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = 1, .attrs = &attr});
+    tw_access_keep(copy, made);
   }
   tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
   tw_map_free(&map);

@@ -36,7 +36,6 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/raster.h"
-#include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
@@ -142,10 +141,7 @@ static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buf
   tw_attr_t attr = {"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)};
   MlirOperation copy = tw_build(
       at, "tile.async_copy", (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = 1, .attrs = &attr});
-  static const char *const kept[] = {"order", TW_ALLOW_TMA};
-  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-    if (tw_has_attr(load, kept[i]))
-      tw_set_attr(copy, kept[i], tw_attr(load, kept[i]));
+  tw_access_keep(load, copy);
 }
 
 static MlirValue build_local_load(const tw_builder_t *at, MlirValue buffer, MlirType tile) {

@@ -1,0 +1,95 @@
+/* tell_engines.c - tile-tell-engines: a remark of each load says what brings its tile
+ *
+ *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
+ *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes, and not by TMA: <why>
+ *   tile.load ...        remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
+ *
+ * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load are told
+ * once, by their location. */
+#include "lowering/gpu/access.h"
+#include "lowering/gpu/sm90/tma.h"
+#include "lowering/gpu/target.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { MAX_TOLD = 64 };
+
+typedef struct {
+  MlirLocation locations[MAX_TOLD];
+  int count;
+} told_t;
+
+static bool is_told(told_t *told, MlirOperation op) {
+  MlirLocation here = mlirOperationGetLocation(op);
+  for (int i = 0; i < told->count; i++)
+    if (mlirLocationEqual(told->locations[i], here))
+      return true;
+  if (told->count < MAX_TOLD)
+    told->locations[told->count++] = here;
+  return false;
+}
+
+/* Bytes of one access of a thread. */
+static int access_bytes(MlirOperation op, int rank, MlirType element, bool inside) {
+  int bits = inside ? tw_access_inner_vector_bits(op, rank) : tw_access_vector_bits(op, rank);
+  int bytes = (tw_memory_bits(element) << bits) / 8;
+  return bytes ? bytes : 1;
+}
+
+/* What one slot of a buffer holds. */
+static MlirType slot_type(MlirType buffer) {
+  int64_t shape[TW_MAX_RANK];
+  intptr_t rank = tw_buffer_type_rank(buffer) - 1;
+  for (intptr_t d = 0; d < rank && d < TW_MAX_RANK; d++)
+    shape[d] = tw_buffer_type_extent(buffer, d + 1);
+  return tw_tile_type(tw_buffer_type_element(buffer), rank, shape);
+}
+
+static void tell_copy(MlirOperation op, MlirType buffer) {
+  tw_gpu_target_t target = tw_gpu_target_of(op);
+  char tile[160];
+  tw_tma_copy_t copy;
+  tw_describe_tile(slot_type(buffer), sizeof tile, tile);
+  const char *why = tw_tma_plan(op, &copy);
+  if (tw_op_is(op, "tile.tma_load")) {
+    tw_op_remark(op, "moves %s by TMA, in %d box%s", tile, 1 << copy.step_bits, copy.step_bits ? "es" : "");
+    return;
+  }
+  int bytes = access_bytes(op, (int)tw_buffer_type_rank(buffer) - 1, tw_buffer_type_element(buffer), true);
+  bool explain = tw_gpu_has(&target, TW_GPU_TMA) && why != NULL;
+  tw_op_remark(op, "moves %s by cp.async, in pieces of up to %d bytes%s%s", tile, bytes,
+               explain ? ", and not by TMA: " : "", explain ? why : "");
+}
+
+static MlirWalkResult tell(MlirOperation op, void *user) {
+  bool copy = tw_op_is(op, "tile.tma_load") || tw_op_is(op, "tile.async_copy"), load = tw_op_is(op, "tile.load");
+  if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
+    return MlirWalkResultAdvance;
+  if (load) {
+    char text[160];
+    MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
+    tw_describe_tile(tile, sizeof text, text);
+    tw_op_remark(op, "moves %s through registers, in pieces of up to %d bytes", text,
+                 access_bytes(op, (int)tw_rank(tile), tw_element(tile), false));
+    return MlirWalkResultAdvance;
+  }
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
+      tell_copy(op, mlirValueGetType(mlirOperationGetOperand(op, i)));
+  return MlirWalkResultAdvance;
+}
+
+static bool run(MlirOperation func) {
+  told_t told = {.count = 0};
+  if (tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt"))
+    mlirOperationWalk(func, tell, &told, MlirWalkPreOrder);
+  return true;
+}
+
+MlirPass tw_create_tell_engines(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-tell-engines", "say of each load what brings its tile", "func.func", run};
+  return tw_pass_create(&pass);
+}

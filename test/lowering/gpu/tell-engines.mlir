@@ -1,0 +1,26 @@
+// What brings each tile is a remark, told once a load.
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-tell-engines))' 2>&1 | FileCheck %s
+
+#line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
+#two = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [0, 64]]>
+#t = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], warp = [[1, 0], [2, 0]]>
+!array = memref<?x?xbf16, strided<[?, 1]>>
+
+// CHECK: remark: 'tile.tma_load' op moves 8x128xbf16 by TMA, in 2 boxes
+// CHECK: remark: 'tile.async_copy' op moves 8x64xbf16 by cp.async, in pieces of up to 16 bytes
+// CHECK-NOT: not by TMA
+// CHECK: remark: 'tile.async_copy' op moves 8x64xbf16 by cp.async, in pieces of up to 2 bytes, and not by TMA: the array is not known
+// CHECK: remark: 'tile.load' op moves 4x64xbf16 through registers, in pieces of up to 16 bytes
+// CHECK-NOT: remark
+module attributes {tile.target = "sm_90a"} {
+  func.func @f(%x: !array {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>, tile.tma}, %y: !array, %i: i32) attributes {tile.kernel} {
+    %s = tile.alloc_shared : !tile.buffer<3x8x64xbf16, #line>
+    %w = tile.alloc_shared : !tile.buffer<3x8x128xbf16, #two>
+    %b = tile.alloc_barriers arrivals 1 : !tile.barriers<3>
+    tile.tma_load %x[%i, %i] into %w[%i] signal %b[%i] : !array, i32, i32 into !tile.buffer<3x8x128xbf16, #two>, !tile.barriers<3>
+    tile.async_copy %x[%i, %i] into %s[%i] : !array, i32, i32 into !tile.buffer<3x8x64xbf16, #line>
+    tile.async_copy %y[%i, %i] into %s[%i] : !array, i32, i32 into !tile.buffer<3x8x64xbf16, #line>
+    %t = tile.load %x[%i, %i] padding zero : !array, i32, i32 -> tensor<4x64xbf16, #t>
+    return
+  }
+}
