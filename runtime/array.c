@@ -26,11 +26,19 @@ tw_dtype_t tw_dtype_from_name(const char *name) {
   return strcmp(name, "bool") ? TW_DTYPE_NONE : TW_DTYPE_BOOL;
 }
 
+/* By DLPack's code and the logarithm of the bits; the last row is for what DLPack has no code for. */
+enum { DL_CODES = 18 };
+#define LOG2(bits) ((bits) == 4 ? 2 : (bits) == 8 ? 3 : (bits) == 16 ? 4 : (bits) == 32 ? 5 : 6)
+static const uint8_t dtype_of_code[DL_CODES + 1][8] = {
+#define X(id, name, bits, code) [(code) < 0 ? DL_CODES : (code)][LOG2(bits)] = TW_DTYPE_##id,
+    TW_DTYPES(X)
+#undef X
+};
+
 static tw_dtype_t dtype_from_dlpack(tw_dl_dtype_t type) {
-  for (int dtype = 1; dtype < TW_DTYPE_COUNT; dtype++)
-    if (dtypes[dtype].code == type.code && dtypes[dtype].bits == type.bits)
-      return (tw_dtype_t)dtype;
-  return TW_DTYPE_NONE;
+  if (TW_UNLIKELY(type.code >= DL_CODES || !type.bits || type.bits & (type.bits - 1) || type.bits > 64))
+    return TW_DTYPE_NONE;
+  return (tw_dtype_t)dtype_of_code[type.code][__builtin_ctz(type.bits)];
 }
 
 static tw_status_t dtype_error(tw_dl_dtype_t type) {
@@ -109,8 +117,23 @@ static tw_status_t extent_error(const tw_array_t *array, int d) {
                   d, (long long)array->shape[d]);
 }
 
+/* What nearly every array is, told in one pass: extents of 2 and more, each dimension steps over all of the ones after
+ * it, memory at a multiple of the element. There is nothing to normalize or to refuse. */
+static inline bool is_plain(const tw_array_t *array, unsigned bits) {
+  uint64_t span = 0, good = array->data && !((uintptr_t)array->data & ((bits + 7) / 8 - 1));
+  for (int d = array->rank - 1; d >= 0; d--) {
+    uint64_t extent = (uint64_t)array->shape[d], stride = (uint64_t)array->strides[d];
+    good &= (uint64_t)(extent - 2 < 2147483646) & (uint64_t)(stride - 1 < 1ull << 32) & (uint64_t)(stride > span);
+    span += (extent - 1) * stride;
+  }
+  return good;
+}
+
 tw_status_t tw_array_finish(tw_array_t *array) {
   unsigned bits = dtypes[array->dtype].bits;
+  array->flags &= (uint8_t)~TW_ARRAY_SELF_OVERLAP;
+  if (TW_LIKELY(is_plain(array, bits)))
+    return NULL;
   bool empty = false;
   for (int d = 0; d < array->rank; d++) {
     if (TW_UNLIKELY((uint64_t)array->shape[d] > 2147483647))
@@ -130,7 +153,6 @@ tw_status_t tw_array_finish(tw_array_t *array) {
                       array->data, (bits + 7) / 8);
   }
   normalize_strides(array, bits);
-  array->flags &= (uint8_t)~TW_ARRAY_SELF_OVERLAP;
   if (TW_UNLIKELY(overlaps_itself(array)))
     array->flags |= TW_ARRAY_SELF_OVERLAP;
   return NULL;
