@@ -52,8 +52,9 @@ gpu-test: build ## the numerics and Python tests on the GPU of this machine
 bench: build ## measure against the peers; results go to bench/results/
 	@$(PY) bench/run.py
 
-figures: ## write the figures of README.md from bench/results/
+figures: ## write the figures of README.md and bench/roofline.svg from bench/results/
 	@python3 bench/readme.py
+	@$(PY) bench/roofline.py
 
 doctor: build ## what was found on this machine, and what to do about what is missing
 	@$(PY) -m tilewright doctor
