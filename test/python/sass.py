@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +47,59 @@ class Code:
         return count(self.instructions, opcode)
 
     def loops(self, opcode: str = "") -> list[list[Instruction]]:
-        """The bodies of the innermost loops that hold such an instruction."""
-        bodies = []
-        for end, instruction in enumerate(self.instructions):
-            target = re.search(r"`\((\.L_x_\d+)\)", instruction.operands)
-            if instruction.opcode.startswith("BRA") and target and self.labels.get(target[1], end + 1) <= end:
-                bodies.append((self.labels[target[1]], end + 1))
-        with_it = [(a, b) for a, b in bodies if count(self.instructions[a:b], opcode)]
-        inner = [x for x in with_it if not any(y != x and x[0] <= y[0] and y[1] <= x[1] for y in with_it)]
-        return [self.instructions[a:b] for a, b in inner]
+        """The bodies of the innermost loops that hold such an instruction, in the order of addresses."""
+        found = [body for body in self._natural_loops() if count(self._of(body), opcode)]
+        inner = [body for body in found if not any(other < body for other in found)]
+        return [self._of(body) for body in inner]
+
+    def _of(self, blocks: frozenset[int]) -> list[Instruction]:
+        bounds = [*self._leaders(), len(self.instructions)]
+        return [i for b in sorted(blocks) for i in self.instructions[bounds[b] : bounds[b + 1]]]
+
+    def _leaders(self) -> list[int]:
+        """Where basic blocks start."""
+        ends = (i + 1 for i, x in enumerate(self.instructions) if x.opcode.split(".")[0] in ("BRA", "EXIT"))
+        return sorted({0, *self.labels.values(), *ends} - {len(self.instructions)})
+
+    def _successors(self) -> list[list[int]]:
+        leaders = self._leaders()
+        index = {at: b for b, at in enumerate(leaders)}
+        out = []
+        for b in range(len(leaders)):
+            end = leaders[b + 1] if b + 1 < len(leaders) else len(self.instructions)
+            last = self.instructions[end - 1]
+            target = re.search(r"`\((\.L_x_\d+)\)", last.operands) if last.opcode.startswith("BRA") else None
+            always = last.opcode.split(".")[0] in ("BRA", "EXIT") and not re.search(
+                r"U?P\d", f"{last.guard} {last.operands}"
+            )
+            out.append([index[self.labels[target[1]]]] if target else [])
+            if not (always and "DIV" not in last.opcode) and end in index:
+                out[b].append(index[end])
+        return out
+
+    def _natural_loops(self) -> list[frozenset[int]]:
+        """Blocks between an edge that goes back to a block on every path to it, and that block."""
+        successors = self._successors()
+        everything = set(range(len(successors)))
+        predecessors: list[list[int]] = [[p for p in everything if b in successors[p]] for b in sorted(everything)]
+        dominators = [everything if b else {0} for b in range(len(successors))]
+        changed = True
+        while changed:
+            changed = False
+            for b in range(1, len(successors)):
+                known = [dominators[p] for p in predecessors[b]]
+                new = {b} | (set.intersection(*known) if known else set())
+                changed, dominators[b] = changed or new != dominators[b], new
+        loops: dict[int, set[int]] = {}
+        for end, heads in enumerate(successors):
+            for head in heads:
+                if head in dominators[end]:
+                    body, todo = loops.setdefault(head, {head}), [end]
+                    while todo:
+                        if (b := todo.pop()) not in body:
+                            body.add(b)
+                            todo += predecessors[b]
+        return [frozenset(loops[head]) for head in sorted(loops)]
 
     @property
     def registers(self) -> int:
@@ -81,26 +124,20 @@ def matches(instruction: Instruction, opcode: str) -> bool:
     return instruction.opcode == opcode or instruction.opcode.startswith(opcode + ".") or not opcode
 
 
-def zeroed_registers(instructions: list[Instruction]) -> int:
-    """Registers that moves set to zero."""
-    moves = [i for i in instructions if re.search(r"\bS?RZ\b", i.operands) and not i.guard]
-    pairs = sum(i.opcode == "CS2R" for i in moves)
-    singles = sum(
-        bool(re.fullmatch(r"MOV|IMAD\.MOV\.U32|CS2R\.32", i.opcode) and re.fullmatch(r"R\d+, (S?RZ(, )?)+", i.operands))
-        for i in moves
-    )
-    return 2 * pairs + singles
-
-
-def between(body: list[Instruction], begin: str, end: str) -> Iterator[list[Instruction]]:
-    """The stretches of a loop from an instruction to the next one of the other kind, once around."""
-    start = None
-    for i, instruction in enumerate(body + body):
-        if start is not None and matches(instruction, end):
-            yield (body + body)[start:i]
-            start = None
-        if i < len(body) and matches(instruction, begin):
-            start = i + 1
+def zeroed_accumulators(instructions: list[Instruction]) -> set[int]:
+    """Registers that moves set to zero and matrix instructions add to."""
+    zeroed: set[int] = set()
+    added: set[int] = set()
+    for i in instructions:
+        registers = [int(n) for n in re.findall(r"\bR(\d+)", i.operands)]
+        shape = re.match(r"[HQI]GMMA\.(\d+)x(\d+)x", i.opcode)
+        if shape:
+            added |= set(range(registers[0], registers[0] + int(shape[2]) // 2))
+        elif i.opcode == "CS2R" and "SRZ" in i.operands:
+            zeroed |= {registers[0], registers[0] + 1}
+        elif re.fullmatch(r"MOV|IMAD\.MOV\.U32|CS2R\.32", i.opcode) and re.fullmatch(r"R\d+(, S?RZ)+", i.operands):
+            zeroed.add(registers[0])
+    return zeroed & added
 
 
 def assemble(kernel: Any, key: Any, target: str = "sm_90a") -> Code:
