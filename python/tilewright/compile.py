@@ -50,9 +50,10 @@ class Image(NamedTuple):
             facts = json.loads(blob[4 : 4 + size])
         except (struct.error, ValueError):
             return None
-        numbers = [n for n in facts if n != "tensor_maps"] if isinstance(facts, dict) else []
-        good = bool(numbers) and all(isinstance(facts[n], int) for n in numbers)
-        return cls(blob[4 + size :], facts) if good else None
+        names = set(facts) if isinstance(facts, dict) else set()
+        good = names in ({*GPU_FACTS, "tensor_maps"}, {"scratch_bytes"})
+        good = good and all(isinstance(facts[n], int) for n in names - {"tensor_maps"})
+        return cls(blob[4 + size :], facts) if good and isinstance(facts.get("tensor_maps", []), list) else None
 
 
 def capture_kernel(kernel: Any, target: str, key: Key) -> Captured:

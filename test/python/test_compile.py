@@ -176,6 +176,21 @@ def test_disk_cache_that_is_damaged(cache_folder: Path) -> None:
     assert np.array_equal(launch(scale, x), x * 2)
 
 
+def test_images_from_a_file() -> None:
+    facts = dict.fromkeys(compile.GPU_FACTS, 1) | {"tensor_maps": [[0, 2, 128, [1, 0], [64, 64]]]}
+    for good in (facts, {"scratch_bytes": 64}):
+        image = compile.Image(b"code", good)
+        assert compile.Image.unpack(image.pack()) == image
+    wrong: list[Any] = [
+        [], 7, None, {}, {"scratch_bytes": "x"}, facts | {"more": 1}, facts | {"num_threads": []},
+        facts | {"tensor_maps": 3}, {n: v for n, v in facts.items() if n != "tensor_maps"},
+    ]  # fmt: skip
+    for other in wrong:
+        assert compile.Image.unpack(compile.Image(b"code", other).pack()) is None
+    for blob in (b"", b"abc", b"\xff\xff\xff\xffcode", b"\x02\0\0\0{", b"\x04\0\0\0\xff\xfe\0\0"):
+        assert compile.Image.unpack(blob) is None
+
+
 def test_disk_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "file"
     place.write_text("no folder")
