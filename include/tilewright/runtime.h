@@ -19,7 +19,7 @@ enum {
   TW_MAX_ARGS = 64,   /* parameters of a kernel */
   TW_MAX_WORDS = 512, /* 8-byte words of parameters: the 4 KiB that every GPU takes */
   TW_GRID_WORDS = 3,  /* that a launch may add */
-  TW_MAX_MAPS = 16,   /* tensor maps of a kernel, 128 bytes each before the words */
+  TW_MAX_MAPS = 32,   /* tensor maps of a kernel, 128 bytes each before the words */
   TW_MAX_MAP_RANK = 5
 };
 

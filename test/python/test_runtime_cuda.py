@@ -259,7 +259,7 @@ def tensor_maps_that_are_refused() -> None:
     ]
     for row in wrong:
         refused(Exception, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, [row])
-    refused(TileValueError, "has 17 tensor maps", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, [MAP] * 17)
+    refused(TileValueError, "has 33 tensor maps", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, [MAP] * 33)
     refused(TypeError, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 3)
 
 

@@ -8,20 +8,13 @@
 #include "tilewright/dialect.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* ---- tensor maps --------------------------------------------------------------------------------- */
-
-static bool same_map(const tw_tma_map_t *a, const tw_tma_map_t *b) {
-  return a->word == b->word && a->rank == b->rank && a->element_bytes == b->element_bytes && a->swizzle == b->swizzle &&
-         !memcmp(a->axis, b->axis, (size_t)a->rank * sizeof *a->axis) &&
-         !memcmp(a->box, b->box, (size_t)a->rank * sizeof *a->box);
-}
 
 /* Number of the map among those of the kernel; num_maps if it is new. */
 static int find_map(const tw_emitter_t *e, const tw_tma_map_t *map) {
   int i = 0;
-  while (i < e->num_maps && !same_map(&e->maps[i], map))
+  while (i < e->num_maps && !tw_tma_same_map(&e->maps[i], map))
     i++;
   return i;
 }

@@ -134,12 +134,25 @@ static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reade
          mlirOperationIsBeforeInBlock(copy, fill->reader);
 }
 
+/* Whether there is a tensor map for a copy, perhaps one more. */
+static bool has_map(tw_ring_plan_t *plan, const tw_tma_map_t *map) {
+  for (int i = 0; i < plan->num_maps; i++)
+    if (tw_tma_same_map(&plan->maps[i], map))
+      return true;
+  if (plan->num_maps == TW_TMA_MAX_LOADED)
+    return false;
+  plan->maps[plan->num_maps++] = *map;
+  return true;
+}
+
 static MlirWalkResult collect_copy(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
   if (!tw_op_is(op, "tile.async_copy"))
     return MlirWalkResultAdvance;
   tw_tma_copy_t copy;
   const char *reason = tw_tma_plan(op, &copy);
+  if (!reason && !has_map(plan, &copy.map))
+    reason = "it copies from too many arrays";
   if (reason) {
     refuse(plan, op, reason);
     return MlirWalkResultInterrupt;

@@ -3,6 +3,7 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H
 #define TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H
 
+#include "lowering/gpu/sm90/tma.h"
 #include "lowering/ir.h"
 
 enum {
@@ -60,6 +61,8 @@ typedef struct tw_ring_plan {
   int num_reads;
   tw_overlap_t overlaps[TW_MAX_OVERLAPS];
   int num_overlaps;
+  tw_tma_map_t maps[TW_TMA_MAX_LOADED]; /* that the copies need */
+  int num_maps;
   tw_map_t needed; /* values, and ops with regions, that the producer has too */
   MlirOperation culprit;
   const char *reason; /* why not */

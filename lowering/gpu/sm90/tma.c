@@ -6,6 +6,8 @@
 #include "lowering/gpu/target.h"
 #include "tilewright/dialect.h"
 
+#include <string.h>
+
 enum { CHUNK_BYTES = 16, CHUNK_BIT = 4, LINE_BIT = 7, LINES = 8, BOX_ALIGNMENT = 128 };
 
 static const char not_described[] =
@@ -122,6 +124,12 @@ static int first_word(MlirValue array) {
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------- */
+
+bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b) {
+  return a->word == b->word && a->rank == b->rank && a->element_bytes == b->element_bytes && a->swizzle == b->swizzle &&
+         !memcmp(a->axis, b->axis, (size_t)a->rank * sizeof *a->axis) &&
+         !memcmp(a->box, b->box, (size_t)a->rank * sizeof *a->box);
+}
 
 int64_t tw_tma_slot_bytes(MlirType buffer) {
   int64_t bits = tw_memory_bits(tw_buffer_type_element(buffer));

@@ -21,7 +21,7 @@
 /* Array attribute of the module: a dictionary for each tensor map that the kernel takes before its words. */
 #define TW_TENSOR_MAPS "tile.tensor_maps"
 
-enum { TW_TMA_MAX_RANK = 5, TW_TMA_MAX_BOX = 256, TW_TMA_MAX_MAPS = 16 };
+enum { TW_TMA_MAX_RANK = 5, TW_TMA_MAX_BOX = 256, TW_TMA_MAX_MAPS = 32, TW_TMA_MAX_LOADED = 16 };
 
 /* What a tensor map is made from, next to the array. */
 typedef struct tw_tma_map {
@@ -46,6 +46,9 @@ const char *tw_tma_plan(MlirOperation copy, tw_tma_copy_t *out);
 
 /* The same for a buffer of this type and an array, with the axis of the array along each dimension of the tile. */
 const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buffer, tw_tma_copy_t *out);
+
+/* Whether one tensor map serves both. */
+bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b);
 
 /* Bytes that filling one slot of a buffer moves: what its barrier has to expect. */
 int64_t tw_tma_slot_bytes(MlirType buffer);

@@ -117,3 +117,77 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
     return
   }
 }
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
+#a = #tile.linear<register = [[0, 1], [1, 0], [2, 0], [4, 0]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]>
+!buffer = !tile.buffer<1x8x64xbf16, #s>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  func.func @many_arrays(%A0: !A {tile.align = 16 : i32, tile.tma}, %A1: !A {tile.align = 16 : i32, tile.tma}, %A2: !A {tile.align = 16 : i32, tile.tma}, %A3: !A {tile.align = 16 : i32, tile.tma}, %A4: !A {tile.align = 16 : i32, tile.tma}, %A5: !A {tile.align = 16 : i32, tile.tma}, %A6: !A {tile.align = 16 : i32, tile.tma}, %A7: !A {tile.align = 16 : i32, tile.tma}, %A8: !A {tile.align = 16 : i32, tile.tma}, %A9: !A {tile.align = 16 : i32, tile.tma}, %A10: !A {tile.align = 16 : i32, tile.tma}, %A11: !A {tile.align = 16 : i32, tile.tma}, %A12: !A {tile.align = 16 : i32, tile.tma}, %A13: !A {tile.align = 16 : i32, tile.tma}, %A14: !A {tile.align = 16 : i32, tile.tma}, %A15: !A {tile.align = 16 : i32, tile.tma}, %A16: !A {tile.align = 16 : i32, tile.tma}, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A0[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t0 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A1[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t1 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A2[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t2 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A3[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t3 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A4[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t4 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A5[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t5 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A6[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t6 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A7[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t7 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A8[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t8 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A9[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t9 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A10[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t10 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A11[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t11 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A12[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t12 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A13[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t13 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A14[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t14 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A15[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t15 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      // expected-remark @below {{keeps the kernel without producer warps: it copies from too many arrays}}
+      tile.async_copy %A16[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t16 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+    }
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?x?x?x?x?xbf16, strided<[?, ?, ?, ?, ?, 1]>>
+#s = #tile.linear<offset = [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0, 4], [0, 0, 0, 0, 0, 8], [0, 0, 0, 0, 0, 16], [0, 0, 0, 0, 0, 32]]>
+#a = #tile.linear<register = [[0, 0, 0, 0, 0, 1]], lane = [[0, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0, 4], [0, 0, 0, 0, 0, 8], [0, 0, 0, 0, 0, 16], [0, 0, 0, 0, 0, 32]]>
+!buffer = !tile.buffer<1x1x1x1x1x1x64xbf16, #s>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  func.func @many_axes(%A: !A {tile.align = 16 : i32}, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      // expected-remark @below {{keeps the kernel without producer warps: a tensor map has at most 5 dimensions}}
+      tile.async_copy %A[%c0, %c0, %c0, %c0, %c0, %k] into %b[%c0] : !A, i32, i32, i32, i32, i32, i32 into !buffer
+      %t = tile.local_load %b[%c0] : !buffer -> tensor<1x1x1x1x1x64xbf16, #a>
+    }
+    return
+  }
+}
