@@ -55,8 +55,6 @@
 
 #include <stdlib.h>
 
-enum { MAX_CARRIED = 256 };
-
 /* ---- state ------------------------------------------------------------------------------- */
 
 /* Where a ring stands: the slot to fill or read next, the parity of its phase, the slot filled last. */
@@ -213,14 +211,31 @@ static void emit_releases(role_t *r, MlirOperation op) {
 /* ---- values that pass ----------------------------------------------------------------------- */
 
 typedef struct {
-  MlirValue values[MAX_CARRIED];
-  MlirType types[MAX_CARRIED];
-  intptr_t num;
+  MlirValue *values; /* owned */
+  MlirType *types;   /* owned */
+  intptr_t num, capacity;
 } list_t;
 
+static void *grown(void *memory, size_t size) {
+  memory = realloc(memory, size);
+  if (memory == NULL)
+    abort();
+  return memory;
+}
+
 static void append(list_t *list, MlirValue value) {
+  if (list->num == list->capacity) {
+    list->capacity = list->capacity ? 2 * list->capacity : 16;
+    list->values = grown(list->values, (size_t)list->capacity * sizeof *list->values);
+    list->types = grown(list->types, (size_t)list->capacity * sizeof *list->types);
+  }
   list->types[list->num] = mlirValueGetType(value);
   list->values[list->num++] = value;
+}
+
+static void free_list(list_t *list) {
+  free(list->values);
+  free(list->types);
 }
 
 static void append_states(list_t *list, MlirValue **states, intptr_t num) {
@@ -252,8 +267,10 @@ static MlirRegion region_with(MlirBlock block) {
   return region;
 }
 
-static void terminate(role_t *r, const char *name, const list_t *operands) {
+/* Ends the block at hand with the values of a list, which is freed. */
+static void terminate(role_t *r, const char *name, list_t *operands) {
   tw_build(&r->at, name, (tw_op_parts_t){.num_operands = operands->num, .operands = operands->values});
+  free_list(operands);
 }
 
 /* ---- products ------------------------------------------------------------------------------ */
@@ -309,7 +326,7 @@ static MlirOperation or_zeros(role_t *r, MlirValue ran, const list_t *values) {
   MlirRegion regions[2];
   tw_builder_t here = r->at;
   for (int i = 0; i < 2; i++) {
-    list_t none = {.num = 0}, out = {.num = 0};
+    list_t none = {0}, out = {0};
     MlirBlock block = new_block(&none, here.location);
     r->at = tw_build_at_end(block, here.location);
     for (intptr_t k = 0; k < values->num; k++)
@@ -341,7 +358,7 @@ static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
     ran = compare(r, tw_has_attr(loop, "unsignedCmp") ? ULT : SLT,
                   tw_map_value(&r->values, mlirOperationGetOperand(loop, 0)),
                   tw_map_value(&r->values, mlirOperationGetOperand(loop, 1)));
-  list_t done = {.num = 0};
+  list_t done = {0};
   for (int p = 0; p < overlap->num_products; p++) {
     MlirValue result = mlirOperationGetResult(loop, overlap->carried[p]);
     append(&done, wait_for_product(r, tw_map_value(&r->values, result)));
@@ -355,11 +372,23 @@ static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
   for (int p = 0; p < overlap->num_products; p++)
     tw_map_one(&r->values, mlirOperationGetResult(loop, overlap->carried[p]),
                ran.ptr ? mlirOperationGetResult(chosen, p) : done.values[p]);
+  free_list(&done);
 }
 
 /* ---- loops and branches --------------------------------------------------------------------- */
 
 static void emit_block(role_t *r, MlirBlock old);
+
+enum { MAX_ATTRS = 16 };
+
+static intptr_t attributes_of(MlirOperation op, tw_attr_t out[MAX_ATTRS]) {
+  intptr_t n = 0;
+  for (; n < mlirOperationGetNumAttributes(op) && n < MAX_ATTRS; n++) {
+    MlirNamedAttribute named = mlirOperationGetAttribute(op, n);
+    out[n] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
+  }
+  return n;
+}
 
 static void emit_for(role_t *r, MlirOperation old) {
   enum { BOUNDS = 3 };
@@ -368,7 +397,7 @@ static void emit_for(role_t *r, MlirOperation old) {
   MlirOperation old_yield = mlirBlockGetTerminator(old_body);
   MlirValue *states[3 * TW_MAX_FILLS], more = r->more;
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumResults(old), at = 0;
-  list_t inits = {.num = 0}, arguments = {.num = 0}, yields = {.num = 0};
+  list_t inits = {0}, arguments = {0}, yields = {0};
   for (intptr_t i = 0; i < BOUNDS + num; i++)
     if (i >= BOUNDS && is_overlapped(overlap, i - BOUNDS))
       append(&inits, poison(r, mlirValueGetType(mlirOperationGetOperand(old, i))));
@@ -396,15 +425,15 @@ static void emit_for(role_t *r, MlirOperation old) {
   append_states(&yields, states, num_states);
   terminate(r, "scf.yield", &yields);
   MlirRegion region = region_with(body);
-  tw_attr_t is_unsigned = {"unsignedCmp", tw_attr(old, "unsignedCmp")};
+  tw_attr_t attrs[MAX_ATTRS];
   r->at = here;
   MlirOperation loop = tw_build(&r->at, "scf.for",
                                 (tw_op_parts_t){.num_operands = inits.num,
                                                 .operands = inits.values,
                                                 .num_results = inits.num - BOUNDS,
                                                 .results = inits.types + BOUNDS,
-                                                .num_attrs = !mlirAttributeIsNull(is_unsigned.value),
-                                                .attrs = &is_unsigned,
+                                                .num_attrs = attributes_of(old, attrs),
+                                                .attrs = attrs,
                                                 .num_regions = 1,
                                                 .regions = &region});
   at = 0;
@@ -414,6 +443,8 @@ static void emit_for(role_t *r, MlirOperation old) {
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirOperationGetResult(loop, at++);
   r->more = more;
+  free_list(&inits);
+  free_list(&arguments);
   if (overlap)
     finish_overlap(r, overlap);
 }
@@ -421,7 +452,7 @@ static void emit_for(role_t *r, MlirOperation old) {
 static void emit_if(role_t *r, MlirOperation old) {
   MlirValue *states[3 * TW_MAX_FILLS], before[3 * TW_MAX_FILLS], condition;
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumResults(old), at = 0;
-  list_t results = {.num = 0}, none = {.num = 0};
+  list_t results = {0}, none = {0};
   MlirRegion regions[2];
   tw_builder_t here = r->at;
   condition = tw_map_value(&r->values, mlirOperationGetOperand(old, 0));
@@ -433,7 +464,7 @@ static void emit_if(role_t *r, MlirOperation old) {
     before[i] = *states[i];
   for (int arm = 0; arm < 2; arm++) {
     MlirBlock old_block = tw_region_block(old, arm);
-    list_t yields = {.num = 0};
+    list_t yields = {0};
     for (intptr_t i = 0; i < num_states; i++)
       *states[i] = before[i];
     if (mlirBlockIsNull(old_block) && results.num == 0) {
@@ -464,6 +495,7 @@ static void emit_if(role_t *r, MlirOperation old) {
       bind(r, mlirOperationGetResult(old, i), (MlirBlock){NULL}, branch, &at);
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirOperationGetResult(branch, at++);
+  free_list(&results);
 }
 
 /* Whether the condition of a while loop passes its value i on. */
@@ -477,7 +509,7 @@ static void emit_while(role_t *r, MlirOperation old) {
   MlirValue *states[3 * TW_MAX_FILLS];
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumOperands(old), at = 0;
   intptr_t num_passed = mlirOperationGetNumResults(old);
-  list_t inits = {.num = 0}, passed = {.num = 0}, yields = {.num = 0};
+  list_t inits = {0}, passed = {0}, results = {0}, yields = {0};
   tw_builder_t here = r->at;
   for (intptr_t i = 0; i < num; i++)
     if (keeps(r, mlirBlockGetArgument(old_before, i)))
@@ -496,10 +528,9 @@ static void emit_while(role_t *r, MlirOperation old) {
     if (passes(r, old, i))
       append(&passed, tw_map_value(&r->values, mlirOperationGetOperand(old_condition, 1 + i)));
   append_states(&passed, states, num_states);
-  terminate(r, "scf.condition", &passed);
-  list_t results = {.num = 0};
   for (intptr_t i = 1; i < passed.num; i++)
     append(&results, passed.values[i]);
+  terminate(r, "scf.condition", &passed);
   MlirBlock after = new_block(&results, here.location);
   at = 0;
   for (intptr_t i = 0; i < num_passed; i++)
@@ -529,6 +560,8 @@ static void emit_while(role_t *r, MlirOperation old) {
       bind(r, mlirOperationGetResult(old, i), (MlirBlock){NULL}, loop, &at);
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirOperationGetResult(loop, at++);
+  free_list(&inits);
+  free_list(&results);
 }
 
 /* ---- all ops --------------------------------------------------------------------------------- */
@@ -744,8 +777,8 @@ static bool run(MlirOperation func) {
   if (tw_plan_rings(plan)) {
     for (int r = 0; r < plan->num_rings; r++)
       tw_op_remark(plan->fills[plan->rings[r].first].copies[0],
-                   "is done by a producer warp, whose ring has slots of %lld bytes: %d", (long long)plan->rings[r].bytes,
-                   plan->rings[r].slots);
+                   "is done by a producer warp, whose ring has slots of %lld bytes: %d",
+                   (long long)plan->rings[r].bytes, plan->rings[r].slots);
     rewrite(plan);
   } else if (plan->reason) {
     tw_op_remark(plan->culprit, "keeps the kernel without producer warps: %s", plan->reason);
