@@ -37,8 +37,9 @@ static const char *const llvm_stops[] = {
     "llvm.load",  "llvm.store",  "llvm.inline_asm", "llvm.call",    "llvm.intr.",  "llvm.atomic", "llvm.cmpxchg",
     "llvm.fence", "llvm.invoke", "llvm.br",         "llvm.cond_br", "llvm.switch", "llvm.return", "llvm.unreachable"};
 /* Ops of nvvm that reach nothing but registers and shared memory. */
-static const char *const nvvm_harmless[] = {"nvvm.read.ptx.sreg.", "nvvm.mbarrier.init", "nvvm.fence.mbarrier.init",
-                                            "nvvm.barrier",        "nvvm.elect.sync",    "nvvm.prefetch.tensormap"};
+static const char *const nvvm_harmless[] = {"nvvm.read.ptx.sreg.", "nvvm.barrier", "nvvm.elect.sync"};
+/* Inline assembly that sets barriers up and fetches tensor maps, which are parameters. */
+static const char *const set_up[] = {"@$2 mbarrier.init.", "fence.mbarrier_init.", "@$1 prefetch.tensormap "};
 
 static bool starts_with(MlirStringRef name, const char *prefix) {
   size_t n = strlen(prefix);
@@ -63,6 +64,10 @@ static bool is_harmless(MlirOperation op) {
     return in_shared(mlirOperationGetOperand(op, 1));
   if (tw_op_is(op, "llvm.load"))
     return in_shared(mlirOperationGetOperand(op, 0));
+  if (tw_op_is(op, "llvm.inline_asm"))
+    return starts_with_any(tw_attr_string(op, "asm_string"), set_up, sizeof set_up / sizeof *set_up);
+  if (tw_op_is(op, "llvm.call_intrinsic"))
+    return starts_with(tw_attr_string(op, "intrin"), "llvm.nvvm.shfl.");
   if (tw_op_in(op, "llvm"))
     return !starts_with_any(name, llvm_stops, sizeof llvm_stops / sizeof *llvm_stops);
   return starts_with_any(name, nvvm_harmless, sizeof nvvm_harmless / sizeof *nvvm_harmless);

@@ -36,6 +36,25 @@ module attributes {tile.target = "sm_90a"} {
     llvm.return
   }
 
+  // Barriers are set up and tensor maps fetched before the wait.
+  // CHECK-LABEL: llvm.func @set_up
+  llvm.func @set_up(%map: !llvm.ptr, %shared: !llvm.ptr<3>, %n: i32, %c: i1) attributes {nvvm.kernel} {
+    // CHECK: shfl
+    // CHECK-NEXT: prefetch.tensormap
+    // CHECK: mbarrier.init
+    // CHECK: fence.mbarrier_init
+    // CHECK: nvvm.barrier0
+    // CHECK-NEXT: nvvm.griddepcontrol wait
+    // CHECK-NEXT: llvm.inline_asm
+    %warp = llvm.call_intrinsic "llvm.nvvm.shfl.sync.idx.i32"(%n, %n, %n, %n) : (i32, i32, i32, i32) -> i32
+    llvm.inline_asm has_side_effects "@$1 prefetch.tensormap [$0];", "l,b" %map, %c : (!llvm.ptr, i1) -> ()
+    llvm.inline_asm has_side_effects "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,b" %shared, %n, %c : (!llvm.ptr<3>, i32, i1) -> ()
+    llvm.inline_asm has_side_effects "fence.mbarrier_init.release.cluster;", "" : () -> ()
+    nvvm.barrier0
+    llvm.inline_asm has_side_effects "cp.async.bulk.tensor.1d", "" : () -> ()
+    llvm.return
+  }
+
   // Inline assembly may be anything; a loop's head is reached more than once.
   // CHECK-LABEL: llvm.func @loop
   llvm.func @loop(%c: i1) attributes {nvvm.kernel} {
