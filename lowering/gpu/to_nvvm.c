@@ -193,9 +193,10 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
       twg_named(e, "CConv", mlirLLVMCConvAttrGet(e->context, MlirLLVMCConvC)),
       twg_named(e, "nvvm.kernel", mlirUnitAttrGet(e->context)),
       twg_named(e, "nvvm.reqntid", mlirDenseI32ArrayGet(e->context, 1, &threads)),
+      twg_named(e, "nvvm.minctasm", twg_i32_attr(e, 1)), /* without it ptxas may not know the registers to start from */
   };
   MlirOperationState state = mlirOperationStateGet(tw_str("llvm.func"), e->location);
-  mlirOperationStateAddAttributes(&state, e->simt ? 5 : 6, attributes); /* simt: the launch decides on the block */
+  mlirOperationStateAddAttributes(&state, e->simt ? 5 : 7, attributes); /* simt: the launch decides on the block */
   if (e->num_maps) {
     MlirNamedAttribute maps = twg_named(e, "arg_attrs", argument_attributes(e, num_words));
     mlirOperationStateAddAttributes(&state, 1, &maps);

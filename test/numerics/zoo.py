@@ -22,6 +22,7 @@ from kernels import (
     convolution,
     cross_entropy,
     decode_attention,
+    few_rows,
     grouped_attention,
     grouped_gemm,
     layer_norm_linear,
@@ -87,6 +88,15 @@ def table(grow: int = 1) -> Iterator[Case]:
 
     m, n, k, length = 136 * grow, 152 * grow, 200 * grow, 152 * grow
     small, tiles = (grow * k) ** -0.5, (64, 64, 64)
+    for rows, splits in ((1, 1), (13, 3)):
+        yield case(
+            f"few rows, {splits} parts",
+            few_rows,
+            lambda r, rows=rows: [r(rows, k), r(n, k, scale=small)],
+            [((splits, 16, n), F32), ((rows, n), F16)],
+            scratch=1,
+            tiles=(16, 64, 64),
+        )
     for name in ("none", "silu", "gelu"):
         yield case(
             f"linear {name}",
