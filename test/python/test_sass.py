@@ -38,11 +38,18 @@ class Plan:
     products: list[tuple[int, int, int]]  # m, n, k of those of one iteration of the loop
     exponentials: bool = False  # some stand between the products
     overlap: bool = False  # ... and run while one of them does
+    opcode: str = "HGMMA"
 
 
 def gemm(*tiles: int) -> Plan:
     square = lambda: empty(4096, 4096)  # noqa: E731
     return Plan(lambda: (None, matmul.matmul, (square(), square(), square(), *tiles)), [tiles])
+
+
+def narrow(*tiles: int, dtype: Any, out: Any = BF16) -> Plan:
+    a, b = empty(4096, 4096, dtype=dtype), empty(4096, 4096, dtype=dtype)
+    opcode = "IGMMA" if dtype == np.int8 else "QGMMA"
+    return Plan(lambda: (None, matmul.matmul, (a, b.T, empty(4096, 4096, dtype=out), *tiles)), [tiles], opcode=opcode)
 
 
 def heads(*tiles: int, d: int = 128) -> Plan:
@@ -64,6 +71,8 @@ PLANS = {
     "gemm 128x256x64": gemm(128, 256, 64),
     "gemm 256x128x64": gemm(256, 128, 64),
     "gemm 128x128x128": gemm(128, 128, 128),
+    "e4m3 128x128x128": narrow(128, 128, 128, dtype=ml_dtypes.float8_e4m3fn),
+    "e5m2 128x256x128": narrow(128, 256, 128, dtype=ml_dtypes.float8_e5m2),
     "attention 64x64": heads(64, 64),
     "attention 128x64": heads(128, 64),
     "attention 128x128": heads(128, 128),
@@ -117,7 +126,7 @@ def test_plan(name: str) -> None:
     plan, code = PLANS[name], assemble(name)
     assert code.spills == 0
     assert code.serialized == []
-    loops = code.loops("HGMMA")
+    loops = code.loops(plan.opcode)
     assert loops
     wanted = sum(m * n * k for m, n, k in plan.products)
     for body in loops:
