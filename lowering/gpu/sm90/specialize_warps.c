@@ -397,16 +397,21 @@ static void emit_for(role_t *r, MlirOperation old) {
   MlirOperation old_yield = mlirBlockGetTerminator(old_body);
   MlirValue *states[3 * TW_MAX_FILLS], more = r->more;
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumResults(old), at = 0;
-  list_t inits = {0}, arguments = {0}, yields = {0};
-  for (intptr_t i = 0; i < BOUNDS + num; i++)
-    if (i >= BOUNDS && is_overlapped(overlap, i - BOUNDS))
-      append(&inits, poison(r, mlirValueGetType(mlirOperationGetOperand(old, i))));
-    else if (i < BOUNDS || keeps(r, mlirBlockGetArgument(old_body, i - BOUNDS + 1)))
-      append(&inits, tw_map_value(&r->values, mlirOperationGetOperand(old, i)));
-  append_states(&inits, states, num_states);
+  list_t inits = {0}, carried = {0}, arguments = {0}, yields = {0};
+  MlirValue lower = tw_map_value(&r->values, mlirOperationGetOperand(old, 0));
+  for (intptr_t i = 0; i < num; i++)
+    if (is_overlapped(overlap, i))
+      append(&carried, poison(r, mlirValueGetType(mlirOperationGetOperand(old, BOUNDS + i))));
+    else if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
+      append(&carried, tw_map_value(&r->values, mlirOperationGetOperand(old, BOUNDS + i)));
+  append_states(&carried, states, num_states);
+  for (intptr_t i = 0; i < BOUNDS; i++)
+    append(&inits, tw_map_value(&r->values, mlirOperationGetOperand(old, i)));
   append(&arguments, mlirBlockGetArgument(old_body, 0));
-  for (intptr_t i = BOUNDS; i < inits.num; i++)
-    append(&arguments, inits.values[i]);
+  for (intptr_t i = 0; i < carried.num; i++) {
+    append(&inits, carried.values[i]);
+    append(&arguments, carried.values[i]);
+  }
   tw_builder_t here = r->at;
   MlirBlock body = new_block(&arguments, here.location);
   bind(r, mlirBlockGetArgument(old_body, 0), body, (MlirOperation){NULL}, &at);
@@ -417,7 +422,7 @@ static void emit_for(role_t *r, MlirOperation old) {
     *states[i] = mlirBlockGetArgument(body, at++);
   r->at = tw_build_at_end(body, here.location);
   if (overlap)
-    r->more = compare(r, NE, mlirBlockGetArgument(body, 0), inits.values[0]);
+    r->more = compare(r, NE, mlirBlockGetArgument(body, 0), lower);
   emit_block(r, old_body);
   for (intptr_t i = 0; i < num; i++)
     if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
@@ -430,8 +435,8 @@ static void emit_for(role_t *r, MlirOperation old) {
   MlirOperation loop = tw_build(&r->at, "scf.for",
                                 (tw_op_parts_t){.num_operands = inits.num,
                                                 .operands = inits.values,
-                                                .num_results = inits.num - BOUNDS,
-                                                .results = inits.types + BOUNDS,
+                                                .num_results = carried.num,
+                                                .results = carried.types,
                                                 .num_attrs = attributes_of(old, attrs),
                                                 .attrs = attrs,
                                                 .num_regions = 1,
@@ -444,6 +449,7 @@ static void emit_for(role_t *r, MlirOperation old) {
     *states[i] = mlirOperationGetResult(loop, at++);
   r->more = more;
   free_list(&inits);
+  free_list(&carried);
   free_list(&arguments);
   if (overlap)
     finish_overlap(r, overlap);
