@@ -6,7 +6,7 @@
 // CHECK: module attributes {{{.*}}tile.num_threads = 64 : i32, tile.num_warps = 2 : i32, tile.shared_bytes = 0 : i32
 module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
   // An array is three words here, a scalar one; the block has as many threads as the layouts have.
-  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
+  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 64>}
   func.func @saxpy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 4>}, %s: f32) attributes {tile.kernel} {
     %i = tile.block_id 0
     // One access of 16 bytes under one predicate, zeros where it does not hold.
