@@ -1,6 +1,6 @@
 """Write the figures of README.md from the newest files in bench/results/ (`make figures`); --check only compares.
 
-What is taken: of each shape the best variant of ours beside its peer; launches, compilation, CPU programs.
+What is taken: of each shape the best variant of ours beside its peer; tuning, launches, compilation, CPU programs.
 """
 
 from __future__ import annotations
@@ -80,13 +80,14 @@ def waiting() -> list[str]:
     launch = newest("launch")
     if launch:
         about, rows, name = launch
-        for row in rows:
-            if row.get("what", "").startswith("launch, 3 arrays, stream handle"):
-                over = row["over_driver_ns"] / 1e3
-                lines.append(
-                    f"- A launch from Python with three torch arrays adds {over:.1f} µs to the driver's own call"
-                )
-                lines.append(f"  from C ({source(about, name)}).")
+        over = {row["what"]: row["over_driver_ns"] / 1e3 for row in rows if "over_driver_ns" in row}
+        three, twenty = (over.get(f"launch, {count} arrays, stream handle") for count in (3, 20))
+        if three is not None:
+            more = f", with twenty {twenty:.1f} µs," if twenty is not None else ""
+            lines.append(
+                f"- A launch from Python with three torch arrays adds {three:.1f} µs{more} to the driver's own"
+            )
+            lines.append(f"  call from C ({source(about, name)}).")
     compile_ = newest("compile")
     if compile_:
         about, rows, name = compile_
@@ -97,11 +98,28 @@ def waiting() -> list[str]:
             times = ", ".join(f"{program.replace('_', ' ')} {ms:.0f}" for program, ms in cold.items())
             lines.append(f"- Python to PTX for sm_90a, in milliseconds: {times}; `import tilewright` {imports:.0f}")
             lines.append(f"  ({source(about, name)}).")
+        first = {row["program"]: row["ms"] for row in rows if row.get("target") == "cuda"}
+        if first:
+            times = ", ".join(f"{program.replace('_', ' ')} {ms:.0f}" for program, ms in first.items())
+            lines.append(
+                f"- A first launch on the GPU, nothing cached, in milliseconds: {times}. Most of it is the driver's"
+            )
+            lines.append("  assembler.")
     return [*lines, ""] if lines else []
 
 
+def tuned() -> list[str]:
+    run = newest("tuned")
+    if run is None:
+        return []
+    about, rows, name = run
+    body = [[row["bench"], row["shape"], f"{row['ratio']:.2f}", row["best"]] for row in rows if "ratio" in row]
+    head = f"Speed with one choice of tile sizes for all shapes, over the best of a search ({source(about, name)})."
+    return [head, "", *table(["program", "size", "untuned / tuned", "the best"], body)] if body else []
+
+
 def figures() -> str:
-    parts = [*gpu(), *cpu(), *waiting()]
+    parts = [*gpu(), *tuned(), *cpu(), *waiting()]
     return "\n".join(parts) + "\n" if parts else "\n"
 
 

@@ -397,7 +397,7 @@ def test_the_file_is_merged_and_not_trusted(tmp_path: Path) -> None:
     bad = [
         "", "null", "[]", "{", '{"class": 1}', "[" * 100000, json.dumps(row | {"us": "fast"}),
         json.dumps(row | {"us": -1}),
-        json.dumps(row | {"constants": {"T": [1]}}), json.dumps(row | {"hints": {"num_warps": True}}),
+        json.dumps(row | {"constants": {"T": [1]}}), json.dumps(row | {"hints": {"num_warps": "4"}}),
         json.dumps(row | {"extra": 1}), json.dumps(row | {"kernel": "a\u001b[31m"}), good.replace("1.0", "1e999", 1),
     ]  # fmt: skip
     path.write_text("\n".join([*bad, good]) + "\n")

@@ -85,7 +85,7 @@ def _is_sound(entry: Entry) -> bool:
         and isinstance(entry.constants, dict)
         and all(value is None or type(value) in (int, float, bool, str) for value in entry.constants.values())
         and isinstance(entry.hints, dict)
-        and all(type(value) is int for value in entry.hints.values())
+        and all(value is None or type(value) in (int, bool) for value in entry.hints.values())
     )
 
 
