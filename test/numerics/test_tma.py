@@ -7,9 +7,11 @@ from harness import Backends
 from tma_kernels import (
     ANY_TILES,
     COPIES,
+    FAR_INDICES,
     PRODUCTS,
     check_any_strides,
     check_copy,
+    check_far_index,
     check_product,
     copy_kernel,
     launch,
@@ -33,6 +35,11 @@ def test_copy(name: str) -> None:
 def test_copy_of_any_strides(rank: int) -> None:
     for seed in range(25):
         check_any_strides(rank, seed, "cuda")
+
+
+@pytest.mark.parametrize("index", FAR_INDICES)
+def test_far_index(index: int) -> None:
+    check_far_index(index, "cuda")
 
 
 def test_lines_that_are_far_apart() -> None:

@@ -263,6 +263,20 @@ def array_of_any_strides(random: np.random.Generator, rank: int) -> np.ndarray:
     return np.ndarray(extents, memory.dtype, memory, strides=[n * memory.itemsize for n in strides])
 
 
+FAR_INDICES = (-1, 1 << 25, (1 << 31) - 1, -(1 << 31), 1 << 58, (1 << 63) - 1, -(1 << 63))
+
+
+def check_far_index(index: int, backend: str) -> None:
+    """A tile that lies outside of the array, however far, is zeros."""
+    ir = copy_kernel((8, 64), "bf16", 2, None, 1)
+    ir = ir.replace("%c0 = arith", f"%far = arith.constant {index} : i64\n    %c0 = arith", 1)
+    first, rest = ir.split("tma_load %x[%i, %j]")
+    ir = f"{first}tma_load %x[%far, %j]{rest.replace(', i32, i32 into', ', i64, i32 into', 1)}"
+    x, got = np.ones((16, 64), ml_dtypes.bfloat16), np.ones((8, 64), ml_dtypes.bfloat16)
+    run(ir, "copy", (1, 1, 1), [x, got], backend, 2)
+    assert not got.any()
+
+
 ANY_TILES = {1: (256,), 2: (8, 64), 3: (2, 8, 64), 4: (2, 2, 8, 64), 5: (2, 2, 2, 8, 64)}
 
 

@@ -17,7 +17,17 @@ from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 import emulate
-from tma_kernels import ANY_TILES, COPIES, PRODUCTS, check_any_strides, check_copy, check_product, copy_kernel
+from tma_kernels import (
+    ANY_TILES,
+    COPIES,
+    FAR_INDICES,
+    PRODUCTS,
+    check_any_strides,
+    check_copy,
+    check_far_index,
+    check_product,
+    copy_kernel,
+)
 
 FOLDERS = [str(Path(__file__).resolve().parent.parent / name) for name in ("emulator", "numerics")]
 
@@ -33,6 +43,11 @@ def test_copy(name: str) -> None:
 def test_copy_of_any_strides(rank: int) -> None:
     for seed in range(4):
         check_any_strides(rank, seed, "cpu")
+
+
+@pytest.mark.parametrize("index", FAR_INDICES)
+def test_far_index(index: int) -> None:
+    check_far_index(index, "cpu")
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

@@ -52,14 +52,18 @@ bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel) {
 
 /* ---- coordinates --------------------------------------------------------------------------------- */
 
+/* An i64 brought into the range of an i32. */
+static MlirValue within_i32(tw_emitter_t *e, MlirValue x) {
+  x = twg_binary(e, "llvm.intr.smin", x, twg_const_int(e, e->i64, INT32_MAX));
+  return twg_binary(e, "llvm.intr.smax", x, twg_const_int(e, e->i64, INT32_MIN));
+}
+
 /* First element of the tile along one of its dimensions. */
 static MlirValue first_element(tw_emitter_t *e, MlirValue index, int64_t extent) {
-  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
-    index = twg_cast(e, "llvm.sext", e->i64, index);
+  bool is_wide = mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 64;
+  index = is_wide ? within_i32(e, index) : twg_cast(e, "llvm.sext", e->i64, index);
   MlirValue at = twg_binary(e, "llvm.mul", index, twg_const_int(e, e->i64, extent));
-  at = twg_binary(e, "llvm.intr.smin", at, twg_const_int(e, e->i64, INT32_MAX));
-  at = twg_binary(e, "llvm.intr.smax", at, twg_const_int(e, e->i64, INT32_MIN));
-  return twg_cast(e, "llvm.trunc", e->i32, at);
+  return twg_cast(e, "llvm.trunc", e->i32, within_i32(e, at));
 }
 
 /* Flat index of the first element of box `number` within the tile. */
