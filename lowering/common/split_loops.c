@@ -57,6 +57,56 @@ static void add_range(affine_t *a, int64_t low, int64_t high, int64_t factor) {
   a->high += factor * (factor > 0 ? high : low);
 }
 
+static bool add_value(affine_t *a, MlirOperation loop, MlirValue value, int64_t factor);
+
+static int64_t divide_down(int64_t x, int64_t by) { return x / by - (x % by < 0); }
+static int64_t divide_up(int64_t x, int64_t by) { return x / by + (x % by > 0); }
+
+/* Adds factor * (rounded quotient of an affine function of scalars), where the division leaves nothing over but of
+ * constants; else false. */
+static bool add_quotient(affine_t *a, MlirOperation loop, MlirOperation op, int64_t factor) {
+  affine_t x = {.num_terms = 0};
+  int64_t by;
+  if (!tw_known_int(mlirOperationGetOperand(op, 1), &by) || by <= 0 ||
+      !add_value(&x, loop, mlirOperationGetOperand(op, 0), 1) || x.iv != 0 || x.low != x.high)
+    return false;
+  for (int i = 0; i < x.num_terms; i++)
+    if (x.terms[i].factor % by != 0)
+      return false;
+  bool ok = true;
+  for (int i = 0; i < x.num_terms; i++)
+    ok = ok && add_term(a, x.terms[i].scalar, factor * (x.terms[i].factor / by));
+  int64_t rest = tw_op_is(op, "arith.ceildivsi") ? divide_up(x.low, by) : divide_down(x.low, by);
+  add_range(a, rest, rest, factor);
+  return ok;
+}
+
+/* Adds factor * the op's result; false (and `a` is unchanged) if that is not affine. */
+static bool add_op(affine_t *a, MlirOperation loop, MlirOperation op, int64_t factor) {
+  int64_t number;
+  affine_t sum = *a;
+  bool ok = false;
+  if (tw_op_is(op, "tile.iota")) {
+    add_range(&sum, 0, tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 0) - 1, factor);
+    ok = true;
+  } else if (tw_op_is(op, "tensor.splat") || tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape") ||
+             tw_op_is(op, "tile.permute") || tw_op_is(op, "arith.extsi")) {
+    ok = add_value(&sum, loop, mlirOperationGetOperand(op, 0), factor);
+  } else if (tw_op_is(op, "arith.addi") || tw_op_is(op, "arith.subi")) {
+    ok = add_value(&sum, loop, mlirOperationGetOperand(op, 0), factor) &&
+         add_value(&sum, loop, mlirOperationGetOperand(op, 1), tw_op_is(op, "arith.subi") ? -factor : factor);
+  } else if (tw_op_is(op, "arith.floordivsi") || tw_op_is(op, "arith.ceildivsi")) {
+    ok = add_quotient(&sum, loop, op, factor);
+  } else if (tw_op_is(op, "arith.muli")) {
+    for (int i = 0; i < 2 && !ok; i++)
+      if (tw_known_int(mlirOperationGetOperand(op, i), &number))
+        ok = add_value(&sum, loop, mlirOperationGetOperand(op, 1 - i), factor * number);
+  }
+  if (ok)
+    *a = sum;
+  return ok;
+}
+
 /* Adds factor * value; false if that is not affine. */
 static bool add_value(affine_t *a, MlirOperation loop, MlirValue value, int64_t factor) {
   int64_t number;
@@ -69,26 +119,10 @@ static bool add_value(affine_t *a, MlirOperation loop, MlirValue value, int64_t 
     add_range(a, number, number, factor);
     return true;
   }
-  if (!tw_is_tile(mlirValueGetType(value)) && !tw_defined_in(value, tw_loop_body(loop)))
-    return add_term(a, value, factor);
-  if (mlirOperationIsNull(op))
-    return false;
-  if (tw_op_is(op, "tile.iota")) {
-    add_range(a, 0, tw_extent(mlirValueGetType(value), 0) - 1, factor);
+  if (!mlirOperationIsNull(op) && add_op(a, loop, op, factor))
     return true;
-  }
-  if (tw_op_is(op, "tensor.splat") || tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape") ||
-      tw_op_is(op, "tile.permute") || tw_op_is(op, "arith.extsi"))
-    return add_value(a, loop, mlirOperationGetOperand(op, 0), factor);
-  if (tw_op_is(op, "arith.addi") || tw_op_is(op, "arith.subi"))
-    return add_value(a, loop, mlirOperationGetOperand(op, 0), factor) &&
-           add_value(a, loop, mlirOperationGetOperand(op, 1), tw_op_is(op, "arith.subi") ? -factor : factor);
-  if (!tw_op_is(op, "arith.muli"))
-    return false;
-  for (int i = 0; i < 2; i++)
-    if (tw_known_int(mlirOperationGetOperand(op, i), &number))
-      return add_value(a, loop, mlirOperationGetOperand(op, 1 - i), factor * number);
-  return false;
+  return !tw_is_tile(mlirValueGetType(value)) && !tw_defined_in(value, tw_loop_body(loop)) &&
+         add_term(a, value, factor);
 }
 
 /* The mask holds everywhere where the affine function is at most 0 everywhere. */
@@ -108,6 +142,39 @@ static bool read_mask(MlirOperation compare, MlirOperation loop, affine_t *out) 
 
 /* ---- where to split ------------------------------------------------------------------------------------ */
 
+/* The border as an affine function of scalars: where the division leaves nothing over but of constants. */
+static bool exact_border(const affine_t *mask, affine_t *out) {
+  int64_t by = mask->iv > 0 ? mask->iv : -mask->iv, sign = mask->iv > 0 ? -1 : 1;
+  *out = (affine_t){.num_terms = 0};
+  for (int i = 0; i < mask->num_terms; i++)
+    if (mask->terms[i].factor % by != 0 || !add_term(out, mask->terms[i].scalar, sign * (mask->terms[i].factor / by)))
+      return false;
+  int64_t rest = sign * mask->high;
+  out->low = out->high = mask->iv > 0 ? divide_down(rest, by) + 1 : divide_up(rest, by);
+  return true;
+}
+
+/* Whether x - y is a constant, and which. */
+static bool difference(const affine_t *x, const affine_t *y, int64_t *out) {
+  affine_t d = *x;
+  for (int i = 0; i < y->num_terms; i++)
+    if (!add_term(&d, y->terms[i].scalar, -y->terms[i].factor))
+      return false;
+  for (int i = 0; i < d.num_terms; i++)
+    if (d.terms[i].factor != 0)
+      return false;
+  *out = x->low - y->low;
+  return x->low == x->high && y->low == y->high;
+}
+
+/* Whether the mask is known to hold everywhere in no iteration. */
+static bool holds_never(const affine_t *mask, MlirOperation loop) {
+  affine_t border, bound = {.num_terms = 0};
+  int64_t distance;
+  return exact_border(mask, &border) && add_value(&bound, loop, mlirOperationGetOperand(loop, mask->iv < 0), 1) &&
+         difference(&border, &bound, &distance) && (mask->iv > 0 ? distance <= 0 : distance >= 0);
+}
+
 typedef struct {
   MlirOperation loop;
   affine_t masks[MAX_MASKS];
@@ -125,6 +192,7 @@ static bool is_mask(MlirOperation op) {
          tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) >= MIN_ELEMENTS;
 }
 
+/* A loop in which some mask holds nowhere stays whole. */
 static bool find_split(MlirOperation loop, split_t *out) {
   *out = (split_t){.loop = loop};
   int64_t step;
@@ -136,6 +204,8 @@ static bool find_split(MlirOperation loop, split_t *out) {
   for (MlirOperation op = mlirBlockGetFirstOperation(body); product && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
     if (is_mask(op) && out->num_masks < MAX_MASKS && read_mask(op, loop, &out->masks[out->num_masks])) {
+      if (holds_never(&out->masks[out->num_masks], loop))
+        return false;
       bool ends = out->masks[out->num_masks++].iv > 0;
       out->has_end = out->has_end || ends;
       out->has_start = out->has_start || !ends;

@@ -71,6 +71,7 @@ typedef struct {
   state_t rings[TW_MAX_FILLS];
   state_t fills[TW_MAX_FILLS]; /* of its ring when the fill was made */
   MlirValue more;              /* in an overlapped loop: this is not the first iteration */
+  MlirOperation in_row;        /* a product whose operands were waited for with those of the one before it */
 } role_t;
 
 static MlirValue constant(const role_t *r, int64_t value) { return tw_const_int(&r->at, tw_i32(r->at.context), value); }
@@ -190,11 +191,31 @@ static void emit_copy(role_t *r, MlirOperation copy) {
     advance(r, fill->ring);
 }
 
-/* Waits for what the op of the kernel is the first to read. */
-static void emit_waits(role_t *r, MlirOperation op) {
+static void wait_to_read(role_t *r, MlirOperation op) {
   for (int f = 0; f < r->plan->num_fills; f++)
     if (mlirOperationEqual(r->plan->fills[f].reader, op))
       wait_for(r, r->plan->rings[r->plan->fills[f].ring].full, r->fills[f].slot, r->fills[f].parity);
+}
+
+/* The product that directly follows one; null if something else does. */
+static MlirOperation next_in_row(MlirOperation product) {
+  MlirOperation op = mlirOperationGetNextInBlock(product);
+  while (tw_op_is(op, "arith.constant"))
+    op = mlirOperationGetNextInBlock(op);
+  return tw_op_is(op, "tile.wgmma") ? op : (MlirOperation){NULL};
+}
+
+/* Waits for what the op of the kernel is the first to read. Products in a row have all waits in front: the assembler
+ * wants no branch between products that are under way together. */
+static void emit_waits(role_t *r, MlirOperation op) {
+  bool waited = !mlirOperationIsNull(r->in_row) && mlirOperationEqual(r->in_row, op);
+  if (tw_op_is(op, "tile.wgmma"))
+    r->in_row = next_in_row(op);
+  if (waited)
+    return;
+  wait_to_read(r, op);
+  for (MlirOperation next = op; tw_op_is(next, "tile.wgmma") && !mlirOperationIsNull(next = next_in_row(next));)
+    wait_to_read(r, next);
 }
 
 /* Gives back what the op of the kernel was the last to read. */
