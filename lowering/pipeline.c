@@ -19,12 +19,13 @@ typedef struct {
 #define CLEAN "canonicalize,cse"
 #define LEGAL                                                                                                          \
   "tile-legalize,func.func(tile-gather-to-load)," CLEAN ",loop-invariant-code-motion,func.func(tile-split-loops)"      \
-                                                        "," CLEAN
+  "," CLEAN
 
 static const stage_t gpu_stages[] = {
     {"legal", LEGAL},
-    {"layout", "func.func(tile-select-wgmma,tile-legalize-mma,tile-stale-softmax,tile-rotate-products,tile-persist,"
-               "tile-assign-layouts)"},
+    {"layout",
+     "func.func(tile-select-wgmma,tile-legalize-mma,tile-fold-exp,tile-stale-softmax,tile-rotate-products,tile-persist,"
+     "tile-assign-layouts)"},
     {"pipelined", "func.func(tile-promote-memory,tile-delay-waits,tile-specialize-warps,tile-pipeline)," CLEAN
                   ",func.func(tile-tell-engines,tile-check-registers,tile-race-check)"},
     {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm,tile-overlap-launches"},

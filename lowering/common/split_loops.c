@@ -15,7 +15,8 @@
  *   %y = scf.for %j = %lb to %border step 1 iter_args(%x = %init) { ... %visible = true ... }
  *   scf.for %j = %border to %ub step 1 iter_args(%x = %y) { as before }
  *
- * A mask that begins to hold (the far edge of a window) gives a loop before the one without masks.
+ * A mask that begins to hold (the far edge of a window) gives a loop before the one without masks. A loop that is known
+ * to begin where its mask no longer holds (a program that was split by hand) stays whole.
  *
  * What must hold: the loop has a matrix product, so that its iterations are worth two copies of the text; its step is
  * 1; the mask compares signed integers whose difference is a multiple of the induction variable, plus scalars from

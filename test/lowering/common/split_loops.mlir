@@ -107,3 +107,36 @@ func.func @left_alone(%q: tensor<64x64xf16>, %x: tensor<64x64xf32>, %any: tensor
   }
   return %r, %u : tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// -----
+
+// A loop that begins where the mask no longer holds everywhere stays whole: 128 i / 64 is the border, too.
+// CHECK-LABEL: @begins_at_the_border
+// CHECK-COUNT-1: scf.for
+// CHECK-NOT: scf.for
+func.func @begins_at_the_border(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>, %i: i32, %n: i32) -> tensor<64x64xf32> {
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %c128 = arith.constant 128 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %low = arith.constant dense<0xFF800000> : tensor<64x64xf32>
+  %o = tile.iota : tensor<64xi32>
+  %or = tile.reshape %o : tensor<64xi32> -> tensor<64x1xi32>
+  %oc = tile.reshape %o : tensor<64xi32> -> tensor<1x64xi32>
+  %row = arith.muli %i, %c128 : i32
+  %lb = arith.floordivsi %row, %c64 : i32
+  %rs = tensor.splat %row : tensor<64x1xi32>
+  %rr = arith.addi %rs, %or : tensor<64x1xi32>
+  %rows = tile.broadcast %rr : tensor<64x1xi32> -> tensor<64x64xi32>
+  %r = scf.for %j = %lb to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+    %s = tile.mma %q, %k, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+    %first = arith.muli %j, %c64 : i32
+    %fs = tensor.splat %first : tensor<1x64xi32>
+    %cs = arith.addi %fs, %oc : tensor<1x64xi32>
+    %columns = tile.broadcast %cs : tensor<1x64xi32> -> tensor<64x64xi32>
+    %visible = arith.cmpi sle, %columns, %rows : tensor<64x64xi32>
+    %t = arith.select %visible, %s, %low : tensor<64x64xi1>, tensor<64x64xf32>
+    scf.yield %t : tensor<64x64xf32>
+  }
+  return %r : tensor<64x64xf32>
+}

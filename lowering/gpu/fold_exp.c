@@ -1,0 +1,151 @@
+/* fold_exp.c - tile-fold-exp: one multiply-add and one instruction for each exponential of a softmax
+ *
+ * Before: scores are scaled, the reference is subtracted, and the exponential is to base e.
+ *
+ *   %t = arith.mulf %s, 0.125
+ *   %d = arith.subf %t, (tile.broadcast %m)
+ *   %p = math.exp %d
+ *   tile.reduce add, %p ; tile.mma (arith.truncf %p), ...
+ *
+ * After: all factors are one, and it is applied to both sides of the difference.
+ *
+ *   %t = arith.mulf %s, 0.180...                       // 0.125 * log2(e)
+ *   %d = arith.subf %t, (tile.broadcast %m * 1.442...) // fuses with the line before
+ *   %p = math.exp2 %d
+ *
+ * Factors may stand around the difference, too, and a mask (select with a constant) between the scores and it.
+ *
+ * What it does to accuracy: the exponent is off by a rounding of its two terms, as it is by that of the scores already.
+ * What must hold: the results go through 16 bits into products, and into sums, and nowhere else, so that it does not
+ * show; a math.exp that is read otherwise keeps its 2 ulp. */
+#include "lowering/ir.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { MAX_EXPONENTIALS = 64 };
+
+static const double LOG2_E = 1.44269504088896340736;
+
+/* ---- who reads the result -------------------------------------------------------------------------- */
+
+static bool is_narrowed_operand(MlirOperation op) {
+  if (!tw_op_is(op, "arith.truncf") || tw_bits(mlirValueGetType(mlirOperationGetResult(op, 0))) != 16)
+    return false;
+  MlirValue narrow = mlirOperationGetResult(op, 0);
+  for (MlirOpOperand use = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (!tw_op_is(mlirOpOperandGetOwner(use), "tile.mma"))
+      return false;
+  return true;
+}
+
+/* Whether the value is read by sums and products only; `product` gets true at the first of these. */
+static bool is_weight(MlirValue value, bool *product) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    bool sum = tw_op_is(op, "tile.reduce") && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
+    bool narrowed = is_narrowed_operand(op);
+    bool masked = tw_op_is(op, "arith.select") && is_weight(mlirOperationGetResult(op, 0), product);
+    if (!sum && !narrowed && !masked)
+      return false;
+    *product = *product || narrowed;
+  }
+  return true;
+}
+
+/* ---- scaling --------------------------------------------------------------------------------------- */
+
+static bool is(MlirOperation op, const char *name) { return !mlirOperationIsNull(op) && tw_op_is(op, name); }
+
+/* The constant factor of a product, and the other operand. */
+static bool has_factor(MlirOperation op, double *factor, MlirValue *rest) {
+  for (int i = 0; is(op, "arith.mulf") && i < 2; i++)
+    if (tw_known_float(mlirOperationGetOperand(op, i), factor)) {
+      *rest = mlirOperationGetOperand(op, 1 - i);
+      return true;
+    }
+  return false;
+}
+
+/* Whether the value is multiplied by a constant twice, a mask in between or not. */
+static bool is_scaled_twice(MlirValue value) {
+  double factor;
+  MlirValue rest;
+  MlirOperation op = tw_def(value);
+  if (is(op, "arith.select"))
+    return is_scaled_twice(mlirOperationGetOperand(op, 1));
+  return has_factor(op, &factor, &rest) && has_factor(tw_def(rest), &factor, &rest);
+}
+
+static MlirValue scaled(const tw_builder_t *at, MlirValue value, double factor) {
+  double own;
+  MlirValue rest;
+  MlirOperation op = tw_def(value);
+  MlirType type = mlirValueGetType(value);
+  if (tw_known_float(value, &own))
+    return tw_const_float(at, type, own * factor);
+  if (has_factor(op, &own, &rest))
+    return scaled(at, rest, own * factor);
+  if (is(op, "tile.broadcast"))
+    return tw_unary(at, "tile.broadcast", type, scaled(at, mlirOperationGetOperand(op, 0), factor));
+  if (is(op, "arith.select") && has_factor(tw_def(mlirOperationGetOperand(op, 1)), &own, &rest)) {
+    MlirValue operands[] = {mlirOperationGetOperand(op, 0), scaled(at, mlirOperationGetOperand(op, 1), factor),
+                            scaled(at, mlirOperationGetOperand(op, 2), factor)};
+    return tw_op1(at, "arith.select", type, 3, operands);
+  }
+  return factor == 1 ? value : tw_binary(at, "arith.mulf", type, value, tw_const_float(at, type, factor));
+}
+
+static void fold(MlirOperation op) {
+  bool product = false, natural = tw_op_is(op, "math.exp");
+  MlirValue result = mlirOperationGetResult(op, 0), argument = mlirOperationGetOperand(op, 0), rest;
+  double factor = natural ? LOG2_E : 1, own;
+  if (!tw_is_tile(mlirValueGetType(result)) || !mlirTypeIsAF32(tw_element(mlirValueGetType(result))) ||
+      !is_weight(result, &product) || !product)
+    return;
+  while (has_factor(tw_def(argument), &own, &rest)) {
+    factor *= own;
+    argument = rest;
+  }
+  MlirOperation difference = tw_def(argument);
+  if (!is(difference, "arith.subf") || !(factor > 0) ||
+      (!natural && factor == 1 && !is_scaled_twice(mlirOperationGetOperand(difference, 0))))
+    return;
+  tw_builder_t at = tw_build_before(op);
+  MlirType type = mlirValueGetType(result);
+  MlirValue x = scaled(&at, mlirOperationGetOperand(difference, 0), factor);
+  MlirValue y = scaled(&at, mlirOperationGetOperand(difference, 1), factor);
+  mlirValueReplaceAllUsesOfWith(result, tw_unary(&at, "math.exp2", type, tw_binary(&at, "arith.subf", type, x, y)));
+  tw_erase_dead(op);
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  MlirOperation ops[MAX_EXPONENTIALS];
+  int num;
+} exponentials_t;
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  exponentials_t *all = user;
+  if ((tw_op_is(op, "math.exp") || tw_op_is(op, "math.exp2")) && all->num < MAX_EXPONENTIALS)
+    all->ops[all->num++] = op;
+  return MlirWalkResultAdvance;
+}
+
+static bool run(MlirOperation func) {
+  exponentials_t all = {.num = 0};
+  mlirOperationWalk(func, collect, &all, MlirWalkPreOrder);
+  for (int i = 0; i < all.num; i++)
+    fold(all.ops[i]);
+  return true;
+}
+
+MlirPass tw_create_fold_exp(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-fold-exp", "Fold the scale of a softmax, and its base, into one factor",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}
