@@ -28,7 +28,8 @@ static const stage_t gpu_stages[] = {
      "tile-assign-layouts)"},
     {"pipelined", "func.func(tile-promote-memory,tile-delay-waits,tile-specialize-warps,tile-pipeline)," CLEAN
                   ",func.func(tile-tell-engines,tile-check-registers,tile-race-check)"},
-    {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm,tile-overlap-launches"},
+    {"nvvm",
+     "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm,tile-order-stores,tile-overlap-launches"},
     {NULL, NULL},
 };
 

@@ -1,0 +1,43 @@
+// What is stored is computed right before it, within a stretch without fences.
+// RUN: tw-opt %s --pass-pipeline='builtin.module(tile-order-stores)' | FileCheck %s
+
+// CHECK-LABEL: @epilogue
+llvm.func @epilogue(%x0: f32, %x1: f32, %p: !llvm.ptr<3>, %q: !llvm.ptr<3>) attributes {nvvm.kernel} {
+  %a0 = llvm.fmul %x0, %x0 : f32
+  %a1 = llvm.fmul %x1, %x1 : f32
+  %b0 = llvm.fadd %a0, %x0 : f32
+  %b1 = llvm.fadd %a1, %x1 : f32
+  // A load keeps its place among what has effects.
+  // CHECK-NEXT: %[[L:.*]] = llvm.load
+  %l = llvm.load %q : !llvm.ptr<3> -> f32
+  // CHECK-NEXT: nvvm.barrier
+  nvvm.barrier
+  // CHECK-NEXT: %[[A0:.*]] = llvm.fmul %arg0, %arg0
+  // CHECK-NEXT: %[[B0:.*]] = llvm.fadd %[[A0]], %arg0
+  // CHECK-NEXT: llvm.store %[[B0]], %arg2
+  llvm.store %b0, %p : f32, !llvm.ptr<3>
+  // CHECK-NEXT: %[[A1:.*]] = llvm.fmul %arg1, %arg1
+  // CHECK-NEXT: %[[B1:.*]] = llvm.fadd %[[A1]], %arg1
+  // CHECK-NEXT: llvm.store %[[B1]], %arg3
+  llvm.store %b1, %q : f32, !llvm.ptr<3>
+  // CHECK-NEXT: llvm.return
+  llvm.return
+}
+
+// Nothing moves across the start of or the wait for asynchronous work, nor where nothing is stored.
+// CHECK-LABEL: @fences
+llvm.func @fences(%x: f32, %p: !llvm.ptr<3>) attributes {nvvm.kernel} {
+  // CHECK-NEXT: %[[A:.*]] = llvm.fmul
+  // CHECK-NEXT: %[[B:.*]] = llvm.fadd
+  // CHECK-NEXT: nvvm.barrier
+  // CHECK-NEXT: llvm.inline_asm
+  // CHECK-NEXT: llvm.store %[[A]]
+  // CHECK-NEXT: llvm.store %[[B]]
+  %a = llvm.fmul %x, %x : f32
+  %b = llvm.fadd %x, %x : f32
+  nvvm.barrier
+  llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "" : () -> ()
+  llvm.store %a, %p : f32, !llvm.ptr<3>
+  llvm.store %b, %p : f32, !llvm.ptr<3>
+  llvm.return
+}
