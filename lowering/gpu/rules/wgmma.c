@@ -331,12 +331,12 @@ static void emit_whole(tw_emitter_t *e, const product_t *p, const MlirValue *acc
   }
 }
 
-/* One piece from zero, waited for and added to out. */
+/* One piece from zero, waited for and added to out. What is in its registers before does not matter. */
 static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece, MlirValue *out) {
-  MlirValue sum[MAX_REGISTERS];
+  MlirValue sum[MAX_REGISTERS], anything = twg_op(e, "llvm.mlir.poison", e->f32, 0, NULL, 0, NULL);
   int count = elements_of(piece->columns);
   for (int i = 0; i < count; i++)
-    sum[i] = twg_const_float(e, e->f32, 0);
+    sum[i] = anything;
   emit_piece(e, p, piece, sum, sum);
   emit_wait(e, 0, p->acc, count, sum, sum);
   for (int i = 0; i < count; i++)
