@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import compile
+from .. import _core, compile
 from ..errors import TileError, TileValueError
 from ..kernel import launch
 from ..times import Times
@@ -496,14 +496,19 @@ _launches: dict[tuple[Any, ...], Best | None] = {}
 def launch_tuned(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
     """`ct.launch` with what the record has for such arguments; as given where it has nothing.
 
-    `grid` may be a function of parameters, as in `search`. The record is read once for each kernel and shapes.
+    `grid` may be a function of parameters, as in `search`. The record is read once for each kernel and shapes; a launch
+    then costs some microseconds of Python more than `ct.launch` with `best(kernel, args)`, asked once.
     """
-    shapes = tuple(getattr(value, "shape", None) or value for value in args)
-    with contextlib.suppress(TypeError):  # a constant that cannot be hashed is refused below, with a better message
-        key = kernel, tuple(tuple(s) if isinstance(s, list) else s for s in shapes), kernel.specialization(args)[0]
-        if key not in _launches:
-            _launches[key] = best(kernel, args)
-        found = _launches[key]
-        if found is not None:
-            kernel, args = found.kernel, found.args(args)
+    target, specialized = kernel.specialization(args)
+    key = kernel, target, specialized, _shapes(args, specialized)
+    if key not in _launches:
+        _launches[key] = best(kernel, args)
+    found = _launches[key]
+    if found is not None:
+        kernel, args = found.kernel, found.args(args)
     launch(stream, Problem(kernel, args, grid).grid_of(Candidate()), kernel, args)
+
+
+def _shapes(args: tuple[Any, ...], key: compile.Key) -> tuple[tuple[int, ...], ...]:
+    arrays = [value for value, (kind, *_) in zip(args, key, strict=True) if kind == "array"]
+    return tuple(tuple(getattr(a, "shape", None) or _core.describe_array(a)["shape"]) for a in arrays)
