@@ -235,9 +235,14 @@ tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype) {
 
 /* === facts and words ========================================================================== */
 
-static inline bool map_takes_stride(int64_t stride, int64_t extent, unsigned bits) {
-  uint64_t in_bits = (uint64_t)stride * bits; /* negative ones become too large */
-  return in_bits % 128 == 0 && (uint64_t)stride < 1ull << 40 && in_bits < 8ull << 40 && (stride || extent == 1);
+/* Whether a tensor map can describe an array with these facts, whose strides are `strides` ORed. All axes but one have
+ * strides of whole 16 bytes, and that one is contiguous. */
+static inline bool fits_map(const tw_array_t *array, uint64_t facts, uint64_t strides) {
+  const uint64_t axes = 0111111111ull >> (3 * (9 - array->rank)), outside = ~0ull << 37; /* 2^40 bytes, or negative */
+  uint64_t one = facts >> TW_FACT_DIM & axes, whole = facts >> (TW_FACT_DIM + 1) & axes;
+  return (one | whole) == axes && one && !(one & (one - 1)) && !(strides & outside) && facts & TW_FACT_ALIGNED &&
+         !(facts & TW_FACT_OVERLAP) && array->data && array->rank <= TW_MAX_MAP_RANK &&
+         array->dtype != TW_DTYPE_FLOAT4_E2M1FN;
 }
 
 uint64_t tw_array_facts(const tw_array_t *array) {
@@ -249,21 +254,16 @@ uint64_t tw_array_facts(const tw_array_t *array) {
     word |= TW_FACT_WRITABLE;
   if (array->flags & TW_ARRAY_SELF_OVERLAP)
     word |= TW_FACT_OVERLAP;
-  int unit = -1;      /* the last axis of stride 1 */
-  unsigned unfit = 0; /* axes whose strides no tensor map takes, but along its lines */
+  uint64_t strides = 0;
   for (int d = 0; d < array->rank; d++) {
     int64_t stride = array->strides[d];
-    unit = stride == 1 ? d : unit;
-    unfit |= (unsigned)!map_takes_stride(stride, array->shape[d], bits) << d;
+    strides |= (uint64_t)stride;
     uint64_t facts = (stride == 1 ? TW_FACT_STRIDE_ONE : 0) |
                      ((uint64_t)stride * bits % 128 == 0 ? TW_FACT_STRIDE_DIV : 0) |
                      (array->shape[d] % 16 == 0 ? TW_FACT_SHAPE_DIV : 0);
     word |= facts << (TW_FACT_DIM + 3 * d);
   }
-  if (unit >= 0 && !(unfit & ~(1u << unit)) && word & TW_FACT_ALIGNED && array->data && bits >= 8 &&
-      array->rank <= TW_MAX_MAP_RANK)
-    word |= TW_FACT_TMA;
-  return word;
+  return fits_map(array, word, strides) ? word | TW_FACT_TMA : word;
 }
 
 size_t tw_array_pack(const tw_array_t *array, uint64_t *words) {

@@ -89,8 +89,8 @@ tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype);
 
 /* The facts that a kernel is specialized for, one word:
  *   bits 0..7 dtype, 8..11 rank, 12 address divisible by 16, 13 writable, 14 elements overlap, 15 a tensor
- *   map can describe it (not empty, at most five dimensions, address and strides multiples of 16 bytes but
- *   for the last stride that is 1, no stride negative, 0, or 2^40 bytes and more), then per dimension d three bits at
+ *   map can describe it (not empty, no element twice, at most five dimensions, address and strides multiples of
+ *   16 bytes but for one stride of 1, no stride negative or near 2^40 bytes), then per dimension d three bits at
  *   16 + 3d: stride is 1, stride in bytes divisible by 16, extent divisible by 16. */
 uint64_t tw_array_facts(const tw_array_t *array);
 

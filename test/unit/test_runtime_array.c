@@ -59,6 +59,30 @@ static void test_extent_one_and_empty(void) {
   assert(!tw_array_from_dlpack(&t, 0, &a) && tw_array_pack(&a, words) == 1);
 }
 
+static bool fits_map(int rank, const int64_t *shape, const int64_t *strides, int offset) {
+  tw_dl_tensor_t t = tensor(rank, (int64_t *)shape, (int64_t *)strides);
+  tw_array_t a;
+  t.byte_offset = (uint64_t)offset;
+  assert(!tw_array_from_dlpack(&t, 0, &a));
+  return tw_array_facts(&a) & TW_FACT_TMA;
+}
+
+static void test_tensor_maps(void) {
+  const int64_t shape[6] = {2, 3, 5, 7, 9, 11}, ones[3] = {1, 1, 1};
+  assert(fits_map(1, shape, (int64_t[]){1}, 0) && fits_map(2, shape, (int64_t[]){4, 1}, 16));
+  assert(fits_map(2, shape, (int64_t[]){1, 4}, 0) && fits_map(3, shape, (int64_t[]){16, 64, 1}, 0));
+  assert(fits_map(5, shape, (int64_t[]){1000, 100000, 12, 1000000, 1}, 0));
+  assert(!fits_map(0, NULL, NULL, 0));
+  assert(!fits_map(6, shape, (int64_t[]){100000000, 1000000, 100000, 1000, 12, 1}, 0)); /* too many axes */
+  assert(!fits_map(2, shape, (int64_t[]){4, 1}, 4));                                    /* an odd address */
+  assert(!fits_map(2, shape, (int64_t[]){5, 1}, 0) && !fits_map(2, shape, (int64_t[]){8, 2}, 0));
+  assert(!fits_map(2, shape, (int64_t[]){-4, 1}, 0) && !fits_map(2, shape, (int64_t[]){0, 1}, 0));
+  assert(!fits_map(2, shape, (int64_t[]){INT64_C(1) << 38, 1}, 0));
+  assert(!fits_map(2, (int64_t[]){0, 4}, (int64_t[]){4, 1}, 0));
+  assert(fits_map(3, (int64_t[]){1, 1, 5}, (int64_t[]){3, -7, 1}, 0)); /* strides that mean nothing */
+  assert(!fits_map(2, (int64_t[]){5, 1}, (int64_t[]){1, 1}, 0) && fits_map(3, ones, ones, 0));
+}
+
 static bool overlaps(int64_t n, int64_t m, int64_t sn, int64_t sm) {
   int64_t shape[2] = {n, m}, strides[2] = {sn, sm};
   tw_dl_tensor_t t = tensor(2, shape, strides);
@@ -139,6 +163,7 @@ static void test_grid(void) {
 int main(void) {
   test_good();
   test_extent_one_and_empty();
+  test_tensor_maps();
   test_overlap();
   test_refused();
   test_float4();
