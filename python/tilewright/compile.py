@@ -155,9 +155,13 @@ def build(module: Any, target: str, name: str, times: Times) -> Image:
 
 
 def _assemble(ptx: bytes, target: str) -> bytes:
-    """The cubin for a GPU of the target, or the PTX itself where there is none."""
+    """The cubin for a GPU of the target, or the PTX itself where there is none.
+
+    Nor where registers move between warps: the driver's linker, which alone hands out cubins, compiles for several
+    units, and ptxas ignores setmaxnreg then (C7504). The driver compiles PTX that it loads as a whole, and caches it.
+    """
     device = _device_of(target)
-    return ptx if device is None else _core.ptx_to_cubin(ptx.decode(), device)[0]
+    return ptx if device is None or b"setmaxnreg" in ptx else _core.ptx_to_cubin(ptx.decode(), device)[0]
 
 
 @functools.cache
