@@ -2,6 +2,7 @@
 #include "lowering/gpu/choose_layout.h"
 
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/index_facts.h"
 
 enum { SECTOR_BITS = 256, LANE_BITS = 5, MAX_WARP_ACCESS = 64 };
 
@@ -61,6 +62,10 @@ tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
   if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store")) {
     wish.contiguous = tw_access_contiguous_dim(op, rank);
     wish.vector_bits = tw_access_inner_vector_bits(op, rank);
+  } else {
+    int dim, bits = tw_gather_vector_bits(op, &dim);
+    if (bits > 0)
+      wish = (tw_wish_t){.contiguous = dim, .vector_bits = bits, .num_warps = num_warps};
   }
   return wish;
 }

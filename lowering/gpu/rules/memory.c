@@ -4,6 +4,7 @@
  * predicate that compares coordinates with what is left of the array (one comparison a dimension and
  * coordinate, not one an element), so nothing outside of the array is ever touched. */
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/index_facts.h"
 #include "lowering/gpu/rules.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -384,12 +385,13 @@ bool twg_rule_store(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- gather and scatter ------------------------------------------------------------------------ */
 
-/* One element at an index of each axis, register by register. */
+/* Elements at an index of each axis: one register at a time, or as many as the indices put side by side. */
 typedef struct indexed {
   MlirValue array;
   intptr_t first, count; /* index operands */
   MlirValue mask, value; /* operands; null where there is none. value: stored, or the padding */
   bool check_bounds;
+  int vector, regs[TW_LAYOUT_MAX_BITS]; /* log2 of the elements of one access, and its register bits */
 } indexed_t;
 
 /* Operand `segment` of an op with segments; null if it is absent. */
@@ -410,6 +412,12 @@ static indexed_t indexed_of(MlirOperation op, int mask_segment, int value_segmen
   x.value = segment_operand(op, value_segment);
   x.check_bounds = tw_has_attr(op, "check_bounds");
   return x;
+}
+
+static void find_vectors(MlirOperation op, const tw_layout_t *layout, indexed_t *x) {
+  int dim, bits = tw_gather_vector_bits(op, &dim);
+  if (bits > 0)
+    x->vector = tw_layout_vector_bits(layout, dim, bits, x->regs);
 }
 
 static MlirValue at_register(tw_emitter_t *e, MlirValue old, int r) {
@@ -453,25 +461,35 @@ static MlirValue half_byte(tw_emitter_t *e, MlirValue byte, MlirValue element) {
   return twg_select(e, odd, high, twg_binary(e, "llvm.and", byte, twg_const_int(e, e->i8, 15)));
 }
 
-static MlirValue gather_one(tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirType element, int r) {
+/* The access that starts at register r. */
+static void gather_vector(tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirType element, int r,
+                          tw_values_t out) {
   static const uint32_t no_padding[2] = {0, 0};
-  int bits = tw_memory_bits(element);
-  MlirValue guard, words[4], out, at = locate(e, op, x, r, &guard);
-  MlirValue pointer = element_pointer(e, x->array, at, bits);
-  guarded_load(e, form_of(bits), pointer, 0, guard, no_padding, words);
+  int bits = tw_memory_bits(element), lanes[16];
+  MlirValue guard, words[4], elements[16], at = locate(e, op, x, r, &guard);
+  guarded_load(e, form_of(bits << x->vector), element_pointer(e, x->array, at, bits), 0, guard, no_padding, words);
   if (bits == 4)
-    out = half_byte(e, words[0], at);
+    elements[0] = half_byte(e, words[0], at);
   else
-    twg_from_words(e, element, bits, 1, words, &out);
-  return guard.ptr && x->value.ptr ? twg_select(e, guard, out, at_register(e, x->value, r)) : out;
+    twg_from_words(e, element, bits, 1 << x->vector, words, elements);
+  twg_vector_registers(r, x->vector, x->regs, lanes);
+  for (int i = 0; i < 1 << x->vector; i++)
+    out.at[lanes[i]] =
+        guard.ptr && x->value.ptr ? twg_select(e, guard, elements[i], at_register(e, x->value, lanes[i])) : elements[i];
 }
 
 bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   indexed_t x = indexed_of(op, 2, 3);
+  tw_layout_t layout = {0};
+  if (tw_is_tile(type) && tw_layout_of_type(type, &layout))
+    find_vectors(op, &layout, &x);
   tw_values_t out = twg_new_values(e, twg_register_count(type));
   for (int r = 0; r < out.count; r++)
-    out.at[r] = gather_one(e, op, &x, tw_element(type), r);
+    if (twg_starts_vector(r, x.vector, x.regs) && first_copy(&layout, r) == r)
+      gather_vector(e, op, &x, tw_element(type), r, out);
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = out.at[first_copy(&layout, r)];
   twg_set_result(e, op, 0, out);
   return true;
 }
@@ -490,15 +508,20 @@ bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
     if (!tw_layout_of_type(type, &layout))
       return lacks_layout(op);
     owner = twg_owner_guard(e, &layout);
+    find_vectors(op, &layout, &x);
   }
   for (int r = 0; r < twg_register_count(type); r++) {
-    MlirValue guard, words[4], value = at_register(e, x.value, r);
-    if (first_copy(&layout, r) != r)
+    MlirValue guard, words[4], values[16];
+    int lanes[16];
+    if (!twg_starts_vector(r, x.vector, x.regs) || first_copy(&layout, r) != r)
       continue;
     MlirValue pointer = element_pointer(e, x.array, locate(e, op, &x, r, &guard), bits);
     guard = both(e, guard, owner);
-    twg_to_words(e, element, bits, 1, &value, words);
-    guarded_store(e, form_of(bits), pointer, 0, guard, words);
+    twg_vector_registers(r, x.vector, x.regs, lanes);
+    for (int i = 0; i < 1 << x.vector; i++)
+      values[i] = at_register(e, x.value, lanes[i]);
+    twg_to_words(e, element, bits, 1 << x.vector, values, words);
+    guarded_store(e, form_of(bits << x.vector), pointer, 0, guard, words);
   }
   return true;
 }
