@@ -29,7 +29,8 @@
 #include <string.h>
 
 enum {
-  MAX_OVERHEAD = 150,    /* percent of sectors from which a load or store gets its own layout ... */
+  MAX_OVERHEAD =
+      150, /* percent of sectors (lines, in a transpose) from which a load or store gets its own layout ... */
   MIN_CONVERTED = 1024,  /* ... in tiles of at least so many elements */
   BYTES_PER_THREAD = 64, /* of the largest tile in memory, for choosing warps */
   DEFAULT_VECTOR_BITS = 2,
@@ -337,9 +338,57 @@ static tw_layout_t layout_for(assigner_t *a, MlirValue value, tw_wish_t wish) {
   return tw_choose_blocked(rank, shape, &wish);
 }
 
-static tw_layout_t layout_for_access(assigner_t *a, MlirOperation op) {
+static bool same_class(assigner_t *a, MlirValue x, MlirValue y) {
+  return find(a, node_of(a, x)) == find(a, node_of(a, y));
+}
+
+/* The dimension of `value` that is dimension `dim` of `other`: they are of one class, or one permute apart; else -1. */
+static int common_dimension(assigner_t *a, MlirValue value, MlirValue other, int dim) {
+  int perm[TW_LAYOUT_MAX_RANK], rank = (int)tw_rank(mlirValueGetType(value));
+  if (same_class(a, value, other))
+    return dim;
+  for (size_t i = 0; i < a->num_edges; i++) {
+    MlirOperation op = a->edges[i].op;
+    if (!tw_op_is(op, "tile.permute"))
+      continue;
+    MlirValue from = mlirOperationGetOperand(op, 0), to = mlirOperationGetResult(op, 0);
+    read_order(op, rank, perm);
+    if (same_class(a, from, value) && same_class(a, to, other))
+      return perm[dim];
+    if (same_class(a, to, value) && same_class(a, from, other))
+      for (int d = 0; d < rank; d++)
+        if (perm[d] == dim)
+          return d;
+  }
+  return -1;
+}
+
+/* Tells the wish of one access of another that is contiguous along another dimension. */
+static void look_across(assigner_t *a, MlirValue value, tw_wish_t *wish) {
+  int rank = (int)tw_rank(mlirValueGetType(value));
+  for (size_t i = 0; i < a->num_ops && wish->contiguous >= 0; i++) {
+    MlirValue other = is_access(a->ops[i]) ? accessed(a->ops[i]) : (MlirValue){NULL};
+    if (other.ptr == NULL || !has_class(other) || tw_rank(mlirValueGetType(other)) != rank)
+      continue;
+    tw_wish_t its = tw_wish_of_access(a->ops[i], rank, a->num_warps);
+    int dim = its.contiguous < 0 ? -1 : common_dimension(a, value, other, its.contiguous);
+    if (dim >= 0 && dim != wish->contiguous && its.vector_bits > wish->across_bits) {
+      wish->across = dim;
+      wish->across_bits = its.vector_bits;
+    }
+  }
+}
+
+static tw_wish_t wish_of(assigner_t *a, MlirOperation op) {
   MlirValue value = accessed(op);
-  return layout_for(a, value, tw_wish_of_access(op, (int)tw_rank(mlirValueGetType(value)), a->num_warps));
+  tw_wish_t wish = tw_wish_of_access(op, (int)tw_rank(mlirValueGetType(value)), a->num_warps);
+  if (has_class(value) && tw_count(mlirValueGetType(value)) >= MIN_CONVERTED)
+    look_across(a, value, &wish);
+  return wish;
+}
+
+static tw_layout_t layout_for_access(assigner_t *a, MlirOperation op) {
+  return layout_for(a, accessed(op), wish_of(a, op));
 }
 
 static tw_layout_t default_layout(assigner_t *a, MlirValue value) {
@@ -466,11 +515,14 @@ static void result_in(assigner_t *a, MlirOperation op, const tw_layout_t *layout
   mlirValueReplaceAllUsesExcept(result, stand_in, 1, &convert);
 }
 
-static bool worth_own_layout(MlirOperation op, const tw_layout_t *layout) {
+/* Pieces of one sector are enough of a line where their neighbours come with the next instruction. In a transpose they
+ * would come from other rows of the tile, so that whole lines count. */
+static bool worth_own_layout(assigner_t *a, MlirOperation op, const tw_layout_t *layout) {
   MlirType type = mlirValueGetType(accessed(op));
-  tw_wish_t wish = tw_wish_of_access(op, (int)tw_rank(type), 1);
+  tw_wish_t wish = wish_of(a, op);
+  int piece = wish.across_bits > 0 ? TW_LINE_BITS : TW_SECTOR_BITS;
   return tw_count(type) >= MIN_CONVERTED &&
-         tw_access_overhead(layout, wish.contiguous, wish.vector_bits, tw_memory_bits(tw_element(type))) > MAX_OVERHEAD;
+         tw_access_overhead(layout, &wish, piece, tw_memory_bits(tw_element(type))) > MAX_OVERHEAD;
 }
 
 static void rewrite_load(assigner_t *a, MlirOperation op) {
@@ -478,7 +530,7 @@ static void rewrite_load(assigner_t *a, MlirOperation op) {
   if (!tw_is_tile(mlirValueGetType(result)))
     return;
   tw_layout_t layout = class_layout(a, result);
-  if (worth_own_layout(op, &layout))
+  if (worth_own_layout(a, op, &layout))
     layout = layout_for_access(a, op);
   result_in(a, op, &layout);
 }
@@ -491,7 +543,7 @@ static void rewrite_store(assigner_t *a, MlirOperation op) {
   bool own = is_flexible(value);
   if (!own) {
     layout = class_layout(a, value);
-    own = worth_own_layout(op, &layout);
+    own = worth_own_layout(a, op, &layout);
   }
   if (own)
     layout = layout_for_access(a, op);

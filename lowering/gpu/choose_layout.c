@@ -4,7 +4,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/index_facts.h"
 
-enum { SECTOR_BITS = 256, LANE_BITS = 5, MAX_WARP_ACCESS = 64 };
+enum { LANE_BITS = 5, MAX_WARP_ACCESS = 64 };
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
@@ -43,7 +43,9 @@ tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *w
   int spare = tw_layout_size_bits(&f.l) - lanes - warps; /* bits that are left to registers */
   dimension_order(rank, wish->contiguous, order);
   if (rank > 0 && spare > 0)
-    give(&f, TW_REGISTER, order[0], min_int(wish->vector_bits, spare));
+    spare -= give(&f, TW_REGISTER, order[0], min_int(wish->vector_bits, spare));
+  if (wish->across_bits > 0 && spare > 0)
+    give(&f, TW_REGISTER, wish->across, min_int(wish->across_bits, spare));
   for (int i = 0; i < rank && lanes > 0; i++)
     lanes -= give(&f, TW_LANE, order[i], lanes);
   while (lanes-- > 0)
@@ -83,12 +85,12 @@ static int distinct(uint64_t *keys, int n) {
   return count;
 }
 
-int tw_access_overhead(const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits) {
+int tw_access_overhead(const tw_layout_t *l, const tw_wish_t *wish, int piece_bits, int elem_bits) {
   int regs[TW_LAYOUT_MAX_BITS];
-  if (contiguous < 0)
+  if (wish->contiguous < 0)
     return 100;
-  int vector = tw_layout_vector_bits(l, contiguous, vector_bits, regs);
-  uint64_t sectors[32], elements[32];
+  int vector = tw_layout_vector_bits(l, wish->contiguous, wish->vector_bits, regs);
+  uint64_t pieces[32], elements[32];
   int touched = 0, wanted = 0;
   for (int r = 0, seen = 0; r < tw_layout_count(l, TW_REGISTER) && seen < MAX_WARP_ACCESS; r++) {
     if (!twg_starts_vector(r, vector, regs))
@@ -96,12 +98,12 @@ int tw_access_overhead(const tw_layout_t *l, int contiguous, int vector_bits, in
     seen++;
     for (uint32_t lane = 0; lane < 32; lane++) {
       uint32_t flat = tw_layout_apply(l, (uint32_t)r, lane, 0);
-      uint64_t along = tw_layout_coord(l, flat, contiguous);
-      uint64_t row = flat & ~tw_layout_dim_mask(l, contiguous);
-      sectors[lane] = row << 32 | along * (uint64_t)elem_bits / SECTOR_BITS;
+      uint64_t along = tw_layout_coord(l, flat, wish->contiguous);
+      uint64_t row = flat & ~tw_layout_dim_mask(l, wish->contiguous);
+      pieces[lane] = row << 32 | along * (uint64_t)elem_bits / (uint64_t)piece_bits;
       elements[lane] = flat;
     }
-    touched += distinct(sectors, 32) * SECTOR_BITS;
+    touched += distinct(pieces, 32) * piece_bits;
     wanted += distinct(elements, 32) * (elem_bits << vector);
   }
   return wanted ? (int)((int64_t)touched * 100 / wanted) : 100;

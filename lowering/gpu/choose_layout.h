@@ -11,18 +11,23 @@ typedef struct tw_wish {
   int vector_bits;  /* log2 of the elements of one access along it */
   uint32_t reduced; /* dimensions along which reductions run */
   int num_warps;
+  int across;      /* another dimension, along which the same elements are contiguous in another access ... */
+  int across_bits; /* ... that takes 2^n at a time; 0: none */
 } tw_wish_t;
 
 /* Lanes run along the contiguous dimension first, each with a vector; warps go to dimensions that
- * are not reduced, so that a reduction stays within a warp where it can; the rest are registers. */
+ * are not reduced, so that a reduction stays within a warp where it can; the rest are registers. A thread gets a patch
+ * of both dimensions where they differ between accesses (a transpose): what then goes through shared memory goes by
+ * vectors on both sides. */
 tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *wish);
 
 /* The wish of one tile.load, tile.store, tile.gather or tile.scatter of a tile of this rank. */
 tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps);
 
-/* 32-byte sectors that a warp's accesses to global memory touch, relative to the least possible, in
+/* Pieces of memory (sectors or lines) that a warp's accesses to global memory touch, relative to the least possible, in
  * percent: 100 is perfect. */
-int tw_access_overhead(const tw_layout_t *layout, int contiguous, int vector_bits, int elem_bits);
+enum { TW_SECTOR_BITS = 32 * 8, TW_LINE_BITS = 128 * 8 };
+int tw_access_overhead(const tw_layout_t *layout, const tw_wish_t *wish, int piece_bits, int elem_bits);
 
 /* True when every basis vector lies along `axis` or across it, as a reduction needs. */
 bool tw_layout_splits_axis(const tw_layout_t *layout, int axis);

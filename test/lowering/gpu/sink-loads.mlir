@@ -1,0 +1,51 @@
+// What a reduction does not need waits behind it.
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-sink-loads))' | FileCheck %s
+
+#l = #tile.linear<register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]]>
+#s = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
+
+// Weights that all blocks share are loaded behind the reduction, and so is a bias: the row itself is not. What is
+// loaded for this block only stays, and is held narrow.
+// CHECK-LABEL: func.func @norm
+func.func @norm(%a: memref<?x?xbf16, strided<[?, 1]>>, %w: memref<?xbf16, strided<[1]>>, %y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %row = tile.block_id 0
+  // CHECK: %[[X:.*]] = tile.load %arg0
+  // CHECK-NEXT: arith.extf %[[X]]
+  // CHECK-NEXT: %[[R:.*]] = tile.load %arg0
+  // CHECK-NEXT: tile.reduce
+  // CHECK: %[[W:.*]] = tile.load %arg1
+  // CHECK-NEXT: %[[F:.*]] = arith.extf %[[W]]
+  // CHECK-NEXT: tile.reshape %[[F]]
+  // CHECK-NEXT: arith.mulf
+  // CHECK-NEXT: arith.extf %[[R]]
+  // CHECK-NEXT: arith.addf
+  %x = tile.load %a[%row, %c0] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<1x128xbf16, #l>
+  %xf = arith.extf %x : tensor<1x128xbf16, #l> to tensor<1x128xf32, #l>
+  %g = tile.load %w[%c0] : memref<?xbf16, strided<[1]>>, i32 -> tensor<128xbf16, #s>
+  %gf = arith.extf %g : tensor<128xbf16, #s> to tensor<128xf32, #s>
+  %gr = tile.reshape %gf : tensor<128xf32, #s> -> tensor<1x128xf32, #l>
+  %r = tile.load %a[%row, %c0] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<1x128xbf16, #l>
+  %rf = arith.extf %r : tensor<1x128xbf16, #l> to tensor<1x128xf32, #l>
+  %sum = tile.reduce add, %xf axis 1 : tensor<1x128xf32, #l>
+  %sum2 = tile.reshape %sum : tensor<1xf32, #tile.linear<lane = [[0], [0], [0], [0], [0]]>> -> tensor<1x1xf32, #tile.linear<lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]]>>
+  %all = tile.broadcast %sum2 : tensor<1x1xf32, #tile.linear<lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]]>> -> tensor<1x128xf32, #l>
+  %z = arith.mulf %all, %gr : tensor<1x128xf32, #l>
+  %z2 = arith.addf %z, %rf : tensor<1x128xf32, #l>
+  tile.store %z2, %y[%row, %c0] : tensor<1x128xf32, #l>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+  return
+}
+
+// A store may change what would be loaded: nothing moves past it.
+// CHECK-LABEL: func.func @store_between
+func.func @store_between(%w: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  // CHECK: tile.load
+  // CHECK: tile.reduce
+  %g = tile.load %w[%c0] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #s>
+  %x = arith.constant dense<1.0> : tensor<128xf32, #s>
+  %sum = tile.reduce add, %x axis 0 : tensor<128xf32, #s>
+  tile.store %x, %w[%c0] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
+  tile.store %g, %w[%c0] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
+  return
+}
