@@ -78,11 +78,18 @@ def row_cumsum(X, Y, TN: ct.Constant[int]):
 
 
 @ct.kernel
-def swish_chain(X, G, Y, T: ct.Constant[int]):
+def swiglu(X, G, Y, T: ct.Constant[int]):
     i = ct.bid(0)
     x = ct.load(X, index=(i,), shape=(T,)).astype(ct.float32)
     g = ct.load(G, index=(i,), shape=(T,)).astype(ct.float32)
-    y = x / (1.0 + ct.exp(-x)) * g + 0.5 * ct.tanh(g)
+    ct.store(Y, index=(i,), tile=(x / (1.0 + ct.exp(-x)) * g).astype(Y.dtype))
+
+
+@ct.kernel
+def gelu(X, G, Y, T: ct.Constant[int]):
+    i = ct.bid(0)
+    x = ct.load(X, index=(i,), shape=(T,)).astype(ct.float32)
+    y = 0.5 * x * (1.0 + ct.tanh(0.7978845608 * (x + 0.044715 * x * x * x))) + ct.load(G, index=(i,), shape=(T,))
     ct.store(Y, index=(i,), tile=y.astype(Y.dtype))
 
 
@@ -127,17 +134,22 @@ def vector_add_cases() -> Iterator[Case]:
 
 def chain_cases() -> Iterator[Case]:
     x, g, y = (torch.randn(1 << 27, device="cuda", dtype=BF16) for _ in range(3))
-    contenders: dict[str, Work] = {}
-    for tile in (2048, 4096):
-        grid = (ct.cdiv(x.numel(), tile),)
-        contenders[f"tilewright {tile}"] = lambda t=tile, grid=grid: ct.launch(None, grid, swish_chain, (x, g, y, t))
+    meaning: dict[Any, Callable[..., torch.Tensor]] = {
+        swiglu: lambda x, g: functional.silu(x) * g,
+        gelu: lambda x, g: functional.gelu(x, approximate="tanh") + g,
+    }
+    for kernel, reference in meaning.items():
+        contenders: dict[str, Work] = {}
+        for tile in (2048, 4096):
+            grid, given = (ct.cdiv(x.numel(), tile),), (x, g, y, tile)
+            contenders[f"tilewright {tile}"] = lambda k=kernel, a=given, grid=grid: ct.launch(None, grid, k, a)
 
-    def error() -> float:
-        n = 1 << 22
-        u, v = x[:n].float(), g[:n].float()
-        return relative_error(y[:n], functional.silu(u) * v + 0.5 * torch.tanh(v))
+        def error(reference: Callable[..., torch.Tensor] = reference) -> float:
+            n = 1 << 22
+            return relative_error(y[:n], reference(x[:n].float(), g[:n].float()))
 
-    yield Case("elementwise chain bf16", f"{x.numel()}", 6.0 * x.numel(), contenders, error)
+        name = "SwiGLU bf16" if kernel is swiglu else "GELU and residual bf16"
+        yield Case(name, f"{x.numel()}", 6.0 * x.numel(), contenders, error)
 
 
 def softmax_cases() -> Iterator[Case]:

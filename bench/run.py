@@ -20,7 +20,7 @@ def has_gpu() -> bool:
 def main() -> int:
     names = ["compile.py", "cpu.py"]
     if has_gpu():
-        names += ["gpu.py", "kernels.py", "launch.py", "tuned.py"]
+        names += ["gpu.py", "memory.py", "kernels.py", "launch.py", "tuned.py"]
     failed = [name for name in names if subprocess.run([sys.executable, str(HERE / name)]).returncode]
     subprocess.run([sys.executable, str(HERE / "readme.py")], check=True)
     for name in failed:

@@ -396,16 +396,21 @@ static tw_layout_t default_layout(assigner_t *a, MlirValue value) {
   return layout_for(a, value, (tw_wish_t){.contiguous = rank - 1, .vector_bits = DEFAULT_VECTOR_BITS});
 }
 
-/* The largest access to a class without layout, the first of equals. */
+/* The largest access to a class without layout, among equals the one with the longest vectors, then the first. */
 static MlirOperation next_access(assigner_t *a) {
   MlirOperation best = {NULL};
   int64_t most = -1;
+  int longest = 0;
   for (size_t i = 0; i < a->num_ops; i++) {
     MlirValue value = is_access(a->ops[i]) ? accessed(a->ops[i]) : (MlirValue){NULL};
-    if (value.ptr && has_class(value) && !class_of(a, value)->assigned && bits_of(value) > most) {
-      best = a->ops[i];
-      most = bits_of(value);
-    }
+    if (value.ptr == NULL || !has_class(value) || class_of(a, value)->assigned || bits_of(value) < most)
+      continue;
+    int vector = tw_wish_of_access(a->ops[i], (int)tw_rank(mlirValueGetType(value)), a->num_warps).vector_bits;
+    if (bits_of(value) == most && vector <= longest)
+      continue;
+    best = a->ops[i];
+    most = bits_of(value);
+    longest = vector;
   }
   return best;
 }

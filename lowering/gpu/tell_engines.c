@@ -3,10 +3,12 @@
  *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
  *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes, and not by TMA: <why>
  *   tile.load ...        remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
+ *   tile.gather ...      remark: gathers 4x4096xbf16, in pieces of up to 16 bytes
  *
  * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load are told
  * once, by their location. */
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/index_facts.h"
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/passes.h"
@@ -61,8 +63,24 @@ static void tell_copy(MlirOperation op, MlirType buffer) {
                explain ? ", and not by TMA: " : "", explain ? why : "");
 }
 
+static void tell_gather(MlirOperation op) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
+  char text[160];
+  int dim, bits = tw_gather_vector_bits(op, &dim);
+  tw_describe_tile(tile, sizeof text, text);
+  if (bits > 0)
+    tw_op_remark(op, "gathers %s, in pieces of up to %d bytes", text, (tw_memory_bits(tw_element(tile)) << bits) / 8);
+  else
+    tw_op_remark(op,
+                 "gathers %s element by element: its indices are not known to count up, from multiples of a vector "
+                 "on, along an axis of stride 1",
+                 text);
+}
+
 static MlirWalkResult tell(MlirOperation op, void *user) {
   bool copy = tw_op_is(op, "tile.tma_load") || tw_op_is(op, "tile.async_copy"), load = tw_op_is(op, "tile.load");
+  if (tw_op_is(op, "tile.gather") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
+    tell_gather(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;
   if (load) {

@@ -348,6 +348,75 @@ def test_gather_in_two_dimensions(backends: Backends, index: dt.DType) -> None:
     assert (w[:2] == 0).all() and np.array_equal(w[2:, :9:2], 2 * x[2:, :9:2])
 
 
+ROWS = [(256, 256, 0), (256, 256, 64), (256, 256, 3), (200, 240, 0), (201, 240, 0), (256, 257, 0)]
+
+
+@pytest.mark.parametrize("dtype", [ct.uint8, ct.bfloat16, ct.float32, ct.float64], ids=by_name)
+@pytest.mark.parametrize(("width", "stride", "first"), ROWS)
+def test_gather_of_rows(backends: Backends, dtype: dt.DType, width: int, stride: int, first: int) -> None:
+    """Whole rows by an index tile: widths, strides and first columns that vectors divide, and others."""
+
+    @ct.kernel
+    def kernel(X, N, Z, W, first: ct.Constant):
+        rows = ct.load(N, (ct.bid(0),), (4,))[:, None]
+        columns = ct.arange(256, dtype=ct.int32) + first
+        t = ct.gather(X, (rows, columns), padding_value=1)
+        ct.store(Z, (ct.bid(0), 0), t)
+        ct.scatter(W, (rows, columns), t)
+        ct.scatter(W, (rows, columns), ct.gather(X, (rows, columns), mask=rows != 7), mask=rows != 5)
+
+    base = random_values(dtype, 20 * stride).reshape(20, stride)
+    x = base[:, :width]
+    n = np.random.default_rng(1).permutation(22).astype(np.int32)[:16] - 1
+
+    def make() -> list[Any]:
+        into = np.zeros((20, stride), base.dtype)
+        return [base.copy()[:, :width], n.copy(), np.zeros((16, 256), base.dtype), into[:, :width], first]
+
+    _, _, z, w, _ = backends.run_all(kernel, 4, make)
+    kept, inside = width - first, (n >= 0) & (n < 20)
+    assert np.array_equal(z[inside, :kept].view("u1"), np.ascontiguousarray(x[n[inside], first:]).view("u1"))
+    assert (z[~inside] == 1).all() and (z[:, kept:] == 1).all()
+    expected = np.zeros_like(x)
+    expected[n[inside], first:] = x[n[inside], first:]
+    expected[7 if 7 in n else []] = 0
+    assert np.array_equal(np.ascontiguousarray(w).view("u1"), np.ascontiguousarray(expected).view("u1"))
+
+
+@pytest.mark.parametrize("dtype", [ct.uint8, ct.bfloat16, ct.float32, ct.float64], ids=by_name)
+@pytest.mark.parametrize(("rows", "columns"), [(64, 128), (100, 120), (99, 121)])
+def test_transpose(backends: Backends, dtype: dt.DType, rows: int, columns: int) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        i, j = ct.bid(0), ct.bid(1)
+        ct.store(Z, (j, i), ct.load(X, (i, j), (64, 64)).T)
+
+    x = random_values(dtype, rows * columns).reshape(rows, columns)
+    _, z = backends.run_all(kernel, (2, 2), lambda: [x.copy(), np.zeros((columns, rows), x.dtype)])
+    assert np.array_equal(z.view("u1"), np.ascontiguousarray(x.T).view("u1"))
+
+
+def test_weights_behind_a_reduction(backends: Backends) -> None:
+    """What is loaded early and used late, also where a store lies between."""
+
+    @ct.kernel
+    def kernel(X, W, Y):
+        row = ct.bid(0)
+        x = ct.load(X, (row, 0), (1, 512)).astype(ct.float32)
+        w = ct.load(W, (0,), (512,)).astype(ct.float32)
+        total = ct.sum(x, axis=1, keepdims=True)
+        ct.store(Y, (row, 0), x * w)
+        late = ct.load(W, (0,), (512,)).astype(ct.float32)
+        ct.store(Y, (row, 1), total * w + late)
+
+    x = np.random.default_rng(2).integers(-3, 4, (5, 512)).astype(np.float16)
+    w = np.random.default_rng(3).integers(-3, 4, 512).astype(np.float16)
+    _, _, y = backends.run_all(kernel, 5, lambda: [x.copy(), w.copy(), np.zeros((5, 1024), "f4")])
+    wide = w.astype("f4")
+    expected = np.concatenate([x * wide, x.sum(1, keepdims=True, dtype="f4") * wide + wide], axis=1)
+    assert np.array_equal(y, expected)
+
+
 def test_gather_with_strides_and_scalars(backends: Backends) -> None:
     @ct.kernel
     def kernel(X, Z):

@@ -113,3 +113,21 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
     return
   }
 }
+
+// -----
+
+// A thread of a transpose holds a patch of both dimensions, so that shared memory is written and read by vectors, too.
+// CHECK-DAG: #[[ROWS:.*]] = #tile.linear<register = {{\[}}[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], lane = {{\[}}[0, 8], [0, 16], [0, 32], [0, 64], [8, 0]]
+// CHECK-DAG: #[[COLUMNS:.*]] = #tile.linear<register = {{\[}}[1, 0], [2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], lane = {{\[}}[8, 0], [16, 0], [32, 0], [64, 0], [0, 8]]
+// CHECK-LABEL: @patches
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @patches(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    // CHECK: tile.load {{.*}} -> tensor<128x128xbf16, #[[ROWS]]>
+    %x = tile.load %a[%i, %i] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<128x128xbf16>
+    %p = tile.permute %x [1, 0] : tensor<128x128xbf16>
+    // CHECK: tile.convert_layout {{.*}} : tensor<128x128xbf16, #[[COLUMNS]]> -> tensor<128x128xbf16, #[[ROWS]]>
+    tile.store %p, %a[%i, %i] : tensor<128x128xbf16>, memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    return
+  }
+}

@@ -1,0 +1,46 @@
+// Gathers of whole rows go by vectors, with a remark of what each became.
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-assign-layouts,tile-tell-engines),tile-to-nvvm)' | FileCheck %s
+
+!table = memref<?x?xbf16, strided<[?, 1]>>
+
+// A row for each index: columns count up from 0, rows are the same for all columns. 2 x 1024 bf16 in 4 warps are two
+// accesses of 16 bytes a thread, for the gather and for the scatter.
+// CHECK-LABEL: llvm.func @rows
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK-NOT: ld.global
+// CHECK-COUNT-2: st.global.v4.b32
+// CHECK-NOT: st.global
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @rows(%t: !table {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+    %row = tensor.splat %n : tensor<2x1024xi32>
+    %i = tile.iota : tensor<1024xi32>
+    %i2 = tile.reshape %i : tensor<1024xi32> -> tensor<1x1024xi32>
+    %column = tile.broadcast %i2 : tensor<1x1024xi32> -> tensor<2x1024xi32>
+    // expected-remark @below {{gathers 2x1024xbf16, in pieces of up to 16 bytes}}
+    %x = tile.gather %t[%row, %column] {check_bounds} : !table, tensor<2x1024xi32>, tensor<2x1024xi32> -> tensor<2x1024xbf16>
+    tile.scatter %x, %t[%row, %column] {check_bounds} : tensor<2x1024xbf16>, !table, tensor<2x1024xi32>, tensor<2x1024xi32>
+    return
+  }
+}
+
+// -----
+
+// The row is one longer than a vector divides, or columns that start anywhere: element by element.
+// CHECK-LABEL: llvm.func @odd
+// CHECK-NOT: ld.global.v
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @odd(%t: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %u: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+    %row = tensor.splat %n : tensor<1x1024xi32>
+    %i = tile.iota : tensor<1024xi32>
+    %column = tile.reshape %i : tensor<1024xi32> -> tensor<1x1024xi32>
+    // expected-remark @below {{gathers 1x1024xbf16 element by element: its indices are not known to count up, from multiples of a vector on, along an axis of stride 1}}
+    %x = tile.gather %t[%row, %column] {check_bounds} : memref<?x?xbf16, strided<[?, 1]>>, tensor<1x1024xi32>, tensor<1x1024xi32> -> tensor<1x1024xbf16>
+    %moved = arith.addi %column, %row : tensor<1x1024xi32>
+    // expected-remark @below {{gathers 1x1024xbf16 element by element}}
+    %y = tile.gather %u[%row, %moved] {check_bounds} : memref<?x?xbf16, strided<[?, 1]>>, tensor<1x1024xi32>, tensor<1x1024xi32> -> tensor<1x1024xbf16>
+    %z = arith.addf %x, %y : tensor<1x1024xbf16>
+    %c0 = arith.constant 0 : i32
+    tile.store %z, %u[%c0, %c0] : tensor<1x1024xbf16>, memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
