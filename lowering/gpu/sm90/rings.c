@@ -469,7 +469,24 @@ static void deal_slots(tw_ring_plan_t *plan, int64_t room) {
   }
 }
 
-/* Few warps hide latency badly: then two blocks should fit on a multiprocessor, if that leaves enough slots. */
+static MlirWalkResult find_work(MlirOperation op, void *user) {
+  const tw_ring_plan_t *plan = *(const tw_ring_plan_t **)user;
+  bool product = tw_op_is(op, "tile.wgmma") || tw_op_is(op, "tile.mma");
+  if (!product || tw_overlap_of(plan, mlirOperationGetParentOperation(op)))
+    return MlirWalkResultAdvance;
+  *(const tw_ring_plan_t **)user = NULL;
+  return MlirWalkResultInterrupt;
+}
+
+/* Whether threads do something between products, that do not merely add up. */
+static bool works_between_products(const tw_ring_plan_t *plan) {
+  const tw_ring_plan_t *found = plan;
+  mlirOperationWalk(plan->func, find_work, &found, MlirWalkPreOrder);
+  return found == NULL;
+}
+
+/* While few warps work, the Tensor Core idles: then two blocks should fit on a multiprocessor, if that leaves enough
+ * slots. */
 static bool choose_slots(tw_ring_plan_t *plan) {
   enum { FEW_WARPS = 4, ENOUGH = 3, DRIVER = 1024 };
   MlirOperation module = tw_module_of(plan->func);
@@ -482,7 +499,7 @@ static bool choose_slots(tw_ring_plan_t *plan) {
   int64_t half = target.shared_bytes_sm / 2 - DRIVER - taken, least = ring_bytes(plan);
   if (taken + least > target.shared_bytes)
     return refuse(plan, plan->fills[0].copies[0], "two slots of each buffer do not fit into shared memory");
-  bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS &&
+  bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && works_between_products(plan) &&
                tw_attr_int(module, "tile.num_stages", 0) == 0 && least / TW_MIN_SLOTS * ENOUGH <= half;
   deal_slots(plan, share ? half : target.shared_bytes - taken);
   return true;
