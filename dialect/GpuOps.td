@@ -268,6 +268,34 @@ def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
   }];
 }
 
+def Tile_TmaStoreOp : Tile_GpuOp<"tma_store"> {
+  let summary = "write a tile of registers to an array by way of shared memory and the tensor memory accelerator";
+  let description = [{
+    Each group of four warps writes its part of the tile a box at a time: into a slot of
+    the buffer, from where the accelerator takes it. Group g has as many slots as the
+    others, from slot g * (slots / groups) on; it waits for a slot that is still read. The
+    array has changed when the kernel is over; elements outside of it are dropped.
+
+    ```mlir
+    tile.tma_store %t through %b into %C[%i, %j] : tensor<128x256xbf16, #acc> through !tile.buffer<4x64x64xbf16, #b> into memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    ```
+  }];
+  let arguments = (ins Tile_AnyTile:$value, Arg<Tile_BufferType, "", [MemRead, MemWrite]>:$buffer,
+      Arg<Tile_Array, "", [MemWrite]>:$array, Variadic<AnySignlessInteger>:$index,
+      OptionalAttr<DenseI32ArrayAttr>:$order);
+  let assemblyFormat = [{
+    $value `through` $buffer `into` $array `[` $index `]` (`order` $order^)? attr-dict
+    `:` type($value) `through` qualified(type($buffer)) `into` type($array) (`,` type($index)^)?
+  }];
+}
+
+def Tile_TmaStoreWaitOp : Tile_GpuOp<"tma_store_wait", [MemoryEffects<[MemWrite]>]> {
+  let summary = "wait until the accelerator has read what was put into a buffer to be stored";
+  let description = [{ Its bytes may then be used for other things, and the kernel may end. }];
+  let arguments = (ins Tile_BufferType:$buffer);
+  let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer))";
+}
+
 def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
   let summary = "some warps bring data, the others compute";
   let description = [{

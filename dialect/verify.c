@@ -404,6 +404,20 @@ static bool verify_tma_load(const verify_t *v) {
   return verify_access(v, 0, type, 1, buffer_at - 1, &array, &tile);
 }
 
+/* That boxes make up the tile is for tile-to-nvvm to see, which knows the layouts. */
+static bool verify_tma_store(const verify_t *v) {
+  enum { FIRST_INDEX = 3 };
+  MlirType tile = operand_type(v, 0), buffer = operand_type(v, 1);
+  array_t array;
+  tw_operand_t unused;
+  if (tw_buffer_type_rank(buffer) != mlirShapedTypeGetRank(tile) + 1)
+    return tw_fail(&v->check, "takes boxes of %d dimensions from a tile of %d", (int)tw_buffer_type_rank(buffer) - 1,
+                   (int)mlirShapedTypeGetRank(tile));
+  if (!mlirTypeEqual(tw_buffer_type_element(buffer), mlirShapedTypeGetElementType(tile)))
+    return tw_fail(&v->check, "puts a tile into a buffer of another dtype");
+  return verify_access(v, 2, tile, FIRST_INDEX, mlirOperationGetNumOperands(v->op) - FIRST_INDEX, &array, &unused);
+}
+
 static bool verify_roles(const verify_t *v) {
   enum { GROUP = 4, STEP = 8, LEAST = 24, MOST = 256 };
   int64_t warps = integer(v, "producer_warps");
@@ -460,6 +474,7 @@ static const struct {
     {"tile.sync_threads", verify_simt},
     {"tile.thread_id", verify_thread_axis},
     {"tile.tma_load", verify_tma_load},
+    {"tile.tma_store", verify_tma_store},
 };
 
 MlirLogicalResult tw_verify_op(MlirOperation op) {

@@ -144,6 +144,8 @@ MlirValue twg_uniform_warp(tw_emitter_t *e);
  * `begin` returns where the others go on, for `end`. */
 MlirBlock twg_begin_alone(tw_emitter_t *e);
 void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
+/* The same for one lane of each group of four warps; `warp`: twg_uniform_warp. */
+MlirBlock twg_begin_alone_in_group(tw_emitter_t *e, MlirValue warp);
 /* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (slot) name. */
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */
@@ -152,6 +154,10 @@ void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel);
 int twg_producer_warps(MlirOperation kernel);
 /* Finds the tensor maps that the copies of a kernel need; false after an error. */
 bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel);
+/* The map of a copy that was found there. */
+MlirValue twg_tma_map(tw_emitter_t *e, const tw_tma_copy_t *copy);
+/* First element of the tile with this index along a dimension where it has so many. */
+MlirValue twg_tma_first_element(tw_emitter_t *e, MlirValue index, int64_t extent);
 
 /* ---- positions --------------------------------------------------------------------------------- */
 /* An i32 that depends linearly on lane and warp: XOR of lane_bits[i] and warp_bits[i] over the set
@@ -173,6 +179,9 @@ bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_lay
 /* Registers <-> a tile in shared memory at `base` (pointer in address space 3). `element` is the
  * type in registers; i1 is held as a byte. */
 void twg_write_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                      tw_values_t in, MlirValue base);
+/* The same for a slot of a buffer, by stmatrix where its layout has that form (rules/shared.c). */
+void twg_write_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
                       tw_values_t in, MlirValue base);
 tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
                             MlirValue base);

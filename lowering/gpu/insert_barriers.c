@@ -208,6 +208,11 @@ static void visit(state_t *s, MlirOperation op) {
     note(s, access);
   } else if (tw_op_is(op, "tile.wgmma")) {
     visit_wgmma(s, op);
+  } else if (tw_op_is(op, "tile.tma_store") && find_buffer(op, &access)) {
+    access.kind = WRITE; /* which the op orders with its own reads */
+    if (bytes_changed_hands(s, &access))
+      settle(s, op, true, access.from, access.to);
+    note(s, access);
   } else if (tw_op_is(op, "tile.local_store") && find_buffer(op, &access)) {
     access.kind = WRITE;
     settle(s, op, true, access.from, access.to);

@@ -81,6 +81,8 @@ static bool shows_order(MlirOperation op) {
 static const char *why_not_brought(MlirOperation load) {
   tw_tma_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
+  if (!tw_tma_is_allowed(load))
+    return "a load in a loop says allow_tma=False";
   if (!tw_promotes(load))
     return "a load in a loop does not go through shared memory";
   tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);

@@ -675,6 +675,33 @@ func.func @f(%a: memref<1x1x1x1x1x2xf32>, %s: !tile.buffer<1x1x1x1x1x1x2xf32, #l
 
 // -----
 
+#line = #tile.linear<offset = [[1], [2]]>
+func.func @f(%t: tensor<8x4xf32>, %a: memref<?x?xf32, strided<[?, 1]>>, %s: !tile.buffer<2x4xf32, #line>, %i: i32) {
+  // expected-error @below {{'tile.tma_store' op takes boxes of 1 dimensions from a tile of 2}}
+  tile.tma_store %t through %s into %a[%i, %i] : tensor<8x4xf32> through !tile.buffer<2x4xf32, #line> into memref<?x?xf32, strided<[?, 1]>>, i32, i32
+  return
+}
+
+// -----
+
+#line = #tile.linear<offset = [[0, 1], [1, 0]]>
+func.func @f(%t: tensor<8x4xf32>, %a: memref<?x?xf32, strided<[?, 1]>>, %s: !tile.buffer<2x2x2xf16, #line>, %i: i32) {
+  // expected-error @below {{'tile.tma_store' op puts a tile into a buffer of another dtype}}
+  tile.tma_store %t through %s into %a[%i, %i] : tensor<8x4xf32> through !tile.buffer<2x2x2xf16, #line> into memref<?x?xf32, strided<[?, 1]>>, i32, i32
+  return
+}
+
+// -----
+
+#line = #tile.linear<offset = [[0, 1], [1, 0]]>
+func.func @f(%t: tensor<8x4xf32>, %a: memref<?x?xf32, strided<[?, 1]>>, %s: !tile.buffer<2x2x2xf32, #line>, %i: i32) {
+  // expected-error @below {{'tile.tma_store' op has 1 indices for an array of 2 dimensions}}
+  tile.tma_store %t through %s into %a[%i] : tensor<8x4xf32> through !tile.buffer<2x2x2xf32, #line> into memref<?x?xf32, strided<[?, 1]>>, i32
+  return
+}
+
+// -----
+
 func.func @f() {
   // expected-error @below {{'tile.roles' op has 0 producer warps; at least 1 is needed}}
   tile.roles producer_warps 0 producer {

@@ -128,6 +128,11 @@ func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64, %yes: i
     // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] if %{{.*}} together : <2>
     tile.barrier_arrive %empty[%c0] if %yes together : !tile.barriers<2>
   }
+  // CHECK: tile.tma_store %{{.*}} through %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}] order [1, 0] : tensor<8x4xf32> through !tile.buffer<2x4x4xf32, #{{.*}}> into memref<?x?xf32, strided<[?, 1]>>, i32, i64
+  %tile = arith.constant dense<0.0> : tensor<8x4xf32>
+  tile.tma_store %tile through %buffer into %a[%i, %k] order [1, 0] : tensor<8x4xf32> through !tile.buffer<2x4x4xf32, #line> into memref<?x?xf32, strided<[?, 1]>>, i32, i64
+  // CHECK: tile.tma_store_wait %{{.*}} : !tile.buffer<2x4x4xf32, #{{.*}}>
+  tile.tma_store_wait %buffer : !tile.buffer<2x4x4xf32, #line>
   // CHECK: tile.roles producer_warps 1 producer {
   // CHECK-NEXT: } consumer {
   // CHECK-NEXT: }

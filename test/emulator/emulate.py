@@ -81,6 +81,10 @@ class Rewriter:
             return "  ret void\n" if result == "void" else self.give(result, [f"%a{i}" for i in range(len(types))])
         if text.startswith("bar.warp.sync"):
             return "  call void @emu_warp()\n  ret void\n"
+        if text.startswith("cp.async.bulk.wait_group.read"):
+            return f"  call void @emu_store_wait(i32 {text[:-1].split()[-1]})\n  ret void\n"
+        if "global.shared::cta" in text:
+            return self.box(types, 2, f"  call void @emu_store(ptr %g1, ptr %a0, ptr %at, i32 {len(types) - 2})")
         if "mbarrier" in text or text.startswith(("setmaxnreg", "@$1 prefetch.tensormap")):
             return self.barrier(text, types)
         store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
@@ -117,12 +121,7 @@ class Rewriter:
         if text.startswith("cp.async.bulk.tensor"):
             rank = int(text[len("cp.async.bulk.tensor.")])
             assert rank == len(types) - 3, text
-            out = [pointer + self.generic(types, 2) + "  %at = alloca [5 x i32]"]
-            out += [
-                f"  %q{d} = getelementptr i32, ptr %at, i64 {d}\n  store i32 %a{3 + d}, ptr %q{d}" for d in range(rank)
-            ]
-            out.append(f"  call void @emu_tma(ptr %g0, ptr %a1, ptr %g2, ptr %at, i32 {rank})\n  ret void\n")
-            return "\n".join(out)
+            return self.box(types, 3, f"  call void @emu_tma(ptr %g0, ptr %a1, ptr %g2, ptr %at, i32 {rank})")
         if "try_wait.parity" in text:
             return pointer + "  call void @emu_mbarrier_wait(ptr %g0, i32 %a1)\n  ret void\n"
         if "expect_tx" in text:
@@ -132,6 +131,13 @@ class Rewriter:
             call, guard = "@emu_mbarrier_init(ptr %g0, i32 %a1)", 2
         branch = f"{pointer}  br i1 %a{guard}, label %go, label %end\n"
         return branch + f"go:\n  call void {call}\n  br label %end\nend:\n  ret void\n"
+
+    def box(self, types: list[str], first: int, call: str) -> str:
+        """A copy of a box; its coordinates are the operands from the first on."""
+        out = [self.generic(types, i) for i in range(first) if types[i] != "ptr"] + ["  %at = alloca [5 x i32]"]
+        for d in range(len(types) - first):
+            out.append(f"  %q{d} = getelementptr i32, ptr %at, i64 {d}\n  store i32 %a{first + d}, ptr %q{d}")
+        return "\n".join([*out, call, "  ret void\n"])
 
     @staticmethod
     def condition(guard: int) -> str:
@@ -305,6 +311,13 @@ class Rewriter:
             return "  call void @emu_commit()\n  ret void\n"
         if name == "cp.async.wait.group":
             return "  call void @emu_wait(i32 %a0)\n  ret void\n"
+        matrix = re.match(r"stmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.b16", name)
+        if matrix:
+            out = self.generic(types, 0) + "  %d = alloca [4 x i32]\n"
+            for i in range(int(matrix[1])):
+                out += f"  %p{i} = getelementptr i32, ptr %d, i64 {i}\n  store i32 %a{i + 1}, ptr %p{i}\n"
+            call = f"  call void @emu_stmatrix(ptr %g0, ptr %d, i32 {matrix[1]}, i32 {int(bool(matrix[2]))})\n"
+            return out + call + "  ret void\n"
         matrix = re.match(r"ldmatrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.b16", name)
         assert matrix, f"the emulator does not know llvm.nvvm.{name}"
         call = f"  call void @emu_ldmatrix(ptr %g0, ptr %d, i32 {matrix[1]}, i32 {int(bool(matrix[2]))})\n"
@@ -353,6 +366,9 @@ declare void @emu_copy(ptr, ptr, i32, i32)
 declare void @emu_commit()
 declare void @emu_wait(i32)
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
+declare void @emu_stmatrix(ptr, ptr, i32, i32)
+declare void @emu_store(ptr, ptr, ptr, i32)
+declare void @emu_store_wait(i32)
 declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @emu_wgmma(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
 declare void @emu_warp()

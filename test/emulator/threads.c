@@ -251,6 +251,56 @@ void emu_tma(void *to, void *map, void *barrier, const int32_t *at, int32_t rank
     deliver_oldest();
 }
 
+/* Boxes that a thread has asked to be stored, in groups of one: the accelerator reads them as late as the thread lets
+ * it, or, in odd blocks, at once. */
+enum { MAX_STORES = 64 };
+static struct {
+  box_t boxes[MAX_STORES];
+  int num;
+} stores[MAX_THREADS];
+
+static void store_box(const box_t *b) {
+  const map_form_t *form = &b->map->form;
+  int64_t count = 1, mask = form->swizzle / 16 - (form->swizzle != 0);
+  for (int d = 0; d < form->rank; d++)
+    count *= form->box[d];
+  for (int64_t i = 0; i < count; i++) {
+    int64_t rest = i, to = 0, offset = b->to - emu_shared + i * form->bytes;
+    int inside = 1;
+    for (int d = 0; d < form->rank; d++) {
+      int64_t at = b->at[d] + rest % form->box[d];
+      rest /= form->box[d];
+      inside = inside && at >= 0 && at < b->map->extents[d];
+      to += at * b->map->strides[d];
+    }
+    offset ^= (offset >> 7 & mask) << 4;
+    if (inside)
+      memcpy((unsigned char *)b->map->base + to, emu_shared + offset, (size_t)form->bytes);
+  }
+}
+
+void emu_store_wait(int32_t pending) {
+  int done = stores[current].num - pending;
+  for (int i = 0; i < done; i++)
+    store_box(&stores[current].boxes[i]);
+  if (done > 0) {
+    memmove(stores[current].boxes, stores[current].boxes + done, (size_t)pending * sizeof(box_t));
+    stores[current].num = pending;
+  }
+}
+
+void emu_store(void *from, void *map, const int32_t *at, int32_t rank) {
+  box_t b = {from, map, NULL, {0}};
+  if (((unsigned char *)from - emu_shared) % 128 != 0 || rank != b.map->form.rank)
+    give_up("a copy from %d of rank %d", (int)((unsigned char *)from - emu_shared), (int)rank);
+  memcpy(b.at, at, (size_t)rank * sizeof *at);
+  if (stores[current].num == MAX_STORES)
+    give_up("too many stores are under way");
+  stores[current].boxes[stores[current].num++] = b;
+  if (at_once)
+    emu_store_wait(0);
+}
+
 /* ---- asynchronous copies ----------------------------------------------------------------------------- */
 
 void emu_copy(void *to, const void *from, int32_t bytes, int32_t read) {
@@ -291,6 +341,21 @@ void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transpos
       pair[i] = from[c];
     }
     memcpy(&out[m], pair, 4);
+  }
+  emu_warp();
+}
+
+void emu_stmatrix(void *row, const int32_t *in, int32_t count, int32_t transposed) {
+  int first = current / 32 * 32, lane = current % 32;
+  threads[current].slot[1] = (uint64_t)(uintptr_t)row;
+  emu_warp();
+  for (int m = 0; m < count; m++) {
+    uint16_t pair[2];
+    memcpy(pair, &in[m], 4);
+    for (int i = 0; i < 2; i++) {
+      int r = transposed ? lane % 4 * 2 + i : lane / 4, c = transposed ? lane / 4 : lane % 4 * 2 + i;
+      ((uint16_t *)(uintptr_t)threads[first + m * 8 + r].slot[1])[c] = pair[i];
+    }
   }
   emu_warp();
 }
@@ -594,6 +659,9 @@ static void run_block(void) {
   }
   if (num_boxes)
     give_up("the block ends while %d copies to it are under way", num_boxes);
+  for (int i = 0; i < emu_num_threads; i++)
+    if (stores[i].num)
+      give_up("the block ends before %d boxes of thread %d were read", stores[i].num, i);
 }
 
 /* As the launcher does it: few blocks run all, and learn of the grid from three more words. */

@@ -8,6 +8,7 @@
 #include "lowering/gpu/rules.h"
 #include "lowering/gpu/sm80/ldmatrix.h"
 #include "lowering/gpu/sm90/wgmma.h"
+#include "lowering/gpu/target.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
@@ -274,6 +275,48 @@ static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const
   return out;
 }
 
+static void store_matrices(tw_emitter_t *e, const tw_ldmatrix_t *m, MlirValue pointer, const MlirValue *words) {
+  int count = 1 << m->matrix_bits;
+  char name[80];
+  snprintf(name, sizeof name, "llvm.nvvm.stmatrix.sync.aligned.m8n8.x%d%s.b16.p3", count, m->trans ? ".trans" : "");
+  MlirValue operands[1 + (1 << TW_LDMATRIX_MAX_BITS)] = {pointer};
+  for (int i = 0; i < count; i++)
+    operands[1 + i] = words[i];
+  twg_intrinsic(e, name, (MlirType){NULL}, 1 + count, operands);
+}
+
+static void write_matrices(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, MlirType element,
+                           tw_values_t in, MlirValue base) {
+  int bits = tw_memory_bits(element), per_word = 1 << m->pack_bits, within = per_word - 1;
+  for (int i = 0; i < m->matrix_bits; i++)
+    within |= 1 << m->matrix[i];
+  int copies = tw_ldmatrix_copy_bits(tile, m);
+  for (int r = 0; r < in.count; r++) {
+    if (r & (within | copies))
+      continue;
+    uint32_t constant = tw_ldmatrix_register_part(tile, m, r);
+    MlirValue words[1 << TW_LDMATRIX_MAX_BITS];
+    for (int w = 0; w < 1 << m->matrix_bits; w++) {
+      int at = r;
+      for (int i = 0; i < m->matrix_bits; i++)
+        at |= (w >> i & 1) << m->matrix[i];
+      twg_to_words(e, element, bits, per_word, &in.at[at], &words[w]);
+    }
+    MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & m->thread_mask));
+    store_matrices(e, m, add_bytes(e, pointer, constant & ~m->thread_mask), words);
+  }
+}
+
+void twg_write_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                      tw_values_t in, MlirValue base) {
+  tw_gpu_target_t target = tw_gpu_target_of(e->module);
+  tw_ldmatrix_t matrices;
+  if (tw_gpu_has(&target, TW_GPU_STMATRIX) && tw_ldmatrix_match(l, shared, tw_memory_bits(element) / 8, &matrices))
+    write_matrices(e, l, &matrices, element, in, base);
+  else
+    twg_write_shared(e, l, shared, element, in, base);
+}
+
 bool twg_rule_local_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_buffer_type_element(type);
   tw_layout_t tile, shared;
@@ -301,7 +344,7 @@ bool twg_rule_local_store(tw_emitter_t *e, MlirOperation op) {
   if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
     return false;
   MlirValue base = twg_slot_pointer(e, op, 1);
-  twg_write_shared(e, &tile, &shared, tw_buffer_type_element(type), twg_operand(e, op, 0), base);
+  twg_write_buffer(e, &tile, &shared, tw_buffer_type_element(type), twg_operand(e, op, 0), base);
   if (feeds_wgmma(mlirOperationGetOperand(op, 1)))
     fence_async_proxy(e);
   return true;

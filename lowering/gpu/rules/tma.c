@@ -28,7 +28,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   collect_t *c = user;
   tw_emitter_t *e = c->emitter;
   tw_tma_copy_t copy;
-  if (!tw_op_is(op, "tile.tma_load"))
+  if (!tw_op_is(op, "tile.tma_load") && !tw_op_is(op, "tile.tma_store"))
     return MlirWalkResultAdvance;
   const char *problem = tw_tma_plan(op, &copy);
   if (problem == NULL && find_map(e, &copy.map) == TW_TMA_MAX_MAPS)
@@ -50,6 +50,10 @@ bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel) {
   return !c.failed;
 }
 
+MlirValue twg_tma_map(tw_emitter_t *e, const tw_tma_copy_t *copy) {
+  return mlirBlockGetArgument(e->entry, find_map(e, &copy->map));
+}
+
 /* ---- coordinates --------------------------------------------------------------------------------- */
 
 /* An i64 brought into the range of an i32. */
@@ -58,8 +62,7 @@ static MlirValue within_i32(tw_emitter_t *e, MlirValue x) {
   return twg_binary(e, "llvm.intr.smax", x, twg_const_int(e, e->i64, INT32_MIN));
 }
 
-/* First element of the tile along one of its dimensions. */
-static MlirValue first_element(tw_emitter_t *e, MlirValue index, int64_t extent) {
+MlirValue twg_tma_first_element(tw_emitter_t *e, MlirValue index, int64_t extent) {
   bool is_wide = mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 64;
   index = is_wide ? within_i32(e, index) : twg_cast(e, "llvm.sext", e->i64, index);
   MlirValue at = twg_binary(e, "llvm.mul", index, twg_const_int(e, e->i64, extent));
@@ -105,11 +108,12 @@ bool twg_rule_tma_load(tw_emitter_t *e, MlirOperation op) {
       !tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, buffer)), &tile))
     return false;
   MlirBlock rest = twg_begin_alone(e);
-  MlirValue map = mlirBlockGetArgument(e->entry, find_map(e, &copy.map));
+  MlirValue map = twg_tma_map(e, &copy);
   MlirValue slot = twg_slot_pointer(e, op, buffer), barrier = twg_barrier_pointer(e, op, buffer + 2);
   MlirValue start[TW_TMA_MAX_RANK], at[TW_TMA_MAX_RANK];
   for (int d = 0; d < copy.map.rank; d++)
-    start[d] = first_element(e, twg_operand(e, op, 1 + copy.dim[d]).at[0], tw_layout_extent(&tile, copy.dim[d]));
+    start[d] =
+        twg_tma_first_element(e, twg_operand(e, op, 1 + copy.dim[d]).at[0], tw_layout_extent(&tile, copy.dim[d]));
   for (int i = 0; i < 1 << copy.step_bits; i++) {
     for (int d = 0; d < copy.map.rank; d++) {
       uint32_t step = tw_layout_coord(&tile, box_start(&copy, i), copy.dim[d]);

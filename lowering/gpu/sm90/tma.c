@@ -164,13 +164,17 @@ const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buff
   return "its tile is too small, or does not lie in shared memory as boxes do";
 }
 
+bool tw_tma_is_allowed(MlirOperation access) {
+  return !tw_has_attr(access, TW_ALLOW_TMA) || mlirBoolAttrGetValue(tw_attr(access, TW_ALLOW_TMA));
+}
+
 const char *tw_tma_plan(MlirOperation copy, tw_tma_copy_t *out) {
   tw_gpu_target_t target = tw_gpu_target_of(copy);
   intptr_t first, at = 0;
   int64_t order[TW_LAYOUT_MAX_RANK];
   if (!tw_gpu_has(&target, TW_GPU_TMA))
     return "the target has no tensor memory accelerator";
-  if (tw_has_attr(copy, TW_ALLOW_TMA) && !mlirBoolAttrGetValue(tw_attr(copy, TW_ALLOW_TMA)))
+  if (!tw_tma_is_allowed(copy))
     return "it says allow_tma=False";
   MlirValue array = tw_access_array(copy, &first);
   while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(copy, at))))

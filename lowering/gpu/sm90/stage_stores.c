@@ -1,0 +1,178 @@
+/* stage_stores.c - tile-stage-stores: results of warpgroups leave by the tensor memory accelerator
+ *
+ * Before, each thread writes what it owns, after an exchange that gives it neighbours:
+ *
+ *   %t = arith.truncf %d : tensor<128x256xf32, #acc> to tensor<128x256xbf16, #acc>
+ *   %c = tile.convert_layout %t : tensor<128x256xbf16, #acc> -> tensor<128x256xbf16, #coalesced>
+ *   tile.store %c, %C[%i, %j]
+ *
+ * After, warpgroups write boxes into shared memory, which the accelerator takes from there; a warpgroup goes on
+ * meanwhile, with its next box, or with the next block of a persistent kernel:
+ *
+ *   %b = tile.alloc_shared : !tile.buffer<4x64x64xbf16, #box>    // two slots a warpgroup
+ *   ...
+ *   tile.tma_store %t through %b into %C[%i, %j]
+ *   ...
+ *   tile.tma_store_wait %b                                       // before the kernel ends
+ *
+ * Runs before the depth of rings is chosen, which counts these buffers. What must hold: a product of the kernel is a
+ * wgmma; a tensor map describes the array (`tile.tma`), the store is its only access, so that nobody can see when it
+ * happens, and is in no loop but a persistent one; and the tile is made of boxes (store_boxes.h). The buffers leave
+ * room for everything else twice. Elements outside of the array are dropped by the accelerator. */
+#include "dialect/layouts.h"
+#include "lowering/gpu/access.h"
+#include "lowering/gpu/promote_memory.h"
+#include "lowering/gpu/sm90/store_boxes.h"
+#include "lowering/gpu/sm90/tma.h"
+#include "lowering/gpu/sm90/wgmma.h"
+#include "lowering/gpu/target.h"
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { MAX_STORES = 16, SLOTS = 2, SWIZZLE_BYTES = 128, MIN_STAGES = 2 };
+
+typedef struct {
+  MlirOperation func;
+  MlirOperation stores[MAX_STORES];
+  int num_stores;
+  int64_t taken; /* bytes of shared memory */
+} stager_t;
+
+/* ---- what can be staged ------------------------------------------------------------------------ */
+
+static int64_t buffer_bytes(MlirType buffer) {
+  int64_t count = 1;
+  for (intptr_t d = 0; d < tw_buffer_type_rank(buffer); d++)
+    count *= tw_buffer_type_extent(buffer, d);
+  return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
+}
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  stager_t *s = user;
+  if (tw_op_is(op, "tile.store") && s->num_stores < MAX_STORES)
+    s->stores[s->num_stores++] = op;
+  if (tw_op_is(op, "tile.alloc_shared"))
+    s->taken += MIN_STAGES * buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return MlirWalkResultAdvance;
+}
+
+/* Whether the store is the only op that reads or writes the array. */
+static bool is_only_access(MlirOperation store, MlirValue array) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    if (!mlirOperationEqual(op, store) && !tw_op_is(op, "tile.dim") && !tw_op_is(op, "tile.stride"))
+      return false;
+  }
+  return true;
+}
+
+/* The value in the layout in which it was computed. */
+static MlirValue computed(MlirValue value) {
+  MlirOperation def = tw_def(value);
+  bool converted = !mlirOperationIsNull(def) && tw_op_is(def, "tile.convert_layout");
+  return converted ? mlirOperationGetOperand(def, 0) : value;
+}
+
+/* The buffer that `slots` boxes a warpgroup take. */
+static MlirType buffer_for(MlirValue value, int inner, const tw_store_boxes_t *boxes, int slots) {
+  MlirType element = tw_element(mlirValueGetType(value));
+  MlirContext context = mlirTypeGetContext(element);
+  int order[TW_LAYOUT_MAX_RANK], n = 0, rank = boxes->box.rank;
+  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {(int64_t)slots << boxes->group_bits};
+  order[n++] = inner;
+  for (int d = rank - 1; d >= 0; d--)
+    if (d != inner)
+      order[n++] = d;
+  for (int d = 0; d < rank; d++)
+    shape[1 + d] = boxes->shape[d];
+  tw_layout_t layout = tw_shared_swizzled(rank, boxes->shape, order, tw_memory_bits(element), SWIZZLE_BYTES);
+  return tw_buffer_type_get(context, rank + 1, shape, element, tw_layout_attribute(context, &layout));
+}
+
+/* Null, with the buffer that it takes; or why the store is left as it is. */
+static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirType *buffer) {
+  intptr_t first;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  tw_gpu_target_t target = tw_gpu_target_of(store);
+  MlirValue array = tw_access_array(store, &first);
+  tw_layout_t layout;
+  tw_store_boxes_t boxes;
+  tw_tma_copy_t copy;
+  if (!tw_tma_is_allowed(store))
+    return "it says allow_tma=False";
+  if (tw_loop_around(store) != NULL)
+    return "it is in a loop";
+  if (!is_only_access(store, array))
+    return "the kernel reads or writes the array elsewhere too";
+  if (!tw_is_tile(mlirValueGetType(value)) || !tw_layout_of_type(mlirValueGetType(value), &layout))
+    return "it is no tile with a layout";
+  int inner = tw_access_contiguous_dim(store, layout.rank);
+  if (!tw_store_boxes_of(&layout, inner, tw_memory_bits(tw_element(mlirValueGetType(value))), &boxes))
+    return "warpgroups do not own boxes of its tile";
+  *buffer = buffer_for(value, inner, &boxes, boxes.num_outside ? SLOTS : 1);
+  tw_access_order(store, layout.rank, order);
+  const char *reason = tw_tma_plan_for(array, order, *buffer, &copy);
+  if (reason == NULL && copy.step_bits > 0)
+    return "its boxes are longer than the accelerator's";
+  if (reason == NULL && s->taken + buffer_bytes(*buffer) > target.shared_bytes)
+    return "shared memory has no room for its boxes";
+  return reason;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+static MlirBlock entry_of(MlirOperation func) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0)); }
+
+static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType type) {
+  intptr_t first, n = 0;
+  MlirValue array = tw_access_array(store, &first), operands[TW_MAX_RANK + 3];
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(entry_of(s->func))), at = tw_build_before(store);
+  tw_builder_t end = tw_build_before(mlirBlockGetTerminator(entry_of(s->func)));
+  top.location = end.location = at.location;
+  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", type, 0, NULL);
+  operands[n++] = value;
+  operands[n++] = buffer;
+  operands[n++] = array;
+  for (intptr_t i = 0; i < mlirShapedTypeGetRank(mlirValueGetType(array)); i++)
+    operands[n++] = mlirOperationGetOperand(store, first + i);
+  tw_attr_t order = {"order", tw_attr(store, "order")};
+  tw_build(
+      &at, "tile.tma_store",
+      (tw_op_parts_t){
+          .num_operands = n, .operands = operands, .num_attrs = !mlirAttributeIsNull(order.value), .attrs = &order});
+  tw_build(&end, "tile.tma_store_wait", (tw_op_parts_t){.num_operands = 1, .operands = &buffer});
+  MlirOperation def = tw_def(mlirOperationGetOperand(store, first + n - 3));
+  mlirOperationDestroy(store);
+  if (tw_op_is(def, "tile.convert_layout") && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
+    mlirOperationDestroy(def);
+  s->taken += buffer_bytes(type);
+}
+
+static bool run(MlirOperation func) {
+  stager_t s = {.func = func};
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(tw_module_of(func), TW_WGMMA))
+    return true;
+  mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
+  for (int i = 0; i < s.num_stores; i++) {
+    intptr_t first;
+    MlirType buffer;
+    MlirValue array = tw_access_array(s.stores[i], &first);
+    MlirValue value =
+        computed(mlirOperationGetOperand(s.stores[i], first + mlirShapedTypeGetRank(mlirValueGetType(array))));
+    const char *reason = plan(&s, s.stores[i], value, &buffer);
+    if (reason)
+      tw_op_remark(s.stores[i], "is done by the threads: %s", reason);
+    else
+      rewrite(&s, s.stores[i], value, buffer);
+  }
+  return true;
+}
+
+MlirPass tw_create_stage_stores(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-stage-stores",
+                                 "Results of warpgroups leave by the tensor memory accelerator", "func.func", run};
+  return tw_pass_create(&pass);
+}
