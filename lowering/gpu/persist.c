@@ -147,7 +147,8 @@ static void reorder(kernel_t *k, const tw_raster_t *raster) {
     extents[axis] = grid_op(&at, "tile.num_blocks", axis);
   }
   MlirValue number = plus(&at, id[0], times(&at, extents[0], plus(&at, id[1], times(&at, extents[1], id[2]))));
-  tw_raster_decode(&at, raster, number, extents, position);
+  tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
+  tw_raster_decode(&at, &code, number, position);
   replace_ids(k, position, NULL);
 }
 
@@ -180,6 +181,7 @@ static void stay(kernel_t *k, const tw_raster_t *raster) {
   at.location = mlirOperationGetLocation(k->func);
   MlirType i32 = tw_i32(at.context);
   MlirValue total = times(&at, times(&at, extents[0], extents[1]), extents[2]);
+  tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
   MlirValue bounds[] = {grid_op(&at, "tile.block_id", 0), total, grid_op(&at, "tile.num_blocks", 0)};
   MlirBlock inner = mlirBlockCreate(1, &i32, &at.location);
   MlirRegion region = mlirRegionCreate();
@@ -190,7 +192,7 @@ static void stay(kernel_t *k, const tw_raster_t *raster) {
       (tw_op_parts_t){
           .num_operands = 3, .operands = bounds, .num_attrs = 1, .attrs = &mark, .num_regions = 1, .regions = &region});
   tw_builder_t in = tw_build_at_end(inner, at.location);
-  tw_raster_decode(&in, raster, mlirBlockGetArgument(inner, 0), extents, position);
+  tw_raster_decode(&in, &code, mlirBlockGetArgument(inner, 0), position);
   for (MlirOperation next; !mlirOperationEqual(old, end); old = next) {
     next = mlirOperationGetNextInBlock(old);
     mlirOperationRemoveFromParent(old);

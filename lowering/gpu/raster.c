@@ -106,31 +106,86 @@ tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, in
 
 /* ---- decoding ---------------------------------------------------------------------------------- */
 
-/* *quotient = x / y, *rest = x % y, of numbers that are not negative. */
-static void divide(const tw_builder_t *at, MlirValue x, MlirValue y, MlirValue *quotient, MlirValue *rest) {
-  MlirType i32 = tw_i32(at->context);
-  *quotient = tw_binary(at, "arith.divui", i32, x, y);
-  *rest = tw_binary(at, "arith.subi", i32, x, tw_binary(at, "arith.muli", i32, *quotient, y));
+static MlirValue binary(const tw_builder_t *at, const char *name, MlirValue x, MlirValue y) {
+  return tw_binary(at, name, tw_i32(at->context), x, y);
 }
 
-static void decode_group(const tw_builder_t *at, int64_t group, MlirValue v, MlirValue rows, MlirValue columns,
-                         MlirValue *row, MlirValue *column) {
-  MlirType i32 = tw_i32(at->context);
-  MlirValue height = tw_const_int(at, i32, group), number, within, rest;
-  divide(at, v, tw_binary(at, "arith.muli", i32, height, columns), &number, &within);
-  MlirValue first = tw_binary(at, "arith.muli", i32, number, height);
-  MlirValue left = tw_binary(at, "arith.subi", i32, rows, first); /* the last group may be lower */
-  divide(at, within, tw_binary(at, "arith.minsi", i32, left, height), column, &rest);
-  *row = tw_binary(at, "arith.addi", i32, first, rest);
+static MlirValue constant(const tw_builder_t *at, int64_t value) {
+  return tw_const_int(at, tw_i32(at->context), value);
 }
 
-void tw_raster_decode(const tw_builder_t *at, const tw_raster_t *raster, MlirValue v,
-                      const MlirValue extents[TW_GRID_AXES], MlirValue out[TW_GRID_AXES]) {
-  MlirValue rows = extents[raster->rows], columns = extents[raster->columns], within;
-  MlirValue plane = tw_binary(at, "arith.muli", tw_i32(at->context), rows, columns);
-  divide(at, v, plane, &out[raster->slices], &within);
+static MlirValue compare(const tw_builder_t *at, int predicate, MlirValue x, MlirValue y) {
+  MlirValue operands[] = {x, y};
+  return tw_op1_attr(at, "arith.cmpi", mlirIntegerTypeGet(at->context, 1), 2, operands, "predicate",
+                     mlirIntegerAttrGet(tw_i64(at->context), predicate));
+}
+
+static MlirValue choose(const tw_builder_t *at, MlirValue condition, MlirValue x, MlirValue y) {
+  MlirValue operands[] = {condition, x, y};
+  return tw_op1(at, "arith.select", mlirValueGetType(x), 3, operands);
+}
+
+/* (2^32 - 1) / d: what `divide` multiplies by, since the hardware has no division. */
+static tw_divisor_t divisor(const tw_builder_t *at, MlirValue d) {
+  return (tw_divisor_t){d, binary(at, "arith.divui", constant(at, -1), d)};
+}
+
+/* The product's upper half. */
+static MlirValue multiply_high(const tw_builder_t *at, MlirValue x, MlirValue y) {
+  enum { WORD = 32 };
+  MlirType i64 = tw_i64(at->context);
+  MlirValue whole =
+      tw_binary(at, "arith.muli", i64, tw_unary(at, "arith.extui", i64, x), tw_unary(at, "arith.extui", i64, y));
+  return tw_unary(at, "arith.trunci", tw_i32(at->context),
+                  tw_binary(at, "arith.shrui", i64, whole, tw_const_int(at, i64, WORD)));
+}
+
+/* *quotient = x / d, *rest = x % d, for 0 <= x < 2^31: the product is x / d rounded down, or one less. */
+static void divide(const tw_builder_t *at, MlirValue x, tw_divisor_t d, MlirValue *quotient, MlirValue *rest) {
+  enum { UGE = 9 };
+  MlirValue guess = multiply_high(at, x, d.reciprocal);
+  MlirValue left = binary(at, "arith.subi", x, binary(at, "arith.muli", guess, d.value));
+  MlirValue less = compare(at, UGE, left, d.value);
+  *quotient = choose(at, less, binary(at, "arith.addi", guess, constant(at, 1)), guess);
+  *rest = choose(at, less, binary(at, "arith.subi", left, d.value), left);
+}
+
+tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *raster,
+                                   const MlirValue extents[TW_GRID_AXES]) {
+  tw_raster_code_t code = {.raster = *raster, .rows = extents[raster->rows]};
+  MlirValue columns = extents[raster->columns];
+  code.plane = divisor(at, binary(at, "arith.muli", code.rows, columns));
+  if (raster->group == 0) {
+    code.height = divisor(at, code.rows);
+    return code;
+  }
+  MlirValue group = constant(at, raster->group);
+  MlirValue last = binary(at, "arith.remui", code.rows, group); /* lower than the others, if there is a rest */
+  code.band = divisor(at, binary(at, "arith.muli", group, columns));
+  code.height = divisor(at, group);
+  code.last = divisor(at, binary(at, "arith.maxui", last, constant(at, 1)));
+  return code;
+}
+
+static void decode_group(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue *row,
+                         MlirValue *column) {
+  enum { SLT = 2 };
+  MlirValue number, within, rest;
+  divide(at, v, code->band, &number, &within);
+  MlirValue first = binary(at, "arith.muli", number, code->height.value);
+  MlirValue low = compare(at, SLT, binary(at, "arith.subi", code->rows, first), code->height.value);
+  tw_divisor_t height = {choose(at, low, code->last.value, code->height.value),
+                         choose(at, low, code->last.reciprocal, code->height.reciprocal)};
+  divide(at, within, height, column, &rest);
+  *row = binary(at, "arith.addi", first, rest);
+}
+
+void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue out[TW_GRID_AXES]) {
+  const tw_raster_t *raster = &code->raster;
+  MlirValue within;
+  divide(at, v, code->plane, &out[raster->slices], &within);
   if (raster->group)
-    decode_group(at, raster->group, within, rows, columns, &out[raster->rows], &out[raster->columns]);
+    decode_group(at, code, within, &out[raster->rows], &out[raster->columns]);
   else
-    divide(at, within, rows, &out[raster->columns], &out[raster->rows]);
+    divide(at, within, code->height, &out[raster->columns], &out[raster->rows]);
 }

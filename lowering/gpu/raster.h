@@ -36,8 +36,21 @@ void tw_block_axes_free(tw_block_axes_t *axes);
 /* The raster in which `in_flight` blocks at a time load the fewest bytes in the function's loops. */
 tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, int64_t in_flight);
 
-/* Position in the grid of the block with number `v`. All values are i32. */
-void tw_raster_decode(const tw_builder_t *at, const tw_raster_t *raster, MlirValue v,
-                      const MlirValue extents[TW_GRID_AXES], MlirValue out[TW_GRID_AXES]);
+/* A number to divide by, and what the quotient's estimate is made with. */
+typedef struct tw_divisor {
+  MlirValue value, reciprocal;
+} tw_divisor_t;
+
+/* What decoding needs and depends on the grid only. All values are i32. */
+typedef struct tw_raster_code {
+  tw_raster_t raster;
+  MlirValue rows;
+  tw_divisor_t plane, band;  /* blocks of a slice, of a group */
+  tw_divisor_t height, last; /* rows of a group, of the last group if it is lower */
+} tw_raster_code_t;
+tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *raster,
+                                   const MlirValue extents[TW_GRID_AXES]);
+/* Position in the grid of the block with number `v` below 2^31. */
+void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue out[TW_GRID_AXES]);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_RASTER_H */

@@ -25,11 +25,14 @@ def product(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int]):
     ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
 
 
+eight_warps = ct.kernel(num_warps=8)(product.function)
+
+
 def integers(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float16)
 
 
-def run(backends: Backends, a: np.ndarray, b: np.ndarray, dtype: Any, tiles: tuple[int, int], turned: bool) -> None:
+def run(backends: Backends, a: Any, b: Any, dtype: Any, tiles: Any, turned: bool, kernel: Any = product) -> None:
     m, n = len(a), b.shape[1]
     grid = (-(-m // tiles[0]), -(-n // tiles[1]))
 
@@ -37,17 +40,24 @@ def run(backends: Backends, a: np.ndarray, b: np.ndarray, dtype: Any, tiles: tup
         whole = np.full((m + MARGIN, n + MARGIN), 7, dtype, order="F" if turned else "C")
         return [a, b, whole[:m, :n], *tiles]
 
-    c = backends.run_all(product, grid, fresh)[2]
+    c = backends.run_all(kernel, grid, fresh)[2]
     assert np.array_equal(c, (a.astype("f4") @ b.astype("f4")).astype(dtype))
     assert (c.base[m:] == 7).all() and (c.base[:, n:] == 7).all()
 
 
-# One box a warpgroup, several, warpgroups beside and below each other; inside, and over both edges of the array.
+# One box, and several; inside, and over both edges of the array.
 @pytest.mark.parametrize("tiles", [(64, 32), (64, 64), (64, 256), (128, 64), (128, 128)])
 @pytest.mark.parametrize("ragged", [False, True])
 def test_tiles(backends: Backends, tiles: tuple[int, int], ragged: bool) -> None:
     m, n = (tiles[0] + 24, tiles[1] + 40) if ragged else tiles
     run(backends, integers(1, m, 72), integers(2, 72, n), np.float16, tiles, False)
+
+
+# Warpgroups below and beside each other, each with boxes of its own.
+@pytest.mark.parametrize("tiles", [(128, 64), (128, 128), (64, 128), (256, 64)])
+def test_two_warpgroups(backends: Backends, tiles: tuple[int, int]) -> None:
+    m, n = tiles[0] + 72, tiles[1] + 40
+    run(backends, integers(6, m, 72), integers(7, 72, n), np.float16, tiles, False, eight_warps)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])

@@ -62,17 +62,21 @@ static bool take_registers(search_t *s, tw_store_boxes_t *out) {
   return true;
 }
 
+/* The number of the group moves nothing within a box. */
+static bool take_group(search_t *s, tw_store_boxes_t *out, uint32_t image) {
+  out->group[out->group_bits++] = image;
+  tw_layout_push(&out->box, TW_WARP, 0);
+  return is_single(image) && (image & s->mask) == 0;
+}
+
 static bool take_threads(search_t *s, tw_store_boxes_t *out) {
   for (int i = 0; i < s->tile->bits[TW_LANE]; i++)
     if (!take(s, out, TW_LANE, s->tile->basis[TW_LANE][i]))
       return false;
   for (int i = 0; i < s->tile->bits[TW_WARP]; i++) {
     uint32_t image = s->tile->basis[TW_WARP][i];
-    bool ok = i < TW_STORE_GROUP_WARP_BITS ? take(s, out, TW_WARP, image) : is_single(image) && (image & s->mask) == 0;
-    if (!ok)
+    if (i < TW_STORE_GROUP_WARP_BITS ? !take(s, out, TW_WARP, image) : !take_group(s, out, image))
       return false;
-    if (i >= TW_STORE_GROUP_WARP_BITS)
-      out->group[out->group_bits++] = image;
   }
   return true;
 }

@@ -15,17 +15,18 @@
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // The rows of 16 blocks and the columns of nine: the smallest sum of what is loaded for 132 blocks. One loop over the
-// blocks of the program, whose extents are the last arguments.
+// blocks of the program, whose extents are the last arguments; it divides by multiplying.
 // CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @gemm
 // CHECK-SAME: {tile.align = 16 : i32
 // CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32)
 // CHECK-DAG: %[[XY:.*]] = arith.muli %[[X]], %[[Y]]
 // CHECK-DAG: %[[ALL:.*]] = arith.muli %[[XY]], %[[Z]]
+// CHECK-DAG: arith.divui %{{.*}}, %[[XY]]
 // CHECK-DAG: %[[FIRST:.*]] = tile.block_id 0
 // CHECK-DAG: %[[STEP:.*]] = tile.num_blocks 0
 // CHECK: scf.for %[[V:.*]] = %[[FIRST]] to %[[ALL]] step %[[STEP]]
-// CHECK: arith.divui %[[V]], %[[XY]]
+// CHECK: arith.extui %[[V]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[Y]]
 // CHECK: } {tile.persistent}
 // CHECK-NEXT: return
@@ -55,9 +56,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // Axis 0 counts matrices, so the plane is made of axes 1 and 2.
 // CHECK-LABEL: func.func @batched
 // CHECK-SAME: %[[X:[^ ]*]]: i32, %[[Y:[^ ]*]]: i32, %[[Z:[^ ]*]]: i32)
-// CHECK: scf.for %[[V:[^ ]*]] =
-// CHECK: %[[YZ:.*]] = arith.muli %[[Y]], %[[Z]]
-// CHECK: arith.divui %[[V]], %[[YZ]]
+// CHECK-DAG: %[[YZ:.*]] = arith.muli %[[Y]], %[[Z]]
+// CHECK-DAG: arith.divui %{{.*}}, %[[YZ]]
+// CHECK: scf.for
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   func.func @batched(%x: !A {tile.tma, tile.align = 16 : i32}, %y: !A {tile.tma, tile.align = 16 : i32}, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
