@@ -95,7 +95,7 @@ def measure(results: Results, case: Case, budget: float, plots: Path | None) -> 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=sorted(CASES), action="append")
-    parser.add_argument("--budget", type=float, default=20.0, help="seconds of measuring for each shape")
+    parser.add_argument("--budget", type=float, default=6.0, help="seconds of measuring for each shape")
     parser.add_argument("--plots", type=Path, help="draw every sweep into this folder")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
