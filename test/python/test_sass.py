@@ -21,7 +21,7 @@ import sass
 sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "examples"))
 import attention
 import matmul
-from kernels import attention_backward, grouped_attention, linear, swiglu
+from kernels import attention_backward, grouped_attention, linear, linear_attention, swiglu
 
 pytestmark = pytest.mark.skipif(sass.MISSING is not None, reason=str(sass.MISSING))
 
@@ -83,6 +83,7 @@ PLANS = {
         [(128, 128, 64)],
     ),
     "attention with a cap": Plan(first(grouped_attention, *HEADS[:4], cap=30.0), 2 * [(64, 64, 128)], True, True),
+    "linear attention": Plan(first(linear_attention, *HEADS[:4]), [(64, 128, 128), (64, 128, 64), (128, 128, 64)]),
     "gradient of keys": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1), 2 * [(64, 64, 128)] + 2 * [(64, 128, 64)], True
     ),

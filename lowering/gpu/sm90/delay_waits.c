@@ -218,15 +218,26 @@ static void delay(MlirOperation op) {
     if (!stays(&w, candidate))
       mlirOperationMoveBefore(candidate, w.op);
   }
-  int pending = 0;
-  for (MlirOperation later = mlirOperationGetNextInBlock(product); !mlirOperationEqual(later, w.op);
-       later = mlirOperationGetNextInBlock(later))
-    pending += tw_op_is(later, "tile.wgmma");
-  if (pending > 0) {
-    tw_set_int(w.op, "pending", tw_i32(mlirOperationGetContext(w.op)), pending);
-    tw_set_attr(w.op, "complete", mlirUnitAttrGet(mlirOperationGetContext(w.op)));
-  }
   tw_map_free(&w.stay);
+}
+
+/* Products are done in the order in which they were started: those that were after this one may go on. Counted when all
+ * stand where they will. */
+static void count_pending(MlirOperation wait) {
+  MlirOperation product = product_of(wait);
+  MlirContext context = mlirOperationGetContext(wait);
+  int pending = 0;
+  if (mlirOperationIsNull(product) || tw_attr_int(wait, "pending", 0) != 0)
+    return;
+  for (MlirOperation later = mlirOperationGetNextInBlock(product); !mlirOperationEqual(later, wait);
+       later = mlirOperationGetNextInBlock(later)) {
+    int64_t open = is_wait(later) ? tw_attr_int(later, "pending", 0) : pending;
+    pending = tw_op_is(later, "tile.wgmma") ? pending + 1 : open < pending ? (int)open : pending;
+  }
+  if (pending > 0) {
+    tw_set_int(wait, "pending", tw_i32(context), pending);
+    tw_set_attr(wait, "complete", mlirUnitAttrGet(context));
+  }
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
@@ -244,10 +255,13 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 }
 
 static bool run(MlirOperation func) {
-  waits_t waits = {.num = 0};
+  waits_t waits = {.num = 0}, placed = {.num = 0};
   mlirOperationWalk(func, collect, &waits, MlirWalkPreOrder);
-  for (int i = waits.num - 1; i >= 0; i--) /* the last first: an earlier one counts what is put before it */
+  for (int i = waits.num - 1; i >= 0; i--)
     delay(waits.waits[i]);
+  mlirOperationWalk(func, collect, &placed, MlirWalkPreOrder);
+  for (int i = 0; i < placed.num; i++)
+    count_pending(placed.waits[i]);
   return true;
 }
 

@@ -1,0 +1,25 @@
+// How many products may go on is counted when all of them stand where they will.
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-delay-waits))' | FileCheck %s
+
+#l = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 8], [0, 16], [0, 32]]>
+
+// The third product overtakes the second, whose wait then must not leave one running.
+// CHECK-LABEL: @overtaken
+func.func @overtaken(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<64x64xf32, #l>) {
+  %z = arith.constant 0 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  // CHECK: %[[X:.*]] = tile.wgmma
+  // CHECK-NEXT: %[[Z:.*]] = tile.wgmma
+  // CHECK-NEXT: %[[X2:.*]] = tile.wgmma_wait %[[X]], 1 {complete}
+  // CHECK-NEXT: %[[Y:.*]] = tile.wgmma {{.*}}, %[[X2]]
+  // CHECK-NEXT: tile.wgmma_wait %[[Y]], 0 :
+  // CHECK-NEXT: tile.wgmma_wait %[[Z]], 0 :
+  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y = tile.wgmma %b[%z], %b[%z], %x2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.wgmma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %w = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %w2 = tile.wgmma_wait %w, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  return %y2, %w2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
+}
