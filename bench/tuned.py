@@ -28,6 +28,7 @@ import softmax
 import vector_add
 from tilewright import tile as ct
 from tilewright import tune
+from tilewright.errors import TileError
 
 Case = tuple[str, str, Any, tuple[Any, ...], dict[str, tuple[Any, ...]], Callable[..., Any]]
 WARPS = {"num_warps": (None, 4, 8)}
@@ -75,7 +76,11 @@ CASES = {"vector_add": vector_add_cases, "softmax": softmax_cases, "matmul": mat
 def measure(results: Results, case: Case, budget: float, plots: Path | None) -> None:
     name, shape, kernel, args, space, grid = case
     before = clocks()
-    result = tune.search(kernel, args, space=space, grid=grid, budget=budget, record_file=None, tolerance=0.05)
+    try:
+        result = tune.search(kernel, args, space=space, grid=grid, budget=budget, record_file=None, tolerance=0.05)
+    except TileError as problem:  # one kernel that fails must not hide the others' figures
+        results.add(bench=name, shape=shape, failed=str(problem)[:400])
+        return
     best, untuned = result.best.measurement, result.untuned.measurement
     drops = [str(trial) for trial in result.trials if trial.dropped and "not tried" not in trial.dropped]
     row = {"bench": name, "shape": shape, "best": str(result.best.candidate), "measured": len(result.measured())}
