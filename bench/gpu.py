@@ -198,7 +198,7 @@ def attention_line(shape: tuple[int, int, int, int], causal: bool, sweep: bool) 
     y = torch.empty_like(q)
     contenders: dict[str, Work] = {"cuDNN": cudnn_attention(q, k, v, causal)}
     run = attention.run if causal else run_full_attention
-    for tiles in ((128, 128), (128, 64), *(((64, 64), (64, 128)) if sweep else ())):
+    for tiles in ((128, 128), (128, 64), (64, 64), *(((64, 128),) if sweep else ())):
         contenders["tilewright " + "x".join(map(str, tiles))] = lambda t=tiles: run(q, k, v, y, tiles=t)
     flop = 4.0 * batch * heads * length * length * d / (2 if causal else 1)
 

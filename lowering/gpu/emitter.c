@@ -267,14 +267,23 @@ MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes) {
   return bytes ? twg_offset_pointer(e, e->shared_base, twg_const_i32(e, bytes)) : e->shared_base;
 }
 
+enum { CONSUMERS = 1 }; /* number of their barrier; 0 is that of all threads */
+
 void twg_barrier(tw_emitter_t *e) {
-  enum { CONSUMERS = 1 }; /* 0 is that of all threads */
   if (!e->is_consumer) {
     twg_op(e, "nvvm.barrier0", (MlirType){NULL}, 0, NULL, 0, NULL);
     return;
   }
   MlirValue operands[] = {twg_const_i32(e, CONSUMERS), twg_const_i32(e, 32 * (int64_t)e->num_warps)};
   twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count", (MlirType){NULL}, 2, operands);
+}
+
+MlirValue twg_barrier_any(tw_emitter_t *e, MlirValue x) {
+  MlirValue all[] = {twg_const_i32(e, 0), x};
+  if (!e->is_consumer)
+    return twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", e->i1, 2, all);
+  MlirValue operands[] = {twg_const_i32(e, CONSUMERS), twg_const_i32(e, 32 * (int64_t)e->num_warps), x};
+  return twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.count", e->i1, 3, operands);
 }
 
 /* ---- control ----------------------------------------------------------------------------------- */

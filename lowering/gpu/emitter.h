@@ -120,6 +120,8 @@ void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
 /* All threads meet; within the consumers' region of tile.roles, those of the consumers. */
 void twg_barrier(tw_emitter_t *e);
+/* A barrier that tells whether the i1 is true for any of the threads that meet. */
+MlirValue twg_barrier_any(tw_emitter_t *e, MlirValue x);
 /* Pointer to the slot that operands `at` (buffer) and `at` + 1 (slot) of an op name (rules/shared.c). */
 MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 

@@ -215,7 +215,7 @@ def programs(device: Cpu | Gpu, quick: bool) -> Iterator[Program]:
         f"causal attention {b_}x{h}x{s}x{d}",
         [normal(b_, h, s, d) for _ in range(3)],
         (b_, h, s, d),
-        lambda *x: attention.run(*x, tiles=(64, 64)),
+        lambda *x: attention.run(*x, tiles=(128, 64) if on_gpu else (64, 64)),
         attention.reference,
         peer(attention.reference, torch_sdpa),
         4.0 * b_ * h * d * s * (s + 1) / 2,

@@ -220,8 +220,7 @@ bool twg_rule_warp_any(tw_emitter_t *e, MlirOperation op) {
   for (int i = 1; i < in.count; i++)
     any = twg_binary(e, "llvm.or", any, in.at[i]);
   if (decides_for_block(mlirOperationGetResult(op, 0))) {
-    MlirValue operands[] = {twg_const_i32(e, 0), any};
-    twg_set_scalar(e, op, 0, twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", e->i1, 2, operands));
+    twg_set_scalar(e, op, 0, twg_barrier_any(e, any));
     return true;
   }
   MlirValue operands[] = {twg_const_i32(e, -1), any};
