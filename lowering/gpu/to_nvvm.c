@@ -228,6 +228,7 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   }
   e->location = mlirOperationGetLocation(old);
   e->simt = tw_has_attr(old, "tile.simt");
+  e->is_consumer = e->is_alone = false;
   e->producer_warps = twg_producer_warps(old);
   if (!twg_collect_maps(e, old))
     return false;

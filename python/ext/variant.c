@@ -73,7 +73,7 @@ static Py_ssize_t read_numbers(PyObject *sequence, long most, uint16_t *out, Py_
 static int read_map(PyObject *row, tw_tensor_map_t *out) {
   int word, bytes, swizzle;
   PyObject *axes, *box;
-  uint16_t axis[TW_MAX_MAP_RANK];
+  uint16_t axis[TW_MAX_MAP_RANK] = {0};
   if (!PyArg_ParseTuple(row, "iiiOO", &word, &bytes, &swizzle, &axes, &box))
     return -1;
   Py_ssize_t rank = read_numbers(axes, TW_MAX_MAP_RANK, axis, TW_MAX_MAP_RANK);

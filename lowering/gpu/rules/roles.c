@@ -163,13 +163,11 @@ int twg_producer_warps(MlirOperation kernel) {
   return warps;
 }
 
-/* Registers go from one role to the other: whole warpgroups ask for it together. An assembler that does not know how
- * many blocks share a multiprocessor may ignore it, and gives the consumers no more than the launch does. */
+/* Registers go from one role to the other: whole warpgroups ask for it together. */
 static void set_registers(tw_emitter_t *e, MlirOperation op, const char *count, const char *direction) {
   char text[64];
   if (!tw_has_attr(op, count))
     return;
-  tw_set_int(mlirBlockGetParentOperation(e->entry), "nvvm.minctasm", e->i32, 1);
   snprintf(text, sizeof text, "setmaxnreg.%s.sync.aligned.u32 %d;", direction, (int)tw_attr_int(op, count, 0));
   twg_asm(e, text, "", nothing, 0, NULL, true);
 }
