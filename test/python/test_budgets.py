@@ -48,7 +48,7 @@ def test_arrays_without_a_stride_of_one_are_told() -> None:
 
 def test_shared_memory_over_budget_names_the_tile() -> None:
     with pytest.raises(TileError, match=r"a tile of 512x256xbf16 takes 262144 of the \d+ bytes of shared memory"):
-        gemm(tiles=(512, 256, 64))
+        gemm("unaligned", tiles=(512, 256, 64))
 
 
 def test_operands_over_budget_choose_a_smaller_plan() -> None:
