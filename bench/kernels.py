@@ -182,7 +182,7 @@ def convolution_line(sweep: bool) -> Iterator[Line]:
     yield line
 
 
-HEAD_TILES = ((64, 64), (128, 64), (128, 128), (64, 128))
+HEAD_TILES = ((128, 64), (64, 64), (128, 128), (64, 128))
 
 
 def attention_line(sweep: bool) -> Iterator[Line]:
