@@ -146,8 +146,6 @@ MlirValue twg_uniform_warp(tw_emitter_t *e);
  * `begin` returns where the others go on, for `end`. */
 MlirBlock twg_begin_alone(tw_emitter_t *e);
 void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
-/* The same for one lane of each group of four warps; `warp`: twg_uniform_warp. */
-MlirBlock twg_begin_alone_in_group(tw_emitter_t *e, MlirValue warp);
 /* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (slot) name. */
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */

@@ -83,15 +83,17 @@ static MlirStringRef words_of(MlirOperation op) {
   return tw_op_is(op, "llvm.call_intrinsic") ? tw_attr_string(op, "intrin") : tw_op_name(op);
 }
 
+/* Boxes on their way to memory (rules/tma_store.c) are none: the arithmetic of each belongs to its own stores. */
 static bool is_fence(MlirOperation op) {
   static const char *const parts[] = {"wgmma", "mbarrier", "cp.async", "setmaxn", "griddep"};
-  return mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || CONTAINS_ANY(words_of(op), parts);
+  static const char *const boxes[] = {"bulk_group", "wait_group.read"};
+  return mlirOperationIsNull(mlirOperationGetNextInBlock(op)) ||
+         (CONTAINS_ANY(words_of(op), parts) && !CONTAINS_ANY(words_of(op), boxes));
 }
 
 static bool is_store(MlirOperation op) {
   static const char *const parts[] = {"st.global", "st.shared", "stmatrix"};
-  return tw_op_is(op, "llvm.store") ||
-         (tw_op_is(op, "llvm.inline_asm") && CONTAINS_ANY(tw_attr_string(op, "asm_string"), parts));
+  return tw_op_is(op, "llvm.store") || CONTAINS_ANY(words_of(op), parts);
 }
 
 /* ---- the new order ----------------------------------------------------------------------------- */

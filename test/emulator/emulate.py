@@ -84,7 +84,8 @@ class Rewriter:
         if text.startswith("cp.async.bulk.wait_group.read"):
             return f"  call void @emu_store_wait(i32 {text[:-1].split()[-1]})\n  ret void\n"
         if "global.shared::cta" in text:
-            return self.box(types, 2, f"  call void @emu_store(ptr %g1, ptr %a0, ptr %at, i32 {len(types) - 2})")
+            store = f"  call void @emu_store(ptr %g1, ptr %a0, ptr %at, i32 {len(types) - 3}, i1 %a2)"
+            return self.box(types, 3, store)
         if "mbarrier" in text or text.startswith(("setmaxnreg", "@$1 prefetch.tensormap")):
             return self.barrier(text, types)
         store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
@@ -134,9 +135,12 @@ class Rewriter:
 
     def box(self, types: list[str], first: int, call: str) -> str:
         """A copy of a box; its coordinates are the operands from the first on."""
-        out = [self.generic(types, i) for i in range(first) if types[i] != "ptr"] + ["  %at = alloca [5 x i32]"]
-        for d in range(len(types) - first):
-            out.append(f"  %q{d} = getelementptr i32, ptr %at, i64 {d}\n  store i32 %a{first + d}, ptr %q{d}")
+        out = [self.generic(types, i) for i in range(first) if types[i].startswith("ptr ")]
+        out.append("  %at = alloca [5 x i32]")
+        out += [
+            f"  %q{d} = getelementptr i32, ptr %at, i64 {d}\n  store i32 %a{first + d}, ptr %q{d}"
+            for d in range(len(types) - first)
+        ]
         return "\n".join([*out, call, "  ret void\n"])
 
     @staticmethod
@@ -367,7 +371,7 @@ declare void @emu_commit()
 declare void @emu_wait(i32)
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_stmatrix(ptr, ptr, i32, i32)
-declare void @emu_store(ptr, ptr, ptr, i32)
+declare void @emu_store(ptr, ptr, ptr, i32, i1)
 declare void @emu_store_wait(i32)
 declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @emu_wgmma(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)

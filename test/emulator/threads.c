@@ -289,8 +289,10 @@ void emu_store_wait(int32_t pending) {
   }
 }
 
-void emu_store(void *from, void *map, const int32_t *at, int32_t rank) {
+void emu_store(void *from, void *map, const int32_t *at, int32_t rank, _Bool first) {
   box_t b = {from, map, NULL, {0}};
+  if (!first || !emu_elect())
+    return;
   if (((unsigned char *)from - emu_shared) % 128 != 0 || rank != b.map->form.rank)
     give_up("a copy from %d of rank %d", (int)((unsigned char *)from - emu_shared), (int)rank);
   memcpy(b.at, at, (size_t)rank * sizeof *at);

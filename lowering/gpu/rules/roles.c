@@ -45,16 +45,6 @@ MlirBlock twg_begin_alone(tw_emitter_t *e) {
   return rest;
 }
 
-MlirBlock twg_begin_alone_in_group(tw_emitter_t *e, MlirValue warp) {
-  enum { LAST_OF_GROUP = 3 };
-  MlirBlock rest = twg_new_block(e, 0, NULL);
-  MlirValue within = twg_binary(e, "llvm.and", warp, twg_const_i32(e, LAST_OF_GROUP));
-  enter_if(e, twg_icmp(e, TW_EQ, within, twg_const_i32(e, 0)), rest);
-  enter_if(e, elect(e), rest);
-  e->is_alone = true;
-  return rest;
-}
-
 void twg_end_alone(tw_emitter_t *e, MlirBlock rest) {
   if (mlirBlockIsNull(rest))
     return;

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { FIRST_BARRIER = 8, GROUP_THREADS = 128, FIRST_INDEX = 3 };
+enum { FIRST_BARRIER = 8, GROUP_WARPS = 1 << TW_STORE_GROUP_WARP_BITS, FIRST_INDEX = 3 };
 
 typedef struct {
   MlirOperation op;
@@ -24,6 +24,7 @@ typedef struct {
   int64_t slot_bytes;
   MlirValue map, slot; /* slot: the first of this group's */
   MlirValue warp;      /* uniform */
+  MlirValue is_first;  /* of its group */
   MlirValue first[TW_TMA_MAX_RANK];
 } store_t;
 
@@ -71,7 +72,7 @@ static void find_place(tw_emitter_t *e, store_t *s) {
 
 static void meet_group(tw_emitter_t *e) {
   MlirValue id = twg_binary(e, "llvm.add", group_of(e, e->warp), twg_const_i32(e, FIRST_BARRIER));
-  MlirValue operands[] = {id, twg_const_i32(e, GROUP_THREADS)};
+  MlirValue operands[] = {id, twg_const_i32(e, 32 * GROUP_WARPS)};
   twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count", (MlirType){NULL}, 2, operands);
 }
 
@@ -81,21 +82,25 @@ static void wait_until_read(tw_emitter_t *e, int pending) {
   twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
 }
 
+/* One lane of the group's first warp starts the copy. Predicated, so that the boxes of a tile are one block of code, in
+ * which tile-order-stores brings the arithmetic of each to its stores. */
 static void copy_box(tw_emitter_t *e, const store_t *s, MlirValue from, int number) {
-  char text[256], constraints[32];
-  MlirValue operands[2 + TW_TMA_MAX_RANK] = {s->map, from};
-  int n = snprintf(text, sizeof text, "cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group [$0, {",
+  char text[320], constraints[32];
+  MlirValue operands[3 + TW_TMA_MAX_RANK] = {s->map, from, s->is_first};
+  int n = snprintf(text, sizeof text,
+                   "{ .reg .pred p;\nelect.sync _|p, 0xffffffff;\nand.pred p, p, $2;\n"
+                   "@p cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group [$0, {",
                    s->copy.map.rank);
-  int c = snprintf(constraints, sizeof constraints, "l,r");
+  int c = snprintf(constraints, sizeof constraints, "l,r,b");
   uint32_t start = tw_store_boxes_start(&s->boxes, number);
   for (int d = 0; d < s->copy.map.rank; d++) {
     uint32_t step = tw_layout_coord(&s->tile, start, s->copy.dim[d]);
-    operands[2 + d] = step ? twg_binary(e, "llvm.add", s->first[d], twg_const_i32(e, step)) : s->first[d];
-    n += snprintf(text + n, sizeof text - (size_t)n, "%s$%d", d ? ", " : "", 2 + d);
+    operands[3 + d] = step ? twg_binary(e, "llvm.add", s->first[d], twg_const_i32(e, step)) : s->first[d];
+    n += snprintf(text + n, sizeof text - (size_t)n, "%s$%d", d ? ", " : "", 3 + d);
     c += snprintf(constraints + c, sizeof constraints - (size_t)c, ",r");
   }
-  snprintf(text + n, sizeof text - (size_t)n, "}], [$1];\ncp.async.bulk.commit_group;");
-  twg_asm(e, text, constraints, (MlirType){NULL}, 2 + s->copy.map.rank, operands, true);
+  snprintf(text + n, sizeof text - (size_t)n, "}], [$1];\n@p cp.async.bulk.commit_group; }");
+  twg_asm(e, text, constraints, (MlirType){NULL}, 3 + s->copy.map.rank, operands, true);
 }
 
 static void store_box(tw_emitter_t *e, const store_t *s, int number) {
@@ -109,9 +114,7 @@ static void store_box(tw_emitter_t *e, const store_t *s, int number) {
   twg_write_buffer(e, &s->boxes.box, &s->shared, s->element, values, to);
   twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
   meet_group(e);
-  MlirBlock rest = twg_begin_alone_in_group(e, s->warp);
   copy_box(e, s, to, number);
-  twg_end_alone(e, rest);
 }
 
 bool twg_rule_tma_store(tw_emitter_t *e, MlirOperation op) {
@@ -120,6 +123,8 @@ bool twg_rule_tma_store(tw_emitter_t *e, MlirOperation op) {
     return false;
   s.map = twg_tma_map(e, &s.copy);
   s.warp = twg_uniform_warp(e);
+  MlirValue within = twg_binary(e, "llvm.and", s.warp, twg_const_i32(e, GROUP_WARPS - 1));
+  s.is_first = twg_icmp(e, TW_EQ, within, twg_const_i32(e, 0));
   MlirValue distance = twg_binary(e, "llvm.mul", group_of(e, s.warp), twg_const_i32(e, s.slots * s.slot_bytes));
   s.slot = twg_offset_pointer(e, twg_operand(e, op, 1).at[0], distance);
   find_place(e, &s);

@@ -30,14 +30,14 @@
 // NVVM-COUNT-4: stmatrix.sync.aligned.m8n8.x4
 // NVVM: fence.proxy.async
 // NVVM: barrier.cta.sync
+// NVVM: elect.sync{{.*}}cp.async.bulk.tensor.2d.global.shared::cta{{.*}}cp.async.bulk.commit_group
 // NVVM: cp.async.bulk.wait_group.read 1;
 // NVVM: barrier.cta.sync
 // NVVM-COUNT-4: stmatrix.sync.aligned.m8n8.x4
 // NVVM: fence.proxy.async
 // NVVM: barrier.cta.sync
-// NVVM-DAG: cp.async.bulk.wait_group.read 0;
-// NVVM-DAG: nvvm.elect.sync
-// NVVM-DAG: cp.async.bulk.tensor.2d.global.shared::cta{{.*}}cp.async.bulk.commit_group
+// NVVM: elect.sync{{.*}}cp.async.bulk.tensor.2d.global.shared::cta{{.*}}cp.async.bulk.commit_group
+// NVVM: cp.async.bulk.wait_group.read 0;
 module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.wgmma} {
   func.func @staged(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel} {
     %t = arith.constant dense<1.0> : tensor<128x128xbf16, #acc>
