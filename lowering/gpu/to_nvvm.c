@@ -176,6 +176,36 @@ static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
   return array;
 }
 
+/* What ptxas is told of the blocks that a multiprocessor shall hold. */
+typedef struct {
+  bool computes; /* has products */
+  int registers; /* of a thread, for its largest tile */
+} work_t;
+
+static MlirWalkResult look_at_work(MlirOperation op, void *user) {
+  work_t *work = user;
+  work->computes |= tw_op_is(op, "tile.mma") || tw_op_is(op, "tile.wgmma") || tw_op_is(op, "tile.roles");
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
+    int count = twg_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
+    work->registers = count > work->registers ? count : work->registers;
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* Blocks that a multiprocessor shall hold at least; 0: ptxas is told nothing. A kernel with products is content with
+ * one, and without being told ptxas may not know the registers to start from. What only moves memory has the fewest
+ * registers if ptxas is told nothing: asked for one block, it takes twice as many. But where the rows in flight fill
+ * the registers, one too many would halve them: STREAMING_WARPS shall fit. */
+static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
+  enum { STREAMING_WARPS = 16, FEW_REGISTERS = 32, MANY_REGISTERS = 64 };
+  work_t work = {false, 0};
+  mlirOperationWalk(function, look_at_work, &work, MlirWalkPreOrder);
+  if (work.computes)
+    return 1;
+  bool fills = work.registers > FEW_REGISTERS && work.registers <= MANY_REGISTERS;
+  return fills && e->num_warps < STREAMING_WARPS ? STREAMING_WARPS / e->num_warps : 0;
+}
+
 static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
   int num_arguments = e->num_maps + num_words;
   MlirType *arguments = malloc((size_t)(num_arguments + 1) * sizeof *arguments);
@@ -186,6 +216,7 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
   MlirType type = mlirLLVMFunctionTypeGet(mlirLLVMVoidTypeGet(e->context), num_arguments, arguments, false);
   free(arguments);
   int32_t threads = threads_of(e);
+  int resident = e->simt ? 0 : resident_blocks(e, old);
   MlirNamedAttribute attributes[] = {
       twg_named(e, "sym_name", tw_attr(old, "sym_name")),
       twg_named(e, "function_type", mlirTypeAttrGet(type)),
@@ -193,10 +224,11 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
       twg_named(e, "CConv", mlirLLVMCConvAttrGet(e->context, MlirLLVMCConvC)),
       twg_named(e, "nvvm.kernel", mlirUnitAttrGet(e->context)),
       twg_named(e, "nvvm.reqntid", mlirDenseI32ArrayGet(e->context, 1, &threads)),
-      twg_named(e, "nvvm.minctasm", twg_i32_attr(e, 1)), /* without it ptxas may not know the registers to start from */
+      twg_named(e, "nvvm.minctasm", twg_i32_attr(e, resident)),
   };
   MlirOperationState state = mlirOperationStateGet(tw_str("llvm.func"), e->location);
-  mlirOperationStateAddAttributes(&state, e->simt ? 5 : 7, attributes); /* simt: the launch decides on the block */
+  int num_attributes = e->simt ? 5 : resident ? 7 : 6; /* simt: the launch decides on the block */
+  mlirOperationStateAddAttributes(&state, num_attributes, attributes);
   if (e->num_maps) {
     MlirNamedAttribute maps = twg_named(e, "arg_attrs", argument_attributes(e, num_words));
     mlirOperationStateAddAttributes(&state, 1, &maps);

@@ -6,7 +6,7 @@
 // CHECK: module attributes {{{.*}}tile.num_threads = 64 : i32, tile.num_warps = 2 : i32, tile.shared_bytes = 0 : i32
 module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
   // An array is three words here, a scalar one; the block has as many threads as the layouts have.
-  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 64>}
+  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
   func.func @saxpy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 4>}, %s: f32) attributes {tile.kernel} {
     %i = tile.block_id 0
     // One access of 16 bytes under one predicate, zeros where it does not hold.
@@ -91,6 +91,21 @@ module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
     // CHECK-COUNT-4: st.global.b32
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #l>
     tile.store %x, %a[%i] : tensor<128xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1], [2], [1024], [2048], [4096], [8192]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256], [512]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  // A row that fills the registers: 16 warps of a multiprocessor shall have one all the same.
+  // CHECK: llvm.func @long_row({{.*}} attributes {nvvm.kernel, nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 256>}
+  func.func @long_row(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<16384xf32, #l>
+    tile.store %x, %a[%i] : tensor<16384xf32, #l>, memref<?xf32, strided<[1]>>, i32
     return
   }
 }
