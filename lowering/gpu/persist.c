@@ -27,7 +27,8 @@
  *     } {tile.persistent}
  *
  * Runs after tile-select-wgmma and before layouts. Kernels whose products warpgroups compute in a loop
- * are taken, and only if the tensor memory accelerator can bring what the loop loads: there a block's
+ * are taken, and only if the tensor memory accelerator can bring what the loop loads, ahead of everything else: a
+ * loop that writes to arrays has to wait with it. There a block's
  * next tiles arrive while it finishes the last ones, and positions are computed by one thread, not in
  * the addresses of all. Blocks may run in any order, which a tile program has to expect; still, those
  * that print or stop with a message keep the order that a reader expects, and those that wait for
@@ -51,6 +52,7 @@ typedef struct {
   int num_ids;
   bool wgmma;              /* a loop has a product that warpgroups compute */
   const char *not_brought; /* why the accelerator cannot bring a load of a loop; null if it can bring all */
+  bool writes;             /* a loop with such a product writes to arrays */
   bool in_order;           /* the order of the blocks can be seen */
   bool uneven;             /* how often a loop runs depends on the block */
 } kernel_t;
@@ -96,6 +98,21 @@ static bool is_uneven(const kernel_t *k, MlirOperation op) {
   return bits != 0;
 }
 
+static MlirWalkResult find_wgmma(MlirOperation op, void *found) {
+  if (!tw_op_is(op, "tile.mma") || !tw_has_attr(op, TW_WGMMA))
+    return MlirWalkResultAdvance;
+  *(bool *)found = true;
+  return MlirWalkResultInterrupt;
+}
+
+/* Whether a loop around the op has a product of a warpgroup. */
+static bool is_beside_product(MlirOperation op) {
+  bool found = false;
+  for (MlirOperation loop = loop_around(op); !found && !mlirOperationIsNull(loop); loop = loop_around(loop))
+    mlirOperationWalk(loop, find_wgmma, &found, MlirWalkPreOrder);
+  return found;
+}
+
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
   bool id = tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks");
@@ -105,6 +122,8 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   k->wgmma |= looped && tw_op_is(op, "tile.mma") && tw_has_attr(op, TW_WGMMA);
   if (looped && tw_op_is(op, "tile.load") && k->not_brought == NULL)
     k->not_brought = why_not_brought(op);
+  if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
+    k->writes |= is_beside_product(op);
   k->in_order |= shows_order(op) || k->num_ids == MAX_IDS;
   k->uneven |= is_uneven(k, op);
   return MlirWalkResultAdvance;
@@ -224,6 +243,8 @@ static void rewrite(kernel_t *k) {
 static void decide(kernel_t *k) {
   if (k->in_order)
     tw_op_remark(k->func, "keeps the order of the grid, which can be seen: it prints, asserts, or waits");
+  else if (k->writes)
+    tw_op_remark(k->func, "keeps the order of the grid: a loop writes to arrays, so nothing is brought ahead of it");
   else if (k->not_brought)
     tw_op_remark(k->func, "keeps the order of the grid: %s", k->not_brought);
   else

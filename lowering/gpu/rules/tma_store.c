@@ -1,8 +1,8 @@
 /* tma_store.c - rules: tiles that the tensor memory accelerator stores
  *
  * Each warpgroup works by itself. For each of its boxes: all wait until the slot's last box was read, write the box
- * (by stmatrix, where elements have 16 bits), and show it to the accelerator; then one lane starts the copy. Groups of
- * copies are counted by the thread that starts them, always the same one. */
+ * (by stmatrix, where elements have 16 bits), and show it to the accelerator; then one lane starts the copy, always the
+ * same one. All threads close a group of copies for each box, and wait for groups; only that lane's hold any. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/rules.h"
 #include "lowering/gpu/sm90/store_boxes.h"
@@ -99,7 +99,7 @@ static void copy_box(tw_emitter_t *e, const store_t *s, MlirValue from, int numb
     n += snprintf(text + n, sizeof text - (size_t)n, "%s$%d", d ? ", " : "", 3 + d);
     c += snprintf(constraints + c, sizeof constraints - (size_t)c, ",r");
   }
-  snprintf(text + n, sizeof text - (size_t)n, "}], [$1];\n@p cp.async.bulk.commit_group; }");
+  snprintf(text + n, sizeof text - (size_t)n, "}], [$1];\ncp.async.bulk.commit_group; }");
   twg_asm(e, text, constraints, (MlirType){NULL}, 3 + s->copy.map.rank, operands, true);
 }
 

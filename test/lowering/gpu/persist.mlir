@@ -10,6 +10,7 @@
 // REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position
 // REMARK: remark: 'func.func' op keeps the order of the grid, which can be seen: it prints, asserts, or waits
 // REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
+// REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to arrays
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !C = memref<?x?xf32, strided<[?, 1]>>
@@ -157,6 +158,31 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
       %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
       %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
       scf.yield %e : tensor<64x64xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// What is written may be what a later iteration loads.
+// CHECK-LABEL: func.func @writes
+// CHECK-NOT: divui
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @writes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    scf.for %k = %c0 to %c9 step %c1 : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      tile.store %e, %z[%k, %j] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     }
     return
   }
