@@ -29,6 +29,7 @@ APPROXIMATE = {
     "ex2.approx.f32": "emu_ex2",
     "ex2.approx.ftz.f32": "emu_ex2",
     "lg2.approx.f32": "emu_lg2",
+    "rcp.approx.ftz.f32": "emu_rcp",
     "rsqrt.approx.f32": "emu_rsqrt",
     "tanh.approx.f32": "emu_tanh",
     "cvt.rna.tf32.f32": "emu_tf32",
@@ -385,6 +386,7 @@ declare void @emu_tma(ptr, ptr, ptr, ptr, i32)
 declare ptr @emu_map(i32)
 declare float @emu_ex2(float)
 declare float @emu_lg2(float)
+declare float @emu_rcp(float)
 declare float @emu_rsqrt(float)
 declare float @emu_tanh(float)
 declare i32 @emu_tf32(float)

@@ -513,6 +513,7 @@ void emu_mma(int32_t m, int32_t k, const char *types[4], const void *a, const vo
 
 float emu_ex2(float x) { return exp2f(x); }
 float emu_lg2(float x) { return log2f(x); }
+float emu_rcp(float x) { return 1 / x; }
 float emu_rsqrt(float x) { return (float)(1 / sqrt((double)x)); }
 float emu_tanh(float x) { return tanhf(x); }
 int32_t emu_tf32(float x) {

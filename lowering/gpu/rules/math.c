@@ -339,10 +339,16 @@ static MlirValue tanh_near_zero(tw_emitter_t *e, MlirValue x) {
   return fma3(e, mul(e, x, z), polynomial(e, z, 5, narrow), x);
 }
 
+/* 1 / x for x from 1 to infinity, where nothing needs to be scaled. */
+static MlirValue inverse_of_large(tw_emitter_t *e, MlirValue x) {
+  return is_f64(x) ? divide(e, k(e, x, 1), x) : hardware(e, "rcp.approx.ftz.f32 $0, $1;", x);
+}
+
 static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   MlirValue a = absolute(e, x), one = k(e, x, 1);
   MlirValue grown = emit_exp(e, add(e, a, a), rough);
-  MlirValue far = with_sign_of(e, sub(e, one, divide(e, k(e, x, 2), add(e, grown, one))), x);
+  MlirValue inverse = inverse_of_large(e, add(e, grown, one));
+  MlirValue far = with_sign_of(e, fma3(e, k(e, x, -2), inverse, one), x);
   return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 0.625)), tanh_near_zero(e, x), far);
 }
 
