@@ -395,18 +395,16 @@ static intptr_t only_yielded(MlirValue value, MlirBlock body) {
   return mlirOpOperandGetOperandNumber(use);
 }
 
-/* The wait of the loop's one product, if the product adds to a carried value that only it reads. (Accumulators of 16
- * bits are taken apart and put together between iterations, so they may not be under way there.) */
+/* The wait of the loop's one product, if the product may run on and adds to a carried value that only it reads. */
 static MlirOperation overlapped_wait(MlirOperation loop) {
   MlirOperation none = {NULL}, product = first_op(body_of(loop), "tile.wgmma");
   MlirOperation wait = first_op(body_of(loop), "tile.wgmma_wait");
-  if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || tw_wgmma_reads_written(product) ||
+  if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || !tw_wgmma_may_run_on(product) ||
       !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
     return none;
   intptr_t position = only_yielded(mlirOperationGetResult(wait, 0), body_of(loop));
   MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
-  if (position < 0 || tw_bits(mlirValueGetType(acc)) != 32 ||
-      !mlirValueEqual(acc, mlirBlockGetArgument(body_of(loop), position + 1)) ||
+  if (position < 0 || !mlirValueEqual(acc, mlirBlockGetArgument(body_of(loop), position + 1)) ||
       !mlirOpOperandIsNull(mlirOpOperandGetNextUse(mlirValueGetFirstUse(acc))))
     return none;
   return wait;

@@ -212,19 +212,12 @@ static bool is_zero(MlirValue value) {
   return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
 }
 
-/* Whether a product may be under way for longer: not one that is complete at once, because it promotes sums; not one on
- * operands that threads write again, nor with accumulators that are taken apart between iterations. */
-static bool may_run_on(MlirOperation product) {
-  MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0));
-  return !tw_has_attr(product, "promoted") && !tw_wgmma_reads_written(product) && tw_bits(acc) == 32;
-}
-
 /* Whether the product only adds to a value that the loop carries from zero. */
 static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *out) {
   enum { FIRST_CARRIED = 3 };
   MlirBlock body = tw_region_block(loop, 0);
   MlirOperation wait = only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
-  if (!may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, "tile.wgmma_wait") ||
+  if (!tw_wgmma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, "tile.wgmma_wait") ||
       !mlirBlockEqual(mlirOperationGetBlock(wait), body) || tw_attr_int(wait, "pending", 0) != 0)
     return false;
   MlirValue done = mlirOperationGetResult(wait, 0);

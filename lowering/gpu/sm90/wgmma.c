@@ -60,7 +60,10 @@ tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand) {
   return letters.length == 2 ? (tw_wgmma_place_t)letters.data[operand] : TW_WGMMA_NONE;
 }
 
-bool tw_wgmma_reads_written(MlirOperation product) {
+/* Whether threads write what the product reads while it is under way. */
+static bool reads_written(MlirOperation product) {
+  if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, 0))))
+    return true; /* the next iteration's lhs goes into the same registers */
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
     MlirValue operand = mlirOperationGetOperand(product, i);
     if (!tw_type_is_buffer(mlirValueGetType(operand)))
@@ -71,6 +74,11 @@ bool tw_wgmma_reads_written(MlirOperation product) {
         return true;
   }
   return false;
+}
+
+bool tw_wgmma_may_run_on(MlirOperation product) {
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0));
+  return !tw_has_attr(product, "promoted") && !reads_written(product) && tw_bits(acc) == 32;
 }
 
 /* ---- layouts ------------------------------------------------------------------------------------- */

@@ -86,7 +86,9 @@ typedef struct tw_wgmma_operand {
  * False if its layout is not the instruction's. */
 bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other, tw_wgmma_operand_t *out);
 
-/* Whether a tile.wgmma reads what threads write, in a buffer of one slot. */
-bool tw_wgmma_reads_written(MlirOperation product);
+/* Whether a tile.wgmma may be under way while its loop's next iteration begins: not one that is complete at once
+ * because it promotes sums; not one on operands that threads write again (registers, buffers of one slot that they
+ * store to), nor with accumulators that are taken apart between iterations. */
+bool tw_wgmma_may_run_on(MlirOperation product);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_SM90_WGMMA_H */

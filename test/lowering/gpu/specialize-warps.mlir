@@ -59,6 +59,33 @@ module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
+// Half a line of k: no descriptor reads lhs in place, so it goes through registers. The next iteration loads into the
+// same ones, so the product is complete before.
+// CHECK-LABEL: @registers
+// CHECK: } consumer {
+// CHECK: %[[A:.*]] = tile.local_load
+// CHECK: %[[D:.*]] = tile.wgmma %[[A]], %{{.*}}[%{{.*}}], %{{.*}}
+// CHECK-NEXT: tile.wgmma_wait %[[D]], 0
+module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32, tile.num_warps = 8 : i32} {
+  func.func @registers(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x32xbf16>
+      %b = tile.load %y[%k, %c0] padding zero : !A, i32, i32 -> tensor<32x128xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x32xbf16>, tensor<32x128xbf16>, tensor<128x128xf32>
+      scf.yield %e : tensor<128x128xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<128x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
 // Slots go on from one product to the next: the outer loop carries the state of the ring, too. Blocks that a
 // persistent loop goes through are not ordered, so that copies may overtake the store. The loop that runs once needs
 // no zeros after it.
