@@ -49,7 +49,8 @@ static bool moves(tw_change_t c) { return c.kind == TW_SHIFT || c.kind == TW_FAC
 static bool near(double x, double y) { return fabs(x - y) <= 1e-6 * (1 + fabs(x)); }
 
 static bool same(tw_change_t x, tw_change_t y) {
-  return x.kind == y.kind && (!moves(x) || (x.loop == y.loop && near(x.before, y.before) && near(x.now, y.now)));
+  return x.kind == y.kind &&
+         (!moves(x) || (x.loop == y.loop && x.rows == y.rows && near(x.before, y.before) && near(x.now, y.now)));
 }
 
 /* A change whose amount came to nothing. */
@@ -59,9 +60,9 @@ static tw_change_t times(tw_change_t c, double factor, tw_change_kind_t kind) {
   return settle((tw_change_t){kind, c.before * factor, c.now * factor, c.rows, c.loop});
 }
 
-/* x + sign * y, where a fixed or free side counts as 0. False for references of two loops. */
+/* x + sign * y, where a fixed or free side counts as 0. False for references of two loops, or of other rows. */
 static bool sum(tw_change_t x, double sign, tw_change_t y, tw_change_kind_t kind, tw_change_t *out) {
-  if (moves(x) && moves(y) && x.loop != y.loop)
+  if (moves(x) && moves(y) && (x.loop != y.loop || x.rows != y.rows))
     return false;
   *out = settle((tw_change_t){kind, x.before + sign * y.before, x.now + sign * y.now, x.rows | y.rows,
                               moves(x) ? x.loop : y.loop});
@@ -112,25 +113,48 @@ static bool is_invariant_compare(MlirOperation op, tw_change_t x, tw_change_t y)
   return c.kind == TW_FACTOR ? number == 0 : isinf(number);
 }
 
-/* select(x == 0, 1, x) and select(m == -inf, 0, m): the value, but where no change matters. */
+/* select(x == 0, 1, x) and select(m == -inf, 0, m), or with the other comparison the other way round: the value, but
+ * where no change matters. `moving`: which of the two it is. */
 static bool is_guard(MlirOperation op, int moving) {
+  enum { OEQ = 1, OGT = 2, ONE = 6, UEQ = 8, UNE = 13 };
   MlirOperation compare = tw_def(mlirOperationGetOperand(op, 0));
   MlirValue value = mlirOperationGetOperand(op, 1 + moving);
-  return !mlirOperationIsNull(compare) && tw_op_is(compare, "arith.cmpf") &&
-         (mlirValueEqual(mlirOperationGetOperand(compare, 0), value) ||
-          mlirValueEqual(mlirOperationGetOperand(compare, 1), value));
+  if (mlirOperationIsNull(compare) || !tw_op_is(compare, "arith.cmpf"))
+    return false;
+  int64_t predicate = tw_attr_int(compare, "predicate", 0);
+  bool first = mlirValueEqual(mlirOperationGetOperand(compare, 0), value);
+  bool second = mlirValueEqual(mlirOperationGetOperand(compare, 1), value);
+  if (moving == 1)
+    return (first || second) && (predicate == OEQ || predicate == UEQ);
+  return (first && predicate == OGT) || ((first || second) && (predicate == ONE || predicate == UNE));
+}
+
+/* Whether a shift leaves the other side of a select as it is. */
+static bool is_infinite(MlirValue value) {
+  double number;
+  return tw_known_float(value, &number) && isinf(number);
 }
 
 static bool change_of_select(tw_references_t *r, MlirOperation op, tw_change_t *out) {
-  tw_change_t x = tw_change_of(r, mlirOperationGetOperand(op, 1)), y = tw_change_of(r, mlirOperationGetOperand(op, 2));
+  tw_change_t sides[] = {tw_change_of(r, mlirOperationGetOperand(op, 1)),
+                         tw_change_of(r, mlirOperationGetOperand(op, 2))};
+  int moving = moves(sides[0]) ? 0 : 1;
+  tw_change_t other = sides[1 - moving];
+  *out = sides[moving];
   if (moves(tw_change_of(r, mlirOperationGetOperand(op, 0))))
     return false;
-  bool guard = (moves(x) && is_guard(op, 0)) || (moves(y) && is_guard(op, 1));
-  *out = moves(x) ? x : y;
-  if (guard && out->kind == TW_SHIFT && out->loop < r->num)
+  if (!moves(*out)) {
+    out->kind = same(sides[0], sides[1]) ? sides[0].kind : TW_FIXED;
+    return true;
+  }
+  if (same(sides[0], sides[1]) || (out->kind == TW_FACTOR && other.kind == TW_FREE) ||
+      (out->kind == TW_SHIFT && is_infinite(mlirOperationGetOperand(op, 2 - moving))))
+    return true;
+  if (moves(other) || !is_guard(op, moving))
+    return false;
+  if (out->kind == TW_SHIFT)
     r->running[out->loop].guarded = true;
-  bool zero = out->kind == TW_FACTOR && (x.kind == TW_FREE || y.kind == TW_FREE);
-  return same(x, y) || zero || guard || (x.kind == TW_FREE && !moves(y)) || (y.kind == TW_FREE && !moves(x));
+  return true;
 }
 
 /* The dimensions of the result of a reshape that the dimensions `rows` become; false if they do not stay apart. */
@@ -317,11 +341,12 @@ static bool follow_running(tw_references_t *r, int number) {
     for (intptr_t i = 0; i < n; i++) {
       MlirValue carried = tw_carried(loop, i);
       tw_change_t next = tw_change_of(r, tw_carried_next(loop, i));
-      if (moves(next) && !near(next.before, 0))
+      tw_change_t assumed = handed_on(next);
+      if (next.kind == TW_FREE && tw_change_of(r, tw_carried_init(loop, i)).kind != TW_FREE)
+        assumed = fixed;
+      if ((moves(next) && !near(next.before, 0)) || (pass == 1 && !same(assumed, tw_change_of(r, carried))))
         return stopped_at(r, tw_loop_yield(loop));
-      if (pass == 1 && !same(handed_on(next), tw_change_of(r, carried)) && next.kind != TW_FREE)
-        return stopped_at(r, tw_loop_yield(loop));
-      set(r, carried, handed_on(next));
+      set(r, carried, assumed);
     }
   }
   if (!starts_right(r, loop))
@@ -335,6 +360,10 @@ static bool follow(tw_references_t *r, MlirOperation op) {
   int running = running_at(r, op);
   if (running >= 0 && mlirOperationEqual(op, r->running[running].maximum)) {
     MlirValue m = mlirOperationGetResult(op, 0);
+    int scores = mlirValueEqual(mlirOperationGetOperand(op, 0),
+                                tw_carried(r->running[running].loop, r->running[running].position));
+    if (moves(tw_change_of(r, mlirOperationGetOperand(op, scores))))
+      return stopped_at(r, op);
     set(r, m, (tw_change_t){TW_SHIFT, 0, 1, rows_of(mlirValueGetType(m)), running});
     return true;
   }
