@@ -49,13 +49,16 @@ static void stop(const tw_builder_t *at) {
   tw_build(at, "tile.barrier", (tw_op_parts_t){0});
 }
 
-static tw_builder_t behind(MlirOperation op) { return tw_build_before(mlirOperationGetNextInBlock(op)); }
+/* The blocks of tile.roles have no terminator. */
+static tw_builder_t behind(MlirOperation op) {
+  MlirOperation next = mlirOperationGetNextInBlock(op);
+  return mlirOperationIsNull(next) ? tw_build_at_end(mlirOperationGetBlock(op), mlirOperationGetLocation(op))
+                                   : tw_build_before(next);
+}
 
 static void wait_for_all(MlirOperation op) {
   if (tw_has_attr(op, "pending"))
     tw_set_int(op, "pending", tw_i32(mlirOperationGetContext(op)), 0);
-  if (tw_has_attr(op, "read")) /* of a store by TMA: that it has read is not that it has written */
-    mlirOperationRemoveAttributeByName(op, tw_str("read"));
 }
 
 static MlirOperation wait_for_product(MlirOperation product) {
@@ -67,6 +70,13 @@ static MlirOperation wait_for_product(MlirOperation product) {
   return tw_def(done);
 }
 
+/* A tile that leaves by TMA has left when its place in shared memory was read. */
+static MlirOperation wait_for_store(MlirOperation store) {
+  tw_builder_t at = behind(store);
+  MlirValue buffer = mlirOperationGetOperand(store, 1);
+  return tw_build(&at, "tile.tma_store_wait", (tw_op_parts_t){.num_operands = 1, .operands = &buffer});
+}
+
 static void visit(MlirOperation op) {
   wait_for_all(op);
   if (!is_access(op) || is_producers(op))
@@ -75,6 +85,8 @@ static void visit(MlirOperation op) {
   stop(&before);
   if (tw_op_is(op, "tile.wgmma"))
     op = wait_for_product(op);
+  else if (tw_op_is(op, "tile.tma_store"))
+    op = wait_for_store(op);
   tw_builder_t after = behind(op);
   stop(&after);
 }
