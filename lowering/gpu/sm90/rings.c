@@ -448,7 +448,7 @@ static int slots_wanted(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
   return stages > 0 ? (int)stages : MAX_SLOTS;
 }
 
-/* Slots go round to the innermost rings first, while they fit into `room`. */
+/* Rings get one more slot in turn, while it fits into `room`. */
 static void deal_slots(tw_ring_plan_t *plan, int64_t room) {
   for (bool more = true; more;) {
     more = false;
