@@ -478,14 +478,47 @@ static bool works_between_products(const tw_ring_plan_t *plan) {
   return found == NULL;
 }
 
+typedef struct {
+  MlirBlock block;
+  int64_t words, most;
+} words_t;
+
+/* What products that stand together keep in registers: accumulators, operands that do not come from a buffer, and sums
+ * that are to be promoted. */
+static MlirWalkResult count_words(MlirOperation op, void *user) {
+  words_t *words = user;
+  if (!tw_op_is(op, "tile.wgmma"))
+    return MlirWalkResultAdvance;
+  if (!mlirBlockEqual(mlirOperationGetBlock(op), words->block))
+    words->words = 0;
+  words->block = mlirOperationGetBlock(op);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
+    if (tw_is_tile(type))
+      words->words += (int64_t)twg_register_count(type) * tw_memory_bits(tw_element(type)) / 32;
+  }
+  int64_t sums = twg_register_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  if (tw_has_attr(op, "promoted"))
+    words->words += sums < TW_WGMMA_PROMOTED_COLUMNS / 2 ? sums : TW_WGMMA_PROMOTED_COLUMNS / 2;
+  words->most = words->words > words->most ? words->words : words->most;
+  return MlirWalkResultAdvance;
+}
+
+static int64_t product_words(MlirOperation func) {
+  words_t words = {.words = 0};
+  mlirOperationWalk(func, count_words, &words, MlirWalkPreOrder);
+  return words.most;
+}
+
 /* While few warps work, the Tensor Core idles: then two blocks should fit on a multiprocessor, if that leaves enough
- * slots. */
+ * slots and registers. */
 static bool choose_slots(tw_ring_plan_t *plan) {
   enum { FEW_WARPS = 4, ENOUGH = 3, DRIVER = 1024 };
   MlirOperation module = tw_module_of(plan->func);
   tw_gpu_target_t target = tw_gpu_target_of(plan->func);
   beside_t beside = {.plan = plan};
   mlirOperationWalk(plan->func, count_beside, &beside, MlirWalkPreOrder);
+  plan->product_words = product_words(plan->func);
   int64_t taken = beside.buffers + beside.small + beside.scratch + PIECE;
   for (int r = 0; r < plan->num_rings; r++)
     plan->rings[r].slots = plan->rings[r].depth > 0 ? TW_MIN_SLOTS : 1;
@@ -493,7 +526,8 @@ static bool choose_slots(tw_ring_plan_t *plan) {
   if (taken + least > target.shared_bytes)
     return refuse(plan, plan->fills[0].copies[0], "two slots of each buffer do not fit into shared memory");
   bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && works_between_products(plan) &&
-               tw_attr_int(module, "tile.num_stages", 0) == 0 && least / TW_MIN_SLOTS * ENOUGH <= half;
+               plan->product_words <= TW_MANY_WORDS && tw_attr_int(module, "tile.num_stages", 0) == 0 &&
+               least / TW_MIN_SLOTS * ENOUGH <= half;
   deal_slots(plan, share ? half : target.shared_bytes - taken);
   return true;
 }

@@ -12,7 +12,8 @@ enum {
   TW_MAX_READS = 128,
   TW_MAX_OVERLAPS = 16, /* loops whose products run on */
   TW_MAX_PRODUCTS = 8,
-  TW_MIN_SLOTS = 2 /* of a ring whose slots are filled again */
+  TW_MIN_SLOTS = 2,  /* of a ring whose slots are filled again */
+  TW_MANY_WORDS = 96 /* of products: with all else, more than three warps of a share of registers have */
 };
 
 /* Copies that arrive together. */
@@ -63,7 +64,8 @@ typedef struct tw_ring_plan {
   int num_overlaps;
   tw_tma_map_t maps[TW_TMA_MAX_LOADED]; /* that the copies need */
   int num_maps;
-  tw_map_t needed; /* values, and ops with regions, that the producer has too */
+  int64_t product_words; /* what products keep in a thread's registers */
+  tw_map_t needed;       /* values, and ops with regions, that the producer has too */
   MlirOperation culprit;
   const char *reason; /* why not */
   bool has_stores;    /* something is written to shared memory by threads */

@@ -705,44 +705,16 @@ static MlirRegion emit_role(tw_ring_plan_t *plan, bool producer, MlirLocation lo
 
 /* ---- registers ----------------------------------------------------------------------------------------- */
 
-typedef struct {
-  MlirBlock block;
-  int64_t words, most;
-} words_t;
-
-/* What products that stand together keep in registers: accumulators, operands that do not come from a buffer, and sums
- * that are to be promoted. */
-static MlirWalkResult count_words(MlirOperation op, void *user) {
-  words_t *words = user;
-  if (!tw_op_is(op, "tile.wgmma"))
-    return MlirWalkResultAdvance;
-  if (!mlirBlockEqual(mlirOperationGetBlock(op), words->block))
-    words->words = 0;
-  words->block = mlirOperationGetBlock(op);
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
-    MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
-    if (tw_is_tile(type))
-      words->words += (int64_t)twg_register_count(type) * tw_memory_bits(tw_element(type)) / 32;
-  }
-  int64_t sums = twg_register_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  if (tw_has_attr(op, "promoted"))
-    words->words += sums < TW_WGMMA_PROMOTED_COLUMNS / 2 ? sums : TW_WGMMA_PROMOTED_COLUMNS / 2;
-  words->most = words->words > words->most ? words->words : words->most;
-  return MlirWalkResultAdvance;
-}
-
 /* One warp is enough to start copies. A multiprocessor has four equal shares of registers, one for each fourth warp, so
  * that a whole warpgroup costs no more than one warp: where products need many registers it gives most of its own to
  * the consumers. */
 static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context, tw_attr_t out[3]) {
-  enum { GROUP = 4, LANES = 32, STEP = 8, MOST = 240, MANY_WORDS = 96, KEPT = 24 };
-  words_t words = {.words = 0};
-  mlirOperationWalk(plan->func, count_words, &words, MlirWalkPreOrder);
+  enum { GROUP = 4, LANES = 32, STEP = 8, MOST = 240, KEPT = 24 };
   int64_t groups = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) / GROUP;
   int64_t all = tw_gpu_target_of(plan->func).registers_sm / GROUP / LANES; /* of a lane of each warp of a share */
   int64_t given = all / (groups + 1) / STEP * STEP;
   int64_t got = groups > 0 ? (given * (groups + 1) - KEPT) / groups / STEP * STEP : 0;
-  bool moves = words.most > MANY_WORDS && groups > 1;
+  bool moves = plan->product_words > TW_MANY_WORDS && groups > 1;
   MlirType i32 = tw_i32(context);
   out[0] = (tw_attr_t){"producer_warps", mlirIntegerAttrGet(i32, moves ? GROUP : 1)};
   out[1] = (tw_attr_t){"producer_registers", mlirIntegerAttrGet(i32, KEPT)};
