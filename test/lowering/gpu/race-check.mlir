@@ -59,3 +59,23 @@ func.func @usual() attributes {tile.kernel} {
   tile.async_wait 2
   return
 }
+
+// -----
+
+#l = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tile.race_check = 1 : i32} {
+  // What is on its way to memory has been read before anything goes on.
+  // CHECK-LABEL: @result
+  func.func @result(%x: tensor<64x64xbf16, #l>, %a: memref<?x?xbf16, strided<[?, 1]>>, %i: i32) attributes {tile.kernel} {
+    %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+    // CHECK: tile.barrier
+    // CHECK-NEXT: tile.tma_store
+    // CHECK-NEXT: tile.tma_store_wait
+    // CHECK-NEXT: tile.async_wait 0
+    // CHECK-NEXT: tile.barrier
+    // CHECK: return
+    tile.tma_store %x through %b into %a[%i, %i] : tensor<64x64xbf16, #l> through !tile.buffer<1x64x64xbf16, #s> into memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
