@@ -268,6 +268,32 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Where threads of few warps work between products, two blocks share a multiprocessor: rings take half of its memory.
+// REMARK: remark: 'tile.async_copy' op is done by a producer warp, whose ring has slots of 16384 bytes: 7
+// CHECK-LABEL: @shared
+// CHECK: tile.alloc_shared : <7x128x64xbf16
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @shared(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %one = arith.constant dense<1.0> : tensor<64x64xf32>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%max = %one) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%j, %c0] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %t = tile.permute %a [1, 0] : tensor<128x64xbf16>
+      %s = tile.mma %t, %a, %zero : tensor<64x128xbf16>, tensor<128x64xbf16>, tensor<64x64xf32>
+      %m = arith.maximumf %s, %max : tensor<64x64xf32>
+      scf.yield %m : tensor<64x64xf32>
+    }
+    tile.store %r, %z[%c0, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
 !A = memref<?x?xf64, strided<[?, 1]>>
 
 // Where lanes read by themselves, they meet before one of them gives the slot back.
