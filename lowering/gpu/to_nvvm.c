@@ -155,7 +155,10 @@ static void init_emitter(tw_emitter_t *e, MlirOperation module) {
   e->global = mlirLLVMPointerTypeGet(c, 1);
   e->shared = mlirLLVMPointerTypeGet(c, 3);
   e->contract = mlirAttributeParseGet(c, tw_str("#llvm.fastmath<contract>"));
-  e->num_warps = (int)tw_attr_int(module, "tile.num_warps", 4);
+  enum { FEW_WARPS = 4 };
+  e->num_warps = (int)tw_attr_int(module, "tile.num_warps", FEW_WARPS);
+  if (e->num_warps < 1) /* of text that no pass wrote: the layouts will not fit */
+    e->num_warps = FEW_WARPS;
   e->arch = target.length > 3 ? atoi(target.data + 3) : 80;
 }
 
