@@ -53,7 +53,7 @@ class Line:
         self.peers: dict[str, Work] = {}
         self.error: Callable[[], float] = lambda: math.nan
 
-    def plan(self, module: Any, *arrays: Any, **options: Any) -> None:
+    def plan(self, module: Any, *arrays: Any, about: str = "", **options: Any) -> None:
         tiles = options.get("tiles", options.get("tile", ""))
         label = "x".join(map(str, tiles)) if isinstance(tiles, tuple) else str(tiles)
         launches = list(module.launches(*arrays, **options))
@@ -63,7 +63,7 @@ class Line:
             for launch_grid, kernel, args in launches:
                 ct.launch(stream, launch_grid, kernel, args)
 
-        self.ours[f"tilewright {label}".strip()] = work
+        self.ours[" ".join(filter(None, ("tilewright", label, about)))] = work
 
 
 def normal(*shape: int, dtype: Any = BF16, scale: float = 1.0) -> torch.Tensor:
@@ -245,7 +245,7 @@ def decode_attention_line(sweep: bool) -> Iterator[Line]:
     for splits, tiles in choose(sweep, (8, (16, 64)), (4, (16, 128)), (8, (16, 128)), (16, (16, 64))):
         part = torch.empty(batch, groups, splits, group, d, device="cuda")
         most, total = torch.empty(2, batch, groups, splits, group, device="cuda").unbind()
-        line.plan(decode_attention, q, k, v, lengths, part, most, total, y, tiles=(*tiles,))
+        line.plan(decode_attention, q, k, v, lengths, part, most, total, y, tiles=tiles, about=f"{splits} splits")
     one = q.view(batch, groups * group, 1, d)
     for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION):
         line.peers[backend.name.split("_")[0].lower()] = sdpa(backend, one, k, v, enable_gqa=True)
