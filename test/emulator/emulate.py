@@ -79,7 +79,10 @@ class Rewriter:
         if "wgmma.mma_async" in text:
             return self.wgmma(result, text, types)
         if text.startswith(("wgmma.wait_group", "fence.proxy.async")):  # products are done when they are issued
-            return "  ret void\n" if result == "void" else self.give(result, [f"%a{i}" for i in range(len(types))])
+            pending = re.match(r"wgmma\.wait_group\.sync\.aligned (\d+);", text)
+            wait = f"  call void @emu_wgmma_wait(i32 {pending[1]})\n" if pending else ""
+            values = [f"%a{i}" for i in range(len(types))]
+            return wait + ("  ret void\n" if result == "void" else self.give(result, values))
         if text.startswith("bar.warp.sync"):
             return "  call void @emu_warp()\n  ret void\n"
         if text.startswith("cp.async.bulk.wait_group.read"):
@@ -258,6 +261,8 @@ class Rewriter:
                 f"i32 {zero}, i32 {a_major}, i32 {b_major})"
             )
             number += 1
+        if "wgmma.commit_group" in text:
+            out.append("  call void @emu_wgmma_commit()")
         return "\n".join([*out, self.read_back(result)])
 
     @staticmethod
@@ -375,6 +380,8 @@ declare void @emu_stmatrix(ptr, ptr, i32, i32)
 declare void @emu_store(ptr, ptr, ptr, i32, i1)
 declare void @emu_store_wait(i32)
 declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
+declare void @emu_wgmma_commit()
+declare void @emu_wgmma_wait(i32)
 declare void @emu_wgmma(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
 declare void @emu_warp()
 declare i1 @emu_elect()

@@ -4,7 +4,8 @@
  * Shared memory is filled with garbage before each block, and an asynchronous copy moves its bytes only when
  * it is waited for, so that code which reads too early reads rubbish. What the tensor memory accelerator brings
  * comes as late as possible in even blocks, when no thread can go on, and at once in odd ones, so that code which
- * gives its bytes up too early finds others there. */
+ * gives its bytes up too early finds others there. Products of warpgroups are computed at once, but a copy into what one
+ * may still read, since no thread has waited for it, is an error. */
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -159,6 +160,57 @@ void emu_named_barrier(int32_t id, int32_t count) {
   yield_as(AT_NAMED);
 }
 
+/* ---- what products under way read -------------------------------------------------------------------- */
+
+enum { CHUNK_BYTES = 16, CHUNKS = SHARED_BYTES / CHUNK_BYTES, WORD_BITS = 64, MAX_GROUPS = 8 };
+
+/* Groups of products that a thread has not waited for, oldest first, and the one that is still open. */
+static struct {
+  uint64_t groups[MAX_GROUPS][CHUNKS / WORD_BITS];
+  int closed;
+} reads[MAX_THREADS];
+
+static void forget_reads(void) {
+  for (int t = 0; t < emu_num_threads; t++) {
+    reads[t].closed = 0;
+    memset(reads[t].groups[0], 0, sizeof reads[t].groups[0]);
+  }
+}
+
+static void note_read(int64_t offset) {
+  int64_t chunk = offset / CHUNK_BYTES;
+  reads[current].groups[reads[current].closed][chunk / WORD_BITS] |= (uint64_t)1 << chunk % WORD_BITS;
+}
+
+/* A copy into these bytes begins. */
+static void check_unread(const void *to, int64_t bytes) {
+  int64_t from = (const unsigned char *)to - emu_shared, last = (from + bytes - 1) / CHUNK_BYTES;
+  for (int t = 0; t < emu_num_threads; t++)
+    for (int g = 0; g <= reads[t].closed; g++)
+      for (int64_t chunk = from / CHUNK_BYTES; chunk <= last; chunk++)
+        if (reads[t].groups[g][chunk / WORD_BITS] >> chunk % WORD_BITS & 1)
+          give_up("a copy to %lld, where a product that thread %d has not waited for still reads",
+                  (long long)chunk * CHUNK_BYTES, t);
+}
+
+void emu_wgmma_commit(void) {
+  int next = ++reads[current].closed;
+  if (next == MAX_GROUPS)
+    give_up("%d groups of products are under way", next);
+  memset(reads[current].groups[next], 0, sizeof reads[current].groups[next]);
+}
+
+/* All threads of the warp have waited when one goes on. */
+void emu_wgmma_wait(int32_t pending) {
+  int done = reads[current].closed - pending;
+  if (done > 0) {
+    reads[current].closed -= done;
+    memmove(reads[current].groups, reads[current].groups[done],
+            (size_t)(reads[current].closed + 1) * sizeof reads[current].groups[0]);
+  }
+  emu_warp();
+}
+
 /* ---- copies by the tensor memory accelerator --------------------------------------------------------- */
 
 enum { MAX_RANK = 5, MAX_MAPS = 16, MAX_BOXES = 4096 };
@@ -207,11 +259,16 @@ static void make_maps(const int64_t *words) {
   }
 }
 
-static void deliver(const box_t *b) {
-  const map_form_t *form = &b->map->form;
-  int64_t count = 1, mask = form->swizzle / 16 - (form->swizzle != 0);
+static int64_t elements_of(const map_form_t *form) {
+  int64_t count = 1;
   for (int d = 0; d < form->rank; d++)
     count *= form->box[d];
+  return count;
+}
+
+static void deliver(const box_t *b) {
+  const map_form_t *form = &b->map->form;
+  int64_t count = elements_of(form), mask = form->swizzle / 16 - (form->swizzle != 0);
   for (int64_t i = 0; i < count; i++) {
     int64_t rest = i, from = 0, offset = b->to - emu_shared + i * form->bytes;
     int inside = 1;
@@ -244,6 +301,7 @@ void emu_tma(void *to, void *map, void *barrier, const int32_t *at, int32_t rank
   if (((unsigned char *)to - emu_shared) % 128 != 0 || rank != b.map->form.rank)
     give_up("a copy to %d of rank %d", (int)((unsigned char *)to - emu_shared), (int)rank);
   memcpy(b.at, at, (size_t)rank * sizeof *at);
+  check_unread(to, elements_of(&b.map->form) * b.map->form.bytes);
   if (num_boxes == MAX_BOXES)
     give_up("too many copies are under way");
   boxes[num_boxes++] = b;
@@ -261,9 +319,7 @@ static struct {
 
 static void store_box(const box_t *b) {
   const map_form_t *form = &b->map->form;
-  int64_t count = 1, mask = form->swizzle / 16 - (form->swizzle != 0);
-  for (int d = 0; d < form->rank; d++)
-    count *= form->box[d];
+  int64_t count = elements_of(form), mask = form->swizzle / 16 - (form->swizzle != 0);
   for (int64_t i = 0; i < count; i++) {
     int64_t rest = i, to = 0, offset = b->to - emu_shared + i * form->bytes;
     int inside = 1;
@@ -309,6 +365,7 @@ void emu_copy(void *to, const void *from, int32_t bytes, int32_t read) {
   thread_t *t = &threads[current];
   if (t->num_copies == MAX_COPIES)
     abort();
+  check_unread(to, bytes);
   t->copies[t->num_copies++] = (copy_t){to, from, bytes, read, t->group};
 }
 
@@ -430,7 +487,9 @@ static double described(int64_t descriptor, const char *type, int at, int k, int
   int64_t address = mn_major ? start + at % 64 * 2 + at / 64 * leading + k % 8 * 128 + k / 8 * stride
                              : start + at % 8 * 128 + at / 8 * stride + k * (bits_of(type) / 8);
   address ^= (address >> 7 & 7) << 4;
-  return element(type, emu_shared + ((address - (int64_t)(uintptr_t)emu_shared) & ADDRESS_MASK), 0);
+  int64_t offset = (address - (int64_t)(uintptr_t)emu_shared) & ADDRESS_MASK;
+  note_read(offset);
+  return element(type, emu_shared + offset, 0);
 }
 
 /* What the tensor core adds up of 8-bit floats: it aligns products to the largest and keeps 13 bits after its first. */
@@ -454,7 +513,7 @@ static double sum_of_narrow(double sum, const double *product, int count) {
   return total;
 }
 
-/* d = a * b + d for the rows of this warp, at once: what runs ahead is not shown. lhs is four words of registers, or
+/* d = a * b + d for the rows of this warp, at once; what it reads counts as read until it is waited for. lhs is four words of registers, or
  * has a descriptor. */
 void emu_wgmma(void *d, int32_t n, int32_t depth, const char *acc, const char *a_type, const char *b_type, int64_t a,
                const int32_t *lhs, int64_t b, int32_t zero, int32_t a_major, int32_t b_major) {
@@ -625,6 +684,7 @@ static void run_block(void) {
   memset(emu_shared, GARBAGE, sizeof emu_shared);
   memset(barriers, 0, sizeof barriers);
   num_boxes = 0;
+  forget_reads();
   at_once = (block[0] + block[1] + block[2]) % 2;
   for (int i = 0; i < emu_num_threads; i++) {
     thread_t *t = &threads[i];
