@@ -36,8 +36,8 @@ def source(about: Row, name: str) -> str:
     return f"{about['device']}, {about['date']}, commit {about['commit']}: [{name}](bench/results/{name})"
 
 
-def gpu() -> list[str]:
-    run = newest("gpu")
+def gpu(what: str) -> list[str]:
+    run = newest(what)
     if run is None:
         return []
     about, rows, name = run
@@ -57,8 +57,11 @@ def gpu() -> list[str]:
             if ratio is not None:
                 peers.append(f"{ratio:.2f} of {row['who']} ({row[unit]:,.0f})")
         body.append([bench, shape, f"{ours[unit]:,.0f} {label}", "; ".join(peers)])
-    versions = f"torch {about.get('torch')}, cuDNN {about.get('cudnn')}"
+    packages = (("torch", "torch"), ("cudnn", "cuDNN"))
+    versions = ", ".join(f"{package} {about[key]}" for key, package in packages if key in about)
     note = "Ours is the best of the tile sizes that the benchmark tries."
+    if any("commit" in row for row in timed):
+        note += " Lines of the file that name a commit were measured at that one."
     return [f"{source(about, name)}; {versions}. {note}", "", *table(["program", "size", "ours", "beside"], body)]
 
 
@@ -119,7 +122,7 @@ def tuned() -> list[str]:
 
 
 def figures() -> str:
-    parts = [*gpu(), *tuned(), *cpu(), *waiting()]
+    parts = [*gpu("gpu"), *gpu("memory"), *tuned(), *cpu(), *waiting()]
     return "\n".join(parts) + "\n" if parts else "\n"
 
 
