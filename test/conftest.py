@@ -8,6 +8,7 @@ data/spec.tsv no passing test names (`--spec-report FILE` writes them all down).
 from __future__ import annotations
 
 import csv
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,9 @@ import pytest
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "numerics"))
+# NVIDIA's tools, where they are: of tools/requirements.txt (ptxas, nvdisasm), or of a toolkit.
+TOOLS = [*(f"{path}/nvidia/cu13/bin" for path in sys.path), "/usr/local/cuda/bin"]
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *TOOLS])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -112,7 +112,7 @@ def run_ptx(kernel: Any, target: str, args: Arguments) -> None:
 
     _, key = kernel.specialization(tuple(args))
     code = compile.build(kernel.capture(target, key), target, kernel.name).code
-    ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+    ptxas = shutil.which("ptxas")
     if ptxas is not None and code[:4] != b"\x7fELF":
         with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
             file.write(code.rstrip(b"\0"))

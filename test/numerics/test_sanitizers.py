@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from harness import Backends
 
-SANITIZER = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+SANITIZER = shutil.which("compute-sanitizer")
 TESTS = Path(__file__).with_name("test_kernels.py")
 
 

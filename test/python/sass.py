@@ -10,18 +10,17 @@ import dataclasses
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tilewright import compile
 
-PLACES = ["/usr/local/cuda/bin", *(f"{path}/nvidia/cu13/bin" for path in sys.path)]
-PTXAS, NVDISASM = (
-    shutil.which(name) or shutil.which(name, path=":".join(PLACES)) or "" for name in ("ptxas", "nvdisasm")
-)
+PTXAS, NVDISASM = (shutil.which(name) or "" for name in ("ptxas", "nvdisasm"))
 MISSING = None if PTXAS and NVDISASM else "needs ptxas and nvdisasm"
+
+
+Flight = tuple[frozenset[int], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +100,24 @@ class Code:
                             todo += predecessors[b]
         return [frozenset(loops[head]) for head in sorted(loops)]
 
+    def overwritten(self) -> list[str]:
+        """Instructions that write what a product under way reads from registers, on some path."""
+        bounds, successors = [*self._leaders(), len(self.instructions)], self._successors()
+        todo: list[tuple[int, Flight]] = [(0, ())]
+        seen = set(todo)
+        bad: dict[int, None] = {}
+        while todo:
+            block, flight = todo.pop()
+            for at in range(bounds[block], bounds[block + 1]):
+                instruction = self.instructions[at]
+                if written(instruction) & {r for group in flight for r in group}:
+                    bad[at] = None
+                flight = after(instruction, flight)
+            new = {(b, flight) for b in successors[block]} - seen
+            seen |= new
+            todo += new
+        return [str(self.instructions[at]) for at in sorted(bad)]
+
     @property
     def registers(self) -> int:
         return max(int(n) for n in re.findall(r"Used (\d+) registers", self.log))
@@ -122,6 +139,32 @@ def count(instructions: list[Instruction], opcode: str) -> int:
 
 def matches(instruction: Instruction, opcode: str) -> bool:
     return instruction.opcode == opcode or instruction.opcode.startswith(opcode + ".") or not opcode
+
+
+def written(instruction: Instruction) -> set[int]:
+    """Registers that it writes, accumulators apart."""
+    first = re.match(r"(?:U?PT?\d*, )*R(\d+)", instruction.operands)
+    if first is None or re.match(r"[HIQ]GMMA|ST|RED|BAR|SYNCS|BRA|BRX|CALL|RET", instruction.opcode):
+        return set()
+    sizes = {".64": 2, ".128": 4, ".WIDE": 2}
+    size = next((n for text, n in sizes.items() if text in instruction.opcode), 1)
+    if matrices := re.match(r"LDSM.*\.(\d)$", instruction.opcode):
+        size = int(matrices[1])
+    return set(range(int(first[1]), int(first[1]) + size))
+
+
+def after(instruction: Instruction, flight: Flight) -> Flight:
+    """The groups of products under way behind an instruction, each as the registers that it reads; the last is open."""
+    *closed, last = flight or (frozenset(),)
+    product = re.match(r"R\d+, R(\d+), gdesc", instruction.operands)
+    if re.match(r"[HIQ]GMMA", instruction.opcode):
+        words = range(int(product[1]), int(product[1]) + 4) if product else ()
+        last = last.union(words)
+        return (*closed, last, frozenset()) if "gsb0" in instruction.operands else (*closed, last)
+    if matches(instruction, "WARPGROUP.DEPBAR.LE"):
+        pending = int(instruction.operands.split(", ")[-1], 0)
+        closed = closed[len(closed) - pending :] if pending else []
+    return (*closed, last)
 
 
 def zeroed_accumulators(instructions: list[Instruction]) -> set[int]:

@@ -71,6 +71,7 @@ PLANS = {
     "gemm 128x256x64": gemm(128, 256, 64),
     "gemm 256x128x64": gemm(256, 128, 64),
     "gemm 128x128x128": gemm(128, 128, 128),
+    "gemm 128x256x32": gemm(128, 256, 32),
     "e4m3 128x128x128": narrow(128, 128, 128, dtype=ml_dtypes.float8_e4m3fn),
     "e5m2 128x256x128": narrow(128, 256, 128, dtype=ml_dtypes.float8_e5m2),
     "attention 64x64": heads(64, 64),
@@ -127,6 +128,7 @@ def test_plan(name: str) -> None:
     plan, code = PLANS[name], assemble(name)
     assert code.spills == 0
     assert code.serialized == []
+    assert code.overwritten() == []
     loops = code.loops(plan.opcode)
     assert loops
     wanted = sum(m * n * k for m, n, k in plan.products)
@@ -136,3 +138,20 @@ def test_plan(name: str) -> None:
         assert sass.zeroed_accumulators(body) == set()  # a product starts from zero by its own means
         assert plan.exponentials == (sass.count(body, "MUFU.EX2") > 0)
         assert not plan.overlap or exponentials_run_beside_a_product(body)
+
+
+@pytest.mark.parametrize("pending, found", [(0, []), (1, ["LDSM.16.M88.4 R88, [R16+UR4]"])])
+def test_operands_overwritten_under_a_product(pending: int, found: list[str]) -> None:
+    """A loop whose next iteration loads into the registers that the product of this one reads."""
+    lines = [
+        "LDSM.16.M88.4 R88, [R16+UR4]",
+        "HGMMA.64x128x16.F32.BF16 R24, R88, gdesc[UR16].tnspB, R24, gsb0",
+        f"WARPGROUP.DEPBAR.LE gsb0, {pending:#x}",
+        "@P0 BRA `(.L_x_1)",
+        "MOV R88, R89",
+        "EXIT",
+    ]
+    text = "".join(f"        /*{16 * i:04x}*/                   {line} ;\n" for i, line in enumerate(lines))
+    instructions, labels = sass.parse(".L_x_1:\n" + text)
+    code = sass.Code(instructions, labels, "", [], 0, 1)
+    assert code.overwritten() == found + (["MOV R88, R89"] if pending else [])
