@@ -21,4 +21,9 @@ int tw_tile_shape(MlirType tile, int64_t shape[TW_LAYOUT_MAX_RANK]);
 /* Bits of an element as it lies in memory: i1 takes a byte, tf32 a word, f4E2M1FN half a byte. */
 int tw_memory_bits(MlirType element);
 
+/* Elements and bytes of one slot of a buffer type, and bytes of all its slots. */
+int64_t tw_slot_elements(MlirType buffer);
+int64_t tw_slot_bytes(MlirType buffer);
+int64_t tw_buffer_bytes(MlirType buffer);
+
 #endif

@@ -1,5 +1,6 @@
 /* access.c - where a tile lies in an array. See access.h. */
 #include "lowering/gpu/access.h"
+#include "tilewright/dialect.h"
 
 /* ---- facts --------------------------------------------------------------------------------------- */
 
@@ -104,6 +105,15 @@ int tw_access_inner_vector_bits(MlirOperation op, int rank) {
   bool halves = tw_memory_bits(tw_element(mlirValueGetType(tw_access_array(op, &first)))) < 8;
   return vector_bits(op, rank, !halves); /* at an edge 4-bit elements cannot be taken one by one */
 }
+
+intptr_t tw_copy_buffer_operand(MlirOperation op) {
+  intptr_t i = 0;
+  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
+    i++;
+  return i;
+}
+
+MlirValue tw_copy_buffer(MlirOperation copy) { return mlirOperationGetOperand(copy, tw_copy_buffer_operand(copy)); }
 
 /* ---- addresses ------------------------------------------------------------------------------------- */
 

@@ -122,13 +122,6 @@ static void live_range(const spans_t *s, MlirOperation alloc, piece_t *piece) {
   }
 }
 
-static int64_t buffer_bytes(MlirType buffer) {
-  int64_t count = 1;
-  for (intptr_t d = 0; d < tw_buffer_type_rank(buffer); d++)
-    count *= tw_buffer_type_extent(buffer, d);
-  return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
-}
-
 /* ---- placement --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -140,7 +133,7 @@ typedef struct {
 static MlirWalkResult collect(MlirOperation op, void *user) {
   list_t *list = user;
   bool alloc = tw_op_is(op, "tile.alloc_shared");
-  int64_t bytes = alloc ? buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : twg_scratch_bytes(op);
+  int64_t bytes = alloc ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : twg_scratch_bytes(op);
   if (bytes <= 0)
     return MlirWalkResultAdvance;
   if (list->num == list->capacity) {

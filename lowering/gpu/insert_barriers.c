@@ -104,15 +104,11 @@ static void settle(state_t *s, MlirOperation op, bool writes, int64_t from, int6
 /* The bytes of a buffer; false when it is no result of an alloc_shared with an offset. */
 static bool buffer_range(MlirValue buffer, open_access_t *out) {
   MlirOperation alloc = tw_def(buffer);
-  MlirType type = mlirValueGetType(buffer);
-  int64_t bits = tw_memory_bits(tw_buffer_type_element(type));
   if (mlirOperationIsNull(alloc) || !tw_has_attr(alloc, "offset"))
     return false;
-  for (intptr_t d = 0; d < tw_buffer_type_rank(type); d++)
-    bits *= tw_buffer_type_extent(type, d);
   out->owner = alloc.ptr;
   out->from = tw_attr_int(alloc, "offset", 0);
-  out->to = out->from + bits / 8;
+  out->to = out->from + tw_buffer_bytes(mlirValueGetType(buffer));
   return true;
 }
 

@@ -128,22 +128,6 @@ static bool can_pipeline(plan_t *plan) {
 
 /* ---- how many stages --------------------------------------------------------------------------- */
 
-static intptr_t buffer_operand(MlirOperation copy) {
-  intptr_t i = 0;
-  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(copy, i))))
-    i++;
-  return i;
-}
-
-static MlirValue buffer_of(MlirOperation copy) { return mlirOperationGetOperand(copy, buffer_operand(copy)); }
-
-static int64_t buffer_bytes(MlirType buffer) {
-  int64_t count = 1;
-  for (intptr_t d = 0; d < tw_buffer_type_rank(buffer); d++)
-    count *= tw_buffer_type_extent(buffer, d);
-  return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
-}
-
 typedef struct {
   const plan_t *plan;
   int64_t buffers, scratch;
@@ -151,7 +135,7 @@ typedef struct {
 
 static bool is_own(const plan_t *plan, MlirValue buffer) {
   for (int i = 0; i < plan->num_copies; i++)
-    if (mlirValueEqual(buffer_of(plan->copies[i]), buffer))
+    if (mlirValueEqual(tw_copy_buffer(plan->copies[i]), buffer))
       return true;
   return false;
 }
@@ -181,7 +165,7 @@ static MlirWalkResult count_others(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   MlirValue buffer = mlirOperationGetResult(op, 0);
   if (!is_own(others->plan, buffer) && lives_through(buffer, others->plan->loop))
-    others->buffers += buffer_bytes(mlirValueGetType(buffer));
+    others->buffers += tw_buffer_bytes(mlirValueGetType(buffer));
   return MlirWalkResultAdvance;
 }
 
@@ -207,7 +191,7 @@ static int choose_stages(const plan_t *plan, MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   int64_t stage = 0, others = taken_beside(plan, func);
   for (int i = 0; i < plan->num_copies; i++)
-    stage += buffer_bytes(mlirValueGetType(buffer_of(plan->copies[i])));
+    stage += tw_buffer_bytes(mlirValueGetType(tw_copy_buffer(plan->copies[i])));
   int64_t fit = (target.shared_bytes - others) / stage;
   int64_t wanted = tw_attr_int(module, "tile.num_stages", 0);
   if (wanted == 0) {
@@ -244,11 +228,11 @@ static void issue(const tw_builder_t *at, const plan_t *plan, MlirValue iv, Mlir
   for (int c = 0; c < plan->num_copies; c++) {
     MlirOperation copy = plan->copies[c];
     MlirValue operands[TW_MAX_RANK + 4];
-    intptr_t buffer = buffer_operand(copy), n = 0;
+    intptr_t buffer = tw_copy_buffer_operand(copy), n = 0;
     for (; n < buffer; n++)
       operands[n] = repeat(at, mlirOperationGetOperand(copy, n), plan->loop, &map);
     int32_t segments[] = {1, (int32_t)n - 1, 1, 1, 1};
-    operands[n++] = buffer_of(copy);
+    operands[n++] = tw_copy_buffer(copy);
     operands[n++] = slot;
     operands[n++] = exists;
     tw_attr_t attr = {"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)};
@@ -272,7 +256,7 @@ static void build_wait(const tw_builder_t *at, int pending) {
 /* Gives the buffers of the loop one slot a stage. */
 static void widen_buffers(plan_t *plan) {
   for (int i = 0; i < plan->num_copies; i++) {
-    MlirValue buffer = buffer_of(plan->copies[i]);
+    MlirValue buffer = tw_copy_buffer(plan->copies[i]);
     MlirType type = mlirValueGetType(buffer);
     int64_t shape[TW_LAYOUT_MAX_RANK + 1];
     intptr_t rank = tw_buffer_type_rank(type);
@@ -369,7 +353,7 @@ static void extend_yield(MlirBlock body, MlirValue read, MlirValue write, int st
 
 static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
   for (int i = 0; i < plan->num_copies; i++)
-    for (MlirOpOperand use = mlirValueGetFirstUse(buffer_of(plan->copies[i])); !mlirOpOperandIsNull(use);
+    for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies[i])); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
       MlirOperation op = mlirOpOperandGetOwner(use);
       if ((tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma")) && inside(op, body))

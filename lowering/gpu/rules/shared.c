@@ -30,11 +30,7 @@ bool twg_rule_alloc_shared(tw_emitter_t *e, MlirOperation op) {
 
 MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
   MlirValue buffer = mlirOperationGetOperand(op, at);
-  MlirType type = mlirValueGetType(buffer);
-  int64_t bytes = tw_memory_bits(tw_buffer_type_element(type)), slot;
-  for (intptr_t d = 1; d < tw_buffer_type_rank(type); d++)
-    bytes *= tw_buffer_type_extent(type, d);
-  bytes /= 8;
+  int64_t bytes = tw_slot_bytes(mlirValueGetType(buffer)), slot;
   MlirValue base = twg_lookup(e, buffer).at[0];
   if (tw_known_int(mlirOperationGetOperand(op, at + 1), &slot))
     return slot ? twg_offset_pointer(e, base, twg_const_i32(e, slot * bytes)) : base;
@@ -130,14 +126,6 @@ static void copy_small(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t of
   twg_store_to(e, word, to, bytes);
 }
 
-/* Operand number of the buffer. */
-static intptr_t buffer_operand(MlirOperation op) {
-  intptr_t i = 0;
-  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
-    i++;
-  return i;
-}
-
 /* A dimension along which the pieces of a thread differ; -1 if there is none. */
 static int varying_dim(const share_t *share) {
   for (int d = 0; d < share->layout.rank; d++)
@@ -172,7 +160,7 @@ static MlirValue fold_guards(tw_emitter_t *e, const share_t *share, MlirValue en
 }
 
 bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
-  intptr_t at = buffer_operand(op);
+  intptr_t at = tw_copy_buffer_operand(op);
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
   tw_layout_t shared;
   tw_placed_t place;

@@ -268,13 +268,6 @@ static void find_choice(tw_emitter_t *e, product_t *p) {
   p->acc_value = mlirOperationGetOperand(choice, 1);
 }
 
-static int64_t slot_elements(MlirType buffer) {
-  int64_t count = 1;
-  for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
-    count *= tw_buffer_type_extent(buffer, d);
-  return count;
-}
-
 static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   intptr_t last = mlirOperationGetNumOperands(op) - 1;
   MlirValue acc = mlirOperationGetOperand(op, last);
@@ -286,7 +279,7 @@ static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   p->acc = tw_element(mlirValueGetType(acc));
   const MlirType in[] = {p->in, tw_buffer_type_element(rhs)};
   const bool is_unsigned[] = {tw_has_attr(op, "unsigned_lhs"), tw_has_attr(op, "unsigned_rhs")};
-  int64_t k = slot_elements(rhs) / n;
+  int64_t k = tw_slot_elements(rhs) / n;
   if (!tw_wgmma_kind_of(in, is_unsigned, p->acc, &p->kind) || !tw_wgmma_split(m, n, e->num_warps, &p->split) ||
       !tw_wgmma_operand_of(rhs, true, tw_has_attr(op, "transposed_rhs"), k, n, &p->rhs) ||
       (p->lhs_shared && !tw_wgmma_operand_of(lhs, false, tw_has_attr(op, "transposed_lhs"), k, m, &p->lhs))) {

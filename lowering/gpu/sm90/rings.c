@@ -1,5 +1,6 @@
 /* rings.c - the plan of tile-specialize-warps. See rings.h. */
 #include "lowering/gpu/sm90/rings.h"
+#include "lowering/gpu/access.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm80/mma.h"
@@ -56,22 +57,6 @@ static int loops_around(MlirOperation op) {
 static MlirOperation null_op(void) { return (MlirOperation){NULL}; }
 
 /* ---- copies and who reads them ------------------------------------------------------------------- */
-
-intptr_t tw_copy_buffer_operand(MlirOperation op) {
-  intptr_t i = 0;
-  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
-    i++;
-  return i;
-}
-
-MlirValue tw_copy_buffer(MlirOperation copy) { return mlirOperationGetOperand(copy, tw_copy_buffer_operand(copy)); }
-
-static int64_t slot_bytes(MlirType buffer) {
-  int64_t count = 1;
-  for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
-    count *= tw_buffer_type_extent(buffer, d);
-  return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
-}
 
 static bool is_read(MlirOperation op) { return tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma"); }
 
@@ -371,7 +356,7 @@ static bool make_rings(tw_ring_plan_t *plan) {
       tw_ring_t *made = &plan->rings[plan->num_rings++];
       *made = (tw_ring_t){.first = f, .depth = loops_around(fill->copies[0])};
       for (int c = 0; c < fill->num_copies; c++)
-        made->bytes += slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
+        made->bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
     }
     fill->ring = ring;
     plan->rings[ring].num_fills++;
@@ -416,7 +401,7 @@ static MlirWalkResult count_beside(MlirOperation op, void *user) {
       if (fills_buffer(&beside->plan->fills[f], buffer))
         return MlirWalkResultAdvance;
     MlirType type = mlirValueGetType(buffer);
-    beside->buffers += rounded(slot_bytes(type) * tw_buffer_type_extent(type, 0));
+    beside->buffers += rounded(tw_buffer_bytes(type));
     return MlirWalkResultAdvance;
   }
   int64_t bytes = rounded(twg_scratch_bytes(op));

@@ -91,8 +91,5 @@ MlirBlock tw_region_block(MlirOperation op, intptr_t region);
 bool tw_is_inside(MlirOperation op, MlirOperation outer);
 /* A loop or a branch of scf. */
 bool tw_is_control(MlirOperation op);
-/* The buffer of a tile.async_copy. */
-intptr_t tw_copy_buffer_operand(MlirOperation copy);
-MlirValue tw_copy_buffer(MlirOperation copy);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H */

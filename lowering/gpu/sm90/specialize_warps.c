@@ -46,6 +46,7 @@
  * is read after it in its own block or deeper, no array that is copied from is written before, and
  * two slots of each ring fit. Else the kernel is left to tile-pipeline, and a remark says why.
  * `tile.num_stages` sets the number of slots. */
+#include "lowering/gpu/access.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/gpu/sm90/wgmma.h"

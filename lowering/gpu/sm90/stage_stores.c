@@ -41,19 +41,12 @@ typedef struct {
 
 /* ---- what can be staged ------------------------------------------------------------------------ */
 
-static int64_t buffer_bytes(MlirType buffer) {
-  int64_t count = 1;
-  for (intptr_t d = 0; d < tw_buffer_type_rank(buffer); d++)
-    count *= tw_buffer_type_extent(buffer, d);
-  return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
-}
-
 static MlirWalkResult collect(MlirOperation op, void *user) {
   stager_t *s = user;
   if (tw_op_is(op, "tile.store") && s->num_stores < MAX_STORES)
     s->stores[s->num_stores++] = op;
   if (tw_op_is(op, "tile.alloc_shared"))
-    s->taken += MIN_STAGES * buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
+    s->taken += MIN_STAGES * tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
   return MlirWalkResultAdvance;
 }
 
@@ -115,7 +108,7 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
   const char *reason = tw_tma_plan_for(array, order, *buffer, &copy);
   if (reason == NULL && copy.step_bits > 0)
     return "its boxes are longer than the accelerator's";
-  if (reason == NULL && s->taken + buffer_bytes(*buffer) > target.shared_bytes)
+  if (reason == NULL && s->taken + tw_buffer_bytes(*buffer) > target.shared_bytes)
     return "shared memory has no room for its boxes";
   return reason;
 }
@@ -146,7 +139,7 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
   mlirOperationDestroy(store);
   if (tw_op_is(def, "tile.convert_layout") && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
     mlirOperationDestroy(def);
-  s->taken += buffer_bytes(type);
+  s->taken += tw_buffer_bytes(type);
 }
 
 static bool run(MlirOperation func) {

@@ -131,13 +131,6 @@ bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b) {
          !memcmp(a->box, b->box, (size_t)a->rank * sizeof *a->box);
 }
 
-int64_t tw_tma_slot_bytes(MlirType buffer) {
-  int64_t bits = tw_memory_bits(tw_buffer_type_element(buffer));
-  for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
-    bits *= tw_buffer_type_extent(buffer, d);
-  return bits / 8;
-}
-
 const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buffer, tw_tma_copy_t *out) {
   static const int swizzles[] = {0, 128, 64, 32};
   int bytes = tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
@@ -152,7 +145,7 @@ const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buff
     return "the buffer has no layout";
   for (size_t i = 0; i < sizeof swizzles / sizeof *swizzles; i++) {
     if (!split_into_boxes(&shared, bytes, swizzles[i], out) ||
-        tw_tma_slot_bytes(buffer) % (swizzles[i] ? LINES * swizzles[i] : BOX_ALIGNMENT) != 0)
+        tw_slot_bytes(buffer) % (swizzles[i] ? LINES * swizzles[i] : BOX_ALIGNMENT) != 0)
       continue;
     if (order[out->dim[0]] != contiguous_axis(mlirValueGetType(array)))
       return "lines of its tile are not contiguous in the array";

@@ -53,7 +53,4 @@ bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b);
 /* Whether the program leaves it to us how an access is done (TW_ALLOW_TMA). */
 bool tw_tma_is_allowed(MlirOperation access);
 
-/* Bytes that filling one slot of a buffer moves: what its barrier has to expect. */
-int64_t tw_tma_slot_bytes(MlirType buffer);
-
 #endif /* TILEWRIGHT_LOWERING_GPU_SM90_TMA_H */
