@@ -185,7 +185,7 @@ static bool change_of_reduce(MlirOperation op, tw_change_t x, tw_change_t *out) 
 /* Rows of lhs are rows of the result; along k all must be one. */
 static bool change_of_mma(tw_change_t lhs, tw_change_t rhs, tw_change_t acc, intptr_t rank, tw_change_t *out) {
   *out = lhs.kind == TW_FREE ? acc : lhs;
-  return !moves(rhs) && lhs.kind != TW_SHIFT && (lhs.rows >> (rank - 1)) == 0 &&
+  return rank >= 2 && !moves(rhs) && lhs.kind != TW_SHIFT && (lhs.rows >> (rank - 1)) == 0 &&
          (acc.kind == TW_FREE || lhs.kind == TW_FREE || same(lhs, acc));
 }
 

@@ -4,8 +4,8 @@
  * Shared memory is filled with garbage before each block, and an asynchronous copy moves its bytes only when
  * it is waited for, so that code which reads too early reads rubbish. What the tensor memory accelerator brings
  * comes as late as possible in even blocks, when no thread can go on, and at once in odd ones, so that code which
- * gives its bytes up too early finds others there. Products of warpgroups are computed at once, but a copy into what one
- * may still read, since no thread has waited for it, is an error. */
+ * gives its bytes up too early finds others there. Products of warpgroups are computed at once, but a copy into what
+ * one may still read, since no thread has waited for it, is an error. */
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ typedef struct {
   uint64_t slot[4];
   copy_t copies[MAX_COPIES];
   int num_copies, group;
-  int id, count;      /* of the named barrier at which it waits, and how many threads meet there */
+  int id, count;       /* of the named barrier at which it waits, and how many threads meet there */
   int barrier, parity; /* of the barrier that counts at which it waits */
 } thread_t;
 
@@ -250,8 +250,8 @@ static void make_maps(const int64_t *words) {
     for (int d = 0; d < m->form.rank; d++) {
       m->extents[d] = array[1 + m->form.axes[d]];
       m->strides[d] = array[1 + m->form.rank + m->form.axes[d]] * m->form.bytes;
-      if (m->extents[d] < 1 || (d ? m->extents[d] > 1 && (m->strides[d] % 16 || m->strides[d] <= 0)
-                                  : m->strides[d] != m->form.bytes))
+      if (m->extents[d] < 1 ||
+          (d ? m->extents[d] > 1 && (m->strides[d] % 16 || m->strides[d] <= 0) : m->strides[d] != m->form.bytes))
         give_up("no tensor map describes the array of word %d", m->form.word);
     }
     if ((uintptr_t)m->base % 16)
@@ -513,8 +513,8 @@ static double sum_of_narrow(double sum, const double *product, int count) {
   return total;
 }
 
-/* d = a * b + d for the rows of this warp, at once; what it reads counts as read until it is waited for. lhs is four words of registers, or
- * has a descriptor. */
+/* d = a * b + d for the rows of this warp, at once; what it reads counts as read until it is waited for. lhs is four
+ * words of registers, or has a descriptor. */
 void emu_wgmma(void *d, int32_t n, int32_t depth, const char *acc, const char *a_type, const char *b_type, int64_t a,
                const int32_t *lhs, int64_t b, int32_t zero, int32_t a_major, int32_t b_major) {
   int first = current / 32 * 32, lane = current % 32, row_of_warp = current / 32 % 4 * 16;
@@ -663,8 +663,9 @@ static int release_counting(void) {
 }
 
 static void report_stuck(void) {
-  static const char *const names[] = {"ready", "at the barrier of all", "at a step of its warp", "at a named barrier",
-                                      "at a barrier that counts", "done"};
+  static const char *const names[] = {
+      "ready", "at the barrier of all", "at a step of its warp", "at a named barrier", "at a barrier that counts",
+      "done"};
   for (int i = 0, last = -1; i < emu_num_threads; i++) {
     const thread_t *t = &threads[i];
     if (i % 32 != 0 && t->state == last)
