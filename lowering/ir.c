@@ -23,7 +23,7 @@ bool tw_op_in(MlirOperation op, const char *dialect) {
 }
 
 MlirOperation tw_def(MlirValue value) {
-  return mlirValueIsAOpResult(value) ? mlirOpResultGetOwner(value) : (MlirOperation){NULL};
+  return mlirValueIsAOpResult(value) ? mlirOpResultGetOwner(value) : tw_null_op();
 }
 
 /* --- Types ---------------------------------------------------------------------------------------- */
@@ -239,6 +239,12 @@ bool tw_known_float(MlirValue value, double *out) {
     return false;
   *out = mlirFloatAttrGetValueDouble(attr);
   return true;
+}
+
+bool tw_is_zero(MlirValue value) {
+  int64_t integer;
+  double number;
+  return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
 }
 
 /* --- Messages ------------------------------------------------------------------------------------- */

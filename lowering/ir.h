@@ -26,6 +26,11 @@ bool tw_op_is(MlirOperation op, const char *name);
 bool tw_op_in(MlirOperation op, const char *dialect);
 /* The op that makes a value, or null for a block argument. */
 MlirOperation tw_def(MlirValue value);
+static inline MlirOperation tw_null_op(void) { return (MlirOperation){NULL}; }
+/* The first block of a region, of which ops of scf and kernels have no other. */
+static inline MlirBlock tw_region_block(MlirOperation op, intptr_t region) {
+  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+}
 
 /* --- Types ---------------------------------------------------------------------------------------- */
 
@@ -110,6 +115,8 @@ MlirAttribute tw_splat_float(MlirType type, double value);
 /* If `value` is a constant integer (a splat counts), tells it. */
 bool tw_known_int(MlirValue value, int64_t *out);
 bool tw_known_float(MlirValue value, double *out);
+/* Whether it is the constant zero of either kind. */
+bool tw_is_zero(MlirValue value);
 
 /* --- Messages ------------------------------------------------------------------------------------- */
 
@@ -148,8 +155,8 @@ typedef struct {
 
 /* `pass` has static storage. */
 MlirPass tw_pass_create(const tw_pass_t *pass);
-/* The same for a pass that leaves the tile dialect: it also builds ops of llvm, nvvm and vector, which are loaded only for
- * such passes (they are most of what a context costs). */
+/* The same for a pass that leaves the tile dialect: it also builds ops of llvm, nvvm and vector, which are loaded only
+ * for such passes (they are most of what a context costs). */
 MlirPass tw_pass_create_to_llvm(const tw_pass_t *pass);
 
 #endif /* TILEWRIGHT_LOWERING_IR_H */

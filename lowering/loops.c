@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-MlirBlock tw_loop_body(MlirOperation loop) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0)); }
-
 intptr_t tw_carried_position(MlirOperation loop, MlirValue value) {
   if (!mlirValueIsABlockArgument(value) || !mlirBlockEqual(mlirBlockArgumentGetOwner(value), tw_loop_body(loop)))
     return -1;
@@ -27,6 +25,11 @@ bool tw_defined_in(MlirValue value, MlirBlock block) {
 MlirOpOperand tw_only_use(MlirValue value) {
   MlirOpOperand use = mlirValueGetFirstUse(value), none = {NULL};
   return mlirOpOperandIsNull(use) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(use)) ? none : use;
+}
+
+MlirOperation tw_only_user(MlirValue value) {
+  MlirOpOperand use = tw_only_use(value);
+  return mlirOpOperandIsNull(use) ? tw_null_op() : mlirOpOperandGetOwner(use);
 }
 
 /* ---- slices ------------------------------------------------------------------------------------ */

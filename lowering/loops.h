@@ -8,7 +8,7 @@
  * before the values that it carries. */
 enum { TW_FOR_INITS = 3, TW_FOR_CARRIED = 1 };
 
-MlirBlock tw_loop_body(MlirOperation loop);
+static inline MlirBlock tw_loop_body(MlirOperation loop) { return tw_region_block(loop, 0); }
 static inline MlirValue tw_loop_iv(MlirOperation loop) { return mlirBlockGetArgument(tw_loop_body(loop), 0); }
 static inline MlirOperation tw_loop_yield(MlirOperation loop) { return mlirBlockGetTerminator(tw_loop_body(loop)); }
 /* Carried value `i`: inside, as it starts, as an iteration leaves it, and after the loop. */
@@ -31,8 +31,10 @@ static inline bool tw_inside(MlirOperation op, MlirBlock block) {
 }
 /* Whether a value is made in `block` or in a region of its ops. */
 bool tw_defined_in(MlirValue value, MlirBlock block);
-/* The only use of a value; null where it has none or several. */
+/* The only use of a value, and the op that makes it; null where it has none or several. */
 MlirOpOperand tw_only_use(MlirValue value);
+MlirOperation tw_only_user(MlirValue value);
+static inline bool tw_has_one_use(MlirValue value) { return !mlirOpOperandIsNull(tw_only_use(value)); }
 static inline bool tw_is_unused(MlirValue value) { return mlirOpOperandIsNull(mlirValueGetFirstUse(value)); }
 
 /* The ops of a block that a value depends on, in a set. Ops with regions count with all that these read. */

@@ -283,8 +283,7 @@ static void visit(MlirOperation op) {
 
 static void visit_below(MlirOperation op) {
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
-    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(block);
-         block = mlirBlockGetNextInRegion(block))
+    for (MlirBlock block = tw_region_block(op, r); !mlirBlockIsNull(block); block = mlirBlockGetNextInRegion(block))
       for (MlirOperation inner = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(inner); inner = next) {
         next = mlirOperationGetNextInBlock(inner);
         visit_below(inner);

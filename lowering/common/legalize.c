@@ -284,8 +284,7 @@ static void make_signless(MlirValue value) {
 /* Calls `visit` on every op below `op`, inner ones last; it may replace the op by others before it. */
 static bool for_each_op(MlirOperation op, bool (*visit)(MlirOperation)) {
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
-    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(block);
-         block = mlirBlockGetNextInRegion(block))
+    for (MlirBlock block = tw_region_block(op, r); !mlirBlockIsNull(block); block = mlirBlockGetNextInRegion(block))
       for (MlirOperation inner = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(inner); inner = next) {
         next = mlirOperationGetNextInBlock(inner);
         if (!for_each_op(inner, visit) || !visit(inner))
@@ -296,8 +295,7 @@ static bool for_each_op(MlirOperation op, bool (*visit)(MlirOperation)) {
 
 static void make_blocks_signless(MlirOperation op) {
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
-    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(block);
-         block = mlirBlockGetNextInRegion(block))
+    for (MlirBlock block = tw_region_block(op, r); !mlirBlockIsNull(block); block = mlirBlockGetNextInRegion(block))
       for (intptr_t i = 0; i < mlirBlockGetNumArguments(block); i++)
         make_signless(mlirBlockGetArgument(block, i));
 }

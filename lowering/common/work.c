@@ -96,7 +96,7 @@ static bool compare(int64_t predicate, int64_t a, int64_t b) {
 
 /* The first word of a kernel's argument, and its number among the arrays and scalars; false if it is none. */
 static bool argument_of(const counter_t *c, MlirValue value, int *out_index, int64_t *out_word) {
-  MlirBlock entry = mlirRegionGetFirstBlock(mlirOperationGetRegion(c->function, 0));
+  MlirBlock entry = tw_region_block(c->function, 0);
   *out_word = 0;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(entry); i++) {
     MlirValue argument = mlirBlockGetArgument(entry, i);
@@ -204,7 +204,7 @@ static void count_op(counter_t *c, MlirOperation op) {
 }
 
 static void walk_region(counter_t *c, MlirOperation op, intptr_t region, double times) {
-  MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+  MlirBlock block = tw_region_block(op, region);
   double before = c->times;
   c->times *= times;
   if (!mlirBlockIsNull(block) && c->times > 0)
@@ -221,7 +221,7 @@ static double total_loaded(const tw_work_t *work) {
 
 static void walk_for(counter_t *c, MlirOperation op) {
   int64_t low, high, step, trips = 1;
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  MlirBlock body = tw_region_block(op, 0);
   if (number_of(c, mlirOperationGetOperand(op, 0), &low) && number_of(c, mlirOperationGetOperand(op, 1), &high) &&
       number_of(c, mlirOperationGetOperand(op, 2), &step) && step > 0) {
     trips = high > low ? (high - low + step - 1) / step : 0;
@@ -270,7 +270,7 @@ static void walk(counter_t *c, MlirBlock block) {
 }
 
 static void bind_scalars(counter_t *c) {
-  MlirBlock entry = mlirRegionGetFirstBlock(mlirOperationGetRegion(c->function, 0));
+  MlirBlock entry = tw_region_block(c->function, 0);
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(entry); i++) {
     MlirValue argument = mlirBlockGetArgument(entry, i);
     int index;
@@ -289,7 +289,7 @@ static MlirOperation find_kernel(MlirModule module) {
 }
 
 static int64_t words_of_kernel(MlirOperation function) {
-  MlirBlock entry = mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0));
+  MlirBlock entry = tw_region_block(function, 0);
   int64_t count = 0;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(entry); i++) {
     MlirType type = mlirValueGetType(mlirBlockGetArgument(entry, i));
@@ -305,7 +305,7 @@ bool tw_count_work(MlirModule module, const int64_t *words, size_t num_words, co
   if (mlirOperationIsNull(c.function) || words_of_kernel(c.function) != (int64_t)num_words)
     return false;
   bind_scalars(&c);
-  walk(&c, mlirRegionGetFirstBlock(mlirOperationGetRegion(c.function, 0)));
+  walk(&c, tw_region_block(c.function, 0));
   tw_map_free(&c.numbers);
   return true;
 }

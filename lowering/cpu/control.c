@@ -64,10 +64,6 @@ static MlirBlock new_block(cpu_t *cx, int num, const MlirType *types) {
   return mlirBlockCreate(num, types, locations);
 }
 
-static MlirBlock only_block(MlirOperation op, int region) {
-  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
-}
-
 /* --- in place -------------------------------------------------------------------------------------------------- */
 
 static bool single_use(MlirValue value, MlirOperation *user, int *operand) {
@@ -180,7 +176,7 @@ static void place_for(cpu_t *cx, MlirOperation op) {
   memcpy(operands + 3, carried.scalars, sizeof carried.scalars);
   MlirType types[1 + MAX_CARRIED] = {mlirValueGetType(operands[0])};
   memcpy(types + 1, carried.types, sizeof carried.types);
-  MlirBlock old = only_block(op, 0), body = new_block(cx, 1 + carried.num_scalars, types);
+  MlirBlock old = tw_region_block(op, 0), body = new_block(cx, 1 + carried.num_scalars, types);
   for (int i = 0; i < num; i++)
     if (carried.is_tile[i])
       update_in_place(cx, old, mlirBlockGetArgument(old, i + 1), i, carried.home[i]);
@@ -209,7 +205,7 @@ static void place_for(cpu_t *cx, MlirOperation op) {
 /* --- if ---------------------------------------------------------------------------------------------------------- */
 
 static MlirBlock emit_branch(cpu_t *cx, MlirOperation op, int index, const carried_t *carried) {
-  MlirBlock block = mlirBlockCreate(0, NULL, NULL), old = only_block(op, index);
+  MlirBlock block = mlirBlockCreate(0, NULL, NULL), old = tw_region_block(op, index);
   MlirValue yields[MAX_CARRIED];
   inner_t inner = enter(cx, block);
   if (!mlirBlockIsNull(old)) {
@@ -265,7 +261,7 @@ static void place_while(cpu_t *cx, MlirOperation op) {
     else
       add_scalar(cx, &tail, type);
   }
-  MlirBlock old[2] = {only_block(op, 0), only_block(op, 1)};
+  MlirBlock old[2] = {tw_region_block(op, 0), tw_region_block(op, 1)};
   MlirBlock now[2] = {new_block(cx, head.num_scalars, head.types), new_block(cx, tail.num_scalars, tail.types)};
   MlirValue values[MAX_CARRIED + 1];
   inner_t inner = enter(cx, now[0]);

@@ -135,7 +135,7 @@ static void place_assert(cpu_t *cx, MlirOperation op) {
     fail_unless(cx, op, cpu_scalar(cx, condition));
     return;
   }
-  cpu_plan(cx, type, 1, &condition, (MlirOperation){NULL});
+  cpu_plan(cx, type, 1, &condition, tw_null_op());
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   cpu_nest_begin(cx, &nest);

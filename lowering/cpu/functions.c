@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static MlirBlock module_body(cpu_t *cx) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(cx->module, 0)); }
+static MlirBlock module_body(cpu_t *cx) { return tw_region_block(cx->module, 0); }
 
 tw_builder_t cpu_at_module(cpu_t *cx) {
   MlirBlock body = module_body(cx);

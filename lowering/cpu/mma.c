@@ -115,7 +115,7 @@ static MlirValue operand(cpu_t *cx, MlirValue tile, bool is_unsigned) {
     return cpu_buffer(cx, tile);
   MlirType wide = tw_with_element(type, cpu_int(cx, 32));
   MlirValue buffer = cpu_new_buffer(cx, wide);
-  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  cpu_plan(cx, type, 1, &tile, tw_null_op());
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   cpu_nest_begin(cx, &nest);

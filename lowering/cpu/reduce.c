@@ -180,7 +180,7 @@ static void place_reduce(cpu_t *cx, MlirOperation op) {
   MlirType type = mlirValueGetType(tile), out = mlirValueGetType(result);
   int axis = (int)tw_attr_int(op, "axis", 0);
   reducer_t r = reducer_of(cx, op);
-  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  cpu_plan(cx, type, 1, &tile, tw_null_op());
   MlirValue buffer = {NULL};
   if (tw_is_tile(out)) {
     cpu_slot_t *slot = cpu_slot(cx, result);
@@ -246,7 +246,7 @@ static void place_scan(cpu_t *cx, MlirOperation op) {
   MlirValue tile = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
   MlirType type = mlirValueGetType(tile);
   reducer_t r = reducer_of(cx, op);
-  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  cpu_plan(cx, type, 1, &tile, tw_null_op());
   cpu_slot_t *slot = cpu_slot(cx, result);
   MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(result));
   cpu_nest_t nest;

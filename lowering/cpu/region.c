@@ -462,7 +462,7 @@ MlirValue cpu_buffer(cpu_t *cx, MlirValue tile) {
     return slot->now;
   }
   slot->wanted = true;
-  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  cpu_plan(cx, type, 1, &tile, tw_null_op());
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   cpu_nest_begin(cx, &nest);
@@ -479,7 +479,7 @@ void cpu_copy_into(cpu_t *cx, MlirValue tile, MlirValue pointer) {
   if (slot->kind == CPU_BUFFER && mlirValueEqual(slot->now, pointer))
     return;
   MlirType type = mlirValueGetType(tile);
-  cpu_plan(cx, type, 1, &tile, (MlirOperation){NULL});
+  cpu_plan(cx, type, 1, &tile, tw_null_op());
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   cpu_nest_begin(cx, &nest);

@@ -102,7 +102,7 @@ static void place_reshape(cpu_t *cx, MlirOperation op) {
     return;
   }
   cpu_point_t point = {.rank = (int)tw_rank(mlirValueGetType(operand)), .axis = -1, .lanes = 1};
-  cpu_plan(cx, mlirValueGetType(operand), 1, &operand, (MlirOperation){NULL});
+  cpu_plan(cx, mlirValueGetType(operand), 1, &operand, tw_null_op());
   cx->memo_size = 0;
   cpu_set_scalar(cx, result, cpu_eval(cx, operand, &point));
   cpu_planned(cx);

@@ -19,7 +19,7 @@ static MlirWalkResult find_barrier(MlirOperation op, void *found) {
 
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel) {
   MlirType pointer = cpu_pointer_type(cx), types[5] = {pointer, pointer, pointer, pointer, pointer};
-  MlirBlock old = mlirRegionGetFirstBlock(mlirOperationGetRegion(kernel, 0));
+  MlirBlock old = tw_region_block(kernel, 0);
   cpu_begin_function(cx, 5, types);
   MlirValue arguments[5];
   for (int i = 0; i < 5; i++)

@@ -209,7 +209,7 @@ static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
     thread = cpu_build_thread_function(cx, kernel);
   cpu_begin_function(cx, 5, types);
   if (mlirOperationIsNull(thread))
-    emit_blocks(cx, mlirRegionGetFirstBlock(mlirOperationGetRegion(kernel, 0)));
+    emit_blocks(cx, tw_region_block(kernel, 0));
   else
     cpu_call_threads(cx, thread);
   return cpu_end_function(cx, tw_attr(kernel, "sym_name"), 4);
@@ -268,7 +268,7 @@ static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_st
 }
 
 static bool run(MlirOperation module) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
+  MlirBlock body = tw_region_block(module, 0);
   int64_t scratch = 0;
   int num_strings = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {

@@ -65,8 +65,7 @@ static size_t add_span(spans_t *s, MlirOperation op) {
 static void number_ops(spans_t *s, MlirOperation op) {
   size_t at = add_span(s, op);
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
-    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
-         b = mlirBlockGetNextInRegion(b))
+    for (MlirBlock b = tw_region_block(op, r); !mlirBlockIsNull(b); b = mlirBlockGetNextInRegion(b))
       for (MlirOperation o = mlirBlockGetFirstOperation(b); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
         number_ops(s, o);
   s->spans[at].end = (int)s->num - 1;
@@ -231,7 +230,7 @@ static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
 static bool run(MlirOperation module) {
   tw_gpu_target_t target = tw_gpu_target_of(module);
   int64_t most = 0;
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
+  MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     int64_t bytes = tw_op_is(op, "func.func") ? allocate(op, &target) : 0;

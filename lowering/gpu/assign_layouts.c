@@ -129,10 +129,6 @@ static void add_edge(assigner_t *a, MlirOperation op) {
   a->edges[a->num_edges++] = (edge_t){op, node_of(a, from), node_of(a, to)};
 }
 
-static MlirBlock body(MlirOperation op, int region) {
-  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
-}
-
 /* yield operand i + skip, value of another op: the same class. */
 static void unite_with_terminator(assigner_t *a, MlirBlock block, intptr_t skip, MlirOperation op) {
   if (mlirBlockIsNull(block))
@@ -145,13 +141,13 @@ static void unite_with_terminator(assigner_t *a, MlirBlock block, intptr_t skip,
 static void unite_for(assigner_t *a, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     unite(a, mlirOperationGetOperand(op, i + 3), mlirOperationGetResult(op, i));
-    unite(a, mlirBlockGetArgument(body(op, 0), i + 1), mlirOperationGetResult(op, i));
+    unite(a, mlirBlockGetArgument(tw_region_block(op, 0), i + 1), mlirOperationGetResult(op, i));
   }
-  unite_with_terminator(a, body(op, 0), 0, op);
+  unite_with_terminator(a, tw_region_block(op, 0), 0, op);
 }
 
 static void unite_while(assigner_t *a, MlirOperation op) {
-  MlirBlock before = body(op, 0), after = body(op, 1);
+  MlirBlock before = tw_region_block(op, 0), after = tw_region_block(op, 1);
   MlirOperation yield = mlirBlockGetTerminator(after);
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(before); i++) {
     unite(a, mlirOperationGetOperand(op, i), mlirBlockGetArgument(before, i));
@@ -186,9 +182,10 @@ static void classify(assigner_t *a, MlirOperation op) {
     if (has_class(mlirOperationGetResult(op, i)))
       (void)node_of(a, mlirOperationGetResult(op, i));
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
-    for (intptr_t i = 0; !mlirBlockIsNull(body(op, (int)r)) && i < mlirBlockGetNumArguments(body(op, (int)r)); i++)
-      if (tw_is_tile(mlirValueGetType(mlirBlockGetArgument(body(op, (int)r), i))))
-        (void)node_of(a, mlirBlockGetArgument(body(op, (int)r), i));
+    for (intptr_t i = 0;
+         !mlirBlockIsNull(tw_region_block(op, r)) && i < mlirBlockGetNumArguments(tw_region_block(op, r)); i++)
+      if (tw_is_tile(mlirValueGetType(mlirBlockGetArgument(tw_region_block(op, r), i))))
+        (void)node_of(a, mlirBlockGetArgument(tw_region_block(op, r), i));
   if (is_elementwise(op)) {
     MlirValue one = representative(op);
     for (intptr_t i = 0; one.ptr && i < mlirOperationGetNumOperands(op); i++)
@@ -202,8 +199,8 @@ static void classify(assigner_t *a, MlirOperation op) {
   } else if (tw_op_is(op, "scf.while")) {
     unite_while(a, op);
   } else if (tw_op_is(op, "scf.if")) {
-    unite_with_terminator(a, body(op, 0), 0, op);
-    unite_with_terminator(a, body(op, 1), 0, op);
+    unite_with_terminator(a, tw_region_block(op, 0), 0, op);
+    unite_with_terminator(a, tw_region_block(op, 1), 0, op);
   } else if (is_shape_op(op) || tw_op_is(op, "tile.reduce")) {
     add_edge(a, op);
   }
@@ -620,13 +617,15 @@ static void rewrite_yield(assigner_t *a, MlirOperation op) {
   bool to_before = tw_op_is(parent, "scf.while") && !condition;
   for (intptr_t i = condition; i < mlirOperationGetNumOperands(op); i++)
     require_class(a, op, i,
-                  to_before ? mlirBlockGetArgument(body(parent, 0), i) : mlirOperationGetResult(parent, i - condition));
+                  to_before ? mlirBlockGetArgument(tw_region_block(parent, 0), i)
+                            : mlirOperationGetResult(parent, i - condition));
 }
 
 static void rewrite_loop_inits(assigner_t *a, MlirOperation op) {
   bool is_for = tw_op_is(op, "scf.for");
   for (intptr_t i = is_for ? 3 : 0; i < mlirOperationGetNumOperands(op); i++)
-    require_class(a, op, i, is_for ? mlirOperationGetResult(op, i - 3) : mlirBlockGetArgument(body(op, 0), i));
+    require_class(a, op, i,
+                  is_for ? mlirOperationGetResult(op, i - 3) : mlirBlockGetArgument(tw_region_block(op, 0), i));
 }
 
 static void rewrite_elementwise(assigner_t *a, MlirOperation op) {
@@ -737,7 +736,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 }
 
 static bool takes_tiles(MlirOperation function) {
-  MlirBlock block = body(function, 0);
+  MlirBlock block = tw_region_block(function, 0);
   for (intptr_t i = 0; !mlirBlockIsNull(block) && i < mlirBlockGetNumArguments(block); i++)
     if (tw_is_tile(mlirValueGetType(mlirBlockGetArgument(block, i))))
       return true;

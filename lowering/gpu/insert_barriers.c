@@ -132,7 +132,7 @@ static bool bytes_changed_hands(const state_t *s, const open_access_t *access) {
 static void visit_block(state_t *s, MlirBlock block);
 
 static void visit_region(state_t *s, MlirOperation op, int region) {
-  MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+  MlirBlock block = tw_region_block(op, region);
   if (!mlirBlockIsNull(block))
     visit_block(s, block);
 }

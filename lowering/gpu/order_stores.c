@@ -161,13 +161,12 @@ static void visit_block(stretch_t *s, MlirBlock block) {
 
 static bool run(MlirOperation module) {
   stretch_t stretch = {.num = 0};
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
+  MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     if (!tw_op_is(op, "llvm.func") || !tw_has_attr(op, "nvvm.kernel"))
       continue;
-    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)); !mlirBlockIsNull(block);
-         block = mlirBlockGetNextInRegion(block))
+    for (MlirBlock block = tw_region_block(op, 0); !mlirBlockIsNull(block); block = mlirBlockGetNextInRegion(block))
       visit_block(&stretch, block);
   }
   free(stretch.items);

@@ -71,7 +71,7 @@ static bool waits_for_memory(MlirOperation op) {
   MlirOperation loop = loop_around(op);
   if (mlirOperationIsNull(loop) || !tw_op_is(loop, "scf.while"))
     return false;
-  MlirBlock before = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirBlock before = tw_region_block(loop, 0);
   return mlirBlockEqual(mlirOperationGetBlock(op), before);
 }
 
@@ -131,8 +131,6 @@ static MlirWalkResult look(MlirOperation op, void *user) {
 
 /* ---- rewriting --------------------------------------------------------------------------------- */
 
-static MlirBlock body_of(MlirOperation func) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0)); }
-
 static MlirValue grid_op(const tw_builder_t *at, const char *name, int axis) {
   MlirType i32 = tw_i32(at->context);
   return tw_op1_attr(at, name, i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, axis));
@@ -159,7 +157,7 @@ static void replace_ids(kernel_t *k, const MlirValue position[TW_GRID_AXES], con
 
 /* The blocks that the hardware starts, in another order. */
 static void reorder(kernel_t *k, const tw_raster_t *raster) {
-  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(body_of(k->func)));
+  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(k->func, 0)));
   MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES], position[TW_GRID_AXES];
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
     id[axis] = grid_op(&at, "tile.block_id", axis);
@@ -174,7 +172,7 @@ static void reorder(kernel_t *k, const tw_raster_t *raster) {
 /* Three more arguments: the extents of the grid as the program sees it. */
 static void add_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
   MlirContext context = mlirOperationGetContext(func);
-  MlirBlock body = body_of(func);
+  MlirBlock body = tw_region_block(func, 0);
   MlirType inputs[MAX_ARGUMENTS + TW_GRID_AXES], i32 = tw_i32(context);
   MlirAttribute dictionaries[MAX_ARGUMENTS + TW_GRID_AXES], all = tw_attr(func, "arg_attrs");
   intptr_t num = mlirBlockGetNumArguments(body);
@@ -194,7 +192,7 @@ static void add_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
 static void stay(kernel_t *k, const tw_raster_t *raster) {
   MlirValue extents[TW_GRID_AXES], position[TW_GRID_AXES];
   add_extents(k->func, extents);
-  MlirBlock body = body_of(k->func);
+  MlirBlock body = tw_region_block(k->func, 0);
   MlirOperation old = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
   tw_builder_t at = tw_build_before(old);
   at.location = mlirOperationGetLocation(k->func);
@@ -257,7 +255,7 @@ static bool run(MlirOperation func) {
     return true;
   k.axes = tw_block_axes_of(func);
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
-  if (k.wgmma && mlirBlockGetNumArguments(body_of(func)) <= MAX_ARGUMENTS)
+  if (k.wgmma && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= MAX_ARGUMENTS)
     decide(&k);
   tw_block_axes_free(&k.axes);
   return true;

@@ -36,7 +36,7 @@
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
-#include "lowering/ir.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -53,24 +53,6 @@ typedef struct {
 
 /* ---- which loops ------------------------------------------------------------------------------- */
 
-static MlirBlock body_of(MlirOperation loop) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0)); }
-
-static MlirValue induction(MlirOperation loop) { return mlirBlockGetArgument(body_of(loop), 0); }
-
-static bool inside(MlirOperation op, MlirBlock block) {
-  for (; !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
-    if (mlirBlockEqual(mlirOperationGetBlock(op), block))
-      return true;
-  return false;
-}
-
-static bool defined_in(MlirValue value, MlirBlock block) {
-  if (mlirValueIsABlockArgument(value))
-    return mlirBlockEqual(mlirBlockArgumentGetOwner(value), block) ||
-           inside(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), block);
-  return inside(mlirOpResultGetOwner(value), block);
-}
-
 /* Scalar arithmetic without effects, which may be repeated for another iteration. */
 static bool is_index_arithmetic(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
@@ -80,7 +62,7 @@ static bool is_index_arithmetic(MlirOperation op) {
 }
 
 static bool depends_on_induction_only(MlirValue value, MlirOperation loop) {
-  if (!defined_in(value, body_of(loop)) || mlirValueEqual(value, induction(loop)))
+  if (!tw_defined_in(value, tw_loop_body(loop)) || mlirValueEqual(value, tw_loop_iv(loop)))
     return true;
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op) || !is_index_arithmetic(op))
@@ -107,7 +89,7 @@ static MlirWalkResult find_obstacle(MlirOperation op, void *user) {
 }
 
 static bool can_pipeline(plan_t *plan) {
-  MlirBlock body = body_of(plan->loop);
+  MlirBlock body = tw_loop_body(plan->loop);
   check_t check = {body, false};
   mlirOperationWalk(plan->loop, find_obstacle, &check, MlirWalkPreOrder);
   plan->num_copies = 0;
@@ -210,7 +192,7 @@ static int choose_stages(const plan_t *plan, MlirOperation func) {
  * induction variable's stand-in. */
 static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation loop, tw_map_t *map) {
   MlirValue known = tw_map_value(map, value);
-  if (!mlirValueEqual(known, value) || !defined_in(value, body_of(loop)))
+  if (!mlirValueEqual(known, value) || !tw_defined_in(value, tw_loop_body(loop)))
     return known;
   MlirOperation op = tw_def(value), clone = mlirOperationClone(op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
@@ -224,7 +206,7 @@ static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation l
 /* Issues the copies of the iteration whose induction variable is `iv` into `slot`, if it exists. */
 static void issue(const tw_builder_t *at, const plan_t *plan, MlirValue iv, MlirValue slot, MlirValue exists) {
   tw_map_t map = {0};
-  tw_map_one(&map, induction(plan->loop), iv);
+  tw_map_one(&map, tw_loop_iv(plan->loop), iv);
   for (int c = 0; c < plan->num_copies; c++) {
     MlirOperation copy = plan->copies[c];
     MlirValue operands[TW_MAX_RANK + 4];
@@ -356,7 +338,7 @@ static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
     for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies[i])); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
       MlirOperation op = mlirOpOperandGetOwner(use);
-      if ((tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma")) && inside(op, body))
+      if ((tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma")) && tw_inside(op, body))
         mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(use) + 1, slot);
     }
 }
@@ -372,23 +354,22 @@ static MlirOperation first_op(MlirBlock body, const char *name) {
 
 /* Position at which the loop's end yields a value that nothing else reads; -1 if it is read. */
 static intptr_t only_yielded(MlirValue value, MlirBlock body) {
-  MlirOpOperand use = mlirValueGetFirstUse(value);
-  if (mlirOpOperandIsNull(use) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(use)) ||
-      !mlirOperationEqual(mlirOpOperandGetOwner(use), mlirBlockGetTerminator(body)))
+  MlirOpOperand use = tw_only_use(value);
+  if (mlirOpOperandIsNull(use) || !mlirOperationEqual(mlirOpOperandGetOwner(use), mlirBlockGetTerminator(body)))
     return -1;
   return mlirOpOperandGetOperandNumber(use);
 }
 
 /* The wait of the loop's one product, if the product may run on and adds to a carried value that only it reads. */
 static MlirOperation overlapped_wait(MlirOperation loop) {
-  MlirOperation none = {NULL}, product = first_op(body_of(loop), "tile.wgmma");
-  MlirOperation wait = first_op(body_of(loop), "tile.wgmma_wait");
+  MlirOperation none = {NULL}, product = first_op(tw_loop_body(loop), "tile.wgmma");
+  MlirOperation wait = first_op(tw_loop_body(loop), "tile.wgmma_wait");
   if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || !tw_wgmma_may_run_on(product) ||
       !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
     return none;
-  intptr_t position = only_yielded(mlirOperationGetResult(wait, 0), body_of(loop));
+  intptr_t position = only_yielded(mlirOperationGetResult(wait, 0), tw_loop_body(loop));
   MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
-  if (position < 0 || !mlirValueEqual(acc, mlirBlockGetArgument(body_of(loop), position + 1)) ||
+  if (position < 0 || !mlirValueEqual(acc, tw_carried(loop, position)) ||
       !mlirOpOperandIsNull(mlirOpOperandGetNextUse(mlirValueGetFirstUse(acc))))
     return none;
   return wait;
@@ -396,7 +377,7 @@ static MlirOperation overlapped_wait(MlirOperation loop) {
 
 static void wait_after_loop(const tw_builder_t *at, const plan_t *plan) {
   tw_set_int(plan->overlapped, "pending", tw_i32(at->context), 1);
-  intptr_t position = only_yielded(mlirOperationGetResult(plan->overlapped, 0), body_of(plan->loop));
+  intptr_t position = only_yielded(mlirOperationGetResult(plan->overlapped, 0), tw_loop_body(plan->loop));
   MlirValue open = mlirOperationGetResult(plan->loop, position);
   MlirAttribute zero = mlirIntegerAttrGet(tw_i32(at->context), 0);
   MlirValue done = tw_op1_attr(at, "tile.wgmma_wait", mlirValueGetType(open), 1, &open, "pending", zero);
@@ -409,7 +390,7 @@ static void choose_distance(plan_t *plan, MlirOperation func) {
   bool alone = tw_attr_int(tw_module_of(func), "tile.num_warps", FEW_WARPS) > FEW_WARPS;
   plan->overlapped = overlapped_wait(plan->loop);
   if (!alone || plan->stages < STAGES_TO_OVERLAP)
-    plan->overlapped = (MlirOperation){NULL};
+    plan->overlapped = tw_null_op();
   plan->distance = plan->stages - (mlirOperationIsNull(plan->overlapped) ? 1 : 2);
 }
 
@@ -417,7 +398,7 @@ static void pipeline_loop(plan_t *plan) {
   widen_buffers(plan);
   prologue(plan);
   plan->loop = rebuild_loop(plan);
-  MlirBlock body = body_of(plan->loop);
+  MlirBlock body = tw_loop_body(plan->loop);
   MlirLocation location = mlirOperationGetLocation(plan->loop);
   MlirType i32 = tw_i32(mlirLocationGetContext(location));
   MlirValue read = mlirBlockAddArgument(body, i32, location), write = mlirBlockAddArgument(body, i32, location);
@@ -427,7 +408,7 @@ static void pipeline_loop(plan_t *plan) {
   build_wait(&top, plan->distance - 1);
   MlirOperation product = first_op(body, "tile.wgmma");
   tw_builder_t behind = mlirOperationIsNull(product) ? top : tw_build_before(mlirOperationGetNextInBlock(product));
-  MlirValue next = ahead(&behind, induction(plan->loop), mlirOperationGetOperand(plan->loop, 2), plan->distance);
+  MlirValue next = ahead(&behind, tw_loop_iv(plan->loop), mlirOperationGetOperand(plan->loop, 2), plan->distance);
   issue(&behind, plan, next, write, less_than(&behind, next, mlirOperationGetOperand(plan->loop, 1)));
   for (int i = 0; i < plan->num_copies; i++)
     mlirOperationDestroy(plan->copies[i]);

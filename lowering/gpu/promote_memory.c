@@ -39,6 +39,7 @@
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -88,7 +89,7 @@ MlirOperation tw_load_behind(MlirValue value) {
   MlirOperation op = tw_def(value);
   while (!mlirOperationIsNull(op) && is_view(op) && tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") ? op : (MlirOperation){NULL};
+  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") ? op : tw_null_op();
 }
 
 static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
@@ -151,13 +152,6 @@ static MlirValue build_local_load(const tw_builder_t *at, MlirValue buffer, Mlir
 
 /* ---- rewriting --------------------------------------------------------------------------------- */
 
-/* The ancestor of `op` (or itself) that lies in `block`; null if there is none. */
-static MlirOperation ancestor_in(MlirOperation op, MlirBlock block) {
-  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
-    op = mlirOperationGetParentOperation(op);
-  return op;
-}
-
 static void permutation_of(MlirOperation permute, int *perm) {
   int64_t order[TW_LAYOUT_MAX_RANK];
   intptr_t rank = tw_attr_ints(permute, "order", order, TW_LAYOUT_MAX_RANK);
@@ -204,12 +198,10 @@ static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layou
   return mlirOperationGetResult(made, 0);
 }
 
-static MlirBlock entry_of(MlirOperation func) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0)); }
-
 /* Puts buffer and copy in place of the load. Returns the op that ends the sequence (the last
  * barrier); new readers go before it. */
 static MlirOperation stage_load(promoter_t *p, MlirOperation load, MlirValue *buffer) {
-  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(entry_of(p->func)));
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(p->func, 0)));
   top.location = mlirOperationGetLocation(load);
   *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
   tw_builder_t at = tw_build_before(load);
@@ -230,7 +222,7 @@ static int64_t words_of(MlirType tile, const tw_layout_t *layout) {
 static void read_operand(use_t use, MlirOperation load, MlirValue buffer, MlirOperation end) {
   MlirValue value = mlirOperationGetOperand(use.mma, use.operand);
   MlirBlock home = mlirOperationGetBlock(load);
-  MlirOperation around = ancestor_in(use.mma, home);
+  MlirOperation around = tw_ancestor_in(use.mma, home);
   tw_layout_t layout;
   if (!tw_layout_of_type(mlirValueGetType(value), &layout))
     return;
@@ -319,7 +311,7 @@ static MlirValue build_wgmma(const tw_builder_t *at, MlirOperation mma) {
 /* Writes an operand that no load put where the instruction reads. */
 static void write_operand(const promoter_t *p, const tw_builder_t *at, MlirOperation mma, int operand) {
   MlirValue value = mlirOperationGetOperand(mma, operand), zero = tw_const_int(at, tw_i32(at->context), 0);
-  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(entry_of(p->func)));
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(p->func, 0)));
   top.location = at->location;
   MlirValue buffer = tw_op1(&top, "tile.alloc_shared", tw_wgmma_written(mma, operand, 1).buffer, 0, NULL);
   MlirValue operands[] = {value, buffer, zero};

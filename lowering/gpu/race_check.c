@@ -37,7 +37,7 @@ static bool is_producers(MlirOperation op) {
   MlirOperation child = op;
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op)) {
     if (tw_op_is(op, "tile.roles"))
-      return mlirBlockEqual(mlirOperationGetBlock(child), mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)));
+      return mlirBlockEqual(mlirOperationGetBlock(child), tw_region_block(op, 0));
     child = op;
   }
   return false;
@@ -95,7 +95,7 @@ static void visit_block(MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
     for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
-      MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r));
+      MlirBlock body = tw_region_block(op, r);
       if (!mlirBlockIsNull(body))
         visit_block(body);
     }
@@ -104,7 +104,7 @@ static void visit_block(MlirBlock block) {
 }
 
 static bool run(MlirOperation func) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0));
+  MlirBlock body = tw_region_block(func, 0);
   if (tw_has_attr(tw_module_of(func), "tile.race_check") && !tw_has_attr(func, "tile.simt") && !mlirBlockIsNull(body))
     visit_block(body);
   return true;

@@ -29,7 +29,7 @@ static MlirWalkResult follow(MlirOperation op, void *user) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     set_axes(axes, mlirOperationGetResult(op, i), bits);
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
-    MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r));
+    MlirBlock block = tw_region_block(op, r);
     for (intptr_t i = 0; !mlirBlockIsNull(block) && i < mlirBlockGetNumArguments(block); i++)
       set_axes(axes, mlirBlockGetArgument(block, i), bits);
   }

@@ -389,7 +389,7 @@ static bool follow(tw_references_t *r, MlirOperation op) {
     for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
       set(r, mlirOperationGetResult(op, i), simple ? change : fixed);
   for (intptr_t region = 0; region < mlirOperationGetNumRegions(op); region++) {
-    MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+    MlirBlock block = tw_region_block(op, region);
     if (!mlirBlockIsNull(block) && !follow_block(r, block))
       return false;
   }
@@ -407,5 +407,5 @@ static bool follow_block(tw_references_t *r, MlirBlock block) {
 bool tw_references_of(MlirOperation func, tw_references_t *out) {
   *out = (tw_references_t){.num = 0};
   mlirOperationWalk(func, collect, out, MlirWalkPreOrder);
-  return out->num > 0 && follow_block(out, mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0)));
+  return out->num > 0 && follow_block(out, tw_region_block(func, 0));
 }

@@ -90,7 +90,7 @@ static bool depends(const rewrite_t *w, MlirValue value) {
 static bool find_weights(rewrite_t *w, int num_warps) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    MlirOperation narrow = tw_op_is(op, "tile.mma") ? tw_def(mlirOperationGetOperand(op, 0)) : (MlirOperation){NULL};
+    MlirOperation narrow = tw_op_is(op, "tile.mma") ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
     if (!tw_has_attr(op, TW_WGMMA) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, "arith.truncf"))
       continue;
     MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
@@ -148,9 +148,8 @@ static void find_row_sum(rewrite_t *w) {
   w->sum_position = -1;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(w->loop); i++) {
     MlirOperation add = tw_def(tw_carried_next(w->loop, i));
-    if (mlirOperationIsNull(add) || !tw_op_is(add, "arith.addf") ||
-        mlirOpOperandIsNull(tw_only_use(mlirOperationGetResult(add, 0))) ||
-        mlirOpOperandIsNull(tw_only_use(tw_carried(w->loop, i))))
+    if (mlirOperationIsNull(add) || !tw_op_is(add, "arith.addf") || !tw_has_one_use(mlirOperationGetResult(add, 0)) ||
+        !tw_has_one_use(tw_carried(w->loop, i)))
       continue;
     for (int side = 0; side < 2; side++) {
       MlirOperation faded = tw_def(mlirOperationGetOperand(add, side));

@@ -255,7 +255,7 @@ static int count_words(MlirBlock body) {
 
 /* The new function stands before the old one, or nowhere if a rule failed. */
 static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(old, 0));
+  MlirBlock body = tw_region_block(old, 0);
   int num_words = count_words(body);
   if (num_words < 0) {
     tw_op_error(old, "is a kernel with an argument that is neither an array nor a scalar");
@@ -331,7 +331,7 @@ static void add_shared_global(tw_emitter_t *e) {
 static bool run(MlirOperation module) {
   tw_emitter_t e;
   bool ok = true;
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
+  MlirBlock body = tw_region_block(module, 0);
   init_emitter(&e, module);
   e.location = mlirOperationGetLocation(module);
   int32_t threads = threads_of(&e); /* 0: given at each launch */

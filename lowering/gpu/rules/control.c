@@ -63,7 +63,7 @@ static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int
 
 /* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). */
 bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
-  MlirBlock old = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  MlirBlock old = tw_region_block(op, 0);
   MlirValue bound = twg_operand(e, op, 1).at[0], step = twg_operand(e, op, 2).at[0];
   tw_values_t inits = flatten(e, op, 3);
   tw_values_t start = twg_new_values(e, 1 + inits.count);
@@ -95,7 +95,7 @@ bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
 
 /* Re-emits one arm in its own block and branches to `join` with what it yields. */
 static bool emit_arm(tw_emitter_t *e, MlirOperation op, int region, MlirBlock arm, MlirBlock *join) {
-  MlirBlock old = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
+  MlirBlock old = tw_region_block(op, region);
   e->block = arm;
   tw_values_t yields = {NULL, 0};
   if (!mlirBlockIsNull(old)) {
@@ -122,8 +122,8 @@ bool twg_rule_if(tw_emitter_t *e, MlirOperation op) {
 
 /* while: before(values): condition ? after(passed) : exit; after: ...; before(yields). */
 bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
-  MlirBlock old_before = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
-  MlirBlock old_after = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 1));
+  MlirBlock old_before = tw_region_block(op, 0);
+  MlirBlock old_after = tw_region_block(op, 1);
   tw_values_t inits = flatten(e, op, 0);
   MlirBlock before = block_like(e, inits);
   twg_branch(e, before, inits.count, inits.at);

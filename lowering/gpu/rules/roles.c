@@ -163,7 +163,7 @@ static void set_registers(tw_emitter_t *e, MlirOperation op, const char *count, 
 }
 
 static bool emit_region(tw_emitter_t *e, MlirOperation op, int region) {
-  return twg_emit_block(e, mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region)));
+  return twg_emit_block(e, tw_region_block(op, region));
 }
 
 /* The producer's warps end with their region; what follows the op is for the consumers. */

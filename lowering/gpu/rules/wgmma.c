@@ -252,17 +252,12 @@ static void emit_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece
 
 /* ---- rules --------------------------------------------------------------------------------------- */
 
-static bool is_zero(MlirValue value) {
-  int64_t integer;
-  double number;
-  return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
-}
-
 /* An accumulator that is `condition ? acc : 0`: the first instruction makes the choice. */
 static void find_choice(tw_emitter_t *e, product_t *p) {
   MlirOperation choice = tw_def(p->acc_value);
   if (p->part > 0 || mlirOperationIsNull(choice) || !tw_op_is(choice, "arith.select") ||
-      !is_zero(mlirOperationGetOperand(choice, 2)) || tw_is_tile(mlirValueGetType(mlirOperationGetOperand(choice, 0))))
+      !tw_is_zero(mlirOperationGetOperand(choice, 2)) ||
+      tw_is_tile(mlirValueGetType(mlirOperationGetOperand(choice, 0))))
     return;
   p->adds = twg_operand(e, choice, 0).at[0];
   p->acc_value = mlirOperationGetOperand(choice, 1);
@@ -274,7 +269,7 @@ static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0)),
            rhs = mlirValueGetType(mlirOperationGetOperand(op, last - 2));
   int64_t m = tw_extent(mlirValueGetType(acc), 0), n = tw_extent(mlirValueGetType(acc), 1);
-  *p = (product_t){.op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = is_zero(acc), .acc_value = acc};
+  *p = (product_t){.op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = tw_is_zero(acc), .acc_value = acc};
   p->in = p->lhs_shared ? tw_buffer_type_element(lhs) : tw_element(lhs);
   p->acc = tw_element(mlirValueGetType(acc));
   const MlirType in[] = {p->in, tw_buffer_type_element(rhs)};

@@ -48,7 +48,7 @@ static bool is_wait(MlirOperation op) { return tw_op_is(op, "tile.wgmma_wait"); 
 /* The barrier that keeps a product's buffers from being written early belongs to its wait. */
 static MlirOperation barrier_of(MlirOperation wait) {
   MlirOperation next = mlirOperationGetNextInBlock(wait);
-  return tw_op_is(next, "tile.barrier") ? next : (MlirOperation){NULL};
+  return tw_op_is(next, "tile.barrier") ? next : tw_null_op();
 }
 
 static bool is_pure(MlirOperation op) {
@@ -82,7 +82,7 @@ static MlirOperation product_of(MlirOperation wait) {
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
   bool here = !mlirOperationIsNull(product) && tw_op_is(product, "tile.wgmma") &&
               mlirBlockEqual(mlirOperationGetBlock(product), mlirOperationGetBlock(wait));
-  return here ? product : (MlirOperation){NULL};
+  return here ? product : tw_null_op();
 }
 
 /* ---- what stays behind ----------------------------------------------------------------------------- */
@@ -169,13 +169,13 @@ static MlirOperation narrowing(MlirValue value) {
   MlirOperation op = tw_def(value);
   while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.convert_layout"))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, "arith.truncf") ? op : (MlirOperation){NULL};
+  return !mlirOperationIsNull(op) && tw_op_is(op, "arith.truncf") ? op : tw_null_op();
 }
 
 /* Has the wait order what the product's registers will be made from, if that does not depend on the wait. */
 static void order_successor(wait_t *w, MlirOperation product) {
   MlirValue next = successor(product);
-  MlirOperation narrow = next.ptr ? narrowing(next) : (MlirOperation){NULL};
+  MlirOperation narrow = next.ptr ? narrowing(next) : tw_null_op();
   if (mlirOperationIsNull(narrow) || !mlirBlockEqual(mlirOperationGetBlock(narrow), mlirOperationGetBlock(w->op)))
     return;
   MlirValue wide = mlirOperationGetOperand(narrow, 0);

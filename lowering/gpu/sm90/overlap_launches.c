@@ -98,12 +98,12 @@ static void put(MlirOperation before, const char *action) {
 static bool run(MlirOperation module) {
   tw_gpu_target_t target = tw_gpu_target_of(module);
   bool wanted = tw_attr_int(module, "tile.programmatic", 1) && tw_gpu_has(&target, TW_GPU_DEPENDENT_LAUNCH);
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(module, 0));
+  MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); wanted && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     if (!tw_op_is(op, "llvm.func") || !tw_has_attr(op, "nvvm.kernel"))
       continue;
-    MlirBlock entry = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    MlirBlock entry = tw_region_block(op, 0);
     put(find_place(entry), "wait");
     put(mlirBlockGetFirstOperation(entry), "launch_dependents");
   }

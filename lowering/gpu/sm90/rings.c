@@ -7,6 +7,7 @@
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
+#include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
 enum { MAX_SLOTS = 8, PIECE = 1024 /* what tile-allocate-shared rounds to */ };
@@ -20,17 +21,6 @@ static bool refuse(tw_ring_plan_t *plan, MlirOperation op, const char *reason) {
 }
 
 /* ---- structure --------------------------------------------------------------------------------- */
-
-MlirBlock tw_region_block(MlirOperation op, intptr_t region) {
-  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
-}
-
-/* The ancestor of `op` (or itself) that lies in `block`; null if there is none. */
-static MlirOperation ancestor_in(MlirOperation op, MlirBlock block) {
-  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
-    op = mlirOperationGetParentOperation(op);
-  return op;
-}
 
 bool tw_is_inside(MlirOperation op, MlirOperation outer) {
   while (!mlirOperationIsNull(op) && !mlirOperationEqual(op, outer))
@@ -54,22 +44,20 @@ static int loops_around(MlirOperation op) {
   return depth;
 }
 
-static MlirOperation null_op(void) { return (MlirOperation){NULL}; }
-
 /* ---- copies and who reads them ------------------------------------------------------------------- */
 
 static bool is_read(MlirOperation op) { return tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma"); }
 
 /* Whether what `copy` brings may be what `op` finds: the copy stands before it in a block around. */
 static bool may_reach(MlirOperation copy, MlirOperation op) {
-  MlirOperation around = ancestor_in(op, mlirOperationGetBlock(copy));
+  MlirOperation around = tw_ancestor_in(op, mlirOperationGetBlock(copy));
   return !mlirOperationIsNull(around) && !mlirOperationEqual(around, copy) &&
          mlirOperationIsBeforeInBlock(copy, around);
 }
 
 /* The last copy into the buffer before `op`; null if there is none. */
 static MlirOperation reaching(MlirValue buffer, MlirOperation op) {
-  MlirOperation last = null_op();
+  MlirOperation last = tw_null_op();
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use)) {
     MlirOperation copy = mlirOpOperandGetOwner(use);
@@ -82,14 +70,14 @@ static MlirOperation reaching(MlirValue buffer, MlirOperation op) {
 
 /* The first op of the copy's block that reads what it brings, or holds one that does. */
 static MlirOperation first_reader(MlirOperation copy) {
-  MlirOperation first = null_op();
+  MlirOperation first = tw_null_op();
   MlirValue buffer = tw_copy_buffer(copy);
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     if (!is_read(op) || !mlirOperationEqual(reaching(buffer, op), copy))
       continue;
-    MlirOperation around = ancestor_in(op, mlirOperationGetBlock(copy));
+    MlirOperation around = tw_ancestor_in(op, mlirOperationGetBlock(copy));
     if (mlirOperationIsNull(first) || mlirOperationIsBeforeInBlock(around, first))
       first = around;
   }
@@ -182,37 +170,21 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
 
 /* ---- products that run into the next iteration ------------------------------------------------------ */
 
-static bool has_one_use(MlirValue value) {
-  MlirOpOperand use = mlirValueGetFirstUse(value);
-  return !mlirOpOperandIsNull(use) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(use));
-}
-
-static MlirOperation only_user(MlirValue value) {
-  return has_one_use(value) ? mlirOpOperandGetOwner(mlirValueGetFirstUse(value)) : null_op();
-}
-
-static bool is_zero(MlirValue value) {
-  int64_t integer;
-  double number;
-  return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
-}
-
 /* Whether the product only adds to a value that the loop carries from zero. */
 static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *out) {
-  enum { FIRST_CARRIED = 3 };
-  MlirBlock body = tw_region_block(loop, 0);
-  MlirOperation wait = only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
+  MlirBlock body = tw_loop_body(loop);
+  MlirOperation wait = tw_only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
   if (!tw_wgmma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, "tile.wgmma_wait") ||
       !mlirBlockEqual(mlirOperationGetBlock(wait), body) || tw_attr_int(wait, "pending", 0) != 0)
     return false;
   MlirValue done = mlirOperationGetResult(wait, 0);
-  MlirOperation user = only_user(done);
+  MlirOperation user = tw_only_user(done);
   if (mlirOperationIsNull(user) || !mlirOperationEqual(user, yield))
     return false;
   intptr_t at = mlirOpOperandGetOperandNumber(mlirValueGetFirstUse(done));
   MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
-  if (!mlirValueEqual(acc, mlirBlockGetArgument(body, at + 1)) || !has_one_use(acc) ||
-      !is_zero(mlirOperationGetOperand(loop, FIRST_CARRIED + at)) || out->num_products == TW_MAX_PRODUCTS)
+  if (!mlirValueEqual(acc, tw_carried(loop, at)) || !tw_has_one_use(acc) || !tw_is_zero(tw_carried_init(loop, at)) ||
+      out->num_products == TW_MAX_PRODUCTS)
     return false;
   out->products[out->num_products] = product;
   out->waits[out->num_products] = wait;
@@ -262,7 +234,7 @@ static MlirOperation covering_wait(MlirOperation op, int64_t *issued) {
     else if (tw_op_is(op, "tile.wgmma_wait") && tw_attr_int(op, "pending", 0) <= *issued)
       return op;
   }
-  return null_op();
+  return tw_null_op();
 }
 
 /* The op of `block` that ends what the product reads; `late`: in the next iteration. */
@@ -271,13 +243,13 @@ static MlirOperation product_end(const tw_ring_plan_t *plan, MlirOperation produ
   const tw_overlap_t *overlap = tw_overlap_of(plan, loop);
   if (overlap) {
     *late = mlirBlockEqual(mlirOperationGetBlock(product), block);
-    return *late ? overlap->waits[overlap->num_products - 1] : ancestor_in(loop, block);
+    return *late ? overlap->waits[overlap->num_products - 1] : tw_ancestor_in(loop, block);
   }
   int64_t issued = 0;
   for (MlirOperation op = product;; op = mlirOperationGetParentOperation(op)) {
     MlirOperation wait = covering_wait(mlirOperationGetNextInBlock(op), &issued);
     if (!mlirOperationIsNull(wait) || mlirBlockEqual(mlirOperationGetBlock(op), block))
-      return mlirOperationIsNull(wait) ? wait : ancestor_in(wait, block);
+      return mlirOperationIsNull(wait) ? wait : tw_ancestor_in(wait, block);
   }
 }
 
@@ -290,7 +262,7 @@ static bool find_ends(tw_ring_plan_t *plan) {
     MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
     bool late = false;
     MlirOperation end =
-        tw_op_is(read->op, "tile.wgmma") ? product_end(plan, read->op, block, &late) : ancestor_in(read->op, block);
+        tw_op_is(read->op, "tile.wgmma") ? product_end(plan, read->op, block, &late) : tw_ancestor_in(read->op, block);
     if (mlirOperationIsNull(end))
       return refuse(plan, read->op, "no wait ends one of its products");
     fill->by_lanes |= !tw_op_is(read->op, "tile.wgmma");
@@ -315,7 +287,7 @@ static span_t span_of(const tw_fill_t *fill) {
 }
 
 static bool covers(span_t span, MlirOperation op) {
-  MlirOperation around = ancestor_in(op, mlirOperationGetBlock(span.first));
+  MlirOperation around = tw_ancestor_in(op, mlirOperationGetBlock(span.first));
   return !mlirOperationIsNull(around) && not_after(span.first, around) && not_after(around, span.last);
 }
 
@@ -386,8 +358,8 @@ static int64_t rounded(int64_t bytes) { return (bytes + PIECE - 1) / PIECE * PIE
 static bool runs_beside(const tw_ring_plan_t *plan, MlirOperation op) {
   MlirBlock entry = tw_region_block(plan->func, 0);
   for (int f = 0; f < plan->num_fills; f++) {
-    MlirOperation last = ancestor_in(plan->fills[f].end, entry);
-    if (not_after(ancestor_in(op, entry), last))
+    MlirOperation last = tw_ancestor_in(plan->fills[f].end, entry);
+    if (not_after(tw_ancestor_in(op, entry), last))
       return true;
   }
   return false;
@@ -636,9 +608,9 @@ static bool need_copies(tw_ring_plan_t *plan) {
 /* Whether a copy may run after `op` does: it stands behind, or a loop holds both. Blocks that a persistent loop goes
  * through promise no order among each other. */
 static bool may_follow(MlirOperation copy, MlirOperation op) {
-  MlirOperation up = op, beside = null_op();
+  MlirOperation up = op, beside = tw_null_op();
   for (; mlirOperationIsNull(beside); up = mlirOperationGetParentOperation(up)) {
-    beside = ancestor_in(copy, mlirOperationGetBlock(up));
+    beside = tw_ancestor_in(copy, mlirOperationGetBlock(up));
     if (!mlirOperationIsNull(beside) && !mlirOperationEqual(up, beside) && mlirOperationIsBeforeInBlock(up, beside))
       return true;
   }

@@ -87,7 +87,6 @@ bool tw_is_needed(const tw_ring_plan_t *plan, const void *key);
 
 /* ---- structure ----------------------------------------------------------------------------------- */
 
-MlirBlock tw_region_block(MlirOperation op, intptr_t region);
 bool tw_is_inside(MlirOperation op, MlirOperation outer);
 /* A loop or a branch of scf. */
 bool tw_is_control(MlirOperation op);

@@ -96,11 +96,10 @@ static bool has_effects(MlirOperation loop) {
 static MlirOperation viewed_load(MlirValue value) {
   MlirOperation op = tw_def(value);
   while (!mlirOperationIsNull(op) && (tw_op_is(op, "tile.permute") || tw_op_is(op, "tile.reshape")) &&
-         !mlirOpOperandIsNull(tw_only_use(mlirOperationGetResult(op, 0))))
+         tw_has_one_use(mlirOperationGetResult(op, 0)))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  bool alone = !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") &&
-               !mlirOpOperandIsNull(tw_only_use(mlirOperationGetResult(op, 0)));
-  return alone ? op : (MlirOperation){NULL};
+  bool alone = !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") && tw_has_one_use(mlirOperationGetResult(op, 0));
+  return alone ? op : tw_null_op();
 }
 
 static bool reads_carried(const tw_slice_t *slice, MlirOperation loop) {
@@ -268,8 +267,7 @@ static rest_t *rest_before(rotator_t *all, const rotation_t *r) {
   for (int i = 0; i < all->num_rests; i++) {
     rest_t *rest = &all->rests[i];
     if (!mlirOperationIsNull(rest->product) && mlirValueEqual(init, mlirOperationGetResult(rest->product, 0)) &&
-        !mlirOpOperandIsNull(tw_only_use(init)) &&
-        mlirBlockEqual(mlirOperationGetBlock(rest->product), mlirOperationGetBlock(r->loop)) &&
+        tw_has_one_use(init) && mlirBlockEqual(mlirOperationGetBlock(rest->product), mlirOperationGetBlock(r->loop)) &&
         mlirTypeEqual(mlirValueGetType(rest->lhs), mlirValueGetType(mlirOperationGetOperand(r->product, 0))) &&
         mlirTypeEqual(mlirValueGetType(rest->iv), mlirValueGetType(tw_loop_iv(r->loop))) &&
         same_of(rest->rhs_in_loop, rest->body_iv, mlirOperationGetOperand(r->product, 1), tw_loop_iv(r->loop)))

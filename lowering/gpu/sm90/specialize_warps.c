@@ -203,7 +203,7 @@ static MlirOperation next_in_row(MlirOperation product) {
   MlirOperation op = mlirOperationGetNextInBlock(product);
   while (tw_op_is(op, "arith.constant"))
     op = mlirOperationGetNextInBlock(op);
-  return tw_op_is(op, "tile.wgmma") ? op : (MlirOperation){NULL};
+  return tw_op_is(op, "tile.wgmma") ? op : tw_null_op();
 }
 
 /* Waits for what the op of the kernel is the first to read. Products in a row have all waits in front: the assembler
@@ -390,7 +390,7 @@ static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
     if (fill->late && mlirOperationEqual(mlirOperationGetParentOperation(fill->end), loop))
       give_back(r, fill, r->rings[fill->ring].last, ran);
   }
-  MlirOperation chosen = ran.ptr ? or_zeros(r, ran, &done) : (MlirOperation){NULL};
+  MlirOperation chosen = ran.ptr ? or_zeros(r, ran, &done) : tw_null_op();
   for (int p = 0; p < overlap->num_products; p++)
     tw_map_one(&r->values, mlirOperationGetResult(loop, overlap->carried[p]),
                ran.ptr ? mlirOperationGetResult(chosen, p) : done.values[p]);
@@ -436,10 +436,10 @@ static void emit_for(role_t *r, MlirOperation old) {
   }
   tw_builder_t here = r->at;
   MlirBlock body = new_block(&arguments, here.location);
-  bind(r, mlirBlockGetArgument(old_body, 0), body, (MlirOperation){NULL}, &at);
+  bind(r, mlirBlockGetArgument(old_body, 0), body, tw_null_op(), &at);
   for (intptr_t i = 0; i < num; i++)
     if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
-      bind(r, mlirBlockGetArgument(old_body, i + 1), body, (MlirOperation){NULL}, &at);
+      bind(r, mlirBlockGetArgument(old_body, i + 1), body, tw_null_op(), &at);
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirBlockGetArgument(body, at++);
   r->at = tw_build_at_end(body, here.location);
@@ -546,7 +546,7 @@ static void emit_while(role_t *r, MlirOperation old) {
   MlirBlock before = new_block(&inits, here.location);
   for (intptr_t i = 0; i < num; i++)
     if (keeps(r, mlirBlockGetArgument(old_before, i)))
-      bind(r, mlirBlockGetArgument(old_before, i), before, (MlirOperation){NULL}, &at);
+      bind(r, mlirBlockGetArgument(old_before, i), before, tw_null_op(), &at);
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirBlockGetArgument(before, at++);
   r->at = tw_build_at_end(before, here.location);
@@ -563,7 +563,7 @@ static void emit_while(role_t *r, MlirOperation old) {
   at = 0;
   for (intptr_t i = 0; i < num_passed; i++)
     if (passes(r, old, i))
-      bind(r, mlirBlockGetArgument(old_after, i), after, (MlirOperation){NULL}, &at);
+      bind(r, mlirBlockGetArgument(old_after, i), after, tw_null_op(), &at);
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirBlockGetArgument(after, at++);
   r->at = tw_build_at_end(after, here.location);

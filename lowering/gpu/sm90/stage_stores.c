@@ -115,13 +115,12 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
 
 /* ---- rewriting --------------------------------------------------------------------------------- */
 
-static MlirBlock entry_of(MlirOperation func) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0)); }
-
 static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType type) {
   intptr_t first, n = 0;
   MlirValue array = tw_access_array(store, &first), operands[TW_MAX_RANK + 3];
-  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(entry_of(s->func))), at = tw_build_before(store);
-  tw_builder_t end = tw_build_before(mlirBlockGetTerminator(entry_of(s->func)));
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(s->func, 0))),
+               at = tw_build_before(store);
+  tw_builder_t end = tw_build_before(mlirBlockGetTerminator(tw_region_block(s->func, 0)));
   top.location = end.location = at.location;
   MlirValue buffer = tw_op1(&top, "tile.alloc_shared", type, 0, NULL);
   operands[n++] = value;
