@@ -72,7 +72,7 @@ def bandwidths(axis: Any, machine: Machine, rows: list[Row]) -> None:
     axis.axvline(machine.bandwidth / 1e9, color=PEAK, lw=1)
     axis.set_yticks(range(len(found)), [label for label, _, _ in found], fontsize=7)
     axis.invert_yaxis()
-    axis.set_xlabel("GB/s   (black marks: a copy, blue: other libraries; the line: the memory's peak)")
+    axis.set_xlabel("GB/s\nblack marks: a copy; blue: other libraries; line: the memory's peak", fontsize=9)
     axis.set_title("bound by memory", fontsize=10)
 
 
