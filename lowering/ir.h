@@ -24,6 +24,11 @@ static inline MlirStringRef tw_op_name(MlirOperation op) { return mlirIdentifier
 bool tw_op_is(MlirOperation op, const char *name);
 /* Whether the op's name starts with `dialect` and a dot. */
 bool tw_op_in(MlirOperation op, const char *dialect);
+/* Whether the op tells an extent, a stride or a place in the grid: the same each time, for a scalar's price. */
+bool tw_is_index_fact(MlirOperation op);
+/* Whether the op only computes its results from its operands: arithmetic, views, reductions, facts of the launch.
+ * Neither products nor what reads memory, which a pass names where it may count them, too. */
+bool tw_is_arithmetic(MlirOperation op);
 /* The op that makes a value, or null for a block argument. */
 MlirOperation tw_def(MlirValue value);
 static inline MlirOperation tw_null_op(void) { return (MlirOperation){NULL}; }

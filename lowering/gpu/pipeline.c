@@ -57,8 +57,7 @@ typedef struct {
 static bool is_index_arithmetic(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
          !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
-         (tw_op_in(op, "arith") || tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.stride") ||
-          tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks"));
+         (tw_op_in(op, "arith") || tw_is_index_fact(op));
 }
 
 static bool depends_on_induction_only(MlirValue value, MlirOperation loop) {

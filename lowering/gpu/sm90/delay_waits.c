@@ -52,17 +52,7 @@ static MlirOperation barrier_of(MlirOperation wait) {
 }
 
 static bool is_pure(MlirOperation op) {
-  static const char *const dialects[] = {"arith", "math", "tensor"};
-  static const char *const names[] = {"tile.broadcast", "tile.reshape",  "tile.permute",        "tile.reduce",
-                                      "tile.iota",      "tile.dim",      "tile.convert_layout", "tile.wgmma",
-                                      "tile.warp_any",  "tile.block_id", "tile.num_blocks"};
-  for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++)
-    if (tw_op_in(op, dialects[i]))
-      return true;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return false;
+  return tw_is_arithmetic(op) || tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "tile.wgmma");
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {

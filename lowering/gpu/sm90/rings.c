@@ -522,8 +522,7 @@ static bool can_repeat(MlirOperation op) {
     return false;
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
          !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
-         (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.stride") ||
-          tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks") || tw_op_is(op, "tile.load"));
+         (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_is_index_fact(op) || tw_op_is(op, "tile.load"));
 }
 
 static bool need_value(tw_ring_plan_t *plan, MlirValue value);

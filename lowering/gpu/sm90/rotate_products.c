@@ -71,18 +71,10 @@ static bool takes_registers(MlirOperation mma) {
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
-  bool *found = user;
-  static const char *const pure[] = {"arith", "math", "tensor", "scf"};
-  static const char *const names[] = {
-      "tile.mma",  "tile.load", "tile.gather", "tile.reduce",   "tile.broadcast",  "tile.reshape", "tile.permute",
-      "tile.iota", "tile.dim",  "tile.stride", "tile.block_id", "tile.num_blocks", "tile.warp_any"};
-  for (size_t i = 0; i < sizeof pure / sizeof *pure; i++)
-    if (tw_op_in(op, pure[i]))
-      return MlirWalkResultAdvance;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return MlirWalkResultAdvance;
-  *found = true;
+  if (tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, "tile.mma") || tw_op_is(op, "tile.load") ||
+      tw_op_is(op, "tile.gather"))
+    return MlirWalkResultAdvance;
+  *(bool *)user = true;
   return MlirWalkResultInterrupt;
 }
 
