@@ -7,7 +7,7 @@ A sketch of the order, not of measured times; the same text in every run.
 
 from __future__ import annotations
 
-WIDTH, LEFT, CELL, ROW = 1136, 180, 90, 40
+WIDTH, LEFT, CELL, ROW = 1136, 180, 86, 40
 LOAD, PRODUCT, MATH, STORE, SLOT = "#8acfed", "#d98aed", "#edcf8a", "#8aed9b", "#e8e8e8"
 
 

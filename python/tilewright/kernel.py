@@ -48,13 +48,13 @@ class kernel(_core.Dispatcher):
     """Make a kernel of a function: `@ct.kernel`, or with hints `@ct.kernel(num_warps=8)`.
 
     Hints refine what the compiler would choose and never change a result: `num_warps` and
-    `num_stages` for a block on a GPU, `occupancy` (blocks an SM), `num_ctas` (blocks a cluster),
-    `opt_level` 0 to 3, `programmatic` (0: starts only when its predecessor in the stream has ended),
+    `num_stages` for a block on a GPU, `programmatic` (0: starts only when its predecessor in the stream has ended),
     `stale_softmax` (0: a running softmax finds the maximum of its rows in each iteration; else only
     where scores are far above the reference that it has, which is as accurate).
     One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
     Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
-    an integer or a `ct.ByTarget`.
+    an integer or a `ct.ByTarget`. `occupancy` (blocks an SM), `num_ctas` (blocks a cluster) and
+    `opt_level` 0 to 3 are accepted and not used. docs/options.md has them all.
     """
 
     simt = False  # one program a block; device.kernel: one a thread
