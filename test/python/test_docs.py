@@ -95,3 +95,31 @@ def test_demo(tmp_path: Path) -> None:
 def test_examples_are_short() -> None:
     for example in EXAMPLES:
         assert len(example.read_text().splitlines()) <= 90, name(example)
+
+
+def test_passes_are_named_once_in_order() -> None:
+    """Each pass of lowering/pipeline.c has a row, in the order in which they run."""
+    source = re.sub(r'"\s*\\?\s*"', "", (ROOT / "lowering/pipeline.c").read_text())  # parts of a string become one
+    table = (ROOT / "docs/design/lowering.md").read_text()
+    rows = re.findall(r"^\|[^|]*\| `(tile-[a-z-]+)`", table, re.MULTILINE)
+    assert rows == re.findall(r"tile-[a-z-]+", source)
+
+
+def test_options_are_all_named() -> None:
+    from tilewright.kernel import _HINTS
+
+    text = (ROOT / "docs/options.md").read_text()
+    variables = {
+        name
+        for folder in ("python/tilewright", "runtime")
+        for path in (ROOT / folder).rglob("*.[pc]*")
+        if path.suffix in (".py", ".c")
+        for name in re.findall(r"TILEWRIGHT_[A-Z]+(?:_[A-Z]+)*", path.read_text())
+    }
+    missing = [name for name in (*_HINTS, *sorted(variables)) if f"`{name}" not in text]
+    assert not missing
+
+
+def test_the_picture_of_hopper_is_the_script_s() -> None:
+    made = subprocess.run([sys.executable, ROOT / "tools/draw_hopper.py"], capture_output=True, text=True, check=True)
+    assert made.stdout == (ROOT / "docs/hopper.svg").read_text()
