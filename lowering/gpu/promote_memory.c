@@ -371,19 +371,6 @@ static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
   return true;
 }
 
-/* Says so where the copies of a load are narrow, because of what is known of its array. */
-static void remark_on_width(MlirOperation load) {
-  enum { WIDEST = 16 };
-  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
-  int rank = (int)tw_rank(tile), bits = tw_memory_bits(tw_element(tile));
-  int bytes = bits << tw_access_inner_vector_bits(load, rank) >> 3, dim = tw_access_contiguous_dim(load, rank);
-  bool narrow_tile = dim >= 0 && tw_extent(tile, dim) * bits / 8 < WIDEST;
-  if (bytes < WIDEST && !narrow_tile)
-    tw_op_remark(load, "is copied %d byte%s at a time: %s", bytes, bytes == 1 ? "" : "s",
-                 dim < 0 ? "no stride of its array is 1"
-                         : "base and strides of its array are not known to be multiples of 16 bytes");
-}
-
 static bool run(MlirOperation func) {
   promoter_t p = {.func = func};
   tw_gpu_target_t target = tw_gpu_target_of(func);
@@ -392,10 +379,8 @@ static bool run(MlirOperation func) {
   mlirOperationWalk(func, collect, &p, MlirWalkPreOrder);
   for (int i = 0; i < p.num_uses; i++) {
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
-    if (!mlirOperationIsNull(load) && tw_promotes(load) && take_room(&p, load, target.shared_bytes)) {
-      remark_on_width(load);
+    if (!mlirOperationIsNull(load) && tw_promotes(load) && take_room(&p, load, target.shared_bytes))
       promote(&p, load);
-    }
   }
   for (int i = 0; i < p.num_uses; i++)
     if (p.uses[i].operand == 1)

@@ -1,7 +1,7 @@
 /* tell_engines.c - tile-tell-engines: a remark of each load says what brings its tile
  *
  *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
- *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes, and not by TMA: <why>
+ *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>), and not by TMA: ...
  *   tile.load ...        remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
  *   tile.gather ...      remark: gathers 4x4096xbf16, in pieces of up to 16 bytes
  *
@@ -47,20 +47,32 @@ static MlirType slot_type(MlirType buffer) {
   return tw_tile_type(tw_buffer_type_element(buffer), rank, shape);
 }
 
+/* Why copies are of less than 16 bytes where the array is the reason and not a narrow tile; or null. */
+static const char *why_narrow(MlirOperation op, MlirType tile, int bytes) {
+  int dim = tw_access_contiguous_dim(op, (int)tw_rank(tile));
+  if (dim < 0)
+    return "no stride of its array is 1";
+  bool narrow_tile = tw_extent(tile, dim) * tw_memory_bits(tw_element(tile)) < TW_MAX_ACCESS_BITS;
+  bool wide = 8 * bytes >= TW_MAX_ACCESS_BITS || narrow_tile;
+  return wide ? NULL : "base and strides of its array are not known to be multiples of 16 bytes";
+}
+
 static void tell_copy(MlirOperation op, MlirType buffer) {
   tw_gpu_target_t target = tw_gpu_target_of(op);
+  MlirType type = slot_type(buffer);
   char tile[160];
   tw_tma_copy_t copy;
-  tw_describe_tile(slot_type(buffer), sizeof tile, tile);
+  tw_describe_tile(type, sizeof tile, tile);
   const char *why = tw_tma_plan(op, &copy);
   if (tw_op_is(op, "tile.tma_load")) {
     tw_op_remark(op, "moves %s by TMA, in %d box%s", tile, 1 << copy.step_bits, copy.step_bits ? "es" : "");
     return;
   }
-  int bytes = access_bytes(op, (int)tw_buffer_type_rank(buffer) - 1, tw_buffer_type_element(buffer), true);
+  int bytes = access_bytes(op, (int)tw_rank(type), tw_element(type), true);
+  const char *narrow = why_narrow(op, type, bytes);
   bool explain = tw_gpu_has(&target, TW_GPU_TMA) && why != NULL;
-  tw_op_remark(op, "moves %s by cp.async, in pieces of up to %d bytes%s%s", tile, bytes,
-               explain ? ", and not by TMA: " : "", explain ? why : "");
+  tw_op_remark(op, "moves %s by cp.async, in pieces of up to %d bytes%s%s%s%s%s", tile, bytes, narrow ? " (" : "",
+               narrow ? narrow : "", narrow ? ")" : "", explain ? ", and not by TMA: " : "", explain ? why : "");
 }
 
 static void tell_gather(MlirOperation op) {

@@ -9,7 +9,7 @@
 // CHECK: remark: 'tile.tma_load' op moves 8x128xbf16 by TMA, in 2 boxes
 // CHECK: remark: 'tile.async_copy' op moves 8x64xbf16 by cp.async, in pieces of up to 16 bytes
 // CHECK-NOT: not by TMA
-// CHECK: remark: 'tile.async_copy' op moves 8x64xbf16 by cp.async, in pieces of up to 2 bytes, and not by TMA: the array is not known
+// CHECK: remark: 'tile.async_copy' op moves 8x64xbf16 by cp.async, in pieces of up to 2 bytes (base and strides of its array are not known to be multiples of 16 bytes), and not by TMA: the array is not known
 // CHECK: remark: 'tile.load' op moves 4x64xbf16 through registers, in pieces of up to 16 bytes
 // CHECK-NOT: remark
 module attributes {tile.target = "sm_90a"} {
