@@ -60,7 +60,7 @@ def attention(top: int) -> list[str]:
 
 
 def main() -> None:
-    height = 350
+    height = 364
     print(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
         'font-family="DejaVu Sans, sans-serif">'
