@@ -9,6 +9,19 @@ intptr_t tw_carried_position(MlirOperation loop, MlirValue value) {
   return mlirBlockArgumentGetArgNumber(value) - TW_FOR_CARRIED;
 }
 
+static MlirWalkResult collect_loop(MlirOperation op, void *user) {
+  tw_loops_t *loops = user;
+  if (tw_op_is(op, "scf.for") && loops->count < TW_MAX_LOOPS)
+    loops->at[loops->count++] = op;
+  return MlirWalkResultAdvance;
+}
+
+tw_loops_t tw_loops_in(MlirOperation func, MlirWalkOrder order) {
+  tw_loops_t loops = {.count = 0};
+  mlirOperationWalk(func, collect_loop, &loops, order);
+  return loops;
+}
+
 MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block) {
   while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
     op = mlirOperationGetParentOperation(op);

@@ -26,7 +26,7 @@
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { MAX_TERMS = 8, MAX_MASKS = 16, MAX_LOOPS = 64, MIN_ELEMENTS = 256 };
+enum { MAX_TERMS = 8, MAX_MASKS = 16, MIN_ELEMENTS = 256 };
 
 /* iv * (induction variable) + sum of factor * scalar + what lies in [low, high], by element */
 typedef struct {
@@ -296,24 +296,11 @@ static void split_loop(const split_t *split) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-typedef struct {
-  MlirOperation loops[MAX_LOOPS];
-  int num;
-} loops_t;
-
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  loops_t *loops = user;
-  if (tw_op_is(op, "scf.for") && loops->num < MAX_LOOPS)
-    loops->loops[loops->num++] = op;
-  return MlirWalkResultAdvance;
-}
-
 static bool run(MlirOperation func) {
-  loops_t loops = {.num = 0};
-  mlirOperationWalk(func, collect, &loops, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
-  for (int i = 0; i < loops.num; i++) {
+  tw_loops_t loops = tw_loops_in(func, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
+  for (int i = 0; i < loops.count; i++) {
     split_t split;
-    if (find_split(loops.loops[i], &split))
+    if (find_split(loops.at[i], &split))
       split_loop(&split);
   }
   return true;

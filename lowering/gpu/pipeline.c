@@ -40,7 +40,7 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_COPIES = 16, MAX_LOOPS = 64, MAX_CARRIED = 256, MIN_STAGES = 2, MAX_STAGES = 4, FEW_WARPS = 4 };
+enum { MAX_COPIES = 16, MAX_CARRIED = 256, MIN_STAGES = 2, MAX_STAGES = 4, FEW_WARPS = 4 };
 
 typedef struct {
   MlirOperation loop;
@@ -420,23 +420,10 @@ static void pipeline_loop(plan_t *plan) {
 
 /* ---- the pass ---------------------------------------------------------------------------------- */
 
-typedef struct {
-  MlirOperation loops[MAX_LOOPS];
-  int num;
-} loops_t;
-
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  loops_t *loops = user;
-  if (tw_op_is(op, "scf.for") && loops->num < MAX_LOOPS)
-    loops->loops[loops->num++] = op;
-  return MlirWalkResultAdvance;
-}
-
 static bool run(MlirOperation func) {
-  loops_t loops = {.num = 0};
-  mlirOperationWalk(func, collect, &loops, MlirWalkPreOrder);
-  for (int i = loops.num - 1; i >= 0; i--) { /* inner loops first */
-    plan_t plan = {.loop = loops.loops[i]};
+  tw_loops_t loops = tw_loops_in(func, MlirWalkPreOrder);
+  for (int i = loops.count - 1; i >= 0; i--) { /* inner loops first */
+    plan_t plan = {.loop = loops.at[i]};
     if (!can_pipeline(&plan))
       continue;
     plan.stages = choose_stages(&plan, func);

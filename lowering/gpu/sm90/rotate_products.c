@@ -39,7 +39,7 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_LOOPS = 64, MAX_ROTATED = 64, WORDS_PER_THREAD = 216, THREADS_PER_WARP = 32 };
+enum { MAX_ROTATED = 64, WORDS_PER_THREAD = 216, THREADS_PER_WARP = 32 };
 
 /* A loop and the product in it that will run late. */
 typedef struct {
@@ -371,18 +371,6 @@ static void rotate(rotator_t *all, rotation_t *r) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-typedef struct {
-  MlirOperation loops[MAX_LOOPS];
-  int num;
-} loops_t;
-
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  loops_t *loops = user;
-  if (tw_op_is(op, "scf.for") && loops->num < MAX_LOOPS)
-    loops->loops[loops->num++] = op;
-  return MlirWalkResultAdvance;
-}
-
 static bool rotate_next(rotator_t *all, MlirOperation *loop) {
   MlirBlock body = tw_loop_body(*loop);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
@@ -399,15 +387,14 @@ static bool rotate_next(rotator_t *all, MlirOperation *loop) {
 
 static bool run(MlirOperation func) {
   rotator_t all = {.num_warps = (int)tw_attr_int(tw_module_of(func), "tile.num_warps", 0)};
-  loops_t loops = {.num = 0};
   if (!tw_has_attr(tw_module_of(func), TW_WGMMA))
     return true;
   if (all.num_warps == 0)
     all.num_warps = tw_mma_num_warps(func);
-  mlirOperationWalk(func, collect, &loops, MlirWalkPreOrder);
-  for (int i = 0; i < loops.num; i++)
-    if (!has_effects(loops.loops[i]))
-      while (rotate_next(&all, &loops.loops[i]))
+  tw_loops_t loops = tw_loops_in(func, MlirWalkPreOrder);
+  for (int i = 0; i < loops.count; i++)
+    if (!has_effects(loops.at[i]))
+      while (rotate_next(&all, &loops.at[i]))
         ;
   for (int i = 0; i < all.num_rests; i++)
     tw_erase_dead(tw_def(all.rests[i].rhs_in_loop));
