@@ -266,25 +266,31 @@ static int64_t elements_of(const map_form_t *form) {
   return count;
 }
 
-static void deliver(const box_t *b) {
+/* Where element i of a box lies in shared memory, as an offset, and in the array, in bytes; whether it is inside. */
+static int element_of(const box_t *b, int64_t i, int64_t *offset, int64_t *at) {
   const map_form_t *form = &b->map->form;
-  int64_t count = elements_of(form), mask = form->swizzle / 16 - (form->swizzle != 0);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t rest = i, from = 0, offset = b->to - emu_shared + i * form->bytes;
-    int inside = 1;
-    for (int d = 0; d < form->rank; d++) {
-      int64_t at = b->at[d] + rest % form->box[d];
-      rest /= form->box[d];
-      inside = inside && at >= 0 && at < b->map->extents[d];
-      from += at * b->map->strides[d];
-    }
-    offset ^= (offset >> 7 & mask) << 4;
-    if (inside)
-      memcpy(emu_shared + offset, b->map->base + from, (size_t)form->bytes);
-    else
-      memset(emu_shared + offset, 0, (size_t)form->bytes);
+  int64_t mask = form->swizzle / 16 - (form->swizzle != 0);
+  int inside = 1;
+  *offset = b->to - emu_shared + i * form->bytes;
+  *offset ^= (*offset >> 7 & mask) << 4;
+  *at = 0;
+  for (int d = 0; d < form->rank; d++) {
+    int64_t index = b->at[d] + i % form->box[d];
+    i /= form->box[d];
+    inside = inside && index >= 0 && index < b->map->extents[d];
+    *at += index * b->map->strides[d];
   }
-  b->barrier->bytes -= count * form->bytes;
+  return inside;
+}
+
+static void deliver(const box_t *b) {
+  int64_t count = elements_of(&b->map->form), bytes = b->map->form.bytes, offset, from;
+  for (int64_t i = 0; i < count; i++)
+    if (element_of(b, i, &offset, &from))
+      memcpy(emu_shared + offset, b->map->base + from, (size_t)bytes);
+    else
+      memset(emu_shared + offset, 0, (size_t)bytes);
+  b->barrier->bytes -= count * bytes;
   settle(b->barrier);
 }
 
@@ -318,21 +324,10 @@ static struct {
 } stores[MAX_THREADS];
 
 static void store_box(const box_t *b) {
-  const map_form_t *form = &b->map->form;
-  int64_t count = elements_of(form), mask = form->swizzle / 16 - (form->swizzle != 0);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t rest = i, to = 0, offset = b->to - emu_shared + i * form->bytes;
-    int inside = 1;
-    for (int d = 0; d < form->rank; d++) {
-      int64_t at = b->at[d] + rest % form->box[d];
-      rest /= form->box[d];
-      inside = inside && at >= 0 && at < b->map->extents[d];
-      to += at * b->map->strides[d];
-    }
-    offset ^= (offset >> 7 & mask) << 4;
-    if (inside)
-      memcpy((unsigned char *)b->map->base + to, emu_shared + offset, (size_t)form->bytes);
-  }
+  int64_t count = elements_of(&b->map->form), offset, to;
+  for (int64_t i = 0; i < count; i++)
+    if (element_of(b, i, &offset, &to))
+      memcpy((unsigned char *)b->map->base + to, emu_shared + offset, (size_t)b->map->form.bytes);
 }
 
 void emu_store_wait(int32_t pending) {
