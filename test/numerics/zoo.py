@@ -172,7 +172,7 @@ def table(grow: int = 1) -> Iterator[Case]:
         outputs,
         4e-3,
         scratch=1,
-        tiles=(64, 64),
+        tiles=(128, 64),
     )
 
     yield case("rope", rope, lambda r: angles(r, 56 * grow), [((2, 2, 56 * grow, 64), F16)], tile=32)

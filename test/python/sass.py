@@ -168,19 +168,21 @@ def after(instruction: Instruction, flight: Flight) -> Flight:
 
 
 def zeroed_accumulators(instructions: list[Instruction]) -> set[int]:
-    """Registers that moves set to zero and matrix instructions add to."""
-    zeroed: set[int] = set()
-    added: set[int] = set()
-    for i in instructions:
-        registers = [int(n) for n in re.findall(r"\bR(\d+)", i.operands)]
-        shape = re.match(r"[HQI]GMMA\.(\d+)x(\d+)x", i.opcode)
-        if shape:
-            added |= set(range(registers[0], registers[0] + int(shape[2]) // 2))
-        elif i.opcode == "CS2R" and "SRZ" in i.operands:
-            zeroed |= {registers[0], registers[0] + 1}
-        elif re.fullmatch(r"MOV|IMAD\.MOV\.U32|CS2R\.32", i.opcode) and re.fullmatch(r"R\d+(, S?RZ)+", i.operands):
-            zeroed.add(registers[0])
-    return zeroed & added
+    """Registers of a loop's body that moves set to zero for matrix instructions to add to."""
+    zero: set[int] = set()
+    found: set[int] = set()
+    for i in 2 * instructions:  # the second time round begins with what the first one left
+        if shape := re.match(r"[HQI]GMMA\.(\d+)x(\d+)x", i.opcode):
+            first = int(re.match(r"R(\d+)", i.operands)[1])  # type: ignore[index]
+            accumulators = set(range(first, first + int(shape[2]) // 2))
+            found |= set() if ", RZ, " in i.operands else accumulators & zero
+            zero -= accumulators
+        elif re.fullmatch(r"MOV|IMAD\.MOV\.U32|CS2R(\.32)?", i.opcode) and re.fullmatch(r"R\d+(, S?RZ)+", i.operands):
+            register = int(re.match(r"R(\d+)", i.operands)[1])  # type: ignore[index]
+            zero |= {register, register + 1} if i.opcode == "CS2R" else {register}
+        else:
+            zero -= written(i)
+    return found
 
 
 def assemble(kernel: Any, key: Any, target: str = "sm_90a") -> Code:

@@ -86,10 +86,14 @@ PLANS = {
     "attention with a cap": Plan(first(grouped_attention, *HEADS[:4], cap=30.0), 2 * [(64, 64, 128)], True, True),
     "linear attention": Plan(first(linear_attention, *HEADS[:4]), [(64, 128, 128), (64, 128, 64), (128, 128, 64)]),
     "gradient of keys": Plan(
-        first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1), 2 * [(64, 64, 128)] + 2 * [(64, 128, 64)], True
+        first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64)),
+        2 * [(128, 64, 128)] + 2 * [(128, 128, 64)],
+        True,
     ),
     "gradient of queries": Plan(
-        first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2), 2 * [(64, 64, 128)] + [(64, 128, 64)], True
+        first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2, tiles=(128, 64)),
+        2 * [(128, 64, 128)] + [(128, 128, 64)],
+        True,
     ),
 }
 
@@ -140,18 +144,36 @@ def test_plan(name: str) -> None:
         assert not plan.overlap or exponentials_run_beside_a_product(body)
 
 
+def parse(*lines: str) -> tuple[list[sass.Instruction], dict[str, int]]:
+    text = "".join(f"        /*{16 * i:04x}*/                   {line} ;\n" for i, line in enumerate(lines))
+    return sass.parse(".L_x_1:\n" + text)
+
+
 @pytest.mark.parametrize("pending, found", [(0, []), (1, ["LDSM.16.M88.4 R88, [R16+UR4]"])])
 def test_operands_overwritten_under_a_product(pending: int, found: list[str]) -> None:
     """A loop whose next iteration loads into the registers that the product of this one reads."""
-    lines = [
-        "LDSM.16.M88.4 R88, [R16+UR4]",
-        "HGMMA.64x128x16.F32.BF16 R24, R88, gdesc[UR16].tnspB, R24, gsb0",
-        f"WARPGROUP.DEPBAR.LE gsb0, {pending:#x}",
-        "@P0 BRA `(.L_x_1)",
-        "MOV R88, R89",
-        "EXIT",
-    ]
-    text = "".join(f"        /*{16 * i:04x}*/                   {line} ;\n" for i, line in enumerate(lines))
-    instructions, labels = sass.parse(".L_x_1:\n" + text)
-    code = sass.Code(instructions, labels, "", [], 0, 1)
+    code = sass.Code(
+        *parse(
+            "LDSM.16.M88.4 R88, [R16+UR4]",
+            "HGMMA.64x128x16.F32.BF16 R24, R88, gdesc[UR16].tnspB, R24, gsb0",
+            f"WARPGROUP.DEPBAR.LE gsb0, {pending:#x}",
+            "@P0 BRA `(.L_x_1)",
+            "MOV R88, R89",
+            "EXIT",
+        ),
+        "",
+        [],
+        0,
+        1,
+    )
     assert code.overwritten() == found + (["MOV R88, R89"] if pending else [])
+
+
+@pytest.mark.parametrize(
+    "between, added, found",
+    [("NOP", "R24", {24, 25}), ("LDG.E.64 R24, desc[UR4][R8]", "R24", set()), ("NOP", "RZ", set())],
+)
+def test_zeroed_accumulators(between: str, added: str, found: set[int]) -> None:
+    """Zeros matter where a product adds to them: not where they stand for what a load may leave out."""
+    body, _ = parse("CS2R R24, SRZ", between, f"HGMMA.64x64x16.F32.BF16 R24, gdesc[UR16], {added}, gsb0")
+    assert sass.zeroed_accumulators(body) == found

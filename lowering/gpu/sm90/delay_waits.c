@@ -29,7 +29,8 @@
  * assembler would have to serialize the products.
  *
  * What must hold for an op to move before a wait: nothing that it reads depends on the wait, it writes to no buffer
- * that the product reads, and no effect that stays behind comes before its own. */
+ * that the product reads, and no effect that stays behind comes before its own. Loads move where the block writes to no
+ * array. */
 #include "lowering/ir.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -41,6 +42,7 @@ typedef struct {
   MlirOperation op;
   tw_map_t stay; /* ops that stay behind the wait, by address */
   bool effects;  /* one of them, no wait for a product, has effects: products after it stay, too */
+  bool writes;   /* something in the block writes to arrays: loads stay where they are */
 } wait_t;
 
 static bool is_wait(MlirOperation op) { return tw_op_is(op, "tile.wgmma_wait"); }
@@ -51,12 +53,14 @@ static MlirOperation barrier_of(MlirOperation wait) {
   return tw_op_is(next, "tile.barrier") ? next : tw_null_op();
 }
 
+static bool is_load(MlirOperation op) { return tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"); }
+
 static bool is_pure(MlirOperation op) {
   return tw_is_arithmetic(op) || tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "tile.wgmma");
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
-  if (is_pure(op) || tw_op_in(op, "scf"))
+  if (is_pure(op) || is_load(op) || tw_op_in(op, "scf"))
     return MlirWalkResultAdvance;
   *(bool *)user = true;
   return MlirWalkResultInterrupt;
@@ -65,6 +69,24 @@ static MlirWalkResult find_effect(MlirOperation op, void *user) {
 static bool has_effects(MlirOperation op) {
   bool found = false;
   mlirOperationWalk(op, find_effect, &found, MlirWalkPreOrder);
+  return found;
+}
+
+/* What neither computes nor only touches shared memory or products might write to arrays. */
+static MlirWalkResult find_write(MlirOperation op, void *user) {
+  static const char *const names[] = {"tile.wgmma_wait", "tile.barrier",    "tile.async_copy",  "tile.async_commit",
+                                      "tile.async_wait", "tile.local_load", "tile.local_store", "tile.alloc_shared"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tw_op_is(op, names[i]))
+      return MlirWalkResultAdvance;
+  return find_effect(op, user);
+}
+
+static bool writes(MlirBlock block) {
+  bool found = false;
+  for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
+       !mlirOperationEqual(op, end) && !found; op = mlirOperationGetNextInBlock(op))
+    mlirOperationWalk(op, find_write, &found, MlirWalkPreOrder);
   return found;
 }
 
@@ -114,7 +136,7 @@ static bool must_stay(const wait_t *w, MlirOperation op) {
     return true;
   if (mlirOperationGetNumRegions(op) > 0)
     mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
-  return products || has_effects(op) || (w->effects && tw_op_is(op, "tile.wgmma"));
+  return products || has_effects(op) || (w->writes && is_load(op)) || (w->effects && tw_op_is(op, "tile.wgmma"));
 }
 
 /* Waits for products and their barriers order nothing that a product needs. */
@@ -129,6 +151,7 @@ static void find_stay(wait_t *w) {
   if (!mlirOperationIsNull(barrier))
     keep(w, barrier);
   w->effects = false;
+  w->writes = writes(mlirOperationGetBlock(w->op));
   for (MlirOperation before = w->op, op = mlirOperationGetNextInBlock(before); !mlirOperationIsNull(op);
        before = op, op = mlirOperationGetNextInBlock(op))
     if (!stays(w, op) && must_stay(w, op)) {

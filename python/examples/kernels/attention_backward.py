@@ -63,12 +63,14 @@ def gradient_q(Q, K, V, DY, LSE, DELTA, DQ, SCALE: ct.Constant, TM: ct.Constant,
 
 
 def launches(q, k, v, y, dy, lse, delta, dq, dk, dv, tiles=(64, 64)):
+    """tiles: the rows that a block has the gradients of, and those that it walks over at a time."""
     batch, heads, length, d = q.shape
-    tm, tn = tiles
+    own, others = tiles
+    grid = (ct.cdiv(length, own), heads, batch)
     scale = 1 / math.sqrt(d)
-    yield (ct.cdiv(length, tm), heads, batch), row_products, (y, dy, delta, tm, d)
-    yield (ct.cdiv(length, tn), heads, batch), gradient_kv, (q, k, v, dy, lse, delta, dk, dv, scale, tm, tn, d)
-    yield (ct.cdiv(length, tm), heads, batch), gradient_q, (q, k, v, dy, lse, delta, dq, scale, tm, tn, d)
+    yield grid, row_products, (y, dy, delta, own, d)
+    yield grid, gradient_kv, (q, k, v, dy, lse, delta, dk, dv, scale, others, own, d)
+    yield grid, gradient_q, (q, k, v, dy, lse, delta, dq, scale, own, others, d)
 
 
 def forward(q, k, v):

@@ -23,3 +23,41 @@ func.func @overtaken(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tenso
   %w2 = tile.wgmma_wait %w, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   return %y2, %w2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
 }
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// What is loaded for the result of a product comes while the product runs, and so does a product behind the load.
+// CHECK-LABEL: @loaded
+func.func @loaded(%a: !A, %c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<64x64xf32, #l>) {
+  %z = arith.constant 0 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  // CHECK: %[[X:.*]] = tile.wgmma
+  // CHECK-NEXT: %[[L:.*]] = tile.load
+  // CHECK-NEXT: %[[Y:.*]] = tile.wgmma
+  // CHECK-NEXT: %[[X2:.*]] = tile.wgmma_wait %[[X]], 1 {complete}
+  // CHECK-NEXT: arith.addf %[[X2]], %[[L]]
+  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %l = tile.load %a[%z, %z] : !A, i32, i32 -> tensor<64x64xf32, #l>
+  %s = arith.addf %x2, %l : tensor<64x64xf32, #l>
+  %y = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.wgmma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  return %s, %y2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
+}
+
+// Not past a store, which may write what is loaded.
+// CHECK-LABEL: @stored
+func.func @stored(%a: !A, %c: tensor<64x64xf32, #l>) -> tensor<64x64xf32, #l> {
+  %z = arith.constant 0 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  // CHECK: tile.wgmma
+  // CHECK-NEXT: tile.wgmma_wait
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: tile.load
+  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  tile.store %c, %a[%z, %z] : tensor<64x64xf32, #l>, !A, i32, i32
+  %l = tile.load %a[%z, %z] : !A, i32, i32 -> tensor<64x64xf32, #l>
+  %s = arith.addf %x2, %l : tensor<64x64xf32, #l>
+  return %s : tensor<64x64xf32, #l>
+}
