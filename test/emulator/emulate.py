@@ -80,7 +80,7 @@ class Rewriter:
             return self.wgmma(result, text, types)
         if text.startswith(("wgmma.wait_group", "fence.proxy.async")):  # products are done when they are issued
             pending = re.match(r"wgmma\.wait_group\.sync\.aligned (\d+);", text)
-            wait = f"  call void @emu_wgmma_wait(i32 {pending[1]})\n" if pending else ""
+            wait = f"  call void @emu_wgmma_wait(i32 {pending[1]})\n" if pending else "  call void @emu_fence()\n"
             values = [f"%a{i}" for i in range(len(types))]
             return wait + ("  ret void\n" if result == "void" else self.give(result, values))
         if text.startswith("bar.warp.sync"):
@@ -343,6 +343,12 @@ class Rewriter:
             text,
             flags=re.M,
         )
+        text = re.sub(
+            r"^ *%\S+ = load [^,\n]*, (ptr addrspace\(3\) [^,\n]*), [^\n]*$",
+            r"  call void @emu_load(\1)\n\g<0>",
+            text,
+            flags=re.M,
+        )
         text = re.sub(r"^declare (.*?) ?@llvm\.nvvm\.([\w.]+)\((.*)\)[^)\n]*$", self.intrinsic, text, flags=re.M)
         text = re.sub(r"@llvm\.nvvm\.([\w.]+)", r"@llvm_nvvm_\1", text)
         text = re.sub(
@@ -375,6 +381,8 @@ declare i32 @emu_any(i32)
 declare void @emu_copy(ptr, ptr, i32, i32)
 declare void @emu_commit()
 declare void @emu_wait(i32)
+declare void @emu_load(ptr addrspace(3))
+declare void @emu_fence()
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_stmatrix(ptr, ptr, i32, i32)
 declare void @emu_store(ptr, ptr, ptr, i32, i1)

@@ -5,7 +5,8 @@
  * it is waited for, so that code which reads too early reads rubbish. What the tensor memory accelerator brings
  * comes as late as possible in even blocks, when no thread can go on, and at once in odd ones, so that code which
  * gives its bytes up too early finds others there. Products of warpgroups are computed at once, but a copy into what
- * one may still read, since no thread has waited for it, is an error. */
+ * one may still read, since no thread has waited for it, is an error. So is a copy by the accelerator into what a
+ * thread has loaded without a fence or a barrier since: on a GPU it could overtake the load. */
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -51,7 +52,13 @@ static void yield_as(int state) {
   swapcontext(&threads[current].context, &scheduler);
 }
 
-void emu_barrier(void) { yield_as(AT_BARRIER); }
+void emu_fence(void);
+
+void emu_barrier(void) {
+  emu_fence();
+  yield_as(AT_BARRIER);
+}
+
 void emu_warp(void) { yield_as(AT_WARP); }
 
 int32_t emu_sreg(int32_t which) {
@@ -155,6 +162,7 @@ void emu_mbarrier_wait(void *pointer, int32_t parity) {
 _Bool emu_elect(void) { return current % 32 == 0; }
 
 void emu_named_barrier(int32_t id, int32_t count) {
+  emu_fence();
   threads[current].id = id;
   threads[current].count = count;
   yield_as(AT_NAMED);
@@ -168,29 +176,54 @@ enum { CHUNK_BYTES = 16, CHUNKS = SHARED_BYTES / CHUNK_BYTES, WORD_BITS = 64, MA
 static struct {
   uint64_t groups[MAX_GROUPS][CHUNKS / WORD_BITS];
   int closed;
+  uint64_t loads[CHUNKS / WORD_BITS]; /* the thread's own, since its last fence */
 } reads[MAX_THREADS];
 
 static void forget_reads(void) {
   for (int t = 0; t < emu_num_threads; t++) {
     reads[t].closed = 0;
     memset(reads[t].groups[0], 0, sizeof reads[t].groups[0]);
+    memset(reads[t].loads, 0, sizeof reads[t].loads);
   }
 }
 
-static void note_read(int64_t offset) {
+static void note(uint64_t *set, int64_t offset) {
   int64_t chunk = offset / CHUNK_BYTES;
-  reads[current].groups[reads[current].closed][chunk / WORD_BITS] |= (uint64_t)1 << chunk % WORD_BITS;
+  set[chunk / WORD_BITS] |= (uint64_t)1 << chunk % WORD_BITS;
+}
+
+static void note_read(int64_t offset) { note(reads[current].groups[reads[current].closed], offset); }
+
+void emu_load(const void *from) { note(reads[current].loads, (const unsigned char *)from - emu_shared); }
+
+void emu_fence(void) { memset(reads[current].loads, 0, sizeof reads[current].loads); }
+
+/* Where these bytes are in the set, or -1. */
+static int64_t first_of(const uint64_t *set, const void *to, int64_t bytes) {
+  int64_t from = (const unsigned char *)to - emu_shared, last = (from + bytes - 1) / CHUNK_BYTES;
+  for (int64_t chunk = from / CHUNK_BYTES; chunk <= last; chunk++)
+    if (set[chunk / WORD_BITS] >> chunk % WORD_BITS & 1)
+      return chunk * CHUNK_BYTES;
+  return -1;
 }
 
 /* A copy into these bytes begins. */
 static void check_unread(const void *to, int64_t bytes) {
-  int64_t from = (const unsigned char *)to - emu_shared, last = (from + bytes - 1) / CHUNK_BYTES;
   for (int t = 0; t < emu_num_threads; t++)
-    for (int g = 0; g <= reads[t].closed; g++)
-      for (int64_t chunk = from / CHUNK_BYTES; chunk <= last; chunk++)
-        if (reads[t].groups[g][chunk / WORD_BITS] >> chunk % WORD_BITS & 1)
-          give_up("a copy to %lld, where a product that thread %d has not waited for still reads",
-                  (long long)chunk * CHUNK_BYTES, t);
+    for (int g = 0; g <= reads[t].closed; g++) {
+      int64_t at = first_of(reads[t].groups[g], to, bytes);
+      if (at >= 0)
+        give_up("a copy to %lld, where a product that thread %d has not waited for still reads", (long long)at, t);
+    }
+}
+
+/* The accelerator begins to write these bytes. */
+static void check_fenced(const void *to, int64_t bytes) {
+  for (int t = 0; t < emu_num_threads; t++) {
+    int64_t at = first_of(reads[t].loads, to, bytes);
+    if (at >= 0)
+      give_up("a copy to %lld, which thread %d has loaded without a fence since", (long long)at, t);
+  }
 }
 
 void emu_wgmma_commit(void) {
@@ -308,6 +341,7 @@ void emu_tma(void *to, void *map, void *barrier, const int32_t *at, int32_t rank
     give_up("a copy to %d of rank %d", (int)((unsigned char *)to - emu_shared), (int)rank);
   memcpy(b.at, at, (size_t)rank * sizeof *at);
   check_unread(to, elements_of(&b.map->form) * b.map->form.bytes);
+  check_fenced(to, elements_of(&b.map->form) * b.map->form.bytes);
   if (num_boxes == MAX_BOXES)
     give_up("too many copies are under way");
   boxes[num_boxes++] = b;
@@ -385,6 +419,7 @@ void emu_wait(int32_t pending) {
 
 void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transposed) {
   int first = current / 32 * 32, lane = current % 32;
+  emu_load(row);
   threads[current].slot[1] = (uint64_t)(uintptr_t)row;
   emu_warp();
   for (int m = 0; m < count; m++) {
@@ -401,6 +436,7 @@ void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transpos
 
 void emu_stmatrix(void *row, const int32_t *in, int32_t count, int32_t transposed) {
   int first = current / 32 * 32, lane = current % 32;
+  emu_load(row);
   threads[current].slot[1] = (uint64_t)(uintptr_t)row;
   emu_warp();
   for (int m = 0; m < count; m++) {

@@ -48,6 +48,17 @@ def test_matmul(backends: Backends, tiles: tuple[int, int, int], m: int, n: int,
     assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
 
 
+@pytest.mark.parametrize("tiles", [(64, 64, 32), (32, 64, 32), (64, 64, 64)])
+def test_slots_read_by_threads(backends: Backends, tiles: tuple[int, int, int]) -> None:
+    """Eight warps load their fragments themselves; so many blocks that loads queue up behind one another."""
+    m, n, k = (2048, 2048, 2048) if "cuda" in backends.names else (72, 40, 800)
+    a, b = integers(1, m, k), integers(2, k, n)
+    grid = (ct.cdiv(m, tiles[0]), ct.cdiv(n, tiles[1]))
+    kernel = matmul.replace_hints(num_warps=8)
+    c = run(backends, kernel, grid, a, b, f32(m, n), *tiles, 0, ct.cdiv(k, tiles[2]))[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+
+
 @pytest.mark.parametrize(("start", "stop"), [(0, 0), (3, 2), (0, 1), (1, 3), (0, 13), (5, 15)])
 def test_bounds_of_the_loop(backends: Backends, start: int, stop: int) -> None:
     a, b = integers(1, 64, 840), integers(2, 840, 64)

@@ -131,6 +131,20 @@ def test_a_copy_over_what_a_product_reads_is_said() -> None:
     assert "where a product that thread" in complaint_of(early, "product", arrays, written=4)
 
 
+def test_slot_given_back_without_a_fence() -> None:
+    """Threads have loaded from the slot, which the accelerator fills next; without a fence it may overtake them."""
+    x = np.zeros((64, 1024), ml_dtypes.bfloat16)
+    kernel = matmul.replace_hints(num_warps=8)
+    module = kernel.capture("sm_90a", kernel.specialization((x, x.T.copy(), np.zeros((64, 64), np.float32), True))[1])
+    module.lower("pipelined")
+    ir = module.text()
+    assert "tile.roles" in ir and " together" in ir
+    arrays = ", ".join(f"np.zeros({shape}, ml_dtypes.bfloat16)" for shape in ((64, 1024), (1024, 64)))
+    arrays += ", np.zeros((64, 64), np.float32), 1"
+    assert complaint_of(ir, "matmul", arrays, written=4) == ""
+    assert "loaded without a fence" in complaint_of(ir.replace(" together", ""), "matmul", arrays, written=4)
+
+
 def complaint_of(ir: str, name: str, arrays: str, written: int) -> str:
     """What the emulator says in the end, in a process of its own; nothing when all is well."""
     code = f"""

@@ -84,8 +84,12 @@ bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
   MlirValue one = e->is_alone ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->lane, twg_const_i32(e, 0));
   if (mlirOperationGetNumOperands(op) > ENABLED)
     one = twg_binary(e, "llvm.and", one, twg_operand(e, op, ENABLED).at[0]);
-  if (tw_has_attr(op, "together"))
+  if (tw_has_attr(op, "together")) {
+    /* The lanes read the slot as threads; TMA, which fills it next, is another proxy: without the fence the arrival
+     * overtakes loads that the assembler has not waited for. */
+    twg_asm(e, "fence.proxy.async.shared::cta;", "", nothing, 0, NULL, true);
     twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", nothing, 1, (MlirValue[]){twg_const_i32(e, ALL_LANES)});
+  }
   MlirValue operands[] = {pointer, one};
   twg_asm(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", nothing, 2, operands, true);
   return true;

@@ -42,6 +42,7 @@
 // CHECK: wgmma.wait_group
 // One lane arrives for its warp, when all have come, and if it is wanted.
 // CHECK: llvm.and
+// CHECK: "fence.proxy.async.shared::cta;"
 // CHECK-NEXT: llvm.nvvm.bar.warp.sync
 // CHECK-NEXT: "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b"
 // The consumers meet among themselves.
