@@ -11,7 +11,8 @@
  *   %m = tile.reduce max, %x axis 1 : tensor<4x1024xf32, #linear>   // -> tensor<4xf32, #linear1>
  *
  * Values that an elementwise op, a loop or a branch ties together form a class with one layout. A
- * class gets it from the first of: a matrix product whose accumulator it is; the largest access to
+ * class gets it from the first of: a matrix product whose accumulator it is; one whose operand is computed
+ * in it from loads; the largest access to
  * global memory in it; a neighbour across a shape op or a reduction; a default. As soon as a class
  * has a layout, its neighbours without one follow. Constants, splats and iotas belong to no class:
  * each use gets its own, in the layout that it needs.
@@ -294,6 +295,17 @@ static void propagate(assigner_t *a) {
   }
 }
 
+/* An operand that is computed from loads is computed where the product wants it. */
+static void settle_computed(assigner_t *a, MlirOperation mma) {
+  tw_mma_plan_t plan = tw_mma_plan(&a->target, mma, a->num_warps);
+  MlirOperation loads[TW_MAX_LOADS_BEHIND];
+  for (int i = 0; i < 2; i++) {
+    MlirValue value = mlirOperationGetOperand(mma, i);
+    if (has_class(value) && tw_loads_behind(mma, i, loads) > 0)
+      (void)settle(a, node_of(a, value), i == 0 ? &plan.lhs : &plan.rhs);
+  }
+}
+
 /* All products before anything flows on: what one accumulator would suggest must not decide on
  * another. */
 static void settle_products(assigner_t *a) {
@@ -302,6 +314,9 @@ static void settle_products(assigner_t *a) {
       tw_mma_plan_t plan = tw_mma_plan(&a->target, a->ops[i], a->num_warps);
       (void)settle(a, node_of(a, mlirOperationGetResult(a->ops[i], 0)), &plan.acc);
     }
+  for (size_t i = 0; i < a->num_ops; i++)
+    if (tw_op_is(a->ops[i], "tile.mma"))
+      settle_computed(a, a->ops[i]);
   propagate(a);
 }
 

@@ -27,7 +27,7 @@
  *     } {tile.persistent}
  *
  * Runs after tile-select-wgmma and before layouts. Kernels whose products warpgroups compute in a loop
- * are taken, and only if the tensor memory accelerator can bring what the loop loads, ahead of everything else: a
+ * are taken, and only if the tensor memory accelerator can bring what products wait for, ahead of everything else: a
  * loop that writes to arrays has to wait with it. There a block's
  * next tiles arrive while it finishes the last ones, and positions are computed by one thread, not in
  * the addresses of all. Blocks may run in any order, which a tile program has to expect; still, those
@@ -91,6 +91,19 @@ static const char *why_not_brought(MlirOperation load) {
   return tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy);
 }
 
+/* The loads that a product waits for. Others go through registers, wherever blocks are. */
+static void look_behind(kernel_t *k, MlirOperation mma) {
+  MlirOperation loads[TW_MAX_LOADS_BEHIND + 1];
+  for (int i = 0; i < 2; i++) {
+    int num = tw_loads_behind(mma, i, loads);
+    MlirOperation plain = tw_load_behind(mlirOperationGetOperand(mma, i));
+    if (!mlirOperationIsNull(plain) && !mlirOperationIsNull(loop_around(plain)))
+      loads[num++] = plain;
+    for (int l = 0; l < num && k->not_brought == NULL; l++)
+      k->not_brought = why_not_brought(loads[l]);
+  }
+}
+
 static bool is_uneven(const kernel_t *k, MlirOperation op) {
   uint32_t bits = 0;
   for (int i = 0; i < 3 && tw_op_is(op, "scf.for"); i++)
@@ -120,8 +133,8 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   if (id && k->num_ids < MAX_IDS)
     k->ids[k->num_ids++] = op;
   k->wgmma |= looped && tw_op_is(op, "tile.mma") && tw_has_attr(op, TW_WGMMA);
-  if (looped && tw_op_is(op, "tile.load") && k->not_brought == NULL)
-    k->not_brought = why_not_brought(op);
+  if (looped && tw_op_is(op, "tile.mma"))
+    look_behind(k, op);
   if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
     k->writes |= is_beside_product(op);
   k->in_order |= shows_order(op) || k->num_ids == MAX_IDS;

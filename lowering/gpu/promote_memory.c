@@ -22,6 +22,10 @@
  * the operand's layout. What must hold: types carry layouts. A load is left alone when its padding
  * is neither zero nor undetermined, or when shared memory has no room for it.
  *
+ * An operand that is computed from loads (tw_loads_behind) is computed from what copies bring: each of these loads
+ * becomes a copy and a local_load in the layout of the operand, which tile-assign-layouts gave to the arithmetic. Loads
+ * elsewhere of the same tiles of the same array, in loops, become copies too: they can share the slots.
+ *
  * An operand that was loaded outside of the loop of its product, and would take too many registers
  * to wait there, is read from shared memory in each iteration.
  *
@@ -36,6 +40,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/raster.h"
+#include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
@@ -59,6 +64,12 @@ typedef struct {
     int64_t bytes;    /* of their buffers */
   } taken[MAX_OPERANDS];
   int num_taken;
+  struct {
+    MlirValue array;
+    MlirAttribute order;
+    MlirType buffer;
+  } brought[MAX_OPERANDS]; /* what copies bring for products */
+  int num_brought;
 } promoter_t;
 
 /* ---- what can be promoted ---------------------------------------------------------------------- */
@@ -99,6 +110,67 @@ bool tw_promotes(MlirOperation load) {
   int64_t padding = tw_attr_int(load, "padding", TW_PADDING_UNDETERMINED);
   return tw_is_tile(tile) && tw_memory_bits(tw_element(tile)) >= 8 && !tw_is_bool(tile) &&
          (padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED);
+}
+
+/* ---- what an operand is computed from ------------------------------------------------------------ */
+
+typedef struct {
+  MlirBlock block; /* of the product */
+  MlirOperation *loads;
+  int num;
+} behind_t;
+
+static bool add_load(behind_t *behind, MlirOperation load) {
+  for (int i = 0; i < behind->num; i++)
+    if (mlirOperationEqual(behind->loads[i], load))
+      return true;
+  if (behind->num == TW_MAX_LOADS_BEHIND || !mlirBlockEqual(mlirOperationGetBlock(load), behind->block))
+    return false;
+  behind->loads[behind->num++] = load;
+  return true;
+}
+
+static bool add_behind(behind_t *behind, MlirValue value) {
+  if (!tw_is_tile(mlirValueGetType(value)) || !tw_defined_in(value, behind->block))
+    return true;
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op))
+    return false; /* carried by the loop */
+  if (tw_op_is(op, "tile.load"))
+    return add_load(behind, op);
+  if (mlirOperationGetNumRegions(op) > 0 || !(tw_is_arithmetic(op) || is_view(op)))
+    return false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (!add_behind(behind, mlirOperationGetOperand(op, i)))
+      return false;
+  return true;
+}
+
+/* Whether it pays to bring a tile by a copy. A vector that is spread over the operand does not, if it is what keeps the
+ * tensor memory accelerator from bringing the rest. */
+static bool copy_pays(MlirOperation load, int64_t elements) {
+  tw_gpu_target_t target = tw_gpu_target_of(load);
+  tw_tma_copy_t copy;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  if (!tw_promotes(load))
+    return false;
+  if (tw_count(mlirValueGetType(mlirOperationGetResult(load, 0))) >= elements || !tw_gpu_has(&target, TW_GPU_TMA))
+    return true;
+  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
+  return tw_tma_is_allowed(load) &&
+         tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+}
+
+int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOADS_BEHIND]) {
+  MlirValue value = mlirOperationGetOperand(mma, operand);
+  behind_t behind = {.block = mlirOperationGetBlock(mma), .loads = out};
+  if (tw_loop_around(mma) == NULL || !mlirOperationIsNull(tw_load_behind(value)) || !add_behind(&behind, value))
+    return 0;
+  int num = 0;
+  for (int i = 0; i < behind.num; i++)
+    if (copy_pays(out[i], tw_count(mlirValueGetType(value))))
+      out[num++] = out[i];
+  return num;
 }
 
 /* ---- the buffer -------------------------------------------------------------------------------- */
@@ -236,9 +308,24 @@ static void read_operand(use_t use, MlirOperation load, MlirValue buffer, MlirOp
   }
 }
 
+/* Conversions of the load's layout become reads in that layout. */
+static void read_converted(MlirValue value, MlirValue buffer, MlirOperation end) {
+  tw_builder_t at = tw_build_before(end);
+  for (MlirOpOperand use = mlirValueGetFirstUse(value), next; !mlirOpOperandIsNull(use); use = next) {
+    MlirOperation user = mlirOpOperandGetOwner(use);
+    next = mlirOpOperandGetNextUse(use);
+    if (!tw_op_is(user, "tile.convert_layout"))
+      continue;
+    MlirValue result = mlirOperationGetResult(user, 0);
+    mlirValueReplaceAllUsesOfWith(result, build_local_load(&at, buffer, mlirValueGetType(result)));
+    mlirOperationDestroy(user);
+  }
+}
+
 /* What else reads the load gets its tile from shared memory too, in the layout that it had. */
 static void replace_load(MlirOperation load, MlirValue buffer, MlirOperation end) {
   MlirValue value = mlirOperationGetResult(load, 0);
+  read_converted(value, buffer, end);
   if (!mlirOpOperandIsNull(mlirValueGetFirstUse(value))) {
     tw_builder_t at = tw_build_before(end);
     mlirValueReplaceAllUsesOfWith(value, build_local_load(&at, buffer, mlirValueGetType(value)));
@@ -371,6 +458,45 @@ static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
   return true;
 }
 
+/* ---- more loads ---------------------------------------------------------------------------------- */
+
+static void note_brought(promoter_t *p, MlirOperation load) {
+  p->brought[p->num_brought].array = mlirOperationGetOperand(load, 0);
+  p->brought[p->num_brought].order = tw_attr(load, "order");
+  p->brought[p->num_brought++].buffer = tw_promoted_type(load);
+}
+
+typedef struct {
+  const promoter_t *promoter;
+  MlirOperation loads[MAX_OPERANDS];
+  int num;
+} alike_t;
+
+/* Loads in loops of tiles as products have them, from the same array. */
+static MlirWalkResult find_alike(MlirOperation op, void *user) {
+  alike_t *alike = user;
+  const promoter_t *p = alike->promoter;
+  if (!tw_op_is(op, "tile.load") || !tw_promotes(op) || tw_loop_around(op) == NULL)
+    return MlirWalkResultAdvance;
+  for (int i = 0; i < p->num_brought; i++)
+    if (mlirValueEqual(p->brought[i].array, mlirOperationGetOperand(op, 0)) &&
+        mlirAttributeEqual(p->brought[i].order, tw_attr(op, "order")) &&
+        mlirTypeEqual(p->brought[i].buffer, tw_promoted_type(op)) && alike->num < MAX_OPERANDS) {
+      alike->loads[alike->num++] = op;
+      break;
+    }
+  return MlirWalkResultAdvance;
+}
+
+static void bring(promoter_t *p, MlirOperation load) {
+  tw_gpu_target_t target = tw_gpu_target_of(p->func);
+  if (!take_room(p, load, target.shared_bytes))
+    return;
+  if (p->num_brought < MAX_OPERANDS)
+    note_brought(p, load);
+  promote(p, load);
+}
+
 static bool run(MlirOperation func) {
   promoter_t p = {.func = func};
   tw_gpu_target_t target = tw_gpu_target_of(func);
@@ -379,9 +505,16 @@ static bool run(MlirOperation func) {
   mlirOperationWalk(func, collect, &p, MlirWalkPreOrder);
   for (int i = 0; i < p.num_uses; i++) {
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
-    if (!mlirOperationIsNull(load) && tw_promotes(load) && take_room(&p, load, target.shared_bytes))
-      promote(&p, load);
+    if (!mlirOperationIsNull(load) && tw_promotes(load))
+      bring(&p, load);
+    MlirOperation loads[TW_MAX_LOADS_BEHIND];
+    for (int k = tw_loads_behind(p.uses[i].mma, p.uses[i].operand, loads); k > 0; k--)
+      bring(&p, loads[k - 1]);
   }
+  alike_t alike = {.promoter = &p};
+  mlirOperationWalk(func, find_alike, &alike, MlirWalkPreOrder);
+  for (int i = 0; i < alike.num; i++)
+    bring(&p, alike.loads[i]);
   for (int i = 0; i < p.num_uses; i++)
     if (p.uses[i].operand == 1)
       finish_wgmma(&p, p.uses[i].mma);

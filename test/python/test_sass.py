@@ -21,7 +21,15 @@ import sass
 sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "examples"))
 import attention
 import matmul
-from kernels import attention_backward, grouped_attention, linear, linear_attention, swiglu
+from kernels import (
+    attention_backward,
+    grouped_attention,
+    layer_norm_linear,
+    linear,
+    linear_attention,
+    scaled_gemm,
+    swiglu,
+)
 
 pytestmark = pytest.mark.skipif(sass.MISSING is not None, reason=str(sass.MISSING))
 
@@ -73,6 +81,7 @@ PLANS = {
     "gemm 128x128x128": gemm(128, 128, 128),
     "gemm 128x256x32": gemm(128, 256, 32),
     "e4m3 128x128x128": narrow(128, 128, 128, dtype=ml_dtypes.float8_e4m3fn),
+    "e4m3 128x256x128": narrow(128, 256, 128, dtype=ml_dtypes.float8_e4m3fn),
     "e5m2 128x256x128": narrow(128, 256, 128, dtype=ml_dtypes.float8_e5m2),
     "attention 64x64": heads(64, 64),
     "attention 128x64": heads(128, 64),
@@ -82,6 +91,20 @@ PLANS = {
     "linear": Plan(
         first(linear, *(empty(1024, 1024) for _ in range(2)), empty(1024), *(empty(1024, 1024) for _ in range(2))),
         [(128, 128, 64)],
+    ),
+    "layer norm linear": Plan(
+        first(layer_norm_linear, empty(1024, 1024), *(empty(1024) for _ in range(2)), *(empty(1024, 1024),) * 2),
+        [(128, 128, 64)],
+    ),
+    "scaled gemm": Plan(
+        first(
+            scaled_gemm,
+            *(empty(1024, 1024, dtype=ml_dtypes.float8_e4m3fn) for _ in range(2)),
+            *(empty(n, 8, dtype=np.float32) for n in (1024, 8)),
+            empty(1024, 1024),
+        ),
+        [(128, 128, 128)],
+        opcode="QGMMA",
     ),
     "attention with a cap": Plan(first(grouped_attention, *HEADS[:4], cap=30.0), 2 * [(64, 64, 128)], True, True),
     "linear attention": Plan(first(linear_attention, *HEADS[:4]), [(64, 128, 128), (64, 128, 64), (128, 128, 64)]),

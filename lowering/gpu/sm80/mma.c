@@ -1,6 +1,7 @@
 /* mma.c - the table of mma.sync instructions, and the split of a product over warps. See mma.h. */
 #include "lowering/gpu/sm80/mma.h"
 
+#include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
 
@@ -156,11 +157,12 @@ typedef struct {
   tw_gpu_target_t target;
   int64_t largest; /* elements of the largest accumulator */
   int64_t rows;    /* and its rows */
-  bool chained, fma, promoted;
+  bool chained, fma, promoted, computed;
 } need_t;
 
 static MlirWalkResult measure(MlirOperation op, void *user) {
   need_t *need = user;
+  MlirOperation loads[TW_MAX_LOADS_BEHIND];
   if (!tw_op_is(op, "tile.mma"))
     return MlirWalkResultAdvance;
   MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
@@ -171,6 +173,8 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   need->chained |= rows_stay_together(op);
   need->fma |= tw_mma_row_for(&need->target, op).kind == TW_MMA_FMA;
   need->promoted |= tw_wgmma_promotes(op);
+  for (int i = 0; i < 2; i++)
+    need->computed |= tw_loads_behind(op, i, loads) > 0;
   return MlirWalkResultAdvance;
 }
 
@@ -181,8 +185,9 @@ int tw_mma_num_warps(MlirOperation func) {
     return 0;
   int warps = 4;
   /* Chained products keep two accumulators and the rows' state: 16 rows a warp. Without Tensor Cores
-   * more operands are at hand at a time, and promoted sums lie beside the accumulators, so fewer of these fit. */
-  int64_t per_warp = need.fma || need.promoted ? FEW_ACC_PER_WARP : ACC_PER_WARP;
+   * more operands are at hand at a time, and promoted sums lie beside the accumulators, so fewer of these fit.
+   * Where operands are computed, a second group of warps does so while the first one's product runs. */
+  int64_t per_warp = need.fma || need.promoted || need.computed ? FEW_ACC_PER_WARP : ACC_PER_WARP;
   while (warps < MAX_WARPS && (need.chained ? warps * 16 < need.rows : warps * per_warp < need.largest))
     warps *= 2;
   return warps;

@@ -640,17 +640,6 @@ static MlirWalkResult find_multiply_adds(MlirOperation op, void *user) {
   return plan->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
-/* Sums that are promoted in several pieces, one after the other: an H200 took 2.0 us for an iteration of 128x256x128
- * from such a ring, 1.2 us from copies that all warps start, though the machine code of the products is the same. */
-static MlirWalkResult find_many_sums(MlirOperation op, void *user) {
-  tw_ring_plan_t *plan = user;
-  enum { ELEMENTS_OF_A_PIECE = TW_WGMMA_PROMOTED_COLUMNS / 2 };
-  if (tw_has_attr(op, "promoted") &&
-      twg_register_count(mlirValueGetType(mlirOperationGetResult(op, 0))) > ELEMENTS_OF_A_PIECE)
-    refuse(plan, op, "it promotes its sums in several pieces, which was slower with them");
-  return plan->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
-}
-
 static bool any_in_loop(const tw_ring_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     if (loops_around(plan->fills[f].copies[0]) > 0)
@@ -663,7 +652,6 @@ bool tw_plan_rings(tw_ring_plan_t *plan) {
   if (plan->reason || !any_in_loop(plan))
     return false;
   mlirOperationWalk(plan->func, find_multiply_adds, plan, MlirWalkPreOrder);
-  mlirOperationWalk(plan->func, find_many_sums, plan, MlirWalkPreOrder);
   mlirOperationWalk(plan->func, collect_read, plan, MlirWalkPreOrder);
   mlirOperationWalk(plan->func, check_order, plan, MlirWalkPreOrder);
   if (plan->reason || !need_copies(plan))

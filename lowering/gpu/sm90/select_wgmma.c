@@ -165,10 +165,12 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   s->products[s->num_products++] = op;
   for (int i = 0; i < 2; i++) {
     MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
-    MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i));
+    MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i)), loads[TW_MAX_LOADS_BEHIND];
     bool transposed;
     if (!mlirOperationIsNull(load))
       note_load(s, load);
+    for (int l = tw_loads_behind(op, i, loads); l > 0; l--)
+      note_load(s, loads[l - 1]);
     if (tw_rank(type) == 2 && place_of(op, i, &transposed) == TW_WGMMA_WRITTEN)
       s->written += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
   }

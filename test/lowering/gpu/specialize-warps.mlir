@@ -333,10 +333,7 @@ module attributes {tile.target = "sm_90"} {
 // REMARK: remark: 'tile.mma' op keeps the kernel without producer warps: its multiply-adds need the registers that these would take
 // CHECK-LABEL: @position
 // CHECK-NOT: tile.roles
-// REMARK: remark: 'tile.wgmma' op keeps the kernel without producer warps: it promotes its sums in several pieces, which was slower with them
 // CHECK-LABEL: @adds
-// CHECK-NOT: tile.roles
-// CHECK-LABEL: @promotes
 // CHECK-NOT: tile.roles
 module attributes {tile.target = "sm_90a"} {
   func.func @unmapped(%x: !A {tile.align = 16 : i32}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
@@ -389,20 +386,6 @@ module attributes {tile.target = "sm_90a"} {
       scf.yield %e : tensor<32x32xf32>
     }
     tile.store %d, %z[%c0, %c0] : tensor<32x32xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
-    return
-  }
-
-  func.func @promotes(%x: memref<?x?xf8E4M3FN, strided<[?, 1]>> {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
-    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
-      %a = tile.load %x[%c0, %k] padding zero : memref<?x?xf8E4M3FN, strided<[?, 1]>>, i32, i32 -> tensor<128x128xf8E4M3FN>
-      %t = tile.permute %a [1, 0] : tensor<128x128xf8E4M3FN>
-      %e = tile.mma %a, %t, %acc : tensor<128x128xf8E4M3FN>, tensor<128x128xf8E4M3FN>, tensor<128x128xf32>
-      scf.yield %e : tensor<128x128xf32>
-    }
-    tile.store %d, %z[%c0, %c0] : tensor<128x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     return
   }
 }
