@@ -14,10 +14,9 @@
 typedef MlirValue (*twg_element_fn_t)(tw_emitter_t *e, MlirOperation op, const MlirValue *operands);
 /* Applies `fn` to each register. Registers that hold the same value (splats) share one result. */
 bool twg_each_register(tw_emitter_t *e, MlirOperation op, twg_element_fn_t fn);
-/* True when all that is made of the result ends in casts to 16 bits or fewer, and nothing on the way
- * makes a small relative error larger: 2 ulp of f32 do not show. */
-bool twg_only_read_narrower(MlirOperation op);
 /* f32 quotient to 2 ulp. */
 MlirValue twg_divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y);
+/* f32 inverse to 1 ulp of what is above 2^-126; 0 above 2^126. */
+MlirValue twg_inverse_of_large(tw_emitter_t *e, MlirValue x);
 
 #endif

@@ -315,6 +315,8 @@ class Rewriter:
             return call + "  %r = icmp ne i32 %s, 0\n  ret i1 %r\n"
         if name.startswith("div.full"):
             return f"  %r = fdiv {result} %a0, %a1\n  ret {result} %r\n"
+        if name.startswith("fma.r"):
+            return f"  %r = call float @emu_{name.rsplit('.', 2)[1]}(float %a0, float %a1, float %a2)\n  ret float %r\n"
         if name.startswith("griddepcontrol."):
             return "  ret void\n"  # one kernel at a time
         if name == "cp.async.commit.group":
@@ -404,6 +406,8 @@ declare float @emu_lg2(float)
 declare float @emu_rcp(float)
 declare float @emu_rsqrt(float)
 declare float @emu_tanh(float)
+declare float @emu_sat(float, float, float)
+declare float @emu_rm(float, float, float)
 declare i32 @emu_tf32(float)
 declare i32 @emu_narrow(ptr, float)
 declare i32 @emu_widen(ptr, i32)

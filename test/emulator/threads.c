@@ -606,6 +606,14 @@ float emu_lg2(float x) { return log2f(x); }
 float emu_rcp(float x) { return 1 / x; }
 float emu_rsqrt(float x) { return (float)(1 / sqrt((double)x)); }
 float emu_tanh(float x) { return tanhf(x); }
+/* fma.rn.sat: NaN is 0. */
+float emu_sat(float x, float y, float z) { return fminf(fmaxf(fmaf(x, y, z), 0), 1); }
+/* fma.rm: rounds down. */
+float emu_rm(float x, float y, float z) {
+  double exact = (double)x * y + z;
+  float near = (float)exact;
+  return near > exact ? nextafterf(near, -INFINITY) : near;
+}
 int32_t emu_tf32(float x) {
   uint32_t bits;
   memcpy(&bits, &x, 4);

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from harness import (
@@ -197,6 +198,29 @@ def test_function(backends: Backends, op: Any, dtype: dt.DType) -> None:
         lambda: [x.copy(), np.zeros_like(x)],
         tolerance=function_tolerance(op, dtype),
     )
+
+
+@ct.kernel
+def swish(X, Y, Z):
+    x = ct.load(X, index=(ct.bid(0),), shape=(TILE,)).astype(ct.float32)
+    y = x / (1.0 + ct.exp(-x))
+    ct.store(Y, index=(ct.bid(0),), tile=y.astype(Y.dtype))
+    ct.store(Z, index=(ct.bid(0),), tile=1.0 + ct.tanh(x))
+
+
+@pytest.mark.parametrize("dtype", [ct.float16, ct.bfloat16], ids=by_name)
+def test_functions_within_an_expression(backends: Backends, dtype: dt.DType) -> None:
+    """A quotient by 1 + e^-x keeps its accuracy to where the divisor is infinite; 1 + tanh(x) where it cancels."""
+    x = np.concatenate([special(dtype), np.linspace(-95, 95, 381).astype(dtype.numpy)])
+    arguments = lambda: [x.copy(), np.zeros_like(x), np.zeros(len(x), np.float32)]  # noqa: E731
+    around_zero = float(np.finfo(np.float32).eps)
+    tolerance = {1: ulp(1), 2: ulp(4, around_zero)}
+    _, y, z = backends.run_all(swish, blocks(x), arguments, tolerance=tolerance)
+    exact = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        eps = float(ml_dtypes.finfo(dtype.numpy).eps)
+        np.testing.assert_allclose(y.astype(np.float64), exact / (1 + np.exp(-exact)), rtol=eps, atol=1e-7)
+        np.testing.assert_allclose(z, 1 + np.tanh(exact), rtol=1e-6, atol=around_zero)
 
 
 @pytest.mark.parametrize("dtype", [ct.int32, ct.uint8, ct.int64], ids=by_name)

@@ -2,15 +2,14 @@
  *
  * What LLVM calls undefined and the dialect calls unspecified (division by zero, INT_MIN / -1,
  * oversized shifts) is steered to some value first: an optimizer must not draw conclusions. */
+#include "lowering/gpu/accuracy.h"
 #include "lowering/gpu/rules.h"
 #include "lowering/gpu/sm89/narrow.h"
-
-#include "tilewright/dialect.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MAX_LOOK_AHEAD = 6, MAX_DIVISORS = 16 };
+enum { MAX_DIVISORS = 16 };
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
@@ -114,45 +113,21 @@ static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue 
 
 bool twg_rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_unary); }
 
-/* Ops that hand a small relative error on without making it larger. */
-static bool keeps_accuracy(MlirOperation op) {
-  static const char *const names[] = {"tile.convert_layout", "tile.reshape",   "tile.broadcast",
-                                      "tile.permute",        "arith.select",   "arith.mulf",
-                                      "arith.divf",          "arith.maximumf", "arith.minimumf"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return tw_op_is(op, "tile.reduce") &&
-         (tw_attr_int(op, "kind", 0) == TW_REDUCE_MAX || tw_attr_int(op, "kind", 0) == TW_REDUCE_MIN);
-}
-
-/* A sum of numbers of one sign does not cancel. */
-static bool sums_up(MlirOperation op) {
-  return tw_op_is(op, "tile.reduce") && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
-}
-
-static bool ends_narrow(MlirOperation op, bool positive, int depth) {
-  MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
-  for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation user = mlirOpOperandGetOwner(use);
-    if (tw_op_is(user, "arith.truncf"))
-      continue; /* of f32, so to 16 bits at most */
-    bool same_sign = positive && !tw_op_is(user, "arith.mulf") && !tw_op_is(user, "arith.select");
-    if (depth == 0 || !(keeps_accuracy(user) || (positive && sums_up(user))) ||
-        !ends_narrow(user, same_sign, depth - 1))
-      return false;
-  }
-  return true;
-}
-
-bool twg_only_read_narrower(MlirOperation op) {
-  bool positive = tw_op_is(op, "math.exp") || tw_op_is(op, "math.exp2");
-  return ends_narrow(op, positive, MAX_LOOK_AHEAD);
-}
-
 MlirValue twg_divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y) {
   MlirValue operands[2] = {x, y};
   return twg_intrinsic(e, "llvm.nvvm.div.full", e->f32, 2, operands);
+}
+
+MlirValue twg_inverse_of_large(tw_emitter_t *e, MlirValue x) {
+  return twg_asm(e, "rcp.approx.ftz.f32 $0, $1;", "=f,f", e->f32, 1, &x, false);
+}
+
+/* f32 quotient to 2 ulp by a divisor of at least 1. A quarter of it has an inverse among the normal floats. */
+static MlirValue divide_by_large(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  (void)op;
+  MlirValue quarter = twg_const_float(e, e->f32, 0.25);
+  MlirValue inverse = twg_inverse_of_large(e, twg_binary(e, "llvm.fmul", x[1], quarter));
+  return twg_binary(e, "llvm.fmul", twg_binary(e, "llvm.fmul", x[0], quarter), inverse);
 }
 
 static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
@@ -198,10 +173,11 @@ static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
 
 bool twg_rule_divf(tw_emitter_t *e, MlirOperation op) {
   MlirType element = result_element(op);
-  bool exact = mlirTypeIsAF64(element) || (mlirTypeIsAF32(element) && !twg_only_read_narrower(op));
+  bool exact = mlirTypeIsAF64(element) || (mlirTypeIsAF32(element) && !tw_only_read_narrower(op));
   if (!exact && mlirTypeIsAF32(element) && divide_by_shared(e, op))
     return true;
-  return twg_each_register(e, op, exact ? divide_exact : divide_approximate);
+  bool large = mlirTypeIsAF32(element) && tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
+  return twg_each_register(e, op, exact ? divide_exact : large ? divide_by_large : divide_approximate);
 }
 
 /* ---- integers ---------------------------------------------------------------------------------- */
@@ -457,6 +433,30 @@ static void truncate_pair(tw_emitter_t *e, MlirType to, const MlirValue x[2], Ml
   out[1] = twg_unpack(e, pair, 1, to);
 }
 
+/* The two 16-bit elements that one word has, as they were taken out of it; null if it is not so. */
+static MlirValue word_behind(tw_emitter_t *e, const MlirValue x[2]) {
+  MlirOperation low = tw_def(x[0]), high = tw_def(x[1]);
+  if (mlirOperationIsNull(low) || mlirOperationIsNull(high) || !tw_op_is(low, "llvm.extractelement") ||
+      !tw_op_is(high, "llvm.extractelement"))
+    return (MlirValue){NULL};
+  MlirValue vector = mlirOperationGetOperand(low, 0);
+  bool halves = mlirValueEqual(vector, mlirOperationGetOperand(high, 0)) &&
+                mlirShapedTypeGetDimSize(mlirValueGetType(vector), 0) == 2 &&
+                mlirValueEqual(mlirOperationGetOperand(low, 1), twg_const_i32(e, 0)) &&
+                mlirValueEqual(mlirOperationGetOperand(high, 1), twg_const_i32(e, 1));
+  return halves ? twg_bitcast(e, vector, e->i32) : (MlirValue){NULL};
+}
+
+/* bf16 is the upper half of f32: one instruction for each element where a word has both. */
+static bool widen_bf16_pair(tw_emitter_t *e, const MlirValue x[2], MlirValue out[2]) {
+  MlirValue word = word_behind(e, x);
+  if (word.ptr == NULL)
+    return false;
+  out[0] = twg_bitcast(e, twg_binary(e, "llvm.shl", word, twg_const_i32(e, 16)), e->f32);
+  out[1] = twg_bitcast(e, twg_binary(e, "llvm.and", word, twg_const_i32(e, (int32_t)0xFFFF0000)), e->f32);
+  return true;
+}
+
 /* Between f32 and floats that the hardware converts two at a time. False: between others. */
 static bool cast_pair(tw_emitter_t *e, MlirType from, MlirType to, const MlirValue x[2], MlirValue out[2]) {
   if (mlirTypeIsAF32(from) && (mlirTypeIsAF16(to) || mlirTypeIsABF16(to)))
@@ -466,7 +466,7 @@ static bool cast_pair(tw_emitter_t *e, MlirType from, MlirType to, const MlirVal
   else if (mlirTypeIsAF32(to) && twg_has_narrow_conversion(e, from))
     twg_widen_pair(e, from, x, out);
   else
-    return false;
+    return mlirTypeIsABF16(from) && mlirTypeIsAF32(to) && widen_bf16_pair(e, x, out);
   return true;
 }
 
@@ -476,7 +476,9 @@ bool twg_rule_float_cast(tw_emitter_t *e, MlirOperation op) {
   if (in.count == 1 || mlirValueEqual(in.at[0], in.at[1]) || !cast_pair(e, from, to, in.at, out.at))
     return twg_each_register(e, op, float_cast);
   for (int r = 2; r < in.count; r += 2)
-    cast_pair(e, from, to, &in.at[r], &out.at[r]);
+    if (!cast_pair(e, from, to, &in.at[r], &out.at[r]))
+      for (int i = 0; i < 2; i++)
+        out.at[r + i] = twg_convert_float(e, in.at[r + i], from, to);
   twg_set_result(e, op, 0, out);
   return true;
 }

@@ -7,6 +7,7 @@
  *
  * Polynomials for f32 are minimax fits; those for f64 are Taylor or atanh series cut where a term no
  * longer shows in 53 bits. */
+#include "lowering/gpu/accuracy.h"
 #include "lowering/gpu/rules.h"
 
 #include <math.h>
@@ -108,18 +109,30 @@ static MlirValue emit_exp2(tw_emitter_t *e, MlirValue x, bool rough) {
   return is_f64(x) ? exp2_f64(e, x) : hardware(e, "ex2.approx.ftz.f32 $0, $1;", x);
 }
 
-/* 2^t with t = x log2(e) rounded, corrected by what the rounding lost. */
+/* x * y + z of f32 by one of the hardware's other roundings: `sat` to [0, 1], `rm` down. */
+static MlirValue fma_f32(tw_emitter_t *e, const char *name, MlirValue x, MlirValue y, MlirValue z) {
+  MlirValue operands[3] = {x, y, z};
+  return twg_intrinsic(e, name, e->f32, 3, operands);
+}
+
+/* e^(factor x) = 2^n 2^r for a factor that is a power of two, with n rounded down and kept among the normal exponents:
+ * r takes what is beyond. n + 127 appears in the last bits of a float whose unit is 1. */
+static MlirValue exp_f32(tw_emitter_t *e, MlirValue x, double factor) {
+  static const double least = 126, range = 2 * 126, unit = 0x1.8p23 + 1;
+  double step = factor * LOG2_E, high = (float)step;
+  MlirValue share = fma_f32(e, "llvm.nvvm.fma.rn.sat.f", x, k(e, x, step / range), k(e, x, 0.5));
+  MlirValue marked = fma_f32(e, "llvm.nvvm.fma.rm.f", share, k(e, x, range), k(e, x, unit));
+  MlirValue n = sub(e, marked, k(e, x, unit + least));
+  MlirValue r = fma3(e, x, k(e, x, high), negate(e, n));
+  r = fma3(e, x, k(e, x, step - high), r);
+  MlirValue power = twg_binary(e, "llvm.shl", twg_bitcast(e, marked, e->i32), twg_const_i32(e, 23));
+  return mul(e, hardware(e, "ex2.approx.ftz.f32 $0, $1;", r), twg_bitcast(e, power, e->f32));
+}
+
 static MlirValue emit_exp(tw_emitter_t *e, MlirValue x, bool rough) {
   if (is_f64(x))
     return exp_f64(e, x);
-  MlirValue factor = k(e, x, (float)LOG2_E);
-  if (rough)
-    return emit_exp2(e, mul(e, x, factor), true);
-  x = clamp(e, x, -150, 150);
-  MlirValue t = mul(e, x, factor);
-  MlirValue lost = fma3(e, x, factor, negate(e, t));
-  lost = fma3(e, x, k(e, x, LOG2_E - (float)LOG2_E), lost);
-  return mul(e, hardware(e, "ex2.approx.f32 $0, $1;", t), fma3(e, lost, k(e, x, LN_2), k(e, x, 1)));
+  return rough ? emit_exp2(e, mul(e, x, k(e, x, LOG2_E)), true) : exp_f32(e, x, 1);
 }
 
 /* ---- logarithms ---------------------------------------------------------------------------------- */
@@ -339,9 +352,8 @@ static MlirValue tanh_near_zero(tw_emitter_t *e, MlirValue x) {
   return fma3(e, mul(e, x, z), polynomial(e, z, 5, narrow), x);
 }
 
-/* 1 / x for x from 1 to infinity, where nothing needs to be scaled. */
 static MlirValue inverse_of_large(tw_emitter_t *e, MlirValue x) {
-  return is_f64(x) ? divide(e, k(e, x, 1), x) : hardware(e, "rcp.approx.ftz.f32 $0, $1;", x);
+  return is_f64(x) ? divide(e, k(e, x, 1), x) : twg_inverse_of_large(e, x);
 }
 
 static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
@@ -350,6 +362,13 @@ static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   MlirValue inverse = inverse_of_large(e, add(e, grown, one));
   MlirValue far = with_sign_of(e, fma3(e, k(e, x, -2), inverse, one), x);
   return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 0.625)), tanh_near_zero(e, x), far);
+}
+
+/* 1 + tanh(x) = 2 / (1 + e^-2x), which is cheaper, and exact where the sum would cancel. */
+static MlirValue one_plus_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
+  MlirValue half = k(e, x, 0.5);
+  MlirValue grown = rough ? emit_exp2(e, mul(e, x, k(e, x, -2 * LOG2_E)), true) : exp_f32(e, x, -2);
+  return twg_inverse_of_large(e, fma3(e, grown, half, half));
 }
 
 /* ---- pow --------------------------------------------------------------------------------------- */
@@ -408,8 +427,33 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
     return emit_pow(e, x[0], x[1]);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     if (tw_op_is(op, functions[i].name))
-      return functions[i].emit(e, x[0], twg_only_read_narrower(op));
+      return functions[i].emit(e, x[0], tw_only_read_narrower(op));
   return x[0]; /* every row of rules.def that names this rule is handled above */
 }
 
 bool twg_rule_math(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, one_element); }
+
+/* The x of 1 + tanh(x) in f32; else null. */
+static MlirValue shifted_tanh(MlirOperation op) {
+  for (int i = 0; i < 2; i++) {
+    double one;
+    MlirOperation tanh = tw_def(mlirOperationGetOperand(op, i));
+    if (!mlirOperationIsNull(tanh) && tw_op_is(tanh, "math.tanh") &&
+        tw_known_float(mlirOperationGetOperand(op, 1 - i), &one) && one == 1 &&
+        mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)))))
+      return mlirOperationGetOperand(tanh, 0);
+  }
+  return (MlirValue){NULL};
+}
+
+bool twg_rule_addf(tw_emitter_t *e, MlirOperation op) {
+  MlirValue inner = shifted_tanh(op);
+  if (inner.ptr == NULL)
+    return twg_rule_float_binary(e, op);
+  bool rough = tw_only_read_narrower(op);
+  tw_values_t x = twg_lookup(e, inner), out = twg_new_values(e, x.count);
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = one_plus_tanh(e, x.at[r], rough);
+  twg_set_result(e, op, 0, out);
+  return true;
+}

@@ -1,0 +1,101 @@
+// Functions and quotients as exact as what is made of them can show, and no more.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-to-nvvm)' | FileCheck %s
+
+#l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  // x / (1 + e^-x), rounded to 16 bits: the sum cannot cancel, and its inverse is normal after a scaling.
+  // CHECK-LABEL: llvm.func @sigmoid
+  func.func @sigmoid(%a: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
+    %one = arith.constant dense<1.0> : tensor<32xf32, #l>
+    %n = arith.negf %x : tensor<32xf32, #l>
+    // CHECK: llvm.fneg
+    // CHECK-NEXT: llvm.fmul
+    // CHECK-NEXT: llvm.inline_asm "ex2.approx.ftz.f32 $0, $1;"
+    %e = math.exp %n : tensor<32xf32, #l>
+    // CHECK-NEXT: llvm.fadd
+    %d = arith.addf %e, %one : tensor<32xf32, #l>
+    // CHECK-NEXT: llvm.fmul
+    // CHECK-NEXT: llvm.inline_asm "rcp.approx.ftz.f32 $0, $1;"
+    // CHECK-NEXT: llvm.fmul
+    // CHECK-NEXT: llvm.fmul
+    %y = arith.divf %x, %d : tensor<32xf32, #l>
+    // CHECK-NEXT: llvm.fptrunc
+    %z = arith.truncf %y : tensor<32xf32, #l> to tensor<32xbf16, #l>
+    tile.store %z, %b[%i] : tensor<32xbf16, #l>, memref<?xbf16, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  // Where the result is f32, or may cancel on the way, e^x has 2 ulp, with its exponent in the last bits of a float.
+  // CHECK-LABEL: llvm.func @exact
+  func.func @exact(%a: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
+    // CHECK: llvm.call_intrinsic "llvm.nvvm.fma.rn.sat.f"
+    // CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.fma.rm.f"
+    // CHECK-COUNT-2: llvm.intr.fma
+    // CHECK: llvm.shl
+    // CHECK: ex2.approx.ftz
+    %e = math.exp %x : tensor<32xf32, #l>
+    %d = arith.addf %e, %x : tensor<32xf32, #l>
+    // CHECK: llvm.fdiv
+    %y = arith.divf %d, %x : tensor<32xf32, #l>
+    %c = arith.subf %y, %x : tensor<32xf32, #l>
+    %z = arith.truncf %c : tensor<32xf32, #l> to tensor<32xbf16, #l>
+    tile.store %z, %b[%i] : tensor<32xbf16, #l>, memref<?xbf16, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  // 1 + tanh(x) as one inverse.
+  // CHECK-LABEL: llvm.func @gelu
+  func.func @gelu(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
+    %one = arith.constant dense<1.0> : tensor<32xf32, #l>
+    %t = math.tanh %x : tensor<32xf32, #l>
+    // CHECK: llvm.intr.copysign
+    // CHECK: llvm.nvvm.fma.rn.sat.f
+    // CHECK: ex2.approx.ftz
+    // CHECK: llvm.intr.fma
+    // CHECK-NEXT: rcp.approx.ftz
+    // CHECK-NOT: llvm.f
+    // CHECK: st.global
+    %y = arith.addf %t, %one : tensor<32xf32, #l>
+    tile.store %y, %a[%i] : tensor<32xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  // Both bf16 of a word become f32 in one instruction each.
+  // CHECK-LABEL: llvm.func @widen
+  func.func @widen(%a: memref<?xbf16, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>}, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xbf16, strided<[1]>>, i32 -> tensor<64xbf16, #l>
+    // CHECK: llvm.extractelement
+    // CHECK: llvm.shl %[[W:.*]], %{{.*}} : i32
+    // CHECK: llvm.and %[[W]], %{{.*}} : i32
+    // CHECK-NOT: llvm.fpext
+    %y = arith.extf %x : tensor<64xbf16, #l> to tensor<64xf32, #l>
+    tile.store %y, %b[%i] : tensor<64xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
