@@ -1,0 +1,70 @@
+// A running sum of what a loop loads is added up over lanes and warps behind the loop.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-defer-sums),canonicalize,cse)' | FileCheck %s
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Eight neighbours of 16 bits are 16 bytes, which one thread loads.
+// CHECK-LABEL: @rows
+// CHECK: %[[C:.*]] = scf.for {{.*}} -> (tensor<128x8xf32>)
+// CHECK: %[[Y:.*]] = tile.reshape %{{.*}} -> tensor<128x8x8xf32>
+// CHECK: %[[P:.*]] = tile.reduce add, %[[Y]] axis 2
+// CHECK: %[[S:.*]] = arith.addf %{{.*}}, %[[P]] : tensor<128x8xf32>
+// CHECK: scf.yield %[[S]]
+// CHECK: %[[T:.*]] = tile.reduce add, %[[C]] axis 1
+// CHECK: tile.reshape %[[T]] : tensor<128xf32> -> tensor<128x1xf32>
+func.func @rows(%x: !A, %n: i32, %init: tensor<128x1xf32>) -> tensor<128x1xf32> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<128x1xf32>) : i32 {
+    %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+    %f = arith.extf %a : tensor<128x64xbf16> to tensor<128x64xf32>
+    %q = arith.mulf %f, %f : tensor<128x64xf32>
+    %p = tile.reduce add, %q axis 1 : tensor<128x64xf32>
+    %column = tile.reshape %p : tensor<128xf32> -> tensor<128x1xf32>
+    %s = arith.addf %sum, %column : tensor<128x1xf32>
+    scf.yield %s : tensor<128x1xf32>
+  }
+  return %r : tensor<128x1xf32>
+}
+
+// -----
+
+// A scalar, of a row of f32.
+// CHECK-LABEL: @row
+// CHECK: scf.for {{.*}} -> (tensor<256xf32>)
+// CHECK: %[[T:.*]] = tile.reduce add, %{{.*}} axis 0 : tensor<256xf32>
+// CHECK: arith.addf %{{.*}}, %[[T]] : f32
+func.func @row(%x: memref<?xf32, strided<[1]>>, %n: i32, %init: f32) -> f32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (f32) : i32 {
+    %a = tile.load %x[%k] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
+    %p = tile.reduce add, %a axis 0 : tensor<1024xf32>
+    %s = arith.addf %sum, %p : f32
+    scf.yield %s : f32
+  }
+  return %r : f32
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Sums that the iteration reads stay, and those along an axis whose neighbours are in other threads.
+// CHECK-LABEL: @stay
+// CHECK: scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
+func.func @stay(%x: !A, %n: i32, %init: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:3 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init, %other = %init, %down = %init) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) : i32 {
+    %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %f = arith.extf %a : tensor<64x64xbf16> to tensor<64x64xf32>
+    %p = tile.reduce add, %f axis 1 : tensor<64x64xf32>
+    %s = arith.addf %sum, %p : tensor<64xf32>
+    %o = arith.mulf %other, %s : tensor<64xf32>
+    %q = tile.reduce add, %f axis 0 : tensor<64x64xf32>
+    %d = arith.addf %down, %q : tensor<64xf32>
+    scf.yield %s, %o, %d : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+  }
+  return %r#0, %r#1, %r#2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
