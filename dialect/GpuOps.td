@@ -121,6 +121,27 @@ def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
   }];
 }
 
+def Tile_AsyncGatherOp : Tile_GpuOp<"async_gather", [AttrSizedOperandSegments]> {
+  let summary = "start to copy elements of an array, found at tiles of indices, into a slot of a buffer";
+  let description = [{
+    Names the elements as `tile.gather` does, and joins a group as `tile.async_copy` does. What
+    is masked, or lies outside of the array, becomes zero; with `enabled` false all of it does.
+    The layout of the index tiles says who copies what: a thread's neighbouring elements of at
+    least four bytes lie side by side in the array, too.
+
+    ```mlir
+    tile.async_gather %A[%rows, %columns] mask %m : tensor<128x64xi1, #l> into %a[%slot] if %more : memref<?x?xbf16, strided<[?, 1]>>, tensor<128x64xi32, #l>, tensor<128x64xi32, #l> into !tile.buffer<4x128x64xbf16, #a>
+    ```
+  }];
+  let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<Tile_Value>:$indices,
+      Optional<Tile_Value>:$mask, Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot,
+      Optional<I1>:$enabled, UnitAttr:$check_bounds);
+  let assemblyFormat = [{
+    $array `[` $indices `]` (`mask` $mask^ `:` type($mask))? `into` $buffer `[` $slot `]` (`if` $enabled^)? attr-dict
+    `:` type($array) (`,` type($indices)^)? `into` type($buffer)
+  }];
+}
+
 def Tile_AsyncCommitOp : Tile_GpuOp<"async_commit", [MemoryEffects<[MemWrite]>]> {
   let summary = "close a group of asynchronous copies";
   let assemblyFormat = "attr-dict";

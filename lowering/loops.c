@@ -149,8 +149,9 @@ MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock withi
 
 /* Ops that do nothing but make their results. */
 static bool is_removable(MlirOperation op) {
-  static const char *const names[] = {"tile.load",   "tile.permute", "tile.reshape",        "tile.broadcast",
-                                      "tile.reduce", "tile.iota",    "tile.convert_layout", "tensor.splat"};
+  static const char *const names[] = {"tile.load",    "tile.gather",         "tile.permute",
+                                      "tile.reshape", "tile.broadcast",      "tile.reduce",
+                                      "tile.iota",    "tile.convert_layout", "tensor.splat"};
   if (mlirOperationGetNumRegions(op) > 0)
     return false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)

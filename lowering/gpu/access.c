@@ -106,6 +106,8 @@ int tw_access_inner_vector_bits(MlirOperation op, int rank) {
   return vector_bits(op, rank, !halves); /* at an edge 4-bit elements cannot be taken one by one */
 }
 
+bool tw_is_async_copy(MlirOperation op) { return tw_op_is(op, "tile.async_copy") || tw_op_is(op, "tile.async_gather"); }
+
 intptr_t tw_copy_buffer_operand(MlirOperation op) {
   intptr_t i = 0;
   while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))

@@ -25,7 +25,9 @@ int tw_access_vector_bits(MlirOperation op, int rank);
 /* The same for a tile that is known to lie wholly inside of the array: extents do not matter. */
 int tw_access_inner_vector_bits(MlirOperation op, int rank);
 
-/* The buffer that a tile.async_copy or a tile.tma_load fills, and the number of that operand. */
+/* Whether threads copy an array's elements into a buffer by cp.async: tile.async_copy or tile.async_gather. */
+bool tw_is_async_copy(MlirOperation op);
+/* The buffer that such an op or a tile.tma_load fills, and the number of that operand. */
 intptr_t tw_copy_buffer_operand(MlirOperation copy);
 MlirValue tw_copy_buffer(MlirOperation copy);
 

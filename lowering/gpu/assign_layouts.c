@@ -11,16 +11,17 @@
  *   %m = tile.reduce max, %x axis 1 : tensor<4x1024xf32, #linear>   // -> tensor<4xf32, #linear1>
  *
  * Values that an elementwise op, a loop or a branch ties together form a class with one layout. A
- * class gets it from the first of: a matrix product whose accumulator it is; one whose operand is computed
- * in it from loads; the largest access to
- * global memory in it; a neighbour across a shape op or a reduction; a default. As soon as a class
- * has a layout, its neighbours without one follow. Constants, splats and iotas belong to no class:
- * each use gets its own, in the layout that it needs.
+ * class gets it from the first of: a matrix product whose accumulator it is; a gather that
+ * tile-promote-memory will copy to shared memory; a product whose operand is computed in it from loads;
+ * the largest access to global memory in it; a neighbour across a shape op or a reduction; a default. As
+ * soon as a class has a layout, its neighbours without one follow. Constants, splats and iotas belong to
+ * no class: each use gets its own, in the layout that it needs.
  *
  * The module gets tile.num_warps where it has none. What must hold: one func.func with tile.kernel a
  * module, no unsigned types. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/choose_layout.h"
+#include "lowering/gpu/index_facts.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/sm90/wgmma.h"
@@ -61,8 +62,9 @@ typedef struct assigner {
   edge_t *edges;
   MlirOperation *ops; /* in program order */
   size_t num_nodes, num_edges, num_ops;
-  tw_map_t index; /* value -> number of its node + 1, dressed up as a value */
-  tw_map_t moved; /* value -> what converted() made of it */
+  tw_map_t index;  /* value -> number of its node + 1, dressed up as a value */
+  tw_map_t moved;  /* value -> what converted() made of it */
+  tw_map_t copied; /* gathers that tile-promote-memory will make copies, by address */
 } assigner_t;
 
 static void *grow(void *array, size_t used, size_t size) {
@@ -306,14 +308,41 @@ static void settle_computed(assigner_t *a, MlirOperation mma) {
   }
 }
 
-/* All products before anything flows on: what one accumulator would suggest must not decide on
- * another. */
+/* The gather behind an operand of a product, which copies rows to shared memory; null if there is none. */
+static MlirOperation copied_gather(MlirOperation mma, int operand) {
+  MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand));
+  return !mlirOperationIsNull(load) && tw_op_is(load, "tile.gather") ? load : tw_null_op();
+}
+
+/* Every thread has whole pieces, as long as the indices allow. */
+static tw_layout_t layout_for_copy(const assigner_t *a, MlirOperation gather) {
+  int64_t shape[TW_LAYOUT_MAX_RANK];
+  int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetResult(gather, 0)), shape), order[TW_LAYOUT_MAX_RANK];
+  int contiguous, bits = tw_gather_vector_bits(gather, &contiguous), n = 1;
+  order[0] = contiguous;
+  for (int d = rank - 1; d >= 0; d--)
+    if (d != contiguous)
+      order[n++] = d;
+  return tw_layout_coalesced(rank, shape, 1 << bits, a->num_warps, order);
+}
+
+/* All products, and the copies for them, before anything flows on: what one accumulator would suggest must not decide
+ * on another. */
 static void settle_products(assigner_t *a) {
-  for (size_t i = 0; i < a->num_ops; i++)
-    if (tw_op_is(a->ops[i], "tile.mma")) {
-      tw_mma_plan_t plan = tw_mma_plan(&a->target, a->ops[i], a->num_warps);
-      (void)settle(a, node_of(a, mlirOperationGetResult(a->ops[i], 0)), &plan.acc);
+  for (size_t i = 0; i < a->num_ops; i++) {
+    if (!tw_op_is(a->ops[i], "tile.mma"))
+      continue;
+    tw_mma_plan_t plan = tw_mma_plan(&a->target, a->ops[i], a->num_warps);
+    (void)settle(a, node_of(a, mlirOperationGetResult(a->ops[i], 0)), &plan.acc);
+    for (int k = 0; k < 2; k++) {
+      MlirOperation gather = copied_gather(a->ops[i], k);
+      if (mlirOperationIsNull(gather))
+        continue;
+      tw_layout_t copied = layout_for_copy(a, gather);
+      tw_map_set(&a->copied, gather.ptr, 0, NULL);
+      (void)settle(a, node_of(a, mlirOperationGetResult(gather, 0)), &copied);
     }
+  }
   for (size_t i = 0; i < a->num_ops; i++)
     if (tw_op_is(a->ops[i], "tile.mma"))
       settle_computed(a, a->ops[i]);
@@ -654,9 +683,12 @@ static void rewrite_elementwise(assigner_t *a, MlirOperation op) {
       }
     return;
   }
-  layout = class_layout(a, one);
+  bool copied = tw_map_get(&a->copied, op.ptr, NULL) != NULL;
+  layout = copied ? layout_for_copy(a, op) : class_layout(a, one);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     require(a, op, i, &layout);
+  if (copied)
+    result_in(a, op, &layout);
 }
 
 /* Whatever else reads tiles (print, assert) takes them as they are. */
@@ -786,6 +818,7 @@ static bool run(MlirOperation function) {
   free(a.ops);
   tw_map_free(&a.index);
   tw_map_free(&a.moved);
+  tw_map_free(&a.copied);
   return true;
 }
 

@@ -185,6 +185,12 @@ void twg_write_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *
                       tw_values_t in, MlirValue base);
 tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
                             MlirValue base);
+/* Where a tile in shared memory at `base` has the element of register r. */
+MlirValue twg_shared_pointer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element, int r,
+                             MlirValue base);
+/* Starts to copy 4, 8 or 16 bytes from global memory at from + offset, or zeros where `guard` does not hold
+ * (rules/shared.c). */
+void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard);
 /* x of another lane: the one numbered `lane`, or (butterfly) this one's number XOR `lane`. */
 MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue lane);
 /* Bytes of shared memory that a convert_layout, a reduce or a scan needs for itself. */

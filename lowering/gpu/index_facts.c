@@ -104,10 +104,11 @@ tw_index_facts_t tw_index_facts(MlirValue value, int dim) {
 
 /* Neighbours along `dim` of the tile that lie side by side along `axis` of the array, in other respects alike. */
 static int neighbours(MlirOperation op, int axis, int dim) {
-  int64_t sizes[4];
-  if (tw_attr_ints(op, "operandSegmentSizes", sizes, 4) != 4)
+  enum { MAX_SEGMENTS = 6 };
+  int64_t sizes[MAX_SEGMENTS];
+  if (tw_attr_ints(op, "operandSegmentSizes", sizes, MAX_SEGMENTS) < 4)
     return 0;
-  bool gathers = tw_op_is(op, "tile.gather");
+  bool gathers = !tw_op_is(op, "tile.scatter");
   intptr_t mask = 1 + sizes[1] + (gathers ? 0 : sizes[2]);
   int bits = TW_ANY_BITS;
   for (intptr_t d = 0; d < sizes[1]; d++) {

@@ -16,8 +16,9 @@ enum { TW_ANY_BITS = 30 };
 /* Facts of a tile of integers along `dim`; of a scalar with dim -1. */
 tw_index_facts_t tw_index_facts(MlirValue value, int dim);
 
-/* Neighbours that one access of a tile.gather or tile.scatter may take, as log2, and the dimension of the tile along
- * which they lie (-1 and 0: one at a time). They are aligned, and inside or outside of the array together. */
+/* Neighbours that one access of a tile.gather, tile.scatter or tile.async_gather may take, as log2, and the dimension
+ * of the tile along which they lie (-1 and 0: one at a time). They are aligned, and inside or outside of the array
+ * together. */
 int tw_gather_vector_bits(MlirOperation op, int *dim);
 
 #endif

@@ -18,6 +18,7 @@
  * between its writes and its reads. Copies that are under way when their bytes are reused are waited
  * for. Order between asynchronous copies and reads of the same buffer is the business of the passes
  * that make them (tile-promote-memory, tile-pipeline). */
+#include "lowering/gpu/access.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -191,7 +192,7 @@ static void visit(state_t *s, MlirOperation op) {
       wait_for_copies(s);
   } else if (bytes > 0) {
     visit_scratch(s, op, bytes);
-  } else if (tw_op_is(op, "tile.async_copy") && find_buffer(op, &access)) {
+  } else if (tw_is_async_copy(op) && find_buffer(op, &access)) {
     access.kind = COPY;
     if (bytes_changed_hands(s, &access)) {
       put_before(op, "tile.barrier", false);

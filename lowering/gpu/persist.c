@@ -83,6 +83,8 @@ static bool shows_order(MlirOperation op) {
 static const char *why_not_brought(MlirOperation load) {
   tw_tma_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
+  if (tw_op_is(load, "tile.gather"))
+    return "an operand of a product in a loop is gathered";
   if (!tw_tma_is_allowed(load))
     return "a load in a loop says allow_tma=False";
   if (!tw_promotes(load))

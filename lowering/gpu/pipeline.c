@@ -29,9 +29,21 @@
  * run into the next iteration (`tile.wgmma_wait %d, 1`): then the slot that copies go to is that of
  * two iterations ago, and copies run N-2 ahead.
  *
+ * The positions of copies, tiles of indices too, are computed for the later iteration. What they take
+ * from memory (a table of pages) would stand before the copies with all its latency; so the loop
+ * carries it, loaded one iteration before its copies are issued:
+ *
+ *   scf.for %k = ... iter_args(..., %p = (gather at iteration N-1), ...) {
+ *     ...
+ *     tile.async_gather %A[... %p ...] into %buf[%write] if ...
+ *     %q = tile.gather %table[%k + N*%s]
+ *     yield ..., %q, ...
+ *   }
+ *
  * What must hold for a loop: its copies lie directly in its body, their positions depend on the
- * induction variable only (not on values that the loop carries), nothing in the body writes to
- * arrays, and no loop inside of it copies. Other loops keep the form that they have. */
+ * induction variable only (not on values that the loop carries), by arithmetic without conversions of
+ * layout and by loads that check bounds, nothing in the body writes to arrays, and no loop inside of
+ * it copies. Other loops keep the form that they have. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/sm90/wgmma.h"
@@ -40,12 +52,16 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_COPIES = 16, MAX_CARRIED = 256, MIN_STAGES = 2, MAX_STAGES = 4, FEW_WARPS = 4 };
+#include <string.h>
+
+enum { MAX_COPIES = 16, MAX_AHEAD = 16, MIN_STAGES = 2, MAX_STAGES = 4, FEW_WARPS = 4 };
 
 typedef struct {
   MlirOperation loop;
   MlirOperation copies[MAX_COPIES];
   int num_copies;
+  MlirValue ahead[MAX_AHEAD]; /* what positions take from memory, at a place that needs no other such load */
+  int num_ahead;
   int stages;
   int distance;             /* how many iterations ahead copies are issued */
   MlirOperation overlapped; /* the wait for a product that may run into the next iteration, or null */
@@ -53,22 +69,40 @@ typedef struct {
 
 /* ---- which loops ------------------------------------------------------------------------------- */
 
-/* Scalar arithmetic without effects, which may be repeated for another iteration. */
+/* Arithmetic on scalars and tiles of indices, which may be repeated for another iteration. */
 static bool is_index_arithmetic(MlirOperation op) {
-  return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
-         !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
-         (tw_op_in(op, "arith") || tw_is_index_fact(op));
+  return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 && tw_is_arithmetic(op) &&
+         !tw_op_is(op, "tile.reduce") && !tw_op_is(op, "tile.warp_any");
 }
 
-static bool depends_on_induction_only(MlirValue value, MlirOperation loop) {
-  if (!tw_defined_in(value, tw_loop_body(loop)) || mlirValueEqual(value, tw_loop_iv(loop)))
+/* Loads that may be done for an iteration that does not exist: they read nothing outside of their array. */
+static bool is_index_load(MlirOperation op) {
+  return (tw_op_is(op, "tile.load") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) ||
+         (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
+}
+
+static bool is_noted(const plan_t *plan, MlirValue load) {
+  for (int i = 0; i < plan->num_ahead; i++)
+    if (mlirValueEqual(plan->ahead[i], load))
+      return true;
+  return false;
+}
+
+/* Whether a value can be computed for another iteration. Notes the first loads on the way, if they are not too many;
+ * `loads` tells whether there are any. */
+static bool depends_on_induction_only(plan_t *plan, MlirValue value, bool *loads) {
+  if (!tw_defined_in(value, tw_loop_body(plan->loop)) || mlirValueEqual(value, tw_loop_iv(plan->loop)))
     return true;
   MlirOperation op = tw_def(value);
-  if (mlirOperationIsNull(op) || !is_index_arithmetic(op))
+  if (mlirOperationIsNull(op) || (!is_index_arithmetic(op) && !is_index_load(op)))
     return false;
+  bool before = false;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    if (!depends_on_induction_only(mlirOperationGetOperand(op, i), loop))
+    if (!depends_on_induction_only(plan, mlirOperationGetOperand(op, i), &before))
       return false;
+  if (is_index_load(op) && !before && !is_noted(plan, value) && plan->num_ahead < MAX_AHEAD)
+    plan->ahead[plan->num_ahead++] = value;
+  *loads = *loads || before || is_index_load(op);
   return true;
 }
 
@@ -82,7 +116,7 @@ static MlirWalkResult find_obstacle(MlirOperation op, void *user) {
   check_t *check = user;
   bool nested = !mlirBlockEqual(mlirOperationGetBlock(op), check->body);
   if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.sync_threads") ||
-      (nested && (tw_op_is(op, "tile.async_copy") || tw_op_is(op, "tile.barrier"))))
+      (nested && (tw_is_async_copy(op) || tw_op_is(op, "tile.barrier"))))
     check->bad = true;
   return check->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
@@ -90,21 +124,22 @@ static MlirWalkResult find_obstacle(MlirOperation op, void *user) {
 static bool can_pipeline(plan_t *plan) {
   MlirBlock body = tw_loop_body(plan->loop);
   check_t check = {body, false};
+  bool loads = false;
   mlirOperationWalk(plan->loop, find_obstacle, &check, MlirWalkPreOrder);
   plan->num_copies = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!tw_op_is(op, "tile.async_copy"))
+    if (!tw_is_async_copy(op))
       continue;
     if (plan->num_copies == MAX_COPIES)
       return false;
     plan->copies[plan->num_copies++] = op;
     for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
       if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))) &&
-          !depends_on_induction_only(mlirOperationGetOperand(op, i), plan->loop))
+          !depends_on_induction_only(plan, mlirOperationGetOperand(op, i), &loads))
         return false;
   }
-  return plan->num_copies > 0 && !check.bad && mlirOperationGetNumResults(plan->loop) < MAX_CARRIED;
+  return plan->num_copies > 0 && !check.bad;
 }
 
 /* ---- how many stages --------------------------------------------------------------------------- */
@@ -202,29 +237,44 @@ static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation l
   return made;
 }
 
-/* Issues the copies of the iteration whose induction variable is `iv` into `slot`, if it exists. */
-static void issue(const tw_builder_t *at, const plan_t *plan, MlirValue iv, MlirValue slot, MlirValue exists) {
-  tw_map_t map = {0};
-  tw_map_one(&map, tw_loop_iv(plan->loop), iv);
+/* Issues the copies of the iteration whose induction variable `map` has into `slot`, if it exists. */
+static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, MlirValue slot, MlirValue exists) {
+  enum { MAX_SEGMENTS = 6, MAX_ATTRS = 8 };
   for (int c = 0; c < plan->num_copies; c++) {
     MlirOperation copy = plan->copies[c];
-    MlirValue operands[TW_MAX_RANK + 4];
-    intptr_t buffer = tw_copy_buffer_operand(copy), n = 0;
+    MlirValue operands[TW_MAX_RANK + 5];
+    tw_attr_t attrs[MAX_ATTRS];
+    int64_t given[MAX_SEGMENTS];
+    int32_t segments[MAX_SEGMENTS];
+    intptr_t buffer = tw_copy_buffer_operand(copy), n = 0, num_attrs = 0;
     for (; n < buffer; n++)
-      operands[n] = repeat(at, mlirOperationGetOperand(copy, n), plan->loop, &map);
-    int32_t segments[] = {1, (int32_t)n - 1, 1, 1, 1};
+      operands[n] = repeat(at, mlirOperationGetOperand(copy, n), plan->loop, map);
     operands[n++] = tw_copy_buffer(copy);
     operands[n++] = slot;
     operands[n++] = exists;
-    tw_attr_t attr = {"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)};
+    intptr_t num_segments = tw_attr_ints(copy, "operandSegmentSizes", given, MAX_SEGMENTS);
+    for (intptr_t s = 0; s < num_segments; s++)
+      segments[s] = s + 1 < num_segments ? (int32_t)given[s] : 1;
+    for (; num_attrs < mlirOperationGetNumAttributes(copy) && num_attrs < MAX_ATTRS; num_attrs++) {
+      MlirNamedAttribute named = mlirOperationGetAttribute(copy, num_attrs);
+      attrs[num_attrs] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
+      if (!strcmp(attrs[num_attrs].name, "operandSegmentSizes"))
+        attrs[num_attrs].value = mlirDenseI32ArrayGet(at->context, num_segments, segments);
+    }
     tw_builder_t here = *at;
     here.location = mlirOperationGetLocation(copy);
-    MlirOperation made =
-        tw_build(&here, "tile.async_copy",
-                 (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = 1, .attrs = &attr});
-    tw_access_keep(copy, made);
+    tw_build(&here, tw_op_name(copy).data,
+             (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = num_attrs, .attrs = attrs});
   }
   tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
+}
+
+/* Loads what the positions of the iteration at `iv` need from memory. */
+static void load_ahead(const tw_builder_t *at, const plan_t *plan, MlirValue iv, MlirValue *out) {
+  tw_map_t map = {0};
+  tw_map_one(&map, tw_loop_iv(plan->loop), iv);
+  for (int i = 0; i < plan->num_ahead; i++)
+    out[i] = repeat(at, plan->ahead[i], plan->loop, &map);
   tw_map_free(&map);
 }
 
@@ -263,14 +313,22 @@ static MlirValue less_than(const tw_builder_t *at, MlirValue x, MlirValue y) {
                      mlirIntegerAttrGet(tw_i64(at->context), SLT));
 }
 
-static void prologue(const plan_t *plan) {
+/* The first copies; `carried` gets what the loop carries more at its start. */
+static void prologue(const plan_t *plan, MlirValue *carried) {
   tw_builder_t at = tw_build_before(plan->loop);
   MlirValue lb = mlirOperationGetOperand(plan->loop, 0), ub = mlirOperationGetOperand(plan->loop, 1);
   MlirValue step = mlirOperationGetOperand(plan->loop, 2);
   for (int s = 0; s < plan->distance; s++) {
+    tw_map_t map = {0};
     MlirValue iv = s ? ahead(&at, lb, step, s) : lb;
-    issue(&at, plan, iv, tw_const_int(&at, tw_i32(at.context), s), less_than(&at, iv, ub));
+    tw_map_one(&map, tw_loop_iv(plan->loop), iv);
+    issue(&at, plan, &map, tw_const_int(&at, tw_i32(at.context), s), less_than(&at, iv, ub));
+    tw_map_free(&map);
   }
+  carried[0] = tw_const_int(&at, tw_i32(at.context), 0);
+  carried[1] = tw_const_int(&at, tw_i32(at.context), plan->distance);
+  if (plan->num_ahead > 0)
+    load_ahead(&at, plan, ahead(&at, lb, step, plan->distance), carried + 2);
 }
 
 /* Takes what promotion put around each copy out of the body. */
@@ -282,54 +340,12 @@ static void drop_waits(MlirBlock body) {
   }
 }
 
-/* The loop again, with two more values carried: the slots to read and to write. */
-static MlirOperation rebuild_loop(plan_t *plan) {
-  MlirOperation old = plan->loop;
-  tw_builder_t at = tw_build_before(old);
-  MlirType i32 = tw_i32(at.context), results[MAX_CARRIED + 2];
-  MlirValue operands[MAX_CARRIED + 5];
-  intptr_t num_operands = mlirOperationGetNumOperands(old), num_results = mlirOperationGetNumResults(old);
-  for (intptr_t i = 0; i < num_operands; i++)
-    operands[i] = mlirOperationGetOperand(old, i);
-  for (intptr_t i = 0; i < num_results; i++)
-    results[i] = mlirValueGetType(mlirOperationGetResult(old, i));
-  operands[num_operands] = tw_const_int(&at, i32, 0);
-  operands[num_operands + 1] = tw_const_int(&at, i32, plan->distance);
-  results[num_results] = results[num_results + 1] = i32;
-  MlirRegion region = mlirRegionCreate();
-  mlirRegionTakeBody(region, mlirOperationGetRegion(old, 0));
-  MlirOperation loop = tw_build(&at, "scf.for",
-                                (tw_op_parts_t){.num_operands = num_operands + 2,
-                                                .operands = operands,
-                                                .num_results = num_results + 2,
-                                                .results = results,
-                                                .num_regions = 1,
-                                                .regions = &region});
-  for (intptr_t i = 0; i < num_results; i++)
-    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, i), mlirOperationGetResult(loop, i));
-  mlirOperationDestroy(old);
-  return loop;
-}
-
 /* (slot + 1) mod stages */
 static MlirValue next_slot(const tw_builder_t *at, MlirValue slot, int stages) {
   MlirType i32 = tw_i32(at->context);
   MlirValue next = tw_binary(at, "arith.addi", i32, slot, tw_const_int(at, i32, 1));
   MlirValue operands[] = {less_than(at, next, tw_const_int(at, i32, stages)), next, tw_const_int(at, i32, 0)};
   return tw_op1(at, "arith.select", i32, 3, operands);
-}
-
-static void extend_yield(MlirBlock body, MlirValue read, MlirValue write, int stages) {
-  MlirOperation yield = mlirBlockGetTerminator(body);
-  tw_builder_t at = tw_build_before(yield);
-  MlirValue operands[MAX_CARRIED + 2];
-  intptr_t n = 0;
-  for (; n < mlirOperationGetNumOperands(yield); n++)
-    operands[n] = mlirOperationGetOperand(yield, n);
-  operands[n++] = next_slot(&at, read, stages);
-  operands[n++] = next_slot(&at, write, stages);
-  tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = n, .operands = operands});
-  mlirOperationDestroy(yield);
 }
 
 static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
@@ -393,25 +409,43 @@ static void choose_distance(plan_t *plan, MlirOperation func) {
   plan->distance = plan->stages - (mlirOperationIsNull(plan->overlapped) ? 1 : 2);
 }
 
+/* Behind the first product: the copies of a later iteration, and the loads for those of the one after it. Returns
+ * what the next iteration has of what is carried: the slots to read and to write, and these loads. */
+static void copy_ahead(plan_t *plan, const tw_builder_t *at, const MlirValue *carried, MlirValue *next) {
+  MlirValue iv = tw_loop_iv(plan->loop), step = mlirOperationGetOperand(plan->loop, 2);
+  MlirValue later = ahead(at, iv, step, plan->distance);
+  tw_map_t map = {0};
+  tw_map_one(&map, iv, later);
+  for (int i = 0; i < plan->num_ahead; i++)
+    tw_map_one(&map, plan->ahead[i], carried[2 + i]);
+  issue(at, plan, &map, carried[1], less_than(at, later, mlirOperationGetOperand(plan->loop, 1)));
+  tw_map_free(&map);
+  if (plan->num_ahead > 0)
+    load_ahead(at, plan, ahead(at, iv, step, plan->distance + 1), next + 2);
+  tw_builder_t end = tw_build_before(tw_loop_yield(plan->loop));
+  for (int i = 0; i < 2; i++)
+    next[i] = next_slot(&end, carried[i], plan->stages);
+}
+
 static void pipeline_loop(plan_t *plan) {
+  MlirValue carried[MAX_AHEAD + 2], next[MAX_AHEAD + 2];
+  intptr_t num_carried = 2 + plan->num_ahead, before = mlirOperationGetNumResults(plan->loop);
   widen_buffers(plan);
-  prologue(plan);
-  plan->loop = rebuild_loop(plan);
+  prologue(plan, carried);
+  plan->loop = tw_carry_more(plan->loop, num_carried, carried);
+  for (intptr_t i = 0; i < num_carried; i++)
+    carried[i] = tw_carried(plan->loop, before + i);
   MlirBlock body = tw_loop_body(plan->loop);
-  MlirLocation location = mlirOperationGetLocation(plan->loop);
-  MlirType i32 = tw_i32(mlirLocationGetContext(location));
-  MlirValue read = mlirBlockAddArgument(body, i32, location), write = mlirBlockAddArgument(body, i32, location);
   drop_waits(body);
-  read_from_slot(plan, body, read);
+  read_from_slot(plan, body, carried[0]);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(body));
   build_wait(&top, plan->distance - 1);
   MlirOperation product = first_op(body, "tile.wgmma");
   tw_builder_t behind = mlirOperationIsNull(product) ? top : tw_build_before(mlirOperationGetNextInBlock(product));
-  MlirValue next = ahead(&behind, tw_loop_iv(plan->loop), mlirOperationGetOperand(plan->loop, 2), plan->distance);
-  issue(&behind, plan, next, write, less_than(&behind, next, mlirOperationGetOperand(plan->loop, 1)));
+  copy_ahead(plan, &behind, carried, next);
   for (int i = 0; i < plan->num_copies; i++)
     mlirOperationDestroy(plan->copies[i]);
-  extend_yield(body, read, write, plan->stages);
+  tw_extend_yield(body, num_carried, next);
   tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(plan->loop));
   if (!mlirOperationIsNull(plan->overlapped))
     wait_after_loop(&after, plan);

@@ -17,10 +17,13 @@
  *   %l = tile.local_load %buf[%zero] : ... -> tensor<128x64xbf16, #operand>
  *   tile.barrier
  *
+ * A tile.gather whose neighbours lie side by side in memory, at least four bytes of them (rows at indices), goes the
+ * same way, by `tile.async_gather %A[%rows, %columns] mask %m into %buf[%zero]`.
+ *
  * This is right by itself; tile-pipeline turns it into the overlapped form. Between the load and the
  * product there may be conversions of layout or element, permutes and reshapes, which are redone on
- * the operand's layout. What must hold: types carry layouts. A load is left alone when its padding
- * is neither zero nor undetermined, or when shared memory has no room for it.
+ * the operand's layout. What must hold: types carry layouts. A load or gather is left alone when its
+ * padding is neither zero nor undetermined, or when shared memory has no room for it.
  *
  * An operand that is computed from loads (tw_loads_behind) is computed from what copies bring: each of these loads
  * becomes a copy and a local_load in the layout of the operand, which tile-assign-layouts gave to the arithmetic. Loads
@@ -39,6 +42,7 @@
 #include "lowering/gpu/promote_memory.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/index_facts.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
@@ -96,20 +100,39 @@ static bool is_view(MlirOperation op) {
          is_element_cast(op);
 }
 
+static bool is_gather(MlirOperation op) { return tw_op_is(op, "tile.gather"); }
+
 MlirOperation tw_load_behind(MlirValue value) {
   MlirOperation op = tw_def(value);
   while (!mlirOperationIsNull(op) && is_view(op) && tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") ? op : tw_null_op();
+  bool found = !mlirOperationIsNull(op) && (tw_op_is(op, "tile.load") || (is_gather(op) && tw_promotes(op)));
+  return found ? op : tw_null_op();
 }
 
 static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
 
+/* Whether a gather gives zeros, or what it likes, where it reads nothing. */
+static bool pads_with_zeros(MlirOperation gather) {
+  enum { PADDING = 3 };
+  int64_t segments[PADDING + 1];
+  return tw_attr_ints(gather, "operandSegmentSizes", segments, PADDING + 1) == PADDING + 1 &&
+         (segments[PADDING] == 0 ||
+          tw_is_zero(mlirOperationGetOperand(gather, mlirOperationGetNumOperands(gather) - 1)));
+}
+
 bool tw_promotes(MlirOperation load) {
+  enum { MIN_COPY_BITS = 32 };
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  if (!tw_is_tile(tile) || tw_memory_bits(tw_element(tile)) < 8 || tw_is_bool(tile))
+    return false;
+  if (is_gather(load)) {
+    int dim;
+    return (int)tw_memory_bits(tw_element(tile)) << tw_gather_vector_bits(load, &dim) >= MIN_COPY_BITS &&
+           pads_with_zeros(load);
+  }
   int64_t padding = tw_attr_int(load, "padding", TW_PADDING_UNDETERMINED);
-  return tw_is_tile(tile) && tw_memory_bits(tw_element(tile)) >= 8 && !tw_is_bool(tile) &&
-         (padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED);
+  return padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED;
 }
 
 /* ---- what an operand is computed from ------------------------------------------------------------ */
@@ -175,8 +198,37 @@ int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOA
 
 /* ---- the buffer -------------------------------------------------------------------------------- */
 
+MlirValue tw_gather_if(MlirOperation gather, MlirValue condition) {
+  tw_builder_t at = tw_build_before(gather);
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(gather, 0));
+  MlirType i1 = tw_with_element(tile, mlirIntegerTypeGet(at.context, 1));
+  int64_t given[4] = {0};
+  MlirValue operands[TW_MAX_RANK + 3], mask = tw_unary(&at, "tensor.splat", i1, condition);
+  tw_attr_ints(gather, "operandSegmentSizes", given, 4);
+  int n = 0;
+  for (; n < given[0] + given[1]; n++)
+    operands[n] = mlirOperationGetOperand(gather, n);
+  if (given[2])
+    mask = tw_binary(&at, "arith.andi", i1, mask, mlirOperationGetOperand(gather, n));
+  operands[n++] = mask;
+  operands[n++] = tw_is_float(tile) ? tw_const_float(&at, tile, 0) : tw_const_int(&at, tile, 0);
+  int32_t segments[] = {1, (int32_t)given[1], 1, 1};
+  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at.context, 4, segments)},
+                       {"check_bounds", tw_attr(gather, "check_bounds")}};
+  MlirOperation made = tw_build(&at, "tile.gather",
+                                (tw_op_parts_t){.num_operands = n,
+                                                .operands = operands,
+                                                .num_results = 1,
+                                                .results = &tile,
+                                                .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : 2,
+                                                .attrs = attrs});
+  return mlirOperationGetResult(made, 0);
+}
+
 int tw_contiguous_axis(MlirOperation load) {
-  int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0)));
+  int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), dim;
+  if (is_gather(load))
+    return tw_gather_vector_bits(load, &dim) > 0 ? dim : rank - 1;
   MlirType array = mlirValueGetType(mlirOperationGetOperand(load, 0));
   int64_t strides[TW_MAX_RANK], offset, order[TW_MAX_RANK];
   intptr_t ordered = tw_attr_ints(load, "order", order, TW_MAX_RANK);
@@ -217,6 +269,27 @@ static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buf
   tw_access_keep(load, copy);
 }
 
+/* The same for a gather: its padding is what the copy gives anyway. */
+static void build_gather_copy(const tw_builder_t *at, MlirOperation gather, MlirValue buffer, MlirValue slot) {
+  enum { MAX_ATTRS = 2 };
+  int64_t given[4] = {0};
+  MlirValue operands[TW_MAX_RANK + 4];
+  tw_attr_ints(gather, "operandSegmentSizes", given, 4);
+  int n = 0;
+  for (; n < given[0] + given[1] + given[2]; n++)
+    operands[n] = mlirOperationGetOperand(gather, n);
+  operands[n++] = buffer;
+  operands[n++] = slot;
+  int32_t segments[] = {1, (int32_t)given[1], (int32_t)given[2], 1, 1, 0};
+  tw_attr_t attrs[MAX_ATTRS] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 6, segments)},
+                                {"check_bounds", tw_attr(gather, "check_bounds")}};
+  tw_build(at, "tile.async_gather",
+           (tw_op_parts_t){.num_operands = n,
+                           .operands = operands,
+                           .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : MAX_ATTRS,
+                           .attrs = attrs});
+}
+
 static MlirValue build_local_load(const tw_builder_t *at, MlirValue buffer, MlirType tile) {
   MlirValue operands[] = {buffer, tw_const_int(at, tw_i32(at->context), 0)};
   return tw_op1(at, "tile.local_load", tile, 2, operands);
@@ -250,7 +323,7 @@ static tw_layout_t layout_before(MlirOperation view, const tw_layout_t *layout) 
 static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layout_t *layout, MlirValue buffer) {
   MlirOperation op = tw_def(value);
   MlirType type = tw_type_with_layout(mlirValueGetType(value), layout);
-  if (tw_op_is(op, "tile.load"))
+  if (tw_op_is(op, "tile.load") || is_gather(op))
     return build_local_load(at, buffer, type);
   tw_layout_t before = layout_before(op, layout);
   MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
@@ -277,7 +350,7 @@ static MlirOperation stage_load(promoter_t *p, MlirOperation load, MlirValue *bu
   top.location = mlirOperationGetLocation(load);
   *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
   tw_builder_t at = tw_build_before(load);
-  build_copy(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
+  (is_gather(load) ? build_gather_copy : build_copy)(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
   build_plain(&at, "tile.async_commit");
   tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
   tw_build(&at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});

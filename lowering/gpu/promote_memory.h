@@ -6,8 +6,8 @@
 
 #include "mlir-c/IR.h"
 
-/* The load behind an operand, through ops that only rename elements or convert them; null if there
- * is none. */
+/* The load behind an operand, through ops that only rename elements or convert them; or the gather, where it can go
+ * through shared memory. Null if there is none. */
 MlirOperation tw_load_behind(MlirValue value);
 /* The loads of an operand that is computed, in each iteration, from loads alone: arithmetic on tiles that stand in the
  * product's own block, and on values from outside of it. Only those that will go through shared memory, where the
@@ -16,8 +16,10 @@ enum { TW_MAX_LOADS_BEHIND = 16 };
 int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOADS_BEHIND]);
 /* The axis of the loaded tile along which neighbours lie side by side in memory; the last one when none. */
 int tw_contiguous_axis(MlirOperation load);
-/* Whether a tile.load that feeds a product can go through shared memory. */
+/* Whether a tile.load or tile.gather that feeds a product can go through shared memory. */
 bool tw_promotes(MlirOperation load);
+/* Makes a gather that tw_promotes again, before it, to give zeros where the i1 is false. */
+MlirValue tw_gather_if(MlirOperation gather, MlirValue condition);
 /* The innermost loop of the program around an op, by address; NULL if there is none. */
 const void *tw_loop_around(MlirOperation op);
 /* The buffer, of one slot, that it gets. */

@@ -23,9 +23,9 @@
 #include "lowering/passes.h"
 
 static bool is_access(MlirOperation op) {
-  static const char *const names[] = {"tile.async_copy",  "tile.async_wait",     "tile.local_load",
-                                      "tile.local_store", "tile.wgmma",          "tile.wgmma_wait",
-                                      "tile.tma_store",   "tile.tma_store_wait", "tile.barrier_wait"};
+  static const char *const names[] = {"tile.async_copy",     "tile.async_gather", "tile.async_wait", "tile.local_load",
+                                      "tile.local_store",    "tile.wgmma",        "tile.wgmma_wait", "tile.tma_store",
+                                      "tile.tma_store_wait", "tile.barrier_wait"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (tw_op_is(op, names[i]))
       return true;

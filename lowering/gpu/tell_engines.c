@@ -3,6 +3,7 @@
  *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
  *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>), and not by TMA: ...
  *   tile.load ...        remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
+ *   tile.async_gather ... remark: gathers 128x64xbf16 by cp.async, in pieces of up to 16 bytes
  *   tile.gather ...      remark: gathers 4x4096xbf16, in pieces of up to 16 bytes
  *
  * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load are told
@@ -89,10 +90,21 @@ static void tell_gather(MlirOperation op) {
                  text);
 }
 
+static void tell_gather_copy(MlirOperation op) {
+  MlirType type = slot_type(mlirValueGetType(tw_copy_buffer(op)));
+  char tile[160];
+  int dim, bits = tw_gather_vector_bits(op, &dim);
+  tw_describe_tile(type, sizeof tile, tile);
+  tw_op_remark(op, "gathers %s by cp.async, in pieces of up to %d bytes", tile,
+               (tw_memory_bits(tw_element(type)) << bits) / 8);
+}
+
 static MlirWalkResult tell(MlirOperation op, void *user) {
   bool copy = tw_op_is(op, "tile.tma_load") || tw_op_is(op, "tile.async_copy"), load = tw_op_is(op, "tile.load");
   if (tw_op_is(op, "tile.gather") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
     tell_gather(op);
+  if (tw_op_is(op, "tile.async_gather") && !is_told(user, op))
+    tell_gather_copy(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;
   if (load) {

@@ -23,7 +23,9 @@ import attention
 import matmul
 from kernels import (
     attention_backward,
+    convolution,
     grouped_attention,
+    grouped_gemm,
     layer_norm_linear,
     linear,
     linear_attention,
@@ -47,6 +49,7 @@ class Plan:
     exponentials: bool = False  # some stand between the products
     overlap: bool = False  # ... and run while one of them does
     opcode: str = "HGMMA"
+    gathers: bool = False  # rows at indices, by copies that need no registers
 
 
 def gemm(*tiles: int) -> Plan:
@@ -106,6 +109,16 @@ PLANS = {
         [(128, 128, 128)],
         opcode="QGMMA",
     ),
+    "grouped gemm": Plan(
+        first(grouped_gemm, empty(1024, 1024), empty(4, 1024, 1024), np.empty(5, np.int32), empty(1024, 1024)),
+        [(128, 128, 64)],
+        gathers=True,
+    ),
+    "convolution": Plan(
+        first(convolution, empty(4, 64, 64, 256), empty(256, 3, 3, 256), empty(4, 64, 64, 256)),
+        [(128, 128, 64)],
+        gathers=True,
+    ),
     "attention with a cap": Plan(first(grouped_attention, *HEADS[:4], cap=30.0), 2 * [(64, 64, 128)], True, True),
     "linear attention": Plan(first(linear_attention, *HEADS[:4]), [(64, 128, 128), (64, 128, 64), (128, 128, 64)]),
     "gradient of keys": Plan(
@@ -164,6 +177,7 @@ def test_plan(name: str) -> None:
         assert sass.count(body, "MEMBAR.ALL.GPU") == sass.count(body, "MEMBAR.SC.GPU") == 0
         assert sass.zeroed_accumulators(body) == set()  # a product starts from zero by its own means
         assert plan.exponentials == (sass.count(body, "MUFU.EX2") > 0)
+        assert plan.gathers == (sass.count(body, "LDGSTS") > 0)
         assert not plan.overlap or exponentials_run_beside_a_product(body)
 
 

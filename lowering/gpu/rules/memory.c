@@ -8,6 +8,7 @@
 #include "lowering/gpu/rules.h"
 
 #include "mlir-c/Dialect/LLVM.h"
+#include "tilewright/dialect.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -491,6 +492,35 @@ bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
   for (int r = 0; r < out.count; r++)
     out.at[r] = out.at[first_copy(&layout, r)];
   twg_set_result(e, op, 0, out);
+  return true;
+}
+
+/* Each thread copies the pieces that its index tiles name; the swizzle of the buffer is in where it puts them. */
+bool twg_rule_async_gather(tw_emitter_t *e, MlirOperation op) {
+  enum { MASK = 2, ENABLED = 5, MIN_COPY_BITS = 32 };
+  indexed_t x = indexed_of(op, MASK, MASK);
+  intptr_t at = tw_copy_buffer_operand(op);
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
+  MlirValue enabled = segment_operand(op, ENABLED), to = twg_slot_pointer(e, op, at);
+  int bits = tw_memory_bits(element);
+  tw_layout_t tile, shared;
+  if (!tw_layout_of_type(type, &shared) ||
+      !tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, x.first)), &tile))
+    return lacks_layout(op);
+  find_vectors(op, &tile, &x);
+  if (bits << x.vector < MIN_COPY_BITS) {
+    tw_op_error(op, "copies pieces of less than 4 bytes: its indices are not known to count up");
+    return false;
+  }
+  for (int r = 0; r < tw_layout_count(&tile, TW_REGISTER); r++) {
+    MlirValue guard;
+    if (!twg_starts_vector(r, x.vector, x.regs) || first_copy(&tile, r) != r)
+      continue;
+    MlirValue from = element_pointer(e, x.array, locate(e, op, &x, r, &guard), bits);
+    guard = both(e, guard, enabled.ptr ? twg_lookup(e, enabled).at[0] : enabled);
+    twg_copy_piece(e, twg_shared_pointer(e, &tile, &shared, element, r, to), from, 0, bits / 8 << x.vector,
+                   guard.ptr ? guard : twg_const_int(e, e->i1, 1));
+  }
   return true;
 }
 

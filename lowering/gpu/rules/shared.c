@@ -83,8 +83,7 @@ static share_t share_out(MlirOperation op, MlirType type, const tw_layout_t *sha
   return s;
 }
 
-/* Copies one piece, or zeros where `guard` does not hold. */
-static void copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard) {
+void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard) {
   char text[128];
   snprintf(text, sizeof text, "cp.async.%s.shared.global [$0], [$1 + %lld], %d, $2;",
            bytes == MAX_PIECE_BYTES ? "cg" : "ca", (long long)offset, bytes);
@@ -188,7 +187,7 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
     else if (piece < MIN_COPY_BYTES)
       copy_small(e, here, from, offset, piece, guard);
     else
-      copy_piece(e, here, from, offset, piece, guard);
+      twg_copy_piece(e, here, from, offset, piece, guard);
   }
   return true;
 }

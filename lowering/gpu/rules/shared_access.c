@@ -50,6 +50,12 @@ static MlirValue address_of(tw_emitter_t *e, const scatter_t *s, int r, MlirValu
   return constant == overlap ? pointer : twg_offset_pointer(e, pointer, twg_const_i32(e, constant & ~s->thread_mask));
 }
 
+MlirValue twg_shared_pointer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element, int r,
+                             MlirValue base) {
+  scatter_t s = scatter_of(e, l, shared, element);
+  return address_of(e, &s, r, base);
+}
+
 /* Register bits that lead to no other element: such registers are copies. */
 static int copy_bits(const tw_layout_t *tile) {
   int mask = 0;

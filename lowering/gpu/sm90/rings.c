@@ -120,6 +120,10 @@ static bool has_map(tw_ring_plan_t *plan, const tw_tma_map_t *map) {
 
 static MlirWalkResult collect_copy(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
+  if (tw_op_is(op, "tile.async_gather")) {
+    refuse(plan, op, "it gathers, which the tensor memory accelerator cannot");
+    return MlirWalkResultInterrupt;
+  }
   if (!tw_op_is(op, "tile.async_copy"))
     return MlirWalkResultAdvance;
   tw_tma_copy_t copy;

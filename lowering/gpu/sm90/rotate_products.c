@@ -26,13 +26,15 @@
  *   %r = tile.mma %c#1, %v, %c#0
  *
  * There is neither a prologue nor a guard: the tile at index -1 lies outside of the array, so it is zero, and the first
- * product adds 0 * 0 to %init. If another loop takes %r and goes on in the same way (a loop that was split where a mask
- * begins), it takes %c#0 and %c#1 instead, and its first iteration has the last product of the loop before.
+ * product adds 0 * 0 to %init. A gathered %v is masked instead. If another loop takes %r and goes on in the same way (a
+ * loop that was split where a mask begins), it takes %c#0 and %c#1 instead, and its first iteration has the last
+ * product of the loop before.
  *
  * What must hold: both products are marked by tile-select-wgmma, so they run by themselves; %p depends on the first and
  * is of 16 bits; %d is only yielded; %v is loaded for this product only, at a position that depends on nothing that the
  * loop carries; the loop writes to no array; and the registers suffice for all accumulators and %p at once. Else the
  * loop stays, with a remark where only registers were missing. */
+#include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
@@ -90,7 +92,8 @@ static MlirOperation viewed_load(MlirValue value) {
   while (!mlirOperationIsNull(op) && (tw_op_is(op, "tile.permute") || tw_op_is(op, "tile.reshape")) &&
          tw_has_one_use(mlirOperationGetResult(op, 0)))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  bool alone = !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") && tw_has_one_use(mlirOperationGetResult(op, 0));
+  bool alone = !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) &&
+               tw_has_one_use(mlirOperationGetResult(op, 0));
   return alone ? op : tw_null_op();
 }
 
@@ -211,6 +214,13 @@ static MlirValue late_operand(const tw_builder_t *at, const rotation_t *r, MlirV
   MlirValue made = tw_copy_slice(at, mlirOperationGetOperand(r->product, 1), tw_loop_body(r->loop), &map);
   MlirOperation load = tw_def(tw_map_value(&map, mlirOperationGetResult(r->load, 0)));
   tw_map_free(&map);
+  if (tw_op_is(load, "tile.gather")) {
+    MlirValue all = mlirOperationGetResult(load, 0), masked = tw_gather_if(load, valid);
+    made = mlirValueEqual(made, all) ? masked : made;
+    mlirValueReplaceAllUsesOfWith(all, masked);
+    mlirOperationDestroy(load);
+    return made;
+  }
   intptr_t moving = moving_index(r);
   MlirValue index = mlirOperationGetOperand(load, moving);
   tw_builder_t before = tw_build_before(load);

@@ -52,7 +52,7 @@ static MlirOperation plain_load(MlirValue value, bool *transposed) {
   }
   while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.reshape"))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load") ? op : tw_null_op();
+  return !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) ? op : tw_null_op();
 }
 
 /* Where a product has an operand; TW_WGMMA_NONE if it can be nowhere. */

@@ -11,6 +11,7 @@
 // REMARK: remark: 'func.func' op keeps the order of the grid, which can be seen: it prints, asserts, or waits
 // REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
 // REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to arrays
+// REMARK: remark: 'func.func' op keeps the order of the grid: an operand of a product in a loop is gathered
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !C = memref<?x?xf32, strided<[?, 1]>>
@@ -183,6 +184,36 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
       %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
       %e = tile.mma %a, %b, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
       tile.store %e, %z[%k, %j] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Rows at indices come by copies that all warps start.
+// CHECK-LABEL: func.func @gathers
+// CHECK-NOT: divui
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @gathers(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %places: tensor<64x1xi32>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %none = arith.constant dense<0.0> : tensor<64x64xbf16>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %n = tile.iota : tensor<64xi32>
+    %m = tile.reshape %n : tensor<64xi32> -> tensor<1x64xi32>
+    %rows = tile.broadcast %places : tensor<64x1xi32> -> tensor<64x64xi32>
+    %columns = tile.broadcast %m : tensor<1x64xi32> -> tensor<64x64xi32>
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.gather %x[%rows, %columns] else %none : tensor<64x64xbf16> {check_bounds} : !A, tensor<64x64xi32>, tensor<64x64xi32> -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %e : tensor<64x64xf32>
     }
     return
   }

@@ -21,6 +21,18 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
     return
   }
 
+  func.func @gathered(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %i: tensor<32x32xi32, #a>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      // expected-remark @below {{keeps the kernel without producer warps: it gathers, which the tensor memory accelerator cannot}}
+      tile.async_gather %A[%i, %i] into %b[%c0] : !A, tensor<32x32xi32, #a>, tensor<32x32xi32, #a> into !buffer
+      %u = tile.local_load %b[%c0] : !buffer -> !tile
+    }
+    return
+  }
+
   func.func @read_elsewhere(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

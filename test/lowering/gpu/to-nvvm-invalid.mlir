@@ -65,3 +65,19 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [1, 0]], warp = [[2, 0]]>
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0]]>
+
+module attributes {tile.target = "sm_80", tile.num_warps = 2 : i32} {
+  func.func @scattered(%a: memref<?x?xbf16, strided<[?, 1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %zeros = arith.constant dense<0> : tensor<4x32xi32, #l>
+    %b = tile.alloc_shared at 0 : !tile.buffer<1x4x32xbf16, #s>
+    // expected-error @below {{copies pieces of less than 4 bytes: its indices are not known to count up}}
+    tile.async_gather %a[%zeros, %zeros] into %b[%c0] : memref<?x?xbf16, strided<[?, 1]>>, tensor<4x32xi32, #l>, tensor<4x32xi32, #l> into !tile.buffer<1x4x32xbf16, #s>
+    return
+  }
+}

@@ -1,0 +1,181 @@
+"""Gathered operands of matrix products: rows at indices, masked, outside of the array, from tables in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from harness import Backends
+
+from tilewright import tile as ct
+
+DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.int8]
+
+
+def integers(seed: int, *shape: int, dtype: Any = np.float16) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-3, 4, shape).astype(dtype)
+
+
+def run(backends: Backends, kernel: Any, grid: Any, *args: Any) -> list[Any]:
+    return backends.run_all(kernel, grid, lambda: [x.copy() if isinstance(x, np.ndarray) else x for x in args])
+
+
+def rows_of(a: np.ndarray, rows: np.ndarray, valid: np.ndarray | None = None) -> np.ndarray:
+    """a[rows] as 64-bit numbers, zeros for rows that are not there."""
+    inside = (rows >= 0) & (rows < len(a)) & (True if valid is None else valid)
+    return np.where(inside[:, None], a.astype("f8")[np.where(inside, rows, 0)], 0)
+
+
+@ct.kernel
+def by_rows(A, ROWS, B, C, COUNT, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant):
+    i, j = ct.bid(0), ct.bid(1)
+    place = i * TM + ct.arange(TM, dtype=ct.int32)
+    rows = ct.gather(ROWS, place, padding_value=-1)
+    accumulator = ct.int32 if A.dtype == ct.int8 else ct.float32
+    acc = ct.zeros((TM, TN), dtype=accumulator)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        columns = k * TK + ct.arange(TK, dtype=ct.int32)
+        a = ct.gather(A, (rows[:, None], columns[None, :]), mask=(place < COUNT)[:, None])
+        b = ct.load(B, index=(j, k), shape=(TN, TK), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(a, b.T, acc)
+    ct.store(C, index=(i, j), tile=acc)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
+@pytest.mark.parametrize("tiles", [(64, 64, 64), (128, 64, 32), (16, 32, 16)], ids=str)
+def test_rows_at_indices(backends: Backends, tiles: tuple[int, int, int], dtype: Any) -> None:
+    """Ragged in every direction; some rows are masked, some negative, some past the end."""
+    a, b = integers(1, 50, 80, dtype=dtype), integers(2, 72, 80, dtype=dtype)
+    rows = np.random.default_rng(3).integers(-9, 60, 150).astype(np.int32)
+    rows[:4] = -1, 49, 50, np.iinfo(np.int32).min
+    rows[-1] = np.iinfo(np.int32).max
+    c = np.zeros((150, 72), np.int32 if dtype == np.int8 else np.float32)
+    grid = -(-150 // tiles[0]), -(-72 // tiles[1])
+    found = run(backends, by_rows, grid, a, rows, b, c, 140, *tiles)[3]
+    assert np.array_equal(found, rows_of(a, rows, np.arange(150) < 140) @ b.astype("f8").T)
+
+
+@pytest.mark.parametrize("width", [80, 76, 78, 77])
+def test_rows_of_any_alignment(backends: Backends, width: int) -> None:
+    """Rows start at multiples of 16, 8, 4 and 2 bytes."""
+    a, b = integers(1, 50, width), integers(2, 64, width)
+    rows = np.random.default_rng(3).integers(-9, 60, 64).astype(np.int32)
+    found = run(backends, by_rows, (1, 1), a, rows, b, np.zeros((64, 64), np.float32), 64, 64, 64, 32)[3]
+    assert np.array_equal(found, rows_of(a, rows) @ b.astype("f8").T)
+
+
+def test_no_iterations_and_one(backends: Backends) -> None:
+    for width in 0, 8:
+        a, b = integers(1, 50, width), integers(2, 64, width)
+        rows = np.arange(64, dtype=np.int32)
+        found = run(backends, by_rows, (1, 1), a, rows, b, np.ones((64, 64), np.float32), 64, 64, 64, 32)[3]
+        assert np.array_equal(found, rows_of(a, rows) @ b.astype("f8").T)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("tile", [64, 32])
+def test_table_in_the_loop(backends: Backends, tile: int, transposed: bool) -> None:
+    """What is gathered moves with the loop, by a table: the right operand, or its transpose; and the left one."""
+
+    @ct.kernel
+    def kernel(A, TABLE, B, C, T: ct.Constant, TRANSPOSED: ct.Constant):
+        n = ct.arange(T, dtype=ct.int32)
+        acc = ct.zeros((T, T), dtype=ct.float32)
+        for k in range(ct.cdiv(TABLE.shape[0], T)):
+            place = k * T + ct.arange(T, dtype=ct.int32)
+            rows = ct.gather(TABLE, place, mask=place < TABLE.shape[0] - 3, padding_value=-1)
+            a = ct.gather(A, (rows[:, None], n[None, :]))
+            if TRANSPOSED:
+                acc = ct.mma(ct.load(B, index=(0, k), shape=(T, T), padding_mode=ct.PaddingMode.ZERO), a, acc)
+            else:
+                b = ct.load(B, index=(k, 0), shape=(T, T), padding_mode=ct.PaddingMode.ZERO)
+                acc = ct.mma(a.T, b, acc)
+        ct.store(C, index=(0, 0), tile=acc)
+
+    count = 5 * tile + 9
+    table = np.random.default_rng(4).integers(-2, 45, count).astype(np.int32)
+    a = integers(1, 40, tile)
+    b = integers(2, tile, count + 7) if transposed else integers(2, count + 7, tile)
+    found = run(backends, kernel, 1, a, table, b, np.zeros((tile, tile), np.float32), tile, transposed)[3]
+    gathered, b = rows_of(a, table, np.arange(count) < count - 3), b.astype("f8")
+    assert np.array_equal(found, b[:, :count] @ gathered if transposed else gathered.T @ b[:count])
+
+
+def test_table_of_tables(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, OUTER, INNER, B, C):
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        columns = ct.arange(64, dtype=ct.int32)
+        for k in range(INNER.shape[0] // 64):
+            place = ct.gather(INNER, k * 64 + ct.arange(64, dtype=ct.int32), padding_value=-1)
+            rows = ct.gather(OUTER, place, padding_value=-1)
+            a = ct.gather(A, (rows[:, None], columns[None, :]))
+            acc = ct.mma(ct.load(B, index=(0, k), shape=(64, 64)), a, acc)
+        ct.store(C, index=(0, 0), tile=acc)
+
+    random = np.random.default_rng(5)
+    inner, outer = random.integers(-3, 50, 256).astype(np.int32), random.integers(-3, 33, 47).astype(np.int32)
+    a, b = integers(1, 30, 64), integers(2, 64, 256)
+    found = run(backends, kernel, 1, a, outer, inner, b, np.zeros((64, 64), np.float32))[4]
+    inside = (inner >= 0) & (inner < 47)
+    assert np.array_equal(found, b.astype("f8") @ rows_of(a, np.where(inside, outer[np.where(inside, inner, 0)], -1)))
+
+
+def test_operand_is_used_elementwise_too(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, ROWS, C, S):
+        acc, total = ct.zeros((64, 64), dtype=ct.float32), ct.zeros((64, 1), dtype=ct.float32)
+        rows = ct.gather(ROWS, ct.arange(64, dtype=ct.int32))
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 32))):
+            columns = k * 32 + ct.arange(32, dtype=ct.int32)
+            a = ct.gather(A, (rows[:, None], columns[None, :]))
+            total = total + ct.sum(a.astype(ct.float32), axis=1, keepdims=True)
+            acc = ct.mma(a, a.T, acc)
+        ct.store(C, index=(0, 0), tile=acc)
+        ct.store(S, index=(0, 0), tile=total)
+
+    a, rows = integers(1, 40, 72), np.random.default_rng(4).integers(0, 40, 64).astype(np.int32)
+    _, _, c, s = run(backends, kernel, 1, a, rows, np.zeros((64, 64), np.float32), np.zeros((64, 1), np.float32))
+    wide = a.astype("f4")[rows]
+    assert np.array_equal(c, wide @ wide.T)
+    assert np.array_equal(s[:, 0], wide.sum(axis=1))
+
+
+def test_padding_that_is_not_zero(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(A, ROWS, B, C):
+        rows = ct.gather(ROWS, ct.arange(64, dtype=ct.int32))
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        for k in range(2):
+            columns = k * 64 + ct.arange(64, dtype=ct.int32)
+            a = ct.gather(A, (rows[:, None], columns[None, :]), padding_value=1)
+            acc = ct.mma(a, ct.load(B, index=(k, 0), shape=(64, 64)), acc)
+        ct.store(C, index=(0, 0), tile=acc)
+
+    a, b, rows = integers(1, 40, 120), integers(2, 128, 64), np.arange(-20, 44, dtype=np.int32)
+    wide = np.ones((64, 128))
+    wide[20:60, :120] = a
+    assert np.array_equal(
+        run(backends, kernel, 1, a, rows, b, np.zeros((64, 64), np.float32))[3], wide @ b.astype("f8")
+    )
+
+
+def test_array_that_the_loop_writes(backends: Backends) -> None:
+    """Rows that an iteration gathers are those that the one before has written."""
+
+    @ct.kernel
+    def kernel(A, B, N: ct.Constant):
+        rows, columns = ct.arange(64, dtype=ct.int32)[:, None], ct.arange(64, dtype=ct.int32)[None, :]
+        b = ct.load(B, index=(0, 0), shape=(64, 64))
+        for k in range(N):
+            a = ct.gather(A, ((k * 64 + rows) % (N * 64), columns))
+            c = ct.mma(a, b, ct.zeros((64, 64), dtype=ct.float32))
+            ct.scatter(A, ((k + 1) * 64 + rows, columns), c.astype(A.dtype))
+
+    a, b = np.zeros((256, 64), np.float16), np.roll(np.eye(64, dtype=np.float16), 1, axis=1)
+    a[:64] = integers(1, 64, 64)
+    found = run(backends, kernel, 1, a, b, 3)[0]
+    for k in range(4):
+        assert np.array_equal(found[64 * k : 64 * k + 64], np.roll(a[:64], k, axis=1))
