@@ -160,21 +160,43 @@ static bool is_removable(MlirOperation op) {
   return tw_op_in(op, "arith") || tw_op_in(op, "math");
 }
 
+typedef struct {
+  MlirOperation *ops; /* owned */
+  size_t num;
+} ops_t;
+
+/* Adds the op and what it is made from, as far as it can be removed, each once. */
+static void add_removable(ops_t *list, MlirOperation op) {
+  if (mlirOperationIsNull(op) || !is_removable(op))
+    return;
+  for (size_t i = 0; i < list->num; i++)
+    if (mlirOperationEqual(list->ops[i], op))
+      return;
+  if ((list->num & (list->num - 1)) == 0) { /* full whenever a power of two is reached */
+    list->ops = realloc(list->ops, (list->num ? 2 * list->num : 1) * sizeof *list->ops);
+    if (list->ops == NULL)
+      abort();
+  }
+  list->ops[list->num++] = op;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    add_removable(list, tw_def(mlirOperationGetOperand(op, i)));
+}
+
+/* An op may be reached on several ways, and is unused when the last of its users is gone. */
 void tw_erase_dead(MlirOperation op) {
+  ops_t list = {NULL, 0};
   if (mlirOperationIsNull(op) || !is_removable(op) || !tw_is_unused(mlirOperationGetResult(op, 0)))
     return;
-  enum { MAX_OPERANDS = 16 };
-  MlirValue operands[MAX_OPERANDS];
-  intptr_t n = mlirOperationGetNumOperands(op);
-  n = n < MAX_OPERANDS ? n : MAX_OPERANDS;
-  for (intptr_t i = 0; i < n; i++)
-    operands[i] = mlirOperationGetOperand(op, i);
-  mlirOperationDestroy(op);
-  for (intptr_t i = 0; i < n; i++) {
-    bool seen = false;
-    for (intptr_t j = 0; j < i && !seen; j++)
-      seen = mlirValueEqual(operands[i], operands[j]);
-    if (!seen)
-      tw_erase_dead(tw_def(operands[i]));
+  add_removable(&list, op);
+  for (bool erased = true; erased;) {
+    erased = false;
+    for (size_t i = 0; i < list.num; i++) {
+      if (mlirOperationIsNull(list.ops[i]) || !tw_is_unused(mlirOperationGetResult(list.ops[i], 0)))
+        continue;
+      mlirOperationDestroy(list.ops[i]);
+      list.ops[i].ptr = NULL;
+      erased = true;
+    }
   }
+  free(list.ops);
 }

@@ -40,12 +40,19 @@ typedef struct {
   int num_gathers, num_families;
 } owner_t;
 
+static void add_gather(owner_t *owner, MlirOperation gather) {
+  for (int i = 0; i < owner->num_gathers; i++)
+    if (mlirOperationEqual(owner->gathers[i], gather))
+      return;
+  if (owner->num_gathers < MAX_GATHERS)
+    owner->gathers[owner->num_gathers++] = gather;
+}
+
 static MlirWalkResult collect(MlirOperation op, void *user) {
-  owner_t *owner = user;
   for (int i = 0; tw_op_is(op, "tile.mma") && i < 2; i++) {
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i));
-    if (!mlirOperationIsNull(load) && tw_op_is(load, "tile.gather") && owner->num_gathers < MAX_GATHERS)
-      owner->gathers[owner->num_gathers++] = load;
+    if (!mlirOperationIsNull(load) && tw_op_is(load, "tile.gather"))
+      add_gather(user, load);
   }
   return MlirWalkResultAdvance;
 }

@@ -33,7 +33,8 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
     // OWN: %[[J:.*]] = arith.addi %{{.*}} : tensor<64xi32>
     // OWN: %[[P:.*]] = tile.gather %{{.*}}[%[[I]]] mask
     // OWN-NOT: tile.gather
-    // OWN: %[[R:.*]] = tile.reshape %[[P]]
+    // OWN: %[[E:.*]] = arith.select %{{.*}}, %{{.*}}, %[[P]]
+    // OWN: %[[R:.*]] = tile.reshape %[[E]]
     // OWN: %[[S:.*]] = tile.broadcast %[[R]]
     // OWN: tile.gather %{{.*}}[%[[S]], %{{.*}}]
     // OWN: tile.reshape %[[J]] : tensor<64xi32> -> tensor<1x64xi32>
@@ -50,7 +51,8 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
     // CHECK: tile.async_wait 1
     // CHECK-NEXT: tile.barrier
     // CHECK-NOT: convert_layout
-    // CHECK: tile.reshape %[[P]]
+    // CHECK: %[[E:.*]] = arith.select %{{.*}}, %{{.*}}, %[[P]]
+    // CHECK: tile.reshape %[[E]]
     // CHECK: tile.async_gather %arg0[%{{.*}}, %{{.*}}] into %[[BUF]][%[[WRITE]]] if %{{.*}} {check_bounds}
     // CHECK: tile.async_commit
     // CHECK: %[[PN:.*]] = tile.gather %[[T]]
@@ -65,7 +67,11 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
       %i = arith.addi %s, %first : tensor<64xi32>
       %m = arith.cmpi slt, %i, %ends : tensor<64xi32>
       %p = tile.gather %T[%i] mask %m : tensor<64xi1> else %minus : tensor<64xi32> {check_bounds} : !table, tensor<64xi32> -> tensor<64xi32>
-      %q = tile.reshape %p : tensor<64xi32> -> tensor<64x1xi32>
+      // The original of this is erased: the entry is reached on three ways.
+      %negative = arith.cmpi slt, %p, %minus : tensor<64xi32>
+      %sum = arith.addi %p, %ends : tensor<64xi32>
+      %entry = arith.select %negative, %sum, %p : tensor<64xi1>, tensor<64xi32>
+      %q = tile.reshape %entry : tensor<64xi32> -> tensor<64x1xi32>
       %rows = tile.broadcast %q : tensor<64x1xi32> -> tensor<64x32xi32>
       %a = tile.gather %A[%rows, %columns] else %zeros : tensor<64x32xbf16> {check_bounds} : !array, tensor<64x32xi32>, tensor<64x32xi32> -> tensor<64x32xbf16>
       %d = tile.mma %a, %x, %acc : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
