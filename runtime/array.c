@@ -36,7 +36,7 @@ static const uint8_t dtype_of_code[DL_CODES + 1][8] = {
 };
 
 static tw_dtype_t dtype_from_dlpack(tw_dl_dtype_t type) {
-  if (TW_UNLIKELY(type.code >= DL_CODES || !type.bits || type.bits & (type.bits - 1) || type.bits > 64))
+  if (TW_UNLIKELY((type.code >= DL_CODES) | (type.bits == 0) | ((type.bits & (type.bits - 1)) != 0) | (type.bits > 64)))
     return TW_DTYPE_NONE;
   return (tw_dtype_t)dtype_of_code[type.code][__builtin_ctz(type.bits)];
 }
@@ -66,15 +66,14 @@ void tw_array_set_compact(tw_array_t *array) {
 
 /* An extent of 0 or 1 makes its stride meaningless, and libraries leave anything there.  Make it 1
  * in the last dimension and else a multiple of 16 bytes, so that it never spoils a specialization. */
+static inline int64_t stride_of_one(int64_t stride, bool is_last, unsigned bits) {
+  return is_last ? 1 : (uint64_t)stride * bits & 127 ? 0 : stride;
+}
+
 static void normalize_strides(tw_array_t *array, unsigned bits) {
-  for (int d = 0; d < array->rank; d++) {
-    if (TW_LIKELY(array->shape[d] > 1))
-      continue;
-    if (d == array->rank - 1)
-      array->strides[d] = 1;
-    else if (array->strides[d] * (int64_t)bits % 128 != 0)
-      array->strides[d] = 0;
-  }
+  for (int d = 0; d < array->rank; d++)
+    if (array->shape[d] <= 1)
+      array->strides[d] = stride_of_one(array->strides[d], d == array->rank - 1, bits);
 }
 
 /* Whether two indices may name one element.  Dimensions in the order of their strides: each must
@@ -117,23 +116,9 @@ static tw_status_t extent_error(const tw_array_t *array, int d) {
                   d, (long long)array->shape[d]);
 }
 
-/* What nearly every array is, told in one pass: extents of 2 and more, each dimension steps over all of the ones after
- * it, memory at a multiple of the element. There is nothing to normalize or to refuse. */
-static inline bool is_plain(const tw_array_t *array, unsigned bits) {
-  uint64_t span = 0, good = array->data && !((uintptr_t)array->data & ((bits + 7) / 8 - 1));
-  for (int d = array->rank - 1; d >= 0; d--) {
-    uint64_t extent = (uint64_t)array->shape[d], stride = (uint64_t)array->strides[d];
-    good &= (uint64_t)(extent - 2 < 2147483646) & (uint64_t)(stride - 1 < 1ull << 32) & (uint64_t)(stride > span);
-    span += (extent - 1) * stride;
-  }
-  return good;
-}
-
 tw_status_t tw_array_finish(tw_array_t *array) {
   unsigned bits = dtypes[array->dtype].bits;
   array->flags &= (uint8_t)~TW_ARRAY_SELF_OVERLAP;
-  if (TW_LIKELY(is_plain(array, bits)))
-    return NULL;
   bool empty = false;
   for (int d = 0; d < array->rank; d++) {
     if (TW_UNLIKELY((uint64_t)array->shape[d] > 2147483647))
@@ -235,35 +220,36 @@ tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype) {
 
 /* === facts and words ========================================================================== */
 
-/* Whether a tensor map can describe an array with these facts, whose strides are `strides` ORed. All axes but one have
- * strides of whole 16 bytes, and that one is contiguous. */
-static inline bool fits_map(const tw_array_t *array, uint64_t facts, uint64_t strides) {
-  const uint64_t axes = 0111111111ull >> (3 * (9 - array->rank)), outside = ~0ull << 37; /* 2^40 bytes, or negative */
-  uint64_t one = facts >> TW_FACT_DIM & axes, whole = facts >> (TW_FACT_DIM + 1) & axes;
-  return (one | whole) == axes && one && !(one & (one - 1)) && !(strides & outside) && facts & TW_FACT_ALIGNED &&
-         !(facts & TW_FACT_OVERLAP) && array->data && array->rank <= TW_MAX_MAP_RANK &&
-         array->dtype != TW_DTYPE_FLOAT4_E2M1FN;
+/* Three bits of a dimension. */
+static inline uint64_t facts_of_dim(int64_t extent, int64_t stride, unsigned bits) {
+  bool one = stride == 1, whole = !((uint64_t)stride * bits & 127), sixteen = !(extent & 15);
+  return (uint64_t)one * TW_FACT_STRIDE_ONE | (uint64_t)whole * TW_FACT_STRIDE_DIV |
+         (uint64_t)sixteen * TW_FACT_SHAPE_DIV;
+}
+
+/* The word of memory that is not NULL: `dims` has three bits a dimension, `strides` are ORed. A tensor map can describe
+ * it if all axes but one have strides of whole 16 bytes, and that one is contiguous. */
+static inline uint64_t facts_of(tw_dtype_t dtype, unsigned rank, const void *data, uint64_t dims, uint64_t strides,
+                                uint64_t flags) {
+  const uint64_t axes = 0111111111ull >> (3 * (9 - rank)), outside = ~0ull << 37; /* 2^40 bytes, or negative */
+  uint64_t one = dims & axes, whole = dims >> 1 & axes;
+  bool aligned = !((uintptr_t)data & 15);
+  bool fits = aligned & ((one | whole) == axes) & (one != 0) & !(one & (one - 1)) & !(strides & outside) &
+              !(flags & TW_FACT_OVERLAP) & (rank <= TW_MAX_MAP_RANK) & (dtype != TW_DTYPE_FLOAT4_E2M1FN);
+  return (uint64_t)dtype | (uint64_t)rank << 8 | (uint64_t)aligned * TW_FACT_ALIGNED | flags |
+         (uint64_t)fits * TW_FACT_TMA | dims << TW_FACT_DIM;
 }
 
 uint64_t tw_array_facts(const tw_array_t *array) {
-  unsigned bits = dtypes[array->dtype].bits;
-  uint64_t word = (uint64_t)array->dtype | (uint64_t)array->rank << 8;
-  if (((uintptr_t)array->data & 15) == 0)
-    word |= TW_FACT_ALIGNED;
-  if (!(array->flags & TW_ARRAY_READ_ONLY))
-    word |= TW_FACT_WRITABLE;
-  if (array->flags & TW_ARRAY_SELF_OVERLAP)
-    word |= TW_FACT_OVERLAP;
-  uint64_t strides = 0;
-  for (int d = 0; d < array->rank; d++) {
-    int64_t stride = array->strides[d];
-    strides |= (uint64_t)stride;
-    uint64_t facts = (stride == 1 ? TW_FACT_STRIDE_ONE : 0) |
-                     ((uint64_t)stride * bits % 128 == 0 ? TW_FACT_STRIDE_DIV : 0) |
-                     (array->shape[d] % 16 == 0 ? TW_FACT_SHAPE_DIV : 0);
-    word |= facts << (TW_FACT_DIM + 3 * d);
+  uint64_t dims = 0, strides = 0;
+  for (int d = array->rank - 1; d >= 0; d--) {
+    strides |= (uint64_t)array->strides[d];
+    dims = dims << 3 | facts_of_dim(array->shape[d], array->strides[d], dtypes[array->dtype].bits);
   }
-  return fits_map(array, word, strides) ? word | TW_FACT_TMA : word;
+  uint64_t flags = array->flags & TW_ARRAY_READ_ONLY ? 0 : TW_FACT_WRITABLE;
+  flags |= array->flags & TW_ARRAY_SELF_OVERLAP ? TW_FACT_OVERLAP : 0;
+  uint64_t facts = facts_of(array->dtype, array->rank, array->data, dims, strides, flags);
+  return array->data ? facts : facts & ~(uint64_t)TW_FACT_TMA;
 }
 
 size_t tw_array_pack(const tw_array_t *array, uint64_t *words) {
@@ -274,4 +260,33 @@ size_t tw_array_pack(const tw_array_t *array, uint64_t *words) {
     words[1 + rank + d] = (uint64_t)array->strides[d];
   }
   return 1 + 2 * rank;
+}
+
+size_t tw_array_pack_plain(const tw_dl_tensor_t *tensor, uint64_t *words, uint64_t *out_facts) {
+  const tw_dtype_t dtype = dtype_from_dlpack(tensor->dtype);
+  const unsigned bits = tensor->dtype.bits, rank = (unsigned)tensor->rank;
+  const uintptr_t data = (uintptr_t)tensor->data + tensor->byte_offset;
+  /* Float4 is smaller than its lanes: never here. */
+  bool usable = (tensor->device.type == TW_DL_CUDA) & (dtype != TW_DTYPE_NONE) & (tensor->dtype.lanes == 1) &
+                (bits >= 8) & (rank <= TW_MAX_RANK) & (tensor->strides != NULL) & (tensor->data != NULL) &
+                !(data & ((bits >> 3) - 1));
+  if (TW_UNLIKELY(!usable))
+    return 0;
+  uint64_t dims = 0, strides = 0, span = 0;
+  bool good = true;
+  words[0] = data;
+  for (unsigned d = rank; d-- > 0;) {
+    int64_t extent = tensor->shape[d], stride = tensor->strides[d];
+    if (TW_UNLIKELY(extent == 1))
+      stride = stride_of_one(stride, d == rank - 1, bits);
+    else /* it steps over all of the ones after it */
+      good &= ((uint64_t)extent - 2 < 2147483646) & ((uint64_t)stride - 1 < 1ull << 32) & ((uint64_t)stride > span);
+    span += ((uint64_t)extent - 1) * (uint64_t)stride;
+    words[1 + d] = (uint64_t)extent;
+    words[1 + rank + d] = (uint64_t)stride;
+    strides |= (uint64_t)stride;
+    dims = dims << 3 | facts_of_dim(extent, stride, bits);
+  }
+  *out_facts = facts_of(dtype, rank, (void *)data, dims, strides, TW_FACT_WRITABLE);
+  return good ? 1 + 2 * rank : 0;
 }

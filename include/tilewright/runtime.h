@@ -108,6 +108,11 @@ enum {
 /* Writes pointer, extents, strides (1 + 2 * rank words), returns how many. */
 size_t tw_array_pack(const tw_array_t *array, uint64_t *words);
 
+/* Facts and words in one pass, of a tensor as nearly all are: on a GPU, extents of 1 and more, each dimension stepping
+ * over all of the ones after it. Returns how many words; 0 for any other tensor, which tw_array_from_dlpack reads or
+ * refuses. `words` has room for 1 + 2 * TW_MAX_RANK. */
+size_t tw_array_pack_plain(const tw_dl_tensor_t *tensor, uint64_t *words, uint64_t *out_facts);
+
 /* === grid ===================================================================================== */
 
 /* CUDA's limits hold on both back ends, so that a program does not depend on the device. */

@@ -4,6 +4,7 @@
  * parameters; a scalar its dtype and its value; a constant two key words (kind and value) and no parameter. Errors name
  * kernel and argument. */
 #include "dispatch.h"
+#include "import.h"
 
 #include <string.h>
 
@@ -115,37 +116,40 @@ int tw_call_error(const dispatcher_t *self, tw_status_t status) {
 
 /* === the grid ===================================================================================================== */
 
+/* -1 with an exception, among others. */
+static int64_t read_extent(PyObject *object) {
+  if (TW_LIKELY(PyLong_CheckExact(object)))
+    return PyLong_AsLongLong(object);
+  PyObject *number = PyNumber_Index(object); /* NumPy integers, booleans */
+  int64_t value = number ? PyLong_AsLongLong(number) : -1;
+  Py_XDECREF(number);
+  return value;
+}
+
 int tw_call_read_extents(const dispatcher_t *self, PyObject *object, const char *what,
                          tw_status_t (*check)(const int64_t *), uint32_t out[3]) {
   int64_t extents[3] = {1, 1, 1};
-  if (PyLong_Check(object)) {
-    extents[0] = PyLong_AsLongLong(object);
+  if (PyLong_CheckExact(object) || PyLong_Check(object)) {
+    extents[0] = read_extent(object);
   } else {
-    Py_ssize_t count = PyTuple_Check(object) ? PyTuple_Size(object) : -1;
+    Py_ssize_t count = PyTuple_CheckExact(object) || PyTuple_Check(object) ? PyTuple_Size(object) : -1;
     if (count < 1 || count > 3) {
       tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be an int or a tuple of one to three, found %R", self->name,
                    what, object);
       return -1;
     }
-    for (Py_ssize_t axis = 0; axis < count; axis++) {
-      PyObject *item = PyTuple_GetItem(object, axis);
-      if (TW_LIKELY(PyLong_Check(item))) {
-        extents[axis] = PyLong_AsLongLong(item);
-      } else { /* NumPy integers */
-        PyObject *number = PyNumber_Index(item);
-        extents[axis] = number ? PyLong_AsLongLong(number) : -1;
-        Py_XDECREF(number);
-      }
-    }
+    for (Py_ssize_t axis = 0; axis < count; axis++)
+      extents[axis] = read_extent(PyTuple_GetItem(object, axis));
   }
-  if (TW_UNLIKELY(PyErr_Occurred() != NULL)) {
+  tw_status_t status = check(extents);
+  if (TW_UNLIKELY(status != NULL)) { /* -1 is refused, whatever it means */
+    if (!PyErr_Occurred())
+      return tw_call_error(self, status);
+    tw_status_free(status);
     PyErr_Clear();
     tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be made of integers, found %R", self->name, what, object);
     return -1;
   }
-  tw_status_t status = check(extents);
-  if (TW_UNLIKELY(status != NULL))
-    return tw_call_error(self, status);
   for (int axis = 0; axis < 3; axis++)
     out[axis] = (uint32_t)extents[axis];
   return 0;
@@ -321,6 +325,17 @@ static int read_numpy_scalar(call_t *call, PyObject *object) {
 
 /* === arguments ==================================================================================================== */
 
+/* An array at a place: where all are so far, and what is told if they are not. */
+static inline void put_place(call_t *call, Py_ssize_t i, int kind, int device_id) {
+  call->place[i] = (uint16_t)(kind << 8 | (device_id + 1));
+  if (call->kind == TW_DEVICE_NONE) {
+    call->kind = kind;
+    call->device_id = device_id;
+  } else if (TW_UNLIKELY(call->kind != kind || call->device_id != device_id)) {
+    call->mixed = true;
+  }
+}
+
 static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
   if (TW_UNLIKELY(call->word_count + 1 + 2 * (size_t)array->rank > TW_MAX_WORDS)) {
     tw_ext_error(TW_TYPE_ERROR, "the parameters take more than %d bytes", TW_MAX_WORDS * 8);
@@ -331,16 +346,41 @@ static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
   call->key[call->key_count++] = facts & ~(uint64_t)TW_FACT_OVERLAP;
   call->read_only |= (uint64_t)!(facts & TW_FACT_WRITABLE) << i;
   call->overlapping |= (uint64_t)((facts & TW_FACT_OVERLAP) != 0) << i;
-  if (TW_UNLIKELY(array->device_id < 0)) /* empty: it is at home anywhere on a GPU */
-    return 0;
-  call->place[i] = (uint16_t)(array->device_kind << 8 | (array->device_id + 1));
-  if (call->kind == TW_DEVICE_NONE) {
-    call->kind = array->device_kind;
-    call->device_id = array->device_id;
-  } else if (TW_UNLIKELY(call->kind != array->device_kind || call->device_id != array->device_id)) {
-    call->mixed = true;
-  }
+  if (TW_LIKELY(array->device_id >= 0)) /* else empty: it is at home anywhere on a GPU */
+    put_place(call, i, array->device_kind, array->device_id);
   return 0;
+}
+
+/* Puts a tensor by the short way; false if it is none for that. */
+static inline bool put_plain(call_t *call, Py_ssize_t i, const tw_dl_tensor_t *tensor) {
+  uint64_t *words = call->words + call->word_count;
+  if (TW_UNLIKELY(call->word_count + 1 + 2 * TW_MAX_RANK > TW_MAX_WORDS))
+    return false;
+  size_t count = tw_array_pack_plain(tensor, words, &call->key[call->key_count]);
+  if (TW_UNLIKELY(!count))
+    return false;
+  call->word_count += count;
+  call->key_count++;
+  put_place(call, i, TW_DEVICE_CUDA, tensor->device.id);
+  return true;
+}
+
+/* An argument whose type has the exchange API. */
+static inline int read_exchange(call_t *call, Py_ssize_t i, const tw_dl_exchange_t *exchange, PyObject *object) {
+  tw_array_t array;
+  if (TW_UNLIKELY(!exchange->tensor_from_object)) {
+    if (tw_ext_read_exchange(exchange, object, &call->stream, &array, &call->holds))
+      return -1;
+    return put_array(call, i, &array);
+  }
+  tw_dl_tensor_t tensor; /* shape and strides point into the object */
+  if (TW_UNLIKELY(exchange->tensor_from_object(object, &tensor)))
+    return tw_ext_exchange_failed();
+  if (TW_LIKELY(put_plain(call, i, &tensor)))
+    return TW_LIKELY(call->stream.decided) ? 0 : tw_ext_exchange_stream(exchange, tensor.device.id, &call->stream);
+  if (tw_ext_read_exchanged(exchange, &tensor, &call->stream, &array))
+    return -1;
+  return put_array(call, i, &array);
 }
 
 static int unsupported(PyObject *object) {
@@ -395,18 +435,16 @@ static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object) {
   call->place[i] = 0;
   if (call->self->constants >> i & 1)
     return read_constant(call, i, object);
+  if (TW_LIKELY(type == tw_ext_exchange_type.type))
+    return read_exchange(call, i, tw_ext_exchange_type.exchange, object);
   if (type == &PyLong_Type)
     return read_int(call, object);
   if (type == &PyFloat_Type)
     return read_float(call, object);
   if (type == &PyBool_Type)
     return put_scalar(call, TW_DTYPE_BOOL, object == Py_True, false);
-  if (TW_UNLIKELY(!tw_ext_has_exchange(type)))
-    return read_other(call, i, object);
-  tw_array_t array;
-  if (TW_UNLIKELY(tw_ext_array_read(object, &call->stream, &array, &call->holds)))
-    return -1;
-  return put_array(call, i, &array);
+  const tw_dl_exchange_t *exchange = tw_ext_exchange_find(type);
+  return exchange ? read_exchange(call, i, exchange, object) : read_other(call, i, object);
 }
 
 int tw_call_read_arguments(call_t *call, PyObject *arguments) {

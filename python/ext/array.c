@@ -189,8 +189,6 @@ int tw_ext_array_read(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw
   return read_slowly(object, stream, out, holds);
 }
 
-bool tw_ext_has_exchange(PyTypeObject *type) { return tw_ext_exchange_of(type) != NULL; }
-
 bool tw_ext_is_array(PyObject *object) {
   if (Py_TYPE(object) == view_type || tw_ext_exchange_of(Py_TYPE(object)) || is_numpy_array(object))
     return true;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 static PyTypeObject *dispatcher_type;
+static PyTypeObject *known_kernel; /* owned or NULL: type of the last object that was a dispatcher */
 
 /* === where it runs ================================================================================================ */
 
@@ -175,9 +176,22 @@ static int form_error(const call_t *call) {
   return -1;
 }
 
+/* To ask for a subclass costs 20 ns, and kernels are of one class or two. */
+static bool is_dispatcher(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object), *old = known_kernel;
+  if (TW_LIKELY(type == old))
+    return true;
+  if (!PyObject_TypeCheck(object, dispatcher_type))
+    return false;
+  Py_INCREF((PyObject *)type);
+  known_kernel = type;
+  Py_XDECREF((PyObject *)old);
+  return true;
+}
+
 static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
                       PyObject *arguments) {
-  if (TW_UNLIKELY(!PyObject_TypeCheck(kernel, dispatcher_type))) {
+  if (TW_UNLIKELY(!is_dispatcher(kernel))) {
     tw_ext_error_type(TW_TYPE_ERROR,
                       "launch() takes (stream, grid, kernel, args); as kernel it was given a %U, "
                       "which is no kernel: decorate the function with @ct.kernel",
@@ -193,7 +207,7 @@ static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *
   }
   if (TW_UNLIKELY(call->has_block != (call->self->threads != 0)))
     return form_error(call);
-  if (TW_UNLIKELY(!PyTuple_Check(arguments))) {
+  if (TW_UNLIKELY(!PyTuple_CheckExact(arguments) && !PyTuple_Check(arguments))) {
     tw_ext_error_type(TW_TYPE_ERROR, "launch(): the arguments must be a tuple, found a %U", arguments);
     return -1;
   }

@@ -8,14 +8,9 @@
 
 /* === the C exchange API =========================================================================================== */
 
-/* What is known of a type; types are kept alive, so that an address is not used again. */
-typedef struct known_type {
-  PyTypeObject *type;
-  const tw_dl_exchange_t *exchange; /* NULL: read it another way */
-} known_type_t;
-
+tw_known_type_t tw_ext_exchange_type;
 enum { KNOWN_TYPES = 8 };
-static known_type_t known_types[KNOWN_TYPES];
+static tw_known_type_t known_types[KNOWN_TYPES]; /* the others, in turn */
 static unsigned known_next;
 
 static bool has_name(PyTypeObject *type, const char *module, const char *name) {
@@ -52,35 +47,31 @@ static const tw_dl_exchange_t *find_exchange(PyTypeObject *type) {
   return exchange && is_trusted(type) ? exchange : NULL;
 }
 
-static const tw_dl_exchange_t *remember_type(PyTypeObject *type) {
-  for (int i = 1; i < KNOWN_TYPES; i++)
+const tw_dl_exchange_t *tw_ext_exchange_find(PyTypeObject *type) {
+  for (int i = 0; i < KNOWN_TYPES; i++)
     if (known_types[i].type == type)
       return known_types[i].exchange;
   const tw_dl_exchange_t *exchange = find_exchange(type);
-  /* Slot 0 is looked at first: it is for a type that has the API. */
-  unsigned slot = exchange && !known_types[0].exchange ? 0 : 1 + known_next++ % (KNOWN_TYPES - 1);
-  PyTypeObject *old = known_types[slot].type;
+  tw_known_type_t *slot =
+      exchange && !tw_ext_exchange_type.type ? &tw_ext_exchange_type : &known_types[known_next++ % KNOWN_TYPES];
+  PyTypeObject *old = slot->type;
   Py_INCREF((PyObject *)type);
-  known_types[slot] = (known_type_t){type, exchange};
+  *slot = (tw_known_type_t){type, exchange};
   Py_XDECREF((PyObject *)old);
   return exchange;
 }
 
-const tw_dl_exchange_t *tw_ext_exchange_of(PyTypeObject *type) {
-  return TW_LIKELY(known_types[0].type == type) ? known_types[0].exchange : remember_type(type);
-}
-
 /* The producer may have left no exception, against the protocol. */
-static int exchange_failed(void) {
+int tw_ext_exchange_failed(void) {
   if (!PyErr_Occurred())
     return tw_ext_fail(TW_TYPE_ERROR, "its library could not describe it through DLPack");
   tw_ext_error_from_pending(TW_TYPE_ERROR, "its library could not describe it through DLPack");
   return -1;
 }
 
-static int decide_stream(const tw_dl_exchange_t *exchange, int device_id, tw_stream_t *stream) {
+int tw_ext_exchange_stream(const tw_dl_exchange_t *exchange, int device_id, tw_stream_t *stream) {
   if (exchange->current_work_stream && exchange->current_work_stream(TW_DL_CUDA, device_id, &stream->handle))
-    return exchange_failed();
+    return tw_ext_exchange_failed();
   stream->decided = true;
   return 0;
 }
@@ -91,7 +82,7 @@ static int scan_for_stream(tw_stream_t *stream, int device_id) {
   Py_ssize_t count = stream->scan ? PyTuple_Size(stream->scan) : 0;
   for (Py_ssize_t i = 0; i < count && !stream->decided; i++) {
     const tw_dl_exchange_t *exchange = tw_ext_exchange_of(Py_TYPE(PyTuple_GetItem(stream->scan, i)));
-    if (exchange && exchange->current_work_stream && decide_stream(exchange, device_id, stream))
+    if (exchange && exchange->current_work_stream && tw_ext_exchange_stream(exchange, device_id, stream))
       return -1;
   }
   stream->decided = true;
@@ -196,24 +187,29 @@ int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, 
 
 /* === reading by the exchange API ================================================================================== */
 
+/* The first GPU array decides the stream, if the caller gave none. */
+static int follow_stream(const tw_dl_exchange_t *exchange, const tw_array_t *array, tw_stream_t *stream) {
+  bool decides = array->device_kind == TW_DEVICE_CUDA && !stream->decided;
+  return decides ? tw_ext_exchange_stream(exchange, array->device_id, stream) : 0;
+}
+
+int tw_ext_read_exchanged(const tw_dl_exchange_t *exchange, const tw_dl_tensor_t *tensor, tw_stream_t *stream,
+                          tw_array_t *out) {
+  return read_tensor(tensor, 0, out) ? -1 : follow_stream(exchange, out, stream);
+}
+
 int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream, tw_array_t *out,
                          tw_hold_t **holds) {
-  if (TW_LIKELY(exchange->tensor_from_object != NULL)) {
+  if (exchange->tensor_from_object) {
     tw_dl_tensor_t tensor; /* shape and strides point into the object */
-    if (TW_UNLIKELY(exchange->tensor_from_object(object, &tensor)))
-      return exchange_failed();
-    if (TW_UNLIKELY(read_tensor(&tensor, 0, out)))
-      return -1;
-  } else {
-    tw_hold_t *hold = tw_ext_hold_new(holds);
-    if (!hold)
-      return -1;
-    if (exchange->managed_from_object(object, &hold->managed))
-      return exchange_failed();
-    if (read_versioned(hold->managed, out))
-      return -1;
+    if (exchange->tensor_from_object(object, &tensor))
+      return tw_ext_exchange_failed();
+    return tw_ext_read_exchanged(exchange, &tensor, stream, out);
   }
-  if (out->device_kind == TW_DEVICE_CUDA && !stream->decided)
-    return decide_stream(exchange, out->device_id, stream);
-  return 0;
+  tw_hold_t *hold = tw_ext_hold_new(holds);
+  if (!hold)
+    return -1;
+  if (exchange->managed_from_object(object, &hold->managed))
+    return tw_ext_exchange_failed();
+  return read_versioned(hold->managed, out) ? -1 : follow_stream(exchange, out, stream);
 }

@@ -33,10 +33,30 @@ void tw_ext_unpack_float4(struct tw_packed *packed); /* takes it */
 
 /* --- dlpack.c ---------------------------------------------------------------------------------- */
 
+/* What is known of a type. */
+typedef struct tw_known_type {
+  PyTypeObject *type;               /* owned, so that its address is not used again */
+  const tw_dl_exchange_t *exchange; /* NULL: read it another way */
+} tw_known_type_t;
+
+/* The last type that has the exchange API; any other is looked up. */
+extern tw_known_type_t tw_ext_exchange_type;
+const tw_dl_exchange_t *tw_ext_exchange_find(PyTypeObject *type);
+
 /* The exchange API of a type whose objects may be read by it; NULL: none. */
-const tw_dl_exchange_t *tw_ext_exchange_of(PyTypeObject *type);
+static inline const tw_dl_exchange_t *tw_ext_exchange_of(PyTypeObject *type) {
+  return TW_LIKELY(tw_ext_exchange_type.type == type) ? tw_ext_exchange_type.exchange : tw_ext_exchange_find(type);
+}
+
 int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream, tw_array_t *out,
                          tw_hold_t **holds);
+/* The second half of it, for who has asked for the tensor already. */
+int tw_ext_read_exchanged(const tw_dl_exchange_t *exchange, const tw_dl_tensor_t *tensor, tw_stream_t *stream,
+                          tw_array_t *out);
+/* Raises for an exchange API that failed. Returns -1. */
+int tw_ext_exchange_failed(void);
+/* Decides the stream by the producer's current one. */
+int tw_ext_exchange_stream(const tw_dl_exchange_t *exchange, int device_id, tw_stream_t *stream);
 /* By a capsule from the bound method __dlpack__. */
 int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds);
 

@@ -49,9 +49,6 @@ typedef struct tw_stream {
  * `holds` gets what must stay alive. */
 int tw_ext_array_read(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds);
 
-/* Whether objects of a type are read by the C exchange API, the quick way. */
-bool tw_ext_has_exchange(PyTypeObject *type);
-
 /* Whether an object looks like an array (has one of the protocols), to tell "not an array" from
  * "an array that we refuse". */
 bool tw_ext_is_array(PyObject *object);

@@ -82,10 +82,10 @@ int tw_ext_stream_read(PyObject *object, tw_stream_t *out) {
   if (object == Py_None)
     return 0;
   out->given = out->decided = true;
-  if (!PyLong_Check(object))
+  if (!PyLong_CheckExact(object) && !PyLong_Check(object))
     return read_stream_object(object, out);
   out->handle = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(object); /* refuses negative ones */
-  if (TW_LIKELY(!PyErr_Occurred()))
+  if (TW_LIKELY((uintptr_t)out->handle != UINTPTR_MAX || !PyErr_Occurred()))
     return 0;
   PyErr_Clear();
   return tw_ext_fail(TW_VALUE_ERROR, "stream: the integer is no stream handle");

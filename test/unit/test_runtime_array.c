@@ -83,6 +83,50 @@ static void test_tensor_maps(void) {
   assert(!fits_map(2, (int64_t[]){5, 1}, (int64_t[]){1, 1}, 0) && fits_map(3, ones, ones, 0));
 }
 
+/* The short way agrees with the long one wherever it takes a tensor, and takes those that are plain. */
+static void test_plain(void) {
+  static const int64_t extents[] = {1, 2, 3, 8, 16, 0, -1, INT64_C(1) << 31}, odd[] = {0, -1, 5, INT64_C(1) << 38};
+  static const tw_dl_dtype_t dtypes[] = {{2, 32, 1}, {4, 16, 1}, {6, 8, 1},  {10, 8, 1}, {2, 64, 1},
+                                         {17, 4, 2}, {5, 64, 1}, {2, 32, 2}, {2, 24, 1}, {99, 8, 1}};
+  unsigned seed = 1, taken = 0;
+  enum { ROUNDS = 200000, TYPES = sizeof dtypes / sizeof *dtypes };
+#define PICK(n) ((seed = seed * 1664525u + 1013904223u) >> 8) % (n)
+  for (int round = 0; round < ROUNDS; round++) {
+    int64_t shape[TW_MAX_RANK], strides[TW_MAX_RANK], stride = PICK(8) ? 1 : 2;
+    int rank = (int)(PICK(TW_MAX_RANK + 1));
+    for (int d = rank - 1; d >= 0; d--) {
+      shape[d] = extents[PICK(100) ? PICK(5) : PICK(8)];
+      strides[d] = PICK(20) ? stride : odd[PICK(4)];
+      stride *= PICK(4) ? (shape[d] + 7) / 8 * 8 : shape[d];
+    }
+    tw_dl_tensor_t t = tensor(rank, shape, strides);
+    t.device = (tw_dl_device_t){PICK(20) ? TW_DL_CUDA : TW_DL_CPU, 1};
+    t.dtype = dtypes[PICK(4) ? PICK(5) : PICK(TYPES)];
+    t.byte_offset = PICK(4) ? 0 : 1u << PICK(5);
+    t.data = PICK(50) ? memory : NULL;
+    uint64_t facts = 0, words[1 + 2 * TW_MAX_RANK], expected[1 + 2 * TW_MAX_RANK];
+    size_t count = tw_array_pack_plain(&t, words, &facts);
+    taken += count != 0;
+    tw_array_t a;
+    tw_status_t status = tw_array_from_dlpack(&t, 0, &a);
+    assert(!(status && count));
+    tw_status_free(status);
+    if (!count)
+      continue;
+    assert(a.device_kind == TW_DEVICE_CUDA && facts == tw_array_facts(&a) && !(facts & TW_FACT_OVERLAP));
+    assert(tw_array_pack(&a, expected) == count && !memcmp(words, expected, count * sizeof *words));
+  }
+#undef PICK
+  assert(taken > ROUNDS / 4);
+  int64_t shape[2] = {2147483647, 2}, strides[2] = {INT64_C(1) << 32, 1};
+  uint64_t facts, words[5];
+  tw_dl_tensor_t t = tensor(2, shape, strides);
+  t.device.type = TW_DL_CUDA;
+  assert(tw_array_pack_plain(&t, words, &facts) == 5);
+  strides[0] = 1; /* two elements at one place */
+  assert(!tw_array_pack_plain(&t, words, &facts));
+}
+
 static bool overlaps(int64_t n, int64_t m, int64_t sn, int64_t sm) {
   int64_t shape[2] = {n, m}, strides[2] = {sn, sm};
   tw_dl_tensor_t t = tensor(2, shape, strides);
@@ -164,6 +208,7 @@ int main(void) {
   test_good();
   test_extent_one_and_empty();
   test_tensor_maps();
+  test_plain();
   test_overlap();
   test_refused();
   test_float4();
