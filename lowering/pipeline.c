@@ -26,8 +26,10 @@ static const stage_t gpu_stages[] = {
     {"layout",
      "func.func(tile-select-wgmma,tile-legalize-mma,tile-fold-exp,tile-stale-softmax,tile-rotate-products,tile-persist,"
      "tile-defer-sums,tile-own-indices,tile-assign-layouts)"},
-    {"pipelined", "func.func(tile-sink-loads,tile-promote-memory,tile-stage-stores,tile-delay-waits,tile-specialize-"
-                  "warps,tile-pipeline)," CLEAN ",func.func(tile-tell-engines,tile-check-registers,tile-race-check)"},
+    {"pipelined",
+     "func.func(tile-sink-loads,tile-promote-memory,tile-stage-stores,tile-delay-waits,tile-prefetch-loads,"
+     "tile-specialize-warps,tile-pipeline)," CLEAN
+     ",func.func(tile-tell-engines,tile-check-registers,tile-race-check)"},
     {"nvvm",
      "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm,tile-order-stores,tile-overlap-launches"},
     {NULL, NULL},

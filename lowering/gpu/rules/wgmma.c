@@ -319,8 +319,10 @@ static void emit_whole(tw_emitter_t *e, const product_t *p, const MlirValue *acc
   }
 }
 
-/* One piece from zero, waited for and added to out. What is in its registers before does not matter. */
+/* One piece from zero, waited for and added to out. What is in its registers before does not matter. The first sums
+ * take the place of zeros. */
 static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece, MlirValue *out) {
+  bool adds = !(p->from_zero && piece->k_from == 0);
   MlirValue sum[MAX_REGISTERS], anything = twg_op(e, "llvm.mlir.poison", e->f32, 0, NULL, 0, NULL);
   int count = elements_of(piece->columns);
   for (int i = 0; i < count; i++)
@@ -328,7 +330,7 @@ static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece
   emit_piece(e, p, piece, sum, sum);
   emit_wait(e, 0, p->acc, count, sum, sum);
   for (int i = 0; i < count; i++)
-    out[i] = twg_binary(e, "llvm.fadd", out[i], sum[i]);
+    out[i] = adds ? twg_binary(e, "llvm.fadd", out[i], sum[i]) : sum[i];
 }
 
 static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *acc, tw_values_t out) {

@@ -1,0 +1,160 @@
+/* prefetch_loads.c - tile-prefetch-loads: small tiles beside a product are loaded an iteration early
+ *
+ * Before, what each iteration needs few registers of (scales, row sums) comes when it is needed, and the product, or
+ * what is made of it, waits for memory:
+ *
+ *   %r = scf.for %k = %lb to %ub step %c iter_args(%acc = %zero) {
+ *     %s = tile.load %S[%i, %k]                                   // 128x1xf32
+ *     %d = tile.wgmma ... ; %w = tile.wgmma_wait %d, 0
+ *     ... %w * %s ...
+ *   }
+ *
+ * After, the loop carries the tile:
+ *
+ *   %first = tile.load %S[%i, %lb]
+ *   %r = scf.for %k = %lb to %ub step %c iter_args(%acc = %zero, %s = %first) {
+ *     %d = tile.wgmma ... ; %w = tile.wgmma_wait %d, 0
+ *     ... %w * %s ...
+ *     %next = tile.load %S[%i, %k + %c]
+ *     yield ..., %next
+ *   }
+ *
+ * The last iteration loads one tile too many. Nothing reads it, and outside of the array a load touches no memory. It
+ * stands behind the last use of the tile before, whose registers it takes: else the assembler moves it there, and waits
+ * for it to do so, between the instructions of the product.
+ *
+ * What must hold: the loop has a product and writes to no array; the load's position follows from the induction
+ * variable by arithmetic; a thread has few words of it; and a gather checks its indices. Runs when layouts are known,
+ * after tile-promote-memory, which has taken the operands of products. */
+#include "dialect/layouts.h"
+#include "lowering/gpu/access.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { MAX_LOADS = 8, MAX_WORDS = 8 };
+
+/* ---- which loops and loads --------------------------------------------------------------------------- */
+
+static bool is_safe_load(MlirOperation op) {
+  return tw_op_is(op, "tile.load") || (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
+}
+
+/* Ops of a loop that may write to an array: all that are not known to do something else. */
+static MlirWalkResult find_write(MlirOperation op, void *user) {
+  static const char *const names[] = {
+      "tile.load",         "tile.gather",     "tile.wgmma",          "tile.wgmma_wait",  "tile.async_copy",
+      "tile.async_commit", "tile.async_wait", "tile.barrier",        "tile.local_load",  "tile.local_store",
+      "tile.alloc_shared", "tile.mma",        "tile.convert_layout", "tile.async_gather"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tw_op_is(op, names[i]))
+      return MlirWalkResultAdvance;
+  if (tw_is_arithmetic(op) || tw_op_in(op, "scf"))
+    return MlirWalkResultAdvance;
+  *(bool *)user = true;
+  return MlirWalkResultInterrupt;
+}
+
+static bool writes(MlirOperation loop) {
+  bool found = false;
+  mlirOperationWalk(loop, find_write, &found, MlirWalkPreOrder);
+  return found;
+}
+
+static bool has_product(MlirBlock body) {
+  MlirOperation op = mlirBlockGetFirstOperation(body);
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, "tile.wgmma"))
+    op = mlirOperationGetNextInBlock(op);
+  return !mlirOperationIsNull(op);
+}
+
+static int64_t words_of(MlirType type) {
+  int registers = twg_register_count(type);
+  return registers < 0 ? MAX_WORDS + 1 : (registers * (int64_t)tw_memory_bits(tw_element(type)) + 31) / 32;
+}
+
+/* Whether the position is arithmetic on the induction variable, and moves with it. */
+static bool follows_induction(MlirOperation loop, MlirOperation load) {
+  MlirBlock body = tw_loop_body(loop);
+  tw_slice_t slice = {.block = body};
+  tw_slice_add_op(&slice, load);
+  bool ok = tw_slice_reads(&slice, tw_loop_iv(loop));
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++)
+    ok = ok && !tw_slice_reads(&slice, tw_carried(loop, i));
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); ok && !mlirOperationEqual(op, load);
+       op = mlirOperationGetNextInBlock(op))
+    ok = !tw_slice_has(&slice, op) || (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
+  tw_slice_free(&slice);
+  return ok;
+}
+
+/* The last op of the loop's body that reads a value, or holds one that does. */
+static MlirOperation last_user(MlirBlock body, MlirValue value) {
+  MlirOperation last = tw_null_op();
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), body);
+    if (mlirOperationIsNull(last) || mlirOperationIsBeforeInBlock(last, user))
+      last = user;
+  }
+  return last;
+}
+
+static bool is_early(MlirOperation loop, MlirOperation op) {
+  if (!is_safe_load(op) || words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > MAX_WORDS)
+    return false;
+  MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(op, 0));
+  return !mlirOperationIsNull(last) && !tw_op_is(last, "scf.yield") && follows_induction(loop, op);
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------------- */
+
+/* The load as the iteration at `iv` has it. */
+static MlirValue load_for(const tw_builder_t *at, MlirOperation loop, MlirOperation load, MlirValue iv) {
+  tw_map_t map = {0};
+  tw_map_one(&map, tw_loop_iv(loop), iv);
+  MlirValue made = tw_copy_slice(at, mlirOperationGetResult(load, 0), tw_loop_body(loop), &map);
+  tw_map_free(&map);
+  return made;
+}
+
+/* Returns the loop that stands in place of the old one. */
+static MlirOperation prefetch(MlirOperation loop, MlirOperation load) {
+  MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(load, 0));
+  tw_builder_t before = tw_build_before(loop), here = tw_build_before(mlirOperationGetNextInBlock(last));
+  before.location = here.location = mlirOperationGetLocation(load);
+  MlirValue first = load_for(&before, loop, load, mlirOperationGetOperand(loop, 0));
+  loop = tw_carry_more(loop, 1, &first);
+  MlirValue iv = tw_loop_iv(loop), step = mlirOperationGetOperand(loop, 2);
+  MlirValue next = load_for(&here, loop, load, tw_binary(&here, "arith.addi", mlirValueGetType(iv), iv, step));
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(load, 0),
+                                tw_carried(loop, mlirOperationGetNumResults(loop) - 1));
+  tw_extend_yield(tw_loop_body(loop), 1, &next);
+  mlirOperationDestroy(load);
+  return loop;
+}
+
+static void prefetch_all(MlirOperation loop) {
+  MlirOperation loads[MAX_LOADS];
+  int num = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op) && num < MAX_LOADS;
+       op = mlirOperationGetNextInBlock(op))
+    if (is_early(loop, op))
+      loads[num++] = op;
+  for (int i = 0; i < num; i++)
+    loop = prefetch(loop, loads[i]);
+}
+
+static bool run(MlirOperation func) {
+  tw_loops_t loops = tw_loops_in(func, MlirWalkPostOrder);
+  for (int i = 0; i < loops.count; i++)
+    if (has_product(tw_loop_body(loops.at[i])) && !writes(loops.at[i]))
+      prefetch_all(loops.at[i]);
+  return true;
+}
+
+MlirPass tw_create_prefetch_loads(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-prefetch-loads", "Load small tiles beside a product an iteration early",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

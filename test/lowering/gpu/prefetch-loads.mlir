@@ -1,0 +1,81 @@
+// Small tiles beside a product are loaded an iteration early.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-prefetch-loads),canonicalize,cse)' | FileCheck %s
+
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#rows = #tile.linear<register = [[8, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#lines = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!A = memref<?x?xf32, strided<[?, 1]>>
+!B = !tile.buffer<1x64x64xbf16, #lines>
+
+// The next tile is loaded when this one has been used; scalars count.
+// CHECK-LABEL: @scales
+// CHECK: %[[F:.*]] = tile.load %arg0[%c0_i32, %c0_i32]
+// CHECK: %[[G:.*]] = tile.gather %arg0[%c0_i32, %c0_i32]{{.*}} -> f32
+// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[S:.*]] = %[[F]], %[[T:.*]] = %[[G]])
+// CHECK: tensor.splat %[[T]]
+// CHECK: %[[N:.*]] = arith.addi %[[K]], %c1_i32
+// CHECK: %[[J:.*]] = tile.gather %arg0[%c0_i32, %[[N]]]{{.*}} -> f32
+// CHECK: arith.mulf %[[S]]
+// CHECK: %[[I:.*]] = tile.load %arg0[%c0_i32, %[[N]]]
+// CHECK: tile.wgmma
+// CHECK: scf.yield %{{.*}}, %[[I]], %[[J]]
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @scales(%s: !A, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<64x64xf32, #acc>) : i32 {
+      %x = tile.load %s[%c0, %k] : !A, i32, i32 -> tensor<64x1xf32, #rows>
+      %y = tile.gather %s[%c0, %k] {check_bounds} : !A, i32, i32 -> f32
+      %all = tensor.splat %y : tensor<64x1xf32, #rows>
+      %z = arith.mulf %x, %all : tensor<64x1xf32, #rows>
+      %d = tile.wgmma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %w = tile.wgmma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %b = tile.broadcast %z : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
+      %m = arith.mulf %w, %b : tensor<64x64xf32, #acc>
+      %e = arith.addf %sum, %m : tensor<64x64xf32, #acc>
+      scf.yield %e : tensor<64x64xf32, #acc>
+    }
+    return %r : tensor<64x64xf32, #acc>
+  }
+
+  // Not where the loop writes to an array, nor where the position comes from what was loaded.
+  // CHECK-LABEL: @writes
+  // CHECK-NOT: iter_args
+  // CHECK: return
+  func.func @writes(%s: !A, %a: !B, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %x = tile.load %s[%c0, %k] : !A, i32, i32 -> tensor<64x1xf32, #rows>
+      %b = tile.broadcast %x : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
+      %d = tile.wgmma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %w = tile.wgmma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %m = arith.mulf %w, %b : tensor<64x64xf32, #acc>
+      tile.store %m, %s[%k, %c0] : tensor<64x64xf32, #acc>, !A, i32, i32
+    }
+    return
+  }
+
+  // CHECK-LABEL: @chained
+  // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[I:.*]] = %{{.*}})
+  // CHECK: tile.load %arg0[%c0_i32, %[[I]]]
+  // CHECK: tile.wgmma
+  func.func @chained(%s: !A, %t: memref<?xi32, strided<[1]>>, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<64x64xf32, #acc>) : i32 {
+      %i = tile.gather %t[%k] {check_bounds} : memref<?xi32, strided<[1]>>, i32 -> i32
+      %x = tile.load %s[%c0, %i] : !A, i32, i32 -> tensor<64x1xf32, #rows>
+      %b = tile.broadcast %x : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
+      %d = tile.wgmma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %w = tile.wgmma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %m = arith.mulf %w, %b : tensor<64x64xf32, #acc>
+      %e = arith.addf %sum, %m : tensor<64x64xf32, #acc>
+      scf.yield %e : tensor<64x64xf32, #acc>
+    }
+    return %r : tensor<64x64xf32, #acc>
+  }
+}
