@@ -4,7 +4,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/index_facts.h"
 
-enum { LANE_BITS = 5, MAX_WARP_ACCESS = 64 };
+enum { LANE_BITS = 5 };
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
@@ -70,43 +70,6 @@ tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
       wish = (tw_wish_t){.contiguous = dim, .vector_bits = bits, .num_warps = num_warps};
   }
   return wish;
-}
-
-/* Counts each value once. */
-static int distinct(uint64_t *keys, int n) {
-  int count = 0;
-  for (int i = 0; i < n; i++) {
-    bool seen = false;
-    for (int k = 0; k < count && !seen; k++)
-      seen = keys[k] == keys[i];
-    if (!seen)
-      keys[count++] = keys[i];
-  }
-  return count;
-}
-
-int tw_access_overhead(const tw_layout_t *l, const tw_wish_t *wish, int piece_bits, int elem_bits) {
-  int regs[TW_LAYOUT_MAX_BITS];
-  if (wish->contiguous < 0)
-    return 100;
-  int vector = tw_layout_vector_bits(l, wish->contiguous, wish->vector_bits, regs);
-  uint64_t pieces[32], elements[32];
-  int touched = 0, wanted = 0;
-  for (int r = 0, seen = 0; r < tw_layout_count(l, TW_REGISTER) && seen < MAX_WARP_ACCESS; r++) {
-    if (!twg_starts_vector(r, vector, regs))
-      continue;
-    seen++;
-    for (uint32_t lane = 0; lane < 32; lane++) {
-      uint32_t flat = tw_layout_apply(l, (uint32_t)r, lane, 0);
-      uint64_t along = tw_layout_coord(l, flat, wish->contiguous);
-      uint64_t row = flat & ~tw_layout_dim_mask(l, wish->contiguous);
-      pieces[lane] = row << 32 | along * (uint64_t)elem_bits / (uint64_t)piece_bits;
-      elements[lane] = flat;
-    }
-    touched += distinct(pieces, 32) * piece_bits;
-    wanted += distinct(elements, 32) * (elem_bits << vector);
-  }
-  return wanted ? (int)((int64_t)touched * 100 / wanted) : 100;
 }
 
 bool tw_layout_splits_axis(const tw_layout_t *l, int axis) {

@@ -24,11 +24,6 @@ tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *w
 /* The wish of one tile.load, tile.store, tile.gather or tile.scatter of a tile of this rank. */
 tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps);
 
-/* Pieces of memory (sectors or lines) that a warp's accesses to global memory touch, relative to the least possible, in
- * percent: 100 is perfect. */
-enum { TW_SECTOR_BITS = 32 * 8, TW_LINE_BITS = 128 * 8 };
-int tw_access_overhead(const tw_layout_t *layout, const tw_wish_t *wish, int piece_bits, int elem_bits);
-
 /* True when every basis vector lies along `axis` or across it, as a reduction needs. */
 bool tw_layout_splits_axis(const tw_layout_t *layout, int axis);
 

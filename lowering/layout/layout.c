@@ -459,19 +459,23 @@ static bool keeps_group(const tw_conversion_t *c, tw_input_t group) {
   return true;
 }
 
+tw_conversion_class_t tw_conversion_classify(const tw_conversion_t *c) {
+  if (!keeps_group(c, TW_BLOCK) || !keeps_group(c, TW_WARP))
+    return TW_CONVERT_SHARED;
+  if (!keeps_group(c, TW_LANE))
+    return TW_CONVERT_SHUFFLE;
+  for (int g = TW_LANE; g <= TW_WARP; g++)
+    for (int i = 0; i < c->bits[g]; i++)
+      if (c->basis[g][i].at[TW_REGISTER] != 0)
+        return TW_CONVERT_SELECT;
+  return TW_CONVERT_REGISTER;
+}
+
 tw_conversion_class_t tw_layout_classify(const tw_layout_t *from, const tw_layout_t *to) {
   tw_conversion_t c;
   if (tw_layout_equal(from, to))
     return TW_CONVERT_NONE;
-  if (!tw_layout_conversion(from, to, &c) || !keeps_group(&c, TW_BLOCK) || !keeps_group(&c, TW_WARP))
-    return TW_CONVERT_SHARED;
-  if (!keeps_group(&c, TW_LANE))
-    return TW_CONVERT_SHUFFLE;
-  for (int g = TW_LANE; g <= TW_WARP; g++)
-    for (int i = 0; i < c.bits[g]; i++)
-      if (c.basis[g][i].at[TW_REGISTER] != 0)
-        return TW_CONVERT_SELECT;
-  return TW_CONVERT_REGISTER;
+  return tw_layout_conversion(from, to, &c) ? tw_conversion_classify(&c) : TW_CONVERT_SHARED;
 }
 
 int tw_conversion_shuffles(const tw_conversion_t *c) {

@@ -160,6 +160,8 @@ typedef enum tw_conversion_class {
   TW_CONVERT_SHARED    /* another warp has it: a round trip through shared memory */
 } tw_conversion_class_t;
 tw_conversion_class_t tw_layout_classify(const tw_layout_t *from, const tw_layout_t *to);
+/* The same of a conversion that exists, between layouts that differ. */
+tw_conversion_class_t tw_conversion_classify(const tw_conversion_t *c);
 
 /* Shuffles of one 32-bit word that a TW_CONVERT_SHUFFLE takes in each thread. */
 int tw_conversion_shuffles(const tw_conversion_t *c);

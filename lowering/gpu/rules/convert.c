@@ -1,8 +1,7 @@
 /* convert.c - rules: moving elements between registers of one thread, lanes of a warp, and through
  * shared memory */
 #include "lowering/gpu/rules.h"
-
-enum { MAX_SHUFFLES = 32 };
+#include "lowering/layout/cost.h"
 
 bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to, tw_values_t in,
                           tw_values_t *out) {
@@ -120,14 +119,6 @@ static tw_values_t move_in_warp(tw_emitter_t *e, const tw_layout_t *from, const 
 
 /* ---- convert_layout ------------------------------------------------------------------------------ */
 
-static bool converts_through_shared(const tw_layout_t *from, const tw_layout_t *to) {
-  tw_conversion_t c;
-  tw_conversion_class_t kind = tw_layout_classify(from, to);
-  if (kind < TW_CONVERT_SHUFFLE)
-    return false;
-  return kind == TW_CONVERT_SHARED || !tw_layout_conversion(from, to, &c) || tw_conversion_shuffles(&c) > MAX_SHUFFLES;
-}
-
 bool twg_rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0)), element = tw_element(type);
   tw_layout_t from, to;
@@ -144,7 +135,7 @@ bool twg_rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
     twg_set_result(e, op, 0, out);
     return true;
   }
-  if (!converts_through_shared(&from, &to)) {
+  if (!tw_converts_through_shared(&from, &to)) {
     twg_set_result(e, op, 0, move_in_warp(e, &from, &to, in));
     return true;
   }
@@ -169,7 +160,7 @@ int64_t twg_scratch_bytes(MlirOperation op) {
     return 0;
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   if (!tw_layout_of_type(type, &from) || !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &to) ||
-      !converts_through_shared(&from, &to))
+      !tw_converts_through_shared(&from, &to))
     return 0;
   return tw_count(type) * shared_bits(tw_element(type)) / 8;
 }

@@ -3,7 +3,7 @@
 
 // 16-byte accesses, neighbouring lanes side by side; as many warps as give a thread 64 bytes.
 // CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[1], [2], [256], [512]], lane = {{\[}}[4], [8], [16], [32], [64]], warp = {{\[}}[128]]>
-// CHECK: module attributes {tile.num_warps = 2 : i32
+// CHECK: module attributes {{{.*}}tile.num_warps = 2 : i32
 // CHECK-LABEL: @copy
 module attributes {tile.target = "sm_80"} {
   func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
@@ -56,11 +56,11 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
   func.func @transpose(%a: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %i = tile.block_id 0
     // CHECK: %[[X:.*]] = tile.load
+    // CHECK: %[[C:.*]] = tile.convert_layout %[[X]]
     %x = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<64x64xf32>
-    // CHECK: %[[P:.*]] = tile.permute %[[X]]
+    // CHECK: %[[P:.*]] = tile.permute %[[C]]
     %p = tile.permute %x [1, 0] : tensor<64x64xf32>
-    // CHECK: %[[C:.*]] = tile.convert_layout %[[P]]
-    // CHECK: tile.store %[[C]]
+    // CHECK: tile.store %[[P]]
     tile.store %p, %a[%i, %i] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     return
   }
@@ -126,7 +126,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
     // CHECK: tile.load {{.*}} -> tensor<128x128xbf16, #[[ROWS]]>
     %x = tile.load %a[%i, %i] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<128x128xbf16>
     %p = tile.permute %x [1, 0] : tensor<128x128xbf16>
-    // CHECK: tile.convert_layout {{.*}} : tensor<128x128xbf16, #[[COLUMNS]]> -> tensor<128x128xbf16, #[[ROWS]]>
+    // CHECK: tile.convert_layout {{.*}} : tensor<128x128xbf16, #[[ROWS]]> -> tensor<128x128xbf16, #[[COLUMNS]]>
+    // CHECK: tile.store {{.*}} : tensor<128x128xbf16, #[[ROWS]]>
     tile.store %p, %a[%i, %i] : tensor<128x128xbf16>, memref<?x?xbf16, strided<[?, 1]>>, i32, i32
     return
   }

@@ -1,0 +1,255 @@
+/* layout_classes.c - which values share a layout, and how layouts cross the ops between them. See layout_classes.h. */
+#include "lowering/gpu/layout_classes.h"
+
+#include <stdlib.h>
+
+static void *grow(void *array, size_t used, size_t size) {
+  if ((used & (used - 1)) == 0) { /* full whenever a power of two is reached */
+    array = realloc(array, (used ? 2 * used : 1) * size);
+    if (array == NULL)
+      abort();
+  }
+  return array;
+}
+
+/* ---- classes ----------------------------------------------------------------------------------- */
+
+/* Made anew for each use. */
+bool twl_is_flexible(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op))
+    return false;
+  if (tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape"))
+    return !tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  return tw_op_is(op, "arith.constant") || tw_op_is(op, "tile.constant") || tw_op_is(op, "tensor.splat") ||
+         tw_op_is(op, "tile.iota");
+}
+
+bool twl_has_class(MlirValue value) { return tw_is_tile(mlirValueGetType(value)) && !twl_is_flexible(value); }
+
+static int find(twl_classes_t *c, int n) {
+  while (c->nodes[n].parent != n)
+    n = c->nodes[n].parent = c->nodes[c->nodes[n].parent].parent;
+  return n;
+}
+
+/* The node of a value with a class. */
+static int node_of(twl_classes_t *c, MlirValue value) {
+  const MlirValue *found = tw_map_get(&c->index, value.ptr, NULL);
+  if (found != NULL)
+    return (int)(uintptr_t)found->ptr - 1;
+  int n = (int)c->num_nodes;
+  c->nodes = grow(c->nodes, c->num_nodes, sizeof *c->nodes);
+  c->nodes[c->num_nodes++] = (twl_node_t){.value = value, .parent = n};
+  MlirValue number = {(void *)(uintptr_t)(n + 1)};
+  tw_map_set(&c->index, value.ptr, 1, &number);
+  return n;
+}
+
+/* The class of a value. By its number: node_of may move the nodes. */
+twl_node_t *twl_class_of(twl_classes_t *c, MlirValue value) {
+  int number = find(c, node_of(c, value));
+  return &c->nodes[number];
+}
+
+twl_node_t *twl_class_of_node(twl_classes_t *c, int node) { return &c->nodes[find(c, node)]; }
+
+void twl_add_to_class(twl_classes_t *c, MlirValue stand_in, MlirValue value) {
+  tw_map_set(&c->index, stand_in.ptr, 1, tw_map_get(&c->index, value.ptr, NULL));
+}
+
+static void unite(twl_classes_t *c, MlirValue x, MlirValue y) {
+  if (!twl_has_class(x) || !twl_has_class(y))
+    return;
+  int p = find(c, node_of(c, x)), q = find(c, node_of(c, y));
+  if (p != q)
+    c->nodes[p > q ? p : q].parent = p < q ? p : q;
+}
+
+static void add_edge(twl_classes_t *c, MlirOperation op) {
+  MlirValue from = mlirOperationGetOperand(op, 0), to = mlirOperationGetResult(op, 0);
+  if (!twl_has_class(from) || !twl_has_class(to))
+    return;
+  c->edges = grow(c->edges, c->num_edges, sizeof *c->edges);
+  c->edges[c->num_edges++] = (twl_edge_t){op, node_of(c, from), node_of(c, to)};
+}
+
+/* yield operand i + skip, value of another op: the same class. */
+static void unite_with_terminator(twl_classes_t *c, MlirBlock block, intptr_t skip, MlirOperation op) {
+  if (mlirBlockIsNull(block))
+    return;
+  MlirOperation end = mlirBlockGetTerminator(block);
+  for (intptr_t i = 0; i + skip < mlirOperationGetNumOperands(end) && i < mlirOperationGetNumResults(op); i++)
+    unite(c, mlirOperationGetOperand(end, i + skip), mlirOperationGetResult(op, i));
+}
+
+static void unite_for(twl_classes_t *c, MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
+    unite(c, mlirOperationGetOperand(op, i + 3), mlirOperationGetResult(op, i));
+    unite(c, mlirBlockGetArgument(tw_region_block(op, 0), i + 1), mlirOperationGetResult(op, i));
+  }
+  unite_with_terminator(c, tw_region_block(op, 0), 0, op);
+}
+
+static void unite_while(twl_classes_t *c, MlirOperation op) {
+  MlirBlock before = tw_region_block(op, 0), after = tw_region_block(op, 1);
+  MlirOperation yield = mlirBlockGetTerminator(after);
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(before); i++) {
+    unite(c, mlirOperationGetOperand(op, i), mlirBlockGetArgument(before, i));
+    unite(c, mlirOperationGetOperand(yield, i), mlirBlockGetArgument(before, i));
+  }
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(after); i++)
+    unite(c, mlirBlockGetArgument(after, i), mlirOperationGetResult(op, i));
+  unite_with_terminator(c, before, 1, op);
+}
+
+bool twl_is_elementwise(MlirOperation op) {
+  return tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.gather") || tw_op_is(op, "tile.scatter");
+}
+
+bool twl_is_shape_op(MlirOperation op) {
+  return tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape") || tw_op_is(op, "tile.permute");
+}
+
+MlirValue twl_representative(MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    if (twl_has_class(mlirOperationGetResult(op, i)))
+      return mlirOperationGetResult(op, i);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (twl_has_class(mlirOperationGetOperand(op, i)))
+      return mlirOperationGetOperand(op, i);
+  return (MlirValue){NULL};
+}
+
+static void classify(twl_classes_t *c, MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    if (twl_has_class(mlirOperationGetResult(op, i)))
+      (void)node_of(c, mlirOperationGetResult(op, i));
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (intptr_t i = 0;
+         !mlirBlockIsNull(tw_region_block(op, r)) && i < mlirBlockGetNumArguments(tw_region_block(op, r)); i++)
+      if (tw_is_tile(mlirValueGetType(mlirBlockGetArgument(tw_region_block(op, r), i))))
+        (void)node_of(c, mlirBlockGetArgument(tw_region_block(op, r), i));
+  if (twl_is_elementwise(op)) {
+    MlirValue one = twl_representative(op);
+    for (intptr_t i = 0; one.ptr && i < mlirOperationGetNumOperands(op); i++)
+      unite(c, one, mlirOperationGetOperand(op, i));
+  } else if (tw_op_is(op, "tile.scan")) {
+    unite(c, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
+  } else if (tw_op_is(op, "tile.mma")) {
+    unite(c, mlirOperationGetOperand(op, 2), mlirOperationGetResult(op, 0));
+  } else if (tw_op_is(op, "scf.for")) {
+    unite_for(c, op);
+  } else if (tw_op_is(op, "scf.while")) {
+    unite_while(c, op);
+  } else if (tw_op_is(op, "scf.if")) {
+    unite_with_terminator(c, tw_region_block(op, 0), 0, op);
+    unite_with_terminator(c, tw_region_block(op, 1), 0, op);
+  } else if (twl_is_shape_op(op) || tw_op_is(op, "tile.reduce")) {
+    add_edge(c, op);
+  }
+}
+
+static void note_reductions(twl_classes_t *c) {
+  for (size_t i = 0; i < c->num_ops; i++) {
+    MlirOperation op = c->ops[i];
+    if ((tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan")) && twl_has_class(mlirOperationGetOperand(op, 0)))
+      twl_class_of(c, mlirOperationGetOperand(op, 0))->reduced |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
+  }
+}
+
+static bool is_access(MlirOperation op) {
+  return tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store") || tw_op_is(op, "tile.gather") ||
+         tw_op_is(op, "tile.scatter");
+}
+
+MlirValue twl_accessed(MlirOperation op) {
+  MlirValue value = {NULL};
+  if (!is_access(op))
+    return value;
+  if (mlirOperationGetNumResults(op))
+    value = mlirOperationGetResult(op, 0);
+  else if (tw_op_is(op, "tile.store"))
+    value = mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
+  else
+    value = twl_representative(op);
+  return value.ptr && tw_is_tile(mlirValueGetType(value)) ? value : (MlirValue){NULL};
+}
+
+/* ---- how layouts cross shape ops ------------------------------------------------------------------ */
+
+static void read_order(MlirOperation op, int rank, int *perm) {
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  tw_attr_ints(op, "order", order, TW_LAYOUT_MAX_RANK);
+  for (int d = 0; d < rank; d++)
+    perm[d] = (int)order[d];
+}
+
+/* Shape of a broadcast's operand with leading ones up to the result's rank. */
+static void aligned_shape(MlirOperation op, int rank, int64_t *shape) {
+  int64_t own[TW_LAYOUT_MAX_RANK];
+  int n = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(op, 0)), own);
+  for (int d = 0; d < rank; d++)
+    shape[d] = d < rank - n ? 1 : own[d - (rank - n)];
+}
+
+tw_layout_t twl_forward(MlirOperation op, const tw_layout_t *from) {
+  int64_t shape[TW_LAYOUT_MAX_RANK], aligned[TW_LAYOUT_MAX_RANK];
+  int perm[TW_LAYOUT_MAX_RANK];
+  if (tw_op_is(op, "tile.reduce"))
+    return tw_layout_slice(from, (int)tw_attr_int(op, "axis", 0), false);
+  if (tw_op_is(op, "tile.permute")) {
+    read_order(op, from->rank, perm);
+    return tw_layout_permute(from, perm);
+  }
+  int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetResult(op, 0)), shape);
+  if (tw_op_is(op, "tile.reshape"))
+    return tw_layout_reshape(from, rank, shape);
+  aligned_shape(op, rank, aligned);
+  tw_layout_t wide = tw_layout_reshape(from, rank, aligned);
+  return tw_layout_broadcast(&wide, shape);
+}
+
+tw_layout_t twl_backward(MlirOperation op, const tw_layout_t *to) {
+  int64_t shape[TW_LAYOUT_MAX_RANK], aligned[TW_LAYOUT_MAX_RANK];
+  int perm[TW_LAYOUT_MAX_RANK];
+  if (tw_op_is(op, "tile.permute")) {
+    read_order(op, to->rank, perm);
+    return tw_layout_unpermute(to, perm);
+  }
+  int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(op, 0)), shape);
+  if (tw_op_is(op, "tile.reshape"))
+    return tw_layout_reshape(to, rank, shape);
+  aligned_shape(op, to->rank, aligned);
+  tw_layout_t wide = tw_layout_unbroadcast(to, aligned);
+  return tw_layout_reshape(&wide, rank, shape);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  twl_classes_t *c = user;
+  if (!tw_op_is(op, "func.func")) {
+    c->ops = grow(c->ops, c->num_ops, sizeof *c->ops);
+    c->ops[c->num_ops++] = op;
+  }
+  return MlirWalkResultAdvance;
+}
+
+void twl_classify(twl_classes_t *c, MlirOperation function) {
+  mlirOperationWalk(function, collect, c, MlirWalkPreOrder);
+  for (size_t i = 0; i < c->num_ops; i++)
+    classify(c, c->ops[i]);
+  note_reductions(c);
+  for (size_t i = 0; i < c->num_nodes; i++)
+    if (c->nodes[i].parent == (int)i)
+      c->nodes[i].number = c->num_classes++;
+}
+
+void twl_free(twl_classes_t *c) {
+  free(c->nodes);
+  free(c->edges);
+  free(c->ops);
+  tw_map_free(&c->index);
+  tw_map_free(&c->promoted);
+}
