@@ -15,6 +15,7 @@ import re
 import struct
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,11 @@ class Image(NamedTuple):
 
     code: bytes  # PTX or a cubin, or an object file
     facts: dict[str, Any]  # GPU_FACTS and tensor_maps, or scratch_bytes
+
+    @property
+    def is_ptx(self) -> bool:
+        """The driver assembles it when it is loaded."""
+        return self.code.lstrip().startswith((b".version", b"//"))
 
     def pack(self) -> bytes:
         header = json.dumps(self.facts).encode()
@@ -83,10 +89,14 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
     return load(image, kernel.name, captured.written, target), captured.reads
 
 
-def image_of(module: Any, text: str, target: str, name: str, times: Times) -> Image:
+Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
+
+
+def image_of(module: Any, text: str, target: str, name: str, times: Times, assembler: Assembler | None = None) -> Image:
     """The image of a module, from the disk cache or built; `text` is the module's at the stage "tile".
 
-    Safe in several threads, each with a module of its own; they run at the same time.
+    Safe in several threads, each with a module of its own; they run at the same time, up to the driver's assembler,
+    which takes one at a time in a process.
     """
     address = _core.hash128(f"{_version()}\n{target}\n{text}")
     wanted = knobs.cache() and knobs.dump_folder() is None and not knobs.times()  # a dump shows every stage
@@ -94,16 +104,18 @@ def image_of(module: Any, text: str, target: str, name: str, times: Times) -> Im
     image = Image.unpack(blob) if blob is not None else None
     if image is not None:
         return image
-    image = _build_or_report(module, target, name, text, times)
+    image = _build_or_report(module, target, name, text, times, assembler)
     if knobs.cache():
         _core.cache_put(address, image.pack())
     return image
 
 
-def _build_or_report(module: Any, target: str, name: str, text: str, times: Times) -> Image:
+def _build_or_report(
+    module: Any, target: str, name: str, text: str, times: Times, assembler: Assembler | None
+) -> Image:
     """`build`; a failure says where the module is that shows it. What the capture has accepted should compile."""
     try:
-        return build(module, target, name, times)
+        return build(module, target, name, times, assembler)
     except (TileTypeError, TileValueError, TileCompilationError) as error:
         raise TileCompilationError(
             f"kernel {name} does not compile for {target}: {error.message}\n{_reproducer(text)}", error.places
@@ -131,7 +143,7 @@ def _version() -> str:
     return f"tilewright {__version__} {build.st_size} {build.st_mtime_ns}"
 
 
-def build(module: Any, target: str, name: str, times: Times) -> Image:
+def build(module: Any, target: str, name: str, times: Times, assembler: Assembler | None = None) -> Image:
     """Lower a module at the stage "tile" to code."""
     dump = _Dump(knobs.dump_folder(), name)
     dump.write("tile", "mlir", module)
@@ -151,10 +163,10 @@ def build(module: Any, target: str, name: str, times: Times) -> Image:
     facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
     facts["tensor_maps"] = tensor_maps(module)
     with times.step("driver's assembler"):
-        return Image(_assemble(ptx, target), facts)
+        return Image((assembler or assemble)(ptx, target), facts)
 
 
-def _assemble(ptx: bytes, target: str) -> bytes:
+def assemble(ptx: bytes, target: str) -> bytes:
     """The cubin for a GPU of the target, or the PTX itself where there is none.
 
     Nor where registers move between warps: the driver's linker, which alone hands out cubins, compiles for several

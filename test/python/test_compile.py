@@ -305,8 +305,8 @@ def test_kernels_that_move_registers_stay_ptx(monkeypatch: pytest.MonkeyPatch) -
     """The driver's linker would ignore setmaxnreg."""
     monkeypatch.setattr(compile, "_device_of", lambda target: 0)
     monkeypatch.setattr(compile._core, "ptx_to_cubin", lambda ptx, device: (b"cubin", ""))
-    assert compile._assemble(b"ret;", "sm_90a") == b"cubin"
-    assert compile._assemble(b"setmaxnreg.inc.sync.aligned.u32 240; ret;", "sm_90a").endswith(b"ret;")
+    assert compile.assemble(b"ret;", "sm_90a") == b"cubin"
+    assert compile.assemble(b"setmaxnreg.inc.sync.aligned.u32 240; ret;", "sm_90a").endswith(b"ret;")
 
 
 # ---------------------------------------------------------------------------------------------

@@ -16,13 +16,13 @@ import pytest
 from tilewright import _core, cli, tune
 from tilewright import compile as compiler
 from tilewright import tile as ct
-from tilewright.errors import TileError, TileTypeError, TileValueError
+from tilewright.errors import TileCompilationError, TileError, TileTypeError, TileValueError
 from tilewright.times import Times
 from tilewright.tune import cost, memory, record, statistics
 from tilewright.tune.search import UNLIKELY, _in_parallel
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.trial import Program, difference
-from tilewright.tune.worker import LostError, Worker
+from tilewright.tune.worker import Assemblers, LostError, Worker
 
 FACTOR = 2.0
 
@@ -144,7 +144,7 @@ def test_a_worker_that_dies_says_how() -> None:
     layout = memory.describe((x,), [0])
     path = memory.save(layout)
     try:
-        worker = Worker(layout, path)
+        worker = Worker("bench", layout, path)
         os.kill(worker.process.pid, signal.SIGSEGV)
         with pytest.raises(LostError, match="crashed with signal 11"):
             worker.call("time", 0, 1, timeout=5.0)
@@ -180,7 +180,7 @@ def test_hangs_and_faults_on_a_gpu_take_nothing_along() -> None:
     layout = memory.describe((x,), [0])
     path = memory.save(layout)
     try:
-        worker = Worker(layout, path)
+        worker = Worker("bench", layout, path)
         program = Program(image, "moody", "sm_90a", 1, ("X",), (), (None,), (1, 1, 1))
         with pytest.raises(LostError, match="a kernel on CUDA device 0 failed while it ran"):
             worker.call("first", 0, program, timeout=20.0)
@@ -189,6 +189,28 @@ def test_hangs_and_faults_on_a_gpu_take_nothing_along() -> None:
     increments = torch.zeros(4096, device="cuda")
     again = tune.search(increment, (increments, 64), space={"T": (128, 256)}, grid=blocks, record_file=None, **QUICK)
     assert len(again.measured()) >= 1 and not increments.any()
+
+
+def test_assemblers_come_back_and_say_why_they_cannot() -> None:
+    """Each thread has its own; one that crashes or takes too long is replaced."""
+    assemblers = Assemblers(20.0)
+    try:
+        if not has_gpu():  # nothing assembles then: PTX stays PTX
+            assert assemblers.assemble(b"ret;", "sm_90a") == b"ret;"
+        with pytest.raises(TileCompilationError, match="the driver's assembler ended its process"):
+            assemblers.call("load", b"no image", "kernel", "sm_90a", 0)
+        assert len(assemblers.idle) == len(assemblers.all) - 1
+        assemblers.timeout = 0.5
+        first = assemblers._start()
+        os.kill(first.process.pid, signal.SIGSTOP)
+        assemblers.idle.append(first)
+        with pytest.raises(TileCompilationError, match="the driver's assembler did not end within"):
+            assemblers.assemble(b"ret;", "cpu")
+        assemblers.timeout = 20.0
+        assert assemblers.assemble(b"ret;", "sm_12345") == b"ret;"
+    finally:
+        assemblers.close()
+    assert all(worker.process.poll() is not None for worker in assemblers.all)
 
 
 def test_the_reference_is_the_first_that_works() -> None:
@@ -483,7 +505,7 @@ def test_a_compilation_that_does_not_end_is_left_behind() -> None:
         return b"code"
 
     begin = time.monotonic()
-    outcomes = dict(_in_parallel(work, [0, 1, 2, 3], 0.3))
+    outcomes = dict(_in_parallel(work, [0, 1, 2, 3], 0.3, 2))
     assert time.monotonic() - begin < 2
     assert outcomes == {0: b"code", 1: "takes longer than 0 s", 2: "no", 3: b"code"}
 

@@ -25,11 +25,12 @@ from .progress import Progress
 from .space import Candidate, Grid, Problem, Space
 from .statistics import Measurement, is_decided, survivors, winner
 from .trial import Program
-from .worker import FailedError, Local, LostError, Worker
+from .worker import Assemblers, FailedError, Local, LostError, Worker
 
 MIN_ROUNDS, MAX_ROUNDS = 8, 60
 SAMPLE_SECONDS = 0.02  # of one candidate in one round: quick kernels are launched several times
 WARM_UP_SECONDS = 0.3
+MAX_ASSEMBLERS = 8  # each has a context on the GPU: half a second, half a gigabyte
 UNLIKELY = "not tried, the cost model expects less"
 
 
@@ -174,7 +175,7 @@ class _Search:
     ) -> Result:
         with self.progress:
             modules = self._rank(self.problem.candidates(space), limit)
-            self._compile(modules)
+            self._compile(modules, isolate)
             with self._bench(isolate) as bench:
                 self._try(bench)
                 best = self._time(bench, budget)
@@ -225,18 +226,30 @@ class _Search:
 
     # --- compilation --------------------------------------------------------------------------------------------------
 
-    def _compile(self, jobs: dict[int, _Job]) -> None:
+    def _compile(self, jobs: dict[int, _Job], isolate: bool) -> None:
         step = self.progress.step("compile", len(jobs))
         name, parameters = self.problem.kernel.name, tuple(self.problem.kernel.parameters)
+        device = self.layout.device
+        assemblers = Assemblers(self.compile_timeout) if isolate and device is not None else None
 
         def work(number: int) -> bytes:
             job = jobs[number]
-            return compile.image_of(job.module, job.text, self.target, name, Times(name, self.target)).pack()
+            assembler = assemblers.assemble if assemblers else None
+            image = compile.image_of(job.module, job.text, self.target, name, Times(name, self.target), assembler)
+            packed = image.pack()
+            if assemblers and image.is_ptx:
+                assemblers.call("load", packed, name, self.target, device)
+            return packed
 
         outcomes = {}
-        for number, outcome in _in_parallel(work, list(jobs), self.compile_timeout):
-            step()
-            outcomes[number] = outcome
+        threads = min(len(os.sched_getaffinity(0)), MAX_ASSEMBLERS) if assemblers else len(os.sched_getaffinity(0))
+        try:
+            for number, outcome in _in_parallel(work, list(jobs), self.compile_timeout, threads):
+                step()
+                outcomes[number] = outcome
+        finally:
+            if assemblers:
+                assemblers.close()
         same: dict[tuple[bytes | str, tuple[int, int, int]], int] = {}
         for number, outcome in sorted(outcomes.items()):
             twin = same.setdefault((outcome, jobs[number].grid), number)
@@ -395,7 +408,7 @@ class _Bench:
         return result
 
     def _start(self) -> None:
-        self.worker = Local(self.layout) if self.path is None else Worker(self.layout, self.path)
+        self.worker = Local(self.layout) if self.path is None else Worker("bench", self.layout, self.path)
         if self.reference is not None:
             number, program = self.reference
             self.worker.call("first", number, program, timeout=60.0)
@@ -408,7 +421,9 @@ class _Bench:
             self.worker.close()
 
 
-def _in_parallel(work: Callable[[int], bytes], numbers: list[int], timeout: float) -> Iterator[tuple[int, bytes | str]]:
+def _in_parallel(
+    work: Callable[[int], bytes], numbers: list[int], timeout: float, threads: int
+) -> Iterator[tuple[int, bytes | str]]:
     """Runs `work` on each number in threads; (number, result or why there is none) as they come.
 
     A thread that takes longer than `timeout` is left behind and another one takes its place.
@@ -432,7 +447,7 @@ def _in_parallel(work: Callable[[int], bytes], numbers: list[int], timeout: floa
 
     for number in numbers:
         todo.put(number)
-    for _ in range(min(len(numbers), len(os.sched_getaffinity(0)))):
+    for _ in range(min(len(numbers), threads)):
         start()
     waiting = set(numbers)
     while waiting:

@@ -1,7 +1,9 @@
-"""The worker process of a search: `python -m tilewright.tune.worker FD`, with a `Bench` of its own.
+"""The worker processes of a search: `python -m tilewright.tune.worker FD`.
 
-A candidate that hangs or crashes takes this process with it and nothing else: the user's arrays are copies here, and so
-is the CUDA context. The parent sends (method, arguments) and gets ("ok", result), ("failed", text) or nothing any more.
+One has a `Bench` and runs candidates. A candidate that hangs or crashes takes this process with it and nothing else:
+the user's arrays are copies here, and so is the CUDA context. Others have an `Assembler` each, because the driver
+assembles one kernel at a time in a process. The parent sends (method, arguments) and gets ("ok", result), ("failed",
+text) or nothing any more; the first method says which of the two it shall be.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ import subprocess
 import sys
 import tempfile
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
-from ..errors import TileError
+from .. import compile
+from ..errors import TileCompilationError, TileError
 from .memory import Layout
 from .trial import Bench, WrongError
 
@@ -34,7 +36,8 @@ class Worker:
 
     START_SECONDS = 60.0
 
-    def __init__(self, layout: Layout, path: Path) -> None:
+    def __init__(self, kind: str, *arguments: Any) -> None:
+        """`kind`: "bench" with the arguments of a `Bench`, or "assembler"."""
         ours, theirs = socket.socketpair()
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
@@ -49,7 +52,7 @@ class Worker:
         )
         theirs.close()
         self.connection = Connection(ours.detach())
-        self.call("open", layout, path, timeout=self.START_SECONDS)
+        self.call(kind, *arguments, timeout=self.START_SECONDS)
 
     def call(self, method: str, *arguments: Any, timeout: float) -> Any:
         """FailedError: this did not work. LostError: neither does anything else, start another worker."""
@@ -76,11 +79,15 @@ class Worker:
         return f"ended its process (exit status {code})"
 
     def close(self) -> None:
-        """A process that hangs in a kernel is killed; the driver then ends the kernel."""
+        """Lets it end; a process that hangs in a kernel is killed, and the driver then ends the kernel."""
         self.connection.close()
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.5)
+        self.kill()
+
+    def kill(self) -> None:
+        self.connection.close()
         self.process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(30)
@@ -103,9 +110,63 @@ class Local:
         self.bench.close()
 
 
-def _run(bench: Bench, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+class Assembler:
+    """What the driver makes of PTX."""
+
+    def assemble(self, ptx: bytes, target: str) -> bytes:
+        return compile.assemble(ptx, target)
+
+    def load(self, image: bytes, name: str, target: str, device: int) -> None:
+        """Has the driver assemble PTX that it loads as a whole: it keeps the result on disk, for every process."""
+        unpacked = compile.Image.unpack(image)
+        assert unpacked is not None, "the parent packed it"
+        compile.load(unpacked, name, 0, target).usage(device)
+
+
+class Assemblers:
+    """As many processes that assemble as are needed at a time; safe in several threads."""
+
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+        self.idle: list[Worker] = []
+        self.all: list[Worker] = []
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        try:
+            worker = self.idle.pop()
+        except IndexError:
+            worker = self._start()
+        try:
+            result = worker.call(method, *arguments, timeout=self.timeout)
+        except LostError as error:
+            raise TileCompilationError(f"the driver's assembler {error}") from error
+        except FailedError as error:
+            self.idle.append(worker)
+            raise TileCompilationError(str(error)) from error
+        self.idle.append(worker)
+        return result
+
+    def _start(self) -> Worker:
+        try:
+            worker = Worker("assembler")
+        except LostError as error:
+            raise TileCompilationError(f"the driver's assembler {error}") from error
+        self.all.append(worker)
+        return worker
+
+    def assemble(self, ptx: bytes, target: str) -> bytes:
+        """As `compile.assemble`."""
+        code: bytes = self.call("assemble", ptx, target)
+        return code
+
+    def close(self) -> None:
+        for worker in self.all:
+            worker.kill()
+
+
+def _run(served: Bench | Assembler, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
     try:
-        return "ok", getattr(bench, method)(*arguments)
+        return "ok", getattr(served, method)(*arguments)
     except WrongError as error:
         return "failed", str(error)
     except (TileError, MemoryError) as error:
@@ -118,21 +179,23 @@ def _first_line(error: Exception) -> str:
 
 def main() -> None:
     connection = Connection(int(sys.argv[1]))
-    bench: Bench | None = None
+    served: Bench | Assembler | None = None
     while True:
         try:
             method, arguments = connection.recv()
         except EOFError:  # the parent has what it wanted
             return
-        if method == "open":
+        if served is not None:
+            connection.send(_run(served, method, arguments))
+        elif method == "assembler":
+            served = Assembler()
+            connection.send(("ok", None))
+        else:
             try:
-                bench = Bench(*arguments)
+                served = Bench(*arguments)
                 connection.send(("ok", None))
             except (TileError, MemoryError, OSError) as error:
                 connection.send(("lost", f"copying the arguments: {_first_line(error)}"))
-        else:
-            assert bench is not None
-            connection.send(_run(bench, method, arguments))
 
 
 if __name__ == "__main__":
