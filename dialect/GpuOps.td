@@ -327,6 +327,10 @@ def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
     and producer_warps must be a multiple of 4. A `tile.barrier` in the consumers' region
     is for the consumers only; the producer's has none.
 
+    With `teams n` there are n times `tile.num_warps` consumers, in teams that each run
+    the consumers' region for themselves: its barriers, and what an op needs of shared
+    memory for itself, are a team's own. `tile.team` tells them apart.
+
     ```mlir
     tile.roles producer_warps 4 registers 40, 232 producer {
       ...
@@ -335,13 +339,36 @@ def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
     }
     ```
   }];
-  let arguments = (ins I32Attr:$producer_warps, OptionalAttr<I32Attr>:$producer_registers,
-      OptionalAttr<I32Attr>:$consumer_registers);
+  let arguments = (ins I32Attr:$producer_warps, OptionalAttr<I32Attr>:$teams,
+      OptionalAttr<I32Attr>:$producer_registers, OptionalAttr<I32Attr>:$consumer_registers);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
   let assemblyFormat = [{
-    `producer_warps` $producer_warps (`registers` $producer_registers^ `,` $consumer_registers)? attr-dict
-    `producer` $producer `consumer` $consumer
+    `producer_warps` $producer_warps (`teams` $teams^)? (`registers` $producer_registers^ `,` $consumer_registers)?
+    attr-dict `producer` $producer `consumer` $consumer
   }];
+}
+
+def Tile_TeamOp : Tile_GpuOp<"team", [Pure]> {
+  let summary = "which team of consumers runs this, from 0";
+  let description = [{
+    Stands in the consumers' region of `tile.roles`, or behind it.
+  }];
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_AwaitTurnOp : Tile_GpuOp<"await_turn", [MemoryEffects<[MemWrite]>]> {
+  let summary = "wait until the team before passed the turn on";
+  let description = [{
+    All threads of the team wait. The first team's first turn is what the last team
+    passes on before it has had one.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_PassTurnOp : Tile_GpuOp<"pass_turn", [MemoryEffects<[MemWrite]>]> {
+  let summary = "let the next team go on behind its `tile.await_turn`";
+  let assemblyFormat = "attr-dict";
 }
 
 #endif // TILEWRIGHT_GPU_OPS_TD

@@ -419,10 +419,12 @@ static bool verify_tma_store(const verify_t *v) {
 }
 
 static bool verify_roles(const verify_t *v) {
-  enum { GROUP = 4, STEP = 8, LEAST = 24, MOST = 256 };
-  int64_t warps = integer(v, "producer_warps");
+  enum { GROUP = 4, STEP = 8, LEAST = 24, MOST = 256, MOST_TEAMS = 4 };
+  int64_t warps = integer(v, "producer_warps"), teams = has(v, "teams") ? integer(v, "teams") : 1;
   if (warps < 1)
     return tw_fail(&v->check, "has %lld producer warps; at least 1 is needed", (long long)warps);
+  if (teams < 1 || teams > MOST_TEAMS)
+    return tw_fail(&v->check, "has %lld teams of consumers; that is 1 to %d", (long long)teams, MOST_TEAMS);
   if (has(v, "producer_registers") != has(v, "consumer_registers"))
     return tw_fail(&v->check, "says how many registers one role has, but not the other");
   if (!has(v, "producer_registers"))

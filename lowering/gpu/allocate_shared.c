@@ -12,6 +12,9 @@
  * with a barrier before they give their bytes up, so nothing needs to be added where bytes change
  * hands.
  *
+ * Consumers in teams (tile.roles) run at different places, so what their ops need for themselves shares bytes with no
+ * buffer. It lies behind the buffers, once for each team: the kernel gets tile.team_bytes, from one team's to the next.
+ *
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else. */
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/target.h"
@@ -31,6 +34,7 @@ typedef struct {
   int64_t bytes, offset;
   int first, last; /* positions in the order of the program */
   bool scratch;
+  bool apart; /* lies behind all that does not, once for each team */
 } piece_t;
 
 /* ---- positions --------------------------------------------------------------------------------- */
@@ -127,6 +131,7 @@ typedef struct {
   const spans_t *spans;
   piece_t *pieces;
   size_t num, capacity;
+  int teams;
 } list_t;
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
@@ -140,7 +145,10 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
     list->pieces = must(realloc(list->pieces, list->capacity * sizeof *list->pieces));
   }
   piece_t *piece = &list->pieces[list->num++];
-  *piece = (piece_t){.op = op, .bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, .scratch = !alloc};
+  *piece = (piece_t){.op = op,
+                     .bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
+                     .scratch = !alloc,
+                     .apart = !alloc && list->teams > 1};
   piece->first = piece->last = span_of(list->spans, op).begin;
   if (alloc) {
     live_range(list->spans, op, piece);
@@ -153,9 +161,9 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 
 static bool meet(const piece_t *a, const piece_t *b) { return a->first <= b->last && b->first <= a->last; }
 
-/* The lowest offset at which no piece placed before, alive at the same time, lies. */
-static void place(piece_t *pieces, size_t i) {
-  pieces[i].offset = 0;
+/* The lowest offset from `first` on at which no piece placed before, alive at the same time, lies. */
+static void place(piece_t *pieces, size_t i, int64_t first) {
+  pieces[i].offset = first;
   for (bool moved = true; moved;) {
     moved = false;
     for (size_t j = 0; j < i; j++)
@@ -167,9 +175,11 @@ static void place(piece_t *pieces, size_t i) {
   }
 }
 
-/* Large pieces first; then by position, so that the result does not depend on addresses. */
+/* Those apart last; large pieces first; then by position, so that the result does not depend on addresses. */
 static int by_size(const void *x, const void *y) {
   const piece_t *a = x, *b = y;
+  if (a->apart != b->apart)
+    return a->apart ? 1 : -1;
   if (a->bytes != b->bytes)
     return a->bytes < b->bytes ? 1 : -1;
   return a->first < b->first ? -1 : a->first > b->first;
@@ -202,23 +212,32 @@ static void report(const piece_t *largest, int64_t bytes, const tw_gpu_target_t 
   mlirEmitError(mlirOperationGetLocation(op), text);
 }
 
+/* Gives all pieces their places; the bytes up to the end of the last. */
+static int64_t place_all(MlirOperation func, list_t *list) {
+  MlirType i32 = tw_i32(mlirOperationGetContext(func));
+  int64_t total = 0, shared = 0; /* shared: by all teams */
+  for (size_t i = 0; i < list->num; i++) {
+    piece_t *piece = &list->pieces[i];
+    place(list->pieces, i, piece->apart ? shared : 0);
+    total = piece->offset + piece->bytes > total ? piece->offset + piece->bytes : total;
+    shared = piece->apart ? shared : total;
+    tw_set_int(piece->op, piece->scratch ? "tile.scratch" : "offset", i32, piece->offset);
+  }
+  if (list->teams > 1)
+    tw_set_int(func, "tile.team_bytes", i32, total - shared);
+  return shared + (total - shared) * list->teams;
+}
+
 /* The bytes that the function needs, or -1 after an error where a block has not so many. */
 static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
   spans_t spans = {0};
   number_ops(&spans, func);
   qsort(spans.spans, spans.num, sizeof *spans.spans, by_address);
-  list_t list = {.spans = &spans};
+  list_t list = {.spans = &spans, .teams = twg_teams_of(func)};
   mlirOperationWalk(func, collect, &list, MlirWalkPreOrder);
   if (list.num)
     qsort(list.pieces, list.num, sizeof *list.pieces, by_size);
-  int64_t total = 0;
-  MlirType i32 = tw_i32(mlirOperationGetContext(func));
-  for (size_t i = 0; i < list.num; i++) {
-    piece_t *piece = &list.pieces[i];
-    place(list.pieces, i);
-    total = piece->offset + piece->bytes > total ? piece->offset + piece->bytes : total;
-    tw_set_int(piece->op, piece->scratch ? "tile.scratch" : "offset", i32, piece->offset);
-  }
+  int64_t total = place_all(func, &list);
   mlirOperationWalk(func, place_barriers, &total, MlirWalkPreOrder);
   if (total > target->shared_bytes && list.num)
     report(&list.pieces[0], total, target);

@@ -267,14 +267,18 @@ MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes) {
   return bytes ? twg_offset_pointer(e, e->shared_base, twg_const_i32(e, bytes)) : e->shared_base;
 }
 
-enum { CONSUMERS = 1 }; /* number of their barrier; 0 is that of all threads */
+/* Number of the barrier of the consumers' first team; 0 is that of all threads. */
+static MlirValue consumers_barrier(tw_emitter_t *e) {
+  MlirValue first = twg_const_i32(e, 1);
+  return e->team.ptr ? twg_binary(e, "llvm.add", e->team, first) : first;
+}
 
 void twg_barrier(tw_emitter_t *e) {
   if (!e->is_consumer) {
     twg_op(e, "nvvm.barrier0", (MlirType){NULL}, 0, NULL, 0, NULL);
     return;
   }
-  MlirValue operands[] = {twg_const_i32(e, CONSUMERS), twg_const_i32(e, 32 * (int64_t)e->num_warps)};
+  MlirValue operands[] = {consumers_barrier(e), twg_const_i32(e, 32 * (int64_t)e->num_warps)};
   twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count", (MlirType){NULL}, 2, operands);
 }
 
@@ -282,7 +286,7 @@ MlirValue twg_barrier_any(tw_emitter_t *e, MlirValue x) {
   MlirValue all[] = {twg_const_i32(e, 0), x};
   if (!e->is_consumer)
     return twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", e->i1, 2, all);
-  MlirValue operands[] = {twg_const_i32(e, CONSUMERS), twg_const_i32(e, 32 * (int64_t)e->num_warps), x};
+  MlirValue operands[] = {consumers_barrier(e), twg_const_i32(e, 32 * (int64_t)e->num_warps), x};
   return twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.count", e->i1, 3, operands);
 }
 

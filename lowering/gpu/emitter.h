@@ -50,7 +50,10 @@ typedef struct tw_emitter {
   bool simt;                          /* scalars are one a thread, not one a block */
   tw_tma_map_t maps[TW_TMA_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
   int num_maps;
-  int producer_warps; /* after those of the layouts; 0: the kernel has no roles */
+  int producer_warps; /* after those of the consumers; 0: the kernel has no roles */
+  int teams;          /* of consumers, each with the warps of the layouts */
+  MlirValue team;     /* uniform; null where there is one team, and outside of the consumers' region */
+  int64_t team_bytes; /* of shared memory that each team has for its ops' own use */
   bool is_consumer;   /* within the consumers' region of tile.roles */
   bool is_alone;      /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
 } tw_emitter_t;
@@ -150,8 +153,10 @@ void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */
 void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel);
-/* Warps that the tile.roles of a kernel adds; 0 where there is none. */
-int twg_producer_warps(MlirOperation kernel);
+/* The tile.roles of a kernel; null where there is none. */
+MlirOperation twg_roles_of(MlirOperation kernel);
+/* How many teams of consumers it has; 1 where there is no tile.roles. */
+int twg_teams_of(MlirOperation kernel);
 /* Finds the tensor maps that the copies of a kernel need; false after an error. */
 bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel);
 /* The map of a copy that was found there. */
@@ -200,6 +205,8 @@ int64_t twg_scan_scratch(MlirOperation op);
 int64_t twg_print_scratch(MlirOperation op);
 /* Value of the attribute tile.scratch, 0 where there is none. */
 int64_t twg_scratch_offset(MlirOperation op);
+/* Pointer to a byte of what an op has there, of this team. */
+MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes);
 
 /* ---- conversions of elements (rules/arith.c) ----------------------------------------------------- */
 /* Float to float; element types as in the tile. Handles the narrow ones. */

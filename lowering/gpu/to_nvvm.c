@@ -162,7 +162,7 @@ static void init_emitter(tw_emitter_t *e, MlirOperation module) {
   e->arch = target.length > 3 ? atoi(target.data + 3) : 80;
 }
 
-static int32_t threads_of(const tw_emitter_t *e) { return 32 * (e->num_warps + e->producer_warps); }
+static int32_t threads_of(const tw_emitter_t *e) { return 32 * (e->num_warps * e->teams + e->producer_warps); }
 
 /* Tensor maps lie in the constant bank of the parameters. */
 static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
@@ -264,7 +264,11 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   e->location = mlirOperationGetLocation(old);
   e->simt = tw_has_attr(old, "tile.simt");
   e->is_consumer = e->is_alone = false;
-  e->producer_warps = twg_producer_warps(old);
+  MlirOperation roles = twg_roles_of(old);
+  e->producer_warps = mlirOperationIsNull(roles) ? 0 : (int)tw_attr_int(roles, "producer_warps", 0);
+  e->teams = twg_teams_of(old);
+  e->team = (MlirValue){NULL};
+  e->team_bytes = tw_attr_int(old, "tile.team_bytes", 0);
   if (!twg_collect_maps(e, old))
     return false;
   MlirOperation function = new_function(e, old, num_words);

@@ -713,6 +713,16 @@ func.func @f() {
 // -----
 
 func.func @f() {
+  // expected-error @below {{'tile.roles' op has 5 teams of consumers; that is 1 to 4}}
+  tile.roles producer_warps 1 teams 5 producer {
+  } consumer {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
   // expected-error @below {{'tile.roles' op moves registers between roles, which takes whole warpgroups, but has 1 producer warps}}
   tile.roles producer_warps 1 registers 40, 232 producer {
   } consumer {

@@ -302,6 +302,8 @@ class Rewriter:
             return f"  %r = call i1 @emu_elect()\n  %s = insertvalue {result} poison, i1 %r, 1\n  ret {result} %s\n"
         if name == "barrier.cta.sync.aligned.count":
             return "  call void @emu_named_barrier(i32 %a0, i32 %a1)\n  ret void\n"
+        if name == "barrier.cta.arrive.aligned.count":
+            return "  call void @emu_named_arrive(i32 %a0)\n  ret void\n"
         if name == "bar.warp.sync":
             return "  call void @emu_warp()\n  ret void\n"
         if name.startswith("barrier"):
@@ -396,6 +398,7 @@ declare void @emu_wgmma(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i
 declare void @emu_warp()
 declare i1 @emu_elect()
 declare void @emu_named_barrier(i32, i32)
+declare void @emu_named_arrive(i32)
 declare void @emu_mbarrier_init(ptr, i32)
 declare void @emu_mbarrier_arrive(ptr, i32)
 declare void @emu_mbarrier_wait(ptr, i32)

@@ -161,6 +161,11 @@ void emu_mbarrier_wait(void *pointer, int32_t parity) {
 
 _Bool emu_elect(void) { return current % 32 == 0; }
 
+enum { NAMED_BARRIERS = 16 };
+static int come_by[NAMED_BARRIERS]; /* threads that did not wait there */
+
+void emu_named_arrive(int32_t id) { come_by[id % NAMED_BARRIERS]++; }
+
 void emu_named_barrier(int32_t id, int32_t count) {
   emu_fence();
   threads[current].id = id;
@@ -678,12 +683,14 @@ static int release(int from, int to, int state) {
 
 /* Lets threads go on that wait at a named barrier where enough have come. */
 static int release_named(void) {
-  int here[16] = {0}, moved = 0;
+  int here[NAMED_BARRIERS], moved = 0;
+  memcpy(here, come_by, sizeof here);
   for (int i = 0; i < emu_num_threads; i++)
     if (threads[i].state == AT_NAMED)
-      here[threads[i].id & 15]++;
+      here[threads[i].id % NAMED_BARRIERS]++;
   for (int i = 0; i < emu_num_threads; i++)
-    if (threads[i].state == AT_NAMED && here[threads[i].id & 15] == threads[i].count) {
+    if (threads[i].state == AT_NAMED && here[threads[i].id % NAMED_BARRIERS] == threads[i].count) {
+      come_by[threads[i].id % NAMED_BARRIERS] = 0;
       threads[i].state = READY;
       moved = 1;
     }
@@ -723,6 +730,7 @@ static void report_stuck(void) {
 static void run_block(void) {
   memset(emu_shared, GARBAGE, sizeof emu_shared);
   memset(barriers, 0, sizeof barriers);
+  memset(come_by, 0, sizeof come_by);
   num_boxes = 0;
   forget_reads();
   at_once = (block[0] + block[1] + block[2]) % 2;

@@ -50,6 +50,7 @@ class Plan:
     overlap: bool = False  # ... and run while one of them does
     opcode: str = "HGMMA"
     gathers: bool = False  # rows at indices, by copies that need no registers
+    spilled: int = 0  # bytes, around the loops: teams of warps have a few registers less
 
 
 def gemm(*tiles: int) -> Plan:
@@ -94,6 +95,7 @@ PLANS = {
     "linear": Plan(
         first(linear, *(empty(1024, 1024) for _ in range(2)), empty(1024), *(empty(1024, 1024) for _ in range(2))),
         [(128, 128, 64)],
+        spilled=24,
     ),
     "layer norm linear": Plan(
         first(layer_norm_linear, empty(1024, 1024), *(empty(1024) for _ in range(2)), *(empty(1024, 1024),) * 2),
@@ -166,7 +168,7 @@ def plans() -> list[Any]:
 @pytest.mark.parametrize("name", plans())
 def test_plan(name: str) -> None:
     plan, code = PLANS[name], assemble(name)
-    assert code.spills == 0
+    assert code.spills <= plan.spilled
     assert code.serialized == []
     assert code.overwritten() == []
     loops = code.loops(plan.opcode)
@@ -174,6 +176,7 @@ def test_plan(name: str) -> None:
     wanted = sum(m * n * k for m, n, k in plan.products)
     for body in loops:
         assert work(body) * code.warpgroups == wanted
+        assert sass.count(body, "STL") == sass.count(body, "LDL") == 0
         assert sass.count(body, "MEMBAR.ALL.GPU") == sass.count(body, "MEMBAR.SC.GPU") == 0
         assert sass.zeroed_accumulators(body) == set()  # a product starts from zero by its own means
         assert plan.exponentials == (sass.count(body, "MUFU.EX2") > 0)

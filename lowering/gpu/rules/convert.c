@@ -141,7 +141,7 @@ bool twg_rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
   }
   int vector;
   tw_layout_t shared = tw_shared_for(&from, &to, shared_bits(element), &vector);
-  MlirValue base = twg_shared_at(e, twg_scratch_offset(op));
+  MlirValue base = twg_scratch_at(e, op, 0);
   twg_write_shared(e, &from, &shared, element, in, base);
   twg_barrier(e);
   twg_set_result(e, op, 0, twg_read_shared(e, &to, &shared, element, base));
@@ -166,3 +166,9 @@ int64_t twg_scratch_bytes(MlirOperation op) {
 }
 
 int64_t twg_scratch_offset(MlirOperation op) { return tw_attr_int(op, "tile.scratch", 0); }
+
+MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes) {
+  MlirValue at = twg_shared_at(e, twg_scratch_offset(op) + bytes);
+  return e->team.ptr ? twg_offset_pointer(e, at, twg_binary(e, "llvm.mul", e->team, twg_const_i32(e, e->team_bytes)))
+                     : at;
+}

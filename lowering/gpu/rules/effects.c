@@ -182,7 +182,7 @@ int64_t twg_print_scratch(MlirOperation op) {
 
 /* All threads put the tiles of the op into shared memory, in row-major order. */
 static void share_tiles(tw_emitter_t *e, MlirOperation op) {
-  int64_t offset = twg_scratch_offset(op);
+  int64_t offset = 0;
   if (twg_print_scratch(op) == 0)
     return;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -196,19 +196,19 @@ static void share_tiles(tw_emitter_t *e, MlirOperation op) {
     for (int d = 0; d < rank; d++)
       order[d] = rank - 1 - d;
     tw_layout_t shared = tw_shared_rowmajor(rank, shape, order);
-    twg_write_shared(e, &layout, &shared, tw_element(type), twg_lookup(e, value), twg_shared_at(e, offset));
+    twg_write_shared(e, &layout, &shared, tw_element(type), twg_lookup(e, value), twg_scratch_at(e, op, offset));
     offset += scratch_of(value);
   }
   twg_barrier(e);
 }
 
-static void print_operand(tw_emitter_t *e, MlirValue value, int64_t *offset, bool is_unsigned) {
+static void print_operand(tw_emitter_t *e, MlirOperation op, MlirValue value, int64_t *offset, bool is_unsigned) {
   MlirType type = mlirValueGetType(value);
   if (!tw_is_tile(type)) {
     print_element(e, twg_lookup(e, value).at[0], type, is_unsigned);
     return;
   }
-  print_tile(e, type, twg_shared_at(e, *offset), is_unsigned);
+  print_tile(e, type, twg_scratch_at(e, op, *offset), is_unsigned);
   *offset += scratch_of(value);
 }
 
@@ -217,7 +217,7 @@ static void print_all(tw_emitter_t *e, MlirOperation op) {
   MlirAttribute flags = tw_attr(op, "is_unsigned");
   size_t from = 0;
   intptr_t next = 0;
-  int64_t offset = twg_scratch_offset(op);
+  int64_t offset = 0;
   for (size_t i = 0; i + 1 < format.length; i++) {
     char c = format.data[i], d = format.data[i + 1];
     bool place = c == '{' && d == '}', brace = (c == '{' || c == '}') && c == d;
@@ -226,7 +226,7 @@ static void print_all(tw_emitter_t *e, MlirOperation op) {
     print_text(e, format.data + from, i - from + brace);
     if (place && next < mlirOperationGetNumOperands(op)) {
       bool is_unsigned = !mlirAttributeIsNull(flags) && mlirDenseBoolArrayGetElement(flags, next);
-      print_operand(e, mlirOperationGetOperand(op, next++), &offset, is_unsigned);
+      print_operand(e, op, mlirOperationGetOperand(op, next++), &offset, is_unsigned);
     }
     from = ++i + 1;
   }

@@ -203,8 +203,8 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
   int64_t results = INT64_C(1) << tw_layout_size_bits(slice), bytes[MAX_PARTS] = {part_bytes(r->held), 4};
   MlirType types[MAX_PARTS] = {r->held, e->i32};
   MlirValue base[MAX_PARTS], rank = warp_rank(r, l, mask);
-  base[0] = twg_shared_at(e, twg_scratch_offset(op));
-  base[1] = twg_shared_at(e, twg_scratch_offset(op) + (results << warps) * bytes[0]);
+  base[0] = twg_scratch_at(e, op, 0);
+  base[1] = twg_scratch_at(e, op, (results << warps) * bytes[0]);
   for (int i = 0; i < count; i++)
     for (int p = 0; p <= r->arg; p++) {
       MlirValue pointer = partial_pointer(r, slice, i, warps, base[p], bytes[p]);

@@ -144,17 +144,22 @@ void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel) {
 
 /* ---- roles --------------------------------------------------------------------------------------- */
 
-static MlirWalkResult count_producers(MlirOperation op, void *user) {
+static MlirWalkResult find_roles(MlirOperation op, void *user) {
   if (!tw_op_is(op, "tile.roles"))
     return MlirWalkResultAdvance;
-  *(int *)user = (int)tw_attr_int(op, "producer_warps", 0);
+  *(MlirOperation *)user = op;
   return MlirWalkResultInterrupt;
 }
 
-int twg_producer_warps(MlirOperation kernel) {
-  int warps = 0;
-  mlirOperationWalk(kernel, count_producers, &warps, MlirWalkPreOrder);
-  return warps;
+MlirOperation twg_roles_of(MlirOperation kernel) {
+  MlirOperation roles = tw_null_op();
+  mlirOperationWalk(kernel, find_roles, &roles, MlirWalkPreOrder);
+  return roles;
+}
+
+int twg_teams_of(MlirOperation kernel) {
+  MlirOperation roles = twg_roles_of(kernel);
+  return mlirOperationIsNull(roles) ? 1 : (int)tw_attr_int(roles, "teams", 1);
 }
 
 /* Registers go from one role to the other: whole warpgroups ask for it together. */
@@ -164,6 +169,48 @@ static void set_registers(tw_emitter_t *e, MlirOperation op, const char *count, 
     return;
   snprintf(text, sizeof text, "setmaxnreg.%s.sync.aligned.u32 %d;", direction, (int)tw_attr_int(op, count, 0));
   twg_asm(e, text, "", nothing, 0, NULL, true);
+}
+
+/* From here on threads and warps are numbered within their team. The numbers of positions stand in the entry block. */
+static void enter_team(tw_emitter_t *e) {
+  if (e->teams == 1)
+    return;
+  MlirBlock here = e->block;
+  e->team = twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, e->num_warps));
+  e->block = e->entry;
+  e->thread = twg_binary(e, "llvm.urem", e->thread, twg_const_i32(e, 32 * (int64_t)e->num_warps));
+  e->warp = twg_binary(e, "llvm.urem", e->warp, twg_const_i32(e, e->num_warps));
+  e->block = here;
+}
+
+bool twg_rule_team(tw_emitter_t *e, MlirOperation op) {
+  twg_set_scalar(e, op, 0, e->team.ptr ? e->team : twg_const_i32(e, 0));
+  return true;
+}
+
+/* A barrier for each team, where those of the team wait until those of the team before have come by. Numbers 4 to 7 of
+ * 16: before them are those of each team, behind them those of warpgroups that store. */
+static bool meet_at_turn(tw_emitter_t *e, MlirOperation op, const char *intrinsic, bool next) {
+  enum { FIRST_TURN = 4, TEAMS = 2 /* that meet */ };
+  if (e->team.ptr == NULL) {
+    tw_op_error(op, "stands where there is no team");
+    return false;
+  }
+  MlirValue team = e->team;
+  if (next)
+    team = twg_binary(e, "llvm.urem", twg_binary(e, "llvm.add", team, twg_const_i32(e, 1)), twg_const_i32(e, e->teams));
+  MlirValue operands[] = {twg_binary(e, "llvm.add", team, twg_const_i32(e, FIRST_TURN)),
+                          twg_const_i32(e, 32 * (int64_t)e->num_warps * TEAMS)};
+  twg_intrinsic(e, intrinsic, nothing, 2, operands);
+  return true;
+}
+
+bool twg_rule_await_turn(tw_emitter_t *e, MlirOperation op) {
+  return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.sync.aligned.count", false);
+}
+
+bool twg_rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
+  return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.arrive.aligned.count", true);
 }
 
 static bool emit_region(tw_emitter_t *e, MlirOperation op, int region) {
@@ -177,11 +224,12 @@ bool twg_rule_roles(tw_emitter_t *e, MlirOperation op) {
     return false;
   }
   MlirBlock producer = twg_new_block(e, 0, NULL), consumer = twg_new_block(e, 0, NULL), end = twg_new_block(e, 0, NULL);
-  MlirValue first = twg_const_i32(e, e->num_warps);
+  int producers = e->num_warps * e->teams;
+  MlirValue first = twg_const_i32(e, producers);
   twg_branch_if(e, twg_icmp(e, TW_UGE, twg_uniform_warp(e), first), producer, 0, NULL, consumer, 0, NULL);
   e->block = producer;
   set_registers(e, op, "producer_registers", "dec");
-  enter_alone(e, e->num_warps, end);
+  enter_alone(e, producers, end);
   e->is_alone = true;
   if (!emit_region(e, op, 0))
     return false;
@@ -192,5 +240,6 @@ bool twg_rule_roles(tw_emitter_t *e, MlirOperation op) {
   e->block = consumer;
   e->is_consumer = true;
   set_registers(e, op, "consumer_registers", "inc");
+  enter_team(e);
   return emit_region(e, op, 1);
 }

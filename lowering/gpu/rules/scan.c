@@ -147,8 +147,7 @@ static MlirValue exchange_pointer(const scan_t *s, const exchange_t *x, bool own
   MlirValue at = twg_linear_of_thread(e, x->step[TW_LANE], l->bits[TW_LANE], warp_step, l->bits[TW_WARP]);
   at = twg_binary(e, "llvm.add", at, twg_const_i32(e, own));
   int64_t bytes = (int64_t)tw_bits(s->element) / 8;
-  return twg_offset_pointer(e, twg_shared_at(e, twg_scratch_offset(s->op)),
-                            twg_binary(e, "llvm.mul", at, twg_const_i32(e, bytes)));
+  return twg_offset_pointer(e, twg_scratch_at(e, s->op, 0), twg_binary(e, "llvm.mul", at, twg_const_i32(e, bytes)));
 }
 
 /* This warp's place in the run. */

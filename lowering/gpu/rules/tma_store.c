@@ -42,7 +42,7 @@ static bool read_op(tw_emitter_t *e, MlirOperation op, store_t *s) {
     tw_op_error(op, "has no tile that warpgroups own in boxes");
     return false;
   }
-  s->slots = (int)(tw_buffer_type_extent(buffer, 0) >> s->boxes.group_bits);
+  s->slots = (int)(tw_buffer_type_extent(buffer, 0) >> s->boxes.group_bits) / e->teams;
   s->slot_bytes = s->copy.box_bytes;
   return true;
 }
@@ -70,8 +70,17 @@ static void find_place(tw_emitter_t *e, store_t *s) {
   }
 }
 
+/* Number of the group in the block: those of one team after those of another. */
+static MlirValue group_of_block(tw_emitter_t *e, MlirValue warp) {
+  MlirValue group = group_of(e, warp);
+  if (e->team.ptr == NULL)
+    return group;
+  MlirValue before = twg_binary(e, "llvm.mul", e->team, twg_const_i32(e, e->num_warps / GROUP_WARPS));
+  return twg_binary(e, "llvm.add", before, group);
+}
+
 static void meet_group(tw_emitter_t *e) {
-  MlirValue id = twg_binary(e, "llvm.add", group_of(e, e->warp), twg_const_i32(e, FIRST_BARRIER));
+  MlirValue id = twg_binary(e, "llvm.add", group_of_block(e, e->warp), twg_const_i32(e, FIRST_BARRIER));
   MlirValue operands[] = {id, twg_const_i32(e, 32 * GROUP_WARPS)};
   twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count", (MlirType){NULL}, 2, operands);
 }
@@ -125,7 +134,7 @@ bool twg_rule_tma_store(tw_emitter_t *e, MlirOperation op) {
   s.warp = twg_uniform_warp(e);
   MlirValue within = twg_binary(e, "llvm.and", s.warp, twg_const_i32(e, GROUP_WARPS - 1));
   s.is_first = twg_icmp(e, TW_EQ, within, twg_const_i32(e, 0));
-  MlirValue distance = twg_binary(e, "llvm.mul", group_of(e, s.warp), twg_const_i32(e, s.slots * s.slot_bytes));
+  MlirValue distance = twg_binary(e, "llvm.mul", group_of_block(e, s.warp), twg_const_i32(e, s.slots * s.slot_bytes));
   s.slot = twg_offset_pointer(e, twg_operand(e, op, 1).at[0], distance);
   find_place(e, &s);
   for (int number = 0; number < 1 << s.boxes.num_outside; number++)

@@ -144,7 +144,7 @@ static void put_instructions(text_t *text, const product_t *p, const piece_t *pi
   int words = words_of(p->acc, elements_of(piece->columns));
   int lhs = 2 * words, rhs = lhs + (p->lhs_shared ? 1 : 4 * (piece->k_to - piece->k_from));
   put(text, "{ .reg .pred p, q; .reg .b64 a, b; setp.eq.u32 p, 1, 1; setp.ne.u32 q, 1, 1;\n");
-  if (piece->row == 0 || piece->from_zero)
+  if ((piece->row == 0 && piece->k_from == 0) || piece->from_zero)
     put(text, "wgmma.fence.sync.aligned;\n");
   for (int k = piece->k_from; k < piece->k_to; k++) {
     int64_t b = step_bytes(p, &p->rhs, k) + other_bytes(&p->rhs, piece->column);
@@ -161,7 +161,7 @@ static void put_instructions(text_t *text, const product_t *p, const piece_t *pi
       put(text, "a");
     else
       put_list(text, lhs + 4 * (k - piece->k_from), 4);
-    if (k == piece->k_from && p->adds.ptr)
+    if (k == 0 && p->adds.ptr)
       put(text, ", b, $%d", rhs + 1);
     else
       put(text, ", b, %c", piece->from_zero && k == piece->k_from ? 'q' : 'p');
@@ -310,13 +310,17 @@ static void emit_wait(tw_emitter_t *e, int pending, MlirType acc, int count, con
   from_words(e, acc, words, all, out);
 }
 
+/* Several blocks of rows take each step of k in turn: the Tensor Core need not wait for the sum that it adds to. */
 static void emit_whole(tw_emitter_t *e, const product_t *p, const MlirValue *acc, MlirValue *out) {
-  piece_t piece = {.columns = p->columns, .k_to = p->k_steps, .from_zero = p->from_zero};
-  for (; piece.row < p->m; piece.row += TW_WGMMA_ROWS) {
-    ptrdiff_t at = piece.row / TW_WGMMA_ROWS * elements_of(p->columns);
-    piece.commit = piece.row + TW_WGMMA_ROWS == p->m;
-    emit_piece(e, p, &piece, acc + at, out + at);
-  }
+  int step = p->m > TW_WGMMA_ROWS ? 1 : p->k_steps;
+  for (int k = 0; k < p->k_steps; k += step)
+    for (int64_t row = 0; row < p->m; row += TW_WGMMA_ROWS) {
+      ptrdiff_t at = row / TW_WGMMA_ROWS * elements_of(p->columns);
+      piece_t piece = {.row = row, .columns = p->columns, .k_from = k, .k_to = k + step};
+      piece.from_zero = p->from_zero && k == 0;
+      piece.commit = k + step == p->k_steps && row + TW_WGMMA_ROWS == p->m;
+      emit_piece(e, p, &piece, (k ? out : acc) + at, out + at);
+    }
 }
 
 /* One piece from zero, waited for and added to out. What is in its registers before does not matter. The first sums

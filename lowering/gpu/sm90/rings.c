@@ -37,6 +37,8 @@ static bool is_loop(MlirOperation op) { return tw_op_is(op, "scf.for") || tw_op_
 
 bool tw_is_control(MlirOperation op) { return is_loop(op) || tw_op_is(op, "scf.if"); }
 
+bool tw_is_of_store(MlirOperation op) { return tw_op_is(op, "tile.tma_store") || tw_op_is(op, "tile.tma_store_wait"); }
+
 static int loops_around(MlirOperation op) {
   int depth = 0;
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
@@ -471,10 +473,71 @@ static int64_t product_words(MlirOperation func) {
   return words.most;
 }
 
+/* ---- teams --------------------------------------------------------------------------------------- */
+
+/* The loop that all copies are made in, right in the body of a persistent loop of the function; null if there is none.
+ */
+static MlirOperation only_loop(const tw_ring_plan_t *plan) {
+  MlirOperation loop = mlirOperationGetParentOperation(plan->fills[0].copies[0]);
+  MlirOperation blocks = mlirOperationGetParentOperation(loop);
+  for (int f = 0; f < plan->num_fills; f++)
+    if (!mlirOperationEqual(mlirOperationGetParentOperation(plan->fills[f].copies[0]), loop))
+      return tw_null_op();
+  return tw_overlap_of(plan, loop) && tw_has_attr(blocks, TW_PERSISTENT) &&
+                 mlirBlockEqual(mlirOperationGetBlock(blocks), tw_region_block(plan->func, 0))
+             ? loop
+             : tw_null_op();
+}
+
+/* Whether the loop runs as often for each block of the persistent loop around it. */
+static bool runs_evenly(MlirOperation loop) {
+  MlirOperation blocks = mlirOperationGetParentOperation(loop);
+  tw_slice_t slice = {.block = tw_loop_body(blocks)};
+  for (intptr_t i = 0; i < TW_FOR_INITS; i++)
+    tw_slice_add(&slice, mlirOperationGetOperand(loop, i));
+  bool even = !tw_has_attr(loop, "unsignedCmp") && !tw_slice_reads(&slice, tw_loop_iv(blocks));
+  tw_slice_free(&slice);
+  return even;
+}
+
+/* Buffers that no ring replaces and no store by TMA uses. */
+static MlirWalkResult find_other_buffer(MlirOperation op, void *user) {
+  const tw_ring_plan_t *plan = *(const tw_ring_plan_t **)user;
+  if (!tw_op_is(op, "tile.alloc_shared"))
+    return MlirWalkResultAdvance;
+  MlirValue buffer = mlirOperationGetResult(op, 0);
+  for (int f = 0; f < plan->num_fills; f++)
+    if (fills_buffer(&plan->fills[f], buffer))
+      return MlirWalkResultAdvance;
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (!tw_is_of_store(mlirOpOperandGetOwner(use)))
+      *(const tw_ring_plan_t **)user = NULL;
+  return MlirWalkResultAdvance;
+}
+
+static bool has_other_buffers(const tw_ring_plan_t *plan) {
+  const tw_ring_plan_t *found = plan;
+  mlirOperationWalk(plan->func, find_other_buffer, &found, MlirWalkPreOrder);
+  return found == NULL;
+}
+
+/* One warpgroup has a tile whose products merely add up. While it writes its result the Tensor Core would idle: a
+ * second one can compute the next tile meanwhile. The ring brings the tiles of both one after the other, and so orders
+ * them. */
+static bool may_take_turns(const tw_ring_plan_t *plan) {
+  enum { GROUP = 4, MOST_WORDS = 160 /* beside which there are registers for all else */ };
+  MlirOperation loop = only_loop(plan);
+  return !mlirOperationIsNull(loop) && tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) == GROUP &&
+         plan->product_words <= MOST_WORDS && !works_between_products(plan) && !plan->has_stores &&
+         !has_other_buffers(plan) && runs_evenly(loop);
+}
+
+/* ---- the number of slots ------------------------------------------------------------------------- */
+
 /* While few warps work, the Tensor Core idles: then two blocks should fit on a multiprocessor, if that leaves enough
  * slots and registers. */
 static bool choose_slots(tw_ring_plan_t *plan) {
-  enum { FEW_WARPS = 4, ENOUGH = 3, DRIVER = 1024 };
+  enum { FEW_WARPS = 4, ENOUGH = 3, DRIVER = 1024, TEAMS = 2, ENOUGH_FOR_TEAMS = 4 };
   MlirOperation module = tw_module_of(plan->func);
   tw_gpu_target_t target = tw_gpu_target_of(plan->func);
   beside_t beside = {.plan = plan};
@@ -483,7 +546,10 @@ static bool choose_slots(tw_ring_plan_t *plan) {
   int64_t taken = beside.buffers + beside.small + beside.scratch + PIECE;
   for (int r = 0; r < plan->num_rings; r++)
     plan->rings[r].slots = plan->rings[r].depth > 0 ? TW_MIN_SLOTS : 1;
-  int64_t half = target.shared_bytes_sm / 2 - DRIVER - taken, least = ring_bytes(plan);
+  int64_t least = ring_bytes(plan), twice = TEAMS * taken + least / TW_MIN_SLOTS * ENOUGH_FOR_TEAMS;
+  plan->teams = may_take_turns(plan) && twice <= target.shared_bytes ? TEAMS : 1;
+  taken *= plan->teams;
+  int64_t half = target.shared_bytes_sm / 2 - DRIVER - taken;
   if (taken + least > target.shared_bytes)
     return refuse(plan, plan->fills[0].copies[0], "two slots of each buffer do not fit into shared memory");
   bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && works_between_products(plan) &&

@@ -69,6 +69,7 @@ typedef struct tw_ring_plan {
   MlirOperation culprit;
   const char *reason; /* why not */
   bool has_stores;    /* something is written to shared memory by threads */
+  int teams;          /* of consumers, which take the blocks of a persistent kernel in turn */
 } tw_ring_plan_t;
 
 /* Fills in the plan of plan->func. If there is none, `reason` says why, or is null where nothing is to be gained. */
@@ -90,5 +91,7 @@ bool tw_is_needed(const tw_ring_plan_t *plan, const void *key);
 bool tw_is_inside(MlirOperation op, MlirOperation outer);
 /* A loop or a branch of scf. */
 bool tw_is_control(MlirOperation op);
+/* A store by TMA, or a wait for those of a buffer. */
+bool tw_is_of_store(MlirOperation op);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H */

@@ -41,6 +41,19 @@
  * after the op that ends the last read: a local_load, or the wgmma_wait that covers the product,
  * which may stand in the next iteration.
  *
+ * Where one warpgroup computes a whole tile of a persistent kernel, two teams take the blocks in turn, so that one's
+ * products run while the other writes its result. The producer brings the tiles of all blocks one after the other
+ * through the same ring; a team skips the slots of blocks that are not its own. A parity tells only two phases of a
+ * slot apart, so a team begins when the other has found all of its slots full:
+ *
+ *   %t = tile.team ; tile.pass_turn if %t is the last
+ *   scf.for %v = %first + %t * %step to %total step 2 * %step iter_args(%slot, %parity = %t * %n slots on) {
+ *     tile.await_turn
+ *     ... the loop, with %n iterations ...
+ *     tile.pass_turn ; ... wait for the products, store ...
+ *     yield (%n slots on)
+ *   } {tile.persistent}
+ *
  * What must hold: the tensor memory accelerator can do every async_copy of the kernel (`tile.tma` on
  * the array), one of them is in a loop, their positions depend on scalars only, what a copy brings
  * is read after it in its own block or deeper, no array that is copied from is written before, and
@@ -48,9 +61,11 @@
  * `tile.num_stages` sets the number of slots. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/emitter.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -295,6 +310,74 @@ static void terminate(role_t *r, const char *name, list_t *operands) {
   free_list(operands);
 }
 
+/* ---- teams ---------------------------------------------------------------------------------- */
+
+/* How often a loop runs. What its bounds depend on within `around` is made here too. */
+static MlirValue trips_of(role_t *r, MlirOperation loop, MlirBlock around) {
+  MlirType i32 = tw_i32(r->at.context);
+  MlirValue bounds[TW_FOR_INITS];
+  for (int i = 0; i < TW_FOR_INITS; i++)
+    bounds[i] = tw_copy_slice(&r->at, mlirOperationGetOperand(loop, i), around, &r->values);
+  MlirValue length = tw_binary(&r->at, "arith.subi", i32, bounds[1], bounds[0]);
+  return tw_binary(&r->at, "arith.maxsi", i32, tw_binary(&r->at, "arith.ceildivsi", i32, length, bounds[2]),
+                   constant(r, 0));
+}
+
+/* The state of each ring after `trips` more iterations of the loop around its fills. */
+static void skip(role_t *r, MlirValue trips) {
+  MlirType i32 = tw_i32(r->at.context);
+  for (int i = 0; i < r->plan->num_rings; i++) {
+    const tw_ring_t *ring = &r->plan->rings[i];
+    state_t *state = &r->rings[i];
+    MlirValue slots = constant(r, ring->slots);
+    MlirValue more = tw_binary(&r->at, "arith.muli", i32, trips, constant(r, ring->num_fills));
+    MlirValue at = tw_binary(&r->at, "arith.addi", i32, state->slot, more);
+    MlirValue rounds = tw_binary(&r->at, "arith.divui", i32, at, slots);
+    state->slot = tw_binary(&r->at, "arith.remui", i32, at, slots);
+    state->parity = tw_binary(&r->at, "arith.xori", i32, state->parity,
+                              tw_binary(&r->at, "arith.andi", i32, rounds, constant(r, 1)));
+  }
+}
+
+/* Whether the loop goes through the blocks that teams share out. */
+static bool is_shared_out(const role_t *r, MlirOperation loop) {
+  return !r->producer && r->plan->teams > 1 && tw_has_attr(loop, TW_PERSISTENT);
+}
+
+/* Whether it is the loop that teams run in turn. */
+static bool takes_turns(const role_t *r, MlirOperation loop) {
+  return !r->producer && r->plan->teams > 1 && tw_overlap_of(r->plan, loop) != NULL;
+}
+
+static void turn(role_t *r, const char *name) { tw_build(&r->at, name, (tw_op_parts_t){0}); }
+
+/* The last team passes the first turn on. */
+static void pass_first_turn(role_t *r, MlirValue team) {
+  list_t none = {0};
+  tw_builder_t here = r->at;
+  MlirValue last = compare(r, EQ, team, constant(r, r->plan->teams - 1));
+  MlirBlock block = mlirBlockCreate(0, NULL, NULL);
+  r->at = tw_build_at_end(block, here.location);
+  turn(r, "tile.pass_turn");
+  terminate(r, "scf.yield", &none);
+  r->at = here;
+  MlirRegion regions[] = {region_with(block), mlirRegionCreate()};
+  tw_build(&r->at, "scf.if",
+           (tw_op_parts_t){.num_operands = 1, .operands = &last, .num_regions = 2, .regions = regions});
+}
+
+/* Lets a team begin with its own first block: `bounds` of the loop, and the rings. Returns the iterations to skip. */
+static MlirValue begin_turns(role_t *r, MlirOperation loop, MlirValue bounds[TW_FOR_INITS]) {
+  MlirType i32 = tw_i32(r->at.context);
+  MlirValue team = tw_op1(&r->at, "tile.team", i32, 0, NULL), teams = constant(r, r->plan->teams);
+  MlirValue trips = trips_of(r, mlirOperationGetParentOperation(r->plan->fills[0].copies[0]), tw_loop_body(loop));
+  bounds[0] = tw_binary(&r->at, "arith.addi", i32, bounds[0], tw_binary(&r->at, "arith.muli", i32, team, bounds[2]));
+  bounds[2] = tw_binary(&r->at, "arith.muli", i32, bounds[2], teams);
+  skip(r, tw_binary(&r->at, "arith.muli", i32, trips, team));
+  pass_first_turn(r, team);
+  return tw_binary(&r->at, "arith.muli", i32, trips, constant(r, r->plan->teams - 1));
+}
+
 /* ---- products ------------------------------------------------------------------------------ */
 
 static MlirValue zeros(const role_t *r, MlirType type) {
@@ -413,22 +496,27 @@ static intptr_t attributes_of(MlirOperation op, tw_attr_t out[MAX_ATTRS]) {
 }
 
 static void emit_for(role_t *r, MlirOperation old) {
-  enum { BOUNDS = 3 };
   const tw_overlap_t *overlap = r->producer ? NULL : tw_overlap_of(r->plan, old);
   MlirBlock old_body = tw_region_block(old, 0);
   MlirOperation old_yield = mlirBlockGetTerminator(old_body);
   MlirValue *states[3 * TW_MAX_FILLS], more = r->more;
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumResults(old), at = 0;
   list_t inits = {0}, carried = {0}, arguments = {0}, yields = {0};
-  MlirValue lower = tw_map_value(&r->values, mlirOperationGetOperand(old, 0));
+  MlirValue bounds[TW_FOR_INITS], skipped = {NULL};
+  for (intptr_t i = 0; i < TW_FOR_INITS; i++)
+    bounds[i] = tw_map_value(&r->values, mlirOperationGetOperand(old, i));
+  if (is_shared_out(r, old))
+    skipped = begin_turns(r, old, bounds);
+  if (takes_turns(r, old))
+    turn(r, "tile.await_turn");
   for (intptr_t i = 0; i < num; i++)
     if (is_overlapped(overlap, i))
-      append(&carried, poison(r, mlirValueGetType(mlirOperationGetOperand(old, BOUNDS + i))));
+      append(&carried, poison(r, mlirValueGetType(tw_carried_init(old, i))));
     else if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
-      append(&carried, tw_map_value(&r->values, mlirOperationGetOperand(old, BOUNDS + i)));
+      append(&carried, tw_map_value(&r->values, tw_carried_init(old, i)));
   append_states(&carried, states, num_states);
-  for (intptr_t i = 0; i < BOUNDS; i++)
-    append(&inits, tw_map_value(&r->values, mlirOperationGetOperand(old, i)));
+  for (intptr_t i = 0; i < TW_FOR_INITS; i++)
+    append(&inits, bounds[i]);
   append(&arguments, mlirBlockGetArgument(old_body, 0));
   for (intptr_t i = 0; i < carried.num; i++) {
     append(&inits, carried.values[i]);
@@ -444,11 +532,13 @@ static void emit_for(role_t *r, MlirOperation old) {
     *states[i] = mlirBlockGetArgument(body, at++);
   r->at = tw_build_at_end(body, here.location);
   if (overlap)
-    r->more = compare(r, NE, mlirBlockGetArgument(body, 0), lower);
+    r->more = compare(r, NE, mlirBlockGetArgument(body, 0), bounds[0]);
   emit_block(r, old_body);
   for (intptr_t i = 0; i < num; i++)
     if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
       append(&yields, tw_map_value(&r->values, mlirOperationGetOperand(old_yield, i)));
+  if (skipped.ptr)
+    skip(r, skipped);
   append_states(&yields, states, num_states);
   terminate(r, "scf.yield", &yields);
   MlirRegion region = region_with(body);
@@ -470,6 +560,8 @@ static void emit_for(role_t *r, MlirOperation old) {
   for (intptr_t i = 0; i < num_states; i++)
     *states[i] = mlirOperationGetResult(loop, at++);
   r->more = more;
+  if (takes_turns(r, old))
+    turn(r, "tile.pass_turn");
   free_list(&inits);
   free_list(&carried);
   free_list(&arguments);
@@ -706,21 +798,28 @@ static MlirRegion emit_role(tw_ring_plan_t *plan, bool producer, MlirLocation lo
 
 /* ---- registers ----------------------------------------------------------------------------------------- */
 
+enum { MAX_ROLE_ATTRS = 4 };
+
 /* One warp is enough to start copies. A multiprocessor has four equal shares of registers, one for each fourth warp, so
  * that a whole warpgroup costs no more than one warp: where products need many registers it gives most of its own to
  * the consumers. */
-static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context, tw_attr_t out[3]) {
+static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context, tw_attr_t out[MAX_ROLE_ATTRS]) {
   enum { GROUP = 4, LANES = 32, STEP = 8, MOST = 240, KEPT = 24 };
-  int64_t groups = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) / GROUP;
+  int64_t groups = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) * plan->teams / GROUP;
   int64_t all = tw_gpu_target_of(plan->func).registers_sm / GROUP / LANES; /* of a lane of each warp of a share */
   int64_t given = all / (groups + 1) / STEP * STEP;
   int64_t got = groups > 0 ? (given * (groups + 1) - KEPT) / groups / STEP * STEP : 0;
   bool moves = plan->product_words > TW_MANY_WORDS && groups > 1;
   MlirType i32 = tw_i32(context);
-  out[0] = (tw_attr_t){"producer_warps", mlirIntegerAttrGet(i32, moves ? GROUP : 1)};
-  out[1] = (tw_attr_t){"producer_registers", mlirIntegerAttrGet(i32, KEPT)};
-  out[2] = (tw_attr_t){"consumer_registers", mlirIntegerAttrGet(i32, got < MOST ? got : MOST)};
-  return moves ? 3 : 1;
+  intptr_t n = 0;
+  out[n++] = (tw_attr_t){"producer_warps", mlirIntegerAttrGet(i32, moves ? GROUP : 1)};
+  if (plan->teams > 1)
+    out[n++] = (tw_attr_t){"teams", mlirIntegerAttrGet(i32, plan->teams)};
+  if (moves) {
+    out[n++] = (tw_attr_t){"producer_registers", mlirIntegerAttrGet(i32, KEPT)};
+    out[n++] = (tw_attr_t){"consumer_registers", mlirIntegerAttrGet(i32, got < MOST ? got : MOST)};
+  }
+  return n;
 }
 
 /* ---- in place of the kernel ---------------------------------------------------------------------------- */
@@ -743,14 +842,27 @@ static void erase_old(MlirOperation first, MlirOperation end) {
   free(ops);
 }
 
+/* Each team has boxes of its own in the buffers that its results go through. */
+static MlirWalkResult grow_buffer(MlirOperation op, void *user) {
+  const tw_ring_plan_t *plan = user;
+  if (!tw_op_is(op, "tile.tma_store"))
+    return MlirWalkResultAdvance;
+  MlirValue buffer = mlirOperationGetOperand(op, 1);
+  MlirType type = mlirValueGetType(buffer);
+  mlirValueSetType(buffer, with_slots(type, (int)tw_buffer_type_extent(type, 0) * plan->teams));
+  return MlirWalkResultAdvance;
+}
+
 static void rewrite(tw_ring_plan_t *plan) {
+  if (plan->teams > 1)
+    mlirOperationWalk(plan->func, grow_buffer, plan, MlirWalkPreOrder);
   MlirBlock entry = tw_region_block(plan->func, 0);
   MlirOperation first = mlirBlockGetFirstOperation(entry), end = mlirBlockGetTerminator(entry);
   tw_builder_t top = tw_build_before(first), at = tw_build_before(end);
   top.location = at.location = mlirOperationGetLocation(plan->func);
   for (int r = 0; r < plan->num_rings; r++)
     alloc_ring(&top, plan, &plan->rings[r]);
-  tw_attr_t attrs[3];
+  tw_attr_t attrs[MAX_ROLE_ATTRS];
   intptr_t num_attrs = role_attributes(plan, at.context, attrs);
   MlirRegion regions[] = {emit_role(plan, true, at.location), emit_role(plan, false, at.location)};
   MlirOperation roles = tw_build(
@@ -779,6 +891,11 @@ static bool run(MlirOperation func) {
       tw_op_remark(plan->fills[plan->rings[r].first].copies[0],
                    "is done by a producer warp, whose ring has slots of %lld bytes: %d",
                    (long long)plan->rings[r].bytes, plan->rings[r].slots);
+    if (plan->teams > 1)
+      tw_op_remark(func,
+                   "has %d teams of warps, which take its blocks in turn: one's products run while the other "
+                   "writes its result",
+                   plan->teams);
     rewrite(plan);
   } else if (plan->reason) {
     tw_op_remark(plan->culprit, "keeps the kernel without producer warps: %s", plan->reason);

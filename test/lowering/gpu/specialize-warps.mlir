@@ -1,5 +1,5 @@
 // A producer warp brings what the other warps compute on.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse)' 2>%t | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-assign-layouts,tile-promote-memory,tile-stage-stores,tile-specialize-warps),canonicalize,cse)' 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
@@ -102,19 +102,76 @@ module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32, tile.num_w
 // CHECK-NOT: arith.select
 // CHECK: tile.store
 // CHECK-NEXT: scf.yield %[[IN]]#1, %[[IN]]#2, %[[IN]]#3
-module attributes {tile.target = "sm_90a"} {
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
   func.func @nested(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+    scf.for %v = %c0 to %n step %c1 : i32 {
+      %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x64xf32>) : i32 {
+        %a = tile.load %x[%v, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+        %b = tile.load %x[%v, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+        %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x64xbf16>, tensor<128x64xf32>
+        scf.yield %e : tensor<128x64xf32>
+      }
+      tile.store %d, %z[%v, %c0] : tensor<128x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    } {tile.persistent}
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// One warpgroup computes a tile: two teams take the blocks in turn, the second from the ninth slot on. The bound of the
+// loop, of which they need to know how often it runs, is found before; results leave through boxes of each team's own.
+// REMARK: remark: 'func.func' op has 2 teams of warps, which take its blocks in turn: one's products run while the other writes its result
+// CHECK-LABEL: @turns
+// CHECK-DAG: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 4
+// CHECK-DAG: %[[BOXES:.*]] = tile.alloc_shared : <2x64x64xbf16
+// CHECK: tile.roles producer_warps 1 teams 2 producer {
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %arg2 step %c1
+// CHECK: } consumer {
+// CHECK: %[[TEAM:.*]] = tile.team
+// CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 1
+// CHECK: %[[N:.*]] = arith.ceildivsi %[[EXTENT]], %c64
+// CHECK: %[[TRIPS:.*]] = arith.maxsi %[[N]], %c0
+// CHECK: %[[AHEAD:.*]] = arith.muli %[[TRIPS]], %[[TEAM]]
+// CHECK: %[[ROUNDS:.*]] = arith.divui %[[AHEAD]], %c8
+// CHECK: %[[SLOT:.*]] = arith.remui %[[AHEAD]], %c8
+// CHECK: %[[PARITY:.*]] = arith.andi %[[ROUNDS]], %c1
+// CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[TEAM]], %c1
+// CHECK: scf.if %[[LAST]] {
+// CHECK-NEXT: tile.pass_turn
+// CHECK: scf.for %{{.*}} = %[[TEAM]] to %arg2 step %c2{{.*}} iter_args(%[[S:.*]] = %[[SLOT]], %[[P:.*]] = %[[PARITY]],
+// CHECK-NEXT: tile.await_turn
+// CHECK-NEXT: %[[IN:.*]]:4 = scf.for {{.*}} to %[[N]] {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[S]], %{{.*}} = %[[P]]
+// CHECK: tile.pass_turn
+// CHECK: tile.wgmma_wait %[[IN]]#0, 0
+// CHECK: tile.tma_store %{{.*}} through %[[BOXES]]
+// CHECK: %[[ON:.*]] = arith.addi %[[IN]]#1, %[[TRIPS]]
+// CHECK: %[[ROUNDS:.*]] = arith.divui %[[ON]], %c8
+// CHECK: %[[SLOT:.*]] = arith.remui %[[ON]], %c8
+// CHECK: %[[PARITY:.*]] = arith.xori %[[IN]]#2
+// CHECK: scf.yield %[[SLOT]], %[[PARITY]], %[[IN]]#3
+module attributes {tile.target = "sm_90a"} {
+  func.func @turns(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
     scf.for %v = %c0 to %n step %c1 : i32 {
-      %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %extent = tile.dim %x, 1 : !A
+      %tiles = arith.ceildivsi %extent, %c64 : i32
+      %d = scf.for %k = %c0 to %tiles step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
         %a = tile.load %x[%v, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
         %e = tile.mma %a, %a, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
         scf.yield %e : tensor<64x64xf32>
       }
-      tile.store %d, %z[%v, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+      %r = arith.truncf %d : tensor<64x64xf32> to tensor<64x64xbf16>
+      tile.store %r, %z[%v, %c0] : tensor<64x64xbf16>, !A, i32, i32
     } {tile.persistent}
     return
   }
