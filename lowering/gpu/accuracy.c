@@ -85,3 +85,34 @@ static bool ends_narrow(MlirOperation op, int depth) {
 }
 
 bool tw_only_read_narrower(MlirOperation op) { return ends_narrow(op, MAX_LOOK_AHEAD); }
+
+/* ---- weights of a softmax ------------------------------------------------------------------------------ */
+
+static bool is_narrowed_operand(MlirOperation op) {
+  if (!tw_op_is(op, "arith.truncf") || tw_bits(mlirValueGetType(mlirOperationGetResult(op, 0))) != 16)
+    return false;
+  MlirValue narrow = mlirOperationGetResult(op, 0);
+  for (MlirOpOperand use = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (!tw_op_is(mlirOpOperandGetOwner(use), "tile.mma"))
+      return false;
+  return true;
+}
+
+/* Whether the value is read by sums and products only; `product` gets true at the first of these. */
+static bool is_weight(MlirValue value, bool *product) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    bool sum = tw_op_is(op, "tile.reduce") && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
+    bool narrowed = is_narrowed_operand(op);
+    bool masked = tw_op_is(op, "arith.select") && is_weight(mlirOperationGetResult(op, 0), product);
+    if (!sum && !narrowed && !masked)
+      return false;
+    *product = *product || narrowed;
+  }
+  return true;
+}
+
+bool tw_is_weight(MlirValue value) {
+  bool product = false;
+  return is_weight(value, &product) && product;
+}

@@ -18,40 +18,13 @@
  * What it does to accuracy: the exponent is off by a rounding of its two terms, as it is by that of the scores already.
  * What must hold: the results go through 16 bits into products, and into sums, and nowhere else, so that it does not
  * show; a math.exp that is read otherwise keeps its 2 ulp. */
-#include "lowering/ir.h"
+#include "lowering/gpu/accuracy.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
-#include "tilewright/dialect.h"
 
 enum { MAX_EXPONENTIALS = 64 };
 
 static const double LOG2_E = 1.44269504088896340736;
-
-/* ---- who reads the result -------------------------------------------------------------------------- */
-
-static bool is_narrowed_operand(MlirOperation op) {
-  if (!tw_op_is(op, "arith.truncf") || tw_bits(mlirValueGetType(mlirOperationGetResult(op, 0))) != 16)
-    return false;
-  MlirValue narrow = mlirOperationGetResult(op, 0);
-  for (MlirOpOperand use = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    if (!tw_op_is(mlirOpOperandGetOwner(use), "tile.mma"))
-      return false;
-  return true;
-}
-
-/* Whether the value is read by sums and products only; `product` gets true at the first of these. */
-static bool is_weight(MlirValue value, bool *product) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation op = mlirOpOperandGetOwner(use);
-    bool sum = tw_op_is(op, "tile.reduce") && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
-    bool narrowed = is_narrowed_operand(op);
-    bool masked = tw_op_is(op, "arith.select") && is_weight(mlirOperationGetResult(op, 0), product);
-    if (!sum && !narrowed && !masked)
-      return false;
-    *product = *product || narrowed;
-  }
-  return true;
-}
 
 /* ---- scaling --------------------------------------------------------------------------------------- */
 
@@ -97,11 +70,11 @@ static MlirValue scaled(const tw_builder_t *at, MlirValue value, double factor) 
 }
 
 static void fold(MlirOperation op) {
-  bool product = false, natural = tw_op_is(op, "math.exp");
+  bool natural = tw_op_is(op, "math.exp");
   MlirValue result = mlirOperationGetResult(op, 0), argument = mlirOperationGetOperand(op, 0), rest;
   double factor = natural ? LOG2_E : 1, own;
   if (!tw_is_tile(mlirValueGetType(result)) || !mlirTypeIsAF32(tw_element(mlirValueGetType(result))) ||
-      !is_weight(result, &product) || !product)
+      !tw_is_weight(result))
     return;
   while (has_factor(tw_def(argument), &own, &rest)) {
     factor *= own;

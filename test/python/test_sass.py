@@ -99,7 +99,7 @@ PLANS = {
     ),
     "layer norm linear": Plan(
         first(layer_norm_linear, empty(1024, 1024), *(empty(1024) for _ in range(2)), *(empty(1024, 1024),) * 2),
-        [(128, 128, 64)],
+        [(128, 256, 64)],
     ),
     "scaled gemm": Plan(
         first(

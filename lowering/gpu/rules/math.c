@@ -364,6 +364,12 @@ static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 0.625)), tanh_near_zero(e, x), far);
 }
 
+/* 1 - 2 / (e^2x + 1): exact to 2^-22, however small the result is. */
+static MlirValue tanh_absolute(tw_emitter_t *e, MlirValue x) {
+  MlirValue grown = emit_exp2(e, mul(e, x, k(e, x, 2 * LOG2_E)), true);
+  return fma3(e, k(e, x, -2), inverse_of_large(e, add(e, grown, k(e, x, 1))), k(e, x, 1));
+}
+
 /* 1 + tanh(x) = 2 / (1 + e^-2x), which is cheaper, and exact where the sum would cancel. */
 static MlirValue one_plus_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   MlirValue half = k(e, x, 0.5);
@@ -425,6 +431,8 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
     return fma3(e, x[0], x[1], x[2]);
   if (tw_op_is(op, "math.powf"))
     return emit_pow(e, x[0], x[1]);
+  if (tw_has_attr(op, TW_ABSOLUTE))
+    return tanh_absolute(e, x[0]);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     if (tw_op_is(op, functions[i].name))
       return functions[i].emit(e, x[0], tw_only_read_narrower(op));

@@ -29,7 +29,7 @@ def layer_norm_linear(X, GAMMA, BETA, W, Y, EPS: ct.Constant, TM: ct.Constant, T
     ct.store(Y, index=(i, j), tile=acc.astype(Y.dtype))
 
 
-def launches(x, gamma, beta, w, y, eps=1e-5, tiles=(128, 128, 64)):
+def launches(x, gamma, beta, w, y, eps=1e-5, tiles=(128, 256, 64)):
     grid = (ct.cdiv(y.shape[0], tiles[0]), ct.cdiv(y.shape[1], tiles[1]))
     yield grid, layer_norm_linear, (x, gamma, beta, w, y, eps, *tiles)
 

@@ -99,3 +99,25 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  // Where an absolute error counts, tanh is 1 - 2 / (e^2x + 1) all over.
+  // CHECK-LABEL: llvm.func @bent
+  func.func @bent(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
+    // CHECK: ex2.approx.ftz
+    // CHECK-NEXT: llvm.fadd
+    // CHECK-NEXT: rcp.approx.ftz
+    // CHECK-NEXT: llvm.intr.fma
+    // CHECK-NOT: llvm.select
+    // CHECK: st.global
+    %t = math.tanh %x {tile.absolute} : tensor<32xf32, #l>
+    tile.store %t, %a[%i] : tensor<32xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
