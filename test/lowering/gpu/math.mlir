@@ -114,7 +114,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
     // CHECK-NEXT: llvm.fadd
     // CHECK-NEXT: rcp.approx.ftz
     // CHECK-NEXT: llvm.intr.fma
-    // CHECK-NOT: llvm.select
+    // CHECK-NOT: llvm.intr.copysign
     // CHECK: st.global
     %t = math.tanh %x {tile.absolute} : tensor<32xf32, #l>
     tile.store %t, %a[%i] : tensor<32xf32, #l>, memref<?xf32, strided<[1]>>, i32
