@@ -55,6 +55,30 @@ def blocks(x: np.ndarray) -> int:
     return ct.cdiv(len(x), TILE)
 
 
+TWICE_ROUNDED = ulp(0, 2.0**-149)  # what a GPU may do to quotients of f32 below the normal floats
+
+
+@ct.function
+def inverse_of_quotient(x, y):
+    return 1 / (x / y)
+
+
+def test_quotients_are_the_nearest_floats(backends: Backends) -> None:
+    """Any operands, those included for which the hardware's inverse, a remainder or the quotient is not normal."""
+    powers = [2.0**n for n in (-149, -127, -126, -61, -60, -1, 0, 1, 63, 126, 127)]
+    edges = np.array([0, 3, *powers, np.finfo("f4").max, np.inf, np.nan])
+    edges = np.concatenate([edges, -edges]).astype(np.float32)
+    bits = np.random.default_rng(0).integers(0, 1 << 32, (2, 1 << 14), dtype=np.uint32).view(np.float32)
+    near = np.random.default_rng(1).uniform(0.5, 4, (2, 1 << 14)).astype(np.float32)
+    x = np.concatenate([np.repeat(edges, len(edges)), bits[0], near[0]])
+    y = np.concatenate([np.tile(edges, len(edges)), bits[1], near[1]])
+    kernel = binary_kernel(ct.truediv)
+    backends.run_all(kernel, blocks(x), lambda: (x, y, np.zeros_like(x)), tolerance=TWICE_ROUNDED)
+    zeros, any_sign = np.repeat(edges[edges == 0], len(edges)), np.tile(edges, 2)
+    kernel = binary_kernel(inverse_of_quotient)
+    backends.run_all(kernel, blocks(zeros), lambda: (zeros, any_sign, np.zeros_like(zeros)))
+
+
 def by_name(op: Any) -> str:
     return op if isinstance(op, str) else getattr(op, "name", getattr(op, "__tw_op__", str(op)))
 
@@ -89,11 +113,14 @@ def test_arithmetic(backends: Backends, op: Any, dtype: dt.DType) -> None:
         with np.errstate(all="ignore"):
             quotient = x.astype(np.float64) / y.astype(np.float64)
         undefined = ~(np.abs(quotient) < 2.0**10)
+    tolerance = ulp(1) if op is ct.mod and dtype.is_float else EXACT
+    if op is ct.truediv and np.dtype(result) == np.float32:
+        tolerance = TWICE_ROUNDED
     backends.run_all(
         binary_kernel(op),
         blocks(x),
         lambda: [x.copy(), y.copy(), np.zeros(len(x), result)],
-        tolerance=ulp(1) if op is ct.mod and dtype.is_float else EXACT,
+        tolerance=tolerance,
         ignore={} if undefined is None else {2: undefined},
     )
 

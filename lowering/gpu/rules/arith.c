@@ -2,14 +2,11 @@
  *
  * What LLVM calls undefined and the dialect calls unspecified (division by zero, INT_MIN / -1,
  * oversized shifts) is steered to some value first: an optimizer must not draw conclusions. */
-#include "lowering/gpu/accuracy.h"
 #include "lowering/gpu/rules.h"
 #include "lowering/gpu/sm89/narrow.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { MAX_DIVISORS = 16 };
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
@@ -112,73 +109,6 @@ static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue 
 }
 
 bool twg_rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_unary); }
-
-MlirValue twg_divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y) {
-  MlirValue operands[2] = {x, y};
-  return twg_intrinsic(e, "llvm.nvvm.div.full", e->f32, 2, operands);
-}
-
-MlirValue twg_inverse_of_large(tw_emitter_t *e, MlirValue x) {
-  return twg_asm(e, "rcp.approx.ftz.f32 $0, $1;", "=f,f", e->f32, 1, &x, false);
-}
-
-/* f32 quotient to 2 ulp by a divisor of at least 1. A quarter of it has an inverse among the normal floats. */
-static MlirValue divide_by_large(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  (void)op;
-  MlirValue quarter = twg_const_float(e, e->f32, 0.25);
-  MlirValue inverse = twg_inverse_of_large(e, twg_binary(e, "llvm.fmul", x[1], quarter));
-  return twg_binary(e, "llvm.fmul", twg_binary(e, "llvm.fmul", x[0], quarter), inverse);
-}
-
-static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  (void)op;
-  return twg_binary(e, "llvm.fdiv", x[0], x[1]);
-}
-
-static MlirValue divide_approximate(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  MlirType element = result_element(op);
-  MlirValue a = twg_convert_float(e, x[0], element, e->f32);
-  MlirValue b = twg_convert_float(e, x[1], element, e->f32);
-  return twg_convert_float(e, twg_divide_fast(e, a, b), e->f32, element);
-}
-
-/* A divisor that several registers share is inverted once. */
-static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
-  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
-  MlirValue divisor[MAX_DIVISORS], inverse[MAX_DIVISORS];
-  int count = 0;
-  for (int r = 0; r < y.count; r++) {
-    int i = 0;
-    while (i < count && !mlirValueEqual(divisor[i], y.at[r]))
-      i++;
-    if (i == MAX_DIVISORS)
-      return false;
-    divisor[i] = y.at[r];
-    count += i == count;
-  }
-  if (2 * count > y.count)
-    return false;
-  for (int i = 0; i < count; i++)
-    inverse[i] = twg_divide_fast(e, twg_const_float(e, e->f32, 1), divisor[i]);
-  tw_values_t out = twg_new_values(e, x.count);
-  for (int r = 0; r < x.count; r++) {
-    int i = 0;
-    while (!mlirValueEqual(divisor[i], y.at[r]))
-      i++;
-    out.at[r] = twg_binary(e, "llvm.fmul", x.at[r], inverse[i]);
-  }
-  twg_set_result(e, op, 0, out);
-  return true;
-}
-
-bool twg_rule_divf(tw_emitter_t *e, MlirOperation op) {
-  MlirType element = result_element(op);
-  bool exact = mlirTypeIsAF64(element) || (mlirTypeIsAF32(element) && !tw_only_read_narrower(op));
-  if (!exact && mlirTypeIsAF32(element) && divide_by_shared(e, op))
-    return true;
-  bool large = mlirTypeIsAF32(element) && tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
-  return twg_each_register(e, op, exact ? divide_exact : large ? divide_by_large : divide_approximate);
-}
 
 /* ---- integers ---------------------------------------------------------------------------------- */
 
