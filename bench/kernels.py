@@ -296,7 +296,7 @@ def attention_backward_line(sweep: bool) -> Iterator[Line]:
             "attention backward", f"{batch}x{heads}x{length}x{d} causal", 5.0 * batch * heads * length * length * d
         )
         inputs = [x.detach() for x in (q, k, v, y)]
-        for tiles in choose(sweep, (128, 8192 // d), (128, 64), (64, 64)):
+        for tiles in choose(sweep, (128, 64), (128, 128), (64, 64)):
             line.plan(attention_backward, *inputs, dy, lse, *outputs, tiles=tiles)
         line.peers["cuDNN"] = lambda q=q, k=k, v=v, y=y, dy=dy: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True)
 

@@ -102,6 +102,10 @@ int twg_register_count(MlirType type) {
   return tw_layout_of_type(type, &layout) ? tw_layout_count(&layout, TW_REGISTER) : -1;
 }
 
+int64_t twg_register_words(MlirType type) {
+  return tw_is_tile(type) ? (int64_t)twg_register_count(type) * tw_memory_bits(tw_element(type)) / 32 : 0;
+}
+
 /* ---- operations -------------------------------------------------------------------------------- */
 
 MlirAttribute twg_i32_attr(tw_emitter_t *e, int64_t value) { return mlirIntegerAttrGet(e->i32, value); }

@@ -80,6 +80,8 @@ MlirType twg_register_type(tw_emitter_t *e, MlirType element);
 MlirType twg_vector_type(MlirType element, int count);
 /* Number of registers of a value of this type (1 for scalars); -1 without layout. */
 int twg_register_count(MlirType type);
+/* Words of 32 bits that a thread has of a tile; 0 for what is no tile. */
+int64_t twg_register_words(MlirType type);
 
 /* ---- operations -------------------------------------------------------------------------------- */
 MlirAttribute twg_i32_attr(tw_emitter_t *e, int64_t value);

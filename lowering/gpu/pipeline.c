@@ -380,6 +380,7 @@ static MlirOperation overlapped_wait(MlirOperation loop) {
   MlirOperation none = {NULL}, product = first_op(tw_loop_body(loop), "tile.wgmma");
   MlirOperation wait = first_op(tw_loop_body(loop), "tile.wgmma_wait");
   if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || !tw_wgmma_may_run_on(product) ||
+      tw_wgmma_reads_registers(product) ||
       !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
     return none;
   intptr_t position = only_yielded(mlirOperationGetResult(wait, 0), tw_loop_body(loop));

@@ -64,8 +64,9 @@ def narrow(*tiles: int, dtype: Any, out: Any = BF16) -> Plan:
     return Plan(lambda: (None, matmul.matmul, (a, b.T, empty(4096, 4096, dtype=out), *tiles)), [tiles], opcode=opcode)
 
 
-def heads(*tiles: int, d: int = 128) -> Plan:
-    launch = lambda: (None, attention.attention, (*(empty(1, 1, 4096, d) for _ in range(4)), 0.1, *tiles, d))  # noqa: E731
+def heads(*tiles: int, d: int = 128, **hints: int) -> Plan:
+    kernel = attention.attention.replace_hints(**hints)
+    launch = lambda: (None, kernel, (*(empty(1, 1, 4096, d) for _ in range(4)), 0.1, *tiles, d))  # noqa: E731
     tm, tn = tiles
     return Plan(launch, [(tm, tn, d), (tm, d, tn)], exponentials=True, overlap=True)
 
@@ -91,6 +92,7 @@ PLANS = {
     "attention 128x64": heads(128, 64),
     "attention 128x128": heads(128, 128),
     "attention 128x128 of 64": heads(128, 128, d=64),
+    "attention 128x128, a maximum each time": heads(128, 128, stale_softmax=0),
     "swiglu": Plan(first(swiglu, *(empty(1024, 1024) for _ in range(4))), 2 * [(128, 128, 64)]),
     "linear": Plan(
         first(linear, *(empty(1024, 1024) for _ in range(2)), empty(1024), *(empty(1024, 1024) for _ in range(2))),
@@ -126,12 +128,12 @@ PLANS = {
     "gradient of keys": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64)),
         2 * [(128, 64, 128)] + 2 * [(128, 128, 64)],
-        True,
+        exponentials=True,
     ),
     "gradient of queries": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2, tiles=(128, 64)),
         2 * [(128, 64, 128)] + [(128, 128, 64)],
-        True,
+        exponentials=True,
     ),
 }
 

@@ -30,7 +30,8 @@
  *
  * What must hold for an op to move before a wait: nothing that it reads depends on the wait, it writes to no buffer
  * that the product reads, and no effect that stays behind comes before its own. Loads move where the block writes to no
- * array. */
+ * array and registers suffice. */
+#include "lowering/gpu/emitter.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -42,7 +43,7 @@ typedef struct {
   MlirOperation op;
   tw_map_t stay; /* ops that stay behind the wait, by address */
   bool effects;  /* one of them, no wait for a product, has effects: products after it stay, too */
-  bool writes;   /* something in the block writes to arrays: loads stay where they are */
+  bool loads;    /* loads may move: nothing in the block writes to arrays, and there are registers */
 } wait_t;
 
 static bool is_wait(MlirOperation op) { return tw_op_is(op, "tile.wgmma_wait"); }
@@ -82,12 +83,19 @@ static MlirWalkResult find_write(MlirOperation op, void *user) {
   return find_effect(op, user);
 }
 
-static bool writes(MlirBlock block) {
-  bool found = false;
+/* Whether loads may come before waits: the block writes to no array, and a thread has registers for what they bring
+ * beside all accumulators. */
+static bool may_load_early(MlirBlock block) {
+  enum { WORDS_PER_THREAD = 224 };
+  bool writes = false;
+  int64_t words = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
-       !mlirOperationEqual(op, end) && !found; op = mlirOperationGetNextInBlock(op))
-    mlirOperationWalk(op, find_write, &found, MlirWalkPreOrder);
-  return found;
+       !mlirOperationEqual(op, end) && !writes; op = mlirOperationGetNextInBlock(op)) {
+    mlirOperationWalk(op, find_write, &writes, MlirWalkPreOrder);
+    if (tw_op_is(op, "tile.wgmma") || is_load(op))
+      words += twg_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  }
+  return !writes && words <= WORDS_PER_THREAD;
 }
 
 static MlirOperation product_of(MlirOperation wait) {
@@ -136,13 +144,14 @@ static bool must_stay(const wait_t *w, MlirOperation op) {
     return true;
   if (mlirOperationGetNumRegions(op) > 0)
     mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
-  return products || has_effects(op) || (w->writes && is_load(op)) || (w->effects && tw_op_is(op, "tile.wgmma"));
+  return products || has_effects(op) || (!w->loads && is_load(op)) || (w->effects && tw_op_is(op, "tile.wgmma"));
 }
 
-/* Waits for products and their barriers order nothing that a product needs. */
+/* Waits for products and their barriers order nothing that a product needs; loads that stay do: there are no registers
+ * for what they bring beside one more product. */
 static bool orders_more(MlirOperation op, MlirOperation before) {
   bool of_wait = tw_op_is(op, "tile.barrier") && is_wait(before);
-  return !is_wait(op) && !of_wait && has_effects(op);
+  return !is_wait(op) && !of_wait && (has_effects(op) || is_load(op));
 }
 
 static void find_stay(wait_t *w) {
@@ -151,7 +160,7 @@ static void find_stay(wait_t *w) {
   if (!mlirOperationIsNull(barrier))
     keep(w, barrier);
   w->effects = false;
-  w->writes = writes(mlirOperationGetBlock(w->op));
+  w->loads = may_load_early(mlirOperationGetBlock(w->op));
   for (MlirOperation before = w->op, op = mlirOperationGetNextInBlock(before); !mlirOperationIsNull(op);
        before = op, op = mlirOperationGetNextInBlock(op))
     if (!stays(w, op) && must_stay(w, op)) {

@@ -44,12 +44,15 @@ typedef struct tw_ring_read {
   int fill;
 } tw_ring_read_t;
 
-/* A loop whose products run into its next iteration. */
+/* A loop with products that run into its next iteration. */
 typedef struct tw_overlap {
   MlirOperation loop;
   MlirOperation products[TW_MAX_PRODUCTS], waits[TW_MAX_PRODUCTS];
   intptr_t carried[TW_MAX_PRODUCTS]; /* position of the accumulator among what the loop carries */
   int num_products;
+  bool all; /* they are all products of the loop, and start from zero */
+  MlirOperation
+      end; /* the wait that also ends those of the iteration before: the last of `waits`, or another product's */
 } tw_overlap_t;
 
 typedef struct tw_ring_plan {
@@ -81,6 +84,10 @@ bool tw_plan_rings(tw_ring_plan_t *plan);
 int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy);
 /* The overlap of a loop, or null. */
 const tw_overlap_t *tw_overlap_of(const tw_ring_plan_t *plan, MlirOperation loop);
+/* Whether the wait is no more: its product runs on. */
+bool tw_drops_wait(const tw_ring_plan_t *plan, MlirOperation wait);
+/* The products that go on behind a wait: those between its own and the wait. Products that run on do not end it. */
+int64_t tw_pending(const tw_ring_plan_t *plan, MlirOperation wait);
 /* Whether slots are filled again, so that they must be given back. */
 bool tw_comes_round(const tw_ring_t *ring);
 /* Whether the producer needs a value, or an op with regions (`key` is its address). */

@@ -36,10 +36,16 @@
  * producer's is sliced to what the copies' positions depend on; in both every loop or branch around
  * a fill carries the state of its ring (slot and parity), so that any nesting goes on with it.
  *
- * A loop's products that only add to values which the loop carries from zero run into the next
- * iteration, as above; all others are waited for where they were. The slots of a fill are given back
- * after the op that ends the last read: a local_load, or the wgmma_wait that covers the product,
- * which may stand in the next iteration.
+ * A loop's products that only add to values which the loop carries run into the next iteration, as
+ * above; all others are waited for where they were. Where there are such others, the first wait for
+ * one of them is behind what ran on, which needs none of its own:
+ *
+ *   %s = tile.wgmma %k, %q, %zero ; %x = tile.wgmma_wait %s, 0       // and for %d of before
+ *   %p = ... %x ... ; %d = tile.wgmma %p, %q, %acc ; yield %d
+ *
+ * Registers that such a product reads (%p) are then written behind that wait only, and there must be
+ * enough of them (rings.c). The slots of a fill are given back after the op that ends the last read:
+ * a local_load, or the wgmma_wait that covers the product, which may stand in the next iteration.
  *
  * Where one warpgroup computes a whole tile of a persistent kernel, two teams take the blocks in turn, so that one's
  * products run while the other writes its result. The producer brings the tiles of all blocks one after the other
@@ -234,6 +240,43 @@ static void emit_waits(role_t *r, MlirOperation op) {
     wait_to_read(r, next);
 }
 
+/* Whether a branch stands between what makes the value and the op behind it in its block. */
+static bool is_behind_branch(MlirOperation op, MlirValue value) {
+  MlirOperation from = tw_ancestor_in(tw_def(value), mlirOperationGetBlock(op));
+  for (; !mlirOperationIsNull(from) && !mlirOperationEqual(from, op); from = mlirOperationGetNextInBlock(from))
+    if (tw_is_control(from))
+      return true;
+  return false;
+}
+
+/* A wait for a product orders other values, too, to be made while the product runs (tile-delay-waits). The assembler
+ * knows no cost of such a wait and would move it up in front of them, but not past a branch: so the barrier of what the
+ * product reads is waited for once more, which has been passed. The values go through a wait that waits for nothing, or
+ * they would follow the branch. */
+static void emit_branch(role_t *r, MlirOperation wait) {
+  if (!tw_op_is(wait, "tile.wgmma_wait") || mlirOperationGetNumOperands(wait) < 2 ||
+      is_behind_branch(wait, mlirOperationGetOperand(wait, 1)))
+    return;
+  MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
+  for (int i = 0; i < r->plan->num_reads; i++) {
+    const tw_ring_read_t *read = &r->plan->reads[i];
+    if (!mlirOperationEqual(read->op, product))
+      continue;
+    MlirValue value = mlirOperationGetOperand(wait, 1), made = tw_map_value(&r->values, value);
+    tw_attr_t attrs[] = {{"pending", mlirIntegerAttrGet(tw_i32(r->at.context), tw_pending(r->plan, wait) + 1)},
+                         {"complete", mlirUnitAttrGet(r->at.context)}};
+    MlirType type = mlirValueGetType(made);
+    MlirOperation pin = tw_build(
+        &r->at, "tile.wgmma_wait",
+        (tw_op_parts_t){
+            .num_operands = 1, .operands = &made, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
+    tw_map_one(&r->values, value, mlirOperationGetResult(pin, 0));
+    const state_t *state = &r->fills[read->fill];
+    wait_for(r, r->plan->rings[r->plan->fills[read->fill].ring].full, state->slot, state->parity);
+    return;
+  }
+}
+
 /* Gives back what the op of the kernel was the last to read. */
 static void emit_releases(role_t *r, MlirOperation op) {
   for (int f = 0; f < r->plan->num_fills; f++) {
@@ -386,30 +429,30 @@ static MlirValue zeros(const role_t *r, MlirType type) {
 
 static MlirValue poison(const role_t *r, MlirType type) { return tw_op1(&r->at, "ub.poison", type, 0, NULL); }
 
-static bool is_overlapped(const tw_overlap_t *overlap, intptr_t carried) {
-  for (int p = 0; overlap && p < overlap->num_products; p++)
+/* Whether the loop finds the value itself in its first iteration. */
+static bool starts_from_zero(const tw_overlap_t *overlap, intptr_t carried) {
+  for (int p = 0; overlap && overlap->all && p < overlap->num_products; p++)
     if (overlap->carried[p] == carried)
       return true;
   return false;
 }
 
-/* Of all waits of an overlapped loop the last one stays, for the products of the iteration before. True if `op` is one
- * of the others. */
+/* Of the waits for products that run on, at most one stays, for those of the iteration before. True if `op` is one of
+ * the others. */
 static bool drops_wait(role_t *r, MlirOperation op) {
-  const tw_overlap_t *overlap = tw_overlap_of(r->plan, mlirOperationGetParentOperation(op));
-  if (!overlap || !tw_op_is(op, "tile.wgmma_wait") || mlirOperationEqual(op, overlap->waits[overlap->num_products - 1]))
+  if (!tw_op_is(op, "tile.wgmma_wait") || !tw_drops_wait(r->plan, op))
     return false;
   tw_map_one(&r->values, mlirOperationGetResult(op, 0), tw_map_value(&r->values, mlirOperationGetOperand(op, 0)));
   return true;
 }
 
-/* The first iteration of an overlapped loop starts from zero by itself: no instruction but a product may write an
- * accumulator while products are under way. */
+/* A loop all of whose products run on starts from zero by itself: no instruction but a product may write an accumulator
+ * while products are under way. */
 static void overlap_op(role_t *r, MlirOperation op, MlirOperation made) {
   const tw_overlap_t *overlap = tw_overlap_of(r->plan, mlirOperationGetParentOperation(op));
   if (!overlap)
     return;
-  if (tw_op_is(op, "tile.wgmma")) {
+  if (overlap->all && tw_op_is(op, "tile.wgmma")) {
     tw_builder_t here = r->at;
     intptr_t at = mlirOperationGetNumOperands(made) - 1;
     MlirValue acc = mlirOperationGetOperand(made, at);
@@ -417,7 +460,10 @@ static void overlap_op(role_t *r, MlirOperation op, MlirOperation made) {
     mlirOperationSetOperand(made, at, choose(r, r->more, acc, zeros(r, mlirValueGetType(acc))));
     r->at = here;
   } else if (tw_op_is(op, "tile.wgmma_wait")) {
-    tw_set_int(made, "pending", tw_i32(r->at.context), overlap->num_products);
+    int64_t pending = tw_pending(r->plan, op);
+    tw_set_int(made, "pending", tw_i32(r->at.context), pending);
+    if (!overlap->all && pending > 0)
+      tw_set_attr(made, "complete", mlirUnitAttrGet(r->at.context));
   }
 }
 
@@ -455,7 +501,7 @@ static bool known_to_run(MlirOperation loop) {
          tw_known_int(mlirOperationGetOperand(loop, 1), &upper) && lower < upper;
 }
 
-/* After an overlapped loop: waits for its last products and gives their slots back. */
+/* After a loop with products that run on: waits for the last of them and gives their slots back. */
 static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
   MlirOperation loop = overlap->loop;
   MlirValue ran = {NULL};
@@ -473,10 +519,10 @@ static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
     if (fill->late && mlirOperationEqual(mlirOperationGetParentOperation(fill->end), loop))
       give_back(r, fill, r->rings[fill->ring].last, ran);
   }
-  MlirOperation chosen = ran.ptr ? or_zeros(r, ran, &done) : tw_null_op();
+  MlirOperation chosen = overlap->all && ran.ptr ? or_zeros(r, ran, &done) : tw_null_op();
   for (int p = 0; p < overlap->num_products; p++)
     tw_map_one(&r->values, mlirOperationGetResult(loop, overlap->carried[p]),
-               ran.ptr ? mlirOperationGetResult(chosen, p) : done.values[p]);
+               mlirOperationIsNull(chosen) ? done.values[p] : mlirOperationGetResult(chosen, p));
   free_list(&done);
 }
 
@@ -510,7 +556,7 @@ static void emit_for(role_t *r, MlirOperation old) {
   if (takes_turns(r, old))
     turn(r, "tile.await_turn");
   for (intptr_t i = 0; i < num; i++)
-    if (is_overlapped(overlap, i))
+    if (starts_from_zero(overlap, i))
       append(&carried, poison(r, mlirValueGetType(tw_carried_init(old, i))));
     else if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
       append(&carried, tw_map_value(&r->values, tw_carried_init(old, i)));
@@ -733,8 +779,10 @@ static bool is_wanted(const role_t *r, MlirOperation op) {
 
 static void emit_op(role_t *r, MlirOperation op) {
   r->at.location = mlirOperationGetLocation(op);
-  if (!r->producer)
+  if (!r->producer) {
     emit_waits(r, op);
+    emit_branch(r, op);
+  }
   if (tw_op_is(op, "tile.async_copy"))
     emit_copy(r, op);
   else if (is_obsolete(r, op) || !is_wanted(r, op) || drops_wait(r, op))

@@ -60,10 +60,12 @@ tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand) {
   return letters.length == 2 ? (tw_wgmma_place_t)letters.data[operand] : TW_WGMMA_NONE;
 }
 
-/* Whether threads write what the product reads while it is under way. */
+bool tw_wgmma_reads_registers(MlirOperation product) {
+  return !tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, 0)));
+}
+
+/* Whether threads write to a buffer that the product reads. */
 static bool reads_written(MlirOperation product) {
-  if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, 0))))
-    return true; /* the next iteration's lhs goes into the same registers */
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
     MlirValue operand = mlirOperationGetOperand(product, i);
     if (!tw_type_is_buffer(mlirValueGetType(operand)))

@@ -86,9 +86,12 @@ typedef struct tw_wgmma_operand {
  * False if its layout is not the instruction's. */
 bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other, tw_wgmma_operand_t *out);
 
+/* Whether a tile.wgmma has its left operand in registers. */
+bool tw_wgmma_reads_registers(MlirOperation product);
 /* Whether a tile.wgmma may be under way while its loop's next iteration begins: not one that is complete at once
- * because it promotes sums; not one on operands that threads write again (registers, buffers of one slot that they
- * store to), nor with accumulators that are taken apart between iterations. */
+ * because it promotes sums; not one on buffers of one slot that threads store to, nor with accumulators that are taken
+ * apart between iterations. Registers that it reads must not be written before it is done: that is left to the caller.
+ */
 bool tw_wgmma_may_run_on(MlirOperation product);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_SM90_WGMMA_H */

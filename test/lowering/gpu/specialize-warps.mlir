@@ -183,7 +183,8 @@ module attributes {tile.target = "sm_90a"} {
 
 // Chained products: what is brought before the loop is filled once, so that no one gives it back. The two operands of
 // the loop, alive at once, have a ring each; those of the next loop go on with the ring of the first. Each is waited for
-// where it is first read, and given back behind the wait for its product.
+// where it is first read. The first is given back behind the wait for its product; the second product only adds, so it
+// runs into the next iteration, where the same wait is behind it.
 // CHECK-LABEL: @chained
 // CHECK-DAG: %[[Q:.*]] = tile.alloc_shared : <1x64x64xbf16
 // CHECK-DAG: %[[ONCE:.*]] = tile.alloc_barriers arrivals 1 : <1>
@@ -206,12 +207,14 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NEXT: %[[S:.*]] = tile.wgmma %[[Q]][%c0{{.*}}], %[[K]][%[[SLOT:.*]]],
 // CHECK-NEXT: tile.wgmma_wait %[[S]], 0
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%[[SLOT]]] :
+// CHECK-NEXT: tile.barrier_arrive %{{.*}}[%{{.*}}] if
 // CHECK: arith.truncf
 // CHECK: tile.barrier_wait
-// CHECK-NEXT: %[[O:.*]] = tile.wgmma %{{.*}}, %[[V]][%[[SLOT:.*]]],
-// CHECK-NEXT: tile.wgmma_wait %[[O]], 0
-// CHECK-NEXT: tile.barrier_arrive %{{.*}}[%[[SLOT]]] :
-// CHECK: scf.yield
+// CHECK-NEXT: %[[O:.*]] = tile.wgmma %{{.*}}, %[[V]][%{{.*}}],
+// CHECK-NOT: tile.wgmma_wait
+// CHECK: scf.yield %[[O]]
+// CHECK: tile.wgmma_wait %{{.*}}, 0
+// CHECK-NEXT: tile.barrier_arrive %{{.*}}[%{{.*}}] if
 // CHECK: scf.for
 // CHECK: tile.wgmma %[[K]][%{{.*}}], %[[K]][%{{.*}}],
 // CHECK: tile.store

@@ -1,0 +1,86 @@
+// Products that run into the next iteration beside others that each iteration waits for.
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-assign-layouts,tile-promote-memory,tile-delay-waits,tile-specialize-warps),canonicalize,cse)' 2>/dev/null | FileCheck %s
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Four products, as in the gradients of attention: the last two run on, and hold so many registers that the second
+// starts behind the first wait, which then leaves none running.
+// CHECK-LABEL: @gradients
+// CHECK: consumer {
+// CHECK: %[[IN:.*]]:{{.*}} = scf.for
+// CHECK: %[[S:.*]] = tile.wgmma
+// CHECK-NOT: tile.wgmma %{{[0-9]}}
+// CHECK: tile.wgmma_wait %[[S]], 0
+// CHECK: %[[D:.*]] = tile.wgmma
+// CHECK: %[[P:.*]] = arith.truncf
+// CHECK: %[[X:.*]] = tile.wgmma %[[P]]
+// CHECK: tile.wgmma_wait %[[D]], 1 {complete}
+// CHECK: %[[Y:.*]] = tile.wgmma
+// CHECK-NOT: tile.wgmma_wait
+// CHECK: scf.yield %[[X]], %[[Y]]
+// CHECK: tile.wgmma_wait %[[IN]]#0, 0
+// CHECK: tile.wgmma_wait %[[IN]]#1, 0
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @gradients(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+    %start = arith.constant dense<0.0> : tensor<128x128xf32>
+    %k = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+    %v = tile.load %x[%c1, %c0] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%dv = %start, %dk = %start) -> (tensor<128x128xf32>, tensor<128x128xf32>) : i32 {
+      %q = tile.load %x[%i, %c0] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
+      %t = tile.permute %q [1, 0] : tensor<64x128xbf16>
+      %s = tile.mma %k, %t, %zero : tensor<128x128xbf16>, tensor<128x64xbf16>, tensor<128x64xf32>
+      %d = tile.mma %v, %t, %zero : tensor<128x128xbf16>, tensor<128x64xbf16>, tensor<128x64xf32>
+      %p = arith.truncf %s : tensor<128x64xf32> to tensor<128x64xbf16>
+      %dv2 = tile.mma %p, %q, %dv : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
+      %m = arith.mulf %s, %d : tensor<128x64xf32>
+      %ds = arith.truncf %m : tensor<128x64xf32> to tensor<128x64xbf16>
+      %dk2 = tile.mma %ds, %q, %dk : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
+      scf.yield %dv2, %dk2 : tensor<128x128xf32>, tensor<128x128xf32>
+    }
+    tile.store %r#0, %y[%c0, %c0] : tensor<128x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    tile.store %r#1, %z[%c0, %c0] : tensor<128x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// What is made while the late product runs is kept in front of the wait for it by a branch: one more wait for what the
+// product reads, which is there.
+// CHECK-LABEL: @softmax
+// CHECK: consumer {
+// CHECK: scf.for
+// CHECK: %[[S:.*]] = tile.wgmma
+// CHECK: %[[D:.*]] = tile.wgmma %{{.*}}, %[[V:.*]][%[[SLOT:.*]]],
+// CHECK: tile.wgmma_wait %[[S]], 1 {complete}
+// CHECK: %[[E:.*]] = math.exp2
+// CHECK: %[[PINNED:.*]] = tile.wgmma_wait %[[E]], 1 {complete}
+// CHECK-NEXT: tile.barrier_wait %{{.*}}[%[[SLOT]]]
+// CHECK-NEXT: tile.wgmma_wait %[[D]], 0 with %[[PINNED]]
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @softmax(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %none = arith.constant dense<0.0> : tensor<128x128xbf16>
+    %half = arith.constant dense<0.5> : tensor<128x128xf32>
+    %q = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %p = %none) -> (tensor<128x128xf32>, tensor<128x128xbf16>) : i32 {
+      %k = tile.load %x[%i, %c0] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+      %v = tile.load %x[%i, %c1] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+      %s = tile.mma %q, %k, %zero : tensor<128x128xbf16>, tensor<128x128xbf16>, tensor<128x128xf32>
+      %d = tile.mma %p, %v, %acc : tensor<128x128xbf16>, tensor<128x128xbf16>, tensor<128x128xf32>
+      %e = math.exp2 %s : tensor<128x128xf32>
+      %h = arith.truncf %e : tensor<128x128xf32> to tensor<128x128xbf16>
+      %a = arith.mulf %d, %half : tensor<128x128xf32>
+      scf.yield %a, %h : tensor<128x128xf32>, tensor<128x128xbf16>
+    }
+    tile.store %r#0, %y[%c0, %c0] : tensor<128x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
