@@ -33,7 +33,12 @@
  * the addresses of all. Blocks may run in any order, which a tile program has to expect; still, those
  * that print or stop with a message keep the order that a reader expects, and those that wait for
  * memory to change keep the hardware's. If the work of a block depends on its position, the hardware
- * shares it out better, one block at a time. */
+ * shares it out better, one block at a time. Then those with the most work go first, of a few heads at a time:
+ *
+ *   axis 0 is the one that tells       0 1 2 3          0 2 4 6     and from right to left where
+ *   the work, axis 1 has the heads     4 5 6 7   ->     1 3 5 7     the work grows with the position
+ *
+ * so that the last blocks to start are short, and no multiprocessor waits long for another. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/promote_memory.h"
@@ -54,7 +59,8 @@ typedef struct {
   const char *not_brought; /* why the accelerator cannot bring a load of a loop; null if it can bring all */
   bool writes;             /* a loop with such a product writes to arrays */
   bool in_order;           /* the order of the blocks can be seen */
-  bool uneven;             /* how often a loop runs depends on the block */
+  uint32_t uneven;         /* axes that tell how often a loop runs */
+  bool grows, falls;       /* ... with the position: that of some loop */
 } kernel_t;
 
 /* ---- what the kernel is ------------------------------------------------------------------------ */
@@ -106,11 +112,52 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
   }
 }
 
-static bool is_uneven(const kernel_t *k, MlirOperation op) {
-  uint32_t bits = 0;
-  for (int i = 0; i < 3 && tw_op_is(op, "scf.for"); i++)
-    bits |= tw_block_axes_get(&k->axes, mlirOperationGetOperand(op, i));
-  return bits != 0;
+/* How a number changes along the axis that it depends on. */
+enum { FALLS = -1, SAME = 0, GROWS = 1, UNKNOWN = 2 };
+
+static int both(int x, int y) { return y == SAME || x == y ? x : x == SAME ? y : UNKNOWN; }
+
+static int opposite(int slope) { return slope == UNKNOWN ? UNKNOWN : -slope; }
+
+static bool is_one_of(MlirOperation op, const char *const *names) {
+  while (*names && !tw_op_is(op, *names))
+    names++;
+  return *names != NULL;
+}
+
+static int slope_of(const tw_block_axes_t *axes, MlirValue value) {
+  static const char *const sums[] = {"arith.addi", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui", NULL};
+  static const char *const multiples[] = {"arith.muli",       "arith.divsi",     "arith.divui",
+                                          "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui",
+                                          "arith.shli",       "arith.shrsi",     NULL};
+  static const char *const casts[] = {"arith.extsi", "arith.extui", "arith.trunci", NULL};
+  MlirOperation op = tw_def(value);
+  int64_t factor;
+  if (tw_block_axes_get(axes, value) == 0)
+    return SAME;
+  if (mlirOperationIsNull(op))
+    return UNKNOWN;
+  if (tw_op_is(op, "tile.block_id"))
+    return GROWS;
+  if (is_one_of(op, casts))
+    return slope_of(axes, mlirOperationGetOperand(op, 0));
+  if (is_one_of(op, multiples) && tw_known_int(mlirOperationGetOperand(op, 1), &factor)) {
+    int slope = slope_of(axes, mlirOperationGetOperand(op, 0));
+    return factor < 0 ? opposite(slope) : slope;
+  }
+  if (!is_one_of(op, sums) && !tw_op_is(op, "arith.subi"))
+    return UNKNOWN;
+  int rhs = slope_of(axes, mlirOperationGetOperand(op, 1));
+  return both(slope_of(axes, mlirOperationGetOperand(op, 0)), tw_op_is(op, "arith.subi") ? opposite(rhs) : rhs);
+}
+
+static void look_at_length(kernel_t *k, MlirOperation loop) {
+  MlirValue lower = mlirOperationGetOperand(loop, 0), upper = mlirOperationGetOperand(loop, 1);
+  for (int i = 0; i < 3; i++)
+    k->uneven |= tw_block_axes_get(&k->axes, mlirOperationGetOperand(loop, i));
+  int slope = both(slope_of(&k->axes, upper), opposite(slope_of(&k->axes, lower)));
+  k->grows |= slope == GROWS;
+  k->falls |= slope == FALLS;
 }
 
 static MlirWalkResult find_wgmma(MlirOperation op, void *found) {
@@ -140,7 +187,8 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
     k->writes |= is_beside_product(op);
   k->in_order |= shows_order(op) || k->num_ids == MAX_IDS;
-  k->uneven |= is_uneven(k, op);
+  if (tw_op_is(op, "scf.for"))
+    look_at_length(k, op);
   return MlirWalkResultAdvance;
 }
 
@@ -181,6 +229,46 @@ static void reorder(kernel_t *k, const tw_raster_t *raster) {
   MlirValue number = plus(&at, id[0], times(&at, extents[0], plus(&at, id[1], times(&at, extents[1], id[2]))));
   tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
   tw_raster_decode(&at, &code, number, position);
+  replace_ids(k, position, NULL);
+}
+
+/* The axis along which the work of a block changes all in one direction; -1 if it is not so. */
+static int axis_of_work(const kernel_t *k) {
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    if (k->uneven == UINT32_C(1) << axis && k->grows != k->falls)
+      return axis;
+  return -1;
+}
+
+/* The hardware starts blocks with axis 0 first. Where that tells the work, groups of rows along axis 1 are walked
+ * column by column instead; few rows, so that what they load again and again stays in the L2 cache. Rows that make up
+ * no whole group stay as they are. Shifts alone, which warps do once for all their threads. */
+static void start_with_longest(kernel_t *k, int axis) {
+  enum { LOG_ROWS = 3, ROWS = 1 << LOG_ROWS, SLE = 3 };
+  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(k->func, 0)));
+  MlirType i32 = tw_i32(at.context);
+  MlirValue position[TW_GRID_AXES], extents[TW_GRID_AXES];
+  for (int a = 0; a < TW_GRID_AXES; a++) {
+    position[a] = grid_op(&at, "tile.block_id", a);
+    extents[a] = grid_op(&at, "tile.num_blocks", a);
+  }
+  if (axis == 0) {
+    MlirValue x = position[0], y = position[1], shift = tw_const_int(&at, i32, LOG_ROWS);
+    MlirValue low = tw_const_int(&at, i32, ROWS - 1);
+    MlirValue row = tw_binary(&at, "arith.andi", i32, y, low), first = tw_binary(&at, "arith.subi", i32, y, row);
+    MlirValue number = plus(&at, x, times(&at, extents[0], row));
+    MlirValue bounds[] = {plus(&at, first, tw_const_int(&at, i32, ROWS)), extents[1]};
+    MlirValue whole = tw_op1_attr(&at, "arith.cmpi", mlirIntegerTypeGet(at.context, 1), 2, bounds, "predicate",
+                                  mlirIntegerAttrGet(tw_i64(at.context), SLE));
+    MlirValue columns[] = {whole, tw_binary(&at, "arith.shrui", i32, number, shift), x};
+    MlirValue rows[] = {whole, plus(&at, first, tw_binary(&at, "arith.andi", i32, number, low)), y};
+    position[0] = tw_op1(&at, "arith.select", i32, 3, columns);
+    position[1] = tw_op1(&at, "arith.select", i32, 3, rows);
+  }
+  if (k->grows) {
+    MlirValue last = tw_binary(&at, "arith.subi", i32, extents[axis], tw_const_int(&at, i32, 1));
+    position[axis] = tw_binary(&at, "arith.subi", i32, last, position[axis]);
+  }
   replace_ids(k, position, NULL);
 }
 
@@ -239,6 +327,13 @@ static void stay(kernel_t *k, const tw_raster_t *raster) {
 
 static void rewrite(kernel_t *k) {
   tw_gpu_target_t target = tw_gpu_target_of(k->func);
+  int axis = axis_of_work(k);
+  if (axis >= 0) {
+    tw_op_remark(k->func, "is not persistent: how much a block computes depends on its position; blocks start with the "
+                          "longest ones");
+    start_with_longest(k, axis);
+    return;
+  }
   tw_raster_t raster = tw_raster_choose(k->func, &k->axes, target.multiprocessors);
   if (raster.group)
     tw_op_remark(k->func, "runs its blocks in groups of %lld along axis %d, then along axis %d of the grid",

@@ -7,7 +7,9 @@
 // REMARK: remark: 'func.func' op runs its blocks in groups of 8 along axis 1, then along axis 2 of the grid
 // REMARK: remark: 'func.func' op is persistent
 // REMARK-NOT: in groups
-// REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position
+// REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position; blocks start with the longest ones
+// REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position; blocks start with the longest ones
+// REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position{{$}}
 // REMARK: remark: 'func.func' op keeps the order of the grid, which can be seen: it prints, asserts, or waits
 // REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
 // REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to arrays
@@ -89,10 +91,27 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Blocks of an axis that share what they load are neighbours already; and the longest loops, handed out by the
-// hardware, are not shared out before it is known how long they take.
+// The longest loops are not shared out before it is known how long they take: the hardware does it, and gets them first.
+// Eight rows are walked column by column, from the last column on, which has the most to do; the rest as it is.
 // CHECK-LABEL: func.func @causal
-// CHECK: %[[I:.*]] = tile.block_id 0
+// CHECK-DAG: %[[X:.*]] = tile.block_id 0
+// CHECK-DAG: %[[Y:.*]] = tile.block_id 1
+// CHECK-DAG: %[[COLUMNS:.*]] = tile.num_blocks 0
+// CHECK-DAG: %[[ROWS:.*]] = tile.num_blocks 1
+// CHECK-DAG: %[[IN:.*]] = arith.andi %[[Y]], %c7
+// CHECK-DAG: %[[FIRST:.*]] = arith.subi %[[Y]], %[[IN]]
+// CHECK-DAG: %[[BEFORE:.*]] = arith.muli %[[COLUMNS]], %[[IN]]
+// CHECK-DAG: %[[NUMBER:.*]] = arith.addi %[[X]], %[[BEFORE]]
+// CHECK-DAG: %[[END:.*]] = arith.addi %[[FIRST]], %c8
+// CHECK-DAG: %[[WHOLE:.*]] = arith.cmpi sle, %[[END]], %[[ROWS]]
+// CHECK-DAG: %[[COLUMN:.*]] = arith.shrui %[[NUMBER]], %c3
+// CHECK-DAG: %[[LOW:.*]] = arith.andi %[[NUMBER]], %c7
+// CHECK-DAG: %[[ROW:.*]] = arith.addi %[[FIRST]], %[[LOW]]
+// CHECK-DAG: %[[COLUMN2:.*]] = arith.select %[[WHOLE]], %[[COLUMN]], %[[X]]
+// CHECK-DAG: %[[H:.*]] = arith.select %[[WHOLE]], %[[ROW]], %[[Y]]
+// CHECK-DAG: %[[LAST:.*]] = arith.subi %[[COLUMNS]], %c1
+// CHECK-DAG: %[[I:.*]] = arith.subi %[[LAST]], %[[COLUMN2]]
+// CHECK: tile.load %arg0[%[[I]], %[[H]]]
 // CHECK: scf.for %{{.*}} to %[[I]] step
 // CHECK-NOT: tile.persistent
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
@@ -104,6 +123,65 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     %h = tile.block_id 1
     %a = tile.load %x[%i, %h] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
     %d = scf.for %k = %c0 to %i step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %b = tile.load %y[%k, %h] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %e : tensor<64x64xf32>
+    }
+    tile.store %d, %z[%i, %h] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Here the first columns have the most to do, as a program arranges it for itself, with what a negative factor makes of it.
+// CHECK-LABEL: func.func @falling
+// CHECK: %[[COLUMN:.*]] = arith.select
+// CHECK-NOT: arith.subi %{{.*}}, %[[COLUMN]]
+// CHECK: tile.load
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @falling(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %minus = arith.constant -2 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %h = tile.block_id 1
+    %n = tile.num_blocks 0
+    %f = arith.muli %i, %minus : i32
+    %to = arith.addi %n, %f : i32
+    %a = tile.load %x[%i, %h] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %d = scf.for %k = %c0 to %to step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %b = tile.load %y[%k, %h] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %e : tensor<64x64xf32>
+    }
+    tile.store %d, %z[%i, %h] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// A loop that begins and ends with the position: nothing tells where the most is to do.
+// CHECK-LABEL: func.func @window
+// CHECK: tile.block_id 0
+// CHECK-NOT: arith.select
+// CHECK: tile.load
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @window(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %h = tile.block_id 1
+    %to = arith.addi %i, %c9 : i32
+    %a = tile.load %x[%i, %h] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %d = scf.for %k = %i to %to step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
       %b = tile.load %y[%k, %h] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
       %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
       scf.yield %e : tensor<64x64xf32>
