@@ -607,7 +607,8 @@ static MlirOperation only_loop(const tw_ring_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     if (!mlirOperationEqual(mlirOperationGetParentOperation(plan->fills[f].copies[0]), loop))
       return tw_null_op();
-  return tw_overlap_of(plan, loop) && tw_has_attr(blocks, TW_PERSISTENT) &&
+  const tw_overlap_t *overlap = tw_overlap_of(plan, loop);
+  return overlap && overlap->all && tw_has_attr(blocks, TW_PERSISTENT) &&
                  mlirBlockEqual(mlirOperationGetBlock(blocks), tw_region_block(plan->func, 0))
              ? loop
              : tw_null_op();
