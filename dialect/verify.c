@@ -334,7 +334,8 @@ static bool verify_assert(const verify_t *v) {
 
 /* --- Shared memory ------------------------------------------------------------------------------------ */
 
-/* Threads are spoken of in SIMT kernels only. A function that is no kernel may be part of one. */
+/* Threads are spoken of in SIMT kernels, and where rows of threads are blocks (tile.joined). A function that is no
+ * kernel may be part of one. */
 static bool verify_simt(const verify_t *v) {
   MlirOperation func = mlirOperationGetParentOperation(v->op);
   MlirStringRef kind = mlirStringRefCreateFromCString("func.func"),
@@ -344,6 +345,7 @@ static bool verify_simt(const verify_t *v) {
   if (mlirOperationIsNull(func) || mlirAttributeIsNull(mlirOperationGetAttributeByName(func, kernel)))
     return true;
   return !mlirAttributeIsNull(mlirOperationGetAttributeByName(func, mlirStringRefCreateFromCString("tile.simt"))) ||
+         !mlirAttributeIsNull(mlirOperationGetAttributeByName(func, mlirStringRefCreateFromCString("tile.joined"))) ||
          tw_fail(&v->check, "is about one thread, and this is a kernel of tiles; a SIMT kernel has `tile.simt`");
 }
 

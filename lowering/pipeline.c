@@ -30,8 +30,8 @@ static const stage_t gpu_stages[] = {
      "func.func(tile-sink-loads,tile-promote-memory,tile-stage-stores,tile-delay-waits,tile-prefetch-loads,"
      "tile-specialize-warps,tile-pipeline)," CLEAN
      ",func.func(tile-tell-engines,tile-check-registers,tile-race-check)"},
-    {"nvvm",
-     "tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm,tile-order-stores,tile-overlap-launches"},
+    {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers,tile-join-blocks),tile-to-nvvm,tile-order-stores,"
+             "tile-overlap-launches"},
     {NULL, NULL},
 };
 

@@ -227,23 +227,24 @@ static inline uint64_t facts_of_dim(int64_t extent, int64_t stride, unsigned bit
          (uint64_t)sixteen * TW_FACT_SHAPE_DIV;
 }
 
-/* The word of memory that is not NULL: `dims` has three bits a dimension, `strides` are ORed. A tensor map can describe
- * it if all axes but one have strides of whole 16 bytes, and that one is contiguous. */
+/* The word of memory that is not NULL: `dims` has three bits a dimension, `strides` other than 1 are ORed. A tensor map
+ * can describe it if all axes but one have strides of whole 16 bytes, and that one is contiguous. */
 static inline uint64_t facts_of(tw_dtype_t dtype, unsigned rank, const void *data, uint64_t dims, uint64_t strides,
                                 uint64_t flags) {
   const uint64_t axes = 0111111111ull >> (3 * (9 - rank)), outside = ~0ull << 37; /* 2^40 bytes, or negative */
   uint64_t one = dims & axes, whole = dims >> 1 & axes;
-  bool aligned = !((uintptr_t)data & 15);
+  uint64_t steps = strides * dtypes[dtype].bits;
+  bool aligned = !((uintptr_t)data & 15), by_4 = !(steps & 31), by_8 = !(steps & 63);
   bool fits = aligned & ((one | whole) == axes) & (one != 0) & !(one & (one - 1)) & !(strides & outside) &
               !(flags & TW_FACT_OVERLAP) & (rank <= TW_MAX_MAP_RANK) & (dtype != TW_DTYPE_FLOAT4_E2M1FN);
   return (uint64_t)dtype | (uint64_t)rank << 8 | (uint64_t)aligned * TW_FACT_ALIGNED | flags |
-         (uint64_t)fits * TW_FACT_TMA | dims << TW_FACT_DIM;
+         (uint64_t)fits * TW_FACT_TMA | by_4 * TW_FACT_STRIDES_4 | by_8 * TW_FACT_STRIDES_8 | dims << TW_FACT_DIM;
 }
 
 uint64_t tw_array_facts(const tw_array_t *array) {
   uint64_t dims = 0, strides = 0;
   for (int d = array->rank - 1; d >= 0; d--) {
-    strides |= (uint64_t)array->strides[d];
+    strides |= array->strides[d] == 1 ? 0 : (uint64_t)array->strides[d];
     dims = dims << 3 | facts_of_dim(array->shape[d], array->strides[d], dtypes[array->dtype].bits);
   }
   uint64_t flags = array->flags & TW_ARRAY_READ_ONLY ? 0 : TW_FACT_WRITABLE;
@@ -284,7 +285,7 @@ size_t tw_array_pack_plain(const tw_dl_tensor_t *tensor, uint64_t *words, uint64
     span += ((uint64_t)extent - 1) * (uint64_t)stride;
     words[1 + d] = (uint64_t)extent;
     words[1 + rank + d] = (uint64_t)stride;
-    strides |= (uint64_t)stride;
+    strides |= stride == 1 ? 0 : (uint64_t)stride;
     dims = dims << 3 | facts_of_dim(extent, stride, bits);
   }
   *out_facts = facts_of(dtype, rank, (void *)data, dims, strides, TW_FACT_WRITABLE);

@@ -51,11 +51,21 @@ uint32_t tw_grid_balance(uint64_t blocks, uint32_t resident) {
 /* A persistent kernel counts the blocks of its grid in 32 bits, and may go one start's worth beyond. */
 enum { MAX_PERSISTENT = 1 << 30 };
 
-/* The grid that is started, and the words that go with it. */
+/* The grid that is started, its rows of threads, and the words that go with it. */
 typedef struct started {
-  uint32_t grid[3];
+  uint32_t grid[3], rows;
   size_t count;
 } started_t;
+
+static tw_status_t tell_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[3], uint64_t *words,
+                             started_t *start) {
+  if (TW_UNLIKELY(start->count + TW_GRID_WORDS > TW_MAX_WORDS))
+    return TW_ERROR(TW_LAUNCH_ERROR, "kernel %s: the parameters take %zu words, the most is %d", kernel->name,
+                    start->count, TW_MAX_WORDS - TW_GRID_WORDS);
+  for (int axis = 0; axis < TW_GRID_WORDS; axis++)
+    words[start->count++] = grid[axis];
+  return NULL;
+}
 
 static tw_status_t start_persistent(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
                                     uint64_t *words, started_t *start) {
@@ -64,23 +74,32 @@ static tw_status_t start_persistent(const tw_cuda_kernel_t *kernel, int ordinal,
     return TW_ERROR(TW_LAUNCH_ERROR,
                     "kernel %s, grid (%u, %u, %u): more than %d blocks; use larger tiles, or launch it in parts",
                     kernel->name, grid[0], grid[1], grid[2], MAX_PERSISTENT);
-  if (TW_UNLIKELY(start->count + TW_GRID_WORDS > TW_MAX_WORDS))
-    return TW_ERROR(TW_LAUNCH_ERROR, "kernel %s: the parameters take %zu words, the most is %d", kernel->name,
-                    start->count, TW_MAX_WORDS - TW_GRID_WORDS);
-  for (int axis = 0; axis < TW_GRID_WORDS; axis++) {
-    words[start->count++] = grid[axis];
-    start->grid[axis] = 1;
-  }
   start->grid[0] = tw_grid_balance(blocks, kernel->resident[ordinal]);
-  return NULL;
+  start->grid[1] = start->grid[2] = 1;
+  return tell_grid(kernel, grid, words, start);
+}
+
+/* Joined where all multiprocessors still have work then. */
+static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
+                                uint64_t *words, started_t *start) {
+  enum { JOINED_PER_MULTIPROCESSOR = 2 };
+  uint32_t rows = kernel->flags >> TW_CUDA_JOINED;
+  uint64_t joined = (uint64_t)(grid[0] / rows) * grid[1] * grid[2];
+  if (joined >= (uint64_t)JOINED_PER_MULTIPROCESSOR * (uint64_t)device->sm_count) {
+    start->grid[0] = grid[0] / rows + (grid[0] % rows != 0);
+    start->rows = rows;
+  }
+  return tell_grid(kernel, grid, words, start);
 }
 
 /* The kernel is loaded. */
-static tw_status_t start_of(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3], uint64_t *words,
-                            size_t count, started_t *start) {
-  *start = (started_t){{grid[0], grid[1], grid[2]}, count};
+static tw_status_t start_of(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
+                            uint64_t *words, size_t count, started_t *start) {
+  *start = (started_t){{grid[0], grid[1], grid[2]}, 1, count};
   if (kernel->flags & TW_CUDA_PERSISTENT)
-    return start_persistent(kernel, ordinal, grid, words, start);
+    return start_persistent(kernel, device->ordinal, grid, words, start);
+  if (kernel->flags >> TW_CUDA_JOINED)
+    return start_joined(kernel, device, grid, words, start);
   return NULL;
 }
 
@@ -91,7 +110,7 @@ static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *k
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.flag = 1};
   CUlaunchConfig config = {.grid = {start->grid[0], start->grid[1], start->grid[2]},
-                           .block = {kernel->num_threads, 1, 1},
+                           .block = {kernel->num_threads, start->rows, 1},
                            .shared_bytes = kernel->shared_bytes,
                            .stream = stream,
                            .attributes = &overlap,
@@ -133,7 +152,7 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, 
     function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
   }
   started_t start;
-  TW_RETURN_IF_ERROR(start_of(kernel, ordinal, grid, words, count, &start));
+  TW_RETURN_IF_ERROR(start_of(kernel, device, grid, words, count, &start));
   /* Asked every time (6 ns): torch and others switch contexts behind our back, and a new thread has
    * none.  The function's own context is needed for the default streams. */
   tw_context_scope_t scope;
@@ -157,10 +176,10 @@ tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, c
                           const uint32_t block[3], uint64_t *words, size_t count, int n, double *out_ns) {
   *out_ns = 0;
   TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
-  started_t start;
-  TW_RETURN_IF_ERROR(start_of(kernel, ordinal, grid, words, count, &start));
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  started_t start;
+  TW_RETURN_IF_ERROR(start_of(kernel, device, grid, words, count, &start));
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);

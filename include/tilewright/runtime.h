@@ -91,7 +91,8 @@ tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype);
  *   bits 0..7 dtype, 8..11 rank, 12 address divisible by 16, 13 writable, 14 elements overlap, 15 a tensor
  *   map can describe it (not empty, no element twice, at most five dimensions, address and strides multiples of
  *   16 bytes but for one stride of 1, no stride negative or near 2^40 bytes), then per dimension d three bits at
- *   16 + 3d: stride is 1, stride in bytes divisible by 16, extent divisible by 16. */
+ *   16 + 3d: stride is 1, stride in bytes divisible by 16, extent divisible by 16; bits 40, 41: strides other
+ *   than 1 are divisible by 4, by 8 bytes. */
 uint64_t tw_array_facts(const tw_array_t *array);
 
 enum {
@@ -104,6 +105,8 @@ enum {
   TW_FACT_STRIDE_DIV = 2,
   TW_FACT_SHAPE_DIV = 4
 };
+#define TW_FACT_STRIDES_4 (UINT64_C(1) << 40)
+#define TW_FACT_STRIDES_8 (UINT64_C(1) << 41)
 
 /* Writes pointer, extents, strides (1 + 2 * rank words), returns how many. */
 size_t tw_array_pack(const tw_array_t *array, uint64_t *words);
@@ -177,7 +180,10 @@ enum {
   TW_CUDA_PROGRAMMATIC = 1,
   /* Each block of the kernel takes several blocks of the grid: fewer are started, along one axis, and
    * the extents of the grid follow the other words. */
-  TW_CUDA_PERSISTENT = 2
+  TW_CUDA_PERSISTENT = 2,
+  /* From this bit on, how many rows of threads a block may have: they are blocks side by side along axis 0
+   * of the grid, whose extents follow the other words. 0: nothing of the kind. */
+  TW_CUDA_JOINED = 8
 };
 
 typedef struct tw_cuda_kernel tw_cuda_kernel_t;

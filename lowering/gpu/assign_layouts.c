@@ -18,6 +18,7 @@
  * tile.layout_choice = n takes the n-th of those. What must hold: one func.func with tile.kernel a
  * module, no unsigned types. */
 #include "lowering/gpu/layout_classes.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm80/mma.h"
 #include "lowering/passes.h"
 
@@ -26,7 +27,8 @@
 
 enum {
   BYTES_PER_THREAD = 64, /* of the largest tile in memory, for choosing warps */
-  MAX_WARPS = 8,         /* unless a thread would hold more than ELEMENTS_PER_THREAD */
+  FEW_WARPS = 4,
+  MAX_WARPS = 8, /* unless a thread would hold more than ELEMENTS_PER_THREAD */
   MOST_WARPS = 32,
   ELEMENTS_PER_THREAD = 64
 };
@@ -294,29 +296,51 @@ static void erase_unused(assigner_t *a) {
 
 /* ---- warps ------------------------------------------------------------------------------------- */
 
-/* As many warps as give each thread BYTES_PER_THREAD of the largest tile in memory, and more where a
- * thread would hold too many elements. */
-static int warps_for_memory(assigner_t *a) {
+/* Bytes of the tiles that a block loads for itself between two branches or loops. */
+static int64_t bytes_together(const twl_classes_t *c, const tw_block_axes_t *axes, MlirBlock block) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < c->num_ops; i++) {
+    MlirOperation op = c->ops[i];
+    bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+    MlirValue value = loads && mlirBlockEqual(mlirOperationGetBlock(op), block) ? twl_accessed(op) : (MlirValue){NULL};
+    uint32_t own = 0;
+    for (intptr_t k = 0; value.ptr && k < mlirOperationGetNumOperands(op); k++)
+      own |= tw_block_axes_get(axes, mlirOperationGetOperand(op, k));
+    bytes += own ? bits_of(value) / 8 : 0;
+  }
+  return bytes;
+}
+
+/* As many warps as give each thread BYTES_PER_THREAD of the largest tile in memory, or of the tiles that are loaded
+ * together, and more where a thread would hold too many elements. A scan over few warps is cheaper. */
+static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
   int64_t most = 0, elements = 0;
   int warps = 1;
-  for (size_t i = 0; i < a->classes.num_ops; i++) {
-    MlirValue value = twl_accessed(a->classes.ops[i]);
+  bool scans = false;
+  tw_block_axes_t axes = tw_block_axes_of(function);
+  for (size_t i = 0; i < c->num_ops; i++) {
+    scans = scans || tw_op_is(c->ops[i], "tile.scan");
+    MlirValue value = twl_accessed(c->ops[i]);
     if (value.ptr && bits_of(value) / 8 > most)
       most = bits_of(value) / 8;
+    int64_t together = value.ptr ? bytes_together(c, &axes, mlirOperationGetBlock(c->ops[i])) : 0;
+    most = together > most ? together : most;
   }
-  for (size_t i = 0; i < a->classes.num_nodes; i++)
-    if (tw_count(mlirValueGetType(a->classes.nodes[i].value)) > elements)
-      elements = tw_count(mlirValueGetType(a->classes.nodes[i].value));
-  while (warps < MAX_WARPS && most >= (int64_t)2 * warps * 32 * BYTES_PER_THREAD)
+  tw_block_axes_free(&axes);
+  for (size_t i = 0; i < c->num_nodes; i++)
+    if (tw_count(mlirValueGetType(c->nodes[i].value)) > elements)
+      elements = tw_count(mlirValueGetType(c->nodes[i].value));
+  while (warps < MAX_WARPS &&
+         most >= (int64_t)2 * warps * 32 * BYTES_PER_THREAD * (scans && warps >= FEW_WARPS ? 2 : 1))
     warps *= 2;
   while (warps < MOST_WARPS && elements > (int64_t)warps * 32 * ELEMENTS_PER_THREAD)
     warps *= 2;
   return warps;
 }
 
-static int choose_warps(assigner_t *a, MlirOperation function) {
+static int choose_warps(const twl_classes_t *c, MlirOperation function) {
   int warps = tw_mma_num_warps(function);
-  return warps > 0 ? warps : warps_for_memory(a);
+  return warps > 0 ? warps : warps_for_memory(c, function);
 }
 
 /* ---- pass -------------------------------------------------------------------------------------- */
@@ -342,7 +366,7 @@ static bool run(MlirOperation function) {
   twl_classify(classes, function);
   classes->num_warps = (int)tw_attr_int(module, "tile.num_warps", 0);
   if (classes->num_warps == 0) {
-    classes->num_warps = choose_warps(&a, function);
+    classes->num_warps = choose_warps(classes, function);
     tw_set_int(module, "tile.num_warps", tw_i32(classes->context), classes->num_warps);
   }
   twl_choose(classes, function);

@@ -48,7 +48,7 @@
 #include "lowering/gpu/target.h"
 #include "lowering/passes.h"
 
-enum { MAX_IDS = 256, MAX_ARGUMENTS = 64 };
+enum { MAX_IDS = 256 };
 
 typedef struct {
   MlirOperation func;
@@ -272,29 +272,10 @@ static void start_with_longest(kernel_t *k, int axis) {
   replace_ids(k, position, NULL);
 }
 
-/* Three more arguments: the extents of the grid as the program sees it. */
-static void add_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
-  MlirContext context = mlirOperationGetContext(func);
-  MlirBlock body = tw_region_block(func, 0);
-  MlirType inputs[MAX_ARGUMENTS + TW_GRID_AXES], i32 = tw_i32(context);
-  MlirAttribute dictionaries[MAX_ARGUMENTS + TW_GRID_AXES], all = tw_attr(func, "arg_attrs");
-  intptr_t num = mlirBlockGetNumArguments(body);
-  for (int axis = 0; axis < TW_GRID_AXES; axis++)
-    extents[axis] = mlirBlockAddArgument(body, i32, mlirOperationGetLocation(func));
-  for (intptr_t i = 0; i < num + TW_GRID_AXES; i++) {
-    inputs[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
-    dictionaries[i] = i < num && !mlirAttributeIsNull(all) ? mlirArrayAttrGetElement(all, i)
-                                                           : mlirDictionaryAttrGet(context, 0, NULL);
-  }
-  tw_set_attr(func, "function_type",
-              mlirTypeAttrGet(mlirFunctionTypeGet(context, num + TW_GRID_AXES, inputs, 0, NULL)));
-  tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, num + TW_GRID_AXES, dictionaries));
-}
-
 /* Everything in the function but its return goes into a loop over the blocks' numbers. */
 static void stay(kernel_t *k, const tw_raster_t *raster) {
   MlirValue extents[TW_GRID_AXES], position[TW_GRID_AXES];
-  add_extents(k->func, extents);
+  tw_add_grid_extents(k->func, extents);
   MlirBlock body = tw_region_block(k->func, 0);
   MlirOperation old = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
   tw_builder_t at = tw_build_before(old);
@@ -365,7 +346,7 @@ static bool run(MlirOperation func) {
     return true;
   k.axes = tw_block_axes_of(func);
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
-  if (k.wgmma && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= MAX_ARGUMENTS)
+  if (k.wgmma && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= TW_MAX_GRID_ARGUMENTS)
     decide(&k);
   tw_block_axes_free(&k.axes);
   return true;

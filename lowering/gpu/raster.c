@@ -189,3 +189,23 @@ void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, Mlir
   else
     divide(at, within, code->height, &out[raster->columns], &out[raster->rows]);
 }
+
+/* ---- a grid other than the launched one ------------------------------------------------------------ */
+
+void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
+  MlirContext context = mlirOperationGetContext(func);
+  MlirBlock body = tw_region_block(func, 0);
+  MlirType inputs[TW_MAX_GRID_ARGUMENTS + TW_GRID_AXES], i32 = tw_i32(context);
+  MlirAttribute dictionaries[TW_MAX_GRID_ARGUMENTS + TW_GRID_AXES], all = tw_attr(func, "arg_attrs");
+  intptr_t num = mlirBlockGetNumArguments(body);
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    extents[axis] = mlirBlockAddArgument(body, i32, mlirOperationGetLocation(func));
+  for (intptr_t i = 0; i < num + TW_GRID_AXES; i++) {
+    inputs[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
+    dictionaries[i] = i < num && !mlirAttributeIsNull(all) ? mlirArrayAttrGetElement(all, i)
+                                                           : mlirDictionaryAttrGet(context, 0, NULL);
+  }
+  tw_set_attr(func, "function_type",
+              mlirTypeAttrGet(mlirFunctionTypeGet(context, num + TW_GRID_AXES, inputs, 0, NULL)));
+  tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, num + TW_GRID_AXES, dictionaries));
+}

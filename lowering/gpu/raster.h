@@ -19,6 +19,14 @@ enum { TW_GRID_AXES = 3 };
 /* On the module: the launcher starts fewer blocks than the program asks for, and tells the kernel how many these are.
  * On a loop: the one over blocks of the program. */
 #define TW_PERSISTENT "tile.persistent"
+/* On the module and the kernel: the launcher starts several blocks of the program as the rows of threads of one
+ * (join_blocks.c). */
+#define TW_JOINED "tile.joined"
+
+/* Three more arguments for a kernel of at most TW_MAX_GRID_ARGUMENTS: the extents of the grid as the program sees it.
+ */
+enum { TW_MAX_GRID_ARGUMENTS = 64 };
+void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]);
 
 typedef struct tw_raster {
   int rows, columns, slices; /* axes of the grid; 0, 1, 2 in the grid's own order */

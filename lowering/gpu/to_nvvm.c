@@ -20,6 +20,7 @@
  * for the launcher. How each op is re-emitted is in rules.def and rules/; what the rules emit with, in
  * emitter.h. */
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/rules.h"
 #include "lowering/passes.h"
 
@@ -230,6 +231,9 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
       twg_named(e, "nvvm.minctasm", twg_i32_attr(e, resident)),
   };
   MlirOperationState state = mlirOperationStateGet(tw_str("llvm.func"), e->location);
+  int32_t most[] = {threads, (int32_t)tw_attr_int(e->module, TW_JOINED, 1)};
+  if (tw_has_attr(old, TW_JOINED)) /* the launch decides on how many rows of threads */
+    attributes[5] = twg_named(e, "nvvm.maxntid", mlirDenseI32ArrayGet(e->context, 2, most));
   int num_attributes = e->simt ? 5 : resident ? 7 : 6; /* simt: the launch decides on the block */
   mlirOperationStateAddAttributes(&state, num_attributes, attributes);
   if (e->num_maps) {

@@ -38,7 +38,8 @@ class CudaKernel:
 
     num_threads 0: launch_threads gives the block. `programmatic`: every path through the kernel
     begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block
-    takes several of the grid's, whose extents are three more words. `tensor_maps`: what it takes before
+    takes several of the grid's, whose extents are three more words. `joined`: so does one whose rows of
+    threads, so many at most, are blocks side by side. `tensor_maps`: what it takes before
     its words, as (word of the array's pointer, bytes of an element, swizzle, axes, box).
     """
 
@@ -51,6 +52,7 @@ class CudaKernel:
         written: int = 0,
         programmatic: bool = False,
         persistent: bool = False,
+        joined: int = 0,
         tensor_maps: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = (),
     ) -> CudaKernel: ...
     @property

@@ -29,7 +29,7 @@ Key = tuple[tuple[Any, ...], ...]
 
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
-GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "programmatic")
+GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -202,6 +202,7 @@ def load(image: Image, name: str, written: int, target: str) -> Any:
         written,
         programmatic=facts["programmatic"] == 1,
         persistent=facts["persistent"] == 1,
+        joined=facts["joined"],
         tensor_maps=facts["tensor_maps"],
     )
 

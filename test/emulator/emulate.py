@@ -34,6 +34,7 @@ APPROXIMATE = {
     "tanh.approx.f32": "emu_tanh",
     "cvt.rna.tf32.f32": "emu_tf32",
 }
+GRIDS = ("persistent", "joined")  # a launch starts another grid than the program's: persist.c, join_blocks.c
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "half": 2, "bfloat": 2}
 
 
@@ -339,7 +340,7 @@ class Rewriter:
 
     # ---- a module -------------------------------------------------------------------------------
 
-    def module(self, text: str, threads: int, persistent: bool) -> str:
+    def module(self, text: str, threads: int, grid: str) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
@@ -348,7 +349,7 @@ class Rewriter:
             flags=re.M,
         )
         text = re.sub(
-            r"^ *%\S+ = load [^,\n]*, (ptr addrspace\(3\) [^,\n]*), [^\n]*$",
+            r"^ *%\S+ = load [^,\n]*, (ptr addrspace\(3\) (?:getelementptr [a-z ]*\((?:[^()]|\(3\))*\)|[^,\n]*)), .*$",
             r"  call void @emu_load(\1)\n\g<0>",
             text,
             flags=re.M,
@@ -416,7 +417,8 @@ declare i32 @emu_narrow(ptr, float)
 declare i32 @emu_widen(ptr, i32)
 """
         count = f"@emu_num_threads = constant i32 {threads}\n@emu_num_words = constant i32 {words}\n"
-        count += f"@emu_persistent = constant i32 {int(persistent)}\n"
+        for kind in GRIDS:
+            count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
         return text + declared + count + "\n".join([*self.extra, *entry])
 
 
@@ -431,10 +433,10 @@ def map_forms(maps: Any) -> str:
     )
 
 
-def shared_object(text: str, threads: int, persistent: bool, maps: Any) -> ctypes.CDLL:
+def shared_object(text: str, threads: int, grid: str, maps: Any) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads, persistent)
+    source = Rewriter().module(text, threads, grid)
     runtime = (HERE / "threads.c").read_text() + map_forms(maps)
     name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
@@ -459,8 +461,10 @@ def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
 def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     """A module at the stage "llvm" as a kernel for NumPy arrays."""
     text = module.emit(compile.EMIT_LLVM).decode()
-    threads, persistent = (compile._integer(module, f"tile.{n}") for n in ("num_threads", "persistent"))
-    library = shared_object(text, threads, persistent == 1, compile.tensor_maps(module))
+    threads = compile._integer(module, "tile.num_threads")
+    grid = next((kind for kind in GRIDS if compile._integer(module, f"tile.{kind}")), "plain")
+    rows = compile._integer(module, "tile.joined") or 1
+    library = shared_object(text, threads * rows, grid, compile.tensor_maps(module))
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, name, 0, written, library)
 

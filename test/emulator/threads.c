@@ -21,7 +21,7 @@ enum { MAX_WORDS = 1024, RESIDENT = 3 };
 enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, DONE };
 
 extern unsigned char emu_shared[SHARED_BYTES];
-extern const int emu_num_threads, emu_num_words, emu_persistent;
+extern const int emu_num_threads, emu_num_words, emu_persistent, emu_joined;
 void emu_call(const int64_t *words);
 
 typedef struct {
@@ -63,15 +63,16 @@ void emu_warp(void) { yield_as(AT_WARP); }
 
 int32_t emu_sreg(int32_t which) {
   switch (which) {
-  case 0: return current;
+  case 0: return emu_joined ? current % 32 : current;
+  case 1: return emu_joined ? current / 32 : 0;
   case 3:
   case 4:
   case 5: return block[which - 3];
   case 6:
   case 7:
   case 8: return grid[which - 6];
-  case 9: return emu_num_threads;
-  case 10:
+  case 9: return emu_joined ? 32 : emu_num_threads;
+  case 10: return emu_joined ? emu_num_threads / 32 : 1;
   case 11: return 1;
   default: return 0;
   }
@@ -775,21 +776,6 @@ static void run_block(void) {
       give_up("the block ends before %d boxes of thread %d were read", stores[i].num, i);
 }
 
-/* As the launcher does it: few blocks run all, and learn of the grid from three more words. */
-static void run_persistent(const int64_t *words, const int32_t *dims) {
-  int64_t longer[MAX_WORDS], blocks = 1;
-  for (int i = 0; i < emu_num_words; i++) {
-    longer[i] = i < emu_num_words - 3 ? words[i] : dims[i - (emu_num_words - 3)];
-    blocks *= i < emu_num_words - 3 ? 1 : longer[i];
-  }
-  arguments = longer;
-  grid[0] = (int)(blocks < RESIDENT ? blocks : RESIDENT);
-  grid[1] = grid[2] = 1;
-  block[1] = block[2] = 0;
-  for (block[0] = 0; block[0] < grid[0]; block[0]++)
-    run_block();
-}
-
 static void run_plain(const int64_t *words, const int32_t *dims, int64_t from, int64_t to) {
   arguments = words;
   for (int i = 0; i < 3; i++)
@@ -802,15 +788,28 @@ static void run_plain(const int64_t *words, const int32_t *dims, int64_t from, i
   }
 }
 
+/* As the launcher does it: few blocks run all, or each several, and learn of the grid from three more words. */
+static void run_other_grid(const int64_t *words, const int32_t *dims) {
+  int64_t longer[MAX_WORDS], blocks = 1;
+  for (int i = 0; i < emu_num_words; i++) {
+    longer[i] = i < emu_num_words - 3 ? words[i] : dims[i - (emu_num_words - 3)];
+    blocks *= i < emu_num_words - 3 ? 1 : longer[i];
+  }
+  int rows = emu_num_threads / 32, few = (int)(blocks < RESIDENT ? blocks : RESIDENT);
+  int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : few, emu_joined ? dims[1] : 1,
+                        emu_joined ? dims[2] : 1};
+  run_plain(longer, started, 0, (int64_t)started[0] * started[1] * started[2]);
+}
+
 /* The signature of a CPU kernel. */
 void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t to, void *scratch) {
   (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
   make_maps(words);
-  if (!emu_persistent)
+  if (!emu_persistent && !emu_joined)
     run_plain(words, dims, from, to);
   else if (from == 0) /* the call that has the first block runs all */
-    run_persistent(words, dims);
+    run_other_grid(words, dims);
   fflush(stdout);
   pthread_mutex_unlock(&one_at_a_time);
 }

@@ -78,3 +78,23 @@ def test_uneven_blocks_of_one_axis(backends: Backends) -> None:
     c = backends.run_all(numbered, 6, lambda: [a, b, np.zeros((3 * T, 2 * T), "f4")])[2]
     lower = a.astype("f4") * (np.arange(3 * T)[:, None] // T >= np.arange(3 * T)[None, :] // T)
     assert np.array_equal(c, lower @ b.astype("f4"))
+
+
+@ct.kernel
+def small(X, Y, N):
+    """A block is one warp: four are started as one (lowering/gpu/join_blocks.c)."""
+    i, j, k = ct.bid(0), ct.bid(1), ct.bid(2)
+    x = ct.load(X, index=(k, j, i), shape=(1, 1, T), padding_mode=ZERO)
+    ct.store(Y, index=(k, j, i), tile=x + ct.sum(x, axis=2, keepdims=True))
+    seen = ct.load(N, index=(k, j, i), shape=(1, 1, 1)) + ct.num_blocks(0) * 100 + ct.num_blocks(1) * 10
+    ct.store(N, index=(k, j, i), tile=seen + ct.num_blocks(2))
+
+
+# Few blocks, and enough for rows of them on any GPU, with a last row that is not full.
+@pytest.mark.parametrize("grid", [(1, 1, 1), (7, 2, 3), (4, 1, 1), (61, 9, 5)])
+def test_blocks_of_one_warp(backends: Backends, grid: tuple[int, int, int]) -> None:
+    x, shape = integers(5, *grid[::-1][:2], grid[0] * T - 3), grid[::-1]
+    _, y, n = backends.run_all(small, grid, lambda: [x, np.zeros_like(x), np.zeros(shape, "i4")])
+    sums = np.add.reduceat(x.astype("f4"), np.arange(0, x.shape[2], T), axis=2).repeat(T, axis=2)[..., : x.shape[2]]
+    assert np.array_equal(y, (x + sums).astype(np.float16))
+    assert (n == grid[0] * 100 + grid[1] * 10 + grid[2]).all()

@@ -163,6 +163,26 @@ def persistent_kernels() -> None:
 
 
 @case()
+def joined_kernels() -> None:
+    """Four blocks of a warp as the rows of one, where each of 132 multiprocessors still has two of those."""
+    a, words = on(0, 4), [p.device_address(0), 4, 1]
+    k = make("A", threads=32, joined=4)
+    many = 4 * 2 * 132
+    for grid, started, rows in [
+        ((1,), (1, 1, 1), 1),
+        ((many - 1,), (many - 1, 1, 1), 1),
+        ((many,), (many // 4, 1, 1), 4),
+        ((many + 1,), (many // 4 + 1, 1, 1), 4),
+        ((7, 264), (2, 264, 1), 4),
+        ((3, 1000), (3, 1000, 1), 1),
+        ((4, 2, 132), (1, 2, 132), 4),
+    ]:
+        _core.launch(None, grid, k, (a,))
+        assert (tuple(fake.last.grid), tuple(fake.last.block)) == (started, (32, rows, 1))
+        assert fake.words == [*words, *grid, *([1] * (3 - len(grid)))]
+
+
+@case()
 def cubins_and_usage() -> None:
     cubin, log = _core.ptx_to_cubin(PTX)
     assert cubin.startswith(b"CUBIN") and log == ""
@@ -258,9 +278,10 @@ def tensor_maps_that_are_refused() -> None:
         7,
     ]
     for row in wrong:
-        refused(Exception, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, [row])
-    refused(TileValueError, "has 33 tensor maps", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, [MAP] * 33)
-    refused(TypeError, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 3)
+        refused(Exception, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, [row])
+    many = [MAP] * 33
+    refused(TileValueError, "has 33 tensor maps", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, many)
+    refused(TypeError, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, 3)
 
 
 # --- streams -----------------------------------------------------------------------------------------

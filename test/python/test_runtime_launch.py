@@ -172,10 +172,11 @@ def test_key_of_arrays() -> None:
         (whole[:, 1:17], 4, (16, 16), ((0, 4), (1, 1)), True, False),
         (whole[:5, :31], 16, (1, 1), ((0, 4), (1, 1)), True, True),
         (whole.T, 16, (16, 16), ((1, 1), (0, 4)), True, True),
-        (whole[:, ::2], 16, (16, 16), ((0, 4), (0, 1)), True, False),
+        (whole[:, ::2], 16, (16, 16), ((0, 4), (0, 2)), True, False),
         (whole[::-1, :], 16, (16, 16), ((0, 4), (1, 1)), True, False),
         (whole[:0, :], 16, (16, 16), ((0, 4), (1, 1)), True, False),
         (whole[:, :31].ravel()[:62].reshape(2, 31), 16, (1, 1), ((0, 1), (1, 1)), True, False),
+        (whole[:, :30].ravel()[:60].reshape(2, 30), 16, (1, 1), ((0, 2), (1, 1)), True, False),
         (frozen, 16, (16, 16), ((0, 4), (1, 1)), False, True),
     ]
     for array, align, shape_div, strides, writable, tma in forms:

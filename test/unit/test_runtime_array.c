@@ -35,12 +35,25 @@ static void test_good(void) {
   uint64_t words[5];
   assert(tw_array_pack(&a, words) == 5);
   assert(words[0] == (uintptr_t)memory && words[1] == 32 && words[2] == 48 && words[3] == 48 && words[4] == 1);
+  assert(facts & TW_FACT_STRIDES_4 && facts & TW_FACT_STRIDES_8);
   t.strides = NULL;
   assert(!tw_array_from_dlpack(&t, 0, &compact) && tw_array_facts(&compact) == facts);
   t.byte_offset = 4;
   assert(!tw_array_from_dlpack(&t, TW_ARRAY_READ_ONLY, &a));
   assert(a.data == memory + 4);
   assert(!(tw_array_facts(&a) & (TW_FACT_ALIGNED | TW_FACT_WRITABLE)));
+}
+
+/* What divides the strides that are not whole 16 bytes: f32, so 4 bytes always. */
+static void test_strides_that_are_not_whole(void) {
+  int64_t shape[3] = {2, 3, 5}, strides[3] = {60, 6, 1};
+  tw_dl_tensor_t t = tensor(3, shape, strides);
+  tw_array_t a;
+  assert(!tw_array_from_dlpack(&t, 0, &a));
+  assert((tw_array_facts(&a) & (TW_FACT_STRIDES_4 | TW_FACT_STRIDES_8)) == (TW_FACT_STRIDES_4 | TW_FACT_STRIDES_8));
+  strides[1] = 7;
+  assert(!tw_array_from_dlpack(&t, 0, &a));
+  assert((tw_array_facts(&a) & (TW_FACT_STRIDES_4 | TW_FACT_STRIDES_8)) == TW_FACT_STRIDES_4);
 }
 
 static void test_extent_one_and_empty(void) {
@@ -206,6 +219,7 @@ static void test_grid(void) {
 
 int main(void) {
   test_good();
+  test_strides_that_are_not_whole();
   test_extent_one_and_empty();
   test_tensor_maps();
   test_plain();

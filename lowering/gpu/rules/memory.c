@@ -474,9 +474,9 @@ static void gather_vector(tw_emitter_t *e, MlirOperation op, const indexed_t *x,
   else
     twg_from_words(e, element, bits, 1 << x->vector, words, elements);
   twg_vector_registers(r, x->vector, x->regs, lanes);
+  bool pads = guard.ptr && x->value.ptr && !tw_is_zero(x->value); /* zeros are there already */
   for (int i = 0; i < 1 << x->vector; i++)
-    out.at[lanes[i]] =
-        guard.ptr && x->value.ptr ? twg_select(e, guard, elements[i], at_register(e, x->value, lanes[i])) : elements[i];
+    out.at[lanes[i]] = pads ? twg_select(e, guard, elements[i], at_register(e, x->value, lanes[i])) : elements[i];
 }
 
 bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {

@@ -137,16 +137,40 @@ int64_t twg_reduce_scratch(MlirOperation op) {
 
 /* ---- steps ------------------------------------------------------------------------------------- */
 
+/* A sum of products, in f32 or wider. */
+static bool sums_products(MlirOperation op) {
+  MlirOperation addend = tw_def(mlirOperationGetOperand(op, 0));
+  MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  return tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD && mlirTypeIsAFloat(element) && tw_bits(element) >= 32 &&
+         !mlirOperationIsNull(addend) && tw_op_is(addend, "arith.mulf");
+}
+
 /* Items of all registers become items of the slice's registers, in place: after it, items[r] is
- * valid for those r whose bits along the axis are 0. */
-static void reduce_registers(const reduction_t *r, const tw_layout_t *l, int axis, item_t *items, int count) {
-  for (int bit = l->bits[TW_REGISTER] - 1; bit >= 0; bit--) {
-    if (!along(l, TW_REGISTER, bit, axis))
-      continue;
+ * valid for those r whose bits along the axis are 0. A tree; but products are summed up in chains, because they fuse
+ * with a sum that is there before them: the lowest bits along the axis number the chains. */
+static void reduce_registers(const reduction_t *r, MlirOperation op, const tw_layout_t *l, item_t *items, int count) {
+  enum { LOG_CHAINS = 2, LOG_LENGTH = 4 }; /* at least so many chains, at most so long */
+  int bits[TW_LAYOUT_MAX_BITS], num = 0, axis = (int)tw_attr_int(op, "axis", 0);
+  for (int bit = 0; bit < l->bits[TW_REGISTER]; bit++)
+    if (along(l, TW_REGISTER, bit, axis))
+      bits[num++] = bit;
+  int chained = sums_products(op) && num > LOG_CHAINS ? num - LOG_CHAINS : 0;
+  int tree = num - (chained < LOG_LENGTH ? chained : LOG_LENGTH);
+  for (int link = 1; link < 1 << (num - tree); link++)
+    for (int i = 0; i < count; i++) {
+      int from = i;
+      for (int b = tree; b < num; b++)
+        from |= (link >> (b - tree) & 1) << bits[b];
+      bool first = true;
+      for (int b = tree; b < num; b++)
+        first = first && (i >> bits[b] & 1) == 0;
+      if (first)
+        items[i] = combine(r, items[i], items[from]);
+    }
+  while (tree-- > 0)
     for (int i = 0; i < count; i++)
-      if ((i >> bit & 1) == 0)
-        items[i] = combine(r, items[i], items[i | 1 << bit]);
-  }
+      if ((i >> bits[tree] & 1) == 0)
+        items[i] = combine(r, items[i], items[i | 1 << bits[tree]]);
 }
 
 static item_t reduce_lanes(const reduction_t *r, const tw_layout_t *l, int axis, item_t x) {
@@ -287,7 +311,7 @@ bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
   }
   tw_values_t in = twg_operand(e, op, 0);
   item_t *items = held_items(&r, &l, axis, in);
-  reduce_registers(&r, &l, axis, items, in.count);
+  reduce_registers(&r, op, &l, items, in.count);
   int count = keep_slice(&l, axis, items, in.count);
   tw_layout_t slice = tw_layout_slice(&l, axis, false);
   for (int i = 0; i < count; i++)

@@ -11,7 +11,7 @@ from tilewright import tile as ct
 @ct.kernel
 def cross_entropy(X, TARGET, LOSS, DX, T: ct.Constant):
     row = ct.bid(0)
-    target = ct.gather(TARGET, row)
+    target = ct.gather(TARGET, row).astype(ct.int32)
     m = ct.full((1, 1), -1e30, dtype=ct.float32)
     total = ct.zeros((1, 1), dtype=ct.float32)
     for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):

@@ -132,3 +132,45 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
     return
   }
 }
+
+// -----
+
+// What is loaded together counts together: two tiles of 4 KiB have the warps of one of 8; the third is the same for all.
+// CHECK: module attributes {{{.*}}tile.num_warps = 4 : i32
+// CHECK-LABEL: @together
+module attributes {tile.target = "sm_90a"} {
+  func.func @together(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}, %b: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
+    %y = tile.load %b[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
+    %z = tile.load %b[%c0] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
+    %s = arith.addf %x, %y : tensor<1024xf32>
+    %t = arith.addf %s, %z : tensor<1024xf32>
+    tile.store %t, %a[%i] : tensor<1024xf32>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+// A number that is spread over a tile says nothing of its layout: the accesses to the tile decide.
+// CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[0, 1], [0, 2], [0, 256], [0, 512]], lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = {{\[}}[0, 128]]>
+// CHECK-LABEL: @spread
+module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
+  func.func @spread(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %i = tile.block_id 0
+    // CHECK: tile.load {{.*}} -> tensor<1x2048xf32, #
+    %x = tile.load %a[%i, %c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x2048xf32>
+    %m = "tile.reduce"(%x) {kind = 3 : i32, axis = 1 : i32} : (tensor<1x2048xf32>) -> tensor<1xf32>
+    %r = tile.reshape %m : tensor<1xf32> -> tensor<1x1xf32>
+    %n = tile.broadcast %r : tensor<1x1xf32> -> tensor<1x1024xf32>
+    // CHECK: tile.load {{.*}} -> tensor<1x1024xf32, #[[L]]>
+    %y = tile.load %a[%i, %c1] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x1024xf32>
+    %s = arith.addf %y, %n : tensor<1x1024xf32>
+    tile.store %s, %a[%i, %c1] : tensor<1x1024xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
