@@ -121,7 +121,7 @@ def grouped_gemm_line(sweep: bool) -> Iterator[Line]:
     c = torch.empty(sum(sizes), n, device="cuda", dtype=BF16)
     offsets = torch.tensor([0, *sizes], device="cuda").cumsum(0).int()
     line = Line("grouped gemm", f"8 groups, {sum(sizes)}x{n}x{k}", 2.0 * sum(sizes) * n * k)
-    for tiles in choose(sweep, (128, 128, 64), (128, 256, 64), (64, 128, 64)):
+    for tiles in choose(sweep, (128, 256, 64), (128, 128, 64), (64, 128, 64)):
         line.plan(grouped_gemm, a, b, offsets, c, tiles=tiles)
     line.peers["torch._grouped_mm"] = lambda: torch._grouped_mm(a, b, offs=offsets[1:])
     line.peers["cuBLAS, a call each"] = lambda: [x @ y for x, y in zip(a.split(sizes), b, strict=True)]
@@ -173,7 +173,7 @@ def convolution_line(sweep: bool) -> Iterator[Line]:
     line = Line(
         "convolution 3x3", f"{n}x{size}x{size}x{channels} to {outputs}", 18.0 * n * size * size * channels * outputs
     )
-    for tiles in choose(sweep, (128, 128, 64), (128, 256, 64), (64, 128, 64)):
+    for tiles in choose(sweep, (128, 256, 64), (128, 128, 64), (64, 128, 64)):
         line.plan(convolution, x, f, y, tiles=tiles)
     pictures, filters = x.permute(0, 3, 1, 2), f.permute(0, 3, 1, 2)  # channels last in memory
     line.peers["cuDNN"] = lambda: nn.conv2d(pictures, filters, padding=1)
@@ -222,7 +222,7 @@ def paged_attention_line(sweep: bool) -> Iterator[Line]:
     y = torch.empty_like(q)
     flop = 4.0 * batch * heads * queries * (length - queries / 2) * d
     line = Line("attention paged", f"{batch}x{heads}({groups})x{queries} of {length}x{d}, pages of {page}", flop)
-    for tiles in choose(sweep, (64, 64), (128, 64), (64, 128)):
+    for tiles in choose(sweep, (128, 64), (64, 64), (64, 128)):
         line.plan(paged_attention, q, k, v, table, lengths, y, tiles=tiles)
     keys, values = (x[table.long()].view(batch, length, groups, d).transpose(1, 2) for x in (k, v))
     mask = torch.ones(queries, length, device="cuda", dtype=torch.bool).tril(length - queries)

@@ -241,26 +241,32 @@ def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]>
   let summary = "wait until the phase of this parity has ended";
   let description = [{
     A fresh barrier is in its phase of parity 0, so that a wait for parity 1 passes at
-    once: that of the producer for slots nobody has filled yet.
+    once: that of the producer for slots nobody has filled yet. With `gathered` threads
+    have filled the slot, which a `tile.wgmma` behind it may read.
   }];
-  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32:$parity);
-  let assemblyFormat = "$barriers `[` $slot `]` `,` $parity attr-dict `:` type($barriers)";
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32:$parity, UnitAttr:$gathered);
+  let assemblyFormat = "$barriers `[` $slot `]` `,` $parity (`gathered` $gathered^)? attr-dict `:` type($barriers)";
 }
 
 def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite]>]> {
   let summary = "one arrival for each warp that comes here, if `enabled`";
   let description = [{
     With `together` the lanes of the warp meet first, so that the arrival speaks for
-    what each of them read. After a `tile.wgmma_wait` they have met.
+    what each of them read. After a `tile.wgmma_wait` they have met. With `gathered` it is
+    one arrival for each thread, as soon as what it started by `tile.async_gather` is there.
   }];
-  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, Optional<I1>:$enabled, UnitAttr:$together);
-  let assemblyFormat = "$barriers `[` $slot `]` (`if` $enabled^)? (`together` $together^)? attr-dict `:` type($barriers)";
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, Optional<I1>:$enabled, UnitAttr:$together,
+      UnitAttr:$gathered);
+  let assemblyFormat = [{
+    $barriers `[` $slot `]` (`if` $enabled^)? (`together` $together^)? (`gathered` $gathered^)? attr-dict
+    `:` type($barriers)
+  }];
 }
 
 def Tile_BarrierExpectOp : Tile_GpuOp<"barrier_expect", [MemoryEffects<[MemWrite]>]> {
   let summary = "one arrival, and `bytes` that copies will bring before the phase ends";
   let description = [{
-    Done once: by the producer warp within `tile.roles`, by the first warp of the block
+    Done once: by the first producer warp within `tile.roles`, by the first warp of the block
     elsewhere.
   }];
   let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32Attr:$bytes);

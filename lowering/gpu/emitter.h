@@ -42,9 +42,10 @@ typedef struct tw_emitter {
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
   MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;
-  int arch;                                  /* 80, 89, 90, ... */
-  MlirValue thread, lane, warp, shared_base; /* in entry */
-  MlirValue warpgroup;                       /* in entry; null until a product asks for it */
+  int arch; /* 80, 89, 90, ... */
+  MlirValue thread, lane, warp,
+      shared_base;     /* in entry; where all threads of producers work, their warps count from 0 */
+  MlirValue warpgroup; /* in entry; null until a product asks for it */
   MlirOperation module;
   int num_strings;                    /* globals made for print */
   bool simt;                          /* scalars are one a thread, not one a block */

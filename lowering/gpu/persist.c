@@ -27,7 +27,7 @@
  *     } {tile.persistent}
  *
  * Runs after tile-select-wgmma and before layouts. Kernels whose products warpgroups compute in a loop
- * are taken, and only if the tensor memory accelerator can bring what products wait for, ahead of everything else: a
+ * are taken, and only if a producer warp can bring what products wait for, ahead of everything else: a
  * loop that writes to arrays has to wait with it. There a block's
  * next tiles arrive while it finishes the last ones, and positions are computed by one thread, not in
  * the addresses of all. Blocks may run in any order, which a tile program has to expect; still, those
@@ -43,6 +43,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/raster.h"
+#include "lowering/gpu/sm90/rings.h"
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
@@ -52,6 +53,7 @@ enum { MAX_IDS = 256 };
 
 typedef struct {
   MlirOperation func;
+  int64_t num_warps;
   tw_block_axes_t axes;
   MlirOperation ids[MAX_IDS]; /* tile.block_id and tile.num_blocks */
   int num_ids;
@@ -86,11 +88,11 @@ static bool shows_order(MlirOperation op) {
          ((tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) && waits_for_memory(op));
 }
 
-static const char *why_not_brought(MlirOperation load) {
+static const char *why_not_brought(MlirOperation load, int64_t num_warps) {
   tw_tma_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
   if (tw_op_is(load, "tile.gather"))
-    return "an operand of a product in a loop is gathered";
+    return tw_gathers_beside(num_warps) ? NULL : "few warps compute on what a load in a loop gathers";
   if (!tw_tma_is_allowed(load))
     return "a load in a loop says allow_tma=False";
   if (!tw_promotes(load))
@@ -108,7 +110,7 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
     if (!mlirOperationIsNull(plain) && !mlirOperationIsNull(loop_around(plain)))
       loads[num++] = plain;
     for (int l = 0; l < num && k->not_brought == NULL; l++)
-      k->not_brought = why_not_brought(loads[l]);
+      k->not_brought = why_not_brought(loads[l], k->num_warps);
   }
 }
 
@@ -344,6 +346,9 @@ static bool run(MlirOperation func) {
   kernel_t k = {.func = func};
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
+  k.num_warps = tw_attr_int(tw_module_of(func), "tile.num_warps", 0);
+  if (k.num_warps == 0)
+    k.num_warps = tw_mma_num_warps(func);
   k.axes = tw_block_axes_of(func);
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
   if (k.wgmma && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= TW_MAX_GRID_ARGUMENTS)

@@ -48,16 +48,25 @@ static tw_rule_t find_rule(MlirOperation op) {
   return NULL;
 }
 
+/* A constant with equal elements is what it is for any number of warps: those of producers stand where others do. */
+static bool is_splat(MlirOperation op) {
+  MlirAttribute value = tw_op_is(op, "arith.constant") ? tw_attr(op, "value") : mlirAttributeGetNull();
+  return !mlirAttributeIsNull(value) && mlirAttributeIsADenseElements(value) && mlirDenseElementsAttrIsSplat(value);
+}
+
 /* Tiles must say who owns their elements, among the threads that the block has. */
 static bool check_layout(tw_emitter_t *e, MlirOperation op, MlirType type) {
   tw_layout_t layout;
+  int warps = e->num_warps;
   if (!tw_is_tile(type))
     return true;
   if (!tw_layout_of_type(type, &layout)) {
     tw_op_error(op, "has a result without layout; run tile-assign-layouts first");
     return false;
   }
-  if (layout.bits[TW_LANE] != 5 || 1 << layout.bits[TW_WARP] != e->num_warps || !tw_layout_is_onto(&layout)) {
+  if (e->producer_warps > 1 && is_splat(op))
+    warps = 1 << layout.bits[TW_WARP];
+  if (layout.bits[TW_LANE] != 5 || 1 << layout.bits[TW_WARP] != warps || !tw_layout_is_onto(&layout)) {
     tw_op_error(op, "has a layout that does not give each element to one of 32 lanes in %d warps", e->num_warps);
     return false;
   }

@@ -124,6 +124,8 @@ class Rewriter:
         if text.startswith(("fence.mbarrier_init", "setmaxnreg", "@$1 prefetch.tensormap")):
             return "  ret void\n"
         pointer = self.generic(types, 0)
+        if text.startswith("cp.async.mbarrier.arrive.noinc"):
+            return pointer + "  call void @emu_copies_arrive(ptr %g0)\n  ret void\n"
         if text.startswith("cp.async.bulk.tensor"):
             rank = int(text[len("cp.async.bulk.tensor.")])
             assert rank == len(types) - 3, text
@@ -402,6 +404,7 @@ declare void @emu_named_barrier(i32, i32)
 declare void @emu_named_arrive(i32)
 declare void @emu_mbarrier_init(ptr, i32)
 declare void @emu_mbarrier_arrive(ptr, i32)
+declare void @emu_copies_arrive(ptr)
 declare void @emu_mbarrier_wait(ptr, i32)
 declare void @emu_tma(ptr, ptr, ptr, ptr, i32)
 declare ptr @emu_map(i32)

@@ -421,6 +421,13 @@ void emu_wait(int32_t pending) {
   t->num_copies = kept;
 }
 
+/* The arrival that stands for this thread's copies, when they are there. */
+void emu_copies_arrive(void *pointer) {
+  emu_commit();
+  emu_wait(0);
+  emu_mbarrier_arrive(pointer, 0);
+}
+
 /* ---- matrices ---------------------------------------------------------------------------------------- */
 
 void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transposed) {

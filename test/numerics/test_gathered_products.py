@@ -57,6 +57,16 @@ def test_rows_at_indices(backends: Backends, tiles: tuple[int, int, int], dtype:
     assert np.array_equal(found, rows_of(a, rows, np.arange(150) < 140) @ b.astype("f8").T)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.int8], ids=lambda d: np.dtype(d).name)
+def test_rows_that_a_warpgroup_gathers(backends: Backends, dtype: Any) -> None:
+    """Eight warps compute, others gather; several tiles of the result for each block."""
+    a, b = integers(1, 50, 336, dtype=dtype), integers(2, 264, 336, dtype=dtype)
+    rows = np.random.default_rng(3).integers(-9, 60, 136).astype(np.int32)
+    c = np.zeros((136, 264), np.int32 if dtype == np.int8 else np.float32)
+    found = run(backends, by_rows, (2, 2), a, rows, b, c, 130, 128, 256, 64)[3]
+    assert np.array_equal(found, rows_of(a, rows, np.arange(136) < 130) @ b.astype("f8").T)
+
+
 @pytest.mark.parametrize("width", [80, 76, 78, 77])
 def test_rows_of_any_alignment(backends: Backends, width: int) -> None:
     """Rows start at multiples of 16, 8, 4 and 2 bytes."""

@@ -110,13 +110,14 @@ def table(grow: int = 1) -> Iterator[Case]:
         "swiglu", swiglu, lambda r: [r(m, k), r(k, n, scale=small), r(k, n, scale=small)], [((m, n), F16)], tiles=tiles
     )
     offsets = np.array([0, 72, 72, 208, 216], np.int32) * grow
-    yield case(
-        "grouped gemm",
-        grouped_gemm,
-        lambda r: [r(216 * grow, k), r(4, k, n), offsets],
-        [((216 * grow, n), F16)],
-        tiles=tiles,
-    )
+    for about, its in {"": tiles, ", two warpgroups": (128, 256, 64)}.items():
+        yield case(
+            f"grouped gemm{about}",
+            grouped_gemm,
+            lambda r: [r(216 * grow, k), r(4, k, n), offsets],
+            [((216 * grow, n), F16)],
+            tiles=its,
+        )
     yield case(
         "scaled gemm",
         scaled_gemm,
@@ -133,14 +134,18 @@ def table(grow: int = 1) -> Iterator[Case]:
         4e-3,
         tiles=tiles,
     )
-    for stride, (p, q) in {1: (9, 11), 2: (5, 6)}.items():
+    for about, (p, q), its in (
+        ("1", (9, 11), tiles),
+        ("2", (5, 6), tiles),
+        ("1, two warpgroups", (9, 11), (128, 256, 64)),
+    ):
         yield case(
-            f"convolution {stride}",
+            f"convolution {about}",
             convolution,
             lambda r: [r(2, 9, 11, 72 * grow), r(80, 3, 3, 72 * grow)],
             [((2, p, q, 80), F16)],
-            stride=stride,
-            tiles=tiles,
+            stride=int(about[0]),
+            tiles=its,
         )
 
     y = [((1, 4, length, 64), F16)]
@@ -153,7 +158,9 @@ def table(grow: int = 1) -> Iterator[Case]:
             tiles=(64, 64),
             **options,
         )
-    yield case("attention paged", paged_attention, lambda r: pages(r, grow), [((2, 4, 24, 64), F16)], tiles=(64, 64))
+    y = [((2, 4, 24, 64), F16)]
+    for about, its in {"": (64, 64), ", two warpgroups": (128, 64)}.items():
+        yield case(f"attention paged{about}", paged_attention, lambda r: pages(r, grow), y, tiles=its)
     outputs = [((2, 2, 4, 8, 64), F32), ((2, 2, 4, 8), F32), ((2, 2, 4, 8), F32), ((2, 2, 8, 64), F16)]
     yield case("attention decode", decode_attention, lambda r: cache(r, 300 * grow), outputs, scratch=3, tiles=(16, 64))
     yield case(

@@ -29,6 +29,7 @@ from kernels import (
     layer_norm_linear,
     linear,
     linear_attention,
+    paged_attention,
     scaled_gemm,
     swiglu,
 )
@@ -117,6 +118,23 @@ PLANS = {
         first(grouped_gemm, empty(1024, 1024), empty(4, 1024, 1024), np.empty(5, np.int32), empty(1024, 1024)),
         [(128, 128, 64)],
         gathers=True,
+    ),
+    "attention of pages": Plan(
+        first(
+            paged_attention,
+            empty(1, 4, 256, 128),
+            *(empty(64, 64, 2, 128) for _ in range(2)),
+            *(np.empty(shape, np.int32) for shape in ((1, 64), (1,))),
+            empty(1, 4, 256, 128),
+            tiles=(128, 64),
+        ),
+        [(128, 64, 128), (128, 128, 64)],
+        exponentials=True,
+        overlap=True,
+    ),
+    "convolution, two warpgroups": Plan(
+        first(convolution, empty(4, 64, 64, 256), empty(256, 3, 3, 256), empty(4, 64, 64, 256), tiles=(128, 256, 64)),
+        [(128, 256, 64)],
     ),
     "convolution": Plan(
         first(convolution, empty(4, 64, 64, 256), empty(256, 3, 3, 256), empty(4, 64, 64, 256)),

@@ -75,12 +75,18 @@ bool twg_rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
           "{ .reg .pred p;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra DONE;\n"
           "bra AGAIN;\nDONE: }",
           "r,r", nothing, 2, operands, true);
+  if (tw_has_attr(op, "gathered")) /* by threads, for the asynchronous proxy */
+    twg_asm(e, "fence.proxy.async.shared::cta;", "", nothing, 0, NULL, true);
   return true;
 }
 
 bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
   enum { ENABLED = 2 };
   MlirValue pointer = twg_barrier_pointer(e, op, 0);
+  if (tw_has_attr(op, "gathered")) {
+    twg_asm(e, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", nothing, 1, &pointer, true);
+    return true;
+  }
   MlirValue one = e->is_alone ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->lane, twg_const_i32(e, 0));
   if (mlirOperationGetNumOperands(op) > ENABLED)
     one = twg_binary(e, "llvm.and", one, twg_operand(e, op, ENABLED).at[0]);
@@ -213,6 +219,27 @@ bool twg_rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
   return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.arrive.aligned.count", true);
 }
 
+static MlirWalkResult find_gather(MlirOperation op, void *found) {
+  *(bool *)found = *(bool *)found || tw_op_is(op, "tile.async_gather");
+  return MlirWalkResultAdvance;
+}
+
+/* Whether all threads of the producer start copies; else one lane does. */
+static bool gathers(MlirOperation roles) {
+  bool found = false;
+  mlirOperationWalk(roles, find_gather, &found, MlirWalkPreOrder);
+  return found;
+}
+
+/* Number of the warp among `count` producers; as many warps stand before them as a multiple of that. */
+static MlirValue producers_warp(tw_emitter_t *e, int count) {
+  MlirBlock here = e->block;
+  e->block = e->entry;
+  MlirValue warp = twg_binary(e, "llvm.and", e->warp, twg_const_i32(e, count - 1));
+  e->block = here;
+  return warp;
+}
+
 static bool emit_region(tw_emitter_t *e, MlirOperation op, int region) {
   return twg_emit_block(e, tw_region_block(op, region));
 }
@@ -229,11 +256,20 @@ bool twg_rule_roles(tw_emitter_t *e, MlirOperation op) {
   twg_branch_if(e, twg_icmp(e, TW_UGE, twg_uniform_warp(e), first), producer, 0, NULL, consumer, 0, NULL);
   e->block = producer;
   set_registers(e, op, "producer_registers", "dec");
-  enter_alone(e, producers, end);
-  e->is_alone = true;
+  MlirValue warp = e->warp;
+  int num_warps = e->num_warps;
+  e->is_alone = !gathers(op);
+  if (e->is_alone) {
+    enter_alone(e, producers, end);
+  } else {
+    e->num_warps = e->producer_warps;
+    e->warp = producers_warp(e, e->producer_warps);
+  }
   if (!emit_region(e, op, 0))
     return false;
   e->is_alone = false;
+  e->warp = warp;
+  e->num_warps = num_warps;
   twg_branch(e, end, 0, NULL);
   e->block = end;
   twg_op(e, "llvm.return", nothing, 0, NULL, 0, NULL);

@@ -63,8 +63,7 @@ static MlirOperation reaching(MlirValue buffer, MlirOperation op) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use)) {
     MlirOperation copy = mlirOpOperandGetOwner(use);
-    if (tw_op_is(copy, "tile.async_copy") && may_reach(copy, op) &&
-        (mlirOperationIsNull(last) || may_reach(last, copy)))
+    if (tw_is_async_copy(copy) && may_reach(copy, op) && (mlirOperationIsNull(last) || may_reach(last, copy)))
       last = copy;
   }
   return last;
@@ -120,18 +119,24 @@ static bool has_map(tw_ring_plan_t *plan, const tw_tma_map_t *map) {
   return true;
 }
 
-static MlirWalkResult collect_copy(MlirOperation op, void *user) {
-  tw_ring_plan_t *plan = user;
-  if (tw_op_is(op, "tile.async_gather")) {
-    refuse(plan, op, "it gathers, which the tensor memory accelerator cannot");
-    return MlirWalkResultInterrupt;
-  }
-  if (!tw_op_is(op, "tile.async_copy"))
-    return MlirWalkResultAdvance;
+static const char *why_not_brought(tw_ring_plan_t *plan, MlirOperation op) {
   tw_tma_copy_t copy;
   const char *reason = tw_tma_plan(op, &copy);
-  if (!reason && !has_map(plan, &copy.map))
-    reason = "it copies from too many arrays";
+  return reason || has_map(plan, &copy.map) ? reason : "it copies from too many arrays";
+}
+
+/* Few warps that compute would wait for as many that gather; these do better beside another block's. */
+static const char *why_not_gathered(const tw_ring_plan_t *plan) {
+  int64_t warps = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0);
+  return tw_gathers_beside(warps) ? NULL : "it gathers, for which fewer than eight warps that compute are too few";
+}
+
+static MlirWalkResult collect_copy(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  if (!tw_is_async_copy(op))
+    return MlirWalkResultAdvance;
+  bool gathers = tw_op_is(op, "tile.async_gather");
+  const char *reason = gathers ? why_not_gathered(plan) : why_not_brought(plan, op);
   if (reason) {
     refuse(plan, op, reason);
     return MlirWalkResultInterrupt;
@@ -142,13 +147,15 @@ static MlirWalkResult collect_copy(MlirOperation op, void *user) {
     return MlirWalkResultInterrupt;
   }
   tw_fill_t *before = plan->num_fills ? &plan->fills[plan->num_fills - 1] : NULL;
+  plan->gathers |= gathers;
   if (before && joins(before, op, reader)) {
     before->copies[before->num_copies++] = op;
+    before->gathers |= gathers;
   } else if (plan->num_fills == TW_MAX_FILLS) {
     refuse(plan, op, "it copies at too many places");
     return MlirWalkResultInterrupt;
   } else {
-    plan->fills[plan->num_fills++] = (tw_fill_t){.copies = {op}, .num_copies = 1, .reader = reader};
+    plan->fills[plan->num_fills++] = (tw_fill_t){.copies = {op}, .num_copies = 1, .reader = reader, .gathers = gathers};
   }
   return MlirWalkResultAdvance;
 }
@@ -432,7 +439,9 @@ static bool same_form(const tw_fill_t *x, const tw_fill_t *y) {
   if (x->num_copies != y->num_copies)
     return false;
   for (int c = 0; c < x->num_copies; c++)
-    if (!mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x->copies[c])), mlirValueGetType(tw_copy_buffer(y->copies[c]))))
+    if (!mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x->copies[c])),
+                       mlirValueGetType(tw_copy_buffer(y->copies[c]))) ||
+        !mlirStringRefEqual(tw_op_name(x->copies[c]), tw_op_name(y->copies[c])))
       return false;
   return true;
 }
@@ -474,6 +483,8 @@ static bool make_rings(tw_ring_plan_t *plan) {
           return refuse(plan, plan->fills[f].copies[c], "it fills a buffer whose content is still read");
   return true;
 }
+
+bool tw_gathers_beside(int64_t warps) { return warps >= 2 * TW_GATHERING_WARPS; }
 
 bool tw_comes_round(const tw_ring_t *ring) { return ring->depth > 0 || ring->num_fills > ring->slots; }
 
@@ -711,13 +722,28 @@ static bool reads_constant(MlirOperation load) {
   return !tw_op_is(mlirOperationGetParentOperation(load), "scf.while");
 }
 
-/* Ops that the producer can do again: scalar arithmetic, and loads of scalars from arrays. */
+static bool has_tile(MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))))
+      return true;
+  return false;
+}
+
+/* A constant whose elements differ: which of them a thread has depends on its warp. */
+static bool is_table(MlirOperation op) {
+  MlirAttribute value = tw_attr(op, "value");
+  return !mlirAttributeIsNull(value) && mlirAttributeIsADenseElements(value) && !mlirDenseElementsAttrIsSplat(value);
+}
+
+/* Ops that the producer can do again: arithmetic, and loads from arrays. Of tiles, which are the indices of a gather,
+ * only what each thread does by itself. */
 static bool can_repeat(MlirOperation op) {
-  if (tw_op_is(op, "tile.load") && !reads_constant(op))
+  bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  if (mlirOperationGetNumRegions(op) > 0 || mlirOperationGetNumResults(op) != 1 || (loads && !reads_constant(op)))
     return false;
-  return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
-         !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
-         (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_is_index_fact(op) || tw_op_is(op, "tile.load"));
+  if (!tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
+    return !has_tile(op) && (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_is_index_fact(op) || loads);
+  return loads || (tw_is_arithmetic(op) && !tw_op_is(op, "tile.reduce") && !is_table(op));
 }
 
 static bool need_value(tw_ring_plan_t *plan, MlirValue value);
@@ -769,6 +795,10 @@ static bool need_result(tw_ring_plan_t *plan, MlirOperation op, intptr_t at) {
 }
 
 static bool need_value(tw_ring_plan_t *plan, MlirValue value) {
+  bool passes = mlirValueIsABlockArgument(value) || tw_is_control(mlirOpResultGetOwner(value));
+  if (passes && tw_is_tile(mlirValueGetType(value)))
+    return refuse(plan, plan->fills[0].copies[0],
+                  "the position of a copy depends on a tile that a loop or branch passes on");
   if (!note_needed(plan, value.ptr))
     return true;
   if (mlirValueIsABlockArgument(value))

@@ -12,8 +12,9 @@ enum {
   TW_MAX_READS = 128,
   TW_MAX_OVERLAPS = 16, /* loops whose products run on */
   TW_MAX_PRODUCTS = 8,
-  TW_MIN_SLOTS = 2,  /* of a ring whose slots are filled again */
-  TW_MANY_WORDS = 96 /* of products: with all else, more than three warps of a share of registers have */
+  TW_GATHERING_WARPS = 4, /* of a producer that gathers: a warpgroup, which can give up registers */
+  TW_MIN_SLOTS = 2,       /* of a ring whose slots are filled again */
+  TW_MANY_WORDS = 96      /* of products: with all else, more than three warps of a share of registers have */
 };
 
 /* Copies that arrive together. */
@@ -24,6 +25,7 @@ typedef struct tw_fill {
   MlirOperation end;    /* the op of the fill's block that ends the last read ... */
   bool late;            /* ... in the next iteration of the loop, or after it */
   bool by_lanes;        /* threads read it, not only products */
+  bool gathers;         /* one of the copies gathers */
 } tw_fill_t;
 
 /* The buffers that fills of one form go through, and the barriers of their slots. */
@@ -71,6 +73,7 @@ typedef struct tw_ring_plan {
   tw_map_t needed;       /* values, and ops with regions, that the producer has too */
   MlirOperation culprit;
   const char *reason; /* why not */
+  bool gathers;       /* a copy does, for which the producer needs all threads of a warpgroup */
   bool has_stores;    /* something is written to shared memory by threads */
   int teams;          /* of consumers, which take the blocks of a persistent kernel in turn */
 } tw_ring_plan_t;
@@ -88,6 +91,8 @@ const tw_overlap_t *tw_overlap_of(const tw_ring_plan_t *plan, MlirOperation loop
 bool tw_drops_wait(const tw_ring_plan_t *plan, MlirOperation wait);
 /* The products that go on behind a wait: those between its own and the wait. Products that run on do not end it. */
 int64_t tw_pending(const tw_ring_plan_t *plan, MlirOperation wait);
+/* Whether a producer gathers for so many warps that compute. */
+bool tw_gathers_beside(int64_t warps);
 /* Whether slots are filled again, so that they must be given back. */
 bool tw_comes_round(const tw_ring_t *ring);
 /* Whether the producer needs a value, or an op with regions (`key` is its address). */

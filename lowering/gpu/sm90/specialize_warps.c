@@ -60,8 +60,13 @@
  *     yield (%n slots on)
  *   } {tile.persistent}
  *
+ * A tile.async_gather is done by all threads of a producer of four warps, which compute its indices, in the layout of
+ * the eight warps or more that these were made for: a thread has what two have there. They arrive when their copies
+ * do (`tile.barrier_arrive %full[%slot] gathered`), which the barrier counts beside the announced bytes.
+ *
  * What must hold: the tensor memory accelerator can do every async_copy of the kernel (`tile.tma` on
- * the array), one of them is in a loop, their positions depend on scalars only, what a copy brings
+ * the array), eight warps compute where something is gathered, a copy is in a loop, positions depend on scalars and
+ * tiles that no loop or branch passes on, what a copy brings
  * is read after it in its own block or deeper, no array that is copied from is written before, and
  * two slots of each ring fit. Else the kernel is left to tile-pipeline, and a remark says why.
  * `tile.num_stages` sets the number of slots. */
@@ -76,6 +81,8 @@
 #include "tilewright/dialect.h"
 
 #include <stdlib.h>
+
+enum { GROUP = TW_GATHERING_WARPS, LANES = 32 };
 
 /* ---- state ------------------------------------------------------------------------------- */
 
@@ -151,9 +158,11 @@ static intptr_t carried_state(role_t *r, MlirOperation op, MlirValue **out) {
 
 /* ---- barriers ------------------------------------------------------------------------------ */
 
-static void wait_for(role_t *r, MlirValue barriers, MlirValue slot, MlirValue parity) {
+static void wait_for(role_t *r, MlirValue barriers, MlirValue slot, MlirValue parity, bool gathered) {
   MlirValue operands[] = {barriers, slot, parity};
-  tw_build(&r->at, "tile.barrier_wait", (tw_op_parts_t){.num_operands = 3, .operands = operands});
+  tw_attr_t attr = {"gathered", mlirUnitAttrGet(r->at.context)};
+  tw_build(&r->at, "tile.barrier_wait",
+           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = gathered, .attrs = &attr});
 }
 
 static void give_back(role_t *r, const tw_fill_t *fill, MlirValue slot, MlirValue condition) {
@@ -169,11 +178,52 @@ static void give_back(role_t *r, const tw_fill_t *fill, MlirValue slot, MlirValu
                            .attrs = &together});
 }
 
-static void expect(role_t *r, const tw_ring_t *ring, MlirValue slot) {
+/* Bytes of a fill that the tensor memory accelerator brings. */
+static int64_t announced_bytes(const tw_fill_t *fill) {
+  int64_t bytes = 0;
+  for (int c = 0; c < fill->num_copies; c++)
+    if (!tw_op_is(fill->copies[c], "tile.async_gather"))
+      bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
+  return bytes;
+}
+
+static void expect(role_t *r, const tw_ring_t *ring, int64_t bytes, MlirValue slot) {
   MlirValue operands[] = {ring->full, slot};
-  tw_attr_t bytes = {"bytes", mlirIntegerAttrGet(tw_i32(r->at.context), ring->bytes)};
+  tw_attr_t attr = {"bytes", mlirIntegerAttrGet(tw_i32(r->at.context), bytes)};
   tw_build(&r->at, "tile.barrier_expect",
-           (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &bytes});
+           (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
+}
+
+/* The arrival of all threads that gather. */
+static void arrive_gathered(role_t *r, const tw_ring_t *ring, MlirValue slot) {
+  MlirValue operands[] = {ring->full, slot};
+  tw_attr_t attr = {"gathered", mlirUnitAttrGet(r->at.context)};
+  tw_build(&r->at, "tile.barrier_arrive",
+           (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
+}
+
+enum { MAX_ATTRS = 16 };
+
+static intptr_t attributes_of(MlirOperation op, tw_attr_t out[MAX_ATTRS]) {
+  intptr_t n = 0;
+  for (; n < mlirOperationGetNumAttributes(op) && n < MAX_ATTRS; n++) {
+    MlirNamedAttribute named = mlirOperationGetAttribute(op, n);
+    out[n] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
+  }
+  return n;
+}
+
+/* The same copy of rows, into the slot. */
+static void gather(role_t *r, MlirOperation copy, MlirValue buffer, MlirValue slot) {
+  MlirValue operands[TW_MAX_RANK + 4];
+  tw_attr_t attrs[MAX_ATTRS];
+  intptr_t n = 0, num_attrs = attributes_of(copy, attrs);
+  for (; n < tw_copy_buffer_operand(copy); n++)
+    operands[n] = tw_map_value(&r->values, mlirOperationGetOperand(copy, n));
+  operands[n++] = buffer;
+  operands[n++] = slot;
+  tw_build(&r->at, "tile.async_gather",
+           (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = num_attrs, .attrs = attrs});
 }
 
 static void load(role_t *r, MlirOperation copy, MlirValue buffer, MlirValue full, MlirValue slot) {
@@ -202,21 +252,27 @@ static void emit_copy(role_t *r, MlirOperation copy) {
     r->fills[f] = *state;
     if (r->producer && tw_comes_round(ring))
       wait_for(r, ring->empty, state->slot,
-               tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, constant(r, 1)));
-    if (r->producer)
-      expect(r, ring, state->slot);
+               tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, constant(r, 1)), false);
+    if (r->producer && announced_bytes(fill) > 0)
+      expect(r, ring, announced_bytes(fill), state->slot);
   }
   for (int c = 0; r->producer && c < fill->num_copies; c++)
-    if (mlirOperationEqual(copy, fill->copies[c]))
+    if (mlirOperationEqual(copy, fill->copies[c]) && tw_op_is(copy, "tile.async_gather"))
+      gather(r, copy, ring->buffers[c], state->slot);
+    else if (mlirOperationEqual(copy, fill->copies[c]))
       load(r, copy, ring->buffers[c], ring->full, state->slot);
-  if (mlirOperationEqual(copy, fill->copies[fill->num_copies - 1]))
-    advance(r, fill->ring);
+  if (!mlirOperationEqual(copy, fill->copies[fill->num_copies - 1]))
+    return;
+  if (r->producer && fill->gathers)
+    arrive_gathered(r, ring, state->slot);
+  advance(r, fill->ring);
 }
 
 static void wait_to_read(role_t *r, MlirOperation op) {
   for (int f = 0; f < r->plan->num_fills; f++)
     if (mlirOperationEqual(r->plan->fills[f].reader, op))
-      wait_for(r, r->plan->rings[r->plan->fills[f].ring].full, r->fills[f].slot, r->fills[f].parity);
+      wait_for(r, r->plan->rings[r->plan->fills[f].ring].full, r->fills[f].slot, r->fills[f].parity,
+               r->plan->fills[f].gathers);
 }
 
 /* The product that directly follows one; null if something else does. */
@@ -530,17 +586,6 @@ static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
 
 static void emit_block(role_t *r, MlirBlock old);
 
-enum { MAX_ATTRS = 16 };
-
-static intptr_t attributes_of(MlirOperation op, tw_attr_t out[MAX_ATTRS]) {
-  intptr_t n = 0;
-  for (; n < mlirOperationGetNumAttributes(op) && n < MAX_ATTRS; n++) {
-    MlirNamedAttribute named = mlirOperationGetAttribute(op, n);
-    out[n] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
-  }
-  return n;
-}
-
 static void emit_for(role_t *r, MlirOperation old) {
   const tw_overlap_t *overlap = r->producer ? NULL : tw_overlap_of(r->plan, old);
   MlirBlock old_body = tw_region_block(old, 0);
@@ -753,10 +798,40 @@ static void read_from_ring(role_t *r, MlirOperation op, MlirOperation made) {
   }
 }
 
+/* The type of a tile in the producer, whose warps are fewer than those that the layout was made for: a thread has what
+ * several would have. */
+static MlirType narrowed(MlirType type) {
+  tw_layout_t layout;
+  if (!tw_is_tile(type) || !tw_layout_of_type(type, &layout))
+    return type;
+  int warps = tw_log2(TW_GATHERING_WARPS), all = layout.bits[TW_WARP];
+  layout.bits[TW_WARP] = all < warps ? all : warps;
+  for (int i = warps; i < all; i++)
+    tw_layout_push(&layout, TW_REGISTER, layout.basis[TW_WARP][i]);
+  return tw_type_with_layout(type, &layout);
+}
+
+static void narrow(MlirOperation op) {
+  MlirAttribute value = tw_attr(op, "value");
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
+    MlirValue result = mlirOperationGetResult(op, i);
+    mlirValueSetType(result, narrowed(mlirValueGetType(result)));
+  }
+  if (!mlirAttributeIsNull(value) && mlirAttributeIsADenseElements(value)) {
+    MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+    tw_set_attr(op, "value",
+                mlirDenseElementsAttrIsSplat(value)
+                    ? mlirDenseElementsAttrSplatGet(type, mlirDenseElementsAttrGetSplatValue(value))
+                    : mlirDenseElementsAttrReshapeGet(value, type));
+  }
+}
+
 static void emit_clone(role_t *r, MlirOperation op) {
   MlirOperation made = mlirOperationClone(op);
   mlirBlockAppendOwnedOperation(r->at.block, made);
   mlirOperationWalk(made, remap, r, MlirWalkPreOrder);
+  if (r->producer)
+    narrow(made);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     tw_map_one(&r->values, mlirOperationGetResult(op, i), mlirOperationGetResult(made, i));
   read_from_ring(r, op, made);
@@ -783,7 +858,7 @@ static void emit_op(role_t *r, MlirOperation op) {
     emit_waits(r, op);
     emit_branch(r, op);
   }
-  if (tw_op_is(op, "tile.async_copy"))
+  if (tw_is_async_copy(op))
     emit_copy(r, op);
   else if (is_obsolete(r, op) || !is_wanted(r, op) || drops_wait(r, op))
     return;
@@ -828,7 +903,8 @@ static void alloc_ring(const tw_builder_t *at, const tw_ring_plan_t *plan, tw_ri
     MlirType type = with_slots(mlirValueGetType(tw_copy_buffer(first->copies[c])), ring->slots);
     ring->buffers[c] = tw_op1(at, "tile.alloc_shared", type, 0, NULL);
   }
-  ring->full = alloc_barriers(at, ring->slots, 1);
+  int64_t arrivals = first->gathers ? TW_GATHERING_WARPS * LANES + (announced_bytes(first) > 0) : 1;
+  ring->full = alloc_barriers(at, ring->slots, arrivals);
   if (tw_comes_round(ring))
     ring->empty = alloc_barriers(at, ring->slots, tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 4));
 }
@@ -850,21 +926,21 @@ enum { MAX_ROLE_ATTRS = 4 };
 
 /* One warp is enough to start copies. A multiprocessor has four equal shares of registers, one for each fourth warp, so
  * that a whole warpgroup costs no more than one warp: where products need many registers it gives most of its own to
- * the consumers. */
+ * the consumers. If it gathers it keeps what indices and addresses take. */
 static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context, tw_attr_t out[MAX_ROLE_ATTRS]) {
-  enum { GROUP = 4, LANES = 32, STEP = 8, MOST = 240, KEPT = 24 };
+  enum { STEP = 8, MOST = 240, KEPT = 24, KEPT_TO_GATHER = 88 };
   int64_t groups = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) * plan->teams / GROUP;
   int64_t all = tw_gpu_target_of(plan->func).registers_sm / GROUP / LANES; /* of a lane of each warp of a share */
-  int64_t given = all / (groups + 1) / STEP * STEP;
-  int64_t got = groups > 0 ? (given * (groups + 1) - KEPT) / groups / STEP * STEP : 0;
-  bool moves = plan->product_words > TW_MANY_WORDS && groups > 1;
+  int64_t given = all / (groups + 1) / STEP * STEP, kept = plan->gathers ? KEPT_TO_GATHER : KEPT;
+  int64_t got = groups > 0 ? (given * (groups + 1) - kept) / groups / STEP * STEP : 0;
+  bool moves = plan->product_words > TW_MANY_WORDS && groups > 1 && kept < given;
   MlirType i32 = tw_i32(context);
   intptr_t n = 0;
-  out[n++] = (tw_attr_t){"producer_warps", mlirIntegerAttrGet(i32, moves ? GROUP : 1)};
+  out[n++] = (tw_attr_t){"producer_warps", mlirIntegerAttrGet(i32, moves || plan->gathers ? GROUP : 1)};
   if (plan->teams > 1)
     out[n++] = (tw_attr_t){"teams", mlirIntegerAttrGet(i32, plan->teams)};
   if (moves) {
-    out[n++] = (tw_attr_t){"producer_registers", mlirIntegerAttrGet(i32, KEPT)};
+    out[n++] = (tw_attr_t){"producer_registers", mlirIntegerAttrGet(i32, kept)};
     out[n++] = (tw_attr_t){"consumer_registers", mlirIntegerAttrGet(i32, got < MOST ? got : MOST)};
   }
   return n;

@@ -13,7 +13,7 @@
 // REMARK: remark: 'func.func' op keeps the order of the grid, which can be seen: it prints, asserts, or waits
 // REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
 // REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to arrays
-// REMARK: remark: 'func.func' op keeps the order of the grid: an operand of a product in a loop is gathered
+// REMARK: remark: 'func.func' op keeps the order of the grid: few warps compute on what a load in a loop gathers
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !C = memref<?x?xf32, strided<[?, 1]>>

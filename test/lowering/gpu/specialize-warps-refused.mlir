@@ -26,7 +26,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: it gathers, which the tensor memory accelerator cannot}}
+      // expected-remark @below {{keeps the kernel without producer warps: it gathers, for which fewer than eight warps that compute are too few}}
       tile.async_gather %A[%i, %i] into %b[%c0] : !A, tensor<32x32xi32, #a>, tensor<32x32xi32, #a> into !buffer
       %u = tile.local_load %b[%c0] : !buffer -> !tile
     }
@@ -199,6 +199,30 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
       // expected-remark @below {{keeps the kernel without producer warps: a tensor map has at most 5 dimensions}}
       tile.async_copy %A[%c0, %c0, %c0, %c0, %c0, %k] into %b[%c0] : !A, i32, i32, i32, i32, i32, i32 into !buffer
       %t = tile.local_load %b[%c0] : !buffer -> tensor<1x1x1x1x1x64xbf16, #a>
+    }
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0], [16, 0]]>
+#a = #tile.linear<register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = [[4, 0], [8, 0], [16, 0]]>
+!buffer = !tile.buffer<1x32x32xf32, #s>
+!tile = tensor<32x32xf32, #a>
+
+module attributes {tile.target = "sm_90", tile.num_warps = 8 : i32} {
+  func.func @gathered_at_carried(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %i: tensor<32x32xi32, #a>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%j = %i) -> (tensor<32x32xi32, #a>) : i32 {
+      // expected-remark @below {{keeps the kernel without producer warps: the position of a copy depends on a tile that a loop or branch passes on}}
+      tile.async_gather %A[%j, %j] into %b[%c0] : !A, tensor<32x32xi32, #a>, tensor<32x32xi32, #a> into !buffer
+      %u = tile.local_load %b[%c0] : !buffer -> !tile
+      %next = arith.addi %j, %j : tensor<32x32xi32, #a>
+      scf.yield %next : tensor<32x32xi32, #a>
     }
     return
   }
