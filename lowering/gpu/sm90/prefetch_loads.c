@@ -25,9 +25,11 @@
  *
  * What must hold: the loop has a product and writes to no array; the load's position follows from the induction
  * variable by arithmetic; a thread has few words of it; and a gather checks its indices. Runs when layouts are known,
- * after tile-promote-memory, which has taken the operands of products. */
+ * after tile-promote-memory, which has taken the operands of products. What only the positions of copies need is left
+ * to tile-pipeline, unless a producer warp does these. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/sm90/rings.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -99,8 +101,21 @@ static MlirOperation last_user(MlirBlock body, MlirValue value) {
   return last;
 }
 
+/* Whether copies that tile-pipeline issues ahead need it for their positions: it loads such tiles early itself. */
+static bool is_of_copies(MlirOperation loop, MlirOperation load) {
+  tw_slice_t slice = {.block = tw_loop_body(loop)};
+  for (MlirOperation op = mlirBlockGetFirstOperation(slice.block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_is_async_copy(op))
+      tw_slice_add_op(&slice, op);
+  bool found = tw_slice_has(&slice, load);
+  tw_slice_free(&slice);
+  return found && !tw_gathers_beside(tw_attr_int(tw_module_of(load), "tile.num_warps", 0));
+}
+
 static bool is_early(MlirOperation loop, MlirOperation op) {
-  if (!is_safe_load(op) || words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > MAX_WORDS)
+  if (!is_safe_load(op) || is_of_copies(loop, op) ||
+      words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > MAX_WORDS)
     return false;
   MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(op, 0));
   return !mlirOperationIsNull(last) && !tw_op_is(last, "scf.yield") && follows_induction(loop, op);

@@ -795,10 +795,10 @@ static bool need_result(tw_ring_plan_t *plan, MlirOperation op, intptr_t at) {
 }
 
 static bool need_value(tw_ring_plan_t *plan, MlirValue value) {
-  bool passes = mlirValueIsABlockArgument(value) || tw_is_control(mlirOpResultGetOwner(value));
-  if (passes && tw_is_tile(mlirValueGetType(value)))
-    return refuse(plan, plan->fills[0].copies[0],
-                  "the position of a copy depends on a tile that a loop or branch passes on");
+  MlirOperation from = mlirValueIsABlockArgument(value) ? mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value))
+                                                        : mlirOpResultGetOwner(value);
+  if (tw_is_tile(mlirValueGetType(value)) && (tw_op_is(from, "scf.if") || tw_op_is(from, "scf.while")))
+    return refuse(plan, from, "it passes on a tile that the position of a copy depends on");
   if (!note_needed(plan, value.ptr))
     return true;
   if (mlirValueIsABlockArgument(value))

@@ -328,7 +328,7 @@ static void emit_branch(role_t *r, MlirOperation wait) {
             .num_operands = 1, .operands = &made, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
     tw_map_one(&r->values, value, mlirOperationGetResult(pin, 0));
     const state_t *state = &r->fills[read->fill];
-    wait_for(r, r->plan->rings[r->plan->fills[read->fill].ring].full, state->slot, state->parity);
+    wait_for(r, r->plan->rings[r->plan->fills[read->fill].ring].full, state->slot, state->parity, false);
     return;
   }
 }

@@ -213,16 +213,20 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 !tile = tensor<32x32xf32, #a>
 
 module attributes {tile.target = "sm_90", tile.num_warps = 8 : i32} {
-  func.func @gathered_at_carried(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %i: tensor<32x32xi32, #a>) attributes {tile.kernel} {
+  func.func @gathered_at_chosen(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1, %i: tensor<32x32xi32, #a>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
-    %r = scf.for %k = %c0 to %n step %c1 iter_args(%j = %i) -> (tensor<32x32xi32, #a>) : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: the position of a copy depends on a tile that a loop or branch passes on}}
+    // expected-remark @below {{keeps the kernel without producer warps: it passes on a tile that the position of a copy depends on}}
+    %j = scf.if %x -> (tensor<32x32xi32, #a>) {
+      scf.yield %i : tensor<32x32xi32, #a>
+    } else {
+      %next = arith.addi %i, %i : tensor<32x32xi32, #a>
+      scf.yield %next : tensor<32x32xi32, #a>
+    }
+    scf.for %k = %c0 to %n step %c1 : i32 {
       tile.async_gather %A[%j, %j] into %b[%c0] : !A, tensor<32x32xi32, #a>, tensor<32x32xi32, #a> into !buffer
       %u = tile.local_load %b[%c0] : !buffer -> !tile
-      %next = arith.addi %j, %j : tensor<32x32xi32, #a>
-      scf.yield %next : tensor<32x32xi32, #a>
     }
     return
   }
