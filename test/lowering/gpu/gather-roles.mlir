@@ -14,7 +14,7 @@
 // CHECK-DAG: %[[B:.*]] = tile.alloc_shared : <4x64x256xbf16
 // CHECK-DAG: %[[FULL:.*]] = tile.alloc_barriers arrivals 129 : <4>
 // CHECK-DAG: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 8 : <4>
-// CHECK: tile.roles producer_warps 4 registers 88, 208 producer {
+// CHECK: tile.roles producer_warps 4 registers 104, 200 producer {
 // CHECK: tile.gather %arg2{{.*}} -> tensor<128xi32, #[[ROWS]]>
 // CHECK: scf.for %[[K:.*]] = %{{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PARITY:.*]] = %c0{{.*}}) -> (i32, i32)
 // CHECK: tile.barrier_wait %[[EMPTY]][%[[SLOT]]]
@@ -29,13 +29,13 @@
 
 // All threads of the producer work; one of its lanes starts the accelerator. The consumers have a fence.
 // NVVM-LABEL: llvm.func @rows
-// NVVM-DAG: setmaxnreg.dec.sync.aligned.u32 88
+// NVVM-DAG: setmaxnreg.dec.sync.aligned.u32 104
 // NVVM-DAG: nvvm.elect.sync
 // NVVM-DAG: mbarrier.arrive.expect_tx
 // NVVM-DAG: cp.async.cg.shared.global [$0], [$1 + 0], 16, $2;
 // NVVM-DAG: cp.async.bulk.tensor
 // NVVM-DAG: cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];
-// NVVM-DAG: setmaxnreg.inc.sync.aligned.u32 208
+// NVVM-DAG: setmaxnreg.inc.sync.aligned.u32 200
 // NVVM: mbarrier.try_wait.parity{{.*}}
 // NVVM-NEXT: fence.proxy.async.shared::cta;
 // NVVM: wgmma.mma_async
