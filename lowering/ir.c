@@ -260,6 +260,16 @@ bool tw_known_float(MlirValue value, double *out) {
   return true;
 }
 
+bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest) {
+  MlirOperation op = tw_def(value);
+  for (int i = 0; !mlirOperationIsNull(op) && tw_op_is(op, "arith.mulf") && i < 2; i++)
+    if (tw_known_float(mlirOperationGetOperand(op, i), factor)) {
+      *rest = mlirOperationGetOperand(op, 1 - i);
+      return true;
+    }
+  return false;
+}
+
 bool tw_is_zero(MlirValue value) {
   int64_t integer;
   double number;

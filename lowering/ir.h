@@ -120,6 +120,8 @@ MlirAttribute tw_splat_float(MlirType type, double value);
 /* If `value` is a constant integer (a splat counts), tells it. */
 bool tw_known_int(MlirValue value, int64_t *out);
 bool tw_known_float(MlirValue value, double *out);
+/* If `value` is a product of floats with a constant, tells that and the other operand. */
+bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest);
 /* Whether it is the constant zero of either kind. */
 bool tw_is_zero(MlirValue value);
 

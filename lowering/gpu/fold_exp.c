@@ -30,16 +30,6 @@ static const double LOG2_E = 1.44269504088896340736;
 
 static bool is(MlirOperation op, const char *name) { return !mlirOperationIsNull(op) && tw_op_is(op, name); }
 
-/* The constant factor of a product, and the other operand. */
-static bool has_factor(MlirOperation op, double *factor, MlirValue *rest) {
-  for (int i = 0; is(op, "arith.mulf") && i < 2; i++)
-    if (tw_known_float(mlirOperationGetOperand(op, i), factor)) {
-      *rest = mlirOperationGetOperand(op, 1 - i);
-      return true;
-    }
-  return false;
-}
-
 /* Whether the value is multiplied by a constant twice, a mask in between or not. */
 static bool is_scaled_twice(MlirValue value) {
   double factor;
@@ -47,7 +37,7 @@ static bool is_scaled_twice(MlirValue value) {
   MlirOperation op = tw_def(value);
   if (is(op, "arith.select"))
     return is_scaled_twice(mlirOperationGetOperand(op, 1));
-  return has_factor(op, &factor, &rest) && has_factor(tw_def(rest), &factor, &rest);
+  return tw_has_factor(value, &factor, &rest) && tw_has_factor(rest, &factor, &rest);
 }
 
 static MlirValue scaled(const tw_builder_t *at, MlirValue value, double factor) {
@@ -57,11 +47,11 @@ static MlirValue scaled(const tw_builder_t *at, MlirValue value, double factor) 
   MlirType type = mlirValueGetType(value);
   if (tw_known_float(value, &own))
     return tw_const_float(at, type, own * factor);
-  if (has_factor(op, &own, &rest))
+  if (tw_has_factor(value, &own, &rest))
     return scaled(at, rest, own * factor);
   if (is(op, "tile.broadcast"))
     return tw_unary(at, "tile.broadcast", type, scaled(at, mlirOperationGetOperand(op, 0), factor));
-  if (is(op, "arith.select") && has_factor(tw_def(mlirOperationGetOperand(op, 1)), &own, &rest)) {
+  if (is(op, "arith.select") && tw_has_factor(mlirOperationGetOperand(op, 1), &own, &rest)) {
     MlirValue operands[] = {mlirOperationGetOperand(op, 0), scaled(at, mlirOperationGetOperand(op, 1), factor),
                             scaled(at, mlirOperationGetOperand(op, 2), factor)};
     return tw_op1(at, "arith.select", type, 3, operands);
@@ -76,7 +66,7 @@ static void fold(MlirOperation op) {
   if (!tw_is_tile(mlirValueGetType(result)) || !mlirTypeIsAF32(tw_element(mlirValueGetType(result))) ||
       !tw_is_weight(result))
     return;
-  while (has_factor(tw_def(argument), &own, &rest)) {
+  while (tw_has_factor(argument, &own, &rest)) {
     factor *= own;
     argument = rest;
   }

@@ -135,16 +135,18 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
+/* The quotient as a product of what its dividend has without constant factors, and one factor. */
 static void multiply(MlirOperation quotient) {
-  double divisor = 1;
-  MlirValue result = mlirOperationGetResult(quotient, 0);
+  double factor = 1, own;
+  MlirValue result = mlirOperationGetResult(quotient, 0), x = mlirOperationGetOperand(quotient, 0), rest;
   MlirType type = mlirValueGetType(result);
   tw_builder_t at = tw_build_before(quotient);
-  (void)tw_known_float(mlirOperationGetOperand(quotient, 1), &divisor);
-  MlirValue product =
-      tw_binary(&at, "arith.mulf", type, mlirOperationGetOperand(quotient, 0), tw_const_float(&at, type, 1 / divisor));
+  (void)tw_known_float(mlirOperationGetOperand(quotient, 1), &factor);
+  for (factor = 1 / factor; tw_has_factor(x, &own, &rest); x = rest)
+    factor *= own;
+  MlirValue product = tw_binary(&at, "arith.mulf", type, x, tw_const_float(&at, type, factor));
   mlirValueReplaceAllUsesOfWith(result, product);
-  mlirOperationDestroy(quotient);
+  tw_erase_dead(quotient);
 }
 
 static bool run(MlirOperation func) {

@@ -364,10 +364,18 @@ static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 0.625)), tanh_near_zero(e, x), far);
 }
 
-/* 1 - 2 / (e^2x + 1): exact to 2^-22, however small the result is. */
-static MlirValue tanh_absolute(tw_emitter_t *e, MlirValue x) {
-  MlirValue grown = emit_exp2(e, mul(e, x, k(e, x, 2 * LOG2_E)), true);
-  return fma3(e, k(e, x, -2), inverse_of_large(e, add(e, grown, k(e, x, 1))), k(e, x, 1));
+/* tanh as 1 - 2 / (e^2x + 1): exact to 2^-22, however small the result is. A factor of x joins that of the exponent. */
+static bool emit_tanh_absolute(tw_emitter_t *e, MlirOperation op) {
+  double factor = 1;
+  MlirValue input = mlirOperationGetOperand(op, 0), one = twg_const_float(e, e->f32, 1);
+  (void)tw_has_factor(input, &factor, &input);
+  tw_values_t x = twg_lookup(e, input), out = twg_new_values(e, x.count);
+  for (int r = 0; r < x.count; r++) {
+    MlirValue grown = emit_exp2(e, mul(e, x.at[r], k(e, one, 2 * LOG2_E * factor)), true);
+    out.at[r] = fma3(e, k(e, one, -2), inverse_of_large(e, add(e, grown, one)), one);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
 }
 
 /* 1 + tanh(x) = 2 / (1 + e^-2x), which is cheaper, and exact where the sum would cancel. */
@@ -431,15 +439,15 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
     return fma3(e, x[0], x[1], x[2]);
   if (tw_op_is(op, "math.powf"))
     return emit_pow(e, x[0], x[1]);
-  if (tw_has_attr(op, TW_ABSOLUTE))
-    return tanh_absolute(e, x[0]);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     if (tw_op_is(op, functions[i].name))
       return functions[i].emit(e, x[0], tw_only_read_narrower(op));
   return x[0]; /* every row of rules.def that names this rule is handled above */
 }
 
-bool twg_rule_math(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, one_element); }
+bool twg_rule_math(tw_emitter_t *e, MlirOperation op) {
+  return tw_has_attr(op, TW_ABSOLUTE) ? emit_tanh_absolute(e, op) : twg_each_register(e, op, one_element);
+}
 
 /* The x of 1 + tanh(x) in f32; else null. */
 static MlirValue shifted_tanh(MlirOperation op) {

@@ -392,6 +392,25 @@ static MlirOperation product_end(const tw_ring_plan_t *plan, MlirOperation produ
   }
 }
 
+/* Ops among which lanes read one slot after the other. */
+static bool is_among_reads(MlirOperation op) {
+  static const char *const names[] = {"tile.local_load",   "tile.load",       "tile.gather",  "tile.async_copy",
+                                      "tile.async_commit", "tile.async_wait", "tile.barrier", "tile.convert_layout"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tw_op_is(op, names[i]))
+      return true;
+  return tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0;
+}
+
+/* The last of the reads by lanes that stand together: then one fence serves all slots that they read. */
+static MlirOperation last_read(MlirOperation read) {
+  MlirOperation last = read;
+  for (MlirOperation op = read; !mlirOperationIsNull(op) && is_among_reads(op); op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, "tile.local_load"))
+      last = op;
+  return last;
+}
+
 static bool find_ends(tw_ring_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     plan->fills[f].end = plan->fills[f].reader;
@@ -410,6 +429,9 @@ static bool find_ends(tw_ring_plan_t *plan) {
       fill->late = late;
     }
   }
+  for (int f = 0; f < plan->num_fills; f++)
+    if (tw_op_is(plan->fills[f].end, "tile.local_load"))
+      plan->fills[f].end = last_read(plan->fills[f].end);
   return true;
 }
 

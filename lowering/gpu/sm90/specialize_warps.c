@@ -165,17 +165,16 @@ static void wait_for(role_t *r, MlirValue barriers, MlirValue slot, MlirValue pa
            (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = gathered, .attrs = &attr});
 }
 
-static void give_back(role_t *r, const tw_fill_t *fill, MlirValue slot, MlirValue condition) {
+/* `meet`: lanes that read the slot have not met since. */
+static void give_back(role_t *r, const tw_fill_t *fill, MlirValue slot, MlirValue condition, bool meet) {
   const tw_ring_t *ring = &r->plan->rings[fill->ring];
   if (!tw_comes_round(ring))
     return;
   MlirValue operands[] = {ring->empty, slot, condition};
   tw_attr_t together = {"together", mlirUnitAttrGet(r->at.context)};
   tw_build(&r->at, "tile.barrier_arrive",
-           (tw_op_parts_t){.num_operands = condition.ptr ? 3 : 2,
-                           .operands = operands,
-                           .num_attrs = fill->by_lanes,
-                           .attrs = &together});
+           (tw_op_parts_t){
+               .num_operands = condition.ptr ? 3 : 2, .operands = operands, .num_attrs = meet, .attrs = &together});
 }
 
 /* Bytes of a fill that the tensor memory accelerator brings. */
@@ -335,12 +334,16 @@ static void emit_branch(role_t *r, MlirOperation wait) {
 
 /* Gives back what the op of the kernel was the last to read. */
 static void emit_releases(role_t *r, MlirOperation op) {
+  bool met = false;
   for (int f = 0; f < r->plan->num_fills; f++) {
     const tw_fill_t *fill = &r->plan->fills[f];
-    if (mlirOperationEqual(fill->end, op) && fill->late)
-      give_back(r, fill, r->fills[f].last, r->more);
-    else if (mlirOperationEqual(fill->end, op))
-      give_back(r, fill, r->fills[f].slot, (MlirValue){NULL});
+    if (!mlirOperationEqual(fill->end, op))
+      continue;
+    if (fill->late)
+      give_back(r, fill, r->fills[f].last, r->more, fill->by_lanes && !met);
+    else
+      give_back(r, fill, r->fills[f].slot, (MlirValue){NULL}, fill->by_lanes && !met);
+    met = met || (fill->by_lanes && tw_comes_round(&r->plan->rings[fill->ring]));
   }
 }
 
@@ -573,7 +576,7 @@ static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
   for (int f = 0; f < r->plan->num_fills; f++) {
     const tw_fill_t *fill = &r->plan->fills[f];
     if (fill->late && mlirOperationEqual(mlirOperationGetParentOperation(fill->end), loop))
-      give_back(r, fill, r->rings[fill->ring].last, ran);
+      give_back(r, fill, r->rings[fill->ring].last, ran, fill->by_lanes);
   }
   MlirOperation chosen = overlap->all && ran.ptr ? or_zeros(r, ran, &done) : tw_null_op();
   for (int p = 0; p < overlap->num_products; p++)
