@@ -380,6 +380,40 @@ module attributes {tile.target = "sm_90"} {
 // -----
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
+!V = memref<?xbf16, strided<[1]>>
+
+// They meet once for all slots that they read one after the other.
+// CHECK-LABEL: @meet
+// CHECK: consumer {
+// CHECK: tile.local_load
+// CHECK-NOT: tile.barrier_arrive
+// CHECK: tile.local_load
+// CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] together
+// CHECK-NEXT: tile.barrier_arrive %{{.*}}[%{{[^ ]*}}] :
+// CHECK: tile.wgmma
+module attributes {tile.target = "sm_90a"} {
+  func.func @meet(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !V {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %g = tile.load %v[%k] padding zero : !V, i32 -> tensor<64xbf16>
+      %b = tile.load %w[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %line = tile.reshape %g : tensor<64xbf16> -> tensor<1x64xbf16>
+      %lines = tile.broadcast %line : tensor<1x64xbf16> -> tensor<64x64xbf16>
+      %l = arith.mulf %a, %lines : tensor<64x64xbf16>
+      %e = tile.mma %l, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %e : tensor<64x64xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Kernels that keep the form that they had: no tensor map; writes before a later copy; a position that is read from a
 // tile; products that need all registers.
