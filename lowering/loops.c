@@ -149,15 +149,8 @@ MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock withi
 
 /* Ops that do nothing but make their results. */
 static bool is_removable(MlirOperation op) {
-  static const char *const names[] = {"tile.load",    "tile.gather",         "tile.permute",
-                                      "tile.reshape", "tile.broadcast",      "tile.reduce",
-                                      "tile.iota",    "tile.convert_layout", "tensor.splat"};
-  if (mlirOperationGetNumRegions(op) > 0)
-    return false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return tw_op_in(op, "arith") || tw_op_in(op, "math");
+  return mlirOperationGetNumRegions(op) == 0 && (tw_is_arithmetic(op) || tw_op_is(op, "tile.load") ||
+                                                 tw_op_is(op, "tile.gather") || tw_op_is(op, "tile.convert_layout"));
 }
 
 typedef struct {

@@ -278,9 +278,7 @@ static bool only_used_in(MlirOperation op, const tw_map_t *set) {
 }
 
 static bool is_movable(MlirOperation op) {
-  return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
-         (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.reduce") ||
-          tw_op_is(op, "tile.reshape") || tw_op_is(op, "tile.broadcast"));
+  return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 && tw_is_arithmetic(op);
 }
 
 /* The ops that only serve to find the maximum, by address. */

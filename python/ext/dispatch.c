@@ -94,16 +94,16 @@ static int check_variant(const call_t *call, PyObject *variant) {
 }
 
 /* Asks the front end for a variant. Meanwhile other threads may run and do the same. */
-static entry_t *compile_variant(call_t *call, PyObject *arguments, uint64_t hash) {
+static entry_t *compile_variant(call_t *call, PyObject *arguments) {
   dispatcher_t *self = call->self;
   entry_t *entry = NULL;
   PyObject *target = tw_key_target(call->key[0]);
   PyObject *key = target ? tw_key_describe(self, call->key, arguments) : NULL;
   PyObject *variant = key ? PyObject_CallFunctionObjArgs(self->on_miss, (PyObject *)self, target, key, NULL) : NULL;
   if (variant && !check_variant(call, variant)) {
-    entry = tw_table_find(self, call, hash);
+    entry = tw_table_find(self, call);
     if (!entry)
-      entry = tw_table_insert(self, call, hash, variant, target, key);
+      entry = tw_table_insert(self, call, variant, target, key);
   }
   Py_XDECREF(variant);
   Py_XDECREF(key);
@@ -154,11 +154,10 @@ static int run_on_gpu(call_t *call, tw_variant_t *variant) {
 static int launch_call(call_t *call, PyObject *arguments) {
   if (TW_UNLIKELY(tw_call_read_arguments(call, arguments)) || TW_UNLIKELY(read_target(call)))
     return -1;
-  uint64_t hash = tw_key_hash(call->key, call->key_count);
   if (call->self->watched && TW_UNLIKELY(is_stale(call->self)))
     forget_stale(call->self);
-  entry_t *entry = tw_table_find(call->self, call, hash);
-  if (TW_UNLIKELY(!entry) && !(entry = compile_variant(call, arguments, hash)))
+  entry_t *entry = tw_table_find(call->self, call);
+  if (TW_UNLIKELY(!entry) && !(entry = compile_variant(call, arguments)))
     return -1;
   tw_variant_t *variant = entry->variant;
   if (TW_UNLIKELY(variant->written & (call->read_only | call->overlapping)))

@@ -95,12 +95,10 @@ PyObject *tw_ext_constant_value(PyObject *object);
 
 /* --- table.c ----------------------------------------------------------------------------------- */
 
-uint64_t tw_key_hash(const uint64_t *key, size_t count);
 /* The variant for a call's key, or NULL without an exception. */
-entry_t *tw_table_find(dispatcher_t *self, const call_t *call, uint64_t hash);
+entry_t *tw_table_find(dispatcher_t *self, const call_t *call);
 /* Adds one; NULL with MemoryError set. */
-entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, uint64_t hash, PyObject *variant, PyObject *target,
-                         PyObject *key);
+entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *variant, PyObject *target, PyObject *key);
 void tw_table_clear(dispatcher_t *self);
 /* What on_miss is told: the target's name, and one tuple a parameter (values of constants from the arguments). */
 PyObject *tw_key_target(uint64_t word);

@@ -1,7 +1,7 @@
 /* table.c - compiled variants of one kernel, found by the key words of a launch
  *
  * Open addressing by a hash of the words; a hit has to agree in all of them, because two keys of twenty words may well
- * share a hash. The variant of the last launch is tried first. */
+ * share a hash. The variant of the last launch is tried first, without one. */
 #include "dispatch.h"
 
 #include <stdlib.h>
@@ -62,31 +62,33 @@ PyObject *tw_key_describe(const dispatcher_t *self, const uint64_t *key, PyObjec
 
 /* === the table ==================================================================================================== */
 
-uint64_t tw_key_hash(const uint64_t *key, size_t count) {
+static uint64_t hash_key(const call_t *call) {
   uint64_t hash = 0x9E3779B97F4A7C15ull;
-  for (size_t i = 0; i < count; i++) {
-    hash = (hash ^ key[i]) * 0xFF51AFD7ED558CCDull;
+  for (size_t i = 0; i < call->key_count; i++) {
+    hash = (hash ^ call->key[i]) * 0xFF51AFD7ED558CCDull;
     hash ^= hash >> 32;
   }
   return hash;
 }
 
-static inline bool matches(const entry_t *entry, const call_t *call, uint64_t hash) {
-  return entry->hash == hash && entry->count == call->key_count &&
-         !memcmp(entry->words, call->key, call->key_count * sizeof *call->key);
+static inline bool matches(const entry_t *entry, const call_t *call) {
+  return entry->count == call->key_count && !memcmp(entry->words, call->key, call->key_count * sizeof *call->key);
 }
 
-entry_t *tw_table_find(dispatcher_t *self, const call_t *call, uint64_t hash) {
-  if (TW_LIKELY(self->last && matches(self->last, call, hash)))
-    return self->last;
+static entry_t *find_by_hash(dispatcher_t *self, const call_t *call) {
+  uint64_t hash = hash_key(call);
   for (size_t slot = hash; self->slots; slot++) {
     entry_t *entry = self->table[slot & (self->slots - 1)];
     if (!entry)
       return NULL;
-    if (matches(entry, call, hash))
+    if (entry->hash == hash && matches(entry, call))
       return self->last = entry;
   }
   return NULL;
+}
+
+entry_t *tw_table_find(dispatcher_t *self, const call_t *call) {
+  return TW_LIKELY(self->last && matches(self->last, call)) ? self->last : find_by_hash(self, call);
 }
 
 static void place_entry(entry_t **table, size_t slots, entry_t *entry) {
@@ -115,15 +117,14 @@ static int grow_table(dispatcher_t *self) {
   return 0;
 }
 
-entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, uint64_t hash, PyObject *variant, PyObject *target,
-                         PyObject *key) {
+entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *variant, PyObject *target, PyObject *key) {
   size_t bytes = call->key_count * sizeof *call->key;
   entry_t *entry = grow_table(self) ? NULL : malloc(sizeof *entry + bytes);
   if (!entry) {
     PyErr_NoMemory();
     return NULL;
   }
-  *entry = (entry_t){.hash = hash,
+  *entry = (entry_t){.hash = hash_key(call),
                      .variant = (tw_variant_t *)Py_NewRef(variant),
                      .target = Py_NewRef(target),
                      .key = Py_NewRef(key),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from dlpack_structs import CUDA, Managed, Tensor, capsule
 
 from tilewright import dtype as dt
 from tilewright import tile as ct
@@ -51,31 +52,6 @@ def storage(array: np.ndarray) -> tuple[np.ndarray, int]:
 # ---------------------------------------------------------------------------------------------
 # DLPack, for the negative strides that torch has not
 
-
-class Tensor(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class ManagedTensor(ctypes.Structure):
-    _fields_ = (
-        ("tensor", Tensor),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),  # null: the exporter outlives the launch
-    )
-
-
-CUDA = 2
 CODES = {ct.bfloat16: 4, ct.bool_: 6, ct.float8_e4m3fn: 10, ct.float8_e5m2: 12}
 CODES |= {ct.float8_e8m0fnu: 14}
 
@@ -100,15 +76,10 @@ class Exporter:
             self.sizes,
             self.steps,
         )
-        self.managed = ManagedTensor(tensor, None, None)
+        self.managed = Managed(tensor, None, None)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CUDA, self.owner.device.index
 
     def __dlpack__(self, **_: Any) -> Any:
-        make = ctypes.pythonapi.PyCapsule_New
-        make.restype, make.argtypes = (
-            ctypes.py_object,
-            [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
-        )
-        return make(ctypes.addressof(self.managed), b"dltensor", None)
+        return capsule(ctypes.addressof(self.managed), "dltensor")

@@ -109,9 +109,10 @@ def run_cuda(kernel: Any, grid: Any, args: Arguments) -> None:
 def run_ptx(kernel: Any, target: str, args: Arguments) -> None:
     """Compile for a GPU that need not be here, and assemble the PTX where there is a ptxas."""
     from tilewright import compile
+    from tilewright.times import Times
 
     _, key = kernel.specialization(tuple(args))
-    code = compile.build(kernel.capture(target, key), target, kernel.name).code
+    code = compile.build(kernel.capture(target, key), target, kernel.name, Times(kernel.name, target)).code
     ptxas = shutil.which("ptxas")
     if ptxas is not None and code[:4] != b"\x7fELF":
         with tempfile.NamedTemporaryFile(suffix=".ptx") as file:

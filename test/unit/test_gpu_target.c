@@ -2,30 +2,22 @@
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "check.h"
 
-static int failures;
-#define CHECK(condition, what)                                                                                         \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      failures++;                                                                                                      \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, what, #condition);                                        \
-    }                                                                                                                  \
-  } while (0)
+#include <string.h>
 
 static void expect(const char *name, const char *row, uint32_t with, uint32_t without) {
   tw_gpu_target_t target;
-  CHECK(tw_gpu_target_named(tw_str(name), &target), name);
-  CHECK(!strcmp(target.name, row), name);
-  CHECK((target.features & with) == with, name);
-  CHECK((target.features & without) == 0, name);
-  CHECK(target.shared_bytes < target.shared_bytes_sm, name);
+  CHECK(tw_gpu_target_named(tw_str(name), &target), "%s", name);
+  CHECK(!strcmp(target.name, row), "%s", name);
+  CHECK((target.features & with) == with, "%s", name);
+  CHECK((target.features & without) == 0, "%s", name);
+  CHECK(target.shared_bytes < target.shared_bytes_sm, "%s", name);
 }
 
 static void refuse(const char *name) {
   tw_gpu_target_t target;
-  CHECK(!tw_gpu_target_named(tw_str(name), &target), name);
+  CHECK(!tw_gpu_target_named(tw_str(name), &target), "%s", name);
 }
 
 int main(void) {

@@ -2,20 +2,10 @@
  * algebra against exhaustive evaluation on small tiles and on random layouts. */
 #include "lowering/layout/layout.h"
 
-#include <stdio.h>
+#include "check.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static int failures;
-#define CHECK(condition, ...)                                                                                          \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      failures++;                                                                                                      \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                  \
-      fprintf(stderr, __VA_ARGS__);                                                                                    \
-      fputc('\n', stderr);                                                                                             \
-    }                                                                                                                  \
-  } while (0)
 
 static uint64_t random_state = 0x9E3779B97F4A7C15u;
 static uint32_t random_below(uint32_t n) {

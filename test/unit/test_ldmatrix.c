@@ -3,19 +3,11 @@
  * matrix lie in different banks. */
 #include "lowering/gpu/sm80/ldmatrix.h"
 
-#include <stdio.h>
+#include "check.h"
+
 #include <string.h>
 
-static int failures, matched;
-#define CHECK(condition, ...)                                                                                          \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      failures++;                                                                                                      \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                  \
-      fprintf(stderr, __VA_ARGS__);                                                                                    \
-      fputc('\n', stderr);                                                                                             \
-    }                                                                                                                  \
-  } while (0)
+static int matched;
 
 enum { LANES = 32, ROWS = 8, ROW = TW_LDMATRIX_ROW_BYTES };
 

@@ -2,19 +2,9 @@
  * place that the tile's layout says. */
 #include "lowering/gpu/sm90/store_boxes.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "check.h"
 
-static int failures;
-#define CHECK(condition, ...)                                                                                          \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      failures++;                                                                                                      \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                  \
-      fprintf(stderr, __VA_ARGS__);                                                                                    \
-      fputc('\n', stderr);                                                                                             \
-    }                                                                                                                  \
-  } while (0)
+#include <string.h>
 
 static void push(tw_layout_t *l, tw_input_t input, int dim, int bit) {
   tw_layout_push(l, input, UINT32_C(1) << (tw_layout_dim_shift(l, dim) + bit));
