@@ -199,20 +199,111 @@ def test_argument_count_and_defaults() -> None:
         run(kernel)
 
 
-@pytest.mark.parametrize("grid", [0, (-1,), (1, 0), (1, 2, 3, 4), (2**31,), (1, 65536)])
+@pytest.mark.parametrize("grid", [0, (-1,), (1, 0), (1, 2, 3, 4), (2**31,), (1, 65536), (1, 1, 65536)])
 def test_refused_grids(grid: Any) -> None:
     with pytest.raises(TileValueError, match="grid"):
         run(lambda: None, grid=grid)
+
+
+@pytest.mark.parametrize("limit", [(1, 65535), (1, 1, 65535)])
+def test_largest_grids(limit: Any) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def kernel() -> None:
+        raise EnoughError
+
+    with pytest.raises(EnoughError):
+        run(kernel, grid=limit)
 
 
 def test_order_of_blocks() -> None:
     seen = []
 
     def kernel() -> None:
-        seen.append((int(ct.bid(0)), int(ct.bid(1))))
+        assert [int(ct.num_blocks(axis)) for axis in (0, 1, 2)] == [2, 3, 2]
+        seen.append(tuple(int(ct.bid(axis)) for axis in (0, 1, 2)))
 
-    run(kernel, grid=(2, 2))
-    assert seen == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    run(kernel, grid=(2, 3, 2))
+    assert seen == [(x, y, z) for z in range(2) for y in range(3) for x in range(2)]
+
+
+@pytest.mark.parametrize("axis", [-1, 3])
+@pytest.mark.parametrize("function", [ct.bid, ct.num_blocks])
+def test_axes_of_the_grid(function: Any, axis: int) -> None:
+    with pytest.raises(TileValueError, match=f"axis is 0, 1 or 2, found {axis}"):
+        run(lambda: function(axis))
+
+
+class Foreign:
+    """An array of a library that has its own class."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+class Tensor(Foreign):
+    """As torch's: `on_gpu`, its copy on the host is elsewhere."""
+
+    __module__ = "torch"
+    __dlpack__ = property()  # not the way in  # type: ignore[assignment]
+    __array_interface__ = None
+
+    def __init__(self, array: np.ndarray, on_gpu: bool) -> None:
+        super().__init__(array)
+        self.on_gpu = on_gpu
+        self.copies = 0
+
+    def detach(self) -> Tensor:
+        return self
+
+    def cpu(self) -> Tensor:
+        return Tensor(self.array.copy(), False) if self.on_gpu else self
+
+    def numpy(self) -> np.ndarray:
+        return self.array
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data
+
+    def copy_(self, host: Tensor) -> None:
+        self.array[...] = host.array
+        self.copies += 1
+
+
+class Cupy(Foreign):
+    __module__ = "cupy"
+    __dlpack__ = property()  # type: ignore[assignment]
+    __cuda_array_interface__ = None
+
+    def get(self) -> np.ndarray:
+        return self.array.copy()
+
+    def set(self, host: np.ndarray) -> None:
+        self.array[...] = host
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [Foreign, lambda a: Tensor(a, False), lambda a: Tensor(a, True), Cupy],
+    ids=["dlpack", "torch on the CPU", "torch on a GPU", "cupy"],
+)
+def test_arrays_of_libraries(wrap: Any) -> None:
+    def kernel(X, Y):
+        ct.store(Y, 0, ct.load(X, 0, 4) + 1)
+
+    x, y = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    target = wrap(y)
+    run(kernel, wrap(x), target)
+    assert (y == x + 1).all()
+    if isinstance(target, Tensor):
+        assert target.copies == int(target.on_gpu)
 
 
 def test_static_assert() -> None:
@@ -222,10 +313,21 @@ def test_static_assert() -> None:
             ct.static_assert(False, "the reason")
         ct.static_assert(n > 0)
 
-    with pytest.raises(TileValueError, match="the reason"):
+    with pytest.raises(TileValueError, match="static assertion failed: the reason"):
         run(kernel, 1)
     with pytest.raises(TileTypeError, match="constant"):
         run(kernel, 2)
+    with pytest.raises(TileValueError, match="static assertion failed$"):
+        run(lambda: ct.static_assert(False))
+
+
+@pytest.mark.parametrize(
+    ("format", "values", "message"),
+    [("%d %d", (1,), "too few values"), ("%d", (1, 2), "too many values"), (3, (), "constant format string")],
+)
+def test_refused_formats(format: Any, values: tuple[int, ...], message: str) -> None:
+    with pytest.raises((TileTypeError, TileValueError), match=message):
+        run(lambda: ct.printf(format, *values))
 
 
 def test_output(capsys: pytest.CaptureFixture[str]) -> None:
