@@ -6,6 +6,7 @@ import copy
 import csv
 import pickle
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -35,11 +36,12 @@ def test_names() -> None:
     assert {d.name for d in dt.ALL if not d.arithmetic} == set(NAMES[13:])
 
 
-@pytest.mark.spec(
-    "T-088", "T-089", "T-090", "T-091", "T-092", "T-093", "T-094", "T-095", "T-096", "T-097",
-    "T-098", "T-099", "T-100", "T-101", "T-102", "T-103", "T-104", "T-105"
-)  # fmt: skip
-@pytest.mark.parametrize("name", NAMES)
+def each_proves(first: int) -> list[Any]:
+    """The dtypes by name; the requirements of them, one a dtype, begin at that number."""
+    return [pytest.param(name, marks=pytest.mark.spec(f"T-{first + i:03}"), id=name) for i, name in enumerate(NAMES)]
+
+
+@pytest.mark.parametrize("name", each_proves(88))
 def test_format(name: str) -> None:
     dtype = getattr(ct, name)
     container = np.float32 if name == "tfloat32" else getattr(ml_dtypes, name, None)
@@ -97,22 +99,42 @@ def test_constructor_on_the_host() -> None:
     assert ct.bool_(3) == np.True_
 
 
-@pytest.mark.spec(
-    "T-117", "T-118", "T-127", "T-128", "T-129", "T-130", "T-131", "T-132", "T-133",
-    "T-134", "T-135", "T-136", "T-137", "T-138",
-    "T-139", "T-140", "T-141", "T-142", "T-143", "T-144", "T-145", "T-146", "T-147", "T-148"
-)  # fmt: skip
-@pytest.mark.parametrize("row", NAMES)
+@pytest.mark.spec("T-118")
+def test_categories() -> None:
+    names = {category: {d.name for d in dt.ALL if d.category is category} for category in dt.Category}
+    assert names[dt.Category.BOOLEAN] == {"bool_"}
+    assert names[dt.Category.INTEGRAL] == {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    assert dt.Category.BOOLEAN < dt.Category.INTEGRAL < dt.Category.FLOATING
+    assert len(names[dt.Category.FLOATING]) == 9
+
+
+@pytest.mark.spec("T-117", "T-127")
+@pytest.mark.parametrize("row", each_proves(130))
 def test_promotion_table(row: str) -> None:
     cells = [r for r in rows("tile_promotion.csv") if r["row"] == row]
     assert len(cells) == 18
     for cell in cells:
         a, b = getattr(ct, row), getattr(ct, cell["column"])
-        if cell["result"] == "ERR":
-            with pytest.raises(TileTypeError, match=rf"between {a} and {b}; .*astype\(ct\."):
-                dt.promote(a, b)
-        else:
-            assert dt.promote(a, b) is getattr(ct, cell["result"])
+        expected = None if cell["result"] == "ERR" else getattr(ct, cell["result"])
+        assert dt.PROMOTION[a, b] is expected
+        if expected is not None:
+            assert dt.promote(a, b) is expected
+
+
+@pytest.mark.spec("T-128")
+def test_promotion_is_symmetric() -> None:
+    for a in dt.ALL:
+        for b in dt.ALL:
+            assert dt.PROMOTION[a, b] is dt.PROMOTION[b, a]
+
+
+@pytest.mark.spec("T-129", "T-148")
+def test_pairs_without_a_common_dtype() -> None:
+    pairs = [(a, b) for (a, b), common in dt.PROMOTION.items() if common is None]
+    assert (ct.int32, ct.tfloat32) in pairs and (ct.bool_, ct.float8_e5m2) in pairs
+    for a, b in pairs:
+        with pytest.raises(TileTypeError, match=rf"between {a} and {b}; .*astype\(ct\."):
+            dt.promote(a, b)
 
 
 @pytest.mark.spec(
