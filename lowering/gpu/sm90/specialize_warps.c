@@ -241,7 +241,8 @@ static void load(role_t *r, MlirOperation copy, MlirValue buffer, MlirValue full
           .num_operands = n, .operands = operands, .num_attrs = !mlirAttributeIsNull(order.value), .attrs = &order});
 }
 
-/* In place of a copy. Before the first of a fill the producer waits for the slot; after the last the ring moves on. */
+/* In place of a copy. Before the first of a fill the producer waits for the slot; after the last the ring moves on.
+ * What threads gather comes after what the accelerator is asked for, which is done sooner. */
 static void emit_copy(role_t *r, MlirOperation copy) {
   int f = tw_fill_of(r->plan, copy);
   const tw_fill_t *fill = &r->plan->fills[f];
@@ -256,12 +257,13 @@ static void emit_copy(role_t *r, MlirOperation copy) {
       expect(r, ring, announced_bytes(fill), state->slot);
   }
   for (int c = 0; r->producer && c < fill->num_copies; c++)
-    if (mlirOperationEqual(copy, fill->copies[c]) && tw_op_is(copy, "tile.async_gather"))
-      gather(r, copy, ring->buffers[c], state->slot);
-    else if (mlirOperationEqual(copy, fill->copies[c]))
+    if (mlirOperationEqual(copy, fill->copies[c]) && !tw_op_is(copy, "tile.async_gather"))
       load(r, copy, ring->buffers[c], ring->full, state->slot);
   if (!mlirOperationEqual(copy, fill->copies[fill->num_copies - 1]))
     return;
+  for (int c = 0; r->producer && c < fill->num_copies; c++)
+    if (tw_op_is(fill->copies[c], "tile.async_gather"))
+      gather(r, fill->copies[c], ring->buffers[c], state->slot);
   if (r->producer && fill->gathers)
     arrive_gathered(r, ring, state->slot);
   advance(r, fill->ring);

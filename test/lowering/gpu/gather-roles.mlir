@@ -19,8 +19,8 @@
 // CHECK: scf.for %[[K:.*]] = %{{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PARITY:.*]] = %c0{{.*}}) -> (i32, i32)
 // CHECK: tile.barrier_wait %[[EMPTY]][%[[SLOT]]]
 // CHECK-NEXT: tile.barrier_expect %[[FULL]][%[[SLOT]]], 32768
-// CHECK-NEXT: tile.async_gather %arg0[%{{.*}}, %{{.*}}] into %[[A]][%[[SLOT]]] {check_bounds}
 // CHECK-NEXT: tile.tma_load %arg1[%[[K]], %c0{{.*}}] into %[[B]][%[[SLOT]]] signal %[[FULL]][%[[SLOT]]]
+// CHECK-NEXT: tile.async_gather %arg0[%{{.*}}, %{{.*}}] into %[[A]][%[[SLOT]]] {check_bounds}
 // CHECK-NEXT: tile.barrier_arrive %[[FULL]][%[[SLOT]]] gathered
 // CHECK: } consumer {
 // CHECK-NOT: gather
