@@ -219,6 +219,33 @@ def Tile_WgmmaWaitOp : Tile_GpuOp<"wgmma_wait", [MemoryEffects<[MemWrite]>]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Blocks that share a tile
+//===----------------------------------------------------------------------===//
+
+def Tile_SumPartsOp : Tile_GpuOp<"sum_parts", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the sums of tiles over the blocks that share them";
+  let description = [{
+    Block `part` of `parts` gives its tiles. In the last block to come here `last` is true
+    and the results are the sums over all parts, in their order, whichever block it is; in
+    the others it is false and the results are nothing. Where there is one part, `last` is
+    true and the results are the tiles.
+
+    `workspace` is the address of memory for the tiles of parts; before it lie counters of
+    four bytes, going down, one for each `slot`: a number that the blocks of one tile have
+    in common. A counter is zero before and after. No block waits for another.
+
+    ```mlir
+    %sum, %last = tile.sum_parts %acc part %p of %n in %workspace[%slot] : tensor<128x256xf32, #acc> -> tensor<128x256xf32, #acc>
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_AnyTile>:$values, I32:$part, I32:$parts, I64:$workspace, I32:$slot);
+  let results = (outs Variadic<Tile_AnyTile>:$sums, I1:$last);
+  let assemblyFormat = [{
+    $values `part` $part `of` $parts `in` $workspace `[` $slot `]` attr-dict `:` type($values) `->` type($sums)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Barriers that count, copies by the tensor memory accelerator, roles of warps
 //===----------------------------------------------------------------------===//
 

@@ -59,24 +59,66 @@ typedef struct started {
 
 static tw_status_t tell_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[3], uint64_t *words,
                              started_t *start) {
-  if (TW_UNLIKELY(start->count + TW_GRID_WORDS > TW_MAX_WORDS))
+  if (TW_UNLIKELY(start->count + TW_MORE_WORDS > TW_MAX_WORDS))
     return TW_ERROR(TW_LAUNCH_ERROR, "kernel %s: the parameters take %zu words, the most is %d", kernel->name,
-                    start->count, TW_MAX_WORDS - TW_GRID_WORDS);
+                    start->count, TW_MAX_WORDS - TW_MORE_WORDS);
   for (int axis = 0; axis < TW_GRID_WORDS; axis++)
     words[start->count++] = grid[axis];
   return NULL;
 }
 
-static tw_status_t start_persistent(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
-                                    uint64_t *words, started_t *start) {
+/* Adds the words that say which tiles are shared, and returns how many blocks there are with all parts. */
+static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
+                           CUstream stream, uint64_t blocks, uint64_t *words, started_t *start) {
+  uint64_t workspace = 0;
+  tw_shares_t shares =
+      tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[device->ordinal]);
+  if (shares.parts > 1)
+    workspace = tw_split_workspace(driver, device, stream);
+  if (!workspace)
+    shares = (tw_shares_t){1, (uint32_t)blocks};
+  words[start->count++] = shares.parts;
+  words[start->count++] = shares.whole;
+  words[start->count++] = workspace;
+  return shares.whole + (blocks - shares.whole) * shares.parts;
+}
+
+tw_status_t tw_cuda_would_share(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                                const uint64_t *words, bool *out) {
+  const tw_device_t *device;
+  uint64_t plane = (uint64_t)grid[0] * grid[1], blocks = plane * grid[2];
+  *out = false;
+  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  if (plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT ||
+      tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[ordinal]).parts == 1)
+    return NULL;
+  tw_context_scope_t scope;
+  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  *out = tw_split_workspace(scope.driver, device, stream) != 0;
+  tw_context_leave(&scope);
+  return NULL;
+}
+
+/* The whole grid along one axis, or as many blocks of a persistent kernel as take all in turn. */
+static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
+                                 CUstream stream, const uint32_t grid[3], uint64_t *words, started_t *start) {
   uint64_t plane = (uint64_t)grid[0] * grid[1], blocks = plane * grid[2];
   if (TW_UNLIKELY(plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT))
     return TW_ERROR(TW_LAUNCH_ERROR,
                     "kernel %s, grid (%u, %u, %u): more than %d blocks; use larger tiles, or launch it in parts",
                     kernel->name, grid[0], grid[1], grid[2], MAX_PERSISTENT);
-  start->grid[0] = tw_grid_balance(blocks, kernel->resident[ordinal]);
+  TW_RETURN_IF_ERROR(tell_grid(kernel, grid, words, start));
+  uint64_t all =
+      kernel->flags & TW_CUDA_SHARES ? add_shares(driver, kernel, device, stream, blocks, words, start) : blocks;
+  uint32_t resident = kernel->resident[device->ordinal];
   start->grid[1] = start->grid[2] = 1;
-  return tell_grid(kernel, grid, words, start);
+  if (!(kernel->flags & TW_CUDA_PERSISTENT))
+    start->grid[0] = (uint32_t)all;
+  else if (all == blocks)
+    start->grid[0] = tw_grid_balance(blocks, resident);
+  else /* parts come last and are short: all multiprocessors are to have their share of whole tiles */
+    start->grid[0] = (uint32_t)(all < resident ? all : resident);
+  return NULL;
 }
 
 /* Joined where all multiprocessors still have work then. */
@@ -92,12 +134,12 @@ static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_
   return tell_grid(kernel, grid, words, start);
 }
 
-/* The kernel is loaded. */
-static tw_status_t start_of(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
-                            uint64_t *words, size_t count, started_t *start) {
+/* The kernel is loaded, the context current. */
+static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
+                            CUstream stream, const uint32_t grid[3], uint64_t *words, size_t count, started_t *start) {
   *start = (started_t){{grid[0], grid[1], grid[2]}, 1, count};
-  if (kernel->flags & TW_CUDA_PERSISTENT)
-    return start_persistent(kernel, device->ordinal, grid, words, start);
+  if (kernel->flags & (TW_CUDA_PERSISTENT | TW_CUDA_SHARES))
+    return start_in_line(driver, kernel, device, stream, grid, words, start);
   if (kernel->flags >> TW_CUDA_JOINED)
     return start_joined(kernel, device, grid, words, start);
   return NULL;
@@ -151,17 +193,16 @@ tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, 
     TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
     function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
   }
-  started_t start;
-  TW_RETURN_IF_ERROR(start_of(kernel, device, grid, words, count, &start));
   /* Asked every time (6 ns): torch and others switch contexts behind our back, and a new thread has
    * none.  The function's own context is needed for the default streams. */
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   CUresult result = CUDA_SUCCESS;
-  tw_status_t status = NULL;
-  if (kernel->num_maps)
+  started_t start;
+  tw_status_t status = start_of(scope.driver, kernel, device, stream, grid, words, count, &start);
+  if (!status && kernel->num_maps)
     status = call_with_maps(scope.driver, kernel, ordinal, function, stream, &start, block, words, &result);
-  else
+  else if (!status)
     result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
   tw_context_leave(&scope);
   if (TW_UNLIKELY(status != NULL))
@@ -178,15 +219,16 @@ tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, c
   TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
-  started_t start;
-  TW_RETURN_IF_ERROR(start_of(kernel, device, grid, words, count, &start));
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
   struct timespec begin, end;
   CUresult result = CUDA_SUCCESS;
   tw_packed_t packed;
-  tw_status_t status = tw_cuda_pack_maps(scope.driver, kernel, ordinal, words, start.count, &packed);
+  started_t start;
+  tw_status_t status = start_of(scope.driver, kernel, device, stream, grid, words, count, &start);
+  if (!status)
+    status = tw_cuda_pack_maps(scope.driver, kernel, ordinal, words, start.count, &packed);
   start.count = packed.count;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   for (int i = 0; i < n && !result && !status; i++)

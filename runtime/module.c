@@ -210,6 +210,18 @@ tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *na
   return NULL;
 }
 
+tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t *split) {
+  if (split->word < -1 || split->word >= TW_MAX_WORDS || split->per_step < 1 || split->steps < 0 ||
+      split->step_cycles < 1 || split->step_bytes < 0 || split->forced < 0 || split->part_bytes < 1)
+    return TW_ERROR(
+        TW_VALUE_ERROR,
+        "kernel %s: blocks cannot share tiles by (word %d, %d a step, %d steps of %d cycles, %d parts of %d "
+        "bytes)",
+        kernel->name, split->word, split->per_step, split->steps, split->step_cycles, split->forced, split->part_bytes);
+  kernel->split = *split;
+  return NULL;
+}
+
 void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel) {
   if (kernel)
     free(kernel->maps);
@@ -276,7 +288,7 @@ tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
   if (scope.driver->exchange_capture_mode)
     scope.driver->exchange_capture_mode(&mode);
   tw_status_t status = load_function(scope.driver, device, kernel, &function);
-  if (!status && (kernel->flags & TW_CUDA_PERSISTENT))
+  if (!status && (kernel->flags & TW_CUDA_PERSISTENT || kernel->split.step_cycles))
     status = count_resident(scope.driver, device, kernel, function);
   if (scope.driver->exchange_capture_mode)
     scope.driver->exchange_capture_mode(&mode);

@@ -25,12 +25,18 @@ typedef struct tw_map_slot {
   uint64_t words[1 + 2 * TW_MAX_MAP_RANK]; /* pointer, extents, strides */
 } tw_map_slot_t;
 
+/* The first `whole` tiles are computed by a block each, the others by `parts` blocks. */
+typedef struct tw_shares {
+  uint32_t parts, whole;
+} tw_shares_t;
+
 struct tw_cuda_kernel {
   tw_image_t *image; /* borrowed, lives for ever */
   const char *name;  /* borrowed, lives for ever */
   unsigned num_threads, shared_bytes, flags;
   unsigned num_maps;
   tw_map_slot_t *maps;          /* owned */
+  tw_split_t split;             /* step_cycles 0: blocks have nothing to share */
   atomic_flag maps_taken;       /* a launch reads or writes the maps that are kept */
   uint8_t lead[TW_MAX_DEVICES]; /* words before the maps: the parameters do not begin aligned as maps are */
   _Atomic(CUfunction) functions[TW_MAX_DEVICES]; /* NULL: not loaded on that device yet */
@@ -38,6 +44,14 @@ struct tw_cuda_kernel {
 };
 
 enum { TW_MAX_LEAD = 8 };
+
+/* --- split.c --- */
+
+/* What `blocks` tiles of a launch with these words do best on `units` multiprocessors that have `resident` blocks. */
+tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units,
+                            int64_t resident);
+/* Where blocks of a launch on the stream leave their sums, behind the counters; 0: nowhere. The context is current. */
+uint64_t tw_split_workspace(const tw_driver_t *driver, const tw_device_t *device, CUstream stream);
 
 /* Parameters of a launch: tensor maps, then words. */
 typedef struct tw_packed {

@@ -18,8 +18,10 @@ enum {
   TW_MAX_RANK = 8,    /* dimensions of an array argument */
   TW_MAX_ARGS = 64,   /* parameters of a kernel */
   TW_MAX_WORDS = 512, /* 8-byte words of parameters: the 4 KiB that every GPU takes */
-  TW_GRID_WORDS = 3,  /* that a launch may add */
-  TW_MAX_MAPS = 32,   /* tensor maps of a kernel, 128 bytes each before the words */
+  TW_GRID_WORDS = 3,  /* extents of the grid, which a launch may add */
+  TW_SPLIT_WORDS = 3, /* and what tells blocks which tiles they share */
+  TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS,
+  TW_MAX_MAPS = 32, /* tensor maps of a kernel, 128 bytes each before the words */
   TW_MAX_MAP_RANK = 5
 };
 
@@ -181,6 +183,9 @@ enum {
   /* Each block of the kernel takes several blocks of the grid: fewer are started, along one axis, and
    * the extents of the grid follow the other words. */
   TW_CUDA_PERSISTENT = 2,
+  /* Several blocks of the kernel may share a tile: its grid is started along one axis, and behind the extents of the
+   * program's grid come TW_SPLIT_WORDS more words. */
+  TW_CUDA_SHARES = 4,
   /* From this bit on, how many rows of threads a block may have: they are blocks side by side along axis 0
    * of the grid, whose extents follow the other words. 0: nothing of the kind. */
   TW_CUDA_JOINED = 8
@@ -208,6 +213,25 @@ typedef struct tw_tensor_map {
  * them: they may come from a file. */
 tw_status_t tw_cuda_kernel_set_maps(tw_cuda_kernel_t *kernel, const tw_tensor_map_t *maps, size_t count);
 
+/* What a launch decides by whether several blocks share a tile, a part of k each. */
+typedef struct tw_split {
+  int32_t word;        /* of the extent of k; -1: the number of steps is a constant */
+  int32_t per_step;    /* how much of the extent a step takes */
+  int32_t steps;       /* where it is a constant */
+  int32_t step_cycles; /* of a multiprocessor that has all of the memory to itself */
+  int32_t step_bytes;  /* that it loads */
+  int32_t forced;      /* the number of parts, if the program says it; else 0 */
+  int32_t part_bytes;  /* of the sums of a block */
+} tw_split_t;
+
+/* Called once, before the first launch, of a kernel that shares tiles, or of its twin that does not. Checks what may
+ * come from a file. */
+tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t *split);
+
+/* Whether a launch of the kernel, which is loaded and does not share tiles, would do better if it did. */
+tw_status_t tw_cuda_would_share(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                                const uint64_t *words, bool *out);
+
 /* Loads the kernel on a device now (a launch does it by itself). */
 tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal);
 bool tw_cuda_kernel_is_loaded(const tw_cuda_kernel_t *kernel, int ordinal);
@@ -220,7 +244,7 @@ tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_
 
 /* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device.
  * `block` counts for kernels made with num_threads 0; else it may be NULL. Behind the `count` words
- * there must be room for TW_GRID_WORDS more. */
+ * there must be room for TW_MORE_WORDS more. */
 tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                            const uint32_t block[3], uint64_t *words, size_t count);
 

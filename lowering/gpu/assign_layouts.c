@@ -197,7 +197,7 @@ static void rewrite_mma(assigner_t *a, MlirOperation op) {
   result_in(a, op, &plan.acc);
 }
 
-/* Operands that are tied to values of the op around: loops and branches. */
+/* Operands that are tied to other values: those of the op around, in loops and branches, or results. */
 static void require_class(assigner_t *a, MlirOperation op, intptr_t i, MlirValue like) {
   if (!tw_is_tile(mlirValueGetType(like)))
     return;
@@ -213,6 +213,11 @@ static void rewrite_yield(assigner_t *a, MlirOperation op) {
     require_class(a, op, i,
                   to_before ? mlirBlockGetArgument(tw_region_block(parent, 0), i)
                             : mlirOperationGetResult(parent, i - condition));
+}
+
+static void rewrite_sum(assigner_t *a, MlirOperation op) {
+  for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(op); i++)
+    require_class(a, op, i, mlirOperationGetResult(op, i));
 }
 
 static void rewrite_loop_inits(assigner_t *a, MlirOperation op) {
@@ -269,6 +274,8 @@ static void rewrite(assigner_t *a, MlirOperation op) {
     rewrite_loop_inits(a, op);
   else if (tw_op_is(op, "scf.yield") || tw_op_is(op, "scf.condition"))
     rewrite_yield(a, op);
+  else if (tw_op_is(op, "tile.sum_parts"))
+    rewrite_sum(a, op);
   else if (twl_is_elementwise(op))
     rewrite_elementwise(a, op);
   else

@@ -138,6 +138,9 @@ static void classify(twl_classes_t *c, MlirOperation op) {
     unite(c, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
   } else if (tw_op_is(op, "tile.mma")) {
     unite(c, mlirOperationGetOperand(op, 2), mlirOperationGetResult(op, 0));
+  } else if (tw_op_is(op, "tile.sum_parts")) {
+    for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(op); i++)
+      unite(c, mlirOperationGetOperand(op, i), mlirOperationGetResult(op, i));
   } else if (tw_op_is(op, "scf.for")) {
     unite_for(c, op);
   } else if (tw_op_is(op, "scf.while")) {

@@ -49,14 +49,11 @@
 #include "lowering/gpu/target.h"
 #include "lowering/passes.h"
 
-enum { MAX_IDS = 256 };
-
 typedef struct {
   MlirOperation func;
   int64_t num_warps;
   tw_block_axes_t axes;
-  MlirOperation ids[MAX_IDS]; /* tile.block_id and tile.num_blocks */
-  int num_ids;
+  tw_grid_ids_t ids;
   bool wgmma;              /* a loop has a product that warpgroups compute */
   const char *not_brought; /* why the accelerator cannot bring a load of a loop; null if it can bring all */
   bool writes;             /* a loop with such a product writes to arrays */
@@ -179,27 +176,19 @@ static bool is_beside_product(MlirOperation op) {
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
-  bool id = tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks");
   bool looped = !mlirOperationIsNull(loop_around(op));
-  if (id && k->num_ids < MAX_IDS)
-    k->ids[k->num_ids++] = op;
   k->wgmma |= looped && tw_op_is(op, "tile.mma") && tw_has_attr(op, TW_WGMMA);
   if (looped && tw_op_is(op, "tile.mma"))
     look_behind(k, op);
   if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
     k->writes |= is_beside_product(op);
-  k->in_order |= shows_order(op) || k->num_ids == MAX_IDS;
+  k->in_order |= shows_order(op);
   if (tw_op_is(op, "scf.for"))
     look_at_length(k, op);
   return MlirWalkResultAdvance;
 }
 
 /* ---- rewriting --------------------------------------------------------------------------------- */
-
-static MlirValue grid_op(const tw_builder_t *at, const char *name, int axis) {
-  MlirType i32 = tw_i32(at->context);
-  return tw_op1_attr(at, name, i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, axis));
-}
 
 static MlirValue times(const tw_builder_t *at, MlirValue x, MlirValue y) {
   return tw_binary(at, "arith.muli", tw_i32(at->context), x, y);
@@ -209,29 +198,18 @@ static MlirValue plus(const tw_builder_t *at, MlirValue x, MlirValue y) {
   return tw_binary(at, "arith.addi", tw_i32(at->context), x, y);
 }
 
-/* Gives the old ids their new values. */
-static void replace_ids(kernel_t *k, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
-  for (int i = 0; i < k->num_ids; i++) {
-    const MlirValue *values = tw_op_is(k->ids[i], "tile.block_id") ? position : extents;
-    if (values == NULL)
-      continue;
-    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(k->ids[i], 0), values[tw_attr_int(k->ids[i], "axis", 0)]);
-    mlirOperationDestroy(k->ids[i]);
-  }
-}
-
 /* The blocks that the hardware starts, in another order. */
 static void reorder(kernel_t *k, const tw_raster_t *raster) {
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(k->func, 0)));
   MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES], position[TW_GRID_AXES];
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
-    id[axis] = grid_op(&at, "tile.block_id", axis);
-    extents[axis] = grid_op(&at, "tile.num_blocks", axis);
+    id[axis] = tw_grid_op(&at, "tile.block_id", axis);
+    extents[axis] = tw_grid_op(&at, "tile.num_blocks", axis);
   }
   MlirValue number = plus(&at, id[0], times(&at, extents[0], plus(&at, id[1], times(&at, extents[1], id[2]))));
   tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
   tw_raster_decode(&at, &code, number, position);
-  replace_ids(k, position, NULL);
+  tw_grid_replace_ids(&k->ids, position, NULL);
 }
 
 /* The axis along which the work of a block changes all in one direction; -1 if it is not so. */
@@ -251,8 +229,8 @@ static void start_with_longest(kernel_t *k, int axis) {
   MlirType i32 = tw_i32(at.context);
   MlirValue position[TW_GRID_AXES], extents[TW_GRID_AXES];
   for (int a = 0; a < TW_GRID_AXES; a++) {
-    position[a] = grid_op(&at, "tile.block_id", a);
-    extents[a] = grid_op(&at, "tile.num_blocks", a);
+    position[a] = tw_grid_op(&at, "tile.block_id", a);
+    extents[a] = tw_grid_op(&at, "tile.num_blocks", a);
   }
   if (axis == 0) {
     MlirValue x = position[0], y = position[1], shift = tw_const_int(&at, i32, LOG_ROWS);
@@ -271,7 +249,7 @@ static void start_with_longest(kernel_t *k, int axis) {
     MlirValue last = tw_binary(&at, "arith.subi", i32, extents[axis], tw_const_int(&at, i32, 1));
     position[axis] = tw_binary(&at, "arith.subi", i32, last, position[axis]);
   }
-  replace_ids(k, position, NULL);
+  tw_grid_replace_ids(&k->ids, position, NULL);
 }
 
 /* Everything in the function but its return goes into a loop over the blocks' numbers. */
@@ -285,7 +263,7 @@ static void stay(kernel_t *k, const tw_raster_t *raster) {
   MlirType i32 = tw_i32(at.context);
   MlirValue total = times(&at, times(&at, extents[0], extents[1]), extents[2]);
   tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
-  MlirValue bounds[] = {grid_op(&at, "tile.block_id", 0), total, grid_op(&at, "tile.num_blocks", 0)};
+  MlirValue bounds[] = {tw_grid_op(&at, "tile.block_id", 0), total, tw_grid_op(&at, "tile.num_blocks", 0)};
   MlirBlock inner = mlirBlockCreate(1, &i32, &at.location);
   MlirRegion region = mlirRegionCreate();
   mlirRegionAppendOwnedBlock(region, inner);
@@ -302,7 +280,7 @@ static void stay(kernel_t *k, const tw_raster_t *raster) {
     mlirBlockAppendOwnedOperation(inner, old);
   }
   tw_build(&in, "scf.yield", (tw_op_parts_t){0});
-  replace_ids(k, position, extents);
+  tw_grid_replace_ids(&k->ids, position, extents);
   tw_set_int(tw_module_of(k->func), TW_PERSISTENT, i32, 1);
 }
 
@@ -343,13 +321,14 @@ static void decide(kernel_t *k) {
 }
 
 static bool run(MlirOperation func) {
-  kernel_t k = {.func = func};
+  kernel_t k = {.func = func, .ids = tw_grid_ids_in(func)};
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
   k.num_warps = tw_attr_int(tw_module_of(func), "tile.num_warps", 0);
   if (k.num_warps == 0)
     k.num_warps = tw_mma_num_warps(func);
   k.axes = tw_block_axes_of(func);
+  k.in_order = k.ids.count == TW_MAX_IDS;
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
   if (k.wgmma && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= TW_MAX_GRID_ARGUMENTS)
     decide(&k);

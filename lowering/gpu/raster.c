@@ -125,8 +125,8 @@ static MlirValue choose(const tw_builder_t *at, MlirValue condition, MlirValue x
   return tw_op1(at, "arith.select", mlirValueGetType(x), 3, operands);
 }
 
-/* (2^32 - 1) / d: what `divide` multiplies by, since the hardware has no division. */
-static tw_divisor_t divisor(const tw_builder_t *at, MlirValue d) {
+/* (2^32 - 1) / d: what `tw_divide` multiplies by. */
+tw_divisor_t tw_divisor_of(const tw_builder_t *at, MlirValue d) {
   return (tw_divisor_t){d, binary(at, "arith.divui", constant(at, -1), d)};
 }
 
@@ -140,8 +140,8 @@ static MlirValue multiply_high(const tw_builder_t *at, MlirValue x, MlirValue y)
                   tw_binary(at, "arith.shrui", i64, whole, tw_const_int(at, i64, WORD)));
 }
 
-/* *quotient = x / d, *rest = x % d, for 0 <= x < 2^31: the product is x / d rounded down, or one less. */
-static void divide(const tw_builder_t *at, MlirValue x, tw_divisor_t d, MlirValue *quotient, MlirValue *rest) {
+/* The product is x / d rounded down, or one less. */
+void tw_divide(const tw_builder_t *at, MlirValue x, tw_divisor_t d, MlirValue *quotient, MlirValue *rest) {
   enum { UGE = 9 };
   MlirValue guess = multiply_high(at, x, d.reciprocal);
   MlirValue left = binary(at, "arith.subi", x, binary(at, "arith.muli", guess, d.value));
@@ -154,16 +154,16 @@ tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *ra
                                    const MlirValue extents[TW_GRID_AXES]) {
   tw_raster_code_t code = {.raster = *raster, .rows = extents[raster->rows]};
   MlirValue columns = extents[raster->columns];
-  code.plane = divisor(at, binary(at, "arith.muli", code.rows, columns));
+  code.plane = tw_divisor_of(at, binary(at, "arith.muli", code.rows, columns));
   if (raster->group == 0) {
-    code.height = divisor(at, code.rows);
+    code.height = tw_divisor_of(at, code.rows);
     return code;
   }
   MlirValue group = constant(at, raster->group);
   MlirValue last = binary(at, "arith.remui", code.rows, group); /* lower than the others, if there is a rest */
-  code.band = divisor(at, binary(at, "arith.muli", group, columns));
-  code.height = divisor(at, group);
-  code.last = divisor(at, binary(at, "arith.maxui", last, constant(at, 1)));
+  code.band = tw_divisor_of(at, binary(at, "arith.muli", group, columns));
+  code.height = tw_divisor_of(at, group);
+  code.last = tw_divisor_of(at, binary(at, "arith.maxui", last, constant(at, 1)));
   return code;
 }
 
@@ -171,41 +171,76 @@ static void decode_group(const tw_builder_t *at, const tw_raster_code_t *code, M
                          MlirValue *column) {
   enum { SLT = 2 };
   MlirValue number, within, rest;
-  divide(at, v, code->band, &number, &within);
+  tw_divide(at, v, code->band, &number, &within);
   MlirValue first = binary(at, "arith.muli", number, code->height.value);
   MlirValue low = compare(at, SLT, binary(at, "arith.subi", code->rows, first), code->height.value);
   tw_divisor_t height = {choose(at, low, code->last.value, code->height.value),
                          choose(at, low, code->last.reciprocal, code->height.reciprocal)};
-  divide(at, within, height, column, &rest);
+  tw_divide(at, within, height, column, &rest);
   *row = binary(at, "arith.addi", first, rest);
 }
 
 void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue out[TW_GRID_AXES]) {
   const tw_raster_t *raster = &code->raster;
   MlirValue within;
-  divide(at, v, code->plane, &out[raster->slices], &within);
+  tw_divide(at, v, code->plane, &out[raster->slices], &within);
   if (raster->group)
     decode_group(at, code, within, &out[raster->rows], &out[raster->columns]);
   else
-    divide(at, within, code->height, &out[raster->columns], &out[raster->rows]);
+    tw_divide(at, within, code->height, &out[raster->columns], &out[raster->rows]);
+}
+
+/* ---- a grid that is not the program's ---------------------------------------------------------- */
+
+MlirValue tw_grid_op(const tw_builder_t *at, const char *name, int axis) {
+  MlirType i32 = tw_i32(at->context);
+  return tw_op1_attr(at, name, i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, axis));
+}
+
+void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out) {
+  enum { MOST = TW_MAX_GRID_ARGUMENTS + 8 };
+  MlirContext context = mlirOperationGetContext(func);
+  MlirBlock body = tw_region_block(func, 0);
+  MlirType inputs[MOST];
+  MlirAttribute dictionaries[MOST], all = tw_attr(func, "arg_attrs");
+  intptr_t had = mlirBlockGetNumArguments(body);
+  for (intptr_t i = 0; i < num; i++)
+    out[i] = mlirBlockAddArgument(body, types[i], mlirOperationGetLocation(func));
+  for (intptr_t i = 0; i < had + num; i++) {
+    inputs[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
+    dictionaries[i] = i < had && !mlirAttributeIsNull(all) ? mlirArrayAttrGetElement(all, i)
+                                                           : mlirDictionaryAttrGet(context, 0, NULL);
+  }
+  tw_set_attr(func, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(context, had + num, inputs, 0, NULL)));
+  tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, had + num, dictionaries));
+}
+
+void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
+  MlirType i32 = tw_i32(mlirOperationGetContext(func)), types[TW_GRID_AXES] = {i32, i32, i32};
+  tw_add_words(func, TW_GRID_AXES, types, extents);
+}
+
+static MlirWalkResult collect_id(MlirOperation op, void *user) {
+  tw_grid_ids_t *ids = user;
+  if ((tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks")) && ids->count < TW_MAX_IDS)
+    ids->at[ids->count++] = op;
+  return MlirWalkResultAdvance;
+}
+
+tw_grid_ids_t tw_grid_ids_in(MlirOperation func) {
+  tw_grid_ids_t ids = {.count = 0};
+  mlirOperationWalk(func, collect_id, &ids, MlirWalkPreOrder);
+  return ids;
+}
+
+void tw_grid_replace_ids(const tw_grid_ids_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
+  for (int i = 0; i < ids->count; i++) {
+    const MlirValue *values = tw_op_is(ids->at[i], "tile.block_id") ? position : extents;
+    if (values == NULL)
+      continue;
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(ids->at[i], 0), values[tw_attr_int(ids->at[i], "axis", 0)]);
+    mlirOperationDestroy(ids->at[i]);
+  }
 }
 
 /* ---- a grid other than the launched one ------------------------------------------------------------ */
-
-void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
-  MlirContext context = mlirOperationGetContext(func);
-  MlirBlock body = tw_region_block(func, 0);
-  MlirType inputs[TW_MAX_GRID_ARGUMENTS + TW_GRID_AXES], i32 = tw_i32(context);
-  MlirAttribute dictionaries[TW_MAX_GRID_ARGUMENTS + TW_GRID_AXES], all = tw_attr(func, "arg_attrs");
-  intptr_t num = mlirBlockGetNumArguments(body);
-  for (int axis = 0; axis < TW_GRID_AXES; axis++)
-    extents[axis] = mlirBlockAddArgument(body, i32, mlirOperationGetLocation(func));
-  for (intptr_t i = 0; i < num + TW_GRID_AXES; i++) {
-    inputs[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
-    dictionaries[i] = i < num && !mlirAttributeIsNull(all) ? mlirArrayAttrGetElement(all, i)
-                                                           : mlirDictionaryAttrGet(context, 0, NULL);
-  }
-  tw_set_attr(func, "function_type",
-              mlirTypeAttrGet(mlirFunctionTypeGet(context, num + TW_GRID_AXES, inputs, 0, NULL)));
-  tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, num + TW_GRID_AXES, dictionaries));
-}

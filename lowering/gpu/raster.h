@@ -19,6 +19,8 @@ enum { TW_GRID_AXES = 3 };
 /* On the module: the launcher starts fewer blocks than the program asks for, and tells the kernel how many these are.
  * On a loop: the one over blocks of the program. */
 #define TW_PERSISTENT "tile.persistent"
+/* On the module: blocks may share a tile, and what the launcher decides by how many (split_k.c). */
+#define TW_SPLIT "tile.split"
 /* On the module and the kernel: the launcher starts several blocks of the program as the rows of threads of one
  * (join_blocks.c). */
 #define TW_JOINED "tile.joined"
@@ -44,10 +46,13 @@ void tw_block_axes_free(tw_block_axes_t *axes);
 /* The raster in which `in_flight` blocks at a time load the fewest bytes in the function's loops. */
 tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, int64_t in_flight);
 
-/* A number to divide by, and what the quotient's estimate is made with. */
+/* A number to divide by, and what the quotient's estimate is made with: the hardware has no division. */
 typedef struct tw_divisor {
   MlirValue value, reciprocal;
 } tw_divisor_t;
+tw_divisor_t tw_divisor_of(const tw_builder_t *at, MlirValue d);
+/* *quotient = x / d, *rest = x % d, for 0 <= x < 2^31. */
+void tw_divide(const tw_builder_t *at, MlirValue x, tw_divisor_t d, MlirValue *quotient, MlirValue *rest);
 
 /* What decoding needs and depends on the grid only. All values are i32. */
 typedef struct tw_raster_code {
@@ -60,5 +65,22 @@ tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *ra
                                    const MlirValue extents[TW_GRID_AXES]);
 /* Position in the grid of the block with number `v` below 2^31. */
 void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue out[TW_GRID_AXES]);
+
+/* ---- a grid that is not the program's ---------------------------------------------------------- */
+
+/* tile.block_id or tile.num_blocks of an axis. */
+MlirValue tw_grid_op(const tw_builder_t *at, const char *name, int axis);
+/* Gives the function, of at most TW_MAX_GRID_ARGUMENTS, one more scalar argument of each type, which the launcher knows
+ * of. */
+void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out);
+/* Puts other values in the place of tile.block_id (position) and tile.num_blocks (extents; null: they stay). The
+ * list is made before the ops that `position` and `extents` come from. */
+enum { TW_MAX_IDS = 256 };
+typedef struct tw_grid_ids {
+  MlirOperation at[TW_MAX_IDS];
+  int count; /* TW_MAX_IDS: there may be more */
+} tw_grid_ids_t;
+tw_grid_ids_t tw_grid_ids_in(MlirOperation func);
+void tw_grid_replace_ids(const tw_grid_ids_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_RASTER_H */

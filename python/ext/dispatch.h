@@ -19,6 +19,8 @@ typedef struct tw_variant {
   uint64_t written;       /* bit i: the kernel writes to argument i */
   unsigned num_threads, shared_bytes;
   int persistent;
+  /* Where this one has no code for tiles that blocks share: what makes a variant that has, and that variant. */
+  PyObject *sharing, *shared; /* owned, or NULL */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */
@@ -75,7 +77,7 @@ typedef struct call {
   size_t key_count, word_count;
   uint16_t place[TW_MAX_ARGS]; /* 0: no array; else kind << 8 | device + 1 */
   uint64_t key[KEY_WORDS];
-  uint64_t words[TW_MAX_WORDS + TW_GRID_WORDS] __attribute__((aligned(64)));
+  uint64_t words[TW_MAX_WORDS + TW_MORE_WORDS] __attribute__((aligned(64)));
 } call_t;
 
 /* --- arguments.c ------------------------------------------------------------------------------- */

@@ -202,7 +202,7 @@ static PyObject *bench_driver_launch(PyObject *module, PyObject *arguments) {
     PyErr_SetString(PyExc_ValueError, "a CudaKernel, 8-byte words and a positive count");
     return NULL;
   }
-  uint64_t copy[TW_MAX_WORDS + TW_GRID_WORDS] __attribute__((aligned(64)));
+  uint64_t copy[TW_MAX_WORDS + TW_MORE_WORDS] __attribute__((aligned(64)));
   memcpy(copy, words, (size_t)size);
   static const uint32_t one[3] = {1, 1, 1};
   double ns;

@@ -21,6 +21,8 @@ static void variant_dealloc(PyObject *self) {
   PyObject_GC_UnTrack(self);
   tw_cuda_kernel_destroy(variant->cuda);
   Py_XDECREF(variant->owner);
+  Py_XDECREF(variant->sharing);
+  Py_XDECREF(variant->shared);
   Py_XDECREF(variant->name);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF((PyObject *)type);
@@ -30,6 +32,8 @@ static void variant_dealloc(PyObject *self) {
 static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT((PyObject *)Py_TYPE(self));
   Py_VISIT(((tw_variant_t *)self)->owner);
+  Py_VISIT(((tw_variant_t *)self)->sharing);
+  Py_VISIT(((tw_variant_t *)self)->shared);
   return 0;
 }
 
@@ -113,16 +117,35 @@ static int set_maps(tw_variant_t *variant, PyObject *sequence) {
   return status ? -1 : 0;
 }
 
+/* (word, per step, steps, cycles and bytes of a step, forced, bytes of a part), or nothing. */
+static int set_split(tw_variant_t *variant, PyObject *sequence) {
+  tw_split_t split;
+  PyObject *row = PySequence_Tuple(sequence);
+  int failed = !row;
+  if (row && PyTuple_Size(row) > 0) {
+    failed = !PyArg_ParseTuple(row, "iiiiiii", &split.word, &split.per_step, &split.steps, &split.step_cycles,
+                               &split.step_bytes, &split.forced, &split.part_bytes);
+    tw_status_t status = failed ? NULL : tw_cuda_kernel_set_split(variant->cuda, &split);
+    if (status)
+      tw_ext_raise(status, NULL);
+    failed |= status != NULL;
+  }
+  Py_XDECREF(row);
+  return failed ? -1 : 0;
+}
+
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   static char *names[] = {"image",        "name",       "num_threads", "shared_bytes", "written",
-                          "programmatic", "persistent", "joined",      "tensor_maps",  NULL};
-  PyObject *image, *name, *maps = NULL;
+                          "programmatic", "persistent", "joined",      "tensor_maps",  "split",
+                          "shares",       "sharing",    NULL};
+  PyObject *image, *name, *maps = NULL, *split = NULL, *sharing = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
   unsigned joined = 0;
-  int programmatic = 0, persistent = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIO:CudaKernel", names, &image, &name, &threads,
-                                   &shared, &written, &programmatic, &persistent, &joined, &maps))
+  int programmatic = 0, persistent = 0, shares = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpO:CudaKernel", names, &image, &name, &threads,
+                                   &shared, &written, &programmatic, &persistent, &joined, &maps, &split, &shares,
+                                   &sharing))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -140,12 +163,13 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->num_threads = threads;
   variant->shared_bytes = shared;
   variant->persistent = persistent;
-  unsigned flags =
-      (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u) | joined << TW_CUDA_JOINED;
+  variant->sharing = sharing && sharing != Py_None ? Py_NewRef(sharing) : NULL;
+  unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u) |
+                   (shares ? TW_CUDA_SHARES : 0u) | joined << TW_CUDA_JOINED;
   tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared, flags, &variant->cuda);
   if (status)
     tw_ext_raise(status, NULL);
-  else if (!maps || !set_maps(variant, maps))
+  else if ((!maps || !set_maps(variant, maps)) && (!split || !set_split(variant, split)))
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
   return NULL;
@@ -235,9 +259,9 @@ static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},
                                    {Py_tp_getset, cuda_properties},
                                    {Py_tp_methods, cuda_methods},
                                    {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                                               "programmatic=False, persistent=False, joined=0, tensor_maps=()): "
-                                               "PTX text or a cubin; loaded at the first launch "
-                                               "on a device"},
+                                               "programmatic=False, persistent=False, joined=0, tensor_maps=(), "
+                                               "split=(), shares=False, sharing=None): PTX text or a cubin; loaded at "
+                                               "the first launch on a device"},
                                    {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,

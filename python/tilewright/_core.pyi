@@ -40,7 +40,10 @@ class CudaKernel:
     begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block
     takes several of the grid's, whose extents are three more words. `joined`: so does one whose rows of
     threads, so many at most, are blocks side by side. `tensor_maps`: what it takes before
-    its words, as (word of the array's pointer, bytes of an element, swizzle, axes, box).
+    its words, as (word of the array's pointer, bytes of an element, swizzle, axes, box). `split`: blocks
+    may share a tile by (word of the extent of k, extent of a step, steps, cycles and bytes of a step,
+    parts or 0, bytes of a part's sums); one that `shares` has three more words that say which. In the
+    place of another, `sharing` makes one that does for launches that do better so.
     """
 
     def __new__(
@@ -54,6 +57,9 @@ class CudaKernel:
         persistent: bool = False,
         joined: int = 0,
         tensor_maps: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = (),
+        split: Sequence[int] = (),
+        shares: bool = False,
+        sharing: Callable[[], CudaKernel] | None = None,
     ) -> CudaKernel: ...
     @property
     def name(self) -> str: ...

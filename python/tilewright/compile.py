@@ -29,7 +29,8 @@ Key = tuple[tuple[Any, ...], ...]
 
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
-GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic")
+GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares")
+GPU_ROWS = ("tensor_maps", "split")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -37,7 +38,7 @@ class Image(NamedTuple):
     """Compiled code and what a launch needs to know of it: what the disk cache keeps."""
 
     code: bytes  # PTX or a cubin, or an object file
-    facts: dict[str, Any]  # GPU_FACTS and tensor_maps, or scratch_bytes
+    facts: dict[str, Any]  # GPU_FACTS and GPU_ROWS, or scratch_bytes
 
     @property
     def is_ptx(self) -> bool:
@@ -57,9 +58,9 @@ class Image(NamedTuple):
         except (struct.error, ValueError):
             return None
         names = set(facts) if isinstance(facts, dict) else set()
-        good = names in ({*GPU_FACTS, "tensor_maps"}, {"scratch_bytes"})
-        good = good and all(isinstance(facts[n], int) for n in names - {"tensor_maps"})
-        return cls(blob[4 + size :], facts) if good and isinstance(facts.get("tensor_maps", []), list) else None
+        good = names in ({*GPU_FACTS, *GPU_ROWS}, {"scratch_bytes"})
+        good = good and all(isinstance(facts[n], list if n in GPU_ROWS else int) for n in names)
+        return cls(blob[4 + size :], facts) if good else None
 
 
 def capture_kernel(kernel: Any, target: str, key: Key) -> Captured:
@@ -86,7 +87,13 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
     image = image_of(captured.module, captured.module.text(), target, kernel.name, times)
     if knobs.times():
         print(times, file=sys.stderr)
-    return load(image, kernel.name, captured.written, target), captured.reads
+    sharing = functools.partial(_sharing_kernel, kernel, target, key) if image.facts.get("split") else None
+    return load(image, kernel.name, captured.written, target, sharing), captured.reads
+
+
+def _sharing_kernel(kernel: Any, target: str, key: Key) -> Any:
+    """The same with code for tiles that several blocks share: for the first launch that has too few."""
+    return compile_kernel(kernel.replace_hints(split_k=0), target, key)[0]
 
 
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
@@ -161,7 +168,7 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
         ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
     facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
-    facts["tensor_maps"] = tensor_maps(module)
+    facts |= {"tensor_maps": tensor_maps(module), "split": split(module)}
     with times.step("driver's assembler"):
         return Image((assembler or assemble)(ptx, target), facts)
 
@@ -188,7 +195,8 @@ def _device_of(target: str) -> int | None:
     return None
 
 
-def load(image: Image, name: str, written: int, target: str) -> Any:
+def load(image: Image, name: str, written: int, target: str, sharing: Callable[[], Any] | None = None) -> Any:
+    """`sharing` makes the kernel whose blocks share tiles, if this one's do not."""
     entry = symbol(name)
     if target.startswith("cpu"):
         code = _core.load_object(image.code, entry)
@@ -204,6 +212,9 @@ def load(image: Image, name: str, written: int, target: str) -> Any:
         persistent=facts["persistent"] == 1,
         joined=facts["joined"],
         tensor_maps=facts["tensor_maps"],
+        split=facts["split"],
+        shares=facts["shares"] == 1,
+        sharing=None if facts["shares"] else sharing,
     )
 
 
@@ -224,6 +235,12 @@ def tensor_maps(module: Any) -> list[tuple[int, int, int, list[int], list[int]]]
         }
         maps.append((one["word"], one["bytes"], one["swizzle"], many["axes"], many["box"]))
     return maps
+
+
+def split(module: Any) -> list[int]:
+    """What a launch decides by how many blocks share a tile; empty where none do."""
+    text = module.attribute("tile.split")
+    return [*map(int, re.findall(r"-?\d+", text.split(":")[1])), _integer(module, "tile.part_bytes")] if text else []
 
 
 class _Dump:

@@ -27,6 +27,7 @@ _HINTS = {
     "fp8_fast_accum": (0, 1),
     "stale_softmax": (0, 1),
     "layout_choice": (0, 7),
+    "split_k": (0, 64),
 }
 
 
@@ -52,7 +53,8 @@ class kernel(_core.Dispatcher):
     `num_stages` for a block on a GPU, `programmatic` (0: starts only when its predecessor in the stream has ended),
     `stale_softmax` (0: a running softmax finds the maximum of its rows in each iteration; else only
     where scores are far above the reference that it has, which is as accurate), `layout_choice` (n: the n-th best
-    layouts by the compiler's estimate).
+    layouts by the compiler's estimate), `split_k` (so many blocks share a tile, a part of k each; 1: none do;
+    else the launch decides).
     One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
     Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
     an integer or a `ct.ByTarget`. `occupancy` (blocks an SM), `num_ctas` (blocks a cluster) and

@@ -22,6 +22,7 @@ from tilewright import _core, compile
 HERE = Path(__file__).parent
 TARGET = os.environ.get("TILEWRIGHT_EMULATE", "sm_90")
 CLANG = os.environ.get("CLANG", "clang-22")
+PARTS = 3  # blocks that share a tile where the program does not say how many: the launcher would look at the sizes
 FOLDER = Path(tempfile.gettempdir()) / f"tilewright-emulator-{os.getuid()}"
 
 SREGS = {f"{r}.{a}": 3 * i + j for i, r in enumerate(("tid", "ctaid", "nctaid", "ntid")) for j, a in enumerate("xyz")}
@@ -84,6 +85,8 @@ class Rewriter:
             wait = f"  call void @emu_wgmma_wait(i32 {pending[1]})\n" if pending else "  call void @emu_fence()\n"
             values = [f"%a{i}" for i in range(len(types))]
             return wait + ("  ret void\n" if result == "void" else self.give(result, values))
+        if text.startswith("fence.acq_rel"):  # blocks run one after the other
+            return "  ret void\n"
         if text.startswith("bar.warp.sync"):
             return "  call void @emu_warp()\n  ret void\n"
         if text.startswith("cp.async.bulk.wait_group.read"):
@@ -309,6 +312,10 @@ class Rewriter:
             return "  call void @emu_named_arrive(i32 %a0)\n  ret void\n"
         if name == "bar.warp.sync":
             return "  call void @emu_warp()\n  ret void\n"
+        if name == "barrier.cta.red.or.aligned.count":
+            return self.any_of("%a2", "call void @emu_named_barrier(i32 %a0, i32 %a1)")
+        if name == "barrier.cta.red.or.aligned.all":
+            return self.any_of("%a1", "call void @emu_barrier()")
         if name.startswith("barrier"):
             return "  call void @emu_barrier()\n  ret void\n"
         if name.startswith("shfl.sync."):
@@ -340,9 +347,15 @@ class Rewriter:
         call = f"  call void @emu_ldmatrix(ptr %g0, ptr %d, i32 {matrix[1]}, i32 {int(bool(matrix[2]))})\n"
         return self.generic(types, 0) + "  %d = alloca [4 x i32]\n" + call + self.read_back(result)
 
+    @staticmethod
+    def any_of(value: str, meet: str) -> str:
+        """A barrier that tells whether the value is true for any thread."""
+        tell = f"  %turn = call i32 @emu_tell(i1 {value})\n  {meet}\n"
+        return tell + "  %r = call i1 @emu_told(i32 %turn)\n  ret i1 %r\n"
+
     # ---- a module -------------------------------------------------------------------------------
 
-    def module(self, text: str, threads: int, grid: str) -> str:
+    def module(self, text: str, threads: int, grid: str, parts: int) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
@@ -383,6 +396,8 @@ class Rewriter:
         declared = """
 declare i32 @emu_sreg(i32)
 declare void @emu_barrier()
+declare i32 @emu_tell(i1)
+declare i1 @emu_told(i32)
 declare i32 @emu_shfl(i32, i32, i32)
 declare i32 @emu_any(i32)
 declare void @emu_copy(ptr, ptr, i32, i32)
@@ -422,6 +437,7 @@ declare i32 @emu_widen(ptr, i32)
         count = f"@emu_num_threads = constant i32 {threads}\n@emu_num_words = constant i32 {words}\n"
         for kind in GRIDS:
             count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
+        count += f"@emu_parts = constant i32 {parts}\n"
         return text + declared + count + "\n".join([*self.extra, *entry])
 
 
@@ -436,10 +452,10 @@ def map_forms(maps: Any) -> str:
     )
 
 
-def shared_object(text: str, threads: int, grid: str, maps: Any) -> ctypes.CDLL:
+def shared_object(text: str, threads: int, grid: str, parts: int, maps: Any) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads, grid)
+    source = Rewriter().module(text, threads, grid, parts)
     runtime = (HERE / "threads.c").read_text() + map_forms(maps)
     name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
@@ -461,13 +477,18 @@ def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
     return host_kernel(captured.module, kernel.name, captured.written), captured.reads
 
 
+def parts_of(module: Any) -> int:
+    """How many blocks share a tile: as many as the program says, else so many as show a mistake; 0 where none can."""
+    return compile.split(module)[5] or PARTS if compile._integer(module, "tile.shares") else 0
+
+
 def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     """A module at the stage "llvm" as a kernel for NumPy arrays."""
     text = module.emit(compile.EMIT_LLVM).decode()
     threads = compile._integer(module, "tile.num_threads")
     grid = next((kind for kind in GRIDS if compile._integer(module, f"tile.{kind}")), "plain")
     rows = compile._integer(module, "tile.joined") or 1
-    library = shared_object(text, threads * rows, grid, compile.tensor_maps(module))
+    library = shared_object(text, threads * rows, grid, parts_of(module), compile.tensor_maps(module))
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, name, 0, written, library)
 

@@ -17,11 +17,11 @@
 #include <ucontext.h>
 
 enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
-enum { MAX_WORDS = 1024, RESIDENT = 3 };
+enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
 enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, DONE };
 
 extern unsigned char emu_shared[SHARED_BYTES];
-extern const int emu_num_threads, emu_num_words, emu_persistent, emu_joined;
+extern const int emu_num_threads, emu_num_words, emu_persistent, emu_joined, emu_parts;
 void emu_call(const int64_t *words);
 
 typedef struct {
@@ -57,6 +57,22 @@ void emu_fence(void);
 void emu_barrier(void) {
   emu_fence();
   yield_as(AT_BARRIER);
+}
+
+/* A barrier that tells whether a value is true for any thread: three turns, since a thread may be at the next barrier
+ * while others still read what this one tells. */
+static int any_in_turn[3];
+static int turns[MAX_THREADS];
+
+int32_t emu_tell(_Bool value) {
+  int turn = turns[current]++ % 3;
+  any_in_turn[turn] |= value;
+  return turn;
+}
+
+_Bool emu_told(int32_t turn) {
+  any_in_turn[(turn + 2) % 3] = 0;
+  return any_in_turn[turn];
 }
 
 void emu_warp(void) { yield_as(AT_WARP); }
@@ -795,17 +811,42 @@ static void run_plain(const int64_t *words, const int32_t *dims, int64_t from, i
   }
 }
 
-/* As the launcher does it: few blocks run all, or each several, and learn of the grid from three more words. */
+/* Where blocks that share a tile leave their sums, behind the counters. */
+static int64_t workspace(void) {
+  static int32_t *memory;
+  if (memory == NULL)
+    memory = calloc(MAX_TILES + (1 << 24), sizeof *memory);
+  for (int i = 0; i < MAX_TILES; i++)
+    if (memory[i])
+      give_up("a kernel leaves counter %d of the workspace at %d", MAX_TILES - 1 - i, memory[i]);
+  return (int64_t)(uintptr_t)(memory + MAX_TILES);
+}
+
+/* Three more words: how many blocks share each tile but the first, and where. Returns how many blocks that makes. */
+static int64_t share_tiles(int64_t blocks, int64_t *words) {
+  int64_t whole = blocks > 1;
+  words[0] = emu_parts;
+  words[1] = whole;
+  words[2] = workspace();
+  return whole + (blocks - whole) * emu_parts;
+}
+
+/* As the launcher does it: few blocks run all, or each several, or more share them, and learn of the grid from more
+ * words. */
 static void run_other_grid(const int64_t *words, const int32_t *dims) {
   int64_t longer[MAX_WORDS], blocks = 1;
-  for (int i = 0; i < emu_num_words; i++) {
-    longer[i] = i < emu_num_words - 3 ? words[i] : dims[i - (emu_num_words - 3)];
-    blocks *= i < emu_num_words - 3 ? 1 : longer[i];
-  }
-  int rows = emu_num_threads / 32, few = (int)(blocks < RESIDENT ? blocks : RESIDENT);
-  int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : few, emu_joined ? dims[1] : 1,
+  int given = emu_num_words - 3 - (emu_parts ? 3 : 0);
+  memcpy(longer, words, (size_t)given * sizeof *longer);
+  for (int i = 0; i < 3; i++)
+    blocks *= longer[given + i] = dims[i];
+  if (emu_parts)
+    blocks = share_tiles(blocks, longer + given + 3);
+  int rows = emu_num_threads / 32, in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
+  int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : in_line, emu_joined ? dims[1] : 1,
                         emu_joined ? dims[2] : 1};
   run_plain(longer, started, 0, (int64_t)started[0] * started[1] * started[2]);
+  if (emu_parts)
+    workspace();
 }
 
 /* The signature of a CPU kernel. */
@@ -813,7 +854,7 @@ void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t 
   (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
   make_maps(words);
-  if (!emu_persistent && !emu_joined)
+  if (!emu_persistent && !emu_joined && !emu_parts)
     run_plain(words, dims, from, to);
   else if (from == 0) /* the call that has the first block runs all */
     run_other_grid(words, dims);

@@ -162,6 +162,94 @@ def persistent_kernels() -> None:
     assert not _core.CudaKernel(PTX, "kernel", 64).persistent
 
 
+SPLIT = (2, 64, 0, 1025, 4096, 0, 131072)  # word, per step, steps, its cycles and bytes, parts, bytes of a part's sums
+
+
+def shares(kernel: Any, grid: Any, k: int, stream: Any = 0x5001) -> tuple[int, ...]:
+    """Blocks that are started for tiles of a loop over k, and what they are told: parts, whole tiles, workspace."""
+    _core.launch(stream, grid, kernel, (on(0, 4, k),))
+    words = fake.words[5:]
+    assert words[:3] == [*grid, *([1] * (3 - len(grid)))] and fake.last.grid[1:3] == [1, 1]
+    return fake.last.grid[0], *words[3:]
+
+
+@case()
+def tiles_that_blocks_share() -> None:
+    """132 multiprocessors with room for one block of 384 threads, or two of 128."""
+    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    blocks, parts, whole, workspace = shares(k, (8, 4), 1 << 16)
+    assert (blocks, parts, whole) == (128, 4, 0) and workspace > 0
+    assert shares(k, (8, 4), 1 << 16)[3] == workspace and fake.calls("cuMemAlloc_v2") == 1
+    assert [line for line in fake.log if "fill" in line] == ["fill 16384 in 5001"]  # the counters, once
+    assert shares(k, (8, 4), 1024) == (32, 1, 32, 0)  # adding up would take longer
+    assert shares(k, (8, 4), 0) == (32, 1, 32, 0)
+    assert shares(k, (128,), 1 << 16) == (128, 1, 128, 0)
+    assert shares(k, (17, 32), 1 << 14)[:3] == (132, 8, 528)  # four turns, and 16 tiles
+    assert shares(k, (16, 32), 1 << 14) == (128, 1, 512, 0)  # four turns, nearly
+    memory = make("A", threads=384, persistent=True, split=(*SPLIT[:4], 98304, *SPLIT[5:]), shares=True)
+    assert shares(memory, (8, 4), 1 << 16) == (32, 1, 32, 0)  # the memory has no more to give
+    plain = make("A", split=SPLIT, shares=True)  # two blocks a multiprocessor
+    assert shares(plain, (8, 4), 1 << 16) == (128, 4, 0, workspace)
+    assert shares(plain, (140,), 1 << 16) == (140, 1, 140, 0)
+    constant = make("A", threads=384, split=(-1, 1, 512, *SPLIT[3:]), shares=True)
+    assert shares(constant, (8, 4), 0)[:3] == (128, 4, 0)
+    forced = make("A", split=(*SPLIT[:5], 3, 131072), shares=True)
+    assert shares(forced, (8, 4), 64)[:3] == (96, 3, 0)
+    assert shares(forced, (100,), 64)[:3] == (100 + 2 * 88, 3, 12)  # as many as the workspace has room for
+
+
+@case()
+def workspaces_belong_to_streams() -> None:
+    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    found = {stream: shares(k, (8, 4), 1 << 16, stream)[3] for stream in (0x5001, 0x5002, 0x5001, 0x5003)}
+    assert len(set(found.values())) == 3
+    assert shares(k, (8, 4), 1 << 16, 0x500F) == (32, 1, 32, 0)  # captures a graph
+    for n in range(0x5010, 0x5015):
+        assert shares(k, (8, 4), 1 << 16, n)[3] > 0
+    assert shares(k, (8, 4), 1 << 16, 0x5020) == (32, 1, 32, 0)  # one too many
+    assert shares(k, (8, 4), 1 << 16, 0x5003)[3] == found[0x5003]
+
+
+@case()
+def workspaces_that_there_is_no_memory_for() -> None:
+    fake.fail("cuMemAlloc_v2", 1, 2)
+    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    assert shares(k, (8, 4), 1 << 16) == (32, 1, 32, 0)
+    assert shares(k, (8, 4), 1 << 16)[:3] == (128, 4, 0)
+    assert fake.log.count("capture mode 2") == 3  # as loading, no part of a graph that another stream captures
+
+
+@case()
+def kernels_that_share_are_made_when_wanted() -> None:
+    made: list[Any] = []
+
+    def sharing() -> Any:
+        made.append(_core.CudaKernel(PTX, "kernel", 384, 512, persistent=True, split=SPLIT, shares=True))
+        return made[-1]
+
+    k = make("A", threads=384, persistent=True, split=SPLIT, sharing=sharing)
+    _core.launch(0x5001, (8, 4), k, (on(0, 4, 1024),))
+    assert fake.words[5:] == [8, 4, 1] and not made
+    for _ in range(2):
+        assert shares(k, (8, 4), 1 << 16)[:3] == (128, 4, 0) and fake.last.shared_bytes == 512
+    assert len(made) == 1
+    _core.launch(0x500F, (8, 4), k, (on(0, 4, 1 << 16),))  # captures a graph
+    assert fake.words[5:] == [8, 4, 1] and fake.last.shared_bytes == 0
+    wrong = make("A", threads=384, split=SPLIT, sharing=lambda: 7)
+    refused(Exception, "on_miss returned", _core.launch, 0x5001, (8, 4), wrong, (on(0, 4, 1 << 16),))
+
+
+@case()
+def splits_that_are_refused() -> None:
+    wrong: list[Any] = [
+        (512, *SPLIT[1:]), (-2, *SPLIT[1:]), (2, 0, *SPLIT[2:]), (2, 64, -1, *SPLIT[3:]), (*SPLIT[:3], 0, *SPLIT[4:]),
+        (*SPLIT[:4], -1, 0, 1), (*SPLIT[:5], -1, 1), (*SPLIT[:6], 0), SPLIT[1:], ("x", *SPLIT[1:]), 7,
+    ]  # fmt: skip
+    for row in wrong:
+        refused(Exception, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, (), row)
+    _core.CudaKernel(PTX, "kernel", 64, split=())
+
+
 @case()
 def joined_kernels() -> None:
     """Four blocks of a warp as the rows of one, where each of 132 multiprocessors still has two of those."""

@@ -54,9 +54,9 @@ class Plan:
     spilled: int = 0  # bytes, around the loops: teams of warps have a few registers less
 
 
-def gemm(*tiles: int) -> Plan:
+def gemm(*tiles: int, kernel: Any = matmul.matmul) -> Plan:
     square = lambda: empty(4096, 4096)  # noqa: E731
-    return Plan(lambda: (None, matmul.matmul, (square(), square(), square(), *tiles)), [tiles])
+    return Plan(lambda: (None, kernel, (square(), square(), square(), *tiles)), [tiles])
 
 
 def narrow(*tiles: int, dtype: Any, out: Any = BF16) -> Plan:
@@ -86,6 +86,10 @@ PLANS = {
     "gemm 256x128x64": gemm(256, 128, 64),
     "gemm 128x128x128": gemm(128, 128, 128),
     "gemm 128x256x32": gemm(128, 256, 32),
+    # Blocks share tiles: the products go into the registers that the sums of parts come from.
+    "gemm 128x256x64 shared": gemm(128, 256, 64, kernel=matmul.matmul.replace_hints(split_k=0)),
+    "gemm 128x256x32 shared": gemm(128, 256, 32, kernel=matmul.matmul.replace_hints(split_k=0)),
+    "gemm 64x256x64 shared": gemm(64, 256, 64, kernel=matmul.matmul.replace_hints(split_k=0)),
     "e4m3 128x128x128": narrow(128, 128, 128, dtype=ml_dtypes.float8_e4m3fn),
     "e4m3 128x256x128": narrow(128, 256, 128, dtype=ml_dtypes.float8_e4m3fn),
     "e5m2 128x256x128": narrow(128, 256, 128, dtype=ml_dtypes.float8_e5m2),

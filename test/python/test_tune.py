@@ -175,7 +175,8 @@ def test_hangs_and_faults_on_a_gpu_take_nothing_along() -> None:
     result.launch()
     assert (y == 2).all()
 
-    facts = {"num_threads": 32, "shared_bytes": 0, "persistent": 0, "joined": 0, "programmatic": 0, "tensor_maps": []}
+    numbers = dict.fromkeys(compiler.GPU_FACTS, 0)
+    facts: dict[str, Any] = numbers | {"num_threads": 32} | {name: [] for name in compiler.GPU_ROWS}
     image = compiler.Image(TRAP.encode(), facts).pack()
     layout = memory.describe((x,), [0])
     path = memory.save(layout)

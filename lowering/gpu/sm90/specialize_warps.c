@@ -100,7 +100,9 @@ typedef struct {
   state_t rings[TW_MAX_FILLS];
   state_t fills[TW_MAX_FILLS]; /* of its ring when the fill was made */
   MlirValue more;              /* in an overlapped loop: this is not the first iteration */
-  MlirOperation in_row;        /* a product whose operands were waited for with those of the one before it */
+  /* What overlapped products start from where blocks share tiles: it is not read, but names the registers. */
+  MlirValue kept[TW_MAX_OVERLAPS][TW_MAX_PRODUCTS];
+  MlirOperation in_row; /* a product whose operands were waited for with those of the one before it */
 } role_t;
 
 static MlirValue constant(const role_t *r, int64_t value) { return tw_const_int(&r->at, tw_i32(r->at.context), value); }
@@ -142,9 +144,23 @@ static bool carries(const role_t *r, MlirOperation op, int ring) {
   return false;
 }
 
+enum { MAX_STATES = 3 * TW_MAX_FILLS + TW_MAX_OVERLAPS * TW_MAX_PRODUCTS };
+
+/* Pointers to the accumulators that loops within `op` start from. */
+static intptr_t carried_sums(role_t *r, MlirOperation op, MlirValue **out) {
+  intptr_t n = 0;
+  for (int o = 0; o < r->plan->num_overlaps; o++) {
+    const tw_overlap_t *overlap = &r->plan->overlaps[o];
+    for (int p = 0; p < overlap->num_products; p++)
+      if (r->kept[o][p].ptr && !mlirOperationEqual(overlap->loop, op) && tw_is_inside(overlap->loop, op))
+        out[n++] = &r->kept[o][p];
+  }
+  return n;
+}
+
 /* Pointers to the values of all rings that `op` carries. */
 static intptr_t carried_state(role_t *r, MlirOperation op, MlirValue **out) {
-  intptr_t n = 0;
+  intptr_t n = carried_sums(r, op, out);
   for (int ring = 0; ring < r->plan->num_rings; ring++) {
     if (!carries(r, op, ring))
       continue;
@@ -490,12 +506,38 @@ static MlirValue zeros(const role_t *r, MlirType type) {
 
 static MlirValue poison(const role_t *r, MlirType type) { return tw_op1(&r->at, "ub.poison", type, 0, NULL); }
 
-/* Whether the loop finds the value itself in its first iteration. */
-static bool starts_from_zero(const tw_overlap_t *overlap, intptr_t carried) {
+/* The product whose sum the loop carries there and finds itself in its first iteration; -1 for other values. */
+static int overlapped(const tw_overlap_t *overlap, intptr_t carried) {
   for (int p = 0; overlap && overlap->all && p < overlap->num_products; p++)
     if (overlap->carried[p] == carried)
-      return true;
-  return false;
+      return p;
+  return -1;
+}
+
+/* What the product starts from without reading it. */
+static MlirValue unread(const role_t *r, const tw_overlap_t *overlap, int product) {
+  MlirValue kept = r->kept[overlap - r->plan->overlaps][product];
+  return kept.ptr ? kept : poison(r, mlirValueGetType(mlirOperationGetResult(overlap->products[product], 0)));
+}
+
+/* Blocks that share a tile get its sum by other ways than products. The next products go into the same registers, which
+ * the assembler knows only of values: else it would keep two sets of them, and spill. */
+static void keep_sums(role_t *r, MlirOperation sum, MlirOperation made) {
+  for (int o = 0; o < r->plan->num_overlaps; o++) {
+    const tw_overlap_t *overlap = &r->plan->overlaps[o];
+    for (int p = 0; p < overlap->num_products; p++)
+      for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(sum); i++)
+        if (mlirValueEqual(mlirOperationGetOperand(sum, i), mlirOperationGetResult(overlap->loop, overlap->carried[p])))
+          r->kept[o][p] = mlirOperationGetResult(made, i);
+  }
+}
+
+static MlirWalkResult start_keeping(MlirOperation op, void *user) {
+  role_t *r = user;
+  for (int o = 0; tw_op_is(op, "tile.sum_parts") && o < r->plan->num_overlaps; o++)
+    for (int p = 0; p < r->plan->overlaps[o].num_products; p++)
+      r->kept[o][p] = poison(r, mlirValueGetType(mlirOperationGetResult(r->plan->overlaps[o].products[p], 0)));
+  return MlirWalkResultAdvance;
 }
 
 /* Of the waits for products that run on, at most one stays, for those of the iteration before. True if `op` is one of
@@ -595,7 +637,7 @@ static void emit_for(role_t *r, MlirOperation old) {
   const tw_overlap_t *overlap = r->producer ? NULL : tw_overlap_of(r->plan, old);
   MlirBlock old_body = tw_region_block(old, 0);
   MlirOperation old_yield = mlirBlockGetTerminator(old_body);
-  MlirValue *states[3 * TW_MAX_FILLS], more = r->more;
+  MlirValue *states[MAX_STATES], more = r->more;
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumResults(old), at = 0;
   list_t inits = {0}, carried = {0}, arguments = {0}, yields = {0};
   MlirValue bounds[TW_FOR_INITS], skipped = {NULL};
@@ -606,8 +648,8 @@ static void emit_for(role_t *r, MlirOperation old) {
   if (takes_turns(r, old))
     turn(r, "tile.await_turn");
   for (intptr_t i = 0; i < num; i++)
-    if (starts_from_zero(overlap, i))
-      append(&carried, poison(r, mlirValueGetType(tw_carried_init(old, i))));
+    if (overlapped(overlap, i) >= 0)
+      append(&carried, unread(r, overlap, overlapped(overlap, i)));
     else if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
       append(&carried, tw_map_value(&r->values, tw_carried_init(old, i)));
   append_states(&carried, states, num_states);
@@ -666,7 +708,7 @@ static void emit_for(role_t *r, MlirOperation old) {
 }
 
 static void emit_if(role_t *r, MlirOperation old) {
-  MlirValue *states[3 * TW_MAX_FILLS], before[3 * TW_MAX_FILLS], condition;
+  MlirValue *states[MAX_STATES], before[MAX_STATES], condition;
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumResults(old), at = 0;
   list_t results = {0}, none = {0};
   MlirRegion regions[2];
@@ -722,7 +764,7 @@ static bool passes(const role_t *r, MlirOperation loop, intptr_t i) {
 static void emit_while(role_t *r, MlirOperation old) {
   MlirBlock old_before = tw_region_block(old, 0), old_after = tw_region_block(old, 1);
   MlirOperation old_condition = mlirBlockGetTerminator(old_before), old_yield = mlirBlockGetTerminator(old_after);
-  MlirValue *states[3 * TW_MAX_FILLS];
+  MlirValue *states[MAX_STATES];
   intptr_t num_states = carried_state(r, old, states), num = mlirOperationGetNumOperands(old), at = 0;
   intptr_t num_passed = mlirOperationGetNumResults(old);
   list_t inits = {0}, passed = {0}, results = {0}, yields = {0};
@@ -841,6 +883,8 @@ static void emit_clone(role_t *r, MlirOperation op) {
     tw_map_one(&r->values, mlirOperationGetResult(op, i), mlirOperationGetResult(made, i));
   read_from_ring(r, op, made);
   overlap_op(r, op, made);
+  if (tw_op_is(op, "tile.sum_parts"))
+    keep_sums(r, op, made);
 }
 
 /* What only kept copies and reads of one slot apart. A barrier that orders stores to shared memory stays. */
@@ -920,6 +964,8 @@ static MlirRegion emit_role(tw_ring_plan_t *plan, bool producer, MlirLocation lo
   MlirValue zero = constant(&r, 0);
   for (int ring = 0; ring < plan->num_rings; ring++)
     r.rings[ring] = (state_t){zero, zero, zero};
+  if (!producer)
+    mlirOperationWalk(plan->func, start_keeping, &r, MlirWalkPreOrder);
   emit_block(&r, tw_region_block(plan->func, 0));
   tw_map_free(&r.values);
   return region_with(block);

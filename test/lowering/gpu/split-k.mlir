@@ -1,0 +1,243 @@
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-persist,tile-split-k),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-persist,tile-split-k),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// One after the other, of the kernels below.
+// REMARK: remark: 'scf.for' op is shared by several blocks where a launch has fewer tiles than multiprocessors
+// REMARK: remark: 'scf.for' op is shared by several blocks
+// REMARK: remark: 'scf.for' op is shared by several blocks
+// REMARK: remark: 'func.func' op has each tile computed by one block: the loop carries something else than sums of products from zero
+// REMARK: remark: 'func.func' op has each tile computed by one block: how often the loop runs is not known at the launch
+// REMARK: remark: 'func.func' op has each tile computed by one block: it writes, prints, asserts or waits before its sums are complete
+// REMARK: remark: 'func.func' op has each tile computed by one block: it has products behind the loop
+// REMARK-NOT: has each tile
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// A persistent kernel: the loop over blocks counts parts. Word 2 is the extent of k, 64 of it are a step.
+// CHECK: module attributes {{.*}}tile.part_bytes = 131072 : i32{{.*}}tile.shares = 1 : i32, tile.split = array<i64: 2, 64, 0, 1025, 49152, 0>
+// CHECK-LABEL: func.func @gemm
+// CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32, %[[PARTS:[^:]*]]: i32, %[[WHOLE:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
+// CHECK: %[[ALL:.*]] = arith.addi %[[WHOLE]], %{{.*}}
+// CHECK: scf.for %[[V:.*]] = %{{.*}} to %[[ALL]]
+// CHECK: %[[IS_WHOLE:.*]] = arith.cmpi slt, %[[V]], %[[WHOLE]]
+// CHECK: %[[PART:.*]] = arith.select %[[IS_WHOLE]], %c0_i32
+// CHECK: %[[OF:.*]] = arith.select %[[IS_WHOLE]], %c1_i32, %[[PARTS]]
+// CHECK: %[[LOWER:.*]] = arith.select %[[IS_WHOLE]], %c0_i32, %{{.*}}
+// CHECK: %[[UPPER:.*]] = arith.select %[[IS_WHOLE]], %{{.*}}, %{{.*}}
+// CHECK: %[[SOME:.*]] = scf.for %{{.*}} = %[[LOWER]] to %[[UPPER]]
+// CHECK: %[[SUM:.*]], %[[LAST:.*]] = tile.sum_parts %[[SOME]] part %[[PART]] of %[[OF]] in %[[WORKSPACE]][%{{.*}}] : tensor<128x256xf32> -> tensor<128x256xf32>
+// CHECK: scf.if %[[LAST]] {
+// CHECK: tile.store %[[SUM]]
+// CHECK: } {tile.persistent}
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.split_k = 0 : i32} {
+  func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %e = tile.dim %x, 1 : !A
+    %n = arith.ceildivsi %e, %c64 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %m : tensor<128x256xf32>
+    }
+    tile.store %d, %z[%i, %j] : tensor<128x256xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// Another kernel finds its position from the number of its block. The hint says how many parts; two sums meet at once.
+// CHECK: module attributes {{.*}}tile.split = array<i64: -1, 1, 9, 129, 6144, 4>
+// CHECK-LABEL: func.func @few_rows
+// CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32, %[[PARTS:[^:]*]]: i32, %[[WHOLE:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
+// CHECK: %[[V:.*]] = tile.block_id 0
+// CHECK-NOT: tile.block_id
+// CHECK: arith.cmpi slt, %[[V]], %[[WHOLE]]
+// CHECK: %[[SOME:.*]]:2 = scf.for
+// CHECK: %[[SUMS:.*]]:2, %[[LAST:.*]] = tile.sum_parts %[[SOME]]#0, %[[SOME]]#1 part
+// CHECK: scf.if %[[LAST]] {
+// CHECK-NEXT: arith.mulf %[[SUMS]]#0, %[[SUMS]]#1
+module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
+  func.func @few_rows(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<16x32xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d:2 = scf.for %k = %c0 to %c9 step %c1 iter_args(%s = %zero, %t = %zero) -> (tensor<16x32xf32>, tensor<16x32xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<16x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x32xbf16>
+      %m = tile.mma %a, %b, %s : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+      %n = tile.mma %a, %b, %t : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+      scf.yield %m, %n : tensor<16x32xf32>, tensor<16x32xf32>
+    }
+    %p = arith.mulf %d#0, %d#1 : tensor<16x32xf32>
+    tile.store %p, %z[%i, %j] : tensor<16x32xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// Without the hint, the launcher is told, and the code stays as it was.
+// CHECK: module attributes {tile.part_bytes = 2048 : i32, tile.split = array<i64: -1, 1, 9, 129, 6144, 0>, tile.target = "sm_90a"}
+// CHECK-LABEL: func.func @told
+// CHECK-NOT: tile.sum_parts
+module attributes {tile.target = "sm_90a"} {
+  func.func @told(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<16x32xf32>
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<16x32xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<16x64xbf16>
+      %b = tile.load %y[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x32xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+      scf.yield %m : tensor<16x32xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<16x32xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// Something else is done with the sum in each iteration.
+// CHECK-LABEL: func.func @scaled
+// CHECK-NOT: tile.sum_parts
+module attributes {tile.target = "sm_90a"} {
+  func.func @scaled(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<16x32xf32>
+    %half = arith.constant dense<0.5> : tensor<16x32xf32>
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<16x32xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<16x64xbf16>
+      %b = tile.load %y[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x32xbf16>
+      %s = arith.mulf %acc, %half : tensor<16x32xf32>
+      %m = tile.mma %a, %b, %s : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+      scf.yield %m : tensor<16x32xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<16x32xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// CHECK-LABEL: func.func @some_steps
+// CHECK-NOT: tile.sum_parts
+module attributes {tile.target = "sm_90a"} {
+  func.func @some_steps(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %i = tile.block_id 0
+    %zero = arith.constant dense<0.0> : tensor<16x32xf32>
+    %d = scf.for %k = %c0 to %i step %c1 iter_args(%acc = %zero) -> (tensor<16x32xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<16x64xbf16>
+      %b = tile.load %y[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x32xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+      scf.yield %m : tensor<16x32xf32>
+    }
+    tile.store %d, %z[%i, %c0] : tensor<16x32xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// CHECK-LABEL: func.func @writes_first
+// CHECK-NOT: tile.sum_parts
+module attributes {tile.target = "sm_90a"} {
+  func.func @writes_first(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<16x32xf32>
+    tile.store %zero, %z[%c1, %c0] : tensor<16x32xf32>, !C, i32, i32
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<16x32xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<16x64xbf16>
+      %b = tile.load %y[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x32xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+      scf.yield %m : tensor<16x32xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<16x32xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// CHECK-LABEL: func.func @another_product
+// CHECK-NOT: tile.sum_parts
+module attributes {tile.target = "sm_90a"} {
+  func.func @another_product(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<16x32xf32>
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<16x32xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<16x64xbf16>
+      %b = tile.load %y[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x32xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+      scf.yield %m : tensor<16x32xf32>
+    }
+    %a = tile.load %x[%c0, %c9] padding zero : !A, i32, i32 -> tensor<16x64xbf16>
+    %b = tile.load %y[%c9, %c0] padding zero : !A, i32, i32 -> tensor<64x32xbf16>
+    %m = tile.mma %a, %b, %d : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+    tile.store %m, %z[%c0, %c0] : tensor<16x32xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// The hint says that none do.
+// CHECK-LABEL: func.func @asked
+// CHECK-NOT: tile.sum_parts
+module attributes {tile.target = "sm_90a", tile.split_k = 1 : i32} {
+  func.func @asked(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<16x32xf32>
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<16x32xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<16x64xbf16>
+      %b = tile.load %y[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x32xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<16x64xbf16>, tensor<64x32xbf16>, tensor<16x32xf32>
+      scf.yield %m : tensor<16x32xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<16x32xf32>, !C, i32, i32
+    return
+  }
+}
