@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 BEGIN, END = "<!-- figures: made by bench/readme.py -->\n", "<!-- end of figures -->\n"
 
+UNITS = (("gbs", "GB/s"), ("tflops", "TFLOP/s"), ("ms", "ms"))
+
 Row = dict[str, Any]
 
 
@@ -50,13 +52,15 @@ def gpu(what: str) -> list[str]:
         if not variants:
             continue
         ours = min(variants, key=lambda row: row["ms"])
-        unit, label = ("gbs", "GB/s") if "gbs" in ours else ("tflops", "TFLOP/s")
+        unit, label = next(each for each in UNITS if each[0] in ours)
         peers = []
         for row in group:
-            ratio = ours.get(f"of_{row['who'].replace(' ', '_')}")
+            ratio = ours.get(f"of_{row['who'].replace(' ', '_')}", ours.get(f"of {row['who']}"))
             if ratio is not None:
-                peers.append(f"{ratio:.2f} of {row['who']} ({row[unit]:,.0f})")
-        body.append([bench, shape, f"{ours[unit]:,.0f} {label}", "; ".join(peers)])
+                rate = f" ({row[unit]:,.0f})" if unit != "ms" and unit in row else ""
+                peers.append(f"{ratio:.2f} of {row['who']}{rate}")
+        rate = f"{ours[unit]:,.2f}" if unit == "ms" else f"{ours[unit]:,.0f}"
+        body.append([bench, shape, f"{rate} {label}", "; ".join(peers)])
     packages = (("torch", "torch"), ("cudnn", "cuDNN"))
     versions = ", ".join(f"{package} {about[key]}" for key, package in packages if key in about)
     note = "Ours is the best of the tile sizes that the benchmark tries."
@@ -122,7 +126,7 @@ def tuned() -> list[str]:
 
 
 def figures() -> str:
-    parts = [*gpu("gpu"), *gpu("memory"), *tuned(), *cpu(), *waiting()]
+    parts = [*gpu("gpu"), *gpu("memory"), *gpu("kernels"), *tuned(), *cpu(), *waiting()]
     return "\n".join(parts) + "\n" if parts else "\n"
 
 
