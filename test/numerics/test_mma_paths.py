@@ -225,3 +225,36 @@ def test_rows_of_a_product_are_reduced(backends: Backends) -> None:
     _, _, r, i = run(backends, kernel, 1, a, b, f32(64), np.zeros(64, np.int32))
     c = a.astype("f4") @ b.astype("f4")
     assert np.array_equal(r, c.sum(axis=0)) and np.array_equal(i, c.argmax(axis=1))
+
+
+@pytest.mark.parametrize("step", [1, 2], ids=["vector", "strided vector"])
+def test_computed_operands(backends: Backends, step: int) -> None:
+    """Left: rows scaled by a vector along k, beside a loop that sums the same tiles. Right: bytes with scales."""
+
+    @ct.kernel
+    def kernel(A, V, W, S, C, R):
+        rows = ct.zeros((64, 1), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(0, k), shape=(64, 64), padding_mode=ZERO)
+            rows = rows + ct.sum(a.astype(ct.float32), axis=1, keepdims=True)
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(0, k), shape=(64, 64), padding_mode=ZERO)
+            v = ct.load(V, index=k, shape=64, padding_mode=ZERO)
+            w = ct.load(W, index=(k, 0), shape=(64, 64), padding_mode=ZERO)
+            s = ct.load(S, index=(k, 0), shape=(1, 64), padding_mode=ZERO)
+            acc = ct.mma(a * v, (w.astype(ct.float32) * s).astype(a.dtype), acc)
+        ct.store(C, index=(0, 0), tile=acc)
+        ct.store(R, index=(0, 0), tile=rows)
+
+    k = 152
+    a, v, w = integers(1, 64, k), integers(2, step * k), integers(3, k, 64, dtype=np.int8)
+    s = integers(4, 3, 64, dtype=np.float32)
+
+    def arguments() -> list[Any]:
+        return [a.copy(), v.copy()[::step], w.copy(), s.copy(), f32(64, 64), f32(64, 1)]
+
+    *_, c, r = backends.run_all(kernel, 1, arguments)
+    wide = w * np.repeat(s, 64, axis=0)[:k]
+    assert np.array_equal(c, (a.astype("f4") * v[::step]) @ wide)
+    assert np.array_equal(r[:, 0], a.astype("f4").sum(axis=1))
