@@ -93,11 +93,17 @@ def shown(node: ast.AST) -> str:
     return " ".join(ast.unparse(part).split())[:100]
 
 
+def hints_of(node: ast.AST) -> list[ast.expr]:
+    """The annotations of a node, which nobody runs."""
+    return [hint for name in ("annotation", "returns") if (hint := getattr(node, name, None)) is not None]
+
+
 def mutants(source: str, lines: range) -> list[Mutant]:
     tree = ast.parse(source)
+    types = {id(part) for node in ast.walk(tree) for hint in hints_of(node) for part in ast.walk(hint)}
     found = []
     for position, node in enumerate(ast.walk(tree)):
-        if getattr(node, "lineno", 0) not in lines:
+        if getattr(node, "lineno", 0) not in lines or id(node) in types:
             continue
         for number, _ in enumerate(changes(node)):
             fresh = copy.deepcopy(tree)

@@ -137,6 +137,25 @@ def test_pairs_without_a_common_dtype() -> None:
             dt.promote(a, b)
 
 
+@pytest.mark.spec("T-129")
+@pytest.mark.parametrize(
+    ("a", "b", "remedy"),
+    [
+        (ct.uint8, ct.int8, ct.int16),
+        (ct.int8, ct.uint16, ct.int32),
+        (ct.uint32, ct.int32, ct.int64),
+        (ct.uint64, ct.int8, ct.int64),
+        (ct.float16, ct.bfloat16, ct.float32),
+        (ct.bool_, ct.tfloat32, ct.float32),
+        (ct.float64, ct.tfloat32, ct.float64),
+        (ct.float8_e5m2, ct.float64, ct.float64),
+    ],
+)
+def test_cast_that_is_suggested(a: dt.DType, b: dt.DType, remedy: dt.DType) -> None:
+    with pytest.raises(TileTypeError, match=rf"astype\(ct\.{remedy}\)"):
+        dt.promote(a, b)
+
+
 @pytest.mark.spec(
     "T-119", "T-120", "T-121", "T-122", "T-123", "T-124", "T-125", "T-126", "T-148"
 )  # fmt: skip
