@@ -145,6 +145,8 @@ def test_pairs_without_a_common_dtype() -> None:
         (ct.int8, ct.uint16, ct.int32),
         (ct.uint32, ct.int32, ct.int64),
         (ct.uint64, ct.int8, ct.int64),
+        (ct.int32, ct.uint8, ct.int32),
+        (ct.int8, ct.float8_e5m2, ct.float32),
         (ct.float16, ct.bfloat16, ct.float32),
         (ct.bool_, ct.tfloat32, ct.float32),
         (ct.float64, ct.tfloat32, ct.float64),
