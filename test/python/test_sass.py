@@ -33,6 +33,7 @@ from kernels import (
     scaled_gemm,
     swiglu,
 )
+from tilewright.errors import TileError
 
 pytestmark = pytest.mark.skipif(sass.MISSING is not None, reason=str(sass.MISSING))
 
@@ -165,8 +166,8 @@ KNOWN = {
 }
 
 
-def assemble(name: str) -> sass.Code:
-    _, kernel, args = PLANS[name].launch()
+def assemble(plan: Plan) -> sass.Code:
+    _, kernel, args = plan.launch()
     return sass.assemble(kernel, kernel.specialization(args)[1])
 
 
@@ -191,7 +192,8 @@ def plans() -> list[Any]:
 
 @pytest.mark.parametrize("name", plans())
 def test_plan(name: str) -> None:
-    plan, code = PLANS[name], assemble(name)
+    plan = PLANS[name]
+    code = assemble(plan)
     assert code.spills <= plan.spilled
     assert code.serialized == []
     assert code.overwritten() == []
@@ -206,6 +208,25 @@ def test_plan(name: str) -> None:
         assert plan.exponentials == (sass.count(body, "MUFU.EX2") > 0)
         assert plan.gathers == (sass.count(body, "LDGSTS") > 0)
         assert not plan.overlap or exponentials_run_beside_a_product(body)
+
+
+ANY_TILES = [(m, n, k) for m in (16, 64, 256) for n in (16, 64, 256) for k in (32, 128) if m * n < 256 * 256]
+
+
+@pytest.mark.parametrize("tiles", ANY_TILES, ids=str)
+def test_any_tile_fits(tiles: tuple[int, int, int]) -> None:
+    """Whatever becomes of a product, where a block has registers for its sums nothing spills."""
+    code = assemble(gemm(*tiles))
+    assert code.spills == 0 and code.serialized == []
+
+
+TOO_LARGE = [((256, 512, 64), r"a tile of 256x512xbf16 takes \d+ of the"), ((512, 512, 32), "tile of 512x512xf32")]
+
+
+@pytest.mark.parametrize(("tiles", "message"), TOO_LARGE, ids=("shared memory", "registers"))
+def test_a_tile_that_does_not_fit_is_named(tiles: tuple[int, int, int], message: str) -> None:
+    with pytest.raises(TileError, match=message):
+        assemble(gemm(*tiles))
 
 
 def parse(*lines: str) -> tuple[list[sass.Instruction], dict[str, int]]:
