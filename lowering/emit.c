@@ -3,6 +3,7 @@
  * The LLVM pass lists are short on purpose: the lowering already emits what -O3 would look for, and its loop
  * transformations cost compile time and undo schedules. */
 #include "tilewright/compiler.h"
+#include "tilewright/runtime.h"
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/Diagnostics.h"
@@ -22,6 +23,8 @@
 #define CPU_PASSES                                                                                                     \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse),globaldce"
+
+enum { MOST_OPTIMIZED = 3 };
 
 static MlirLocation module_location(MlirModule module) {
   return mlirOperationGetLocation(mlirModuleGetOperation(module));
@@ -45,6 +48,13 @@ static void read_target(MlirModule module, char *out, size_t size) {
   snprintf(out, size, "%.*s", (int)text.length, text.data);
 }
 
+/* The hint opt_level, 3 where there is none. */
+static int read_level(MlirModule module) {
+  MlirAttribute attribute = mlirOperationGetDiscardableAttributeByName(
+      mlirModuleGetOperation(module), mlirStringRefCreateFromCString("tile.opt_level"));
+  return mlirAttributeIsNull(attribute) ? MOST_OPTIMIZED : (int)mlirIntegerAttrGetValueInt(attribute);
+}
+
 typedef struct {
   bool cpu;
   LLVMTargetMachineRef machine; /* owned */
@@ -56,7 +66,10 @@ static const char *ptx_version(const char *chip) {
   return number >= 120 ? "+ptx87" : number >= 100 ? "+ptx86" : number >= 89 ? "+ptx84" : "+ptx80"; /* 8.4 has fp8 mma */
 }
 
-static bool open_target(const char *name, target_t *out) {
+/* The level is for the CPU. What LLVM makes of PTX matters little: there the driver's assembler gets it. */
+static bool open_target(const char *name, int level, target_t *out) {
+  static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
+                                               LLVMCodeGenLevelDefault};
   *out = (target_t){.cpu = !strncmp(name, "cpu", 3)};
   char *error = NULL, *host = NULL;
   const char *triple = "nvptx64-nvidia-cuda";
@@ -73,8 +86,9 @@ static bool open_target(const char *name, target_t *out) {
   if (LLVMGetTargetFromTriple(triple, &target, &error)) {
     LLVMDisposeMessage(error);
   } else {
-    out->machine = LLVMCreateTargetMachine(target, triple, out->cpu_name, out->features, LLVMCodeGenLevelDefault,
-                                           LLVMRelocPIC, LLVMCodeModelDefault);
+    out->machine =
+        LLVMCreateTargetMachine(target, triple, out->cpu_name, out->features,
+                                out->cpu ? levels[level] : LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
   }
   if (host)
     LLVMDisposeMessage(host);
@@ -131,6 +145,21 @@ static char *print_llvm(LLVMModuleRef module, size_t *out_size) {
   return copy;
 }
 
+/* PTX that begins with the level at which it shall be assembled. Takes `ptx`. */
+static char *with_level(char *ptx, int level, size_t *size) {
+  enum { LINE = sizeof TW_PTX_OPT_LEVEL + 1 }; /* with a digit and the end of the line */
+  if (level >= MOST_OPTIMIZED)
+    return ptx;
+  char *out = malloc(*size + LINE + 1);
+  if (!out)
+    abort();
+  snprintf(out, LINE + 1, TW_PTX_OPT_LEVEL "%d\n", level);
+  memcpy(out + LINE, ptx, *size + 1);
+  *size += LINE;
+  free(ptx);
+  return out;
+}
+
 static char *generate(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,
                       size_t *out_size) {
   LLVMMemoryBufferRef buffer = NULL;
@@ -143,7 +172,7 @@ static char *generate(MlirModule source, LLVMModuleRef module, const target_t *t
   }
   char *bytes = copy_bytes(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer), out_size);
   LLVMDisposeMemoryBuffer(buffer);
-  return bytes;
+  return target->cpu ? bytes : with_level(bytes, read_level(source), out_size);
 }
 
 static char *emit_module(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,
@@ -162,7 +191,7 @@ char *tw_emit(MlirModule source, tw_emit_kind_t kind, size_t *out_size) {
   read_target(source, name, sizeof name);
   target_t target;
   char *bytes = NULL;
-  if (!open_target(name, &target)) {
+  if (!open_target(name, read_level(source), &target)) {
     fail(source, "no code generator for target", name);
     close_target(&target);
     return NULL;

@@ -64,14 +64,26 @@ static tw_status_t jit_error(const tw_driver_t *driver, CUresult result, const t
 
 typedef struct jit_log {
   char info[LOG_BYTES], error[LOG_BYTES];
-  int options[4];
-  void *values[4];
+  unsigned count;
+  int options[5];
+  void *values[5];
 } jit_log_t;
 
-static void jit_log_prepare(jit_log_t *log) {
+/* The level at which the first line of the text says that it shall be assembled; -1: as the driver likes. */
+static int level_of(const char *image, size_t size) {
+  static const char line[] = TW_PTX_OPT_LEVEL;
+  size_t length = sizeof line - 1;
+  bool says = size > length && !memcmp(image, line, length) && image[length] >= '0' && image[length] <= '4';
+  return says ? image[length] - '0' : -1;
+}
+
+static void jit_log_prepare(jit_log_t *log, const char *image, size_t size) {
+  int level = level_of(image, size);
   *log->info = *log->error = 0;
-  static const int options[4] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE, CU_JIT_ERROR_LOG_BUFFER,
-                                 CU_JIT_ERROR_LOG_BUFFER_SIZE};
+  static const int options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE, CU_JIT_ERROR_LOG_BUFFER,
+                                CU_JIT_ERROR_LOG_BUFFER_SIZE, CU_JIT_OPTIMIZATION_LEVEL};
+  log->count = level < 0 ? 4 : 5;
+  log->values[4] = (void *)(uintptr_t)(level < 0 ? 0 : level);
   memcpy(log->options, options, sizeof options);
   log->values[0] = log->info;
   log->values[1] = (void *)(uintptr_t)LOG_BYTES;
@@ -85,8 +97,8 @@ static tw_status_t link_ptx(const tw_driver_t *driver, const tw_device_t *device
   CUlinkState linker = NULL;
   size_t length = strlen(ptx), size = 0;
   void *image = NULL;
-  jit_log_prepare(log);
-  CUresult result = driver->link_create(4, log->options, log->values, &linker);
+  jit_log_prepare(log, ptx, length);
+  CUresult result = driver->link_create(log->count, log->options, log->values, &linker);
   if (result)
     return tw_driver_error(driver, TW_DRIVER_ERROR, result, "starting the PTX compiler");
   result =
@@ -154,8 +166,8 @@ static tw_status_t load_image(const tw_driver_t *driver, const tw_device_t *devi
   jit_log_t *log = malloc(sizeof *log);
   if (!log)
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory");
-  jit_log_prepare(log);
-  CUresult result = driver->module_load_data(out_module, image->bytes, 4, log->options, log->values);
+  jit_log_prepare(log, image->bytes, image->size);
+  CUresult result = driver->module_load_data(out_module, image->bytes, log->count, log->options, log->values);
   tw_status_t status = NULL;
   if (!result)
     image->modules[device->ordinal] = *out_module;

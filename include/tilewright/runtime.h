@@ -191,6 +191,9 @@ enum {
   TW_CUDA_JOINED = 8
 };
 
+/* What PTX may begin with, before a digit from 0 to 4: the level at which the driver's assembler works on it. */
+#define TW_PTX_OPT_LEVEL "// opt_level "
+
 typedef struct tw_cuda_kernel tw_cuda_kernel_t;
 
 /* `image` is PTX text or a cubin (copied).  Nothing is loaded before the first launch on a device.

@@ -290,7 +290,8 @@ static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, int
     MlirValue first = cpu_bin_i(cx, "arith.muli", index, extent);
     access->stride[d] = array->stride[axis];
     access->unit[d] = array->unit[axis];
-    access->limit[d] = limit_of(cx, array->extent[axis], first, extent);
+    access->limit[d] = tw_has_attr(op, "tile.in_bounds") ? cpu_int_const(cx, cpu_int(cx, 32), extent)
+                                                         : limit_of(cx, array->extent[axis], first, extent);
     cpu_index_t at = {.base = first, .depth = cx->depth};
     origin = cpu_index_add(cx, origin, cpu_index_times(cx, at, array->stride[axis], cx->depth));
   }

@@ -24,7 +24,7 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
 }
 
 void tw_access_keep(MlirOperation from, MlirOperation to) {
-  static const char *const kept[] = {"order", TW_ALLOW_TMA};
+  static const char *const kept[] = {"order", TW_ALLOW_TMA, TW_IN_BOUNDS, TW_LATENCY};
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (tw_has_attr(from, kept[i]))
       tw_set_attr(to, kept[i], tw_attr(from, kept[i]));
@@ -87,7 +87,7 @@ static int vector_bits(MlirOperation op, int rank, bool inside) {
   int vector = power_of_two(TW_MAX_ACCESS_BITS / bits);
   int64_t align = fact(function, argument, "tile.align", 0);
   vector = min_int(vector, power_of_two(align * 8 / bits > 0 ? align * 8 / bits : 1));
-  if (!inside)
+  if (!inside && !tw_has_attr(op, TW_IN_BOUNDS))
     vector = min_int(vector, power_of_two(fact(function, argument, "tile.shape_div", (int)order[dim])));
   for (int axis = 0; axis < mlirShapedTypeGetRank(type); axis++) {
     if (axis == order[dim])
@@ -160,12 +160,14 @@ static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue arra
   int64_t tile = tw_layout_extent(&p->layout, dim), strides[TW_MAX_RANK];
   MlirValue start = twg_binary(e, "llvm.mul", to_i64(e, index), twg_const_int(e, e->i64, tile));
   MlirValue coord = twg_thread_coord(e, &p->layout, dim);
-  MlirValue left = left_from(e, twg_array_extent(e, array, axis), start, tile);
-  MlirValue all = twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
-  p->whole = p->whole.ptr ? twg_binary(e, "llvm.and", p->whole, all) : all;
+  if (!p->inside) {
+    MlirValue left = left_from(e, twg_array_extent(e, array, axis), start, tile);
+    MlirValue all = twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
+    p->whole = p->whole.ptr ? twg_binary(e, "llvm.and", p->whole, all) : all;
+    p->left[dim] = p->disjoint ? twg_binary(e, "llvm.sub", left, coord) : left;
+  }
   p->stride[dim] = twg_array_stride(e, array, axis);
   p->fixed[dim] = static_strides(mlirValueGetType(array), strides) ? strides[axis] : -1;
-  p->left[dim] = p->disjoint ? twg_binary(e, "llvm.sub", left, coord) : left;
   p->guard_at[dim] = UINT32_MAX;
   MlirValue along = p->disjoint ? twg_binary(e, "llvm.add", start, to_i64(e, coord)) : start;
   return p->fixed[dim] == 1 ? along : twg_binary(e, "llvm.mul", along, p->stride[dim]);
@@ -175,7 +177,8 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   intptr_t first;
   int64_t order[TW_LAYOUT_MAX_RANK];
   MlirValue array = tw_access_array(op, &first), sum = {NULL};
-  *p = (tw_placed_t){.layout = *layout, .bits = tw_memory_bits(element), .disjoint = true};
+  *p = (tw_placed_t){
+      .layout = *layout, .bits = tw_memory_bits(element), .inside = tw_has_attr(op, TW_IN_BOUNDS), .disjoint = true};
   tw_access_order(op, layout->rank, order);
   for (int d = 0; d < layout->rank; d++)
     p->disjoint = p->disjoint && tw_layout_disjoint(layout, d);
@@ -191,7 +194,7 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
   MlirValue guard = p->owner;
   uint32_t image = tw_layout_image(&p->layout, TW_REGISTER, (uint32_t)r);
-  for (int d = 0; d < p->layout.rank; d++) {
+  for (int d = 0; d < p->layout.rank && !p->inside; d++) {
     uint32_t c = tw_layout_coord(&p->layout, image, d);
     if (p->guard_at[d] != c) {
       MlirValue at = p->disjoint ? twg_const_i32(e, c) : twg_register_coord(e, &p->layout, d, r);

@@ -15,7 +15,13 @@ MlirValue tw_access_array(MlirOperation op, intptr_t *first_index);
 int tw_words_of(MlirType argument);
 /* Axis of the array along which each dimension of the tile runs (`order`, or the identity). */
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]);
-/* Gives an op that takes the place of an access what that says of itself: its order, and whether TMA may do it. */
+/* Attributes that the front end gives to accesses. Of a load or store: its tile lies inside of the array, which is not
+ * checked. Of a load that is copied: how many iterations of a loop the copy shall run ahead. */
+#define TW_IN_BOUNDS "tile.in_bounds"
+#define TW_LATENCY "tile.latency"
+
+/* Gives an op that takes the place of an access what that says of itself: its order, the attributes above, and whether
+ * TMA may do it. */
 void tw_access_keep(MlirOperation from, MlirOperation to);
 /* The dimension of the tile whose neighbours are neighbours in memory, or -1. */
 int tw_access_contiguous_dim(MlirOperation op, int rank);
@@ -43,6 +49,7 @@ typedef struct tw_placed {
   MlirValue guard[TW_LAYOUT_MAX_RANK];   /* the last comparison made along a dimension ... */
   uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
   MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
+  bool inside;                           /* it does, says the op: nothing is compared */
   MlirValue owner;                       /* predicate of threads that take part (null: all) */
   bool disjoint;                         /* coordinates of thread and register add up */
   int bits;                              /* of an element in memory */

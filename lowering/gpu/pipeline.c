@@ -204,15 +204,18 @@ static int64_t taken_beside(const plan_t *plan, MlirOperation func) {
  * enough stages. */
 static int choose_stages(const plan_t *plan, MlirOperation func) {
   MlirOperation module = tw_module_of(func);
-  tw_gpu_target_t target = tw_gpu_target_of(func);
+  tw_gpu_target_t target = tw_gpu_share_of(func);
   int64_t stage = 0, others = taken_beside(plan, func);
   for (int i = 0; i < plan->num_copies; i++)
     stage += tw_buffer_bytes(mlirValueGetType(tw_copy_buffer(plan->copies[i])));
   int64_t fit = (target.shared_bytes - others) / stage;
   int64_t wanted = tw_attr_int(module, "tile.num_stages", 0);
+  for (int i = 0; i < plan->num_copies && wanted == 0; i++)
+    wanted = tw_attr_int(plan->copies[i], TW_LATENCY, -1) + 1;
   if (wanted == 0) {
-    int64_t shared = (target.shared_bytes_sm / 2 - 1024 - others) / stage;
-    bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && shared > MIN_STAGES;
+    int64_t shared = (target.shared_bytes_sm / 2 - TW_SHARED_BYTES_OF_DRIVER - others) / stage;
+    bool share = !tw_has_attr(module, "tile.occupancy") &&
+                 tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && shared > MIN_STAGES;
     wanted = share && shared < MAX_STAGES ? shared : MAX_STAGES;
   }
   if (wanted > fit)

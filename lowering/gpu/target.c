@@ -61,3 +61,14 @@ tw_gpu_target_t tw_gpu_target_of(MlirOperation op) {
     (void)tw_gpu_target_named(tw_attr_string(module, "tile.target"), &target);
   return target;
 }
+
+tw_gpu_target_t tw_gpu_share_of(MlirOperation op) {
+  tw_gpu_target_t target = tw_gpu_target_of(op);
+  int blocks = (int)tw_attr_int(tw_module_of(op), "tile.occupancy", 0);
+  if (blocks == 0)
+    return target;
+  int share = target.shared_bytes_sm / blocks - TW_SHARED_BYTES_OF_DRIVER;
+  target.shared_bytes = share < target.shared_bytes ? share : target.shared_bytes;
+  target.registers_sm /= blocks;
+  return target;
+}

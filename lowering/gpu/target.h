@@ -44,6 +44,12 @@ bool tw_gpu_target_named(MlirStringRef name, tw_gpu_target_t *out);
 /* The target of the module around `op`; sm_80 where it names none. */
 tw_gpu_target_t tw_gpu_target_of(MlirOperation op);
 
+/* The same with the shared memory and registers that a block should take where the module has tile.occupancy, the
+ * blocks that a multiprocessor shall hold: for what can do with less, not for what must fit. */
+tw_gpu_target_t tw_gpu_share_of(MlirOperation op);
+/* What the driver keeps of shared memory for each block. */
+enum { TW_SHARED_BYTES_OF_DRIVER = 1024 };
+
 static inline bool tw_gpu_has(const tw_gpu_target_t *target, tw_gpu_feature_t feature) {
   return (target->features & (uint32_t)feature) != 0;
 }

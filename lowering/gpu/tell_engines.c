@@ -6,6 +6,8 @@
  *   tile.async_gather ... remark: gathers 128x64xbf16 by cp.async, in pieces of up to 16 bytes
  *   tile.gather ...      remark: gathers 4x4096xbf16, in pieces of up to 16 bytes
  *
+ *   tile.load ... {tile.latency}   remark: has a latency that is not used: ...
+ *
  * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load are told
  * once, by their location. */
 #include "lowering/gpu/access.h"
@@ -99,7 +101,17 @@ static void tell_gather_copy(MlirOperation op) {
                (tw_memory_bits(tw_element(type)) << bits) / 8);
 }
 
+/* Copies run as far ahead as the hint says; what goes through registers, and what is written, has no use for it. */
+static void tell_latency(MlirOperation op) {
+  bool writes = tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.tma_store");
+  bool reads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  if (tw_has_attr(op, TW_LATENCY) && (writes || reads))
+    tw_op_remark(op, "has a latency that is not used: %s",
+                 writes ? "nothing waits for what it writes" : "its tile is not copied ahead, in a loop");
+}
+
 static MlirWalkResult tell(MlirOperation op, void *user) {
+  tell_latency(op);
   bool copy = tw_op_is(op, "tile.tma_load") || tw_op_is(op, "tile.async_copy"), load = tw_op_is(op, "tile.load");
   if (tw_op_is(op, "tile.gather") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
     tell_gather(op);

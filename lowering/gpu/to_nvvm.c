@@ -22,6 +22,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/rules.h"
+#include "lowering/gpu/target.h"
 #include "lowering/passes.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -209,7 +210,7 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
  * one, and without being told ptxas may not know the registers to start from. What only moves memory has the fewest
  * registers if ptxas is told nothing: asked for one block, it takes twice as many. But where the rows in flight fill
  * the registers, one too many would halve them: STREAMING_WARPS shall fit. */
-static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
+static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
   enum { STREAMING_WARPS = 16, FEW_REGISTERS = 32, MANY_REGISTERS = 64 };
   work_t work = {false, 0};
   mlirOperationWalk(function, look_at_work, &work, MlirWalkPreOrder);
@@ -217,6 +218,23 @@ static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
     return 1;
   bool fills = work.registers > FEW_REGISTERS && work.registers <= MANY_REGISTERS;
   return fills && e->num_warps < STREAMING_WARPS ? STREAMING_WARPS / e->num_warps : 0;
+}
+
+/* The same, or as many as the hint `occupancy` asks for and shared memory and threads allow. */
+static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
+  enum { THREADS = 2048 }; /* of a multiprocessor; some have fewer, of which ptxas knows */
+  tw_gpu_target_t target = tw_gpu_target_of(function);
+  int wanted = (int)tw_attr_int(e->module, "tile.occupancy", 0), most = THREADS / threads_of(e);
+  int64_t shared = tw_attr_int(e->module, "tile.shared_bytes", 0) + TW_SHARED_BYTES_OF_DRIVER;
+  if (wanted == 0)
+    return natural_blocks(e, function);
+  bool by_threads = target.shared_bytes_sm / shared >= most;
+  most = by_threads ? most : (int)(target.shared_bytes_sm / shared);
+  if (wanted <= most)
+    return wanted;
+  tw_op_remark(function, "has occupancy=%d, but its %s leave room for %d block%s on a multiprocessor", wanted,
+               by_threads ? "threads" : "tiles in shared memory", most, most == 1 ? "" : "s");
+  return most;
 }
 
 static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {

@@ -57,8 +57,9 @@ class kernel(_core.Dispatcher):
     else the launch decides).
     One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
     Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
-    an integer or a `ct.ByTarget`. `occupancy` (blocks an SM), `num_ctas` (blocks a cluster) and
-    `opt_level` 0 to 3 are accepted and not used. docs/options.md has them all.
+    an integer or a `ct.ByTarget`. `occupancy` is the blocks that a multiprocessor shall hold, `opt_level`
+    (0 to 3) that of the assembler, `num_ctas` (blocks a cluster) is accepted and not used. docs/options.md has
+    them all.
     """
 
     simt = False  # one program a block; device.kernel: one a thread

@@ -420,6 +420,12 @@ static void *option(unsigned count, const int *options, void **values, int wante
   return NULL;
 }
 
+static void write_level(unsigned count, const int *options, void **values) {
+  for (unsigned i = 0; i < count; i++)
+    if (options[i] == 7)
+      write_log("level %d\n", (int)(uintptr_t)values[i]);
+}
+
 EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count, int *options, void **values) {
   ENTER();
   if (!current())
@@ -433,6 +439,7 @@ EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count,
   (*out)->device = current_device();
   (*out)->image = strdup(image);
   write_log("load %d\n", current_device());
+  write_level(count, options, values);
   return 0;
 }
 
@@ -472,6 +479,7 @@ EXPORT int cuLinkCreate_v2(unsigned count, int *options, void **values, linker_t
   ENTER();
   *out = calloc(1, sizeof **out);
   (*out)->error_log = option(count, options, values, 5);
+  write_level(count, options, values);
   return current() ? 0 : 201;
 }
 

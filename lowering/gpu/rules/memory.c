@@ -307,7 +307,7 @@ bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
   if (a.inner > a.vector && placed.whole.ptr)
     load_two_ways(e, &l, &placed, &a, out);
   else
-    load_registers(e, &l, placed, a.vector, false, out);
+    load_registers(e, &l, placed, a.vector, placed.inside, out);
   twg_set_result(e, op, 0, out);
   return true;
 }
@@ -369,7 +369,7 @@ bool twg_rule_store(tw_emitter_t *e, MlirOperation op) {
   twg_place(e, op, element, &layout, &placed);
   placed.owner = twg_owner_guard(e, &layout);
   if (a.inner == a.vector || placed.whole.ptr == NULL) {
-    store_registers(e, element, &layout, a.regs, placed, a.vector, false, in);
+    store_registers(e, element, &layout, a.regs, placed, a.vector, placed.inside, in);
     return true;
   }
   MlirBlock inner = twg_new_block(e, 0, NULL), edge = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);

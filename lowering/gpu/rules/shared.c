@@ -139,7 +139,7 @@ static int varying_dim(const share_t *share) {
  * check for each piece: `enabled`, or null. */
 static MlirValue fold_guards(tw_emitter_t *e, const share_t *share, MlirValue enabled, tw_placed_t *place) {
   int varying = varying_dim(share);
-  if (varying < 0 || !place->disjoint)
+  if (varying < 0 || !place->disjoint || place->inside)
     return enabled;
   MlirValue common = enabled, zero = twg_const_i32(e, 0);
   for (int d = 0; d < share->layout.rank; d++) {

@@ -567,6 +567,8 @@ static int slots_wanted(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
   if (ring->depth < deepest)
     return PREFETCH;
   int64_t stages = tw_attr_int(tw_module_of(plan->func), "tile.num_stages", 0);
+  if (stages == 0)
+    stages = tw_attr_int(plan->fills[ring->first].copies[0], TW_LATENCY, -1) + 1;
   return stages > 0 ? (int)stages : MAX_SLOTS;
 }
 
@@ -695,9 +697,9 @@ static bool may_take_turns(const tw_ring_plan_t *plan) {
 /* While few warps work, the Tensor Core idles: then two blocks should fit on a multiprocessor, if that leaves enough
  * slots and registers. */
 static bool choose_slots(tw_ring_plan_t *plan) {
-  enum { FEW_WARPS = 4, ENOUGH = 3, DRIVER = 1024, TEAMS = 2, ENOUGH_FOR_TEAMS = 4 };
+  enum { FEW_WARPS = 4, ENOUGH = 3, TEAMS = 2, ENOUGH_FOR_TEAMS = 4 };
   MlirOperation module = tw_module_of(plan->func);
-  tw_gpu_target_t target = tw_gpu_target_of(plan->func);
+  tw_gpu_target_t target = tw_gpu_target_of(plan->func), own = tw_gpu_share_of(plan->func);
   beside_t beside = {.plan = plan};
   mlirOperationWalk(plan->func, count_beside, &beside, MlirWalkPreOrder);
   plan->product_words = product_words(plan->func);
@@ -705,15 +707,16 @@ static bool choose_slots(tw_ring_plan_t *plan) {
   for (int r = 0; r < plan->num_rings; r++)
     plan->rings[r].slots = plan->rings[r].depth > 0 ? TW_MIN_SLOTS : 1;
   int64_t least = ring_bytes(plan), twice = TEAMS * taken + least / TW_MIN_SLOTS * ENOUGH_FOR_TEAMS;
-  plan->teams = may_take_turns(plan) && twice <= target.shared_bytes ? TEAMS : 1;
+  plan->teams = may_take_turns(plan) && twice <= own.shared_bytes ? TEAMS : 1;
   taken *= plan->teams;
-  int64_t half = target.shared_bytes_sm / 2 - DRIVER - taken;
+  int64_t half = target.shared_bytes_sm / 2 - TW_SHARED_BYTES_OF_DRIVER - taken;
   if (taken + least > target.shared_bytes)
     return refuse(plan, plan->fills[0].copies[0], "two slots of each buffer do not fit into shared memory");
-  bool share = tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && works_between_products(plan) &&
+  bool share = !tw_has_attr(module, "tile.occupancy") &&
+               tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && works_between_products(plan) &&
                plan->product_words <= TW_MANY_WORDS && tw_attr_int(module, "tile.num_stages", 0) == 0 &&
                least / TW_MIN_SLOTS * ENOUGH <= half;
-  deal_slots(plan, share ? half : target.shared_bytes - taken);
+  deal_slots(plan, share ? half : own.shared_bytes - taken);
   return true;
 }
 

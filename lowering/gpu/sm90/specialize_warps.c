@@ -981,7 +981,7 @@ enum { MAX_ROLE_ATTRS = 4 };
 static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context, tw_attr_t out[MAX_ROLE_ATTRS]) {
   enum { STEP = 8, MOST = 240, KEPT = 24, KEPT_TO_GATHER = 104 };
   int64_t groups = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) * plan->teams / GROUP;
-  int64_t all = tw_gpu_target_of(plan->func).registers_sm / GROUP / LANES; /* of a lane of each warp of a share */
+  int64_t all = tw_gpu_share_of(plan->func).registers_sm / GROUP / LANES; /* of a lane of each warp of a share */
   int64_t given = all / (groups + 1) / STEP * STEP, kept = plan->gathers ? KEPT_TO_GATHER : KEPT;
   int64_t got = groups > 0 ? (given * (groups + 1) - kept) / groups / STEP * STEP : 0;
   bool moves = plan->product_words > TW_MANY_WORDS && groups > 1 && kept < given;

@@ -128,11 +128,8 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
   operands[n++] = array;
   for (intptr_t i = 0; i < mlirShapedTypeGetRank(mlirValueGetType(array)); i++)
     operands[n++] = mlirOperationGetOperand(store, first + i);
-  tw_attr_t order = {"order", tw_attr(store, "order")};
-  tw_build(
-      &at, "tile.tma_store",
-      (tw_op_parts_t){
-          .num_operands = n, .operands = operands, .num_attrs = !mlirAttributeIsNull(order.value), .attrs = &order});
+  MlirOperation made = tw_build(&at, "tile.tma_store", (tw_op_parts_t){.num_operands = n, .operands = operands});
+  tw_access_keep(store, made);
   tw_build(&end, "tile.tma_store_wait", (tw_op_parts_t){.num_operands = 1, .operands = &buffer});
   MlirOperation def = tw_def(mlirOperationGetOperand(store, first + n - 3));
   mlirOperationDestroy(store);
