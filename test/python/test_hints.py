@@ -52,9 +52,7 @@ def assemble(kernel: Any, args: tuple[Any, ...], target: str = "sm_90a") -> sass
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_occupancy_shares_a_multiprocessor(target: str) -> None:
     squares = tuple(empty(4096, 4096) for _ in range(3))
-    one, two = (
-        assemble(matmul.matmul.replace_hints(occupancy=n), (*squares, 128, 128, 64), target) for n in (None, 2)
-    )
+    one, two = (assemble(matmul.matmul.replace_hints(occupancy=n), (*squares, 128, 128, 64), target) for n in (None, 2))
     most = {"sm_80": 164, "sm_90a": 228}[target] * 1024
     assert 2 * (one.shared_bytes + 1024) > most >= 2 * (two.shared_bytes + 1024)
     threads = 32 * (4 * two.warpgroups + (target == "sm_90a"))  # and a producer

@@ -19,7 +19,8 @@ from tilewright import tile as ct
 from tilewright.errors import TileCompilationError, TileError, TileTypeError, TileValueError
 from tilewright.times import Times
 from tilewright.tune import cost, memory, record, statistics
-from tilewright.tune.search import UNLIKELY, _in_parallel
+from tilewright.tune.compare import Comparer
+from tilewright.tune.search import UNLIKELY, _in_parallel, _Job, _Search
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.trial import Program, difference
 from tilewright.tune.worker import Assemblers, LostError, Worker
@@ -195,6 +196,8 @@ def test_hangs_and_faults_on_a_gpu_take_nothing_along() -> None:
 def test_assemblers_come_back_and_say_why_they_cannot() -> None:
     """Each thread has its own; one that crashes or takes too long is replaced."""
     assemblers = Assemblers(20.0)
+    assert assemblers.assemble(b"ret;", "sm_12345") == b"ret;" and not assemblers.all
+    assemblers.SMALL = 0
     try:
         if not has_gpu():  # nothing assembles then: PTX stays PTX
             assert assemblers.assemble(b"ret;", "sm_90a") == b"ret;"
@@ -231,6 +234,34 @@ def test_the_limit_keeps_what_the_model_likes() -> None:
     left = {str(trial.candidate) for trial in result.trials if trial.dropped == UNLIKELY}
     assert left == {"T=16", "T=32"}
     assert "2 more: not tried" in str(result)
+
+
+def test_ranges_are_compared_where_they_lie() -> None:
+    room = memory.Memory(None)
+    comparer = Comparer(room)
+    arrays = np.arange(40_003, dtype=np.int32), np.arange(40_003, dtype=np.int32)
+    x, y = (array.ctypes.data for array in arrays)
+    assert comparer.equal(x, y, 4 * 40_003)
+    arrays[1][40_002] = 0
+    assert not comparer.equal(x, y, 4 * 40_003)
+    assert comparer.equal(x, y, 4 * 40_002)
+    room.close()
+
+
+def test_layouts_are_ranked_by_the_compilers_estimate() -> None:
+    """The runners-up of one candidate behind its best, and those that it has not refused."""
+    x, y = vectors(1 << 16)
+    _, key = scale.specialization((x, y, 1024))
+    search = _Search.__new__(_Search)
+    search.machine = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, 9)
+    module = scale.capture("sm_90a", key)
+    module.lower("legal")
+    job = _Job(module, "", 2, (64, 1, 1))
+    assert 0 < search._layout_seconds(job, 1) < 1e-6
+    with pytest.raises(TileValueError, match="runners-up among the layouts"):
+        search._layout_seconds(job, 7)
+    module.lower("legal")  # is past it, and stays there
+    assert "#tile.linear" in module.text()
 
 
 def test_views_of_one_array_stay_views() -> None:

@@ -140,6 +140,11 @@ def _place(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
     return number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1])
 
 
+def slot_seconds(slots: float, machine: Machine) -> float:
+    """Seconds of so many slots of warps (lowering/layout/cost.h): a multiprocessor has four in a clock."""
+    return slots / (4 * machine.units * machine.clock)
+
+
 def predict(work: Work, machine: Machine, hints: dict[str, Any]) -> float:
     """Seconds."""
     return _on_gpu(work, machine, hints) if machine.is_gpu else _on_cpu(work, machine)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import math
 import os
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -198,6 +200,8 @@ class _Search:
                 trial.work = cost.count(job.module, self.layout, self._values(candidate), job.grid, self.constants)
                 hints = dict(self.problem.kernel_of(candidate).hints)
                 trial.predicted = cost.predict(trial.work, self.machine, hints)
+                if choice := hints.get("layout_choice") or 0:
+                    trial.predicted += self._layout_seconds(job, choice)
             except TileError as error:
                 trial.dropped = f"is not accepted: {_first_line(error)}"
             found.append((number > 0, trial.predicted or 0.0, number, trial, job))
@@ -216,6 +220,16 @@ class _Search:
         text = captured.module.text()
         captured.module.lower("legal")
         return _Job(captured.module, text, captured.written, self.problem.grid_of(candidate))
+
+    def _layout_seconds(self, job: _Job, choice: int) -> float:
+        """What a runner-up among the layouts should take longer than the best, by the compiler's own estimate."""
+        job.module.lower("layout")
+        text = job.module.attribute("tile.layout_slots") or ""
+        slots = [int(n) for n in re.findall(r"-?\d+", text.partition(":")[2])]
+        if choice >= len(slots):
+            raise TileValueError(f"there are {max(0, len(slots) - 1)} runners-up among the layouts")
+        warps = int((job.module.attribute("tile.num_warps") or "1").split(":")[0])
+        return cost.slot_seconds((slots[choice] - slots[0]) * warps * math.prod(job.grid), self.machine)
 
     def _values(self, candidate: Candidate) -> tuple[Any, ...]:
         """The scalars; None for arrays, 0 for constants, which are in the code."""

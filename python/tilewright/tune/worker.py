@@ -126,6 +126,8 @@ class Assembler:
 class Assemblers:
     """As many processes that assemble as are needed at a time; safe in several threads."""
 
+    SMALL = 16_000  # bytes of PTX, which take some hundredths of a second
+
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
         self.idle: list[Worker] = []
@@ -155,7 +157,9 @@ class Assemblers:
         return worker
 
     def assemble(self, ptx: bytes, target: str) -> bytes:
-        """As `compile.assemble`."""
+        """As `compile.assemble`. What is small is done at once, before another process could have started."""
+        if len(ptx) < self.SMALL:
+            return compile.assemble(ptx, target)
         code: bytes = self.call("assemble", ptx, target)
         return code
 
