@@ -63,6 +63,10 @@ static void test_extent_one_and_empty(void) {
   assert(!tw_array_from_dlpack(&t, 0, &a));
   assert(a.strides[0] == 0 && a.strides[1] == 4 && a.strides[2] == 1);
   assert(!(a.flags & TW_ARRAY_SELF_OVERLAP));
+  strides[0] = 12; /* three times 16 bytes: it spoils nothing */
+  assert(!tw_array_from_dlpack(&t, 0, &a) && a.strides[0] == 12);
+  shape[1] = 2147483647;
+  assert(!tw_array_from_dlpack(&t, 0, &a) && a.shape[1] == 2147483647);
   shape[1] = 0;
   t.data = NULL;
   assert(!tw_array_from_dlpack(&t, 0, &a) && !a.data);
@@ -110,7 +114,7 @@ static void test_plain(void) {
     for (int d = rank - 1; d >= 0; d--) {
       shape[d] = extents[PICK(100) ? PICK(5) : PICK(8)];
       strides[d] = PICK(20) ? stride : odd[PICK(4)];
-      stride *= PICK(4) ? (shape[d] + 7) / 8 * 8 : shape[d];
+      stride = (int64_t)((uint64_t)stride * (uint64_t)(PICK(4) ? (shape[d] + 7) / 8 * 8 : shape[d]));
     }
     tw_dl_tensor_t t = tensor(rank, shape, strides);
     t.device = (tw_dl_device_t){PICK(20) ? TW_DL_CUDA : TW_DL_CPU, 1};
@@ -131,9 +135,13 @@ static void test_plain(void) {
   }
 #undef PICK
   assert(taken > ROUNDS / 4);
+  int64_t many[TW_MAX_RANK] = {2, 2, 2, 2, 2, 2, 2, 2}, steps[TW_MAX_RANK] = {128, 64, 32, 16, 8, 4, 2, 1};
   int64_t shape[2] = {2147483647, 2}, strides[2] = {INT64_C(1) << 32, 1};
-  uint64_t facts, words[5];
-  tw_dl_tensor_t t = tensor(2, shape, strides);
+  uint64_t facts, words[1 + 2 * TW_MAX_RANK];
+  tw_dl_tensor_t t = tensor(TW_MAX_RANK, many, steps);
+  t.device.type = TW_DL_CUDA;
+  assert(tw_array_pack_plain(&t, words, &facts) == 1 + 2 * TW_MAX_RANK);
+  t = tensor(2, shape, strides);
   t.device.type = TW_DL_CUDA;
   assert(tw_array_pack_plain(&t, words, &facts) == 5);
   strides[0] = 1; /* two elements at one place */
@@ -187,6 +195,18 @@ static void test_float4(void) {
   tw_array_t a;
   assert(!tw_array_from_dlpack(&t, 0, &a));
   assert(a.dtype == TW_DTYPE_FLOAT4_E2M1FN && a.shape[1] == 16 && a.strides[0] == 16);
+  assert(a.shape[0] == 4 && a.strides[1] == 1);
+  t.rank = 1;
+  strides[0] = 1;
+  assert(!tw_array_from_dlpack(&t, 0, &a) && a.shape[0] == 8);
+  shape[0] = 1; /* its stride means nothing */
+  strides[0] = 8;
+  assert(!tw_array_from_dlpack(&t, 0, &a) && a.shape[0] == 2);
+  shape[0] = 4;
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_VALUE_ERROR, "its last dimension must be contiguous");
+  t.rank = 0;
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_VALUE_ERROR, "its last dimension must be contiguous");
+  t.rank = 2;
   t.dtype = (tw_dl_dtype_t){1, 8, 1};
   assert(!tw_array_from_dlpack(&t, 0, &a) && !tw_array_view_as(&a, TW_DTYPE_FLOAT4_E2M1FN));
   assert(a.shape[1] == 16 && a.strides[0] == 16);
