@@ -67,6 +67,28 @@ def test_rows_that_a_warpgroup_gathers(backends: Backends, dtype: Any) -> None:
     assert np.array_equal(found, rows_of(a, rows, np.arange(136) < 130) @ b.astype("f8").T)
 
 
+def test_rows_that_a_branch_chooses(backends: Backends) -> None:
+    """No warps of their own can gather at tiles that a branch passes on, though the kernel is persistent for them."""
+
+    @ct.kernel(num_warps=8)
+    def kernel(A, ROWS, B, C):
+        i = ct.bid(0)
+        rows = i * 128 + ct.arange(128, dtype=ct.int32)
+        if i > 0:
+            rows = ct.gather(ROWS, rows, padding_value=-1)
+        acc = ct.zeros((128, 64), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(128, 64))):
+            a = ct.gather(A, (rows[:, None], (k * 64 + ct.arange(64, dtype=ct.int32))[None, :]))
+            acc = ct.mma(a, ct.load(B, index=(k, 0), shape=(64, 64), padding_mode=ct.PaddingMode.ZERO), acc)
+        ct.store(C, index=(i, 0), tile=acc)
+
+    a, b = integers(1, 150, 136), integers(2, 136, 64)
+    rows = np.random.default_rng(3).integers(-9, 170, 256).astype(np.int32)
+    found = run(backends, kernel, 2, a, rows, b, np.zeros((256, 64), np.float32))[3]
+    rows[:128] = np.arange(128)
+    assert np.array_equal(found, rows_of(a, rows) @ b.astype("f8"))
+
+
 @pytest.mark.parametrize("width", [80, 76, 78, 77])
 def test_rows_of_any_alignment(backends: Backends, width: int) -> None:
     """Rows start at multiples of 16, 8, 4 and 2 bytes."""
