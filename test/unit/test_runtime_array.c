@@ -42,6 +42,8 @@ static void test_good(void) {
   assert(!tw_array_from_dlpack(&t, TW_ARRAY_READ_ONLY, &a));
   assert(a.data == memory + 4);
   assert(!(tw_array_facts(&a) & (TW_FACT_ALIGNED | TW_FACT_WRITABLE)));
+  t.byte_offset = 8;
+  assert(!tw_array_from_dlpack(&t, 0, &a) && !(tw_array_facts(&a) & TW_FACT_ALIGNED));
 }
 
 /* What divides the strides that are not whole 16 bytes: f32, so 4 bytes always. */
@@ -94,7 +96,8 @@ static void test_tensor_maps(void) {
   assert(!fits_map(2, shape, (int64_t[]){4, 1}, 4));                                    /* an odd address */
   assert(!fits_map(2, shape, (int64_t[]){5, 1}, 0) && !fits_map(2, shape, (int64_t[]){8, 2}, 0));
   assert(!fits_map(2, shape, (int64_t[]){-4, 1}, 0) && !fits_map(2, shape, (int64_t[]){0, 1}, 0));
-  assert(!fits_map(2, shape, (int64_t[]){INT64_C(1) << 38, 1}, 0));
+  assert(!fits_map(2, shape, (int64_t[]){INT64_C(1) << 37, 1}, 0));
+  assert(fits_map(2, shape, (int64_t[]){(INT64_C(1) << 37) - 16, 1}, 0));
   assert(!fits_map(2, (int64_t[]){0, 4}, (int64_t[]){4, 1}, 0));
   assert(fits_map(3, (int64_t[]){1, 1, 5}, (int64_t[]){3, -7, 1}, 0)); /* strides that mean nothing */
   assert(!fits_map(2, (int64_t[]){5, 1}, (int64_t[]){1, 1}, 0) && fits_map(3, ones, ones, 0));
