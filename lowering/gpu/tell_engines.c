@@ -34,10 +34,9 @@ static bool is_told(told_t *told, MlirOperation op) {
   return false;
 }
 
-/* Bytes of one access of a thread. */
-static int access_bytes(MlirOperation op, int rank, MlirType element, bool inside) {
-  int bits = inside ? tw_access_inner_vector_bits(op, rank) : tw_access_vector_bits(op, rank);
-  int bytes = (tw_memory_bits(element) << bits) / 8;
+/* Bytes of one access of a thread to a tile that lies inside of its array. */
+static int access_bytes(MlirOperation op, int rank, MlirType element) {
+  int bytes = (tw_memory_bits(element) << tw_access_inner_vector_bits(op, rank)) / 8;
   return bytes ? bytes : 1;
 }
 
@@ -71,7 +70,7 @@ static void tell_copy(MlirOperation op, MlirType buffer) {
     tw_op_remark(op, "moves %s by TMA, in %d box%s", tile, 1 << copy.step_bits, copy.step_bits ? "es" : "");
     return;
   }
-  int bytes = access_bytes(op, (int)tw_rank(type), tw_element(type), true);
+  int bytes = access_bytes(op, (int)tw_rank(type), tw_element(type));
   const char *narrow = why_narrow(op, type, bytes);
   bool explain = tw_gpu_has(&target, TW_GPU_TMA) && why != NULL;
   tw_op_remark(op, "moves %s by cp.async, in pieces of up to %d bytes%s%s%s%s%s", tile, bytes, narrow ? " (" : "",
@@ -124,7 +123,7 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
     MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
     tw_describe_tile(tile, sizeof text, text);
     tw_op_remark(op, "moves %s through registers, in pieces of up to %d bytes", text,
-                 access_bytes(op, (int)tw_rank(tile), tw_element(tile), false));
+                 access_bytes(op, (int)tw_rank(tile), tw_element(tile)));
     return MlirWalkResultAdvance;
   }
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)

@@ -1,7 +1,8 @@
-/* prefetch_loads.c - tile-prefetch-loads: small tiles beside a product are loaded an iteration early
+/* prefetch_loads.c - tile-prefetch-loads: tiles beside a product or a reduction are loaded an iteration early
  *
  * Before, what each iteration needs few registers of (scales, row sums) comes when it is needed, and the product, or
- * what is made of it, waits for memory:
+ * what is made of it, waits for memory; so does a walk along rows that reduces each tile, whose threads meet twice an
+ * iteration and have nothing under way meanwhile:
  *
  *   %r = scf.for %k = %lb to %ub step %c iter_args(%acc = %zero) {
  *     %s = tile.load %S[%i, %k]                                   // 128x1xf32
@@ -23,10 +24,10 @@
  * stands behind the last use of the tile before, whose registers it takes: else the assembler moves it there, and waits
  * for it to do so, between the instructions of the product.
  *
- * What must hold: the loop has a product and writes to no array; the load's position follows from the induction
- * variable by arithmetic; a thread has few words of it; and a gather checks its indices. Runs when layouts are known,
- * after tile-promote-memory, which has taken the operands of products. What only the positions of copies need is left
- * to tile-pipeline, unless a producer warp does these. */
+ * What must hold: the loop has a product or a reduction, and writes to no array; the load's position follows from the
+ * induction variable by arithmetic; a thread has few words of it; and a gather checks its indices. Runs when layouts
+ * are known, after tile-promote-memory, which has taken the operands of products. What only the positions of copies
+ * need is left to tile-pipeline, unless a producer warp does these. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/sm90/rings.h"
@@ -34,7 +35,11 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_LOADS = 8, MAX_WORDS = 8 };
+enum {
+  MAX_LOADS = 8,
+  WORDS_BESIDE_PRODUCT = 8, /* of a thread, whose registers have the sums */
+  WORDS_OF_WALK = 16
+};
 
 /* ---- which loops and loads --------------------------------------------------------------------------- */
 
@@ -63,16 +68,23 @@ static bool writes(MlirOperation loop) {
   return found;
 }
 
-static bool has_product(MlirBlock body) {
+static bool has(MlirBlock body, const char *name) {
   MlirOperation op = mlirBlockGetFirstOperation(body);
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, "tile.wgmma"))
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
     op = mlirOperationGetNextInBlock(op);
   return !mlirOperationIsNull(op);
 }
 
+/* The words that a thread may have of a tile that comes early. */
+static int64_t most_words(MlirBlock body) {
+  if (has(body, "tile.wgmma"))
+    return WORDS_BESIDE_PRODUCT;
+  return has(body, "tile.reduce") && !has(body, "tile.mma") ? WORDS_OF_WALK : 0;
+}
+
 static int64_t words_of(MlirType type) {
   int registers = twg_register_count(type);
-  return registers < 0 ? MAX_WORDS + 1 : (registers * (int64_t)tw_memory_bits(tw_element(type)) + 31) / 32;
+  return registers < 0 ? INT64_MAX : (registers * (int64_t)tw_memory_bits(tw_element(type)) + 31) / 32;
 }
 
 /* Whether the position is arithmetic on the induction variable, and moves with it. */
@@ -113,9 +125,8 @@ static bool is_of_copies(MlirOperation loop, MlirOperation load) {
   return found && !tw_gathers_beside(tw_attr_int(tw_module_of(load), "tile.num_warps", 0));
 }
 
-static bool is_early(MlirOperation loop, MlirOperation op) {
-  if (!is_safe_load(op) || is_of_copies(loop, op) ||
-      words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > MAX_WORDS)
+static bool is_early(MlirOperation loop, MlirOperation op, int64_t most) {
+  if (!is_safe_load(op) || is_of_copies(loop, op) || words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > most)
     return false;
   MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(op, 0));
   return !mlirOperationIsNull(last) && !tw_op_is(last, "scf.yield") && follows_induction(loop, op);
@@ -148,12 +159,12 @@ static MlirOperation prefetch(MlirOperation loop, MlirOperation load) {
   return loop;
 }
 
-static void prefetch_all(MlirOperation loop) {
+static void prefetch_all(MlirOperation loop, int64_t most) {
   MlirOperation loads[MAX_LOADS];
   int num = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op) && num < MAX_LOADS;
        op = mlirOperationGetNextInBlock(op))
-    if (is_early(loop, op))
+    if (is_early(loop, op, most))
       loads[num++] = op;
   for (int i = 0; i < num; i++)
     loop = prefetch(loop, loads[i]);
@@ -161,15 +172,17 @@ static void prefetch_all(MlirOperation loop) {
 
 static bool run(MlirOperation func) {
   tw_loops_t loops = tw_loops_in(func, MlirWalkPostOrder);
-  for (int i = 0; i < loops.count; i++)
-    if (has_product(tw_loop_body(loops.at[i])) && !writes(loops.at[i]))
-      prefetch_all(loops.at[i]);
+  for (int i = 0; i < loops.count; i++) {
+    int64_t most = most_words(tw_loop_body(loops.at[i]));
+    if (most > 0 && !writes(loops.at[i]))
+      prefetch_all(loops.at[i], most);
+  }
   return true;
 }
 
 MlirPass tw_create_prefetch_loads(void) {
   static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-prefetch-loads", "Load small tiles beside a product an iteration early",
-                                 "func.func", run};
+  static const tw_pass_t pass = {&id, "tile-prefetch-loads",
+                                 "Load tiles beside a product or a reduction an iteration early", "func.func", run};
   return tw_pass_create(&pass);
 }

@@ -3,6 +3,8 @@
 
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #rows = #tile.linear<register = [[8, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#walk = #tile.linear<register = [[0, 1], [32, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]]>
+#slice = #tile.linear<register = [[32]], lane = [[0], [0], [1], [2], [4]], warp = [[8], [16]]>
 #lines = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 !A = memref<?x?xf32, strided<[?, 1]>>
 !B = !tile.buffer<1x64x64xbf16, #lines>
@@ -37,6 +39,28 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
       scf.yield %e : tensor<64x64xf32, #acc>
     }
     return %r : tensor<64x64xf32, #acc>
+  }
+
+  // A walk along rows, a tile of 4 words a thread; the next comes while this one is reduced.
+  // CHECK-LABEL: @walk
+  // CHECK: %[[F:.*]] = tile.load %arg0[%c0_i32, %c0_i32]
+  // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[X:.*]] = %[[F]])
+  // CHECK: math.absf %[[X]]
+  // CHECK: %[[N:.*]] = arith.addi %[[K]], %c1_i32
+  // CHECK: %[[I:.*]] = tile.load %arg0[%c0_i32, %[[N]]]
+  // CHECK: tile.reduce
+  // CHECK: scf.yield %{{.*}}, %[[I]]
+  func.func @walk(%s: !A, %n: i32, %init: tensor<64xf32, #slice>) -> tensor<64xf32, #slice> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<64xf32, #slice>) : i32 {
+      %x = tile.load %s[%c0, %k] : !A, i32, i32 -> tensor<64x8xf32, #walk>
+      %y = math.absf %x : tensor<64x8xf32, #walk>
+      %m = "tile.reduce"(%y) {kind = 0 : i32, axis = 1 : i32} : (tensor<64x8xf32, #walk>) -> tensor<64xf32, #slice>
+      %e = arith.addf %sum, %m : tensor<64xf32, #slice>
+      scf.yield %e : tensor<64xf32, #slice>
+    }
+    return %r : tensor<64xf32, #slice>
   }
 
   // Not where the loop writes to an array, nor where the position comes from what was loaded.
