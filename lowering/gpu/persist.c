@@ -224,7 +224,7 @@ static int axis_of_work(const kernel_t *k) {
  * column by column instead; few rows, so that what they load again and again stays in the L2 cache. Rows that make up
  * no whole group stay as they are. Shifts alone, which warps do once for all their threads. */
 static void start_with_longest(kernel_t *k, int axis) {
-  enum { LOG_ROWS = 3, ROWS = 1 << LOG_ROWS, SLE = 3 };
+  enum { LOG_ROWS = 2, ROWS = 1 << LOG_ROWS, SLE = 3 };
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(k->func, 0)));
   MlirType i32 = tw_i32(at.context);
   MlirValue position[TW_GRID_AXES], extents[TW_GRID_AXES];

@@ -34,6 +34,7 @@
  *
  * What must hold, besides: %p goes through 16 bits into a product marked by tile-select-wgmma whose warps have whole
  * rows, and the module does not say tile.stale_softmax = 0. */
+#include "lowering/gpu/emitter.h"
 #include "lowering/gpu/reference.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
@@ -179,12 +180,13 @@ static MlirValue build_sum(const tw_builder_t *at, MlirValue x, int64_t axis) {
       shape[rank++] = tw_extent(type, d);
   MlirType result = tw_tile_type(tw_element(type), rank, shape);
   tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(tw_i32(at->context), TW_REDUCE_ADD)},
-                       {"axis", mlirIntegerAttrGet(tw_i32(at->context), axis)}};
+                       {"axis", mlirIntegerAttrGet(tw_i32(at->context), axis)},
+                       {TW_IN_ORDER, mlirUnitAttrGet(at->context)}};
   return mlirOperationGetResult(
       tw_build(
           at, "tile.reduce",
           (tw_op_parts_t){
-              .num_operands = 1, .operands = &x, .num_results = 1, .results = &result, .num_attrs = 2, .attrs = attrs}),
+              .num_operands = 1, .operands = &x, .num_results = 1, .results = &result, .num_attrs = 3, .attrs = attrs}),
       0);
 }
 

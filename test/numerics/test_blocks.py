@@ -98,3 +98,26 @@ def test_blocks_of_one_warp(backends: Backends, grid: tuple[int, int, int]) -> N
     sums = np.add.reduceat(x.astype("f4"), np.arange(0, x.shape[2], T), axis=2).repeat(T, axis=2)[..., : x.shape[2]]
     assert np.array_equal(y, (x + sums).astype(np.float16))
     assert (n == grid[0] * 100 + grid[1] * 10 + grid[2]).all()
+
+
+@ct.kernel
+def triangle(A, B, C, FALLS: ct.Constant[int]):
+    """Blocks have more to do from column to column, or less."""
+    i, b = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((T, T), dtype=ct.float32)
+    for k in range(i * FALLS, ct.num_blocks(0) * FALLS + (i + 1) * (1 - FALLS)):
+        x = ct.load(A, index=(b, i, k), shape=(1, T, T), padding_mode=ZERO).reshape((T, T))
+        y = ct.load(B, index=(b, k, 0), shape=(1, T, T), padding_mode=ZERO).reshape((T, T))
+        acc = ct.mma(x, y, acc)
+    ct.store(C, index=(b, i, 0), tile=acc.reshape((1, T, T)))
+
+
+# Fewer rows than a group has, a whole group, and a group and some.
+@pytest.mark.parametrize("falls", [0, 1])
+@pytest.mark.parametrize("rows, columns", [(3, 3), (4, 5), (6, 3), (9, 1)])
+def test_longest_blocks_first(backends: Backends, rows: int, columns: int, falls: int) -> None:
+    a, b = integers(7, rows, columns * T, columns * T), integers(8, rows, columns * T, T)
+    c = backends.run_all(triangle, (columns, rows), lambda: [a, b, np.zeros((rows, columns * T, T), "f4"), falls])[2]
+    at = np.arange(columns * T) // T
+    seen = at[:, None] <= at if falls else at[:, None] >= at
+    assert np.array_equal(c, (a.astype("f4") * seen) @ b.astype("f4"))

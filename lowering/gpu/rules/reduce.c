@@ -1,6 +1,7 @@
 /* reduce.c - rules: reductions along one axis
  *
- * In three steps, each only where the axis is spread so: the registers of a thread as a tree; lanes
+ * In three steps, each only where the axis is spread so: the registers of a thread as a tree, or one
+ * after the other where an attribute (TW_IN_ORDER) says that few are left; lanes
  * by butterfly shuffles; warps through shared memory, where each warp leaves its partial results and
  * every thread reads those of all warps (one barrier). All steps keep the result replicated where
  * the axis was, which is the layout of a slice.
@@ -147,7 +148,8 @@ static bool sums_products(MlirOperation op) {
 
 /* Items of all registers become items of the slice's registers, in place: after it, items[r] is
  * valid for those r whose bits along the axis are 0. A tree; but products are summed up in chains, because they fuse
- * with a sum that is there before them: the lowest bits along the axis number the chains. */
+ * with a sum that is there before them: the lowest bits along the axis number the chains. One chain where an attribute
+ * says that registers are few: a tree takes one a level. */
 static void reduce_registers(const reduction_t *r, MlirOperation op, const tw_layout_t *l, item_t *items, int count) {
   enum { LOG_CHAINS = 2, LOG_LENGTH = 4 }; /* at least so many chains, at most so long */
   int bits[TW_LAYOUT_MAX_BITS], num = 0, axis = (int)tw_attr_int(op, "axis", 0);
@@ -155,7 +157,7 @@ static void reduce_registers(const reduction_t *r, MlirOperation op, const tw_la
     if (along(l, TW_REGISTER, bit, axis))
       bits[num++] = bit;
   int chained = sums_products(op) && num > LOG_CHAINS ? num - LOG_CHAINS : 0;
-  int tree = num - (chained < LOG_LENGTH ? chained : LOG_LENGTH);
+  int tree = tw_has_attr(op, TW_IN_ORDER) ? 0 : num - (chained < LOG_LENGTH ? chained : LOG_LENGTH);
   for (int link = 1; link < 1 << (num - tree); link++)
     for (int i = 0; i < count; i++) {
       int from = i;

@@ -18,7 +18,8 @@
  * Runs before the depth of rings is chosen, which counts these buffers. What must hold: a product of the kernel is a
  * wgmma; a tensor map describes the array (`tile.tma`), the store is its only access, so that nobody can see when it
  * happens, and is in no loop but a persistent one; and the tile is made of boxes (store_boxes.h). The buffers leave
- * room for everything else twice. Elements outside of the array are dropped by the accelerator. */
+ * room for everything else, twice for what is copied in loops. Elements outside of the array are dropped by the
+ * accelerator. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/promote_memory.h"
@@ -27,10 +28,11 @@
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_STORES = 16, SLOTS = 2, SWIZZLE_BYTES = 128, MIN_STAGES = 2 };
+enum { MAX_STORES = 16, SLOTS = 2, SWIZZLE_BYTES = 128, MIN_STAGES = 2, BARRIERS = 2048 };
 
 typedef struct {
   MlirOperation func;
@@ -41,12 +43,52 @@ typedef struct {
 
 /* ---- what can be staged ------------------------------------------------------------------------ */
 
+/* The loop around an op, with which the op is done again; null if there is none. */
+static MlirOperation loop_around(MlirOperation op) {
+  do
+    op = mlirOperationGetParentOperation(op);
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, "scf.for") && !tw_op_is(op, "scf.while"));
+  return op;
+}
+
+/* The copy that fills the buffer; null where threads write it. */
+static MlirOperation copy_into(MlirValue buffer) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (tw_op_is(mlirOpOperandGetOwner(use), "tile.async_copy"))
+      return mlirOpOperandGetOwner(use);
+  return tw_null_op();
+}
+
+/* Whether two copies bring the same form of tile from the same array in loops that follow one another: they go through
+ * the same slots. */
+static bool take_turns(MlirOperation x, MlirOperation y) {
+  MlirOperation loop_x = loop_around(x), loop_y = loop_around(y);
+  return mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
+         mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x)), mlirValueGetType(tw_copy_buffer(y))) &&
+         !mlirOperationIsNull(loop_x) && !mlirOperationIsNull(loop_y) && !mlirOperationEqual(loop_x, loop_y) &&
+         mlirBlockEqual(mlirOperationGetBlock(loop_x), mlirOperationGetBlock(loop_y));
+}
+
+/* What a buffer takes at least, beside those before it. */
+static int64_t bytes_taken(MlirOperation alloc) {
+  MlirOperation copy = copy_into(mlirOperationGetResult(alloc, 0)), op = alloc;
+  int64_t bytes = tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(alloc, 0)));
+  if (mlirOperationIsNull(copy))
+    return MIN_STAGES * bytes;
+  for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    MlirOperation other = tw_op_is(op, "tile.alloc_shared") ? copy_into(mlirOperationGetResult(op, 0)) : tw_null_op();
+    if (!mlirOperationIsNull(other) && take_turns(copy, other))
+      return 0; /* counted there */
+  }
+  return mlirOperationIsNull(loop_around(copy)) ? bytes : MIN_STAGES * bytes;
+}
+
 static MlirWalkResult collect(MlirOperation op, void *user) {
   stager_t *s = user;
   if (tw_op_is(op, "tile.store") && s->num_stores < MAX_STORES)
     s->stores[s->num_stores++] = op;
   if (tw_op_is(op, "tile.alloc_shared"))
-    s->taken += MIN_STAGES * tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
+    s->taken += bytes_taken(op);
   return MlirWalkResultAdvance;
 }
 
@@ -108,7 +150,7 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
   const char *reason = tw_tma_plan_for(array, order, *buffer, &copy);
   if (reason == NULL && copy.step_bits > 0)
     return "its boxes are longer than the accelerator's";
-  if (reason == NULL && s->taken + tw_buffer_bytes(*buffer) > target.shared_bytes)
+  if (reason == NULL && s->taken + tw_buffer_bytes(*buffer) + BARRIERS > target.shared_bytes)
     return "shared memory has no room for its boxes";
   return reason;
 }

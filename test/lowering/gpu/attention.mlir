@@ -35,7 +35,7 @@
 // STALE: %[[D:.*]] = arith.subf %{{.*}}, %[[SHIFT]]
 // STALE: %[[P:.*]] = math.exp2 %[[D]]
 // STALE: tile.reduce add
-// STALE: %[[SUMS:.*]] = tile.reduce add, %{{.*}} axis 1 : tensor<128x8x4xf32>
+// STALE: %[[SUMS:.*]] = tile.reduce add, %{{.*}} axis 1 {tile.in_order} : tensor<128x8x4xf32>
 // STALE: %[[FAR:.*]] = arith.cmpf ugt, %[[SUMS]], %[[MAX]]
 // STALE: %[[ANY:.*]] = tile.warp_any %[[FAR]]
 // STALE: %[[IF:.*]]:4 = scf.if %[[ANY]]
@@ -52,7 +52,7 @@
 // STALE-NEXT: scf.yield %[[A]]
 // STALE: tile.mma %{{.*}}, %{{.*}}, %[[SCALED]]
 // STALE: scf.yield
-// STALE: tile.reduce add, %{{.*}} axis 1 : tensor<128x4xf32>
+// STALE: tile.reduce add, %{{.*}} axis 1 {tile.in_order} : tensor<128x4xf32>
 
 // WAIT-LABEL: @attention
 // WAIT: scf.for

@@ -92,20 +92,20 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // The longest loops are not shared out before it is known how long they take: the hardware does it, and gets them first.
-// Eight rows are walked column by column, from the last column on, which has the most to do; the rest as it is.
+// Four rows are walked column by column, from the last column on, which has the most to do; the rest as it is.
 // CHECK-LABEL: func.func @causal
 // CHECK-DAG: %[[X:.*]] = tile.block_id 0
 // CHECK-DAG: %[[Y:.*]] = tile.block_id 1
 // CHECK-DAG: %[[COLUMNS:.*]] = tile.num_blocks 0
 // CHECK-DAG: %[[ROWS:.*]] = tile.num_blocks 1
-// CHECK-DAG: %[[IN:.*]] = arith.andi %[[Y]], %c7
+// CHECK-DAG: %[[IN:.*]] = arith.andi %[[Y]], %c3
 // CHECK-DAG: %[[FIRST:.*]] = arith.subi %[[Y]], %[[IN]]
 // CHECK-DAG: %[[BEFORE:.*]] = arith.muli %[[COLUMNS]], %[[IN]]
 // CHECK-DAG: %[[NUMBER:.*]] = arith.addi %[[X]], %[[BEFORE]]
-// CHECK-DAG: %[[END:.*]] = arith.addi %[[FIRST]], %c8
+// CHECK-DAG: %[[END:.*]] = arith.addi %[[FIRST]], %c4
 // CHECK-DAG: %[[WHOLE:.*]] = arith.cmpi sle, %[[END]], %[[ROWS]]
-// CHECK-DAG: %[[COLUMN:.*]] = arith.shrui %[[NUMBER]], %c3
-// CHECK-DAG: %[[LOW:.*]] = arith.andi %[[NUMBER]], %c7
+// CHECK-DAG: %[[COLUMN:.*]] = arith.shrui %[[NUMBER]], %c2
+// CHECK-DAG: %[[LOW:.*]] = arith.andi %[[NUMBER]], %c3
 // CHECK-DAG: %[[ROW:.*]] = arith.addi %[[FIRST]], %[[LOW]]
 // CHECK-DAG: %[[COLUMN2:.*]] = arith.select %[[WHOLE]], %[[COLUMN]], %[[X]]
 // CHECK-DAG: %[[H:.*]] = arith.select %[[WHOLE]], %[[ROW]], %[[Y]]
