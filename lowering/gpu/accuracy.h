@@ -11,8 +11,8 @@ bool tw_only_read_narrower(MlirOperation op);
 /* Whether no element is less than `bound`, 0 or 1, as the ops that made it tell; NaN may be among them. */
 bool tw_is_at_least(MlirValue value, int bound);
 
-/* Whether a value is read by sums and, through 16 bits, by products, by one at least, and by nothing else: the weights of
- * a softmax. */
+/* Whether a value is read by sums and, through 16 bits, by products, by one at least, and by nothing else: the weights
+ * of a softmax. */
 bool tw_is_weight(MlirValue value);
 
 /* On a math.tanh: what its results are read for bears an absolute error of 2^-22. */
