@@ -110,12 +110,13 @@ static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel
   TW_RETURN_IF_ERROR(tell_grid(kernel, grid, words, start));
   uint64_t all =
       kernel->flags & TW_CUDA_SHARES ? add_shares(driver, kernel, device, stream, blocks, words, start) : blocks;
-  uint32_t resident = kernel->resident[device->ordinal];
+  uint32_t resident = kernel->resident[device->ordinal], cluster = kernel->flags & TW_CUDA_PAIRS ? 2 : 1;
   start->grid[1] = start->grid[2] = 1;
   if (!(kernel->flags & TW_CUDA_PERSISTENT))
     start->grid[0] = (uint32_t)all;
   else if (all == blocks)
-    start->grid[0] = tw_grid_balance(blocks, resident);
+    start->grid[0] =
+        cluster * tw_grid_balance((blocks + cluster - 1) / cluster, resident < cluster ? 1 : resident / cluster);
   else /* parts come last and are short: all multiprocessors are to have their share of whole tiles */
     start->grid[0] = (uint32_t)(all < resident ? all : resident);
   return NULL;

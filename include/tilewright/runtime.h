@@ -186,6 +186,8 @@ enum {
   /* Several blocks of the kernel may share a tile: its grid is started along one axis, and behind the extents of the
    * program's grid come TW_SPLIT_WORDS more words. */
   TW_CUDA_SHARES = 4,
+  /* The blocks of a persistent kernel are started in clusters of two. */
+  TW_CUDA_PAIRS = 8,
   /* From this bit on, how many rows of threads a block may have: they are blocks side by side along axis 0
    * of the grid, whose extents follow the other words. 0: nothing of the kind. */
   TW_CUDA_JOINED = 8

@@ -40,6 +40,7 @@
  *
  * Before it, tile.local_store writes operands that no load put there in their form. */
 #include "lowering/gpu/promote_memory.h"
+
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/index_facts.h"
@@ -263,9 +264,12 @@ static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buf
   int32_t segments[] = {1, n - 1, 1, 1, 0};
   operands[n++] = buffer;
   operands[n++] = slot;
-  tw_attr_t attr = {"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)};
+  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)},
+                       {TW_MULTICAST, tw_attr(load, TW_MULTICAST)}};
   MlirOperation copy = tw_build(
-      at, "tile.async_copy", (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = 1, .attrs = &attr});
+      at, "tile.async_copy",
+      (tw_op_parts_t){
+          .num_operands = n, .operands = operands, .num_attrs = 1 + tw_has_attr(load, TW_MULTICAST), .attrs = attrs});
   tw_access_keep(load, copy);
 }
 

@@ -59,6 +59,13 @@ static bool is_in_loop(MlirOperation op) {
   return false;
 }
 
+uint32_t tw_block_axes_of_load(const tw_block_axes_t *axes, MlirOperation load) {
+  uint32_t bits = 0;
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(load); i++)
+    bits |= tw_block_axes_get(axes, mlirOperationGetOperand(load, i));
+  return bits & ALL_AXES;
+}
+
 static MlirWalkResult count_traffic(MlirOperation op, void *user) {
   traffic_t *traffic = user;
   if (tw_op_is(op, "tile.block_id"))
@@ -66,10 +73,7 @@ static MlirWalkResult count_traffic(MlirOperation op, void *user) {
   if (!tw_op_is(op, "tile.load") || !is_in_loop(op))
     return MlirWalkResultAdvance;
   MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
-  uint32_t bits = 0;
-  for (intptr_t i = 1; i < mlirOperationGetNumOperands(op); i++)
-    bits |= tw_block_axes_get(traffic->axes, mlirOperationGetOperand(op, i));
-  traffic->bytes[bits & ALL_AXES] += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
+  traffic->bytes[tw_block_axes_of_load(traffic->axes, op)] += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
   return MlirWalkResultAdvance;
 }
 
@@ -79,6 +83,15 @@ static int64_t cost(const traffic_t *traffic, const tw_raster_t *raster, int64_t
   for (uint32_t bits = 0; bits <= ALL_AXES; bits++)
     total += traffic->bytes[bits] * (bits >> raster->rows & 1 ? height : 1) * (bits >> raster->columns & 1 ? width : 1);
   return total;
+}
+
+int64_t tw_raster_shared_along(MlirOperation func, const tw_block_axes_t *axes, int axis) {
+  traffic_t traffic = {.axes = axes};
+  int64_t bytes = 0;
+  mlirOperationWalk(func, count_traffic, &traffic, MlirWalkPreOrder);
+  for (uint32_t bits = 0; bits <= ALL_AXES; bits++)
+    bytes += bits >> axis & 1 ? 0 : traffic.bytes[bits];
+  return bytes;
 }
 
 static int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }

@@ -16,8 +16,8 @@
 
 enum { TW_GRID_AXES = 3 };
 
-/* On the module: the launcher starts fewer blocks than the program asks for, and tells the kernel how many these are.
- * On a loop: the one over blocks of the program. */
+/* On the module: the launcher starts fewer blocks than the program asks for, and tells the kernel how many these are;
+ * the number is that of the blocks of a cluster. On a loop: the one over blocks of the program. */
 #define TW_PERSISTENT "tile.persistent"
 /* On the module: blocks may share a tile, and what the launcher decides by how many (split_k.c). */
 #define TW_SPLIT "tile.split"
@@ -29,6 +29,9 @@ enum { TW_GRID_AXES = 3 };
  */
 enum { TW_MAX_GRID_ARGUMENTS = 64 };
 void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]);
+/* On a load or copy: the blocks of a cluster want the same tile, and each brings a part of it to all. */
+#define TW_MULTICAST "tile.multicast"
+enum { TW_CLUSTER = 2 /* blocks */ };
 
 typedef struct tw_raster {
   int rows, columns, slices; /* axes of the grid; 0, 1, 2 in the grid's own order */
@@ -42,6 +45,11 @@ typedef struct tw_block_axes {
 tw_block_axes_t tw_block_axes_of(MlirOperation func);
 uint32_t tw_block_axes_get(const tw_block_axes_t *axes, MlirValue value);
 void tw_block_axes_free(tw_block_axes_t *axes);
+
+/* Bytes that the loads of loops bring in an iteration which do not depend on the position along `axis`. */
+int64_t tw_raster_shared_along(MlirOperation func, const tw_block_axes_t *axes, int axis);
+/* The axes that the place of a load's tile depends on. */
+uint32_t tw_block_axes_of_load(const tw_block_axes_t *axes, MlirOperation load);
 
 /* The raster in which `in_flight` blocks at a time load the fewest bytes in the function's loops. */
 tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, int64_t in_flight);

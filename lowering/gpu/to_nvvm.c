@@ -263,6 +263,11 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
     attributes[5] = twg_named(e, "nvvm.maxntid", mlirDenseI32ArrayGet(e->context, 2, most));
   int num_attributes = e->simt ? 5 : resident ? 7 : 6; /* simt: the launch decides on the block */
   mlirOperationStateAddAttributes(&state, num_attributes, attributes);
+  if (tw_attr_int(e->module, TW_PERSISTENT, 0) == TW_CLUSTER) {
+    const int32_t blocks[] = {TW_CLUSTER, 1, 1};
+    MlirNamedAttribute cluster = twg_named(e, "nvvm.cluster_dim", mlirDenseI32ArrayGet(e->context, 3, blocks));
+    mlirOperationStateAddAttributes(&state, 1, &cluster);
+  }
   if (e->num_maps) {
     MlirNamedAttribute maps = twg_named(e, "arg_attrs", argument_attributes(e, num_words));
     mlirOperationStateAddAttributes(&state, 1, &maps);

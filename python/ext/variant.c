@@ -143,7 +143,7 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   unsigned long long written = 0;
   unsigned joined = 0;
   int programmatic = 0, persistent = 0, shares = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpO:CudaKernel", names, &image, &name, &threads,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpiIOOpO:CudaKernel", names, &image, &name, &threads,
                                    &shared, &written, &programmatic, &persistent, &joined, &maps, &split, &shares,
                                    &sharing))
     return NULL;
@@ -165,7 +165,7 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->persistent = persistent;
   variant->sharing = sharing && sharing != Py_None ? Py_NewRef(sharing) : NULL;
   unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u) |
-                   (shares ? TW_CUDA_SHARES : 0u) | joined << TW_CUDA_JOINED;
+                   (shares ? TW_CUDA_SHARES : 0u) | (persistent == 2 ? TW_CUDA_PAIRS : 0u) | joined << TW_CUDA_JOINED;
   tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared, flags, &variant->cuda);
   if (status)
     tw_ext_raise(status, NULL);
@@ -259,7 +259,7 @@ static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},
                                    {Py_tp_getset, cuda_properties},
                                    {Py_tp_methods, cuda_methods},
                                    {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                                               "programmatic=False, persistent=False, joined=0, tensor_maps=(), "
+                                               "programmatic=False, persistent=0, joined=0, tensor_maps=(), "
                                                "split=(), shares=False, sharing=None): PTX text or a cubin; loaded at "
                                                "the first launch on a device"},
                                    {0, NULL}};

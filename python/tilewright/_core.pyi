@@ -38,8 +38,8 @@ class CudaKernel:
 
     num_threads 0: launch_threads gives the block. `programmatic`: every path through the kernel
     begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block
-    takes several of the grid's, whose extents are three more words. `joined`: so does one whose rows of
-    threads, so many at most, are blocks side by side. `tensor_maps`: what it takes before
+    takes several of the grid's, whose extents are three more words; 2: in clusters of two. `joined`:
+    so does one whose rows of threads, so many at most, are blocks side by side. `tensor_maps`: what it takes before
     its words, as (word of the array's pointer, bytes of an element, swizzle, axes, box). `split`: blocks
     may share a tile by (word of the extent of k, extent of a step, steps, cycles and bytes of a step,
     parts or 0, bytes of a part's sums); one that `shares` has three more words that say which. In the
@@ -54,7 +54,7 @@ class CudaKernel:
         shared_bytes: int = 0,
         written: int = 0,
         programmatic: bool = False,
-        persistent: bool = False,
+        persistent: int = 0,
         joined: int = 0,
         tensor_maps: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = (),
         split: Sequence[int] = (),

@@ -209,7 +209,7 @@ def load(image: Image, name: str, written: int, target: str, sharing: Callable[[
         facts["shared_bytes"],
         written,
         programmatic=facts["programmatic"] == 1,
-        persistent=facts["persistent"] == 1,
+        persistent=facts["persistent"],
         joined=facts["joined"],
         tensor_maps=facts["tensor_maps"],
         split=facts["split"],

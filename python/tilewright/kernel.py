@@ -58,7 +58,7 @@ class kernel(_core.Dispatcher):
     One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
     Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
     an integer or a `ct.ByTarget`. `occupancy` is the blocks that a multiprocessor shall hold, `opt_level`
-    (0 to 3) that of the assembler, `num_ctas` (blocks a cluster) is accepted and not used. docs/options.md has
+    (0 to 3) that of the assembler, `num_ctas` 2 makes clusters of pairs of blocks that share tiles. docs/options.md has
     them all.
     """
 

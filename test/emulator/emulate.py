@@ -94,6 +94,8 @@ class Rewriter:
         if "global.shared::cta" in text:
             store = f"  call void @emu_store(ptr %g1, ptr %a0, ptr %at, i32 {len(types) - 3}, i1 %a2)"
             return self.box(types, 3, store)
+        if text.startswith("barrier.cluster.arrive"):
+            return "  call void @emu_cluster_barrier()\n  ret void\n"
         if "mbarrier" in text or text.startswith(("setmaxnreg", "@$1 prefetch.tensormap")):
             return self.barrier(text, types)
         store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
@@ -130,14 +132,18 @@ class Rewriter:
         if text.startswith("cp.async.mbarrier.arrive.noinc"):
             return pointer + "  call void @emu_copies_arrive(ptr %g0)\n  ret void\n"
         if text.startswith("cp.async.bulk.tensor"):
-            rank = int(text[len("cp.async.bulk.tensor.")])
-            assert rank == len(types) - 3, text
-            return self.box(types, 3, f"  call void @emu_tma(ptr %g0, ptr %a1, ptr %g2, ptr %at, i32 {rank})")
+            rank, everywhere = int(text[len("cp.async.bulk.tensor.")]), ".multicast" in text
+            assert rank == len(types) - 3 - everywhere, text
+            mask = f"  %mask = zext i16 %a{rank + 3} to i32\n" if everywhere else "  %mask = add i32 0, 0\n"
+            call = f"  call void @emu_tma(ptr %g0, ptr %a1, ptr %g2, ptr %at, i32 {rank}, i32 %mask)"
+            return self.box(types[: rank + 3], 3, mask + call)
         if "try_wait.parity" in text:
             return pointer + "  call void @emu_mbarrier_wait(ptr %g0, i32 %a1)\n  ret void\n"
         if "expect_tx" in text:
             return pointer + "  call void @emu_mbarrier_arrive(ptr %g0, i32 %a1)\n  ret void\n"
         call, guard = "@emu_mbarrier_arrive(ptr %g0, i32 0)", 1
+        if "mapa" in text:
+            call = "@emu_mbarrier_arrive_at(ptr %g0, i32 %a2)"
         if "mbarrier.init" in text:
             call, guard = "@emu_mbarrier_init(ptr %g0, i32 %a1)", 2
         branch = f"{pointer}  br i1 %a{guard}, label %go, label %end\n"
@@ -355,7 +361,7 @@ class Rewriter:
 
     # ---- a module -------------------------------------------------------------------------------
 
-    def module(self, text: str, threads: int, grid: str, parts: int) -> str:
+    def module(self, text: str, threads: int, grid: str, parts: int, members: int) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
@@ -421,7 +427,9 @@ declare void @emu_mbarrier_init(ptr, i32)
 declare void @emu_mbarrier_arrive(ptr, i32)
 declare void @emu_copies_arrive(ptr)
 declare void @emu_mbarrier_wait(ptr, i32)
-declare void @emu_tma(ptr, ptr, ptr, ptr, i32)
+declare void @emu_tma(ptr, ptr, ptr, ptr, i32, i32)
+declare void @emu_cluster_barrier()
+declare void @emu_mbarrier_arrive_at(ptr, i32)
 declare ptr @emu_map(i32)
 declare float @emu_ex2(float)
 declare float @emu_lg2(float)
@@ -438,6 +446,7 @@ declare i32 @emu_widen(ptr, i32)
         for kind in GRIDS:
             count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
         count += f"@emu_parts = constant i32 {parts}\n"
+        count += f"@emu_members = constant i32 {members}\n"
         return text + declared + count + "\n".join([*self.extra, *entry])
 
 
@@ -452,10 +461,10 @@ def map_forms(maps: Any) -> str:
     )
 
 
-def shared_object(text: str, threads: int, grid: str, parts: int, maps: Any) -> ctypes.CDLL:
+def shared_object(text: str, threads: int, grid: str, parts: int, members: int, maps: Any) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads, grid, parts)
+    source = Rewriter().module(text, threads, grid, parts, members)
     runtime = (HERE / "threads.c").read_text() + map_forms(maps)
     name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
@@ -488,7 +497,8 @@ def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     threads = compile._integer(module, "tile.num_threads")
     grid = next((kind for kind in GRIDS if compile._integer(module, f"tile.{kind}")), "plain")
     rows = compile._integer(module, "tile.joined") or 1
-    library = shared_object(text, threads * rows, grid, parts_of(module), compile.tensor_maps(module))
+    members = max(1, compile._integer(module, "tile.persistent"))  # blocks of a cluster
+    library = shared_object(text, threads * rows, grid, parts_of(module), members, compile.tensor_maps(module))
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, name, 0, written, library)
 

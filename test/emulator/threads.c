@@ -6,7 +6,9 @@
  * comes as late as possible in even blocks, when no thread can go on, and at once in odd ones, so that code which
  * gives its bytes up too early finds others there. Products of warpgroups are computed at once, but a copy into what
  * one may still read, since no thread has waited for it, is an error. So is a copy by the accelerator into what a
- * thread has loaded without a fence or a barrier since: on a GPU it could overtake the load. */
+ * thread has loaded without a fence or a barrier since: on a GPU it could overtake the load.
+ *
+ * The blocks of a cluster run together. Each has its shared memory at emu_shared while one of its threads runs. */
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -18,10 +20,11 @@
 
 enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
 enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
-enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, DONE };
+enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
+enum { MOST_MEMBERS = 2 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
-extern const int emu_num_threads, emu_num_words, emu_persistent, emu_joined, emu_parts;
+extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts;
 void emu_call(const int64_t *words);
 
 typedef struct {
@@ -42,10 +45,25 @@ typedef struct {
 } thread_t;
 
 static thread_t threads[MAX_THREADS];
-static int current, grid[3], block[3];
+static int current, grid[3], block[3]; /* block: the first of its cluster */
+static int members = 1, member;        /* blocks of the cluster, and the one whose shared memory is at emu_shared */
+static unsigned char kept[MOST_MEMBERS][SHARED_BYTES];
 static ucontext_t scheduler;
 static const int64_t *arguments;
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+static void enter(int m) {
+  if (m == member)
+    return;
+  memcpy(kept[member], emu_shared, sizeof emu_shared);
+  memcpy(emu_shared, kept[m], sizeof emu_shared);
+  member = m;
+}
+
+static int first_thread(int m) { return m * emu_num_threads; }
+
+/* All threads of the cluster. */
+static int num_threads(void) { return first_thread(members); }
 
 static void yield_as(int state) {
   threads[current].state = state;
@@ -76,14 +94,15 @@ _Bool emu_told(int32_t turn) {
 }
 
 void emu_warp(void) { yield_as(AT_WARP); }
+void emu_cluster_barrier(void) { yield_as(AT_CLUSTER); }
 
 int32_t emu_sreg(int32_t which) {
   switch (which) {
-  case 0: return emu_joined ? current % 32 : current;
-  case 1: return emu_joined ? current / 32 : 0;
+  case 0: return emu_joined ? current % emu_num_threads % 32 : current % emu_num_threads;
+  case 1: return emu_joined ? current % emu_num_threads / 32 : 0;
   case 3:
   case 4:
-  case 5: return block[which - 3];
+  case 5: return block[which - 3] + (which == 3 ? member : 0);
   case 6:
   case 7:
   case 8: return grid[which - 6];
@@ -120,7 +139,7 @@ typedef struct {
   int64_t bytes; /* announced and not here yet */
 } barrier_t;
 
-static barrier_t barriers[SHARED_BYTES / 8];
+static barrier_t barriers[MOST_MEMBERS][SHARED_BYTES / 8];
 
 __attribute__((noreturn, format(printf, 1, 2))) static void give_up(const char *format, ...) {
   va_list list;
@@ -139,12 +158,15 @@ static int barrier_at(const void *pointer) {
   return (int)(offset / 8);
 }
 
-static barrier_t *ready_barrier(const void *pointer) {
-  barrier_t *b = &barriers[barrier_at(pointer)];
+/* Of block m, at the place that the pointer names. */
+static barrier_t *barrier_of(int m, const void *pointer) {
+  barrier_t *b = &barriers[m][barrier_at(pointer)];
   if (!b->ready)
     give_up("the barrier at %d was not set up", 8 * barrier_at(pointer));
   return b;
 }
+
+static barrier_t *ready_barrier(const void *pointer) { return barrier_of(member, pointer); }
 
 /* Ends the phase when all arrivals and bytes are here. */
 static void settle(barrier_t *b) {
@@ -155,17 +177,31 @@ static void settle(barrier_t *b) {
 }
 
 void emu_mbarrier_init(void *pointer, int32_t arrivals) {
-  barriers[barrier_at(pointer)] = (barrier_t){.ready = 1, .arrivals = arrivals, .pending = arrivals};
+  barriers[member][barrier_at(pointer)] = (barrier_t){.ready = 1, .arrivals = arrivals, .pending = arrivals};
 }
 
-/* One arrival, and bytes that are to come. Then others go on, who may take what was given up. */
-void emu_mbarrier_arrive(void *pointer, int32_t bytes) {
-  barrier_t *b = ready_barrier(pointer);
+static void arrive(barrier_t *b, int32_t bytes, const void *pointer) {
   b->bytes += bytes;
   if (b->pending-- == 0)
     give_up("more arrivals than the %d that the barrier at %d expects", b->arrivals, 8 * barrier_at(pointer));
   settle(b);
   yield_as(READY);
+}
+
+/* One arrival, and bytes that are to come. Then others go on, who may take what was given up. */
+void emu_mbarrier_arrive(void *pointer, int32_t bytes) { arrive(ready_barrier(pointer), bytes, pointer); }
+
+static void check_runs(int m) {
+  for (int t = first_thread(m); t < first_thread(m + 1); t++)
+    if (threads[t].state != DONE)
+      return;
+  give_up("block %d of the cluster has ended, and its shared memory is used", m);
+}
+
+/* In block m of the cluster. */
+void emu_mbarrier_arrive_at(void *pointer, int32_t m) {
+  check_runs(m);
+  arrive(barrier_of(m, pointer), 0, pointer);
 }
 
 void emu_mbarrier_wait(void *pointer, int32_t parity) {
@@ -179,9 +215,9 @@ void emu_mbarrier_wait(void *pointer, int32_t parity) {
 _Bool emu_elect(void) { return current % 32 == 0; }
 
 enum { NAMED_BARRIERS = 16 };
-static int come_by[NAMED_BARRIERS]; /* threads that did not wait there */
+static int come_by[MOST_MEMBERS][NAMED_BARRIERS]; /* threads that did not wait there */
 
-void emu_named_arrive(int32_t id) { come_by[id % NAMED_BARRIERS]++; }
+void emu_named_arrive(int32_t id) { come_by[member][id % NAMED_BARRIERS]++; }
 
 void emu_named_barrier(int32_t id, int32_t count) {
   emu_fence();
@@ -202,7 +238,7 @@ static struct {
 } reads[MAX_THREADS];
 
 static void forget_reads(void) {
-  for (int t = 0; t < emu_num_threads; t++) {
+  for (int t = 0; t < num_threads(); t++) {
     reads[t].closed = 0;
     memset(reads[t].groups[0], 0, sizeof reads[t].groups[0]);
     memset(reads[t].loads, 0, sizeof reads[t].loads);
@@ -229,9 +265,9 @@ static int64_t first_of(const uint64_t *set, const void *to, int64_t bytes) {
   return -1;
 }
 
-/* A copy into these bytes begins. */
-static void check_unread(const void *to, int64_t bytes) {
-  for (int t = 0; t < emu_num_threads; t++)
+/* A copy into these bytes of block m begins. */
+static void check_unread(int m, const void *to, int64_t bytes) {
+  for (int t = first_thread(m); t < first_thread(m + 1); t++)
     for (int g = 0; g <= reads[t].closed; g++) {
       int64_t at = first_of(reads[t].groups[g], to, bytes);
       if (at >= 0)
@@ -239,9 +275,9 @@ static void check_unread(const void *to, int64_t bytes) {
     }
 }
 
-/* The accelerator begins to write these bytes. */
-static void check_fenced(const void *to, int64_t bytes) {
-  for (int t = 0; t < emu_num_threads; t++) {
+/* The accelerator begins to write these bytes of block m. */
+static void check_fenced(int m, const void *to, int64_t bytes) {
+  for (int t = first_thread(m); t < first_thread(m + 1); t++) {
     int64_t at = first_of(reads[t].loads, to, bytes);
     if (at >= 0)
       give_up("a copy to %lld, which thread %d has loaded without a fence since", (long long)at, t);
@@ -286,8 +322,9 @@ typedef struct {
 typedef struct {
   unsigned char *to;
   const map_t *map;
-  barrier_t *barrier;
+  const void *barrier;
   int at[MAX_RANK];
+  unsigned members; /* a bit for each block that it goes to */
 } box_t;
 
 static map_t maps[MAX_MAPS];
@@ -338,15 +375,28 @@ static int element_of(const box_t *b, int64_t i, int64_t *offset, int64_t *at) {
   return inside;
 }
 
-static void deliver(const box_t *b) {
+static void deliver_to(int m, const box_t *b) {
+  int before = member;
+  enter(m);
   int64_t count = elements_of(&b->map->form), bytes = b->map->form.bytes, offset, from;
   for (int64_t i = 0; i < count; i++)
     if (element_of(b, i, &offset, &from))
       memcpy(emu_shared + offset, b->map->base + from, (size_t)bytes);
     else
       memset(emu_shared + offset, 0, (size_t)bytes);
-  b->barrier->bytes -= count * bytes;
-  settle(b->barrier);
+  barrier_t *barrier = barrier_of(m, b->barrier);
+  barrier->bytes -= count * bytes;
+  settle(barrier);
+  enter(before);
+}
+
+static void deliver(const box_t *b) {
+  for (int m = 0; m < members; m++)
+    if (b->members >> m & 1) {
+      if (members > 1)
+        check_runs(m);
+      deliver_to(m, b);
+    }
 }
 
 static int deliver_oldest(void) {
@@ -357,13 +407,17 @@ static int deliver_oldest(void) {
   return 1;
 }
 
-void emu_tma(void *to, void *map, void *barrier, const int32_t *at, int32_t rank) {
-  box_t b = {to, map, ready_barrier(barrier), {0}};
+/* `everywhere`: a bit for each block of the cluster; 0: to this one. */
+void emu_tma(void *to, void *map, void *barrier, const int32_t *at, int32_t rank, int32_t everywhere) {
+  box_t b = {to, map, barrier, {0}, everywhere ? (unsigned)everywhere : 1u << member};
   if (((unsigned char *)to - emu_shared) % 128 != 0 || rank != b.map->form.rank)
     give_up("a copy to %d of rank %d", (int)((unsigned char *)to - emu_shared), (int)rank);
   memcpy(b.at, at, (size_t)rank * sizeof *at);
-  check_unread(to, elements_of(&b.map->form) * b.map->form.bytes);
-  check_fenced(to, elements_of(&b.map->form) * b.map->form.bytes);
+  for (int m = 0; m < members; m++)
+    if (b.members >> m & 1) {
+      check_unread(m, to, elements_of(&b.map->form) * b.map->form.bytes);
+      check_fenced(m, to, elements_of(&b.map->form) * b.map->form.bytes);
+    }
   if (num_boxes == MAX_BOXES)
     give_up("too many copies are under way");
   boxes[num_boxes++] = b;
@@ -397,7 +451,7 @@ void emu_store_wait(int32_t pending) {
 }
 
 void emu_store(void *from, void *map, const int32_t *at, int32_t rank, _Bool first) {
-  box_t b = {from, map, NULL, {0}};
+  box_t b = {from, map, NULL, {0}, 0};
   if (!first || !emu_elect())
     return;
   if (((unsigned char *)from - emu_shared) % 128 != 0 || rank != b.map->form.rank)
@@ -416,7 +470,7 @@ void emu_copy(void *to, const void *from, int32_t bytes, int32_t read) {
   thread_t *t = &threads[current];
   if (t->num_copies == MAX_COPIES)
     abort();
-  check_unread(to, bytes);
+  check_unread(member, to, bytes);
   t->copies[t->num_copies++] = (copy_t){to, from, bytes, read, t->group};
 }
 
@@ -577,7 +631,7 @@ static double sum_of_narrow(double sum, const double *product, int count) {
  * words of registers, or has a descriptor. */
 void emu_wgmma(void *d, int32_t n, int32_t depth, const char *acc, const char *a_type, const char *b_type, int64_t a,
                const int32_t *lhs, int64_t b, int32_t zero, int32_t a_major, int32_t b_major) {
-  int first = current / 32 * 32, lane = current % 32, row_of_warp = current / 32 % 4 * 16;
+  int first = current / 32 * 32, lane = current % 32, row_of_warp = current % emu_num_threads / 32 % 4 * 16;
   if (lhs) {
     memcpy(operands[current][0].bytes, lhs, 16);
     emu_warp();
@@ -705,45 +759,57 @@ static int release(int from, int to, int state) {
   return waiting;
 }
 
-/* Lets threads go on that wait at a named barrier where enough have come. */
-static int release_named(void) {
+/* Lets threads of block m go on that wait at a named barrier where enough have come. */
+static int release_named(int m) {
   int here[NAMED_BARRIERS], moved = 0;
-  memcpy(here, come_by, sizeof here);
-  for (int i = 0; i < emu_num_threads; i++)
+  memcpy(here, come_by[m], sizeof here);
+  for (int i = first_thread(m); i < first_thread(m + 1); i++)
     if (threads[i].state == AT_NAMED)
       here[threads[i].id % NAMED_BARRIERS]++;
-  for (int i = 0; i < emu_num_threads; i++)
+  for (int i = first_thread(m); i < first_thread(m + 1); i++)
     if (threads[i].state == AT_NAMED && here[threads[i].id % NAMED_BARRIERS] == threads[i].count) {
-      come_by[threads[i].id % NAMED_BARRIERS] = 0;
+      come_by[m][threads[i].id % NAMED_BARRIERS] = 0;
       threads[i].state = READY;
       moved = 1;
     }
   return moved;
 }
 
-/* Lets threads go on whose phase has ended. */
-static int release_counting(void) {
+/* Lets threads of block m go on whose phase has ended. */
+static int release_counting(int m) {
   int moved = 0;
-  for (int i = 0; i < emu_num_threads; i++)
-    if (threads[i].state == AT_COUNTING && barriers[threads[i].barrier].phase != threads[i].parity) {
+  for (int i = first_thread(m); i < first_thread(m + 1); i++)
+    if (threads[i].state == AT_COUNTING && barriers[m][threads[i].barrier].phase != threads[i].parity) {
       threads[i].state = READY;
       moved = 1;
     }
   return moved;
+}
+
+static int release_block(int m) {
+  int moved = 0, first = first_thread(m), end = first_thread(m + 1);
+  for (int w = first; w < end; w += 32)
+    moved += release(w, w + 32 < end ? w + 32 : end, AT_WARP);
+  moved += release(first, end, AT_BARRIER);
+  return moved + release_named(m) + release_counting(m);
 }
 
 static void report_stuck(void) {
-  static const char *const names[] = {
-      "ready", "at the barrier of all", "at a step of its warp", "at a named barrier", "at a barrier that counts",
-      "done"};
-  for (int i = 0, last = -1; i < emu_num_threads; i++) {
+  static const char *const names[] = {"ready",
+                                      "at the barrier of all",
+                                      "at a step of its warp",
+                                      "at a named barrier",
+                                      "at a barrier that counts",
+                                      "at the barrier of the cluster",
+                                      "done"};
+  for (int i = 0, last = -1; i < num_threads(); i++) {
     const thread_t *t = &threads[i];
     if (i % 32 != 0 && t->state == last)
       continue;
     last = t->state;
     fprintf(stderr, "emulator: thread %d is %s", i, names[t->state]);
     if (t->state == AT_COUNTING) {
-      const barrier_t *b = &barriers[t->barrier];
+      const barrier_t *b = &barriers[i / emu_num_threads][t->barrier];
       fprintf(stderr, " at byte %d: phase %d, %d of %d arrivals and %lld bytes are missing, it waits for parity %d",
               8 * t->barrier, b->phase, b->pending, b->arrivals, (long long)b->bytes, t->parity);
     }
@@ -753,12 +819,13 @@ static void report_stuck(void) {
 
 static void run_block(void) {
   memset(emu_shared, GARBAGE, sizeof emu_shared);
+  memset(kept, GARBAGE, sizeof kept);
   memset(barriers, 0, sizeof barriers);
   memset(come_by, 0, sizeof come_by);
   num_boxes = 0;
   forget_reads();
-  at_once = (block[0] + block[1] + block[2]) % 2;
-  for (int i = 0; i < emu_num_threads; i++) {
+  at_once = (block[0] / members + block[1] + block[2]) % 2;
+  for (int i = 0; i < num_threads(); i++) {
     thread_t *t = &threads[i];
     if (t->stack == NULL)
       t->stack = malloc(STACK_BYTES);
@@ -778,23 +845,23 @@ static void run_block(void) {
       abort();
     }
     moved = 0;
-    for (current = 0; current < emu_num_threads; current++)
+    for (current = 0; current < num_threads(); current++)
       if (threads[current].state == READY) {
+        enter(current / emu_num_threads);
         swapcontext(&scheduler, &threads[current].context);
         moved = 1;
       }
-    for (int w = 0; w < emu_num_threads; w += 32)
-      moved += release(w, w + 32 < emu_num_threads ? w + 32 : emu_num_threads, AT_WARP);
-    moved += release(0, emu_num_threads, AT_BARRIER);
-    moved += release_named() + release_counting();
+    for (int m = 0; m < members; m++)
+      moved += release_block(m);
+    moved += release(0, num_threads(), AT_CLUSTER);
     if (!moved)
       moved = deliver_oldest();
-    for (int i = 0; i < emu_num_threads; i++)
+    for (int i = 0; i < num_threads(); i++)
       alive |= threads[i].state != DONE;
   }
   if (num_boxes)
     give_up("the block ends while %d copies to it are under way", num_boxes);
-  for (int i = 0; i < emu_num_threads; i++)
+  for (int i = 0; i < num_threads(); i++)
     if (stores[i].num)
       give_up("the block ends before %d boxes of thread %d were read", stores[i].num, i);
 }
@@ -803,7 +870,7 @@ static void run_plain(const int64_t *words, const int32_t *dims, int64_t from, i
   arguments = words;
   for (int i = 0; i < 3; i++)
     grid[i] = dims[i];
-  for (int64_t b = from; b < to; b++) {
+  for (int64_t b = from; b < to; b += members) {
     block[0] = (int)(b % grid[0]);
     block[1] = (int)(b / grid[0] % grid[1]);
     block[2] = (int)(b / grid[0] / grid[1]);
@@ -842,6 +909,9 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
   if (emu_parts)
     blocks = share_tiles(blocks, longer + given + 3);
   int rows = emu_num_threads / 32, in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
+  members = emu_members;
+  if (members > 1)
+    in_line = in_line > members ? 2 * members : members;
   int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : in_line, emu_joined ? dims[1] : 1,
                         emu_joined ? dims[2] : 1};
   run_plain(longer, started, 0, (int64_t)started[0] * started[1] * started[2]);

@@ -158,6 +158,10 @@ def persistent_kernels() -> None:
     many = "kernel kernel, grid (65536, 16385, 1): more than 1073741824 blocks; use larger tiles"
     refused(LaunchError, many, _core.launch, None, (1 << 16, (1 << 14) + 1), k, (a,))
     refused(LaunchError, "(2147483647, 65535, 65535)", _core.launch, None, (2147483647, 65535, 65535), k, (a,))
+    pairs = make("A", threads=384, persistent=2)
+    for blocks, started in [(1, 2), (132, 132), (133, 68), (264, 132), (265, 90)]:
+        _core.launch(None, blocks, pairs, (a,))
+        assert tuple(fake.last.grid) == (started, 1, 1)
     assert _core.CudaKernel(PTX, "kernel", 64, persistent=True).persistent
     assert not _core.CudaKernel(PTX, "kernel", 64).persistent
 

@@ -86,6 +86,8 @@ PLANS = {
     "gemm 128x256x64": gemm(128, 256, 64),
     "gemm 256x128x64": gemm(256, 128, 64),
     "gemm 128x128x128": gemm(128, 128, 128),
+    "gemm 128x128x64 in clusters": gemm(128, 128, 64, kernel=matmul.matmul.replace_hints(num_ctas=2)),
+    "gemm 128x256x64 in clusters": gemm(128, 256, 64, kernel=matmul.matmul.replace_hints(num_ctas=2)),
     "gemm 128x256x32": gemm(128, 256, 32),
     # Blocks share tiles: the products go into the registers that the sums of parts come from.
     "gemm 128x256x64 shared": gemm(128, 256, 64, kernel=matmul.matmul.replace_hints(split_k=0)),

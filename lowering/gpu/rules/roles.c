@@ -4,6 +4,7 @@
  * single lane does for its warp is one predicated instruction where there is one, and a branch to code
  * that `elect` guards where there are more: the assembler takes such code to be uniform. Waits are
  * inline PTX: it reads and writes memory as far as LLVM knows, so nothing moves across. */
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/rules.h"
 
 #include "tilewright/dialect.h"
@@ -87,7 +88,10 @@ bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
     twg_asm(e, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", nothing, 1, &pointer, true);
     return true;
   }
-  MlirValue one = e->is_alone ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->lane, twg_const_i32(e, 0));
+  bool everywhere = tw_has_attr(op, TW_MULTICAST);
+  MlirValue one = e->is_alone  ? twg_const_int(e, e->i1, 1)
+                  : everywhere ? twg_icmp(e, TW_ULT, e->lane, twg_const_i32(e, TW_CLUSTER))
+                               : twg_icmp(e, TW_EQ, e->lane, twg_const_i32(e, 0));
   if (mlirOperationGetNumOperands(op) > ENABLED)
     one = twg_binary(e, "llvm.and", one, twg_operand(e, op, ENABLED).at[0]);
   if (tw_has_attr(op, "together")) {
@@ -96,8 +100,12 @@ bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
     twg_asm(e, "fence.proxy.async.shared::cta;", "", nothing, 0, NULL, true);
     twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", nothing, 1, (MlirValue[]){twg_const_i32(e, ALL_LANES)});
   }
-  MlirValue operands[] = {pointer, one};
-  twg_asm(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", nothing, 2, operands, true);
+  MlirValue operands[] = {pointer, one, e->lane};
+  if (everywhere) /* one lane for each block of the cluster */
+    twg_asm(e, "{ .reg .b32 a;\nmapa.shared::cluster.u32 a, $0, $2;\n@$1 mbarrier.arrive.shared::cluster.b64 _, [a]; }",
+            "r,b,r", nothing, 3, operands, true);
+  else
+    twg_asm(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", nothing, 2, operands, true);
   return true;
 }
 
@@ -145,7 +153,10 @@ void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel) {
   if (s.first_thread.ptr == NULL)
     return;
   twg_asm(e, "fence.mbarrier_init.release.cluster;", "", nothing, 0, NULL, true);
-  twg_barrier(e);
+  if (tw_attr_int(e->module, TW_PERSISTENT, 0) == TW_CLUSTER)
+    twg_asm(e, "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;", "", nothing, 0, NULL, true);
+  else
+    twg_barrier(e);
 }
 
 /* ---- roles --------------------------------------------------------------------------------------- */

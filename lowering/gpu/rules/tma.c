@@ -3,6 +3,7 @@
  * One lane starts them, a box at a time. Coordinates are i32 and may lie outside of the array, where the
  * accelerator reads zeros; tiles too far away to count so are brought to the end of what an i32 holds. */
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/rules.h"
 
 #include "tilewright/dialect.h"
@@ -80,14 +81,17 @@ static uint32_t box_start(const tw_tma_copy_t *copy, int number) {
 
 /* ---- loads --------------------------------------------------------------------------------------- */
 
-static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue barrier, const MlirValue *at, int rank) {
+/* `all`: to the same place in all blocks of the cluster, whose barriers there count it. */
+static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue barrier, const MlirValue *at, int rank,
+                     bool all) {
+  enum { EVERY_BLOCK = (1 << TW_CLUSTER) - 1 };
   char text[256], constraints[32];
   int n = snprintf(text, sizeof text,
-                   "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                   "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s "
                    "[$0], [$1, {$3",
-                   rank);
-  int c = snprintf(constraints, sizeof constraints, "r,l,r,r");
-  MlirValue operands[3 + TW_TMA_MAX_RANK] = {to, map, barrier};
+                   rank, all ? ".multicast::cluster" : "");
+  int c = snprintf(constraints, sizeof constraints, "r,l,r,r"), num = 3 + rank;
+  MlirValue operands[4 + TW_TMA_MAX_RANK] = {to, map, barrier};
   for (int d = 0; d < rank; d++) {
     operands[3 + d] = at[d];
     if (d == 0)
@@ -95,8 +99,29 @@ static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue bar
     n += snprintf(text + n, sizeof text - (size_t)n, ", $%d", 3 + d);
     c += snprintf(constraints + c, sizeof constraints - (size_t)c, ",r");
   }
-  snprintf(text + n, sizeof text - (size_t)n, "}], [$2];");
-  twg_asm(e, text, constraints, (MlirType){NULL}, 3 + rank, operands, true);
+  n += snprintf(text + n, sizeof text - (size_t)n, "}], [$2]");
+  if (all) {
+    snprintf(constraints + c, sizeof constraints - (size_t)c, ",h");
+    n += snprintf(text + n, sizeof text - (size_t)n, ", $%d", num);
+    operands[num++] = twg_const_int(e, e->i16, EVERY_BLOCK);
+  }
+  snprintf(text + n, sizeof text - (size_t)n, ";");
+  twg_asm(e, text, constraints, (MlirType){NULL}, num, operands, true);
+}
+
+/* Lets `at` and `*slot` begin with the part of the tile that this block of the cluster brings: the boxes whose last
+ * step is taken or not. */
+static void go_to_own_part(tw_emitter_t *e, const tw_tma_copy_t *copy, const tw_layout_t *tile, MlirValue *at,
+                           MlirValue *slot) {
+  int last = copy->step_bits - 1;
+  MlirValue rank = twg_binary(e, "llvm.and", twg_op(e, "nvvm.read.ptx.sreg.ctaid.x", e->i32, 0, NULL, 0, NULL),
+                              twg_const_i32(e, TW_CLUSTER - 1));
+  for (int d = 0; d < copy->map.rank; d++) {
+    uint32_t step = tw_layout_coord(tile, copy->step[last], copy->dim[d]);
+    if (step)
+      at[d] = twg_binary(e, "llvm.add", at[d], twg_binary(e, "llvm.mul", rank, twg_const_i32(e, step)));
+  }
+  *slot = twg_offset_pointer(e, *slot, twg_binary(e, "llvm.mul", rank, twg_const_i32(e, copy->box_bytes << last)));
 }
 
 bool twg_rule_tma_load(tw_emitter_t *e, MlirOperation op) {
@@ -114,13 +139,16 @@ bool twg_rule_tma_load(tw_emitter_t *e, MlirOperation op) {
   for (int d = 0; d < copy.map.rank; d++)
     start[d] =
         twg_tma_first_element(e, twg_operand(e, op, 1 + copy.dim[d]).at[0], tw_layout_extent(&tile, copy.dim[d]));
-  for (int i = 0; i < 1 << copy.step_bits; i++) {
+  bool multicast = tw_has_attr(op, TW_MULTICAST);
+  if (multicast)
+    go_to_own_part(e, &copy, &tile, start, &slot);
+  for (int i = 0; i < 1 << (copy.step_bits - multicast); i++) {
     for (int d = 0; d < copy.map.rank; d++) {
       uint32_t step = tw_layout_coord(&tile, box_start(&copy, i), copy.dim[d]);
       at[d] = step ? twg_binary(e, "llvm.add", start[d], twg_const_i32(e, step)) : start[d];
     }
     MlirValue to = i ? twg_offset_pointer(e, slot, twg_const_i32(e, i * copy.box_bytes)) : slot;
-    load_box(e, to, map, barrier, at, copy.map.rank);
+    load_box(e, to, map, barrier, at, copy.map.rank, multicast);
   }
   twg_end_alone(e, rest);
   return true;

@@ -39,7 +39,8 @@ static const char *const llvm_stops[] = {
 /* Ops of nvvm that reach nothing but registers and shared memory. */
 static const char *const nvvm_harmless[] = {"nvvm.read.ptx.sreg.", "nvvm.barrier", "nvvm.elect.sync"};
 /* Inline assembly that sets barriers up and fetches tensor maps, which are parameters. */
-static const char *const set_up[] = {"@$2 mbarrier.init.", "fence.mbarrier_init.", "@$1 prefetch.tensormap "};
+static const char *const set_up[] = {"@$2 mbarrier.init.", "fence.mbarrier_init.", "@$1 prefetch.tensormap ",
+                                     "barrier.cluster."};
 
 static bool starts_with(MlirStringRef name, const char *prefix) {
   size_t n = strlen(prefix);

@@ -491,6 +491,8 @@ static bool make_rings(tw_ring_plan_t *plan) {
       tw_ring_t *made = &plan->rings[plan->num_rings++];
       *made = (tw_ring_t){.first = f, .depth = loops_around(fill->copies[0])};
       for (int c = 0; c < fill->num_copies; c++)
+        made->multicast |= tw_has_attr(fill->copies[c], TW_MULTICAST);
+      for (int c = 0; c < fill->num_copies; c++)
         made->bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
     }
     fill->ring = ring;

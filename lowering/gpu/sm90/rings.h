@@ -36,6 +36,7 @@ typedef struct tw_ring {
   int depth;     /* loops around its fills */
   int num_fills;
   bool late;                                       /* has a fill that is given back late */
+  bool multicast;                                  /* the blocks of a cluster fill it together */
   MlirValue buffers[TW_MAX_TOGETHER], full, empty; /* made by the pass */
 } tw_ring_t;
 

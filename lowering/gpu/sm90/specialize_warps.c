@@ -187,10 +187,15 @@ static void give_back(role_t *r, const tw_fill_t *fill, MlirValue slot, MlirValu
   if (!tw_comes_round(ring))
     return;
   MlirValue operands[] = {ring->empty, slot, condition};
-  tw_attr_t together = {"together", mlirUnitAttrGet(r->at.context)};
-  tw_build(&r->at, "tile.barrier_arrive",
-           (tw_op_parts_t){
-               .num_operands = condition.ptr ? 3 : 2, .operands = operands, .num_attrs = meet, .attrs = &together});
+  tw_attr_t attrs[2];
+  intptr_t n = 0;
+  if (meet)
+    attrs[n++] = (tw_attr_t){"together", mlirUnitAttrGet(r->at.context)};
+  if (ring->multicast)
+    attrs[n++] = (tw_attr_t){TW_MULTICAST, mlirUnitAttrGet(r->at.context)};
+  tw_build(
+      &r->at, "tile.barrier_arrive",
+      (tw_op_parts_t){.num_operands = condition.ptr ? 3 : 2, .operands = operands, .num_attrs = n, .attrs = attrs});
 }
 
 /* Bytes of a fill that the tensor memory accelerator brings. */
@@ -250,11 +255,21 @@ static void load(role_t *r, MlirOperation copy, MlirValue buffer, MlirValue full
   operands[n++] = slot;
   operands[n++] = full;
   operands[n++] = slot;
-  tw_attr_t order = {"order", tw_attr(copy, "order")};
-  tw_build(
-      &r->at, "tile.tma_load",
-      (tw_op_parts_t){
-          .num_operands = n, .operands = operands, .num_attrs = !mlirAttributeIsNull(order.value), .attrs = &order});
+  tw_attr_t attrs[2];
+  intptr_t num_attrs = 0;
+  if (tw_has_attr(copy, "order"))
+    attrs[num_attrs++] = (tw_attr_t){"order", tw_attr(copy, "order")};
+  if (tw_has_attr(copy, TW_MULTICAST))
+    attrs[num_attrs++] = (tw_attr_t){TW_MULTICAST, tw_attr(copy, TW_MULTICAST)};
+  tw_build(&r->at, "tile.tma_load",
+           (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = num_attrs, .attrs = attrs});
+}
+
+/* Waits for the slot that the ring comes to next. */
+static void wait_until_empty(role_t *r, int ring) {
+  const state_t *state = &r->rings[ring];
+  wait_for(r, r->plan->rings[ring].empty, state->slot,
+           tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, constant(r, 1)), false);
 }
 
 /* In place of a copy. Before the first of a fill the producer waits for the slot; after the last the ring moves on.
@@ -267,8 +282,7 @@ static void emit_copy(role_t *r, MlirOperation copy) {
   if (mlirOperationEqual(copy, fill->copies[0])) {
     r->fills[f] = *state;
     if (r->producer && tw_comes_round(ring))
-      wait_for(r, ring->empty, state->slot,
-               tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, constant(r, 1)), false);
+      wait_until_empty(r, fill->ring);
     if (r->producer && announced_bytes(fill) > 0)
       expect(r, ring, announced_bytes(fill), state->slot);
   }
@@ -955,7 +969,21 @@ static void alloc_ring(const tw_builder_t *at, const tw_ring_plan_t *plan, tw_ri
   int64_t arrivals = first->gathers ? TW_GATHERING_WARPS * LANES + (announced_bytes(first) > 0) : 1;
   ring->full = alloc_barriers(at, ring->slots, arrivals);
   if (tw_comes_round(ring))
-    ring->empty = alloc_barriers(at, ring->slots, tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 4));
+    ring->empty =
+        alloc_barriers(at, ring->slots,
+                       tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 4) * (ring->multicast ? TW_CLUSTER : 1));
+}
+
+/* A block does not end while another of its cluster may still give a slot back here, or fill one: the producer waits
+ * until all slots are free. */
+static void drain(role_t *r) {
+  for (int i = 0; r->producer && i < r->plan->num_rings; i++) {
+    const tw_ring_t *ring = &r->plan->rings[i];
+    for (int slot = 0; ring->multicast && tw_comes_round(ring) && slot < ring->slots; slot++) {
+      wait_until_empty(r, i);
+      advance(r, i);
+    }
+  }
 }
 
 static MlirRegion emit_role(tw_ring_plan_t *plan, bool producer, MlirLocation location) {
@@ -967,6 +995,7 @@ static MlirRegion emit_role(tw_ring_plan_t *plan, bool producer, MlirLocation lo
   if (!producer)
     mlirOperationWalk(plan->func, start_keeping, &r, MlirWalkPreOrder);
   emit_block(&r, tw_region_block(plan->func, 0));
+  drain(&r);
   tw_map_free(&r.values);
   return region_with(block);
 }

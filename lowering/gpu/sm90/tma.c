@@ -3,6 +3,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/target.h"
 #include "tilewright/dialect.h"
 
@@ -157,6 +158,18 @@ const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buff
   return "its tile is too small, or does not lie in shared memory as boxes do";
 }
 
+/* Two boxes in place of one, for two blocks to bring. */
+static void halve(MlirType buffer, tw_tma_copy_t *out) {
+  tw_layout_t shared;
+  int last = out->map.rank - 1;
+  while (out->map.box[last] == 1)
+    last--;
+  out->map.box[last] /= 2;
+  out->box_bytes /= 2;
+  if (tw_layout_of_type(buffer, &shared))
+    out->step[out->step_bits++] = shared.basis[TW_OFFSET][shared.bits[TW_OFFSET] - 1];
+}
+
 bool tw_tma_is_allowed(MlirOperation access) {
   return !tw_has_attr(access, TW_ALLOW_TMA) || mlirBoolAttrGetValue(tw_attr(access, TW_ALLOW_TMA));
 }
@@ -174,5 +187,8 @@ const char *tw_tma_plan(MlirOperation copy, tw_tma_copy_t *out) {
     at++;
   MlirType buffer = mlirValueGetType(mlirOperationGetOperand(copy, at));
   tw_access_order(copy, (int)tw_buffer_type_rank(buffer) - 1, order);
-  return tw_tma_plan_for(array, order, buffer, out);
+  const char *reason = tw_tma_plan_for(array, order, buffer, out);
+  if (reason == NULL && tw_has_attr(copy, TW_MULTICAST) && out->step_bits == 0)
+    halve(buffer, out);
+  return reason;
 }

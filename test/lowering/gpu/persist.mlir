@@ -14,6 +14,8 @@
 // REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
 // REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to arrays
 // REMARK: remark: 'func.func' op keeps the order of the grid: few warps compute on what a load in a loop gathers
+// REMARK: remark: 'func.func' op runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share
+// REMARK: remark: 'func.func' op has no clusters: its blocks share no tiles or a part of k, gather, or write otherwise than by stores behind their loops
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !C = memref<?x?xf32, strided<[?, 1]>>
@@ -34,7 +36,7 @@
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[Y]]
 // CHECK: } {tile.persistent}
 // CHECK-NEXT: return
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 1 : i32} {
   func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -293,6 +295,76 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
       %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
       scf.yield %e : tensor<64x64xf32>
     }
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// Two blocks, neighbours along axis 0, bring the tile of %y together.
+// They walk over half of that axis; where its extent is odd, the last block stores nothing.
+// CHECK: module attributes {{.*}}tile.persistent = 2 : i32
+// CHECK-LABEL: func.func @pairs
+// CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32)
+// CHECK-DAG: %[[UP:.*]] = arith.addi %[[X]], %c1
+// CHECK-DAG: %[[HALF:.*]] = arith.divui %[[UP]], %c2
+// CHECK-DAG: %[[ID:.*]] = tile.block_id 0
+// CHECK-DAG: %[[FIRST:.*]] = arith.divui %[[ID]], %c2
+// CHECK-DAG: %[[NUM:.*]] = tile.num_blocks 0
+// CHECK-DAG: %[[STEP:.*]] = arith.divui %[[NUM]], %c2
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %[[STEP]]
+// CHECK: %[[SECOND:.*]] = arith.andi %[[ID]], %c1
+// CHECK: %[[TWO:.*]] = arith.muli %{{.*}}, %c2
+// CHECK: %[[I:.*]] = arith.addi %[[TWO]], %[[SECOND]]
+// CHECK: tile.load %arg0[%[[I]], %{{.*}}] padding zero :
+// CHECK: tile.load %arg1[{{.*}}] padding zero {tile.multicast}
+// CHECK: %[[IN:.*]] = arith.cmpi slt, %[[I]], %[[X]]
+// CHECK-NEXT: %[[TO:.*]] = arith.select %[[IN]], %[[I]], %c16777215
+// CHECK-NEXT: tile.store %{{.*}}, %arg2[%[[TO]], %{{.*}}]
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 2 : i32} {
+  func.func @pairs(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    tile.store %d, %z[%i, %j] : tensor<128x256xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// One axis of blocks: they share a tile, but there is no plane in which they could be neighbours.
+// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
+// CHECK-LABEL: func.func @row
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 2 : i32} {
+  func.func @row(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+    %i = tile.block_id 0
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x64xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x64xbf16>, tensor<128x64xf32>
+      scf.yield %e : tensor<128x64xf32>
+    }
+    tile.store %d, %z[%i, %c0] : tensor<128x64xf32>, !C, i32, i32
     return
   }
 }
