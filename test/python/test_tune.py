@@ -160,7 +160,8 @@ def has_gpu() -> bool:
         return False
 
 
-TRAP = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry moody(.param .b64 p) { trap; }\n"
+WORDS = ", ".join(f".param .b64 {name}" for name in ("pointer", "extent", "stride"))
+TRAP = f".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry moody({WORDS}) {{ trap; }}\n"
 
 
 @pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
