@@ -22,7 +22,7 @@ bool tw_op_in(MlirOperation op, const char *dialect) {
   return name.length > n && !memcmp(name.data, dialect, n) && name.data[n] == '.';
 }
 
-static bool is_one_of(MlirOperation op, size_t count, const char *const *names) {
+bool tw_op_is_one_of(MlirOperation op, const char *const *names, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (tw_op_is(op, names[i]))
       return true;
@@ -31,14 +31,14 @@ static bool is_one_of(MlirOperation op, size_t count, const char *const *names) 
 
 bool tw_is_index_fact(MlirOperation op) {
   static const char *const names[] = {"tile.dim", "tile.stride", "tile.block_id", "tile.num_blocks"};
-  return is_one_of(op, sizeof names / sizeof *names, names);
+  return TW_OP_IS_ONE_OF(op, names);
 }
 
 bool tw_is_arithmetic(MlirOperation op) {
   static const char *const names[] = {"tile.broadcast", "tile.reshape", "tile.permute",
                                       "tile.reduce",    "tile.iota",    "tile.warp_any"};
   return tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_in(op, "tensor") || tw_is_index_fact(op) ||
-         is_one_of(op, sizeof names / sizeof *names, names);
+         TW_OP_IS_ONE_OF(op, names);
 }
 
 MlirOperation tw_def(MlirValue value) {

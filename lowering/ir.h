@@ -22,6 +22,9 @@ enum { TW_MAX_RANK = 8 };
 static inline MlirStringRef tw_str(const char *text) { return mlirStringRefCreateFromCString(text); }
 static inline MlirStringRef tw_op_name(MlirOperation op) { return mlirIdentifierStr(mlirOperationGetName(op)); }
 bool tw_op_is(MlirOperation op, const char *name);
+bool tw_op_is_one_of(MlirOperation op, const char *const *names, size_t count);
+/* The same for an array of names whose length is known. */
+#define TW_OP_IS_ONE_OF(op, names) tw_op_is_one_of(op, names, sizeof(names) / sizeof *(names))
 /* Whether the op's name starts with `dialect` and a dot. */
 bool tw_op_in(MlirOperation op, const char *dialect);
 /* Whether the op tells an extent, a stride or a place in the grid: the same each time, for a scalar's price. */

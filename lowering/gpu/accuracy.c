@@ -8,14 +8,6 @@
 
 enum { MAX_LOOK_AHEAD = 6, MAX_LOOK_BACK = 6 };
 
-static bool is_one_of(MlirOperation op, const char *const *names, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return false;
-}
-#define IS_ONE_OF(op, names) is_one_of(op, names, sizeof(names) / sizeof *(names))
-
 static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
   return tw_op_is(op, "tile.reduce") && tw_attr_int(op, "kind", 0) == kind;
 }
@@ -33,14 +25,14 @@ static bool is_at_least(MlirValue value, int bound, int depth) {
     return known >= bound;
   if (mlirOperationIsNull(op) || depth == 0)
     return false;
-  if (bound == 0 && IS_ONE_OF(op, positive))
+  if (bound == 0 && TW_OP_IS_ONE_OF(op, positive))
     return true;
-  if (IS_ONE_OF(op, forms) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
+  if (TW_OP_IS_ONE_OF(op, forms) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
       is_reduction(op, TW_REDUCE_ADD))
     return is_at_least(mlirOperationGetOperand(op, 0), bound, depth - 1);
   bool either = tw_op_is(op, "arith.maximumf"), adds = tw_op_is(op, "arith.addf");
   bool selects = tw_op_is(op, "arith.select");
-  if (!either && !selects && (!IS_ONE_OF(op, joined) || (bound && tw_op_is(op, "arith.divf"))))
+  if (!either && !selects && (!TW_OP_IS_ONE_OF(op, joined) || (bound && tw_op_is(op, "arith.divf"))))
     return false;
   MlirValue x = mlirOperationGetOperand(op, selects), y = mlirOperationGetOperand(op, 1 + selects);
   if (either)
@@ -68,7 +60,7 @@ static bool keeps_accuracy(MlirOperation op) {
   static const char *const names[] = {"tile.convert_layout", "tile.reshape",   "tile.broadcast",
                                       "tile.permute",        "arith.select",   "arith.mulf",
                                       "arith.divf",          "arith.maximumf", "arith.minimumf"};
-  return IS_ONE_OF(op, names) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
+  return TW_OP_IS_ONE_OF(op, names) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
          sums_one_sign(op);
 }
 

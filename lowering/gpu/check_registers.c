@@ -20,10 +20,7 @@ typedef struct {
 /* Ops whose results are known without registers. */
 static bool is_free(MlirOperation op) {
   static const char *const names[] = {"arith.constant", "tensor.splat", "tile.iota", "tile.broadcast"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return mlirOperationGetNumRegions(op) > 0;
+  return TW_OP_IS_ONE_OF(op, names) || mlirOperationGetNumRegions(op) > 0;
 }
 
 static MlirWalkResult measure(MlirOperation op, void *user) {

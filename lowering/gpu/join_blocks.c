@@ -47,10 +47,7 @@ static bool stands_in_the_way(MlirOperation op) {
   static const char *const names[] = {"scf.for",    "scf.while",   "tile.barrier",
                                       "tile.print", "tile.assert", "tile.alloc_shared",
                                       "tile.roles", "tile.mma",    "tile.shared_array"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return false;
+  return TW_OP_IS_ONE_OF(op, names);
 }
 
 /* Of the tile that an access moves, if where it lies depends on the block. */

@@ -127,18 +127,11 @@ static int both(int x, int y) { return y == SAME || x == y ? x : x == SAME ? y :
 
 static int opposite(int slope) { return slope == UNKNOWN ? UNKNOWN : -slope; }
 
-static bool is_one_of(MlirOperation op, const char *const *names) {
-  while (*names && !tw_op_is(op, *names))
-    names++;
-  return *names != NULL;
-}
-
 static int slope_of(const tw_block_axes_t *axes, MlirValue value) {
-  static const char *const sums[] = {"arith.addi", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui", NULL};
-  static const char *const multiples[] = {"arith.muli",       "arith.divsi",     "arith.divui",
-                                          "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui",
-                                          "arith.shli",       "arith.shrsi",     NULL};
-  static const char *const casts[] = {"arith.extsi", "arith.extui", "arith.trunci", NULL};
+  static const char *const sums[] = {"arith.addi", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"};
+  static const char *const multiples[] = {"arith.muli",      "arith.divsi",     "arith.divui", "arith.floordivsi",
+                                          "arith.ceildivsi", "arith.ceildivui", "arith.shli",  "arith.shrsi"};
+  static const char *const casts[] = {"arith.extsi", "arith.extui", "arith.trunci"};
   MlirOperation op = tw_def(value);
   int64_t factor;
   if (tw_block_axes_get(axes, value) == 0)
@@ -147,13 +140,13 @@ static int slope_of(const tw_block_axes_t *axes, MlirValue value) {
     return UNKNOWN;
   if (tw_op_is(op, "tile.block_id"))
     return GROWS;
-  if (is_one_of(op, casts))
+  if (TW_OP_IS_ONE_OF(op, casts))
     return slope_of(axes, mlirOperationGetOperand(op, 0));
-  if (is_one_of(op, multiples) && tw_known_int(mlirOperationGetOperand(op, 1), &factor)) {
+  if (TW_OP_IS_ONE_OF(op, multiples) && tw_known_int(mlirOperationGetOperand(op, 1), &factor)) {
     int slope = slope_of(axes, mlirOperationGetOperand(op, 0));
     return factor < 0 ? opposite(slope) : slope;
   }
-  if (!is_one_of(op, sums) && !tw_op_is(op, "arith.subi"))
+  if (!TW_OP_IS_ONE_OF(op, sums) && !tw_op_is(op, "arith.subi"))
     return UNKNOWN;
   int rhs = slope_of(axes, mlirOperationGetOperand(op, 1));
   return both(slope_of(axes, mlirOperationGetOperand(op, 0)), tw_op_is(op, "arith.subi") ? opposite(rhs) : rhs);

@@ -90,10 +90,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 static bool is_element_cast(MlirOperation op) {
   static const char *const names[] = {"arith.extf",   "arith.truncf", "arith.extsi",  "arith.extui",
                                       "arith.trunci", "arith.sitofp", "arith.uitofp", "tile.cast"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return false;
+  return TW_OP_IS_ONE_OF(op, names);
 }
 
 static bool is_view(MlirOperation op) {

@@ -26,10 +26,7 @@ static bool is_access(MlirOperation op) {
   static const char *const names[] = {"tile.async_copy",     "tile.async_gather", "tile.async_wait", "tile.local_load",
                                       "tile.local_store",    "tile.wgmma",        "tile.wgmma_wait", "tile.tma_store",
                                       "tile.tma_store_wait", "tile.barrier_wait"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return false;
+  return TW_OP_IS_ONE_OF(op, names);
 }
 
 /* Whether the op is in the first region of a tile.roles. */

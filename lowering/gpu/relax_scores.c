@@ -64,9 +64,8 @@ static bool hands_on(MlirOperation op, intptr_t operand, double *factor) {
   static const char *const names[] = {"arith.addf",     "arith.subf",     "arith.negf",   "arith.maximumf",
                                       "arith.minimumf", "tile.broadcast", "tile.reshape", "tile.permute"};
   double constant;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
+  if (TW_OP_IS_ONE_OF(op, names))
+    return true;
   if (tw_op_is(op, "arith.select"))
     return operand > 0;
   if (tw_op_is(op, "tile.reduce"))

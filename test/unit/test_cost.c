@@ -1,4 +1,5 @@
 /* Property tests of what layouts cost: the counts against walks over every lane and register of random layouts. */
+#include "check.h"
 #include "lowering/layout/cost.h"
 
 #include <stdio.h>
@@ -12,17 +13,6 @@ enum {
   BITS = ROW_BITS + COLUMN_BITS,
   PIECES = 1 << 12 /* more than a row has */
 };
-
-static int failures;
-#define CHECK(condition, ...)                                                                                          \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      failures++;                                                                                                      \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                  \
-      fprintf(stderr, __VA_ARGS__);                                                                                    \
-      fputc('\n', stderr);                                                                                             \
-    }                                                                                                                  \
-  } while (0)
 
 static uint64_t random_state = 0x9E3779B97F4A7C15u;
 static int random_below(int n) {

@@ -1,5 +1,6 @@
 /* Property tests of the choices of least cost: every answer against an exhaustive search of a small random graph, and
  * large graphs against what they are known to cost. */
+#include "check.h"
 #include "lowering/layout/minimum.h"
 
 #include <stdbool.h>
@@ -7,17 +8,6 @@
 #include <stdlib.h>
 
 enum { MAX_VARIABLES = 40, MAX_PAIRS = 200 };
-
-static int failures;
-#define CHECK(condition, ...)                                                                                          \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      failures++;                                                                                                      \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                  \
-      fprintf(stderr, __VA_ARGS__);                                                                                    \
-      fputc('\n', stderr);                                                                                             \
-    }                                                                                                                  \
-  } while (0)
 
 static uint64_t random_state = 0x9E3779B97F4A7C15u;
 static int random_below(int n) {

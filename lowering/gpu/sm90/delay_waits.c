@@ -77,9 +77,8 @@ static bool has_effects(MlirOperation op) {
 static MlirWalkResult find_write(MlirOperation op, void *user) {
   static const char *const names[] = {"tile.wgmma_wait", "tile.barrier",    "tile.async_copy",  "tile.async_commit",
                                       "tile.async_wait", "tile.local_load", "tile.local_store", "tile.alloc_shared"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return MlirWalkResultAdvance;
+  if (TW_OP_IS_ONE_OF(op, names))
+    return MlirWalkResultAdvance;
   return find_effect(op, user);
 }
 

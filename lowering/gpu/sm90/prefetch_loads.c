@@ -53,9 +53,8 @@ static MlirWalkResult find_write(MlirOperation op, void *user) {
       "tile.load",         "tile.gather",     "tile.wgmma",          "tile.wgmma_wait",  "tile.async_copy",
       "tile.async_commit", "tile.async_wait", "tile.barrier",        "tile.local_load",  "tile.local_store",
       "tile.alloc_shared", "tile.mma",        "tile.convert_layout", "tile.async_gather"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return MlirWalkResultAdvance;
+  if (TW_OP_IS_ONE_OF(op, names))
+    return MlirWalkResultAdvance;
   if (tw_is_arithmetic(op) || tw_op_in(op, "scf"))
     return MlirWalkResultAdvance;
   *(bool *)user = true;

@@ -396,10 +396,7 @@ static MlirOperation product_end(const tw_ring_plan_t *plan, MlirOperation produ
 static bool is_among_reads(MlirOperation op) {
   static const char *const names[] = {"tile.local_load",   "tile.load",       "tile.gather",  "tile.async_copy",
                                       "tile.async_commit", "tile.async_wait", "tile.barrier", "tile.convert_layout"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i]))
-      return true;
-  return tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0;
+  return TW_OP_IS_ONE_OF(op, names) || (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
 }
 
 /* The last of the reads by lanes that stand together: then one fence serves all slots that they read. */
