@@ -107,7 +107,7 @@ def test_an_array_that_no_map_describes_is_copied_otherwise(monkeypatch: pytest.
 FAULTS = {
     "too many bytes": ("], 8192 :", "], 8200 :", "8 bytes are missing"),
     "no arrival": ("arrivals 1", "arrivals 2", "1 of 2 arrivals and 0 bytes are missing"),
-    "other parity": ("%full[%c0], %c0", "%full[%c0], %one", "the block ends while 1 copies to it are under way"),
+    "other parity": ("%full[%c0], %c0", "%full[%c0], %one", "which thread 0 has loaded without a fence since"),
 }
 
 
