@@ -38,6 +38,11 @@ def source(about: Row, name: str) -> str:
     return f"{about['device']}, {about['date']}, commit {about['commit']}: [{name}](bench/results/{name})"
 
 
+def other_commits(rows: list[Row]) -> str:
+    told = any("commit" in row for row in rows)
+    return " Lines of the file that name a commit were measured at that one." if told else ""
+
+
 def gpu(what: str) -> list[str]:
     run = newest(what)
     if run is None:
@@ -63,9 +68,7 @@ def gpu(what: str) -> list[str]:
         body.append([bench, shape, f"{rate} {label}", "; ".join(peers)])
     packages = (("torch", "torch"), ("cudnn", "cuDNN"))
     versions = ", ".join(f"{package} {about[key]}" for key, package in packages if key in about)
-    note = "Ours is the best of the tile sizes that the benchmark tries."
-    if any("commit" in row for row in timed):
-        note += " Lines of the file that name a commit were measured at that one."
+    note = f"Ours is the best of the tile sizes that the benchmark tries.{other_commits(timed)}"
     return [f"{source(about, name)}; {versions}. {note}", "", *table(["program", "size", "ours", "beside"], body)]
 
 
@@ -122,6 +125,7 @@ def tuned() -> list[str]:
     about, rows, name = run
     body = [[row["bench"], row["shape"], f"{row['ratio']:.2f}", row["best"]] for row in rows if "ratio" in row]
     head = f"Speed with one choice of tile sizes for all shapes, over the best of a search ({source(about, name)})."
+    head += other_commits(rows)
     return [head, "", *table(["program", "size", "untuned / tuned", "the best"], body)] if body else []
 
 
