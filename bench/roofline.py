@@ -24,10 +24,15 @@ OURS, PEER = "#c23b22", "#4878a8"
 PEAKS = {"NVIDIA H200": Machine("NVIDIA H200", True, 132, 1.98e9, 4.814e12, 233472, 9)}
 
 
+def element_bytes(bench: str) -> int:
+    """Of an operand; the name of a benchmark tells its dtype."""
+    return 1 if any(dtype in bench for dtype in ("e4m3", "e5m2", "int8")) else 2
+
+
 def intensity(bench: str, shape: str) -> float | None:
     """Operations a byte of a bench with products: inputs read once, outputs written once."""
     extents = [int(n) for n in re.findall(r"\d+", shape)]
-    size = 1 if "fp8" in bench or "int8" in bench else 2
+    size = element_bytes(bench)
     if bench.startswith("matmul") and len(extents) in (3, 4):
         m, n, k = extents[-3:]
         return 2 * m * n * k / (size * (m * k + k * n) + 2 * m * n)
@@ -56,7 +61,7 @@ def products(axis: Any, machine: Machine, rows: list[Row]) -> None:
         at = intensity(best["bench"], best["shape"])
         if at is None:
             continue
-        bits |= {8} if "fp8" in label or "int8" in label else set()
+        bits.add(8 * element_bytes(label))
         points += [Point("", at * 1.04, 1e12 * row["tflops"], PEER) for row in peers]
         points.append(Point("", at, 1e12 * best["tflops"], OURS))
     draw_roofline(axis, machine, points, sorted(bits))
