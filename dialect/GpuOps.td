@@ -176,11 +176,12 @@ def Tile_WarpAnyOp : Tile_GpuOp<"warp_any", [Pure]> {
 
 def Tile_TileOrBuffer : AnyTypeOf<[Tile_AnyTile, Tile_BufferType], "tile or buffer">;
 
-def Tile_WgmmaOp : Tile_GpuOp<"wgmma"> {
+def Tile_WgmmaOp : Tile_GpuOp<"wgmma", [MemoryEffects<[MemWrite]>]> {
   let summary = "start lhs @ rhs + acc on operands in shared memory";
   let description = [{
     Warpgroups multiply what lies in slots of buffers; lhs may be a tile in
-    registers instead. `transposed_lhs` says that the buffer holds the transpose of
+    registers instead. Each starts work that waits count, so that two that compute the
+    same are not one. `transposed_lhs` says that the buffer holds the transpose of
     the operand, and `transposed_rhs` the same of rhs. The result may be read, and
     the slots written, after a `tile.wgmma_wait` of it.
 
