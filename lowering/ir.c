@@ -202,6 +202,26 @@ MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, M
   return tw_op1(at, name, result, 2, operands);
 }
 
+MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool in_order) {
+  MlirType type = mlirValueGetType(x);
+  int64_t shape[TW_MAX_RANK];
+  intptr_t rank = 0;
+  for (intptr_t d = 0; d < tw_rank(type); d++)
+    if (d != axis)
+      shape[rank++] = tw_extent(type, d);
+  MlirType result = tw_tile_type(tw_element(type), rank, shape);
+  tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(tw_i32(at->context), TW_REDUCE_ADD)},
+                       {"axis", mlirIntegerAttrGet(tw_i32(at->context), axis)},
+                       {TW_IN_ORDER, mlirUnitAttrGet(at->context)}};
+  tw_op_parts_t parts = {.num_operands = 1,
+                         .operands = &x,
+                         .num_results = 1,
+                         .results = &result,
+                         .num_attrs = in_order ? 3 : 2,
+                         .attrs = attrs};
+  return mlirOperationGetResult(tw_build(at, "tile.reduce", parts), 0);
+}
+
 static MlirAttribute splat(MlirType type, MlirAttribute element) {
   return mlirTypeIsAShaped(type) ? mlirDenseElementsAttrSplatGet(type, element) : element;
 }

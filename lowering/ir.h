@@ -115,6 +115,10 @@ MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result,
                       const MlirValue *operands, const char *attr, MlirAttribute value);
 MlirValue tw_unary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x);
 MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x, MlirValue y);
+/* On a tile.reduce: a thread adds up what it has one after the other, because registers are few. */
+#define TW_IN_ORDER "tile.in_order"
+/* The sums of a tile along an axis, which the result has not. */
+MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool in_order);
 /* arith.constant of a tile or scalar, every element the same. (Of an unsigned type only within tile-legalize.) */
 MlirValue tw_const_int(const tw_builder_t *at, MlirType type, int64_t value);
 MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value);

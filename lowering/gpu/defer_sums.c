@@ -88,16 +88,6 @@ static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
 
 /* ---- rewriting --------------------------------------------------------------------------------------- */
 
-static MlirValue build_sum(const tw_builder_t *at, MlirValue x, int64_t axis, MlirType result) {
-  MlirType i32 = tw_i32(at->context);
-  tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, TW_REDUCE_ADD)}, {"axis", mlirIntegerAttrGet(i32, axis)}};
-  MlirOperation made = tw_build(
-      at, "tile.reduce",
-      (tw_op_parts_t){
-          .num_operands = 1, .operands = &x, .num_results = 1, .results = &result, .num_attrs = 2, .attrs = attrs});
-  return mlirOperationGetResult(made, 0);
-}
-
 /* The types of the tile with its axis split into threads and neighbours, and of the sums over the neighbours. */
 static MlirType split_type(const sum_t *sum, MlirType *parts) {
   MlirType x = mlirValueGetType(mlirOperationGetOperand(sum->reduce, 0));
@@ -121,7 +111,7 @@ static MlirOperation defer(const sum_t *sum) {
   MlirOperation loop = tw_carry_more(sum->loop, 1, &zero);
   MlirValue carried = tw_carried(loop, mlirOperationGetNumResults(loop) - 1);
   MlirValue part = tw_unary(&here, "tile.reshape", split, mlirOperationGetOperand(sum->reduce, 0));
-  part = build_sum(&here, part, sum->axis + 1, parts);
+  part = tw_sum_along(&here, part, sum->axis + 1, false);
   MlirValue next = tw_binary(&here, "arith.addf", parts, carried, part);
   mlirOperationSetOperand(tw_loop_yield(loop), sum->position, tw_carried(loop, sum->position)); /* canonicalized away */
   tw_extend_yield(tw_loop_body(loop), 1, &next);
@@ -129,7 +119,7 @@ static MlirOperation defer(const sum_t *sum) {
   tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(loop));
   after.location = here.location;
   MlirValue total =
-      build_sum(&after, mlirOperationGetResult(loop, mlirOperationGetNumResults(loop) - 1), sum->axis, whole);
+      tw_sum_along(&after, mlirOperationGetResult(loop, mlirOperationGetNumResults(loop) - 1), sum->axis, false);
   MlirType type = mlirValueGetType(init);
   if (!mlirTypeEqual(type, whole))
     total = tw_unary(&after, "tile.reshape", type, total);

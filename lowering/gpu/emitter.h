@@ -79,9 +79,6 @@ MlirValue twg_array_stride(tw_emitter_t *e, MlirValue array, int dim); /* i64; c
 /* Type of an element in a register. */
 MlirType twg_register_type(tw_emitter_t *e, MlirType element);
 MlirType twg_vector_type(MlirType element, int count);
-/* On a tile.reduce: a thread adds up what it has one after the other, because registers are few. */
-#define TW_IN_ORDER "tile.in_order"
-
 /* Number of registers of a value of this type (1 for scalars); -1 without layout. */
 int twg_register_count(MlirType type);
 /* Words of 32 bits that a thread has of a tile; 0 for what is no tile. */

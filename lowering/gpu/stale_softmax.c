@@ -171,25 +171,6 @@ static void find_row_sum(rewrite_t *w) {
 
 /* ---- building -------------------------------------------------------------------------------------- */
 
-static MlirValue build_sum(const tw_builder_t *at, MlirValue x, int64_t axis) {
-  MlirType type = mlirValueGetType(x);
-  int64_t shape[TW_MAX_RANK];
-  intptr_t rank = 0;
-  for (intptr_t d = 0; d < tw_rank(type); d++)
-    if (d != axis)
-      shape[rank++] = tw_extent(type, d);
-  MlirType result = tw_tile_type(tw_element(type), rank, shape);
-  tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(tw_i32(at->context), TW_REDUCE_ADD)},
-                       {"axis", mlirIntegerAttrGet(tw_i32(at->context), axis)},
-                       {TW_IN_ORDER, mlirUnitAttrGet(at->context)}};
-  return mlirOperationGetResult(
-      tw_build(
-          at, "tile.reduce",
-          (tw_op_parts_t){
-              .num_operands = 1, .operands = &x, .num_results = 1, .results = &result, .num_attrs = 3, .attrs = attrs}),
-      0);
-}
-
 static MlirValue build_reshape(const tw_builder_t *at, MlirValue x, intptr_t rank, const int64_t *shape) {
   return tw_unary(at, "tile.reshape", tw_tile_type(tw_element(mlirValueGetType(x)), rank, shape), x);
 }
@@ -198,7 +179,7 @@ static MlirValue build_reshape(const tw_builder_t *at, MlirValue x, intptr_t ran
 static MlirValue build_partial_sums(const tw_builder_t *at, MlirValue p) {
   MlirType type = mlirValueGetType(p);
   int64_t shape[] = {tw_extent(type, 0), tw_extent(type, 1) / (LANES_PER_ROW * PER_LANE), LANES_PER_ROW, PER_LANE};
-  return build_sum(at, build_sum(at, build_reshape(at, p, 4, shape), 3), 1);
+  return tw_sum_along(at, tw_sum_along(at, build_reshape(at, p, 4, shape), 3, true), 1, true);
 }
 
 /* A value per row as [rows, lanes]. */
@@ -444,7 +425,7 @@ static void split_row_sum(rewrite_t *w, MlirOperation branch) {
   tw_erase_dead(add);
   tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(w->loop));
   MlirValue old = mlirOperationGetResult(w->loop, position), sum;
-  sum = build_sum(&after, mlirOperationGetResult(w->loop, mlirOperationGetNumResults(w->loop) - 1), 1);
+  sum = tw_sum_along(&after, mlirOperationGetResult(w->loop, mlirOperationGetNumResults(w->loop) - 1), 1, true);
   int64_t shape[TW_MAX_RANK];
   intptr_t rank = tw_rank(mlirValueGetType(old));
   for (intptr_t d = 0; d < rank; d++)
