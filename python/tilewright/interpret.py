@@ -18,6 +18,7 @@ the kernel and in the Python functions that it calls by a plain name.
 from __future__ import annotations
 
 import contextvars
+import math
 import operator
 import re
 import sys
@@ -284,7 +285,9 @@ def run(function: types.FunctionType, grid: Any, args: Sequence[Any]) -> None:
     values, finish = _arguments(function, args)
     body = Rebinder().rebind(function)
     with np.errstate(all="ignore"):
-        for z, y, x in np.ndindex(sizes[2], sizes[1], sizes[0]):
+        for block in range(math.prod(sizes)):
+            rest, x = divmod(block, sizes[0])
+            z, y = divmod(rest, sizes[1])
             token = _block.set(_Block((x, y, z), sizes))
             try:
                 body(*values)

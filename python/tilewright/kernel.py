@@ -75,7 +75,8 @@ class kernel(_core.Dispatcher):
             raise TileTypeError(f"{cls.decorator} needs a function made by 'def', found {function!r}")
         return super().__new__(cls)
 
-    def __init__(self, function: types.FunctionType, /, **hints: Any) -> None:
+    def __init__(self, function: Callable[..., Any], /, **hints: Any) -> None:
+        assert isinstance(function, types.FunctionType)  # says __new__
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
         if code.co_flags & 0x0C or code.co_kwonlyargcount:

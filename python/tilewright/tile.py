@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .kernel import ByTarget, function, kernel, launch
 
 Shape: TypeAlias = int | Sequence[int]
+Index: TypeAlias = "Tile | int | Sequence[Tile | int]"
 Order: TypeAlias = str | Sequence[int]
 Scalar: TypeAlias = "Tile | bool | int | float"
 
@@ -233,7 +234,7 @@ def cdiv(x: Any, y: Any, /) -> Any:
 def load(
     array: Array,
     /,
-    index: Shape,
+    index: Index,
     shape: Shape,
     *,
     order: Order = "C",
@@ -258,7 +259,7 @@ def load(
 def store(
     array: Array,
     /,
-    index: Shape,
+    index: Index,
     tile: Tile | Scalar,
     *,
     order: Order = "C",

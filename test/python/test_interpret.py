@@ -205,7 +205,7 @@ def test_refused_grids(grid: Any) -> None:
         run(lambda: None, grid=grid)
 
 
-@pytest.mark.parametrize("limit", [(1, 65535), (1, 1, 65535)])
+@pytest.mark.parametrize("limit", [(2**31 - 1, 65535, 65535), (1, 65535), (1, 1, 65535)])
 def test_largest_grids(limit: Any) -> None:
     class EnoughError(Exception):
         pass
