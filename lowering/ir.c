@@ -41,6 +41,23 @@ bool tw_is_arithmetic(MlirOperation op) {
          TW_OP_IS_ONE_OF(op, names);
 }
 
+static MlirWalkResult find_write(MlirOperation op, void *user) {
+  static const char *const names[] = {
+      "tile.load",         "tile.gather",     "tile.wgmma",          "tile.wgmma_wait",  "tile.async_copy",
+      "tile.async_commit", "tile.async_wait", "tile.barrier",        "tile.local_load",  "tile.local_store",
+      "tile.alloc_shared", "tile.mma",        "tile.convert_layout", "tile.async_gather"};
+  if (TW_OP_IS_ONE_OF(op, names) || tw_is_arithmetic(op) || tw_op_in(op, "scf"))
+    return MlirWalkResultAdvance;
+  *(bool *)user = true;
+  return MlirWalkResultInterrupt;
+}
+
+bool tw_may_write_arrays(MlirOperation op) {
+  bool found = false;
+  mlirOperationWalk(op, find_write, &found, MlirWalkPreOrder);
+  return found;
+}
+
 MlirOperation tw_def(MlirValue value) {
   return mlirValueIsAOpResult(value) ? mlirOpResultGetOwner(value) : tw_null_op();
 }

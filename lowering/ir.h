@@ -32,6 +32,8 @@ bool tw_is_index_fact(MlirOperation op);
 /* Whether the op only computes its results from its operands: arithmetic, views, reductions, facts of the launch.
  * Neither products nor what reads memory, which a pass names where it may count them, too. */
 bool tw_is_arithmetic(MlirOperation op);
+/* Whether the op, or one in it, may write to an array: all do that are not known to do something else. */
+bool tw_may_write_arrays(MlirOperation op);
 /* The op that makes a value, or null for a block argument. */
 MlirOperation tw_def(MlirValue value);
 static inline MlirOperation tw_null_op(void) { return (MlirOperation){NULL}; }

@@ -230,7 +230,8 @@ tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, c
   tw_status_t status = start_of(scope.driver, kernel, device, stream, grid, words, count, &start);
   if (!status)
     status = tw_cuda_pack_maps(scope.driver, kernel, ordinal, words, start.count, &packed);
-  start.count = packed.count;
+  if (!status)
+    start.count = packed.count;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   for (int i = 0; i < n && !result && !status; i++)
     result = call_driver(scope.driver, kernel, function, stream, &start, block, packed.words);

@@ -91,7 +91,7 @@ static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
 /* The types of the tile with its axis split into threads and neighbours, and of the sums over the neighbours. */
 static MlirType split_type(const sum_t *sum, MlirType *parts) {
   MlirType x = mlirValueGetType(mlirOperationGetOperand(sum->reduce, 0));
-  int64_t shape[TW_MAX_RANK];
+  int64_t shape[TW_MAX_RANK] = {0};
   intptr_t n = 0;
   for (intptr_t d = 0; d < tw_rank(x); d++)
     shape[n++] = tw_extent(x, d) / (d == sum->axis ? sum->neighbours : 1);

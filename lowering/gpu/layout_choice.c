@@ -243,8 +243,8 @@ static int number_of(chooser_t *x, const tw_layout_t *layout) {
   for (int i = 0; i < x->num_layouts; i++)
     if (tw_layout_equal(&x->layouts[i], layout))
       return i;
-  if ((x->num_layouts & (x->num_layouts - 1)) == 0) { /* full whenever a power of two is reached */
-    x->layouts = realloc(x->layouts, (x->num_layouts ? 2 * (size_t)x->num_layouts : 1) * sizeof *x->layouts);
+  if (x->num_layouts && (x->num_layouts & (x->num_layouts - 1)) == 0) { /* full whenever a power of two is reached */
+    x->layouts = realloc(x->layouts, 2 * (size_t)x->num_layouts * sizeof *x->layouts);
     if (x->layouts == NULL)
       abort();
   }
@@ -374,7 +374,6 @@ static bool is_before(const access_t *a, const access_t *b) {
 }
 
 static void sort_accesses(chooser_t *x) {
-  x->accesses = allocate(x->c->num_ops, sizeof *x->accesses);
   for (size_t i = 0; i < x->c->num_ops; i++) {
     MlirValue value = twl_accessed(x->c->ops[i]);
     if (value.ptr == NULL || !twl_has_class(value))
@@ -654,6 +653,8 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
 void twl_choose(twl_classes_t *c, MlirOperation function) {
   chooser_t x = {.c = c,
                  .classes = allocate((size_t)c->num_classes, sizeof(class_choice_t)),
+                 .layouts = allocate(1, sizeof(tw_layout_t)),
+                 .accesses = allocate(c->num_ops, sizeof(access_t)),
                  .known = allocate(MEMO_SLOTS, sizeof(known_t))};
   find_candidates(&x);
   build_graph(&x);

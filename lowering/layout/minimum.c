@@ -247,6 +247,8 @@ int64_t tw_choice_cost(const tw_choice_graph_t *graph, const int *chosen) {
 
 int64_t tw_least_cost(const tw_choice_graph_t *graph, int fixed, int to, int *chosen) {
   int trials = 0;
+  if (graph->num_variables == 0)
+    return 0;
   solver_t s = new_solver(graph->num_variables, graph->num_pairs, &trials);
   copy_into(s.num_choices, graph->num_choices, (size_t)s.n, sizeof(int));
   copy_into(s.cost, graph->cost, (size_t)s.n, sizeof(row_t));

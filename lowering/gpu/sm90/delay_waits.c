@@ -73,15 +73,6 @@ static bool has_effects(MlirOperation op) {
   return found;
 }
 
-/* What neither computes nor only touches shared memory or products might write to arrays. */
-static MlirWalkResult find_write(MlirOperation op, void *user) {
-  static const char *const names[] = {"tile.wgmma_wait", "tile.barrier",    "tile.async_copy",  "tile.async_commit",
-                                      "tile.async_wait", "tile.local_load", "tile.local_store", "tile.alloc_shared"};
-  if (TW_OP_IS_ONE_OF(op, names))
-    return MlirWalkResultAdvance;
-  return find_effect(op, user);
-}
-
 /* Whether loads may come before waits: the block writes to no array, and a thread has registers for what they bring
  * beside all accumulators. */
 static bool may_load_early(MlirBlock block) {
@@ -90,7 +81,7 @@ static bool may_load_early(MlirBlock block) {
   int64_t words = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
        !mlirOperationEqual(op, end) && !writes; op = mlirOperationGetNextInBlock(op)) {
-    mlirOperationWalk(op, find_write, &writes, MlirWalkPreOrder);
+    writes = tw_may_write_arrays(op);
     if (tw_op_is(op, "tile.wgmma") || is_load(op))
       words += twg_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
   }

@@ -47,26 +47,6 @@ static bool is_safe_load(MlirOperation op) {
   return tw_op_is(op, "tile.load") || (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
 }
 
-/* Ops of a loop that may write to an array: all that are not known to do something else. */
-static MlirWalkResult find_write(MlirOperation op, void *user) {
-  static const char *const names[] = {
-      "tile.load",         "tile.gather",     "tile.wgmma",          "tile.wgmma_wait",  "tile.async_copy",
-      "tile.async_commit", "tile.async_wait", "tile.barrier",        "tile.local_load",  "tile.local_store",
-      "tile.alloc_shared", "tile.mma",        "tile.convert_layout", "tile.async_gather"};
-  if (TW_OP_IS_ONE_OF(op, names))
-    return MlirWalkResultAdvance;
-  if (tw_is_arithmetic(op) || tw_op_in(op, "scf"))
-    return MlirWalkResultAdvance;
-  *(bool *)user = true;
-  return MlirWalkResultInterrupt;
-}
-
-static bool writes(MlirOperation loop) {
-  bool found = false;
-  mlirOperationWalk(loop, find_write, &found, MlirWalkPreOrder);
-  return found;
-}
-
 static bool has(MlirBlock body, const char *name) {
   MlirOperation op = mlirBlockGetFirstOperation(body);
   while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
@@ -173,7 +153,7 @@ static bool run(MlirOperation func) {
   tw_loops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++) {
     int64_t most = most_words(tw_loop_body(loops.at[i]));
-    if (most > 0 && !writes(loops.at[i]))
+    if (most > 0 && !tw_may_write_arrays(loops.at[i]))
       prefetch_all(loops.at[i], most);
   }
   return true;

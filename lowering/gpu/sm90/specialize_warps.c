@@ -522,7 +522,7 @@ static MlirValue poison(const role_t *r, MlirType type) { return tw_op1(&r->at, 
 
 /* The product whose sum the loop carries there and finds itself in its first iteration; -1 for other values. */
 static int overlapped(const tw_overlap_t *overlap, intptr_t carried) {
-  for (int p = 0; overlap && overlap->all && p < overlap->num_products; p++)
+  for (int p = 0; overlap->all && p < overlap->num_products; p++)
     if (overlap->carried[p] == carried)
       return p;
   return -1;
@@ -662,7 +662,7 @@ static void emit_for(role_t *r, MlirOperation old) {
   if (takes_turns(r, old))
     turn(r, "tile.await_turn");
   for (intptr_t i = 0; i < num; i++)
-    if (overlapped(overlap, i) >= 0)
+    if (overlap && overlapped(overlap, i) >= 0)
       append(&carried, unread(r, overlap, overlapped(overlap, i)));
     else if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))
       append(&carried, tw_map_value(&r->values, tw_carried_init(old, i)));
