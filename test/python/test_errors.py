@@ -6,6 +6,7 @@ stands between backquotes in the test.
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 
 from tilewright import _core
 from tilewright import tile as ct
-from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture
+from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture, values
 from tilewright.errors import (
     LaunchError,
     Place,
@@ -654,3 +655,59 @@ def test_hints() -> None:
         ct.kernel(3)
     with pytest.raises(TileTypeError, match=r"parameters are positional; \*args"):
         ct.kernel(lambda *args: None)
+
+
+# ---- what was found, in words -------------------------------------------------------------------------
+
+TILE = values.Tile(None, ct.float16, (4, 8))
+WORDS = {
+    "a run-time int32 scalar": values.Tile(None, ct.int32, ()),
+    "a float16 tile of shape (4, 8)": TILE,
+    "the 2-D float32 array 'A'": values.Array(None, ct.float32, 2, "A", 0),
+    "the constant 3": 3,
+    "the constant True": True,
+    "()": (),
+    "(the constant 1,)": (1,),
+    "(the constant 1, the constant 2.5)": (1, 2.5),
+    "the dtype float32": ct.float32,
+    "the method 'astype'": values.Method(TILE, "astype"),
+    "an f-string of run-time values": values.Format(("x",)),
+    "a range": values.Range(0, 4, 1),
+    "the module 're'": re,
+    "the function 'check'": values.LocalFunction(ast.parse("def check(): pass").body[0], None, (), {}),
+    "'text' (str)": "text",
+    "None (NoneType)": None,
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_values_in_words(words: str) -> None:
+    assert values.describe(WORDS[words]) == words
+
+
+def test_functions_in_words() -> None:
+    assert values.describe(test_values_in_words) == "the function 'test_values_in_words'"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (TILE, "float16 tile (4, 8)"),
+        (values.Tile(None, ct.int64, ()), "int64 scalar"),
+        (7, "int32 scalar"),
+        (0.5, "float32 scalar"),
+        (True, "bool_ scalar"),
+        ((1, TILE), "tuple (int32 scalar, float16 tile (4, 8))"),
+        (re, "the module 're'"),
+    ],
+)
+def test_types_in_words(value: Any, words: str) -> None:
+    assert values.type_name(value) == words
+
+
+def test_what_is_neither_tile_nor_number() -> None:
+    assert values.require_tile_or_number(TILE, "x") is TILE and values.require_tile_or_number(2, "x") == 2
+    with pytest.raises(TileTypeError, match="x needs a tile or a number, found the 1-D int8 array 'A'; load a tile"):
+        values.require_tile_or_number(values.Array(None, ct.int8, 1, "A", 0), "x")
+    with pytest.raises(TileTypeError, match=r"x needs a tile or a number, found 'text' \(str\)$"):
+        values.require_tile_or_number("text", "x")
