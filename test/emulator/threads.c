@@ -500,35 +500,38 @@ void emu_copies_arrive(void *pointer) {
 
 /* ---- matrices ---------------------------------------------------------------------------------------- */
 
-void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transposed) {
-  int first = current / 32 * 32, lane = current % 32;
+/* Each lane tells the others a row, which counts as loaded: of one that it writes, too, a fence is wanted. */
+static void tell_row(const void *row) {
   emu_load(row);
   threads[current].slot[1] = (uint64_t)(uintptr_t)row;
   emu_warp();
+}
+
+/* Element `i`, of two, that the lane has of matrix m. */
+static uint16_t *element_of_row(int m, int i, int transposed) {
+  int first = current / 32 * 32, lane = current % 32;
+  int r = transposed ? lane % 4 * 2 + i : lane / 4, c = transposed ? lane / 4 : lane % 4 * 2 + i;
+  return (uint16_t *)(uintptr_t)threads[first + m * 8 + r].slot[1] + c;
+}
+
+void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transposed) {
+  tell_row(row);
   for (int m = 0; m < count; m++) {
     uint16_t pair[2];
-    for (int i = 0; i < 2; i++) {
-      int r = transposed ? lane % 4 * 2 + i : lane / 4, c = transposed ? lane / 4 : lane % 4 * 2 + i;
-      const uint16_t *from = (const uint16_t *)(uintptr_t)threads[first + m * 8 + r].slot[1];
-      pair[i] = from[c];
-    }
+    for (int i = 0; i < 2; i++)
+      pair[i] = *element_of_row(m, i, transposed);
     memcpy(&out[m], pair, 4);
   }
   emu_warp();
 }
 
 void emu_stmatrix(void *row, const int32_t *in, int32_t count, int32_t transposed) {
-  int first = current / 32 * 32, lane = current % 32;
-  emu_load(row);
-  threads[current].slot[1] = (uint64_t)(uintptr_t)row;
-  emu_warp();
+  tell_row(row);
   for (int m = 0; m < count; m++) {
     uint16_t pair[2];
     memcpy(pair, &in[m], 4);
-    for (int i = 0; i < 2; i++) {
-      int r = transposed ? lane % 4 * 2 + i : lane / 4, c = transposed ? lane / 4 : lane % 4 * 2 + i;
-      ((uint16_t *)(uintptr_t)threads[first + m * 8 + r].slot[1])[c] = pair[i];
-    }
+    for (int i = 0; i < 2; i++)
+      *element_of_row(m, i, transposed) = pair[i];
   }
   emu_warp();
 }
