@@ -58,6 +58,23 @@ bool tw_may_write_arrays(MlirOperation op) {
   return found;
 }
 
+typedef struct {
+  const char *name;
+  bool found;
+} search_t;
+
+static MlirWalkResult find_name(MlirOperation op, void *user) {
+  search_t *search = user;
+  search->found = tw_op_is(op, search->name);
+  return search->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+bool tw_has_op(MlirOperation op, const char *name) {
+  search_t search = {name, false};
+  mlirOperationWalk(op, find_name, &search, MlirWalkPreOrder);
+  return search.found;
+}
+
 MlirOperation tw_def(MlirValue value) {
   return mlirValueIsAOpResult(value) ? mlirOpResultGetOwner(value) : tw_null_op();
 }
@@ -217,6 +234,17 @@ MlirValue tw_unary(const tw_builder_t *at, const char *name, MlirType result, Ml
 MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x, MlirValue y) {
   MlirValue operands[] = {x, y};
   return tw_op1(at, name, result, 2, operands);
+}
+
+MlirValue tw_compare(const tw_builder_t *at, int predicate, MlirValue x, MlirValue y) {
+  MlirValue operands[] = {x, y};
+  return tw_op1_attr(at, "arith.cmpi", mlirIntegerTypeGet(at->context, 1), 2, operands, "predicate",
+                     mlirIntegerAttrGet(tw_i64(at->context), predicate));
+}
+
+MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, MlirValue y) {
+  MlirValue operands[] = {condition, x, y};
+  return tw_op1(at, "arith.select", mlirValueGetType(x), 3, operands);
 }
 
 MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool in_order) {

@@ -34,6 +34,8 @@ bool tw_is_index_fact(MlirOperation op);
 bool tw_is_arithmetic(MlirOperation op);
 /* Whether the op, or one in it, may write to an array: all do that are not known to do something else. */
 bool tw_may_write_arrays(MlirOperation op);
+/* Whether an op of this name is the op or in it. */
+bool tw_has_op(MlirOperation op, const char *name);
 /* The op that makes a value, or null for a block argument. */
 MlirOperation tw_def(MlirValue value);
 static inline MlirOperation tw_null_op(void) { return (MlirOperation){NULL}; }
@@ -117,6 +119,11 @@ MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result,
                       const MlirValue *operands, const char *attr, MlirAttribute value);
 MlirValue tw_unary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x);
 MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x, MlirValue y);
+/* Predicates of arith.cmpi, and of llvm.icmp. */
+enum { TW_EQ, TW_NE, TW_SLT, TW_SLE, TW_SGT, TW_SGE, TW_ULT, TW_ULE, TW_UGT, TW_UGE };
+/* Of scalars, as an i1. */
+MlirValue tw_compare(const tw_builder_t *at, int predicate, MlirValue x, MlirValue y);
+MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, MlirValue y);
 /* On a tile.reduce: a thread adds up what it has one after the other, because registers are few. */
 #define TW_IN_ORDER "tile.in_order"
 /* The sums of a tile along an axis, which the result has not. */

@@ -22,6 +22,13 @@ tw_loops_t tw_loops_in(MlirOperation func, MlirWalkOrder order) {
   return loops;
 }
 
+MlirOperation tw_enclosing_loop(MlirOperation op) {
+  do
+    op = mlirOperationGetParentOperation(op);
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, "scf.for") && !tw_op_is(op, "scf.while"));
+  return op;
+}
+
 MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block) {
   while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
     op = mlirOperationGetParentOperation(op);

@@ -33,6 +33,8 @@ typedef struct tw_loops {
 /* The first TW_MAX_LOOPS of them, in the order of the walk. */
 tw_loops_t tw_loops_in(MlirOperation func, MlirWalkOrder order);
 
+/* The innermost loop around an op, with which the op is done again; null if there is none. */
+MlirOperation tw_enclosing_loop(MlirOperation op);
 /* The ancestor of `op` (or itself) that lies in `block`; null if there is none. */
 MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block);
 static inline bool tw_inside(MlirOperation op, MlirBlock block) {

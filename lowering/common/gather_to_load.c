@@ -247,10 +247,8 @@ static void build_load(const access_t *a, int padding) {
                          .num_attrs = 1 + in_bounds_attr(a, &attrs[1]),
                          .attrs = attrs};
   MlirValue tile = reshape(&at, mlirOperationGetResult(tw_build(&at, "tile.load", parts), 0), a->tile);
-  if (!mlirValueIsNull(a->mask)) {
-    MlirValue choice[] = {a->mask, tile, a->padding};
-    tile = tw_op1(&at, "arith.select", a->tile, 3, choice);
-  }
+  if (!mlirValueIsNull(a->mask))
+    tile = tw_select(&at, a->mask, tile, a->padding);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), tile);
   mlirOperationDestroy(a->op);
 }

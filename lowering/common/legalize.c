@@ -62,8 +62,7 @@ MlirValue tw_legal_compare(const legalize_t *l, tw_cmp_kind_t kind, MlirValue x,
 }
 
 MlirValue tw_legal_select(const legalize_t *l, MlirValue condition, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {condition, x, y};
-  return tw_op1(&l->at, "arith.select", mlirValueGetType(x), 3, operands);
+  return tw_select(&l->at, condition, x, y);
 }
 
 /* --- Elementwise ops, by their rows -------------------------------------------------------------------- */

@@ -128,16 +128,15 @@ static bool add_value(affine_t *a, MlirOperation loop, MlirValue value, int64_t 
 
 /* The mask holds everywhere where the affine function is at most 0 everywhere. */
 static bool read_mask(MlirOperation compare, MlirOperation loop, affine_t *out) {
-  enum { SLT = 2, SLE, SGT, SGE };
   int64_t predicate = tw_attr_int(compare, "predicate", 0);
-  if (predicate < SLT || predicate > SGE)
+  if (predicate < TW_SLT || predicate > TW_SGE)
     return false;
-  int64_t sign = predicate == SLT || predicate == SLE ? 1 : -1;
+  int64_t sign = predicate == TW_SLT || predicate == TW_SLE ? 1 : -1;
   *out = (affine_t){.num_terms = 0};
   if (!add_value(out, loop, mlirOperationGetOperand(compare, 0), sign) ||
       !add_value(out, loop, mlirOperationGetOperand(compare, 1), -sign))
     return false;
-  out->high += predicate == SLT || predicate == SGT;
+  out->high += predicate == TW_SLT || predicate == TW_SGT;
   return out->iv != 0;
 }
 
@@ -183,11 +182,6 @@ typedef struct {
   int num_masks;
 } split_t;
 
-static MlirWalkResult find_product(MlirOperation op, void *user) {
-  *(bool *)user = *(bool *)user || tw_op_is(op, "tile.mma");
-  return MlirWalkResultAdvance;
-}
-
 static bool is_mask(MlirOperation op) {
   return tw_op_is(op, "arith.cmpi") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
          tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) >= MIN_ELEMENTS;
@@ -197,10 +191,9 @@ static bool is_mask(MlirOperation op) {
 static bool find_split(MlirOperation loop, split_t *out) {
   *out = (split_t){.loop = loop};
   int64_t step;
-  bool product = false;
+  bool product = tw_has_op(loop, "tile.mma");
   if (!tw_known_int(mlirOperationGetOperand(loop, 2), &step) || step != 1 || tw_has_attr(loop, "unsignedCmp"))
     return false;
-  mlirOperationWalk(loop, find_product, &product, MlirWalkPreOrder);
   MlirBlock body = tw_loop_body(loop);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); product && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))

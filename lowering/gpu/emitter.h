@@ -99,7 +99,6 @@ MlirValue twg_select(tw_emitter_t *e, MlirValue condition, MlirValue x, MlirValu
  * uge 9; llvm.fcmp: oeq 1, ogt 2, oge 3, olt 4, ole 5, one 6, ord 7, ueq 8, ..., une 13, uno 14). */
 MlirValue twg_icmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
 MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
-enum { TW_EQ, TW_NE, TW_SLT, TW_SLE, TW_SGT, TW_SGE, TW_ULT, TW_ULE, TW_UGT, TW_UGE };
 enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_OLE, TW_ONE, TW_ORD, TW_UNE = 13, TW_UNO };
 MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands);
 /* Inline assembly. Several results come as a struct: take them apart with twg_extract. */

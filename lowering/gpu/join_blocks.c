@@ -95,10 +95,7 @@ static void join(MlirOperation func, const kernel_t *k, int most) {
   MlirValue rows =
       tw_binary(&at, "arith.muli", i32, axis_op(&at, "tile.block_id", 0), axis_op(&at, "tile.block_dim", 1));
   MlirValue place = tw_binary(&at, "arith.addi", i32, rows, axis_op(&at, "tile.thread_id", 1));
-  MlirValue sides[] = {place, extents[0]};
-  enum { ULT = 6 }; /* of arith.cmpi */
-  MlirValue within = tw_op1_attr(&at, "arith.cmpi", mlirIntegerTypeGet(at.context, 1), 2, sides, "predicate",
-                                 mlirIntegerAttrGet(mlirIntegerTypeGet(at.context, 64), ULT));
+  MlirValue within = tw_compare(&at, TW_ULT, place, extents[0]);
   MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
   mlirRegionAppendOwnedBlock(regions[0], inner);
   tw_build(&at, "scf.if",

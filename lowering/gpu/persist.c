@@ -56,6 +56,7 @@
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 
 typedef struct {
@@ -73,16 +74,9 @@ typedef struct {
 
 /* ---- what the kernel is ------------------------------------------------------------------------ */
 
-static MlirOperation loop_around(MlirOperation op) {
-  do
-    op = mlirOperationGetParentOperation(op);
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, "scf.for") && !tw_op_is(op, "scf.while"));
-  return op;
-}
-
 /* A load that decides whether an scf.while goes on. */
 static bool waits_for_memory(MlirOperation op) {
-  MlirOperation loop = loop_around(op);
+  MlirOperation loop = tw_enclosing_loop(op);
   if (mlirOperationIsNull(loop) || !tw_op_is(loop, "scf.while"))
     return false;
   MlirBlock before = tw_region_block(loop, 0);
@@ -113,7 +107,7 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
   for (int i = 0; i < 2; i++) {
     int num = tw_loads_behind(mma, i, loads);
     MlirOperation plain = tw_load_behind(mlirOperationGetOperand(mma, i));
-    if (!mlirOperationIsNull(plain) && !mlirOperationIsNull(loop_around(plain)))
+    if (!mlirOperationIsNull(plain) && !mlirOperationIsNull(tw_enclosing_loop(plain)))
       loads[num++] = plain;
     for (int l = 0; l < num && k->not_brought == NULL; l++)
       k->not_brought = why_not_brought(loads[l], k->num_warps);
@@ -171,14 +165,14 @@ static MlirWalkResult find_wgmma(MlirOperation op, void *found) {
 /* Whether a loop around the op has a product of a warpgroup. */
 static bool is_beside_product(MlirOperation op) {
   bool found = false;
-  for (MlirOperation loop = loop_around(op); !found && !mlirOperationIsNull(loop); loop = loop_around(loop))
+  for (MlirOperation loop = tw_enclosing_loop(op); !found && !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
     mlirOperationWalk(loop, find_wgmma, &found, MlirWalkPreOrder);
   return found;
 }
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
-  bool looped = !mlirOperationIsNull(loop_around(op));
+  bool looped = !mlirOperationIsNull(tw_enclosing_loop(op));
   k->wgmma |= looped && tw_op_is(op, "tile.mma") && tw_has_attr(op, TW_WGMMA);
   if (looped && tw_op_is(op, "tile.mma"))
     look_behind(k, op);
@@ -226,7 +220,7 @@ static int axis_of_work(const kernel_t *k) {
  * column by column instead; few rows, so that what they load again and again stays in the L2 cache. Rows that make up
  * no whole group stay as they are. Shifts alone, which warps do once for all their threads. */
 static void start_with_longest(kernel_t *k, int axis) {
-  enum { LOG_ROWS = 2, ROWS = 1 << LOG_ROWS, SLE = 3 };
+  enum { LOG_ROWS = 2, ROWS = 1 << LOG_ROWS };
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(k->func, 0)));
   MlirType i32 = tw_i32(at.context);
   MlirValue position[TW_GRID_AXES], extents[TW_GRID_AXES];
@@ -239,13 +233,11 @@ static void start_with_longest(kernel_t *k, int axis) {
     MlirValue low = tw_const_int(&at, i32, ROWS - 1);
     MlirValue row = tw_binary(&at, "arith.andi", i32, y, low), first = tw_binary(&at, "arith.subi", i32, y, row);
     MlirValue number = plus(&at, x, times(&at, extents[0], row));
-    MlirValue bounds[] = {plus(&at, first, tw_const_int(&at, i32, ROWS)), extents[1]};
-    MlirValue whole = tw_op1_attr(&at, "arith.cmpi", mlirIntegerTypeGet(at.context, 1), 2, bounds, "predicate",
-                                  mlirIntegerAttrGet(tw_i64(at.context), SLE));
-    MlirValue columns[] = {whole, tw_binary(&at, "arith.shrui", i32, number, shift), x};
-    MlirValue rows[] = {whole, plus(&at, first, tw_binary(&at, "arith.andi", i32, number, low)), y};
-    position[0] = tw_op1(&at, "arith.select", i32, 3, columns);
-    position[1] = tw_op1(&at, "arith.select", i32, 3, rows);
+    MlirValue end = plus(&at, first, tw_const_int(&at, i32, ROWS)), whole = tw_compare(&at, TW_SLE, end, extents[1]);
+    MlirValue column = tw_binary(&at, "arith.shrui", i32, number, shift);
+    row = plus(&at, first, tw_binary(&at, "arith.andi", i32, number, low));
+    position[0] = tw_select(&at, whole, column, x);
+    position[1] = tw_select(&at, whole, row, y);
   }
   if (k->grows) {
     MlirValue last = tw_binary(&at, "arith.subi", i32, extents[axis], tw_const_int(&at, i32, 1));
@@ -260,22 +252,18 @@ static MlirValue divided(const tw_builder_t *at, MlirValue x, int64_t y) {
 
 /* The stores of a block that is beyond the grid go where no array is. */
 static void guard_stores(MlirBlock block, MlirValue position, MlirValue extent) {
-  enum { SLT = 2 };
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     intptr_t first;
     if (!tw_op_is(op, "tile.store"))
       continue;
     tw_builder_t at = tw_build_before(op);
-    MlirValue array = tw_access_array(op, &first), index = mlirOperationGetOperand(op, first),
-              sides[] = {position, extent};
+    MlirValue array = tw_access_array(op, &first), index = mlirOperationGetOperand(op, first);
     MlirType tile =
         mlirValueGetType(mlirOperationGetOperand(op, first + mlirShapedTypeGetRank(mlirValueGetType(array))));
-    MlirValue inside = tw_op1_attr(&at, "arith.cmpi", mlirIntegerTypeGet(at.context, 1), 2, sides, "predicate",
-                                   mlirIntegerAttrGet(tw_i64(at.context), SLT));
+    MlirValue inside = tw_compare(&at, TW_SLT, position, extent);
     MlirValue beyond = tw_const_int(&at, mlirValueGetType(index), INT32_MAX / tw_extent(tile, 0));
-    MlirValue operands[] = {inside, index, beyond};
-    mlirOperationSetOperand(op, first, tw_op1(&at, "arith.select", mlirValueGetType(index), 3, operands));
+    mlirOperationSetOperand(op, first, tw_select(&at, inside, index, beyond));
   }
 }
 
@@ -346,7 +334,7 @@ static MlirWalkResult look_at_pair(MlirOperation op, void *user) {
 
 static MlirWalkResult mark_shared(MlirOperation op, void *user) {
   const pairing_t *p = user;
-  if (tw_op_is(op, "tile.load") && !mlirOperationIsNull(loop_around(op)) &&
+  if (tw_op_is(op, "tile.load") && !mlirOperationIsNull(tw_enclosing_loop(op)) &&
       !(tw_block_axes_of_load(&p->kernel->axes, op) >> p->axis & 1))
     tw_set_attr(op, TW_MULTICAST, mlirUnitAttrGet(mlirOperationGetContext(op)));
   return MlirWalkResultAdvance;

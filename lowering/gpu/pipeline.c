@@ -309,13 +309,6 @@ static MlirValue ahead(const tw_builder_t *at, MlirValue iv, MlirValue step, int
   return tw_binary(at, "arith.addi", type, iv, distance);
 }
 
-static MlirValue less_than(const tw_builder_t *at, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {x, y};
-  enum { SLT = 2 };
-  return tw_op1_attr(at, "arith.cmpi", mlirIntegerTypeGet(at->context, 1), 2, operands, "predicate",
-                     mlirIntegerAttrGet(tw_i64(at->context), SLT));
-}
-
 /* The first copies; `carried` gets what the loop carries more at its start. */
 static void prologue(const plan_t *plan, MlirValue *carried) {
   tw_builder_t at = tw_build_before(plan->loop);
@@ -325,7 +318,7 @@ static void prologue(const plan_t *plan, MlirValue *carried) {
     tw_map_t map = {0};
     MlirValue iv = s ? ahead(&at, lb, step, s) : lb;
     tw_map_one(&map, tw_loop_iv(plan->loop), iv);
-    issue(&at, plan, &map, tw_const_int(&at, tw_i32(at.context), s), less_than(&at, iv, ub));
+    issue(&at, plan, &map, tw_const_int(&at, tw_i32(at.context), s), tw_compare(&at, TW_SLT, iv, ub));
     tw_map_free(&map);
   }
   carried[0] = tw_const_int(&at, tw_i32(at.context), 0);
@@ -347,8 +340,8 @@ static void drop_waits(MlirBlock body) {
 static MlirValue next_slot(const tw_builder_t *at, MlirValue slot, int stages) {
   MlirType i32 = tw_i32(at->context);
   MlirValue next = tw_binary(at, "arith.addi", i32, slot, tw_const_int(at, i32, 1));
-  MlirValue operands[] = {less_than(at, next, tw_const_int(at, i32, stages)), next, tw_const_int(at, i32, 0)};
-  return tw_op1(at, "arith.select", i32, 3, operands);
+  MlirValue inside = tw_compare(at, TW_SLT, next, tw_const_int(at, i32, stages));
+  return tw_select(at, inside, next, tw_const_int(at, i32, 0));
 }
 
 static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
@@ -422,7 +415,7 @@ static void copy_ahead(plan_t *plan, const tw_builder_t *at, const MlirValue *ca
   tw_map_one(&map, iv, later);
   for (int i = 0; i < plan->num_ahead; i++)
     tw_map_one(&map, plan->ahead[i], carried[2 + i]);
-  issue(at, plan, &map, carried[1], less_than(at, later, mlirOperationGetOperand(plan->loop, 1)));
+  issue(at, plan, &map, carried[1], tw_compare(at, TW_SLT, later, mlirOperationGetOperand(plan->loop, 1)));
   tw_map_free(&map);
   if (plan->num_ahead > 0)
     load_ahead(at, plan, ahead(at, iv, step, plan->distance + 1), next + 2);

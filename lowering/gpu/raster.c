@@ -127,17 +127,6 @@ static MlirValue constant(const tw_builder_t *at, int64_t value) {
   return tw_const_int(at, tw_i32(at->context), value);
 }
 
-static MlirValue compare(const tw_builder_t *at, int predicate, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {x, y};
-  return tw_op1_attr(at, "arith.cmpi", mlirIntegerTypeGet(at->context, 1), 2, operands, "predicate",
-                     mlirIntegerAttrGet(tw_i64(at->context), predicate));
-}
-
-static MlirValue choose(const tw_builder_t *at, MlirValue condition, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {condition, x, y};
-  return tw_op1(at, "arith.select", mlirValueGetType(x), 3, operands);
-}
-
 /* (2^32 - 1) / d: what `tw_divide` multiplies by. */
 tw_divisor_t tw_divisor_of(const tw_builder_t *at, MlirValue d) {
   return (tw_divisor_t){d, binary(at, "arith.divui", constant(at, -1), d)};
@@ -155,12 +144,11 @@ static MlirValue multiply_high(const tw_builder_t *at, MlirValue x, MlirValue y)
 
 /* The product is x / d rounded down, or one less. */
 void tw_divide(const tw_builder_t *at, MlirValue x, tw_divisor_t d, MlirValue *quotient, MlirValue *rest) {
-  enum { UGE = 9 };
   MlirValue guess = multiply_high(at, x, d.reciprocal);
   MlirValue left = binary(at, "arith.subi", x, binary(at, "arith.muli", guess, d.value));
-  MlirValue less = compare(at, UGE, left, d.value);
-  *quotient = choose(at, less, binary(at, "arith.addi", guess, constant(at, 1)), guess);
-  *rest = choose(at, less, binary(at, "arith.subi", left, d.value), left);
+  MlirValue less = tw_compare(at, TW_UGE, left, d.value);
+  *quotient = tw_select(at, less, binary(at, "arith.addi", guess, constant(at, 1)), guess);
+  *rest = tw_select(at, less, binary(at, "arith.subi", left, d.value), left);
 }
 
 tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *raster,
@@ -182,13 +170,12 @@ tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *ra
 
 static void decode_group(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue *row,
                          MlirValue *column) {
-  enum { SLT = 2 };
   MlirValue number, within, rest;
   tw_divide(at, v, code->band, &number, &within);
   MlirValue first = binary(at, "arith.muli", number, code->height.value);
-  MlirValue low = compare(at, SLT, binary(at, "arith.subi", code->rows, first), code->height.value);
-  tw_divisor_t height = {choose(at, low, code->last.value, code->height.value),
-                         choose(at, low, code->last.reciprocal, code->height.reciprocal)};
+  MlirValue low = tw_compare(at, TW_SLT, binary(at, "arith.subi", code->rows, first), code->height.value);
+  tw_divisor_t height = {tw_select(at, low, code->last.value, code->height.value),
+                         tw_select(at, low, code->last.reciprocal, code->height.reciprocal)};
   tw_divide(at, within, height, column, &rest);
   *row = binary(at, "arith.addi", first, rest);
 }

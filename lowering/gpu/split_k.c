@@ -70,17 +70,6 @@ static MlirWalkResult check_harmless(MlirOperation op, void *user) {
   return s->harmless ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
 }
 
-static MlirWalkResult find_product(MlirOperation op, void *user) {
-  *(bool *)user |= tw_op_is(op, "tile.mma");
-  return MlirWalkResultAdvance;
-}
-
-static bool has_product(MlirOperation op) {
-  bool found = false;
-  mlirOperationWalk(op, find_product, &found, MlirWalkPreOrder);
-  return found;
-}
-
 /* Whether carried value `at` starts from zero and products are added to it, and to it alone. */
 static bool is_sum(MlirOperation loop, intptr_t at) {
   MlirValue value = tw_carried(loop, at);
@@ -109,7 +98,7 @@ static const char *why_not(splitter_t *s) {
     if (mlirOperationIsNull(op))
       return "it has no loop with products";
     mlirOperationWalk(op, check_harmless, s, MlirWalkPreOrder);
-    if (has_product(op))
+    if (tw_has_op(op, "tile.mma"))
       s->loop = op;
   }
   if (!tw_op_is(s->loop, "scf.for"))
@@ -118,7 +107,7 @@ static const char *why_not(splitter_t *s) {
     return "it writes, prints, asserts or waits before its sums are complete";
   for (MlirOperation op = mlirOperationGetNextInBlock(s->loop); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (has_product(op))
+    if (tw_has_op(op, "tile.mma"))
       return "it has products behind the loop";
   if (tw_has_attr(s->loop, "unsignedCmp") || !tw_known_int(mlirOperationGetOperand(s->loop, 2), &step) || step != 1)
     return "the loop's step is not 1";
@@ -199,18 +188,6 @@ static MlirValue binary(const tw_builder_t *at, const char *name, MlirValue x, M
   return tw_binary(at, name, mlirValueGetType(x), x, y);
 }
 
-static MlirValue less(const tw_builder_t *at, MlirValue x, MlirValue y) {
-  enum { SLT = 2 };
-  MlirValue operands[] = {x, y};
-  return tw_op1_attr(at, "arith.cmpi", mlirIntegerTypeGet(at->context, 1), 2, operands, "predicate",
-                     mlirIntegerAttrGet(tw_i64(at->context), SLT));
-}
-
-static MlirValue choose(const tw_builder_t *at, MlirValue condition, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {condition, x, y};
-  return tw_op1(at, "arith.select", mlirValueGetType(x), 3, operands);
-}
-
 /* What the launcher passes, and where a block stands. All are i32 but the workspace. */
 typedef struct {
   MlirValue parts, whole, workspace;
@@ -228,11 +205,11 @@ static MlirValue count_numbers(const tw_builder_t *at, const share_t *share, Mli
 static MlirValue find_tile(const tw_builder_t *at, share_t *share, MlirValue number) {
   MlirType i32 = tw_i32(at->context);
   MlirValue part;
-  share->is_whole = less(at, number, share->whole);
+  share->is_whole = tw_compare(at, TW_SLT, number, share->whole);
   tw_divide(at, binary(at, "arith.subi", number, share->whole), share->by_parts, &share->slot, &part);
-  share->part = choose(at, share->is_whole, tw_const_int(at, i32, 0), part);
-  share->of = choose(at, share->is_whole, tw_const_int(at, i32, 1), share->parts);
-  return choose(at, share->is_whole, number, binary(at, "arith.addi", share->whole, share->slot));
+  share->part = tw_select(at, share->is_whole, tw_const_int(at, i32, 0), part);
+  share->of = tw_select(at, share->is_whole, tw_const_int(at, i32, 1), share->parts);
+  return tw_select(at, share->is_whole, number, binary(at, "arith.addi", share->whole, share->slot));
 }
 
 static share_t add_share_words(splitter_t *s) {
@@ -284,11 +261,11 @@ static void bound_loop(splitter_t *s, const share_t *share) {
   tw_divide(&at, steps, share->by_parts, &each, &rest);
   MlirValue before = binary(&at, "arith.addi", binary(&at, "arith.muli", share->part, each),
                             binary(&at, "arith.minsi", share->part, rest));
-  MlirValue longer = tw_unary(&at, "arith.extui", type, less(&at, share->part, rest));
+  MlirValue longer = tw_unary(&at, "arith.extui", type, tw_compare(&at, TW_SLT, share->part, rest));
   MlirValue first = binary(&at, "arith.addi", lower, before);
   MlirValue end = binary(&at, "arith.addi", first, binary(&at, "arith.addi", each, longer));
-  mlirOperationSetOperand(s->loop, 0, choose(&at, share->is_whole, lower, first));
-  mlirOperationSetOperand(s->loop, 1, choose(&at, share->is_whole, upper, end));
+  mlirOperationSetOperand(s->loop, 0, tw_select(&at, share->is_whole, lower, first));
+  mlirOperationSetOperand(s->loop, 1, tw_select(&at, share->is_whole, upper, end));
 }
 
 /* Behind the loop: the sums of all parts, and what is done with them. */
@@ -365,7 +342,8 @@ static MlirWalkResult find_blocks(MlirOperation op, void *user) {
 static bool run(MlirOperation func) {
   splitter_t s = {.func = func};
   int64_t forced = tw_attr_int(tw_module_of(func), "tile.split_k", 0);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || forced == 1 || !has_product(func))
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || forced == 1 ||
+      !tw_has_op(func, "tile.mma"))
     return true;
   mlirOperationWalk(func, find_blocks, &s, MlirWalkPreOrder);
   s.block = tw_region_block(mlirOperationIsNull(s.blocks) ? func : s.blocks, 0);

@@ -230,17 +230,8 @@ bool twg_rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
   return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.arrive.aligned.count", true);
 }
 
-static MlirWalkResult find_gather(MlirOperation op, void *found) {
-  *(bool *)found = *(bool *)found || tw_op_is(op, "tile.async_gather");
-  return MlirWalkResultAdvance;
-}
-
 /* Whether all threads of the producer start copies; else one lane does. */
-static bool gathers(MlirOperation roles) {
-  bool found = false;
-  mlirOperationWalk(roles, find_gather, &found, MlirWalkPreOrder);
-  return found;
-}
+static bool gathers(MlirOperation roles) { return tw_has_op(roles, "tile.async_gather"); }
 
 /* Number of the warp among `count` producers; as many warps stand before them as a multiple of that. */
 static MlirValue producers_warp(tw_emitter_t *e, int count) {

@@ -182,17 +182,6 @@ static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps,
 
 /* ---- the load, one iteration late ------------------------------------------------------------------ */
 
-static MlirValue compare(const tw_builder_t *at, int64_t predicate, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {x, y};
-  return tw_op1_attr(at, "arith.cmpi", mlirIntegerTypeGet(at->context, 1), 2, operands, "predicate",
-                     mlirIntegerAttrGet(tw_i64(at->context), predicate));
-}
-
-static MlirValue select_value(const tw_builder_t *at, MlirValue condition, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {condition, x, y};
-  return tw_op1(at, "arith.select", mlirValueGetType(x), 3, operands);
-}
-
 /* The index that moves with the loop. */
 static intptr_t moving_index(const rotation_t *r) {
   intptr_t i = 1;
@@ -225,7 +214,7 @@ static MlirValue late_operand(const tw_builder_t *at, const rotation_t *r, MlirV
   MlirValue index = mlirOperationGetOperand(load, moving);
   tw_builder_t before = tw_build_before(load);
   MlirValue outside = tw_const_int(&before, mlirValueGetType(index), -1);
-  mlirOperationSetOperand(load, moving, select_value(&before, valid, index, outside));
+  mlirOperationSetOperand(load, moving, tw_select(&before, valid, index, outside));
   tw_set_int(load, "padding", tw_i32(at->context), TW_PADDING_ZERO);
   return made;
 }
@@ -307,9 +296,7 @@ static MlirValue last_induction(const tw_builder_t *at, MlirOperation loop) {
   return tw_binary(at, "arith.addi", type, lb, tw_binary(at, "arith.muli", type, distance, step));
 }
 
-enum { SGT = 4, ULT = 6, UGT = 8 };
-
-static int64_t greater(MlirOperation loop) { return tw_has_attr(loop, "unsignedCmp") ? UGT : SGT; }
+static int64_t greater(MlirOperation loop) { return tw_has_attr(loop, "unsignedCmp") ? TW_UGT : TW_SGT; }
 
 static MlirValue either(const tw_builder_t *at, MlirValue x, MlirValue y) {
   return y.ptr ? tw_binary(at, "arith.ori", mlirValueGetType(x), x, y) : x;
@@ -324,10 +311,10 @@ static void rotate_body(rotation_t *r, MlirValue before_iv, MlirValue before_val
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(body));
   top.location = mlirOperationGetLocation(r->product);
   MlirValue lb = mlirOperationGetOperand(r->loop, 0), step = mlirOperationGetOperand(r->loop, 2);
-  MlirValue late = compare(&top, greater(r->loop), iv, lb);
+  MlirValue late = tw_compare(&top, greater(r->loop), iv, lb);
   MlirValue previous = tw_binary(&top, "arith.subi", mlirValueGetType(iv), iv, step);
   if (before_iv.ptr)
-    previous = select_value(&top, late, previous, before_iv);
+    previous = tw_select(&top, late, previous, before_iv);
   MlirValue rhs = late_operand(&top, r, previous, either(&top, late, before_valid));
   tw_builder_t at = tw_build_before(rest);
   MlirOperation product = build_product(&at, r->product, lhs, rhs, acc);
@@ -354,10 +341,10 @@ static void rotate(rotator_t *all, rotation_t *r) {
   tw_builder_t after = tw_build_before(next);
   after.location = mlirOperationGetLocation(r->product);
   MlirValue ran =
-      compare(&after, greater(r->loop), mlirOperationGetOperand(r->loop, 1), mlirOperationGetOperand(r->loop, 0));
+      tw_compare(&after, greater(r->loop), mlirOperationGetOperand(r->loop, 1), mlirOperationGetOperand(r->loop, 0));
   rest.iv = last_induction(&after, r->loop);
   if (before_iv.ptr)
-    rest.iv = select_value(&after, ran, rest.iv, before_iv);
+    rest.iv = tw_select(&after, ran, rest.iv, before_iv);
   rest.valid = either(&after, ran, before_valid);
   rest.acc = mlirOperationGetResult(r->loop, r->position);
   rest.lhs = mlirOperationGetResult(r->loop, mlirOperationGetNumResults(r->loop) - 1);

@@ -107,19 +107,6 @@ typedef struct {
 
 static MlirValue constant(const role_t *r, int64_t value) { return tw_const_int(&r->at, tw_i32(r->at.context), value); }
 
-static MlirValue compare(const role_t *r, int predicate, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {x, y};
-  return tw_op1_attr(&r->at, "arith.cmpi", mlirIntegerTypeGet(r->at.context, 1), 2, operands, "predicate",
-                     mlirIntegerAttrGet(tw_i64(r->at.context), predicate));
-}
-
-static MlirValue choose(const role_t *r, MlirValue condition, MlirValue x, MlirValue y) {
-  MlirValue operands[] = {condition, x, y};
-  return tw_op1(&r->at, "arith.select", mlirValueGetType(x), 3, operands);
-}
-
-enum { EQ = 0, NE = 1, SLT = 2, ULT = 6 };
-
 /* The next slot; where it wraps, the parity flips. */
 static void advance(role_t *r, int ring) {
   state_t *state = &r->rings[ring];
@@ -128,9 +115,9 @@ static void advance(role_t *r, int ring) {
   if (!tw_comes_round(&r->plan->rings[ring]) && r->plan->rings[ring].slots == 1)
     return;
   MlirValue next = tw_binary(&r->at, "arith.addi", i32, state->slot, constant(r, 1));
-  MlirValue wraps = compare(r, EQ, next, constant(r, r->plan->rings[ring].slots));
+  MlirValue wraps = tw_compare(&r->at, TW_EQ, next, constant(r, r->plan->rings[ring].slots));
   MlirValue flip = tw_unary(&r->at, "arith.extui", i32, wraps);
-  state->slot = choose(r, wraps, constant(r, 0), next);
+  state->slot = tw_select(&r->at, wraps, constant(r, 0), next);
   state->parity = tw_binary(&r->at, "arith.xori", i32, state->parity, flip);
 }
 
@@ -489,7 +476,7 @@ static void turn(role_t *r, const char *name) { tw_build(&r->at, name, (tw_op_pa
 static void pass_first_turn(role_t *r, MlirValue team) {
   list_t none = {0};
   tw_builder_t here = r->at;
-  MlirValue last = compare(r, EQ, team, constant(r, r->plan->teams - 1));
+  MlirValue last = tw_compare(&r->at, TW_EQ, team, constant(r, r->plan->teams - 1));
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
   r->at = tw_build_at_end(block, here.location);
   turn(r, "tile.pass_turn");
@@ -574,7 +561,7 @@ static void overlap_op(role_t *r, MlirOperation op, MlirOperation made) {
     intptr_t at = mlirOperationGetNumOperands(made) - 1;
     MlirValue acc = mlirOperationGetOperand(made, at);
     r->at = tw_build_before(made);
-    mlirOperationSetOperand(made, at, choose(r, r->more, acc, zeros(r, mlirValueGetType(acc))));
+    mlirOperationSetOperand(made, at, tw_select(&r->at, r->more, acc, zeros(r, mlirValueGetType(acc))));
     r->at = here;
   } else if (tw_op_is(op, "tile.wgmma_wait")) {
     int64_t pending = tw_pending(r->plan, op);
@@ -623,9 +610,9 @@ static void finish_overlap(role_t *r, const tw_overlap_t *overlap) {
   MlirOperation loop = overlap->loop;
   MlirValue ran = {NULL};
   if (!known_to_run(loop))
-    ran = compare(r, tw_has_attr(loop, "unsignedCmp") ? ULT : SLT,
-                  tw_map_value(&r->values, mlirOperationGetOperand(loop, 0)),
-                  tw_map_value(&r->values, mlirOperationGetOperand(loop, 1)));
+    ran = tw_compare(&r->at, tw_has_attr(loop, "unsignedCmp") ? TW_ULT : TW_SLT,
+                     tw_map_value(&r->values, mlirOperationGetOperand(loop, 0)),
+                     tw_map_value(&r->values, mlirOperationGetOperand(loop, 1)));
   list_t done = {0};
   for (int p = 0; p < overlap->num_products; p++) {
     MlirValue result = mlirOperationGetResult(loop, overlap->carried[p]);
@@ -684,7 +671,7 @@ static void emit_for(role_t *r, MlirOperation old) {
     *states[i] = mlirBlockGetArgument(body, at++);
   r->at = tw_build_at_end(body, here.location);
   if (overlap)
-    r->more = compare(r, NE, mlirBlockGetArgument(body, 0), bounds[0]);
+    r->more = tw_compare(&r->at, TW_NE, mlirBlockGetArgument(body, 0), bounds[0]);
   emit_block(r, old_body);
   for (intptr_t i = 0; i < num; i++)
     if (keeps(r, mlirBlockGetArgument(old_body, i + 1)))

@@ -43,14 +43,6 @@ typedef struct {
 
 /* ---- what can be staged ------------------------------------------------------------------------ */
 
-/* The loop around an op, with which the op is done again; null if there is none. */
-static MlirOperation loop_around(MlirOperation op) {
-  do
-    op = mlirOperationGetParentOperation(op);
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, "scf.for") && !tw_op_is(op, "scf.while"));
-  return op;
-}
-
 /* The copy that fills the buffer; null where threads write it. */
 static MlirOperation copy_into(MlirValue buffer) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
@@ -62,7 +54,7 @@ static MlirOperation copy_into(MlirValue buffer) {
 /* Whether two copies bring the same form of tile from the same array in loops that follow one another: they go through
  * the same slots. */
 static bool take_turns(MlirOperation x, MlirOperation y) {
-  MlirOperation loop_x = loop_around(x), loop_y = loop_around(y);
+  MlirOperation loop_x = tw_enclosing_loop(x), loop_y = tw_enclosing_loop(y);
   return mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
          mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x)), mlirValueGetType(tw_copy_buffer(y))) &&
          !mlirOperationIsNull(loop_x) && !mlirOperationIsNull(loop_y) && !mlirOperationEqual(loop_x, loop_y) &&
@@ -80,7 +72,7 @@ static int64_t bytes_taken(MlirOperation alloc) {
     if (!mlirOperationIsNull(other) && take_turns(copy, other))
       return 0; /* counted there */
   }
-  return mlirOperationIsNull(loop_around(copy)) ? bytes : MIN_STAGES * bytes;
+  return mlirOperationIsNull(tw_enclosing_loop(copy)) ? bytes : MIN_STAGES * bytes;
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
