@@ -1,6 +1,7 @@
 /* Property tests of what layouts cost: the counts against walks over every lane and register of random layouts. */
 #include "check.h"
 #include "lowering/layout/cost.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,6 @@ enum {
   BITS = ROW_BITS + COLUMN_BITS,
   PIECES = 1 << 12 /* more than a row has */
 };
-
-static uint64_t random_state = 0x9E3779B97F4A7C15u;
-static int random_below(int n) {
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return (int)((random_state >> 33) % (uint64_t)n);
-}
 
 static const int64_t shape[RANK] = {1 << ROW_BITS, 1 << COLUMN_BITS};
 

@@ -3,15 +3,10 @@
 #include "lowering/layout/layout.h"
 
 #include "check.h"
+#include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t random_state = 0x9E3779B97F4A7C15u;
-static uint32_t random_below(uint32_t n) {
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(random_state >> 33) % n;
-}
 
 static uint32_t at2(const tw_layout_t *l, uint32_t i, uint32_t j) { return tw_layout_flat(l, (uint32_t[]){i, j}); }
 
@@ -101,7 +96,7 @@ static tw_layout_t random_layout(int rank, const int64_t *shape, int warps) {
   for (int i = 0; i < n; i++)
     basis[i] = UINT32_C(1) << i;
   for (int i = 0; i < 3 * n; i++) { /* random invertible matrix by row operations */
-    uint32_t a = random_below((uint32_t)n), b = random_below((uint32_t)n);
+    uint32_t a = random_below(n), b = random_below(n);
     if (a == b)
       continue;
     if (random_below(3) == 0) {

@@ -2,18 +2,13 @@
  * large graphs against what they are known to cost. */
 #include "check.h"
 #include "lowering/layout/minimum.h"
+#include "random.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { MAX_VARIABLES = 40, MAX_PAIRS = 200 };
-
-static uint64_t random_state = 0x9E3779B97F4A7C15u;
-static int random_below(int n) {
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return (int)((random_state >> 33) % (uint64_t)n);
-}
 
 static int num_choices[MAX_VARIABLES];
 static int64_t costs[MAX_VARIABLES][TW_MAX_CHOICES];
