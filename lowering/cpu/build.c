@@ -249,16 +249,6 @@ void cpu_leave_depth(cpu_t *cx, MlirBlock saved) { cx->block = saved; }
 
 cpu_index_t cpu_index(int64_t value) { return (cpu_index_t){.offset = value}; }
 
-cpu_index_t cpu_index_of(cpu_t *cx, MlirValue value, int depth) {
-  int64_t known;
-  if (tw_known_int(value, &known))
-    return cpu_index(known);
-  MlirBlock saved = cpu_enter_depth(cx, depth);
-  cpu_index_t index = {.base = cpu_int_to_i64(cx, value), .depth = depth};
-  cpu_leave_depth(cx, saved);
-  return index;
-}
-
 static int max_int(int x, int y) { return x > y ? x : y; }
 
 cpu_index_t cpu_index_add(cpu_t *cx, cpu_index_t x, cpu_index_t y) {

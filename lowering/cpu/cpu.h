@@ -162,14 +162,13 @@ MlirValue cpu_shuffle(cpu_t *cx, MlirValue x, MlirValue y, int num, const int64_
 MlirValue cpu_int_to_i64(cpu_t *cx, MlirValue value);
 
 cpu_index_t cpu_index(int64_t value);
-cpu_index_t cpu_index_of(cpu_t *cx, MlirValue value, int depth);
 cpu_index_t cpu_index_add(cpu_t *cx, cpu_index_t x, cpu_index_t y);
 cpu_index_t cpu_index_plus(cpu_index_t x, int64_t y);
 cpu_index_t cpu_index_mul(cpu_t *cx, cpu_index_t x, int64_t y);
 cpu_index_t cpu_index_times(cpu_t *cx, cpu_index_t x, MlirValue y, int depth);
 MlirValue cpu_index_value(cpu_t *cx, cpu_index_t x);
 
-/* Appends to the block of scope `depth` until cpu_leave(cx, the result). */
+/* Appends to the block of scope `depth` until cpu_leave_depth(cx, the result). */
 MlirBlock cpu_enter_depth(cpu_t *cx, int depth);
 void cpu_leave_depth(cpu_t *cx, MlirBlock saved);
 

@@ -487,20 +487,6 @@ int tw_conversion_shuffles(const tw_conversion_t *c) {
   return 1 << (c->bits[TW_REGISTER] + e.rank);
 }
 
-bool tw_layout_divides(const tw_layout_t *l, const tw_layout_t *tile) {
-  if (l->rank != tile->rank)
-    return false;
-  for (int g = 0; g < TW_NUM_INPUTS; g++) {
-    if (l->bits[g] < tile->bits[g])
-      return false;
-    for (int i = 0; i < tile->bits[g]; i++)
-      for (int d = 0; d < l->rank; d++)
-        if (tw_layout_coord(l, l->basis[g][i], d) != tw_layout_coord(tile, tile->basis[g][i], d))
-          return false;
-  }
-  return true;
-}
-
 /* ---- access ---------------------------------------------------------------------------------- */
 
 /* Shortens a run of `bits` low bits in field `mask_shift` until no vector but the run's own

@@ -48,9 +48,6 @@ static inline int tw_log2(int64_t value) {
   return bits;
 }
 
-/* The name of an input group as it is written in IR: "register", "lane", ... */
-const char *tw_input_name(tw_input_t input);
-
 /* A layout without input bits for a tile of this shape; extents must be powers of two. */
 tw_layout_t tw_layout_empty(int rank, const int64_t *shape);
 
@@ -165,10 +162,6 @@ tw_conversion_class_t tw_conversion_classify(const tw_conversion_t *c);
 
 /* Shuffles of one 32-bit word that a TW_CONVERT_SHUFFLE takes in each thread. */
 int tw_conversion_shuffles(const tw_conversion_t *c);
-
-/* Left division: true when the low bits of every group of `l` are those of `tile` (a smaller
- * layout over the same rank, e.g. that of one instruction), so that `l` = `tile` repeated. */
-bool tw_layout_divides(const tw_layout_t *l, const tw_layout_t *tile);
 
 /* ---- memory access --------------------------------------------------------------------------- */
 

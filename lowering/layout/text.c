@@ -7,8 +7,6 @@
 
 static const char *const input_names[TW_NUM_INPUTS] = {"register", "lane", "warp", "block", "offset"};
 
-const char *tw_input_name(tw_input_t input) { return input_names[input]; }
-
 /* Output that counts past the end of its buffer. */
 typedef struct sink {
   char *out;
