@@ -1,18 +1,22 @@
-/* tell_engines.c - tile-tell-engines: a remark of each load says what brings its tile
+/* tell_engines.c - tile-tell-engines: a remark of each load says what brings its tile, of each product what computes it
  *
  *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
  *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>), and not by TMA: ...
  *   tile.load ...        remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
  *   tile.async_gather ... remark: gathers 128x64xbf16 by cp.async, in pieces of up to 16 bytes
  *   tile.gather ...      remark: gathers 4x4096xbf16, in pieces of up to 16 bytes
+ *   tile.wgmma ...       remark: runs as wgmma m64n256k16 on 2 warpgroups, its left operand in shared memory
+ *   tile.mma ...         remark: runs as mma.sync m16n8k16 on 8 warps
  *
  *   tile.load ... {tile.latency}   remark: has a latency that is not used: ...
  *
- * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load are told
- * once, by their location. */
+ * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load, and
+ * products of one, are told once, by their location. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/index_facts.h"
+#include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/sm90/tma.h"
+#include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -100,6 +104,31 @@ static void tell_gather_copy(MlirOperation op) {
                (tw_memory_bits(tw_element(type)) << bits) / 8);
 }
 
+static void tell_wgmma(MlirOperation op, int num_warps) {
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0)),
+           lhs = mlirValueGetType(mlirOperationGetOperand(op, 0));
+  bool shared = tw_type_is_buffer(lhs);
+  int bits = tw_memory_bits(shared ? tw_buffer_type_element(lhs) : tw_element(lhs));
+  tw_wgmma_split_t split;
+  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), num_warps, &split))
+    return;
+  int64_t columns = tw_extent(acc, 1) / split.n;
+  if (tw_has_attr(op, "promoted") && columns > TW_WGMMA_PROMOTED_COLUMNS)
+    columns = TW_WGMMA_PROMOTED_COLUMNS;
+  int groups = split.m * split.n;
+  tw_op_remark(op, "runs as wgmma m%dn%lldk%d on %d warpgroup%s, its left operand in %s", TW_WGMMA_ROWS,
+               (long long)columns, TW_WGMMA_K_BYTES * 8 / bits, groups, groups == 1 ? "" : "s",
+               shared ? "shared memory" : "registers");
+}
+
+/* Of one without an instruction, tile-legalize-mma has said so. */
+static void tell_mma(MlirOperation op, int num_warps) {
+  tw_gpu_target_t target = tw_gpu_target_of(op);
+  tw_mma_row_t row = tw_mma_row_for(&target, op);
+  if (row.kind != TW_MMA_FMA)
+    tw_op_remark(op, "runs as mma.sync m16n8k%d on %d warp%s", row.k, num_warps, num_warps == 1 ? "" : "s");
+}
+
 /* Copies run as far ahead as the hint says; what goes through registers, and what is written, has no use for it. */
 static void tell_latency(MlirOperation op) {
   bool writes = tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.tma_store");
@@ -109,6 +138,8 @@ static void tell_latency(MlirOperation op) {
                  writes ? "nothing waits for what it writes" : "its tile is not copied ahead, in a loop");
 }
 
+static int num_warps_of(MlirOperation op) { return (int)tw_attr_int(tw_module_of(op), "tile.num_warps", 1); }
+
 static MlirWalkResult tell(MlirOperation op, void *user) {
   tell_latency(op);
   bool copy = tw_op_is(op, "tile.tma_load") || tw_op_is(op, "tile.async_copy"), load = tw_op_is(op, "tile.load");
@@ -116,6 +147,10 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
     tell_gather(op);
   if (tw_op_is(op, "tile.async_gather") && !is_told(user, op))
     tell_gather_copy(op);
+  if (tw_op_is(op, "tile.wgmma") && !is_told(user, op))
+    tell_wgmma(op, num_warps_of(op));
+  if (tw_op_is(op, "tile.mma") && !is_told(user, op))
+    tell_mma(op, num_warps_of(op));
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;
   if (load) {
@@ -143,6 +178,8 @@ MlirPass tw_create_tell_engines(void) {
   static struct {
     _Alignas(8) char unused;
   } id;
-  static const tw_pass_t pass = {&id, "tile-tell-engines", "say of each load what brings its tile", "func.func", run};
+  static const tw_pass_t pass = {&id, "tile-tell-engines",
+                                 "say of each load what brings its tile, of each product what computes it", "func.func",
+                                 run};
   return tw_pass_create(&pass);
 }

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import TileError, TileValueError
+from .remarks import text as remarks_text
 from .times import Times
 
 GPU_STAGES = ("tile", "legal", "layout", "pipelined", "nvvm", "llvm", "ptx", "sass")
@@ -173,8 +174,7 @@ def lower(
         with times.step(step):
             diagnostics += module.lower(step)
     if remarks:
-        for severity, where, message in diagnostics:
-            print(f"{where}: {('error', 'warning', 'note', 'remark')[severity]}: {message}", file=sys.stderr)
+        print(remarks_text(f"{kernel.name} for {target}", diagnostics), file=sys.stderr)
     if not final:
         return module.text().encode()
     with times.step("asm" if target.startswith("cpu") else "ptx"):

@@ -34,21 +34,27 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
+    def code(self) -> tuple[str, str] | None:
+        """The source line and the carets under it; None where the source is not at hand."""
+        line = linecache.getline(self.file, self.line).rstrip()
+        if not line:
+            return None
+        start = _characters(line, self.column - 1)
+        one_line = self.end_line in (0, self.line)
+        end = _characters(line, self.end_column - 1) if one_line and self.end_column else len(line)
+        return line, " " * start + "^" * max(1, min(end, len(line)) - start)
+
     def text(self) -> str:
         """The lines of a traceback."""
         where = f'  File "{self.file}", line {self.line}'
         if self.function:
             where += f", in {self.function}"
-        line = linecache.getline(self.file, self.line).rstrip("\n")
-        if not line.strip():
+        found = self.code()
+        if found is None:
             return where
-        start = _characters(line, self.column - 1)
-        one_line = self.end_line in (0, self.line)
-        end = _characters(line, self.end_column - 1) if one_line and self.end_column else len(line)
-        code = line.lstrip()
-        indent = len(line) - len(code)
-        carets = " " * max(0, start - indent) + "^" * max(1, min(end, len(line)) - start)
-        return f"{where}\n    {code}\n    {carets}"
+        line, carets = found
+        indent = min(len(line) - len(line.lstrip()), len(carets) - len(carets.lstrip()))
+        return f"{where}\n    {line[indent:]}\n    {carets[indent:]}"
 
 
 def _characters(line: str, column: int) -> int:

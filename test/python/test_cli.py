@@ -179,6 +179,8 @@ def test_compile_writes_a_file_with_remarks(tmp_path: Path) -> None:
     done = tilewright("compile", *MATMUL, "--emit", "ptx", "--remarks", "-o", str(target))
     assert done.returncode == 0, done.stderr
     assert ".entry" in target.read_text()
+    assert re.search(r"\^{10,}\n(.*\n)? +the load moves 128x32xf16 by TMA", done.stderr), done.stderr
+    assert "the product runs as wgmma m64n" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-// What brings each tile is a remark, told once a load.
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-tell-engines))' 2>&1 | FileCheck %s
+// What brings each tile is a remark, told once a load, and what computes each product, told once a product.
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-tell-engines))' 2>&1 | FileCheck %s
 
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
 #two = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [0, 64]]>
@@ -21,6 +21,28 @@ module attributes {tile.target = "sm_90a"} {
     tile.async_copy %x[%i, %i] into %s[%i] : !array, i32, i32 into !tile.buffer<3x8x64xbf16, #line>
     tile.async_copy %y[%i, %i] into %s[%i] : !array, i32, i32 into !tile.buffer<3x8x64xbf16, #line>
     %t = tile.load %x[%i, %i] padding zero : !array, i32, i32 -> tensor<4x64xbf16, #t>
+    return
+  }
+}
+
+// -----
+
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#ab = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#swizzled = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#narrow = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
+
+// CHECK: remark: 'tile.wgmma' op runs as wgmma m64n32k16 on 1 warpgroup, its left operand in shared memory
+// CHECK: remark: 'tile.wgmma' op runs as wgmma m64n32k16 on 1 warpgroup, its left operand in registers
+// CHECK: remark: 'tile.mma' op runs as mma.sync m16n8k16 on 4 warps
+// CHECK-NOT: remark
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @products(%f: tensor<64x64xbf16, #ab>, %g: tensor<64x32xbf16, #acc>, %c: tensor<64x32xf32, #acc>, %i: i32) attributes {tile.kernel} {
+    %a = tile.alloc_shared : !tile.buffer<2x64x64xbf16, #swizzled>
+    %b = tile.alloc_shared : !tile.buffer<2x64x32xbf16, #narrow>
+    %d = tile.wgmma %a[%i], %b[%i], %c : !tile.buffer<2x64x64xbf16, #swizzled>, !tile.buffer<2x64x32xbf16, #narrow>, tensor<64x32xf32, #acc> -> tensor<64x32xf32, #acc>
+    %e = tile.wgmma %f, %b[%i], %d : tensor<64x64xbf16, #ab>, !tile.buffer<2x64x32xbf16, #narrow>, tensor<64x32xf32, #acc> -> tensor<64x32xf32, #acc>
+    %h = tile.mma %f, %g, %e : tensor<64x64xbf16, #ab>, tensor<64x32xbf16, #acc>, tensor<64x32xf32, #acc>
     return
   }
 }
