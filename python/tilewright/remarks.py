@@ -1,13 +1,13 @@
 """What the compiler decided, under the lines of the program that it is about:
 
-    matmul for sm_90a
+matmul for sm_90a
 
-    matmul.py
-      12  def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
-           the kernel is persistent: the blocks that fit on the GPU take all blocks of the grid in turn
-      16          a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
-                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-           the load moves 128x64xbf16 by TMA, in 1 box
+matmul.py
+  12  def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+       the kernel is persistent: the blocks that fit on the GPU take all blocks of the grid in turn
+  16          a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       the load moves 128x64xbf16 by TMA, in 1 box
 """
 
 from __future__ import annotations
