@@ -1,4 +1,4 @@
-/* insert_barriers.c - tile-insert-barriers: threads meet before shared memory changes hands
+/* insert_barriers.c - tile-insert-barriers: threads meet before memory changes hands
  *
  * Before: shared memory is allocated; what an op needs for itself (tile.scratch) may lie where
  * another op's bytes lay.
@@ -13,6 +13,11 @@
  *   tile.barrier
  *   %y = tile.convert_layout %x {tile.scratch = 0 : i32} : ...
  *
+ * The same holds of an array that the kernel writes: what another thread wrote, or may still read. Each thread keeps
+ * to its own elements where two accesses are of tiles of one type, in which no element has two owners: such tiles are
+ * the same or do not overlap. Two arrays do not overlap either, and blocks that a persistent kernel runs one after the
+ * other are in no order.
+ *
  * The pass follows the program with the list of accesses since the last barrier; a loop is walked
  * twice, the second time with what its end leaves open. An op with scratch has a barrier inside,
  * between its writes and its reads. Copies that are under way when their bytes are reused are waited
@@ -20,6 +25,7 @@
  * that make them (tile-promote-memory, tile-pipeline). */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/emitter.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -27,12 +33,15 @@
 
 enum { MAX_OPEN = 128 };
 
+/* Where arrays begin, one byte each: behind all shared memory. */
+static const int64_t ARRAYS = INT64_C(1) << 32;
+
 typedef enum access_kind { READ, WRITE, COPY } access_kind_t;
 
 typedef struct open_access {
   access_kind_t kind;
   int64_t from, to;  /* bytes */
-  const void *owner; /* the op whose bytes they are: an alloc_shared, or one with scratch */
+  const void *owner; /* whose bytes they are: an alloc_shared, an op with scratch, tiles of a type; null: anyone's */
 } open_access_t;
 
 /* Accesses since the last barrier. When the list is full everything is taken to be open. */
@@ -43,7 +52,7 @@ typedef struct state {
 
 static void note(state_t *s, open_access_t access) {
   for (int i = 0; i < s->count; i++)
-    if (s->open[i].kind == access.kind && s->open[i].owner == access.owner)
+    if (s->open[i].kind == access.kind && s->open[i].owner == access.owner && s->open[i].from == access.from)
       return;
   if (s->count == MAX_OPEN) {
     s->open[0] = (open_access_t){access.kind > s->open[0].kind ? access.kind : s->open[0].kind, 0, INT64_MAX, NULL};
@@ -80,6 +89,14 @@ static bool conflicts(const state_t *s, bool writes, bool copies, int64_t from, 
       return true;
   }
   return false;
+}
+
+static void leave_arrays(state_t *s) {
+  int kept = 0;
+  for (int i = 0; i < s->count; i++)
+    if (s->open[i].from < ARRAYS)
+      s->open[kept++] = s->open[i];
+  s->count = kept;
 }
 
 static void put_before(MlirOperation op, const char *name, bool wait) {
@@ -130,6 +147,61 @@ static bool bytes_changed_hands(const state_t *s, const open_access_t *access) {
   return false;
 }
 
+/* ---- arrays ---------------------------------------------------------------------------------------- */
+
+/* What a load gives, or a store takes. */
+static MlirType type_moved(MlirOperation op) {
+  bool loads = mlirOperationGetNumResults(op) > 0;
+  return mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
+                                : mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1));
+}
+
+static bool writes_array(MlirOperation op) { return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"); }
+
+static bool is_written(MlirValue array) {
+  bool written = false;
+  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    written = written || writes_array(mlirOpOperandGetOwner(use));
+  return written;
+}
+
+/* Whether the op reads or writes an array that the kernel writes. */
+static bool find_array(MlirOperation op, open_access_t *out) {
+  static const char *const reads[] = {"tile.load", "tile.gather", "tile.async_copy", "tile.async_gather"};
+  intptr_t first;
+  if (!writes_array(op) && !TW_OP_IS_ONE_OF(op, reads))
+    return false;
+  MlirValue array = tw_access_array(op, &first);
+  tw_layout_t layout;
+  *out = (open_access_t){writes_array(op) ? WRITE : READ, ARRAYS, INT64_MAX, NULL};
+  if (mlirValueIsABlockArgument(array)) {
+    out->from += mlirBlockArgumentGetArgNumber(array);
+    out->to = out->from + 1;
+  }
+  if ((tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store")) && !tw_has_attr(op, "order") &&
+      tw_is_tile(type_moved(op)) && tw_layout_of_type(type_moved(op), &layout) && tw_layout_is_injective(&layout))
+    out->owner = type_moved(op).ptr;
+  return is_written(array);
+}
+
+static bool of_one_owner(const open_access_t *x, const open_access_t *y) { return x->owner && x->owner == y->owner; }
+
+static void visit_array(state_t *s, MlirOperation op, open_access_t access) {
+  bool meets = false;
+  for (int i = 0; i < s->count; i++) {
+    const open_access_t *a = &s->open[i];
+    meets = meets || (a->kind != COPY && (a->kind == WRITE || access.kind == WRITE) && a->from < access.to &&
+                      access.from < a->to && !of_one_owner(a, &access));
+  }
+  if (meets) {
+    put_before(op, "tile.barrier", false);
+    meet(s);
+  }
+  note(s, access);
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------- */
+
 static void visit_block(state_t *s, MlirBlock block);
 
 static void visit_region(state_t *s, MlirOperation op, int region) {
@@ -143,6 +215,8 @@ static void visit_loop(state_t *s, MlirOperation op) {
   for (int pass = 0; pass < 2; pass++) {
     for (int r = 0; r < (int)mlirOperationGetNumRegions(op); r++)
       visit_region(s, op, r);
+    if (tw_has_attr(op, TW_PERSISTENT))
+      leave_arrays(s);
     unite(s, &before);
   }
 }
@@ -185,6 +259,8 @@ static void visit_wgmma(state_t *s, MlirOperation op) {
 static void visit(state_t *s, MlirOperation op) {
   open_access_t access = {READ, 0, 0, NULL};
   int64_t bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
+  if (find_array(op, &access))
+    visit_array(s, op, access);
   if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while")) {
     visit_loop(s, op);
   } else if (mlirOperationGetNumRegions(op) > 0) {
@@ -238,7 +314,7 @@ static bool run(MlirOperation function) {
 static _Alignas(8) char id;
 
 MlirPass tw_create_insert_barriers(void) {
-  static const tw_pass_t pass = {&id, "tile-insert-barriers", "let threads meet before shared memory changes hands",
+  static const tw_pass_t pass = {&id, "tile-insert-barriers", "let threads meet before memory changes hands",
                                  "func.func", run};
   return tw_pass_create(&pass);
 }

@@ -457,3 +457,77 @@ def test_gather_refusals(backends: Backends) -> None:
         (wide_mask, TileTypeError, "mask"),
     ):
         backends.rejects(kernel, 1, lambda: [np.zeros((8, 8), "f4")], error, match)
+
+
+@ct.kernel
+def read_written(X, S, Z, how: ct.Constant):
+    x = ct.load(X, (0, 0), (16, 32))
+    if how == "other form":
+        ct.store(S, (0, 0), x)
+        ct.store(Z, (0, 0), ct.load(S, (0, 0), (32, 16)).reshape((16, 32)))
+    elif how == "a row":
+        ct.store(S, (0, 0), x)
+        ct.store(Z, (3, 0), ct.load(S, (5, 0), (1, 32)))
+    elif how == "steps":
+        row = ct.load(X, (0, 0), (1, 32))
+        for i in range(8):
+            ct.store(S, (i, 0), row + i)
+            row = ct.load(S, (0, i), (32, 1)).reshape((1, 32)) + row
+        ct.store(Z, (0, 0), row)
+    elif how == "scattered":
+        at = ct.arange(512, dtype=ct.int32)
+        ct.scatter(S, (at // 32, at % 32), x.reshape((512,)))
+        back = 511 - at
+        ct.store(Z, (0, 0), ct.gather(S, (back // 32, back % 32)).reshape((16, 32)))
+    elif how == "numbers":
+        for i in range(4):
+            ct.scatter(S, (0, i), ct.gather(S, (0, i)) + i)
+            ct.store(Z, (i, 0), ct.load(S, (0, 0), (1, 32)))
+    elif how == "read before":
+        y = ct.load(S, (0, 0), (32, 16))
+        ct.store(S, (0, 0), x)
+        ct.store(Z, (0, 0), y.reshape((16, 32)))
+    elif how == "written twice":
+        ct.store(S, (0, 0), x)
+        ct.store(S, (0, 0), x.reshape((32, 16)) + 7)
+    elif how == "in a branch":
+        if ct.load(X, (0, 0), (1, 1)).item() != 12345:
+            ct.store(S, (0, 0), x)
+        else:
+            ct.store(S, (0, 0), x + 1)
+        ct.store(Z, (0, 0), ct.load(S, (0, 0), (32, 16)).reshape((16, 32)))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(
+    "how",
+    ["other form", "a row", "steps", "scattered", "numbers", "read before", "written twice", "in a branch"],
+)
+def test_a_block_reads_what_it_wrote(backends: Backends, how: str, num_warps: int) -> None:
+    x, s = (random_values(ct.int32, 1024, seed).reshape(32, 32) for seed in (1, 2))
+    kernel = read_written.replace_hints(num_warps=num_warps)
+    backends.run_all(kernel, 1, lambda: [x.copy(), s.copy(), np.zeros((32, 32), np.int32), how])
+
+
+@ct.kernel
+def products_of_written(X, S, Z, n, apart: ct.Constant):
+    acc = ct.zeros((64, 64), dtype=ct.float32)
+    if apart:
+        for i in range(n):
+            ct.store(S, (i, 0), ct.load(X, (i, 0), (64, 64)) + ct.load(S, (i, 0), (64, 64)))
+        for i in range(n):
+            acc = ct.mma(ct.load(S, (i, 0), (64, 64)), ct.load(X, (i, 0), (64, 64)), acc)
+    else:
+        for i in range(n):
+            acc = ct.mma(ct.load(S, (i, 0), (64, 64)), ct.load(X, (i, 0), (64, 64)), acc)
+            ct.store(S, (i + 1, 0), ct.load(X, (i, 0), (64, 64)))
+    ct.store(Z, (0, 0), acc)
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])
+@pytest.mark.parametrize("apart", [True, False])
+def test_products_of_what_the_block_wrote(backends: Backends, apart: bool, num_warps: int) -> None:
+    draw = np.random.default_rng(3)
+    x, s = (draw.integers(-3, 4, (320, 64)).astype(np.float16) for _ in range(2))
+    kernel = products_of_written.replace_hints(num_warps=num_warps)
+    backends.run_all(kernel, 1, lambda: [x.copy(), s.copy(), np.zeros((64, 64), np.float32), 4, apart])

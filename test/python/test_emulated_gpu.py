@@ -123,3 +123,21 @@ def test_product_of_columns_one_wide() -> None:
     c = np.zeros((3, 2))
     ct.launch(None, (2, 2), kernel, (a, b, c))
     np.testing.assert_allclose(c, a @ b, rtol=1e-12)
+
+
+def test_a_block_reads_what_it_wrote() -> None:
+    """Other threads than those that wrote it read it, write over it, and read it before that."""
+
+    @ct.kernel
+    def kernel(X, S, Z):
+        before = ct.load(S, (0, 0), (32, 16))
+        ct.store(S, (0, 0), ct.load(X, (0, 0), (16, 32)))
+        ct.store(Z, (0, 0), ct.load(S, (0, 0), (32, 16)))
+        ct.store(S, (0, 0), before)
+
+    x, s, z = values((16, 32), np.int32), values((32, 32), np.int32), np.zeros((32, 16), np.int32)
+    first = s.copy()
+    written = np.concatenate([x, first[16:]])
+    ct.launch(None, (1,), kernel, (x, s, z))
+    assert np.array_equal(z, written[:, :16])
+    assert np.array_equal(s, np.concatenate([first[:, :16], written[:, 16:]], axis=1))

@@ -1,4 +1,4 @@
-// Threads meet where shared memory changes hands, and nowhere else.
+// Threads meet where memory changes hands, and nowhere else.
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-insert-barriers))' | FileCheck %s
 
 #a = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
@@ -47,4 +47,73 @@ func.func @loops(%x: tensor<512xf32, #a>, %n: i32) -> (f32, f32) attributes {til
     scf.yield %t : f32
   }
   return %p, %q : f32, f32
+}
+
+// -----
+
+#a = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+#b = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]]>
+#c = #tile.linear<lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 0]], warp = [[0, 0], [0, 0]]>
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// What another thread wrote to an array, or has yet to read.
+// CHECK-LABEL: @arrays
+func.func @arrays(%x: !array, %y: !array, %at: tensor<1x16xi32, #c>, %i: i32, %n: i32)
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // Tiles of one type, whose elements each have one owner: each thread keeps to its own.
+  // CHECK-NOT: tile.barrier
+  // CHECK: scf.for
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    // CHECK-NOT: tile.barrier
+    %v = tile.load %x[%k, %i] : !array, i32, i32 -> tensor<16x16xf32, #a>
+    tile.store %v, %x[%i, %k] : tensor<16x16xf32, #a>, !array, i32, i32
+    // CHECK: tile.store
+  }
+  // Another array, and one that is only read.
+  // CHECK-NOT: tile.barrier
+  // CHECK: tile.load %arg1
+  // CHECK-NOT: tile.barrier
+  // CHECK: tile.load %arg1
+  %r = tile.load %y[%c0, %i] : !array, i32, i32 -> tensor<16x16xf32, #a>
+  %s = tile.load %y[%c0, %i] : !array, i32, i32 -> tensor<32x8xf32, #b>
+  // Another tile of the array that is written.
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store {{.*}}32x8
+  tile.store %s, %x[%c0, %i] : tensor<32x8xf32, #b>, !array, i32, i32
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store {{.*}}16x16
+  tile.store %r, %x[%i, %c0] : tensor<16x16xf32, #a>, !array, i32, i32
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.load
+  %t = tile.load %x[%c0, %i] : !array, i32, i32 -> tensor<1x16xf32, #c>
+  // Copies of an element: one thread writes what others read.
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store
+  tile.store %t, %x[%c0, %i] : tensor<1x16xf32, #c>, !array, i32, i32
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.load
+  %u = tile.load %x[%c1, %i] : !array, i32, i32 -> tensor<1x16xf32, #c>
+  // Elements anywhere, each time around.
+  // CHECK: scf.for
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.scatter
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    tile.scatter %u, %x[%at, %at] : tensor<1x16xf32, #c>, !array, tensor<1x16xi32, #c>, tensor<1x16xi32, #c>
+  }
+  // Blocks that a persistent kernel runs are in no order.
+  // CHECK: tile.barrier
+  // CHECK-NEXT: tile.load
+  // CHECK: scf.for
+  // CHECK-NEXT: tile.load
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: }
+  %w = tile.load %x[%c0, %i] : !array, i32, i32 -> tensor<32x8xf32, #b>
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    %p = tile.load %x[%c0, %k] : !array, i32, i32 -> tensor<32x8xf32, #b>
+    tile.store %r, %x[%c0, %k] : tensor<16x16xf32, #a>, !array, i32, i32
+  } {tile.persistent}
+  return
 }
