@@ -67,7 +67,7 @@ void tw_array_set_compact(tw_array_t *array) {
 /* An extent of 0 or 1 makes its stride meaningless, and libraries leave anything there.  Make it 1
  * in the last dimension and else a multiple of 16 bytes, so that it never spoils a specialization. */
 static inline int64_t stride_of_one(int64_t stride, bool is_last, unsigned bits) {
-  return is_last ? 1 : (uint64_t)stride * bits & 127 ? 0 : stride;
+  return is_last ? 1 : (uint64_t)stride * bits & 1023 ? 0 : stride;
 }
 
 static void normalize_strides(tw_array_t *array, unsigned bits) {
@@ -234,11 +234,12 @@ static inline uint64_t facts_of(tw_dtype_t dtype, unsigned rank, const void *dat
   const uint64_t axes = 0111111111ull >> (3 * (9 - rank)), outside = ~0ull << 37; /* 2^40 bytes, or negative */
   uint64_t one = dims & axes, whole = dims >> 1 & axes;
   uint64_t steps = strides * dtypes[dtype].bits;
-  bool aligned = !((uintptr_t)data & 15), by_4 = !(steps & 31), by_8 = !(steps & 63);
+  bool aligned = !((uintptr_t)data & 15), by_4 = !(steps & 31), by_8 = !(steps & 63), by_128 = !(steps & 1023);
   bool fits = aligned & ((one | whole) == axes) & (one != 0) & !(one & (one - 1)) & !(strides & outside) &
               !(flags & TW_FACT_OVERLAP) & (rank <= TW_MAX_MAP_RANK) & (dtype != TW_DTYPE_FLOAT4_E2M1FN);
   return (uint64_t)dtype | (uint64_t)rank << 8 | (uint64_t)aligned * TW_FACT_ALIGNED | flags |
-         (uint64_t)fits * TW_FACT_TMA | by_4 * TW_FACT_STRIDES_4 | by_8 * TW_FACT_STRIDES_8 | dims << TW_FACT_DIM;
+         (uint64_t)fits * TW_FACT_TMA | by_4 * TW_FACT_STRIDES_4 | by_8 * TW_FACT_STRIDES_8 |
+         by_128 * TW_FACT_STRIDES_128 | dims << TW_FACT_DIM;
 }
 
 uint64_t tw_array_facts(const tw_array_t *array) {

@@ -93,8 +93,8 @@ tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype);
  *   bits 0..7 dtype, 8..11 rank, 12 address divisible by 16, 13 writable, 14 elements overlap, 15 a tensor
  *   map can describe it (not empty, no element twice, at most five dimensions, address and strides multiples of
  *   16 bytes but for one stride of 1, no stride negative or near 2^40 bytes), then per dimension d three bits at
- *   16 + 3d: stride is 1, stride in bytes divisible by 16, extent divisible by 16; bits 40, 41: strides other
- *   than 1 are divisible by 4, by 8 bytes. */
+ *   16 + 3d: stride is 1, stride in bytes divisible by 16, extent divisible by 16; bits 40, 41, 42: strides
+ *   other than 1 are divisible by 4, by 8, by 128 bytes, a line of the L2 cache. */
 uint64_t tw_array_facts(const tw_array_t *array);
 
 enum {
@@ -109,6 +109,7 @@ enum {
 };
 #define TW_FACT_STRIDES_4 (UINT64_C(1) << 40)
 #define TW_FACT_STRIDES_8 (UINT64_C(1) << 41)
+#define TW_FACT_STRIDES_128 (UINT64_C(1) << 42)
 
 /* Writes pointer, extents, strides (1 + 2 * rank words), returns how many. */
 size_t tw_array_pack(const tw_array_t *array, uint64_t *words);
@@ -186,8 +187,10 @@ enum {
   /* Several blocks of the kernel may share a tile: its grid is started along one axis, and behind the extents of the
    * program's grid come TW_SPLIT_WORDS more words. */
   TW_CUDA_SHARES = 4,
-  /* The blocks of a persistent kernel are started in clusters of two. */
+  /* The blocks of a persistent kernel are started in clusters of two: neighbours along the axis of the grid that stands
+   * in two bits from TW_CUDA_PAIRS_AXIS on. */
   TW_CUDA_PAIRS = 8,
+  TW_CUDA_PAIRS_AXIS = 4,
   /* From this bit on, how many rows of threads a block may have: they are blocks side by side along axis 0
    * of the grid, whose extents follow the other words. 0: nothing of the kind. */
   TW_CUDA_JOINED = 8
@@ -233,7 +236,8 @@ typedef struct tw_split {
  * come from a file. */
 tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t *split);
 
-/* Whether a launch of the kernel, which is loaded and does not share tiles, would do better if it did. */
+/* Whether a launch of the kernel, which is loaded, would do better with the twin that lets blocks share tiles, or has
+ * no clusters. */
 tw_status_t tw_cuda_would_share(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                                 const uint64_t *words, bool *out);
 

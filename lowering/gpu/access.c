@@ -106,6 +106,24 @@ int tw_access_inner_vector_bits(MlirOperation op, int rank) {
   return vector_bits(op, rank, !halves); /* at an edge 4-bit elements cannot be taken one by one */
 }
 
+bool tw_access_splits_lines(MlirOperation op) {
+  enum { LINE_BYTES = 128 };
+  intptr_t first;
+  int64_t strides[TW_MAX_RANK];
+  MlirValue array = tw_access_array(op, &first);
+  MlirType type = mlirValueGetType(array);
+  if (!mlirValueIsABlockArgument(array) || !static_strides(type, strides))
+    return false;
+  MlirOperation function = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array));
+  intptr_t argument = mlirBlockArgumentGetArgNumber(array);
+  bool splits = false;
+  for (int axis = 0; axis < mlirShapedTypeGetRank(type); axis++) {
+    int64_t divisor = strides[axis] > 0 ? strides[axis] : fact(function, argument, "tile.stride_div", axis);
+    splits |= strides[axis] != 1 && divisor * tw_memory_bits(tw_element(type)) % (8 * LINE_BYTES) != 0;
+  }
+  return splits;
+}
+
 bool tw_is_async_copy(MlirOperation op) { return tw_op_is(op, "tile.async_copy") || tw_op_is(op, "tile.async_gather"); }
 
 intptr_t tw_copy_buffer_operand(MlirOperation op) {

@@ -31,6 +31,9 @@ int tw_access_vector_bits(MlirOperation op, int rank);
 /* The same for a tile that is known to lie wholly inside of the array: extents do not matter. */
 int tw_access_inner_vector_bits(MlirOperation op, int rank);
 
+/* Whether its rows may begin within lines of 128 bytes of the L2 cache, so that each line of a tile touches two. */
+bool tw_access_splits_lines(MlirOperation op);
+
 /* Whether threads copy an array's elements into a buffer by cp.async: tile.async_copy or tile.async_gather. */
 bool tw_is_async_copy(MlirOperation op);
 /* The buffer that such an op or a tile.tma_load fills, and the number of that operand. */

@@ -27,7 +27,7 @@
  *     } {tile.persistent}
  *
  * Two neighbours along an axis load the same tiles of what does not depend on their position along it. As a cluster
- * each can bring half of such a tile to both, where this pays:
+ * each can bring half of such a tile to both, where this pays (sm90/pairs.c):
  *
  *     scf.for %v = %first / 2 to (blocks of the grid, halved along axis 0) step %step / 2 {
  *       %i, %j = position of the pair %v, the second block one further along axis 0
@@ -52,6 +52,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/raster.h"
+#include "lowering/gpu/sm90/pairs.h"
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
@@ -250,23 +251,6 @@ static MlirValue divided(const tw_builder_t *at, MlirValue x, int64_t y) {
   return y == 1 ? x : tw_binary(at, "arith.divui", tw_i32(at->context), x, tw_const_int(at, tw_i32(at->context), y));
 }
 
-/* The stores of a block that is beyond the grid go where no array is. */
-static void guard_stores(MlirBlock block, MlirValue position, MlirValue extent) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    intptr_t first;
-    if (!tw_op_is(op, "tile.store"))
-      continue;
-    tw_builder_t at = tw_build_before(op);
-    MlirValue array = tw_access_array(op, &first), index = mlirOperationGetOperand(op, first);
-    MlirType tile =
-        mlirValueGetType(mlirOperationGetOperand(op, first + mlirShapedTypeGetRank(mlirValueGetType(array))));
-    MlirValue inside = tw_compare(&at, TW_SLT, position, extent);
-    MlirValue beyond = tw_const_int(&at, mlirValueGetType(index), INT32_MAX / tw_extent(tile, 0));
-    mlirOperationSetOperand(op, first, tw_select(&at, inside, index, beyond));
-  }
-}
-
 /* Everything in the function but its return goes into a loop over the blocks' numbers; of pairs, which are neighbours
  * along an axis, where that is not negative. */
 static void stay(kernel_t *k, tw_raster_t raster, int pairs) {
@@ -307,61 +291,12 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs) {
     mlirBlockAppendOwnedOperation(inner, old);
   }
   if (pairs >= 0)
-    guard_stores(inner, position[pairs], extents[pairs]);
+    tw_pairs_guard_stores(inner, position[pairs], extents[pairs]);
   tw_build(&in, "scf.yield", (tw_op_parts_t){0});
   tw_grid_replace_ids(&k->ids, position, extents);
   tw_set_int(tw_module_of(k->func), TW_PERSISTENT, i32, cluster);
-}
-
-/* ---- pairs ------------------------------------------------------------------------------------- */
-
-typedef struct {
-  const kernel_t *kernel;
-  int axis;
-  bool unguarded; /* it gathers, or writes otherwise than by stores behind its loops */
-} pairing_t;
-
-static MlirWalkResult look_at_pair(MlirOperation op, void *user) {
-  pairing_t *p = user;
-  intptr_t first;
-  if (tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.gather"))
-    p->unguarded = true;
-  if (tw_op_is(op, "tile.store"))
-    p->unguarded |= mlirShapedTypeGetRank(mlirValueGetType(tw_access_array(op, &first))) == 0 ||
-                    !mlirBlockEqual(mlirOperationGetBlock(op), tw_region_block(p->kernel->func, 0));
-  return MlirWalkResultAdvance;
-}
-
-static MlirWalkResult mark_shared(MlirOperation op, void *user) {
-  const pairing_t *p = user;
-  if (tw_op_is(op, "tile.load") && !mlirOperationIsNull(tw_enclosing_loop(op)) &&
-      !(tw_block_axes_of_load(&p->kernel->axes, op) >> p->axis & 1))
-    tw_set_attr(op, TW_MULTICAST, mlirUnitAttrGet(mlirOperationGetContext(op)));
-  return MlirWalkResultAdvance;
-}
-
-/* The axis along which two neighbours make a cluster: the one along which they share more; -1 where blocks stay alone.
- * Lines of 128 bytes that begin at odd places, as the rows of an array may, touch two lines of the L2 cache each, whose
- * rate then limits the products: an H200 ran bf16 of 4096x4096x4104 at 0.77 of cuBLAS, and at 1.02 in pairs. Elsewhere
- * pairs gain 1 % or nothing, so it is left to the hint num_ctas. */
-static int choose_pairs(const kernel_t *k, const tw_raster_t *raster) {
-  int64_t hint = tw_attr_int(tw_module_of(k->func), "tile.num_ctas", 0);
-  pairing_t p = {.kernel = k, .unguarded = tw_has_attr(tw_module_of(k->func), "tile.split_k")};
-  mlirOperationWalk(k->func, look_at_pair, &p, MlirWalkPreOrder);
-  int64_t rows = tw_raster_shared_along(k->func, &k->axes, raster->rows),
-          columns = tw_raster_shared_along(k->func, &k->axes, raster->columns);
-  if (hint < TW_CLUSTER)
-    return -1;
-  if (p.unguarded || raster->group == 0 || (rows == 0 && columns == 0)) {
-    tw_op_remark(k->func, "has no clusters: its blocks share no tiles or a part of k, gather, or write otherwise than "
-                          "by stores behind their loops");
-    return -1;
-  }
-  p.axis = rows >= columns ? raster->rows : raster->columns;
-  mlirOperationWalk(k->func, mark_shared, &p, MlirWalkPreOrder);
-  tw_op_remark(k->func, "runs in clusters of %d blocks along axis %d, each of which brings a part of what they share",
-               TW_CLUSTER, p.axis);
-  return p.axis;
+  if (pairs >= 0)
+    tw_set_int(tw_module_of(k->func), TW_PAIRS, i32, pairs);
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */
@@ -380,7 +315,7 @@ static void rewrite(kernel_t *k) {
     tw_op_remark(k->func, "runs its blocks in groups of %lld along axis %d, then along axis %d of the grid",
                  (long long)raster.group, raster.rows, raster.columns);
   if (!k->uneven) {
-    stay(k, raster, choose_pairs(k, &raster));
+    stay(k, raster, tw_pairs_choose(k->func, &k->axes, &raster));
     tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take all blocks of the grid in turn");
   } else {
     tw_op_remark(k->func, "is not persistent: how much a block computes depends on its position");

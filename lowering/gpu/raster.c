@@ -85,15 +85,6 @@ static int64_t cost(const traffic_t *traffic, const tw_raster_t *raster, int64_t
   return total;
 }
 
-int64_t tw_raster_shared_along(MlirOperation func, const tw_block_axes_t *axes, int axis) {
-  traffic_t traffic = {.axes = axes};
-  int64_t bytes = 0;
-  mlirOperationWalk(func, count_traffic, &traffic, MlirWalkPreOrder);
-  for (uint32_t bits = 0; bits <= ALL_AXES; bits++)
-    bytes += bits >> axis & 1 ? 0 : traffic.bytes[bits];
-  return bytes;
-}
-
 static int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, int64_t in_flight) {

@@ -19,6 +19,8 @@ enum { TW_GRID_AXES = 3 };
 /* On the module: the launcher starts fewer blocks than the program asks for, and tells the kernel how many these are;
  * the number is that of the blocks of a cluster. On a loop: the one over blocks of the program. */
 #define TW_PERSISTENT "tile.persistent"
+/* On the module: the axis along which the two blocks of a cluster are neighbours. */
+#define TW_PAIRS "tile.pairs"
 /* On the module: blocks may share a tile, and what the launcher decides by how many (split_k.c). */
 #define TW_SPLIT "tile.split"
 /* On the module and the kernel: the launcher starts several blocks of the program as the rows of threads of one
@@ -46,8 +48,6 @@ tw_block_axes_t tw_block_axes_of(MlirOperation func);
 uint32_t tw_block_axes_get(const tw_block_axes_t *axes, MlirValue value);
 void tw_block_axes_free(tw_block_axes_t *axes);
 
-/* Bytes that the loads of loops bring in an iteration which do not depend on the position along `axis`. */
-int64_t tw_raster_shared_along(MlirOperation func, const tw_block_axes_t *axes, int axis);
 /* The axes that the place of a load's tile depends on. */
 uint32_t tw_block_axes_of_load(const tw_block_axes_t *axes, MlirOperation load);
 

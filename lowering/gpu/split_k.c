@@ -42,6 +42,7 @@
  * what they read. Runs after tile-persist and before layouts. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/raster.h"
+#include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -159,16 +160,10 @@ static bool know_steps(splitter_t *s) {
   return s->word >= 0 && s->per_step > 0;
 }
 
-/* What a multiprocessor takes for the products and the loads of an iteration, roughly: 4096 operations a cycle on
- * 16-bit numbers and in proportion on others, 256 on those that no matrix instruction takes; 48 bytes from memory. */
 static MlirWalkResult count_cycles(MlirOperation op, void *user) {
-  enum { BITS_A_CYCLE = 4096 * 16, NARROW = 19, SLOW = 256 };
   splitter_t *s = user;
   if (tw_op_is(op, "tile.mma")) {
-    MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0)),
-             sum = mlirValueGetType(mlirOperationGetResult(op, 0));
-    int64_t flop = 2 * tw_count(sum) * tw_extent(lhs, tw_rank(lhs) - 1), bits = tw_memory_bits(tw_element(lhs));
-    s->flop_cycles += flop / (tw_bits(lhs) > NARROW ? SLOW : BITS_A_CYCLE / bits);
+    s->flop_cycles += tw_mma_cycles(op);
   } else if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) {
     MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
     s->bytes += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
@@ -176,6 +171,7 @@ static MlirWalkResult count_cycles(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
+/* What a multiprocessor takes for the products and the loads of an iteration, roughly: 48 bytes a cycle from memory. */
 static int64_t step_cycles(const splitter_t *s) {
   enum { BYTES_A_CYCLE = 48 };
   int64_t memory = s->bytes / BYTES_A_CYCLE;

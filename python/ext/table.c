@@ -20,13 +20,14 @@ static PyObject *describe_array_facts(uint64_t word) {
   int rank = (int)(word >> 8 & 15);
   unsigned bits = tw_dtype_bits(dtype), item = bits < 8 ? 1 : bits / 8;
   long least = word & TW_FACT_STRIDES_8 ? 64 : 32; /* bits that divide strides other than 1, if anything is known */
+  long most = word & TW_FACT_STRIDES_128 ? 1024 : 128;
   if (!(word & TW_FACT_STRIDES_4) || least < (long)bits)
     least = bits;
   PyObject *shape = PyTuple_New(rank), *strides = PyTuple_New(rank);
   for (int d = 0; shape && strides && d < rank; d++) {
     unsigned facts = (unsigned)(word >> (TW_FACT_DIM + 3 * d)) & 7;
     int one = facts & TW_FACT_STRIDE_ONE ? 1 : 0;
-    long division = one ? 1 : (facts & TW_FACT_STRIDE_DIV ? 128 : least) / (long)bits;
+    long division = one ? 1 : (facts & TW_FACT_STRIDE_DIV ? most : least) / (long)bits;
     PyTuple_SetItem(shape, d, PyLong_FromLong(facts & TW_FACT_SHAPE_DIV ? 16 : 1));
     PyTuple_SetItem(strides, d, Py_BuildValue("(il)", one, division));
   }

@@ -135,17 +135,17 @@ static int set_split(tw_variant_t *variant, PyObject *sequence) {
 }
 
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"image",        "name",       "num_threads", "shared_bytes", "written",
-                          "programmatic", "persistent", "joined",      "tensor_maps",  "split",
-                          "shares",       "sharing",    NULL};
+  static char *names[] = {"image",      "name",   "num_threads", "shared_bytes", "written", "programmatic",
+                          "persistent", "joined", "tensor_maps", "split",        "shares",  "sharing",
+                          "pairs",      NULL};
   PyObject *image, *name, *maps = NULL, *split = NULL, *sharing = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
-  unsigned joined = 0;
+  unsigned joined = 0, pairs = 0;
   int programmatic = 0, persistent = 0, shares = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpiIOOpO:CudaKernel", names, &image, &name, &threads,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpiIOOpOI:CudaKernel", names, &image, &name, &threads,
                                    &shared, &written, &programmatic, &persistent, &joined, &maps, &split, &shares,
-                                   &sharing))
+                                   &sharing, &pairs))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -165,7 +165,9 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->persistent = persistent;
   variant->sharing = sharing && sharing != Py_None ? Py_NewRef(sharing) : NULL;
   unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u) |
-                   (shares ? TW_CUDA_SHARES : 0u) | (persistent == 2 ? TW_CUDA_PAIRS : 0u) | joined << TW_CUDA_JOINED;
+                   (shares ? TW_CUDA_SHARES : 0u) |
+                   (persistent == 2 ? TW_CUDA_PAIRS | (pairs & 3) << TW_CUDA_PAIRS_AXIS : 0u) |
+                   joined << TW_CUDA_JOINED;
   tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared, flags, &variant->cuda);
   if (status)
     tw_ext_raise(status, NULL);
@@ -258,10 +260,11 @@ static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},
                                    {Py_tp_traverse, variant_traverse},
                                    {Py_tp_getset, cuda_properties},
                                    {Py_tp_methods, cuda_methods},
-                                   {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                                               "programmatic=False, persistent=0, joined=0, tensor_maps=(), "
-                                               "split=(), shares=False, sharing=None): PTX text or a cubin; loaded at "
-                                               "the first launch on a device"},
+                                   {Py_tp_doc,
+                                    "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
+                                    "programmatic=False, persistent=0, joined=0, tensor_maps=(), "
+                                    "split=(), shares=False, sharing=None, pairs=0): PTX text or a cubin; loaded at "
+                                    "the first launch on a device"},
                                    {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,

@@ -56,8 +56,9 @@ SHORT_DTYPES = {
 def parse_argument(text: str) -> tuple[str, tuple[Any, ...]]:
     """`A=f16[?,?]`, `n=i32`, `TM=128` as (name, one entry of a specialization's key).
 
-    An extent is a number, whose divisibility is then known, or `?`, which stands for any multiple of 16. Arrays are
-    taken to be row-major and to start at a multiple of 16 bytes; `f16[?,?]unaligned` claims nothing.
+    An extent is a number, whose divisibility is then known, or `?`, which stands for any multiple of 16 that makes rows
+    of whole lines of 128 bytes. Arrays are taken to be row-major and to start at a multiple of 16 bytes;
+    `f16[?,?]unaligned` claims nothing.
     """
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
@@ -97,15 +98,15 @@ def _array_key(text: str, element: str, extents: str, unaligned: str | None) -> 
         shape.append(None if extent == "?" else int(extent))
     align = 1 if unaligned else 16
     divisors = tuple(16 if not unaligned and (n is None or n % 16 == 0) else 1 for n in shape)
-    per_16_bytes = max(1, 16 * 8 // getattr(dtypes, dtype).bits)
+    per_16_bytes, per_line = (max(1, n * 8 // getattr(dtypes, dtype).bits) for n in (16, 128))
     strides = []
     for dim in range(len(shape)):
-        inner = shape[dim + 1 :]
+        row = shape[-1]
         if dim == len(shape) - 1:
             strides.append((1, 1))
         else:
-            known = all(n is None or n % per_16_bytes == 0 for n in inner[-1:])
-            strides.append((0, per_16_bytes if known and not unaligned else 1))
+            known = [n for n in (per_line, per_16_bytes) if row is None or row % n == 0]
+            strides.append((0, 1 if unaligned or not known else known[0]))
     outer = [divisor for _, divisor in strides[:-1]]
     tma = align == 16 and 1 <= len(shape) <= 5 and 0 not in shape and all(n % per_16_bytes == 0 for n in outer)
     return ("array", dtype, len(shape), align, divisors, tuple(strides), True, tma)

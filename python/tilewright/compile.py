@@ -29,8 +29,9 @@ Key = tuple[tuple[Any, ...], ...]
 
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
-GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares")
+GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "pairs", "joined", "programmatic", "shares")
 GPU_ROWS = ("tensor_maps", "split")
+PAIRS = 2  # "persistent" of a kernel that is started in clusters
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -87,13 +88,19 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
     image = image_of(captured.module, captured.module.text(), target, kernel.name, times)
     if knobs.times():
         print(times, file=sys.stderr)
-    sharing = functools.partial(_sharing_kernel, kernel, target, key) if image.facts.get("split") else None
+    twin: dict[str, int] = {}
+    if image.facts.get("split"):
+        twin = {"split_k": 0}  # which has no clusters either
+    elif image.facts.get("persistent") == PAIRS:
+        twin = {"num_ctas": 1}
+    sharing = functools.partial(_twin, kernel.replace_hints(**twin), target, key) if twin else None
     return load(image, kernel.name, captured.written, target, sharing), captured.reads
 
 
-def _sharing_kernel(kernel: Any, target: str, key: Key) -> Any:
-    """The same with code for tiles that several blocks share: for the first launch that has too few."""
-    return compile_kernel(kernel.replace_hints(split_k=0), target, key)[0]
+def _twin(kernel: Any, target: str, key: Key) -> Any:
+    """The same with code for tiles that several blocks share, or without clusters: for the first launch that has too few
+    tiles."""
+    return compile_kernel(kernel, target, key)[0]
 
 
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
@@ -196,7 +203,7 @@ def _device_of(target: str) -> int | None:
 
 
 def load(image: Image, name: str, written: int, target: str, sharing: Callable[[], Any] | None = None) -> Any:
-    """`sharing` makes the kernel whose blocks share tiles, if this one's do not."""
+    """`sharing` makes the kernel whose blocks share tiles, if this one's do not, or are in no clusters."""
     entry = symbol(name)
     if target.startswith("cpu"):
         code = _core.load_object(image.code, entry)
@@ -215,6 +222,7 @@ def load(image: Image, name: str, written: int, target: str, sharing: Callable[[
         split=facts["split"],
         shares=facts["shares"] == 1,
         sharing=None if facts["shares"] else sharing,
+        pairs=facts["pairs"],
     )
 
 

@@ -114,7 +114,8 @@ def test_picture_needs_a_known_ending(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("A=f16[?,?]", ("A", ("array", "float16", 2, 16, (16, 16), ((0, 8), (1, 1)), True, True))),
+        ("A=f16[?,?]", ("A", ("array", "float16", 2, 16, (16, 16), ((0, 64), (1, 1)), True, True))),
+        ("A=f16[?,4104]", ("A", ("array", "float16", 2, 16, (16, 1), ((0, 8), (1, 1)), True, True))),
         ("A=f32[1000,777]", ("A", ("array", "float32", 2, 16, (1, 1), ((0, 1), (1, 1)), True, False))),
         ("A=bf16[?,?]unaligned", ("A", ("array", "bfloat16", 2, 1, (1, 1), ((0, 1), (1, 1)), True, False))),
         ("x=f32[]", ("x", ("array", "float32", 0, 16, (), (), True, False))),

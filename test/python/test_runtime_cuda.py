@@ -224,6 +224,26 @@ def workspaces_that_there_is_no_memory_for() -> None:
 
 
 @case()
+def pairs_that_would_idle() -> None:
+    """Neighbours along axis 1, on 132 multiprocessors: where they take more turns, blocks stay alone."""
+    made: list[Any] = []
+
+    def alone() -> Any:
+        made.append(_core.CudaKernel(PTX, "kernel", 384, 512, persistent=True))
+        return made[-1]
+
+    k = make("A", threads=384, persistent=2, pairs=1, sharing=alone)
+    for grid, started in [((1, 1), 2), ((32, 17), 108 + 8), ((1, 128), 128), ((30, 3), 120), ((16, 33), 110)]:
+        _core.launch(None, grid, k, (on(0, 4),))
+        assert (tuple(fake.last.grid), fake.last.shared_bytes) == ((started, 1, 1), 0)
+    assert not made
+    for grid, started in [((128, 1), 128), ((44, 3), 132), ((65535, 1), 132)]:
+        _core.launch(None, grid, k, (on(0, 4),))
+        assert (fake.last.grid[0], fake.last.shared_bytes) == (started, 512)
+    assert len(made) == 1
+
+
+@case()
 def kernels_that_share_are_made_when_wanted() -> None:
     made: list[Any] = []
 

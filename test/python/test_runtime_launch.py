@@ -168,16 +168,17 @@ def test_key_of_arrays() -> None:
     frozen = whole.view()
     frozen.flags.writeable = False
     forms = [
-        (whole, 16, (16, 16), ((0, 4), (1, 1)), True, True),
-        (whole[:, 1:17], 4, (16, 16), ((0, 4), (1, 1)), True, False),
-        (whole[:5, :31], 16, (1, 1), ((0, 4), (1, 1)), True, True),
-        (whole.T, 16, (16, 16), ((1, 1), (0, 4)), True, True),
+        (whole, 16, (16, 16), ((0, 32), (1, 1)), True, True),
+        (whole[:, 1:17], 4, (16, 16), ((0, 32), (1, 1)), True, False),
+        (whole[:5, :31], 16, (1, 1), ((0, 32), (1, 1)), True, True),
+        (whole.T, 16, (16, 16), ((1, 1), (0, 32)), True, True),
         (whole[:, ::2], 16, (16, 16), ((0, 4), (0, 2)), True, False),
-        (whole[::-1, :], 16, (16, 16), ((0, 4), (1, 1)), True, False),
-        (whole[:0, :], 16, (16, 16), ((0, 4), (1, 1)), True, False),
+        (whole[::-1, :], 16, (16, 16), ((0, 32), (1, 1)), True, False),
+        (whole[:0, :], 16, (16, 16), ((0, 32), (1, 1)), True, False),
         (whole[:, :31].ravel()[:62].reshape(2, 31), 16, (1, 1), ((0, 1), (1, 1)), True, False),
         (whole[:, :30].ravel()[:60].reshape(2, 30), 16, (1, 1), ((0, 2), (1, 1)), True, False),
-        (frozen, 16, (16, 16), ((0, 4), (1, 1)), False, True),
+        (whole[:, :28].ravel()[:56].reshape(2, 28), 16, (1, 1), ((0, 4), (1, 1)), True, True),
+        (frozen, 16, (16, 16), ((0, 32), (1, 1)), False, True),
     ]
     for array, align, shape_div, strides, writable, tma in forms:
         _core.launch(None, 1, k, (array,))

@@ -58,6 +58,18 @@ static void test_strides_that_are_not_whole(void) {
   assert((tw_array_facts(&a) & (TW_FACT_STRIDES_4 | TW_FACT_STRIDES_8)) == TW_FACT_STRIDES_4);
 }
 
+/* Whether each row begins with a line of 128 bytes. */
+static void test_strides_of_whole_lines(void) {
+  int64_t shape[3] = {2, 3, 5}, strides[3] = {160, 32, 1};
+  tw_dl_tensor_t t = tensor(3, shape, strides);
+  tw_array_t a;
+  assert(!tw_array_from_dlpack(&t, 0, &a) && tw_array_facts(&a) & TW_FACT_STRIDES_128);
+  strides[0] = 164; /* whole 16 bytes */
+  assert(!tw_array_from_dlpack(&t, 0, &a) && !(tw_array_facts(&a) & TW_FACT_STRIDES_128));
+  shape[0] = 1;
+  assert(!tw_array_from_dlpack(&t, 0, &a) && tw_array_facts(&a) & TW_FACT_STRIDES_128);
+}
+
 static void test_extent_one_and_empty(void) {
   int64_t shape[3] = {1, 7, 1}, strides[3] = {12345, 4, 999};
   tw_dl_tensor_t t = tensor(3, shape, strides);
@@ -65,8 +77,8 @@ static void test_extent_one_and_empty(void) {
   assert(!tw_array_from_dlpack(&t, 0, &a));
   assert(a.strides[0] == 0 && a.strides[1] == 4 && a.strides[2] == 1);
   assert(!(a.flags & TW_ARRAY_SELF_OVERLAP));
-  strides[0] = 12; /* three times 16 bytes: it spoils nothing */
-  assert(!tw_array_from_dlpack(&t, 0, &a) && a.strides[0] == 12);
+  strides[0] = 96; /* three lines: it spoils nothing */
+  assert(!tw_array_from_dlpack(&t, 0, &a) && a.strides[0] == 96);
   shape[1] = 2147483647;
   assert(!tw_array_from_dlpack(&t, 0, &a) && a.shape[1] == 2147483647);
   shape[1] = 0;
@@ -243,6 +255,7 @@ static void test_grid(void) {
 int main(void) {
   test_good();
   test_strides_that_are_not_whole();
+  test_strides_of_whole_lines();
   test_extent_one_and_empty();
   test_tensor_maps();
   test_plain();

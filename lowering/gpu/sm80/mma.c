@@ -1,6 +1,7 @@
 /* mma.c - the table of mma.sync instructions, and the split of a product over warps. See mma.h. */
 #include "lowering/gpu/sm80/mma.h"
 
+#include "dialect/layouts.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
@@ -176,6 +177,14 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   for (int i = 0; i < 2; i++)
     need->computed |= tw_loads_behind(op, i, loads) > 0;
   return MlirWalkResultAdvance;
+}
+
+int64_t tw_mma_cycles(MlirOperation mma) {
+  enum { BITS_A_CYCLE = 4096 * 16, NARROW = 19, SLOW = 256 };
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
+           sum = mlirValueGetType(mlirOperationGetResult(mma, 0));
+  int64_t flop = 2 * tw_count(sum) * tw_extent(lhs, tw_rank(lhs) - 1), bits = tw_memory_bits(tw_element(lhs));
+  return flop / (tw_bits(lhs) > NARROW ? SLOW : BITS_A_CYCLE / bits);
 }
 
 int tw_mma_num_warps(MlirOperation func) {

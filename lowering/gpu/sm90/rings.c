@@ -460,7 +460,8 @@ static bool same_form(const tw_fill_t *x, const tw_fill_t *y) {
   for (int c = 0; c < x->num_copies; c++)
     if (!mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x->copies[c])),
                        mlirValueGetType(tw_copy_buffer(y->copies[c]))) ||
-        !mlirStringRefEqual(tw_op_name(x->copies[c]), tw_op_name(y->copies[c])))
+        !mlirStringRefEqual(tw_op_name(x->copies[c]), tw_op_name(y->copies[c])) ||
+        tw_has_attr(x->copies[c], TW_MULTICAST) != tw_has_attr(y->copies[c], TW_MULTICAST))
       return false;
   return true;
 }

@@ -15,7 +15,7 @@
 // REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to arrays
 // REMARK: remark: 'func.func' op keeps the order of the grid: few warps compute on what a load in a loop gathers
 // REMARK: remark: 'func.func' op runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share
-// REMARK: remark: 'func.func' op has no clusters: its blocks share no tiles or a part of k, gather, or write otherwise than by stores behind their loops
+// REMARK: remark: 'func.func' op has no clusters: its blocks share no tiles or a part of k, gather, load under conditions, or write otherwise than by stores behind their loops
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !C = memref<?x?xf32, strided<[?, 1]>>
@@ -65,7 +65,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ct
 // CHECK-DAG: %[[YZ:.*]] = arith.muli %[[Y]], %[[Z]]
 // CHECK-DAG: arith.divui %{{.*}}, %[[YZ]]
 // CHECK: scf.for
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_ctas = 1 : i32} {
   func.func @batched(%x: !A {tile.tma, tile.align = 16 : i32}, %y: !A {tile.tma, tile.align = 16 : i32}, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

@@ -1,0 +1,245 @@
+// Neighbours in the grid become a cluster without a hint where the L2 cache limits their products: it gives two lines of
+// 128 bytes for one that begins within a line, and some 9 lines in 16 cycles.
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-persist),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-persist),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// 768 lines in 1024 cycles; together two blocks ask for a third less.
+// REMARK: runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share: rows that are no multiple of 128 bytes
+// CHECK: module attributes {{.*}}tile.pairs = 0 : i32, tile.persistent = 2 : i32
+// CHECK-LABEL: func.func @both_split
+// CHECK: tile.load %arg0{{.*}} padding zero :
+// CHECK: tile.load %arg1{{.*}} padding zero {tile.multicast}
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @both_split(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// The bigger tile is the one of %x: neighbours along the other axis share it.
+// REMARK: runs in clusters of 2 blocks along axis 1, each of which brings a part of what they share: rows that are no multiple of 128 bytes
+// CHECK: module attributes {{.*}}tile.pairs = 1 : i32, tile.persistent = 2 : i32
+// CHECK-LABEL: func.func @other_way
+// CHECK: tile.load %arg0{{.*}} padding zero {tile.multicast}
+// CHECK: tile.load %arg1{{.*}} padding zero :
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @other_way(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<256x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<256x64xbf16>, tensor<64x128xbf16>, tensor<256x128xf32>
+      scf.yield %e : tensor<256x128xf32>
+    }
+    %t = arith.truncf %d : tensor<256x128xf32> to tensor<256x128xbf16>
+    tile.store %t, %z[%i, %j] : tensor<256x128xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Of equal tiles the one that is given in two lines counts twice.
+// REMARK: runs in clusters of 2 blocks along axis 1, each of which brings a part of what they share: rows that are no multiple of 128 bytes
+// CHECK: module attributes {{.*}}tile.pairs = 1 : i32, tile.persistent = 2 : i32
+// CHECK-LABEL: func.func @one_splits
+// CHECK: tile.load %arg0{{.*}} padding zero {tile.multicast}
+// CHECK: tile.load %arg1{{.*}} padding zero :
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @one_splits(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
+      scf.yield %e : tensor<128x128xf32>
+    }
+    %t = arith.truncf %d : tensor<128x128xf32> to tensor<128x128xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x128xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// 512 lines in 1024 cycles, since only the smaller tile is split: the cache keeps up.
+// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
+// CHECK-LABEL: func.func @few_split
+// CHECK-NOT: multicast
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @few_split(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Small tiles of whole lines: something else limits these.
+// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
+// CHECK-LABEL: func.func @whole_lines
+// CHECK-NOT: multicast
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @whole_lines(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<64x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x256xbf16>, tensor<64x256xf32>
+      scf.yield %e : tensor<64x256xf32>
+    }
+    %t = arith.truncf %d : tensor<64x256xf32> to tensor<64x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<64x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// The hint says that blocks stay alone.
+// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
+// CHECK-LABEL: func.func @refused
+// CHECK-NOT: multicast
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 1 : i32} {
+  func.func @refused(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!V = memref<?xbf16, strided<[1]>>
+
+// A tile of which no block can bring 1024 bytes comes to each by itself.
+// CHECK: module attributes {{.*}}tile.pairs = 0 : i32, tile.persistent = 2 : i32
+// CHECK-LABEL: func.func @small_tile
+// CHECK: tile.load %arg3[%{{.*}}] padding zero :
+// CHECK: tile.load %arg1{{.*}} padding zero {tile.multicast}
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @small_tile(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A, %v: !V {tile.tma, tile.align = 16 : i32}) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %x0 = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %scale = tile.load %v[%k] padding zero : !V, i32 -> tensor<64xbf16>
+      %row = tile.reshape %scale : tensor<64xbf16> -> tensor<1x64xbf16>
+      %scales = tile.broadcast %row : tensor<1x64xbf16> -> tensor<128x64xbf16>
+      %a = arith.mulf %x0, %scales : tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// The neighbour may not come to this load: who brings half of a tile has to do so for both.
+// REMARK: has no clusters: {{.*}} load under conditions
+// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
+// CHECK-LABEL: func.func @conditional
+// CHECK-NOT: multicast
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @conditional(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %some = arith.cmpi slt, %i, %j : i32
+    %d = scf.if %some -> (tensor<128x256xf32>) {
+      %s = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+        %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+        %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+        %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+        scf.yield %e : tensor<128x256xf32>
+      }
+      scf.yield %s : tensor<128x256xf32>
+    } else {
+      scf.yield %zero : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
