@@ -37,13 +37,14 @@ class CudaKernel:
     """PTX text or a cubin. Loaded at the first launch on a device, once for equal images.
 
     num_threads 0: launch_threads gives the block. `programmatic`: every path through the kernel
-    begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block
-    takes several of the grid's, whose extents are three more words; 2: in clusters of two, neighbours along
-    axis `pairs`. `joined`: so does one whose rows of threads, so many at most, are blocks side by side. `tensor_maps`: what it takes before
-    its words, as (word of the array's pointer, bytes of an element, swizzle, axes, box). `split`: blocks
-    may share a tile by (word of the extent of k, extent of a step, steps, cycles and bytes of a step,
-    parts or 0, bytes of a part's sums); one that `shares` has three more words that say which. In the
-    place of one that does not, or has clusters, `sharing` makes another for launches that do better so.
+    begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block takes
+    several of the grid's, whose extents are three more words; 2: in clusters of two, neighbours along axis
+    `pairs`. `joined`: so does one whose rows of threads, so many at most, are blocks side by side.
+    `tensor_maps`: what it takes before its words, as (word of the array's pointer, bytes of an element,
+    swizzle, axes, box). `split`: blocks may share a tile by (word of the extent of k, extent of a step,
+    steps, cycles and bytes of a step, parts or 0, bytes of a part's sums); one that `shares` has three more
+    words that say which. In the place of one that does not, or has clusters, `sharing` makes another for
+    launches that do better so.
     """
 
     def __new__(

@@ -98,8 +98,8 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
 
 
 def _twin(kernel: Any, target: str, key: Key) -> Any:
-    """The same with code for tiles that several blocks share, or without clusters: for the first launch that has too few
-    tiles."""
+    """The same with code for tiles that several blocks share, or without clusters: for the first launch that has too
+    few tiles."""
     return compile_kernel(kernel, target, key)[0]
 
 
