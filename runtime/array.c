@@ -292,3 +292,15 @@ size_t tw_array_pack_plain(const tw_dl_tensor_t *tensor, uint64_t *words, uint64
   *out_facts = facts_of(dtype, rank, (void *)data, dims, strides, TW_FACT_WRITABLE);
   return good ? 1 + 2 * rank : 0;
 }
+
+void tw_array_remember(const tw_dl_tensor_t *tensor, const uint64_t *words, uint64_t facts, tw_known_array_t *known) {
+  const size_t rank = (size_t)tensor->rank;
+  known->device = tensor->device;
+  known->rank = tensor->rank;
+  memcpy(&known->dtype, &tensor->dtype, sizeof known->dtype);
+  known->low = words[0] & 15;
+  known->facts = facts;
+  memcpy(known->words, words + 1, 2 * rank * sizeof *words);
+  if (memcmp(known->words + rank, tensor->strides, rank * sizeof *words) != 0)
+    known->dtype = 0;
+}

@@ -88,13 +88,11 @@ static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
   return NULL;
 }
 
-tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device) {
+/* Not seen before. */
+static tw_status_t open_device(int ordinal, const tw_device_t **out_device) {
   *out_device = NULL;
-  if (TW_UNLIKELY(ordinal < 0 || ordinal >= TW_MAX_DEVICES))
+  if (ordinal < 0 || ordinal >= TW_MAX_DEVICES)
     return missing_device(ordinal);
-  *out_device = atomic_load_explicit(&devices[ordinal], memory_order_acquire);
-  if (TW_LIKELY(*out_device != NULL))
-    return NULL;
   pthread_mutex_lock(&devices_lock);
   tw_device_t *device = atomic_load_explicit(&devices[ordinal], memory_order_relaxed);
   tw_status_t status = device ? NULL : make_device(ordinal, &device);
@@ -105,25 +103,25 @@ tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device) {
   return status;
 }
 
-tw_status_t tw_context_enter(const tw_device_t *device, tw_context_scope_t *out_scope) {
-  const tw_driver_t *driver = &tw_driver_table;
-  *out_scope = (tw_context_scope_t){.driver = driver};
-  CUcontext current = NULL;
-  CUresult result = driver->ctx_get_current(&current);
-  if (!result && current == device->context)
-    return NULL;
-  result = driver->ctx_push(device->context);
+TW_HOT tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device) {
+  const tw_device_t *device = NULL;
+  if (TW_LIKELY((unsigned)ordinal < TW_MAX_DEVICES))
+    device = atomic_load_explicit(&devices[ordinal], memory_order_acquire);
+  *out_device = device;
+  return TW_LIKELY(device != NULL) ? NULL : open_device(ordinal, out_device);
+}
+
+tw_status_t tw_context_push(const tw_device_t *device, tw_context_scope_t *out_scope) {
+  CUresult result = tw_driver_table.ctx_push(device->context);
   if (result)
-    return tw_driver_error(driver, TW_DRIVER_ERROR, result, "making the CUDA context current");
+    return tw_driver_error(&tw_driver_table, TW_DRIVER_ERROR, result, "making the CUDA context current");
   out_scope->pushed = true;
   return NULL;
 }
 
-void tw_context_leave(tw_context_scope_t *scope) {
+void tw_context_pop(void) {
   CUcontext popped;
-  if (scope->pushed)
-    scope->driver->ctx_pop(&popped);
-  scope->pushed = false;
+  tw_driver_table.ctx_pop(&popped);
 }
 
 /* --- streams and pointers ------------------------------------------------------------------------ */
@@ -211,7 +209,7 @@ static struct {
   _Atomic unsigned next;
 } recent[TW_MAX_DEVICES];
 
-void tw_recent_note(int ordinal, const char *kernel_name) {
+TW_HOT void tw_recent_note(int ordinal, const char *kernel_name) {
   unsigned slot = atomic_load_explicit(&recent[ordinal].next, memory_order_relaxed);
   atomic_store_explicit(&recent[ordinal].name[slot % RECENT], kernel_name, memory_order_relaxed);
   atomic_store_explicit(&recent[ordinal].next, slot + 1, memory_order_relaxed);

@@ -134,8 +134,21 @@ typedef struct tw_context_scope {
   const tw_driver_t *driver;
   bool pushed;
 } tw_context_scope_t;
-tw_status_t tw_context_enter(const tw_device_t *device, tw_context_scope_t *out_scope);
-void tw_context_leave(tw_context_scope_t *scope);
+tw_status_t tw_context_push(const tw_device_t *device, tw_context_scope_t *out_scope);
+void tw_context_pop(void);
+
+static inline tw_status_t tw_context_enter(const tw_device_t *device, tw_context_scope_t *out_scope) {
+  CUcontext current = NULL;
+  *out_scope = (tw_context_scope_t){.driver = &tw_driver_table};
+  bool there = !tw_driver_table.ctx_get_current(&current) && current == device->context;
+  return TW_LIKELY(there) ? NULL : tw_context_push(device, out_scope);
+}
+
+static inline void tw_context_leave(tw_context_scope_t *scope) {
+  if (TW_UNLIKELY(scope->pushed))
+    tw_context_pop();
+  scope->pushed = false;
+}
 
 /* The kernels launched last on a device, newest first, as text for an error: a fault shows up only
  * at a later call, when the driver does not say whose it was. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-tw_status_t tw_grid_check(const int64_t grid[3]) {
+static tw_status_t grid_error(const int64_t grid[3]) {
   static const int64_t limits[3] = {2147483647, 65535, 65535};
   for (int axis = 0; axis < 3; axis++) {
     if (grid[axis] < 1)
@@ -23,6 +23,12 @@ tw_status_t tw_grid_check(const int64_t grid[3]) {
                       (long long)limits[axis]);
   }
   return NULL;
+}
+
+/* Each compared without a branch: what is less than 1 wraps around. */
+TW_HOT tw_status_t tw_grid_check(const int64_t grid[3]) {
+  bool good = ((uint64_t)grid[0] - 1 < 2147483647) & ((uint64_t)grid[1] - 1 < 65535) & ((uint64_t)grid[2] - 1 < 65535);
+  return TW_LIKELY(good) ? NULL : grid_error(grid);
 }
 
 tw_status_t tw_block_check(const int64_t block[3]) {
@@ -162,8 +168,9 @@ static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_
 }
 
 /* The kernel is loaded, the context current. */
-static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
-                            CUstream stream, const uint32_t grid[3], uint64_t *words, size_t count, started_t *start) {
+TW_HOT static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
+                                   CUstream stream, const uint32_t grid[3], uint64_t *words, size_t count,
+                                   started_t *start) {
   *start = (started_t){{grid[0], grid[1], grid[2]}, 1, count};
   if (kernel->flags & (TW_CUDA_PERSISTENT | TW_CUDA_SHARES))
     return start_in_line(driver, kernel, device, stream, grid, words, start);
@@ -173,8 +180,8 @@ static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kernel_t *k
 }
 
 /* Everything of a driver call that is the same from launch to launch of one kernel. */
-static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, CUfunction function,
-                            CUstream stream, const started_t *start, const uint32_t block[3], uint64_t *words) {
+TW_HOT static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, CUfunction function,
+                                   CUstream stream, const started_t *start, const uint32_t block[3], uint64_t *words) {
   size_t size = start->count * sizeof *words;
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.flag = 1};
@@ -211,8 +218,8 @@ static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_
                           kernel->name, grid[0], grid[1], grid[2], kernel->num_threads, kernel->shared_bytes);
 }
 
-tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                           const uint32_t block[3], uint64_t *words, size_t count) {
+TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                                  const uint32_t block[3], uint64_t *words, size_t count) {
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);

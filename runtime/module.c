@@ -281,7 +281,7 @@ static tw_status_t count_resident(const tw_driver_t *driver, const tw_device_t *
   return NULL;
 }
 
-bool tw_cuda_kernel_is_loaded(const tw_cuda_kernel_t *kernel, int ordinal) {
+TW_HOT bool tw_cuda_kernel_is_loaded(const tw_cuda_kernel_t *kernel, int ordinal) {
   return ordinal >= 0 && ordinal < TW_MAX_DEVICES &&
          atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
 }

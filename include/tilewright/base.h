@@ -39,12 +39,20 @@ typedef struct tw_error *tw_status_t; /* NULL: success; otherwise owned by the r
 #define TW_RETURNS_NONNULL __attribute__((__returns_nonnull__))
 #define TW_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TW_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TW_HOT __attribute__((__hot__))
+#define TW_COLD __attribute__((__cold__, __noinline__))
 #else
 #define TW_PRINTF(text, first)
 #define TW_RETURNS_NONNULL
 #define TW_LIKELY(x) (x)
 #define TW_UNLIKELY(x) (x)
+#define TW_HOT
+#define TW_COLD
 #endif
+
+/* TW_HOT: on the way of a launch. Between two launches the driver fills the caches with code of its own, so what these
+ * functions cost is the lines and pages that they lie on: the linker puts them side by side. TW_COLD: what they seldom
+ * call. */
 
 /* Makes an error.  Never fails: without memory a static out-of-memory error comes back. */
 tw_status_t tw_status_make(tw_code_t code, const char *file, int line, const char *format, ...)

@@ -126,14 +126,15 @@ static int64_t read_extent(PyObject *object) {
   return value;
 }
 
-int tw_call_read_extents(const dispatcher_t *self, PyObject *object, const char *what,
-                         tw_status_t (*check)(const int64_t *), uint32_t out[3]) {
+TW_HOT int tw_call_read_extents(const dispatcher_t *self, PyObject *object, const char *what,
+                                tw_status_t (*check)(const int64_t *), uint32_t out[3]) {
   int64_t extents[3] = {1, 1, 1};
-  if (PyLong_CheckExact(object) || PyLong_Check(object)) {
+  bool is_tuple = PyTuple_CheckExact(object); /* asked first: the others are calls */
+  if (!is_tuple && PyLong_Check(object)) {
     extents[0] = read_extent(object);
   } else {
-    Py_ssize_t count = PyTuple_CheckExact(object) || PyTuple_Check(object) ? PyTuple_Size(object) : -1;
-    if (count < 1 || count > 3) {
+    Py_ssize_t count = is_tuple || PyTuple_Check(object) ? PyTuple_Size(object) : -1;
+    if (TW_UNLIKELY(count < 1 || count > 3)) {
       tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be an int or a tuple of one to three, found %R", self->name,
                    what, object);
       return -1;
@@ -224,7 +225,7 @@ static int object_id(dispatcher_t *self, Py_ssize_t i, PyObject *object, uint64_
   return 0;
 }
 
-static int read_constant(call_t *call, Py_ssize_t i, PyObject *object) {
+TW_HOT static int read_constant(call_t *call, Py_ssize_t i, PyObject *object) {
   uint64_t *key = call->key + call->key_count;
   call->key_count += 2;
   int overflow = 0;
@@ -276,7 +277,7 @@ static int put_scalar(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisi
 }
 
 /* int32 if the value fits, else int64, else uint64. */
-static int read_int(call_t *call, PyObject *object) {
+TW_HOT static int read_int(call_t *call, PyObject *object) {
   int overflow;
   int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (TW_LIKELY(!overflow))
@@ -351,13 +352,24 @@ static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
   return 0;
 }
 
+/* A tensor unlike that of the last launch: returns its words, 0 if it is none for the short way. */
+TW_COLD static size_t put_unlike(tw_known_array_t *known, const tw_dl_tensor_t *tensor, uint64_t *words,
+                                 uint64_t *key) {
+  size_t count = tw_array_pack_plain(tensor, words, key);
+  if (count)
+    tw_array_remember(tensor, words, *key, known);
+  return count;
+}
+
 /* Puts a tensor by the short way; false if it is none for that. */
 static inline bool put_plain(call_t *call, Py_ssize_t i, const tw_dl_tensor_t *tensor) {
-  uint64_t *words = call->words + call->word_count;
+  uint64_t *words = call->words + call->word_count, *key = &call->key[call->key_count];
+  tw_known_array_t *known = &call->self->known[i];
   if (TW_UNLIKELY(call->word_count + 1 + 2 * TW_MAX_RANK > TW_MAX_WORDS))
     return false;
-  size_t count = tw_array_pack_plain(tensor, words, &call->key[call->key_count]);
-  if (TW_UNLIKELY(!count))
+  size_t count = tw_array_pack_known(known, tensor, words);
+  *key = known->facts;
+  if (TW_UNLIKELY(!count) && !(count = put_unlike(known, tensor, words, key)))
     return false;
   call->word_count += count;
   call->key_count++;
@@ -365,22 +377,25 @@ static inline bool put_plain(call_t *call, Py_ssize_t i, const tw_dl_tensor_t *t
   return true;
 }
 
+/* A tensor that is none for the short way, or, without `tensor`, whose library has no table for it. */
+TW_COLD static int read_exchange_slowly(call_t *call, Py_ssize_t i, const tw_dl_exchange_t *exchange, PyObject *object,
+                                        const tw_dl_tensor_t *tensor) {
+  tw_array_t array;
+  int failed = tensor ? tw_ext_read_exchanged(exchange, tensor, &call->stream, &array)
+                      : tw_ext_read_exchange(exchange, object, &call->stream, &array, &call->holds);
+  return failed ? -1 : put_array(call, i, &array);
+}
+
 /* An argument whose type has the exchange API. */
 static inline int read_exchange(call_t *call, Py_ssize_t i, const tw_dl_exchange_t *exchange, PyObject *object) {
-  tw_array_t array;
-  if (TW_UNLIKELY(!exchange->tensor_from_object)) {
-    if (tw_ext_read_exchange(exchange, object, &call->stream, &array, &call->holds))
-      return -1;
-    return put_array(call, i, &array);
-  }
   tw_dl_tensor_t tensor; /* shape and strides point into the object */
+  if (TW_UNLIKELY(!exchange->tensor_from_object))
+    return read_exchange_slowly(call, i, exchange, object, NULL);
   if (TW_UNLIKELY(exchange->tensor_from_object(object, &tensor)))
     return tw_ext_exchange_failed();
-  if (TW_LIKELY(put_plain(call, i, &tensor)))
-    return TW_LIKELY(call->stream.decided) ? 0 : tw_ext_exchange_stream(exchange, tensor.device.id, &call->stream);
-  if (tw_ext_read_exchanged(exchange, &tensor, &call->stream, &array))
-    return -1;
-  return put_array(call, i, &array);
+  if (TW_UNLIKELY(!put_plain(call, i, &tensor)))
+    return read_exchange_slowly(call, i, exchange, object, &tensor);
+  return TW_LIKELY(call->stream.decided) ? 0 : tw_ext_exchange_stream(exchange, tensor.device.id, &call->stream);
 }
 
 static int unsupported(PyObject *object) {
@@ -413,7 +428,11 @@ static int read_dtype(call_t *call, PyObject *object) {
   return text ? 0 : -1;
 }
 
-static int read_other(call_t *call, Py_ssize_t i, PyObject *object) {
+/* An object of another type than most. */
+TW_COLD static int read_any(call_t *call, Py_ssize_t i, PyObject *object) {
+  const tw_dl_exchange_t *exchange = tw_ext_exchange_find(Py_TYPE(object));
+  if (exchange)
+    return read_exchange(call, i, exchange, object);
   if (is_dtype(object))
     return read_dtype(call, object);
   if (tw_ext_is_numpy_scalar(object))
@@ -443,11 +462,10 @@ static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object) {
     return read_float(call, object);
   if (type == &PyBool_Type)
     return put_scalar(call, TW_DTYPE_BOOL, object == Py_True, false);
-  const tw_dl_exchange_t *exchange = tw_ext_exchange_find(type);
-  return exchange ? read_exchange(call, i, exchange, object) : read_other(call, i, object);
+  return read_any(call, i, object);
 }
 
-int tw_call_read_arguments(call_t *call, PyObject *arguments) {
+TW_HOT int tw_call_read_arguments(call_t *call, PyObject *arguments) {
   dispatcher_t *self = call->self;
   Py_ssize_t count = PyTuple_Size(arguments);
   if (TW_UNLIKELY(count != self->count))

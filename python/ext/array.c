@@ -217,7 +217,7 @@ static void release_one(tw_hold_t *hold) {
   free(hold);
 }
 
-void tw_hold_release(tw_hold_t *holds) {
+TW_HOT void tw_hold_release(tw_hold_t *holds) {
   if (TW_LIKELY(!holds))
     return;
   PyObject *type, *value, *trace; /* deleters may run Python code: not with an exception pending */

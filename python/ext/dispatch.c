@@ -5,7 +5,8 @@
  * constant). The key words find the compiled variant: by hash, then by comparing all of them. When
  * there is none, the front end is asked for one (`on_miss`), which happens once a specialization.
  *
- * The hot path allocates nothing and takes about 0.2 us for three torch tensors. */
+ * The hot path allocates nothing, and knows an array like that of the launch before (tw_array_pack_known). Most of what
+ * is left is the array library's, some 50 ns a torch tensor, and the time in which caches fill again with our code. */
 #include "dispatch.h"
 
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static int choose_device(call_t *call) {
   return status ? tw_call_error(call->self, status) : 0;
 }
 
-static int read_target(call_t *call) {
+TW_HOT static int read_target(call_t *call) {
   if (TW_UNLIKELY(call->kind == TW_DEVICE_NONE) && choose_device(call))
     return -1;
   if (call->kind == TW_DEVICE_CPU) {
@@ -170,7 +171,7 @@ static tw_variant_t *shared_variant(call_t *call, tw_variant_t *variant) {
 
 /* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take 5 ms when threads
  * compete. */
-static int run_on_gpu(call_t *call, tw_variant_t *variant) {
+TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
   if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) && load_on_gpu(call, variant))
     return -1;
   if (variant->sharing && !(variant = shared_variant(call, variant)))
@@ -180,7 +181,7 @@ static int run_on_gpu(call_t *call, tw_variant_t *variant) {
   return TW_UNLIKELY(status != NULL) ? tw_call_error(call->self, status) : 0;
 }
 
-static int launch_call(call_t *call, PyObject *arguments) {
+TW_HOT static int launch_call(call_t *call, PyObject *arguments) {
   if (TW_UNLIKELY(tw_call_read_arguments(call, arguments)) || TW_UNLIKELY(read_target(call)))
     return -1;
   if (call->self->watched && TW_UNLIKELY(is_stale(call->self)))
@@ -205,7 +206,7 @@ static int form_error(const call_t *call) {
 }
 
 /* To ask for a subclass costs 20 ns, and kernels are of one class or two. */
-static bool is_dispatcher(PyObject *object) {
+TW_HOT static bool is_dispatcher(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object), *old = known_kernel;
   if (TW_LIKELY(type == old))
     return true;
@@ -217,8 +218,8 @@ static bool is_dispatcher(PyObject *object) {
   return true;
 }
 
-static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
-                      PyObject *arguments) {
+TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
+                             PyObject *arguments) {
   if (TW_UNLIKELY(!is_dispatcher(kernel))) {
     tw_ext_error_type(TW_TYPE_ERROR,
                       "launch() takes (stream, grid, kernel, args); as kernel it was given a %U, "
@@ -245,8 +246,8 @@ static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *
   return tw_ext_stream_read(stream, &call->stream);
 }
 
-static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
-                                PyObject *arguments) {
+TW_HOT static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
+                                       PyObject *arguments) {
   call_t call;
   if (TW_UNLIKELY(begin_call(&call, stream, grid, block, kernel, arguments)))
     return NULL;
@@ -256,7 +257,7 @@ static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *bloc
   return TW_UNLIKELY(failed) ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
+TW_HOT static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
   (void)module;
   if (TW_UNLIKELY(count != 4))
     return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, args), %zd arguments were given", count);
@@ -312,9 +313,10 @@ static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keyw
     return -1;
   }
   self->objects = PyDict_New();
-  if (!self->objects || read_constants(self, constants)) {
+  self->known = calloc((size_t)self->count + 1, sizeof *self->known);
+  if (!self->objects || !self->known || read_constants(self, constants)) {
     Py_DECREF(tuple);
-    return -1;
+    return PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
   }
   self->name = Py_NewRef(name);
   self->on_miss = Py_NewRef(on_miss);
@@ -355,6 +357,7 @@ static void dispatcher_dealloc(PyObject *object) {
   PyObject_GC_UnTrack(object);
   dispatcher_clear(object);
   Py_CLEAR(((dispatcher_t *)object)->name);
+  free(((dispatcher_t *)object)->known);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF((PyObject *)type);
 }

@@ -57,6 +57,7 @@ typedef struct dispatcher {
   PyObject *seen[TW_MAX_ARGS];   /* owned: last object at a constant position … */
   uint64_t seen_id[TW_MAX_ARGS]; /* … and its integer */
   uint64_t constants;            /* bit i: argument i is a constant */
+  tw_known_array_t *known;       /* owned, one a parameter: the arrays of the last launch */
   Py_ssize_t count;              /* of parameters */
   int threads;                   /* one program a thread: launched with threads per block */
   entry_t **table;               /* owned, open addressing, `slots` is a power of two */

@@ -77,7 +77,7 @@ static int read_stream_object(PyObject *object, tw_stream_t *out) {
   return -1;
 }
 
-int tw_ext_stream_read(PyObject *object, tw_stream_t *out) {
+TW_HOT int tw_ext_stream_read(PyObject *object, tw_stream_t *out) {
   *out = (tw_stream_t){0};
   if (object == Py_None)
     return 0;

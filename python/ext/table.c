@@ -88,7 +88,7 @@ static entry_t *find_by_hash(dispatcher_t *self, const call_t *call) {
   return NULL;
 }
 
-entry_t *tw_table_find(dispatcher_t *self, const call_t *call) {
+TW_HOT entry_t *tw_table_find(dispatcher_t *self, const call_t *call) {
   return TW_LIKELY(self->last && matches(self->last, call)) ? self->last : find_by_hash(self, call);
 }
 

@@ -136,6 +136,55 @@ def parameters_and_launch() -> None:
 
 
 @case()
+def arrays_unlike_those_of_the_launch_before() -> None:
+    """Each launch with one thing changed, then with the first array again: what is kept of it must not show."""
+    k = make("A", "B")
+
+    def array(*, device: int = 0, offset: int = 0, **more: Any) -> Any:
+        given = {"shape": (16, 8), "strides": (8, 1), "dtype": (2, 32, 1)} | more
+        return p.Exchange(p.device_address(device, offset), given.pop("shape"), device=(p.CUDA, device), **given)
+
+    def words(array: Any) -> list[int]:
+        return [array.address + array.byte_offset, *array.dl_shape, *array.dl_strides]
+
+    first, b = array(), array(offset=4096)
+    _core.launch(None, 1, k, (first, b))
+    specializations = 1
+    for other, fresh in [
+        (array(offset=256), False),
+        (array(offset=4), True),
+        (array(byte_offset=8), False),
+        (array(byte_offset=32), False),
+        (array(shape=(16, 7)), False),
+        (array(shape=(24, 8)), True),
+        (array(shape=(32, 8)), False),
+        (array(strides=(16, 1)), False),
+        (array(strides=(9, 1)), True),
+        (array(strides=(1, 16)), True),
+        (array(dtype=(0, 32, 1)), True),
+        (array(dtype=(2, 16, 1)), True),
+        (array(shape=(16,), strides=(1,)), True),
+        (array(shape=(16, 8, 1), strides=(8, 1, 1)), True),
+    ]:
+        specializations += fresh
+        for a in (other, other, first):
+            _core.launch(None, 1, k, (a, b))
+            assert fake.words == words(a) + words(b)
+        assert len(misses) == specializations, other.__dict__
+    again = array()
+    again.dl_shape = again._shape = (p.ctypes.c_int64 * 2)(16, 8)
+    _core.launch(None, 1, k, (again, b))
+    again._shape[0] = 32  # resized in place
+    _core.launch(None, 1, k, (again, b))
+    assert fake.words[:5] == [again.address, 32, 8, 8, 1]
+    refused(LaunchError, "its arrays are in different places", _core.launch, None, 1, k, (array(device=1), b))
+    nothing = p.Exchange(0, (16, 8), strides=(8, 1))
+    refused(TileValueError, "no memory behind it", _core.launch, None, 1, k, (nothing, b))
+    _core.launch(None, 1, k, (array(device=1), array(device=1)))
+    assert fake.last.context == 0xC001 and misses[-1][0] == "sm_91a"
+
+
+@case()
 def programmatic_launch_and_given_blocks() -> None:
     _core.launch(None, 1, make("A", programmatic=True), (on(0, 4),))
     assert fake.last.attributes == 1

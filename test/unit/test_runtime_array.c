@@ -163,6 +163,58 @@ static void test_plain(void) {
   assert(!tw_array_pack_plain(&t, words, &facts));
 }
 
+/* A tensor is taken for one like the known one exactly where the short way makes the same facts of it and, but for the
+ * address, the same words. */
+static void test_known(void) {
+  static const int64_t extents[] = {1, 2, 3, 16, 32};
+  static const tw_dl_dtype_t dtypes[] = {{2, 32, 1}, {0, 32, 1}, {4, 16, 1}, {6, 8, 1}};
+  unsigned seed = 1, taken = 0, refused = 0;
+  uint64_t facts, words[1 + 2 * TW_MAX_RANK], again[1 + 2 * TW_MAX_RANK];
+  tw_known_array_t known = {0};
+  tw_dl_tensor_t last = {0};
+#define PICK(n) ((seed = seed * 1664525u + 1013904223u) >> 8) % (n)
+  for (int round = 0; round < 100000; round++) {
+    int64_t shape[TW_MAX_RANK], strides[TW_MAX_RANK], stride = 1;
+    int rank = (int)(PICK(4));
+    for (int d = rank - 1; d >= 0; d--) {
+      shape[d] = extents[PICK(5)];
+      strides[d] = PICK(20) ? stride : 7;
+      stride *= PICK(4) ? shape[d] : 16;
+    }
+    tw_dl_tensor_t t = tensor(rank, shape, PICK(50) ? strides : NULL);
+    t.device.type = PICK(50) ? TW_DL_CUDA : TW_DL_CUDA_MANAGED;
+    t.device.id = PICK(10) == 0;
+    t.dtype = dtypes[PICK(4)];
+    t.byte_offset = PICK(3) ? 0 : 4u << PICK(4);
+    t.data = PICK(50) ? memory : NULL;
+    size_t count = tw_array_pack_known(&known, &t, words);
+    *(count ? &taken : &refused) += 1;
+    if (count) {
+      uint64_t found;
+      assert(tw_array_pack_plain(&t, again, &found) == count && found == known.facts);
+      assert(!memcmp(words, again, count * sizeof *words));
+      assert(t.device.id == last.device.id && t.device.type == last.device.type);
+    }
+    count = tw_array_pack_plain(&t, words, &facts);
+    if (!count)
+      continue;
+    tw_array_remember(&t, words, facts, &known);
+    last = t;
+    bool same = !memcmp(words + 1 + t.rank, t.strides, (size_t)t.rank * sizeof *words);
+    assert((tw_array_pack_known(&known, &t, again) == count) == same); /* else an extent of 1 has lost its stride */
+    if (rank && same) {
+      int d = (int)(PICK((unsigned)rank));
+      shape[d]++;
+      assert(!tw_array_pack_known(&known, &t, again));
+      shape[d]--;
+      strides[d]++;
+      assert(!tw_array_pack_known(&known, &t, again));
+    }
+  }
+#undef PICK
+  assert(taken > 1000 && refused > 1000);
+}
+
 static bool overlaps(int64_t n, int64_t m, int64_t sn, int64_t sm) {
   int64_t shape[2] = {n, m}, strides[2] = {sn, sm};
   tw_dl_tensor_t t = tensor(2, shape, strides);
@@ -259,6 +311,7 @@ int main(void) {
   test_extent_one_and_empty();
   test_tensor_maps();
   test_plain();
+  test_known();
   test_overlap();
   test_refused();
   test_float4();
