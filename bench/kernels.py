@@ -280,33 +280,44 @@ def linear_attention_line(sweep: bool) -> Iterator[Line]:
 
 
 def attention_backward_line(sweep: bool) -> Iterator[Line]:
-    for batch, heads, length, d in ((4, 16, 4096, 128), (4, 32, 4096, 64)):
-        q, k, v = (normal(batch, heads, length, d).requires_grad_() for _ in range(3))
-        dy = normal(batch, heads, length, d)
-        y = sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, is_causal=True)()
-        with torch.no_grad():
-            lse = torch.empty(batch, heads, length, device="cuda")
-            hidden = torch.ones(length, length, device="cuda", dtype=torch.bool).triu(1)
-            for b in range(batch):
-                for h in range(heads):
-                    s = (q[b, h] @ k[b, h].t()).float() * (math.log2(math.e) / math.sqrt(d))
-                    lse[b, h] = s.masked_fill_(hidden, -math.inf).mul_(math.log(2)).logsumexp(-1) / math.log(2)
-        outputs = [torch.empty_like(lse), *(torch.empty_like(dy) for _ in range(3))]
-        line = Line(
-            "attention backward", f"{batch}x{heads}x{length}x{d} causal", 5.0 * batch * heads * length * length * d
-        )
-        inputs = [x.detach() for x in (q, k, v, y)]
-        for tiles in choose(sweep, (128, 64), (128, 128), (64, 64)):
-            line.plan(attention_backward, *inputs, dy, lse, *outputs, tiles=tiles)
-        line.peers["cuDNN"] = lambda q=q, k=k, v=v, y=y, dy=dy: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True)
+    for shape in ((4, 16, 4096, 128), (4, 16, 8192, 128), (4, 32, 4096, 64)):
+        for causal in (False, True):
+            yield backward_line(*shape, causal, sweep)
 
-        def error(q=q, k=k, v=v, dy=dy, outputs=outputs) -> float:
-            few = [x.detach()[:1, :2].float().requires_grad_() for x in (q, k, v)]
-            wanted = torch.autograd.grad(nn.scaled_dot_product_attention(*few, is_causal=True), few, dy[:1, :2].float())
-            return max(relative_error(x[:1, :2], w) for x, w in zip(outputs[1:], wanted, strict=True))
 
-        line.error = error
-        yield line
+def logarithms(q: torch.Tensor, k: torch.Tensor, causal: bool) -> torch.Tensor:
+    """Of the sums of exp2 of the scores, to base 2; a head at a time, which memory has room for."""
+    batch, heads, length, d = q.shape
+    lse = torch.empty(batch, heads, length, device="cuda")
+    hidden = torch.ones(length, length, device="cuda", dtype=torch.bool).triu(1) if causal else None
+    for b in range(batch):
+        for h in range(heads):
+            s = (q[b, h] @ k[b, h].t()).float() / math.sqrt(d)
+            s = s if hidden is None else s.masked_fill_(hidden, -math.inf)
+            lse[b, h] = s.logsumexp(-1) / math.log(2)
+    return lse
+
+
+def backward_line(batch: int, heads: int, length: int, d: int, causal: bool, sweep: bool) -> Line:
+    q, k, v = (normal(batch, heads, length, d).requires_grad_() for _ in range(3))
+    dy = normal(batch, heads, length, d)
+    y = sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, is_causal=causal)()
+    inputs = [x.detach() for x in (q, k, v, y)]
+    lse = logarithms(*inputs[:2], causal)
+    outputs = [torch.empty_like(lse), *(torch.empty_like(dy) for _ in range(3))]
+    shape, flop = f"{batch}x{heads}x{length}x{d}", 10.0 * batch * heads * length * length * d
+    line = Line("attention backward", shape + " causal" * causal, flop / (1 + causal))
+    for tiles in choose(sweep, (128, 64), (128, 128), (64, 64)):
+        line.plan(attention_backward, *inputs, dy, lse, *outputs, causal=causal, tiles=tiles)
+    line.peers["cuDNN"] = lambda: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True)
+
+    def error() -> float:
+        few = [x.detach()[:1, :2].float().requires_grad_() for x in (q, k, v)]
+        wanted = torch.autograd.grad(nn.scaled_dot_product_attention(*few, is_causal=causal), few, dy[:1, :2].float())
+        return max(relative_error(x[:1, :2], w) for x, w in zip(outputs[1:], wanted, strict=True))
+
+    line.error = error
+    return line
 
 
 def rope_line(sweep: bool) -> Iterator[Line]:

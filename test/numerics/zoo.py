@@ -172,15 +172,17 @@ def table(grow: int = 1) -> Iterator[Case]:
         tile=64,
     )
     outputs = [((1, 2, length), F32)] + 3 * [((1, 2, length, 64), F16)]
-    yield case(
-        "attention backward",
-        attention_backward,
-        lambda r: gradients(r, length),
-        outputs,
-        4e-3,
-        scratch=1,
-        tiles=(128, 64),
-    )
+    for causal, name in ((True, "attention backward"), (False, "attention backward, all visible")):
+        yield case(
+            name,
+            attention_backward,
+            lambda r, causal=causal: gradients(r, length, causal),
+            outputs,
+            4e-3,
+            scratch=1,
+            tiles=(128, 64),
+            causal=causal,
+        )
 
     yield case("rope", rope, lambda r: angles(r, 56 * grow), [((2, 2, 56 * grow, 64), F16)], tile=32)
     yield case(
@@ -202,9 +204,9 @@ def scaled(random: Random, m: int, n: int, k: int) -> list[np.ndarray]:
     return [random(m, k, dtype=FP8), random(n, k, dtype=FP8), *scales]
 
 
-def gradients(random: Random, length: int) -> list[np.ndarray]:
+def gradients(random: Random, length: int, causal: bool) -> list[np.ndarray]:
     q, k, v, dy = (random(1, 2, length, 64) for _ in range(4))
-    y, lse = attention_backward.forward(*(x.astype(F32) for x in (q, k, v)))
+    y, lse = attention_backward.forward(*(x.astype(F32) for x in (q, k, v)), causal)
     return [q, k, v, y.astype(F16), dy, lse.astype(F32)]
 
 

@@ -155,6 +155,16 @@ PLANS = {
         2 * [(128, 64, 128)] + 2 * [(128, 128, 64)],
         exponentials=True,
     ),
+    "gradient of keys, all visible": Plan(
+        first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64), causal=False),
+        2 * [(128, 64, 128)] + 2 * [(128, 128, 64)],
+        exponentials=True,
+    ),
+    "gradient of queries, all visible": Plan(
+        first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2, tiles=(128, 64), causal=False),
+        2 * [(128, 64, 128)] + [(128, 128, 64)],
+        exponentials=True,
+    ),
     "gradient of queries": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2, tiles=(128, 64)),
         2 * [(128, 64, 128)] + [(128, 128, 64)],

@@ -556,15 +556,26 @@ static int64_t ring_bytes(const tw_ring_plan_t *plan) {
   return bytes;
 }
 
+/* Whether other tiles are brought more often, in a loop within the one that fills this ring. */
+static bool is_around_others(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
+  for (int r = 0; r < plan->num_rings; r++)
+    if (plan->rings[r].depth > ring->depth)
+      return true;
+  return false;
+}
+
+/* The fewest slots. What an outer loop brings is read until its iteration ends: a second slot is for bringing it ahead,
+ * which is of use, but no more than to wait for it in a kernel of one block. */
+static int slots_needed(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
+  return ring->depth == 0 || is_around_others(plan, ring) ? 1 : TW_MIN_SLOTS;
+}
+
 /* The most slots that a ring can use: one for each time it is filled. */
 static int slots_wanted(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
   enum { PREFETCH = 2 };
-  int deepest = 0;
-  for (int r = 0; r < plan->num_rings; r++)
-    deepest = plan->rings[r].depth > deepest ? plan->rings[r].depth : deepest;
   if (ring->depth == 0)
     return ring->num_fills;
-  if (ring->depth < deepest)
+  if (is_around_others(plan, ring))
     return PREFETCH;
   int64_t stages = tw_attr_int(tw_module_of(plan->func), "tile.num_stages", 0);
   if (stages == 0)
@@ -705,7 +716,7 @@ static bool choose_slots(tw_ring_plan_t *plan) {
   plan->product_words = product_words(plan->func);
   int64_t taken = beside.buffers + beside.small + beside.scratch + PIECE;
   for (int r = 0; r < plan->num_rings; r++)
-    plan->rings[r].slots = plan->rings[r].depth > 0 ? TW_MIN_SLOTS : 1;
+    plan->rings[r].slots = slots_needed(plan, &plan->rings[r]);
   int64_t least = ring_bytes(plan), twice = TEAMS * taken + least / TW_MIN_SLOTS * ENOUGH_FOR_TEAMS;
   plan->teams = may_take_turns(plan) && twice <= own.shared_bytes ? TEAMS : 1;
   taken *= plan->teams;

@@ -18,11 +18,12 @@
  * Runs before the depth of rings is chosen, which counts these buffers. What must hold: a product of the kernel is a
  * wgmma; a tensor map describes the array (`tile.tma`), the store is its only access, so that nobody can see when it
  * happens, and is in no loop but a persistent one; and the tile is made of boxes (store_boxes.h). The buffers leave
- * room for everything else, twice for what is copied in loops. Elements outside of the array are dropped by the
+ * room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are dropped by the
  * accelerator. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/promote_memory.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/store_boxes.h"
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
@@ -72,7 +73,8 @@ static int64_t bytes_taken(MlirOperation alloc) {
     if (!mlirOperationIsNull(other) && take_turns(copy, other))
       return 0; /* counted there */
   }
-  return mlirOperationIsNull(tw_enclosing_loop(copy)) ? bytes : MIN_STAGES * bytes;
+  MlirOperation loop = tw_enclosing_loop(copy);
+  return mlirOperationIsNull(loop) || tw_has_attr(loop, TW_PERSISTENT) ? bytes : MIN_STAGES * bytes;
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {

@@ -1,7 +1,9 @@
-"""The gradients of causal attention, in two kernels without atomics: a block of keys walks over the queries that see
-it for dK and dV, a block of queries over its keys for dQ. All arrays are [batch, heads, length, D], but
+"""The gradients of attention, causal or not, in two kernels without atomics: a block of keys walks over the queries that
+see it for dK and dV, a block of queries over its keys for dQ. All arrays are [batch, heads, length, D], but
 LSE and DELTA [batch, heads, length], float32: the logarithm (to base 2) of the sum of exp2 of a row's scores, which the
 forward pass knows, and the sum of dY * Y, which a small kernel makes first.
+
+What lies beyond the end counts nowhere: rows of DY and K there are zeros.
 """
 
 import math
@@ -25,18 +27,23 @@ def load_vector(X, b, h, i, T):
 
 
 @ct.kernel
-def gradient_kv(Q, K, V, DY, LSE, DELTA, DK, DV, SCALE: ct.Constant, TM: ct.Constant, TN: ct.Constant, D: ct.Constant):
+def gradient_kv(
+    Q, K, V, DY, LSE, DELTA, DK, DV, SCALE: ct.Constant, CAUSAL: ct.Constant, TM: ct.Constant, TN: ct.Constant,
+    D: ct.Constant,
+):  # fmt: skip
     """Scores are transposed here: a row is a key, a column a query."""
     j, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
     k, v = load_rows(K, b, h, j, TN, D), load_rows(V, b, h, j, TN, D)
     keys = j * TN + ct.arange(TN, dtype=ct.int32)[:, None]
     dk = ct.zeros((TN, D), dtype=ct.float32)
     dv = ct.zeros((TN, D), dtype=ct.float32)
-    for i in range(j * TN // TM, ct.num_tiles(Q, axis=2, shape=(1, 1, TM, D))):
+    for i in range(j * TN // TM if CAUSAL else 0, ct.num_tiles(Q, axis=2, shape=(1, 1, TM, D))):
         q, dy = load_rows(Q, b, h, i, TM, D), load_rows(DY, b, h, i, TM, D)
         queries = i * TM + ct.arange(TM, dtype=ct.int32)[None, :]
         s = ct.mma(k, q.T, ct.zeros((TN, TM), dtype=ct.float32)) * (SCALE * math.log2(math.e))
-        p = ct.where(keys <= queries, ct.exp2(s - load_vector(LSE, b, h, i, TM)[None, :]), 0.0)
+        p = ct.exp2(s - load_vector(LSE, b, h, i, TM)[None, :])
+        if CAUSAL:
+            p = ct.where(keys <= queries, p, 0.0)
         dv = ct.mma(p.astype(dy.dtype), dy, dv)
         dp = ct.mma(v, dy.T, ct.zeros((TN, TM), dtype=ct.float32))
         ds = p * (dp - load_vector(DELTA, b, h, i, TM)[None, :])
@@ -46,44 +53,49 @@ def gradient_kv(Q, K, V, DY, LSE, DELTA, DK, DV, SCALE: ct.Constant, TM: ct.Cons
 
 
 @ct.kernel
-def gradient_q(Q, K, V, DY, LSE, DELTA, DQ, SCALE: ct.Constant, TM: ct.Constant, TN: ct.Constant, D: ct.Constant):
+def gradient_q(
+    Q, K, V, DY, LSE, DELTA, DQ, SCALE: ct.Constant, CAUSAL: ct.Constant, TM: ct.Constant, TN: ct.Constant,
+    D: ct.Constant,
+):  # fmt: skip
     i, h, b = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
     q, dy = load_rows(Q, b, h, i, TM, D), load_rows(DY, b, h, i, TM, D)
     lse, delta = load_vector(LSE, b, h, i, TM)[:, None], load_vector(DELTA, b, h, i, TM)[:, None]
     queries = i * TM + ct.arange(TM, dtype=ct.int32)[:, None]
     dq = ct.zeros((TM, D), dtype=ct.float32)
-    for j in range(ct.cdiv(ct.minimum((i + 1) * TM, K.shape[2]), TN)):
+    for j in range(ct.cdiv(ct.minimum((i + 1) * TM, K.shape[2]) if CAUSAL else K.shape[2], TN)):
         k, v = load_rows(K, b, h, j, TN, D), load_rows(V, b, h, j, TN, D)
         keys = j * TN + ct.arange(TN, dtype=ct.int32)[None, :]
         s = ct.mma(q, k.T, ct.zeros((TM, TN), dtype=ct.float32)) * (SCALE * math.log2(math.e))
-        p = ct.where(keys <= queries, ct.exp2(s - lse), 0.0)
+        p = ct.exp2(s - lse)
+        if CAUSAL:
+            p = ct.where(keys <= queries, p, 0.0)
         ds = p * (ct.mma(dy, v.T, ct.zeros((TM, TN), dtype=ct.float32)) - delta)
         dq = ct.mma(ds.astype(k.dtype), k, dq)
     ct.store(DQ, index=(b, h, i, 0), tile=(dq * SCALE).astype(DQ.dtype).reshape((1, 1, TM, D)))
 
 
-def launches(q, k, v, y, dy, lse, delta, dq, dk, dv, tiles=(64, 64)):
+def launches(q, k, v, y, dy, lse, delta, dq, dk, dv, causal=True, tiles=(64, 64)):
     """tiles: the rows that a block has the gradients of, and those that it walks over at a time."""
     batch, heads, length, d = q.shape
     own, others = tiles
     grid = (ct.cdiv(length, own), heads, batch)
     scale = 1 / math.sqrt(d)
     yield grid, row_products, (y, dy, delta, own, d)
-    yield grid, gradient_kv, (q, k, v, dy, lse, delta, dk, dv, scale, others, own, d)
-    yield grid, gradient_q, (q, k, v, dy, lse, delta, dq, scale, own, others, d)
+    yield grid, gradient_kv, (q, k, v, dy, lse, delta, dk, dv, scale, causal, others, own, d)
+    yield grid, gradient_q, (q, k, v, dy, lse, delta, dq, scale, causal, own, others, d)
 
 
-def forward(q, k, v):
+def forward(q, k, v, causal=True):
     """The result, and the logarithms."""
     s = q @ k.swapaxes(-1, -2) * (math.log2(math.e) / math.sqrt(q.shape[-1]))
-    s = np.where(np.tri(s.shape[-1], dtype=bool), s, -np.inf)
+    s = np.where(np.tri(s.shape[-1], dtype=bool) | (not causal), s, -np.inf)
     lse = np.log2(np.exp2(s - s.max(axis=-1, keepdims=True)).sum(axis=-1)) + s.max(axis=-1)
     return np.exp2(s - lse[..., None]) @ v, lse
 
 
-def reference(q, k, v, y, dy, lse):
+def reference(q, k, v, y, dy, lse, causal=True):
     scale = 1 / math.sqrt(q.shape[-1])
     s = q @ k.swapaxes(-1, -2) * (scale * math.log2(math.e)) - lse[..., None]
-    p = np.where(np.tri(s.shape[-1], dtype=bool), np.exp2(np.minimum(s, 1)), 0)
+    p = np.where(np.tri(s.shape[-1], dtype=bool) | (not causal), np.exp2(np.minimum(s, 1)), 0)
     ds = p * (dy @ v.swapaxes(-1, -2) - (dy * y).sum(axis=-1, keepdims=True)) * scale
     return ds @ k, ds.swapaxes(-1, -2) @ q, p.swapaxes(-1, -2) @ dy
