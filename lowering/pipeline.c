@@ -18,8 +18,8 @@ typedef struct {
 
 #define CLEAN "canonicalize,cse"
 #define LEGAL                                                                                                          \
-  "tile-legalize,func.func(tile-gather-to-load)," CLEAN ",loop-invariant-code-motion,func.func(tile-split-loops)"      \
-  "," CLEAN
+  "tile-legalize,func.func(tile-gather-to-load)," CLEAN ",loop-invariant-code-motion,func.func(tile-split-loops,"      \
+  "tile-gather-to-load)," CLEAN
 
 static const stage_t gpu_stages[] = {
     {"legal", LEGAL},

@@ -12,7 +12,19 @@
  * An index tile is read as a sum: a base that is the same for all elements, and at most one iota along one axis of the
  * tile. Along that axis the base must be a multiple of the tile's extent, so that it is a tile index; an axis of the
  * array whose index has no iota gets extent one. Bases that overflow 32 bits are taken for what they are, beyond the
- * array. A mask becomes a select after a load; a masked scatter stays, and so does any padding that a load has not. */
+ * array. A mask becomes a select after a load; a masked scatter stays, and so does any padding that a load has not.
+ *
+ * A table of pages is read this way, too, where a tile lies within one page: what is divided by the extent of a page is
+ * the same for all elements, and what is left over counts up. A gather whose indices are all the same, of the table
+ * then, is one of a scalar.
+ *
+ *   before   %n = %i * 64 + tile.iota : tensor<64xi32>
+ *            %q = arith.floordivsi %n, 128                 after   %q = arith.floordivsi %i, 2 : i32
+ *            %p = tile.gather %table[%q]                           %p = tile.gather %table[%q] : i32
+ *            %r = arith.andi %n, 127                               %r = arith.andi %i, 1 : i32
+ *            %t = tile.gather %a[%p, %r] : ... -> tensor<64xf32>   %t = tile.load %a[%p, %r] : ... -> tensor<1x64xf32>
+ *
+ * Runs again after tile-split-loops, when masks of such tables hold in all iterations of a loop. */
 #include "lowering/ir.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -27,6 +39,7 @@ typedef struct {
   MlirValue value[MAX_TERMS];
   int64_t factor[MAX_TERMS], constant;
   int num, axis;
+  MlirOperation op; /* that is indexed: scalars are made before it */
 } sum_t;
 
 /* --- Reading an index --------------------------------------------------------------------------------- */
@@ -85,6 +98,61 @@ static int axis_after_reshape(MlirOperation reshape, int axis) {
   return found;
 }
 
+static bool is_multiple(const sum_t *sum, int64_t extent) {
+  bool ok = sum->constant % extent == 0;
+  for (int i = 0; i < sum->num; i++)
+    ok = ok && sum->factor[i] % extent == 0;
+  return ok;
+}
+
+static MlirValue widen(const tw_builder_t *at, MlirValue value, MlirType type) {
+  return mlirTypeEqual(mlirValueGetType(value), type) ? value : tw_unary(at, "arith.extsi", type, value);
+}
+
+/* sum / extent, in i32 unless a term is wider. */
+static MlirValue build_index(const tw_builder_t *at, const sum_t *sum, int64_t extent) {
+  MlirType type = tw_i32(at->context);
+  for (int i = 0; i < sum->num; i++)
+    if (tw_bits(mlirValueGetType(sum->value[i])) > 32)
+      type = tw_i64(at->context);
+  MlirValue index = {NULL};
+  for (int i = 0; i < sum->num; i++) {
+    MlirValue term = widen(at, sum->value[i], type);
+    if (sum->factor[i] != extent)
+      term = tw_binary(at, "arith.muli", type, term, tw_const_int(at, type, sum->factor[i] / extent));
+    index = mlirValueIsNull(index) ? term : tw_binary(at, "arith.addi", type, index, term);
+  }
+  if (!mlirValueIsNull(index) && sum->constant == 0)
+    return index;
+  MlirValue constant = tw_const_int(at, type, sum->constant / extent);
+  return mlirValueIsNull(index) ? constant : tw_binary(at, "arith.addi", type, index, constant);
+}
+
+/* x / n or x % n, where n is a constant and x counts up within one multiple of it. */
+static bool read_page(sum_t *sum, MlirOperation def, int64_t factor) {
+  bool divides = tw_op_is(def, "arith.floordivsi");
+  MlirValue x = mlirOperationGetOperand(def, 0);
+  sum_t start = {.axis = -1, .op = sum->op};
+  int64_t by;
+  if (!tw_known_int(mlirOperationGetOperand(def, 1), &by) || by <= 0 || by >= INT32_MAX || !read_sum(&start, x, 1))
+    return false;
+  by += divides ? 0 : 1;
+  int64_t extent = start.axis < 0 ? 1 : tw_extent(mlirValueGetType(x), start.axis);
+  if ((!divides && (by & (by - 1)) != 0) || by % extent != 0 || !is_multiple(&start, extent))
+    return false;
+  tw_builder_t at = tw_build_before(sum->op);
+  MlirValue number = build_index(&at, &start, extent);
+  MlirType type = mlirValueGetType(number);
+  by /= extent;
+  if (divides)
+    return add_term(sum, tw_binary(&at, "arith.floordivsi", type, number, tw_const_int(&at, type, by)), factor);
+  if (start.axis >= 0 && factor != 1)
+    return false;
+  sum->axis = start.axis;
+  return by == 1 ||
+         add_term(sum, tw_binary(&at, "arith.andi", type, number, tw_const_int(&at, type, by - 1)), factor * extent);
+}
+
 static bool read_tile(sum_t *sum, MlirOperation def, int64_t factor) {
   if (tw_op_is(def, "tile.iota")) {
     bool counts = sum->axis < 0 && factor == 1;
@@ -92,14 +160,16 @@ static bool read_tile(sum_t *sum, MlirOperation def, int64_t factor) {
     return counts;
   }
   MlirValue input = {NULL};
+  bool pages = tw_op_is(def, "arith.floordivsi") || tw_op_is(def, "arith.andi");
   bool reshapes = tw_op_is(def, "tile.reshape");
-  if (reshapes || tw_op_is(def, "tile.broadcast") || tw_op_is(def, "tensor.splat") || tw_op_is(def, "arith.extsi"))
+  if (pages || reshapes || tw_op_is(def, "tile.broadcast") || tw_op_is(def, "tensor.splat") ||
+      tw_op_is(def, "arith.extsi"))
     input = mlirOperationGetOperand(def, 0);
   if (mlirValueIsNull(input) || tw_bits(mlirValueGetType(input)) < 32) /* narrower sums wrap */
     return false;
   int before = sum->axis;
   sum->axis = -1;
-  if (!read_sum(sum, input, factor) || (before >= 0 && sum->axis >= 0))
+  if (!(pages ? read_page(sum, def, factor) : read_sum(sum, input, factor)) || (before >= 0 && sum->axis >= 0))
     return false;
   if (sum->axis >= 0 && reshapes && (sum->axis = axis_after_reshape(def, sum->axis)) < 0)
     return false;
@@ -119,13 +189,6 @@ static bool read_sum(sum_t *sum, MlirValue value, int64_t factor) {
   if (tw_is_tile(mlirValueGetType(value)))
     return !mlirOperationIsNull(def) && read_tile(sum, def, factor);
   return add_term(sum, value, factor);
-}
-
-static bool is_multiple(const sum_t *sum, int64_t extent) {
-  bool ok = sum->constant % extent == 0;
-  for (int i = 0; i < sum->num; i++)
-    ok = ok && sum->factor[i] % extent == 0;
-  return ok;
 }
 
 /* --- The access ----------------------------------------------------------------------------------------- */
@@ -156,8 +219,17 @@ static bool read_operands(access_t *a, bool is_gather) {
     value = mlirOperationGetOperand(a->op, third);
     a->mask = sizes[3] ? mlirOperationGetOperand(a->op, fourth) : (MlirValue){NULL};
   }
+  int64_t holds;
+  if (!mlirValueIsNull(a->mask) && tw_known_int(a->mask, &holds) && holds != 0)
+    a->mask = (MlirValue){NULL};
   a->tile = mlirValueGetType(value);
   return a->rank > 0 && a->rank <= TW_MAX_RANK && tw_is_tile(a->tile);
+}
+
+static bool read_index(access_t *a, intptr_t d) {
+  MlirValue index = mlirOperationGetOperand(a->op, 1 + d);
+  a->index[d] = (sum_t){.axis = -1, .op = a->op};
+  return tw_bits(mlirValueGetType(index)) >= 32 && read_sum(&a->index[d], index, 1);
 }
 
 /* Every axis of the tile longer than one must be counted along by one index, in the order of the array's axes. */
@@ -166,9 +238,7 @@ static bool read_indices(access_t *a) {
   int64_t covered = 1;
   for (intptr_t d = 0; d < a->rank; d++) {
     sum_t *sum = &a->index[d];
-    *sum = (sum_t){.axis = -1};
-    MlirValue index = mlirOperationGetOperand(a->op, 1 + d);
-    if (tw_bits(mlirValueGetType(index)) < 32 || !read_sum(sum, index, 1))
+    if (!read_index(a, d))
       return false;
     a->shape[d] = sum->axis < 0 ? 1 : tw_extent(a->tile, sum->axis);
     if (!is_multiple(sum, a->shape[d]) || (a->shape[d] > 1 && sum->axis <= last))
@@ -195,29 +265,6 @@ static int load_padding(const access_t *a) {
 }
 
 /* --- Building the tile access ----------------------------------------------------------------------------- */
-
-static MlirValue widen(const tw_builder_t *at, MlirValue value, MlirType type) {
-  return mlirTypeEqual(mlirValueGetType(value), type) ? value : tw_unary(at, "arith.extsi", type, value);
-}
-
-/* sum / extent, in i32 unless a term is wider. */
-static MlirValue build_index(const tw_builder_t *at, const sum_t *sum, int64_t extent) {
-  MlirType type = tw_i32(at->context);
-  for (int i = 0; i < sum->num; i++)
-    if (tw_bits(mlirValueGetType(sum->value[i])) > 32)
-      type = tw_i64(at->context);
-  MlirValue index = {NULL};
-  for (int i = 0; i < sum->num; i++) {
-    MlirValue term = widen(at, sum->value[i], type);
-    if (sum->factor[i] != extent)
-      term = tw_binary(at, "arith.muli", type, term, tw_const_int(at, type, sum->factor[i] / extent));
-    index = mlirValueIsNull(index) ? term : tw_binary(at, "arith.addi", type, index, term);
-  }
-  if (!mlirValueIsNull(index) && sum->constant == 0)
-    return index;
-  MlirValue constant = tw_const_int(at, type, sum->constant / extent);
-  return mlirValueIsNull(index) ? constant : tw_binary(at, "arith.addi", type, index, constant);
-}
 
 static MlirValue reshape(const tw_builder_t *at, MlirValue value, MlirType type) {
   return mlirTypeEqual(mlirValueGetType(value), type) ? value : tw_unary(at, "tile.reshape", type, value);
@@ -266,10 +313,55 @@ static void build_store(const access_t *a) {
   mlirOperationDestroy(a->op);
 }
 
+/* All elements are the same one of the array. */
+static bool is_of_scalar(access_t *a) {
+  for (intptr_t d = 0; d < a->rank; d++)
+    if (!read_index(a, d) || a->index[d].axis >= 0)
+      return false;
+  return true;
+}
+
+static MlirValue scalar_constant(const tw_builder_t *at, MlirType type, MlirValue tile) {
+  int64_t integer;
+  double number;
+  if (tw_known_int(tile, &integer))
+    return tw_const_int(at, type, integer);
+  return tw_known_float(tile, &number) ? tw_const_float(at, type, number) : (MlirValue){NULL};
+}
+
+/* The gather as one of a scalar; false where its padding differs by element. */
+static bool build_scalar(const access_t *a) {
+  tw_builder_t at = tw_build_before(a->op);
+  MlirType element = tw_element(a->tile);
+  MlirValue operands[2 + TW_MAX_RANK] = {a->array};
+  bool pads = !mlirValueIsNull(a->padding);
+  if (pads && mlirValueIsNull(operands[1 + a->rank] = scalar_constant(&at, element, a->padding)))
+    return false;
+  for (intptr_t d = 0; d < a->rank; d++)
+    operands[1 + d] = build_index(&at, &a->index[d], 1);
+  int32_t segments[] = {1, (int32_t)a->rank, 0, pads};
+  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at.context, 4, segments)},
+                       {"check_bounds", mlirUnitAttrGet(at.context)}};
+  tw_op_parts_t parts = {.num_operands = 1 + a->rank + pads,
+                         .operands = operands,
+                         .num_results = 1,
+                         .results = &element,
+                         .num_attrs = 1 + tw_has_attr(a->op, "check_bounds"),
+                         .attrs = attrs};
+  MlirValue scalar = mlirOperationGetResult(tw_build(&at, "tile.gather", parts), 0);
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), tw_unary(&at, "tensor.splat", a->tile, scalar));
+  mlirOperationDestroy(a->op);
+  return true;
+}
+
 static void visit(MlirOperation op) {
   bool is_gather = tw_op_is(op, "tile.gather");
   access_t a = {.op = op};
-  if ((!is_gather && !tw_op_is(op, "tile.scatter")) || !read_operands(&a, is_gather) || !read_indices(&a))
+  if ((!is_gather && !tw_op_is(op, "tile.scatter")) || !read_operands(&a, is_gather))
+    return;
+  if (is_gather && mlirValueIsNull(a.mask) && is_of_scalar(&a) && build_scalar(&a))
+    return;
+  if (!read_indices(&a))
     return;
   int padding = is_gather ? load_padding(&a) : 0;
   bool has_mask = !mlirValueIsNull(a.mask);

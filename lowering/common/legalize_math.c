@@ -41,8 +41,12 @@ static MlirValue mod_float(const legalize_t *l, MlirValue x, MlirValue y) {
   return tw_legal_select(l, is_zero, tw_legal_select(l, y_negative, minus_zero, zero), moved);
 }
 
+/* What is left over has the sign of y. By a power of two it is the last bits. */
 static MlirValue mod_int(const legalize_t *l, MlirValue x, MlirValue y) {
   MlirType type = mlirValueGetType(x);
+  int64_t by;
+  if (tw_known_int(y, &by) && by > 0 && (by & (by - 1)) == 0)
+    return binary(l, "arith.andi", x, tw_const_int(&l->at, type, by - 1));
   MlirValue zero = tw_const_int(&l->at, type, 0);
   MlirValue rest = binary(l, "arith.remsi", x, y);
   MlirValue differ = tw_legal_compare(l, TW_CMP_LT, binary(l, "arith.xori", rest, y), zero);

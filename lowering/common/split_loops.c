@@ -182,9 +182,18 @@ typedef struct {
   int num_masks;
 } split_t;
 
+static bool masks_gather(MlirValue mask) {
+  MlirOperation user = tw_only_user(mask);
+  return !mlirOperationIsNull(user) && tw_op_is(user, "tile.gather");
+}
+
+/* A comparison for many elements, or for the indices of rows that a gather brings. */
 static bool is_mask(MlirOperation op) {
-  return tw_op_is(op, "arith.cmpi") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
-         tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) >= MIN_ELEMENTS;
+  MlirValue result = {NULL};
+  if (tw_op_is(op, "arith.cmpi"))
+    result = mlirOperationGetResult(op, 0);
+  return result.ptr && tw_is_tile(mlirValueGetType(result)) &&
+         (tw_count(mlirValueGetType(result)) >= MIN_ELEMENTS || masks_gather(result));
 }
 
 /* A loop in which some mask holds nowhere stays whole. */

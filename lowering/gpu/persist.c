@@ -41,13 +41,21 @@
  * next tiles arrive while it finishes the last ones, and positions are computed by one thread, not in
  * the addresses of all. Blocks may run in any order, which a tile program has to expect; still, those
  * that print or stop with a message keep the order that a reader expects, and those that wait for
- * memory to change keep the hardware's. If the work of a block depends on its position, the hardware
- * shares it out better, one block at a time. Then those with the most work go first, of a few heads at a time:
+ * memory to change keep the hardware's.
+ *
+ * If the work of a block changes with its position along an axis, those with the most go first, of a few heads at a
+ * time:
  *
  *   axis 0 is the one that tells       0 1 2 3          0 2 4 6     and from right to left where
  *   the work, axis 1 has the heads     4 5 6 7   ->     1 3 5 7     the work grows with the position
  *
- * so that the last blocks to start are short, and no multiprocessor waits long for another. */
+ * Every second round of the few blocks goes backwards, so that the one which had the longest gets the shortest:
+ *
+ *   %r = (%v - %first) / %step ; number = %r is odd, and the round is whole ? (2 * %r + 1) * %step - 1 - %v : %v
+ *
+ * On an H200 causal attention ran at 1.12, 1.21 and 1.28 of cuDNN (32 heads of 4096x64, 16 of 4096x128 and 8192x128),
+ * where the hardware started the blocks one by one, 1.05, 1.17 and 1.25. Where the work depends on the position
+ * otherwise, or on what is in memory, that is still left to it. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/promote_memory.h"
@@ -217,34 +225,41 @@ static int axis_of_work(const kernel_t *k) {
   return -1;
 }
 
-/* The hardware starts blocks with axis 0 first. Where that tells the work, groups of rows along axis 1 are walked
- * column by column instead; few rows, so that what they load again and again stays in the L2 cache. Rows that make up
- * no whole group stay as they are. Shifts alone, which warps do once for all their threads. */
-static void start_with_longest(kernel_t *k, int axis) {
+/* Positions number axis 0 first. Where that tells the work, groups of rows along axis 1 are walked column by column
+ * instead; few rows, so that what they load again and again stays in the L2 cache. Rows that make up no whole group
+ * stay as they are. Shifts alone, which warps do once for all their threads. */
+static void longest_first(const kernel_t *k, const tw_builder_t *at, const MlirValue extents[TW_GRID_AXES], int axis,
+                          MlirValue position[TW_GRID_AXES]) {
   enum { LOG_ROWS = 2, ROWS = 1 << LOG_ROWS };
-  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(k->func, 0)));
-  MlirType i32 = tw_i32(at.context);
-  MlirValue position[TW_GRID_AXES], extents[TW_GRID_AXES];
-  for (int a = 0; a < TW_GRID_AXES; a++) {
-    position[a] = tw_grid_op(&at, "tile.block_id", a);
-    extents[a] = tw_grid_op(&at, "tile.num_blocks", a);
-  }
+  MlirType i32 = tw_i32(at->context);
   if (axis == 0) {
-    MlirValue x = position[0], y = position[1], shift = tw_const_int(&at, i32, LOG_ROWS);
-    MlirValue low = tw_const_int(&at, i32, ROWS - 1);
-    MlirValue row = tw_binary(&at, "arith.andi", i32, y, low), first = tw_binary(&at, "arith.subi", i32, y, row);
-    MlirValue number = plus(&at, x, times(&at, extents[0], row));
-    MlirValue end = plus(&at, first, tw_const_int(&at, i32, ROWS)), whole = tw_compare(&at, TW_SLE, end, extents[1]);
-    MlirValue column = tw_binary(&at, "arith.shrui", i32, number, shift);
-    row = plus(&at, first, tw_binary(&at, "arith.andi", i32, number, low));
-    position[0] = tw_select(&at, whole, column, x);
-    position[1] = tw_select(&at, whole, row, y);
+    MlirValue x = position[0], y = position[1], shift = tw_const_int(at, i32, LOG_ROWS);
+    MlirValue low = tw_const_int(at, i32, ROWS - 1);
+    MlirValue row = tw_binary(at, "arith.andi", i32, y, low), first = tw_binary(at, "arith.subi", i32, y, row);
+    MlirValue number = plus(at, x, times(at, extents[0], row));
+    MlirValue end = plus(at, first, tw_const_int(at, i32, ROWS)), whole = tw_compare(at, TW_SLE, end, extents[1]);
+    MlirValue column = tw_binary(at, "arith.shrui", i32, number, shift);
+    row = plus(at, first, tw_binary(at, "arith.andi", i32, number, low));
+    position[0] = tw_select(at, whole, column, x);
+    position[1] = tw_select(at, whole, row, y);
   }
   if (k->grows) {
-    MlirValue last = tw_binary(&at, "arith.subi", i32, extents[axis], tw_const_int(&at, i32, 1));
-    position[axis] = tw_binary(&at, "arith.subi", i32, last, position[axis]);
+    MlirValue last = tw_binary(at, "arith.subi", i32, extents[axis], tw_const_int(at, i32, 1));
+    position[axis] = tw_binary(at, "arith.subi", i32, last, position[axis]);
   }
-  tw_grid_replace_ids(&k->ids, position, NULL);
+}
+
+/* The number that a block takes in place of `v`: every second round of `step` numbers goes backwards, but not one with
+ * too few left. */
+static MlirValue to_and_fro(const tw_builder_t *at, MlirValue v, tw_divisor_t step, MlirValue total) {
+  MlirType i32 = tw_i32(at->context);
+  MlirValue round, id, one = tw_const_int(at, i32, 1);
+  tw_divide(at, v, step, &round, &id);
+  MlirValue first = tw_binary(at, "arith.subi", i32, v, id), end = plus(at, first, step.value);
+  MlirValue mirrored = tw_binary(at, "arith.subi", i32, tw_binary(at, "arith.subi", i32, end, one), id);
+  MlirValue odd = tw_compare(at, TW_EQ, tw_binary(at, "arith.andi", i32, round, one), one);
+  MlirValue whole = tw_compare(at, TW_SLE, end, total);
+  return tw_select(at, odd, tw_select(at, whole, mirrored, v), v);
 }
 
 static MlirValue divided(const tw_builder_t *at, MlirValue x, int64_t y) {
@@ -252,8 +267,8 @@ static MlirValue divided(const tw_builder_t *at, MlirValue x, int64_t y) {
 }
 
 /* Everything in the function but its return goes into a loop over the blocks' numbers; of pairs, which are neighbours
- * along an axis, where that is not negative. */
-static void stay(kernel_t *k, tw_raster_t raster, int pairs) {
+ * along an axis, where that is not negative. Where one is given by which the work changes, the longest come first. */
+static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work) {
   MlirValue extents[TW_GRID_AXES], walked[TW_GRID_AXES], position[TW_GRID_AXES];
   tw_add_grid_extents(k->func, extents);
   MlirBlock body = tw_region_block(k->func, 0);
@@ -271,6 +286,9 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs) {
   tw_raster_code_t code = tw_raster_prepare(&at, &raster, walked);
   MlirValue id = tw_grid_op(&at, "tile.block_id", 0);
   MlirValue bounds[] = {divided(&at, id, cluster), total, divided(&at, tw_grid_op(&at, "tile.num_blocks", 0), cluster)};
+  tw_divisor_t rounds = {.value = bounds[2]};
+  if (axis_of_work >= 0)
+    rounds = tw_divisor_of(&at, rounds.value);
   MlirBlock inner = mlirBlockCreate(1, &i32, &at.location);
   MlirRegion region = mlirRegionCreate();
   mlirRegionAppendOwnedBlock(region, inner);
@@ -280,7 +298,12 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs) {
       (tw_op_parts_t){
           .num_operands = 3, .operands = bounds, .num_attrs = 1, .attrs = &mark, .num_regions = 1, .regions = &region});
   tw_builder_t in = tw_build_at_end(inner, at.location);
-  tw_raster_decode(&in, &code, mlirBlockGetArgument(inner, 0), position);
+  MlirValue number = mlirBlockGetArgument(inner, 0);
+  if (axis_of_work >= 0)
+    number = to_and_fro(&in, number, rounds, total);
+  tw_raster_decode(&in, &code, number, position);
+  if (axis_of_work >= 0)
+    longest_first(k, &in, extents, axis_of_work, position);
   if (pairs >= 0) {
     MlirValue second = tw_binary(&in, "arith.andi", i32, id, tw_const_int(&in, i32, TW_CLUSTER - 1));
     position[pairs] = plus(&in, times(&in, position[pairs], tw_const_int(&in, i32, TW_CLUSTER)), second);
@@ -305,9 +328,9 @@ static void rewrite(kernel_t *k) {
   tw_gpu_target_t target = tw_gpu_target_of(k->func);
   int axis = axis_of_work(k);
   if (axis >= 0) {
-    tw_op_remark(k->func, "is not persistent: how much a block computes depends on its position; blocks start with the "
-                          "longest ones");
-    start_with_longest(k, axis);
+    tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take those of the grid to and fro, those with "
+                          "the longest loops first");
+    stay(k, (tw_raster_t){0, 1, 2, 0}, -1, axis);
     return;
   }
   tw_raster_t raster = tw_raster_choose(k->func, &k->axes, target.multiprocessors);
@@ -315,7 +338,7 @@ static void rewrite(kernel_t *k) {
     tw_op_remark(k->func, "runs its blocks in groups of %lld along axis %d, then along axis %d of the grid",
                  (long long)raster.group, raster.rows, raster.columns);
   if (!k->uneven) {
-    stay(k, raster, tw_pairs_choose(k->func, &k->axes, &raster));
+    stay(k, raster, tw_pairs_choose(k->func, &k->axes, &raster), -1);
     tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take all blocks of the grid in turn");
   } else {
     tw_op_remark(k->func, "is not persistent: how much a block computes depends on its position");

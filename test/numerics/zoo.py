@@ -161,6 +161,9 @@ def table(grow: int = 1) -> Iterator[Case]:
     y = [((2, 4, 24, 64), F16)]
     for about, its in {"": (64, 64), ", two warpgroups": (128, 64)}.items():
         yield case(f"attention paged{about}", paged_attention, lambda r: pages(r, grow), y, tiles=its)
+    for page in (64, 128):  # a tile lies in one
+        about = f"attention paged, of {page}"
+        yield case(about, paged_attention, lambda r, page=page: pages(r, grow, page), y, tiles=(128, 64))
     outputs = [((2, 2, 4, 8, 64), F32), ((2, 2, 4, 8), F32), ((2, 2, 4, 8), F32), ((2, 2, 8, 64), F16)]
     yield case("attention decode", decode_attention, lambda r: cache(r, 300 * grow), outputs, scratch=3, tiles=(16, 64))
     yield case(
@@ -210,12 +213,12 @@ def gradients(random: Random, length: int, causal: bool) -> list[np.ndarray]:
     return [q, k, v, y.astype(F16), dy, lse.astype(F32)]
 
 
-def pages(random: Random, grow: int) -> list[np.ndarray]:
+def pages(random: Random, grow: int, page: int = 32) -> list[np.ndarray]:
     """Two sequences; page numbers are shuffled, and -1 stands behind the last one."""
     table = np.full((2, 5 * grow), -1, np.int32)
     table[0], table[1, : 3 * grow] = np.split(random.generator.permutation(8 * grow), [5 * grow])
-    lengths = np.array([152 * grow, 72 * grow], np.int32)
-    return [random(2, 4, 24, 64), *(random(8 * grow, 32, 2, 64) for _ in range(2)), table, lengths]
+    lengths = np.array([152, 72], np.int32) * (grow * page // 32)
+    return [random(2, 4, 24, 64), *(random(8 * grow, page, 2, 64) for _ in range(2)), table, lengths]
 
 
 def angles(random: Random, length: int) -> list[np.ndarray]:

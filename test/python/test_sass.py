@@ -52,7 +52,7 @@ class Plan:
     overlap: bool = False  # ... and run while one of them does
     opcode: str = "HGMMA"
     gathers: bool = False  # rows at indices, by copies that need no registers
-    spilled: int = 0  # bytes, around the loops: teams of warps have a few registers less
+    spilled: int = 0  # bytes, around the loops, whose registers are scarce
 
 
 def gemm(*tiles: int, kernel: Any = matmul.matmul) -> Plan:
@@ -154,6 +154,7 @@ PLANS = {
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64)),
         2 * [(128, 64, 128)] + 2 * [(128, 128, 64)],
         exponentials=True,
+        spilled=32,
     ),
     "gradient of keys, all visible": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64), causal=False),

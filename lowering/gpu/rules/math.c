@@ -12,6 +12,8 @@
 
 #include <math.h>
 
+enum { MOST_TOGETHER = 4 /* quotients of one division */ };
+
 typedef MlirValue (*math_fn_t)(tw_emitter_t *e, MlirValue x, bool rough);
 
 /* ---- shorthand --------------------------------------------------------------------------------- */
@@ -364,15 +366,41 @@ static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 0.625)), tanh_near_zero(e, x), far);
 }
 
-/* tanh as 1 - 2 / (e^2x + 1): exact to 2^-22, however small the result is. A factor of x joins that of the exponent. */
+/* In place of numbers, what 1 is divided by them: one instruction of the slow unit serves all. Their product must be a
+ * normal float. */
+static void invert_together(tw_emitter_t *e, int count, MlirValue *x) {
+  MlirValue product[MOST_TOGETHER] = {x[0]};
+  for (int i = 1; i < count; i++)
+    product[i] = mul(e, product[i - 1], x[i]);
+  MlirValue inverse = inverse_of_large(e, product[count - 1]);
+  for (int i = count - 1; i > 0; i--) {
+    MlirValue rest = mul(e, inverse, x[i]);
+    x[i] = mul(e, inverse, product[i - 1]);
+    inverse = rest;
+  }
+  x[0] = inverse;
+}
+
+/* tanh as 1 - 2 / (e^2x + 1): exact to 2^-21, however small the result is. A factor of x joins that of the exponent.
+ * Four share a division, for which what is divided by must be a number, and not too large; where it is none, the
+ * difference is not either. */
 static bool emit_tanh_absolute(tw_emitter_t *e, MlirOperation op) {
+  static const double large = 0x1p30;
   double factor = 1;
   MlirValue input = mlirOperationGetOperand(op, 0), one = twg_const_float(e, e->f32, 1);
   (void)tw_has_factor(input, &factor, &input);
   tw_values_t x = twg_lookup(e, input), out = twg_new_values(e, x.count);
-  for (int r = 0; r < x.count; r++) {
-    MlirValue grown = emit_exp2(e, mul(e, x.at[r], k(e, one, 2 * LOG2_E * factor)), true);
-    out.at[r] = fma3(e, k(e, one, -2), inverse_of_large(e, add(e, grown, one)), one);
+  for (int first = 0; first < x.count; first += MOST_TOGETHER) {
+    int count = x.count - first < MOST_TOGETHER ? x.count - first : MOST_TOGETHER;
+    MlirValue grown[MOST_TOGETHER], inverse[MOST_TOGETHER];
+    for (int i = 0; i < count; i++) {
+      MlirValue power = emit_exp2(e, mul(e, x.at[first + i], k(e, one, 2 * LOG2_E * factor)), true);
+      grown[i] = add(e, power, one);
+      inverse[i] = twg_binary(e, "llvm.intr.minnum", grown[i], k(e, one, large));
+    }
+    invert_together(e, count, inverse);
+    for (int i = 0; i < count; i++)
+      out.at[first + i] = twg_binary(e, "llvm.intr.minimum", fma3(e, k(e, one, -2), inverse[i], one), grown[i]);
   }
   twg_set_result(e, op, 0, out);
   return true;

@@ -583,8 +583,18 @@ static int slots_wanted(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
   return stages > 0 ? (int)stages : MAX_SLOTS;
 }
 
+/* A slot that is given back an iteration late is filled as far ahead as others if there is one more. */
+static void deal_late_slots(tw_ring_plan_t *plan, int64_t room) {
+  for (int r = 0; r < plan->num_rings; r++) {
+    tw_ring_t *ring = &plan->rings[r];
+    bool more = ring->late && slots_wanted(plan, ring) > ring->slots && ring_bytes(plan) + ring->bytes <= room;
+    ring->slots += more;
+  }
+}
+
 /* Rings get one more slot in turn, while it fits into `room`. */
 static void deal_slots(tw_ring_plan_t *plan, int64_t room) {
+  deal_late_slots(plan, room);
   for (bool more = true; more;) {
     more = false;
     for (int r = 0; r < plan->num_rings; r++) {

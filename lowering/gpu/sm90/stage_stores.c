@@ -18,8 +18,8 @@
  * Runs before the depth of rings is chosen, which counts these buffers. What must hold: a product of the kernel is a
  * wgmma; a tensor map describes the array (`tile.tma`), the store is its only access, so that nobody can see when it
  * happens, and is in no loop but a persistent one; and the tile is made of boxes (store_boxes.h). The buffers leave
- * room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are dropped by the
- * accelerator. */
+ * room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are dropped
+ * by the accelerator. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/promote_memory.h"

@@ -1,5 +1,5 @@
-"""The gradients of attention, causal or not, in two kernels without atomics: a block of keys walks over the queries that
-see it for dK and dV, a block of queries over its keys for dQ. All arrays are [batch, heads, length, D], but
+"""The gradients of attention, causal or not, in two kernels without atomics: a block of keys walks over the queries
+that see it for dK and dV, a block of queries over its keys for dQ. All arrays are [batch, heads, length, D], but
 LSE and DELTA [batch, heads, length], float32: the logarithm (to base 2) of the sum of exp2 of a row's scores, which the
 forward pass knows, and the sum of dY * Y, which a small kernel makes first.
 

@@ -71,6 +71,40 @@ func.func @promised(%a: memref<?xf32>) -> tensor<16xf32> {
   return %t : tensor<16xf32>
 }
 
+// One element for all, with the padding of all; a mask that holds is none.
+// CHECK-LABEL: func.func @one_element
+func.func @one_element(%a: memref<?xi32>, %i: i32) -> tensor<16xi32> {
+  // CHECK: %[[X:.*]] = tile.gather %arg0[%arg1] else %c-1_i32 : i32 {check_bounds}
+  // CHECK: tensor.splat %[[X]]
+  %s = tensor.splat %i : tensor<16xi32>
+  %m = arith.constant dense<true> : tensor<16xi1>
+  %p = arith.constant dense<-1> : tensor<16xi32>
+  %t = tile.gather %a[%s] mask %m : tensor<16xi1> else %p : tensor<16xi32> {check_bounds} : memref<?xi32>, tensor<16xi32> -> tensor<16xi32>
+  return %t : tensor<16xi32>
+}
+
+// The %i-th 16 of rows that lie in pages of 64: four tiles to a page.
+// CHECK-LABEL: func.func @pages
+func.func @pages(%a: memref<?x?xf32, strided<[?, 1]>>, %table: memref<?xi32>, %i: i32) -> tensor<16xf32> {
+  // CHECK: %[[N:.*]] = arith.floordivsi %arg2, %c4_i32
+  // CHECK: %[[PAGE:.*]] = tile.gather %arg1[%[[N]]]
+  // CHECK: %[[PART:.*]] = arith.andi %arg2, %c3_i32
+  // CHECK: tile.load %arg0[%[[PAGE]], %[[PART]]] {{.*}} -> tensor<1x16xf32>
+  %c16 = arith.constant 16 : i32
+  %b = arith.muli %i, %c16 : i32
+  %s = tensor.splat %b : tensor<16xi32>
+  %n = tile.iota : tensor<16xi32>
+  %j = arith.addi %s, %n : tensor<16xi32>
+  %size = arith.constant dense<64> : tensor<16xi32>
+  %last = arith.constant dense<63> : tensor<16xi32>
+  %q = arith.floordivsi %j, %size : tensor<16xi32>
+  %page = tile.gather %table[%q] {check_bounds} : memref<?xi32>, tensor<16xi32> -> tensor<16xi32>
+  %r = arith.andi %j, %last : tensor<16xi32>
+  %zeros = arith.constant dense<0.0> : tensor<16xf32>
+  %t = tile.gather %a[%page, %r] else %zeros : tensor<16xf32> {check_bounds} : memref<?x?xf32, strided<[?, 1]>>, tensor<16xi32>, tensor<16xi32> -> tensor<16xf32>
+  return %t : tensor<16xf32>
+}
+
 // CHECK-LABEL: func.func @stays
 func.func @stays(%a: memref<?xf32>, %b: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %m: tensor<16xi1>, %p: tensor<16xf32>, %t: tensor<16xi32>) {
   %n = tile.iota : tensor<16xi32>
@@ -98,12 +132,18 @@ func.func @stays(%a: memref<?xf32>, %b: memref<?x?xf32, strided<[?, 1]>>, %i: i3
   %n8 = tile.iota : tensor<16xi8>
   %j5 = arith.extsi %n8 : tensor<16xi8> to tensor<16xi32>
   %5 = tile.gather %a[%j5] {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
-  // One element for all.
+  // A page that ends within the tile, and one that is no power of two.
   // CHECK: tile.gather
-  %6 = tile.gather %a[%s] {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  // CHECK: tile.gather
+  %eight = arith.constant dense<8> : tensor<16xi32>
+  %hundred = arith.constant dense<99> : tensor<16xi32>
+  %j6 = arith.floordivsi %n, %eight : tensor<16xi32>
+  %6 = tile.gather %a[%j6] {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  %j7 = arith.andi %n, %hundred : tensor<16xi32>
+  %7 = tile.gather %a[%j7] {check_bounds} : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
   // A masked scatter.
   // CHECK: tile.scatter
   tile.scatter %0, %a[%n] mask %m : tensor<16xi1> {check_bounds} : tensor<16xf32>, memref<?xf32>, tensor<16xi32>
-  tile.print "{} {} {} {} {} {}", %1, %2, %3, %4, %5, %6 : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
+  tile.print "{} {} {} {} {} {} {}", %1, %2, %3, %4, %5, %6, %7 : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
   return
 }

@@ -215,6 +215,17 @@ func.func @remainder(%i: i32, %f: f16) {
   return
 }
 
+// By a power of two, of signed numbers, too: the last bits.
+// CHECK-LABEL: func.func @remainder_of_bits
+func.func @remainder_of_bits(%i: tensor<8xi32>) -> tensor<8xi32> {
+  // CHECK: %[[C:.*]] = arith.constant dense<63>
+  // CHECK-NEXT: arith.andi %arg0, %[[C]]
+  // CHECK-NEXT: return
+  %c64 = arith.constant 64 : i32
+  %0 = tile.mod %i, %c64 : tensor<8xi32>, i32
+  return %0 : tensor<8xi32>
+}
+
 // CHECK-LABEL: func.func @floor_division
 func.func @floor_division(%i: i32, %f: f16) {
   // CHECK-NEXT: arith.floordivsi

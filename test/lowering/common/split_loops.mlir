@@ -140,3 +140,37 @@ func.func @begins_at_the_border(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>, %i
   }
   return %r : tensor<64x64xf32>
 }
+
+// -----
+
+// The mask of the indices of rows that a product reads, however few.
+// CHECK-LABEL: @gathered
+// CHECK: scf.for
+// CHECK: tile.gather %{{.*}} mask %cst
+// CHECK: scf.for
+// CHECK: %[[MASK:.*]] = arith.cmpi slt
+// CHECK: tile.gather %{{.*}} mask %[[MASK]]
+func.func @gathered(%a: memref<?x?xf16, strided<[?, 1]>>, %table: memref<?xi32>, %keys: i32, %n: i32) -> tensor<16x16xf32> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c16 = arith.constant 16 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %none = arith.constant dense<-1> : tensor<16xi32>
+  %i = tile.iota : tensor<16xi32>
+  %ic = tile.reshape %i : tensor<16xi32> -> tensor<1x16xi32>
+  %columns = tile.broadcast %ic : tensor<1x16xi32> -> tensor<16x16xi32>
+  %end = tensor.splat %keys : tensor<16xi32>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %first = arith.muli %j, %c16 : i32
+    %fs = tensor.splat %first : tensor<16xi32>
+    %row = arith.addi %fs, %i : tensor<16xi32>
+    %inside = arith.cmpi slt, %row, %end : tensor<16xi32>
+    %t = tile.gather %table[%row] mask %inside : tensor<16xi1> else %none : tensor<16xi32> : memref<?xi32>, tensor<16xi32> -> tensor<16xi32>
+    %tr = tile.reshape %t : tensor<16xi32> -> tensor<16x1xi32>
+    %rows = tile.broadcast %tr : tensor<16x1xi32> -> tensor<16x16xi32>
+    %x = tile.gather %a[%rows, %columns] {check_bounds} : memref<?x?xf16, strided<[?, 1]>>, tensor<16x16xi32>, tensor<16x16xi32> -> tensor<16x16xf16>
+    %s = tile.mma %x, %x, %acc : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+    scf.yield %s : tensor<16x16xf32>
+  }
+  return %r : tensor<16x16xf32>
+}

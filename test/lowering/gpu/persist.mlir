@@ -7,8 +7,8 @@
 // REMARK: remark: 'func.func' op runs its blocks in groups of 8 along axis 1, then along axis 2 of the grid
 // REMARK: remark: 'func.func' op is persistent
 // REMARK-NOT: in groups
-// REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position; blocks start with the longest ones
-// REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position; blocks start with the longest ones
+// REMARK: remark: 'func.func' op is persistent: the blocks that fit on the GPU take those of the grid to and fro, those with the longest loops first
+// REMARK: remark: 'func.func' op is persistent: the blocks that fit on the GPU take those of the grid to and fro, those with the longest loops first
 // REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position{{$}}
 // REMARK: remark: 'func.func' op keeps the order of the grid, which can be seen: it prints, asserts, or waits
 // REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
@@ -93,29 +93,39 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_ct
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// The longest loops are not shared out before it is known how long they take: the hardware does it, and gets them first.
-// Four rows are walked column by column, from the last column on, which has the most to do; the rest as it is.
+// Every second round of the blocks goes backwards, if it is whole. Of what there is to take four rows are walked column
+// by column, from the last column on, which has the most to do; rows beyond them as they are.
+// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @causal
-// CHECK-DAG: %[[X:.*]] = tile.block_id 0
-// CHECK-DAG: %[[Y:.*]] = tile.block_id 1
-// CHECK-DAG: %[[COLUMNS:.*]] = tile.num_blocks 0
-// CHECK-DAG: %[[ROWS:.*]] = tile.num_blocks 1
-// CHECK-DAG: %[[IN:.*]] = arith.andi %[[Y]], %c3
-// CHECK-DAG: %[[FIRST:.*]] = arith.subi %[[Y]], %[[IN]]
+// CHECK-SAME: %[[COLUMNS:[^:]*]]: i32, %[[ROWS:[^:]*]]: i32, %[[Z:[^:]*]]: i32)
+// CHECK-DAG: %[[TOTAL:.*]] = arith.muli %{{.*}}, %[[Z]]
+// CHECK-DAG: %[[STEP:.*]] = tile.num_blocks 0
+// CHECK-DAG: arith.divui %c-1_i32, %[[STEP]]
+// CHECK: scf.for %[[V:.*]] = %{{.*}} to %[[TOTAL]] step %[[STEP]]
+// CHECK: %[[ROUND:.*]] = arith.select {{.*}} : i32
+// CHECK: %[[ID:.*]] = arith.select {{.*}} : i32
+// CHECK-DAG: %[[FIRST:.*]] = arith.subi %[[V]], %[[ID]]
+// CHECK-DAG: %[[END:.*]] = arith.addi %[[FIRST]], %[[STEP]]
+// CHECK-DAG: %[[LAST:.*]] = arith.subi %[[END]], %c1_i32
+// CHECK-DAG: %[[BACK:.*]] = arith.subi %[[LAST]], %[[ID]]
+// CHECK-DAG: %[[WHOLE:.*]] = arith.cmpi sle, %[[END]], %[[TOTAL]]
+// CHECK-DAG: %[[IF:.*]] = arith.select %[[WHOLE]], %[[BACK]], %[[V]]
+// CHECK-DAG: %[[BIT:.*]] = arith.andi %[[ROUND]], %c1_i32
+// CHECK-DAG: %[[ODD:.*]] = arith.cmpi eq, %[[BIT]], %c1_i32
+// CHECK: arith.select %[[ODD]], %[[IF]], %[[V]]
+// CHECK-DAG: %[[IN:.*]] = arith.andi %[[Y:.*]], %c3_i32
+// CHECK-DAG: %[[GROUP:.*]] = arith.subi %[[Y]], %[[IN]]
 // CHECK-DAG: %[[BEFORE:.*]] = arith.muli %[[COLUMNS]], %[[IN]]
-// CHECK-DAG: %[[NUMBER:.*]] = arith.addi %[[X]], %[[BEFORE]]
-// CHECK-DAG: %[[END:.*]] = arith.addi %[[FIRST]], %c4
-// CHECK-DAG: %[[WHOLE:.*]] = arith.cmpi sle, %[[END]], %[[ROWS]]
-// CHECK-DAG: %[[COLUMN:.*]] = arith.shrui %[[NUMBER]], %c2
-// CHECK-DAG: %[[LOW:.*]] = arith.andi %[[NUMBER]], %c3
-// CHECK-DAG: %[[ROW:.*]] = arith.addi %[[FIRST]], %[[LOW]]
-// CHECK-DAG: %[[COLUMN2:.*]] = arith.select %[[WHOLE]], %[[COLUMN]], %[[X]]
-// CHECK-DAG: %[[H:.*]] = arith.select %[[WHOLE]], %[[ROW]], %[[Y]]
-// CHECK-DAG: %[[LAST:.*]] = arith.subi %[[COLUMNS]], %c1
-// CHECK-DAG: %[[I:.*]] = arith.subi %[[LAST]], %[[COLUMN2]]
+// CHECK-DAG: %[[WITHIN:.*]] = arith.addi %[[X:.*]], %[[BEFORE]]
+// CHECK-DAG: %[[GROUPEND:.*]] = arith.addi %[[GROUP]], %c4
+// CHECK-DAG: %[[FOUR:.*]] = arith.cmpi sle, %[[GROUPEND]], %[[ROWS]]
+// CHECK-DAG: %[[COLUMN:.*]] = arith.shrui %[[WITHIN]], %c2
+// CHECK-DAG: %[[COLUMN2:.*]] = arith.select %[[FOUR]], %[[COLUMN]], %[[X]]
+// CHECK-DAG: %[[H:.*]] = arith.select %[[FOUR]], %{{.*}}, %[[Y]]
+// CHECK-DAG: %[[I:.*]] = arith.subi %{{.*}}, %[[COLUMN2]]
 // CHECK: tile.load %arg0[%[[I]], %[[H]]]
 // CHECK: scf.for %{{.*}} to %[[I]] step
-// CHECK-NOT: tile.persistent
+// CHECK: } {tile.persistent}
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
@@ -140,7 +150,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 
 // Here the first columns have the most to do, as a program arranges it for itself, with what a negative factor makes of it.
 // CHECK-LABEL: func.func @falling
-// CHECK: %[[COLUMN:.*]] = arith.select
+// CHECK: scf.for
+// CHECK: %[[SHIFTED:.*]] = arith.shrui %{{.*}}, %c2
+// CHECK: %[[COLUMN:.*]] = arith.select %{{.*}}, %[[SHIFTED]]
 // CHECK-NOT: arith.subi %{{.*}}, %[[COLUMN]]
 // CHECK: tile.load
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
