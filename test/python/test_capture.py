@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 
 from tilewright import tile as ct
 from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture
+from tilewright.errors import TileTypeError
 
 MATRIX = ArrayArgument(ct.bfloat16, 2, 16, (16, 1), ((0, 8), (1, 1)))
 VECTOR = ArrayArgument(ct.float32, 1, 16, (16,), ((1, 1),))
@@ -278,6 +280,168 @@ def test_equal_constants_stay_constants() -> None:
         ct.static_assert(other.dtype == ct.int32)
 
     text_of(kernel, N)
+
+
+def test_constants_of_two_branches() -> None:
+    """Equal ones of one type are one constant; zeros of two signs and numbers of two types are not equal."""
+
+    def kernel(Z, n):
+        if n > 0:
+            same, zero, size = float("nan"), 0.0, int("64") * 16
+        else:
+            same, zero, size = float("nan"), -0.0, int("64") * 16
+        ct.static_assert(same != same)
+        ct.scatter(Z, 0, ct.sum(ct.ones((size,), ct.float32)))
+        ct.scatter(Z, 1, 1 / zero)
+
+    for n in (1, 0):
+        z = np.zeros(2, np.float32)
+        ct.launch(None, 1, ct.kernel(kernel), (z, n))
+        assert list(z) == [1024, math.inf if n else -math.inf]
+
+    def differ(n):
+        if n > 0:
+            x = True
+        else:
+            x = 1
+        ct.print(x)
+
+    with pytest.raises(TileTypeError, match="changes type in the branches"):
+        text_of(differ, N)
+
+
+def test_a_constant_that_the_other_branch_s_dtype_does_not_hold() -> None:
+    def kernel(A, n):
+        x = ct.load(A, (), ()).item()
+        if n > 0:
+            x = 1000
+        ct.print(x)
+
+    text_of(kernel, ArrayArgument(ct.int16, 0, 16, (), ()), N)
+    with pytest.raises(TileTypeError, match="changes type in the branches"):
+        text_of(kernel, ArrayArgument(ct.int8, 0, 16, (), ()), N)
+
+
+def leave_on_one_side(n, m):
+    for i in range(8):
+        if n == i:
+            if m == i:
+                break
+            n += 3
+        else:
+            if m > 12:
+                break
+        n += 10
+    return n
+
+
+def leave_or_go_on(n, m):
+    k = 0
+    for i in range(6):
+        if n > i:
+            k += 1
+            break
+        else:
+            if m == i:
+                break
+            k += 5
+        k += 100
+    return k * 10 + n
+
+
+def go_on_or_leave(n, m):
+    k = 0
+    for i in range(6):
+        if n > i:
+            if m == i:
+                continue
+            k += 7
+        else:
+            break
+        k += 100
+    return k
+
+
+def leave_inside_of_a_side(n, m):
+    k = 0
+    for i in range(6):
+        if n > i:
+            k += 1
+        else:
+            if m == i:
+                break
+            k += 5
+        if n == 3:
+            if m < i:
+                return k
+        else:
+            k += 30
+        k += 100
+    return k * 10
+
+
+def return_or_not(n, m):
+    if n > 2:
+        if m > 2:
+            return 11
+        x = 5
+    else:
+        return 22
+    return x + m
+
+
+def return_on_both_sides(n, m):
+    if n > 2:
+        return 1
+    else:
+        if m > n:
+            return 2
+    m += 5
+    if m > 9:
+        m += n
+    else:
+        return m
+    return m * 2
+
+
+def another_type_where_it_returns(n, m):
+    if n > 2:
+        x = 2.5
+        if x > 2:
+            return 7
+    else:
+        x = n + m
+    return x + 1
+
+
+def another_type_where_it_does_not(n, m):
+    if n <= 2:
+        x = n + m
+    else:
+        x = True
+        return 8
+    return x + 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        leave_on_one_side,
+        leave_or_go_on,
+        go_on_or_leave,
+        leave_inside_of_a_side,
+        return_or_not,
+        return_on_both_sides,
+        another_type_where_it_returns,
+        another_type_where_it_does_not,
+    ],
+)
+def test_ways_out_of_branches(function: Callable[[int, int], int]) -> None:
+    def kernel(Z, n, m):
+        put(Z, 0, function(n, m))
+
+    for n, m in itertools.product((-1, 0, 1, 3, 5, 9), (0, 1, 3, 4, 13)):
+        run(kernel, n, m, count=1)
 
 
 def test_and_or_of_scalars() -> None:
