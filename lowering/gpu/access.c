@@ -17,6 +17,14 @@ int tw_words_of(MlirType argument) {
   return mlirTypeIsAMemRef(argument) ? 1 + 2 * (int)mlirShapedTypeGetRank(argument) : 1;
 }
 
+int tw_first_word(MlirValue argument) {
+  MlirBlock entry = mlirBlockArgumentGetOwner(argument);
+  int word = 0;
+  for (intptr_t i = 0; i < mlirBlockArgumentGetArgNumber(argument); i++)
+    word += tw_words_of(mlirValueGetType(mlirBlockGetArgument(entry, i)));
+  return word;
+}
+
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]) {
   for (int d = 0; d < rank; d++)
     order[d] = d;

@@ -13,6 +13,8 @@ enum { TW_MAX_ACCESS_BITS = 128 };
 MlirValue tw_access_array(MlirOperation op, intptr_t *first_index);
 /* Words that an argument of a kernel takes: pointer, extents and strides of an array, or one. */
 int tw_words_of(MlirType argument);
+/* The first word of an argument, which of an array is its pointer. */
+int tw_first_word(MlirValue argument);
 /* Axis of the array along which each dimension of the tile runs (`order`, or the identity). */
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]);
 /* Attributes that the front end gives to accesses. Of a load or store: its tile lies inside of the array, which is not

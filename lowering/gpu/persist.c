@@ -37,7 +37,7 @@
  *
  * Runs after tile-select-wgmma and before layouts. Kernels whose products warpgroups compute in a loop
  * are taken, and only if a producer warp can bring what products wait for, ahead of everything else: a
- * loop that writes to arrays has to wait with it. There a block's
+ * loop that writes to an array which it may read has to wait with it. There a block's
  * next tiles arrive while it finishes the last ones, and positions are computed by one thread, not in
  * the addresses of all. Blocks may run in any order, which a tile program has to expect; still, those
  * that print or stop with a message keep the order that a reader expects, and those that wait for
@@ -55,9 +55,14 @@
  *
  * On an H200 causal attention ran at 1.12, 1.21 and 1.28 of cuDNN (32 heads of 4096x64, 16 of 4096x128 and 8192x128),
  * where the hardware started the blocks one by one, 1.05, 1.17 and 1.25. Where the work depends on the position
- * otherwise, or on what is in memory, that is still left to it. */
+ * otherwise, or on what is in memory, that is still left to it.
+ *
+ * Kernels without products, which only move memory, run first along the axis of the grid along which they store side by
+ * side, if that is axis 1. Of a transpose either loads or stores lie side by side, and it is the stores that count: on
+ * an H200 one of bf16 in tiles of 128x128 ran at 0.99 of a copy's rate so, and at 0.956 the other way. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/pairs.h"
@@ -75,7 +80,7 @@ typedef struct {
   tw_grid_ids_t ids;
   bool wgmma;              /* a loop has a product that warpgroups compute */
   const char *not_brought; /* why the accelerator cannot bring a load of a loop; null if it can bring all */
-  bool writes;             /* a loop with such a product writes to arrays */
+  bool writes;             /* a loop with such a product writes to an array that the kernel may read, too */
   bool in_order;           /* the order of the blocks can be seen */
   uint32_t uneven;         /* axes that tell how often a loop runs */
   bool grows, falls;       /* ... with the position: that of some loop */
@@ -179,6 +184,26 @@ static bool is_beside_product(MlirOperation op) {
   return found;
 }
 
+typedef struct {
+  MlirValue array;
+  bool found;
+} reader_t;
+
+static MlirWalkResult find_reader(MlirOperation op, void *user) {
+  reader_t *reader = user;
+  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"))
+    reader->found |= !tw_may_be_disjoint(reader->array, mlirOperationGetOperand(op, 0));
+  return reader->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+/* Whether the kernel may load from the array that the op writes to. */
+static bool may_be_read(MlirOperation func, MlirOperation write) {
+  intptr_t first;
+  reader_t reader = {tw_access_array(write, &first), false};
+  mlirOperationWalk(func, find_reader, &reader, MlirWalkPreOrder);
+  return reader.found;
+}
+
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
   bool looped = !mlirOperationIsNull(tw_enclosing_loop(op));
@@ -186,7 +211,7 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   if (looped && tw_op_is(op, "tile.mma"))
     look_behind(k, op);
   if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
-    k->writes |= is_beside_product(op);
+    k->writes |= is_beside_product(op) && may_be_read(k->func, op);
   k->in_order |= shows_order(op);
   if (tw_op_is(op, "scf.for"))
     look_at_length(k, op);
@@ -201,20 +226,6 @@ static MlirValue times(const tw_builder_t *at, MlirValue x, MlirValue y) {
 
 static MlirValue plus(const tw_builder_t *at, MlirValue x, MlirValue y) {
   return tw_binary(at, "arith.addi", tw_i32(at->context), x, y);
-}
-
-/* The blocks that the hardware starts, in another order. */
-static void reorder(kernel_t *k, const tw_raster_t *raster) {
-  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(k->func, 0)));
-  MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES], position[TW_GRID_AXES];
-  for (int axis = 0; axis < TW_GRID_AXES; axis++) {
-    id[axis] = tw_grid_op(&at, "tile.block_id", axis);
-    extents[axis] = tw_grid_op(&at, "tile.num_blocks", axis);
-  }
-  MlirValue number = plus(&at, id[0], times(&at, extents[0], plus(&at, id[1], times(&at, extents[1], id[2]))));
-  tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
-  tw_raster_decode(&at, &code, number, position);
-  tw_grid_replace_ids(&k->ids, position, NULL);
 }
 
 /* The axis along which the work of a block changes all in one direction; -1 if it is not so. */
@@ -343,7 +354,7 @@ static void rewrite(kernel_t *k) {
   } else {
     tw_op_remark(k->func, "is not persistent: how much a block computes depends on its position");
     if (raster.group)
-      reorder(k, &raster);
+      tw_grid_reorder(k->func, &k->ids, &raster);
   }
 }
 
@@ -351,11 +362,46 @@ static void decide(kernel_t *k) {
   if (k->in_order)
     tw_op_remark(k->func, "keeps the order of the grid, which can be seen: it prints, asserts, or waits");
   else if (k->writes)
-    tw_op_remark(k->func, "keeps the order of the grid: a loop writes to arrays, so nothing is brought ahead of it");
+    tw_op_remark(k->func,
+                 "keeps the order of the grid: a loop writes to an array that the kernel may load from, so nothing is "
+                 "brought ahead of it");
   else if (k->not_brought)
     tw_op_remark(k->func, "keeps the order of the grid: %s", k->not_brought);
   else
     rewrite(k);
+}
+
+/* ---- kernels that move memory ------------------------------------------------------------------ */
+
+typedef struct {
+  const tw_block_axes_t *axes;
+  bool stores, other; /* tiles that lie side by side along axis 1 alone, or anything else */
+} moves_t;
+
+static MlirWalkResult look_at_move(MlirOperation op, void *user) {
+  enum { AXIS_1 = 2 };
+  moves_t *m = user;
+  m->other |= tw_op_is(op, "tile.mma") || tw_op_is(op, "tile.scatter");
+  if (!tw_op_is(op, "tile.store"))
+    return MlirWalkResultAdvance;
+  intptr_t first;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  MlirValue array = tw_access_array(op, &first);
+  int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(array)), inner = tw_access_contiguous_dim(op, rank);
+  tw_access_order(op, rank, order);
+  m->stores = true;
+  m->other |= inner < 0 || tw_block_axes_get(m->axes, mlirOperationGetOperand(op, first + order[inner])) != AXIS_1;
+  return MlirWalkResultAdvance;
+}
+
+static void follow_stores(kernel_t *k) {
+  static const tw_raster_t along_1 = {.rows = 1, .columns = 0, .slices = 2};
+  moves_t m = {.axes = &k->axes};
+  mlirOperationWalk(k->func, look_at_move, &m, MlirWalkPreOrder);
+  if (!m.stores || m.other || k->in_order)
+    return;
+  tw_op_remark(k->func, "runs its blocks along axis 1 of the grid first: there they store side by side");
+  tw_grid_reorder(k->func, &k->ids, &along_1);
 }
 
 static bool run(MlirOperation func) {
@@ -370,6 +416,8 @@ static bool run(MlirOperation func) {
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
   if (k.wgmma && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= TW_MAX_GRID_ARGUMENTS)
     decide(&k);
+  else
+    follow_stores(&k);
   tw_block_axes_free(&k.axes);
   return true;
 }

@@ -224,6 +224,27 @@ tw_grid_ids_t tw_grid_ids_in(MlirOperation func) {
   return ids;
 }
 
+void tw_grid_reorder(MlirOperation func, const tw_grid_ids_t *ids, const tw_raster_t *raster) {
+  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
+  MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES], position[TW_GRID_AXES];
+  MlirType i64 = tw_i64(at.context);
+  MlirValue all = tw_const_int(&at, i64, 1);
+  for (int axis = 0; axis < TW_GRID_AXES; axis++) {
+    id[axis] = tw_grid_op(&at, "tile.block_id", axis);
+    extents[axis] = tw_grid_op(&at, "tile.num_blocks", axis);
+    all = tw_binary(&at, "arith.muli", i64, all, tw_unary(&at, "arith.extui", i64, extents[axis]));
+  }
+  MlirValue number = binary(&at, "arith.muli", extents[1], id[2]);
+  number = binary(&at, "arith.muli", extents[0], binary(&at, "arith.addi", id[1], number));
+  number = binary(&at, "arith.addi", id[0], number);
+  MlirValue small = tw_compare(&at, TW_ULT, all, tw_const_int(&at, i64, INT64_C(1) << 31));
+  tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
+  tw_raster_decode(&at, &code, number, position);
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    position[axis] = tw_select(&at, small, position[axis], id[axis]);
+  tw_grid_replace_ids(ids, position, NULL);
+}
+
 void tw_grid_replace_ids(const tw_grid_ids_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
   for (int i = 0; i < ids->count; i++) {
     const MlirValue *values = tw_op_is(ids->at[i], "tile.block_id") ? position : extents;

@@ -89,6 +89,8 @@ typedef struct tw_grid_ids {
   int count; /* TW_MAX_IDS: there may be more */
 } tw_grid_ids_t;
 tw_grid_ids_t tw_grid_ids_in(MlirOperation func);
+/* Has the blocks that the hardware starts run in the order of the raster; a grid of 2^31 blocks and more stays. */
+void tw_grid_reorder(MlirOperation func, const tw_grid_ids_t *ids, const tw_raster_t *raster);
 void tw_grid_replace_ids(const tw_grid_ids_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_RASTER_H */

@@ -123,14 +123,6 @@ static const char *why_not(splitter_t *s) {
 
 /* ---- what the launcher decides by ---------------------------------------------------------------- */
 
-/* Words of the arguments before `argument`. */
-static int64_t first_word(MlirOperation func, MlirValue argument) {
-  int64_t word = 0;
-  for (intptr_t i = 0; i < mlirBlockArgumentGetArgNumber(argument); i++)
-    word += tw_words_of(mlirValueGetType(mlirBlockGetArgument(tw_region_block(func, 0), i)));
-  return word;
-}
-
 /* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
 static int64_t word_of(MlirOperation func, MlirValue value) {
   MlirBlock entry = tw_region_block(func, 0);
@@ -139,7 +131,7 @@ static int64_t word_of(MlirOperation func, MlirValue value) {
   MlirValue argument = is_dim ? mlirOperationGetOperand(dim, 0) : value;
   if (!mlirValueIsABlockArgument(argument) || !mlirBlockEqual(mlirBlockArgumentGetOwner(argument), entry))
     return -1;
-  return first_word(func, argument) + (is_dim ? 1 + tw_attr_int(dim, "axis", 0) : 0);
+  return tw_first_word(argument) + (is_dim ? 1 + tw_attr_int(dim, "axis", 0) : 0);
 }
 
 /* How often the loop runs, as a word of the launch divided by a constant and rounded up, or as a constant. */

@@ -142,7 +142,25 @@ static int load_on_gpu(call_t *call, tw_variant_t *variant) {
   return status ? tw_call_error(call->self, status) : 0;
 }
 
-/* The variant with whose code blocks share tiles, where this launch does better so; made when first wanted. */
+/* The variant that `maker` makes when it is first wanted, loaded; NULL with an exception if there is none. */
+static tw_variant_t *made_once(call_t *call, PyObject *maker, PyObject **made) {
+  if (!*made) {
+    PyObject *fresh = PyObject_CallNoArgs(maker);
+    if (!fresh || check_variant(call, fresh)) {
+      Py_XDECREF(fresh);
+      return NULL;
+    }
+    if (*made) /* another thread was faster */
+      Py_DECREF(fresh);
+    else
+      *made = fresh;
+  }
+  tw_variant_t *variant = (tw_variant_t *)*made;
+  bool loaded = tw_cuda_kernel_is_loaded(variant->cuda, call->device_id);
+  return TW_UNLIKELY(!loaded) && load_on_gpu(call, variant) ? NULL : variant;
+}
+
+/* The variant with whose code blocks share tiles, where this launch does better so. */
 static tw_variant_t *shared_variant(call_t *call, tw_variant_t *variant) {
   bool wanted;
   tw_status_t status =
@@ -151,22 +169,13 @@ static tw_variant_t *shared_variant(call_t *call, tw_variant_t *variant) {
     tw_call_error(call->self, status);
     return NULL;
   }
-  if (wanted && !variant->shared) {
-    PyObject *made = PyObject_CallNoArgs(variant->sharing);
-    if (!made || check_variant(call, made)) {
-      Py_XDECREF(made);
-      return NULL;
-    }
-    if (variant->shared) /* another thread was faster */
-      Py_DECREF(made);
-    else
-      variant->shared = made;
-  }
-  if (!wanted)
-    return variant;
-  variant = (tw_variant_t *)variant->shared;
-  bool loaded = tw_cuda_kernel_is_loaded(variant->cuda, call->device_id);
-  return TW_UNLIKELY(!loaded) && load_on_gpu(call, variant) ? NULL : variant;
+  return wanted ? made_once(call, variant->sharing, &variant->shared) : variant;
+}
+
+/* The variant for arrays that overlap, where those of this launch do and the variant takes them for separate. */
+static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
+  bool overlap = tw_cuda_would_overlap(variant->cuda, call->words);
+  return TW_UNLIKELY(overlap) ? made_once(call, variant->overlapping, &variant->overlapped) : variant;
 }
 
 /* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take 5 ms when threads
@@ -175,6 +184,8 @@ TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
   if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) && load_on_gpu(call, variant))
     return -1;
   if (variant->sharing && !(variant = shared_variant(call, variant)))
+    return -1;
+  if (variant->overlapping && !(variant = ordered_variant(call, variant)))
     return -1;
   tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->stream.handle, call->grid,
                                       call->has_block ? call->block : NULL, call->words, call->word_count);

@@ -19,8 +19,9 @@ typedef struct tw_variant {
   uint64_t written;       /* bit i: the kernel writes to argument i */
   unsigned num_threads, shared_bytes;
   int persistent;
-  /* Where this one has no code for tiles that blocks share: what makes a variant that has, and that variant. */
-  PyObject *sharing, *shared; /* owned, or NULL */
+  /* What makes a variant for launches that this one is not for, and that variant: one with code for tiles that blocks
+   * share, and one for arrays that overlap. */
+  PyObject *sharing, *shared, *overlapping, *overlapped; /* owned, or NULL */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */

@@ -23,6 +23,8 @@ static void variant_dealloc(PyObject *self) {
   Py_XDECREF(variant->owner);
   Py_XDECREF(variant->sharing);
   Py_XDECREF(variant->shared);
+  Py_XDECREF(variant->overlapping);
+  Py_XDECREF(variant->overlapped);
   Py_XDECREF(variant->name);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF((PyObject *)type);
@@ -34,6 +36,8 @@ static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(((tw_variant_t *)self)->owner);
   Py_VISIT(((tw_variant_t *)self)->sharing);
   Py_VISIT(((tw_variant_t *)self)->shared);
+  Py_VISIT(((tw_variant_t *)self)->overlapping);
+  Py_VISIT(((tw_variant_t *)self)->overlapped);
   return 0;
 }
 
@@ -134,18 +138,45 @@ static int set_split(tw_variant_t *variant, PyObject *sequence) {
   return failed ? -1 : 0;
 }
 
+/* (word, rank, bits) of each array. */
+static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
+  tw_array_place_t arrays[TW_MAX_DISJOINT];
+  Py_ssize_t count = PySequence_Size(sequence);
+  if (count > TW_MAX_DISJOINT)
+    PyErr_Format(PyExc_ValueError, "%zd arrays are separate, the most is %d", count, TW_MAX_DISJOINT);
+  for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
+    PyObject *item = PySequence_GetItem(sequence, i), *row = item ? PySequence_Tuple(item) : NULL;
+    unsigned word, rank, bits;
+    if (row && PyArg_ParseTuple(row, "III", &word, &rank, &bits)) {
+      arrays[i] = (tw_array_place_t){(uint16_t)word, (uint8_t)rank, (uint8_t)bits};
+      if (arrays[i].word != word || arrays[i].rank != rank || arrays[i].bits != bits)
+        PyErr_SetString(PyExc_ValueError, "an array is (word, rank, bits), all of them small");
+    }
+    Py_XDECREF(row);
+    Py_XDECREF(item);
+  }
+  if (count < 0 || PyErr_Occurred())
+    return -1;
+  tw_status_t status = tw_cuda_kernel_set_disjoint(variant->cuda, arrays, (size_t)count);
+  if (status)
+    tw_ext_raise(status, NULL);
+  return status ? -1 : 0;
+}
+
+static PyObject *owned_or_null(PyObject *maker) { return maker && maker != Py_None ? Py_NewRef(maker) : NULL; }
+
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"image",      "name",   "num_threads", "shared_bytes", "written", "programmatic",
-                          "persistent", "joined", "tensor_maps", "split",        "shares",  "sharing",
-                          "pairs",      NULL};
-  PyObject *image, *name, *maps = NULL, *split = NULL, *sharing = NULL;
+  static char *names[] = {
+      "image",       "name",  "num_threads", "shared_bytes", "written", "programmatic", "persistent",  "joined",
+      "tensor_maps", "split", "shares",      "sharing",      "pairs",   "disjoint",     "overlapping", NULL};
+  PyObject *image, *name, *maps = NULL, *split = NULL, *sharing = NULL, *disjoint = NULL, *overlapping = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
   unsigned joined = 0, pairs = 0;
   int programmatic = 0, persistent = 0, shares = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpiIOOpOI:CudaKernel", names, &image, &name, &threads,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpiIOOpOIOO:CudaKernel", names, &image, &name, &threads,
                                    &shared, &written, &programmatic, &persistent, &joined, &maps, &split, &shares,
-                                   &sharing, &pairs))
+                                   &sharing, &pairs, &disjoint, &overlapping))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -163,7 +194,8 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->num_threads = threads;
   variant->shared_bytes = shared;
   variant->persistent = persistent;
-  variant->sharing = sharing && sharing != Py_None ? Py_NewRef(sharing) : NULL;
+  variant->sharing = owned_or_null(sharing);
+  variant->overlapping = owned_or_null(overlapping);
   unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u) |
                    (shares ? TW_CUDA_SHARES : 0u) |
                    (persistent == 2 ? TW_CUDA_PAIRS | (pairs & 3) << TW_CUDA_PAIRS_AXIS : 0u) |
@@ -171,7 +203,8 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared, flags, &variant->cuda);
   if (status)
     tw_ext_raise(status, NULL);
-  else if ((!maps || !set_maps(variant, maps)) && (!split || !set_split(variant, split)))
+  else if ((!maps || !set_maps(variant, maps)) && (!split || !set_split(variant, split)) &&
+           (!disjoint || !set_disjoint(variant, disjoint)))
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
   return NULL;
@@ -263,8 +296,8 @@ static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},
                                    {Py_tp_doc,
                                     "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
                                     "programmatic=False, persistent=0, joined=0, tensor_maps=(), "
-                                    "split=(), shares=False, sharing=None, pairs=0): PTX text or a cubin; loaded at "
-                                    "the first launch on a device"},
+                                    "split=(), shares=False, sharing=None, pairs=0, disjoint=(), overlapping=None): "
+                                    "PTX text or a cubin; loaded at the first launch on a device"},
                                    {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,

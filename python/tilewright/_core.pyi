@@ -44,7 +44,9 @@ class CudaKernel:
     swizzle, axes, box). `split`: blocks may share a tile by (word of the extent of k, extent of a step,
     steps, cycles and bytes of a step, parts or 0, bytes of a part's sums); one that `shares` has three more
     words that say which. In the place of one that does not, or has clusters, `sharing` makes another for
-    launches that do better so.
+    launches that do better so. `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an
+    element), that must have no memory in common; where those of a launch do, `overlapping` makes the
+    kernel for it.
     """
 
     def __new__(
@@ -62,6 +64,8 @@ class CudaKernel:
         shares: bool = False,
         sharing: Callable[[], CudaKernel] | None = None,
         pairs: int = 0,
+        disjoint: Sequence[Sequence[int]] = (),
+        overlapping: Callable[[], CudaKernel] | None = None,
     ) -> CudaKernel: ...
     @property
     def name(self) -> str: ...

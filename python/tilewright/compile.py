@@ -30,7 +30,7 @@ Key = tuple[tuple[Any, ...], ...]
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
 GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "pairs", "joined", "programmatic", "shares")
-GPU_ROWS = ("tensor_maps", "split")
+GPU_ROWS = ("tensor_maps", "split", "disjoint")
 PAIRS = 2  # "persistent" of a kernel that is started in clusters
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
@@ -64,9 +64,11 @@ class Image(NamedTuple):
         return cls(blob[4 + size :], facts) if good else None
 
 
-def capture_kernel(kernel: Any, target: str, key: Key) -> Captured:
+def capture_kernel(kernel: Any, target: str, key: Key, overlapping: bool = False) -> Captured:
+    """`overlapping`: arrays of the launch may share memory."""
     arguments = [_argument(entry) for entry in key]
-    return capture(kernel.function, arguments, target, kernel.attributes(target), kernel.simt)
+    attributes = kernel.attributes(target) | ({"tile.may_alias": 1} if overlapping else {})
+    return capture(kernel.function, arguments, target, attributes, kernel.simt)
 
 
 def _argument(entry: tuple[Any, ...]) -> Any:
@@ -79,12 +81,14 @@ def _argument(entry: tuple[Any, ...]) -> Any:
     return ArrayArgument(BY_NAME[name], rank, align, shape_div, strides, writable, tma)
 
 
-def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[Any, str, Any]]]:
+def compile_kernel(
+    kernel: Any, target: str, key: Key, overlapping: bool = False
+) -> tuple[Any, list[tuple[Any, str, Any]]]:
     """A `_core.CudaKernel` or `_core.CpuKernel` for a kernel and the facts of its arguments, and the
     variables outside of the kernel that it was made from."""
     times = Times(kernel.name, target)
     with times.step("capture"):
-        captured = capture_kernel(kernel, target, key)
+        captured = capture_kernel(kernel, target, key, overlapping)
     image = image_of(captured.module, captured.module.text(), target, kernel.name, times)
     if knobs.times():
         print(times, file=sys.stderr)
@@ -93,14 +97,18 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
         twin = {"split_k": 0}  # which has no clusters either
     elif image.facts.get("persistent") == PAIRS:
         twin = {"num_ctas": 1}
-    sharing = functools.partial(_twin, kernel.replace_hints(**twin), target, key) if twin else None
-    return load(image, kernel.name, captured.written, target, sharing), captured.reads
+    others: dict[str, Callable[[], Any]] = {}
+    if twin:
+        others["sharing"] = functools.partial(_twin, kernel.replace_hints(**twin), target, key, overlapping)
+    if image.facts.get("disjoint"):
+        others["overlapping"] = functools.partial(_twin, kernel, target, key, True)
+    return load(image, kernel.name, captured.written, target, **others), captured.reads
 
 
-def _twin(kernel: Any, target: str, key: Key) -> Any:
+def _twin(kernel: Any, target: str, key: Key, overlapping: bool) -> Any:
     """The same with code for tiles that several blocks share, or without clusters: for the first launch that has too
-    few tiles."""
-    return compile_kernel(kernel, target, key)[0]
+    few tiles. Or with code for arrays that overlap."""
+    return compile_kernel(kernel, target, key, overlapping)[0]
 
 
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
@@ -175,7 +183,7 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
         ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
     facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
-    facts |= {"tensor_maps": tensor_maps(module), "split": split(module)}
+    facts |= {"tensor_maps": tensor_maps(module), "split": split(module), "disjoint": disjoint(module)}
     with times.step("driver's assembler"):
         return Image((assembler or assemble)(ptx, target), facts)
 
@@ -202,8 +210,16 @@ def _device_of(target: str) -> int | None:
     return None
 
 
-def load(image: Image, name: str, written: int, target: str, sharing: Callable[[], Any] | None = None) -> Any:
-    """`sharing` makes the kernel whose blocks share tiles, if this one's do not, or are in no clusters."""
+def load(
+    image: Image,
+    name: str,
+    written: int,
+    target: str,
+    sharing: Callable[[], Any] | None = None,
+    overlapping: Callable[[], Any] | None = None,
+) -> Any:
+    """`sharing` makes the kernel whose blocks share tiles, if this one's do not, or are in no clusters. `overlapping`
+    makes the one for arrays that share memory, if this one is only right for others."""
     entry = symbol(name)
     if target.startswith("cpu"):
         code = _core.load_object(image.code, entry)
@@ -223,6 +239,8 @@ def load(image: Image, name: str, written: int, target: str, sharing: Callable[[
         shares=facts["shares"] == 1,
         sharing=None if facts["shares"] else sharing,
         pairs=facts["pairs"],
+        disjoint=facts["disjoint"],
+        overlapping=overlapping,
     )
 
 
@@ -249,6 +267,12 @@ def split(module: Any) -> list[int]:
     """What a launch decides by how many blocks share a tile; empty where none do."""
     text = module.attribute("tile.split")
     return [*map(int, re.findall(r"-?\d+", text.split(":")[1])), _integer(module, "tile.part_bytes")] if text else []
+
+
+def disjoint(module: Any) -> list[list[int]]:
+    """Pairs of arrays that the kernel takes for separate: (word, rank, bits) of each array."""
+    rows = re.findall(r"array<i32: (.*?)>", module.attribute("tile.disjoint") or "")
+    return [[int(n) for n in row.split(",")] for row in rows]
 
 
 class _Dump:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,13 @@ from tilewright import tile as ct
 class GpuArray:
     """The bytes around a NumPy view in GPU memory, and `value`, the view of them to launch with."""
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: np.ndarray, others: Iterable[GpuArray] = ()) -> None:
+        """In the memory of one of `others` where that holds the same bytes."""
         self.host, offset = storage(array)
-        self.flat = torch.from_numpy(self.host.view(np.uint8).copy()).cuda()
+        same = (other.flat for other in others if np.may_share_memory(other.host, self.host))
+        self.flat = next(same, None)
+        if self.flat is None:
+            self.flat = torch.from_numpy(self.host.view(np.uint8).copy()).cuda()
         dtype = dt.as_dtype(array.dtype)
         strides = [s // array.itemsize for s in array.strides]
         if array.size == 0:  # torch cannot view the bytes of nothing
@@ -32,9 +37,6 @@ class GpuArray:
 
     def copy_back(self) -> None:
         self.host[...] = self.flat.cpu().numpy().view(self.host.dtype)
-
-
-to_gpu = GpuArray
 
 
 def storage(array: np.ndarray) -> tuple[np.ndarray, int]:

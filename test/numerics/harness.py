@@ -95,15 +95,17 @@ def run_cpu(kernel: Any, grid: Any, args: Arguments) -> None:
 def run_cuda(kernel: Any, grid: Any, args: Arguments) -> None:
     """The same on a GPU, where each array lies in memory as it does here, and back."""
     import torch
-    from gpu_arrays import to_gpu
+    from gpu_arrays import GpuArray
 
-    arrays = [to_gpu(a) if isinstance(a, np.ndarray) else None for a in args]
-    values = [a if g is None else g.value for a, g in zip(args, arrays, strict=True)]
+    arrays: dict[int, GpuArray] = {}
+    for i, a in enumerate(args):
+        if isinstance(a, np.ndarray):
+            arrays[i] = GpuArray(a, arrays.values())
+    values = [arrays[i].value if i in arrays else a for i, a in enumerate(args)]
     ct.launch(torch.cuda.current_stream(), grid, kernel, tuple(values))
     torch.cuda.synchronize()
-    for gpu in arrays:
-        if gpu is not None:
-            gpu.copy_back()
+    for gpu in arrays.values():
+        gpu.copy_back()
 
 
 def run_ptx(kernel: Any, target: str, args: Arguments) -> None:

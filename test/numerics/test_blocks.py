@@ -121,3 +121,26 @@ def test_longest_blocks_first(backends: Backends, rows: int, columns: int, falls
     at = np.arange(columns * T) // T
     seen = at[:, None] <= at if falls else at[:, None] >= at
     assert np.array_equal(c, (a.astype("f4") * seen) @ b.astype("f4"))
+
+
+@ct.kernel
+def turned(X, Y, N, TM: ct.Constant[int], TN: ct.Constant[int]):
+    """Blocks that follow what they store: axis 1 of the grid is the one along which it lies side by side."""
+    j, i, b = ct.bid(0), ct.bid(1), ct.bid(2)
+    x = ct.load(X, index=(b, i, j), shape=(1, TM, TN), padding_mode=ZERO)
+    ct.store(Y, index=(b, j, i), tile=ct.permute(x, (0, 2, 1)))
+    seen = ct.num_blocks(0) * 100 + ct.num_blocks(1) * 10 + ct.num_blocks(2)
+    ct.store(N, index=(b, j, i), tile=ct.full((1, 1, 1), seen, dtype=ct.int32))
+
+
+# Blocks of several warps, and of one, which are started several at a time.
+@pytest.mark.parametrize("tiles, warps", [((32, 64), 4), ((8, 16), 1)])
+@pytest.mark.parametrize("grid", [(1, 1, 1), (1, 7, 1), (5, 1, 2), (9, 4, 3)])
+def test_blocks_follow_stores(backends: Backends, grid: tuple[int, int, int], tiles: Any, warps: int) -> None:
+    columns, rows, batches = grid
+    x = integers(9, batches, rows * tiles[0] - 3, columns * tiles[1] - 5)
+    kernel = turned.replace_hints(num_warps=warps)
+    y, n = np.zeros((batches, x.shape[2], x.shape[1]), np.float16), np.zeros((batches, columns, rows), "i4")
+    _, y, n, *_ = backends.run_all(kernel, grid, lambda: [x, y.copy(), n.copy(), *tiles])
+    assert np.array_equal(y, x.transpose(0, 2, 1))
+    assert (n == columns * 100 + rows * 10 + batches).all()

@@ -7,6 +7,7 @@ itself with the name of a case.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import subprocess
 import sys
@@ -321,6 +322,38 @@ def splits_that_are_refused() -> None:
     for row in wrong:
         refused(Exception, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, (), row)
     _core.CudaKernel(PTX, "kernel", 64, split=())
+
+
+@case()
+def arrays_that_overlap() -> None:
+    """The kernel takes its two arrays for separate; where they overlap another one is made, once."""
+    made: list[Any] = []
+
+    def overlapping() -> Any:
+        made.append(_core.CudaKernel(PTX, "kernel", 64, 512))
+        return made[-1]
+
+    pairs = [(0, 1, 32), (3, 2, 32)]
+    k = make("A", "B", threads=64, disjoint=pairs, overlapping=overlapping)
+    line, address = on(0, 64), p.device_address(0)  # 256 bytes
+    for b, together in [
+        (on(0, 8, 8, offset=1024), False),
+        (on(0, 8, 8, offset=256), False),
+        (on(0, 8, 8, offset=252), True),
+        (on(0, 0, 8), False),
+        (on(0, 8, 8), True),
+        (p.CudaArray(address + 1024, (8, 8), "<f4", strides=(-128, 4)), True),  # its last row is the first in memory
+        (p.CudaArray(address + 1024, (8, 8), "<f4", strides=(-96, 4)), False),
+    ]:
+        for _ in range(2):
+            _core.launch(None, (1,), k, (line, b))
+            assert fake.last.shared_bytes == (512 if together else 0)
+    assert 1 < len(made) < 4  # by the facts of the arrays
+    wrong = make("A", "B", threads=64, disjoint=pairs, overlapping=lambda: 7)
+    refused(Exception, "on_miss returned", _core.launch, None, (1,), wrong, (line, line))
+    for rows in [pairs[:1], [(0, 9, 32)] * 2, [(510, 2, 32)] * 2, [(0, 1, 0)] * 2, pairs * 20, [(0, 1)] * 2,
+                 [(0, 300, 32)] * 2, 7]:  # fmt: skip
+        refused(Exception, "", functools.partial(_core.CudaKernel, PTX, "kernel", 64, disjoint=rows))
 
 
 @case()

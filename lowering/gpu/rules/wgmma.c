@@ -119,8 +119,10 @@ static MlirValue group_offset(tw_emitter_t *e, const product_t *p, bool rhs) {
   MlirValue index = warpgroup(e);
   while (rhs && 1 << shift < p->split.m)
     shift++;
-  index = rhs ? twg_binary(e, "llvm.lshr", index, twg_const_i32(e, shift))
-              : twg_binary(e, "llvm.and", index, twg_const_i32(e, parts - 1));
+  if (rhs)
+    index = twg_binary(e, "llvm.lshr", index, twg_const_i32(e, shift));
+  if (!rhs || p->split.same > 1)
+    index = twg_binary(e, "llvm.and", index, twg_const_i32(e, parts - 1));
   return twg_binary(e, "llvm.mul", index, twg_const_i32(e, other_bytes(o, o->other / parts)));
 }
 

@@ -28,6 +28,15 @@
  * (%h) is therefore made behind the wait, from a value (%e) that the wait orders: it is complete before, or the
  * assembler would have to serialize the products.
  *
+ * What threads write for a product from values that come from before this iteration goes in front of all products:
+ *
+ *   scf.for ... iter_args(%c) {                              scf.for ... iter_args(%c) {
+ *     %s = tile.wgmma %q[%0], %k[%0], %zero                    %t = arith.truncf %c ; tile.local_store %t, %b[%0]
+ *     %t = arith.truncf %c ; tile.local_store %t, %b[%0]  ->   %s = tile.wgmma %q[%0], %k[%0], %zero
+ *     %y = tile.wgmma %q[%0], %b[%0], %zero                    %y = tile.wgmma %q[%0], %b[%0], %zero
+ *
+ * so that products are started in a row, and the assembler sees no accumulator read (%c) while one is under way.
+ *
  * What must hold for an op to move before a wait: nothing that it reads depends on the wait, it writes to no buffer
  * that the product reads, and no effect that stays behind comes before its own. Loads move where the block writes to no
  * array and registers suffice. */
@@ -215,6 +224,45 @@ static void order_successor(wait_t *w, MlirOperation product) {
   find_stay(w);
 }
 
+/* ---- what products read, in front of them -------------------------------------------------------------- */
+
+/* Whether the values behind a store come from arithmetic on what no product of the block makes. */
+static bool is_known_before(const tw_slice_t *slice, MlirOperation first, MlirOperation store) {
+  for (MlirOperation op = first; !mlirOperationEqual(op, store); op = mlirOperationGetNextInBlock(op))
+    if (tw_slice_has(slice, op) && !tw_is_arithmetic(op) && !tw_op_is(op, "tile.convert_layout"))
+      return false;
+  return true;
+}
+
+static bool uses(MlirOperation op, MlirValue value) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (mlirValueEqual(mlirOperationGetOperand(op, i), value))
+      return true;
+  return false;
+}
+
+/* Moves a store to shared memory, and what it stores, in front of the first product of its block. */
+static void write_early(MlirOperation store) {
+  MlirBlock block = mlirOperationGetBlock(store);
+  MlirOperation first = mlirBlockGetFirstOperation(block);
+  while (!mlirOperationEqual(first, store) && !tw_op_is(first, "tile.wgmma"))
+    first = mlirOperationGetNextInBlock(first);
+  tw_slice_t slice = {.block = block};
+  tw_slice_add_op(&slice, store);
+  bool may = is_known_before(&slice, first, store);
+  for (MlirOperation op = first; may && !mlirOperationEqual(op, store); op = mlirOperationGetNextInBlock(op))
+    may = !uses(op, mlirOperationGetOperand(store, 1));
+  for (MlirOperation op = first, next; may && !mlirOperationEqual(first, store); op = next) {
+    bool last = mlirOperationEqual(op, store);
+    next = mlirOperationGetNextInBlock(op);
+    if (tw_slice_has(&slice, op))
+      mlirOperationMoveBefore(op, first);
+    if (last)
+      break;
+  }
+  tw_slice_free(&slice);
+}
+
 /* ---- moving ---------------------------------------------------------------------------------------- */
 
 static void delay(MlirOperation op) {
@@ -255,25 +303,34 @@ static void count_pending(MlirOperation wait) {
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
 typedef struct {
-  MlirOperation waits[MAX_WAITS];
+  MlirOperation at[MAX_WAITS];
   int num;
-} waits_t;
+  const char *name;
+} ops_t;
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
-  waits_t *waits = user;
-  if (is_wait(op) && waits->num < MAX_WAITS)
-    waits->waits[waits->num++] = op;
+  ops_t *ops = user;
+  if (tw_op_is(op, ops->name) && ops->num < MAX_WAITS)
+    ops->at[ops->num++] = op;
   return MlirWalkResultAdvance;
 }
 
+static ops_t ops_in(MlirOperation func, const char *name) {
+  ops_t ops = {.name = name};
+  mlirOperationWalk(func, collect, &ops, MlirWalkPreOrder);
+  return ops;
+}
+
 static bool run(MlirOperation func) {
-  waits_t waits = {.num = 0}, placed = {.num = 0};
-  mlirOperationWalk(func, collect, &waits, MlirWalkPreOrder);
+  ops_t stores = ops_in(func, "tile.local_store");
+  for (int i = 0; i < stores.num; i++)
+    write_early(stores.at[i]);
+  ops_t waits = ops_in(func, "tile.wgmma_wait");
   for (int i = waits.num - 1; i >= 0; i--)
-    delay(waits.waits[i]);
-  mlirOperationWalk(func, collect, &placed, MlirWalkPreOrder);
+    delay(waits.at[i]);
+  ops_t placed = ops_in(func, "tile.wgmma_wait");
   for (int i = 0; i < placed.num; i++)
-    count_pending(placed.waits[i]);
+    count_pending(placed.at[i]);
   return true;
 }
 

@@ -1,6 +1,7 @@
 /* rings.c - the plan of tile-specialize-warps. See rings.h. */
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm80/mma.h"
@@ -890,13 +891,20 @@ static bool may_follow(MlirOperation copy, MlirOperation op) {
   return false;
 }
 
+/* Nothing tells a producer that a store was done. */
 static MlirWalkResult check_order(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
-  for (int f = 0; is_write(op) && f < plan->num_fills; f++)
-    if (may_follow(plan->fills[f].copies[0], op)) {
-      refuse(plan, op, "it writes to an array before a later copy");
-      return MlirWalkResultInterrupt;
-    }
+  intptr_t first;
+  if (!is_write(op))
+    return MlirWalkResultAdvance;
+  MlirValue written = tw_access_array(op, &first);
+  for (int f = 0; f < plan->num_fills; f++)
+    for (int c = 0; c < plan->fills[f].num_copies; c++)
+      if (may_follow(plan->fills[f].copies[c], op) &&
+          !tw_assume_disjoint(written, tw_access_array(plan->fills[f].copies[c], &first))) {
+        refuse(plan, op, "it writes to an array that may be the one of a later copy");
+        return MlirWalkResultInterrupt;
+      }
   return MlirWalkResultAdvance;
 }
 
@@ -924,9 +932,11 @@ bool tw_plan_rings(tw_ring_plan_t *plan) {
     return false;
   mlirOperationWalk(plan->func, find_multiply_adds, plan, MlirWalkPreOrder);
   mlirOperationWalk(plan->func, collect_read, plan, MlirWalkPreOrder);
-  mlirOperationWalk(plan->func, check_order, plan, MlirWalkPreOrder);
   if (plan->reason || !need_copies(plan))
     return false;
   mlirOperationWalk(plan->func, collect_overlap, plan, MlirWalkPreOrder);
-  return find_ends(plan) && make_rings(plan) && choose_slots(plan);
+  if (!find_ends(plan) || !make_rings(plan) || !choose_slots(plan))
+    return false;
+  mlirOperationWalk(plan->func, check_order, plan, MlirWalkPreOrder); /* last: it may make assumptions */
+  return plan->reason == NULL;
 }

@@ -22,6 +22,7 @@
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 
 enum { MAX_PRODUCTS = 64, STAGES = 2 };
@@ -100,6 +101,23 @@ static void note_load(selector_t *s, MlirOperation load) {
   s->loads[s->num_loads++].bytes = tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
 }
 
+/* Whether the result goes into the left operand of another product: each warpgroup that computes a part of that one
+ * wants whole rows, in its registers. */
+static bool feeds_product(MlirOperation mma) {
+  MlirBlock block = mlirOperationGetBlock(mma);
+  bool feeds = false;
+  for (MlirOperation op = mlirOperationGetNextInBlock(mma); !feeds && !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    tw_slice_t slice = {.block = block};
+    if (!tw_op_is(op, "tile.mma"))
+      continue;
+    tw_slice_add(&slice, mlirOperationGetOperand(op, 0));
+    feeds = tw_slice_has(&slice, mma);
+    tw_slice_free(&slice);
+  }
+  return feeds;
+}
+
 static const char *why_not(const selector_t *s, MlirOperation mma) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
            acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
@@ -110,7 +128,8 @@ static const char *why_not(const selector_t *s, MlirOperation mma) {
     return "it has no instruction for its dtypes";
   if (tw_rank(acc) != 2 || tw_extent(lhs, 1) < kind.k)
     return "it is batched, or k is below 32 bytes";
-  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), s->num_warps, &split))
+  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), s->num_warps, &split) ||
+      (split.same > 1 && !feeds_product(mma)))
     return "its rows are no multiple of 64, or its warps cannot share it";
   if (place_of(mma, 1, &transposed) == TW_WGMMA_NONE)
     return "its right operand has no lines of 128 bytes";

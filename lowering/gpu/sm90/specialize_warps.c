@@ -67,9 +67,9 @@
  * What must hold: the tensor memory accelerator can do every async_copy of the kernel (`tile.tma` on
  * the array), eight warps compute where something is gathered, a copy is in a loop, positions depend on scalars and
  * tiles that no loop or branch passes on, what a copy brings
- * is read after it in its own block or deeper, no array that is copied from is written before, and
- * two slots of each ring fit. Else the kernel is left to tile-pipeline, and a remark says why.
- * `tile.num_stages` sets the number of slots. */
+ * is read after it in its own block or deeper, no array that is copied from is written before (of two arrays it is
+ * assumed that they share no memory: disjoint.h), and two slots of each ring fit. Else the kernel is left to
+ * tile-pipeline, and a remark says why. `tile.num_stages` sets the number of slots. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/raster.h"
@@ -103,6 +103,7 @@ typedef struct {
   /* What overlapped products start from where blocks share tiles: it is not read, but names the registers. */
   MlirValue kept[TW_MAX_OVERLAPS][TW_MAX_PRODUCTS];
   MlirOperation in_row; /* a product whose operands were waited for with those of the one before it */
+  MlirOperation before; /* the op of the kernel that stands before the one at hand */
 } role_t;
 
 static MlirValue constant(const role_t *r, int64_t value) { return tw_const_int(&r->at, tw_i32(r->at.context), value); }
@@ -888,10 +889,28 @@ static void emit_clone(role_t *r, MlirOperation op) {
     keep_sums(r, op, made);
 }
 
+/* Whether all threads have met, and done nothing but arithmetic since. */
+static bool have_met(const role_t *r) {
+  MlirOperation last = tw_null_op();
+  for (MlirOperation op = mlirBlockGetFirstOperation(r->at.block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (!tw_is_arithmetic(op))
+      last = op;
+  return !mlirOperationIsNull(last) && tw_op_is(last, "tile.barrier");
+}
+
+/* Whether a barrier keeps only what copies bring from being written early: it stands behind the wait for a product that
+ * reads no buffer which threads write. */
+static bool is_of_ring(MlirOperation before) {
+  return tw_op_is(before, "tile.wgmma_wait") && !tw_wgmma_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
+}
+
 /* What only kept copies and reads of one slot apart. A barrier that orders stores to shared memory stays. */
 static bool is_obsolete(const role_t *r, MlirOperation op) {
+  if (tw_op_is(op, "tile.barrier"))
+    return !r->plan->has_stores || have_met(r) || is_of_ring(r->before);
   return tw_op_is(op, "tile.async_commit") || tw_op_is(op, "tile.async_wait") || tw_op_is(op, "tile.alloc_shared") ||
-         tw_op_is(op, "tile.alloc_barriers") || (tw_op_is(op, "tile.barrier") && !r->plan->has_stores);
+         tw_op_is(op, "tile.alloc_barriers");
 }
 
 static bool is_wanted(const role_t *r, MlirOperation op) {
@@ -925,10 +944,12 @@ static void emit_op(role_t *r, MlirOperation op) {
 }
 
 static void emit_block(role_t *r, MlirBlock old) {
-  MlirOperation end = mlirBlockGetTerminator(old);
+  MlirOperation end = mlirBlockGetTerminator(old), before = tw_null_op();
   for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationEqual(op, end);
-       op = mlirOperationGetNextInBlock(op))
+       before = op, op = mlirOperationGetNextInBlock(op)) {
+    r->before = before;
     emit_op(r, op);
+  }
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------- */

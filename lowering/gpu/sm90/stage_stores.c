@@ -16,12 +16,14 @@
  *   tile.tma_store_wait %b                                       // before the kernel ends
  *
  * Runs before the depth of rings is chosen, which counts these buffers. What must hold: a product of the kernel is a
- * wgmma; a tensor map describes the array (`tile.tma`), the store is its only access, so that nobody can see when it
- * happens, and is in no loop but a persistent one; and the tile is made of boxes (store_boxes.h). The buffers leave
+ * wgmma; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can see when
+ * it happens; within a loop of the program it stores to another place each time, and no other array that the kernel
+ * accesses shares memory with this one (disjoint.h); and the tile is made of boxes (store_boxes.h). The buffers leave
  * room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are dropped
  * by the accelerator. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/store_boxes.h"
@@ -96,6 +98,62 @@ static bool is_only_access(MlirOperation store, MlirValue array) {
   return true;
 }
 
+/* Whether a value differs in any two iterations of the loop: the induction variable, times a constant and plus what the
+ * loop does not change. */
+static bool differs_each_time(MlirOperation loop, MlirValue value) {
+  static const char *const sums[] = {"arith.addi", "arith.subi"};
+  MlirOperation op = tw_def(value);
+  int64_t factor = 0;
+  if (mlirValueEqual(value, tw_loop_iv(loop)))
+    return true;
+  if (mlirOperationIsNull(op) || !tw_inside(op, tw_loop_body(loop)))
+    return false;
+  if (tw_op_is(op, "arith.muli"))
+    return tw_known_int(mlirOperationGetOperand(op, 1), &factor) && factor != 0 &&
+           differs_each_time(loop, mlirOperationGetOperand(op, 0));
+  for (int i = 0; i < 2 && TW_OP_IS_ONE_OF(op, sums); i++)
+    if (!tw_defined_in(mlirOperationGetOperand(op, 1 - i), tw_loop_body(loop)))
+      return differs_each_time(loop, mlirOperationGetOperand(op, i));
+  return false;
+}
+
+/* Whether the store finds another place in each iteration of all loops of the program around it: copies that the
+ * accelerator has been given may be done in any order. */
+static bool is_elsewhere_each_time(MlirOperation store) {
+  intptr_t first;
+  tw_access_array(store, &first);
+  for (MlirOperation loop = tw_enclosing_loop(store); !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop)) {
+    bool differs = tw_has_attr(loop, TW_PERSISTENT);
+    for (intptr_t i = first; tw_op_is(loop, "scf.for") && !differs && i < mlirOperationGetNumOperands(store); i++)
+      differs = differs_each_time(loop, mlirOperationGetOperand(store, i));
+    if (!differs)
+      return false;
+  }
+  return true;
+}
+
+typedef struct {
+  MlirValue array;
+  bool disjoint;
+} alone_t;
+
+static MlirWalkResult check_arrays(MlirOperation op, void *user) {
+  alone_t *alone = user;
+  for (intptr_t i = 0; !tw_is_index_fact(op) && i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue other = mlirOperationGetOperand(op, i);
+    if (mlirTypeIsAMemRef(mlirValueGetType(other)) && !mlirValueEqual(other, alone->array))
+      alone->disjoint &= tw_assume_disjoint(alone->array, other);
+  }
+  return alone->disjoint ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
+}
+
+/* Whether the array shares memory with none that the kernel reads or writes. */
+static bool is_alone(const stager_t *s, MlirValue array) {
+  alone_t alone = {array, true};
+  mlirOperationWalk(s->func, check_arrays, &alone, MlirWalkPreOrder);
+  return alone.disjoint;
+}
+
 /* The value in the layout in which it was computed. */
 static MlirValue computed(MlirValue value) {
   MlirOperation def = tw_def(value);
@@ -130,8 +188,8 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
   tw_tma_copy_t copy;
   if (!tw_tma_is_allowed(store))
     return "it says allow_tma=False";
-  if (tw_loop_around(store) != NULL)
-    return "it is in a loop";
+  if (!is_elsewhere_each_time(store))
+    return "a loop may store to the same place again";
   if (!is_only_access(store, array))
     return "the kernel reads or writes the array elsewhere too";
   if (!tw_is_tile(mlirValueGetType(value)) || !tw_layout_of_type(mlirValueGetType(value), &layout))
@@ -146,6 +204,8 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
     return "its boxes are longer than the accelerator's";
   if (reason == NULL && s->taken + tw_buffer_bytes(*buffer) + BARRIERS > target.shared_bytes)
     return "shared memory has no room for its boxes";
+  if (reason == NULL && tw_loop_around(store) != NULL && !is_alone(s, array)) /* last: it may make assumptions */
+    return "it is in a loop, and the array may be another that the kernel accesses";
   return reason;
 }
 

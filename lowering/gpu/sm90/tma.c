@@ -115,15 +115,6 @@ static bool is_described(MlirValue array) {
          !mlirAttributeIsNull(tw_arg_attr(function, mlirBlockArgumentGetArgNumber(array), TW_TMA));
 }
 
-/* Words of the arguments before this one. */
-static int first_word(MlirValue array) {
-  MlirBlock entry = mlirBlockArgumentGetOwner(array);
-  int word = 0;
-  for (intptr_t i = 0; i < mlirBlockArgumentGetArgNumber(array); i++)
-    word += tw_words_of(mlirValueGetType(mlirBlockGetArgument(entry, i)));
-  return word;
-}
-
 /* ---- the whole ------------------------------------------------------------------------------------- */
 
 bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b) {
@@ -150,7 +141,7 @@ const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buff
       continue;
     if (order[out->dim[0]] != contiguous_axis(mlirValueGetType(array)))
       return "lines of its tile are not contiguous in the array";
-    out->map.word = first_word(array);
+    out->map.word = tw_first_word(array);
     for (int d = 0; d < out->map.rank; d++)
       out->map.axis[d] = (int)order[out->dim[d]];
     return NULL;

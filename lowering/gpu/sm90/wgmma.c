@@ -64,8 +64,7 @@ bool tw_wgmma_reads_registers(MlirOperation product) {
   return !tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, 0)));
 }
 
-/* Whether threads write to a buffer that the product reads. */
-static bool reads_written(MlirOperation product) {
+bool tw_wgmma_reads_written(MlirOperation product) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
     MlirValue operand = mlirOperationGetOperand(product, i);
     if (!tw_type_is_buffer(mlirValueGetType(operand)))
@@ -80,22 +79,23 @@ static bool reads_written(MlirOperation product) {
 
 bool tw_wgmma_may_run_on(MlirOperation product) {
   MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0));
-  return !tw_has_attr(product, "promoted") && !reads_written(product) && tw_bits(acc) == 32;
+  return !tw_has_attr(product, "promoted") && !tw_wgmma_reads_written(product) && tw_bits(acc) == 32;
 }
 
 /* ---- layouts ------------------------------------------------------------------------------------- */
 
 bool tw_wgmma_split(int64_t m, int64_t n, int num_warps, tw_wgmma_split_t *out) {
-  *out = (tw_wgmma_split_t){1, 1};
+  *out = (tw_wgmma_split_t){1, 1, 1};
   if (num_warps % WARPS_PER_GROUP != 0 || m % TW_WGMMA_ROWS != 0)
     return false;
   for (int groups = num_warps / WARPS_PER_GROUP; groups > 1; groups /= 2)
     if (m / out->m > TW_WGMMA_ROWS)
       out->m *= 2;
-    else
+    else if (n / out->n > TW_WGMMA_SHARED_COLUMNS)
       out->n *= 2;
-  int64_t columns = n / out->n, least = out->n > 1 ? 64 : 8; /* a line of 16-bit columns is not shared out */
-  return columns >= least && columns <= TW_WGMMA_MAX_COLUMNS;
+    else
+      out->same *= 2;
+  return n >= TW_WGMMA_MIN_COLUMNS && n / out->n <= TW_WGMMA_MAX_COLUMNS;
 }
 
 static void push(tw_layout_t *l, tw_input_t input, int dim, int bit) {
@@ -109,7 +109,7 @@ static void push_registers(tw_layout_t *l, int dim, int from, int to) {
 }
 
 /* Columns from bit `column` on and rows within a warp, the warps of a group, and the groups: the same for accumulator
- * and lhs, but that groups which share out columns repeat lhs. */
+ * and lhs, but that groups which share out columns repeat lhs. Those beyond repeat both. */
 static void push_threads(tw_layout_t *l, int column, tw_wgmma_split_t split, bool is_acc) {
   push(l, TW_LANE, 1, column);
   push(l, TW_LANE, 1, column + 1);
@@ -117,7 +117,7 @@ static void push_threads(tw_layout_t *l, int column, tw_wgmma_split_t split, boo
     push(l, TW_LANE, 0, bit);
   push(l, TW_WARP, 0, 4);
   push(l, TW_WARP, 0, 5);
-  int groups_m = tw_log2(split.m), groups_n = tw_log2(split.n);
+  int groups_m = tw_log2(split.m), groups_n = tw_log2(split.n), same = tw_log2(split.same);
   for (int bit = 0; bit < groups_m; bit++)
     push(l, TW_WARP, 0, l->log_shape[0] - groups_m + bit);
   for (int bit = 0; bit < groups_n; bit++)
@@ -125,6 +125,8 @@ static void push_threads(tw_layout_t *l, int column, tw_wgmma_split_t split, boo
       push(l, TW_WARP, 1, l->log_shape[1] - groups_n + bit);
     else
       tw_layout_push(l, TW_WARP, 0);
+  for (int bit = 0; bit < same; bit++)
+    tw_layout_push(l, TW_WARP, 0);
 }
 
 /* The fragment of 64 rows; then, in further registers, columns and rows. A word has `pack` neighbours (log2). */

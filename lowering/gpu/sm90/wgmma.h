@@ -38,6 +38,8 @@ tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand);
 enum {
   TW_WGMMA_ROWS = 64,
   TW_WGMMA_K_BYTES = 32,
+  TW_WGMMA_MIN_COLUMNS = 8,
+  TW_WGMMA_SHARED_COLUMNS = 64, /* of a group, at least, where groups share them */
   TW_WGMMA_MAX_COLUMNS = 256,
   TW_WGMMA_LINE_BYTES = 128,
   TW_WGMMA_PROMOTED_COLUMNS = 128, /* at a time: what registers are left for beside the accumulator */
@@ -55,9 +57,10 @@ bool tw_wgmma_kind_of(const MlirType in[2], const bool is_unsigned[2], MlirType 
 /* That of a tile.mma. */
 bool tw_wgmma_kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out);
 
-/* How warpgroups share an accumulator: along m as far as it has 64 rows for each, then along n. */
+/* How warpgroups share an accumulator: along m as far as it has 64 rows for each, then along n as far as it has 64
+ * columns for each (a line of 16-bit columns is not shared out); so many compute the same beyond that. */
 typedef struct tw_wgmma_split {
-  int m, n;
+  int m, n, same;
 } tw_wgmma_split_t;
 
 /* Whether `num_warps` warps can split an m x n accumulator. */
@@ -88,6 +91,8 @@ bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, 
 
 /* Whether a tile.wgmma has its left operand in registers. */
 bool tw_wgmma_reads_registers(MlirOperation product);
+/* Whether it reads a buffer that threads write to. */
+bool tw_wgmma_reads_written(MlirOperation product);
 /* Whether a tile.wgmma may be under way while its loop's next iteration begins: not one that is complete at once
  * because it promotes sums; not one on buffers of one slot that threads store to, nor with accumulators that are taken
  * apart between iterations. Registers that it reads must not be written before it is done: that is left to the caller.

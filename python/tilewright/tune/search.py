@@ -217,6 +217,8 @@ class _Search:
         kernel = self.problem.kernel_of(candidate)
         _, key = kernel.specialization(self.problem.args_of(candidate))
         captured = compile.capture_kernel(kernel, self.target, key)
+        if self.layout.overlaps(captured.written):
+            captured = compile.capture_kernel(kernel, self.target, key, overlapping=True)
         text = captured.module.text()
         captured.module.lower("legal")
         return _Job(captured.module, text, captured.written, self.problem.grid_of(candidate))

@@ -61,3 +61,37 @@ func.func @stored(%a: !A, %c: tensor<64x64xf32, #l>) -> tensor<64x64xf32, #l> {
   %s = arith.addf %x2, %l : tensor<64x64xf32, #l>
   return %s : tensor<64x64xf32, #l>
 }
+
+// What threads write for a product is written before the first product, if none has a part in it; not where a product in
+// front reads the buffer.
+// CHECK-LABEL: @written
+func.func @written(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<64x64xf32, #l>, tensor<64x64xf32, #l>) {
+  %z = arith.constant 0 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  %d = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  %e = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  // CHECK: %[[T:.*]] = arith.truncf
+  // CHECK-NEXT: tile.local_store %[[T]]
+  // CHECK-NEXT: %[[X:.*]] = tile.wgmma
+  // CHECK-NEXT: %[[Y:.*]] = tile.wgmma
+  // CHECK-NEXT: %[[X2:.*]] = tile.wgmma_wait %[[X]], 1 {complete}
+  // CHECK-NEXT: %[[U:.*]] = arith.truncf %[[X2]]
+  // CHECK: tile.local_store %[[U]]
+  // CHECK: tile.wgmma
+  // CHECK: tile.local_store
+  // CHECK: tile.wgmma
+  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %t = arith.truncf %c : tensor<64x64xf32, #l> to tensor<64x64xbf16, #l>
+  tile.local_store %t, %d[%z] : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>
+  %y = tile.wgmma %b[%z], %d[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.wgmma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %u = arith.truncf %x2 : tensor<64x64xf32, #l> to tensor<64x64xbf16, #l>
+  tile.local_store %u, %e[%z] : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>
+  %w = tile.wgmma %b[%z], %e[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %w2 = tile.wgmma_wait %w, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  tile.local_store %t, %e[%z] : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>
+  %v = tile.wgmma %b[%z], %e[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %v2 = tile.wgmma_wait %v, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  return %y2, %w2, %v2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
+}

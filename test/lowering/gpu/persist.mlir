@@ -12,10 +12,13 @@
 // REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position{{$}}
 // REMARK: remark: 'func.func' op keeps the order of the grid, which can be seen: it prints, asserts, or waits
 // REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
-// REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to arrays
+// REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to an array that the kernel may load from
+// REMARK: remark: 'func.func' op is persistent
 // REMARK: remark: 'func.func' op keeps the order of the grid: few warps compute on what a load in a loop gathers
 // REMARK: remark: 'func.func' op runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share
 // REMARK: remark: 'func.func' op has no clusters: its blocks share no tiles or a part of k, gather, load under conditions, or write otherwise than by stores behind their loops
+// REMARK: remark: 'func.func' op runs its blocks along axis 1 of the grid first: there they store side by side
+// REMARK-NOT: side by side
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !C = memref<?x?xf32, strided<[?, 1]>>
@@ -263,8 +266,33 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // What is written may be what a later iteration loads.
 // CHECK-LABEL: func.func @writes
 // CHECK-NOT: divui
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.may_alias} {
   func.func @writes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    scf.for %k = %c0 to %c9 step %c1 : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %b, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      tile.store %e, %z[%k, %j] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Where arrays are taken for separate, blocks go on.
+// CHECK-LABEL: func.func @writes_elsewhere
+// CHECK: tile.persistent
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @writes_elsewhere(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -377,6 +405,73 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ct
       scf.yield %e : tensor<128x64xf32>
     }
     tile.store %d, %z[%i, %c0] : tensor<128x64xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// A transpose: loads lie side by side along axis 0, stores along axis 1, which is the one that is followed: the block's
+// number is divided by the extent of axis 1. Not in a grid of 2^31 blocks.
+// CHECK-LABEL: func.func @transpose
+// CHECK-DAG: %[[X:.*]] = tile.block_id 0
+// CHECK-DAG: %[[Y:.*]] = tile.block_id 1
+// CHECK-DAG: %[[GY:.*]] = tile.num_blocks 1
+// CHECK-DAG: arith.divui %{{.*}}, %[[GY]] : i32
+// CHECK-DAG: %[[FEW:.*]] = arith.cmpi ult, %{{.*}}, %c2147483648_i64
+// CHECK-DAG: %[[I:.*]] = arith.select %[[FEW]], %{{.*}}, %[[Y]]
+// CHECK-DAG: %[[J:.*]] = arith.select %[[FEW]], %{{.*}}, %[[X]]
+// CHECK: tile.load %{{.*}}[%[[I]], %[[J]]]
+// CHECK: tile.store %{{.*}}[%[[J]], %[[I]]]
+module attributes {tile.target = "sm_90a"} {
+  func.func @transpose(%x: !A, %y: !A) attributes {tile.kernel} {
+    %j = tile.block_id 0
+    %i = tile.block_id 1
+    %a = tile.load %x[%i, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %t = tile.permute %a [1, 0] : tensor<64x64xbf16>
+    tile.store %t, %y[%j, %i] : tensor<64x64xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!T = memref<?x?xbf16, strided<[1, ?]>>
+
+// Stores that lie side by side along axis 0 already, one of which says so by its strides; a store at a place that depends
+// on both; one whose order shows.
+// CHECK-LABEL: func.func @along_0
+// CHECK-NOT: arith.select
+// CHECK-LABEL: func.func @both
+// CHECK-NOT: arith.select
+// CHECK-LABEL: func.func @shows
+// CHECK-NOT: arith.select
+module attributes {tile.target = "sm_90a"} {
+  func.func @along_0(%x: !A, %y: !A, %z: !T) attributes {tile.kernel} {
+    %j = tile.block_id 0
+    %i = tile.block_id 1
+    %a = tile.load %x[%j, %i] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    tile.store %a, %y[%i, %j] : tensor<64x64xbf16>, !A, i32, i32
+    tile.store %a, %z[%j, %i] : tensor<64x64xbf16>, !T, i32, i32
+    return
+  }
+  func.func @both(%x: !A, %y: !A) attributes {tile.kernel} {
+    %j = tile.block_id 0
+    %i = tile.block_id 1
+    %a = tile.load %x[%j, %i] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %k = arith.addi %i, %j : i32
+    tile.store %a, %y[%j, %k] : tensor<64x64xbf16>, !A, i32, i32
+    return
+  }
+  func.func @shows(%x: !A, %y: !A) attributes {tile.kernel} {
+    %j = tile.block_id 0
+    %i = tile.block_id 1
+    %a = tile.load %x[%j, %i] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    tile.print "block {}", %j : i32
+    tile.store %a, %y[%j, %i] : tensor<64x64xbf16>, !A, i32, i32
     return
   }
 }

@@ -415,14 +415,11 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Kernels that keep the form that they had: no tensor map; writes before a later copy; a position that is read from a
-// tile; products that need all registers.
+// Kernels that keep the form that they had: no tensor map; a position that is read from a tile; products that need all
+// registers.
 // REMARK: remark: 'tile.async_copy' op keeps the kernel without producer warps: the array is not known to have an address
-// REMARK: remark: 'tile.store' op keeps the kernel without producer warps: it writes to an array before a later copy
 // REMARK: remark: 'tile.reduce' op keeps the kernel without producer warps: the position of a copy depends on a tile or on an effect
 // CHECK-LABEL: @unmapped
-// CHECK-NOT: tile.roles
-// CHECK-LABEL: @writes
 // CHECK-NOT: tile.roles
 // REMARK: remark: 'tile.mma' op keeps the kernel without producer warps: its multiply-adds need the registers that these would take
 // CHECK-LABEL: @position
@@ -440,18 +437,6 @@ module attributes {tile.target = "sm_90a"} {
       scf.yield %e : tensor<64x64xf32>
     }
     tile.store %d, %z[%c0, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
-    return
-  }
-
-  func.func @writes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    scf.for %k = %c0 to %n step %c1 : i32 {
-      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
-      %e = tile.mma %a, %a, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
-      tile.store %e, %z[%k, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
-    }
     return
   }
 
@@ -480,6 +465,57 @@ module attributes {tile.target = "sm_90a"} {
       scf.yield %e : tensor<32x32xf32>
     }
     tile.store %d, %z[%c0, %c0] : tensor<32x32xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// What is stored may be what a later iteration copies, where arrays may overlap.
+// REMARK: remark: 'tile.store' op keeps the kernel without producer warps: it writes to an array that may be the one of a later copy
+// CHECK-LABEL: @writes
+// CHECK-NOT: tile.roles
+module attributes {tile.target = "sm_90a", tile.may_alias} {
+  func.func @writes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %a, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      tile.store %e, %z[%k, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Else the launch makes sure that they do not: word 5 is z's pointer, word 0 that of x. The product reads what threads
+// write, too, of which all barriers are but one are between two accesses.
+// CHECK: module attributes {tile.disjoint = [array<i32: 5, 2, 32>, array<i32: 0, 2, 16>]
+// CHECK-LABEL: @writes_elsewhere
+// CHECK: tile.roles
+// CHECK: scf.for
+// CHECK: tile.tma_load
+// CHECK: } consumer {
+// CHECK: scf.for
+// CHECK: tile.barrier_wait
+// CHECK: tile.store
+module attributes {tile.target = "sm_90a"} {
+  func.func @writes_elsewhere(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %e = tile.mma %a, %a, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      tile.store %e, %z[%k, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
     return
   }
 }

@@ -5,7 +5,9 @@
 // One after the other, of the kernels below.
 // REMARK: remark: 'tile.store' op is done by the threads: the kernel reads or writes the array elsewhere too
 // REMARK: remark: 'tile.store' op is done by the threads: it says allow_tma=False
-// REMARK: remark: 'tile.store' op is done by the threads: it is in a loop
+// REMARK: remark: 'tile.store' op is done by the threads: a loop may store to the same place again
+// REMARK: remark: 'tile.store' op is done by the threads: a loop may store to the same place again
+// REMARK: remark: 'tile.store' op is done by the threads: it is in a loop, and the array may be another that the kernel accesses
 // REMARK: remark: 'tile.store' op is done by the threads: the array is not known to have an address
 // REMARK: remark: 'tile.store' op is done by the threads: warpgroups do not own boxes of its tile
 // REMARK: remark: 'tile.store' op is done by the threads: shared memory has no room for its boxes
@@ -74,19 +76,77 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.wgmma}
 // CHECK: scf.for
 // CHECK: tile.store
 // CHECK: scf.for
+// CHECK: tile.store
+// CHECK: scf.for
 // CHECK: tile.tma_store
 // CHECK: tile.tma_store_wait
 // CHECK-NEXT: return
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.wgmma} {
-  func.func @loop(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %d: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel} {
+  func.func @loop(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %d: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %e: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel} {
     %t = arith.constant dense<1.0> : tensor<64x64xbf16, #acc>
     tile.store %t, %b[%i, %i] {tile.allow_tma = false} : tensor<64x64xbf16, #acc>, !C, i32, i32
     scf.for %k = %i to %j step %i : i32 {
-      tile.store %t, %c[%k, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
+      tile.store %t, %c[%j, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
+    }
+    scf.for %k = %i to %j step %i : i32 {
+      %even = arith.divsi %k, %j : i32
+      tile.store %t, %e[%even, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
     }
     scf.for %k = %i to %j step %i : i32 {
       tile.store %t, %d[%k, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
     } {tile.persistent}
+    return
+  }
+}
+
+// -----
+
+!C = memref<?x?xbf16, strided<[?, 1]>>
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+
+// Places that differ in any two iterations, in an array that the launch finds apart from the other one.
+// CHECK: module attributes {tile.disjoint = [array<i32: 5, 2, 16>, array<i32: 0, 2, 16>]
+// CHECK-LABEL: func.func @places
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: tile.tma_store
+// CHECK: tile.tma_store_wait
+// CHECK-NEXT: return
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.wgmma} {
+  func.func @places(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel} {
+    %two = arith.constant 2 : i32
+    %t = tile.load %b[%i, %i] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
+    scf.for %k = %i to %j step %i : i32 {
+      %first = arith.addi %j, %k : i32
+      scf.for %l = %i to %j step %i : i32 {
+        %twice = arith.muli %l, %two : i32
+        %second = arith.subi %twice, %k : i32
+        tile.store %t, %c[%first, %second] : tensor<64x64xbf16, #acc>, !C, i32, i32
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+!C = memref<?x?xbf16, strided<[?, 1]>>
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+
+// CHECK-LABEL: func.func @overlapping
+// CHECK: tile.store
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.wgmma, tile.may_alias} {
+  func.func @overlapping(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel} {
+    %two = arith.constant 2 : i32
+    %t = tile.load %b[%i, %i] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
+    scf.for %k = %i to %j step %i : i32 {
+      %first = arith.addi %j, %k : i32
+      scf.for %l = %i to %j step %i : i32 {
+        %twice = arith.muli %l, %two : i32
+        %second = arith.subi %twice, %k : i32
+        tile.store %t, %c[%first, %second] : tensor<64x64xbf16, #acc>, !C, i32, i32
+      }
+    }
     return
   }
 }
