@@ -42,9 +42,10 @@
  *
  * What must hold for a loop: its copies lie directly in its body, their positions depend on the
  * induction variable only (not on values that the loop carries), by arithmetic without conversions of
- * layout and by loads that check bounds, nothing in the body writes to arrays, and no loop inside of
+ * layout and by loads that check bounds, nothing in the body writes to these arrays (disjoint.h), and no loop inside of
  * it copies. Other loops keep the form that they have. */
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
@@ -111,14 +112,43 @@ typedef struct {
   bool bad;
 } check_t;
 
-/* Writes to arrays, and copies that are not directly in the body. */
+/* Meetings of the program's own threads, and copies that are not directly in the body. */
 static MlirWalkResult find_obstacle(MlirOperation op, void *user) {
   check_t *check = user;
   bool nested = !mlirBlockEqual(mlirOperationGetBlock(op), check->body);
-  if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.sync_threads") ||
-      (nested && (tw_is_async_copy(op) || tw_op_is(op, "tile.barrier"))))
+  if (tw_op_is(op, "tile.sync_threads") || (nested && (tw_is_async_copy(op) || tw_op_is(op, "tile.barrier"))))
     check->bad = true;
   return check->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+typedef struct {
+  MlirBlock body;
+  tw_slice_t early; /* the copies, and what their positions come from */
+  bool bad;
+} writes_t;
+
+/* Whether an op writes to what copies, or the loads behind their positions, find an iteration or more before. */
+static MlirWalkResult check_write(MlirOperation op, void *user) {
+  writes_t *writes = user;
+  intptr_t first;
+  if (!tw_op_is(op, "tile.store") && !tw_op_is(op, "tile.scatter"))
+    return MlirWalkResultAdvance;
+  MlirValue array = tw_access_array(op, &first);
+  for (MlirOperation read = mlirBlockGetFirstOperation(writes->body); !mlirOperationIsNull(read) && !writes->bad;
+       read = mlirOperationGetNextInBlock(read))
+    if (tw_slice_has(&writes->early, read) && (tw_is_async_copy(read) || is_index_load(read)))
+      writes->bad = !tw_assume_disjoint(array, mlirOperationGetOperand(read, 0));
+  return writes->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+static bool keeps_order(const plan_t *plan) {
+  MlirBlock body = tw_loop_body(plan->loop);
+  writes_t writes = {.body = body, .early = {.block = body}};
+  for (int i = 0; i < plan->num_copies; i++)
+    tw_slice_add_op(&writes.early, plan->copies[i]);
+  mlirOperationWalk(plan->loop, check_write, &writes, MlirWalkPreOrder);
+  tw_slice_free(&writes.early);
+  return !writes.bad;
 }
 
 static bool can_pipeline(plan_t *plan) {
@@ -139,7 +169,7 @@ static bool can_pipeline(plan_t *plan) {
           !depends_on_induction_only(plan, mlirOperationGetOperand(op, i), &loads))
         return false;
   }
-  return plan->num_copies > 0 && !check.bad;
+  return plan->num_copies > 0 && !check.bad && keeps_order(plan);
 }
 
 /* ---- how many stages --------------------------------------------------------------------------- */
