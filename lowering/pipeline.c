@@ -23,9 +23,10 @@ typedef struct {
 
 static const stage_t gpu_stages[] = {
     {"legal", LEGAL},
-    {"layout", "func.func(tile-select-wgmma,tile-legalize-mma,tile-relax-scores,tile-fold-exp,tile-stale-softmax,tile-"
-               "rotate-products,tile-persist,"
-               "tile-split-k,tile-defer-sums,tile-own-indices,tile-assign-layouts)"},
+    {"layout",
+     "func.func(tile-select-wgmma,tile-legalize-mma,tile-relax-scores,tile-fold-exp,tile-stale-softmax,tile-"
+     "rotate-products,tile-persist,"
+     "tile-split-k,tile-defer-sums,tile-own-indices,tile-lift-indices,tile-reduce-strength,tile-assign-layouts)"},
     {"pipelined",
      "func.func(tile-sink-loads,tile-promote-memory,tile-stage-stores,tile-delay-waits,tile-prefetch-loads,"
      "tile-specialize-warps,tile-pipeline)," CLEAN

@@ -37,6 +37,7 @@ typedef struct tw_emitter {
   MlirRegion region;          /* body of the new function */
   MlirBlock entry;            /* constants and values that depend on the thread only */
   MlirBlock block;            /* where ops are appended */
+  MlirBlock outside;          /* the one before the innermost scf.for around; null: there is none */
   tw_map_t values, constants; /* by old value; by attribute */
   tw_chunk_t *chunks;         /* memory of value arrays */
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */

@@ -143,3 +143,8 @@ int tw_gather_vector_bits(MlirOperation op, int *dim) {
   }
   return best;
 }
+
+int tw_gather_run_bits(MlirOperation op, int dim) {
+  int axis = tw_access_contiguous_dim(op, (int)mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
+  return axis < 0 ? 0 : neighbours(op, axis, dim);
+}

@@ -20,5 +20,11 @@ tw_index_facts_t tw_index_facts(MlirValue value, int dim);
  * of the tile along which they lie (-1 and 0: one at a time). They are aligned, and inside or outside of the array
  * together. */
 int tw_gather_vector_bits(MlirOperation op, int *dim);
+/* Neighbours along `dim` that lie side by side in the array, however many an access takes, as log2; aligned. */
+int tw_gather_run_bits(MlirOperation op, int dim);
+
+/* On a sum that is an index: the second operand is the same natural number for all elements, the first is made outside
+ * of the loop around, and a sum beyond 2^31 is beyond any array (lift_indices.c). */
+#define TW_LIFTED "tile.lifted"
 
 #endif

@@ -182,8 +182,16 @@ static bool copy_pays(MlirOperation load, int64_t elements) {
          tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
 }
 
+/* What an operand is in each iteration but the first: the loop may carry it (rotate_products.c). */
+static MlirValue in_iteration(MlirOperation mma, MlirValue value) {
+  MlirOperation loop = mlirBlockGetParentOperation(mlirOperationGetBlock(mma));
+  intptr_t position =
+      tw_op_is(loop, "scf.for") && mlirValueIsABlockArgument(value) ? tw_carried_position(loop, value) : -1;
+  return position < 0 ? value : tw_carried_next(loop, position);
+}
+
 int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOADS_BEHIND]) {
-  MlirValue value = mlirOperationGetOperand(mma, operand);
+  MlirValue value = in_iteration(mma, mlirOperationGetOperand(mma, operand));
   behind_t behind = {.block = mlirOperationGetBlock(mma), .loads = out};
   if (tw_loop_around(mma) == NULL || !mlirOperationIsNull(tw_load_behind(value)) || !add_behind(&behind, value))
     return 0;

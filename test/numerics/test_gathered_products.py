@@ -211,3 +211,65 @@ def test_array_that_the_loop_writes(backends: Backends) -> None:
     found = run(backends, kernel, 1, a, b, 3)[0]
     for k in range(4):
         assert np.array_equal(found[64 * k : 64 * k + 64], np.roll(a[:64], k, axis=1))
+
+
+@ct.kernel
+def windows(A, ROWS, B, C, TAPS: ct.Constant, STEP: ct.Constant, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant):
+    """A sum of products, each of rows some places farther, and of another part of B; one loop over both and k."""
+    i, j = ct.bid(0), ct.bid(1)
+    rows = ct.gather(ROWS, i * TM + ct.arange(TM, dtype=ct.int32), padding_value=-1)
+    chunks = ct.num_tiles(A, axis=1, shape=(TM, TK))
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(TAPS * chunks):
+        columns = k % chunks * TK + ct.arange(TK, dtype=ct.int32)
+        a = ct.gather(A, ((rows + STEP * (k // chunks))[:, None], columns[None, :]))
+        b = ct.load(B, index=(k // chunks, j, k % chunks), shape=(1, TN, TK), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(a, b.reshape((TN, TK)).T, acc)
+    ct.store(C, index=(i, j), tile=acc)
+
+
+@pytest.mark.parametrize("step", [1, 3, -2])
+@pytest.mark.parametrize("tiles", [(64, 64, 32), (128, 256, 64)], ids=str)
+def test_rows_that_move_with_the_loop(backends: Backends, tiles: tuple[int, int, int], step: int) -> None:
+    """Addresses are found before the loop. Sums that overflow are beyond the array, whatever they wrap to."""
+    taps, m, n, width = 3, 136, 72, 80
+    a, b = integers(1, 50, width), integers(2, taps, n, width)
+    rows = np.random.default_rng(3).integers(-9, 60, m).astype(np.int32)
+    limits = np.iinfo(np.int32)
+    rows[:6] = limits.min, limits.min + 1, limits.max, limits.max - 1, limits.max - 5, -1
+    c = np.zeros((m, n), np.float32)
+    grid = -(-m // tiles[0]), -(-n // tiles[1])
+    found = run(backends, windows, grid, a, rows, b, c, taps, step, *tiles)[3]
+    moved = [rows.astype("i8") + step * t for t in range(taps)]
+    exact = sum(rows_of(a, r) @ b[t].astype("f8").T for t, r in enumerate(moved))
+    assert np.array_equal(found, exact)
+
+
+@pytest.mark.parametrize("width", [80, 76, 77])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32], ids=lambda d: np.dtype(d).name)
+@pytest.mark.parametrize("tiles", [(64, 64), (128, 128)], ids=str)
+def test_results_at_indices(backends: Backends, tiles: tuple[int, int], dtype: Any, width: int) -> None:
+    """Lanes exchange what they own of a product, to store longer pieces; rows and columns end within a tile."""
+
+    @ct.kernel
+    def kernel(A, B, ROWS, C, COUNT, TM: ct.Constant, TN: ct.Constant):
+        i, j = ct.bid(0), ct.bid(1)
+        acc = ct.zeros((TM, TN), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(TM, 64))):
+            a = ct.load(A, index=(i, k), shape=(TM, 64), padding_mode=ct.PaddingMode.ZERO)
+            b = ct.load(B, index=(j, k), shape=(TN, 64), padding_mode=ct.PaddingMode.ZERO)
+            acc = ct.mma(a, b.T, acc)
+        place = i * TM + ct.arange(TM, dtype=ct.int32)
+        rows = ct.gather(ROWS, place, padding_value=-1)
+        columns = j * TN + ct.arange(TN, dtype=ct.int32)
+        index = (rows[:, None], columns[None, :])
+        ct.scatter(C, index, acc.astype(C.dtype), mask=(place < COUNT)[:, None])
+
+    a, b = integers(1, 150, 72), integers(2, width, 72)
+    rows = np.random.default_rng(3).permutation(170)[:150].astype(np.int32) - 10
+    grid = -(-150 // tiles[0]), -(-width // tiles[1])
+    found = run(backends, kernel, grid, a, b, rows, np.ones((150, width), dtype), 140, *tiles)[3]
+    wanted = np.ones((150, width), dtype)
+    stored = (rows >= 0) & (rows < 150) & (np.arange(150) < 140)
+    wanted[rows[stored]] = (a.astype("f8") @ b.astype("f8").T)[stored]
+    assert np.array_equal(found, wanted)

@@ -61,23 +61,25 @@ static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int
     at = bind_to_arguments(e, mlirOperationGetResult(op, i), block, at);
 }
 
-/* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). */
+/* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). The block before it is ended
+ * last, so that the rules of the body can put there what the loop does not change. */
 bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
-  MlirBlock old = tw_region_block(op, 0);
+  MlirBlock old = tw_region_block(op, 0), before = e->block, outside = e->outside;
   MlirValue bound = twg_operand(e, op, 1).at[0], step = twg_operand(e, op, 2).at[0];
   tw_values_t inits = flatten(e, op, 3);
   tw_values_t start = twg_new_values(e, 1 + inits.count);
   start.at[0] = twg_operand(e, op, 0).at[0];
   memcpy(start.at + 1, inits.at, (size_t)inits.count * sizeof *inits.at);
   MlirBlock head = block_like(e, start), body = twg_new_block(e, 0, NULL);
-  twg_branch(e, head, start.count, start.at);
   MlirValue iv = mlirBlockGetArgument(head, 0);
   int at = 0;
   e->block = body;
+  e->outside = before;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old, i), head, at);
   if (!twg_emit_block(e, old))
     return false;
+  e->outside = outside;
   e->location = mlirOperationGetLocation(op);
   tw_values_t yields = flatten(e, mlirBlockGetTerminator(old), 0);
   tw_values_t next = twg_new_values(e, start.count);
@@ -88,6 +90,8 @@ bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
   e->block = head;
   bool is_unsigned = tw_has_attr(op, "unsignedCmp");
   twg_branch_if(e, twg_icmp(e, is_unsigned ? TW_ULT : TW_SLT, iv, bound), body, 0, NULL, exit, 0, NULL);
+  e->block = before;
+  twg_branch(e, head, start.count, start.at);
   e->block = exit;
   bind_results(e, op, head, 1);
   return true;

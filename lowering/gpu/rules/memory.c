@@ -6,6 +6,8 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/index_facts.h"
 #include "lowering/gpu/rules.h"
+#include "lowering/gpu/rules/exchange.h"
+#include "lowering/loops.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
@@ -393,6 +395,8 @@ typedef struct indexed {
   MlirValue mask, value; /* operands; null where there is none. value: stored, or the padding */
   bool check_bounds;
   int vector, regs[TW_LAYOUT_MAX_BITS]; /* log2 of the elements of one access, and its register bits */
+  MlirValue shift;                      /* what indices of axis `shifted` are farther; null: nothing */
+  int shifted;
 } indexed_t;
 
 /* Operand `segment` of an op with segments; null if it is absent. */
@@ -430,29 +434,148 @@ static MlirValue both(tw_emitter_t *e, MlirValue x, MlirValue y) {
   return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.and", x, y);
 }
 
-/* Distance of the element in elements (i64), and the predicate of its access (null: always). */
-static MlirValue locate(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r, MlirValue *guard) {
-  MlirValue sum = {NULL};
-  *guard = x->mask.ptr ? at_register(e, x->mask, r) : (MlirValue){NULL};
-  for (intptr_t axis = 0; axis < x->count; axis++) {
-    MlirValue index = at_register(e, mlirOperationGetOperand(op, x->first + axis), r);
-    if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
-      index = twg_cast(e, "llvm.sext", e->i64, index);
-    if (x->check_bounds) /* unsigned: a negative index is past the end */
-      *guard = both(e, *guard, twg_icmp(e, TW_ULT, index, twg_array_extent(e, x->array, (int)axis)));
-    MlirValue along = twg_binary(e, "llvm.mul", index, twg_array_stride(e, x->array, (int)axis));
-    sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
-  }
-  return sum.ptr ? sum : twg_const_int(e, e->i64, 0);
+static MlirValue along(tw_emitter_t *e, const indexed_t *x, intptr_t axis, MlirValue index) {
+  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
+    index = twg_cast(e, "llvm.sext", e->i64, index);
+  return twg_binary(e, "llvm.mul", index, twg_array_stride(e, x->array, (int)axis));
 }
 
-static MlirValue element_pointer(tw_emitter_t *e, MlirValue array, MlirValue elements, int bits) {
-  MlirValue bytes = elements;
+static MlirValue plus(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.add", x, y);
+}
+
+/* An index as a tile, and the scalar by which a loop moves it (lift_indices.c); null where it does not. */
+typedef struct {
+  MlirValue tile, scalar;
+} index_t;
+
+static index_t index_of(const indexed_t *x, MlirOperation op, intptr_t axis) {
+  MlirValue index = mlirOperationGetOperand(op, x->first + axis);
+  MlirOperation sum = tw_def(index);
+  if (mlirOperationIsNull(sum) || !tw_has_attr(sum, TW_LIFTED))
+    return (index_t){.tile = index};
+  MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 1));
+  return (index_t){mlirOperationGetOperand(sum, 0), mlirOperationGetOperand(splat, 0)};
+}
+
+/* Where an element is, in elements (i64) from the start of the array: what the loop around does not change (null:
+ * nothing), and what it does (null: nothing); and the predicate of its access (null: always). */
+typedef struct {
+  MlirValue still, moved, guard;
+} place_t;
+
+static bool is_lifted(const indexed_t *x, MlirOperation op) {
+  bool found = false;
+  for (intptr_t axis = 0; axis < x->count; axis++)
+    found = found || index_of(x, op, axis).scalar.ptr;
+  return found;
+}
+
+/* Whether a value is read in front of the loop around the op: where there is more to gain than registers to lose. */
+static bool is_still(const tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirValue value) {
+  MlirOperation loop = tw_enclosing_loop(op);
+  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, "scf.for") && is_lifted(x, op) &&
+         !tw_defined_in(value, tw_loop_body(loop));
+}
+
+/* An extent as an i32 without sign, for indices of 32 bits: in front of the loop, to be kept in a register. */
+static MlirValue short_extent(tw_emitter_t *e, MlirValue extent) {
+  MlirBlock here = e->block;
+  e->block = e->outside;
+  MlirValue most = twg_const_int(e, e->i64, INT64_C(1) << 31);
+  MlirValue cut = twg_cast(e, "llvm.trunc", e->i32, twg_binary(e, "llvm.intr.umin", extent, most));
+  e->block = here;
+  return cut;
+}
+
+/* Whether an index lies within the array; unsigned: a negative one is past the end. */
+static MlirValue is_inside(tw_emitter_t *e, const indexed_t *x, intptr_t axis, MlirValue index, bool cut) {
+  MlirValue extent = twg_array_extent(e, x->array, (int)axis);
+  if (cut && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32)
+    return twg_icmp(e, TW_ULT, index, short_extent(e, extent));
+  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
+    index = twg_cast(e, "llvm.sext", e->i64, index);
+  return twg_icmp(e, TW_ULT, index, extent);
+}
+
+/* What the loop does not change, computed in front of it: the predicate of all that. */
+static MlirValue find_still(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r, place_t *place) {
+  MlirBlock here = e->block;
+  MlirValue guard = {NULL};
+  e->block = e->outside.ptr ? e->outside : here;
+  if (x->mask.ptr && is_still(e, op, x, x->mask))
+    guard = at_register(e, x->mask, r);
+  for (intptr_t axis = 0; axis < x->count; axis++) {
+    index_t index = index_of(x, op, axis);
+    if (!is_still(e, op, x, index.tile))
+      continue;
+    MlirValue at = at_register(e, index.tile, r);
+    place->still = plus(e, place->still, along(e, x, axis, at));
+    if (x->check_bounds && index.scalar.ptr == NULL)
+      guard = both(e, guard, is_inside(e, x, axis, at, true));
+  }
+  e->block = here;
+  return guard;
+}
+
+/* The least number in place of an index where `guard` does not hold: no natural number moves it into an array. */
+static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
+  MlirBlock here = e->block;
+  e->block = e->outside;
+  MlirValue chosen = twg_select(e, guard, index, twg_const_i32(e, INT32_MIN));
+  e->block = here;
+  return chosen;
+}
+
+static place_t locate(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r) {
+  place_t place = {{NULL}, {NULL}, {NULL}};
+  MlirValue guard = find_still(e, op, x, r, &place);
+  bool cut = e->outside.ptr && is_lifted(x, op);
+  if (x->mask.ptr && !is_still(e, op, x, x->mask))
+    place.guard = at_register(e, x->mask, r);
+  for (intptr_t axis = 0; axis < x->count; axis++) {
+    index_t index = index_of(x, op, axis);
+    MlirValue whole = mlirOperationGetOperand(op, x->first + axis);
+    if (is_still(e, op, x, whole))
+      continue;
+    MlirValue at = at_register(e, whole, r);
+    if (x->shift.ptr && axis == x->shifted)
+      at = twg_binary(e, "llvm.add", at,
+                      mlirIntegerTypeGetWidth(mlirValueGetType(at)) == 64 ? twg_cast(e, "llvm.zext", e->i64, x->shift)
+                                                                          : x->shift);
+    if (index.scalar.ptr && is_still(e, op, x, index.tile)) {
+      MlirValue by = twg_lookup(e, index.scalar).at[0];
+      place.moved = plus(e, place.moved, along(e, x, axis, by));
+      if (guard.ptr && x->check_bounds) {
+        at = twg_binary(e, "llvm.add", or_least(e, guard, at_register(e, index.tile, r)), by);
+        guard.ptr = NULL;
+      }
+    } else {
+      place.moved = plus(e, place.moved, along(e, x, axis, at));
+    }
+    if (x->check_bounds)
+      place.guard = both(e, place.guard, is_inside(e, x, axis, at, cut));
+  }
+  place.guard = both(e, place.guard, guard);
+  return place;
+}
+
+static MlirValue to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
   if (bits == 4)
-    bytes = twg_binary(e, "llvm.ashr", elements, twg_const_int(e, e->i64, 1));
-  else if (bits > 8)
-    bytes = twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8));
-  return twg_offset_pointer(e, twg_array_pointer(e, array), bytes);
+    return twg_binary(e, "llvm.ashr", elements, twg_const_int(e, e->i64, 1));
+  return bits > 8 ? twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8)) : elements;
+}
+
+static MlirValue element_pointer(tw_emitter_t *e, MlirValue array, place_t place, int bits) {
+  MlirValue pointer = twg_array_pointer(e, array);
+  MlirBlock here = e->block;
+  if (bits < 8) /* halves of bytes are added up before they are bytes */
+    return twg_offset_pointer(e, pointer, to_bytes(e, plus(e, place.still, place.moved), bits));
+  e->block = place.moved.ptr && e->outside.ptr ? e->outside : here;
+  if (place.still.ptr)
+    pointer = twg_offset_pointer(e, pointer, to_bytes(e, place.still, bits));
+  e->block = here;
+  return place.moved.ptr ? twg_offset_pointer(e, pointer, to_bytes(e, place.moved, bits)) : pointer;
 }
 
 /* The half of a byte that an odd or even element takes. */
@@ -467,10 +590,11 @@ static void gather_vector(tw_emitter_t *e, MlirOperation op, const indexed_t *x,
                           tw_values_t out) {
   static const uint32_t no_padding[2] = {0, 0};
   int bits = tw_memory_bits(element), lanes[16];
-  MlirValue guard, words[4], elements[16], at = locate(e, op, x, r, &guard);
-  guarded_load(e, form_of(bits << x->vector), element_pointer(e, x->array, at, bits), 0, guard, no_padding, words);
+  place_t place = locate(e, op, x, r);
+  MlirValue words[4], elements[16], guard = place.guard;
+  guarded_load(e, form_of(bits << x->vector), element_pointer(e, x->array, place, bits), 0, guard, no_padding, words);
   if (bits == 4)
-    elements[0] = half_byte(e, words[0], at);
+    elements[0] = half_byte(e, words[0], plus(e, place.still, place.moved));
   else
     twg_from_words(e, element, bits, 1 << x->vector, words, elements);
   twg_vector_registers(r, x->vector, x->regs, lanes);
@@ -513,15 +637,42 @@ bool twg_rule_async_gather(tw_emitter_t *e, MlirOperation op) {
     return false;
   }
   for (int r = 0; r < tw_layout_count(&tile, TW_REGISTER); r++) {
-    MlirValue guard;
     if (!twg_starts_vector(r, x.vector, x.regs) || first_copy(&tile, r) != r)
       continue;
-    MlirValue from = element_pointer(e, x.array, locate(e, op, &x, r, &guard), bits);
-    guard = both(e, guard, enabled.ptr ? twg_lookup(e, enabled).at[0] : enabled);
+    place_t place = locate(e, op, &x, r);
+    MlirValue from = element_pointer(e, x.array, place, bits);
+    MlirValue guard = both(e, place.guard, enabled.ptr ? twg_lookup(e, enabled).at[0] : enabled);
     twg_copy_piece(e, twg_shared_pointer(e, &tile, &shared, element, r, to), from, 0, bits / 8 << x.vector,
                    guard.ptr ? guard : twg_const_int(e, e->i1, 1));
   }
   return true;
+}
+
+/* Has lanes exchange what they own, where each stores longer vectors then. The indices of a thread's neighbours follow
+ * from its own, as all of them count up. */
+static bool find_exchange(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, int elem_bits, indexed_t *x,
+                          tw_exchange_t *out) {
+  enum { WORD = 32 };
+  int dim, wanted = tw_gather_vector_bits(op, &dim), have = x->vector;
+  if (wanted <= have || elem_bits << have < WORD || !twg_find_exchange(layout, dim, have, wanted, out) ||
+      tw_gather_run_bits(op, dim) < wanted + out->count)
+    return false;
+  x->shifted = tw_access_contiguous_dim(op, (int)x->count);
+  if (tw_bits(mlirValueGetType(mlirOperationGetOperand(op, x->first + x->shifted))) < WORD)
+    return false;
+  x->shift = twg_binary(e, "llvm.mul", twg_exchange_number(e, out),
+                        twg_const_i32(e, (INT64_C(1) << wanted) - (INT64_C(1) << have)));
+  return true;
+}
+
+/* The words of the vector at register r. */
+static int vector_words(tw_emitter_t *e, MlirType element, const indexed_t *x, int r, MlirValue words[4]) {
+  MlirValue values[16];
+  int lanes[16];
+  twg_vector_registers(r, x->vector, x->regs, lanes);
+  for (int i = 0; i < 1 << x->vector; i++)
+    values[i] = at_register(e, x->value, lanes[i]);
+  return twg_to_words(e, element, tw_memory_bits(element), 1 << x->vector, values, words);
 }
 
 bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
@@ -529,6 +680,7 @@ bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(x.value), element = tw_element(type);
   int bits = tw_memory_bits(element);
   tw_layout_t layout = {0};
+  tw_exchange_t exchange = {.count = 0};
   MlirValue owner = first_thread(e);
   if (bits == 4) {
     tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
@@ -539,19 +691,21 @@ bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
       return lacks_layout(op);
     owner = twg_owner_guard(e, &layout);
     find_vectors(op, &layout, &x);
+    if (!find_exchange(e, op, &layout, bits, &x, &exchange))
+      exchange.count = 0;
   }
   for (int r = 0; r < twg_register_count(type); r++) {
-    MlirValue guard, words[4], values[16];
-    int lanes[16];
-    if (!twg_starts_vector(r, x.vector, x.regs) || first_copy(&layout, r) != r)
+    MlirValue words[4];
+    int size = 0;
+    if (!twg_starts_vector(r, x.vector, x.regs) || !twg_starts_vector(r, exchange.count, exchange.reg) ||
+        first_copy(&layout, r) != r)
       continue;
-    MlirValue pointer = element_pointer(e, x.array, locate(e, op, &x, r, &guard), bits);
-    guard = both(e, guard, owner);
-    twg_vector_registers(r, x.vector, x.regs, lanes);
-    for (int i = 0; i < 1 << x.vector; i++)
-      values[i] = at_register(e, x.value, lanes[i]);
-    twg_to_words(e, element, bits, 1 << x.vector, values, words);
-    guarded_store(e, form_of(bits << x.vector), pointer, 0, guard, words);
+    for (int i = 0; i < 1 << exchange.count; i++)
+      size = vector_words(e, element, &x, twg_exchange_register(&exchange, r, i), words + (ptrdiff_t)i * size);
+    twg_exchange(e, &exchange, size, words);
+    place_t place = locate(e, op, &x, r);
+    MlirValue pointer = element_pointer(e, x.array, place, bits), guard = both(e, place.guard, owner);
+    guarded_store(e, form_of(bits << (x.vector + exchange.count)), pointer, 0, guard, words);
   }
   return true;
 }

@@ -467,10 +467,11 @@ static bool same_form(const tw_fill_t *x, const tw_fill_t *y) {
   return true;
 }
 
-/* Whether the fill can go through a ring: of the same form, as deep in loops, and never full of something else. */
+/* Whether the fill can go through a ring: of the same form, in no more loops (it may be what a rotated loop leaves
+ * over), and never full of something else. */
 static bool can_share(const tw_ring_plan_t *plan, int ring, const tw_fill_t *fill) {
   if (!same_form(&plan->fills[plan->rings[ring].first], fill) ||
-      plan->rings[ring].depth != loops_around(fill->copies[0]))
+      plan->rings[ring].depth < loops_around(fill->copies[0]))
     return false;
   for (int f = 0; f < plan->num_fills; f++)
     if (&plan->fills[f] != fill && plan->fills[f].ring == ring && live_at_once(&plan->fills[f], fill))

@@ -1,4 +1,4 @@
-/* rotate_products.c - tile-rotate-products: the second of two chained products runs one iteration late
+/* rotate_products.c - tile-rotate-products: a product whose operand is computed runs one iteration late
  *
  * Before, the second product waits for what is made of the first one's result, and neither can run meanwhile:
  *
@@ -25,15 +25,18 @@
  *   %v = tile.load %V[last %j, or -1]
  *   %r = tile.mma %c#1, %v, %c#0
  *
+ * The same is done where %p is computed from loads alone (a normalized or scaled tile): these stand in front of the
+ * late product, which then runs while %p is computed.
+ *
  * There is neither a prologue nor a guard: the tile at index -1 lies outside of the array, so it is zero, and the first
  * product adds 0 * 0 to %init. A gathered %v is masked instead. If another loop takes %r and goes on in the same way (a
  * loop that was split where a mask begins), it takes %c#0 and %c#1 instead, and its first iteration has the last
  * product of the loop before.
  *
- * What must hold: both products are marked by tile-select-wgmma, so they run by themselves; %p depends on the first and
- * is of 16 bits; %d is only yielded; %v is loaded for this product only, at a position that depends on nothing that the
- * loop carries; the loop writes to no array; and the registers suffice for all accumulators and %p at once. Else the
- * loop stays, with a remark where only registers were missing. */
+ * What must hold: both products are marked by tile-select-wgmma, so they run by themselves; %p depends on the first, or
+ * on loads that go through shared memory, and is of 16 bits; %d is only yielded; %v is loaded for this product only, at
+ * a position that depends on nothing that the loop carries; the loop writes to no array; and the registers suffice for
+ * all accumulators and %p at once. Else the loop stays, with a remark where only registers were missing. */
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
@@ -47,7 +50,8 @@ enum { MAX_ROTATED = 64, WORDS_PER_THREAD = 216, THREADS_PER_WARP = 32 };
 typedef struct {
   MlirOperation loop, product, load;
   intptr_t position; /* of the accumulator among the carried values */
-  tw_slice_t first;  /* the products that run beside it, and what they need */
+  tw_slice_t first;  /* what comes before it: the products that run beside it, or the loads behind the operand */
+  bool by_loads;
 } rotation_t;
 
 /* What a rotated loop leaves to do. */
@@ -139,14 +143,25 @@ static bool first_products(MlirOperation loop, MlirValue value, tw_slice_t *out)
   return found;
 }
 
+/* The loads that the left operand is computed from, with all that they need. */
+static bool first_loads(MlirOperation loop, MlirOperation product, tw_slice_t *out) {
+  MlirOperation loads[TW_MAX_LOADS_BEHIND];
+  int num = tw_loads_behind(product, 0, loads);
+  *out = (tw_slice_t){.block = tw_loop_body(loop)};
+  for (int i = 0; i < num; i++)
+    tw_slice_add_op(out, loads[i]);
+  return num > 0;
+}
+
 /* Words of 32 bits that each thread has of a tile. */
 static int64_t words(MlirType tile, int num_warps) {
   return tw_count(tile) * tw_bits(tile) / 32 / THREADS_PER_WARP / num_warps;
 }
 
-/* Words that a thread holds once the product is rotated: every accumulator, and the operand. */
+/* Words that a thread holds once the product is rotated: every accumulator, the operand, and beside it the next one,
+ * twice as wide, where that is computed meanwhile. */
 static int64_t words_held(const rotation_t *r, int num_warps) {
-  int64_t sum = words(mlirValueGetType(mlirOperationGetOperand(r->product, 0)), num_warps);
+  int64_t sum = (r->by_loads ? 3 : 1) * words(mlirValueGetType(mlirOperationGetOperand(r->product, 0)), num_warps);
   MlirBlock body = tw_loop_body(r->loop);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
@@ -166,8 +181,13 @@ static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps,
     return false;
   out->position = mlirOpOperandGetOperandNumber(use);
   out->load = viewed_load(rhs);
-  if (mlirOperationIsNull(out->load) || !loads_by_induction(loop, rhs) || !first_products(loop, lhs, &out->first))
+  if (mlirOperationIsNull(out->load) || !loads_by_induction(loop, rhs))
     return false;
+  if (!first_products(loop, lhs, &out->first)) {
+    out->by_loads = !mlirValueIsABlockArgument(lhs) && first_loads(loop, product, &out->first);
+    if (!out->by_loads)
+      return false;
+  }
   bool ok = !tw_slice_reads(&out->first, tw_carried(loop, out->position));
   int64_t held = words_held(out, num_warps);
   if (ok && held > WORDS_PER_THREAD) {

@@ -1,0 +1,137 @@
+/* ranges.c - between which numbers an integer lies. See ranges.h.
+ *
+ * Sums that may wrap can be anything. A quotient by zero is what one likes, and so counts for nothing. */
+#include "lowering/ranges.h"
+
+#include "lowering/loops.h"
+
+enum { MOST_STEPS = 16, WIDE = 64 };
+
+static tw_range_t range(MlirValue value, int steps);
+
+static int64_t min(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t max(int64_t x, int64_t y) { return x > y ? x : y; }
+
+/* All numbers of the type; of 64 bits a fourth, which sums and products of 32 bits cannot leave. */
+static tw_range_t all_of(MlirType type) {
+  unsigned bits = tw_bits(type);
+  int64_t half = INT64_C(1) << ((bits < WIDE ? bits : WIDE - 1) - 1);
+  return (tw_range_t){-half, half - 1};
+}
+
+static tw_range_t within(tw_range_t x, tw_range_t all) { return x.low < all.low || x.high > all.high ? all : x; }
+
+static tw_range_t sum_of(tw_range_t x, tw_range_t y, bool subtracts) {
+  return subtracts ? (tw_range_t){x.low - y.high, x.high - y.low} : (tw_range_t){x.low + y.low, x.high + y.high};
+}
+
+static tw_range_t product_of(tw_range_t x, tw_range_t y) {
+  int64_t a = x.low * y.low, b = x.low * y.high, c = x.high * y.low, d = x.high * y.high;
+  return (tw_range_t){min(min(a, b), min(c, d)), max(max(a, b), max(c, d))};
+}
+
+/* Of natural numbers. */
+static tw_range_t quotient_of(tw_range_t x, tw_range_t y, bool up) {
+  int64_t least = max(y.low, 1);
+  return (tw_range_t){0, x.high / least + (up && x.high % least != 0)};
+}
+
+static tw_range_t of_sum(MlirOperation op, tw_range_t all, int steps) {
+  tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
+  if (all.high > INT32_MAX)
+    return all;
+  return within(tw_op_is(op, "arith.muli") ? product_of(x, y) : sum_of(x, y, tw_op_is(op, "arith.subi")), all);
+}
+
+static tw_range_t of_division(MlirOperation op, tw_range_t all, int steps) {
+  tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
+  if (x.low < 0 || y.low < 0)
+    return all;
+  if (tw_op_is(op, "arith.remsi") || tw_op_is(op, "arith.remui"))
+    return (tw_range_t){0, min(x.high, max(y.high - 1, 0))};
+  return quotient_of(x, y, tw_op_is(op, "arith.ceildivsi") || tw_op_is(op, "arith.ceildivui"));
+}
+
+static bool decided(MlirValue condition, int steps, bool *out) {
+  MlirOperation op = tw_def(condition);
+  int64_t known;
+  if (tw_known_int(condition, &known)) {
+    *out = known != 0;
+    return true;
+  }
+  if (mlirOperationIsNull(op) || steps == 0)
+    return false;
+  if (tw_op_is(op, "arith.andi")) {
+    bool x, y, x_known = decided(mlirOperationGetOperand(op, 0), steps - 1, &x),
+               y_known = decided(mlirOperationGetOperand(op, 1), steps - 1, &y);
+    *out = x_known && y_known && x && y;
+    return (x_known && y_known) || (x_known && !x) || (y_known && !y);
+  }
+  if (!tw_op_is(op, "arith.cmpi"))
+    return false;
+  tw_range_t x = range(mlirOperationGetOperand(op, 0), steps - 1), y = range(mlirOperationGetOperand(op, 1), steps - 1);
+  switch (tw_attr_int(op, "predicate", -1)) {
+  case TW_SLT: *out = x.high < y.low; return *out || x.low >= y.high;
+  case TW_SGE: *out = x.low >= y.high; return *out || x.high < y.low;
+  default: return false;
+  }
+}
+
+static tw_range_t of_select(MlirOperation op, int steps) {
+  bool first;
+  if (decided(mlirOperationGetOperand(op, 0), steps, &first))
+    return range(mlirOperationGetOperand(op, first ? 1 : 2), steps);
+  tw_range_t x = range(mlirOperationGetOperand(op, 1), steps), y = range(mlirOperationGetOperand(op, 2), steps);
+  return (tw_range_t){min(x.low, y.low), max(x.high, y.high)};
+}
+
+static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
+  static const char *const same[] = {"tensor.splat", "tile.broadcast",      "tile.reshape",
+                                     "tile.permute", "tile.convert_layout", "arith.extsi"};
+  static const char *const sums[] = {"arith.addi", "arith.subi", "arith.muli"};
+  static const char *const divisions[] = {"arith.floordivsi", "arith.ceildivsi", "arith.divsi", "arith.divui",
+                                          "arith.ceildivui",  "arith.remsi",     "arith.remui"};
+  if (tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks"))
+    return (tw_range_t){0, all.high};
+  if (tw_op_is(op, "tile.iota"))
+    return (tw_range_t){0, tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) - 1};
+  if (TW_OP_IS_ONE_OF(op, same))
+    return range(mlirOperationGetOperand(op, 0), steps);
+  if (TW_OP_IS_ONE_OF(op, sums))
+    return of_sum(op, all, steps);
+  if (TW_OP_IS_ONE_OF(op, divisions))
+    return of_division(op, all, steps);
+  if (tw_op_is(op, "arith.select"))
+    return of_select(op, steps);
+  if (tw_op_is(op, "arith.xori") && range(mlirOperationGetOperand(op, 0), steps).low >= 0 &&
+      range(mlirOperationGetOperand(op, 1), steps).low >= 0)
+    return (tw_range_t){0, all.high};
+  return all;
+}
+
+/* An induction variable lies between the bounds of its loop; of other arguments nothing is known. */
+static tw_range_t of_argument(MlirValue value, tw_range_t all, int steps) {
+  MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
+  if (!tw_op_is(loop, "scf.for") || mlirBlockArgumentGetArgNumber(value) != 0 || tw_has_attr(loop, "unsignedCmp"))
+    return all;
+  tw_range_t low = range(mlirOperationGetOperand(loop, 0), steps),
+             high = range(mlirOperationGetOperand(loop, 1), steps);
+  return (tw_range_t){low.low, max(high.high - 1, low.low)};
+}
+
+static tw_range_t range(MlirValue value, int steps) {
+  MlirType type = mlirValueGetType(value);
+  int64_t known;
+  if (!tw_is_int(type))
+    return (tw_range_t){INT32_MIN, INT32_MAX};
+  if (tw_known_int(value, &known))
+    return within((tw_range_t){known, known}, all_of(type));
+  if (steps == 0)
+    return all_of(type);
+  MlirOperation op = tw_def(value);
+  return mlirOperationIsNull(op) ? of_argument(value, all_of(type), steps - 1) : of_op(op, all_of(type), steps - 1);
+}
+
+tw_range_t tw_range_of(MlirValue value) { return range(value, MOST_STEPS); }
+
+bool tw_is_decided(MlirValue condition, bool *out) { return decided(condition, MOST_STEPS, out); }
