@@ -1,6 +1,7 @@
 /* ir.c - see ir.h */
 #include "lowering/ir.h"
 
+#include "lowering/layout/memory.h"
 #include "tilewright/dialect.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -9,7 +10,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- Names ---------------------------------------------------------------------------------------- */
@@ -409,15 +409,34 @@ static struct tw_map_slot *find_slot(const tw_map_t *map, const void *key) {
   return &map->slots[i];
 }
 
-static void *must_allocate(void *memory) {
-  if (!memory)
-    abort();
-  return memory;
+void tw_ops_add(tw_ops_t *list, MlirOperation op) {
+  list->at = tw_room(list->at, (size_t)list->count, sizeof *list->at);
+  list->at[list->count++] = op;
+}
+
+void tw_ops_free(tw_ops_t *list) { free(list->at); }
+
+typedef struct {
+  tw_ops_t list;
+  bool (*wanted)(MlirOperation op);
+} collector_t;
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  collector_t *collector = user;
+  if (collector->wanted(op))
+    tw_ops_add(&collector->list, op);
+  return MlirWalkResultAdvance;
+}
+
+tw_ops_t tw_ops_in(MlirOperation root, bool (*wanted)(MlirOperation op), MlirWalkOrder order) {
+  collector_t collector = {{NULL, 0}, wanted};
+  mlirOperationWalk(root, collect, &collector, order);
+  return collector.list;
 }
 
 static void grow(tw_map_t *map) {
   tw_map_t bigger = {.capacity = map->capacity ? 2 * map->capacity : 64, .size = map->size};
-  bigger.slots = must_allocate(calloc(bigger.capacity, sizeof *bigger.slots));
+  bigger.slots = tw_must(calloc(bigger.capacity, sizeof *bigger.slots));
   for (size_t i = 0; i < map->capacity; i++)
     if (map->slots[i].key)
       *find_slot(&bigger, map->slots[i].key) = map->slots[i];
@@ -430,7 +449,7 @@ void tw_map_set(tw_map_t *map, const void *key, intptr_t num, const MlirValue *v
     grow(map);
   struct tw_map_slot *slot = find_slot(map, key);
   size_t bytes = (size_t)num * sizeof *values;
-  MlirValue *copy = must_allocate(malloc(bytes ? bytes : 1));
+  MlirValue *copy = tw_must(malloc(bytes ? bytes : 1));
   if (bytes)
     memcpy(copy, values, bytes);
   if (!slot->key)

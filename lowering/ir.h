@@ -150,6 +150,18 @@ void tw_describe_tile(MlirType type, size_t size, char *out);
 __attribute__((format(printf, 2, 3))) void tw_op_error(MlirOperation op, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void tw_op_remark(MlirOperation op, const char *format, ...);
 
+/* --- Lists of ops --------------------------------------------------------------------------------------- */
+
+typedef struct {
+  MlirOperation *at;
+  int count;
+} tw_ops_t;
+
+void tw_ops_add(tw_ops_t *list, MlirOperation op);
+void tw_ops_free(tw_ops_t *list);
+/* The ops inside of one that are as a pass wants them, which it may then replace one by one. */
+tw_ops_t tw_ops_in(MlirOperation root, bool (*wanted)(MlirOperation op), MlirWalkOrder order);
+
 /* --- Map from a value (or anything with an address) to new values ------------------------------------ */
 
 typedef struct {

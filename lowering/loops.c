@@ -1,7 +1,7 @@
 /* loops.c - see loops.h */
 #include "lowering/loops.h"
 
-#include <stdlib.h>
+#include "lowering/layout/memory.h"
 
 intptr_t tw_carried_position(MlirOperation loop, MlirValue value) {
   if (!mlirValueIsABlockArgument(value) || !mlirBlockEqual(mlirBlockArgumentGetOwner(value), tw_loop_body(loop)))
@@ -9,18 +9,9 @@ intptr_t tw_carried_position(MlirOperation loop, MlirValue value) {
   return mlirBlockArgumentGetArgNumber(value) - TW_FOR_CARRIED;
 }
 
-static MlirWalkResult collect_loop(MlirOperation op, void *user) {
-  tw_loops_t *loops = user;
-  if (tw_op_is(op, "scf.for") && loops->count < TW_MAX_LOOPS)
-    loops->at[loops->count++] = op;
-  return MlirWalkResultAdvance;
-}
+static bool is_for(MlirOperation op) { return tw_op_is(op, "scf.for"); }
 
-tw_loops_t tw_loops_in(MlirOperation func, MlirWalkOrder order) {
-  tw_loops_t loops = {.count = 0};
-  mlirOperationWalk(func, collect_loop, &loops, order);
-  return loops;
-}
+tw_ops_t tw_loops_in(MlirOperation func, MlirWalkOrder order) { return tw_ops_in(func, is_for, order); }
 
 MlirOperation tw_enclosing_loop(MlirOperation op) {
   do
@@ -82,18 +73,11 @@ bool tw_slice_reads(const tw_slice_t *slice, MlirValue argument) {
 
 /* ---- rebuilding -------------------------------------------------------------------------------- */
 
-static void *allocate(size_t size) {
-  void *memory = malloc(size ? size : 1);
-  if (memory == NULL)
-    abort();
-  return memory;
-}
-
 MlirOperation tw_carry_more(MlirOperation old, intptr_t num, const MlirValue *inits) {
   tw_builder_t at = tw_build_before(old);
   intptr_t num_operands = mlirOperationGetNumOperands(old), num_results = mlirOperationGetNumResults(old);
-  MlirValue *operands = allocate((size_t)(num_operands + num) * sizeof *operands);
-  MlirType *results = allocate((size_t)(num_results + num) * sizeof *results);
+  MlirValue *operands = tw_allocate((size_t)(num_operands + num), sizeof *operands);
+  MlirType *results = tw_allocate((size_t)(num_results + num), sizeof *results);
   for (intptr_t i = 0; i < num_operands; i++)
     operands[i] = mlirOperationGetOperand(old, i);
   for (intptr_t i = 0; i < num_results; i++)
@@ -129,7 +113,7 @@ void tw_extend_yield(MlirBlock body, intptr_t num, const MlirValue *values) {
   MlirOperation old = mlirBlockGetTerminator(body);
   tw_builder_t at = tw_build_before(old);
   intptr_t have = mlirOperationGetNumOperands(old);
-  MlirValue *operands = allocate((size_t)(have + num) * sizeof *operands);
+  MlirValue *operands = tw_allocate((size_t)(have + num), sizeof *operands);
   for (intptr_t i = 0; i < have + num; i++)
     operands[i] = i < have ? mlirOperationGetOperand(old, i) : values[i - have];
   tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = have + num, .operands = operands});
@@ -160,43 +144,33 @@ static bool is_removable(MlirOperation op) {
                                                  tw_op_is(op, "tile.gather") || tw_op_is(op, "tile.convert_layout"));
 }
 
-typedef struct {
-  MlirOperation *ops; /* owned */
-  size_t num;
-} ops_t;
-
 /* Adds the op and what it is made from, as far as it can be removed, each once. */
-static void add_removable(ops_t *list, MlirOperation op) {
+static void add_removable(tw_ops_t *list, MlirOperation op) {
   if (mlirOperationIsNull(op) || !is_removable(op))
     return;
-  for (size_t i = 0; i < list->num; i++)
-    if (mlirOperationEqual(list->ops[i], op))
+  for (int i = 0; i < list->count; i++)
+    if (mlirOperationEqual(list->at[i], op))
       return;
-  if ((list->num & (list->num - 1)) == 0) { /* full whenever a power of two is reached */
-    list->ops = realloc(list->ops, (list->num ? 2 * list->num : 1) * sizeof *list->ops);
-    if (list->ops == NULL)
-      abort();
-  }
-  list->ops[list->num++] = op;
+  tw_ops_add(list, op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     add_removable(list, tw_def(mlirOperationGetOperand(op, i)));
 }
 
 /* An op may be reached on several ways, and is unused when the last of its users is gone. */
 void tw_erase_dead(MlirOperation op) {
-  ops_t list = {NULL, 0};
+  tw_ops_t list = {NULL, 0};
   if (mlirOperationIsNull(op) || !is_removable(op) || !tw_is_unused(mlirOperationGetResult(op, 0)))
     return;
   add_removable(&list, op);
   for (bool erased = true; erased;) {
     erased = false;
-    for (size_t i = 0; i < list.num; i++) {
-      if (mlirOperationIsNull(list.ops[i]) || !tw_is_unused(mlirOperationGetResult(list.ops[i], 0)))
+    for (int i = 0; i < list.count; i++) {
+      if (mlirOperationIsNull(list.at[i]) || !tw_is_unused(mlirOperationGetResult(list.at[i], 0)))
         continue;
-      mlirOperationDestroy(list.ops[i]);
-      list.ops[i].ptr = NULL;
+      mlirOperationDestroy(list.at[i]);
+      list.at[i].ptr = NULL;
       erased = true;
     }
   }
-  free(list.ops);
+  tw_ops_free(&list);
 }

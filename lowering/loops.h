@@ -24,14 +24,8 @@ static inline MlirValue tw_carried_next(MlirOperation loop, intptr_t i) {
 /* The carried value that a block argument is; -1 for any other value. */
 intptr_t tw_carried_position(MlirOperation loop, MlirValue value);
 
-/* The loops in a function, which a pass may then replace one by one. */
-enum { TW_MAX_LOOPS = 64 };
-typedef struct tw_loops {
-  MlirOperation at[TW_MAX_LOOPS];
-  int count;
-} tw_loops_t;
-/* The first TW_MAX_LOOPS of them, in the order of the walk. */
-tw_loops_t tw_loops_in(MlirOperation func, MlirWalkOrder order);
+/* The loops in a function. */
+tw_ops_t tw_loops_in(MlirOperation func, MlirWalkOrder order);
 
 /* The innermost loop around an op, with which the op is done again; null if there is none. */
 MlirOperation tw_enclosing_loop(MlirOperation op);

@@ -299,12 +299,13 @@ static void split_loop(const split_t *split) {
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
 static bool run(MlirOperation func) {
-  tw_loops_t loops = tw_loops_in(func, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
   for (int i = 0; i < loops.count; i++) {
     split_t split;
     if (find_split(loops.at[i], &split))
       split_loop(&split);
   }
+  tw_ops_free(&loops);
   return true;
 }
 

@@ -18,6 +18,7 @@
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else. */
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/target.h"
+#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -25,7 +26,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ALIGNMENT = 1024, SMALL_SCRATCH = 1024 }; /* swizzles of wgmma repeat every 1024 bytes */
 
@@ -51,16 +51,10 @@ typedef struct {
   size_t num, capacity;
 } spans_t;
 
-static void *must(void *memory) {
-  if (memory == NULL)
-    abort();
-  return memory;
-}
-
 static size_t add_span(spans_t *s, MlirOperation op) {
   if (s->num == s->capacity) {
     s->capacity = s->capacity ? 2 * s->capacity : 256;
-    s->spans = must(realloc(s->spans, s->capacity * sizeof *s->spans));
+    s->spans = tw_must(realloc(s->spans, s->capacity * sizeof *s->spans));
   }
   s->spans[s->num] = (span_t){op.ptr, (int)s->num, (int)s->num};
   return s->num++;
@@ -142,7 +136,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   if (list->num == list->capacity) {
     list->capacity = list->capacity ? 2 * list->capacity : 16;
-    list->pieces = must(realloc(list->pieces, list->capacity * sizeof *list->pieces));
+    list->pieces = tw_must(realloc(list->pieces, list->capacity * sizeof *list->pieces));
   }
   piece_t *piece = &list->pieces[list->num++];
   *piece = (piece_t){.op = op,

@@ -129,7 +129,7 @@ static MlirOperation defer(const sum_t *sum) {
 }
 
 static bool run(MlirOperation func) {
-  tw_loops_t loops = tw_loops_in(func, MlirWalkPostOrder);
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++) {
     intptr_t num = mlirOperationGetNumResults(loops.at[i]);
     for (intptr_t position = 0; position < num; position++) {
@@ -138,6 +138,7 @@ static bool run(MlirOperation func) {
         loops.at[i] = defer(&sum);
     }
   }
+  tw_ops_free(&loops);
   return true;
 }
 

@@ -1,9 +1,9 @@
 /* emitter.c - building blocks of tile-to-nvvm. See emitter.h. */
 #include "lowering/gpu/emitter.h"
 
+#include "lowering/layout/memory.h"
 #include "tilewright/dialect.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- values ------------------------------------------------------------------------------------ */
@@ -16,17 +16,11 @@ struct tw_chunk {
   MlirValue values[];
 };
 
-static void *checked(void *memory) {
-  if (memory == NULL)
-    abort();
-  return memory;
-}
-
 tw_values_t twg_new_values(tw_emitter_t *e, int count) {
   size_t n = (size_t)count;
   if (e->chunks == NULL || e->chunks->capacity - e->chunks->used < n) {
     size_t capacity = n > CHUNK_VALUES ? n : CHUNK_VALUES;
-    tw_chunk_t *chunk = checked(malloc(sizeof *chunk + capacity * sizeof(MlirValue)));
+    tw_chunk_t *chunk = tw_must(malloc(sizeof *chunk + capacity * sizeof(MlirValue)));
     *chunk = (tw_chunk_t){.next = e->chunks, .capacity = capacity};
     e->chunks = chunk;
   }

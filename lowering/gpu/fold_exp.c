@@ -22,8 +22,6 @@
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { MAX_EXPONENTIALS = 64 };
-
 static const double LOG2_E = 1.44269504088896340736;
 
 /* ---- scaling --------------------------------------------------------------------------------------- */
@@ -84,23 +82,13 @@ static void fold(MlirOperation op) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-typedef struct {
-  MlirOperation ops[MAX_EXPONENTIALS];
-  int num;
-} exponentials_t;
-
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  exponentials_t *all = user;
-  if ((tw_op_is(op, "math.exp") || tw_op_is(op, "math.exp2")) && all->num < MAX_EXPONENTIALS)
-    all->ops[all->num++] = op;
-  return MlirWalkResultAdvance;
-}
+static bool is_exponential(MlirOperation op) { return tw_op_is(op, "math.exp") || tw_op_is(op, "math.exp2"); }
 
 static bool run(MlirOperation func) {
-  exponentials_t all = {.num = 0};
-  mlirOperationWalk(func, collect, &all, MlirWalkPreOrder);
-  for (int i = 0; i < all.num; i++)
-    fold(all.ops[i]);
+  tw_ops_t all = tw_ops_in(func, is_exponential, MlirWalkPreOrder);
+  for (int i = 0; i < all.count; i++)
+    fold(all.at[i]);
+  tw_ops_free(&all);
   return true;
 }
 

@@ -16,10 +16,10 @@
 #include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/layout/cost.h"
+#include "lowering/layout/memory.h"
 #include "lowering/layout/minimum.h"
 #include "lowering/loops.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -78,13 +78,6 @@ typedef struct chooser {
   tw_pair_cost_t *pairs;
   tw_choice_graph_t graph;
 } chooser_t;
-
-static void *allocate(size_t count, size_t size) {
-  void *memory = calloc(count ? count : 1, size);
-  if (memory == NULL)
-    abort();
-  return memory;
-}
 
 /* ---- what an op wants ---------------------------------------------------------------------------- */
 
@@ -243,11 +236,7 @@ static int number_of(chooser_t *x, const tw_layout_t *layout) {
   for (int i = 0; i < x->num_layouts; i++)
     if (tw_layout_equal(&x->layouts[i], layout))
       return i;
-  if (x->num_layouts && (x->num_layouts & (x->num_layouts - 1)) == 0) { /* full whenever a power of two is reached */
-    x->layouts = realloc(x->layouts, 2 * (size_t)x->num_layouts * sizeof *x->layouts);
-    if (x->layouts == NULL)
-      abort();
-  }
+  x->layouts = tw_room(x->layouts, (size_t)x->num_layouts, sizeof *x->layouts);
   x->layouts[x->num_layouts] = *layout;
   return x->num_layouts++;
 }
@@ -552,10 +541,10 @@ static void build_graph(chooser_t *x) {
   twl_classes_t *c = x->c;
   size_t n = (size_t)c->num_classes;
   int count = 0;
-  x->class_of_variable = allocate(n, sizeof(int));
-  x->num_choices = allocate(n, sizeof(int));
-  x->cost = allocate(n, sizeof *x->cost);
-  x->pairs = allocate(c->num_edges, sizeof *x->pairs);
+  x->class_of_variable = tw_allocate(n, sizeof(int));
+  x->num_choices = tw_allocate(n, sizeof(int));
+  x->cost = tw_allocate(n, sizeof *x->cost);
+  x->pairs = tw_allocate(c->num_edges, sizeof *x->pairs);
   for (int i = 0; i < c->num_classes; i++) {
     x->classes[i].variable = x->classes[i].count > 1 ? count : -1;
     if (x->classes[i].count > 1) {
@@ -612,7 +601,7 @@ static ranking_t find_runners_up(const chooser_t *x, const int *best, int64_t sl
     for (int i = 0; i < x->num_choices[v]; i++) {
       if (i == best[v])
         continue;
-      runner_up_t r = {.variable = v, .choice = i, .chosen = allocate(n, sizeof(int))};
+      runner_up_t r = {.variable = v, .choice = i, .chosen = tw_allocate(n, sizeof(int))};
       r.slots = tw_least_cost(&x->graph, v, i, r.chosen) + x->fixed;
       if (r.slots * 100 <= slots * (100 + WITHIN_PERCENT))
         insert(&ranking, &r, n * sizeof(int));
@@ -652,13 +641,12 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
 
 void twl_choose(twl_classes_t *c, MlirOperation function) {
   chooser_t x = {.c = c,
-                 .classes = allocate((size_t)c->num_classes, sizeof(class_choice_t)),
-                 .layouts = allocate(1, sizeof(tw_layout_t)),
-                 .accesses = allocate(c->num_ops, sizeof(access_t)),
-                 .known = allocate(MEMO_SLOTS, sizeof(known_t))};
+                 .classes = tw_allocate((size_t)c->num_classes, sizeof(class_choice_t)),
+                 .accesses = tw_allocate(c->num_ops, sizeof(access_t)),
+                 .known = tw_allocate(MEMO_SLOTS, sizeof(known_t))};
   find_candidates(&x);
   build_graph(&x);
-  int *chosen = allocate((size_t)x.graph.num_variables, sizeof *chosen);
+  int *chosen = tw_allocate((size_t)x.graph.num_variables, sizeof *chosen);
   int64_t wanted = tw_attr_int(tw_module_of(function), "tile.layout_choice", 0);
   int64_t slots = tw_least_cost(&x.graph, -1, 0, chosen) + x.fixed;
   ranking_t ranking = find_runners_up(&x, chosen, slots);

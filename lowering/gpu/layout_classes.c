@@ -1,16 +1,7 @@
 /* layout_classes.c - which values share a layout, and how layouts cross the ops between them. See layout_classes.h. */
 #include "lowering/gpu/layout_classes.h"
 
-#include <stdlib.h>
-
-static void *grow(void *array, size_t used, size_t size) {
-  if ((used & (used - 1)) == 0) { /* full whenever a power of two is reached */
-    array = realloc(array, (used ? 2 * used : 1) * size);
-    if (array == NULL)
-      abort();
-  }
-  return array;
-}
+#include "lowering/layout/memory.h"
 
 /* ---- classes ----------------------------------------------------------------------------------- */
 
@@ -39,7 +30,7 @@ static int node_of(twl_classes_t *c, MlirValue value) {
   if (found != NULL)
     return (int)(uintptr_t)found->ptr - 1;
   int n = (int)c->num_nodes;
-  c->nodes = grow(c->nodes, c->num_nodes, sizeof *c->nodes);
+  c->nodes = tw_room(c->nodes, c->num_nodes, sizeof *c->nodes);
   c->nodes[c->num_nodes++] = (twl_node_t){.value = value, .parent = n};
   MlirValue number = {(void *)(uintptr_t)(n + 1)};
   tw_map_set(&c->index, value.ptr, 1, &number);
@@ -70,7 +61,7 @@ static void add_edge(twl_classes_t *c, MlirOperation op) {
   MlirValue from = mlirOperationGetOperand(op, 0), to = mlirOperationGetResult(op, 0);
   if (!twl_has_class(from) || !twl_has_class(to))
     return;
-  c->edges = grow(c->edges, c->num_edges, sizeof *c->edges);
+  c->edges = tw_room(c->edges, c->num_edges, sizeof *c->edges);
   c->edges[c->num_edges++] = (twl_edge_t){op, node_of(c, from), node_of(c, to)};
 }
 
@@ -233,7 +224,7 @@ tw_layout_t twl_backward(MlirOperation op, const tw_layout_t *to) {
 static MlirWalkResult collect(MlirOperation op, void *user) {
   twl_classes_t *c = user;
   if (!tw_op_is(op, "func.func")) {
-    c->ops = grow(c->ops, c->num_ops, sizeof *c->ops);
+    c->ops = tw_room(c->ops, c->num_ops, sizeof *c->ops);
     c->ops[c->num_ops++] = op;
   }
   return MlirWalkResultAdvance;

@@ -20,19 +20,7 @@
 #include "lowering/ir.h"
 #include "lowering/passes.h"
 
-enum { MAX_PRODUCTS = 64 };
-
-typedef struct {
-  MlirOperation op[MAX_PRODUCTS];
-  int num;
-} products_t;
-
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  products_t *products = user;
-  if (tw_op_is(op, "tile.mma") && products->num < MAX_PRODUCTS)
-    products->op[products->num++] = op;
-  return MlirWalkResultAdvance;
-}
+static bool is_product(MlirOperation op) { return tw_op_is(op, "tile.mma"); }
 
 static MlirType input_type(MlirOperation mma) { return tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0))); }
 
@@ -75,10 +63,10 @@ static void legalize(const tw_gpu_target_t *target, MlirOperation mma) {
 
 static bool run(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  products_t products = {.num = 0};
-  mlirOperationWalk(func, collect, &products, MlirWalkPreOrder);
-  for (int i = 0; i < products.num; i++)
-    legalize(&target, products.op[i]);
+  tw_ops_t products = tw_ops_in(func, is_product, MlirWalkPreOrder);
+  for (int i = 0; i < products.count; i++)
+    legalize(&target, products.at[i]);
+  tw_ops_free(&products);
   return true;
 }
 

@@ -482,7 +482,7 @@ static void pipeline_loop(plan_t *plan) {
 /* ---- the pass ---------------------------------------------------------------------------------- */
 
 static bool run(MlirOperation func) {
-  tw_loops_t loops = tw_loops_in(func, MlirWalkPreOrder);
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = loops.count - 1; i >= 0; i--) { /* inner loops first */
     plan_t plan = {.loop = loops.at[i]};
     if (!can_pipeline(&plan))
@@ -493,6 +493,7 @@ static bool run(MlirOperation func) {
       pipeline_loop(&plan);
     }
   }
+  tw_ops_free(&loops);
   return true;
 }
 

@@ -1,11 +1,12 @@
 /* reference.c - see reference.h */
 #include "lowering/gpu/reference.h"
 
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
+#include "lowering/layout/memory.h"
 #include <math.h>
-#include <stdlib.h>
 
 static const double LOG2_E = 1.44269504088896340736;
 static const tw_change_t fixed = {.kind = TW_FIXED}, free_ = {.kind = TW_FREE};
@@ -27,11 +28,7 @@ static void set(tw_references_t *r, MlirValue value, tw_change_t change) {
     r->changes[(uintptr_t)found->ptr - 1] = change;
     return;
   }
-  if ((r->num_changes & (r->num_changes - 1)) == 0) { /* full whenever a power of two is reached */
-    r->changes = realloc(r->changes, (r->num_changes ? 2 * r->num_changes : 1) * sizeof *r->changes);
-    if (r->changes == NULL)
-      abort();
-  }
+  r->changes = tw_room(r->changes, r->num_changes, sizeof *r->changes);
   r->changes[r->num_changes++] = change;
   MlirValue number = {(void *)(uintptr_t)r->num_changes};
   tw_map_set(&r->index, value.ptr, 1, &number);

@@ -25,8 +25,6 @@
 
 #include <math.h>
 
-enum { MAX_OPS = 64 };
-
 static const double MOST = 256; /* by so much errors of tanh may be multiplied */
 
 /* ---- what is made of a value -------------------------------------------------------------------------- */
@@ -115,23 +113,15 @@ static bool is_relaxed(MlirOperation op) {
 
 /* ---- the pass ------------------------------------------------------------------------------------------ */
 
-typedef struct {
-  MlirOperation ops[MAX_OPS];
-  int num;
-} found_t;
-
 /* tanh, and division by a constant whose inverse is a normal float, of tiles of f32. */
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  found_t *found = user;
+static bool may_relax(MlirOperation op) {
   double divisor;
   bool divides = tw_op_is(op, "arith.divf") && tw_known_float(mlirOperationGetOperand(op, 1), &divisor) &&
                  fabs(divisor) > 0x1p-120 && fabs(divisor) < 0x1p120;
   if (!divides && !tw_op_is(op, "math.tanh"))
-    return MlirWalkResultAdvance;
+    return false;
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  if (tw_is_tile(type) && mlirTypeIsAF32(tw_element(type)) && found->num < MAX_OPS)
-    found->ops[found->num++] = op;
-  return MlirWalkResultAdvance;
+  return tw_is_tile(type) && mlirTypeIsAF32(tw_element(type));
 }
 
 /* The quotient as a product of what its dividend has without constant factors, and one factor. */
@@ -149,16 +139,16 @@ static void multiply(MlirOperation quotient) {
 }
 
 static bool run(MlirOperation func) {
-  found_t found = {.num = 0};
-  mlirOperationWalk(func, collect, &found, MlirWalkPreOrder);
-  for (int i = 0; i < found.num; i++) {
-    if (!is_relaxed(found.ops[i]))
+  tw_ops_t found = tw_ops_in(func, may_relax, MlirWalkPreOrder);
+  for (int i = 0; i < found.count; i++) {
+    if (!is_relaxed(found.at[i]))
       continue;
-    if (tw_op_is(found.ops[i], "math.tanh"))
-      tw_set_attr(found.ops[i], TW_ABSOLUTE, mlirUnitAttrGet(mlirOperationGetContext(func)));
+    if (tw_op_is(found.at[i], "math.tanh"))
+      tw_set_attr(found.at[i], TW_ABSOLUTE, mlirUnitAttrGet(mlirOperationGetContext(func)));
     else
-      multiply(found.ops[i]);
+      multiply(found.at[i]);
   }
+  tw_ops_free(&found);
   return true;
 }
 

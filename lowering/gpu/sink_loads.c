@@ -21,8 +21,6 @@
 #include "lowering/ir.h"
 #include "lowering/passes.h"
 
-#include <stdlib.h>
-
 static bool is_boundary(MlirOperation op) { return tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan"); }
 
 /* Ops that only give a tile another form. */
@@ -94,30 +92,13 @@ static bool is_loaded(MlirOperation op) {
   return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load");
 }
 
-typedef struct {
-  MlirOperation *ops;
-  size_t count;
-} list_t;
-
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  list_t *list = user;
-  if (!(is_form(op) && is_loaded(op)) && !is_shared_load(op))
-    return MlirWalkResultAdvance;
-  if ((list->count & (list->count - 1)) == 0) { /* full whenever a power of two is reached */
-    list->ops = realloc(list->ops, (list->count ? 2 * list->count : 1) * sizeof *list->ops);
-    if (list->ops == NULL)
-      abort();
-  }
-  list->ops[list->count++] = op;
-  return MlirWalkResultAdvance;
-}
+static bool may_wait(MlirOperation op) { return (is_form(op) && is_loaded(op)) || is_shared_load(op); }
 
 static bool run(MlirOperation function) {
-  list_t list = {NULL, 0};
-  mlirOperationWalk(function, collect, &list, MlirWalkPreOrder);
+  tw_ops_t list = tw_ops_in(function, may_wait, MlirWalkPreOrder);
   while (list.count > 0) /* from the end, so that what uses an op has found its place before */
-    sink(list.ops[--list.count]);
-  free(list.ops);
+    sink(list.at[--list.count]);
+  tw_ops_free(&list);
   return true;
 }
 

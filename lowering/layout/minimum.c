@@ -1,8 +1,9 @@
 /* minimum.c - choices of least cost in a graph. See minimum.h. */
 #include "lowering/layout/minimum.h"
 
+#include "lowering/layout/memory.h"
+
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef int64_t row_t[TW_MAX_CHOICES];
@@ -25,13 +26,6 @@ typedef struct answer {
   unsigned char best[TW_MAX_CHOICES][TW_MAX_CHOICES];
 } answer_t;
 
-static void *allocate(size_t count, size_t size) {
-  void *memory = calloc(count ? count : 1, size);
-  if (memory == NULL)
-    abort();
-  return memory;
-}
-
 static void copy_into(void *to, const void *from, size_t count, size_t size) {
   if (count > 0)
     memcpy(to, from, count * size);
@@ -40,12 +34,12 @@ static void copy_into(void *to, const void *from, size_t count, size_t size) {
 static solver_t new_solver(int n, int pairs, int *trials) {
   size_t all = (size_t)n * (size_t)n;
   return (solver_t){.n = n,
-                    .num_choices = allocate((size_t)n, sizeof(int)),
-                    .cost = allocate((size_t)n, sizeof(row_t)),
-                    .pair = allocate(all, sizeof(int)),
-                    .table = allocate((size_t)pairs, TW_MAX_CHOICES * sizeof(row_t)),
-                    .gone = allocate((size_t)n, sizeof(bool)),
-                    .degree = allocate((size_t)n, sizeof(int)),
+                    .num_choices = tw_allocate((size_t)n, sizeof(int)),
+                    .cost = tw_allocate((size_t)n, sizeof(row_t)),
+                    .pair = tw_allocate(all, sizeof(int)),
+                    .table = tw_allocate((size_t)pairs, TW_MAX_CHOICES * sizeof(row_t)),
+                    .gone = tw_allocate((size_t)n, sizeof(bool)),
+                    .degree = tw_allocate((size_t)n, sizeof(int)),
                     .trials = trials};
 }
 
@@ -175,7 +169,7 @@ static int64_t solve(solver_t *s, int *chosen);
 /* Tries the choices of a variable with many neighbours. `chosen` has those of what was eliminated before undefined. */
 static int64_t branch(solver_t *s, int v, int *chosen) {
   int64_t least = INT64_MAX;
-  int *trial = allocate((size_t)s->n, sizeof *trial), first = 0, end = s->num_choices[v];
+  int *trial = tw_allocate((size_t)s->n, sizeof *trial), first = 0, end = s->num_choices[v];
   if (*s->trials >= TW_MAX_TRIALS) {
     for (int i = 1; i < end; i++)
       if (promise(s, v, i) < promise(s, v, first))
@@ -201,7 +195,7 @@ static int64_t branch(solver_t *s, int v, int *chosen) {
 
 /* The choices of all variables that are left, and their cost. */
 static int64_t solve(solver_t *s, int *chosen) {
-  answer_t *answers = allocate((size_t)s->n, sizeof *answers);
+  answer_t *answers = tw_allocate((size_t)s->n, sizeof *answers);
   int num_answers = 0, degree = 0;
   int64_t sum = 0;
   for (int v; (v = pick(s, false, &degree)) >= 0;) {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -70,3 +72,17 @@ def test_a_tile_that_no_block_can_hold() -> None:
 
     with pytest.raises(TileError, match=r"registers of each thread for its tile of 4194304xf32"):
         lower(kernel, "X=f32[?]", "T=4194304")
+
+
+def test_each_of_many_products_is_widened(tmp_path: Path) -> None:
+    """As many as a program writes: sm_80 multiplies no 8-bit floats."""
+    step = "    acc = ct.mma(ct.load(A, (0, {0}), (16, 32)), ct.load(B, ({0}, 0), (32, 16)), acc)\n"
+    text = "from tilewright import tile as ct\n\n\n@ct.kernel\ndef many(A, B, C):\n"
+    text += "    acc = ct.zeros((16, 16), ct.float32)\n" + "".join(map(step.format, range(70)))
+    path = tmp_path / "many.py"
+    path.write_text(text + "    ct.store(C, (0, 0), acc)\n")
+    kernel = runpy.run_path(str(path))["many"]
+    a, b = np.zeros((16, 2240), ml_dtypes.float8_e5m2), np.zeros((2240, 16), ml_dtypes.float8_e5m2)
+    module = kernel.capture("sm_80", kernel.specialization((a, b, np.zeros((16, 16), np.float32)))[1])
+    module.lower("layout")
+    assert module.text().count("arith.extf") == 2 * 70

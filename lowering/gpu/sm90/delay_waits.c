@@ -46,8 +46,6 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_WAITS = 128 };
-
 typedef struct {
   MlirOperation op;
   tw_map_t stay; /* ops that stay behind the wait, by address */
@@ -302,35 +300,21 @@ static void count_pending(MlirOperation wait) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-typedef struct {
-  MlirOperation at[MAX_WAITS];
-  int num;
-  const char *name;
-} ops_t;
-
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  ops_t *ops = user;
-  if (tw_op_is(op, ops->name) && ops->num < MAX_WAITS)
-    ops->at[ops->num++] = op;
-  return MlirWalkResultAdvance;
-}
-
-static ops_t ops_in(MlirOperation func, const char *name) {
-  ops_t ops = {.name = name};
-  mlirOperationWalk(func, collect, &ops, MlirWalkPreOrder);
-  return ops;
-}
+static bool is_local_store(MlirOperation op) { return tw_op_is(op, "tile.local_store"); }
 
 static bool run(MlirOperation func) {
-  ops_t stores = ops_in(func, "tile.local_store");
-  for (int i = 0; i < stores.num; i++)
+  tw_ops_t stores = tw_ops_in(func, is_local_store, MlirWalkPreOrder);
+  for (int i = 0; i < stores.count; i++)
     write_early(stores.at[i]);
-  ops_t waits = ops_in(func, "tile.wgmma_wait");
-  for (int i = waits.num - 1; i >= 0; i--)
+  tw_ops_t waits = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  for (int i = waits.count - 1; i >= 0; i--)
     delay(waits.at[i]);
-  ops_t placed = ops_in(func, "tile.wgmma_wait");
-  for (int i = 0; i < placed.num; i++)
+  tw_ops_t placed = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  for (int i = 0; i < placed.count; i++)
     count_pending(placed.at[i]);
+  tw_ops_free(&stores);
+  tw_ops_free(&waits);
+  tw_ops_free(&placed);
   return true;
 }
 

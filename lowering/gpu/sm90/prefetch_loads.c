@@ -150,12 +150,13 @@ static void prefetch_all(MlirOperation loop, int64_t most) {
 }
 
 static bool run(MlirOperation func) {
-  tw_loops_t loops = tw_loops_in(func, MlirWalkPostOrder);
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++) {
     int64_t most = most_words(tw_loop_body(loops.at[i]));
     if (most > 0 && !tw_may_write_arrays(loops.at[i]))
       prefetch_all(loops.at[i], most);
   }
+  tw_ops_free(&loops);
   return true;
 }
 

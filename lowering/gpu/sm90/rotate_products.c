@@ -408,13 +408,14 @@ static bool run(MlirOperation func) {
     return true;
   if (all.num_warps == 0)
     all.num_warps = tw_mma_num_warps(func);
-  tw_loops_t loops = tw_loops_in(func, MlirWalkPreOrder);
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = 0; i < loops.count; i++)
     if (!has_effects(loops.at[i]))
       while (rotate_next(&all, &loops.at[i]))
         ;
   for (int i = 0; i < all.num_rests; i++)
     tw_erase_dead(tw_def(all.rests[i].rhs_in_loop));
+  tw_ops_free(&loops);
   return true;
 }
 
