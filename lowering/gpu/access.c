@@ -38,6 +38,8 @@ void tw_access_keep(MlirOperation from, MlirOperation to) {
       tw_set_attr(to, kept[i], tw_attr(from, kept[i]));
 }
 
+void tw_access_check(MlirOperation load) { (void)mlirOperationRemoveAttributeByName(load, tw_str(TW_IN_BOUNDS)); }
+
 static bool static_strides(MlirType array, int64_t strides[TW_MAX_RANK]) {
   int64_t offset, dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
   if (!mlirLogicalResultIsSuccess(mlirMemRefTypeGetStridesAndOffset(array, strides, &offset)))

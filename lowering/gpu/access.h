@@ -25,6 +25,8 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
 /* Gives an op that takes the place of an access what that says of itself: its order, the attributes above, and whether
  * TMA may do it. */
 void tw_access_keep(MlirOperation from, MlirOperation to);
+/* Has a load check bounds: one for an iteration that may not exist, of which nobody promised anything. */
+void tw_access_check(MlirOperation load);
 /* The dimension of the tile whose neighbours are neighbours in memory, or -1. */
 int tw_access_contiguous_dim(MlirOperation op, int rank);
 /* log2 of the most elements along that dimension that one access may take: at most 16 bytes, always

@@ -78,8 +78,8 @@ static bool is_index_arithmetic(MlirOperation op) {
 
 /* Loads that may be done for an iteration that does not exist: they read nothing outside of their array. */
 static bool is_index_load(MlirOperation op) {
-  return (tw_op_is(op, "tile.load") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) ||
-         (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
+  bool tile = tw_op_is(op, "tile.load") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return (tile && !tw_has_attr(op, TW_IN_BOUNDS)) || (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
 }
 
 static bool is_noted(const plan_t *plan, MlirValue load) {

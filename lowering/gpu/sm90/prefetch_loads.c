@@ -20,9 +20,10 @@
  *     yield ..., %next
  *   }
  *
- * The last iteration loads one tile too many. Nothing reads it, and outside of the array a load touches no memory. It
- * stands behind the last use of the tile before, whose registers it takes: else the assembler moves it there, and waits
- * for it to do so, between the instructions of the product.
+ * The last iteration loads one tile too many. Nothing reads it, and outside of the array a load touches no memory, for
+ * it checks bounds even where the program said that it need not. It stands behind the last use of the tile before,
+ * whose registers it takes: else the assembler moves it there, and waits for it to do so, between the instructions of
+ * the product.
  *
  * What must hold: the loop has a product or a reduction, and writes to no array; the load's position follows from the
  * induction variable by arithmetic; a thread has few words of it; and a gather checks its indices. Runs when layouts
@@ -119,6 +120,7 @@ static MlirValue load_for(const tw_builder_t *at, MlirOperation loop, MlirOperat
   tw_map_one(&map, tw_loop_iv(loop), iv);
   MlirValue made = tw_copy_slice(at, mlirOperationGetResult(load, 0), tw_loop_body(loop), &map);
   tw_map_free(&map);
+  tw_access_check(tw_def(made));
   return made;
 }
 

@@ -37,6 +37,7 @@
  * on loads that go through shared memory, and is of 16 bits; %d is only yielded; %v is loaded for this product only, at
  * a position that depends on nothing that the loop carries; the loop writes to no array; and the registers suffice for
  * all accumulators and %p at once. Else the loop stays, with a remark where only registers were missing. */
+#include "lowering/gpu/access.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
@@ -230,6 +231,7 @@ static MlirValue late_operand(const tw_builder_t *at, const rotation_t *r, MlirV
     mlirOperationDestroy(load);
     return made;
   }
+  tw_access_check(load);
   intptr_t moving = moving_index(r);
   MlirValue index = mlirOperationGetOperand(load, moving);
   tw_builder_t before = tw_build_before(load);

@@ -16,7 +16,9 @@
 // The value tile of the iteration before: zeros in the first.
 // ROTATE: %[[LATE:.*]] = arith.cmpi sgt, %[[J]], %[[LB]]
 // ROTATE: %[[BEFORE:.*]] = arith.select %[[LATE]], %{{.*}}, %[[OUTSIDE]]
-// ROTATE: %[[V:.*]] = tile.load %{{.*}}[%[[BEFORE]], %{{.*}}] padding zero
+// A tile outside of the array is zero, even if the program promised that there is none.
+// ROTATE-NOT: tile.in_bounds
+// ROTATE: %[[V:.*]] = tile.load %{{.*}}[%[[BEFORE]], %{{.*}}] padding zero :
 // ROTATE: tile.mma {{.*}} {tile.wgmma = "ss", tile.wgmma_transposed_rhs}
 // ROTATE-NEXT: %[[ACC:.*]] = tile.mma %[[P]], %[[V]], %[[A]] {tile.wgmma = "rs"}
 // ROTATE: tile.reduce max
@@ -24,7 +26,7 @@
 // ROTATE: %[[A2:.*]] = arith.mulf %[[ACC]]
 // ROTATE-NOT: tile.mma
 // ROTATE: scf.yield %{{.*}}, %{{.*}}, %[[A2]], %[[P2]]
-// ROTATE: %[[LAST:.*]] = tile.load {{.*}} padding zero
+// ROTATE: %[[LAST:.*]] = tile.load {{.*}} padding zero :
 // ROTATE: tile.mma %[[R]]#3, %[[LAST]], %[[R]]#2 {tile.wgmma = "rs"}
 
 // STALE-LABEL: @attention
@@ -99,7 +101,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
       %lf = arith.mulf %l, %f : tensor<128x1xf32>
       %l2 = arith.addf %lf, %sumr : tensor<128x1xf32>
       %h = arith.truncf %p : tensor<128x64xf32> to tensor<128x64xbf16>
-      %w = tile.load %v[%j, %c0] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %w = tile.load %v[%j, %c0] padding zero {tile.in_bounds} : !A, i32, i32 -> tensor<64x64xbf16>
       %fb = tile.broadcast %f : tensor<128x1xf32> -> tensor<128x64xf32>
       %af = arith.mulf %acc, %fb : tensor<128x64xf32>
       %o = tile.mma %h, %w, %af : tensor<128x64xbf16>, tensor<64x64xbf16>, tensor<128x64xf32>
