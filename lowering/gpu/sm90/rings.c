@@ -760,8 +760,8 @@ static bool is_write(MlirOperation op) {
   return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.tma_store");
 }
 
-/* Whether a load finds the same in both roles: no one writes to the array, and it does not wait for memory to change.
- */
+/* Whether a load finds the same in both roles: no one writes to the array (to one that overlaps: check_order), and it
+ * does not wait for memory to change. */
 static bool reads_constant(MlirOperation load) {
   MlirValue array = mlirOperationGetOperand(load, 0);
   for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
@@ -892,21 +892,32 @@ static bool may_follow(MlirOperation copy, MlirOperation op) {
   return false;
 }
 
+typedef struct {
+  tw_ring_plan_t *plan;
+  MlirOperation write;
+} order_t;
+
+/* What the producer copies, or loads to know where from. */
+static bool is_done_ahead(const tw_ring_plan_t *plan, MlirOperation op) {
+  bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  return tw_is_async_copy(op) || (loads && tw_is_needed(plan, mlirOperationGetResult(op, 0).ptr));
+}
+
+static MlirWalkResult check_after(MlirOperation op, void *user) {
+  order_t *order = user;
+  intptr_t first;
+  if (is_done_ahead(order->plan, op) && may_follow(op, order->write) &&
+      !tw_assume_disjoint(tw_access_array(order->write, &first), tw_access_array(op, &first)))
+    refuse(order->plan, order->write, "it writes to an array that may be the one of a later copy");
+  return order->plan->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
 /* Nothing tells a producer that a store was done. */
 static MlirWalkResult check_order(MlirOperation op, void *user) {
-  tw_ring_plan_t *plan = user;
-  intptr_t first;
-  if (!is_write(op))
-    return MlirWalkResultAdvance;
-  MlirValue written = tw_access_array(op, &first);
-  for (int f = 0; f < plan->num_fills; f++)
-    for (int c = 0; c < plan->fills[f].num_copies; c++)
-      if (may_follow(plan->fills[f].copies[c], op) &&
-          !tw_assume_disjoint(written, tw_access_array(plan->fills[f].copies[c], &first))) {
-        refuse(plan, op, "it writes to an array that may be the one of a later copy");
-        return MlirWalkResultInterrupt;
-      }
-  return MlirWalkResultAdvance;
+  order_t order = {user, op};
+  if (is_write(op))
+    mlirOperationWalk(order.plan->func, check_after, &order, MlirWalkPreOrder);
+  return order.plan->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
 /* ---- the decision ---------------------------------------------------------------------------------- */
