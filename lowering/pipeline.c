@@ -17,12 +17,12 @@ typedef struct {
 } stage_t;
 
 #define CLEAN "canonicalize,cse"
-#define LEGAL                                                                                                          \
-  "tile-legalize,func.func(tile-gather-to-load)," CLEAN ",loop-invariant-code-motion,func.func(tile-split-loops,"      \
-  "tile-gather-to-load)," CLEAN
+#define LEGAL "tile-legalize,func.func(tile-gather-to-load)," CLEAN ",loop-invariant-code-motion,"
+#define CUT "func.func(tile-cut-blocks),"
+#define SPLIT "func.func(tile-split-loops,tile-gather-to-load)," CLEAN
 
 static const stage_t gpu_stages[] = {
-    {"legal", LEGAL},
+    {"legal", LEGAL CUT SPLIT},
     {"layout",
      "func.func(tile-select-wgmma,tile-legalize-mma,tile-relax-scores,tile-fold-exp,tile-stale-softmax,tile-"
      "rotate-products,tile-persist,"
@@ -37,7 +37,7 @@ static const stage_t gpu_stages[] = {
 };
 
 static const stage_t cpu_stages[] = {
-    {"legal", LEGAL},
+    {"legal", LEGAL SPLIT},
     {"vector", "tile-to-cpu"},
     {"llvm", "cse,convert-scf-to-cf,convert-to-llvm,reconcile-unrealized-casts"},
     {NULL, NULL},

@@ -89,6 +89,14 @@ static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *ke
   return shares.whole + (blocks - shares.whole) * shares.parts;
 }
 
+/* The grid of the blocks that compute slices. */
+static tw_status_t cut_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[3], uint32_t out[3]) {
+  int64_t all[3];
+  for (int axis = 0; axis < 3; axis++)
+    out[axis] = (uint32_t)(all[axis] = (int64_t)grid[axis] * kernel->cut_grid[axis]);
+  return tw_status_prefix(tw_grid_check(all), "kernel %s, whose tiles are cut: ", kernel->name);
+}
+
 /* Pairs of neighbours in the grid; of an odd number the last one has a neighbour beyond it. */
 static uint64_t count_pairs(const tw_cuda_kernel_t *kernel, const uint32_t grid[3]) {
   uint64_t extent = grid[kernel->flags >> TW_CUDA_PAIRS_AXIS & 3];
@@ -108,16 +116,24 @@ static bool pairs_are_idle(const tw_cuda_kernel_t *kernel, const uint32_t grid[3
          count_turns((uint64_t)grid[0] * grid[1] * grid[2], resident) * ALONE;
 }
 
-tw_status_t tw_cuda_would_share(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                                const uint64_t *words, bool *out) {
+tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                                const uint64_t *words, tw_better_t *out) {
   const tw_device_t *device;
-  uint64_t plane = (uint64_t)grid[0] * grid[1], blocks = plane * grid[2];
-  *out = false;
+  uint32_t started[3] = {grid[0], grid[1], grid[2]};
+  *out = (tw_better_t){.parts = 1};
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  if (kernel->cut_grid[0])
+    TW_RETURN_IF_ERROR(cut_grid(kernel, grid, started));
+  uint64_t plane = (uint64_t)started[0] * started[1], blocks = plane * started[2];
   if (plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT)
     return NULL;
-  if (kernel->flags & TW_CUDA_PAIRS && pairs_are_idle(kernel, grid, kernel->resident[ordinal])) {
-    *out = true;
+  if (kernel->cut && blocks < (uint64_t)device->sm_count) {
+    out->parts = tw_cut_choose(kernel->cut, &kernel->split, words, (int64_t)blocks, device->sm_count);
+    if (out->parts > 1)
+      return NULL;
+  }
+  if (kernel->flags & TW_CUDA_PAIRS && pairs_are_idle(kernel, started, kernel->resident[ordinal])) {
+    out->twin = true;
     return NULL;
   }
   if (kernel->split.step_cycles == 0 ||
@@ -125,7 +141,7 @@ tw_status_t tw_cuda_would_share(const tw_cuda_kernel_t *kernel, int ordinal, voi
     return NULL;
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  *out = tw_split_workspace(scope.driver, device, stream) != 0;
+  out->twin = tw_split_workspace(scope.driver, device, stream) != 0;
   tw_context_leave(&scope);
   return NULL;
 }
@@ -171,6 +187,11 @@ static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_
 TW_HOT static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
                                    CUstream stream, const uint32_t grid[3], uint64_t *words, size_t count,
                                    started_t *start) {
+  uint32_t slices[3];
+  if (TW_UNLIKELY(kernel->cut_grid[0] != 0)) {
+    TW_RETURN_IF_ERROR(cut_grid(kernel, grid, slices));
+    grid = slices;
+  }
   *start = (started_t){{grid[0], grid[1], grid[2]}, 1, count};
   if (kernel->flags & (TW_CUDA_PERSISTENT | TW_CUDA_SHARES))
     return start_in_line(driver, kernel, device, stream, grid, words, start);

@@ -234,9 +234,47 @@ tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t 
   return NULL;
 }
 
+static bool is_sound(const tw_cut_t *cut) {
+  bool good = cut->word >= -1 && cut->word < TW_MAX_WORDS && cut->per_step >= 1 && cut->steps >= 0 &&
+              cut->num_classes >= 1 && cut->num_classes <= TW_CUT_CLASSES && cut->num_plans >= 2 &&
+              cut->num_plans <= TW_CUT_PLANS;
+  for (int i = 0; good && i < cut->num_classes; i++)
+    good = cut->classes[i].word >= -1 && cut->classes[i].word < TW_MAX_WORDS && cut->classes[i].tile >= 1;
+  for (int p = 0; good && p < cut->num_plans; p++) {
+    good = cut->plans[p].cycles >= 1 && cut->plans[p].bytes >= 0;
+    for (int i = 0; i < cut->num_classes; i++)
+      good = good && cut->plans[p].parts[i] >= 1 && cut->plans[p].parts[i] <= cut->classes[i].tile;
+  }
+  return good;
+}
+
+tw_status_t tw_cuda_kernel_set_cut(tw_cuda_kernel_t *kernel, const tw_cut_t *cut) {
+  if (!is_sound(cut))
+    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: its tiles cannot be cut by %d classes in %d plans", kernel->name,
+                    cut->num_classes, cut->num_plans);
+  kernel->cut = malloc(sizeof *cut);
+  if (!kernel->cut)
+    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for kernel %s", kernel->name);
+  *kernel->cut = *cut;
+  return NULL;
+}
+
+tw_status_t tw_cuda_kernel_set_cut_grid(tw_cuda_kernel_t *kernel, const int32_t parts[3]) {
+  enum { MOST = 1024 };
+  for (int axis = 0; axis < 3; axis++) {
+    if (parts[axis] < 1 || parts[axis] > MOST)
+      return TW_ERROR(TW_VALUE_ERROR, "kernel %s: no block can be cut into %d along axis %d", kernel->name, parts[axis],
+                      axis);
+    kernel->cut_grid[axis] = (uint16_t)parts[axis];
+  }
+  return NULL;
+}
+
 void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel) {
-  if (kernel)
+  if (kernel) {
     free(kernel->maps);
+    free(kernel->cut);
+  }
   free(kernel);
 }
 

@@ -37,6 +37,8 @@ struct tw_cuda_kernel {
   unsigned num_maps;
   tw_map_slot_t *maps;          /* owned */
   tw_split_t split;             /* step_cycles 0: blocks have nothing to share */
+  tw_cut_t *cut;                /* owned; NULL: tiles stay whole, or are slices already */
+  uint16_t cut_grid[3];         /* blocks for one of the launch's grid along each axis; 0: one, the kernel is not cut */
   atomic_flag maps_taken;       /* a launch reads or writes the maps that are kept */
   uint8_t lead[TW_MAX_DEVICES]; /* words before the maps: the parameters do not begin aligned as maps are */
   _Atomic(CUfunction) functions[TW_MAX_DEVICES]; /* NULL: not loaded on that device yet */
@@ -52,8 +54,16 @@ enum { TW_MAX_LEAD = 8 };
 /* What `blocks` tiles of a launch with these words do best on `units` multiprocessors that have `resident` blocks. */
 tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units,
                             int64_t resident);
+/* Cycles until these tiles, fewer than multiprocessors, are computed by as many blocks as do it first. */
+int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t tiles, int64_t units);
 /* Where blocks of a launch on the stream leave their sums, behind the counters; 0: nowhere. The context is current. */
 uint64_t tw_split_workspace(const tw_driver_t *driver, const tw_device_t *device, CUstream stream);
+
+/* --- cut.c --- */
+
+/* Into how many slices a launch of fewer blocks than multiprocessors does best to cut each tile; 1: none. `split` has
+ * step_cycles 0 where blocks cannot share tiles. */
+int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units);
 
 /* Parameters of a launch: tensor maps, then words. */
 typedef struct tw_packed {

@@ -53,6 +53,11 @@ static int64_t fastest(const tw_split_t *split, int64_t steps, int64_t tiles, in
   return (whole - least) * LEAST_GAIN > whole + turns * steps * split->step_cycles ? best : 1;
 }
 
+int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t tiles, int64_t units) {
+  int64_t steps = steps_of(split, words), parts = fastest(split, steps, tiles, units, 0);
+  return cycles_of(split, steps, parts, tiles, units);
+}
+
 tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units,
                             int64_t resident) {
   int64_t steps = steps_of(split, words), room = units * BYTES_PER_SM / split->part_bytes, parts, whole;

@@ -275,10 +275,34 @@ typedef struct tw_split {
  * come from a file. */
 tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t *split);
 
-/* Whether a launch of the kernel, which is loaded, would do better with the twin that lets blocks share tiles, or has
- * no clusters. */
-tw_status_t tw_cuda_would_share(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                                const uint64_t *words, bool *out);
+enum { TW_CUT_CLASSES = 3, TW_CUT_PLANS = 5 };
+
+/* What a launch decides by whether several blocks compute a tile, a slice each. */
+typedef struct tw_cut {
+  int32_t word, per_step, steps; /* of the loop, as in tw_split_t */
+  int32_t num_classes, num_plans;
+  struct {
+    int32_t word, tile; /* of an extent of an array, or -1; the tile's */
+  } classes[TW_CUT_CLASSES];
+  struct {
+    int32_t parts[TW_CUT_CLASSES]; /* along each class */
+    int32_t cycles, bytes;         /* of a step */
+  } plans[TW_CUT_PLANS];           /* of 1, 2, 4 ... parts */
+} tw_cut_t;
+
+/* Called once, before the first launch, of a kernel whose tiles are whole. Checks what may come from a file. */
+tw_status_t tw_cuda_kernel_set_cut(tw_cuda_kernel_t *kernel, const tw_cut_t *cut);
+/* The same of a kernel whose blocks compute slices: how many there are along each axis for one of a launch's grid. */
+tw_status_t tw_cuda_kernel_set_cut_grid(tw_cuda_kernel_t *kernel, const int32_t parts[3]);
+
+/* What would do better at a launch than a kernel that is loaded: so many slices of each tile (1: none); else the twin
+ * that lets blocks share tiles, or has no clusters. */
+typedef struct tw_better {
+  int parts;
+  bool twin;
+} tw_better_t;
+tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                                const uint64_t *words, tw_better_t *out);
 
 /* Where an array stands among the words of a launch: its pointer's word, extents and strides behind it. */
 typedef struct tw_array_place {

@@ -44,6 +44,7 @@
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/target.h"
+#include "lowering/gpu/work.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
@@ -55,7 +56,7 @@ typedef struct {
   MlirBlock block;            /* what is done for one tile */
   bool harmless;              /* all ops seen only compute and read */
   int64_t flop_cycles, bytes; /* of an iteration */
-  int64_t word, per_step, steps;
+  tw_steps_t steps;
 } splitter_t;
 
 /* ---- what can be split ------------------------------------------------------------------------- */
@@ -122,35 +123,6 @@ static const char *why_not(splitter_t *s) {
 }
 
 /* ---- what the launcher decides by ---------------------------------------------------------------- */
-
-/* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
-static int64_t word_of(MlirOperation func, MlirValue value) {
-  MlirBlock entry = tw_region_block(func, 0);
-  MlirOperation dim = tw_def(value);
-  bool is_dim = !mlirOperationIsNull(dim) && tw_op_is(dim, "tile.dim");
-  MlirValue argument = is_dim ? mlirOperationGetOperand(dim, 0) : value;
-  if (!mlirValueIsABlockArgument(argument) || !mlirBlockEqual(mlirBlockArgumentGetOwner(argument), entry))
-    return -1;
-  return tw_first_word(argument) + (is_dim ? 1 + tw_attr_int(dim, "axis", 0) : 0);
-}
-
-/* How often the loop runs, as a word of the launch divided by a constant and rounded up, or as a constant. */
-static bool know_steps(splitter_t *s) {
-  int64_t lower;
-  MlirValue upper = mlirOperationGetOperand(s->loop, 1);
-  s->word = -1;
-  s->per_step = 1;
-  if (!tw_known_int(mlirOperationGetOperand(s->loop, 0), &lower) || lower != 0)
-    return false;
-  if (tw_known_int(upper, &s->steps))
-    return true;
-  MlirOperation divide = tw_def(upper);
-  if (!mlirOperationIsNull(divide) && (tw_op_is(divide, "arith.ceildivsi") || tw_op_is(divide, "arith.ceildivui")) &&
-      tw_known_int(mlirOperationGetOperand(divide, 1), &s->per_step))
-    upper = mlirOperationGetOperand(divide, 0);
-  s->word = word_of(s->func, upper);
-  return s->word >= 0 && s->per_step > 0;
-}
 
 static MlirWalkResult count_cycles(MlirOperation op, void *user) {
   splitter_t *s = user;
@@ -306,7 +278,7 @@ static void tell_launcher(splitter_t *s, int64_t forced) {
   MlirOperation module = tw_module_of(s->func);
   MlirContext context = mlirOperationGetContext(s->func);
   mlirOperationWalk(s->loop, count_cycles, s, MlirWalkPreOrder);
-  int64_t facts[] = {s->word, s->per_step, s->steps, step_cycles(s), s->bytes, forced};
+  int64_t facts[] = {s->steps.word, s->steps.per_step, s->steps.steps, step_cycles(s), s->bytes, forced};
   tw_set_attr(module, TW_SPLIT, mlirDenseI64ArrayGet(context, sizeof facts / sizeof *facts, facts));
   tw_set_int(module, "tile.part_bytes", tw_i32(context), part_bytes(s));
 }
@@ -336,7 +308,7 @@ static bool run(MlirOperation func) {
   mlirOperationWalk(func, find_blocks, &s, MlirWalkPreOrder);
   s.block = tw_region_block(mlirOperationIsNull(s.blocks) ? func : s.blocks, 0);
   const char *reason = why_not(&s);
-  bool known = reason == NULL && know_steps(&s);
+  bool known = reason == NULL && tw_steps_of(func, s.loop, &s.steps);
   if (reason == NULL && !known && forced == 0)
     reason = "how often the loop runs is not known at the launch";
   if (reason == NULL && (tw_grid_ids_in(func).count == TW_MAX_IDS ||

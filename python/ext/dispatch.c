@@ -142,10 +142,11 @@ static int load_on_gpu(call_t *call, tw_variant_t *variant) {
   return status ? tw_call_error(call->self, status) : 0;
 }
 
-/* The variant that `maker` makes when it is first wanted, loaded; NULL with an exception if there is none. */
-static tw_variant_t *made_once(call_t *call, PyObject *maker, PyObject **made) {
+/* The variant that `maker` makes of a number when it is first wanted, loaded; NULL with an exception if there is none.
+ */
+static tw_variant_t *made_once(call_t *call, PyObject *maker, int number, PyObject **made) {
   if (!*made) {
-    PyObject *fresh = PyObject_CallNoArgs(maker);
+    PyObject *fresh = PyObject_CallFunction(maker, "i", number);
     if (!fresh || check_variant(call, fresh)) {
       Py_XDECREF(fresh);
       return NULL;
@@ -160,22 +161,30 @@ static tw_variant_t *made_once(call_t *call, PyObject *maker, PyObject **made) {
   return TW_UNLIKELY(!loaded) && load_on_gpu(call, variant) ? NULL : variant;
 }
 
-/* The variant with whose code blocks share tiles, where this launch does better so. */
-static tw_variant_t *shared_variant(call_t *call, tw_variant_t *variant) {
-  bool wanted;
-  tw_status_t status =
-      tw_cuda_would_share(variant->cuda, call->device_id, call->stream.handle, call->grid, call->words, &wanted);
-  if (status) {
-    tw_call_error(call->self, status);
-    return NULL;
+/* The variant that does best at this launch: slices of tiles may in turn be shared. */
+static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
+  while (variant && variant->better) {
+    tw_better_t better;
+    int place = 0;
+    tw_status_t status =
+        tw_cuda_find_better(variant->cuda, call->device_id, call->stream.handle, call->grid, call->words, &better);
+    if (TW_UNLIKELY(status != NULL)) {
+      tw_call_error(call->self, status);
+      return NULL;
+    }
+    if (TW_LIKELY(!better.twin && better.parts == 1))
+      break;
+    while (2 << place <= better.parts)
+      place++;
+    variant = made_once(call, variant->better, better.twin ? 0 : better.parts, &variant->made[place]);
   }
-  return wanted ? made_once(call, variant->sharing, &variant->shared) : variant;
+  return variant;
 }
 
 /* The variant for arrays that overlap, where those of this launch do and the variant takes them for separate. */
 static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
   bool overlap = tw_cuda_would_overlap(variant->cuda, call->words);
-  return TW_UNLIKELY(overlap) ? made_once(call, variant->overlapping, &variant->overlapped) : variant;
+  return TW_UNLIKELY(overlap) ? made_once(call, variant->overlapping, 0, &variant->overlapped) : variant;
 }
 
 /* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take 5 ms when threads
@@ -183,7 +192,7 @@ static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
 TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
   if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) && load_on_gpu(call, variant))
     return -1;
-  if (variant->sharing && !(variant = shared_variant(call, variant)))
+  if (variant->better && !(variant = find_better(call, variant)))
     return -1;
   if (variant->overlapping && !(variant = ordered_variant(call, variant)))
     return -1;

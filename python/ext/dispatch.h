@@ -19,9 +19,10 @@ typedef struct tw_variant {
   uint64_t written;       /* bit i: the kernel writes to argument i */
   unsigned num_threads, shared_bytes;
   int persistent;
-  /* What makes a variant for launches that this one is not for, and that variant: one with code for tiles that blocks
-   * share, and one for arrays that overlap. */
-  PyObject *sharing, *shared, *overlapping, *overlapped; /* owned, or NULL */
+  /* What makes variants for launches that this one is not for, and those: from the number of slices of a tile, one
+   * whose blocks compute these; from 0, one whose blocks share tiles, or have no clusters (at that number's logarithm,
+   * and at 0); and one for arrays that overlap. */
+  PyObject *better, *made[TW_CUT_PLANS], *overlapping, *overlapped; /* owned, or NULL */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */

@@ -21,8 +21,9 @@ static void variant_dealloc(PyObject *self) {
   PyObject_GC_UnTrack(self);
   tw_cuda_kernel_destroy(variant->cuda);
   Py_XDECREF(variant->owner);
-  Py_XDECREF(variant->sharing);
-  Py_XDECREF(variant->shared);
+  Py_XDECREF(variant->better);
+  for (int i = 0; i < TW_CUT_PLANS; i++)
+    Py_XDECREF(variant->made[i]);
   Py_XDECREF(variant->overlapping);
   Py_XDECREF(variant->overlapped);
   Py_XDECREF(variant->name);
@@ -34,8 +35,9 @@ static void variant_dealloc(PyObject *self) {
 static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT((PyObject *)Py_TYPE(self));
   Py_VISIT(((tw_variant_t *)self)->owner);
-  Py_VISIT(((tw_variant_t *)self)->sharing);
-  Py_VISIT(((tw_variant_t *)self)->shared);
+  Py_VISIT(((tw_variant_t *)self)->better);
+  for (int i = 0; i < TW_CUT_PLANS; i++)
+    Py_VISIT(((tw_variant_t *)self)->made[i]);
   Py_VISIT(((tw_variant_t *)self)->overlapping);
   Py_VISIT(((tw_variant_t *)self)->overlapped);
   return 0;
@@ -163,20 +165,89 @@ static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
   return status ? -1 : 0;
 }
 
+/* What `tile.cut` of the module says (lowering/gpu/cut_blocks.c), a row of numbers. */
+static int read_row(PyObject *sequence, int32_t *out, int max) {
+  Py_ssize_t count = PySequence_Size(sequence);
+  if (count > max)
+    PyErr_Format(PyExc_ValueError, "%zd numbers say how tiles are cut, the most are %d", count, max);
+  for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
+    PyObject *item = PySequence_GetItem(sequence, i);
+    long value = item ? PyLong_AsLong(item) : -1;
+    Py_XDECREF(item);
+    if ((value < INT32_MIN || value > INT32_MAX) && !PyErr_Occurred())
+      PyErr_Format(PyExc_ValueError, "%ld does not say how tiles are cut", value);
+    out[i] = (int32_t)value;
+  }
+  return PyErr_Occurred() ? -1 : (int)count;
+}
+
+static int read_cut(const int32_t *row, int count, tw_cut_t *cut) {
+  enum { HEAD = 4, OF_PLAN = 2 };
+  int n = HEAD, classes = count < HEAD ? 0 : row[HEAD - 1], plans;
+  if (classes < 1 || classes > TW_CUT_CLASSES)
+    return -1;
+  plans = (count - HEAD - 2 * classes) / (classes + OF_PLAN);
+  if (plans < 1 || plans > TW_CUT_PLANS || count != HEAD + 2 * classes + plans * (classes + OF_PLAN))
+    return -1;
+  *cut = (tw_cut_t){.word = row[0], .per_step = row[1], .steps = row[2], .num_classes = classes, .num_plans = plans};
+  for (int i = 0; i < classes; i++) {
+    cut->classes[i].word = row[n++];
+    cut->classes[i].tile = row[n++];
+  }
+  for (int p = 0; p < plans; p++) {
+    for (int i = 0; i < classes; i++)
+      cut->plans[p].parts[i] = row[n++];
+    cut->plans[p].cycles = row[n++];
+    cut->plans[p].bytes = row[n++];
+  }
+  return 0;
+}
+
+static int set_cut(tw_variant_t *variant, PyObject *sequence) {
+  enum { MAX_ROW = 64 };
+  int32_t row[MAX_ROW];
+  tw_cut_t cut;
+  int count = read_row(sequence, row, MAX_ROW);
+  if (count <= 0)
+    return count;
+  if (read_cut(row, count, &cut)) {
+    PyErr_SetString(PyExc_ValueError, "the numbers that say how tiles are cut do not fit together");
+    return -1;
+  }
+  tw_status_t status = tw_cuda_kernel_set_cut(variant->cuda, &cut);
+  if (status)
+    tw_ext_raise(status, NULL);
+  return status ? -1 : 0;
+}
+
 static PyObject *owned_or_null(PyObject *maker) { return maker && maker != Py_None ? Py_NewRef(maker) : NULL; }
 
+static int set_cut_grid(tw_variant_t *variant, PyObject *sequence) {
+  int32_t parts[3];
+  int count = read_row(sequence, parts, 3);
+  if (count <= 0)
+    return count;
+  tw_status_t status = count == 3 ? tw_cuda_kernel_set_cut_grid(variant->cuda, parts) : NULL;
+  if (status)
+    tw_ext_raise(status, NULL);
+  else if (count != 3)
+    PyErr_SetString(PyExc_ValueError, "a grid of slices has three extents");
+  return PyErr_Occurred() ? -1 : 0;
+}
+
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {
-      "image",       "name",  "num_threads", "shared_bytes", "written", "programmatic", "persistent",  "joined",
-      "tensor_maps", "split", "shares",      "sharing",      "pairs",   "disjoint",     "overlapping", NULL};
-  PyObject *image, *name, *maps = NULL, *split = NULL, *sharing = NULL, *disjoint = NULL, *overlapping = NULL;
+  static char *names[] = {"image",      "name",     "num_threads", "shared_bytes", "written",  "programmatic",
+                          "persistent", "joined",   "tensor_maps", "split",        "shares",   "better",
+                          "pairs",      "disjoint", "overlapping", "cut",          "cut_grid", NULL};
+  PyObject *image, *name, *maps = NULL, *split = NULL, *better = NULL, *disjoint = NULL, *overlapping = NULL;
+  PyObject *cut = NULL, *grid = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
   unsigned joined = 0, pairs = 0;
   int programmatic = 0, persistent = 0, shares = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpiIOOpOIOO:CudaKernel", names, &image, &name, &threads,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpiIOOpOIOOOO:CudaKernel", names, &image, &name, &threads,
                                    &shared, &written, &programmatic, &persistent, &joined, &maps, &split, &shares,
-                                   &sharing, &pairs, &disjoint, &overlapping))
+                                   &better, &pairs, &disjoint, &overlapping, &cut, &grid))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -194,7 +265,7 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->num_threads = threads;
   variant->shared_bytes = shared;
   variant->persistent = persistent;
-  variant->sharing = owned_or_null(sharing);
+  variant->better = owned_or_null(better);
   variant->overlapping = owned_or_null(overlapping);
   unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u) |
                    (shares ? TW_CUDA_SHARES : 0u) |
@@ -204,7 +275,8 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   if (status)
     tw_ext_raise(status, NULL);
   else if ((!maps || !set_maps(variant, maps)) && (!split || !set_split(variant, split)) &&
-           (!disjoint || !set_disjoint(variant, disjoint)))
+           (!disjoint || !set_disjoint(variant, disjoint)) && (!cut || !set_cut(variant, cut)) &&
+           (!grid || !set_cut_grid(variant, grid)))
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
   return NULL;
@@ -288,17 +360,17 @@ static PyType_Slot cpu_slots[] = {{Py_tp_new, cpu_new},
                                    "owner is kept alive with it"},
                                   {0, NULL}};
 
-static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},
-                                   {Py_tp_dealloc, variant_dealloc},
-                                   {Py_tp_traverse, variant_traverse},
-                                   {Py_tp_getset, cuda_properties},
-                                   {Py_tp_methods, cuda_methods},
-                                   {Py_tp_doc,
-                                    "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                                    "programmatic=False, persistent=0, joined=0, tensor_maps=(), "
-                                    "split=(), shares=False, sharing=None, pairs=0, disjoint=(), overlapping=None): "
-                                    "PTX text or a cubin; loaded at the first launch on a device"},
-                                   {0, NULL}};
+static PyType_Slot cuda_slots[] = {
+    {Py_tp_new, cuda_new},
+    {Py_tp_dealloc, variant_dealloc},
+    {Py_tp_traverse, variant_traverse},
+    {Py_tp_getset, cuda_properties},
+    {Py_tp_methods, cuda_methods},
+    {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
+                "programmatic=False, persistent=0, joined=0, tensor_maps=(), "
+                "split=(), shares=False, better=None, pairs=0, disjoint=(), overlapping=None, "
+                "cut=(), cut_grid=()): PTX text or a cubin; loaded at the first launch on a device"},
+    {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, cpu_slots};

@@ -43,10 +43,12 @@ class CudaKernel:
     `tensor_maps`: what it takes before its words, as (word of the array's pointer, bytes of an element,
     swizzle, axes, box). `split`: blocks may share a tile by (word of the extent of k, extent of a step,
     steps, cycles and bytes of a step, parts or 0, bytes of a part's sums); one that `shares` has three more
-    words that say which. In the place of one that does not, or has clusters, `sharing` makes another for
-    launches that do better so. `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an
+    words that say which. `cut`: blocks may compute slices of a tile, by what lowering/gpu/cut_blocks.c says;
+    one whose blocks do so starts as many for each as `cut_grid` says. In the place of this one, `better` makes
+    another for launches that do better so: one whose tiles are cut into so many slices, or (0) one that
+    shares, or has no clusters. `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an
     element), that must have no memory in common; where those of a launch do, `overlapping` makes the
-    kernel for it.
+    kernel for it (of 0).
     """
 
     def __new__(
@@ -62,10 +64,12 @@ class CudaKernel:
         tensor_maps: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = (),
         split: Sequence[int] = (),
         shares: bool = False,
-        sharing: Callable[[], CudaKernel] | None = None,
+        better: Callable[[int], CudaKernel] | None = None,
         pairs: int = 0,
         disjoint: Sequence[Sequence[int]] = (),
-        overlapping: Callable[[], CudaKernel] | None = None,
+        overlapping: Callable[[int], CudaKernel] | None = None,
+        cut: Sequence[int] = (),
+        cut_grid: Sequence[int] = (),
     ) -> CudaKernel: ...
     @property
     def name(self) -> str: ...

@@ -30,7 +30,7 @@ Key = tuple[tuple[Any, ...], ...]
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
 GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "pairs", "joined", "programmatic", "shares")
-GPU_ROWS = ("tensor_maps", "split", "disjoint")
+GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid")
 PAIRS = 2  # "persistent" of a kernel that is started in clusters
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
@@ -97,18 +97,19 @@ def compile_kernel(
         twin = {"split_k": 0}  # which has no clusters either
     elif image.facts.get("persistent") == PAIRS:
         twin = {"num_ctas": 1}
-    others: dict[str, Callable[[], Any]] = {}
-    if twin:
-        others["sharing"] = functools.partial(_twin, kernel.replace_hints(**twin), target, key, overlapping)
+    others: dict[str, Callable[[int], Any]] = {}
+    if twin or image.facts.get("cut"):
+        others["better"] = functools.partial(_better, kernel, target, key, overlapping, twin)
     if image.facts.get("disjoint"):
-        others["overlapping"] = functools.partial(_twin, kernel, target, key, True)
+        others["overlapping"] = functools.partial(_better, kernel, target, key, True, {})
     return load(image, kernel.name, captured.written, target, **others), captured.reads
 
 
-def _twin(kernel: Any, target: str, key: Key, overlapping: bool) -> Any:
-    """The same with code for tiles that several blocks share, or without clusters: for the first launch that has too
-    few tiles. Or with code for arrays that overlap."""
-    return compile_kernel(kernel, target, key, overlapping)[0]
+def _better(kernel: Any, target: str, key: Key, overlapping: bool, twin: dict[str, int], parts: int) -> Any:
+    """The same for the first launch that has too few tiles: each is cut into so many slices, or (0) shared by several
+    blocks, or these are in no clusters. Or with code for arrays that overlap."""
+    hints = {"cut_tiles": parts} if parts else twin
+    return compile_kernel(kernel.replace_hints(**hints), target, key, overlapping)[0]
 
 
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
@@ -184,6 +185,7 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
     dump.write("ptx", "ptx", ptx.decode())
     facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
     facts |= {"tensor_maps": tensor_maps(module), "split": split(module), "disjoint": disjoint(module)}
+    facts |= {name: _integers(module, f"tile.{name}") for name in ("cut", "cut_grid")}
     with times.step("driver's assembler"):
         return Image((assembler or assemble)(ptx, target), facts)
 
@@ -215,10 +217,10 @@ def load(
     name: str,
     written: int,
     target: str,
-    sharing: Callable[[], Any] | None = None,
-    overlapping: Callable[[], Any] | None = None,
+    better: Callable[[int], Any] | None = None,
+    overlapping: Callable[[int], Any] | None = None,
 ) -> Any:
-    """`sharing` makes the kernel whose blocks share tiles, if this one's do not, or are in no clusters. `overlapping`
+    """`better` makes the kernel for launches of few tiles, if this one's blocks do not share tiles. `overlapping`
     makes the one for arrays that share memory, if this one is only right for others."""
     entry = symbol(name)
     if target.startswith("cpu"):
@@ -237,10 +239,12 @@ def load(
         tensor_maps=facts["tensor_maps"],
         split=facts["split"],
         shares=facts["shares"] == 1,
-        sharing=None if facts["shares"] else sharing,
+        better=None if facts["shares"] else better,
         pairs=facts["pairs"],
         disjoint=facts["disjoint"],
         overlapping=overlapping,
+        cut=facts["cut"],
+        cut_grid=facts["cut_grid"],
     )
 
 
@@ -265,8 +269,14 @@ def tensor_maps(module: Any) -> list[tuple[int, int, int, list[int], list[int]]]
 
 def split(module: Any) -> list[int]:
     """What a launch decides by how many blocks share a tile; empty where none do."""
-    text = module.attribute("tile.split")
-    return [*map(int, re.findall(r"-?\d+", text.split(":")[1])), _integer(module, "tile.part_bytes")] if text else []
+    row = _integers(module, "tile.split")
+    return [*row, _integer(module, "tile.part_bytes")] if row else []
+
+
+def _integers(module: Any, name: str) -> list[int]:
+    """An attribute of the module that is a row of integers; it prints as `array<i64: 1, 2>`."""
+    _, _, row = (module.attribute(name) or "").partition(":")
+    return [int(number) for number in re.findall(r"-?\d+", row)]
 
 
 def disjoint(module: Any) -> list[list[int]]:

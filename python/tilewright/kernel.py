@@ -28,6 +28,7 @@ _HINTS = {
     "stale_softmax": (0, 1),
     "layout_choice": (0, 7),
     "split_k": (0, 64),
+    "cut_tiles": (0, 16),
 }
 
 
@@ -54,6 +55,7 @@ class kernel(_core.Dispatcher):
     `stale_softmax` (0: a running softmax finds the maximum of its rows in each iteration; else only
     where scores are far above the reference that it has, which is as accurate), `layout_choice` (n: the n-th best
     layouts by the compiler's estimate), `split_k` (so many blocks share a tile, a part of k each; 1: none do;
+    else the launch decides), `cut_tiles` (so many blocks compute a tile, a slice each; 1: one does;
     else the launch decides).
     One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
     Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is

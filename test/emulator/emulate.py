@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -361,7 +362,7 @@ class Rewriter:
 
     # ---- a module -------------------------------------------------------------------------------
 
-    def module(self, text: str, threads: int, grid: str, parts: int, members: int) -> str:
+    def module(self, text: str, threads: int, grid: str, parts: int, members: int, cut: Sequence[int]) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
@@ -447,6 +448,7 @@ declare i32 @emu_widen(ptr, i32)
             count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
         count += f"@emu_parts = constant i32 {parts}\n"
         count += f"@emu_members = constant i32 {members}\n"
+        count += f"@emu_cut = constant [3 x i32] [{', '.join(f'i32 {n}' for n in cut)}]\n"
         return text + declared + count + "\n".join([*self.extra, *entry])
 
 
@@ -461,10 +463,12 @@ def map_forms(maps: Any) -> str:
     )
 
 
-def shared_object(text: str, threads: int, grid: str, parts: int, members: int, maps: Any) -> ctypes.CDLL:
+def shared_object(
+    text: str, threads: int, grid: str, parts: int, members: int, cut: Sequence[int], maps: Any
+) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads, grid, parts, members)
+    source = Rewriter().module(text, threads, grid, parts, members, cut)
     runtime = (HERE / "threads.c").read_text() + map_forms(maps)
     name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
@@ -498,7 +502,8 @@ def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     grid = next((kind for kind in GRIDS if compile._integer(module, f"tile.{kind}")), "plain")
     rows = compile._integer(module, "tile.joined") or 1
     members = max(1, compile._integer(module, "tile.persistent"))  # blocks of a cluster
-    library = shared_object(text, threads * rows, grid, parts_of(module), members, compile.tensor_maps(module))
+    cut = compile._integers(module, "tile.cut_grid") or [1, 1, 1]  # blocks for one of the program's
+    library = shared_object(text, threads * rows, grid, parts_of(module), members, cut, compile.tensor_maps(module))
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, name, 0, written, library)
 

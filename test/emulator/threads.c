@@ -24,7 +24,7 @@ enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
 enum { MOST_MEMBERS = 2 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
-extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts;
+extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_cut[3];
 void emu_call(const int64_t *words);
 
 typedef struct {
@@ -924,13 +924,22 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
 
 /* The signature of a CPU kernel. */
 void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t to, void *scratch) {
+  int32_t cut[3];
+  int64_t slices = 1, blocks = 1;
   (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
   make_maps(words);
-  if (!emu_persistent && !emu_joined && !emu_parts)
+  for (int i = 0; i < 3; i++) {
+    slices *= emu_cut[i];
+    blocks *= cut[i] = dims[i] * emu_cut[i];
+  }
+  int other = emu_persistent || emu_joined || emu_parts;
+  if (!other && slices == 1)
     run_plain(words, dims, from, to);
-  else if (from == 0) /* the call that has the first block runs all */
-    run_other_grid(words, dims);
+  else if (from == 0 && other) /* the call that has the first block runs all */
+    run_other_grid(words, cut);
+  else if (from == 0)
+    run_plain(words, cut, 0, blocks);
   fflush(stdout);
   pthread_mutex_unlock(&one_at_a_time);
 }

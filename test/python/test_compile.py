@@ -177,14 +177,14 @@ def test_disk_cache_that_is_damaged(cache_folder: Path) -> None:
 
 
 def test_images_from_a_file() -> None:
-    facts = dict.fromkeys(compile.GPU_FACTS, 1) | {"tensor_maps": [[0, 2, 128, [1, 0], [64, 64]]]}
-    facts |= {"split": [], "disjoint": [[0, 1, 32], [3, 1, 32]]}
+    facts = dict.fromkeys(compile.GPU_FACTS, 1) | {name: [] for name in compile.GPU_ROWS}
+    facts |= {"tensor_maps": [[0, 2, 128, [1, 0], [64, 64]]], "disjoint": [[0, 1, 32], [3, 1, 32]]}
     for good in (facts, {"scratch_bytes": 64}):
         image = compile.Image(b"code", good)
         assert compile.Image.unpack(image.pack()) == image
     wrong: list[Any] = [
         [], 7, None, {}, {"scratch_bytes": "x"}, facts | {"more": 1}, facts | {"num_threads": []},
-        facts | {"tensor_maps": 3}, facts | {"split": 3},
+        facts | {"tensor_maps": 3}, facts | {"cut": 3},
         facts | {"disjoint": 3}, {n: v for n, v in facts.items() if n != "tensor_maps"},
     ]  # fmt: skip
     for other in wrong:

@@ -278,11 +278,11 @@ def pairs_that_would_idle() -> None:
     """Neighbours along axis 1, on 132 multiprocessors: where they take more turns, blocks stay alone."""
     made: list[Any] = []
 
-    def alone() -> Any:
+    def alone(parts: int) -> Any:
         made.append(_core.CudaKernel(PTX, "kernel", 384, 512, persistent=True))
         return made[-1]
 
-    k = make("A", threads=384, persistent=2, pairs=1, sharing=alone)
+    k = make("A", threads=384, persistent=2, pairs=1, better=alone)
     for grid, started in [((1, 1), 2), ((32, 17), 108 + 8), ((1, 128), 128), ((30, 3), 120), ((16, 33), 110)]:
         _core.launch(None, grid, k, (on(0, 4),))
         assert (tuple(fake.last.grid), fake.last.shared_bytes) == ((started, 1, 1), 0)
@@ -297,11 +297,12 @@ def pairs_that_would_idle() -> None:
 def kernels_that_share_are_made_when_wanted() -> None:
     made: list[Any] = []
 
-    def sharing() -> Any:
+    def sharing(parts: int) -> Any:
+        assert parts == 0
         made.append(_core.CudaKernel(PTX, "kernel", 384, 512, persistent=True, split=SPLIT, shares=True))
         return made[-1]
 
-    k = make("A", threads=384, persistent=True, split=SPLIT, sharing=sharing)
+    k = make("A", threads=384, persistent=True, split=SPLIT, better=sharing)
     _core.launch(0x5001, (8, 4), k, (on(0, 4, 1024),))
     assert fake.words[5:] == [8, 4, 1] and not made
     for _ in range(2):
@@ -309,7 +310,7 @@ def kernels_that_share_are_made_when_wanted() -> None:
     assert len(made) == 1
     _core.launch(0x500F, (8, 4), k, (on(0, 4, 1 << 16),))  # captures a graph
     assert fake.words[5:] == [8, 4, 1] and fake.last.shared_bytes == 0
-    wrong = make("A", threads=384, split=SPLIT, sharing=lambda: 7)
+    wrong = make("A", threads=384, split=SPLIT, better=lambda parts: 7)
     refused(Exception, "on_miss returned", _core.launch, 0x5001, (8, 4), wrong, (on(0, 4, 1 << 16),))
 
 
@@ -324,12 +325,78 @@ def splits_that_are_refused() -> None:
     _core.CudaKernel(PTX, "kernel", 64, split=())
 
 
+# 64 of word 2 a step; one class, of the extent in word 1, in tiles of 128; 1, 2, 4 slices: cycles and bytes of a step.
+CUT = (2, 64, 0, 1, 1, 128, 1, 1088, 49152, 2, 576, 32768, 4, 320, 24576)
+
+
+def cut_kernel(made: list[Any], row: Any = CUT, **more: Any) -> Any:
+    """Whose slices have that number of bytes of shared memory."""
+
+    def better(parts: int) -> Any:
+        made.append(parts)
+        return _core.CudaKernel(PTX, "kernel", 384, parts, cut_grid=(parts, 1, 1))
+
+    return make("A", threads=384, cut=row, better=better, **more)
+
+
+def slices(kernel: Any, grid: Any, rows: int, columns: int) -> int:
+    """Into how many slices a launch cuts each tile."""
+    _core.launch(0x5001, grid, kernel, (on(0, rows, columns),))
+    parts = max(1, fake.last.shared_bytes)
+    assert tuple(fake.last.grid) == (grid[0] * parts, *grid[1:], 1) and len(fake.words) == 5
+    return parts
+
+
+@case()
+def tiles_that_are_cut() -> None:
+    """132 multiprocessors."""
+    made: list[Any] = []
+    k = cut_kernel(made)
+    assert slices(k, (8, 4), 1024, 1024) == 4 and made == [4]
+    assert slices(k, (8, 4), 1024, 2048) == 4 and made == [4]  # kept
+    assert slices(k, (8, 16), 1024, 1024) == 1  # as many blocks as can be would still take turns
+    assert slices(k, (8, 8), 1024, 2048) == 2 and made == [4, 2]  # with four they would, too
+    assert slices(k, (8, 100), 1024, 1024) == 1
+    assert slices(k, (8, 4), 1024, 64) == 1  # short
+    assert slices(k, (1, 60), 32, 4096) == 2 and made == [4, 2]  # slices that are empty take as long
+    slow = cut_kernel(made, (*CUT[:8], 180000, 2, 576, 100000, 4, 320, 100000))
+    assert slices(slow, (1, 60), 128, 4096) == 1  # all wait for the memory
+    assert slices(slow, (1, 60), 32, 4096) == 2  # ... but those that load nothing
+    constant = cut_kernel(made, (-1, 1, 16, 1, -1, *CUT[5:]))
+    assert slices(constant, (8, 4), 1, 1) == 4
+
+
+@case()
+def tiles_that_are_cut_or_shared() -> None:
+    """Parts of k are for longer loops than slices are."""
+    made: list[Any] = []
+    k = make("A", threads=384, split=SPLIT, cut=CUT, better=made.append)
+    for steps, wanted in [(64, 4), (2048, 0)]:
+        refused(Exception, "on_miss returned", _core.launch, 0x5001, (4, 2), k, (on(0, 1024, 64 * steps),))
+        assert made[-1] == wanted
+
+
+@case()
+def cuts_that_are_refused() -> None:
+    wrong: list[Any] = [
+        (512, *CUT[1:]), (-2, *CUT[1:]), (2, 0, *CUT[2:]), (2, 64, -1, *CUT[3:]), (*CUT[:3], 4, *CUT[4:]), CUT[:9],
+        (*CUT[:3], 0, *CUT[4:]), (*CUT[:4], 512, *CUT[5:]), (*CUT[:5], 0, *CUT[6:]), (*CUT[:7], 0, *CUT[8:]), CUT[1:],
+        (*CUT[:9], 129, *CUT[10:]), (*CUT[:9], 0, *CUT[10:]), CUT * 5, (1 << 40, *CUT[1:]), ("x", *CUT[1:]), 7,
+    ]  # fmt: skip
+    for row in wrong:
+        refused(Exception, "", lambda row=row: _core.CudaKernel(PTX, "kernel", 64, cut=row))
+    for grid in [(2, 1), (0, 1, 1), (1, 1, 1 << 20), 3]:
+        refused(Exception, "", lambda row=grid: _core.CudaKernel(PTX, "kernel", 64, cut_grid=row))
+    tall = make("A", cut_grid=(1, 4, 1))
+    refused(LaunchError, "whose tiles are cut: grid (1, 80000, 1)", _core.launch, None, (1, 20000), tall, (on(0, 4),))
+
+
 @case()
 def arrays_that_overlap() -> None:
     """The kernel takes its two arrays for separate; where they overlap another one is made, once."""
     made: list[Any] = []
 
-    def overlapping() -> Any:
+    def overlapping(_: int) -> Any:
         made.append(_core.CudaKernel(PTX, "kernel", 64, 512))
         return made[-1]
 
@@ -349,7 +416,7 @@ def arrays_that_overlap() -> None:
             _core.launch(None, (1,), k, (line, b))
             assert fake.last.shared_bytes == (512 if together else 0)
     assert 1 < len(made) < 4  # by the facts of the arrays
-    wrong = make("A", "B", threads=64, disjoint=pairs, overlapping=lambda: 7)
+    wrong = make("A", "B", threads=64, disjoint=pairs, overlapping=lambda _: 7)
     refused(Exception, "on_miss returned", _core.launch, None, (1,), wrong, (line, line))
     for rows in [pairs[:1], [(0, 9, 32)] * 2, [(510, 2, 32)] * 2, [(0, 1, 0)] * 2, pairs * 20, [(0, 1)] * 2,
                  [(0, 300, 32)] * 2, 7]:  # fmt: skip

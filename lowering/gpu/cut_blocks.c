@@ -1,0 +1,449 @@
+/* cut_blocks.c - tile-cut-blocks: a tile is computed by several blocks, a slice each
+ *
+ * Before:
+ *
+ *   func.func @k(%A: ..., %B: ..., %C: ...) {
+ *     %i = tile.block_id 0
+ *     %j = tile.block_id 1
+ *     %d = scf.for ... iter_args(%acc = %zero) -> (tensor<128x256xf32>) {
+ *       %a = tile.load %A[%i, %k] -> tensor<128x64xbf16>
+ *       %b = tile.load %B[%k, %j] -> tensor<64x256xbf16>
+ *       %s = tile.mma %a, %b, %acc
+ *     }
+ *     tile.store %d, %C[%i, %j]
+ *   }
+ *
+ * After, of a tile that four blocks compute, as if the program had been written with tiles of 64x128:
+ *
+ *     %x = tile.block_id 0               // along axis 0 there are twice as many blocks, and along axis 1
+ *     %i = %x / 2                        // where the program asks for its position; the part is %x % 2
+ *     ...
+ *       %a = tile.load %A[%x, %k] -> tensor<64x64xbf16>          // %i * 2 + part
+ *       %b = tile.load %B[%k, %y] -> tensor<64x128xbf16>
+ *     tile.store %d, %C[%x, %y]
+ *
+ * The launcher starts as many times more blocks along each axis as the module says (tile.cut_grid).
+ *
+ * What is cut are classes of dimensions (dim_classes.h): those whose elements do not see each other, and
+ * which every store and scatter has. All else is computed by each part again. Where a part may read what another one has
+ * overwritten already (a product that is stored into one of its factors), tiles stay whole; that arrays have no memory in
+ * common is left to the launcher (disjoint.h).
+ *
+ * How many parts there are is decided at each launch (runtime/cut.c): where a launch has fewer blocks than the GPU has
+ * multiprocessors. The module tells it what it takes (tile.cut): the number of iterations of the loop as in tile.split;
+ * the number of classes, and of each the word of an extent of an array, or -1, and the extent of the tile; then for 1,
+ * 2, 4 ... parts into how many each class is cut, and the cycles and bytes of an iteration. The first launch that does
+ * better with parts has the kernel compiled again, with the hint `cut_tiles`, which is their number; 1: none. */
+#include "lowering/gpu/access.h"
+#include "lowering/gpu/dim_classes.h"
+#include "lowering/gpu/disjoint.h"
+#include "lowering/gpu/raster.h"
+#include "lowering/gpu/sm80/mma.h"
+#include "lowering/gpu/work.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+
+enum { MAX_ACCESSES = 64, MAX_CLASSES = 3, MAX_LOG_PARTS = 4 };
+
+typedef struct {
+  MlirOperation at[MAX_ACCESSES];
+  int count; /* MAX_ACCESSES: there may be more */
+} accesses_t;
+
+/* How many parts each class has, as logarithms, and what an iteration of a part takes. */
+typedef struct {
+  int log[MAX_CLASSES];
+  int64_t cycles, bytes;
+} plan_t;
+
+typedef struct {
+  MlirOperation func, scope; /* the loop whose iterations count, or the function */
+  tw_dims_t dims;
+  accesses_t reads, writes;
+  int classes[MAX_CLASSES], num_classes; /* that may be cut */
+  plan_t plans[MAX_LOG_PARTS + 1];       /* of 1, 2, 4 ... parts */
+  int num_plans;
+} cutter_t;
+
+/* ---- what can be cut --------------------------------------------------------------------------- */
+
+static void add_access(accesses_t *list, MlirOperation op) {
+  if (list->count < MAX_ACCESSES)
+    list->at[list->count++] = op;
+}
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  cutter_t *c = user;
+  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"))
+    add_access(&c->reads, op);
+  if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
+    add_access(&c->writes, op);
+  return MlirWalkResultAdvance;
+}
+
+static bool all_write(cutter_t *c, int class) {
+  for (int i = 0; i < c->writes.count; i++)
+    if (tw_dims_find(&c->dims, tw_moved_tile(c->writes.at[i]), class) < 0)
+      return false;
+  return true;
+}
+
+/* The classes of what is stored first, as far as they may be cut; else tells why the first one may not. */
+static const char *find_classes(cutter_t *c) {
+  const char *why = c->dims.refused;
+  if (why == NULL && (c->reads.count == MAX_ACCESSES || c->writes.count == MAX_ACCESSES || c->writes.count == 0))
+    why = "it stores nothing, or has too many accesses";
+  if (why != NULL)
+    return why;
+  MlirValue tile = tw_moved_tile(c->writes.at[0]);
+  intptr_t rank = tw_rank(mlirValueGetType(tile));
+  for (int dim = 0; dim < rank && c->num_classes < MAX_CLASSES; dim++) {
+    int class = tw_dims_class(&c->dims, tile, dim);
+    const tw_dim_t *d = &c->dims.at[class];
+    const char *no = d->whole ? d->whole : all_write(c, class) ? NULL : "not all that is stored has it";
+    if (no == NULL && d->extent >= 2 * d->least)
+      c->classes[c->num_classes++] = class;
+    why = why ? why : no;
+  }
+  return c->num_classes > 0 ? NULL : why ? why : "its tiles are small";
+}
+
+/* ---- what parts cost --------------------------------------------------------------------------- */
+
+typedef struct {
+  cutter_t *cutter;
+  const plan_t *plan;
+  int64_t flop_cycles, bytes;
+} cost_t;
+
+static int64_t extent_of(cost_t *cost, MlirValue tile, int dim) {
+  cutter_t *c = cost->cutter;
+  int64_t extent = tw_extent(mlirValueGetType(tile), dim);
+  int class = tw_dims_class(&c->dims, tile, dim);
+  for (int i = 0; i < c->num_classes; i++)
+    if (class == c->classes[i])
+      extent >>= cost->plan->log[i];
+  return extent;
+}
+
+/* Lines in memory are as long as a sector of the cache at least. */
+static int64_t bytes_of(cost_t *cost, MlirOperation op) {
+  enum { SECTOR = 32 };
+  MlirValue tile = tw_moved_tile(op);
+  MlirType type = mlirValueGetType(tile);
+  intptr_t first;
+  int64_t bits = tw_memory_bits(tw_element(mlirValueGetType(tw_access_array(op, &first))));
+  int rank = (int)tw_rank(type), along = tw_access_contiguous_dim(op, rank);
+  int64_t bytes = 1, line = along < 0 ? 1 : extent_of(cost, tile, along) * bits / 8;
+  for (int i = 0; i < rank; i++)
+    bytes *= i == along ? 1 : extent_of(cost, tile, i);
+  return bytes * (line > SECTOR ? line : SECTOR);
+}
+
+static MlirWalkResult add_cost(MlirOperation op, void *user) {
+  cost_t *cost = user;
+  if (tw_op_is(op, "tile.mma")) {
+    MlirValue sum = mlirOperationGetResult(op, 0);
+    int64_t cycles = tw_mma_cycles(op);
+    for (int i = 0; i < tw_rank(mlirValueGetType(sum)); i++)
+      cycles = cycles * extent_of(cost, sum, i) / tw_extent(mlirValueGetType(sum), i);
+    cost->flop_cycles += cycles;
+  } else if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather") || tw_op_is(op, "tile.store") ||
+             tw_op_is(op, "tile.scatter")) {
+    cost->bytes += bytes_of(cost, op);
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* Of an iteration: its latencies, and products or what a multiprocessor loads. */
+static void estimate(cutter_t *c, plan_t *plan) {
+  enum { LATENCY = 64, BYTES_A_CYCLE = 96 };
+  cost_t cost = {.cutter = c, .plan = plan};
+  mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
+  int64_t memory = cost.bytes / BYTES_A_CYCLE;
+  plan->cycles = LATENCY + (memory > cost.flop_cycles ? memory : cost.flop_cycles);
+  plan->bytes = cost.bytes;
+}
+
+/* Twice as many parts: cut such that they load the least, so as square as possible, and along lines in memory. False
+ * where nothing gets less. */
+static bool double_parts(cutter_t *c, const plan_t *from, plan_t *out) {
+  *out = *from;
+  for (int i = 0; i < c->num_classes; i++) {
+    const tw_dim_t *class = &c->dims.at[c->classes[i]];
+    plan_t plan = *from;
+    if (class->extent >> ++plan.log[i] < class->least)
+      continue;
+    estimate(c, &plan);
+    if (plan.bytes < out->bytes)
+      *out = plan;
+  }
+  return out->bytes < from->bytes;
+}
+
+static MlirWalkResult find_scope(MlirOperation op, void *user) {
+  cutter_t *c = user;
+  bool better = tw_op_is(op, "scf.for") && mlirOperationIsNull(tw_enclosing_loop(op)) &&
+                (!tw_op_is(c->scope, "scf.for") || (tw_has_op(op, "tile.mma") && !tw_has_op(c->scope, "tile.mma")));
+  if (better)
+    c->scope = op;
+  return MlirWalkResultAdvance;
+}
+
+static void make_plans(cutter_t *c) {
+  c->scope = c->func;
+  mlirOperationWalk(c->func, find_scope, c, MlirWalkPreOrder);
+  c->plans[0] = (plan_t){.cycles = 0};
+  estimate(c, &c->plans[0]);
+  for (c->num_plans = 1; c->num_plans <= MAX_LOG_PARTS; c->num_plans++)
+    if (!double_parts(c, &c->plans[c->num_plans - 1], &c->plans[c->num_plans]))
+      break;
+}
+
+/* ---- where parts are --------------------------------------------------------------------------- */
+
+static bool is_tile_access(MlirOperation op) { return tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store"); }
+
+/* The index along the class of a load or store; null if it has none. */
+static MlirValue index_of(cutter_t *c, MlirOperation op, int class) {
+  intptr_t first;
+  int dim = is_tile_access(op) ? tw_dims_find(&c->dims, tw_moved_tile(op), class) : -1;
+  tw_access_array(op, &first);
+  return dim < 0 ? (MlirValue){NULL} : mlirOperationGetOperand(op, first + dim);
+}
+
+/* Parts are neighbours along the one axis that tells where the class of a store lies, or along the first. */
+static int axis_of(cutter_t *c, const tw_block_axes_t *axes, int class) {
+  for (int i = 0; i < c->writes.count; i++) {
+    MlirValue index = index_of(c, c->writes.at[i], class);
+    for (int axis = 0; index.ptr && axis < TW_GRID_AXES; axis++)
+      if (tw_block_axes_get(axes, index) == UINT32_C(1) << axis)
+        return axis;
+  }
+  return 0;
+}
+
+/* ---- arrays that must lie apart ---------------------------------------------------------------- */
+
+/* Along which axis of its array, and in which tiles, an access has a class; -1 if it does not. */
+static int array_axis(cutter_t *c, MlirOperation op, int class, int64_t *extent) {
+  MlirValue tile = tw_moved_tile(op);
+  int dim = is_tile_access(op) ? tw_dims_find(&c->dims, tile, class) : -1;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  *extent = 0;
+  if (dim < 0)
+    return -1;
+  *extent = tw_extent(mlirValueGetType(tile), dim);
+  tw_access_order(op, (int)tw_rank(mlirValueGetType(tile)), order);
+  return (int)order[dim];
+}
+
+/* Whether a part reads, of an array of this form, only what no other part writes. */
+static bool keeps_to_its_part(cutter_t *c, const plan_t *plan, MlirOperation read, MlirOperation write) {
+  for (int i = 0; i < c->num_classes; i++) {
+    int64_t from, to;
+    if (plan->log[i] == 0)
+      continue;
+    int read_axis = array_axis(c, read, c->classes[i], &from), write_axis = array_axis(c, write, c->classes[i], &to);
+    if (read_axis < 0 || read_axis != write_axis || from != to)
+      return false;
+  }
+  return true;
+}
+
+/* `rely`: tells the launcher which arrays must be separate. */
+static const char *why_not_apart(cutter_t *c, const plan_t *plan, bool rely) {
+  intptr_t first;
+  for (int r = 0; r < c->reads.count; r++)
+    for (int w = 0; w < c->writes.count; w++) {
+      MlirValue from = tw_access_array(c->reads.at[r], &first), to = tw_access_array(c->writes.at[w], &first);
+      if (!keeps_to_its_part(c, plan, c->reads.at[r], c->writes.at[w]) &&
+          !(rely ? tw_assume_disjoint(from, to) : tw_may_be_disjoint(from, to)))
+        return "a part may read of an array what another part has written";
+    }
+  return NULL;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+static MlirValue by(const tw_builder_t *at, const char *name, MlirValue x, int64_t y) {
+  MlirType type = mlirValueGetType(x);
+  return y == 1 ? x : tw_binary(at, name, type, x, tw_const_int(at, type, y));
+}
+
+/* A position in the grid of the program, the block that is started there, and how many there are for one. */
+typedef struct {
+  MlirValue position, started;
+  int64_t parts;
+} axis_t;
+
+/* The parts of a class: number `part` of `parts` along an axis. */
+typedef struct {
+  int class, axis;
+  int64_t parts;
+  MlirValue part;
+} cut_t;
+
+static void number_blocks(MlirOperation func, axis_t axes[TW_GRID_AXES], cut_t cuts[MAX_CLASSES], int num) {
+  MlirValue position[TW_GRID_AXES], extents[TW_GRID_AXES];
+  tw_grid_ids_t ids = tw_grid_ids_in(func);
+  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
+  at.location = mlirOperationGetLocation(func);
+  for (int a = 0; a < TW_GRID_AXES; a++) {
+    axes[a] = (axis_t){.started = tw_grid_op(&at, "tile.block_id", a), .parts = 1};
+    for (int i = 0; i < num; i++) {
+      if (cuts[i].axis != a)
+        continue;
+      cuts[i].part = by(&at, "arith.remui", by(&at, "arith.divui", axes[a].started, axes[a].parts), cuts[i].parts);
+      axes[a].parts *= cuts[i].parts;
+    }
+    position[a] = axes[a].position = by(&at, "arith.divui", axes[a].started, axes[a].parts);
+    extents[a] = by(&at, "arith.divui", tw_grid_op(&at, "tile.num_blocks", a), axes[a].parts);
+  }
+  tw_grid_replace_ids(&ids, position, extents);
+}
+
+/* The tile's index times the number of parts, and the part: where the index is the position, that is the block's. */
+static void place(cutter_t *c, MlirOperation op, const cut_t *cut, const axis_t *axis) {
+  intptr_t first;
+  int dim = is_tile_access(op) ? tw_dims_find(&c->dims, tw_moved_tile(op), cut->class) : -1;
+  if (dim < 0)
+    return;
+  tw_access_array(op, &first);
+  MlirValue index = mlirOperationGetOperand(op, first + dim), part = cut->part, placed = axis->started;
+  if (!mlirValueEqual(index, axis->position) || axis->parts != cut->parts) {
+    tw_builder_t at = tw_build_before(op);
+    MlirType type = mlirValueGetType(index);
+    if (tw_bits(type) != tw_bits(mlirValueGetType(part)))
+      part =
+          tw_unary(&at, tw_bits(type) > tw_bits(mlirValueGetType(part)) ? "arith.extsi" : "arith.trunci", type, part);
+    placed = tw_binary(&at, "arith.addi", type, by(&at, "arith.muli", index, cut->parts), part);
+  }
+  mlirOperationSetOperand(op, first + dim, placed);
+}
+
+static void rewrite(cutter_t *c, const plan_t *plan) {
+  axis_t axes[TW_GRID_AXES];
+  cut_t cuts[MAX_CLASSES];
+  int64_t grid[TW_GRID_AXES];
+  int num = 0;
+  tw_block_axes_t depends = tw_block_axes_of(c->func);
+  for (int i = 0; i < c->num_classes; i++)
+    if (plan->log[i] > 0)
+      cuts[num++] = (cut_t){c->classes[i], axis_of(c, &depends, c->classes[i]), (int64_t)1 << plan->log[i], {NULL}};
+  tw_block_axes_free(&depends);
+  number_blocks(c->func, axes, cuts, num);
+  for (int i = 0; i < num; i++) {
+    for (int r = 0; r < c->reads.count; r++)
+      place(c, c->reads.at[r], &cuts[i], &axes[cuts[i].axis]);
+    for (int w = 0; w < c->writes.count; w++)
+      place(c, c->writes.at[w], &cuts[i], &axes[cuts[i].axis]);
+    tw_dims_divide(&c->dims, cuts[i].class, cuts[i].parts, cuts[i].part);
+  }
+  for (int a = 0; a < TW_GRID_AXES; a++)
+    grid[a] = axes[a].parts;
+  tw_set_attr(tw_module_of(c->func), TW_CUT_GRID,
+              mlirDenseI64ArrayGet(mlirOperationGetContext(c->func), TW_GRID_AXES, grid));
+}
+
+/* ---- what the launcher decides by ---------------------------------------------------------------- */
+
+/* The word of an extent that a class has in an array that is written, by which it is known how many parts have work. */
+static int64_t extent_word(cutter_t *c, int class) {
+  int64_t extent;
+  intptr_t first;
+  for (int i = 0; i < c->writes.count; i++) {
+    MlirValue array = tw_access_array(c->writes.at[i], &first);
+    int axis = array_axis(c, c->writes.at[i], class, &extent);
+    if (axis >= 0 && extent == c->dims.at[class].extent && mlirValueIsABlockArgument(array))
+      return tw_first_word(array) + 1 + axis;
+  }
+  return -1;
+}
+
+static tw_steps_t steps_of(cutter_t *c) {
+  enum { GUESSED_STEPS = 8 };
+  int64_t step;
+  tw_steps_t steps = {-1, 1, 1}, guessed = {-1, 1, GUESSED_STEPS};
+  if (!tw_op_is(c->scope, "scf.for"))
+    return steps;
+  bool known =
+      tw_known_int(mlirOperationGetOperand(c->scope, 2), &step) && step == 1 && tw_steps_of(c->func, c->scope, &steps);
+  return known ? steps : guessed;
+}
+
+static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
+  enum { HEAD = 4, MAX_FACTS = HEAD + 2 * MAX_CLASSES + (MAX_LOG_PARTS + 1) * (MAX_CLASSES + 2) };
+  MlirOperation module = tw_module_of(c->func);
+  MlirContext context = mlirOperationGetContext(c->func);
+  int64_t facts[MAX_FACTS] = {steps->word, steps->per_step, steps->steps, c->num_classes};
+  int n = HEAD;
+  for (int i = 0; i < c->num_classes; i++) {
+    facts[n++] = extent_word(c, c->classes[i]);
+    facts[n++] = c->dims.at[c->classes[i]].extent;
+  }
+  for (const plan_t *plan = c->plans; plan < c->plans + c->num_plans; plan++) {
+    for (int i = 0; i < c->num_classes; i++)
+      facts[n++] = (int64_t)1 << plan->log[i];
+    facts[n++] = plan->cycles;
+    facts[n++] = plan->bytes;
+  }
+  tw_set_attr(module, TW_CUT, mlirDenseI64ArrayGet(context, n, facts));
+}
+
+/* ---- the decision ------------------------------------------------------------------------------ */
+
+/* The largest plan of at most so many parts. */
+static const plan_t *plan_of(const cutter_t *c, int64_t parts) {
+  int log = 0;
+  while (log + 1 < c->num_plans && (int64_t)2 << log <= parts)
+    log++;
+  return &c->plans[log];
+}
+
+/* Why tiles stay whole; else the kernel is rewritten or the launcher told. */
+static const char *decide(cutter_t *c, int64_t wanted) {
+  enum { SHORT_CYCLES = 2000 }; /* of a block, which a launch of more blocks would not shorten */
+  const char *why = find_classes(c);
+  if (why != NULL)
+    return why;
+  make_plans(c);
+  const plan_t *plan = wanted > 1 ? plan_of(c, wanted) : &c->plans[c->num_plans - 1];
+  tw_steps_t steps = steps_of(c);
+  if (plan == c->plans)
+    return "its tiles are small";
+  why = why_not_apart(c, plan, wanted > 1);
+  if (why != NULL)
+    return why;
+  int64_t parts = (int64_t)1 << (plan - c->plans);
+  if (wanted > 1) {
+    rewrite(c, plan);
+    tw_op_remark(c->func, "has each tile computed by %lld blocks, a slice each", (long long)parts);
+  } else if (steps.word >= 0 || steps.steps * c->plans[0].cycles > SHORT_CYCLES) {
+    tell_launcher(c, &steps);
+    tw_op_remark(c->func, "has each tile cut over up to %lld blocks where a launch has fewer than multiprocessors",
+                 (long long)parts);
+  }
+  return NULL;
+}
+
+static bool run(MlirOperation func) {
+  cutter_t c = {.func = func};
+  int64_t wanted = tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0);
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1)
+    return true;
+  c.dims = tw_dims_of(func);
+  mlirOperationWalk(func, collect, &c, MlirWalkPreOrder);
+  const char *why = decide(&c, wanted);
+  if (why != NULL && (wanted > 1 || tw_has_op(func, "tile.mma")))
+    tw_op_remark(func, "has no tile cut over several blocks: %s", why);
+  tw_dims_free(&c.dims);
+  return true;
+}
+
+MlirPass tw_create_cut_blocks(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-cut-blocks", "Cut tiles over several blocks, a slice each", "func.func",
+                                 run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,316 @@
+/* dim_classes.c - see dim_classes.h */
+#include "lowering/gpu/dim_classes.h"
+
+#include "lowering/loops.h"
+
+#include <stdlib.h>
+
+enum { LEAST_ROWS = 64, LEAST_COLUMNS = 64, FEW_ROWS = 16, FEW_COLUMNS = 8 };
+
+/* ---- classes ----------------------------------------------------------------------------------- */
+
+static int find(tw_dims_t *d, int n) {
+  while (d->at[n].parent != n)
+    n = d->at[n].parent = d->at[d->at[n].parent].parent;
+  return n;
+}
+
+/* The number of a tile's first dimension. */
+static int first_of(tw_dims_t *d, MlirValue tile) {
+  const MlirValue *found = tw_map_get(&d->first, tile.ptr, NULL);
+  if (found != NULL)
+    return (int)(uintptr_t)found->ptr - 1;
+  MlirType type = mlirValueGetType(tile);
+  int first = d->count, rank = (int)tw_rank(type);
+  d->at = realloc(d->at, (size_t)(first + rank) * sizeof *d->at);
+  if (d->at == NULL)
+    abort();
+  for (int i = 0; i < rank; i++)
+    d->at[d->count++] = (tw_dim_t){
+        .value = tile, .dim = i, .parent = first + i, .extent = tw_extent(type, i), .least = 1, .whole = NULL};
+  MlirValue as_value = {(void *)(uintptr_t)(first + 1)};
+  tw_map_one(&d->first, tile, as_value);
+  return first;
+}
+
+int tw_dims_class(tw_dims_t *d, MlirValue tile, int dim) { return find(d, first_of(d, tile) + dim); }
+
+int tw_dims_find(tw_dims_t *d, MlirValue tile, int class) {
+  MlirType type = mlirValueGetType(tile);
+  for (int i = 0; tw_is_tile(type) && i < tw_rank(type); i++)
+    if (tw_dims_class(d, tile, i) == class)
+      return i;
+  return -1;
+}
+
+static void keep_whole(tw_dims_t *d, MlirValue tile, int dim, const char *why) {
+  tw_dim_t *class = &d->at[tw_dims_class(d, tile, dim)];
+  if (class->whole == NULL)
+    class->whole = why;
+}
+
+static void keep_all_whole(tw_dims_t *d, MlirValue value, const char *why) {
+  for (int i = 0; tw_is_tile(mlirValueGetType(value)) && i < tw_rank(mlirValueGetType(value)); i++)
+    keep_whole(d, value, i, why);
+}
+
+static void tie(tw_dims_t *d, MlirValue x, int x_dim, MlirValue y, int y_dim) {
+  int a = tw_dims_class(d, x, x_dim), b = tw_dims_class(d, y, y_dim);
+  int into = a < b ? a : b, from = a < b ? b : a;
+  if (a == b)
+    return;
+  tw_dim_t *to = &d->at[into], *old = &d->at[from];
+  old->parent = into;
+  to->extent = old->extent < to->extent ? old->extent : to->extent;
+  to->least = old->least > to->least ? old->least : to->least;
+  to->whole = to->whole ? to->whole : old->whole;
+}
+
+/* Two values of the same shape, element by element. */
+static void tie_all(tw_dims_t *d, MlirValue x, MlirValue y) {
+  if (tw_is_tile(mlirValueGetType(x)) && tw_is_tile(mlirValueGetType(y)))
+    for (int i = 0; i < tw_rank(mlirValueGetType(x)); i++)
+      tie(d, x, i, y, i);
+}
+
+/* ---- what ops tie ------------------------------------------------------------------------------ */
+
+static void tie_elementwise(tw_dims_t *d, MlirOperation op) {
+  MlirValue one = {NULL};
+  intptr_t operands = mlirOperationGetNumOperands(op), results = mlirOperationGetNumResults(op);
+  for (intptr_t i = 0; i < operands + results; i++) {
+    MlirValue value = i < operands ? mlirOperationGetOperand(op, i) : mlirOperationGetResult(op, i - operands);
+    if (!tw_is_tile(mlirValueGetType(value)))
+      continue;
+    if (one.ptr != NULL)
+      tie_all(d, one, value);
+    one = value;
+  }
+}
+
+/* Axes of the input are the last ones of the result; of extent one they are repeated. */
+static void tie_broadcast(tw_dims_t *d, MlirOperation op) {
+  MlirValue in = mlirOperationGetOperand(op, 0), out = mlirOperationGetResult(op, 0);
+  int more = (int)(tw_rank(mlirValueGetType(out)) - tw_rank(mlirValueGetType(in)));
+  for (int i = 0; tw_is_tile(mlirValueGetType(in)) && i < tw_rank(mlirValueGetType(in)); i++)
+    if (tw_extent(mlirValueGetType(in), i) == tw_extent(mlirValueGetType(out), i + more))
+      tie(d, in, i, out, i + more);
+}
+
+/* Elements keep their order, so dimensions go over into others in groups of the same number of elements. Of a group,
+ * the parts along its outermost dimension are the same on both sides; the others are cut up in another way. */
+static void tie_reshape(tw_dims_t *d, MlirOperation op) {
+  static const char why[] = "a reshape mixes it with others";
+  MlirValue side[2] = {mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0)};
+  int at[2] = {0, 0}, rank[2];
+  for (int s = 0; s < 2; s++)
+    rank[s] = (int)tw_rank(mlirValueGetType(side[s]));
+  while (at[0] < rank[0] || at[1] < rank[1]) {
+    int64_t count[2] = {1, 1};
+    int outermost[2] = {-1, -1};
+    do {
+      int s = at[0] == rank[0] || (at[1] < rank[1] && count[1] < count[0]);
+      int dim = at[s]++;
+      count[s] *= tw_extent(mlirValueGetType(side[s]), dim);
+      if (outermost[s] < 0 && tw_extent(mlirValueGetType(side[s]), dim) > 1)
+        outermost[s] = dim;
+      else
+        keep_whole(d, side[s], dim, why);
+    } while (count[0] != count[1] || (outermost[0] < 0 && (at[0] < rank[0] || at[1] < rank[1])));
+    if (outermost[0] >= 0)
+      tie(d, side[0], outermost[0], side[1], outermost[1]);
+  }
+}
+
+static void tie_permute(tw_dims_t *d, MlirOperation op) {
+  int64_t order[TW_MAX_RANK];
+  intptr_t rank = tw_attr_ints(op, "order", order, TW_MAX_RANK);
+  for (intptr_t i = 0; i < rank; i++)
+    tie(d, mlirOperationGetOperand(op, 0), (int)order[i], mlirOperationGetResult(op, 0), (int)i);
+}
+
+static void tie_reduce(tw_dims_t *d, MlirOperation op) {
+  MlirValue in = mlirOperationGetOperand(op, 0), out = mlirOperationGetResult(op, 0);
+  int axis = (int)tw_attr_int(op, "axis", 0);
+  keep_whole(d, in, axis, "it is reduced");
+  for (int i = 0, to = 0; tw_is_tile(mlirValueGetType(out)) && i < tw_rank(mlirValueGetType(in)); i++)
+    if (i != axis)
+      tie(d, in, i, out, to++);
+}
+
+static void need(tw_dims_t *d, MlirValue tile, int dim, int64_t many, int64_t few) {
+  tw_dim_t *class = &d->at[tw_dims_class(d, tile, dim)];
+  int64_t least = class->extent >= many ? many : few;
+  class->least = class->least > least ? class->least : least;
+}
+
+static void tie_mma(tw_dims_t *d, MlirOperation op) {
+  MlirValue lhs = mlirOperationGetOperand(op, 0), rhs = mlirOperationGetOperand(op, 1);
+  MlirValue acc = mlirOperationGetOperand(op, 2), out = mlirOperationGetResult(op, 0);
+  int m = (int)tw_rank(mlirValueGetType(out)) - 2, n = m + 1;
+  tie_all(d, acc, out);
+  for (int i = 0; i <= m; i++)
+    tie(d, lhs, i, out, i);
+  for (int i = 0; i < m; i++)
+    tie(d, rhs, i, out, i);
+  tie(d, rhs, n, out, n);
+  keep_whole(d, lhs, n, "products add along it");
+  keep_whole(d, rhs, m, "products add along it");
+  need(d, out, m, LEAST_ROWS, FEW_ROWS);
+  need(d, out, n, LEAST_COLUMNS, FEW_COLUMNS);
+}
+
+static void tie_for(tw_dims_t *d, MlirOperation loop) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++) {
+    tie_all(d, tw_carried_init(loop, i), tw_carried(loop, i));
+    tie_all(d, tw_carried(loop, i), tw_carried_next(loop, i));
+    tie_all(d, tw_carried(loop, i), mlirOperationGetResult(loop, i));
+  }
+}
+
+static void tie_if(tw_dims_t *d, MlirOperation op) {
+  for (int r = 0; r < 2; r++)
+    for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+      tie_all(d, mlirOperationGetResult(op, i),
+              mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, r)), i));
+}
+
+static void keep_operands_whole(tw_dims_t *d, MlirOperation op, const char *why) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    keep_all_whole(d, mlirOperationGetOperand(op, i), why);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    keep_all_whole(d, mlirOperationGetResult(op, i), why);
+}
+
+static bool is_splat(MlirOperation constant) {
+  MlirAttribute value = tw_attr(constant, "value");
+  return !mlirAttributeIsADenseElements(value) || mlirDenseElementsAttrIsSplat(value);
+}
+
+static MlirWalkResult relate(MlirOperation op, void *user) {
+  static const char *const silent[] = {"tensor.splat", "tile.iota", "tile.load",  "tile.store",
+                                       "scf.yield",    "func.func", "func.return"};
+  tw_dims_t *d = user;
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    if (tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i))))
+      first_of(d, mlirOperationGetResult(op, i));
+  if (tw_op_is(op, "arith.constant")) {
+    if (!is_splat(op))
+      keep_operands_whole(d, op, "a constant differs along it");
+  } else if (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.gather") ||
+             tw_op_is(op, "tile.scatter")) {
+    tie_elementwise(d, op);
+  } else if (tw_op_is(op, "tile.broadcast")) {
+    tie_broadcast(d, op);
+  } else if (tw_op_is(op, "tile.reshape")) {
+    tie_reshape(d, op);
+  } else if (tw_op_is(op, "tile.permute")) {
+    tie_permute(d, op);
+  } else if (tw_op_is(op, "tile.reduce")) {
+    tie_reduce(d, op);
+  } else if (tw_op_is(op, "tile.scan")) {
+    tie_all(d, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
+    keep_whole(d, mlirOperationGetOperand(op, 0), (int)tw_attr_int(op, "axis", 0), "a scan runs along it");
+  } else if (tw_op_is(op, "tile.mma")) {
+    tie_mma(d, op);
+  } else if (tw_op_is(op, "scf.for")) {
+    tie_for(d, op);
+  } else if (tw_op_is(op, "scf.if")) {
+    tie_if(d, op);
+  } else if (!tw_is_index_fact(op) && !TW_OP_IS_ONE_OF(op, silent)) {
+    d->refused = tw_op_is(op, "scf.while")                                   ? "it has a loop that may wait"
+                 : tw_op_is(op, "tile.print") || tw_op_is(op, "tile.assert") ? "it prints or asserts"
+                                                                             : "it has an op that may do anything";
+    return MlirWalkResultInterrupt;
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* A tile that has a class twice would have a diagonal of parts. */
+static void look_for_diagonals(tw_dims_t *d) {
+  for (int n = 1; n < d->count; n++)
+    for (int i = 1; i <= d->at[n].dim; i++)
+      if (find(d, n) == find(d, n - i))
+        keep_whole(d, d->at[n].value, d->at[n].dim, "a tile has it in two dimensions");
+}
+
+/* ---- constants of one use ---------------------------------------------------------------------- */
+
+static bool is_flexible(MlirOperation op) {
+  static const char *const names[] = {"arith.constant", "tensor.splat", "tile.iota"};
+  return TW_OP_IS_ONE_OF(op, names) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+
+static MlirWalkResult separate(MlirOperation op, void *user) {
+  (void)user;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirOperation def = tw_def(mlirOperationGetOperand(op, i));
+    if (mlirOperationIsNull(def) || !is_flexible(def) || tw_has_one_use(mlirOperationGetOperand(op, i)))
+      continue;
+    MlirOperation copy = mlirOperationClone(def);
+    mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(def), def, copy);
+    mlirOperationSetOperand(op, i, mlirOperationGetResult(copy, 0));
+  }
+  return MlirWalkResultAdvance;
+}
+
+tw_dims_t tw_dims_of(MlirOperation func) {
+  tw_dims_t dims = {.func = func};
+  mlirOperationWalk(func, separate, NULL, MlirWalkPostOrder);
+  mlirOperationWalk(func, relate, &dims, MlirWalkPostOrder);
+  look_for_diagonals(&dims);
+  return dims;
+}
+
+void tw_dims_free(tw_dims_t *dims) {
+  free(dims->at);
+  tw_map_free(&dims->first);
+}
+
+MlirValue tw_moved_tile(MlirOperation op) {
+  if (mlirOperationGetNumResults(op) > 0)
+    return mlirOperationGetResult(op, 0);
+  return mlirOperationGetOperand(op, 1 + mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
+}
+
+/* ---- other extents ----------------------------------------------------------------------------- */
+
+static MlirType divided_type(MlirType type, int dim, int64_t by) {
+  int64_t shape[TW_MAX_RANK];
+  intptr_t rank = tw_rank(type);
+  for (intptr_t i = 0; i < rank; i++)
+    shape[i] = tw_extent(type, i) / (i == dim ? by : 1);
+  return tw_tile_type(tw_element(type), rank, shape);
+}
+
+static void count_from(MlirOperation iota, MlirValue part) {
+  MlirValue old = mlirOperationGetResult(iota, 0);
+  MlirType type = mlirValueGetType(old), element = tw_element(type);
+  tw_builder_t at = tw_build_before(mlirOperationGetNextInBlock(iota));
+  at.location = mlirOperationGetLocation(iota);
+  MlirType i32 = tw_i32(at.context);
+  MlirValue first = tw_binary(&at, "arith.muli", i32, part, tw_const_int(&at, i32, tw_extent(type, 0)));
+  if (tw_bits(element) != 32)
+    first = tw_unary(&at, tw_bits(element) > 32 ? "arith.extsi" : "arith.trunci", element, first);
+  MlirValue sum = tw_binary(&at, "arith.addi", type, old, tw_unary(&at, "tensor.splat", type, first));
+  MlirOperation added = tw_def(sum);
+  mlirValueReplaceAllUsesExcept(old, sum, 1, &added);
+}
+
+void tw_dims_divide(tw_dims_t *d, int class, int64_t by, MlirValue part) {
+  for (int n = 0; n < d->count; n++) {
+    MlirValue value = d->at[n].value;
+    MlirOperation def = tw_def(value);
+    if (find(d, n) != class)
+      continue;
+    MlirType type = divided_type(mlirValueGetType(value), d->at[n].dim, by);
+    mlirValueSetType(value, type);
+    if (mlirOperationIsNull(def))
+      continue;
+    if (tw_op_is(def, "arith.constant"))
+      tw_set_attr(def, "value",
+                  mlirDenseElementsAttrSplatGet(type, mlirDenseElementsAttrGetSplatValue(tw_attr(def, "value"))));
+    if (tw_op_is(def, "tile.iota"))
+      count_from(def, part);
+  }
+}

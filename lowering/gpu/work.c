@@ -1,0 +1,32 @@
+/* work.c - see work.h */
+#include "lowering/gpu/work.h"
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/access.h"
+#include "lowering/loops.h"
+
+int64_t tw_word_of(MlirOperation func, MlirValue value) {
+  MlirBlock entry = tw_region_block(func, 0);
+  MlirOperation dim = tw_def(value);
+  bool is_dim = !mlirOperationIsNull(dim) && tw_op_is(dim, "tile.dim");
+  MlirValue argument = is_dim ? mlirOperationGetOperand(dim, 0) : value;
+  if (!mlirValueIsABlockArgument(argument) || !mlirBlockEqual(mlirBlockArgumentGetOwner(argument), entry))
+    return -1;
+  return tw_first_word(argument) + (is_dim ? 1 + tw_attr_int(dim, "axis", 0) : 0);
+}
+
+bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
+  int64_t lower;
+  MlirValue upper = mlirOperationGetOperand(loop, 1);
+  *out = (tw_steps_t){.word = -1, .per_step = 1};
+  if (!tw_known_int(mlirOperationGetOperand(loop, 0), &lower) || lower != 0)
+    return false;
+  if (tw_known_int(upper, &out->steps))
+    return true;
+  MlirOperation divide = tw_def(upper);
+  if (!mlirOperationIsNull(divide) && (tw_op_is(divide, "arith.ceildivsi") || tw_op_is(divide, "arith.ceildivui")) &&
+      tw_known_int(mlirOperationGetOperand(divide, 1), &out->per_step))
+    upper = mlirOperationGetOperand(divide, 0);
+  out->word = tw_word_of(func, upper);
+  return out->word >= 0 && out->per_step > 0;
+}

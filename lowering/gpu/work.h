@@ -1,0 +1,21 @@
+/* work.h - what a launch can tell of a block's work: how often its loop runs, and what an iteration takes
+ *
+ * The launcher has the words of the arguments and a few numbers that the compiler leaves it; by these it decides how
+ * many blocks compute a tile (split_k.c, cut_blocks.c; runtime/split.c, runtime/cut.c). */
+#ifndef TILEWRIGHT_LOWERING_GPU_WORK_H
+#define TILEWRIGHT_LOWERING_GPU_WORK_H
+
+#include "lowering/ir.h"
+
+/* How often a loop runs: word number `word` of the launch divided by `per_step`, rounded up; where `word` is negative,
+ * `steps`. */
+typedef struct tw_steps {
+  int64_t word, per_step, steps;
+} tw_steps_t;
+/* False where that is not known at the launch. The loop is an scf.for with step 1. */
+bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out);
+
+/* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
+int64_t tw_word_of(MlirOperation func, MlirValue value);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_WORK_H */

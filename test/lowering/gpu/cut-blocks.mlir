@@ -1,0 +1,231 @@
+// A tile is computed by several blocks, a slice each, where elements along a dimension do not see each other.
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-cut-blocks),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-cut-blocks),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// The launcher decides: the loop takes 64 of word 2; words 11 and 12 tell how many tiles of 128 and 256 have work; 1, 2,
+// 4 and 8 parts, each with the cycles and bytes of an iteration.
+// REMARK: remark: 'func.func' op has each tile cut over up to 8 blocks where a launch has fewer than multiprocessors
+// CHECK: tile.cut = array<i64: 2, 64, 0, 2, 11, 128, 12, 256, 1, 1, 1088, 49152, 1, 2, 576, 32768, 2, 2, 320, 24576, 2, 4, 234, 16384>
+// CHECK-NOT: tile.cut_grid
+// CHECK-NOT: tile.disjoint
+// CHECK-LABEL: func.func @decided_at_launch
+// CHECK: tile.mma {{.*}} tensor<128x256xf32>
+module attributes {tile.target = "sm_90a"} {
+  func.func @decided_at_launch(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %e = tile.dim %x, 1 : !A
+    %n = arith.ceildivsi %e, %c64 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %m : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Cut in M and N by the hint: the program with tiles of 64x128. The bias goes with the columns, and so does what it is
+// made from; where the program asks for its position, that is of its own grid. All slices
+// of a row read the same of %x: no input may overlap the output.
+// REMARK: remark: 'func.func' op has each tile computed by 4 blocks, a slice each
+// CHECK: tile.cut_grid = array<i64: 2, 2, 1>
+// CHECK-SAME: tile.disjoint = [array<i32: 0, 2, 16>, array<i32: 13, 2, 16>, array<i32: 5, 2, 16>, array<i32: 13, 2, 16>, array<i32: 10, 1, 16>, array<i32: 13, 2, 16>]
+// CHECK-LABEL: func.func @product(
+// CHECK-SAME: %[[X:.*]]: memref<?x?xbf16, strided<[?, 1]>>, %[[Y:.*]]: memref<?x?xbf16, strided<[?, 1]>>, %[[B:.*]]: memref<?xbf16
+// CHECK: %[[I:.*]] = tile.block_id 0
+// CHECK: %[[OLD:.*]] = arith.divui %[[I]], %c2_i32
+// CHECK: %[[J:.*]] = tile.block_id 1
+// CHECK: scf.for %[[K:[^ ]*]] = %[[OLD]] to %{{.*}} -> (tensor<64x128xf32>)
+// CHECK: tile.load %[[X]][%[[I]], %[[K]]] {{.*}} -> tensor<64x64xbf16>
+// CHECK: tile.load %[[Y]][%[[K]], %[[J]]] {{.*}} -> tensor<64x128xbf16>
+// CHECK: tile.load %[[B]][%[[J]]] {{.*}} -> tensor<128xbf16>
+// CHECK: tile.reshape %{{.*}} : tensor<128xbf16> -> tensor<1x128xbf16>
+// CHECK: tile.broadcast %{{.*}} : tensor<1x128xbf16> -> tensor<64x128xbf16>
+// CHECK: tile.store %{{.*}}[%[[I]], %[[J]]] : tensor<64x128xbf16>
+module attributes {tile.target = "sm_90a", tile.cut_tiles = 4 : i32} {
+  func.func @product(%x: !A, %y: !A, %bias: memref<?xbf16, strided<[1]>>, %z: !A) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %i to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %m : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    %v = tile.load %bias[%j] padding zero : memref<?xbf16, strided<[1]>>, i32 -> tensor<256xbf16>
+    %row = tile.reshape %v : tensor<256xbf16> -> tensor<1x256xbf16>
+    %all = tile.broadcast %row : tensor<1x256xbf16> -> tensor<128x256xbf16>
+    %s = arith.addf %t, %all : tensor<128x256xbf16>
+    tile.store %s, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// Rows whose elements are reduced: only M. The same grid axis tells both; iotas count from the part's first row.
+// REMARK: remark: 'func.func' op has each tile computed by 8 blocks, a slice each
+// CHECK: tile.cut_grid = array<i64: 8, 1, 1>
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[I:.*]] = tile.block_id 0
+// CHECK-DAG: %[[PART:.*]] = arith.remui %[[I]], %c8_i32
+// CHECK-DAG: %[[OLD:.*]] = arith.divui %[[I]], %c8_i32
+// CHECK-DAG: %[[Q:.*]] = arith.divui %[[OLD]], %c3_i32
+// CHECK: %[[EIGHTH:.*]] = arith.muli %[[Q]], %c8_i32
+// CHECK: %[[ROW:.*]] = arith.addi %[[EIGHTH]], %[[PART]]
+// CHECK: tile.load %{{.*}}[%[[ROW]], %{{.*}}] {{.*}} -> tensor<2x64xf32>
+// CHECK: tile.reduce max, %{{.*}} axis 1 : tensor<2x64xf32>
+// CHECK: %[[N:.*]] = tile.iota : tensor<2xi32>
+// CHECK: %[[FIRST:.*]] = arith.muli %[[PART]], %c2_i32
+// CHECK: %[[SPLAT:.*]] = tensor.splat %[[FIRST]] : tensor<2xi32>
+// CHECK: arith.addi %[[N]], %[[SPLAT]] : tensor<2xi32>
+// CHECK: tile.store
+module attributes {tile.target = "sm_90a", tile.cut_tiles = 8 : i32} {
+  func.func @rows(%x: !A, %z: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c3 = arith.constant 3 : i32
+    %id = tile.block_id 0
+    %i = arith.divui %id, %c3 : i32
+    %a = tile.load %x[%i, %c0] padding zero : !A, i32, i32 -> tensor<16x64xf32>
+    %m = tile.reduce max, %a axis 1 : tensor<16x64xf32>
+    %n = tile.iota : tensor<16xi32>
+    %f = arith.sitofp %n : tensor<16xi32> to tensor<16xf32>
+    %s = arith.addf %m, %f : tensor<16xf32>
+    tile.store %s, %z[%i] : tensor<16xf32>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+!V = memref<?xf32, strided<[1]>>
+
+// Not along what a scan runs over, ...
+// REMARK: remark: 'func.func' op has no tile cut over several blocks: a scan runs along it
+// CHECK-LABEL: func.func @scan
+// CHECK: tile.scan add, %{{.*}} : tensor<64xf32>
+module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
+  func.func @scan(%x: !V, %z: !V) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
+    %s = tile.scan add, %a axis 0 : tensor<64xf32>
+    tile.store %s, %z[%i] : tensor<64xf32>, !V, i32
+    return
+  }
+}
+
+// -----
+
+!V = memref<?xf32, strided<[1]>>
+
+// ... nor where something happens that others see once, ...
+// REMARK: remark: 'func.func' op has no tile cut over several blocks: it prints or asserts
+// CHECK-LABEL: func.func @prints
+// CHECK: tile.load {{.*}} -> tensor<64xf32>
+module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
+  func.func @prints(%x: !V, %z: !V) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
+    tile.print "{}", %i : i32
+    tile.store %a, %z[%i] : tensor<64xf32>, !V, i32
+    return
+  }
+}
+
+// -----
+
+!V = memref<?xf32, strided<[1]>>
+
+// ... nor where a result is stored that has no part, ...
+// REMARK: remark: 'func.func' op has no tile cut over several blocks: not all that is stored has it
+// CHECK-LABEL: func.func @total
+// CHECK: tile.load {{.*}} -> tensor<64xf32>
+module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
+  func.func @total(%x: !V, %y: !V, %z: !V) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
+    %b = tile.load %y[%i] padding zero : !V, i32 -> tensor<4xf32>
+    tile.store %a, %z[%i] : tensor<64xf32>, !V, i32
+    tile.store %b, %y[%i] : tensor<4xf32>, !V, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// ... nor where a part would read what another one has written: rows of the array itself, as columns, ...
+// REMARK: remark: 'func.func' op has no tile cut over several blocks: a part may read of an array what another part has written
+// CHECK-LABEL: func.func @transpose_in_place
+// CHECK: tile.load {{.*}} -> tensor<64x64xf32>
+module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
+  func.func @transpose_in_place(%x: !A) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<64x64xf32>
+    %t = tile.permute %a [1, 0] : tensor<64x64xf32>
+    tile.store %t, %x[%i, %i] : tensor<64x64xf32>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+!V = memref<?xf32, strided<[1]>>
+
+// ... nor along a diagonal.
+// REMARK: remark: 'func.func' op has no tile cut over several blocks: a tile has it in two dimensions
+// CHECK-LABEL: func.func @outer_product
+// CHECK: tile.load {{.*}} -> tensor<64xf32>
+module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
+  func.func @outer_product(%x: !V, %z: !A) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
+    %c = tile.reshape %a : tensor<64xf32> -> tensor<64x1xf32>
+    %r = tile.reshape %a : tensor<64xf32> -> tensor<1x64xf32>
+    %columns = tile.broadcast %c : tensor<64x1xf32> -> tensor<64x64xf32>
+    %rows = tile.broadcast %r : tensor<1x64xf32> -> tensor<64x64xf32>
+    %p = arith.mulf %columns, %rows : tensor<64x64xf32>
+    tile.store %p, %z[%i, %i] : tensor<64x64xf32>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!V = memref<?xf32, strided<[1]>>
+
+// A short block, and the hint 1: nothing is told to the launcher.
+// REMARK-NOT: remark
+// CHECK-NOT: tile.cut
+// CHECK-LABEL: func.func @short
+module attributes {tile.target = "sm_90a"} {
+  func.func @short(%x: !V, %z: !V) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<1024xf32>
+    tile.store %a, %z[%i] : tensor<1024xf32>, !V, i32
+    return
+  }
+}

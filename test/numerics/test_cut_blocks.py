@@ -1,0 +1,132 @@
+"""Tiles that several blocks compute, a slice each: the numbers of smaller tiles, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Backends, Tolerance, run
+
+from tilewright import tile as ct
+
+ZERO = ct.PaddingMode.ZERO
+
+
+@ct.kernel
+def product(A, B, BIAS, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
+        acc = ct.mma(a, ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO), acc)
+    bias = ct.load(BIAS, index=(j,), shape=(TN,), padding_mode=ZERO)
+    ct.store(C, index=(i, j), tile=(acc + bias).astype(C.dtype))
+
+
+@ct.kernel
+def rows_first(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    """One axis for all tiles; the columns in the other order, and stored across."""
+    columns = ct.cdiv(C.shape[0], TN)
+    i, j = ct.bid(0) // columns, ct.bid(0) % columns
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
+        acc = ct.mma(a, ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO), acc)
+    ct.store(C, index=(j, i), tile=ct.permute(acc, (1, 0)).astype(C.dtype))
+
+
+@ct.kernel
+def softmax(X, Y, TM: ct.Constant[int], TN: ct.Constant[int]):
+    """Rows are apart, what is in one is not."""
+    i = ct.bid(0)
+    x = ct.load(X, index=(i, 0), shape=(TM, TN), padding_mode=ct.PaddingMode.NEG_INF)
+    e = ct.exp(x - ct.max(x, axis=1, keepdims=True))
+    ct.store(Y, index=(i, 0), tile=e / ct.sum(e, axis=1, keepdims=True))
+
+
+@ct.kernel
+def places(Y, T: ct.Constant[int]):
+    """What a program asks for is that of its own grid."""
+    i, j = ct.bid(0), ct.bid(1)
+    at = i * T + ct.arange(T, dtype=ct.int32)
+    value = at * 100 + ct.num_blocks(0) * 10 + j + ct.num_blocks(1)
+    ct.scatter(Y, (at, ct.full((T,), j, dtype=ct.int32)), value)
+
+
+@ct.kernel
+def heads(X, Y, H: ct.Constant[int], T: ct.Constant[int]):
+    """A reshape keeps the outermost dimension apart."""
+    i = ct.bid(0)
+    x = ct.load(X, index=(i, 0, 0), shape=(H, T, T), padding_mode=ZERO)
+    flat = ct.reshape(x, (H * T, T))
+    twice = ct.mma(flat, ct.load(Y, index=(0, 0, 0), shape=(1, T, T), padding_mode=ZERO).reshape((T, T)), flat * 2)
+    ct.store(X, index=(i, 0, 0), tile=ct.reshape(twice, (H, T, T)))
+
+
+def integers(seed: int, *shape: int, dtype: Any = np.float16) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-2, 3, shape).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tiles", "parts"),
+    [
+        ((200, 136, 104), (128, 128, 64), 4),
+        ((200, 136, 104), (32, 64, 32), 2),
+        ((72, 264, 64), (128, 256, 64), 8),
+        ((72, 264, 0), (64, 128, 64), 2),
+        ((1, 8, 64), (128, 128, 64), 4),
+    ],
+)
+def test_product(backends: Backends, shape: Any, tiles: Any, parts: int) -> None:
+    m, n, k = shape
+    a, b, bias = integers(1, m, k), integers(2, k, n), integers(3, n)
+    grid = (-(-m // tiles[0]), -(-n // tiles[1]))
+    kernel = product.replace_hints(cut_tiles=parts)
+    c = backends.run_all(kernel, grid, lambda: [a, b, bias, np.full((m, n), 7, np.float32), *tiles])[3]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4") + bias)
+
+
+def test_is_the_smaller_tile(backends: Backends) -> None:
+    """Not to a tolerance: the sums are those of the program with that tile."""
+    random = np.random.default_rng(5)
+    m, n, k = 136, 200, 192
+    a, b, bias = (random.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n), (n,)))
+    for name in backends.names:
+        results = []
+        for parts, tiles in ((4, (128, 128, 64)), (1, (64, 64, 64))):
+            c = np.zeros((m, n), "f4")
+            grid = (-(-m // tiles[0]), -(-n // tiles[1]))
+            run(name, product.replace_hints(cut_tiles=parts), grid, [a, b, bias, c, *tiles])
+            results.append(c)
+        assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_one_axis(backends: Backends, parts: int) -> None:
+    a, b = integers(1, 200, 96), integers(2, 96, 136)
+    kernel = rows_first.replace_hints(cut_tiles=parts)
+    c = backends.run_all(kernel, 2 * 2, lambda: [a, b, np.zeros((136, 200), "f4"), 128, 128, 32])[2]
+    assert np.array_equal(c, (a.astype("f4") @ b.astype("f4")).T)
+
+
+@pytest.mark.parametrize("parts", [4, 16])
+def test_rows(backends: Backends, parts: int) -> None:
+    x = np.random.default_rng(1).standard_normal((21, 200)).astype("f4")
+    kernel, close = softmax.replace_hints(cut_tiles=parts), {1: Tolerance(ulp=16)}
+    y = backends.run_all(kernel, 3, lambda: [x, np.zeros_like(x), 8, 256], tolerance=close)[1]
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_positions(backends: Backends, parts: int) -> None:
+    y = backends.run_all(places.replace_hints(cut_tiles=parts), (2, 3), lambda: [np.zeros((16, 3), "i4"), 8])[0]
+    assert np.array_equal(y, np.arange(16)[:, None] * 100 + 20 + np.arange(3) + 3)
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_reshape(backends: Backends, parts: int) -> None:
+    x, w = integers(1, 7, 32, 32, dtype="f4"), integers(2, 1, 32, 32, dtype="f4")
+    y = backends.run_all(heads.replace_hints(cut_tiles=parts), 2, lambda: [x.copy(), w, 4, 32])[0]
+    assert np.array_equal(y, x @ w[0] + 2 * x)
