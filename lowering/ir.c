@@ -43,9 +43,9 @@ bool tw_is_arithmetic(MlirOperation op) {
 
 static MlirWalkResult find_write(MlirOperation op, void *user) {
   static const char *const names[] = {
-      "tile.load",         "tile.gather",     "tile.wgmma",          "tile.wgmma_wait",  "tile.async_copy",
-      "tile.async_commit", "tile.async_wait", "tile.barrier",        "tile.local_load",  "tile.local_store",
-      "tile.alloc_shared", "tile.mma",        "tile.convert_layout", "tile.async_gather"};
+      "tile.load",         "tile.gather",     "tile.wgmma",          "tile.wgmma_wait",   "tile.async_copy",
+      "tile.async_commit", "tile.async_wait", "tile.barrier",        "tile.local_load",   "tile.local_store",
+      "tile.alloc_shared", "tile.mma",        "tile.convert_layout", "tile.async_gather", "tile.scan"};
   if (TW_OP_IS_ONE_OF(op, names) || tw_is_arithmetic(op) || tw_op_in(op, "scf"))
     return MlirWalkResultAdvance;
   *(bool *)user = true;

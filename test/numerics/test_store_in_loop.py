@@ -37,6 +37,17 @@ def running_sum(X, W, Y, T: ct.Constant[int]):
         ct.store(Y, index=(i, 0), tile=y.astype(Y.dtype))
 
 
+@ct.kernel
+def sums_so_far(X, Y, T: ct.Constant[int]):
+    """Rows are walked along a tile at a time, without products."""
+    row = ct.bid(0)
+    before = ct.zeros((1, 1), dtype=ct.float32)
+    for i in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+        x = ct.load(X, index=(row, i), shape=(1, T), padding_mode=ZERO)
+        ct.store(Y, index=(row, i), tile=ct.cumsum(x, axis=1) + before)
+        before += ct.sum(x, axis=1, keepdims=True)
+
+
 def integers(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float16)
 
@@ -55,6 +66,27 @@ def test_sums(backends: Backends, warps: int) -> None:
     x, w = (np.sign(integers(seed, 300, 64)) * (np.arange(64) % 8 == seed) for seed in (3, 4))
     kernel = running_sum.replace_hints(num_warps=warps)
     backends.run_all(kernel, (1,), lambda: [x.astype("f2"), w.astype("f2"), np.full((300, 64), 7, np.float16), 64])
+
+
+@pytest.mark.parametrize("shift", [None, 0, 5, 64])
+def test_sums_so_far(
+    backends: Backends, shift: int | None, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of arrays apart, or of rows that begin where those of X do, or some columns later."""
+    if shift is not None and pytestconfig.pluginmanager.hasplugin("emulated"):
+        monkeypatch.setattr(compile, "capture_kernel", functools.partial(compile.capture_kernel, overlapping=True))
+    length = 5 * 64 + 3
+
+    def fresh() -> list[object]:
+        memory = np.concatenate([integers(6, 3, length), np.zeros((3, length), np.float16)], axis=1).astype("f4")
+        start = length if shift is None else shift
+        return [memory[:, :length], memory[:, start : start + length], 64]
+
+    x, y, _ = backends.run_all(sums_so_far, (3,), fresh)
+    first = fresh()[0]
+    assert isinstance(first, np.ndarray)
+    assert shift not in (None, 0) or np.array_equal(y, np.cumsum(first, axis=1))
+    assert shift != 64 or not np.array_equal(x, first)
 
 
 @pytest.mark.parametrize("shift", [0, 1, 64, 72])

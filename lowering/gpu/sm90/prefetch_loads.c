@@ -25,12 +25,14 @@
  * whose registers it takes: else the assembler moves it there, and waits for it to do so, between the instructions of
  * the product.
  *
- * What must hold: the loop has a product or a reduction, and writes to no array; the load's position follows from the
+ * What must hold: the loop has a product, a reduction or a scan, and writes to no array that the load may read (of two
+ * arrays it is assumed that they share no memory: disjoint.h); the load's position follows from the
  * induction variable by arithmetic; a thread has few words of it; and a gather checks its indices. Runs when layouts
  * are known, after tile-promote-memory, which has taken the operands of products. What only the positions of copies
  * need is left to tile-pipeline, unless a producer warp does these. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -59,7 +61,7 @@ static bool has(MlirBlock body, const char *name) {
 static int64_t most_words(MlirBlock body) {
   if (has(body, "tile.wgmma"))
     return WORDS_BESIDE_PRODUCT;
-  return has(body, "tile.reduce") && !has(body, "tile.mma") ? WORDS_OF_WALK : 0;
+  return (has(body, "tile.reduce") || has(body, "tile.scan")) && !has(body, "tile.mma") ? WORDS_OF_WALK : 0;
 }
 
 static int64_t words_of(MlirType type) {
@@ -105,11 +107,38 @@ static bool is_of_copies(MlirOperation loop, MlirOperation load) {
   return found && !tw_gathers_beside(tw_attr_int(tw_module_of(load), "tile.num_warps", 0));
 }
 
+typedef struct {
+  MlirValue array; /* that is loaded from */
+  bool unknown;
+} writes_t;
+
+static MlirWalkResult check_write(MlirOperation op, void *user) {
+  static const char *const stores[] = {"tile.store", "tile.scatter", "tile.tma_store"};
+  writes_t *writes = user;
+  intptr_t first;
+  if (mlirOperationGetNumRegions(op) > 0)
+    return MlirWalkResultAdvance;
+  if (TW_OP_IS_ONE_OF(op, stores))
+    writes->unknown = !tw_assume_disjoint(tw_access_array(op, &first), writes->array);
+  else
+    writes->unknown = tw_may_write_arrays(op);
+  return writes->unknown ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+/* Whether the load finds the same an iteration early. */
+static bool reads_constant(MlirOperation loop, MlirOperation load) {
+  intptr_t first;
+  writes_t writes = {tw_access_array(load, &first), false};
+  mlirOperationWalk(loop, check_write, &writes, MlirWalkPreOrder);
+  return !writes.unknown;
+}
+
 static bool is_early(MlirOperation loop, MlirOperation op, int64_t most) {
   if (!is_safe_load(op) || is_of_copies(loop, op) || words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > most)
     return false;
   MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(op, 0));
-  return !mlirOperationIsNull(last) && !tw_op_is(last, "scf.yield") && follows_induction(loop, op);
+  return !mlirOperationIsNull(last) && !tw_op_is(last, "scf.yield") && follows_induction(loop, op) &&
+         reads_constant(loop, op);
 }
 
 /* ---- rewriting --------------------------------------------------------------------------------------- */
@@ -155,7 +184,7 @@ static bool run(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++) {
     int64_t most = most_words(tw_loop_body(loops.at[i]));
-    if (most > 0 && !tw_may_write_arrays(loops.at[i]))
+    if (most > 0)
       prefetch_all(loops.at[i], most);
   }
   tw_ops_free(&loops);

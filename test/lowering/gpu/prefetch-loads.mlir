@@ -65,7 +65,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     return %r : tensor<64xf32, #slice>
   }
 
-  // Not where the loop writes to an array, nor where the position comes from what was loaded.
+  // Not where the loop writes to the array, nor where the position comes from what was loaded.
   // CHECK-LABEL: @writes
   // CHECK-NOT: iter_args
   // CHECK: return
@@ -103,5 +103,67 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
       scf.yield %e : tensor<64x64xf32, #acc>
     }
     return %r : tensor<64x64xf32, #acc>
+  }
+}
+
+// -----
+
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#rows = #tile.linear<register = [[8, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#walk = #tile.linear<register = [[0, 1], [32, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]]>
+#slice = #tile.linear<register = [[32]], lane = [[0], [0], [1], [2], [4]], warp = [[8], [16]]>
+#lines = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!A = memref<?x?xf32, strided<[?, 1]>>
+!B = !tile.buffer<1x64x64xbf16, #lines>
+
+// Sums so far, a tile at a time: the next one comes meanwhile, if the launch finds the arrays apart.
+// CHECK: module attributes {tile.disjoint = [array<i32: 5, 2, 32>, array<i32: 0, 2, 32>]
+// CHECK-LABEL: @running
+// CHECK: %[[FIRST:.*]] = tile.load
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[FIRST]])
+// CHECK: tile.scan
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: tile.load
+// CHECK: tile.store
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @running(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %zero: tensor<64x1xf32, #rows>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%before = %zero) -> (tensor<64x1xf32, #rows>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<64x1xf32, #rows>
+      %s = tile.scan add, %a axis 0 : tensor<64x1xf32, #rows>
+      %t = arith.addf %s, %before : tensor<64x1xf32, #rows>
+      tile.store %t, %y[%c0, %k] : tensor<64x1xf32, #rows>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+      scf.yield %t : tensor<64x1xf32, #rows>
+    }
+    return
+  }
+}
+
+// -----
+
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#rows = #tile.linear<register = [[8, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#walk = #tile.linear<register = [[0, 1], [32, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]]>
+#slice = #tile.linear<register = [[32]], lane = [[0], [0], [1], [2], [4]], warp = [[8], [16]]>
+#lines = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!A = memref<?x?xf32, strided<[?, 1]>>
+!B = !tile.buffer<1x64x64xbf16, #lines>
+
+// CHECK-LABEL: @running
+// CHECK: scf.for {{.*}} iter_args(%{{[a-z0-9]*}} = %{{[a-z0-9]*}})
+// CHECK-NEXT: tile.load
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.may_alias} {
+  func.func @running(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %zero: tensor<64x1xf32, #rows>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%before = %zero) -> (tensor<64x1xf32, #rows>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<64x1xf32, #rows>
+      %s = tile.scan add, %a axis 0 : tensor<64x1xf32, #rows>
+      %t = arith.addf %s, %before : tensor<64x1xf32, #rows>
+      tile.store %t, %y[%c0, %k] : tensor<64x1xf32, #rows>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+      scf.yield %t : tensor<64x1xf32, #rows>
+    }
+    return
   }
 }
