@@ -25,15 +25,16 @@
  * The launcher starts as many times more blocks along each axis as the module says (tile.cut_grid).
  *
  * What is cut are classes of dimensions (dim_classes.h): those whose elements do not see each other, and
- * which every store and scatter has. All else is computed by each part again. Where a part may read what another one has
- * overwritten already (a product that is stored into one of its factors), tiles stay whole; that arrays have no memory in
- * common is left to the launcher (disjoint.h).
+ * which every store and scatter has. All else is computed by each part again. Where a part may read what another one
+ * has overwritten already (a product that is stored into one of its factors), tiles stay whole; that arrays have no
+ * memory in common is left to the launcher (disjoint.h).
  *
  * How many parts there are is decided at each launch (runtime/cut.c): where a launch has fewer blocks than the GPU has
  * multiprocessors. The module tells it what it takes (tile.cut): the number of iterations of the loop as in tile.split;
  * the number of classes, and of each the word of an extent of an array, or -1, and the extent of the tile; then for 1,
  * 2, 4 ... parts into how many each class is cut, and the cycles and bytes of an iteration. The first launch that does
- * better with parts has the kernel compiled again, with the hint `cut_tiles`, which is their number; 1: none. */
+ * better with parts has the kernel compiled again, with the hint `cut_tiles`, which is their number; 1: none. Without
+ * the hint, tiles whose sums of products no thread's registers can hold are cut at once. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/dim_classes.h"
 #include "lowering/gpu/disjoint.h"
@@ -401,6 +402,28 @@ static const plan_t *plan_of(const cutter_t *c, int64_t parts) {
   return &c->plans[log];
 }
 
+static MlirWalkResult measure_sums(MlirOperation op, void *most) {
+  if (tw_op_is(op, "tile.mma")) {
+    MlirType sums = mlirValueGetType(mlirOperationGetResult(op, 0));
+    int64_t bits = tw_count(sums) * tw_memory_bits(tw_element(sums));
+    *(int64_t *)most = bits > *(int64_t *)most ? bits : *(int64_t *)most;
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* The fewest parts of which each has registers for the sums of a product. */
+static int64_t parts_that_fit(cutter_t *c) {
+  enum { REGISTERS = 192, BITS_OF_WARP = 32 * 32 }; /* of a thread; of a register in all of its lanes */
+  int64_t bits = 0, parts = 1;
+  int64_t warps = tw_attr_int(tw_module_of(c->func), "tile.num_warps", 0);
+  mlirOperationWalk(c->func, measure_sums, &bits, MlirWalkPreOrder);
+  if (warps == 0)
+    warps = tw_mma_num_warps(c->func);
+  while (bits > parts * REGISTERS * BITS_OF_WARP * warps)
+    parts *= 2;
+  return parts;
+}
+
 /* Why tiles stay whole; else the kernel is rewritten or the launcher told. */
 static const char *decide(cutter_t *c, int64_t wanted) {
   enum { SHORT_CYCLES = 2000 }; /* of a block, which a launch of more blocks would not shorten */
@@ -434,7 +457,10 @@ static bool run(MlirOperation func) {
     return true;
   c.dims = tw_dims_of(func);
   mlirOperationWalk(func, collect, &c, MlirWalkPreOrder);
-  const char *why = decide(&c, wanted);
+  int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;
+  if (fitting > 1)
+    tw_op_remark(func, "has sums of products that no thread's registers can hold");
+  const char *why = decide(&c, fitting > 1 ? fitting : wanted);
   if (why != NULL && (wanted > 1 || tw_has_op(func, "tile.mma")))
     tw_op_remark(func, "has no tile cut over several blocks: %s", why);
   tw_dims_free(&c.dims);

@@ -25,9 +25,13 @@ def lower(kernel: Any, *arguments: str) -> list[str]:
     return [message for _, _, message in module.lower("llvm")]
 
 
-def gemm(suffix: str = "", tiles: tuple[int, int, int] = (128, 128, 64), dtype: str = "bf16") -> list[str]:
+def gemm(
+    suffix: str = "", tiles: tuple[int, int, int] = (128, 128, 64), dtype: str = "bf16", whole: bool = False
+) -> list[str]:
+    """`whole`: however large the tile is, a block computes it."""
+    kernel = matmul.matmul.replace_hints(cut_tiles=1) if whole else matmul.matmul
     arrays = [f"{name}={dtype}[?,?]{suffix}" for name in "ABC"]
-    return lower(matmul.matmul, *arrays, *(f"T{name}={extent}" for name, extent in zip("MNK", tiles, strict=True)))
+    return lower(kernel, *arrays, *(f"T{name}={extent}" for name, extent in zip("MNK", tiles, strict=True)))
 
 
 def test_aligned_arrays_are_copied_in_whole_lines() -> None:
@@ -50,17 +54,24 @@ def test_arrays_without_a_stride_of_one_are_told() -> None:
 
 def test_shared_memory_over_budget_names_the_tile() -> None:
     with pytest.raises(TileError, match=r"a tile of 512x256xbf16 takes 262144 of the \d+ bytes of shared memory"):
-        gemm("unaligned", tiles=(512, 256, 64))
+        gemm("unaligned", tiles=(512, 256, 64), whole=True)
 
 
 def test_operands_over_budget_choose_a_smaller_plan() -> None:
     """Operands that fit once are multiplied, if not as fast."""
-    told = gemm(tiles=(256, 256, 128))
+    told = gemm(tiles=(256, 256, 128), whole=True)
     assert any("do not fit into shared memory twice" in text for text in told)
 
 
+@pytest.mark.parametrize(("tiles", "parts"), [((256, 256, 64), 2), ((128, 512, 64), 2), ((512, 512, 64), 8)])
+def test_registers_over_budget_choose_a_smaller_tile(tiles: tuple[int, int, int], parts: int) -> None:
+    told = gemm(tiles=tiles)
+    assert any(f"has each tile computed by {parts} blocks" in text for text in told)
+    assert not any("registers of each thread" in text for text in told)
+
+
 def test_registers_over_budget_name_the_tile() -> None:
-    told = gemm(tiles=(256, 256, 64))
+    told = gemm(tiles=(256, 256, 64), whole=True)
     assert any("registers of each thread for its tile of 256x256xf32" in text for text in told)
 
 

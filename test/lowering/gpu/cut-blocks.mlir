@@ -215,6 +215,31 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
 
 // -----
 
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Sums that no thread's registers can hold, 256 of each with eight warps, are cut without a hint.
+// REMARK: remark: 'func.func' op has sums of products that no thread's registers can hold
+// REMARK: remark: 'func.func' op has each tile computed by 2 blocks, a slice each
+// CHECK: tile.cut_grid = array<i64: 1, 2, 1>
+// CHECK-LABEL: func.func @large
+// CHECK: tile.mma {{.*}} tensor<128x256xf32>
+module attributes {tile.target = "sm_90a"} {
+  func.func @large(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x512xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %a = tile.load %x[%i, %c0] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+    %b = tile.load %y[%c0, %j] padding zero : !A, i32, i32 -> tensor<64x512xbf16>
+    %m = tile.mma %a, %b, %zero : tensor<128x64xbf16>, tensor<64x512xbf16>, tensor<128x512xf32>
+    %t = arith.truncf %m : tensor<128x512xf32> to tensor<128x512xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x512xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
 !V = memref<?xf32, strided<[1]>>
 
 // A short block, and the hint 1: nothing is told to the launcher.
