@@ -97,30 +97,38 @@ static tw_status_t cut_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[
   return tw_status_prefix(tw_grid_check(all), "kernel %s, whose tiles are cut: ", kernel->name);
 }
 
-/* Pairs of neighbours in the grid; of an odd number the last one has a neighbour beyond it. */
-static uint64_t count_pairs(const tw_cuda_kernel_t *kernel, const uint32_t grid[3]) {
-  uint64_t extent = grid[kernel->flags >> TW_CUDA_PAIRS_AXIS & 3];
+/* Pairs of neighbours along an axis; of an odd number of blocks the last one has a neighbour beyond the grid. */
+static uint64_t count_pairs(const uint32_t grid[3], int axis) {
+  uint64_t extent = grid[axis];
   return (extent + 1) / 2 * ((uint64_t)grid[0] * grid[1] * grid[2] / extent);
 }
 
 static uint64_t count_turns(uint64_t blocks, uint32_t at_a_time) {
-  return (blocks + at_a_time - 1) / (at_a_time ? at_a_time : 1);
+  return at_a_time ? (blocks + at_a_time - 1) / at_a_time : blocks;
 }
 
-/* Whether clusters leave so many multiprocessors without work that blocks alone would be done first: where most of the
- * grid's blocks have no neighbour, or the last turn is a short one. They are for launches whose rows are no whole lines
- * of the L2 cache; there blocks alone take 1.3 times as long. */
-static bool pairs_are_idle(const tw_cuda_kernel_t *kernel, const uint32_t grid[3], uint32_t resident) {
-  enum { ALONE = 5, PAIRED = 4 };
-  return count_turns(count_pairs(kernel, grid), resident / 2) * PAIRED >
-         count_turns((uint64_t)grid[0] * grid[1] * grid[2], resident) * ALONE;
+/* Clusters along another axis, or none, where these take fewer turns, and the launch with them some less time. */
+static void choose_pairs(const tw_pairs_t *pairs, const uint32_t grid[3], uint32_t resident, tw_better_t *out) {
+  enum { LEAST = 15, OF = 16 };
+  uint64_t turns = count_turns(count_pairs(grid, pairs->axis), resident / 2);
+  uint64_t least = turns * (uint64_t)pairs->cycles[pairs->axis] * LEAST / OF;
+  uint64_t alone = count_turns((uint64_t)grid[0] * grid[1] * grid[2], resident) * (uint64_t)pairs->alone;
+  out->twin = alone < least;
+  least = out->twin ? alone : least;
+  for (int axis = 0; axis < TW_GRID_WORDS; axis++) {
+    uint64_t cycles = count_turns(count_pairs(grid, axis), resident / 2) * (uint64_t)pairs->cycles[axis];
+    if (cycles > 0 && cycles < least) {
+      out->axis = axis;
+      least = cycles;
+    }
+  }
 }
 
 tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                                 const uint64_t *words, tw_better_t *out) {
   const tw_device_t *device;
   uint32_t started[3] = {grid[0], grid[1], grid[2]};
-  *out = (tw_better_t){.parts = 1};
+  *out = (tw_better_t){.parts = 1, .axis = -1};
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   if (kernel->cut_grid[0])
     TW_RETURN_IF_ERROR(cut_grid(kernel, grid, started));
@@ -132,11 +140,9 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
     if (out->parts > 1)
       return NULL;
   }
-  if (kernel->flags & TW_CUDA_PAIRS && pairs_are_idle(kernel, started, kernel->resident[ordinal])) {
-    out->twin = true;
-    return NULL;
-  }
-  if (kernel->split.step_cycles == 0 ||
+  if (kernel->pairs.alone)
+    choose_pairs(&kernel->pairs, started, kernel->resident[ordinal], out);
+  if (out->twin || out->axis >= 0 || kernel->split.step_cycles == 0 ||
       tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[ordinal]).parts == 1)
     return NULL;
   tw_context_scope_t scope;
@@ -161,8 +167,8 @@ static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel
   start->grid[1] = start->grid[2] = 1;
   if (!(kernel->flags & TW_CUDA_PERSISTENT))
     start->grid[0] = (uint32_t)all;
-  else if (kernel->flags & TW_CUDA_PAIRS)
-    start->grid[0] = 2 * tw_grid_balance(count_pairs(kernel, grid), resident < 2 ? 1 : resident / 2);
+  else if (kernel->pairs.alone)
+    start->grid[0] = 2 * tw_grid_balance(count_pairs(grid, kernel->pairs.axis), resident < 2 ? 1 : resident / 2);
   else if (all == blocks)
     start->grid[0] = tw_grid_balance(blocks, resident);
   else /* parts come last and are short: all multiprocessors are to have their share of whole tiles */

@@ -234,6 +234,16 @@ tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t 
   return NULL;
 }
 
+tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t *pairs) {
+  const int32_t *cycles = pairs->cycles;
+  if (pairs->axis < 0 || pairs->axis > 2 || cycles[0] < 0 || cycles[1] < 0 || cycles[2] < 0 ||
+      cycles[pairs->axis] < 1 || pairs->alone < 1)
+    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: there are no clusters along axis %d by (%d, %d, %d, alone %d) cycles",
+                    kernel->name, pairs->axis, cycles[0], cycles[1], cycles[2], pairs->alone);
+  kernel->pairs = *pairs;
+  return NULL;
+}
+
 static bool is_sound(const tw_cut_t *cut) {
   bool good = cut->word >= -1 && cut->word < TW_MAX_WORDS && cut->per_step >= 1 && cut->steps >= 0 &&
               cut->num_classes >= 1 && cut->num_classes <= TW_CUT_CLASSES && cut->num_plans >= 2 &&

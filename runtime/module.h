@@ -38,6 +38,7 @@ struct tw_cuda_kernel {
   tw_map_slot_t *maps;          /* owned */
   tw_split_t split;             /* step_cycles 0: blocks have nothing to share */
   tw_cut_t *cut;                /* owned; NULL: tiles stay whole, or are slices already */
+  tw_pairs_t pairs;             /* alone 0: no clusters */
   uint16_t cut_grid[3];         /* blocks for one of the launch's grid along each axis; 0: one, the kernel is not cut */
   atomic_flag maps_taken;       /* a launch reads or writes the maps that are kept */
   uint8_t lead[TW_MAX_DEVICES]; /* words before the maps: the parameters do not begin aligned as maps are */

@@ -226,10 +226,6 @@ enum {
   /* Several blocks of the kernel may share a tile: its grid is started along one axis, and behind the extents of the
    * program's grid come TW_SPLIT_WORDS more words. */
   TW_CUDA_SHARES = 4,
-  /* The blocks of a persistent kernel are started in clusters of two: neighbours along the axis of the grid that stands
-   * in two bits from TW_CUDA_PAIRS_AXIS on. */
-  TW_CUDA_PAIRS = 8,
-  TW_CUDA_PAIRS_AXIS = 4,
   /* From this bit on, how many rows of threads a block may have: they are blocks side by side along axis 0
    * of the grid, whose extents follow the other words. 0: nothing of the kind. */
   TW_CUDA_JOINED = 8
@@ -295,10 +291,19 @@ tw_status_t tw_cuda_kernel_set_cut(tw_cuda_kernel_t *kernel, const tw_cut_t *cut
 /* The same of a kernel whose blocks compute slices: how many there are along each axis for one of a launch's grid. */
 tw_status_t tw_cuda_kernel_set_cut_grid(tw_cuda_kernel_t *kernel, const int32_t parts[3]);
 
-/* What would do better at a launch than a kernel that is loaded: so many slices of each tile (1: none); else the twin
- * that lets blocks share tiles, or has no clusters. */
+/* The blocks of a persistent kernel are started in clusters of two: neighbours along an axis of the grid. What a step
+ * of its loops takes, in cycles, in clusters along each axis (0: not possible), and with blocks alone. */
+typedef struct tw_pairs {
+  int32_t axis, cycles[3], alone;
+} tw_pairs_t;
+
+/* Called once, before the first launch. Checks what may come from a file. */
+tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t *pairs);
+
+/* What would do better at a launch than a kernel that is loaded: so many slices of each tile (1: none); else clusters
+ * along another axis (-1: none); else the twin that lets blocks share tiles, or has no clusters. */
 typedef struct tw_better {
-  int parts;
+  int parts, axis;
   bool twin;
 } tw_better_t;
 tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],

@@ -329,8 +329,6 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work) {
   tw_build(&in, "scf.yield", (tw_op_parts_t){0});
   tw_grid_replace_ids(&k->ids, position, extents);
   tw_set_int(tw_module_of(k->func), TW_PERSISTENT, i32, cluster);
-  if (pairs >= 0)
-    tw_set_int(tw_module_of(k->func), TW_PAIRS, i32, pairs);
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */

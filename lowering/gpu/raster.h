@@ -19,7 +19,8 @@ enum { TW_GRID_AXES = 3 };
 /* On the module: the launcher starts fewer blocks than the program asks for, and tells the kernel how many these are;
  * the number is that of the blocks of a cluster. On a loop: the one over blocks of the program. */
 #define TW_PERSISTENT "tile.persistent"
-/* On the module: the axis along which the two blocks of a cluster are neighbours. */
+/* On the module: [the axis along which the two blocks of a cluster are neighbours; cycles of a step along each axis, 0
+ * where it is not possible; those of blocks alone]. */
 #define TW_PAIRS "tile.pairs"
 /* On the module: blocks may share a tile, and what the launcher decides by how many (split_k.c). */
 #define TW_SPLIT "tile.split"

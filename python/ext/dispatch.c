@@ -172,11 +172,14 @@ static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
       tw_call_error(call->self, status);
       return NULL;
     }
-    if (TW_LIKELY(!better.twin && better.parts == 1))
+    if (TW_LIKELY(!better.twin && better.parts == 1 && better.axis < 0))
       break;
     while (2 << place <= better.parts)
       place++;
-    variant = made_once(call, variant->better, better.twin ? 0 : better.parts, &variant->made[place]);
+    if (better.axis >= 0)
+      place = TW_CUT_PLANS + better.axis;
+    int number = better.axis >= 0 ? -1 - better.axis : better.twin ? 0 : better.parts;
+    variant = made_once(call, variant->better, number, &variant->made[place]);
   }
   return variant;
 }

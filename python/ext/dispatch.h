@@ -21,8 +21,8 @@ typedef struct tw_variant {
   int persistent;
   /* What makes variants for launches that this one is not for, and those: from the number of slices of a tile, one
    * whose blocks compute these; from 0, one whose blocks share tiles, or have no clusters (at that number's logarithm,
-   * and at 0); and one for arrays that overlap. */
-  PyObject *better, *made[TW_CUT_PLANS], *overlapping, *overlapped; /* owned, or NULL */
+   * and at 0); from -1 - axis, one with clusters along that axis; and one for arrays that overlap. */
+  PyObject *better, *made[TW_CUT_PLANS + 3], *overlapping, *overlapped; /* owned, or NULL */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */

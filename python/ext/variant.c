@@ -22,7 +22,7 @@ static void variant_dealloc(PyObject *self) {
   tw_cuda_kernel_destroy(variant->cuda);
   Py_XDECREF(variant->owner);
   Py_XDECREF(variant->better);
-  for (int i = 0; i < TW_CUT_PLANS; i++)
+  for (int i = 0; i < TW_CUT_PLANS + 3; i++)
     Py_XDECREF(variant->made[i]);
   Py_XDECREF(variant->overlapping);
   Py_XDECREF(variant->overlapped);
@@ -36,7 +36,7 @@ static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT((PyObject *)Py_TYPE(self));
   Py_VISIT(((tw_variant_t *)self)->owner);
   Py_VISIT(((tw_variant_t *)self)->better);
-  for (int i = 0; i < TW_CUT_PLANS; i++)
+  for (int i = 0; i < TW_CUT_PLANS + 3; i++)
     Py_VISIT(((tw_variant_t *)self)->made[i]);
   Py_VISIT(((tw_variant_t *)self)->overlapping);
   Py_VISIT(((tw_variant_t *)self)->overlapped);
@@ -169,13 +169,13 @@ static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
 static int read_row(PyObject *sequence, int32_t *out, int max) {
   Py_ssize_t count = PySequence_Size(sequence);
   if (count > max)
-    PyErr_Format(PyExc_ValueError, "%zd numbers say how tiles are cut, the most are %d", count, max);
+    PyErr_Format(PyExc_ValueError, "%zd numbers are too many, the most are %d", count, max);
   for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
     PyObject *item = PySequence_GetItem(sequence, i);
     long value = item ? PyLong_AsLong(item) : -1;
     Py_XDECREF(item);
     if ((value < INT32_MIN || value > INT32_MAX) && !PyErr_Occurred())
-      PyErr_Format(PyExc_ValueError, "%ld does not say how tiles are cut", value);
+      PyErr_Format(PyExc_ValueError, "%ld does not fit in 32 bits", value);
     out[i] = (int32_t)value;
   }
   return PyErr_Occurred() ? -1 : (int)count;
@@ -235,17 +235,33 @@ static int set_cut_grid(tw_variant_t *variant, PyObject *sequence) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
+/* (axis, cycles in clusters along each axis, cycles of blocks alone), or nothing. */
+static int set_pairs(tw_variant_t *variant, PyObject *sequence) {
+  enum { NUM = 5 };
+  int32_t row[NUM];
+  int count = read_row(sequence, row, NUM);
+  if (count <= 0)
+    return count;
+  tw_pairs_t pairs = {row[0], {row[1], row[2], row[3]}, row[NUM - 1]};
+  tw_status_t status = count == NUM ? tw_cuda_kernel_set_pairs(variant->cuda, &pairs) : NULL;
+  if (status)
+    tw_ext_raise(status, NULL);
+  else if (count != NUM)
+    PyErr_SetString(PyExc_ValueError, "five numbers tell of clusters");
+  return PyErr_Occurred() ? -1 : 0;
+}
+
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   static char *names[] = {"image",      "name",     "num_threads", "shared_bytes", "written",  "programmatic",
                           "persistent", "joined",   "tensor_maps", "split",        "shares",   "better",
                           "pairs",      "disjoint", "overlapping", "cut",          "cut_grid", NULL};
   PyObject *image, *name, *maps = NULL, *split = NULL, *better = NULL, *disjoint = NULL, *overlapping = NULL;
-  PyObject *cut = NULL, *grid = NULL;
+  PyObject *cut = NULL, *grid = NULL, *pairs = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
-  unsigned joined = 0, pairs = 0;
+  unsigned joined = 0;
   int programmatic = 0, persistent = 0, shares = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKpiIOOpOIOOOO:CudaKernel", names, &image, &name, &threads,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpOOOOOO:CudaKernel", names, &image, &name, &threads,
                                    &shared, &written, &programmatic, &persistent, &joined, &maps, &split, &shares,
                                    &better, &pairs, &disjoint, &overlapping, &cut, &grid))
     return NULL;
@@ -268,15 +284,13 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->better = owned_or_null(better);
   variant->overlapping = owned_or_null(overlapping);
   unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u) |
-                   (shares ? TW_CUDA_SHARES : 0u) |
-                   (persistent == 2 ? TW_CUDA_PAIRS | (pairs & 3) << TW_CUDA_PAIRS_AXIS : 0u) |
-                   joined << TW_CUDA_JOINED;
+                   (shares ? TW_CUDA_SHARES : 0u) | joined << TW_CUDA_JOINED;
   tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared, flags, &variant->cuda);
   if (status)
     tw_ext_raise(status, NULL);
   else if ((!maps || !set_maps(variant, maps)) && (!split || !set_split(variant, split)) &&
            (!disjoint || !set_disjoint(variant, disjoint)) && (!cut || !set_cut(variant, cut)) &&
-           (!grid || !set_cut_grid(variant, grid)))
+           (!pairs || !set_pairs(variant, pairs)) && (!grid || !set_cut_grid(variant, grid)))
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
   return NULL;
@@ -367,8 +381,8 @@ static PyType_Slot cuda_slots[] = {
     {Py_tp_getset, cuda_properties},
     {Py_tp_methods, cuda_methods},
     {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                "programmatic=False, persistent=0, joined=0, tensor_maps=(), "
-                "split=(), shares=False, better=None, pairs=0, disjoint=(), overlapping=None, "
+                "programmatic=False, persistent=False, joined=0, tensor_maps=(), "
+                "split=(), shares=False, better=None, pairs=(), disjoint=(), overlapping=None, "
                 "cut=(), cut_grid=()): PTX text or a cubin; loaded at the first launch on a device"},
     {0, NULL}};
 

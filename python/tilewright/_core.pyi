@@ -38,17 +38,18 @@ class CudaKernel:
 
     num_threads 0: launch_threads gives the block. `programmatic`: every path through the kernel
     begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block takes
-    several of the grid's, whose extents are three more words; 2: in clusters of two, neighbours along axis
-    `pairs`. `joined`: so does one whose rows of threads, so many at most, are blocks side by side.
+    several of the grid's, whose extents are three more words; it is started in clusters by `pairs`: (axis
+    along which two are neighbours, cycles of a step in clusters along each axis or 0, cycles of blocks
+    alone). `joined`: so does one whose rows of threads, so many at most, are blocks side by side.
     `tensor_maps`: what it takes before its words, as (word of the array's pointer, bytes of an element,
     swizzle, axes, box). `split`: blocks may share a tile by (word of the extent of k, extent of a step,
     steps, cycles and bytes of a step, parts or 0, bytes of a part's sums); one that `shares` has three more
     words that say which. `cut`: blocks may compute slices of a tile, by what lowering/gpu/cut_blocks.c says;
-    one whose blocks do so starts as many for each as `cut_grid` says. In the place of this one, `better` makes
-    another for launches that do better so: one whose tiles are cut into so many slices, or (0) one that
-    shares, or has no clusters. `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an
-    element), that must have no memory in common; where those of a launch do, `overlapping` makes the
-    kernel for it (of 0).
+    one whose blocks do so starts as many for each as `cut_grid` says. In the place of this one, `better`
+    makes another for launches that do better so: one whose tiles are cut into so many slices, or (0) one that
+    shares, or has no clusters, or (-1 - axis) one with clusters along that axis. `disjoint`: pairs of arrays,
+    as (word of the pointer, rank, bits of an element), that must have no memory in common; where those of a
+    launch do, `overlapping` makes the kernel for it (of 0).
     """
 
     def __new__(
@@ -59,13 +60,13 @@ class CudaKernel:
         shared_bytes: int = 0,
         written: int = 0,
         programmatic: bool = False,
-        persistent: int = 0,
+        persistent: bool = False,
         joined: int = 0,
         tensor_maps: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = (),
         split: Sequence[int] = (),
         shares: bool = False,
         better: Callable[[int], CudaKernel] | None = None,
-        pairs: int = 0,
+        pairs: Sequence[int] = (),
         disjoint: Sequence[Sequence[int]] = (),
         overlapping: Callable[[int], CudaKernel] | None = None,
         cut: Sequence[int] = (),

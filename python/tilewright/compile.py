@@ -29,9 +29,8 @@ Key = tuple[tuple[Any, ...], ...]
 
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
-GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "pairs", "joined", "programmatic", "shares")
-GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid")
-PAIRS = 2  # "persistent" of a kernel that is started in clusters
+GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares")
+GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid", "pairs")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -95,7 +94,7 @@ def compile_kernel(
     twin: dict[str, int] = {}
     if image.facts.get("split"):
         twin = {"split_k": 0}  # which has no clusters either
-    elif image.facts.get("persistent") == PAIRS:
+    elif image.facts.get("pairs"):
         twin = {"num_ctas": 1}
     others: dict[str, Callable[[int], Any]] = {}
     if twin or image.facts.get("cut"):
@@ -107,8 +106,9 @@ def compile_kernel(
 
 def _better(kernel: Any, target: str, key: Key, overlapping: bool, twin: dict[str, int], parts: int) -> Any:
     """The same for the first launch that has too few tiles: each is cut into so many slices, or (0) shared by several
-    blocks, or these are in no clusters. Or with code for arrays that overlap."""
-    hints = {"cut_tiles": parts} if parts else twin
+    blocks, or these are in no clusters, or (-1 - axis) in clusters along that axis. Or with code for arrays that
+    overlap."""
+    hints = {"cut_tiles": parts} if parts > 0 else {"num_ctas": 2, "cluster_axis": -1 - parts} if parts else twin
     return compile_kernel(kernel.replace_hints(**hints), target, key, overlapping)[0]
 
 
@@ -185,7 +185,7 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
     dump.write("ptx", "ptx", ptx.decode())
     facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
     facts |= {"tensor_maps": tensor_maps(module), "split": split(module), "disjoint": disjoint(module)}
-    facts |= {name: _integers(module, f"tile.{name}") for name in ("cut", "cut_grid")}
+    facts |= {name: _integers(module, f"tile.{name}") for name in ("cut", "cut_grid", "pairs")}
     with times.step("driver's assembler"):
         return Image((assembler or assemble)(ptx, target), facts)
 
@@ -234,7 +234,7 @@ def load(
         facts["shared_bytes"],
         written,
         programmatic=facts["programmatic"] == 1,
-        persistent=facts["persistent"],
+        persistent=facts["persistent"] > 0,
         joined=facts["joined"],
         tensor_maps=facts["tensor_maps"],
         split=facts["split"],

@@ -22,6 +22,7 @@ _HINTS = {
     "num_stages": (1, 16),
     "occupancy": (1, 32),
     "num_ctas": (1, 16),
+    "cluster_axis": (0, 2),
     "opt_level": (0, 3),
     "programmatic": (0, 1),
     "fp8_fast_accum": (0, 1),
@@ -60,8 +61,8 @@ class kernel(_core.Dispatcher):
     One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
     Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
     an integer or a `ct.ByTarget`. `occupancy` is the blocks that a multiprocessor shall hold, `opt_level`
-    (0 to 3) that of the assembler, `num_ctas` 2 makes clusters of pairs of blocks that share tiles. docs/options.md has
-    them all.
+    (0 to 3) that of the assembler, `num_ctas` 2 makes clusters of pairs of blocks that share tiles, neighbours along
+    `cluster_axis` of the grid. docs/options.md has them all.
     """
 
     simt = False  # one program a block; device.kernel: one a thread

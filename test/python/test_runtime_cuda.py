@@ -208,10 +208,15 @@ def persistent_kernels() -> None:
     many = "kernel kernel, grid (65536, 16385, 1): more than 1073741824 blocks; use larger tiles"
     refused(LaunchError, many, _core.launch, None, (1 << 16, (1 << 14) + 1), k, (a,))
     refused(LaunchError, "(2147483647, 65535, 65535)", _core.launch, None, (2147483647, 65535, 65535), k, (a,))
-    pairs = make("A", threads=384, persistent=2)
+    pairs = make("A", threads=384, persistent=True, pairs=(0, 1024, 0, 0, 1365))
     for blocks, started in [(1, 2), (132, 132), (133, 68), (264, 132), (265, 90)]:
         _core.launch(None, blocks, pairs, (a,))
         assert tuple(fake.last.grid) == (started, 1, 1)
+    for wrong in [(3, 1, 1, 1, 1), (0, 0, 1, 1, 1), (0, 1, -1, 0, 1), (0, 1, 0, 0, 0)]:
+        none = make("A", persistent=True, pairs=wrong)
+        refused(TileValueError, "there are no clusters along axis", _core.launch, None, 1, none, (a,))
+    few = make("A", persistent=True, pairs=(1, 2))
+    refused(ValueError, "five numbers", _core.launch, None, 1, few, (a,))
     assert _core.CudaKernel(PTX, "kernel", 64, persistent=True).persistent
     assert not _core.CudaKernel(PTX, "kernel", 64).persistent
 
@@ -274,23 +279,31 @@ def workspaces_that_there_is_no_memory_for() -> None:
 
 
 @case()
-def pairs_that_would_idle() -> None:
-    """Neighbours along axis 1, on 132 multiprocessors: where they take more turns, blocks stay alone."""
-    made: list[Any] = []
+def clusters_that_would_idle() -> None:
+    """Neighbours along axis 1, on 132 multiprocessors: where others take fewer turns, there is another kernel."""
+    made: list[int] = []
 
-    def alone(parts: int) -> Any:
-        made.append(_core.CudaKernel(PTX, "kernel", 384, 512, persistent=True))
-        return made[-1]
+    def better(number: int) -> Any:
+        made.append(number)
+        pairs = (0, 1138, 0, 0, 2147483647) if number == -1 else ()
+        return _core.CudaKernel(PTX, "kernel", 384, 512 * len(made), persistent=True, pairs=pairs)
 
-    k = make("A", threads=384, persistent=2, pairs=1, better=alone)
-    for grid, started in [((1, 1), 2), ((32, 17), 108 + 8), ((1, 128), 128), ((30, 3), 120), ((16, 33), 110)]:
+    k = make("A", threads=384, persistent=True, pairs=(1, 1138, 1024, 0, 1365), better=better)
+    own, along_0, alone = 0, 512, 1024
+    for grid, started, shared_bytes in [
+        ((1, 1), 2, own),
+        ((1, 128), 128, own),
+        ((30, 3), 120, own),
+        ((32, 65), 132, own),  # 16 turns along both
+        ((16, 33), 132, along_0),  # 4 turns, and 5 along axis 1, where the last column has no neighbour
+        ((128, 1), 128, along_0),
+        ((65535, 1), 132, along_0),
+        ((131, 1), 132, along_0),
+        ((7, 3, 6), 126, alone),
+    ]:
         _core.launch(None, grid, k, (on(0, 4),))
-        assert (tuple(fake.last.grid), fake.last.shared_bytes) == ((started, 1, 1), 0)
-    assert not made
-    for grid, started in [((128, 1), 128), ((44, 3), 132), ((65535, 1), 132)]:
-        _core.launch(None, grid, k, (on(0, 4),))
-        assert (fake.last.grid[0], fake.last.shared_bytes) == (started, 512)
-    assert len(made) == 1
+        assert (tuple(fake.last.grid), fake.last.shared_bytes) == ((started, 1, 1), shared_bytes), grid
+    assert made == [-1, 0]
 
 
 @case()

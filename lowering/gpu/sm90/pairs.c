@@ -10,7 +10,8 @@
  *   4096x4096x4096                 128x256: 0.38  1.01 1.01     64x256: 0.63  0.91 0.91     64x128: 0.75 0.86 0.75
  *
  * So some 0.56 of a line are to be had in a cycle; where lines are whole, other things limit the products of small
- * tiles. */
+ * tiles. Along which axis, and whether at all, a launch may see better, which knows how many blocks find a neighbour
+ * (tw_cuda_choose_twin). */
 #include "lowering/gpu/sm90/pairs.h"
 
 #include "dialect/layouts.h"
@@ -82,10 +83,34 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* The cache is what limits the products, by lines that it gives in two. */
-static bool pays(const pairing_t *p) {
+/* What a step takes in which a block asks the cache for so many lines. */
+static int64_t step_cycles(const pairing_t *p, int64_t lines) {
   enum { LINES = 9, CYCLES = 16 };
-  return p->splits && p->lines * CYCLES > p->cycles * LINES;
+  int64_t cycles = lines * CYCLES / LINES;
+  return cycles > p->cycles ? cycles : p->cycles;
+}
+
+/* The same where neighbours along the axis share what they can; 0 where they cannot be neighbours. */
+static int64_t paired_cycles(const pairing_t *p, const tw_raster_t *raster, int axis) {
+  bool possible = p->alike[axis] > 0 && (axis == raster->rows || axis == raster->columns);
+  return possible ? step_cycles(p, p->lines - p->alike[axis] / TW_CLUSTER) : 0;
+}
+
+/* Along which most lines are shared, or what the hint says. */
+static int best_axis(const pairing_t *p, MlirOperation module, const tw_raster_t *raster) {
+  int best = p->alike[raster->rows] >= p->alike[raster->columns] ? raster->rows : raster->columns;
+  int hint = (int)tw_attr_int(module, "tile.cluster_axis", best);
+  return p->alike[hint] > 0 && (hint == raster->rows || hint == raster->columns) ? hint : best;
+}
+
+/* Where a hint says the axis, there is no other choice. */
+static void tell_launcher(const pairing_t *p, MlirOperation module, const tw_raster_t *raster, int axis) {
+  bool told = tw_has_attr(module, "tile.cluster_axis");
+  int64_t facts[] = {axis, 0, 0, 0, told ? INT32_MAX : step_cycles(p, p->lines)};
+  for (int other = 0; other < TW_GRID_AXES; other++)
+    facts[1 + other] = told && other != axis ? 0 : paired_cycles(p, raster, other);
+  tw_set_attr(module, TW_PAIRS,
+              mlirDenseI64ArrayGet(mlirOperationGetContext(module), sizeof facts / sizeof *facts, facts));
 }
 
 typedef struct {
@@ -105,16 +130,16 @@ int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_ra
   int64_t hint = tw_attr_int(module, "tile.num_ctas", 0);
   pairing_t p = {.axes = axes, .top = tw_region_block(func, 0), .unfit = tw_has_attr(module, "tile.split_k")};
   mlirOperationWalk(func, look, &p, MlirWalkPreOrder);
-  if (hint == 1 || (hint == 0 && !pays(&p)))
+  if (hint == 1 || (hint == 0 && (!p.splits || step_cycles(&p, p.lines) <= p.cycles)))
     return -1;
-  int64_t rows = p.alike[raster->rows], columns = p.alike[raster->columns];
-  if (p.unfit || raster->group == 0 || (rows == 0 && columns == 0)) {
+  if (p.unfit || raster->group == 0 || p.alike[raster->rows] + p.alike[raster->columns] == 0) {
     tw_op_remark(func, "has no clusters: its blocks share no tiles or a part of k, gather, load under conditions, or "
                        "write otherwise than by stores behind their loops");
     return -1;
   }
-  marking_t marking = {&p, rows >= columns ? raster->rows : raster->columns};
+  marking_t marking = {&p, best_axis(&p, module, raster)};
   mlirOperationWalk(func, mark, &marking, MlirWalkPreOrder);
+  tell_launcher(&p, module, raster, marking.axis);
   tw_op_remark(func, "runs in clusters of %d blocks along axis %d, each of which brings a part of what they share%s",
                TW_CLUSTER, marking.axis,
                hint == 0 ? ": rows that are no multiple of 128 bytes have the L2 cache give two lines for each" : "");

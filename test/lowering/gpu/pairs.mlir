@@ -7,7 +7,7 @@
 
 // 768 lines in 1024 cycles; together two blocks ask for a third less.
 // REMARK: runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share: rows that are no multiple of 128 bytes
-// CHECK: module attributes {{.*}}tile.pairs = 0 : i32, tile.persistent = 2 : i32
+// CHECK: module attributes {{.*}}tile.pairs = array<i64: 0, 1024, 1137, 0, 1365>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @both_split
 // CHECK: tile.load %arg0{{.*}} padding zero :
 // CHECK: tile.load %arg1{{.*}} padding zero {tile.multicast}
@@ -37,7 +37,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 
 // The bigger tile is the one of %x: neighbours along the other axis share it.
 // REMARK: runs in clusters of 2 blocks along axis 1, each of which brings a part of what they share: rows that are no multiple of 128 bytes
-// CHECK: module attributes {{.*}}tile.pairs = 1 : i32, tile.persistent = 2 : i32
+// CHECK: module attributes {{.*}}tile.pairs = array<i64: 1, 1137, 1024, 0, 1365>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @other_way
 // CHECK: tile.load %arg0{{.*}} padding zero {tile.multicast}
 // CHECK: tile.load %arg1{{.*}} padding zero :
@@ -67,7 +67,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 
 // Of equal tiles the one that is given in two lines counts twice.
 // REMARK: runs in clusters of 2 blocks along axis 1, each of which brings a part of what they share: rows that are no multiple of 128 bytes
-// CHECK: module attributes {{.*}}tile.pairs = 1 : i32, tile.persistent = 2 : i32
+// CHECK: module attributes {{.*}}tile.pairs = array<i64: 1, 568, 512, 0, 682>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @one_splits
 // CHECK: tile.load %arg0{{.*}} padding zero {tile.multicast}
 // CHECK: tile.load %arg1{{.*}} padding zero :
@@ -178,10 +178,39 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ct
 // -----
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
+
+// The hints say that whole lines are shared, too, and along which axis; nothing is left to a launch.
+// CHECK: module attributes {{.*}}tile.pairs = array<i64: 1, 0, 1024, 0, 2147483647>, tile.persistent = 2 : i32
+// CHECK-LABEL: func.func @told
+// CHECK: tile.load %arg0{{.*}} padding zero {tile.multicast}
+// CHECK: tile.load %arg1{{.*}} padding zero :
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 2 : i32, tile.cluster_axis = 1 : i32} {
+  func.func @told(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
 !V = memref<?xbf16, strided<[1]>>
 
 // A tile of which no block can bring 1024 bytes comes to each by itself.
-// CHECK: module attributes {{.*}}tile.pairs = 0 : i32, tile.persistent = 2 : i32
+// CHECK: module attributes {{.*}}tile.pairs = array<i64: 0, 1024, 1139, 0, 1367>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @small_tile
 // CHECK: tile.load %arg3[%{{.*}}] padding zero :
 // CHECK: tile.load %arg1{{.*}} padding zero {tile.multicast}
