@@ -37,7 +37,7 @@ class Program:
         self.inputs: list[dt.DType] = []
         self.indent = 1
         self.count = itertools.count()
-        self.full = self.pick([(4, 16), (2, 2), (32, 8), (1, 64), (16, 64)])
+        self.full = self.pick([(4, 16), (2, 2), (32, 8), (1, 64), (16, 64), (64, 64)])
 
     def pick(self, values: Any) -> Any:
         return self.draw(st.sampled_from(list(values)))
@@ -53,7 +53,7 @@ class Program:
 
     def assign(self) -> None:
         makers = [self.cast, self.arithmetic, self.constant, self.compare, self.select]
-        makers += [self.bits, self.unary, self.shape, self.reduce]
+        makers += [self.bits, self.unary, self.shape, self.reduce, self.product]
         text, dtype, shape = self.pick(makers)() or self.cast()
         name = f"v{next(self.count)}"
         self.emit(f"{name} = {text}")
@@ -164,6 +164,21 @@ class Program:
         shape = np.zeros(shape).sum(axis, keepdims=keep).shape
         return f"ct.{op}({x}, axis={axis}, keepdims={keep})", dtype, shape
 
+    def product(self) -> Any:
+        """Two products, one after the other, of numbers so small that every sum is exact."""
+        names = [n for n, (_, s) in self.types.items() if s == self.full]
+        if not names:
+            return None
+        factor = self.pick(["ct.float16", "ct.bfloat16"])
+        x, y, z = (
+            f"ct.where({n} == 0, 1, ct.where({n} > ct.zeros((), ct.{self.types[n][0]}), 2, -1)).astype({factor})"
+            for n in (self.pick(names) for _ in range(3))
+        )
+        rows, columns = self.full
+        inner = f"ct.mma({x}, ({y}).transpose(), ct.zeros({(rows, rows)}, ct.float32))"
+        inner = f"ct.where({inner} > 1, 1, -1).astype({factor})"
+        return f"ct.mma({inner}, {z}, ct.zeros({(rows, columns)}, ct.float32))", ct.float32, self.full
+
     # Statements around them.
 
     def update(self) -> None:
@@ -179,9 +194,20 @@ class Program:
         """From the array S, which the program also writes."""
         rows = self.pick([self.full[0], 1])
         name = f"v{next(self.count)}"
+        if rows == 1 and self.draw(st.booleans()):
+            self.emit(f"{name} = ct.gather(S, {self.places()})")
+            self.types[name] = (ct.int32, self.full)
+            return
         index = self.draw(st.integers(0, 2 * self.full[0] // rows - 1))
         self.emit(f"{name} = ct.load(S, ({index}, 0), ({rows}, {self.full[1]}))")
         self.types[name] = (ct.int32, (rows, self.full[1]))
+
+    def places(self) -> str:
+        """Rows of S, each once, in some order."""
+        rows, columns = self.full
+        step, first = self.pick([1, 3, 5]), self.draw(st.integers(0, 2 * rows - 1))
+        row = f"(ct.arange({rows}, dtype=ct.int32) * {step} + {first}) % {2 * rows}"
+        return f"(({row})[:, None], ct.arange({columns}, dtype=ct.int32)[None, :])"
 
     def write(self) -> None:
         rows, columns = self.full
@@ -192,6 +218,9 @@ class Program:
         dtype, shape = self.types[name]
         index = self.draw(st.integers(0, 2 * rows // shape[0] - 1))
         value = name if dtype is ct.int32 else f"ct.where({name} == {name}, 1, 2)"
+        if shape == self.full and self.draw(st.booleans()):
+            self.emit(f"ct.scatter(S, {self.places()}, {value})")
+            return
         self.emit(f"ct.store(S, ({index}, 0), {value})")
 
     def block(self) -> None:
@@ -277,6 +306,7 @@ def test_random_program(backends: Backends, folder: Path, data: st.DataObject) -
     rows, columns = program.full
     inputs = [random_values(d, rows * columns, i).reshape(rows, columns) for i, d in enumerate(program.inputs)]
     n = data.draw(st.integers(0, 5))
+    kernel = kernel.replace_hints(num_warps=data.draw(st.sampled_from([None, 1, 4, 8])))
     backends.run_all(
         kernel,
         1,

@@ -68,3 +68,55 @@ func.func @stay(%x: !A, %n: i32, %init: tensor<64xf32>) -> (tensor<64xf32>, tens
   }
   return %r#0, %r#1, %r#2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
 }
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Neither a maximum, nor sums that change places, nor one whose addition is in a branch, nor one with two additions.
+// CHECK-LABEL: @no_sums
+// CHECK: scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
+func.func @no_sums(%x: !A, %n: i32, %init: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:5 = scf.for %k = %c0 to %n step %c1 iter_args(%top = %init, %p = %init, %q = %init, %some = %init, %twice = %init) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) : i32 {
+    %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %f = arith.extf %a : tensor<64x64xbf16> to tensor<64x64xf32>
+    %m = tile.reduce max, %f axis 1 : tensor<64x64xf32>
+    %s = tile.reduce add, %f axis 1 : tensor<64x64xf32>
+    %top2 = arith.addf %top, %m : tensor<64xf32>
+    %p2 = arith.addf %p, %s : tensor<64xf32>
+    %q2 = arith.addf %q, %s : tensor<64xf32>
+    %first = arith.cmpi eq, %k, %c0 : i32
+    %some2 = scf.if %first -> (tensor<64xf32>) {
+      %e = arith.addf %some, %s : tensor<64xf32>
+      scf.yield %e : tensor<64xf32>
+    } else {
+      scf.yield %s : tensor<64xf32>
+    }
+    %once = arith.addf %twice, %s : tensor<64xf32>
+    %twice2 = arith.addf %once, %s : tensor<64xf32>
+    scf.yield %top2, %q2, %p2, %some2, %twice2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+  }
+  return %r#0, %r#1, %r#2, %r#3, %r#4 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// A row of no more than a thread loads at once is summed as it is.
+// CHECK-LABEL: @short
+// CHECK: scf.for {{.*}} -> (tensor<64xf32>)
+func.func @short(%x: !A, %n: i32, %init: tensor<64xf32>) -> tensor<64xf32> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<64xf32>) : i32 {
+    %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x8xbf16>
+    %f = arith.extf %a : tensor<64x8xbf16> to tensor<64x8xf32>
+    %p = tile.reduce add, %f axis 1 : tensor<64x8xf32>
+    %s = arith.addf %sum, %p : tensor<64xf32>
+    scf.yield %s : tensor<64xf32>
+  }
+  return %r : tensor<64xf32>
+}

@@ -104,6 +104,36 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     }
     return %r : tensor<64x64xf32, #acc>
   }
+
+  // Nor where elements are not checked, where the position comes from what the loop carries, where threads have more
+  // words than they can spare, or where the loop does not move it.
+  // CHECK-LABEL: @stay
+  // CHECK-NOT: iter_args({{.*}}, {{.*}}, {{.*}})
+  // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
+  // CHECK: return
+  func.func @stay(%s: !A, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init, %at = %c0) -> (tensor<64x64xf32, #acc>, i32) : i32 {
+      %u = tile.gather %s[%c0, %k] : !A, i32, i32 -> f32
+      %v = tile.load %s[%k, %at] : !A, i32, i32 -> tensor<64x1xf32, #rows>
+      %w = tile.load %s[%c0, %k] : !A, i32, i32 -> tensor<64x64xf32, #acc>
+      %y = tile.load %s[%n, %c0] : !A, i32, i32 -> tensor<64x1xf32, #rows>
+      %all = tensor.splat %u : tensor<64x1xf32, #rows>
+      %p = arith.mulf %v, %all : tensor<64x1xf32, #rows>
+      %q = arith.mulf %p, %y : tensor<64x1xf32, #rows>
+      %d = tile.wgmma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %e = tile.wgmma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %b = tile.broadcast %q : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
+      %m = arith.mulf %e, %b : tensor<64x64xf32, #acc>
+      %l = arith.addf %m, %w : tensor<64x64xf32, #acc>
+      %f = arith.addf %sum, %l : tensor<64x64xf32, #acc>
+      %next = arith.addi %at, %n : i32
+      scf.yield %f, %next : tensor<64x64xf32, #acc>, i32
+    }
+    return %r#0 : tensor<64x64xf32, #acc>
+  }
 }
 
 // -----

@@ -49,3 +49,41 @@ func.func @store_between(%w: memref<?xf32, strided<[1]>>) attributes {tile.kerne
   tile.store %g, %w[%c0] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
   return
 }
+
+// Nor past elements that are written anywhere, or a loop that writes; and what a region reads stays in front of it.
+// CHECK-LABEL: func.func @others_write
+func.func @others_write(%w: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>, %at: tensor<128xi32, #s>, %n: i32)
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %x = arith.constant dense<1.0> : tensor<128xf32, #s>
+  // CHECK: tile.load
+  // CHECK-NEXT: tile.reduce
+  // CHECK-NEXT: tile.scatter
+  // CHECK-NEXT: arith.addf
+  %g = tile.load %w[%c0] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #s>
+  %sum = tile.reduce add, %x axis 0 : tensor<128xf32, #s>
+  tile.scatter %x, %w[%at] {check_bounds} : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, tensor<128xi32, #s>
+  %g2 = arith.addf %g, %g : tensor<128xf32, #s>
+  // CHECK-NEXT: tile.load
+  // CHECK-NEXT: tile.reduce
+  // CHECK-NEXT: scf.for
+  %h = tile.load %w[%c1] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #s>
+  %sum2 = tile.reduce add, %x axis 0 : tensor<128xf32, #s>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    tile.store %x, %w[%c1] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
+  }
+  %h2 = arith.addf %g2, %h : tensor<128xf32, #s>
+  // CHECK: tile.load
+  // CHECK-NEXT: arith.extf
+  // CHECK-NEXT: tile.reduce
+  // CHECK-NEXT: scf.for
+  %j = tile.load %b[%c1] : memref<?xbf16, strided<[1]>>, i32 -> tensor<128xbf16, #s>
+  %k = arith.extf %j : tensor<128xbf16, #s> to tensor<128xf32, #s>
+  %sum3 = tile.reduce add, %x axis 0 : tensor<128xf32, #s>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    tile.store %k, %w[%i] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
+  }
+  tile.store %h2, %w[%c0] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
+  return
+}
