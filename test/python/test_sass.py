@@ -33,6 +33,7 @@ from kernels import (
     scaled_gemm,
     swiglu,
 )
+from tilewright import tile as ct
 from tilewright.errors import TileError
 
 pytestmark = pytest.mark.skipif(sass.MISSING is not None, reason=str(sass.MISSING))
@@ -217,6 +218,38 @@ def test_plan(name: str) -> None:
         assert plan.gathers == (sass.count(body, "LDGSTS") > 0)
         assert not plan.overlap or exponentials_run_beside_a_product(body)
         assert plan.specialized == (sass.count(body, "UTMASTG") > 0)
+
+
+@ct.kernel
+def strips(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    """A block computes several tiles of the result, one after the other."""
+    i = ct.bid(0)
+    for j in range(ct.num_tiles(B, axis=1, shape=(TK, TN))):
+        acc = ct.zeros((TM, TN), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+            acc = ct.mma(ct.load(A, index=(i, k), shape=(TM, TK)), ct.load(B, index=(k, j), shape=(TK, TN)), acc)
+        ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+
+
+@ct.kernel
+def states(X, W, Y, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    """A state that each tile of rows is added to, and what it is after each."""
+    h = ct.zeros((TM, TN), dtype=ct.float32)
+    w = ct.load(W, index=(0, 0), shape=(TK, TN))
+    for i in range(ct.num_tiles(X, axis=0, shape=(TM, TK))):
+        h = ct.mma(ct.load(X, index=(i, ct.bid(0)), shape=(TM, TK)), w, h * 0.5)
+        ct.store(Y, index=(i, ct.bid(0)), tile=h.astype(Y.dtype))
+
+
+@pytest.mark.parametrize(
+    "kernel, tiles", [(strips, (128, 128, 64)), (strips, (128, 256, 64)), (states, (128, 128, 128))]
+)
+def test_loops_that_store(kernel: Any, tiles: tuple[int, int, int]) -> None:
+    """A producer brings the tiles of all, and the accelerator takes the results."""
+    code = assemble(gemm(*tiles, kernel=kernel))
+    assert code.spills == 0 and code.serialized == [] and code.overwritten() == []
+    assert code.count("UTMALDG") > 0 and code.count("UTMASTG") > 0
+    assert code.count("LDG") == code.count("STG") == code.count("LDGSTS") == 0
 
 
 ANY_TILES = [(m, n, k) for m in (16, 64, 256) for n in (16, 64, 256) for k in (32, 128) if m * n < 256 * 256]
