@@ -287,6 +287,13 @@ def test_views_of_one_array_stay_views() -> None:
     room.close()
 
 
+def test_arrays_that_are_written_and_overlap() -> None:
+    """Such arguments are compiled for as a launch would have it, which looks at their addresses."""
+    base = np.zeros(64, np.float32)
+    layout = memory.describe((base[:32], base[16:48], 7, base[48:]), [0, 1, 3])
+    assert [layout.overlaps(written) for written in (0, 1, 2, 4, 8, 9)] == [False, True, True, False, False, True]
+
+
 # --- the space --------------------------------------------------------------------------------------------------------
 
 
