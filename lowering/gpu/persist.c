@@ -69,6 +69,7 @@
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/gpu/sm90/wgmma.h"
+#include "lowering/gpu/strips.h"
 #include "lowering/gpu/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -293,6 +294,13 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work) {
         axis == pairs ? divided(&at, plus(&at, extents[axis], tw_const_int(&at, i32, 1)), TW_CLUSTER) : extents[axis];
   if (pairs == raster.rows && raster.group > 1)
     raster.group /= TW_CLUSTER;
+  tw_strips_t strips = {.axis = pairs < 0 && axis_of_work < 0 ? tw_strips_axis(k->func, &k->axes, &raster) : -1};
+  if (strips.axis >= 0) {
+    strips = tw_strips_of(&at, strips.axis, extents);
+    walked[strips.axis] = tw_strips_count(&at, &strips, extents[strips.axis]);
+    tw_op_remark(k->func, "does once for up to 8 blocks along axis %d of the grid what they have in common",
+                 strips.axis);
+  }
   MlirValue total = times(&at, times(&at, walked[0], walked[1]), walked[2]);
   tw_raster_code_t code = tw_raster_prepare(&at, &raster, walked);
   MlirValue id = tw_grid_op(&at, "tile.block_id", 0);
@@ -319,7 +327,10 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work) {
     MlirValue second = tw_binary(&in, "arith.andi", i32, id, tw_const_int(&in, i32, TW_CLUSTER - 1));
     position[pairs] = plus(&in, times(&in, position[pairs], tw_const_int(&in, i32, TW_CLUSTER)), second);
   }
-  for (MlirOperation next; !mlirOperationEqual(old, end); old = next) {
+  if (strips.axis >= 0)
+    position[strips.axis] =
+        tw_strips_move(&strips, &k->axes, inner, old, end, position[strips.axis], extents[strips.axis]);
+  for (MlirOperation next; strips.axis < 0 && !mlirOperationEqual(old, end); old = next) {
     next = mlirOperationGetNextInBlock(old);
     mlirOperationRemoveFromParent(old);
     mlirBlockAppendOwnedOperation(inner, old);

@@ -296,3 +296,38 @@ def test_number_of_stages(backends: Backends, stages: int) -> None:
     kernel = ct.kernel(matmul.function, num_stages=stages)
     c = run(backends, kernel, (1, 1), a, b, f32(128, 128), 128, 128, 64, 0, 9)[2]
     assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+
+
+@pytest.mark.parametrize("along", [0, 1], ids=["strips of rows", "strips of columns"])
+@pytest.mark.parametrize(("m", "n"), [(128, 512), (512, 128), (130, 1000), (64, 64)])
+def test_what_blocks_have_in_common(backends: Backends, m: int, n: int, along: int) -> None:
+    """The sums of rows are found once for several blocks, each of which adds them to its operand."""
+
+    @ct.kernel
+    def kernel(A, B, C, R, ALONG: ct.Constant):
+        i, j = ct.bid(ALONG), ct.bid(1 - ALONG)
+        total = ct.zeros((64, 1), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(i, k), shape=(64, 64), padding_mode=ct.PaddingMode.ZERO)
+            total = total + ct.sum(a.astype(ct.float32), axis=1, keepdims=True)
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(i, k), shape=(64, 64), padding_mode=ct.PaddingMode.ZERO)
+            b = ct.load(B, index=(j, k), shape=(64, 64), padding_mode=ct.PaddingMode.ZERO)
+            acc = ct.mma((a * 0.5 + total).astype(a.dtype), b.T, acc)
+        ct.store(C, index=(i, j), tile=acc)
+        ct.store(R, index=(i, j), tile=total)
+
+    rng = np.random.default_rng(5)
+    a, b = (2 * rng.integers(-2, 3, (rows, 136)).astype(np.float16) for rows in (m, n))
+    blocks = -(-m // 64), -(-n // 64)
+    c, r = np.zeros((m, n), np.float32), np.zeros((m, blocks[1]), np.float32)
+    grid = blocks if along == 0 else blocks[::-1]
+    *_, c, r = backends.run_all(kernel, grid, lambda: [a.copy(), b.copy(), c.copy(), r.copy(), along])[:4]
+    total = a.astype("f8").sum(axis=1, keepdims=True)
+    wide = np.zeros((m, 192))
+    wide[:, :136] = a * 0.5
+    columns = np.zeros((n, 192))
+    columns[:, :136] = b
+    assert np.array_equal(c, (wide + total) @ columns.T)
+    assert np.array_equal(r, np.repeat(total, blocks[1], axis=1))

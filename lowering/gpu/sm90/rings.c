@@ -467,11 +467,20 @@ static bool same_form(const tw_fill_t *x, const tw_fill_t *y) {
   return true;
 }
 
-/* Whether the fill can go through a ring: of the same form, in no more loops (it may be what a rotated loop leaves
- * over), and never full of something else. */
-static bool can_share(const tw_ring_plan_t *plan, int ring, const tw_fill_t *fill) {
-  if (!same_form(&plan->fills[plan->rings[ring].first], fill) ||
-      plan->rings[ring].depth < loops_around(fill->copies[0]))
+/* Whether both bring tiles of the same arrays. */
+static bool same_arrays(const tw_fill_t *x, const tw_fill_t *y) {
+  bool same = x->num_copies == y->num_copies;
+  for (int c = 0; same && c < x->num_copies; c++)
+    same = mlirValueEqual(mlirOperationGetOperand(x->copies[c], 0), mlirOperationGetOperand(y->copies[c], 0));
+  return same;
+}
+
+/* Whether the fill can go through a ring: of the same form, as deep in loops, and never full of something else; or, at
+ * another depth, of the same arrays, as what a rotated loop leaves over. */
+static bool can_share(const tw_ring_plan_t *plan, int ring, const tw_fill_t *fill, bool as_deep) {
+  const tw_fill_t *first = &plan->fills[plan->rings[ring].first];
+  if (!same_form(first, fill) || (as_deep ? plan->rings[ring].depth != loops_around(fill->copies[0])
+                                          : plan->rings[ring].depth == 0 || !same_arrays(first, fill)))
     return false;
   for (int f = 0; f < plan->num_fills; f++)
     if (&plan->fills[f] != fill && plan->fills[f].ring == ring && live_at_once(&plan->fills[f], fill))
@@ -479,23 +488,34 @@ static bool can_share(const tw_ring_plan_t *plan, int ring, const tw_fill_t *fil
   return true;
 }
 
+/* The ring that the fill can share; the number of rings if there is none. */
+static int ring_for(const tw_ring_plan_t *plan, const tw_fill_t *fill) {
+  int ring = 0;
+  while (ring < plan->num_rings && !can_share(plan, ring, fill, true))
+    ring++;
+  if (ring == plan->num_rings)
+    for (ring = 0; ring < plan->num_rings && !can_share(plan, ring, fill, false);)
+      ring++;
+  return ring;
+}
+
 static bool make_rings(tw_ring_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     plan->fills[f].ring = -1;
   for (int f = 0; f < plan->num_fills; f++) {
     tw_fill_t *fill = &plan->fills[f];
-    int ring = 0;
-    while (ring < plan->num_rings && !can_share(plan, ring, fill))
-      ring++;
+    int ring = ring_for(plan, fill);
     if (ring == plan->num_rings) {
       tw_ring_t *made = &plan->rings[plan->num_rings++];
-      *made = (tw_ring_t){.first = f, .depth = loops_around(fill->copies[0])};
+      *made = (tw_ring_t){.first = f};
       for (int c = 0; c < fill->num_copies; c++)
         made->multicast |= tw_has_attr(fill->copies[c], TW_MULTICAST);
       for (int c = 0; c < fill->num_copies; c++)
         made->bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
     }
     fill->ring = ring;
+    int depth = loops_around(fill->copies[0]);
+    plan->rings[ring].depth = depth > plan->rings[ring].depth ? depth : plan->rings[ring].depth;
     plan->rings[ring].num_fills++;
     plan->rings[ring].late |= fill->late;
   }

@@ -33,7 +33,7 @@ typedef struct tw_ring {
   int first; /* the fill whose buffers it has */
   int slots;
   int64_t bytes; /* of a slot */
-  int depth;     /* loops around its fills */
+  int depth;     /* most loops around a fill */
   int num_fills;
   bool late;                                       /* has a fill that is given back late */
   bool multicast;                                  /* the blocks of a cluster fill it together */
