@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from harness import Backends, run
+from zoo import grouped_attention
 
 from tilewright import tile as ct
 
@@ -184,3 +185,21 @@ def test_infinite_values(backends: Backends) -> None:
         if not name.startswith("sm_"):
             assert np.isposinf(y[:, [0, 3]].astype(np.float32)).all(), name
             assert np.isfinite(np.delete(y, [0, 3], axis=1).astype(np.float32)).all(), name
+
+
+@pytest.mark.parametrize("size", [0.3, 4, 300])
+def test_soft_cap(backends: Backends, size: float) -> None:
+    """Scores far below the cap, around it, and far above; a key that is no number spoils the row that sees it, alone."""
+    rng = np.random.default_rng(4)
+    q, k, v = (rng.standard_normal((1, 1, 136, 64)).astype(np.float16) for _ in range(3))
+    q *= np.float16(size)
+    wide = [x.astype(np.float64) for x in (q, k, v)]
+    want = grouped_attention.reference(*wide, cap=4.0)
+    k[0, 0, 135] = math.nan
+    for name in backends.names:
+        y = np.zeros_like(q)
+        for grid, kernel, args in grouped_attention.launches(q, k, v, y, cap=4.0, tiles=(64, 64)):
+            run(name, kernel, grid, args)
+        if not name.startswith("sm_"):
+            assert np.abs(y - want)[0, 0, :135].max() <= 2e-3 * np.abs(want).max(), name
+            assert np.isnan(y[0, 0, 135]).all(), name

@@ -381,26 +381,71 @@ static void invert_together(tw_emitter_t *e, int count, MlirValue *x) {
   x[0] = inverse;
 }
 
-/* tanh as 1 - 2 / (e^2x + 1): exact to 2^-21, however small the result is. A factor of x joins that of the exponent.
- * Four share a division, for which what is divided by must be a number, and not too large; where it is none, the
- * difference is not either. */
-static bool emit_tanh_absolute(tw_emitter_t *e, MlirOperation op) {
+/* tanh(factor * x) as 1 - 2 / (e^2x + 1). Four share a division, for which what is divided by must be a number, and not
+ * too large; where it is none, the difference is not either. */
+static void bend_far(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
   static const double large = 0x1p30;
-  double factor = 1;
-  MlirValue input = mlirOperationGetOperand(op, 0), one = twg_const_float(e, e->f32, 1);
-  (void)tw_has_factor(input, &factor, &input);
-  tw_values_t x = twg_lookup(e, input), out = twg_new_values(e, x.count);
-  for (int first = 0; first < x.count; first += MOST_TOGETHER) {
-    int count = x.count - first < MOST_TOGETHER ? x.count - first : MOST_TOGETHER;
+  MlirValue one = twg_const_float(e, e->f32, 1);
+  for (int first = 0; first < num; first += MOST_TOGETHER) {
+    int count = num - first < MOST_TOGETHER ? num - first : MOST_TOGETHER;
     MlirValue grown[MOST_TOGETHER], inverse[MOST_TOGETHER];
     for (int i = 0; i < count; i++) {
-      MlirValue power = emit_exp2(e, mul(e, x.at[first + i], k(e, one, 2 * LOG2_E * factor)), true);
+      MlirValue power = emit_exp2(e, mul(e, x[first + i], k(e, one, 2 * LOG2_E * factor)), true);
       grown[i] = add(e, power, one);
       inverse[i] = twg_binary(e, "llvm.intr.minnum", grown[i], k(e, one, large));
     }
     invert_together(e, count, inverse);
     for (int i = 0; i < count; i++)
-      out.at[first + i] = twg_binary(e, "llvm.intr.minimum", fma3(e, k(e, one, -2), inverse[i], one), grown[i]);
+      out[first + i] = twg_binary(e, "llvm.intr.minimum", fma3(e, k(e, one, -2), inverse[i], one), grown[i]);
+  }
+}
+
+static const double NEAR = 0.6; /* where four terms of tanh are exact to 2^-20 */
+
+static void bend_near(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
+  static const double terms[] = {-0.0396114494271729, 0.12974563582797022, -0.33298975641761747, 0.9999910182971464};
+  double scaled[4], power = factor;
+  for (int i = 3; i >= 0; i--, power *= factor * factor)
+    scaled[i] = terms[i] * power;
+  for (int i = 0; i < num; i++)
+    out[i] = mul(e, x[i], polynomial(e, mul(e, x[i], x[i]), 4, scaled));
+}
+
+/* Whether some lane of the warp has a number beyond the limit. */
+static MlirValue any_beyond(tw_emitter_t *e, int num, const MlirValue *x, double limit) {
+  MlirValue most = absolute(e, x[0]);
+  for (int i = 1; i < num; i++)
+    most = twg_binary(e, "llvm.intr.maxnum", most, absolute(e, x[i]));
+  MlirValue operands[] = {twg_const_i32(e, -1), twg_fcmp(e, TW_OGT, most, k(e, most, limit))};
+  return twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands);
+}
+
+/* tanh exact to 2^-20, however small the result is. A factor of x joins those of the terms. Scores are mostly far below
+ * their cap: a warp whose numbers all are does without the slow unit. */
+static bool emit_tanh_absolute(tw_emitter_t *e, MlirOperation op) {
+  enum { ENOUGH = 8 /* registers, to be worth a branch */ };
+  static const double least = 0x1p-15, most = 0x1p15; /* factors whose powers are normal floats */
+  double factor = 1, own;
+  MlirValue input = mlirOperationGetOperand(op, 0), rest;
+  if (tw_has_factor(input, &own, &rest) && fabs(own) > least && fabs(own) < most) {
+    factor = own;
+    input = rest;
+  }
+  tw_values_t x = twg_lookup(e, input), out = twg_new_values(e, x.count);
+  if (x.count < ENOUGH) {
+    bend_far(e, x.count, x.at, factor, out.at);
+  } else {
+    MlirBlock far = twg_new_block(e, 0, NULL), near = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
+    twg_branch_if(e, any_beyond(e, x.count, x.at, NEAR / fabs(factor)), far, 0, NULL, near, 0, NULL);
+    e->block = far;
+    bend_far(e, x.count, x.at, factor, out.at);
+    twg_branch(e, join, out.count, out.at);
+    e->block = near;
+    bend_near(e, x.count, x.at, factor, out.at);
+    twg_branch(e, join, out.count, out.at);
+    e->block = join;
+    for (int r = 0; r < out.count; r++)
+      out.at[r] = mlirBlockAddArgument(join, e->f32, e->location);
   }
   twg_set_result(e, op, 0, out);
   return true;

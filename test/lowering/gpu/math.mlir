@@ -131,3 +131,29 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[1], [2], [4]], lane = [[8], [16], [32], [64], [128]]>
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+  // Of many numbers a warp looks first whether all are small: then four terms do.
+  // CHECK-LABEL: llvm.func @bent_little
+  func.func @bent_little(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<256xf32, #l>
+    // CHECK-COUNT-7: llvm.intr.maxnum
+    // CHECK: %[[FAR:.*]] = llvm.call_intrinsic "llvm.nvvm.vote.any.sync"
+    // CHECK: llvm.cond_br %[[FAR]], ^[[FAR_BLOCK:bb[0-9]+]], ^[[NEAR:bb[0-9]+]]
+    // CHECK: ^[[FAR_BLOCK]]:
+    // CHECK-COUNT-8: ex2.approx.ftz
+    // CHECK: ^[[NEAR]]:
+    // CHECK-NOT: ex2
+    // CHECK-COUNT-24: llvm.intr.fma
+    // CHECK: st.global
+    %t = math.tanh %x {tile.absolute} : tensor<256xf32, #l>
+    tile.store %t, %a[%i] : tensor<256xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
