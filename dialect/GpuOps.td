@@ -385,7 +385,8 @@ def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
 def Tile_TeamOp : Tile_GpuOp<"team", [Pure]> {
   let summary = "which team of consumers runs this, from 0";
   let description = [{
-    Stands in the consumers' region of `tile.roles`, or behind it.
+    Stands in the consumers' region of `tile.roles`, or behind it. With `tile.groups` on
+    this and the next two ops, warpgroups of a block are meant, not teams.
   }];
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";

@@ -160,7 +160,7 @@ PLANS = {
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64)),
         2 * [(128, 64, 128)] + 2 * [(128, 128, 64)],
         exponentials=True,
-        spilled=32,
+        spilled=40,
     ),
     "gradient of keys, all visible": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64), causal=False),

@@ -6,6 +6,7 @@
  * inline PTX: it reads and writes memory as far as LLVM knows, so nothing moves across. */
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/rules.h"
+#include "lowering/gpu/sm90/wgmma.h"
 
 #include "tilewright/dialect.h"
 
@@ -200,24 +201,32 @@ static void enter_team(tw_emitter_t *e) {
   e->block = here;
 }
 
+/* Number of the warpgroup, the same in all lanes as far as the assembler can tell. */
+static MlirValue warpgroup(tw_emitter_t *e) {
+  return twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, TW_WGMMA_WARPS));
+}
+
 bool twg_rule_team(tw_emitter_t *e, MlirOperation op) {
-  twg_set_scalar(e, op, 0, e->team.ptr ? e->team : twg_const_i32(e, 0));
+  MlirValue team = tw_has_attr(op, TW_GROUPS) ? warpgroup(e) : e->team;
+  twg_set_scalar(e, op, 0, team.ptr ? team : twg_const_i32(e, 0));
   return true;
 }
 
-/* A barrier for each team, where those of the team wait until those of the team before have come by. Numbers 4 to 7 of
- * 16: before them are those of each team, behind them those of warpgroups that store. */
+/* A barrier for each team or warpgroup, where its threads wait until those of the one before have come by. Numbers 4 to
+ * 7 of 16: before them are those of each team, behind them those of warpgroups that store. */
 static bool meet_at_turn(tw_emitter_t *e, MlirOperation op, const char *intrinsic, bool next) {
   enum { FIRST_TURN = 4, TEAMS = 2 /* that meet */ };
-  if (e->team.ptr == NULL) {
+  bool groups = tw_has_attr(op, TW_GROUPS);
+  MlirValue team = groups ? warpgroup(e) : e->team;
+  int count = groups ? TEAMS : e->teams;
+  if (team.ptr == NULL) {
     tw_op_error(op, "stands where there is no team");
     return false;
   }
-  MlirValue team = e->team;
   if (next)
-    team = twg_binary(e, "llvm.urem", twg_binary(e, "llvm.add", team, twg_const_i32(e, 1)), twg_const_i32(e, e->teams));
+    team = twg_binary(e, "llvm.urem", twg_binary(e, "llvm.add", team, twg_const_i32(e, 1)), twg_const_i32(e, count));
   MlirValue operands[] = {twg_binary(e, "llvm.add", team, twg_const_i32(e, FIRST_TURN)),
-                          twg_const_i32(e, 32 * (int64_t)e->num_warps * TEAMS)};
+                          twg_const_i32(e, 32 * (int64_t)(groups ? TW_WGMMA_WARPS : e->num_warps) * TEAMS)};
   twg_intrinsic(e, intrinsic, nothing, 2, operands);
   return true;
 }

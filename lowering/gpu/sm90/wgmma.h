@@ -22,6 +22,9 @@
 #define TW_WGMMA_TRANSPOSED_RHS "tile.wgmma_transposed_rhs"
 #define TW_WGMMA_PROMOTED "tile.wgmma_promoted"
 
+/* On tile.team, tile.await_turn and tile.pass_turn: the two warpgroups of a block take turns, not teams. */
+#define TW_GROUPS "tile.groups"
+
 typedef enum tw_wgmma_place {
   TW_WGMMA_NONE = 0,
   TW_WGMMA_SHARED = 's',    /* in the buffer that it is loaded into */
@@ -37,6 +40,7 @@ tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand);
 
 enum {
   TW_WGMMA_ROWS = 64,
+  TW_WGMMA_WARPS = 4,
   TW_WGMMA_K_BYTES = 32,
   TW_WGMMA_MIN_COLUMNS = 8,
   TW_WGMMA_SHARED_COLUMNS = 64, /* of a group, at least, where groups share them */
