@@ -189,7 +189,7 @@ def test_infinite_values(backends: Backends) -> None:
 
 @pytest.mark.parametrize("size", [0.3, 4, 300])
 def test_soft_cap(backends: Backends, size: float) -> None:
-    """Scores far below the cap, around it, and far above; a key that is no number spoils the row that sees it, alone."""
+    """Scores far below the cap, around it, and far above; a key that is no number spoils the row that sees it."""
     rng = np.random.default_rng(4)
     q, k, v = (rng.standard_normal((1, 1, 136, 64)).astype(np.float16) for _ in range(3))
     q *= np.float16(size)
