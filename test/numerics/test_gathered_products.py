@@ -214,6 +214,31 @@ def test_array_that_the_loop_writes(backends: Backends) -> None:
 
 
 @ct.kernel
+def by_pages(A, TABLE, B, C, PAGE: ct.Constant, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant):
+    i = ct.bid(0)
+    place = i * TM + ct.arange(TM, dtype=ct.int32)
+    page = ct.gather(TABLE, place // PAGE, padding_value=-1)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=2, shape=(1, TM, TK))):
+        columns = k * TK + ct.arange(TK, dtype=ct.int32)
+        a = ct.gather(A, (page[:, None], (place % PAGE)[:, None], columns[None, :]))
+        acc = ct.mma(a, ct.load(B, index=(0, k), shape=(TN, TK), padding_mode=ct.PaddingMode.ZERO).T, acc)
+    ct.store(C, index=(i, 0), tile=acc)
+
+
+@pytest.mark.parametrize("page", [32, 64, 256])
+@pytest.mark.parametrize("tile", [64, 128])
+def test_rows_in_pages(backends: Backends, tile: int, page: int) -> None:
+    """Tiles of several pages, of one, and parts of one; pages that are not there are zeros."""
+    a, b = integers(1, 5, page, 80), integers(2, 64, 80)
+    table = np.array([3, -1, 0, 5, 4, np.iinfo(np.int32).max, 1, np.iinfo(np.int32).min, 2], np.int32)
+    c = np.zeros((9 * page, 64), np.float32)
+    found = run(backends, by_pages, -(-9 * page // tile), a, table, b, c, page, tile, 64, 64)[3]
+    rows = table.astype("i8").repeat(page) * page + np.tile(np.arange(page), 9)
+    assert np.array_equal(found, rows_of(a.reshape(-1, 80), rows) @ b.astype("f8").T)
+
+
+@ct.kernel
 def windows(A, ROWS, B, C, TAPS: ct.Constant, STEP: ct.Constant, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant):
     """A sum of products, each of rows some places farther, and of another part of B; one loop over both and k."""
     i, j = ct.bid(0), ct.bid(1)
