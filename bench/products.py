@@ -79,7 +79,7 @@ def decode_case(sweep: bool) -> Iterator[Case]:
                 "copy": lambda half=half, spare=spare: spare.copy_(half),
             }
             tm = max(16, m)
-            tiles = [(tm, 64, 128), (tm, 64, 256)] + ([(tm, 32, 256), (tm, 128, 64), (tm, 128, 128)] if sweep else [])
+            tiles = [(tm, 64, 128), (tm, 64, 256), (tm, 128, 128)] + ([(tm, 32, 256), (tm, 128, 64)] if sweep else [])
             for t in tiles:
                 name = "tilewright " + "x".join(map(str, t))
                 contenders[name] = lambda a=a, w=w, c=c, t=t: launch(promoted, a, w.t(), c, t)
