@@ -328,7 +328,7 @@ def lit(only: str, folder: Path, most: int, seed: int) -> None:
     results = {}
     by_file: dict[str, list[int]] = collections.defaultdict(list)
     for number, mutant in enumerate(mutants):
-        if only in mutant.file:
+        if re.search(only, mutant.file):
             by_file[mutant.file].append(number)
 
     def noticed(number: int) -> str:
