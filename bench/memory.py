@@ -25,6 +25,7 @@ from record import ROOT, Results, clocks, interleave, versions
 sys.path.insert(0, str(ROOT / "python" / "examples"))
 import softmax
 import vector_add
+from kernels import gates
 from tilewright import tile as ct
 
 if importlib.util.find_spec("triton"):
@@ -78,22 +79,6 @@ def row_cumsum(X, Y, TN: ct.Constant[int]):
 
 
 @ct.kernel
-def swiglu(X, G, Y, T: ct.Constant[int]):
-    i = ct.bid(0)
-    x = ct.load(X, index=(i,), shape=(T,)).astype(ct.float32)
-    g = ct.load(G, index=(i,), shape=(T,)).astype(ct.float32)
-    ct.store(Y, index=(i,), tile=(x / (1.0 + ct.exp(-x)) * g).astype(Y.dtype))
-
-
-@ct.kernel
-def gelu(X, G, Y, T: ct.Constant[int]):
-    i = ct.bid(0)
-    x = ct.load(X, index=(i,), shape=(T,)).astype(ct.float32)
-    y = 0.5 * x * (1.0 + ct.tanh(0.7978845608 * (x + 0.044715 * x * x * x))) + ct.load(G, index=(i,), shape=(T,))
-    ct.store(Y, index=(i,), tile=y.astype(Y.dtype))
-
-
-@ct.kernel
 def embedding(Table, Index, Y, TM: ct.Constant[int], D: ct.Constant[int]):
     i = ct.bid(0)
     rows = ct.load(Index, index=(i,), shape=(TM,))
@@ -135,8 +120,8 @@ def vector_add_cases() -> Iterator[Case]:
 def chain_cases() -> Iterator[Case]:
     x, g, y = (torch.randn(1 << 27, device="cuda", dtype=BF16) for _ in range(3))
     meaning: dict[Any, Callable[..., torch.Tensor]] = {
-        swiglu: lambda x, g: functional.silu(x) * g,
-        gelu: lambda x, g: functional.gelu(x, approximate="tanh") + g,
+        gates.swiglu: lambda x, g: functional.silu(x) * g,
+        gates.gelu_and_residual: lambda x, g: functional.gelu(x, approximate="tanh") + g,
     }
     for kernel, reference in meaning.items():
         contenders: dict[str, Work] = {}
@@ -148,7 +133,7 @@ def chain_cases() -> Iterator[Case]:
             n = 1 << 22
             return relative_error(y[:n], reference(x[:n].float(), g[:n].float()))
 
-        name = "SwiGLU bf16" if kernel is swiglu else "GELU and residual bf16"
+        name = "SwiGLU bf16" if kernel is gates.swiglu else "GELU and residual bf16"
         yield Case(name, f"{x.numel()}", 6.0 * x.numel(), contenders, error)
 
 

@@ -23,6 +23,7 @@ from kernels import (
     cross_entropy,
     decode_attention,
     few_rows,
+    gates,
     grouped_attention,
     grouped_gemm,
     layer_norm_linear,
@@ -109,6 +110,8 @@ def table(grow: int = 1) -> Iterator[Case]:
     yield case(
         "swiglu", swiglu, lambda r: [r(m, k), r(k, n, scale=small), r(k, n, scale=small)], [((m, n), F16)], tiles=tiles
     )
+    for name in ("silu", "gelu"):
+        yield case(f"gate {name}", gates, lambda r: [r(8 * k), r(8 * k)], [((8 * k,), F16)], activation=name, tile=512)
     offsets = np.array([0, 72, 72, 208, 216], np.int32) * grow
     for about, its in {"": tiles, ", two warpgroups": (128, 256, 64)}.items():
         yield case(

@@ -20,7 +20,7 @@ from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "examples"))
 import softmax
-from kernels import cross_entropy
+from kernels import cross_entropy, gates
 
 pytestmark = pytest.mark.skipif(sass.MISSING is not None, reason=str(sass.MISSING))
 
@@ -55,22 +55,6 @@ def embedding(Table, Index, Y, R: ct.Constant[int], N: ct.Constant[int]):
     i = ct.bid(0)
     rows = ct.load(Index, index=(i,), shape=(R,))
     ct.store(Y, index=(i, 0), tile=ct.gather(Table, (rows[:, None], ct.arange(N, dtype=ct.int32))))
-
-
-@ct.kernel
-def swiglu(X, G, Y, T: ct.Constant[int]):
-    i = ct.bid(0)
-    x = ct.load(X, index=(i,), shape=(T,)).astype(ct.float32)
-    g = ct.load(G, index=(i,), shape=(T,)).astype(ct.float32)
-    ct.store(Y, index=(i,), tile=(x / (1.0 + ct.exp(-x)) * g).astype(Y.dtype))
-
-
-@ct.kernel
-def gelu(X, G, Y, T: ct.Constant[int]):
-    i = ct.bid(0)
-    x = ct.load(X, index=(i,), shape=(T,)).astype(ct.float32)
-    y = 0.5 * x * (1.0 + ct.tanh(0.7978845608 * (x + 0.044715 * x * x * x))) + ct.load(G, index=(i,), shape=(T,))
-    ct.store(Y, index=(i,), tile=y.astype(Y.dtype))
 
 
 def empty(*shape: int, dtype: Any = BF16) -> np.ndarray:
@@ -142,7 +126,7 @@ def test_plan(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("kernel, most", [(swiglu, 16), (gelu, 25)], ids=["swiglu", "gelu"])
+@pytest.mark.parametrize("kernel, most", [(gates.swiglu, 16), (gates.gelu_and_residual, 25)], ids=["swiglu", "gelu"])
 def test_elementwise_work_fits_beside_the_bytes(kernel: Any, most: int) -> None:
     """At the speed of a copy of 6 bytes an element, a multiprocessor of an H200 issues 48 instructions for each."""
     args = (empty(1 << 16), empty(1 << 16), empty(1 << 16), 2048)
