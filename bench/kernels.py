@@ -343,7 +343,7 @@ def cross_entropy_line(sweep: bool) -> Iterator[Line]:
     target = torch.randint(classes, (rows,), device="cuda")
     loss, dx = torch.empty(rows, device="cuda"), torch.empty(rows, classes, device="cuda", dtype=BF16)
     line = Line("cross entropy, loss and gradient", f"{rows}x{classes}", 0, 4.0 * x.numel())
-    for tile in choose(sweep, 4096, 2048, 8192, 16384):
+    for tile in choose(sweep, 8192, 2048, 4096, 16384):
         line.plan(cross_entropy, x.detach(), target.int(), loss, dx, tile=tile)
     one = torch.ones(rows, device="cuda", dtype=BF16)
 

@@ -35,6 +35,8 @@ else:
 
 BF16, F32 = torch.bfloat16, torch.float32
 ROWS = 16384
+ELEMENTS = 1 << 28  # of the arrays with fewer rows
+MOST_OF_TRITON = 1 << 15  # columns of a row that its kernel takes whole
 
 # --- The programs --------------------------------------------------------------------------------------
 
@@ -137,22 +139,25 @@ def chain_cases() -> Iterator[Case]:
         yield Case(name, f"{x.numel()}", 6.0 * x.numel(), contenders, error)
 
 
-def softmax_cases() -> Iterator[Case]:
-    for columns in (1024, 4096, 16384, 4000):
-        x = torch.randn(ROWS, columns, device="cuda", dtype=BF16)
+def softmax_cases(sizes: tuple[int, ...] = (1024, 4096, 16384, 4000)) -> Iterator[Case]:
+    for columns in sizes:
+        rows = min(ROWS, ELEMENTS // columns)
+        x = torch.randn(rows, columns, device="cuda", dtype=BF16)
         y = torch.empty_like(x)
         contenders: dict[str, Work] = {
             "torch": lambda x=x: torch.softmax(x, dim=1),
             "tilewright": lambda x=x, y=y: softmax.run(x, y),
         }
-        with_triton(contenders, "softmax", x, torch.empty_like(x))
+        if columns <= MOST_OF_TRITON:
+            with_triton(contenders, "softmax", x, torch.empty_like(x))
         error = lambda x=x, y=y: relative_error(y, torch.softmax(x.float(), dim=1))  # noqa: E731
-        yield Case("softmax bf16", f"{ROWS}x{columns}", 4.0 * x.numel(), contenders, error)
+        yield Case("softmax bf16", f"{rows}x{columns}", 4.0 * x.numel(), contenders, error)
 
 
-def norm_cases(layer: bool) -> Iterator[Case]:
-    for columns in (1024, 4096, 16384):
-        x = torch.randn(ROWS, columns, device="cuda", dtype=BF16)
+def norm_cases(layer: bool, sizes: tuple[int, ...] = (1024, 4096, 16384)) -> Iterator[Case]:
+    for columns in sizes:
+        rows = min(ROWS, ELEMENTS // columns)
+        x = torch.randn(rows, columns, device="cuda", dtype=BF16)
         w, b = torch.randn(2, columns, device="cuda", dtype=BF16).unbind()
         w, b, y = w.clone(), b.clone(), torch.empty_like(x)
         given = (x, w, b, y) if layer else (x, w, y)
@@ -165,11 +170,19 @@ def norm_cases(layer: bool) -> Iterator[Case]:
         )
         contenders: dict[str, Work] = {
             "torch": lambda x=x, w=w, b=b, peer=peer: peer(x, w, b),
-            "tilewright": lambda a=arguments, kernel=kernel: ct.launch(None, (ROWS,), kernel, a),
+            "tilewright": lambda a=arguments, kernel=kernel: ct.launch(None, (a[0].shape[0],), kernel, a),
         }
         error = lambda x=x, w=w, b=b, y=y, peer=peer: relative_error(y, peer(x.float(), w.float(), b.float()))  # noqa: E731
         name = "layer norm bf16" if layer else "RMS norm bf16"
-        yield Case(name, f"{ROWS}x{columns}", 4.0 * x.numel(), contenders, error)
+        yield Case(name, f"{rows}x{columns}", 4.0 * x.numel(), contenders, error)
+
+
+def wide_cases() -> Iterator[Case]:
+    """Rows that no thread's registers hold."""
+    sizes = (32768, 65536, 131072)
+    yield from softmax_cases(sizes)
+    yield from norm_cases(False, sizes)
+    yield from norm_cases(True, sizes)
 
 
 def transpose_cases() -> Iterator[Case]:
@@ -232,6 +245,7 @@ CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "softmax": softmax_cases,
     "rms_norm": lambda: norm_cases(layer=False),
     "layer_norm": lambda: norm_cases(layer=True),
+    "wide": wide_cases,
     "transpose": transpose_cases,
     "row_sum": row_sum_cases,
     "cumsum": cumsum_cases,

@@ -21,6 +21,8 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
  * checked. Of a load that is copied: how many iterations of a loop the copy shall run ahead. */
 #define TW_IN_BOUNDS "tile.in_bounds"
 #define TW_LATENCY "tile.latency"
+/* On an async_copy of a tile: the padding of the load that it stands for, if it is not zero. */
+#define TW_COPY_PADDING "tile.padding"
 
 /* Gives an op that takes the place of an access what that says of itself: its order, the attributes above, and whether
  * TMA may do it. */

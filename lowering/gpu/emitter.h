@@ -134,6 +134,8 @@ MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 /* Elements as they lie in memory, `bits` each (tw_memory_bits): 2^n elements to one i8 or i16, or to
  * words of i32; and back. `element` is the tile's element type. Returns the number of parts. */
 int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements, MlirValue words[4]);
+/* The bits of a padding value (TW_PADDING_...) in even and odd words, repeated for narrow elements. */
+void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]);
 void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
                     MlirValue *elements);
 

@@ -209,15 +209,19 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
 /* Blocks that a multiprocessor shall hold at least; 0: ptxas is told nothing. A kernel with products is content with
  * one, and without being told ptxas may not know the registers to start from. What only moves memory has the fewest
  * registers if ptxas is told nothing: asked for one block, it takes twice as many. But where the rows in flight fill
- * the registers, one too many would halve them: STREAMING_WARPS shall fit. */
+ * the registers, one too many would halve them: STREAMING_WARPS shall fit. And where shared memory has room for few,
+ * the registers are theirs. */
 static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
-  enum { STREAMING_WARPS = 16, FEW_REGISTERS = 32, MANY_REGISTERS = 64 };
+  enum { STREAMING_WARPS = 16, FEW_REGISTERS = 32, MANY_REGISTERS = 64, FEW_BLOCKS = 4 };
   work_t work = {false, 0};
   mlirOperationWalk(function, look_at_work, &work, MlirWalkPreOrder);
   if (work.computes)
     return 1;
   bool fills = work.registers > FEW_REGISTERS && work.registers <= MANY_REGISTERS;
-  return fills && e->num_warps < STREAMING_WARPS ? STREAMING_WARPS / e->num_warps : 0;
+  int blocks = fills && e->num_warps < STREAMING_WARPS ? STREAMING_WARPS / e->num_warps : 0;
+  int64_t shared = tw_attr_int(e->module, "tile.shared_bytes", 0) + TW_SHARED_BYTES_OF_DRIVER;
+  int room = (int)(tw_gpu_target_of(function).shared_bytes_sm / shared);
+  return room <= FEW_BLOCKS && (blocks == 0 || room < blocks) ? room : blocks;
 }
 
 /* The same, or as many as the hint `occupancy` asks for and shared memory and threads allow. */

@@ -107,12 +107,16 @@ class Rewriter:
             padding = [int(v, 0) for v in re.findall(r"mov\.b\d+ \$\d+, (\w+);", text)]
             first = int(load[3])
             return self.guarded_load(result, types, int(load[2]), int(load[1] or -1) - first, int(load[4]), padding)
-        copy = re.match(r"cp\.async\.c[ag]\.shared\.global \[\$0\], \[\$1 \+ (-?\d+)\], (\d+), \$2;", text)
-        if copy:  # $2: ignore the source and write zeros, or how many bytes to read
-            casts = self.generic(types, 0) + f"  %p = getelementptr i8, {types[1]} %a1, i64 {copy[1]}\n"
-            read = f"select i1 %a2, i32 0, i32 {copy[2]}" if types[2] == "i1" else "add i32 %a2, 0"
-            casts += f"  %g1 = addrspacecast {types[1]} %p to ptr\n  %n = {read}\n"
-            return casts + f"  call void @emu_copy(ptr %g0, ptr %g1, i32 {copy[2]}, i32 %n)\n  ret void\n"
+        copy = re.match(r"(@\$2 )?cp\.async\.c[ag]\.shared\.global \[\$0\], \[\$1 \+ (-?\d+)\], (\d+)(, \$2)?;", text)
+        if copy:  # $2: copy at all, or ignore the source and write zeros, or how many bytes to read
+            casts = self.generic(types, 0) + f"  %p = getelementptr i8, {types[1]} %a1, i64 {copy[2]}\n"
+            read = f"select i1 %a2, i32 0, i32 {copy[3]}" if types[2] == "i1" else "add i32 %a2, 0"
+            casts += (
+                f"  %g1 = addrspacecast {types[1]} %p to ptr\n  %n = {f'add i32 0, {copy[3]}' if copy[1] else read}\n"
+            )
+            call = f"  call void @emu_copy(ptr %g0, ptr %g1, i32 {copy[3]}, i32 %n)\n"
+            branch = "  br i1 %a2, label %go, label %end\ngo:\n"
+            return casts + (f"{branch}{call}  br label %end\nend:\n" if copy[1] else call) + "  ret void\n"
         narrow = re.match(r"cvt\.rn\.(satfinite\.)?(?:f16x2\.)?(e4m3|e5m2)x2", text)
         if narrow and narrow[1]:
             call = f"call i32 @emu_narrow(ptr {self.text(narrow[2])}, float"

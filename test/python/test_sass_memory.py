@@ -72,6 +72,7 @@ class Plan:
     narrow: int = 0  # other loads: indices
     stored: int = 0  # other stores: one element a row
     exchanged: int = 0  # accesses of 16 bytes to shared memory, each way
+    copied: int = 0  # asynchronous copies of 16 bytes
 
 
 def rows(kernel: Any, columns: int, weights: int = 0, dtype: Any = BF16) -> tuple[Any, ...]:
@@ -92,12 +93,18 @@ PLANS = {
     "cross entropy": Plan(  # what a walk writes lies as what it reads, whatever an earlier walk left
         cross_entropy.cross_entropy,
         (empty(64, 32768), empty(64, dtype=np.int64), empty(64, dtype=np.float32), empty(64, 32768), 4096),
-        loads=12,  # four of them a tile ahead of the first walk
-        stores=4,
-        barriers=2,
-        registers=64,
+        loads=8,  # of tiles beyond those that are kept, in either walk
+        stores=8,
+        barriers=5,
+        registers=128,
         narrow=2,
         stored=1,
+        copied=36,  # of nine tiles that are kept
+    ),
+    "softmax 65536": Plan(*rows(softmax.softmax, 65536), loads=0, stores=4, barriers=6, registers=128, copied=16),
+    "layer norm 65536": Plan(*rows(layer_norm, 65536, 2), loads=8, stores=4, barriers=6, registers=128, copied=16),
+    "layer norm 131072": Plan(  # a part of it in the L2 cache
+        *rows(layer_norm, 131072, 2), loads=24, stores=8, barriers=3, registers=128, copied=28
     ),
     "embedding": Plan(
         embedding,
@@ -120,6 +127,7 @@ def test_plan(name: str) -> None:
     assert code.count("LDG.E.128") == plan.loads and code.count("LDG") == plan.loads + plan.narrow
     assert code.count("STG.E.128") == plan.stores and code.count("STG") == plan.stores + plan.stored
     assert code.count("BAR.SYNC") == plan.barriers
+    assert code.count("LDGSTS.E.BYPASS.128") == code.count("LDGSTS") == plan.copied
     if plan.exchanged:
         assert (
             code.count("STS.128") == code.count("STS") == code.count("LDS.128") == code.count("LDS") == plan.exchanged

@@ -8,9 +8,11 @@
 #include "lowering/gpu/accuracy.h"
 #include "lowering/gpu/rules.h"
 
+#include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
-enum { MAX_DIVISORS = 16 };
+enum { MAX_DIVISORS = 16, MAX_EXPONENT = 120 /* of a power of two whose inverse is a normal float, too */ };
 
 static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
 
@@ -130,12 +132,28 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
 
 /* ---- the rule ------------------------------------------------------------------------------------ */
 
+/* Of a power of two the inverse is exact, and a product with it the quotient. */
+static bool divide_by_power(tw_emitter_t *e, MlirOperation op) {
+  double divisor;
+  int exponent;
+  if (!tw_known_float(mlirOperationGetOperand(op, 1), &divisor) || fabs(frexp(divisor, &exponent)) != 0.5 ||
+      abs(exponent) > MAX_EXPONENT)
+    return false;
+  tw_values_t x = twg_operand(e, op, 0), out = twg_new_values(e, x.count);
+  for (int r = 0; r < x.count; r++)
+    out.at[r] = times(e, x.at[r], twg_const_float(e, e->f32, 1 / divisor));
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 bool twg_rule_divf(tw_emitter_t *e, MlirOperation op) {
   MlirType element = result_element(op);
   if (mlirTypeIsAF64(element))
     return twg_each_register(e, op, divide_by_assembler);
   if (!mlirTypeIsAF32(element))
     return twg_each_register(e, op, divide_approximate);
+  if (divide_by_power(e, op))
+    return true;
   if (!tw_only_read_narrower(op))
     return twg_each_register(e, op, divide_exact);
   if (divide_by_shared(e, op))

@@ -192,8 +192,7 @@ static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, i
 
 /* ---- load -------------------------------------------------------------------------------------- */
 
-/* The bits of the padding value in even and odd words, repeated for narrow elements. */
-static void padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
+void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
   static const double values[] = {0.0, 0.0, -0.0, NAN, INFINITY, -INFINITY};
   out[0] = out[1] = 0;
   if (!mlirTypeIsAFloat(element) || padding < 0 || padding > 5)
@@ -304,7 +303,7 @@ bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
   accesses_t a = accesses_of(op, &l.layout);
   l.regs = a.regs;
   twg_place(e, op, l.element, &l.layout, &placed);
-  padding_words(l.element, tw_attr_int(op, "padding", 0), l.padding);
+  twg_padding_words(l.element, tw_attr_int(op, "padding", 0), l.padding);
   tw_values_t out = twg_new_values(e, tw_layout_count(&l.layout, TW_REGISTER));
   if (a.inner > a.vector && placed.whole.ptr)
     load_two_ways(e, &l, &placed, &a, out);

@@ -114,6 +114,25 @@ static void copy_cut(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offs
   twg_asm(e, text, "r,l,r", (MlirType){NULL}, 3, operands, true);
 }
 
+/* Where the guard does not hold the thread stores padding in place of the piece. */
+static void copy_or_pad(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard,
+                        const uint32_t padding[2]) {
+  static const char *const stores[] = {"@$2 st.shared.b32 [$1 + 0], $0;", "@$3 st.shared.v2.b32 [$2 + 0], {$0, $1};",
+                                       "@$5 st.shared.v4.b32 [$4 + 0], {$0, $1, $2, $3};"};
+  static const char *const constraints[] = {"r,r,b", "r,r,r,b", "r,r,r,r,r,b"};
+  char text[128];
+  snprintf(text, sizeof text, "@$2 cp.async.%s.shared.global [$0], [$1 + %lld], %d;",
+           bytes == MAX_PIECE_BYTES ? "cg" : "ca", (long long)offset, bytes);
+  MlirValue copied[] = {to, from, guard}, stored[6];
+  twg_asm(e, text, "r,l,b", (MlirType){NULL}, 3, copied, true);
+  int form = tw_log2(bytes / 4), n = 0;
+  for (; n < bytes / 4; n++)
+    stored[n] = twg_const_i32(e, padding[n & 1]);
+  stored[n++] = to;
+  stored[n++] = twg_binary(e, "llvm.xor", guard, twg_const_int(e, e->i1, 1));
+  twg_asm(e, stores[form], constraints[form], (MlirType){NULL}, n, stored, true);
+}
+
 /* A piece too small for cp.async goes through a register. */
 static void copy_small(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard) {
   char text[160];
@@ -174,6 +193,8 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
   to = twg_offset_pointer(e, to, twg_binary(e, "llvm.mul", own, twg_const_i32(e, piece)));
   twg_place(e, op, element, &share.layout, &place);
   enabled = fold_guards(e, &share, enabled, &place);
+  uint32_t padding[2];
+  twg_padding_words(element, tw_attr_int(op, TW_COPY_PADDING, 0), padding);
   int pieces = tw_layout_count(&share.layout, TW_REGISTER) >> share.vector_bits;
   for (int i = 0; i < pieces; i++) {
     int64_t offset, r = (int64_t)i << share.vector_bits;
@@ -186,6 +207,8 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
       copy_cut(e, here, from, offset, piece, bytes_inside(e, &share, &place, (int)r, piece), guard);
     else if (piece < MIN_COPY_BYTES)
       copy_small(e, here, from, offset, piece, guard);
+    else if (padding[0] | padding[1])
+      copy_or_pad(e, here, from, offset, piece, guard, padding);
     else
       twg_copy_piece(e, here, from, offset, piece, guard);
   }

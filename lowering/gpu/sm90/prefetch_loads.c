@@ -33,6 +33,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
+#include "lowering/gpu/keep_tiles.h"
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -134,7 +135,8 @@ static bool reads_constant(MlirOperation loop, MlirOperation load) {
 }
 
 static bool is_early(MlirOperation loop, MlirOperation op, int64_t most) {
-  if (!is_safe_load(op) || is_of_copies(loop, op) || words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > most)
+  if (!is_safe_load(op) || is_of_copies(loop, op) || (tw_op_is(op, "tile.load") && tw_is_kept(op)) ||
+      words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > most)
     return false;
   MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(op, 0));
   return !mlirOperationIsNull(last) && !tw_op_is(last, "scf.yield") && follows_induction(loop, op) &&

@@ -52,7 +52,14 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
     // CHECK-COUNT-6: llvm.intr.fma
     // CHECK: llvm.fcmp "uno"
     %y = arith.divf %d, %x : tensor<32xf32, #l>
-    %c = arith.subf %y, %x : tensor<32xf32, #l>
+    // By a power of two it is a product.
+    // CHECK-NOT: rcp.approx
+    // CHECK-NOT: llvm.fcmp
+    // CHECK: llvm.fmul
+    // CHECK: llvm.fsub
+    %k = arith.constant dense<1024.0> : tensor<32xf32, #l>
+    %w = arith.divf %y, %k : tensor<32xf32, #l>
+    %c = arith.subf %w, %x : tensor<32xf32, #l>
     %z = arith.truncf %c : tensor<32xf32, #l> to tensor<32xbf16, #l>
     tile.store %z, %b[%i] : tensor<32xbf16, #l>, memref<?xbf16, strided<[1]>>, i32
     return

@@ -1,0 +1,112 @@
+// What several walks along an array read is brought once, and kept in shared memory.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-keep-tiles),canonicalize,cse)' | FileCheck %s
+
+#walk = #tile.linear<register = [[0, 1], [0, 2], [0, 1024], [0, 2048]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256], [0, 512]]>
+#slice = #tile.linear<lane = [[0], [0], [0], [0], [0]], warp = [[0], [0], [0]]>
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// Of a row whose length is known when the kernel runs, as many tiles as leave room for three blocks; the rest is walked
+// along as before.
+// CHECK-LABEL: @softmax
+// CHECK: %[[B:.*]] = tile.alloc_shared : <4x1x4096xf32
+// CHECK: %[[K:.*]] = arith.minsi %arg2, %c4_i32
+// CHECK: %[[HAS:.*]] = arith.cmpi sgt, %[[K]], %c0_i32
+// CHECK-NEXT: scf.if %[[HAS]] {
+// CHECK-NEXT: tile.async_copy %arg0[%c0_i32, %c0_i32] into %[[B]][%c0_i32] {tile.padding = 5 : i32}
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.async_commit
+// CHECK: tile.async_copy %arg0[%c0_i32, %c3_i32] into %[[B]][%c3_i32]
+// CHECK: scf.for %[[J:.*]] = %c0_i32 to %[[K]] step %c1_i32 iter_args
+// CHECK-NEXT: tile.async_commit
+// CHECK-NEXT: tile.async_wait 4
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.local_load %[[B]][%[[J]]]
+// CHECK: scf.for %[[J:.*]] = %[[K]] to %arg2 step %c1_i32 iter_args
+// CHECK-NEXT: tile.load %arg0[%c0_i32, %[[J]]]
+// CHECK: scf.for %[[J:.*]] = %c0_i32 to %[[K]] step %c1_i32
+// CHECK: tile.local_load %[[B]][%[[J]]]
+// CHECK: tile.store %{{.*}}, %arg1[%c0_i32, %[[J]]]
+// CHECK: scf.for %[[J:.*]] = %[[K]] to %arg2 step %c1_i32
+// CHECK: tile.load %arg0[%c0_i32, %[[J]]]
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @softmax(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %low = arith.constant dense<-1.0e30> : tensor<1xf32, #slice>
+    %m = scf.for %j = %c0 to %n step %c1 iter_args(%most = %low) -> (tensor<1xf32, #slice>) : i32 {
+      %t = tile.load %x[%c0, %j] padding neg_inf : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %r = "tile.reduce"(%t) {kind = 2 : i32, axis = 1 : i32} : (tensor<1x4096xf32, #walk>) -> tensor<1xf32, #slice>
+      %next = arith.maximumf %most, %r : tensor<1xf32, #slice>
+      scf.yield %next : tensor<1xf32, #slice>
+    }
+    %s = tile.reshape %m : tensor<1xf32, #slice> -> tensor<1x1xf32, #tile.linear<lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [[0, 0], [0, 0], [0, 0]]>>
+    %b = tile.broadcast %s : tensor<1x1xf32, #tile.linear<lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [[0, 0], [0, 0], [0, 0]]>> -> tensor<1x4096xf32, #walk>
+    scf.for %j = %c0 to %n step %c1 : i32 {
+      %t = tile.load %x[%c0, %j] padding neg_inf : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %z = arith.subf %t, %b : tensor<1x4096xf32, #walk>
+      tile.store %z, %y[%c0, %j] : tensor<1x4096xf32, #walk>, !A, i32, i32
+    }
+    return
+  }
+}
+
+// -----
+
+// Where the number of tiles is known, and all of them fit, nothing is left to walk along as before. What only one walk
+// reads is not kept; nor is anything where a store may change what is yet to be read.
+#walk = #tile.linear<register = [[0, 1], [0, 2], [0, 1024], [0, 2048]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256], [0, 512]]>
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// CHECK-LABEL: @known
+// CHECK: %[[B:.*]] = tile.alloc_shared : <6x1x4096xf32
+// CHECK-NOT: scf.if
+// CHECK: scf.for %[[J:.*]] = %c0_i32 to %c6_i32 step %c1_i32
+// CHECK: tile.async_wait 6
+// CHECK: tile.local_load %[[B]][%[[J]]]
+// CHECK: scf.for %[[J:.*]] = %c0_i32 to %c6_i32 step %c1_i32
+// CHECK: tile.local_load %[[B]][%[[J]]]
+// CHECK: tile.load %arg1[%c0_i32, %[[J]]]
+// CHECK: tile.store
+// CHECK: return
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+  func.func @known(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c6 = arith.constant 6 : i32
+    %zero = arith.constant dense<0.0> : tensor<1x4096xf32, #walk>
+    %m = scf.for %j = %c0 to %c6 step %c1 iter_args(%sum = %zero) -> (tensor<1x4096xf32, #walk>) : i32 {
+      %t = tile.load %x[%c0, %j] : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %next = arith.addf %sum, %t : tensor<1x4096xf32, #walk>
+      scf.yield %next : tensor<1x4096xf32, #walk>
+    }
+    scf.for %j = %c0 to %c6 step %c1 : i32 {
+      %t = tile.load %x[%c0, %j] : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %o = tile.load %y[%c0, %j] : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %z = arith.addf %t, %m : tensor<1x4096xf32, #walk>
+      %w = arith.addf %z, %o : tensor<1x4096xf32, #walk>
+      tile.store %w, %x[%c0, %j] : tensor<1x4096xf32, #walk>, !A, i32, i32
+    }
+    return
+  }
+
+  // CHECK-LABEL: @changed
+  // CHECK-NOT: tile.alloc_shared
+  func.func @changed(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c6 = arith.constant 6 : i32
+    %zero = arith.constant dense<0.0> : tensor<1x4096xf32, #walk>
+    %m = scf.for %j = %c0 to %c6 step %c1 iter_args(%sum = %zero) -> (tensor<1x4096xf32, #walk>) : i32 {
+      %t = tile.load %x[%c0, %j] : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %next = arith.addf %sum, %t : tensor<1x4096xf32, #walk>
+      scf.yield %next : tensor<1x4096xf32, #walk>
+    }
+    scf.for %j = %c0 to %c6 step %c1 : i32 {
+      %t = tile.load %x[%c0, %j] : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %z = arith.addf %t, %m : tensor<1x4096xf32, #walk>
+      %after = arith.addi %j, %c1 : i32
+      tile.store %z, %x[%c0, %after] : tensor<1x4096xf32, #walk>, !A, i32, i32
+    }
+    return
+  }
+}

@@ -1,0 +1,65 @@
+"""Tiles that several walks along a row read, which the GPU keeps in shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from harness import Backends
+
+from tilewright import tile as ct
+
+BF16 = ml_dtypes.bfloat16
+
+
+@ct.kernel
+def below_greatest(X, Y, T: ct.Constant[int]):
+    """How far each element is below the greatest of its row."""
+    row = ct.bid(0)
+    m = ct.full((1, 1), -1e30, dtype=ct.float32)
+    for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+        x = ct.load(X, index=(row, j), shape=(1, T), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+        m = ct.maximum(m, ct.max(x, axis=1, keepdims=True))
+    for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+        x = ct.load(X, index=(row, j), shape=(1, T), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+        ct.store(Y, index=(row, j), tile=(x - m).astype(Y.dtype))
+
+
+@ct.kernel
+def rows_in_turn(X, Y, R: ct.Constant[int], T: ct.Constant[int]):
+    """The same for R rows after another, with what pads read as zero, and a third walk."""
+    for r in range(R):
+        row = ct.bid(0) * R + r
+        total = ct.zeros((1, 1), dtype=ct.float32)
+        most = ct.zeros((1, 1), dtype=ct.float32)
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+            x = ct.load(X, index=(row, j), shape=(1, T), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+            total = total + ct.sum(x, axis=1, keepdims=True)
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+            x = ct.load(X, index=(row, j), shape=(1, T), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+            most = ct.maximum(most, ct.max(abs(x - total), axis=1, keepdims=True))
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+            x = ct.load(X, index=(row, j), shape=(1, T), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+            ct.store(Y, index=(row, j), tile=(x + total + most).astype(Y.dtype))
+
+
+def whole_numbers(rows: int, columns: int, dtype: Any) -> np.ndarray:
+    return np.random.default_rng(columns).integers(-4, 5, (rows, columns)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [BF16, np.float32], ids=["bf16", "f32"])
+@pytest.mark.parametrize("columns", [0, 8, 1024, 4000, 4096, 36864 + 8, 1001])
+def test_walks(backends: Backends, columns: int, dtype: Any) -> None:
+    x = whole_numbers(2, columns, dtype)
+    backends.run_all(below_greatest, (2,), lambda: [x.copy(), np.zeros_like(x), 4096])
+    backends.run_all(rows_in_turn, (1,), lambda: [x.copy(), np.zeros(x.shape, np.float32), 2, 1024])
+
+
+def test_walks_in_place(backends: Backends) -> None:
+    def arguments() -> list[Any]:
+        x = whole_numbers(2, 9000, np.float32)
+        return [x, x, 1024]
+
+    backends.run_all(below_greatest, (2,), arguments)
