@@ -171,11 +171,13 @@ PLANS = {
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2, tiles=(128, 64), causal=False),
         2 * [(128, 64, 128)] + [(128, 128, 64)],
         exponentials=True,
+        overlap=True,
     ),
     "gradient of queries": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2, tiles=(128, 64)),
         2 * [(128, 64, 128)] + [(128, 128, 64)],
         exponentials=True,
+        overlap=True,
     ),
 }
 

@@ -28,6 +28,13 @@
  * (%h) is therefore made behind the wait, from a value (%e) that the wait orders: it is complete before, or the
  * assembler would have to serialize the products.
  *
+ * So is a function that is read behind a wait only, as the weights of attention's gradients: %p stands in front of the
+ * wait for the product that it is multiplied with,
+ *
+ *   %p = math.exp2 ... %s' ... ; %d', %p' = tile.wgmma_wait %d, 0 with %p ; %m = arith.mulf %p', %d'
+ *
+ * or the assembler, which knows no cost of a wait, would compute it there.
+ *
  * What threads write for a product from values that come from before this iteration goes in front of all products:
  *
  *   scf.for ... iter_args(%c) {                              scf.for ... iter_args(%c) {
@@ -191,21 +198,11 @@ static MlirOperation narrowing(MlirValue value) {
   return !mlirOperationIsNull(op) && tw_op_is(op, "arith.truncf") ? op : tw_null_op();
 }
 
-/* Has the wait order what the product's registers will be made from, if that does not depend on the wait. */
-static void order_successor(wait_t *w, MlirOperation product) {
-  MlirValue next = successor(product);
-  MlirOperation narrow = next.ptr ? narrowing(next) : tw_null_op();
-  if (mlirOperationIsNull(narrow) || !mlirBlockEqual(mlirOperationGetBlock(narrow), mlirOperationGetBlock(w->op)))
-    return;
-  MlirValue wide = mlirOperationGetOperand(narrow, 0);
-  MlirOperation def = tw_ancestor_in(tw_def(wide), mlirOperationGetBlock(w->op));
-  if (mlirOperationIsNull(def) || stays(w, def) || stays(w, narrow) ||
-      !mlirTypeIsAF32(tw_element(mlirValueGetType(wide))) ||
-      !mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetOperand(w->op, 0)))))
-    return;
-  MlirValue values[] = {mlirOperationGetOperand(w->op, 0), wide};
+/* The wait in place of one: behind it the value is what it orders. Uses that are to see that are the caller's. */
+static MlirOperation ordering(MlirOperation old, MlirValue value) {
+  MlirValue values[] = {mlirOperationGetOperand(old, 0), value};
   MlirType types[] = {mlirValueGetType(values[0]), mlirValueGetType(values[1])};
-  tw_builder_t at = tw_build_before(w->op);
+  tw_builder_t at = tw_build_before(old);
   tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
   MlirOperation wait = tw_build(&at, "tile.wgmma_wait",
                                 (tw_op_parts_t){.num_operands = 2,
@@ -214,12 +211,66 @@ static void order_successor(wait_t *w, MlirOperation product) {
                                                 .results = types,
                                                 .num_attrs = 1,
                                                 .attrs = &pending});
-  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(w->op, 0), mlirOperationGetResult(wait, 0));
-  mlirOperationSetOperand(narrow, 0, mlirOperationGetResult(wait, 1));
-  mlirOperationDestroy(w->op);
-  w->op = wait;
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, 0), mlirOperationGetResult(wait, 0));
+  mlirOperationDestroy(old);
+  return wait;
+}
+
+static bool is_f32(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  return tw_is_tile(type) && mlirTypeIsAF32(tw_element(type));
+}
+
+/* Has the wait order what the product's registers will be made from, if that does not depend on the wait. */
+static void order_successor(wait_t *w, MlirOperation product) {
+  MlirValue next = successor(product);
+  MlirOperation narrow = next.ptr ? narrowing(next) : tw_null_op();
+  if (mlirOperationIsNull(narrow) || !mlirBlockEqual(mlirOperationGetBlock(narrow), mlirOperationGetBlock(w->op)))
+    return;
+  MlirValue wide = mlirOperationGetOperand(narrow, 0);
+  MlirOperation def = tw_ancestor_in(tw_def(wide), mlirOperationGetBlock(w->op));
+  if (mlirOperationIsNull(def) || stays(w, def) || stays(w, narrow) || !is_f32(wide) ||
+      !is_f32(mlirOperationGetOperand(w->op, 0)))
+    return;
+  w->op = ordering(w->op, wide);
+  mlirOperationSetOperand(narrow, 0, mlirOperationGetResult(w->op, 1));
   tw_map_free(&w->stay);
   find_stay(w);
+}
+
+/* ---- functions in front of waits ------------------------------------------------------------------------ */
+
+static bool is_function(MlirOperation op) { return !mlirOperationIsNull(op) && tw_op_in(op, "math"); }
+
+/* Whether the op is a function of a tile, or a mask over one, and is read behind the wait only. */
+static bool crosses(MlirOperation op, MlirOperation wait) {
+  bool masked = tw_op_is(op, "arith.select") && is_function(tw_def(mlirOperationGetOperand(op, 1)));
+  if ((!is_function(op) && !masked) || !is_f32(mlirOperationGetResult(op, 0)))
+    return false;
+  MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
+  for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), mlirOperationGetBlock(op));
+    if (mlirOperationIsNull(user) || !mlirOperationIsBeforeInBlock(wait, user))
+      return false;
+  }
+  return true;
+}
+
+/* Has the wait order a function that stands in front of it, behind the wait before, and that is read behind it only:
+ * the assembler would compute it there, while the Tensor Core idles. A wait whose result only goes on to the next
+ * iteration may be dropped (tile-specialize-warps) and orders nothing. */
+static void order_function(MlirOperation wait) {
+  MlirOperation found = tw_null_op(), user = tw_only_user(mlirOperationGetResult(wait, 0));
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(wait)); !mlirOperationEqual(op, wait);
+       op = mlirOperationGetNextInBlock(op))
+    found = is_wait(op) ? tw_null_op() : crosses(op, wait) ? op : found;
+  if (mlirOperationIsNull(found) || mlirOperationGetNumOperands(wait) > 1 ||
+      !is_f32(mlirOperationGetOperand(wait, 0)) || (!mlirOperationIsNull(user) && tw_op_is(user, "scf.yield")))
+    return;
+  MlirValue value = mlirOperationGetResult(found, 0);
+  wait = ordering(wait, value);
+  mlirValueReplaceAllUsesOfWith(value, mlirOperationGetResult(wait, 1));
+  mlirOperationSetOperand(wait, 1, value);
 }
 
 /* ---- what products read, in front of them -------------------------------------------------------------- */
@@ -309,11 +360,15 @@ static bool run(MlirOperation func) {
   tw_ops_t waits = tw_ops_in(func, is_wait, MlirWalkPreOrder);
   for (int i = waits.count - 1; i >= 0; i--)
     delay(waits.at[i]);
+  tw_ops_t moved = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  for (int i = 0; i < moved.count; i++)
+    order_function(moved.at[i]);
   tw_ops_t placed = tw_ops_in(func, is_wait, MlirWalkPreOrder);
   for (int i = 0; i < placed.count; i++)
     count_pending(placed.at[i]);
   tw_ops_free(&stores);
   tw_ops_free(&waits);
+  tw_ops_free(&moved);
   tw_ops_free(&placed);
   return true;
 }

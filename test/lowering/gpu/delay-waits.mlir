@@ -95,3 +95,25 @@ func.func @written(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<
   %v2 = tile.wgmma_wait %v, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   return %y2, %w2, %v2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
 }
+
+// A function that is read behind the second wait, and the mask over it, are held in front of it.
+// CHECK-LABEL: @weights
+func.func @weights(%c: tensor<64x64xf32, #l>, %m: tensor<64x64xi1, #l>) -> (tensor<64x64xf32, #l>, tensor<64x64xf32, #l>) {
+  %z = arith.constant 0 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  // CHECK: %[[X:.*]] = tile.wgmma
+  // CHECK-NEXT: %[[Y:.*]] = tile.wgmma
+  // CHECK-NEXT: %[[X2:.*]] = tile.wgmma_wait %[[X]], 1 {complete}
+  // CHECK-NEXT: %[[E:.*]] = math.exp2 %[[X2]]
+  // CHECK-NEXT: %[[P:.*]] = arith.select %{{.*}}, %[[E]], %{{.*}}
+  // CHECK-NEXT: %[[Y2:.*]], %[[P2:.*]] = tile.wgmma_wait %[[Y]], 0 with %[[P]]
+  // CHECK-NEXT: arith.mulf %[[P2]], %[[Y2]]
+  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %e = math.exp2 %x2 : tensor<64x64xf32, #l>
+  %p = arith.select %m, %e, %c : tensor<64x64xi1, #l>, tensor<64x64xf32, #l>
+  %y = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.wgmma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %s = arith.mulf %p, %y2 : tensor<64x64xf32, #l>
+  return %s, %y2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
+}
