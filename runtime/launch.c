@@ -80,7 +80,7 @@ static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *ke
   tw_shares_t shares =
       tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[device->ordinal]);
   if (shares.parts > 1)
-    workspace = tw_split_workspace(driver, device, stream);
+    workspace = tw_workspace_take(driver, device, stream, tw_split_bytes(&kernel->split, shares, (int64_t)blocks));
   if (!workspace)
     shares = (tw_shares_t){1, (uint32_t)blocks};
   words[start->count++] = shares.parts;
@@ -142,12 +142,16 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   }
   if (kernel->pairs.alone)
     choose_pairs(&kernel->pairs, started, kernel->resident[ordinal], out);
-  if (out->twin || out->axis >= 0 || kernel->split.step_cycles == 0 ||
-      tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[ordinal]).parts == 1)
+  if (out->twin || out->axis >= 0 || kernel->split.step_cycles == 0)
+    return NULL;
+  tw_shares_t shares =
+      tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[ordinal]);
+  if (shares.parts == 1)
     return NULL;
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  out->twin = tw_split_workspace(scope.driver, device, stream) != 0;
+  out->twin =
+      tw_workspace_take(scope.driver, device, stream, tw_split_bytes(&kernel->split, shares, (int64_t)blocks)) != 0;
   tw_context_leave(&scope);
   return NULL;
 }
@@ -265,6 +269,8 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
     status = call_with_maps(scope.driver, kernel, ordinal, function, stream, &start, block, words, &result);
   else if (!status)
     result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
+  if (TW_UNLIKELY(kernel->flags & TW_CUDA_SHARES))
+    tw_workspace_leave(scope.driver, device, stream);
   tw_context_leave(&scope);
   if (TW_UNLIKELY(status != NULL))
     return status;

@@ -52,13 +52,25 @@ enum { TW_MAX_LEAD = 8 };
 
 /* --- split.c --- */
 
+enum {
+  TW_SPLIT_COUNTERS = 4096,       /* shared tiles of a launch */
+  TW_SPLIT_BYTES_PER_SM = 1 << 18 /* as many as registers: more sums than that are never made at a time */
+};
+
 /* What `blocks` tiles of a launch with these words do best on `units` multiprocessors that have `resident` blocks. */
 tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units,
                             int64_t resident);
 /* Cycles until these tiles, fewer than multiprocessors, are computed by as many blocks as do it first. */
 int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t tiles, int64_t units);
+/* Of a workspace for them. */
+size_t tw_split_bytes(const tw_split_t *split, tw_shares_t shares, int64_t blocks);
+
+/* --- workspace.c --- */
+
 /* Where blocks of a launch on the stream leave their sums, behind the counters; 0: nowhere. The context is current. */
-uint64_t tw_split_workspace(const tw_driver_t *driver, const tw_device_t *device, CUstream stream);
+uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, size_t bytes);
+/* The launch is queued. */
+void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CUstream stream);
 
 /* --- cut.c --- */
 

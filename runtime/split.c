@@ -1,21 +1,12 @@
-/* split.c - blocks that share a tile: how many, and where their sums meet
+/* split.c - blocks that share a tile: how many
  *
  * A kernel with loops over k that several blocks may share (lowering/gpu/split_k.c) takes three more words: the blocks
  * of a shared tile, the number of tiles before the first shared one, and the address of its workspace. Which tiles are
  * shared follows from the grid and from the extent of k: those of a launch with fewer tiles than multiprocessors, or
- * those that its last turn is left with.
- *
- * The workspace belongs to the stream, on which kernels follow each other. Its counters are zeroed once; each kernel
- * leaves them zero. A stream that captures a graph gets none, since the graph may run beside anything else later; nor
- * does one of more than MAX_STREAMS of a device. Tiles are not shared there. */
+ * those that its last turn is left with. */
 #include "module.h"
 
-#include <pthread.h>
-
 enum {
-  MAX_STREAMS = 8,
-  COUNTERS = 4096,        /* shared tiles of a launch */
-  BYTES_PER_SM = 1 << 18, /* as many as registers: more sums than that are never made at a time */
   MAX_PARTS = 32,
   MIN_STEPS = 2,          /* of a part */
   BYTES_A_CYCLE = 24,     /* of what all multiprocessors load at a time, for each */
@@ -23,8 +14,6 @@ enum {
   MEETING_CYCLES = 6000,  /* until what was written last is seen by the block that was waited for */
   LEAST_GAIN = 8          /* of a launch, as 1 / LEAST_GAIN: code that can share is some percent slower */
 };
-
-/* ---- how many ------------------------------------------------------------------------------------ */
 
 static int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
@@ -60,9 +49,9 @@ int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t 
 
 tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units,
                             int64_t resident) {
-  int64_t steps = steps_of(split, words), room = units * BYTES_PER_SM / split->part_bytes, parts, whole;
+  int64_t steps = steps_of(split, words), room = units * TW_SPLIT_BYTES_PER_SM / split->part_bytes, parts, whole;
   if (split->forced) {
-    int64_t most = room / split->forced < COUNTERS ? room / split->forced : COUNTERS;
+    int64_t most = room / split->forced < TW_SPLIT_COUNTERS ? room / split->forced : TW_SPLIT_COUNTERS;
     parts = split->forced;
     whole = blocks > most ? blocks - most : 0;
   } else {
@@ -77,66 +66,6 @@ tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int6
   return (tw_shares_t){(uint32_t)parts, (uint32_t)whole};
 }
 
-/* ---- where they meet ----------------------------------------------------------------------------- */
-
-typedef struct workspace {
-  unsigned long long stream;
-  uint64_t address;
-} workspace_t;
-
-/* Of a device: entries are added, never changed. */
-typedef struct workspaces {
-  workspace_t of[MAX_STREAMS];
-  _Atomic int count;
-} workspaces_t;
-
-static workspaces_t devices[TW_MAX_DEVICES];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for adding one */
-
-static uint64_t find(const workspaces_t *known, unsigned long long stream) {
-  int count = atomic_load_explicit(&known->count, memory_order_acquire);
-  for (int i = 0; i < count; i++)
-    if (known->of[i].stream == stream)
-      return known->of[i].address;
-  return 0;
-}
-
-/* The lock is held. 0 where there is no memory. */
-static uint64_t add(workspaces_t *known, const tw_driver_t *driver, const tw_device_t *device, CUstream stream,
-                    unsigned long long id) {
-  size_t counters = COUNTERS * sizeof(uint32_t), size = counters + (size_t)device->sm_count * BYTES_PER_SM;
-  int count = atomic_load_explicit(&known->count, memory_order_relaxed), mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  uint64_t memory = 0;
-  if (count == MAX_STREAMS)
-    return 0;
-  if (driver->exchange_capture_mode) /* another stream may be capturing: this is no part of it */
-    driver->exchange_capture_mode(&mode);
-  CUresult result = driver->mem_alloc(&memory, size);
-  if (!result)
-    result = driver->mem_set(memory, 0, counters, stream);
-  if (driver->exchange_capture_mode)
-    driver->exchange_capture_mode(&mode);
-  if (result)
-    return 0;
-  known->of[count] = (workspace_t){id, memory + counters};
-  atomic_store_explicit(&known->count, count + 1, memory_order_release);
-  return memory + counters;
-}
-
-uint64_t tw_split_workspace(const tw_driver_t *driver, const tw_device_t *device, CUstream stream) {
-  workspaces_t *known = &devices[device->ordinal];
-  unsigned long long id = 0;
-  int capturing = 0;
-  if (!driver->stream_get_id || !driver->stream_is_capturing || driver->stream_is_capturing(stream, &capturing) ||
-      capturing || driver->stream_get_id(stream, &id))
-    return 0;
-  uint64_t address = find(known, id);
-  if (TW_LIKELY(address != 0))
-    return address;
-  pthread_mutex_lock(&lock);
-  address = find(known, id);
-  if (!address)
-    address = add(known, driver, device, stream, id);
-  pthread_mutex_unlock(&lock);
-  return address;
+size_t tw_split_bytes(const tw_split_t *split, tw_shares_t shares, int64_t blocks) {
+  return (size_t)(blocks - shares.whole) * shares.parts * (size_t)split->part_bytes;
 }

@@ -8,6 +8,8 @@
  *   fake_calls(name)                how often an entry was called
  *   fake_log()                      one line a call that queues or orders work
  *   fake_launch(…)                  what the last launch was given
+ *   fake_capture(graph)             the number of the graph that streams capture from now on
+ *   fake_destroy_graph(graph)       ends a graph and what it owns
  *
  * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040),
  * FAKECUDA_FAIL="name:nth:result". Handles: context 0xC000 + device, stream 0x5000 + 0x100 * device + n;
@@ -23,7 +25,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { MAX_DEVICES = 8, MAX_NAMES = 64, MAX_STACK = 16, LOG_BYTES = 1 << 16 };
+enum { MAX_DEVICES = 8, MAX_NAMES = 64, MAX_STACK = 16, MAX_OBJECTS = 64, LOG_BYTES = 1 << 16 };
 
 typedef struct module {
   int device;
@@ -59,6 +61,14 @@ static int faulted[MAX_DEVICES];
 static launch_t last;
 static char log_text[LOG_BYTES];
 static size_t log_size;
+
+typedef struct object {
+  void *data;
+  void (*destroy)(void *);
+  uintptr_t graph;
+} object_t;
+static object_t *objects[MAX_OBJECTS];
+static int num_objects, captured = 1;
 
 static _Thread_local uintptr_t stack[MAX_STACK];
 static _Thread_local int depth;
@@ -124,6 +134,17 @@ EXPORT int fake_calls(const char *name) {
   int calls = counters[counter_of(name)].calls;
   pthread_mutex_unlock(&lock);
   return calls;
+}
+
+EXPORT void fake_capture(int graph) { captured = graph; }
+
+EXPORT void fake_destroy_graph(int graph) {
+  for (int i = 0; i < num_objects; i++)
+    if (objects[i] && objects[i]->graph == 0x6000u + (unsigned)graph) {
+      objects[i]->destroy(objects[i]->data);
+      free(objects[i]);
+      objects[i] = NULL;
+    }
 }
 
 EXPORT const char *fake_log(void) { return log_text; }
@@ -304,14 +325,70 @@ EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *out) {
 
 EXPORT int cuStreamGetId(uintptr_t stream, unsigned long long *out) {
   ENTER();
+  if (stream % 16 == 15)
+    return 900; /* and the capture is lost */
   *out = 7000 + stream;
   return 0;
 }
 
-/* Streams that end in f capture a graph. */
-EXPORT int cuStreamIsCapturing(uintptr_t stream, int *out) {
+/* Streams that end in f capture the graph that fake_capture names. */
+EXPORT int cuStreamGetCaptureInfo_v2(uintptr_t stream, int *status, unsigned long long *id, uintptr_t *graph,
+                                     const void **dependencies, size_t *count) {
   ENTER();
-  *out = stream % 16 == 15;
+  (void)dependencies, (void)count;
+  *status = stream % 16 == 15;
+  *id = *status ? (unsigned long long)captured : 0;
+  *graph = *status ? 0x6000u + (unsigned)captured : 0;
+  return 0;
+}
+
+EXPORT int cuStreamCreate(uintptr_t *out, unsigned flags) {
+  ENTER();
+  (void)flags;
+  if (!current())
+    return 201;
+  *out = 0x50F0u + 0x100u * (unsigned)current_device();
+  return 0;
+}
+
+EXPORT int cuStreamSynchronize(uintptr_t stream) {
+  ENTER();
+  write_log("synchronize %lx\n", (unsigned long)stream);
+  return 0;
+}
+
+EXPORT int cuStreamDestroy_v2(uintptr_t stream) {
+  ENTER();
+  (void)stream;
+  return 0;
+}
+
+/* An object is destroyed when it was released, or with the graph that it was moved into. */
+EXPORT int cuUserObjectCreate(object_t **out, void *data, void (*destroy)(void *), unsigned count, unsigned flags) {
+  ENTER();
+  if (count != 1 || flags != 1)
+    return 1;
+  *out = calloc(1, sizeof **out);
+  if (!*out)
+    return 2;
+  **out = (object_t){data, destroy, 0};
+  return 0;
+}
+
+EXPORT int cuUserObjectRelease(object_t *object, unsigned count) {
+  ENTER();
+  (void)count;
+  object->destroy(object->data);
+  free(object);
+  return 0;
+}
+
+EXPORT int cuGraphRetainUserObject(uintptr_t graph, object_t *object, unsigned count, unsigned flags) {
+  ENTER();
+  if (count != 1 || flags != 1 || num_objects == MAX_OBJECTS)
+    return 1;
+  object->graph = graph;
+  objects[num_objects++] = object;
   return 0;
 }
 

@@ -86,9 +86,11 @@ def test_two_sums(backends: Backends) -> None:
     assert np.array_equal(c, (a.astype("f4") @ b.astype("f4")) * (a.astype("f4") @ d.astype("f4")))
 
 
-def test_a_few_tiles_of_a_long_sum_on_a_gpu(backends: Backends) -> None:
-    """So few that the launch decides to split them; twice the same bits, on two streams, and within a graph, which
-    does not split them."""
+@pytest.mark.parametrize("count", [2, 11])
+def test_a_few_tiles_of_a_long_sum_on_a_gpu(backends: Backends, count: int) -> None:
+    """So few that the launch decides to split them; the same bits each time: on two streams, and on more than there are
+    workspaces for; and in graphs, whose launches are split too, captured on two streams, each replayed beside another
+    and beside plain launches."""
     if "cuda" not in backends.names:
         pytest.skip("needs a GPU")
     import torch
@@ -97,18 +99,34 @@ def test_a_few_tiles_of_a_long_sum_on_a_gpu(backends: Backends) -> None:
     a, b = (torch.randn(s, device="cuda").half() for s in ((500, 8200), (8200, 700)))
     bias = torch.randn(700, device="cuda")
     expected = (a.double() @ b.double() + bias.double()).float()
-    grid, tiles = (4, 3), (128, 256, 64)
-    streams = [torch.cuda.Stream(), torch.cuda.Stream()]
-    results = [torch.full((500, 700), 7.0, device="cuda") for _ in range(40)]
+    streams = [torch.cuda.Stream() for _ in range(count)]
+    results = [torch.full((500, 700), 7.0, device="cuda") for _ in range(20 * count)]
+
+    def launch(stream: Any, c: Any) -> None:
+        ct.launch(stream, (4, 3), product, (a, b, bias, c, ct.float32, 128, 256, 64))
+
     torch.cuda.synchronize()
     for n, c in enumerate(results):
-        ct.launch(streams[n % 2], grid, product, (a, b, bias, c, ct.float32, *tiles))
+        launch(streams[n % count], c)
     torch.cuda.synchronize()
     assert (results[0] - expected).abs().max() < 1e-4 * expected.abs().max()
     assert all(torch.equal(c, results[0]) for c in results)
-    graph, c = torch.cuda.CUDAGraph(), torch.zeros((500, 700), device="cuda")
-    with torch.cuda.graph(graph):
-        ct.launch(torch.cuda.current_stream(), grid, product, (a, b, bias, c, ct.float32, *tiles))
-    graph.replay()
-    torch.cuda.synchronize()
-    assert (c - expected).abs().max() < 1e-4 * expected.abs().max()
+
+    graphs, captured = [torch.cuda.CUDAGraph() for _ in range(2)], [torch.zeros_like(c) for _ in range(8)]
+    for number, graph in enumerate(graphs):
+        with torch.cuda.graph(graph, stream=streams[0]):
+            streams[1].wait_stream(streams[0])
+            for n, stream in enumerate((streams[0], streams[1], streams[0], streams[1])):
+                launch(stream, captured[4 * number + n])
+            streams[0].wait_stream(streams[1])
+    for _ in range(2):
+        for c in (*captured, *results):
+            c.fill_(7.0)
+        torch.cuda.synchronize()
+        for n, c in enumerate(results):
+            launch(streams[n % count], c)
+            if n % 5 == 0:
+                with torch.cuda.stream(streams[n % 2]):
+                    graphs[n % 2].replay()
+        torch.cuda.synchronize()
+        assert all(torch.equal(c, results[0]) for c in (*captured, *results))

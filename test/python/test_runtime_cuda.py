@@ -261,12 +261,73 @@ def tiles_that_blocks_share() -> None:
 def workspaces_belong_to_streams() -> None:
     k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
     found = {stream: shares(k, (8, 4), 1 << 16, stream)[3] for stream in (0x5001, 0x5002, 0x5001, 0x5003)}
-    assert len(set(found.values())) == 3
-    assert shares(k, (8, 4), 1 << 16, 0x500F) == (32, 1, 32, 0)  # captures a graph
-    for n in range(0x5010, 0x5015):
-        assert shares(k, (8, 4), 1 << 16, n)[3] > 0
-    assert shares(k, (8, 4), 1 << 16, 0x5020) == (32, 1, 32, 0)  # one too many
-    assert shares(k, (8, 4), 1 << 16, 0x5003)[3] == found[0x5003]
+    for stream in range(0x5010, 0x5015):
+        found[stream] = shares(k, (8, 4), 1 << 16, stream)[3]
+    assert len(set(found.values())) == 8 == fake.calls("cuMemAlloc_v2") and all(found.values())
+    assert not [line for line in fake.log if line.startswith(("wait", "record"))]
+
+
+def own(k: Any, stream: int) -> int:
+    """The workspace of a split launch on the stream."""
+    parts, _, workspace = shares(k, (8, 4), 1 << 16, stream)[1:]
+    assert parts == 4 and workspace > 0
+    return workspace
+
+
+@case()
+def streams_beyond_the_workspaces() -> None:
+    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    first = [own(k, 0x5010 + n) for n in range(8)]
+    assert own(k, 0x5010) == first[0]  # the oldest is the next one now
+    before = fake.calls("cuCtxSynchronize")
+    assert own(k, 0x5020) == first[1] and fake.calls("cuCtxSynchronize") == before + 1
+    assert fake.log[-1] == "record 5020" and "wait" not in " ".join(fake.log)  # the device was waited for
+    assert own(k, 0x5021) == first[2] and own(k, 0x5011) == first[3]
+    for n in range(4, 8):
+        assert own(k, 0x5010 + n) == first[n]
+    assert own(k, 0x5010) == first[0] and own(k, 0x5022) == first[1]
+    assert fake.log[-4:] == ["wait 5022", "capture mode 0", "launch kernel 5022", "record 5022"]
+    assert own(k, 0x5022) == first[1] and fake.log[-2:] == ["launch kernel 5022", "record 5022"]
+    assert fake.calls("cuMemAlloc_v2") == 8 and fake.calls("cuCtxSynchronize") == before + 1
+    fake.fail("cuStreamWaitEvent", 1, 400)
+    assert shares(k, (8, 4), 1 << 16, 0x5023) == (32, 1, 32, 0)
+
+
+@case()
+def a_device_that_cannot_be_waited_for() -> None:
+    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    first = [own(k, 0x5010 + n) for n in range(8)]
+    fake.fail("cuCtxSynchronize", 1, 900)  # another stream captures
+    assert shares(k, (8, 4), 1 << 16, 0x5020) == (32, 1, 32, 0)
+    assert own(k, 0x5020) == first[0]
+
+
+@case()
+def workspaces_of_captured_graphs() -> None:
+    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    eager = own(k, 0x500E)
+    first, branch = own(k, 0x500F), own(k, 0x501F)
+    assert len({eager, first, branch}) == 3 and own(k, 0x500F) == first
+    zeroed = ["capture mode 2", "fill 16384 in 50f0", "synchronize 50f0", "capture mode 0", "launch kernel 500f"]
+    at = fake.log.index("launch kernel 500f")
+    assert fake.log[at - 4 : at + 1] == zeroed
+    fake.lib.fake_capture(2)
+    second = own(k, 0x500F)
+    assert second not in (eager, first, branch)
+    fake.lib.fake_destroy_graph(1)
+    fake.lib.fake_capture(3)
+    assert {own(k, 0x500F), own(k, 0x501F)} == {first, branch} and fake.calls("cuMemAlloc_v2") == 4
+    assert shares(k, (17, 32), 1 << 14, 0x500F)[3] in (first, branch)  # as large
+    large = make("A", threads=384, persistent=True, split=(*SPLIT[:6], 2 * SPLIT[6]), shares=True)
+    assert shares(large, (8, 4), 1 << 16, 0x500F)[1:3] == (4, 0) and fake.calls("cuMemAlloc_v2") == 5
+    assert own(k, 0x500E) == eager
+    failures = ("cuUserObjectCreate", "cuGraphRetainUserObject", "cuStreamCreate", "cuMemsetD8Async", "cuMemAlloc_v2")
+    for graph, failing in enumerate(failures, 10):
+        fake.lib.fake_capture(graph)
+        fake.fail(failing, 1, 1)
+        assert shares(k, (8, 4), 1 << 16, 0x500F) == (32, 1, 32, 0)
+        assert own(k, 0x500F) not in (eager, second)
+        assert fake.log.count("capture mode 2") == fake.log.count("capture mode 0")
 
 
 @case()
@@ -321,8 +382,7 @@ def kernels_that_share_are_made_when_wanted() -> None:
     for _ in range(2):
         assert shares(k, (8, 4), 1 << 16)[:3] == (128, 4, 0) and fake.last.shared_bytes == 512
     assert len(made) == 1
-    _core.launch(0x500F, (8, 4), k, (on(0, 4, 1 << 16),))  # captures a graph
-    assert fake.words[5:] == [8, 4, 1] and fake.last.shared_bytes == 0
+    assert shares(k, (8, 4), 1 << 16, 0x500F)[:3] == (128, 4, 0) and len(made) == 1  # captures a graph
     wrong = make("A", threads=384, split=SPLIT, better=lambda parts: 7)
     refused(Exception, "on_miss returned", _core.launch, 0x5001, (8, 4), wrong, (on(0, 4, 1 << 16),))
 

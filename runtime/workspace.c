@@ -1,0 +1,218 @@
+/* workspace.c - memory in which blocks that share a tile leave their sums (split.c)
+ *
+ * It begins with counters, which are zeroed once; each kernel leaves them zero. Two kernels must not use one workspace
+ * at a time, so it belongs to what orders them:
+ *
+ *   a stream         as large as all multiprocessors can fill. MAX_STREAMS of a device keep theirs. If there are more,
+ *                    the one that was used longest ago is passed on, and the new owner waits, on the GPU, for an event
+ *                    behind the old one's last launch. Events are recorded only from the time when that happened first,
+ *                    and the device is waited for then: the stream may be gone, and cannot be asked.
+ *   a captured graph and one of its streams    as large as its launches need. The graph may run beside anything, but
+ * not beside itself, and owns the workspace as a user object: when it is gone with all that was made of it and all of
+ * its runs, the workspace is free for the next owner.
+ *
+ * What was allocated is kept for ever. Callers hold the GIL, or start kernels from one thread: between taking a
+ * workspace and leaving it no other launch takes one. */
+#include "module.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum {
+  MAX_STREAMS = 8,
+  COUNTERS = TW_SPLIT_COUNTERS * sizeof(uint32_t), /* bytes */
+  GRANULE = 1 << 20
+};
+
+/* Whose it is. A graph that ends sets it free from a thread of the driver; all else happens under the lock. */
+enum { FREE, OF_STREAM, OF_GRAPH };
+
+typedef struct workspace {
+  struct workspace *next;
+  uint64_t address; /* behind the counters */
+  size_t size;
+  _Atomic int owner;
+  unsigned long long stream, capture; /* ids of the owner; 0: no capture. In one, the stream's handle */
+  uint64_t turn;                      /* when it was taken last */
+  CUevent event;                      /* behind the last launch that used it; NULL: the device was waited for since */
+} workspace_t;
+
+/* Of a device. */
+typedef struct workspaces {
+  workspace_t *first;     /* entries are added, never removed */
+  int streams;            /* that own one */
+  _Atomic bool passed_on; /* there are more streams than workspaces */
+  uint64_t turn;
+} workspaces_t;
+
+static workspaces_t devices[TW_MAX_DEVICES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The one that asks. */
+typedef struct owner {
+  const tw_driver_t *driver;
+  CUstream handle;
+  CUgraph graph; /* NULL: the stream captures nothing */
+  unsigned long long stream, capture;
+} owner_t;
+
+static bool identify(const tw_driver_t *driver, CUstream stream, owner_t *out) {
+  *out = (owner_t){.driver = driver, .handle = stream};
+  int status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (!driver->stream_get_id || !driver->stream_get_capture_info ||
+      driver->stream_get_capture_info(stream, &status, &out->capture, &out->graph, NULL, NULL))
+    return false;
+  if (status == CU_STREAM_CAPTURE_STATUS_NONE) {
+    out->capture = 0;
+    out->graph = NULL;
+    return !driver->stream_get_id(stream, &out->stream);
+  }
+  /* Its id may not be asked for. The handle stays the stream's while it captures, but for those that every thread has.
+   */
+  out->stream = (uintptr_t)stream;
+  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE && out->stream > CU_STREAM_PER_THREAD &&
+         driver->user_object_create && driver->user_object_release && driver->graph_retain_user_object;
+}
+
+/* Its own, or else the smallest free one. */
+static workspace_t *find(const workspaces_t *known, const owner_t *owner, size_t size) {
+  workspace_t *best = NULL;
+  for (workspace_t *w = known->first; w; w = w->next) {
+    int state = atomic_load_explicit(&w->owner, memory_order_acquire);
+    if (w->size < size)
+      continue;
+    if (state != FREE && w->stream == owner->stream && w->capture == owner->capture)
+      return w;
+    if (state == FREE && (!best || w->size < best->size))
+      best = w;
+  }
+  return best;
+}
+
+/* ---- a new one ----------------------------------------------------------------------------------- */
+
+/* Zeroes counters at once, beside a capture. */
+static CUresult zero_now(const tw_driver_t *driver, uint64_t memory) {
+  CUstream stream;
+  CUresult result = driver->stream_create(&stream, CU_STREAM_NON_BLOCKING);
+  if (result)
+    return result;
+  result = driver->mem_set(memory, 0, COUNTERS, stream);
+  CUresult ended = driver->stream_synchronize(stream);
+  driver->stream_destroy(stream);
+  return result ? result : ended;
+}
+
+/* NULL where there is no memory. */
+static workspace_t *allocate(workspaces_t *known, const owner_t *owner, size_t size) {
+  const tw_driver_t *driver = owner->driver;
+  workspace_t *w = calloc(1, sizeof *w);
+  uint64_t memory = 0;
+  if (!w || driver->mem_alloc(&memory, COUNTERS + size)) {
+    free(w);
+    return NULL;
+  }
+  if (owner->graph ? zero_now(driver, memory) : driver->mem_set(memory, 0, COUNTERS, owner->handle)) {
+    driver->mem_free(memory);
+    free(w);
+    return NULL;
+  }
+  w->address = memory + COUNTERS;
+  w->size = size;
+  w->next = known->first;
+  return known->first = w;
+}
+
+/* ---- owners -------------------------------------------------------------------------------------- */
+
+/* By the driver, when a graph is gone: calls of the driver are not allowed here. */
+static void set_free(void *workspace) {
+  atomic_store_explicit(&((workspace_t *)workspace)->owner, FREE, memory_order_release);
+}
+
+/* The graph's own from now on. */
+static bool give_to_graph(const owner_t *owner, workspace_t *w) {
+  CUuserObject object;
+  atomic_store_explicit(&w->owner, OF_GRAPH, memory_order_relaxed); /* set_free may be called by what fails */
+  if (owner->driver->user_object_create(&object, w, set_free, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)) {
+    set_free(w);
+    return false;
+  }
+  if (!owner->driver->graph_retain_user_object(owner->graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE))
+    return true;
+  owner->driver->user_object_release(object, 1);
+  return false;
+}
+
+/* The one of a stream that was used longest ago, for another stream. */
+static workspace_t *pass_on(workspaces_t *known, const owner_t *owner, size_t size) {
+  workspace_t *oldest = NULL;
+  for (workspace_t *w = known->first; w; w = w->next)
+    if (atomic_load_explicit(&w->owner, memory_order_relaxed) == OF_STREAM && w->size >= size &&
+        (!oldest || w->turn < oldest->turn))
+      oldest = w;
+  if (!oldest)
+    return NULL;
+  if (!known->passed_on && owner->driver->ctx_synchronize())
+    return NULL;
+  known->passed_on = true;
+  bool ordered = !oldest->event || !owner->driver->stream_wait_event(owner->handle, oldest->event, 0);
+  return ordered ? oldest : NULL;
+}
+
+/* A free one, a new one, or for a stream that of another. */
+static workspace_t *acquire(workspaces_t *known, const owner_t *owner, workspace_t *free_one, size_t size) {
+  workspace_t *w = free_one;
+  bool is_new_stream = !owner->graph;
+  if (!w && !owner->graph && known->streams >= MAX_STREAMS) {
+    w = pass_on(known, owner, size);
+    is_new_stream = false;
+  }
+  if (!w && (owner->graph || known->streams < MAX_STREAMS))
+    w = allocate(known, owner, size);
+  if (!w || (owner->graph && !give_to_graph(owner, w)))
+    return NULL;
+  known->streams += is_new_stream;
+  w->stream = owner->stream;
+  w->capture = owner->capture;
+  if (!owner->graph)
+    atomic_store_explicit(&w->owner, OF_STREAM, memory_order_relaxed);
+  return w;
+}
+
+uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, size_t bytes) {
+  owner_t owner;
+  size_t most = (size_t)device->sm_count * TW_SPLIT_BYTES_PER_SM;
+  if (bytes > most || !identify(driver, stream, &owner))
+    return 0;
+  size_t size = owner.graph ? (bytes + GRANULE - 1) / GRANULE * GRANULE : most;
+  workspaces_t *known = &devices[device->ordinal];
+  pthread_mutex_lock(&lock);
+  workspace_t *w = find(known, &owner, owner.graph ? bytes : most);
+  if (!w || atomic_load_explicit(&w->owner, memory_order_acquire) == FREE) {
+    int mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* a capture is going on, maybe: this is no part of it */
+    if (driver->exchange_capture_mode)
+      driver->exchange_capture_mode(&mode);
+    w = acquire(known, &owner, w, size);
+    if (driver->exchange_capture_mode)
+      driver->exchange_capture_mode(&mode);
+  }
+  if (w)
+    w->turn = ++known->turn;
+  uint64_t address = w ? w->address : 0;
+  pthread_mutex_unlock(&lock);
+  return address;
+}
+
+void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CUstream stream) {
+  owner_t owner;
+  workspaces_t *known = &devices[device->ordinal];
+  if (!known->passed_on || !identify(driver, stream, &owner) || owner.graph)
+    return;
+  pthread_mutex_lock(&lock);
+  workspace_t *w = find(known, &owner, 0);
+  if (w && atomic_load_explicit(&w->owner, memory_order_relaxed) == OF_STREAM &&
+      (w->event || !driver->event_create(&w->event, CU_EVENT_DISABLE_TIMING)))
+    driver->event_record(w->event, stream);
+  pthread_mutex_unlock(&lock);
+}
