@@ -69,7 +69,7 @@ int tw_ext_exchange_failed(void) {
   return -1;
 }
 
-int tw_ext_exchange_stream(const tw_dl_exchange_t *exchange, int device_id, tw_stream_t *stream) {
+TW_HOT int tw_ext_exchange_stream(const tw_dl_exchange_t *exchange, int device_id, tw_stream_t *stream) {
   if (exchange->current_work_stream && exchange->current_work_stream(TW_DL_CUDA, device_id, &stream->handle))
     return tw_ext_exchange_failed();
   stream->decided = true;

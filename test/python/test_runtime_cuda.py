@@ -655,6 +655,27 @@ def forms_of_streams() -> None:
     refused(TileTypeError, "version 1 of __cuda_stream__", _core.launch, Newer(), 1, k, (a,))
     refused(LaunchError, "kernel kernel, grid (1, 1, 1)", _core.launch, 0x5100, 1, k, (a,))
 
+    class Both(Protocol):
+        """Has the handle as an attribute, too: that is quicker, where the two agree."""
+
+        asked = 0
+        ptr = "no handle"
+
+        def __init__(self, handle: int, told: int) -> None:
+            self.cuda_stream, self.told = handle, told
+
+        def __cuda_stream__(self) -> tuple[int, int]:
+            Both.asked += 1
+            return (0, self.told)
+
+    for handle, told, asked in [(0x5002, 0x5003, 1), (0x5002, 0x5003, 2), (0x5004, 0x5004, 3), (0x5005, 0x5005, 4)]:
+        _core.launch(Both(handle, told), 1, k, (a,))
+        assert (fake.last.stream, Both.asked) == (told, asked)
+    _core.launch(Torch(), 1, k, (a,))  # so that it is looked at afresh
+    for asked, handle in [(5, 0x5004), (5, 0x5005), (5, 0x5006)]:
+        _core.launch(Both(handle, handle), 1, k, (a,))
+        assert (fake.last.stream, Both.asked) == (handle, asked)
+
 
 @case()
 def none_is_the_stream_of_the_arrays() -> None:
