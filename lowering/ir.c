@@ -14,8 +14,6 @@
 
 /* --- Names ---------------------------------------------------------------------------------------- */
 
-bool tw_op_is(MlirOperation op, const char *name) { return mlirStringRefEqual(tw_op_name(op), tw_str(name)); }
-
 bool tw_op_in(MlirOperation op, const char *dialect) {
   MlirStringRef name = tw_op_name(op);
   size_t n = strlen(dialect);
@@ -23,8 +21,9 @@ bool tw_op_in(MlirOperation op, const char *dialect) {
 }
 
 bool tw_op_is_one_of(MlirOperation op, const char *const *names, size_t count) {
+  MlirStringRef name = tw_op_name(op);
   for (size_t i = 0; i < count; i++)
-    if (tw_op_is(op, names[i]))
+    if (tw_str_is(name, names[i]))
       return true;
   return false;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -21,7 +22,11 @@ enum { TW_MAX_RANK = 8 };
 
 static inline MlirStringRef tw_str(const char *text) { return mlirStringRefCreateFromCString(text); }
 static inline MlirStringRef tw_op_name(MlirOperation op) { return mlirIdentifierStr(mlirOperationGetName(op)); }
-bool tw_op_is(MlirOperation op, const char *name);
+static inline bool tw_str_is(MlirStringRef text, const char *other) {
+  size_t length = strlen(other); /* known to the compiler, mostly */
+  return text.length == length && !memcmp(text.data, other, length);
+}
+static inline bool tw_op_is(MlirOperation op, const char *name) { return tw_str_is(tw_op_name(op), name); }
 bool tw_op_is_one_of(MlirOperation op, const char *const *names, size_t count);
 /* The same for an array of names whose length is known. */
 #define TW_OP_IS_ONE_OF(op, names) tw_op_is_one_of(op, names, sizeof(names) / sizeof *(names))
