@@ -40,6 +40,11 @@ bool tw_is_arithmetic(MlirOperation op) {
          TW_OP_IS_ONE_OF(op, names);
 }
 
+bool tw_stores_to_array(MlirOperation op) {
+  static const char *const names[] = {"tile.store", "tile.scatter", "tile.tma_store"};
+  return TW_OP_IS_ONE_OF(op, names);
+}
+
 static MlirWalkResult find_write(MlirOperation op, void *user) {
   static const char *const names[] = {
       "tile.load",         "tile.gather",     "tile.wgmma",          "tile.wgmma_wait",   "tile.async_copy",

@@ -39,6 +39,8 @@ bool tw_is_index_fact(MlirOperation op);
 bool tw_is_arithmetic(MlirOperation op);
 /* Whether the op, or one in it, may write to an array: all do that are not known to do something else. */
 bool tw_may_write_arrays(MlirOperation op);
+/* Whether an op stores to an array, whose place tw_access_array tells. */
+bool tw_stores_to_array(MlirOperation op);
 /* Whether an op of this name is the op or in it. */
 bool tw_has_op(MlirOperation op, const char *name);
 /* The op that makes a value, or null for a block argument. */

@@ -211,7 +211,7 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   k->wgmma |= looped && tw_op_is(op, "tile.mma") && tw_has_attr(op, TW_WGMMA);
   if (looped && tw_op_is(op, "tile.mma"))
     look_behind(k, op);
-  if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
+  if (tw_stores_to_array(op))
     k->writes |= is_beside_product(op) && may_be_read(k->func, op);
   k->in_order |= shows_order(op);
   if (tw_op_is(op, "scf.for"))

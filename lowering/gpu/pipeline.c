@@ -131,7 +131,7 @@ typedef struct {
 static MlirWalkResult check_write(MlirOperation op, void *user) {
   writes_t *writes = user;
   intptr_t first;
-  if (!tw_op_is(op, "tile.store") && !tw_op_is(op, "tile.scatter"))
+  if (!tw_stores_to_array(op))
     return MlirWalkResultAdvance;
   MlirValue array = tw_access_array(op, &first);
   for (MlirOperation read = mlirBlockGetFirstOperation(writes->body); !mlirOperationIsNull(read) && !writes->bad;

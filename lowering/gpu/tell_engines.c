@@ -131,7 +131,7 @@ static void tell_mma(MlirOperation op, int num_warps) {
 
 /* Copies run as far ahead as the hint says; what goes through registers, and what is written, has no use for it. */
 static void tell_latency(MlirOperation op) {
-  bool writes = tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.tma_store");
+  bool writes = tw_stores_to_array(op);
   bool reads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
   if (tw_has_attr(op, TW_LATENCY) && (writes || reads))
     tw_op_remark(op, "has a latency that is not used: %s",

@@ -114,12 +114,11 @@ typedef struct {
 } writes_t;
 
 static MlirWalkResult check_write(MlirOperation op, void *user) {
-  static const char *const stores[] = {"tile.store", "tile.scatter", "tile.tma_store"};
   writes_t *writes = user;
   intptr_t first;
   if (mlirOperationGetNumRegions(op) > 0)
     return MlirWalkResultAdvance;
-  if (TW_OP_IS_ONE_OF(op, stores))
+  if (tw_stores_to_array(op))
     writes->unknown = !tw_assume_disjoint(tw_access_array(op, &first), writes->array);
   else
     writes->unknown = tw_may_write_arrays(op);

@@ -776,16 +776,12 @@ static bool note_needed(tw_ring_plan_t *plan, const void *key) {
   return true;
 }
 
-static bool is_write(MlirOperation op) {
-  return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.tma_store");
-}
-
 /* Whether a load finds the same in both roles: no one writes to the array (to one that overlaps: check_order), and it
  * does not wait for memory to change. */
 static bool reads_constant(MlirOperation load) {
   MlirValue array = mlirOperationGetOperand(load, 0);
   for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    if (is_write(mlirOpOperandGetOwner(use)))
+    if (tw_stores_to_array(mlirOpOperandGetOwner(use)))
       return false;
   return !tw_op_is(mlirOperationGetParentOperation(load), "scf.while");
 }
@@ -935,7 +931,7 @@ static MlirWalkResult check_after(MlirOperation op, void *user) {
 /* Nothing tells a producer that a store was done. */
 static MlirWalkResult check_order(MlirOperation op, void *user) {
   order_t order = {user, op};
-  if (is_write(op))
+  if (tw_stores_to_array(op))
     mlirOperationWalk(order.plan->func, check_after, &order, MlirWalkPreOrder);
   return order.plan->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
