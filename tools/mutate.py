@@ -207,7 +207,7 @@ def main() -> int:
     parser.add_argument("--tests-a-mutant", type=int, default=80)
     parser.add_argument("--proven", type=Path, help="file of requirements that had a failing test, read and extended")
     options = parser.parse_args()
-    os.environ["TILEWRIGHT_CACHE"] = "0"
+    os.environ["TILEWRIGHT_NO_CACHE"] = "1"
     path = options.module.resolve()
     source = path.read_text()
     first, last = map(int, options.lines.split("-"))

@@ -396,7 +396,7 @@ def forked(arguments: list[str], **environment: str) -> int:
 
 def with_pytest(arguments: list[str], numbers: list[int], most: int) -> None:
     mutants = [Mutant(*row) for row in json.loads((OUT / "mutants.json").read_text())]
-    os.environ |= {"TILEWRIGHT_CACHE": "0"}
+    os.environ |= {"TILEWRIGHT_NO_CACHE": "1"}
     sys.path[:0] = [str(OUT / "python"), str(ROOT / "test" / "emulator")]
     import tilewright.tile  # noqa: F401 - here, so that each child need not
 
@@ -432,9 +432,11 @@ def main() -> None:
     elif options.action == "lit":
         lit(options.only, options.folder.resolve(), options.most, options.seed)
     else:
-        found = json.loads((OUT / "results.json").read_text())
-        survivors = [int(number) for number, name in found.items() if not name]
-        numbers = survivors if options.numbers == "survivors" else [int(n) for n in options.numbers.split(",")]
+        numbers = [int(number) for number in options.numbers.split(",")] if options.numbers != "survivors" else []
+        if not numbers:
+            found = json.loads((OUT / "results.json").read_text())
+            numbers = [int(number) for number, name in found.items() if not name]
+        (OUT / "tmp").mkdir(exist_ok=True)
         with_pytest(options.arguments, numbers, options.tests_a_mutant)
 
 
