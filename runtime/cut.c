@@ -1,9 +1,10 @@
-/* cut.c - blocks that compute a slice of a tile each: how many
+/* cut.c - blocks that compute a slice of a tile each, or the tiles of several: how many
  *
  * A kernel whose tiles can be cut (lowering/gpu/cut_blocks.c) tells what an iteration takes with 1, 2, 4 ... slices of
  * a tile. A launch of fewer blocks than multiprocessors is as long as one block, or as what all of them load together;
  * it takes the slices with which that is least. Slices may in turn be shared along k (split.c), so that this is
- * compared, too. A launch of more blocks costs one comparison. */
+ * compared, too. A launch of more blocks costs one comparison. One of many blocks
+ * whose tiles are small may be fused (lowering/gpu/fuse_blocks.c), by the same estimate. */
 #include "module.h"
 
 enum {
@@ -55,4 +56,40 @@ int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *
     }
   }
   return (whole - least) * LEAST_GAIN > whole && whole - least > LEAST_CYCLES ? 1 << best : 1;
+}
+
+/* ---- blocks in one ----------------------------------------------------------------------------- */
+
+bool tw_fuse_allowed(const tw_fuse_t *fuse, const int32_t blocks[3], const uint32_t grid[3], const uint64_t *words) {
+  for (int i = 0; i < fuse->num_stores; i++) {
+    int axis = fuse->stores[i].axis;
+    int64_t covered = (int64_t)grid[axis] * fuse->stores[i].tile;
+    if (grid[axis] % (uint32_t)blocks[axis] != 0 && covered < (int64_t)words[fuse->stores[i].word])
+      return false;
+  }
+  return true;
+}
+
+/* Of that many blocks of the launch in one along each axis. */
+static int64_t fused_cycles(const tw_fuse_t *fuse, int plan, const uint32_t grid[3], int64_t steps, int64_t units) {
+  int64_t blocks = 1, step = fuse->plans[plan].cycles, bytes = fuse->plans[plan].bytes;
+  for (int axis = 0; axis < 3; axis++)
+    blocks *= divide_up(grid[axis], fuse->plans[plan].blocks[axis]);
+  int64_t own = divide_up(blocks, units) * steps * step, all = blocks * steps * bytes / (units * BYTES_A_CYCLE);
+  return own > all ? own : all;
+}
+
+int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t units) {
+  enum { FUSED = 3, ALONE = 4 }; /* the estimate is a rough one: a third must be gained */
+  int64_t steps = fuse->word < 0 ? fuse->steps : divide_up((int64_t)words[fuse->word], fuse->per_step);
+  int64_t alone = fused_cycles(fuse, 0, grid, steps, units), least = alone;
+  int best = 0;
+  for (int plan = 1; plan < fuse->num_plans; plan++) {
+    int64_t cycles = fused_cycles(fuse, plan, grid, steps, units);
+    if (cycles < least && tw_fuse_allowed(fuse, fuse->plans[plan].blocks, grid, words)) {
+      best = plan;
+      least = cycles;
+    }
+  }
+  return least * ALONE < alone * FUSED && alone - least > LEAST_CYCLES ? 1 << best : 1;
 }

@@ -89,12 +89,31 @@ static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *ke
   return shares.whole + (blocks - shares.whole) * shares.parts;
 }
 
-/* The grid of the blocks that compute slices. */
+/* The grid of blocks that compute slices, or the tiles of several. */
 static tw_status_t cut_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[3], uint32_t out[3]) {
   int64_t all[3];
-  for (int axis = 0; axis < 3; axis++)
-    out[axis] = (uint32_t)(all[axis] = (int64_t)grid[axis] * kernel->cut_grid[axis]);
+  for (int axis = 0; axis < 3; axis++) {
+    int64_t parts = kernel->cut_grid[axis];
+    out[axis] = (uint32_t)(all[axis] = parts < 0 ? (grid[axis] - parts - 1) / -parts : grid[axis] * parts);
+  }
   return tw_status_prefix(tw_grid_check(all), "kernel %s, whose tiles are cut: ", kernel->name);
+}
+
+/* Into how many slices a launch cuts each tile, or minus how many blocks it makes one, or -1 where those of the kernel
+ * must not be; 1: neither. */
+static int find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
+                      const uint64_t *words, int64_t blocks) {
+  int32_t fused[3];
+  bool many = blocks >= device->sm_count;
+  for (int axis = 0; axis < 3; axis++)
+    fused[axis] = kernel->cut_grid[axis] < 0 ? -kernel->cut_grid[axis] : 1;
+  if (kernel->fuse && kernel->cut_grid[0])
+    return tw_fuse_allowed(kernel->fuse, fused, grid, words) ? 1 : -1;
+  if (kernel->fuse && many) {
+    int wanted = tw_fuse_choose(kernel->fuse, grid, words, device->sm_count);
+    return wanted > 1 ? -wanted : 1;
+  }
+  return kernel->cut && !many ? tw_cut_choose(kernel->cut, &kernel->split, words, blocks, device->sm_count) : 1;
 }
 
 /* Pairs of neighbours along an axis; of an odd number of blocks the last one has a neighbour beyond the grid. */
@@ -135,11 +154,9 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   uint64_t plane = (uint64_t)started[0] * started[1], blocks = plane * started[2];
   if (plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT)
     return NULL;
-  if (kernel->cut && blocks < (uint64_t)device->sm_count) {
-    out->parts = tw_cut_choose(kernel->cut, &kernel->split, words, (int64_t)blocks, device->sm_count);
-    if (out->parts > 1)
-      return NULL;
-  }
+  out->parts = find_parts(kernel, device, grid, words, (int64_t)blocks);
+  if (out->parts != 1)
+    return NULL;
   if (kernel->pairs.alone)
     choose_pairs(&kernel->pairs, started, kernel->resident[ordinal], out);
   if (out->twin || out->axis >= 0 || kernel->split.step_cycles == 0)

@@ -244,6 +244,8 @@ tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t 
   return NULL;
 }
 
+enum { MOST_OF_AN_AXIS = 1024 };
+
 static bool is_sound(const tw_cut_t *cut) {
   bool good = cut->word >= -1 && cut->word < TW_MAX_WORDS && cut->per_step >= 1 && cut->steps >= 0 &&
               cut->num_classes >= 1 && cut->num_classes <= TW_CUT_CLASSES && cut->num_plans >= 2 &&
@@ -269,13 +271,34 @@ tw_status_t tw_cuda_kernel_set_cut(tw_cuda_kernel_t *kernel, const tw_cut_t *cut
   return NULL;
 }
 
+tw_status_t tw_cuda_kernel_set_fuse(tw_cuda_kernel_t *kernel, const tw_fuse_t *fuse) {
+  bool good = fuse->word >= -1 && fuse->word < TW_MAX_WORDS && fuse->per_step >= 1 && fuse->steps >= 0 &&
+              fuse->num_plans >= 2 && fuse->num_plans <= TW_CUT_PLANS && fuse->num_stores >= 0 &&
+              fuse->num_stores <= TW_FUSE_STORES;
+  for (int p = 0; good && p < fuse->num_plans; p++) {
+    good = fuse->plans[p].cycles >= 1 && fuse->plans[p].bytes >= 0;
+    for (int axis = 0; axis < 3; axis++)
+      good = good && fuse->plans[p].blocks[axis] >= 1 && fuse->plans[p].blocks[axis] <= MOST_OF_AN_AXIS;
+  }
+  for (int i = 0; good && i < fuse->num_stores; i++)
+    good = fuse->stores[i].axis >= 0 && fuse->stores[i].axis < 3 && fuse->stores[i].word >= 0 &&
+           fuse->stores[i].word < TW_MAX_WORDS && fuse->stores[i].tile >= 1;
+  if (!good)
+    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: its blocks cannot be fused by %d plans and %d stores", kernel->name,
+                    fuse->num_plans, fuse->num_stores);
+  kernel->fuse = malloc(sizeof *fuse);
+  if (!kernel->fuse)
+    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for kernel %s", kernel->name);
+  *kernel->fuse = *fuse;
+  return NULL;
+}
+
 tw_status_t tw_cuda_kernel_set_cut_grid(tw_cuda_kernel_t *kernel, const int32_t parts[3]) {
-  enum { MOST = 1024 };
   for (int axis = 0; axis < 3; axis++) {
-    if (parts[axis] < 1 || parts[axis] > MOST)
+    if (parts[axis] == 0 || parts[axis] < -MOST_OF_AN_AXIS || parts[axis] > MOST_OF_AN_AXIS)
       return TW_ERROR(TW_VALUE_ERROR, "kernel %s: no block can be cut into %d along axis %d", kernel->name, parts[axis],
                       axis);
-    kernel->cut_grid[axis] = (uint16_t)parts[axis];
+    kernel->cut_grid[axis] = (int16_t)parts[axis];
   }
   return NULL;
 }
@@ -284,6 +307,7 @@ void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel) {
   if (kernel) {
     free(kernel->maps);
     free(kernel->cut);
+    free(kernel->fuse);
   }
   free(kernel);
 }

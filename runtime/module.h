@@ -35,12 +35,13 @@ struct tw_cuda_kernel {
   const char *name;  /* borrowed, lives for ever */
   unsigned num_threads, shared_bytes, flags;
   unsigned num_maps;
-  tw_map_slot_t *maps;          /* owned */
-  tw_split_t split;             /* step_cycles 0: blocks have nothing to share */
-  tw_cut_t *cut;                /* owned; NULL: tiles stay whole, or are slices already */
-  tw_pairs_t pairs;             /* alone 0: no clusters */
-  uint16_t cut_grid[3];         /* blocks for one of the launch's grid along each axis; 0: one, the kernel is not cut */
-  atomic_flag maps_taken;       /* a launch reads or writes the maps that are kept */
+  tw_map_slot_t *maps;    /* owned */
+  tw_split_t split;       /* step_cycles 0: blocks have nothing to share */
+  tw_cut_t *cut;          /* owned; NULL: tiles stay whole, or are slices already */
+  tw_fuse_t *fuse;        /* owned; NULL: blocks cannot be fused */
+  tw_pairs_t pairs;       /* alone 0: no clusters */
+  int16_t cut_grid[3];    /* blocks for one of the launch's grid, or minus how many are in one; 0: the launch's own */
+  atomic_flag maps_taken; /* a launch reads or writes the maps that are kept */
   uint8_t lead[TW_MAX_DEVICES]; /* words before the maps: the parameters do not begin aligned as maps are */
   _Atomic(CUfunction) functions[TW_MAX_DEVICES]; /* NULL: not loaded on that device yet */
   uint32_t resident[TW_MAX_DEVICES];             /* blocks that run at a time; known once the kernel is loaded */
@@ -77,6 +78,11 @@ void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CU
 /* Into how many slices a launch of fewer blocks than multiprocessors does best to cut each tile; 1: none. `split` has
  * step_cycles 0 where blocks cannot share tiles. */
 int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units);
+
+/* How many blocks of a launch of many do best as one; 1: each alone. */
+int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t units);
+/* Whether so many blocks along each axis may be one: then nothing is stored that no block of the launch would have. */
+bool tw_fuse_allowed(const tw_fuse_t *fuse, const int32_t blocks[3], const uint32_t grid[3], const uint64_t *words);
 
 /* Parameters of a launch: tensor maps, then words. */
 typedef struct tw_packed {

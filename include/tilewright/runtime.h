@@ -271,7 +271,7 @@ typedef struct tw_split {
  * come from a file. */
 tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t *split);
 
-enum { TW_CUT_CLASSES = 3, TW_CUT_PLANS = 5 };
+enum { TW_CUT_CLASSES = 3, TW_CUT_PLANS = 5, TW_FUSE_STORES = 24 };
 
 /* What a launch decides by whether several blocks compute a tile, a slice each. */
 typedef struct tw_cut {
@@ -288,7 +288,23 @@ typedef struct tw_cut {
 
 /* Called once, before the first launch, of a kernel whose tiles are whole. Checks what may come from a file. */
 tw_status_t tw_cuda_kernel_set_cut(tw_cuda_kernel_t *kernel, const tw_cut_t *cut);
-/* The same of a kernel whose blocks compute slices: how many there are along each axis for one of a launch's grid. */
+/* What a launch decides by whether a block computes the tiles of several. */
+typedef struct tw_fuse {
+  int32_t word, per_step, steps; /* of the loop, as in tw_split_t */
+  int32_t num_plans, num_stores;
+  struct {
+    int32_t blocks[3], cycles, bytes; /* in one, along each axis; of a step */
+  } plans[TW_CUT_PLANS];              /* of 1, 2, 4 ... blocks */
+  struct {
+    int32_t axis, word, tile; /* of the grid; of an extent of an array that is stored; the tile's */
+  } stores[TW_FUSE_STORES];
+} tw_fuse_t;
+
+/* Called once, before the first launch, of a kernel whose blocks can be fused, or are. Checks what may come from a
+ * file. */
+tw_status_t tw_cuda_kernel_set_fuse(tw_cuda_kernel_t *kernel, const tw_fuse_t *fuse);
+/* The same of a kernel whose blocks compute slices: how many there are along each axis for one of a launch's grid; of
+ * one with fused blocks, minus the number of blocks in one. */
 tw_status_t tw_cuda_kernel_set_cut_grid(tw_cuda_kernel_t *kernel, const int32_t parts[3]);
 
 /* The blocks of a persistent kernel are started in clusters of two: neighbours along an axis of the grid. What a step
@@ -300,8 +316,9 @@ typedef struct tw_pairs {
 /* Called once, before the first launch. Checks what may come from a file. */
 tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t *pairs);
 
-/* What would do better at a launch than a kernel that is loaded: so many slices of each tile (1: none); else clusters
- * along another axis (-1: none); else the twin that lets blocks share tiles, or has no clusters. */
+/* What would do better at a launch than a kernel that is loaded: so many slices of each tile (1: none), or minus the
+ * number of blocks in one, -1 where a kernel of fused blocks is not for this grid; else clusters along another axis
+ * (-1: none); else the twin that lets blocks share tiles, or has no clusters. */
 typedef struct tw_better {
   int parts, axis;
   bool twin;

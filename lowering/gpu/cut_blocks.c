@@ -44,12 +44,7 @@
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { MAX_ACCESSES = 64, MAX_CLASSES = 3, MAX_LOG_PARTS = 4 };
-
-typedef struct {
-  MlirOperation at[MAX_ACCESSES];
-  int count; /* MAX_ACCESSES: there may be more */
-} accesses_t;
+enum { MAX_CLASSES = 3, MAX_LOG_PARTS = 4 };
 
 /* How many parts each class has, as logarithms, and what an iteration of a part takes. */
 typedef struct {
@@ -60,7 +55,6 @@ typedef struct {
 typedef struct {
   MlirOperation func, scope; /* the loop whose iterations count, or the function */
   tw_dims_t dims;
-  accesses_t reads, writes;
   int classes[MAX_CLASSES], num_classes; /* that may be cut */
   plan_t plans[MAX_LOG_PARTS + 1];       /* of 1, 2, 4 ... parts */
   int num_plans;
@@ -68,40 +62,22 @@ typedef struct {
 
 /* ---- what can be cut --------------------------------------------------------------------------- */
 
-static void add_access(accesses_t *list, MlirOperation op) {
-  if (list->count < MAX_ACCESSES)
-    list->at[list->count++] = op;
-}
-
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  cutter_t *c = user;
-  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"))
-    add_access(&c->reads, op);
-  if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
-    add_access(&c->writes, op);
-  return MlirWalkResultAdvance;
-}
-
-static bool all_write(cutter_t *c, int class) {
-  for (int i = 0; i < c->writes.count; i++)
-    if (tw_dims_find(&c->dims, tw_moved_tile(c->writes.at[i]), class) < 0)
-      return false;
-  return true;
-}
-
 /* The classes of what is stored first, as far as they may be cut; else tells why the first one may not. */
 static const char *find_classes(cutter_t *c) {
   const char *why = c->dims.refused;
-  if (why == NULL && (c->reads.count == MAX_ACCESSES || c->writes.count == MAX_ACCESSES || c->writes.count == 0))
+  if (why == NULL &&
+      (c->dims.num_reads == TW_MAX_ACCESSES || c->dims.num_writes == TW_MAX_ACCESSES || c->dims.num_writes == 0))
     why = "it stores nothing, or has too many accesses";
   if (why != NULL)
     return why;
-  MlirValue tile = tw_moved_tile(c->writes.at[0]);
+  MlirValue tile = tw_moved_tile(c->dims.writes[0]);
   intptr_t rank = tw_rank(mlirValueGetType(tile));
   for (int dim = 0; dim < rank && c->num_classes < MAX_CLASSES; dim++) {
     int class = tw_dims_class(&c->dims, tile, dim);
     const tw_dim_t *d = &c->dims.at[class];
-    const char *no = d->whole ? d->whole : all_write(c, class) ? NULL : "not all that is stored has it";
+    const char *no = d->whole                               ? d->whole
+                     : tw_dims_are_written(&c->dims, class) ? NULL
+                                                            : "not all that is stored has it";
     if (no == NULL && d->extent >= 2 * d->least)
       c->classes[c->num_classes++] = class;
     why = why ? why : no;
@@ -156,13 +132,10 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* Of an iteration: its latencies, and products or what a multiprocessor loads. */
 static void estimate(cutter_t *c, plan_t *plan) {
-  enum { LATENCY = 64, BYTES_A_CYCLE = 96 };
   cost_t cost = {.cutter = c, .plan = plan};
   mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
-  int64_t memory = cost.bytes / BYTES_A_CYCLE;
-  plan->cycles = LATENCY + (memory > cost.flop_cycles ? memory : cost.flop_cycles);
+  plan->cycles = tw_step_cycles(cost.flop_cycles, cost.bytes);
   plan->bytes = cost.bytes;
 }
 
@@ -182,18 +155,8 @@ static bool double_parts(cutter_t *c, const plan_t *from, plan_t *out) {
   return out->bytes < from->bytes;
 }
 
-static MlirWalkResult find_scope(MlirOperation op, void *user) {
-  cutter_t *c = user;
-  bool better = tw_op_is(op, "scf.for") && mlirOperationIsNull(tw_enclosing_loop(op)) &&
-                (!tw_op_is(c->scope, "scf.for") || (tw_has_op(op, "tile.mma") && !tw_has_op(c->scope, "tile.mma")));
-  if (better)
-    c->scope = op;
-  return MlirWalkResultAdvance;
-}
-
 static void make_plans(cutter_t *c) {
-  c->scope = c->func;
-  mlirOperationWalk(c->func, find_scope, c, MlirWalkPreOrder);
+  c->scope = tw_dims_loop(&c->dims);
   c->plans[0] = (plan_t){.cycles = 0};
   estimate(c, &c->plans[0]);
   for (c->num_plans = 1; c->num_plans <= MAX_LOG_PARTS; c->num_plans++)
@@ -203,22 +166,12 @@ static void make_plans(cutter_t *c) {
 
 /* ---- where parts are --------------------------------------------------------------------------- */
 
-static bool is_tile_access(MlirOperation op) { return tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store"); }
-
-/* The index along the class of a load or store; null if it has none. */
-static MlirValue index_of(cutter_t *c, MlirOperation op, int class) {
-  intptr_t first;
-  int dim = is_tile_access(op) ? tw_dims_find(&c->dims, tw_moved_tile(op), class) : -1;
-  tw_access_array(op, &first);
-  return dim < 0 ? (MlirValue){NULL} : mlirOperationGetOperand(op, first + dim);
-}
-
 /* Parts are neighbours along the one axis that tells where the class of a store lies, or along the first. */
 static int axis_of(cutter_t *c, const tw_block_axes_t *axes, int class) {
-  for (int i = 0; i < c->writes.count; i++) {
-    MlirValue index = index_of(c, c->writes.at[i], class);
-    for (int axis = 0; index.ptr && axis < TW_GRID_AXES; axis++)
-      if (tw_block_axes_get(axes, index) == UINT32_C(1) << axis)
+  for (int i = 0; i < c->dims.num_writes; i++) {
+    intptr_t at = tw_dims_index(&c->dims, c->dims.writes[i], class);
+    for (int axis = 0; at >= 0 && axis < TW_GRID_AXES; axis++)
+      if (tw_block_axes_get(axes, mlirOperationGetOperand(c->dims.writes[i], at)) == UINT32_C(1) << axis)
         return axis;
   }
   return 0;
@@ -226,26 +179,14 @@ static int axis_of(cutter_t *c, const tw_block_axes_t *axes, int class) {
 
 /* ---- arrays that must lie apart ---------------------------------------------------------------- */
 
-/* Along which axis of its array, and in which tiles, an access has a class; -1 if it does not. */
-static int array_axis(cutter_t *c, MlirOperation op, int class, int64_t *extent) {
-  MlirValue tile = tw_moved_tile(op);
-  int dim = is_tile_access(op) ? tw_dims_find(&c->dims, tile, class) : -1;
-  int64_t order[TW_LAYOUT_MAX_RANK];
-  *extent = 0;
-  if (dim < 0)
-    return -1;
-  *extent = tw_extent(mlirValueGetType(tile), dim);
-  tw_access_order(op, (int)tw_rank(mlirValueGetType(tile)), order);
-  return (int)order[dim];
-}
-
 /* Whether a part reads, of an array of this form, only what no other part writes. */
 static bool keeps_to_its_part(cutter_t *c, const plan_t *plan, MlirOperation read, MlirOperation write) {
   for (int i = 0; i < c->num_classes; i++) {
     int64_t from, to;
     if (plan->log[i] == 0)
       continue;
-    int read_axis = array_axis(c, read, c->classes[i], &from), write_axis = array_axis(c, write, c->classes[i], &to);
+    int read_axis = tw_dims_axis(&c->dims, read, c->classes[i], &from),
+        write_axis = tw_dims_axis(&c->dims, write, c->classes[i], &to);
     if (read_axis < 0 || read_axis != write_axis || from != to)
       return false;
   }
@@ -255,10 +196,10 @@ static bool keeps_to_its_part(cutter_t *c, const plan_t *plan, MlirOperation rea
 /* `rely`: tells the launcher which arrays must be separate. */
 static const char *why_not_apart(cutter_t *c, const plan_t *plan, bool rely) {
   intptr_t first;
-  for (int r = 0; r < c->reads.count; r++)
-    for (int w = 0; w < c->writes.count; w++) {
-      MlirValue from = tw_access_array(c->reads.at[r], &first), to = tw_access_array(c->writes.at[w], &first);
-      if (!keeps_to_its_part(c, plan, c->reads.at[r], c->writes.at[w]) &&
+  for (int r = 0; r < c->dims.num_reads; r++)
+    for (int w = 0; w < c->dims.num_writes; w++) {
+      MlirValue from = tw_access_array(c->dims.reads[r], &first), to = tw_access_array(c->dims.writes[w], &first);
+      if (!keeps_to_its_part(c, plan, c->dims.reads[r], c->dims.writes[w]) &&
           !(rely ? tw_assume_disjoint(from, to) : tw_may_be_disjoint(from, to)))
         return "a part may read of an array what another part has written";
     }
@@ -306,12 +247,10 @@ static void number_blocks(MlirOperation func, axis_t axes[TW_GRID_AXES], cut_t c
 
 /* The tile's index times the number of parts, and the part: where the index is the position, that is the block's. */
 static void place(cutter_t *c, MlirOperation op, const cut_t *cut, const axis_t *axis) {
-  intptr_t first;
-  int dim = is_tile_access(op) ? tw_dims_find(&c->dims, tw_moved_tile(op), cut->class) : -1;
-  if (dim < 0)
+  intptr_t operand = tw_dims_index(&c->dims, op, cut->class);
+  if (operand < 0)
     return;
-  tw_access_array(op, &first);
-  MlirValue index = mlirOperationGetOperand(op, first + dim), part = cut->part, placed = axis->started;
+  MlirValue index = mlirOperationGetOperand(op, operand), part = cut->part, placed = axis->started;
   if (!mlirValueEqual(index, axis->position) || axis->parts != cut->parts) {
     tw_builder_t at = tw_build_before(op);
     MlirType type = mlirValueGetType(index);
@@ -320,7 +259,7 @@ static void place(cutter_t *c, MlirOperation op, const cut_t *cut, const axis_t 
           tw_unary(&at, tw_bits(type) > tw_bits(mlirValueGetType(part)) ? "arith.extsi" : "arith.trunci", type, part);
     placed = tw_binary(&at, "arith.addi", type, by(&at, "arith.muli", index, cut->parts), part);
   }
-  mlirOperationSetOperand(op, first + dim, placed);
+  mlirOperationSetOperand(op, operand, placed);
 }
 
 static void rewrite(cutter_t *c, const plan_t *plan) {
@@ -335,10 +274,10 @@ static void rewrite(cutter_t *c, const plan_t *plan) {
   tw_block_axes_free(&depends);
   number_blocks(c->func, axes, cuts, num);
   for (int i = 0; i < num; i++) {
-    for (int r = 0; r < c->reads.count; r++)
-      place(c, c->reads.at[r], &cuts[i], &axes[cuts[i].axis]);
-    for (int w = 0; w < c->writes.count; w++)
-      place(c, c->writes.at[w], &cuts[i], &axes[cuts[i].axis]);
+    for (int r = 0; r < c->dims.num_reads; r++)
+      place(c, c->dims.reads[r], &cuts[i], &axes[cuts[i].axis]);
+    for (int w = 0; w < c->dims.num_writes; w++)
+      place(c, c->dims.writes[w], &cuts[i], &axes[cuts[i].axis]);
     tw_dims_divide(&c->dims, cuts[i].class, cuts[i].parts, cuts[i].part);
   }
   for (int a = 0; a < TW_GRID_AXES; a++)
@@ -353,24 +292,13 @@ static void rewrite(cutter_t *c, const plan_t *plan) {
 static int64_t extent_word(cutter_t *c, int class) {
   int64_t extent;
   intptr_t first;
-  for (int i = 0; i < c->writes.count; i++) {
-    MlirValue array = tw_access_array(c->writes.at[i], &first);
-    int axis = array_axis(c, c->writes.at[i], class, &extent);
+  for (int i = 0; i < c->dims.num_writes; i++) {
+    MlirValue array = tw_access_array(c->dims.writes[i], &first);
+    int axis = tw_dims_axis(&c->dims, c->dims.writes[i], class, &extent);
     if (axis >= 0 && extent == c->dims.at[class].extent && mlirValueIsABlockArgument(array))
       return tw_first_word(array) + 1 + axis;
   }
   return -1;
-}
-
-static tw_steps_t steps_of(cutter_t *c) {
-  enum { GUESSED_STEPS = 8 };
-  int64_t step;
-  tw_steps_t steps = {-1, 1, 1}, guessed = {-1, 1, GUESSED_STEPS};
-  if (!tw_op_is(c->scope, "scf.for"))
-    return steps;
-  bool known =
-      tw_known_int(mlirOperationGetOperand(c->scope, 2), &step) && step == 1 && tw_steps_of(c->func, c->scope, &steps);
-  return known ? steps : guessed;
 }
 
 static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
@@ -432,7 +360,7 @@ static const char *decide(cutter_t *c, int64_t wanted) {
     return why;
   make_plans(c);
   const plan_t *plan = wanted > 1 ? plan_of(c, wanted) : &c->plans[c->num_plans - 1];
-  tw_steps_t steps = steps_of(c);
+  tw_steps_t steps = tw_steps_or_guess(c->func, c->scope);
   if (plan == c->plans)
     return "its tiles are small";
   why = why_not_apart(c, plan, wanted > 1);
@@ -453,10 +381,10 @@ static const char *decide(cutter_t *c, int64_t wanted) {
 static bool run(MlirOperation func) {
   cutter_t c = {.func = func};
   int64_t wanted = tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1)
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
+      tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0) > 1)
     return true;
   c.dims = tw_dims_of(func);
-  mlirOperationWalk(func, collect, &c, MlirWalkPreOrder);
   int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;
   if (fitting > 1)
     tw_op_remark(func, "has sums of products that no thread's registers can hold");

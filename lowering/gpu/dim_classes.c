@@ -1,6 +1,7 @@
 /* dim_classes.c - see dim_classes.h */
 #include "lowering/gpu/dim_classes.h"
 
+#include "lowering/gpu/access.h"
 #include "lowering/loops.h"
 
 #include <stdlib.h>
@@ -194,6 +195,10 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i))))
       first_of(d, mlirOperationGetResult(op, i));
+  if ((tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) && d->num_reads < TW_MAX_ACCESSES)
+    d->reads[d->num_reads++] = op;
+  if ((tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter")) && d->num_writes < TW_MAX_ACCESSES)
+    d->writes[d->num_writes++] = op;
   if (tw_op_is(op, "arith.constant")) {
     if (!is_splat(op))
       keep_operands_whole(d, op, "a constant differs along it");
@@ -273,13 +278,55 @@ MlirValue tw_moved_tile(MlirOperation op) {
   return mlirOperationGetOperand(op, 1 + mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
 }
 
+/* ---- accesses ---------------------------------------------------------------------------------- */
+
+intptr_t tw_dims_index(tw_dims_t *d, MlirOperation op, int class) {
+  enum { FIRST_INDEX = 1 };
+  bool indexed = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store");
+  int dim = indexed ? tw_dims_find(d, tw_moved_tile(op), class) : -1;
+  return dim < 0 ? -1 : FIRST_INDEX + dim;
+}
+
+int tw_dims_axis(tw_dims_t *d, MlirOperation op, int class, int64_t *extent) {
+  int64_t order[TW_MAX_RANK];
+  *extent = 0;
+  if (tw_dims_index(d, op, class) < 0)
+    return -1;
+  MlirType type = mlirValueGetType(tw_moved_tile(op));
+  int dim = tw_dims_find(d, tw_moved_tile(op), class);
+  *extent = tw_extent(type, dim);
+  tw_access_order(op, (int)tw_rank(type), order);
+  return (int)order[dim];
+}
+
+bool tw_dims_are_written(tw_dims_t *d, int class) {
+  for (int i = 0; i < d->num_writes; i++)
+    if (tw_dims_find(d, tw_moved_tile(d->writes[i]), class) < 0)
+      return false;
+  return d->num_writes > 0;
+}
+
+static MlirWalkResult find_loop(MlirOperation op, void *user) {
+  MlirOperation *loop = user;
+  if (tw_op_is(op, "scf.for") && mlirOperationIsNull(tw_enclosing_loop(op)) &&
+      (!tw_op_is(*loop, "scf.for") || (tw_has_op(op, "tile.mma") && !tw_has_op(*loop, "tile.mma"))))
+    *loop = op;
+  return MlirWalkResultAdvance;
+}
+
+MlirOperation tw_dims_loop(const tw_dims_t *d) {
+  MlirOperation loop = d->func;
+  mlirOperationWalk(d->func, find_loop, &loop, MlirWalkPreOrder);
+  return loop;
+}
+
 /* ---- other extents ----------------------------------------------------------------------------- */
 
-static MlirType divided_type(MlirType type, int dim, int64_t by) {
+static MlirType with_extent(MlirType type, int dim, int64_t extent) {
   int64_t shape[TW_MAX_RANK];
   intptr_t rank = tw_rank(type);
   for (intptr_t i = 0; i < rank; i++)
-    shape[i] = tw_extent(type, i) / (i == dim ? by : 1);
+    shape[i] = i == dim ? extent : tw_extent(type, i);
   return tw_tile_type(tw_element(type), rank, shape);
 }
 
@@ -297,13 +344,14 @@ static void count_from(MlirOperation iota, MlirValue part) {
   mlirValueReplaceAllUsesExcept(old, sum, 1, &added);
 }
 
-void tw_dims_divide(tw_dims_t *d, int class, int64_t by, MlirValue part) {
+static void scale(tw_dims_t *d, int class, int64_t times, int64_t by, MlirValue part) {
   for (int n = 0; n < d->count; n++) {
     MlirValue value = d->at[n].value;
     MlirOperation def = tw_def(value);
     if (find(d, n) != class)
       continue;
-    MlirType type = divided_type(mlirValueGetType(value), d->at[n].dim, by);
+    MlirType old = mlirValueGetType(value);
+    MlirType type = with_extent(old, d->at[n].dim, tw_extent(old, d->at[n].dim) * times / by);
     mlirValueSetType(value, type);
     if (mlirOperationIsNull(def))
       continue;
@@ -313,4 +361,17 @@ void tw_dims_divide(tw_dims_t *d, int class, int64_t by, MlirValue part) {
     if (tw_op_is(def, "tile.iota"))
       count_from(def, part);
   }
+}
+
+void tw_dims_divide(tw_dims_t *d, int class, int64_t by, MlirValue part) { scale(d, class, 1, by, part); }
+
+void tw_dims_multiply(tw_dims_t *d, int class, int64_t by) { scale(d, class, by, 1, (MlirValue){NULL}); }
+
+bool tw_dims_count(tw_dims_t *d, int class) {
+  bool counts = false;
+  for (int n = 0; n < d->count; n++) {
+    MlirOperation def = tw_def(d->at[n].value);
+    counts |= find(d, n) == class && !mlirOperationIsNull(def) && tw_op_is(def, "tile.iota");
+  }
+  return counts;
 }

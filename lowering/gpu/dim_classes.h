@@ -24,12 +24,16 @@ typedef struct tw_dim {
   const char *whole; /* why all of it is wanted at once; null if elements do not see each other */
 } tw_dim_t;
 
+enum { TW_MAX_ACCESSES = 64 };
+
 typedef struct tw_dims {
   MlirOperation func;
   tw_dim_t *at; /* owned */
   int count;
   tw_map_t first;      /* value -> number of its first dimension + 1, dressed up as a value */
   const char *refused; /* the function does something that must happen once, or in order; null: nothing */
+  MlirOperation reads[TW_MAX_ACCESSES], writes[TW_MAX_ACCESSES]; /* loads and gathers, stores and scatters */
+  int num_reads, num_writes;                                     /* TW_MAX_ACCESSES: there may be more */
 } tw_dims_t;
 
 /* Of a kernel at the stage `legal`. Constants, splats and iotas get one use each, so that they tie nothing. */
@@ -40,9 +44,21 @@ int tw_dims_class(tw_dims_t *dims, MlirValue tile, int dim);
 /* The dimension of the tile that is of the class, or -1. */
 int tw_dims_find(tw_dims_t *dims, MlirValue tile, int class);
 
+/* The operand of a load or store that is the tile's index along the class; -1 if it has none. */
+intptr_t tw_dims_index(tw_dims_t *dims, MlirOperation access, int class);
+/* Along which axis of its array, and in which tiles, a load or store has the class; -1 if it has not. */
+int tw_dims_axis(tw_dims_t *dims, MlirOperation access, int class, int64_t *extent);
+/* Whether what is written all has the class. */
+bool tw_dims_are_written(tw_dims_t *dims, int class);
+/* The loop whose iterations count: one with products, else the first one; the function if it has none. */
+MlirOperation tw_dims_loop(const tw_dims_t *dims);
+
 /* Divides the extents of all tiles along a class, which nothing wants whole. `part` (i32) tells which of the parts is
  * computed: iotas count from there. Where tiles lie in arrays is up to the caller. */
 void tw_dims_divide(tw_dims_t *dims, int class, int64_t by, MlirValue part);
+/* Multiplies them, where no iota counts along the class. */
+void tw_dims_multiply(tw_dims_t *dims, int class, int64_t by);
+bool tw_dims_count(tw_dims_t *dims, int class);
 
 /* The tile that a load, store, gather or scatter moves. */
 MlirValue tw_moved_tile(MlirOperation access);

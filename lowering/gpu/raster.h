@@ -25,7 +25,9 @@ enum { TW_GRID_AXES = 3 };
 /* On the module: blocks may share a tile, and what the launcher decides by how many (split_k.c). */
 #define TW_SPLIT "tile.split"
 /* On the module: blocks may compute a slice of a tile each, and what the launcher decides by how many; on that of a
- * kernel whose blocks do, how many it starts for one of the program's along each axis (cut_blocks.c). */
+ * kernel whose blocks do, how many it starts for one of the program's along each axis (cut_blocks.c). Or one may
+ * compute the tiles of several; minus that number then (fuse_blocks.c). */
+#define TW_FUSE "tile.fuse"
 #define TW_CUT "tile.cut"
 #define TW_CUT_GRID "tile.cut_grid"
 /* On the module and the kernel: the launcher starts several blocks of the program as the rows of threads of one

@@ -30,3 +30,19 @@ bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
   out->word = tw_word_of(func, upper);
   return out->word >= 0 && out->per_step > 0;
 }
+
+tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop) {
+  enum { GUESSED_STEPS = 8 };
+  int64_t step;
+  tw_steps_t steps = {-1, 1, 1}, guessed = {-1, 1, GUESSED_STEPS};
+  if (!tw_op_is(loop, "scf.for"))
+    return steps;
+  bool known = tw_known_int(mlirOperationGetOperand(loop, 2), &step) && step == 1 && tw_steps_of(func, loop, &steps);
+  return known ? steps : guessed;
+}
+
+int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes) {
+  enum { LATENCY = 64, BYTES_A_CYCLE = 96 };
+  int64_t memory = bytes / BYTES_A_CYCLE;
+  return LATENCY + (memory > flop_cycles ? memory : flop_cycles);
+}

@@ -14,6 +14,10 @@ typedef struct tw_steps {
 } tw_steps_t;
 /* False where that is not known at the launch. The loop is an scf.for with step 1. */
 bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out);
+/* The same of any loop, guessed where it is not known; once where it is the function itself. */
+tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop);
+/* Cycles of an iteration: its latencies, and products or what a multiprocessor loads. */
+int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes);
 
 /* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
 int64_t tw_word_of(MlirOperation func, MlirValue value);

@@ -174,11 +174,16 @@ static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
     }
     if (TW_LIKELY(!better.twin && better.parts == 1 && better.axis < 0))
       break;
-    while (2 << place <= better.parts)
+    while (2 << place <= (better.parts < 0 ? -better.parts : better.parts))
       place++;
-    if (better.axis >= 0)
+    int number = better.twin ? 0 : better.parts;
+    if (better.axis >= 0) {
+      number = -1 - better.axis;
       place = TW_CUT_PLANS + better.axis;
-    int number = better.axis >= 0 ? -1 - better.axis : better.twin ? 0 : better.parts;
+    } else if (better.parts < 0) {
+      number = TW_FUSED_BLOCKS - better.parts;
+      place += TW_CUT_PLANS + 3;
+    }
     variant = made_once(call, variant->better, number, &variant->made[place]);
   }
   return variant;

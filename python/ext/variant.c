@@ -22,7 +22,7 @@ static void variant_dealloc(PyObject *self) {
   tw_cuda_kernel_destroy(variant->cuda);
   Py_XDECREF(variant->owner);
   Py_XDECREF(variant->better);
-  for (int i = 0; i < TW_CUT_PLANS + 3; i++)
+  for (int i = 0; i < 2 * TW_CUT_PLANS + 3; i++)
     Py_XDECREF(variant->made[i]);
   Py_XDECREF(variant->overlapping);
   Py_XDECREF(variant->overlapped);
@@ -36,7 +36,7 @@ static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT((PyObject *)Py_TYPE(self));
   Py_VISIT(((tw_variant_t *)self)->owner);
   Py_VISIT(((tw_variant_t *)self)->better);
-  for (int i = 0; i < TW_CUT_PLANS + 3; i++)
+  for (int i = 0; i < 2 * TW_CUT_PLANS + 3; i++)
     Py_VISIT(((tw_variant_t *)self)->made[i]);
   Py_VISIT(((tw_variant_t *)self)->overlapping);
   Py_VISIT(((tw_variant_t *)self)->overlapped);
@@ -222,6 +222,36 @@ static int set_cut(tw_variant_t *variant, PyObject *sequence) {
 
 static PyObject *owned_or_null(PyObject *maker) { return maker && maker != Py_None ? Py_NewRef(maker) : NULL; }
 
+/* `tile.fuse` of the module (lowering/gpu/fuse_blocks.c). */
+static int set_fuse(tw_variant_t *variant, PyObject *sequence) {
+  enum { MAX_ROW = 128, HEAD = 4, OF_PLAN = 5, OF_STORE = 3 };
+  int32_t row[MAX_ROW];
+  int count = read_row(sequence, row, MAX_ROW), n = HEAD, plans = count < HEAD ? 0 : row[HEAD - 1];
+  if (count <= 0)
+    return count;
+  int stores = plans < 1 || plans > TW_CUT_PLANS ? -1 : (count - HEAD - plans * OF_PLAN) / OF_STORE;
+  if (stores < 0 || stores > TW_FUSE_STORES || count != HEAD + plans * OF_PLAN + stores * OF_STORE) {
+    PyErr_SetString(PyExc_ValueError, "the numbers that say how blocks are fused do not fit together");
+    return -1;
+  }
+  tw_fuse_t fuse = {.word = row[0], .per_step = row[1], .steps = row[2], .num_plans = plans, .num_stores = stores};
+  for (int p = 0; p < plans; p++) {
+    for (int axis = 0; axis < 3; axis++)
+      fuse.plans[p].blocks[axis] = row[n++];
+    fuse.plans[p].cycles = row[n++];
+    fuse.plans[p].bytes = row[n++];
+  }
+  for (int i = 0; i < stores; i++) {
+    fuse.stores[i].axis = row[n++];
+    fuse.stores[i].word = row[n++];
+    fuse.stores[i].tile = row[n++];
+  }
+  tw_status_t status = tw_cuda_kernel_set_fuse(variant->cuda, &fuse);
+  if (status)
+    tw_ext_raise(status, NULL);
+  return status ? -1 : 0;
+}
+
 static int set_cut_grid(tw_variant_t *variant, PyObject *sequence) {
   int32_t parts[3];
   int count = read_row(sequence, parts, 3);
@@ -254,16 +284,17 @@ static int set_pairs(tw_variant_t *variant, PyObject *sequence) {
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   static char *names[] = {"image",      "name",     "num_threads", "shared_bytes", "written",  "programmatic",
                           "persistent", "joined",   "tensor_maps", "split",        "shares",   "better",
-                          "pairs",      "disjoint", "overlapping", "cut",          "cut_grid", NULL};
+                          "pairs",      "disjoint", "overlapping", "cut",          "cut_grid", "fuse",
+                          NULL};
   PyObject *image, *name, *maps = NULL, *split = NULL, *better = NULL, *disjoint = NULL, *overlapping = NULL;
-  PyObject *cut = NULL, *grid = NULL, *pairs = NULL;
+  PyObject *cut = NULL, *grid = NULL, *pairs = NULL, *fuse = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
   unsigned joined = 0;
   int programmatic = 0, persistent = 0, shares = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpOOOOOO:CudaKernel", names, &image, &name, &threads,
-                                   &shared, &written, &programmatic, &persistent, &joined, &maps, &split, &shares,
-                                   &better, &pairs, &disjoint, &overlapping, &cut, &grid))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpOOOOOOO:CudaKernel", names, &image, &name,
+                                   &threads, &shared, &written, &programmatic, &persistent, &joined, &maps, &split,
+                                   &shares, &better, &pairs, &disjoint, &overlapping, &cut, &grid, &fuse))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -290,7 +321,8 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
     tw_ext_raise(status, NULL);
   else if ((!maps || !set_maps(variant, maps)) && (!split || !set_split(variant, split)) &&
            (!disjoint || !set_disjoint(variant, disjoint)) && (!cut || !set_cut(variant, cut)) &&
-           (!pairs || !set_pairs(variant, pairs)) && (!grid || !set_cut_grid(variant, grid)))
+           (!pairs || !set_pairs(variant, pairs)) && (!grid || !set_cut_grid(variant, grid)) &&
+           (!fuse || !set_fuse(variant, fuse)))
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
   return NULL;
@@ -383,7 +415,7 @@ static PyType_Slot cuda_slots[] = {
     {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
                 "programmatic=False, persistent=False, joined=0, tensor_maps=(), "
                 "split=(), shares=False, better=None, pairs=(), disjoint=(), overlapping=None, "
-                "cut=(), cut_grid=()): PTX text or a cubin; loaded at the first launch on a device"},
+                "cut=(), cut_grid=(), fuse=()): PTX text or a cubin; loaded at the first launch on a device"},
     {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,

@@ -45,11 +45,12 @@ class CudaKernel:
     swizzle, axes, box). `split`: blocks may share a tile by (word of the extent of k, extent of a step,
     steps, cycles and bytes of a step, parts or 0, bytes of a part's sums); one that `shares` has three more
     words that say which. `cut`: blocks may compute slices of a tile, by what lowering/gpu/cut_blocks.c says;
-    one whose blocks do so starts as many for each as `cut_grid` says. In the place of this one, `better`
+    one whose blocks do so starts as many for each as `cut_grid` says; of one with several blocks in one, by what
+    `fuse` and lowering/gpu/fuse_blocks.c say, that is minus their number. In the place of this one, `better`
     makes another for launches that do better so: one whose tiles are cut into so many slices, or (0) one that
-    shares, or has no clusters, or (-1 - axis) one with clusters along that axis. `disjoint`: pairs of arrays,
-    as (word of the pointer, rank, bits of an element), that must have no memory in common; where those of a
-    launch do, `overlapping` makes the kernel for it (of 0).
+    shares, or has no clusters, or (-1 - axis) one with clusters along that axis, or (64 + n) one with n blocks
+    in one. `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an element), that must have no
+    memory in common; where those of a launch do, `overlapping` makes the kernel for it (of 0).
     """
 
     def __new__(
@@ -71,6 +72,7 @@ class CudaKernel:
         overlapping: Callable[[int], CudaKernel] | None = None,
         cut: Sequence[int] = (),
         cut_grid: Sequence[int] = (),
+        fuse: Sequence[int] = (),
     ) -> CudaKernel: ...
     @property
     def name(self) -> str: ...

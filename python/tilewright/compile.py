@@ -30,7 +30,8 @@ Key = tuple[tuple[Any, ...], ...]
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
 GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares")
-GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid", "pairs")
+GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid", "pairs", "fuse")
+FUSED_BLOCKS = 64  # a number above it: of blocks in one (python/ext/dispatch.h)
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -97,7 +98,7 @@ def compile_kernel(
     elif image.facts.get("pairs"):
         twin = {"num_ctas": 1}
     others: dict[str, Callable[[int], Any]] = {}
-    if twin or image.facts.get("cut"):
+    if twin or image.facts.get("cut") or image.facts.get("fuse"):
         others["better"] = functools.partial(_better, kernel, target, key, overlapping, twin)
     if image.facts.get("disjoint"):
         others["overlapping"] = functools.partial(_better, kernel, target, key, True, {})
@@ -106,9 +107,11 @@ def compile_kernel(
 
 def _better(kernel: Any, target: str, key: Key, overlapping: bool, twin: dict[str, int], parts: int) -> Any:
     """The same for the first launch that has too few tiles: each is cut into so many slices, or (0) shared by several
-    blocks, or these are in no clusters, or (-1 - axis) in clusters along that axis. Or with code for arrays that
-    overlap."""
+    blocks, or these are in no clusters, or (-1 - axis) in clusters along that axis. Or that has many small ones:
+    FUSED_BLOCKS less of `parts` are one. Or with code for arrays that overlap."""
     hints = {"cut_tiles": parts} if parts > 0 else {"num_ctas": 2, "cluster_axis": -1 - parts} if parts else twin
+    if parts > FUSED_BLOCKS:
+        hints = {"fuse_tiles": parts - FUSED_BLOCKS}
     return compile_kernel(kernel.replace_hints(**hints), target, key, overlapping)[0]
 
 
@@ -185,7 +188,7 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
     dump.write("ptx", "ptx", ptx.decode())
     facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
     facts |= {"tensor_maps": tensor_maps(module), "split": split(module), "disjoint": disjoint(module)}
-    facts |= {name: _integers(module, f"tile.{name}") for name in ("cut", "cut_grid", "pairs")}
+    facts |= {name: _integers(module, f"tile.{name}") for name in ("cut", "cut_grid", "pairs", "fuse")}
     with times.step("driver's assembler"):
         return Image((assembler or assemble)(ptx, target), facts)
 
@@ -245,6 +248,7 @@ def load(
         overlapping=overlapping,
         cut=facts["cut"],
         cut_grid=facts["cut_grid"],
+        fuse=facts["fuse"],
     )
 
 

@@ -931,7 +931,7 @@ void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t 
   make_maps(words);
   for (int i = 0; i < 3; i++) {
     slices *= emu_cut[i];
-    blocks *= cut[i] = dims[i] * emu_cut[i];
+    blocks *= cut[i] = emu_cut[i] < 0 ? (dims[i] - emu_cut[i] - 1) / -emu_cut[i] : dims[i] * emu_cut[i];
   }
   int other = emu_persistent || emu_joined || emu_parts;
   if (!other && slices == 1)

@@ -449,6 +449,50 @@ def tiles_that_are_cut_or_shared() -> None:
         assert made[-1] == wanted
 
 
+# 64 of word 2 a step; 1, 2, 4 blocks in one: how many along each axis, cycles and bytes of a step. Axis 0 covers word 1 by
+# 64 a block.
+FUSE = (2, 64, 0, 3, 1, 1, 1, 234, 16384, 2, 1, 1, 320, 24576, 2, 2, 1, 576, 32768, 0, 1, 64)
+
+
+@case()
+def blocks_that_are_fused() -> None:
+    """132 multiprocessors."""
+    made: list[Any] = []
+
+    def better(parts: int) -> Any:
+        made.append(parts)
+        grid = {65: (), 66: (-2, 1, 1), 68: (-2, -2, 1)}[parts]
+        return _core.CudaKernel(PTX, "kernel", 384, parts, fuse=FUSE, cut_grid=grid)
+
+    def started(kernel: Any, grid: tuple[int, int], rows: int, columns: int = 4096) -> tuple[int, ...]:
+        _core.launch(0x5001, grid, kernel, (on(0, rows, columns),))
+        assert len(fake.words) == 5
+        return (*fake.last.grid, fake.last.shared_bytes)
+
+    k = make("A", threads=384, fuse=FUSE, better=better)
+    assert started(k, (64, 64), 4096) == (32, 32, 1, 68) and made == [68]
+    assert started(k, (63, 33), 4032) == (32, 17, 1, 68)  # all of the array: nothing is stored beyond
+    assert started(k, (62, 33), 4096) == (31, 17, 1, 68)  # not all, but an even number
+    assert started(k, (63, 64), 4096) == (63, 64, 1, 0)  # a row of blocks that must not be
+    assert started(k, (8, 8), 512) == (8, 8, 1, 0)  # few
+    assert started(k, (16, 16), 1024) == (16, 16, 1, 0)  # too few, if they were one
+    assert started(k, (64, 64), 4096, 0) == (64, 64, 1, 0) and made == [68]
+    forced = make("A", threads=384, fuse=FUSE, cut_grid=(-2, -1, 1), better=better)
+    assert started(forced, (7, 3), 448) == (4, 3, 1, 0)
+    assert started(forced, (7, 3), 449) == (7, 3, 1, 65) and made == [68, 65]
+
+
+@case()
+def fusions_that_are_refused() -> None:
+    wrong: list[Any] = [
+        (512, *FUSE[1:]), (2, 0, *FUSE[2:]), (2, 64, -1, *FUSE[3:]), (*FUSE[:3], 6, *FUSE[4:]), FUSE[:-1], FUSE[:9],
+        (*FUSE[:4], 0, *FUSE[5:]), (*FUSE[:7], 0, *FUSE[8:]), (*FUSE[:-3], 3, 1, 64), (*FUSE[:-3], 0, 512, 64),
+        (*FUSE[:-1], 0), FUSE * 9, ("x", *FUSE[1:]), 7,
+    ]  # fmt: skip
+    for row in wrong:
+        refused(Exception, "", lambda row=row: _core.CudaKernel(PTX, "kernel", 64, fuse=row))
+
+
 @case()
 def cuts_that_are_refused() -> None:
     wrong: list[Any] = [
@@ -458,7 +502,7 @@ def cuts_that_are_refused() -> None:
     ]  # fmt: skip
     for row in wrong:
         refused(Exception, "", lambda row=row: _core.CudaKernel(PTX, "kernel", 64, cut=row))
-    for grid in [(2, 1), (0, 1, 1), (1, 1, 1 << 20), 3]:
+    for grid in [(2, 1), (0, 1, 1), (1, 1, 1 << 20), (1, -1025, 1), 3]:
         refused(Exception, "", lambda row=grid: _core.CudaKernel(PTX, "kernel", 64, cut_grid=row))
     tall = make("A", cut_grid=(1, 4, 1))
     refused(LaunchError, "whose tiles are cut: grid (1, 80000, 1)", _core.launch, None, (1, 20000), tall, (on(0, 4),))

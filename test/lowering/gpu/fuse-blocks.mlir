@@ -1,0 +1,156 @@
+// A block computes the tiles of several neighbours, where positions are nothing but indices of tiles.
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-fuse-blocks),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-fuse-blocks),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// The launcher decides: 64 of word 2 are a step; four plans of 1, 2, 4 and 8 blocks, each with the blocks along each axis,
+// and the cycles and bytes of an iteration; axis 0 covers word 11 by 64 a block, and axis 1 word 12.
+// REMARK: remark: 'func.func' op has the tiles of up to 8 blocks computed by one where a launch has many
+// CHECK: tile.fuse = array<i64: 2, 64, 0, 4, 1, 1, 1, 234, 16384, 1, 2, 1, 320, 24576, 2, 2, 1, 576, 32768, 2, 4, 1, 1088, 49152, 0, 11, 64, 1, 12, 64>
+// CHECK-LABEL: func.func @decided_at_launch
+// CHECK: tile.mma {{.*}} tensor<64x64xf32>
+module attributes {tile.target = "sm_90a"} {
+  func.func @decided_at_launch(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %e = tile.dim %x, 1 : !A
+    %n = arith.ceildivsi %e, %c64 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %m : tensor<64x64xf32>
+    }
+    %t = arith.truncf %d : tensor<64x64xf32> to tensor<64x64xbf16>
+    tile.store %t, %z[%i, %j] : tensor<64x64xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Four in one, by the hint: the program with tiles of 256x64, for only the position along axis 0 is nothing but an index.
+// REMARK: remark: 'func.func' op has the tiles of 4 blocks computed by one
+// CHECK: tile.cut_grid = array<i64: -4, 1, 1>
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[I:.*]] = tile.block_id 0
+// CHECK: tile.load %{{.*}}[%[[I]], %{{.*}}] {{.*}} -> tensor<256x64xbf16>
+// CHECK: tile.load {{.*}} -> tensor<64x64xbf16>
+// CHECK: tile.store %{{.*}}[%[[I]], %{{.*}}] : tensor<256x64xbf16>
+module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
+  func.func @rows(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %j step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %m : tensor<64x64xf32>
+    }
+    %t = arith.truncf %d : tensor<64x64xf32> to tensor<64x64xbf16>
+    tile.store %t, %z[%i, %j] : tensor<64x64xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Not where the number of blocks is asked for, or an iota counts, ...
+// REMARK: remark: 'func.func' op has no blocks fused: positions are more than the index of tiles whose elements do not see each other
+// CHECK-LABEL: func.func @asks
+// CHECK: tile.mma {{.*}} tensor<64x64xf32>
+module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
+  func.func @asks(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %n = tile.num_blocks 0
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %m : tensor<64x64xf32>
+    }
+    %iota = tile.iota : tensor<64xi32>
+    %f = arith.sitofp %iota : tensor<64xi32> to tensor<64xf32>
+    %r = tile.reshape %f : tensor<64xf32> -> tensor<1x64xf32>
+    %c = tile.broadcast %r : tensor<1x64xf32> -> tensor<64x64xf32>
+    %s = arith.addf %d, %c : tensor<64x64xf32>
+    %t = arith.truncf %s : tensor<64x64xf32> to tensor<64x64xbf16>
+    tile.store %t, %z[%i, %j] : tensor<64x64xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// ... nor where something is at another place, or not a tile's index: the diagonal, or an element.
+// REMARK: remark: 'func.func' op has no blocks fused: positions are more than the index
+// CHECK-LABEL: func.func @elsewhere
+// CHECK: tile.mma {{.*}} tensor<64x64xf32>
+module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
+  func.func @elsewhere(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %next = arith.addi %j, %c1 : i32
+    %d = scf.for %k = %c0 to %c8 step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %next] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %m : tensor<64x64xf32>
+    }
+    %o = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %t = arith.truncf %d : tensor<64x64xf32> to tensor<64x64xbf16>
+    %s = arith.addf %t, %o : tensor<64x64xbf16>
+    tile.store %s, %z[%i, %j] : tensor<64x64xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Nor large tiles, of which two have no registers.
+// REMARK: remark: 'func.func' op has no blocks fused: its tiles are large
+// CHECK-NOT: tile.fuse =
+// CHECK-LABEL: func.func @large
+module attributes {tile.target = "sm_90a"} {
+  func.func @large(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %c8 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %m : tensor<128x256xf32>
+    }
+    %t = arith.truncf %d : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
