@@ -449,8 +449,8 @@ def tiles_that_are_cut_or_shared() -> None:
         assert made[-1] == wanted
 
 
-# 64 of word 2 a step; 1, 2, 4 blocks in one: how many along each axis, cycles and bytes of a step. Axis 0 covers word 1 by
-# 64 a block.
+# 64 of word 2 a step; 1, 2, 4 blocks in one: how many along each axis, cycles and bytes of a step. Axis 0 covers word 1
+# by 64 a block.
 FUSE = (2, 64, 0, 3, 1, 1, 1, 234, 16384, 2, 1, 1, 320, 24576, 2, 2, 1, 576, 32768, 0, 1, 64)
 
 
