@@ -298,9 +298,10 @@ def test_number_of_stages(backends: Backends, stages: int) -> None:
     assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
 
 
+@pytest.mark.parametrize("odd", [False, True], ids=["boxes", "odd rows"])
 @pytest.mark.parametrize("along", [0, 1], ids=["strips of rows", "strips of columns"])
-@pytest.mark.parametrize(("m", "n"), [(128, 512), (512, 128), (130, 1000), (64, 64)])
-def test_what_blocks_have_in_common(backends: Backends, m: int, n: int, along: int) -> None:
+@pytest.mark.parametrize(("m", "n"), [(128, 512), (130, 1000), (64, 64)])
+def test_what_blocks_have_in_common(backends: Backends, m: int, n: int, along: int, odd: bool) -> None:
     """The sums of rows are found once for several blocks, each of which adds them to its operand."""
 
     @ct.kernel
@@ -323,7 +324,12 @@ def test_what_blocks_have_in_common(backends: Backends, m: int, n: int, along: i
     blocks = -(-m // 64), -(-n // 64)
     c, r = np.zeros((m, n), np.float32), np.zeros((m, blocks[1]), np.float32)
     grid = blocks if along == 0 else blocks[::-1]
-    *_, c, r = backends.run_all(kernel, grid, lambda: [a.copy(), b.copy(), c.copy(), r.copy(), along])[:4]
+
+    def rows_of(x: np.ndarray) -> np.ndarray:
+        """No tensor map describes rows of 274 bytes."""
+        return np.pad(x, ((0, 0), (0, 1)))[:, :136] if odd else x.copy()
+
+    *_, c, r = backends.run_all(kernel, grid, lambda: [rows_of(a), rows_of(b), c.copy(), r.copy(), along])[:4]
     total = a.astype("f8").sum(axis=1, keepdims=True)
     wide = np.zeros((m, 192))
     wide[:, :136] = a * 0.5

@@ -254,6 +254,22 @@ def test_loops_that_store(kernel: Any, tiles: tuple[int, int, int]) -> None:
     assert code.count("LDG") == code.count("STG") == code.count("LDGSTS") == 0
 
 
+def test_a_gather_finds_addresses_before_its_loop() -> None:
+    """What moves in a convolution is one distance for all rows; and its results leave in pieces of 16 bytes."""
+    code = assemble(PLANS["convolution, two warpgroups"])
+    (loop,) = code.loops("LDGSTS")
+    assert len(loop) < 180 and sass.count(loop, "MUFU.RCP") == 0
+    assert code.count("STG.E.128") == 16 and code.count("STG.E") == 16
+
+
+def test_an_operand_is_computed_beside_a_product() -> None:
+    """The next one is, between the start of the product and the wait for it."""
+    (loop,) = assemble(PLANS["layer norm linear"]).loops("HGMMA")
+    begin = min(i for i, x in enumerate(loop) if sass.matches(x, "HGMMA"))
+    end = max(i for i, x in enumerate(loop) if sass.matches(x, "WARPGROUP.DEPBAR.LE"))
+    assert sass.count(loop, "FFMA") == sass.count(loop[begin:end], "FFMA") == 32
+
+
 ANY_TILES = [(m, n, k) for m in (16, 64, 256) for n in (16, 64, 256) for k in (32, 128) if m * n < 256 * 256]
 
 

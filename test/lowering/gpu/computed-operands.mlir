@@ -1,5 +1,6 @@
 // Operands that are computed from loads: raw tiles are copied, and read in the layout in which the product wants the result.
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-assign-layouts,tile-promote-memory),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-rotate-products,tile-assign-layouts,tile-promote-memory,tile-delay-waits),canonicalize,cse)' | FileCheck %s --check-prefix=LATE
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !V = memref<?xbf16, strided<[1]>>
@@ -22,6 +23,24 @@
 // CHECK: arith.mulf %{{.*}} : tensor<128x64xf32, #[[LHS]]>
 // CHECK: %[[L:.*]] = arith.truncf
 // CHECK: tile.wgmma %[[L]],
+// The product runs one iteration late, behind the loads of the next operand's parts: while it does, this is computed, but
+// for what goes into the registers that the product reads. The first one multiplies zeros, the last one stands behind the
+// loop.
+// LATE-LABEL: @scaled
+// LATE: tile.reduce
+// LATE: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}}) -> (tensor<128x128xf32, #{{.*}}>, tensor<128x64xbf16, #{{.*}}>)
+// LATE: %[[AT:.*]] = arith.select %{{.*}}, %{{.*}}, %c-1_i32
+// LATE: tile.async_copy %arg2[%c0_i32, %[[AT]]] into %[[W:[^\[]*]]
+// LATE: tile.local_load
+// LATE: tile.local_load
+// LATE: %[[D:.*]] = tile.wgmma %[[P]], %[[W]][%c0_i32], %[[ACC]]
+// LATE-NOT: tile.wgmma_wait
+// LATE-NOT: tile.local_load
+// LATE: arith.mulf
+// LATE: %[[SUM:.*]], %[[ORDERED:.*]] = tile.wgmma_wait %[[D]], 0 with %{{.*}}
+// LATE: %[[NEXT:.*]] = arith.truncf %[[ORDERED]]
+// LATE-NEXT: scf.yield %[[SUM]], %[[NEXT]]
+// LATE: tile.wgmma
 module attributes {tile.target = "sm_90a"} {
   func.func @scaled(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !V {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
