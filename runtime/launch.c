@@ -155,7 +155,10 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   if (plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT)
     return NULL;
   out->parts = find_parts(kernel, device, grid, words, (int64_t)blocks);
-  if (out->parts != 1)
+  if (out->parts != 1 || (!kernel->pairs.alone && kernel->split.step_cycles == 0))
+    return NULL;
+  out->unloaded = !tw_cuda_kernel_is_loaded(kernel, ordinal);
+  if (TW_UNLIKELY(out->unloaded))
     return NULL;
   if (kernel->pairs.alone)
     choose_pairs(&kernel->pairs, started, kernel->resident[ordinal], out);

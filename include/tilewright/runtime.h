@@ -316,12 +316,13 @@ typedef struct tw_pairs {
 /* Called once, before the first launch. Checks what may come from a file. */
 tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t *pairs);
 
-/* What would do better at a launch than a kernel that is loaded: so many slices of each tile (1: none), or minus the
+/* What would do better at a launch than a kernel: so many slices of each tile (1: none), or minus the
  * number of blocks in one, -1 where a kernel of fused blocks is not for this grid; else clusters along another axis
- * (-1: none); else the twin that lets blocks share tiles, or has no clusters. */
+ * (-1: none); else the twin that lets blocks share tiles, or has no clusters. What comes behind the slices is known of
+ * a kernel that is loaded: of one that is `unloaded` it has to be asked again. */
 typedef struct tw_better {
   int parts, axis;
-  bool twin;
+  bool twin, unloaded;
 } tw_better_t;
 tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                                 const uint64_t *words, tw_better_t *out);

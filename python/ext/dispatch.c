@@ -142,8 +142,7 @@ static int load_on_gpu(call_t *call, tw_variant_t *variant) {
   return status ? tw_call_error(call->self, status) : 0;
 }
 
-/* The variant that `maker` makes of a number when it is first wanted, loaded; NULL with an exception if there is none.
- */
+/* The variant that `maker` makes of a number when it is first wanted; NULL with an exception if there is none. */
 static tw_variant_t *made_once(call_t *call, PyObject *maker, int number, PyObject **made) {
   if (!*made) {
     PyObject *fresh = PyObject_CallFunction(maker, "i", number);
@@ -156,12 +155,11 @@ static tw_variant_t *made_once(call_t *call, PyObject *maker, int number, PyObje
     else
       *made = fresh;
   }
-  tw_variant_t *variant = (tw_variant_t *)*made;
-  bool loaded = tw_cuda_kernel_is_loaded(variant->cuda, call->device_id);
-  return TW_UNLIKELY(!loaded) && load_on_gpu(call, variant) ? NULL : variant;
+  return (tw_variant_t *)*made;
 }
 
-/* The variant that does best at this launch: slices of tiles may in turn be shared. */
+/* The variant that does best at this launch: slices of tiles may in turn be shared. One is loaded only if it has to be,
+ * for the driver's assembler may take longer than all else. */
 static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
   while (variant && variant->better) {
     tw_better_t better;
@@ -171,6 +169,11 @@ static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
     if (TW_UNLIKELY(status != NULL)) {
       tw_call_error(call->self, status);
       return NULL;
+    }
+    if (TW_UNLIKELY(better.unloaded)) {
+      if (load_on_gpu(call, variant))
+        return NULL;
+      continue;
     }
     if (TW_LIKELY(!better.twin && better.parts == 1 && better.axis < 0))
       break;
@@ -198,11 +201,11 @@ static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
 /* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take 5 ms when threads
  * compete. */
 TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
-  if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) && load_on_gpu(call, variant))
-    return -1;
   if (variant->better && !(variant = find_better(call, variant)))
     return -1;
   if (variant->overlapping && !(variant = ordered_variant(call, variant)))
+    return -1;
+  if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) && load_on_gpu(call, variant))
     return -1;
   tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->stream.handle, call->grid,
                                       call->has_block ? call->block : NULL, call->words, call->word_count);

@@ -426,6 +426,7 @@ def tiles_that_are_cut() -> None:
     made: list[Any] = []
     k = cut_kernel(made)
     assert slices(k, (8, 4), 1024, 1024) == 4 and made == [4]
+    assert fake.calls("cuModuleLoadDataEx") == 1  # the driver assembles nothing that is not launched
     assert slices(k, (8, 4), 1024, 2048) == 4 and made == [4]  # kept
     assert slices(k, (8, 16), 1024, 1024) == 1  # as many blocks as can be would still take turns
     assert slices(k, (8, 8), 1024, 2048) == 2 and made == [4, 2]  # with four they would, too

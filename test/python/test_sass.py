@@ -57,9 +57,9 @@ class Plan:
     specialized: bool = False  # a loop that stores, of which a producer brings the tiles
 
 
-def gemm(*tiles: int, kernel: Any = matmul.matmul) -> Plan:
+def gemm(*tiles: int, kernel: Any = matmul.matmul, **hints: int) -> Plan:
     square = lambda: empty(4096, 4096)  # noqa: E731
-    return Plan(lambda: (None, kernel, (square(), square(), square(), *tiles)), [tiles])
+    return Plan(lambda: (None, kernel.replace_hints(**hints), (square(), square(), square(), *tiles)), [tiles])
 
 
 def narrow(*tiles: int, dtype: Any, out: Any = BF16) -> Plan:
@@ -286,7 +286,13 @@ TOO_LARGE = [((256, 512, 64), r"a tile of 256x512xbf16 takes \d+ of the"), ((512
 @pytest.mark.parametrize(("tiles", "message"), TOO_LARGE, ids=("shared memory", "registers"))
 def test_a_tile_that_does_not_fit_is_named(tiles: tuple[int, int, int], message: str) -> None:
     with pytest.raises(TileError, match=message):
-        assemble(gemm(*tiles))
+        assemble(gemm(*tiles, cut_tiles=1))
+
+
+@pytest.mark.parametrize("tiles", [tiles for tiles, _ in TOO_LARGE], ids=str)
+def test_a_tile_that_does_not_fit_is_cut(tiles: tuple[int, int, int]) -> None:
+    code = assemble(gemm(*tiles))
+    assert code.spills == 0 and code.serialized == [] and code.count("HGMMA") > 0
 
 
 def parse(*lines: str) -> tuple[list[sass.Instruction], dict[str, int]]:
