@@ -22,10 +22,10 @@ ROUNDS = 5
 def results(case: Any, fresh: dict[str, Any]) -> list[np.ndarray]:
     """Outputs of kernels that were compiled under the environment of this moment."""
     import torch
-    from gpu_arrays import to_gpu
+    from gpu_arrays import GpuArray
 
     inputs, outputs = case.arguments()
-    arrays = [to_gpu(x) for x in (*inputs, *outputs)]
+    arrays = [GpuArray(x) for x in (*inputs, *outputs)]
     for grid, kernel, args in case.launches(*(array.value for array in arrays)):
         fresh.setdefault(kernel.name, ct.kernel(kernel.function))
         ct.launch(torch.cuda.current_stream(), grid, fresh[kernel.name], args)

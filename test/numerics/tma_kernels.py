@@ -312,9 +312,9 @@ def run(ir: str, name: str, grid: Sequence[int], arrays: list[np.ndarray], backe
     if backend == "cpu":
         launch(ir, name, grid, arrays, backend, written)
         return
-    from gpu_arrays import to_gpu
+    from gpu_arrays import GpuArray
 
-    on_gpu = [to_gpu(a) for a in arrays]
+    on_gpu = [GpuArray(a) for a in arrays]
     launch(ir, name, grid, [a.value for a in on_gpu], backend, written)
     for a in on_gpu:
         a.copy_back()
