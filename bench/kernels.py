@@ -282,7 +282,7 @@ def linear_attention_line(sweep: bool) -> Iterator[Line]:
 def attention_backward_line(sweep: bool) -> Iterator[Line]:
     for shape in ((4, 16, 4096, 128), (4, 16, 8192, 128), (4, 32, 4096, 64)):
         for causal in (False, True):
-            yield backward_line(*shape, causal, sweep)
+            yield backward_of(*shape, causal, sweep)
 
 
 def logarithms(q: torch.Tensor, k: torch.Tensor, causal: bool) -> torch.Tensor:
@@ -298,7 +298,7 @@ def logarithms(q: torch.Tensor, k: torch.Tensor, causal: bool) -> torch.Tensor:
     return lse
 
 
-def backward_line(batch: int, heads: int, length: int, d: int, causal: bool, sweep: bool) -> Line:
+def backward_of(batch: int, heads: int, length: int, d: int, causal: bool, sweep: bool) -> Line:
     q, k, v = (normal(batch, heads, length, d).requires_grad_() for _ in range(3))
     dy = normal(batch, heads, length, d)
     y = sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, is_causal=causal)()

@@ -2,6 +2,7 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups))' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups))' 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups),tile-allocate-shared,tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
+// RUN: sed 's/tile.wgmma}/tile.wgmma, tile.race_check = 1 : i32}/' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups,tile-race-check))' 2>/dev/null | FileCheck %s --check-prefix=RACE
 
 // REMARK: remark: 'func.func' op has its two warpgroups start their products in turn: one computes while the other's run
 // REMARK-NOT: in turn
@@ -27,6 +28,12 @@
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[GROUP]], %c0_i32
 // CHECK: scf.if %[[FIRST]] {
 // CHECK-NEXT: tile.await_turn {tile.groups}
+
+// In a race-check build the groups meet around each product: none could wait for its turn.
+// RACE-LABEL: func.func @computes
+// RACE-NOT: _turn
+// RACE: tile.barrier
+// RACE-NOT: _turn
 
 // 256 threads of the two meet at the barrier of the one that waits.
 // NVVM-LABEL: llvm.func @computes
