@@ -6,9 +6,8 @@
 with the L2 cache emptied before each launch; the figure is the median. `ratio` is the speed of the untuned kernel over
 that of the tuned one: 1 means that there was nothing to find, and the goal is 0.93. A search takes kernels as they are
 written; a launch may cut, share or fuse their tiles, so that `launched` is the same ratio of what `ct.launch` takes, in
-turns again. Results are checked against the
-untuned kernel's. `dropped` says what did not work, and why. A line takes 3 to 8 seconds; `--seconds` is for all of
-them: what has not begun by then is told and left out.
+turns again. Results are checked against the untuned kernel's. `dropped` says what did not work, and why. A line takes 3
+to 8 seconds; `--seconds` is for all of them: what has not begun by then is told and left out.
 """
 
 from __future__ import annotations
