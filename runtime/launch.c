@@ -99,21 +99,22 @@ static tw_status_t cut_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[
   return tw_status_prefix(tw_grid_check(all), "kernel %s, whose tiles are cut: ", kernel->name);
 }
 
-/* Into how many slices a launch cuts each tile, or minus how many blocks it makes one, or -1 where those of the kernel
- * must not be; 1: neither. */
-static int find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
-                      const uint64_t *words, int64_t blocks) {
+/* Whether a launch has tiles cut, or blocks fused; or those of a kernel that were must not be. */
+static tw_better_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
+                              const uint64_t *words, int64_t blocks) {
+  const tw_better_t none = {.kind = TW_BETTER_NONE};
   int32_t fused[3];
   bool many = blocks >= device->sm_count;
   for (int axis = 0; axis < 3; axis++)
     fused[axis] = kernel->cut_grid[axis] < 0 ? -kernel->cut_grid[axis] : 1;
   if (kernel->fuse && kernel->cut_grid[0])
-    return tw_fuse_allowed(kernel->fuse, fused, grid, words) ? 1 : -1;
+    return tw_fuse_allowed(kernel->fuse, fused, grid, words) ? none : (tw_better_t){TW_BETTER_FUSED, 1};
   if (kernel->fuse && many) {
     int wanted = tw_fuse_choose(kernel->fuse, grid, words, device->sm_count);
-    return wanted > 1 ? -wanted : 1;
+    return wanted > 1 ? (tw_better_t){TW_BETTER_FUSED, wanted} : none;
   }
-  return kernel->cut && !many ? tw_cut_choose(kernel->cut, &kernel->split, words, blocks, device->sm_count) : 1;
+  int parts = kernel->cut && !many ? tw_cut_choose(kernel->cut, &kernel->split, words, blocks, device->sm_count) : 1;
+  return parts > 1 ? (tw_better_t){TW_BETTER_CUT, parts} : none;
 }
 
 /* Pairs of neighbours along an axis; of an odd number of blocks the last one has a neighbour beyond the grid. */
@@ -132,12 +133,14 @@ static void choose_pairs(const tw_pairs_t *pairs, const uint32_t grid[3], uint32
   uint64_t turns = count_turns(count_pairs(grid, pairs->axis), resident / 2);
   uint64_t least = turns * (uint64_t)pairs->cycles[pairs->axis] * LEAST / OF;
   uint64_t alone = count_turns((uint64_t)grid[0] * grid[1] * grid[2], resident) * (uint64_t)pairs->alone;
-  out->twin = alone < least;
-  least = out->twin ? alone : least;
+  if (alone < least) {
+    *out = (tw_better_t){.kind = TW_BETTER_TWIN};
+    least = alone;
+  }
   for (int axis = 0; axis < TW_GRID_WORDS; axis++) {
     uint64_t cycles = count_turns(count_pairs(grid, axis), resident / 2) * (uint64_t)pairs->cycles[axis];
     if (cycles > 0 && cycles < least) {
-      out->axis = axis;
+      *out = (tw_better_t){TW_BETTER_CLUSTERS, axis};
       least = cycles;
     }
   }
@@ -147,22 +150,23 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
                                 const uint64_t *words, tw_better_t *out) {
   const tw_device_t *device;
   uint32_t started[3] = {grid[0], grid[1], grid[2]};
-  *out = (tw_better_t){.parts = 1, .axis = -1};
+  *out = (tw_better_t){.kind = TW_BETTER_NONE};
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   if (kernel->cut_grid[0])
     TW_RETURN_IF_ERROR(cut_grid(kernel, grid, started));
   uint64_t plane = (uint64_t)started[0] * started[1], blocks = plane * started[2];
   if (plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT)
     return NULL;
-  out->parts = find_parts(kernel, device, grid, words, (int64_t)blocks);
-  if (out->parts != 1 || (!kernel->pairs.alone && kernel->split.step_cycles == 0))
+  *out = find_parts(kernel, device, grid, words, (int64_t)blocks);
+  if (out->kind || (!kernel->pairs.alone && kernel->split.step_cycles == 0))
     return NULL;
-  out->unloaded = !tw_cuda_kernel_is_loaded(kernel, ordinal);
-  if (TW_UNLIKELY(out->unloaded))
+  if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(kernel, ordinal))) {
+    out->kind = TW_BETTER_UNKNOWN;
     return NULL;
+  }
   if (kernel->pairs.alone)
     choose_pairs(&kernel->pairs, started, kernel->resident[ordinal], out);
-  if (out->twin || out->axis >= 0 || kernel->split.step_cycles == 0)
+  if (out->kind || kernel->split.step_cycles == 0)
     return NULL;
   tw_shares_t shares =
       tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[ordinal]);
@@ -170,8 +174,8 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
     return NULL;
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  out->twin =
-      tw_workspace_take(scope.driver, device, stream, tw_split_bytes(&kernel->split, shares, (int64_t)blocks)) != 0;
+  if (tw_workspace_take(scope.driver, device, stream, tw_split_bytes(&kernel->split, shares, (int64_t)blocks)))
+    *out = (tw_better_t){.kind = TW_BETTER_TWIN};
   tw_context_leave(&scope);
   return NULL;
 }

@@ -316,13 +316,19 @@ typedef struct tw_pairs {
 /* Called once, before the first launch. Checks what may come from a file. */
 tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t *pairs);
 
-/* What would do better at a launch than a kernel: so many slices of each tile (1: none), or minus the
- * number of blocks in one, -1 where a kernel of fused blocks is not for this grid; else clusters along another axis
- * (-1: none); else the twin that lets blocks share tiles, or has no clusters. What comes behind the slices is known of
- * a kernel that is loaded: of one that is `unloaded` it has to be asked again. */
+/* What would do better at a launch than a kernel, and a number. */
+typedef enum tw_better_kind {
+  TW_BETTER_NONE,
+  TW_BETTER_CUT,      /* so many blocks compute a tile, a slice each */
+  TW_BETTER_FUSED,    /* a block computes the tiles of so many; 1: a kernel of fused blocks is not for this grid */
+  TW_BETTER_CLUSTERS, /* along that axis */
+  TW_BETTER_TWIN,     /* blocks share tiles, or have no clusters */
+  TW_BETTER_UNKNOWN,  /* as long as the kernel is not loaded: to be asked again then */
+} tw_better_kind_t;
+
 typedef struct tw_better {
-  int parts, axis;
-  bool twin, unloaded;
+  tw_better_kind_t kind;
+  int number;
 } tw_better_t;
 tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                                 const uint64_t *words, tw_better_t *out);

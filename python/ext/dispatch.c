@@ -142,10 +142,14 @@ static int load_on_gpu(call_t *call, tw_variant_t *variant) {
   return status ? tw_call_error(call->self, status) : 0;
 }
 
-/* The variant that `maker` makes of a number when it is first wanted; NULL with an exception if there is none. */
-static tw_variant_t *made_once(call_t *call, PyObject *maker, int number, PyObject **made) {
+/* The variant that `maker` makes when it is first wanted; NULL with an exception if there is none. */
+static tw_variant_t *made_once(call_t *call, PyObject *maker, tw_better_t what, PyObject **made) {
+  static const char *const kinds[] = {[TW_BETTER_CUT] = "cut",
+                                      [TW_BETTER_FUSED] = "fused",
+                                      [TW_BETTER_CLUSTERS] = "clusters",
+                                      [TW_BETTER_TWIN] = "twin"};
   if (!*made) {
-    PyObject *fresh = PyObject_CallFunction(maker, "i", number);
+    PyObject *fresh = PyObject_CallFunction(maker, "si", kinds[what.kind], what.number);
     if (!fresh || check_variant(call, fresh)) {
       Py_XDECREF(fresh);
       return NULL;
@@ -163,31 +167,24 @@ static tw_variant_t *made_once(call_t *call, PyObject *maker, int number, PyObje
 static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
   while (variant && variant->better) {
     tw_better_t better;
-    int place = 0;
     tw_status_t status =
         tw_cuda_find_better(variant->cuda, call->device_id, call->stream.handle, call->grid, call->words, &better);
     if (TW_UNLIKELY(status != NULL)) {
       tw_call_error(call->self, status);
       return NULL;
     }
-    if (TW_UNLIKELY(better.unloaded)) {
+    if (TW_LIKELY(better.kind == TW_BETTER_NONE))
+      break;
+    if (better.kind == TW_BETTER_UNKNOWN) {
       if (load_on_gpu(call, variant))
         return NULL;
       continue;
     }
-    if (TW_LIKELY(!better.twin && better.parts == 1 && better.axis < 0))
-      break;
-    while (2 << place <= (better.parts < 0 ? -better.parts : better.parts))
-      place++;
-    int number = better.twin ? 0 : better.parts;
-    if (better.axis >= 0) {
-      number = -1 - better.axis;
-      place = TW_CUT_PLANS + better.axis;
-    } else if (better.parts < 0) {
-      number = TW_FUSED_BLOCKS - better.parts;
-      place += TW_CUT_PLANS + 3;
-    }
-    variant = made_once(call, variant->better, number, &variant->made[place]);
+    int place = better.number;
+    if (better.kind == TW_BETTER_CUT || better.kind == TW_BETTER_FUSED)
+      for (place = 0; 2 << place <= better.number;)
+        place++;
+    variant = made_once(call, variant->better, better, &variant->made[better.kind - TW_BETTER_CUT][place]);
   }
   return variant;
 }
@@ -195,7 +192,9 @@ static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
 /* The variant for arrays that overlap, where those of this launch do and the variant takes them for separate. */
 static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
   bool overlap = tw_cuda_would_overlap(variant->cuda, call->words);
-  return TW_UNLIKELY(overlap) ? made_once(call, variant->overlapping, 0, &variant->overlapped) : variant;
+  return TW_UNLIKELY(overlap)
+             ? made_once(call, variant->overlapping, (tw_better_t){.kind = TW_BETTER_TWIN}, &variant->overlapped)
+             : variant;
 }
 
 /* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take 5 ms when threads

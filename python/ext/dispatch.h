@@ -9,8 +9,6 @@
 
 #include "launch.h"
 
-enum { TW_FUSED_BLOCKS = 64 };
-
 /* CpuKernel and CudaKernel: one compiled variant. Exactly one of cpu.entry and cuda is set. */
 typedef struct tw_variant {
   PyObject ob_base;
@@ -21,11 +19,10 @@ typedef struct tw_variant {
   uint64_t written;       /* bit i: the kernel writes to argument i */
   unsigned num_threads, shared_bytes;
   int persistent;
-  /* What makes variants for launches that this one is not for, and those: from the number of slices of a tile, one
-   * whose blocks compute these; from 0, one whose blocks share tiles, or have no clusters (at that number's logarithm,
-   * and at 0); from -1 - axis, one with clusters along that axis; from TW_FUSED_BLOCKS and the number of blocks, one
-   * where they are one (at the logarithm behind those); and one for arrays that overlap. */
-  PyObject *better, *made[2 * TW_CUT_PLANS + 3], *overlapping, *overlapped; /* owned, or NULL */
+  /* What makes variants for launches that this one is not for, from a kind (tw_better_kind_t) and a number, and those:
+   * by kind, and by the logarithm of the number of slices or blocks, or by the axis; and one for arrays that overlap.
+   */
+  PyObject *better, *made[TW_BETTER_TWIN][TW_CUT_PLANS], *overlapping, *overlapped; /* owned, or NULL */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */

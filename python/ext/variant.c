@@ -22,8 +22,9 @@ static void variant_dealloc(PyObject *self) {
   tw_cuda_kernel_destroy(variant->cuda);
   Py_XDECREF(variant->owner);
   Py_XDECREF(variant->better);
-  for (int i = 0; i < 2 * TW_CUT_PLANS + 3; i++)
-    Py_XDECREF(variant->made[i]);
+  for (int kind = 0; kind < TW_BETTER_TWIN; kind++)
+    for (int i = 0; i < TW_CUT_PLANS; i++)
+      Py_XDECREF(variant->made[kind][i]);
   Py_XDECREF(variant->overlapping);
   Py_XDECREF(variant->overlapped);
   Py_XDECREF(variant->name);
@@ -36,8 +37,9 @@ static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT((PyObject *)Py_TYPE(self));
   Py_VISIT(((tw_variant_t *)self)->owner);
   Py_VISIT(((tw_variant_t *)self)->better);
-  for (int i = 0; i < 2 * TW_CUT_PLANS + 3; i++)
-    Py_VISIT(((tw_variant_t *)self)->made[i]);
+  for (int kind = 0; kind < TW_BETTER_TWIN; kind++)
+    for (int i = 0; i < TW_CUT_PLANS; i++)
+      Py_VISIT(((tw_variant_t *)self)->made[kind][i]);
   Py_VISIT(((tw_variant_t *)self)->overlapping);
   Py_VISIT(((tw_variant_t *)self)->overlapped);
   return 0;

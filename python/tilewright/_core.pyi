@@ -47,10 +47,10 @@ class CudaKernel:
     words that say which. `cut`: blocks may compute slices of a tile, by what lowering/gpu/cut_blocks.c says;
     one whose blocks do so starts as many for each as `cut_grid` says; of one with several blocks in one, by what
     `fuse` and lowering/gpu/fuse_blocks.c say, that is minus their number. In the place of this one, `better`
-    makes another for launches that do better so: one whose tiles are cut into so many slices, or (0) one that
-    shares, or has no clusters, or (-1 - axis) one with clusters along that axis, or (64 + n) one with n blocks
-    in one. `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an element), that must have no
-    memory in common; where those of a launch do, `overlapping` makes the kernel for it (of 0).
+    makes another for launches that do better so, of ("cut", slices of each tile), ("fused", blocks in one),
+    ("clusters", the axis along which they are), or ("twin", 0): blocks share tiles, or have no clusters.
+    `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an element), that must have no
+    memory in common; where those of a launch do, `overlapping` makes the kernel for it, of ("twin", 0).
     """
 
     def __new__(
@@ -66,10 +66,10 @@ class CudaKernel:
         tensor_maps: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = (),
         split: Sequence[int] = (),
         shares: bool = False,
-        better: Callable[[int], CudaKernel] | None = None,
+        better: Callable[[str, int], CudaKernel] | None = None,
         pairs: Sequence[int] = (),
         disjoint: Sequence[Sequence[int]] = (),
-        overlapping: Callable[[int], CudaKernel] | None = None,
+        overlapping: Callable[[str, int], CudaKernel] | None = None,
         cut: Sequence[int] = (),
         cut_grid: Sequence[int] = (),
         fuse: Sequence[int] = (),

@@ -31,7 +31,6 @@ GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
 GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares")
 GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid", "pairs", "fuse")
-FUSED_BLOCKS = 64  # a number above it: of blocks in one (python/ext/dispatch.h)
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -97,7 +96,7 @@ def compile_kernel(
         twin = {"split_k": 0}  # which has no clusters either
     elif image.facts.get("pairs"):
         twin = {"num_ctas": 1}
-    others: dict[str, Callable[[int], Any]] = {}
+    others: dict[str, Callable[[str, int], Any]] = {}
     if twin or image.facts.get("cut") or image.facts.get("fuse"):
         others["better"] = functools.partial(_better, kernel, target, key, overlapping, twin)
     if image.facts.get("disjoint"):
@@ -105,13 +104,15 @@ def compile_kernel(
     return load(image, kernel.name, captured.written, target, **others), captured.reads
 
 
-def _better(kernel: Any, target: str, key: Key, overlapping: bool, twin: dict[str, int], parts: int) -> Any:
-    """The same for the first launch that has too few tiles: each is cut into so many slices, or (0) shared by several
-    blocks, or these are in no clusters, or (-1 - axis) in clusters along that axis. Or that has many small ones:
-    FUSED_BLOCKS less of `parts` are one. Or with code for arrays that overlap."""
-    hints = {"cut_tiles": parts} if parts > 0 else {"num_ctas": 2, "cluster_axis": -1 - parts} if parts else twin
-    if parts > FUSED_BLOCKS:
-        hints = {"fuse_tiles": parts - FUSED_BLOCKS}
+def _better(kernel: Any, target: str, key: Key, overlapping: bool, twin: dict[str, int], kind: str, number: int) -> Any:
+    """The same for launches that do better otherwise (`tw_better_kind_t` of include/tilewright/runtime.h), or with code
+    for arrays that overlap."""
+    hints = {
+        "cut": {"cut_tiles": number},
+        "fused": {"fuse_tiles": number},
+        "clusters": {"num_ctas": 2, "cluster_axis": number},
+        "twin": twin,
+    }[kind]
     return compile_kernel(kernel.replace_hints(**hints), target, key, overlapping)[0]
 
 
@@ -220,8 +221,8 @@ def load(
     name: str,
     written: int,
     target: str,
-    better: Callable[[int], Any] | None = None,
-    overlapping: Callable[[int], Any] | None = None,
+    better: Callable[[str, int], Any] | None = None,
+    overlapping: Callable[[str, int], Any] | None = None,
 ) -> Any:
     """`better` makes the kernel for launches of few tiles, if this one's blocks do not share tiles. `overlapping`
     makes the one for arrays that share memory, if this one is only right for others."""

@@ -342,11 +342,11 @@ def workspaces_that_there_is_no_memory_for() -> None:
 @case()
 def clusters_that_would_idle() -> None:
     """Neighbours along axis 1, on 132 multiprocessors: where others take fewer turns, there is another kernel."""
-    made: list[int] = []
+    made: list[tuple[str, int]] = []
 
-    def better(number: int) -> Any:
-        made.append(number)
-        pairs = (0, 1138, 0, 0, 2147483647) if number == -1 else ()
+    def better(*what: Any) -> Any:
+        made.append(what)
+        pairs = (0, 1138, 0, 0, 2147483647) if what == ("clusters", 0) else ()
         return _core.CudaKernel(PTX, "kernel", 384, 512 * len(made), persistent=True, pairs=pairs)
 
     k = make("A", threads=384, persistent=True, pairs=(1, 1138, 1024, 0, 1365), better=better)
@@ -364,15 +364,15 @@ def clusters_that_would_idle() -> None:
     ]:
         _core.launch(None, grid, k, (on(0, 4),))
         assert (tuple(fake.last.grid), fake.last.shared_bytes) == ((started, 1, 1), shared_bytes), grid
-    assert made == [-1, 0]
+    assert made == [("clusters", 0), ("twin", 0)]
 
 
 @case()
 def kernels_that_share_are_made_when_wanted() -> None:
     made: list[Any] = []
 
-    def sharing(parts: int) -> Any:
-        assert parts == 0
+    def sharing(*what: Any) -> Any:
+        assert what == ("twin", 0)
         made.append(_core.CudaKernel(PTX, "kernel", 384, 512, persistent=True, split=SPLIT, shares=True))
         return made[-1]
 
@@ -383,7 +383,7 @@ def kernels_that_share_are_made_when_wanted() -> None:
         assert shares(k, (8, 4), 1 << 16)[:3] == (128, 4, 0) and fake.last.shared_bytes == 512
     assert len(made) == 1
     assert shares(k, (8, 4), 1 << 16, 0x500F)[:3] == (128, 4, 0) and len(made) == 1  # captures a graph
-    wrong = make("A", threads=384, split=SPLIT, better=lambda parts: 7)
+    wrong = make("A", threads=384, split=SPLIT, better=lambda *what: 7)
     refused(Exception, "on_miss returned", _core.launch, 0x5001, (8, 4), wrong, (on(0, 4, 1 << 16),))
 
 
@@ -405,7 +405,8 @@ CUT = (2, 64, 0, 1, 1, 128, 1, 1088, 49152, 2, 576, 32768, 4, 320, 24576)
 def cut_kernel(made: list[Any], row: Any = CUT, **more: Any) -> Any:
     """Whose slices have that number of bytes of shared memory."""
 
-    def better(parts: int) -> Any:
+    def better(kind: str, parts: int) -> Any:
+        assert kind == "cut"
         made.append(parts)
         return _core.CudaKernel(PTX, "kernel", 384, parts, cut_grid=(parts, 1, 1))
 
@@ -444,8 +445,8 @@ def tiles_that_are_cut() -> None:
 def tiles_that_are_cut_or_shared() -> None:
     """Parts of k are for longer loops than slices are."""
     made: list[Any] = []
-    k = make("A", threads=384, split=SPLIT, cut=CUT, better=made.append)
-    for steps, wanted in [(64, 4), (2048, 0)]:
+    k = make("A", threads=384, split=SPLIT, cut=CUT, better=lambda *what: made.append(what))
+    for steps, wanted in [(64, ("cut", 4)), (2048, ("twin", 0))]:
         refused(Exception, "on_miss returned", _core.launch, 0x5001, (4, 2), k, (on(0, 1024, 64 * steps),))
         assert made[-1] == wanted
 
@@ -460,10 +461,11 @@ def blocks_that_are_fused() -> None:
     """132 multiprocessors."""
     made: list[Any] = []
 
-    def better(parts: int) -> Any:
-        made.append(parts)
-        grid = {65: (), 66: (-2, 1, 1), 68: (-2, -2, 1)}[parts]
-        return _core.CudaKernel(PTX, "kernel", 384, parts, fuse=FUSE, cut_grid=grid)
+    def better(kind: str, blocks: int) -> Any:
+        assert kind == "fused"
+        made.append(blocks)
+        grid = {1: (), 2: (-2, 1, 1), 4: (-2, -2, 1)}[blocks]
+        return _core.CudaKernel(PTX, "kernel", 384, blocks, fuse=FUSE, cut_grid=grid)
 
     def started(kernel: Any, grid: tuple[int, int], rows: int, columns: int = 4096) -> tuple[int, ...]:
         _core.launch(0x5001, grid, kernel, (on(0, rows, columns),))
@@ -471,16 +473,16 @@ def blocks_that_are_fused() -> None:
         return (*fake.last.grid, fake.last.shared_bytes)
 
     k = make("A", threads=384, fuse=FUSE, better=better)
-    assert started(k, (64, 64), 4096) == (32, 32, 1, 68) and made == [68]
-    assert started(k, (63, 33), 4032) == (32, 17, 1, 68)  # all of the array: nothing is stored beyond
-    assert started(k, (62, 33), 4096) == (31, 17, 1, 68)  # not all, but an even number
+    assert started(k, (64, 64), 4096) == (32, 32, 1, 4) and made == [4]
+    assert started(k, (63, 33), 4032) == (32, 17, 1, 4)  # all of the array: nothing is stored beyond
+    assert started(k, (62, 33), 4096) == (31, 17, 1, 4)  # not all, but an even number
     assert started(k, (63, 64), 4096) == (63, 64, 1, 0)  # a row of blocks that must not be
     assert started(k, (8, 8), 512) == (8, 8, 1, 0)  # few
     assert started(k, (16, 16), 1024) == (16, 16, 1, 0)  # too few, if they were one
-    assert started(k, (64, 64), 4096, 0) == (64, 64, 1, 0) and made == [68]
+    assert started(k, (64, 64), 4096, 0) == (64, 64, 1, 0) and made == [4]
     forced = make("A", threads=384, fuse=FUSE, cut_grid=(-2, -1, 1), better=better)
     assert started(forced, (7, 3), 448) == (4, 3, 1, 0)
-    assert started(forced, (7, 3), 449) == (7, 3, 1, 65) and made == [68, 65]
+    assert started(forced, (7, 3), 449) == (7, 3, 1, 1) and made == [4, 1]
 
 
 @case()
@@ -514,7 +516,7 @@ def arrays_that_overlap() -> None:
     """The kernel takes its two arrays for separate; where they overlap another one is made, once."""
     made: list[Any] = []
 
-    def overlapping(_: int) -> Any:
+    def overlapping(*_: Any) -> Any:
         made.append(_core.CudaKernel(PTX, "kernel", 64, 512))
         return made[-1]
 
@@ -534,7 +536,7 @@ def arrays_that_overlap() -> None:
             _core.launch(None, (1,), k, (line, b))
             assert fake.last.shared_bytes == (512 if together else 0)
     assert 1 < len(made) < 4  # by the facts of the arrays
-    wrong = make("A", "B", threads=64, disjoint=pairs, overlapping=lambda _: 7)
+    wrong = make("A", "B", threads=64, disjoint=pairs, overlapping=lambda *_: 7)
     refused(Exception, "on_miss returned", _core.launch, None, (1,), wrong, (line, line))
     for rows in [pairs[:1], [(0, 9, 32)] * 2, [(510, 2, 32)] * 2, [(0, 1, 0)] * 2, pairs * 20, [(0, 1)] * 2,
                  [(0, 300, 32)] * 2, 7]:  # fmt: skip
