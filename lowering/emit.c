@@ -18,8 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPU_PASSES                                                                                                     \
-  "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>,early-cse,dce),globaldce"
+#define GPU_PASSES "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>,early-cse,dce),globaldce"
 #define CPU_PASSES                                                                                                     \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse),globaldce"

@@ -241,9 +241,9 @@ static const char *decide(fuser_t *f, int64_t wanted) {
   if (why != NULL)
     return why;
   make_plans(f);
-  int log = f->num_plans - 1;
-  while (wanted > 1 && log > 0 && (int64_t)1 << log > wanted)
-    log--;
+  int log = 0;
+  while (log < f->num_plans - 1 && (wanted <= 1 || (int64_t)2 << log <= wanted))
+    log++;
   if (log == 0)
     return "its tiles are large";
   if (!tell_launcher(f))

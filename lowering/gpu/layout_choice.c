@@ -641,6 +641,7 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
 
 void twl_choose(twl_classes_t *c, MlirOperation function) {
   chooser_t x = {.c = c,
+                 .layouts = tw_allocate(1, sizeof(tw_layout_t)),
                  .classes = tw_allocate((size_t)c->num_classes, sizeof(class_choice_t)),
                  .accesses = tw_allocate(c->num_ops, sizeof(access_t)),
                  .known = tw_allocate(MEMO_SLOTS, sizeof(known_t))};

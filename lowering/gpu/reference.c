@@ -5,7 +5,6 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-#include "lowering/layout/memory.h"
 #include <math.h>
 
 static const double LOG2_E = 1.44269504088896340736;

@@ -207,7 +207,7 @@ static int read_cut(const int32_t *row, int count, tw_cut_t *cut) {
 
 static int set_cut(tw_variant_t *variant, PyObject *sequence) {
   enum { MAX_ROW = 64 };
-  int32_t row[MAX_ROW];
+  int32_t row[MAX_ROW] = {0};
   tw_cut_t cut;
   int count = read_row(sequence, row, MAX_ROW);
   if (count <= 0)
@@ -227,7 +227,7 @@ static PyObject *owned_or_null(PyObject *maker) { return maker && maker != Py_No
 /* `tile.fuse` of the module (lowering/gpu/fuse_blocks.c). */
 static int set_fuse(tw_variant_t *variant, PyObject *sequence) {
   enum { MAX_ROW = 128, HEAD = 4, OF_PLAN = 5, OF_STORE = 3 };
-  int32_t row[MAX_ROW];
+  int32_t row[MAX_ROW] = {0};
   int count = read_row(sequence, row, MAX_ROW), n = HEAD, plans = count < HEAD ? 0 : row[HEAD - 1];
   if (count <= 0)
     return count;
