@@ -199,7 +199,7 @@ static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
 
 /* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take 5 ms when threads
  * compete. */
-TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
+TW_HOT static int start_on_gpu(call_t *call, tw_variant_t *variant) {
   if (variant->better && !(variant = find_better(call, variant)))
     return -1;
   if (variant->overlapping && !(variant = ordered_variant(call, variant)))
@@ -209,6 +209,14 @@ TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
   tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->stream.handle, call->grid,
                                       call->has_block ? call->block : NULL, call->words, call->word_count);
   return TW_UNLIKELY(status != NULL) ? tw_call_error(call->self, status) : 0;
+}
+
+/* What is compiled or loaded meanwhile may have all variants forgotten, here or in another thread. */
+TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
+  Py_INCREF((PyObject *)variant);
+  int failed = start_on_gpu(call, variant);
+  Py_DECREF((PyObject *)variant);
+  return failed;
 }
 
 TW_HOT static int launch_call(call_t *call, PyObject *arguments) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import os
 import subprocess
 import sys
@@ -439,6 +440,24 @@ def tiles_that_are_cut() -> None:
     assert slices(slow, (1, 60), 32, 4096) == 2  # ... but those that load nothing
     constant = cut_kernel(made, (-1, 1, 16, 1, -1, *CUT[5:]))
     assert slices(constant, (8, 4), 1, 1) == 4
+
+
+@case()
+def variants_forgotten_while_one_is_made() -> None:
+    """Compiling runs Python, which may change a variable that the kernel has read."""
+    made: list[Any] = []
+
+    def better(kind: str, parts: int) -> Any:
+        k.clear_variants()
+        gc.collect()
+        assert any(type(thing) is _core.CudaKernel for thing in gc.get_objects())  # the one whose launch this is
+        made.append(parts)
+        return _core.CudaKernel(PTX, "kernel", 384, parts, cut_grid=(parts, 1, 1))
+
+    k = make("A", threads=384, cut=CUT, better=better)
+    for _ in range(3):
+        assert slices(k, (8, 4), 1024, 1024) == 4
+    assert made == [4] * 3 and len(k.variants()) == 0
 
 
 @case()
