@@ -5,13 +5,10 @@ Numbers are small integers, so that all sums are exact, in whatever order, and r
 
 from __future__ import annotations
 
-import importlib.util
-import itertools
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from harness import Backends
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -34,7 +31,6 @@ ZERO = ct.PaddingMode.ZERO
 def kernel(A, B, W, BIAS, SCALE, C, D, SUMS, steps):
     i, j = ct.bid(0), ct.bid(1)
 """
-PROGRAMS = itertools.count()
 
 
 class Source:
@@ -120,21 +116,6 @@ class Source:
         return HEAD + "\n".join(self.lines) + "\n"
 
 
-def load(source: str, folder: Path) -> Any:
-    path = folder / f"product{next(PROGRAMS)}.py"
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("products")
-
-
 @settings(
     max_examples=20,
     deadline=None,
@@ -142,7 +123,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(data=st.data())
-def test_random_products(backends: Backends, folder: Path, data: st.DataObject) -> None:
+def test_random_products(backends: Backends, kernel_of: Callable[[str], Any], data: st.DataObject) -> None:
     program = Source(data)
     source = program.source()
     hints = {name: value for name, values in HINTS.items() if (value := program.pick(values)) is not None}
@@ -150,7 +131,7 @@ def test_random_products(backends: Backends, folder: Path, data: st.DataObject) 
     unit = program.pick([16, 16, 8, 1])
     m, n, k = (data.draw(st.integers(1, 3 * t // unit)) * unit for t in (tm, tn, 2 * tk))
     note(f"{source}\n{hints} {m} x {n} x {k}")
-    kernel = load(source, folder).replace_hints(**hints)
+    kernel = kernel_of(source).replace_hints(**hints)
     rng = np.random.default_rng(0)
 
     def integers(*shape: int, dtype: Any = program.dtype.numpy) -> np.ndarray:

@@ -7,14 +7,11 @@ fuse a product and a sum and then rounds once. A failing example is shrunk, and 
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from harness import Backends, random_values
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -273,24 +270,6 @@ def exact_conversion(source: dt.DType, target: dt.DType) -> bool:
     return not (source.is_integral and source.bits > 16 and target is ct.bfloat16)
 
 
-PROGRAMS = itertools.count()
-
-
-def load(source: str, folder: Path) -> Any:
-    path = folder / f"program{next(PROGRAMS)}.py"
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("programs")
-
-
 @settings(
     max_examples=60,
     deadline=None,
@@ -298,11 +277,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(data=st.data())
-def test_random_program(backends: Backends, folder: Path, data: st.DataObject) -> None:
+def test_random_program(backends: Backends, kernel_of: Callable[[str], Any], data: st.DataObject) -> None:
     program = Program(data.draw)
     source = program.source()
     note(source)
-    kernel = load(source, folder)
+    kernel = kernel_of(source)
     rows, columns = program.full
     inputs = [random_values(d, rows * columns, i).reshape(rows, columns) for i, d in enumerate(program.inputs)]
     n = data.draw(st.integers(0, 5))
