@@ -103,12 +103,13 @@ static tw_status_t cut_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[
 static tw_better_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
                               const uint64_t *words, int64_t blocks) {
   const tw_better_t none = {.kind = TW_BETTER_NONE};
-  int32_t fused[3];
   bool many = blocks >= device->sm_count;
-  for (int axis = 0; axis < 3; axis++)
-    fused[axis] = kernel->cut_grid[axis] < 0 ? -kernel->cut_grid[axis] : 1;
-  if (kernel->fuse && kernel->cut_grid[0])
+  if (kernel->fuse && kernel->cut_grid[0]) {
+    int32_t fused[3];
+    for (int axis = 0; axis < 3; axis++)
+      fused[axis] = kernel->cut_grid[axis] < 0 ? -kernel->cut_grid[axis] : 1;
     return tw_fuse_allowed(kernel->fuse, fused, grid, words) ? none : (tw_better_t){TW_BETTER_FUSED, 1};
+  }
   if (kernel->fuse && many) {
     int wanted = tw_fuse_choose(kernel->fuse, grid, words, device->sm_count);
     return wanted > 1 ? (tw_better_t){TW_BETTER_FUSED, wanted} : none;
