@@ -167,7 +167,7 @@ static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
   return status ? -1 : 0;
 }
 
-/* What `tile.cut` of the module says (lowering/gpu/cut_blocks.c), a row of numbers. */
+/* A row of numbers of the module; how many, or -1 with an exception. */
 static int read_row(PyObject *sequence, int32_t *out, int max) {
   Py_ssize_t count = PySequence_Size(sequence);
   if (count > max)
@@ -183,6 +183,7 @@ static int read_row(PyObject *sequence, int32_t *out, int max) {
   return PyErr_Occurred() ? -1 : (int)count;
 }
 
+/* `tile.cut` of the module (lowering/gpu/cut_blocks.c). */
 static int read_cut(const int32_t *row, int count, tw_cut_t *cut) {
   enum { HEAD = 4, OF_PLAN = 2 };
   int n = HEAD, classes = count < HEAD ? 0 : row[HEAD - 1], plans;

@@ -224,8 +224,8 @@ def load(
     better: Callable[[str, int], Any] | None = None,
     overlapping: Callable[[str, int], Any] | None = None,
 ) -> Any:
-    """`better` makes the kernel for launches of few tiles, if this one's blocks do not share tiles. `overlapping`
-    makes the one for arrays that share memory, if this one is only right for others."""
+    """`better` makes the kernel for launches that do better with another, of a kind and a number. `overlapping` makes
+    the one for arrays that share memory, if this one is only right for others."""
     entry = symbol(name)
     if target.startswith("cpu"):
         code = _core.load_object(image.code, entry)
