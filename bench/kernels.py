@@ -33,6 +33,7 @@ from kernels import (
     layer_norm_linear,
     linear,
     linear_attention,
+    moe,
     paged_attention,
     rope,
     scaled_gemm,
@@ -127,6 +128,32 @@ def grouped_gemm_line(sweep: bool) -> Iterator[Line]:
     line.peers["cuBLAS, a call each"] = lambda: [x @ y for x, y in zip(a.split(sizes), b, strict=True)]
     exact = torch.cat([x.float() @ y.float() for x, y in zip(a.split(sizes), b, strict=True)])
     line.error = lambda: relative_error(c, exact)
+    yield line
+
+
+def moe_line(sweep: bool) -> Iterator[Line]:
+    tokens, experts, top, k, n = 4096, 16, 2, 2048, 4096
+    x, w = normal(tokens, k), normal(experts, k, n, scale=k**-0.5)
+    chosen = torch.rand(tokens, experts, device="cuda").topk(top).indices.flatten()
+    order = chosen.sort(stable=True).indices.int()
+    offsets = nn.one_hot(chosen, experts).sum(0).cumsum(0).int()
+    starts = torch.cat([offsets.new_zeros(1), offsets])
+    y = torch.empty(tokens * top, n, device="cuda", dtype=BF16)
+    line = Line("mixture of experts", f"{tokens} tokens, {top} of {experts}, {n}x{k}", 2.0 * tokens * top * n * k)
+    for tiles in choose(sweep, (128, 256, 64), (128, 128, 64), (64, 256, 64)):
+        line.plan(moe, x, w, order, starts, y, top=top, tiles=tiles)
+    gathered = x[order.long() // top]
+
+    def whole() -> torch.Tensor:
+        out = torch.empty_like(y)
+        out[order] = torch._grouped_mm(x[order // top], w, offs=offsets)
+        return out
+
+    line.peers["torch._grouped_mm and the moves"] = whole
+    line.peers["torch._grouped_mm alone"] = lambda: torch._grouped_mm(gathered, w, offs=offsets)
+    line.error = lambda: relative_error(
+        y[:64], torch.stack([x[s // top].float() @ w[chosen[s]].float() for s in range(64)])
+    )
     yield line
 
 

@@ -18,7 +18,7 @@
  *   %m = arith.cmpi slt, %i, %end
  *
  * So each gets the layout that suits it: threads compute a few integers twice, where they would have to exchange them
- * through shared memory. Copied are arithmetic, shape ops and gathers of indices, each beside the op that it repeats;
+ * through shared memory. Copied are arithmetic, shape ops, loads and gathers of indices, each beside the op that it repeats;
  * what a loop carries is not. Gathers of the same shape share what they have in common. Runs before
  * tile-assign-layouts. */
 #include "lowering/gpu/promote_memory.h"
@@ -68,7 +68,8 @@ static tw_map_t *copies_for(owner_t *owner, MlirType indices) {
 
 static bool can_copy(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
-         ((tw_is_arithmetic(op) && !tw_op_is(op, "tile.reduce")) || tw_op_is(op, "tile.gather"));
+         ((tw_is_arithmetic(op) && !tw_op_is(op, "tile.reduce")) || tw_op_is(op, "tile.load") ||
+          tw_op_is(op, "tile.gather"));
 }
 
 /* A tile made once more, as far as it is made by ops that can be copied. */

@@ -29,6 +29,7 @@ from kernels import (
     layer_norm_linear,
     linear,
     linear_attention,
+    moe,
     paged_attention,
     rope,
     scaled_gemm,
@@ -121,6 +122,15 @@ def table(grow: int = 1) -> Iterator[Case]:
             [((216 * grow, n), F16)],
             tiles=its,
         )
+
+    def routed(r: Random) -> list[np.ndarray]:
+        chosen = r.generator.integers(0, 3, 108 * grow * 2)  # of four experts: one has no tokens
+        starts = np.searchsorted(np.sort(chosen), np.arange(5)).astype(np.int32)
+        order = np.argsort(chosen, kind="stable").astype(np.int32)
+        return [r(108 * grow, k), r(4, k, n, scale=small), order, starts]
+
+    for about, its in {"": tiles, ", two warpgroups": (128, 256, 64)}.items():
+        yield case(f"mixture of experts{about}", moe, routed, [((216 * grow, n), F16)], tiles=its)
     yield case(
         "scaled gemm",
         scaled_gemm,
