@@ -15,6 +15,14 @@ int64_t tw_word_of(MlirOperation func, MlirValue value) {
   return tw_first_word(argument) + (is_dim ? 1 + tw_attr_int(dim, "axis", 0) : 0);
 }
 
+/* By how much `value` divides another; to one more or less it does not matter how it rounds. */
+static bool is_quotient(MlirValue value, int64_t *by) {
+  static const char *const divisions[] = {"arith.ceildivsi", "arith.ceildivui", "arith.floordivsi", "arith.divsi",
+                                          "arith.divui"};
+  MlirOperation op = tw_def(value);
+  return !mlirOperationIsNull(op) && TW_OP_IS_ONE_OF(op, divisions) && tw_known_int(mlirOperationGetOperand(op, 1), by);
+}
+
 bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
   int64_t lower;
   MlirValue upper = mlirOperationGetOperand(loop, 1);
@@ -23,10 +31,8 @@ bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
     return false;
   if (tw_known_int(upper, &out->steps))
     return true;
-  MlirOperation divide = tw_def(upper);
-  if (!mlirOperationIsNull(divide) && (tw_op_is(divide, "arith.ceildivsi") || tw_op_is(divide, "arith.ceildivui")) &&
-      tw_known_int(mlirOperationGetOperand(divide, 1), &out->per_step))
-    upper = mlirOperationGetOperand(divide, 0);
+  if (is_quotient(upper, &out->per_step))
+    upper = mlirOperationGetOperand(tw_def(upper), 0);
   out->word = tw_word_of(func, upper);
   return out->word >= 0 && out->per_step > 0;
 }

@@ -7,8 +7,8 @@
 
 #include "lowering/ir.h"
 
-/* How often a loop runs: word number `word` of the launch divided by `per_step`, rounded up; where `word` is negative,
- * `steps`. */
+/* How often a loop runs, or once less: word number `word` of the launch divided by `per_step`, rounded up; where `word`
+ * is negative, `steps`. */
 typedef struct tw_steps {
   int64_t word, per_step, steps;
 } tw_steps_t;

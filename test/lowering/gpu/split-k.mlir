@@ -241,3 +241,31 @@ module attributes {tile.target = "sm_90a", tile.split_k = 1 : i32} {
     return
   }
 }
+
+// -----
+
+!A = memref<?x?xf16, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// A program may round the number of steps down.
+// CHECK: module attributes {{.*}}tile.split = array<i64: 2, 64,
+// CHECK-LABEL: func.func @whole_steps
+module attributes {tile.target = "sm_80", tile.split_k = 0 : i32} {
+  func.func @whole_steps(%x: !A, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+    %i = tile.block_id 0
+    %e = tile.dim %x, 1 : !A
+    %n = arith.floordivsi %e, %c64 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<16x64xf16>
+      %b = tile.permute %a [1, 0] : tensor<16x64xf16>
+      %m = tile.mma %a, %b, %acc : tensor<16x64xf16>, tensor<64x16xf16>, tensor<16x16xf32>
+      scf.yield %m : tensor<16x16xf32>
+    }
+    tile.store %d, %z[%i, %i] : tensor<16x16xf32>, !C, i32, i32
+    return
+  }
+}
