@@ -181,6 +181,13 @@ void tw_set_int(MlirOperation op, const char *name, MlirType type, int64_t value
   tw_set_attr(op, name, mlirIntegerAttrGet(type, value));
 }
 
+void tw_copy_attrs(MlirOperation from, MlirOperation to) {
+  for (intptr_t i = 0; i < mlirOperationGetNumAttributes(from); i++) {
+    MlirNamedAttribute named = mlirOperationGetAttribute(from, i);
+    mlirOperationSetAttributeByName(to, mlirIdentifierStr(named.name), named.attribute);
+  }
+}
+
 MlirOperation tw_module_of(MlirOperation op) {
   while (!mlirOperationIsNull(op) && !tw_op_is(op, "builtin.module"))
     op = mlirOperationGetParentOperation(op);
@@ -213,6 +220,13 @@ MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t p
   else
     mlirBlockInsertOwnedOperationBefore(at->block, at->before, op);
   return op;
+}
+
+MlirRegion tw_region_with(MlirBlock block) {
+  MlirRegion region = mlirRegionCreate();
+  if (!mlirBlockIsNull(block))
+    mlirRegionAppendOwnedBlock(region, block);
+  return region;
 }
 
 MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,

@@ -89,6 +89,8 @@ intptr_t tw_array_ints(MlirAttribute array, int64_t *out, intptr_t max);
 MlirAttribute tw_arg_attr(MlirOperation func, intptr_t index, const char *name);
 void tw_set_attr(MlirOperation op, const char *name, MlirAttribute value);
 void tw_set_int(MlirOperation op, const char *name, MlirType type, int64_t value);
+/* Gives `to` the attributes of `from`. */
+void tw_copy_attrs(MlirOperation from, MlirOperation to);
 /* The builtin.module around an op. */
 MlirOperation tw_module_of(MlirOperation op);
 
@@ -120,6 +122,8 @@ typedef struct {
 } tw_op_parts_t;
 
 MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t parts);
+/* A region with that block, or with none where it is null. */
+MlirRegion tw_region_with(MlirBlock block);
 /* An op with one result; `tw_op1_attr` gives it one attribute. */
 MlirValue tw_op1(const tw_builder_t *at, const char *name, MlirType result, intptr_t num, const MlirValue *operands);
 MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,

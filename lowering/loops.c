@@ -26,6 +26,12 @@ MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block) {
   return op;
 }
 
+bool tw_is_inside(MlirOperation op, MlirOperation outer) {
+  while (!mlirOperationIsNull(op) && !mlirOperationEqual(op, outer))
+    op = mlirOperationGetParentOperation(op);
+  return !mlirOperationIsNull(op);
+}
+
 bool tw_defined_in(MlirValue value, MlirBlock block) {
   if (!mlirValueIsABlockArgument(value))
     return tw_inside(mlirOpResultGetOwner(value), block);
@@ -71,6 +77,94 @@ bool tw_slice_reads(const tw_slice_t *slice, MlirValue argument) {
   return tw_map_get(&slice->ops, argument.ptr, NULL) != NULL;
 }
 
+/* ---- what loops and branches pass on ------------------------------------------------------------ */
+
+static int sources_of_argument(MlirOperation op, MlirBlock block, intptr_t at, MlirValue *out) {
+  if (tw_op_is(op, "scf.for") && at >= TW_FOR_CARRIED) {
+    out[0] = tw_carried_init(op, at - TW_FOR_CARRIED);
+    out[1] = tw_carried_next(op, at - TW_FOR_CARRIED);
+    return 2;
+  }
+  if (!tw_op_is(op, "scf.while"))
+    return 0;
+  MlirBlock before = tw_region_block(op, 0), after = tw_region_block(op, 1);
+  if (mlirBlockEqual(block, after)) { /* behind the condition */
+    out[0] = mlirOperationGetOperand(mlirBlockGetTerminator(before), 1 + at);
+    return 1;
+  }
+  out[0] = mlirOperationGetOperand(op, at);
+  out[1] = mlirOperationGetOperand(mlirBlockGetTerminator(after), at);
+  return 2;
+}
+
+static int sources_of_result(MlirOperation op, intptr_t at, MlirValue *out) {
+  if (tw_op_is(op, "scf.for")) {
+    out[0] = tw_carried(op, at);
+    return 1;
+  }
+  if (tw_op_is(op, "scf.while")) {
+    out[0] = mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, 0)), 1 + at);
+    return 1;
+  }
+  if (!tw_op_is(op, "scf.if"))
+    return 0;
+  for (int arm = 0; arm < 2; arm++)
+    out[arm] = mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, arm)), at);
+  return 2;
+}
+
+int tw_sources(MlirValue value, MlirValue out[TW_MAX_SOURCES]) {
+  if (!mlirValueIsABlockArgument(value))
+    return sources_of_result(mlirOpResultGetOwner(value), mlirOpResultGetResultNumber(value), out);
+  MlirBlock block = mlirBlockArgumentGetOwner(value);
+  return sources_of_argument(mlirBlockGetParentOperation(block), block, mlirBlockArgumentGetArgNumber(value), out);
+}
+
+static void tell_sources(MlirValue passed, void (*tell)(void *user, MlirValue passed, MlirValue source), void *user) {
+  MlirValue sources[TW_MAX_SOURCES];
+  int num = tw_sources(passed, sources);
+  for (int i = 0; i < num; i++)
+    tell(user, passed, sources[i]);
+}
+
+void tw_each_source(MlirOperation op, void (*tell)(void *user, MlirValue passed, MlirValue source), void *user) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    tell_sources(mlirOperationGetResult(op, i), tell, user);
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
+    MlirBlock block = tw_region_block(op, r);
+    for (intptr_t i = 0; !mlirBlockIsNull(block) && i < mlirBlockGetNumArguments(block); i++)
+      tell_sources(mlirBlockGetArgument(block, i), tell, user);
+  }
+}
+
+/* ---- branches ---------------------------------------------------------------------------------- */
+
+MlirOperation tw_build_if(const tw_builder_t *at, MlirValue condition, MlirBlock then, MlirBlock otherwise) {
+  MlirRegion regions[] = {tw_region_with(then), tw_region_with(otherwise)};
+  MlirOperation yield = mlirBlockGetTerminator(then);
+  intptr_t num = mlirOperationGetNumOperands(yield);
+  MlirType *results = tw_allocate((size_t)num, sizeof *results);
+  for (intptr_t i = 0; i < num; i++)
+    results[i] = mlirValueGetType(mlirOperationGetOperand(yield, i));
+  MlirOperation branch = tw_build(at, "scf.if",
+                                  (tw_op_parts_t){.num_operands = 1,
+                                                  .operands = &condition,
+                                                  .num_results = num,
+                                                  .results = results,
+                                                  .num_regions = 2,
+                                                  .regions = regions});
+  free(results);
+  return branch;
+}
+
+tw_builder_t tw_build_guard(const tw_builder_t *at, MlirValue condition) {
+  MlirBlock then = mlirBlockCreate(0, NULL, NULL);
+  tw_builder_t in = tw_build_at_end(then, at->location);
+  tw_builder_t inside = tw_build_before(tw_build(&in, "scf.yield", (tw_op_parts_t){0}));
+  tw_build_if(at, condition, then, (MlirBlock){NULL});
+  return inside;
+}
+
 /* ---- rebuilding -------------------------------------------------------------------------------- */
 
 MlirOperation tw_carry_more(MlirOperation old, intptr_t num, const MlirValue *inits) {
@@ -97,10 +191,7 @@ MlirOperation tw_carry_more(MlirOperation old, intptr_t num, const MlirValue *in
                                                 .results = results,
                                                 .num_regions = 1,
                                                 .regions = &region});
-  for (intptr_t i = 0; i < mlirOperationGetNumDiscardableAttributes(old); i++) {
-    MlirNamedAttribute named = mlirOperationGetDiscardableAttribute(old, i);
-    mlirOperationSetDiscardableAttributeByName(loop, mlirIdentifierStr(named.name), named.attribute);
-  }
+  tw_copy_attrs(old, loop);
   for (intptr_t i = 0; i < num_results; i++)
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, i), mlirOperationGetResult(loop, i));
   mlirOperationDestroy(old);

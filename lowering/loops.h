@@ -34,6 +34,8 @@ MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block);
 static inline bool tw_inside(MlirOperation op, MlirBlock block) {
   return !mlirOperationIsNull(tw_ancestor_in(op, block));
 }
+/* Whether an op is `outer`, or in it. */
+bool tw_is_inside(MlirOperation op, MlirOperation outer);
 /* Whether a value is made in `block` or in a region of its ops. */
 bool tw_defined_in(MlirValue value, MlirBlock block);
 /* The only use of a value, and the op that makes it; null where it has none or several. */
@@ -61,6 +63,18 @@ static inline void tw_slice_free(tw_slice_t *slice) { tw_map_free(&slice->ops); 
  * operands (tw_extend_yield). The old op is gone. */
 MlirOperation tw_carry_more(MlirOperation loop, intptr_t num, const MlirValue *inits);
 void tw_extend_yield(MlirBlock body, intptr_t num, const MlirValue *values);
+
+/* What a value may be that a loop or branch passes on: what the loop starts with and what an iteration leaves, or what
+ * the branches end with. Returns how many there are, 0 for any other value. */
+enum { TW_MAX_SOURCES = 2 };
+int tw_sources(MlirValue value, MlirValue out[TW_MAX_SOURCES]);
+/* Tells each value that the loop or branch passes on, with each of its sources. */
+void tw_each_source(MlirOperation op, void (*tell)(void *user, MlirValue passed, MlirValue source), void *user);
+
+/* An scf.if of blocks with terminators, with what `then` yields as results; `otherwise` may be null. */
+MlirOperation tw_build_if(const tw_builder_t *at, MlirValue condition, MlirBlock then, MlirBlock otherwise);
+/* An scf.if without results: where the ops go that it guards. */
+tw_builder_t tw_build_guard(const tw_builder_t *at, MlirValue condition);
 
 /* Copies a value's definition to another place, with what it needs, where the map does not have it. `within`: only
  * ops of this block are copied. */

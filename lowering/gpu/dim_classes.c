@@ -68,7 +68,8 @@ static void tie(tw_dims_t *d, MlirValue x, int x_dim, MlirValue y, int y_dim) {
 }
 
 /* Two values of the same shape, element by element. */
-static void tie_all(tw_dims_t *d, MlirValue x, MlirValue y) {
+static void tie_all(void *dims, MlirValue x, MlirValue y) {
+  tw_dims_t *d = dims;
   if (tw_is_tile(mlirValueGetType(x)) && tw_is_tile(mlirValueGetType(y)))
     for (int i = 0; i < tw_rank(mlirValueGetType(x)); i++)
       tie(d, x, i, y, i);
@@ -161,21 +162,6 @@ static void tie_mma(tw_dims_t *d, MlirOperation op) {
   need(d, out, n, LEAST_COLUMNS, FEW_COLUMNS);
 }
 
-static void tie_for(tw_dims_t *d, MlirOperation loop) {
-  for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++) {
-    tie_all(d, tw_carried_init(loop, i), tw_carried(loop, i));
-    tie_all(d, tw_carried(loop, i), tw_carried_next(loop, i));
-    tie_all(d, tw_carried(loop, i), mlirOperationGetResult(loop, i));
-  }
-}
-
-static void tie_if(tw_dims_t *d, MlirOperation op) {
-  for (int r = 0; r < 2; r++)
-    for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
-      tie_all(d, mlirOperationGetResult(op, i),
-              mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, r)), i));
-}
-
 static void keep_operands_whole(tw_dims_t *d, MlirOperation op, const char *why) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     keep_all_whole(d, mlirOperationGetOperand(op, i), why);
@@ -218,10 +204,8 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
     keep_whole(d, mlirOperationGetOperand(op, 0), (int)tw_attr_int(op, "axis", 0), "a scan runs along it");
   } else if (tw_op_is(op, "tile.mma")) {
     tie_mma(d, op);
-  } else if (tw_op_is(op, "scf.for")) {
-    tie_for(d, op);
-  } else if (tw_op_is(op, "scf.if")) {
-    tie_if(d, op);
+  } else if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.if")) {
+    tw_each_source(op, tie_all, d);
   } else if (!tw_is_index_fact(op) && !TW_OP_IS_ONE_OF(op, silent)) {
     d->refused = tw_op_is(op, "scf.while")                                   ? "it has a loop that may wait"
                  : tw_op_is(op, "tile.print") || tw_op_is(op, "tile.assert") ? "it prints or asserts"

@@ -31,6 +31,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/ir.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 
 enum { MAX_IDS = 64, ENOUGH_BYTES = 16384, MAX_ROWS = 16 };
@@ -87,7 +88,7 @@ static MlirValue axis_op(const tw_builder_t *at, const char *name, int axis) {
 static void join(MlirOperation func, const kernel_t *k, int most) {
   MlirValue extents[TW_GRID_AXES];
   tw_add_grid_extents(func, extents);
-  MlirBlock body = tw_region_block(func, 0), inner = mlirBlockCreate(0, NULL, NULL);
+  MlirBlock body = tw_region_block(func, 0);
   MlirOperation old = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
   tw_builder_t at = tw_build_before(old);
   at.location = mlirOperationGetLocation(func);
@@ -96,17 +97,11 @@ static void join(MlirOperation func, const kernel_t *k, int most) {
       tw_binary(&at, "arith.muli", i32, axis_op(&at, "tile.block_id", 0), axis_op(&at, "tile.block_dim", 1));
   MlirValue place = tw_binary(&at, "arith.addi", i32, rows, axis_op(&at, "tile.thread_id", 1));
   MlirValue within = tw_compare(&at, TW_ULT, place, extents[0]);
-  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
-  mlirRegionAppendOwnedBlock(regions[0], inner);
-  tw_build(&at, "scf.if",
-           (tw_op_parts_t){.num_operands = 1, .operands = &within, .num_regions = 2, .regions = regions});
-  tw_builder_t in = tw_build_at_end(inner, at.location);
+  tw_builder_t in = tw_build_guard(&at, within);
   for (MlirOperation next; !mlirOperationEqual(old, end); old = next) {
     next = mlirOperationGetNextInBlock(old);
-    mlirOperationRemoveFromParent(old);
-    mlirBlockAppendOwnedOperation(inner, old);
+    mlirOperationMoveBefore(old, in.before);
   }
-  tw_build(&in, "scf.yield", (tw_op_parts_t){0});
   for (int i = 0; i < k->num_ids; i++) {
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(k->ids[i], 0),
                                   tw_op_is(k->ids[i], "tile.block_id") ? place : extents[0]);

@@ -2,6 +2,7 @@
 #include "lowering/gpu/layout_classes.h"
 
 #include "lowering/layout/memory.h"
+#include "lowering/loops.h"
 
 /* ---- classes ----------------------------------------------------------------------------------- */
 
@@ -49,7 +50,8 @@ void twl_add_to_class(twl_classes_t *c, MlirValue stand_in, MlirValue value) {
   tw_map_set(&c->index, stand_in.ptr, 1, tw_map_get(&c->index, value.ptr, NULL));
 }
 
-static void unite(twl_classes_t *c, MlirValue x, MlirValue y) {
+static void unite(void *classes, MlirValue x, MlirValue y) {
+  twl_classes_t *c = classes;
   if (!twl_has_class(x) || !twl_has_class(y))
     return;
   int p = find(c, node_of(c, x)), q = find(c, node_of(c, y));
@@ -63,35 +65,6 @@ static void add_edge(twl_classes_t *c, MlirOperation op) {
     return;
   c->edges = tw_room(c->edges, c->num_edges, sizeof *c->edges);
   c->edges[c->num_edges++] = (twl_edge_t){op, node_of(c, from), node_of(c, to)};
-}
-
-/* yield operand i + skip, value of another op: the same class. */
-static void unite_with_terminator(twl_classes_t *c, MlirBlock block, intptr_t skip, MlirOperation op) {
-  if (mlirBlockIsNull(block))
-    return;
-  MlirOperation end = mlirBlockGetTerminator(block);
-  for (intptr_t i = 0; i + skip < mlirOperationGetNumOperands(end) && i < mlirOperationGetNumResults(op); i++)
-    unite(c, mlirOperationGetOperand(end, i + skip), mlirOperationGetResult(op, i));
-}
-
-static void unite_for(twl_classes_t *c, MlirOperation op) {
-  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
-    unite(c, mlirOperationGetOperand(op, i + 3), mlirOperationGetResult(op, i));
-    unite(c, mlirBlockGetArgument(tw_region_block(op, 0), i + 1), mlirOperationGetResult(op, i));
-  }
-  unite_with_terminator(c, tw_region_block(op, 0), 0, op);
-}
-
-static void unite_while(twl_classes_t *c, MlirOperation op) {
-  MlirBlock before = tw_region_block(op, 0), after = tw_region_block(op, 1);
-  MlirOperation yield = mlirBlockGetTerminator(after);
-  for (intptr_t i = 0; i < mlirBlockGetNumArguments(before); i++) {
-    unite(c, mlirOperationGetOperand(op, i), mlirBlockGetArgument(before, i));
-    unite(c, mlirOperationGetOperand(yield, i), mlirBlockGetArgument(before, i));
-  }
-  for (intptr_t i = 0; i < mlirBlockGetNumArguments(after); i++)
-    unite(c, mlirBlockGetArgument(after, i), mlirOperationGetResult(op, i));
-  unite_with_terminator(c, before, 1, op);
 }
 
 bool twl_is_elementwise(MlirOperation op) {
@@ -132,13 +105,8 @@ static void classify(twl_classes_t *c, MlirOperation op) {
   } else if (tw_op_is(op, "tile.sum_parts")) {
     for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(op); i++)
       unite(c, mlirOperationGetOperand(op, i), mlirOperationGetResult(op, i));
-  } else if (tw_op_is(op, "scf.for")) {
-    unite_for(c, op);
-  } else if (tw_op_is(op, "scf.while")) {
-    unite_while(c, op);
-  } else if (tw_op_is(op, "scf.if")) {
-    unite_with_terminator(c, tw_region_block(op, 0), 0, op);
-    unite_with_terminator(c, tw_region_block(op, 1), 0, op);
+  } else if (tw_op_in(op, "scf")) {
+    tw_each_source(op, unite, c);
   } else if (twl_is_shape_op(op) || tw_op_is(op, "tile.reduce")) {
     add_edge(c, op);
   }

@@ -250,18 +250,11 @@ static void finish(splitter_t *s, const share_t *share) {
       (tw_op_parts_t){.num_operands = num + 4, .operands = operands, .num_results = num + 1, .results = types});
   for (intptr_t i = 0; i < num; i++)
     mlirValueReplaceAllUsesExcept(operands[i], mlirOperationGetResult(sum, i), 1, &sum);
-  MlirBlock body = mlirBlockCreate(0, NULL, NULL);
-  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
-  mlirRegionAppendOwnedBlock(regions[0], body);
-  MlirValue last = mlirOperationGetResult(sum, num);
-  tw_build(&at, "scf.if", (tw_op_parts_t){.num_operands = 1, .operands = &last, .num_regions = 2, .regions = regions});
+  tw_builder_t last = tw_build_guard(&at, mlirOperationGetResult(sum, num));
   for (MlirOperation op = next; !mlirOperationEqual(op, end); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    mlirOperationRemoveFromParent(op);
-    mlirBlockAppendOwnedOperation(body, op);
+    mlirOperationMoveBefore(op, last.before);
   }
-  tw_builder_t in = tw_build_at_end(body, at.location);
-  tw_build(&in, "scf.yield", (tw_op_parts_t){0});
 }
 
 /* Of all sums of a block. */

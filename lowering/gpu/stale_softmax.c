@@ -230,25 +230,6 @@ static void build_yield(MlirBlock block, MlirLocation location, intptr_t n, cons
   tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = n, .operands = values});
 }
 
-static MlirOperation build_if(const tw_builder_t *at, MlirValue condition, MlirBlock then, MlirBlock otherwise) {
-  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
-  mlirRegionAppendOwnedBlock(regions[0], then);
-  mlirRegionAppendOwnedBlock(regions[1], otherwise);
-  enum { MAX_RESULTS = 16 };
-  MlirType results[MAX_RESULTS];
-  MlirOperation yield = mlirBlockGetTerminator(then);
-  intptr_t n = mlirOperationGetNumOperands(yield);
-  for (intptr_t i = 0; i < n; i++)
-    results[i] = mlirValueGetType(mlirOperationGetOperand(yield, i));
-  return tw_build(at, "scf.if",
-                  (tw_op_parts_t){.num_operands = 1,
-                                  .operands = &condition,
-                                  .num_results = n,
-                                  .results = results,
-                                  .num_regions = 2,
-                                  .regions = regions});
-}
-
 /* ---- rewriting ------------------------------------------------------------------------------------- */
 
 /* Whether all users of an op's result are in the set. */
@@ -332,7 +313,7 @@ static MlirOperation build_softmax(rewrite_t *w, MlirOperation anchor) {
   for (int i = 0; i < w->num_factors; i++)
     yields[FACTORS + i] = tw_const_float(&in, mlirValueGetType(w->factors[i]), 1);
   build_yield(near, at.location, FACTORS + w->num_factors, yields);
-  return build_if(&at, w->far, build_branch(w, at.location), near);
+  return tw_build_if(&at, w->far, build_branch(w, at.location), near);
 }
 
 /* The first op behind the maximum, the weights and the factors. */
@@ -386,7 +367,7 @@ static void rescale_rarely(const rewrite_t *w) {
     MlirValue scaled = mlirOperationGetResult(clone, 0);
     build_yield(then, at.location, 1, &scaled);
     build_yield(otherwise, at.location, 1, &rest);
-    MlirOperation branch = build_if(&at, w->far, then, otherwise);
+    MlirOperation branch = tw_build_if(&at, w->far, then, otherwise);
     mlirValueReplaceAllUsesOfWith(product, mlirOperationGetResult(branch, 0));
     mlirOperationDestroy(products[i]);
   }

@@ -88,15 +88,9 @@ static void turn(const tw_builder_t *at, const char *name) {
 
 /* The op for one of the groups only. */
 static void turn_of(const tw_builder_t *at, const char *name, MlirValue group, int number) {
-  MlirBlock then = mlirBlockCreate(0, NULL, NULL);
-  tw_builder_t in = tw_build_at_end(then, at->location);
-  turn(&in, name);
-  tw_build(&in, "scf.yield", (tw_op_parts_t){0});
-  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
-  mlirRegionAppendOwnedBlock(regions[0], then);
   MlirValue condition = tw_compare(at, TW_EQ, group, tw_const_int(at, tw_i32(at->context), number));
-  tw_build(at, "scf.if",
-           (tw_op_parts_t){.num_operands = 1, .operands = &condition, .num_regions = 2, .regions = regions});
+  tw_builder_t in = tw_build_guard(at, condition);
+  turn(&in, name);
 }
 
 static void alternate(MlirOperation loop) {

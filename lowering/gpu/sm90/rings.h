@@ -1,8 +1,17 @@
-/* rings.h - what tile-specialize-warps plans: which copies arrive together, through which rings of slots, and what the
- * producer has to follow. See specialize_warps.c for the words. */
+/* rings.h - what tile-specialize-warps plans: which copies arrive together, and through which rings of slots
+ *
+ *   tile.async_copy %A[%i, %k] into %a[0] ; tile.async_copy %B[%k, %j] into %b[0]
+ *   tile.wgmma %a[0], %b[0], %acc ; tile.wgmma_wait
+ *
+ * A *fill* is a run of copies that one op reads first: those of %a and %b, which tile.wgmma reads. They share a
+ * barrier. A *ring* is the buffers of a fill, each with as many slots, and the barriers of the slots. Fills of the same
+ * form whose contents never live at once share a ring. Where a fill's last read ends (here at the wait) its slot is
+ * given back; with products that run on (overlaps.h) that is in the next iteration. */
 #ifndef TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H
 #define TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H
 
+#include "lowering/gpu/sm90/needs.h"
+#include "lowering/gpu/sm90/overlaps.h"
 #include "lowering/gpu/sm90/tma.h"
 #include "lowering/ir.h"
 
@@ -10,8 +19,6 @@ enum {
   TW_MAX_TOGETHER = 4, /* copies of a fill */
   TW_MAX_FILLS = 32,
   TW_MAX_READS = 128,
-  TW_MAX_OVERLAPS = 16, /* loops whose products run on */
-  TW_MAX_PRODUCTS = 8,
   TW_GATHERING_WARPS = 4, /* of a producer that gathers: a warpgroup, which can give up registers */
   TW_MIN_SLOTS = 2,       /* of a ring whose slots are filled again */
   TW_MANY_WORDS = 96      /* of products: with all else, more than three warps of a share of registers have */
@@ -47,17 +54,6 @@ typedef struct tw_ring_read {
   int fill;
 } tw_ring_read_t;
 
-/* A loop with products that run into its next iteration. */
-typedef struct tw_overlap {
-  MlirOperation loop;
-  MlirOperation products[TW_MAX_PRODUCTS], waits[TW_MAX_PRODUCTS];
-  intptr_t carried[TW_MAX_PRODUCTS]; /* position of the accumulator among what the loop carries */
-  int num_products;
-  bool all; /* they are all products of the loop, and start from zero */
-  MlirOperation
-      end; /* the wait that also ends those of the iteration before: the last of `waits`, or another product's */
-} tw_overlap_t;
-
 typedef struct tw_ring_plan {
   MlirOperation func;
   tw_fill_t fills[TW_MAX_FILLS];
@@ -66,45 +62,38 @@ typedef struct tw_ring_plan {
   int num_rings;
   tw_ring_read_t reads[TW_MAX_READS];
   int num_reads;
-  tw_overlap_t overlaps[TW_MAX_OVERLAPS];
-  int num_overlaps;
+  tw_overlaps_t overlaps;
+  tw_needs_t needs;
   tw_tma_map_t maps[TW_TMA_MAX_LOADED]; /* that the copies need */
   int num_maps;
   int64_t product_words; /* what products keep in a thread's registers */
-  tw_map_t needed;       /* values, and ops with regions, that the producer has too */
-  MlirOperation culprit;
-  const char *reason; /* why not */
-  bool gathers;       /* a copy does, for which the producer needs all threads of a warpgroup */
-  bool has_stores;    /* something is written to shared memory by threads */
-  int teams;          /* of consumers, which take the blocks of a persistent kernel in turn */
+  tw_refusal_t refused;
+  bool gathers;    /* a copy does, for which the producer needs all threads of a warpgroup */
+  bool has_stores; /* something is written to shared memory by threads */
+  int teams;       /* of consumers, which take the blocks of a persistent kernel in turn */
 } tw_ring_plan_t;
 
-/* Fills in the plan of plan->func. If there is none, `reason` says why, or is null where nothing is to be gained. */
+/* Fills in the plan of plan->func. If there is none, `refused` says why, or nothing where nothing is to be gained. */
 bool tw_plan_rings(tw_ring_plan_t *plan);
+/* Part of that: how many slots each ring has, and how many teams there are (slots.c). */
+bool tw_choose_slots(tw_ring_plan_t *plan);
+void tw_free_plan(tw_ring_plan_t *plan);
 
 /* ---- questions to a plan ------------------------------------------------------------------------- */
 
 /* The fill that a copy belongs to. */
 int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy);
-/* The overlap of a loop, or null. */
-const tw_overlap_t *tw_overlap_of(const tw_ring_plan_t *plan, MlirOperation loop);
-/* Whether the wait is no more: its product runs on. */
-bool tw_drops_wait(const tw_ring_plan_t *plan, MlirOperation wait);
-/* The products that go on behind a wait: those between its own and the wait. Products that run on do not end it. */
-int64_t tw_pending(const tw_ring_plan_t *plan, MlirOperation wait);
+/* Whether some fill brings the content of a buffer. */
+bool tw_is_filled(const tw_ring_plan_t *plan, MlirValue buffer);
+/* Bytes of a fill that the tensor memory accelerator brings. */
+int64_t tw_announced_bytes(const tw_fill_t *fill);
 /* Whether a producer gathers for so many warps that compute. */
 bool tw_gathers_beside(int64_t warps);
 /* Whether slots are filled again, so that they must be given back. */
 bool tw_comes_round(const tw_ring_t *ring);
-/* Whether the producer needs a value, or an op with regions (`key` is its address). */
-bool tw_is_needed(const tw_ring_plan_t *plan, const void *key);
-
-/* ---- structure ----------------------------------------------------------------------------------- */
-
-bool tw_is_inside(MlirOperation op, MlirOperation outer);
-/* A loop or a branch of scf. */
-bool tw_is_control(MlirOperation op);
-/* A store by TMA, or a wait for those of a buffer. */
-bool tw_is_of_store(MlirOperation op);
+/* The buffer's type, with so many slots. */
+MlirType tw_with_slots(MlirType buffer, int slots);
+/* In one block: x stands before y, or is y. */
+bool tw_not_after(MlirOperation x, MlirOperation y);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_SM90_RINGS_H */
