@@ -13,7 +13,11 @@
  *   %d = arith.subf %t, (tile.broadcast %m * 1.442...) // fuses with the line before
  *   %p = math.exp2 %d
  *
- * Factors may stand around the difference, too, and a mask (select with a constant) between the scores and it.
+ * Factors may stand around the difference, too, and a mask (select with a constant) between the scores and it. Where
+ * that constant is infinite the mask goes in front of the factors, which is exact: then the masked scores are all that
+ * the exponential, and a maximum beside it, are made from.
+ *
+ *   arith.select %seen, (arith.mulf %s, 0.125), -inf  ->  arith.mulf (arith.select %seen, %s, -inf), 0.125
  *
  * What it does to accuracy: the exponent is off by a rounding of its two terms, as it is by that of the scores already.
  * What must hold: the results go through 16 bits into products, and into sums, and nowhere else, so that it does not
@@ -21,6 +25,8 @@
 #include "lowering/gpu/accuracy.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
+
+#include <math.h>
 
 static const double LOG2_E = 1.44269504088896340736;
 
@@ -57,6 +63,31 @@ static MlirValue scaled(const tw_builder_t *at, MlirValue value, double factor) 
   return factor == 1 ? value : tw_binary(at, "arith.mulf", type, value, tw_const_float(at, type, factor));
 }
 
+static bool is_infinite(MlirValue value) {
+  double number;
+  return tw_known_float(value, &number) && isinf(number);
+}
+
+/* Has masks stand in front of positive factors, which leave an infinite number in their place as it is. */
+static void mask_first(MlirOperation select) {
+  if (!is(select, "arith.select"))
+    return;
+  intptr_t side = is_infinite(mlirOperationGetOperand(select, 1)) ? 2 : 1;
+  mask_first(tw_def(mlirOperationGetOperand(select, side)));
+  double factor;
+  MlirValue operands[] = {mlirOperationGetOperand(select, 0), mlirOperationGetOperand(select, 1),
+                          mlirOperationGetOperand(select, 2)};
+  if (!is_infinite(operands[3 - side]) || !tw_has_factor(operands[side], &factor, &operands[side]) || !(factor > 0))
+    return;
+  tw_builder_t at = tw_build_before(select);
+  MlirType type = mlirValueGetType(operands[side]);
+  MlirValue inner = tw_op1(&at, "arith.select", type, 3, operands);
+  MlirValue product = tw_binary(&at, "arith.mulf", type, inner, tw_const_float(&at, type, factor));
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(select, 0), product);
+  tw_erase_dead(select);
+  mask_first(tw_def(inner));
+}
+
 static void fold(MlirOperation op) {
   bool natural = tw_op_is(op, "math.exp");
   MlirValue result = mlirOperationGetResult(op, 0), argument = mlirOperationGetOperand(op, 0), rest;
@@ -69,8 +100,10 @@ static void fold(MlirOperation op) {
     argument = rest;
   }
   MlirOperation difference = tw_def(argument);
-  if (!is(difference, "arith.subf") || !(factor > 0) ||
-      (!natural && factor == 1 && !is_scaled_twice(mlirOperationGetOperand(difference, 0))))
+  if (!is(difference, "arith.subf") || !(factor > 0))
+    return;
+  mask_first(tw_def(mlirOperationGetOperand(difference, 0)));
+  if (!natural && factor == 1 && !is_scaled_twice(mlirOperationGetOperand(difference, 0)))
     return;
   tw_builder_t at = tw_build_before(op);
   MlirType type = mlirValueGetType(result);

@@ -151,6 +151,12 @@ PLANS = {
         gathers=True,
     ),
     "attention with a cap": Plan(first(grouped_attention, *HEADS[:4], cap=30.0), 2 * [(64, 64, 128)], True, True),
+    "attention with a cap 128x128": Plan(
+        first(grouped_attention, *HEADS[:4], cap=30.0, tiles=(128, 128)), 2 * [(128, 128, 128)], True, True
+    ),
+    "grouped attention 128x128": Plan(
+        first(grouped_attention, *HEADS[:4], tiles=(128, 128)), 2 * [(128, 128, 128)], True, True
+    ),
     "linear attention": Plan(  # both warpgroups compute all scores: twice 64x64x128
         first(linear_attention, *HEADS[:4]),
         2 * [(64, 64, 128)] + [(64, 128, 128), (64, 128, 64), (128, 128, 64)],

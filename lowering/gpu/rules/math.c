@@ -12,7 +12,11 @@
 
 #include <math.h>
 
-enum { MOST_TOGETHER = 4 /* quotients of one division */ };
+enum {
+  MOST_TOGETHER = 4, /* quotients of one division */
+  MOST_AT_ONCE = 32, /* numbers of which a warp looks whether all are small */
+  ENOUGH = 8         /* ... and the fewest that are worth a branch */
+};
 
 typedef MlirValue (*math_fn_t)(tw_emitter_t *e, MlirValue x, bool rough);
 
@@ -400,30 +404,59 @@ static void bend_far(tw_emitter_t *e, int num, const MlirValue *x, double factor
   }
 }
 
-static const double NEAR = 0.6; /* where four terms of tanh are exact to 2^-20 */
+static const double NEAR = 0.38; /* where three terms of tanh are exact to 2^-20 */
 
-static void bend_near(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
-  static const double terms[] = {-0.0396114494271729, 0.12974563582797022, -0.33298975641761747, 0.9999910182971464};
-  double scaled[4], power = factor;
-  for (int i = 3; i >= 0; i--, power *= factor * factor)
-    scaled[i] = terms[i] * power;
+/* How far the squares of factor * x are above that of the limit: below zero where |factor * x| is below it. */
+static void above_limit(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
+  double limit = NEAR / factor;
   for (int i = 0; i < num; i++)
-    out[i] = mul(e, x[i], polynomial(e, mul(e, x[i], x[i]), 4, scaled));
+    out[i] = fma3(e, x[i], x[i], k(e, x[i], -limit * limit));
 }
 
-/* Whether some lane of the warp has a number beyond the limit. */
-static MlirValue any_beyond(tw_emitter_t *e, int num, const MlirValue *x, double limit) {
-  MlirValue most = absolute(e, x[0]);
-  for (int i = 1; i < num; i++)
-    most = twg_binary(e, "llvm.intr.maxnum", most, absolute(e, x[i]));
-  MlirValue operands[] = {twg_const_i32(e, -1), twg_fcmp(e, TW_OGT, most, k(e, most, limit))};
+/* Whether some lane of the warp has one that is not below zero: signs are collected by logic of three inputs. */
+static MlirValue any_above(tw_emitter_t *e, int num, const MlirValue *distance) {
+  MlirValue signs[MOST_AT_ONCE];
+  for (int i = 0; i < num; i++)
+    signs[i] = twg_bitcast(e, distance[i], e->i32);
+  for (; num > 1; num = (num + 2) / 3)
+    for (int i = 0; i < num; i += 3) {
+      MlirValue both = i + 1 < num ? twg_binary(e, "llvm.and", signs[i], signs[i + 1]) : signs[i];
+      signs[i / 3] = i + 2 < num ? twg_binary(e, "llvm.and", both, signs[i + 2]) : both;
+    }
+  MlirValue operands[] = {twg_const_i32(e, -1), twg_icmp(e, TW_SGE, signs[0], twg_const_i32(e, 0))};
   return twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands);
+}
+
+/* x times a polynomial in that distance, which costs no more than one in the square. */
+static void bend_near(tw_emitter_t *e, int num, const MlirValue *x, const MlirValue *distance, double factor,
+                      MlirValue *out) {
+  static const double terms[] = {0.12068123942751187, -0.2975921340300244, 0.954495568649966};
+  double scaled[3], power = factor;
+  for (int i = 2; i >= 0; i--, power *= factor * factor)
+    scaled[i] = terms[i] * power;
+  for (int i = 0; i < num; i++)
+    out[i] = mul(e, x[i], polynomial(e, distance[i], 3, scaled));
+}
+
+static void bend_any(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
+  MlirValue distance[MOST_AT_ONCE];
+  MlirBlock far = twg_new_block(e, 0, NULL), near = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
+  above_limit(e, num, x, factor, distance);
+  twg_branch_if(e, any_above(e, num, distance), far, 0, NULL, near, 0, NULL);
+  e->block = far;
+  bend_far(e, num, x, factor, out);
+  twg_branch(e, join, num, out);
+  e->block = near;
+  bend_near(e, num, x, distance, factor, out);
+  twg_branch(e, join, num, out);
+  e->block = join;
+  for (int i = 0; i < num; i++)
+    out[i] = mlirBlockAddArgument(join, e->f32, e->location);
 }
 
 /* tanh exact to 2^-20, however small the result is. A factor of x joins those of the terms. Scores are mostly far below
  * their cap: a warp whose numbers all are does without the slow unit. */
 static bool emit_tanh_absolute(tw_emitter_t *e, MlirOperation op) {
-  enum { ENOUGH = 8 /* registers, to be worth a branch */ };
   static const double least = 0x1p-15, most = 0x1p15; /* factors whose powers are normal floats */
   double factor = 1, own;
   MlirValue input = mlirOperationGetOperand(op, 0), rest;
@@ -432,20 +465,9 @@ static bool emit_tanh_absolute(tw_emitter_t *e, MlirOperation op) {
     input = rest;
   }
   tw_values_t x = twg_lookup(e, input), out = twg_new_values(e, x.count);
-  if (x.count < ENOUGH) {
-    bend_far(e, x.count, x.at, factor, out.at);
-  } else {
-    MlirBlock far = twg_new_block(e, 0, NULL), near = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
-    twg_branch_if(e, any_beyond(e, x.count, x.at, NEAR / fabs(factor)), far, 0, NULL, near, 0, NULL);
-    e->block = far;
-    bend_far(e, x.count, x.at, factor, out.at);
-    twg_branch(e, join, out.count, out.at);
-    e->block = near;
-    bend_near(e, x.count, x.at, factor, out.at);
-    twg_branch(e, join, out.count, out.at);
-    e->block = join;
-    for (int r = 0; r < out.count; r++)
-      out.at[r] = mlirBlockAddArgument(join, e->f32, e->location);
+  for (int first = 0, num; first < x.count; first += num) {
+    num = x.count - first < MOST_AT_ONCE ? x.count - first : MOST_AT_ONCE;
+    (num < ENOUGH ? bend_far : bend_any)(e, num, x.at + first, factor, out.at + first);
   }
   twg_set_result(e, op, 0, out);
   return true;

@@ -144,19 +144,22 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 #l = #tile.linear<register = [[1], [2], [4]], lane = [[8], [16], [32], [64], [128]]>
 
 module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
-  // Of many numbers a warp looks first whether all are small: then four terms do.
+  // Of many numbers a warp looks first whether the squares of all are below a limit, by the signs of their distances:
+  // then three terms in these do.
   // CHECK-LABEL: llvm.func @bent_little
   func.func @bent_little(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<256xf32, #l>
-    // CHECK-COUNT-7: llvm.intr.maxnum
+    // CHECK-COUNT-8: llvm.intr.fma
+    // CHECK-COUNT-7: llvm.and
+    // CHECK: llvm.icmp "sge"
     // CHECK: %[[FAR:.*]] = llvm.call_intrinsic "llvm.nvvm.vote.any.sync"
     // CHECK: llvm.cond_br %[[FAR]], ^[[FAR_BLOCK:bb[0-9]+]], ^[[NEAR:bb[0-9]+]]
     // CHECK: ^[[FAR_BLOCK]]:
     // CHECK-COUNT-8: ex2.approx.ftz
     // CHECK: ^[[NEAR]]:
     // CHECK-NOT: ex2
-    // CHECK-COUNT-24: llvm.intr.fma
+    // CHECK-COUNT-16: llvm.intr.fma
     // CHECK: st.global
     %t = math.tanh %x {tile.absolute} : tensor<256xf32, #l>
     tile.store %t, %a[%i] : tensor<256xf32, #l>, memref<?xf32, strided<[1]>>, i32
