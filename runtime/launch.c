@@ -265,9 +265,24 @@ __attribute__((noinline)) static tw_status_t call_with_maps(const tw_driver_t *d
   return NULL;
 }
 
-static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, int ordinal, CUresult result,
-                                const uint32_t grid[3]) {
-  tw_status_t status = tw_fault_error(driver, ordinal, result, "the launch");
+/* The driver only says that a handle is invalid where a stream is of another device than the arrays. */
+static tw_status_t stream_error(int ordinal, void *stream) {
+  int other;
+  tw_status_t unknown = tw_stream_device(stream, &other);
+  tw_status_free(unknown);
+  if (unknown || other == ordinal)
+    return NULL;
+  return TW_ERROR(TW_LAUNCH_ERROR,
+                  "the stream is one of CUDA device %d, but the arrays are on CUDA device %d: pass a stream of that "
+                  "device, in torch torch.cuda.current_stream(%d), or None",
+                  other, ordinal, ordinal);
+}
+
+static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, int ordinal, void *stream,
+                                CUresult result, const uint32_t grid[3]) {
+  tw_status_t status = result == CUDA_ERROR_INVALID_HANDLE ? stream_error(ordinal, stream) : NULL;
+  if (!status)
+    status = tw_fault_error(driver, ordinal, result, "the launch");
   return tw_status_prefix(status,
                           "kernel %s, grid (%u, %u, %u), %u threads, %u bytes of shared "
                           "memory: ",
@@ -300,7 +315,7 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
   if (TW_UNLIKELY(status != NULL))
     return status;
   if (TW_UNLIKELY(result))
-    return launch_error(scope.driver, kernel, ordinal, result, grid);
+    return launch_error(scope.driver, kernel, ordinal, stream, result, grid);
   tw_recent_note(ordinal, kernel->name);
   return NULL;
 }
@@ -331,7 +346,7 @@ tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, c
   if (status)
     return status;
   if (result)
-    return launch_error(scope.driver, kernel, ordinal, result, grid);
+    return launch_error(scope.driver, kernel, ordinal, stream, result, grid);
   *out_ns = ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / n;
   return NULL;
 }

@@ -953,6 +953,20 @@ def out_of_memory_and_resources() -> None:
 
 
 @case()
+def a_stream_of_another_device() -> None:
+    k = make("A")
+    refused(
+        LaunchError,
+        "kernel kernel, grid (1, 1, 1), 128 threads, 0 bytes of shared memory: the stream is one of CUDA device 0, but "
+        "the arrays are on CUDA device 1: pass a stream of that device, in torch torch.cuda.current_stream(1), or None",
+        _core.launch, 0x5001, 1, k, (on(1, 4),),
+    )  # fmt: skip
+    _core.launch(0x5101, 1, k, (on(1, 4),))
+    fake.fail("cuLaunchKernelEx", 1, 400)  # for another reason
+    refused(LaunchError, "the launch failed: CUDA_ERROR_INVALID_HANDLE", _core.launch, 0x5101, 1, k, (on(1, 4),))
+
+
+@case()
 def a_fault_names_the_kernels() -> None:
     _core.launch(None, 1, make("A"), (on(0, 4),))
     _core.synchronize(0)
