@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -354,11 +355,7 @@ def test_shapes_that_do_not_broadcast(backends: Backends, a: Any, b: Any) -> Non
     def kernel(A: ct.Constant, B: ct.Constant):
         ct.zeros(A, ct.int32) + ct.zeros(B, ct.int32)
 
-    if a[-1] == 4 and b == (8, 1):
-        pattern = r"\(2, 4\) and \(8, 1\)"
-    else:
-        pattern = ", ".join(map(str, a))
-    backends.rejects(kernel, 1, lambda: [a, b], TileValueError, pattern)
+    backends.rejects(kernel, 1, lambda: [a, b], TileValueError, f"{re.escape(str(a))} and {re.escape(str(b))}")
 
 
 REFUSED = [
@@ -369,7 +366,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.spec("T-112", "T-129")
+def refusal(dtype: dt.DType) -> str:
+    """What the message has: the dtype; and a way on where it is one that serves storage and products only."""
+    return dtype.name if dtype.arithmetic else rf"{dtype.name}.*astype\(ct\.float32\)"
+
+
+@pytest.mark.spec("T-112")
 @pytest.mark.parametrize(("op", "dtype"), REFUSED, ids=by_name)
 def test_refused_binary(backends: Backends, op: Any, dtype: dt.DType) -> None:
     @ct.kernel
@@ -377,7 +379,7 @@ def test_refused_binary(backends: Backends, op: Any, dtype: dt.DType) -> None:
         x = ct.full((8,), 1, ct.float32).astype(dtype)
         op(x, x)
 
-    backends.rejects(kernel, 1, list, TileTypeError, dtype.name)
+    backends.rejects(kernel, 1, list, TileTypeError, refusal(dtype))
 
 
 @pytest.mark.spec("T-112")
@@ -396,4 +398,4 @@ def test_refused_unary(backends: Backends, op: Any, dtype: dt.DType) -> None:
     def kernel():
         op(ct.full((8,), 1, ct.float32).astype(dtype))
 
-    backends.rejects(kernel, 1, list, TileTypeError, dtype.name)
+    backends.rejects(kernel, 1, list, TileTypeError, refusal(dtype))

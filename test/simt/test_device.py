@@ -99,7 +99,7 @@ def run(request):
     return on_gpu
 
 
-@pytest.mark.spec("D-302", "D-312", "D-337", "D-333")
+@pytest.mark.spec("D-302", "D-312", "D-337")
 @pytest.mark.parametrize("n", [1, 127, 1000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
 def test_vector_add(run, n, dtype):
@@ -109,7 +109,7 @@ def test_vector_add(run, n, dtype):
     np.testing.assert_array_equal(c, a + b)
 
 
-@pytest.mark.spec("D-363", "D-508")
+@pytest.mark.spec("D-333", "D-363", "D-508")
 def test_shared_array_and_barrier(run):
     x = np.random.default_rng(0).random(4 * BLOCK, dtype=np.float32)
     y = np.zeros_like(x)
@@ -141,7 +141,18 @@ def test_two_dimensions(run):
     np.testing.assert_array_equal(y, x.T)
 
 
+@device.kernel
+def sizes(x):
+    x[device.tid(1)] = device.grid_size(1)
+
+
 @pytest.mark.spec("D-347")
+def test_grid_size(run):
+    x = np.zeros(3 * 32, np.int32)
+    run(sizes, x, grid=3, block=32)
+    assert (x == 96).all()
+
+
 def test_grid_stride_loop_and_function(run):
     x = np.linspace(-2, 2, 1001, dtype=np.float32)
     y = np.zeros_like(x)
@@ -200,12 +211,22 @@ def test_arrays_of_tile_kernels_are_not_indexed():
         ct.launch(None, (1,), k, (ARRAY,))
 
 
-@pytest.mark.spec("D-287", "D-331", "D-354")
-def test_positions_have_no_value_on_the_host():
-    with pytest.raises(TileError, match="device.thread_idx.x has a value only in a kernel"):
-        _ = device.thread_idx.x
-    with pytest.raises(TileError, match="can only be called in a kernel"):
-        device.syncthreads()
+@pytest.mark.spec("D-287")
+@pytest.mark.parametrize("name", ["thread_idx", "block_idx", "block_dim", "grid_dim"])
+def test_positions_have_no_value_on_the_host(name):
+    for axis in "xyz":
+        with pytest.raises(TileError, match=f"device.{name}.{axis} has a value only in a kernel"):
+            getattr(getattr(device, name), axis)
+
+
+@pytest.mark.spec("D-287")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("tid", (1,)), ("grid_size", (1,)), ("syncthreads", ()), ("shared_array", (4, device.float32))],
+)
+def test_what_only_a_kernel_can_call(name, arguments):
+    with pytest.raises(TileError, match="only (be called )?in a kernel"):
+        getattr(device, name)(*arguments)
 
 
 def test_launch_needs_a_simt_kernel():
