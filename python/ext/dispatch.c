@@ -197,12 +197,17 @@ static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
              : variant;
 }
 
+/* The variant that a launch runs in place of the one for its arguments; NULL with an exception. */
+TW_HOT static tw_variant_t *chosen_variant(call_t *call, tw_variant_t *variant) {
+  if (variant->better && !(variant = find_better(call, variant)))
+    return NULL;
+  return variant->overlapping ? ordered_variant(call, variant) : variant;
+}
+
 /* The GIL is kept: the driver's call takes 2 us, giving the lock away and taking it back may take 5 ms when threads
  * compete. */
 TW_HOT static int start_on_gpu(call_t *call, tw_variant_t *variant) {
-  if (variant->better && !(variant = find_better(call, variant)))
-    return -1;
-  if (variant->overlapping && !(variant = ordered_variant(call, variant)))
+  if (!(variant = chosen_variant(call, variant)))
     return -1;
   if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) && load_on_gpu(call, variant))
     return -1;
@@ -219,15 +224,22 @@ TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
   return failed;
 }
 
-TW_HOT static int launch_call(call_t *call, PyObject *arguments) {
+/* The variant for the arguments, borrowed; NULL with an exception. */
+TW_HOT static tw_variant_t *find_variant(call_t *call, PyObject *arguments) {
   if (TW_UNLIKELY(tw_call_read_arguments(call, arguments)) || TW_UNLIKELY(read_target(call)))
-    return -1;
+    return NULL;
   if (call->self->watched && TW_UNLIKELY(is_stale(call->self)))
     forget_stale(call->self);
   entry_t *entry = tw_table_find(call->self, call);
-  if (TW_UNLIKELY(!entry) && !(entry = compile_variant(call, arguments)))
+  if (TW_UNLIKELY(!entry))
+    entry = compile_variant(call, arguments);
+  return entry ? entry->variant : NULL;
+}
+
+TW_HOT static int launch_call(call_t *call, PyObject *arguments) {
+  tw_variant_t *variant = find_variant(call, arguments);
+  if (TW_UNLIKELY(!variant))
     return -1;
-  tw_variant_t *variant = entry->variant;
   if (TW_UNLIKELY(variant->written & (call->read_only | call->overlapping)))
     return check_written(call, variant->written);
   return call->kind == TW_DEVICE_CPU ? run_on_cpu(call, variant) : run_on_gpu(call, variant);
@@ -484,7 +496,29 @@ static PyObject *specialization(PyObject *object, PyObject *arguments) {
   return result;
 }
 
+/* chosen(grid, args) -> CpuKernel or CudaKernel: what a launch would run. */
+static PyObject *chosen(PyObject *object, PyObject *both) {
+  call_t call;
+  PyObject *grid, *arguments, *result = NULL;
+  if (!PyArg_ParseTuple(both, "OO:chosen", &grid, &arguments) ||
+      begin_call(&call, Py_None, grid, NULL, object, arguments))
+    return NULL;
+  call.stream.scan = arguments;
+  tw_variant_t *variant = find_variant(&call, arguments);
+  if (variant) {
+    PyObject *first = Py_NewRef((PyObject *)variant); /* which may be forgotten meanwhile, as in run_on_gpu */
+    if (call.kind != TW_DEVICE_CPU)
+      variant = chosen_variant(&call, variant);
+    result = variant ? Py_NewRef((PyObject *)variant) : NULL;
+    Py_DECREF(first);
+  }
+  tw_hold_release(call.holds);
+  return result;
+}
+
 static PyMethodDef dispatcher_methods[] = {
+    {"chosen", chosen, METH_VARARGS,
+     "chosen(grid, args) -> CpuKernel or CudaKernel: what a launch would run, compiled and perhaps loaded"},
     {"variants", variants, METH_NOARGS, "variants() -> [(target, key, kernel)]: compiled so far"},
     {"watch", watch, METH_O,
      "watch([(holder, name, value), ...]): variants are stale when a variable has another value"},

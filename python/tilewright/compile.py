@@ -8,6 +8,7 @@ capture and nothing after it.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -45,6 +46,16 @@ class Image(NamedTuple):
         """The driver assembles it when it is loaded."""
         return self.code.lstrip().startswith((b".version", b"//"))
 
+    @property
+    def is_asked_for_room(self) -> bool:
+        """A launch may load it to see how many blocks a multiprocessor holds, before it runs this one or another."""
+        return bool(self.facts.get("split") or self.facts.get("pairs"))
+
+    def settled(self) -> Image:
+        """Without what a launch decides by which variant it runs: for one that it has decided on."""
+        decided = {"cut", "fuse", "disjoint", *(() if self.facts.get("shares") else ("split",))}
+        return Image(self.code, {name: [] if name in decided else fact for name, fact in self.facts.items()})
+
     def pack(self) -> bytes:
         header = json.dumps(self.facts).encode()
         return struct.pack("<I", len(header)) + header + self.code
@@ -80,43 +91,56 @@ def _argument(entry: tuple[Any, ...]) -> Any:
     return ArrayArgument(BY_NAME[name], rank, align, shape_div, strides, writable, tma)
 
 
-def compile_kernel(
-    kernel: Any, target: str, key: Key, overlapping: bool = False
-) -> tuple[Any, list[tuple[Any, str, Any]]]:
-    """A `_core.CudaKernel` or `_core.CpuKernel` for a kernel and the facts of its arguments, and the
-    variables outside of the kernel that it was made from."""
-    times = Times(kernel.name, target)
-    with times.step("capture"):
-        captured = capture_kernel(kernel, target, key, overlapping)
-    image = image_of(captured.module, captured.module.text(), target, kernel.name, times)
-    if knobs.times():
-        print(times, file=sys.stderr)
-    twin: dict[str, int] = {}
-    if image.facts.get("split"):
-        twin = {"split_k": 0}  # which has no clusters either
-    elif image.facts.get("pairs"):
-        twin = {"num_ctas": 1}
-    others: dict[str, Callable[[str, int], Any]] = {}
-    if twin or image.facts.get("cut") or image.facts.get("fuse"):
-        others["better"] = functools.partial(_better, kernel, target, key, overlapping, twin)
-    if image.facts.get("disjoint"):
-        others["overlapping"] = functools.partial(_better, kernel, target, key, True, {})
-    return load(image, kernel.name, captured.written, target, **others), captured.reads
-
-
-def _better(kernel: Any, target: str, key: Key, overlapping: bool, twin: dict[str, int], kind: str, number: int) -> Any:
-    """The same for launches that do better otherwise (`tw_better_kind_t` of include/tilewright/runtime.h), or with code
-    for arrays that overlap."""
-    hints = {
-        "cut": {"cut_tiles": number},
-        "fused": {"fuse_tiles": number},
-        "clusters": {"num_ctas": 2, "cluster_axis": number},
-        "twin": twin,
-    }[kind]
-    return compile_kernel(kernel.replace_hints(**hints), target, key, overlapping)[0]
-
-
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
+
+
+@dataclasses.dataclass(frozen=True)
+class Specialization:
+    """A kernel for a target and the facts of its arguments: what makes the variant for a launch, and those that the
+    variant turns to for launches that do better otherwise."""
+
+    kernel: Any
+    target: str
+    key: Key
+    overlapping: bool = False  # arrays may share memory
+    assembler: Assembler | None = None
+    made: Callable[[Specialization, Image, Any], None] | None = None  # hears of every variant
+
+    def compile(self) -> tuple[Any, list[tuple[Any, str, Any]]]:
+        """A `_core.CudaKernel` or `_core.CpuKernel`, and the variables outside of the kernel that it was made from."""
+        name = self.kernel.name
+        times = Times(name, self.target)
+        with times.step("capture"):
+            captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping)
+        image = image_of(captured.module, captured.module.text(), self.target, name, times, self.assembler)
+        if knobs.times():
+            print(times, file=sys.stderr)
+        has = {row: bool(image.facts.get(row)) for row in GPU_ROWS}
+        twin = {"split_k": 0} if has["split"] else {"num_ctas": 1}  # code that shares tiles has no clusters either
+        choices = has["split"] or has["pairs"] or has["cut"] or has["fuse"]
+        better = functools.partial(self._better, twin) if choices else None
+        overlapping = self._overlapping if has["disjoint"] else None
+        variant = load(image, name, captured.written, self.target, better, overlapping)
+        if self.made is not None:
+            self.made(self, image, variant)
+        return variant, captured.reads
+
+    def _better(self, twin: dict[str, int], kind: str, number: int) -> Any:
+        """The same for launches that do better otherwise (`tw_better_kind_t` of include/tilewright/runtime.h)."""
+        hints = {
+            "cut": {"cut_tiles": number},
+            "fused": {"fuse_tiles": number},
+            "clusters": {"num_ctas": 2, "cluster_axis": number},
+            "twin": twin,
+        }[kind]
+        return dataclasses.replace(self, kernel=self.kernel.replace_hints(**hints)).compile()[0]
+
+    def _overlapping(self, kind: str, number: int) -> Any:
+        return dataclasses.replace(self, overlapping=True).compile()[0]
+
+
+def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[Any, str, Any]]]:
+    return Specialization(kernel, target, key).compile()
 
 
 def image_of(module: Any, text: str, target: str, name: str, times: Times, assembler: Assembler | None = None) -> Image:

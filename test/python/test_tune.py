@@ -20,7 +20,7 @@ from tilewright.errors import TileCompilationError, TileError, TileTypeError, Ti
 from tilewright.times import Times
 from tilewright.tune import cost, memory, record, statistics
 from tilewright.tune.compare import Comparer
-from tilewright.tune.search import UNLIKELY, _in_parallel, _Job, _Search
+from tilewright.tune.search import UNLIKELY, _in_parallel, _Search
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.trial import Program, difference
 from tilewright.tune.worker import Assemblers, LostError, Worker
@@ -257,10 +257,9 @@ def test_layouts_are_ranked_by_the_compilers_estimate() -> None:
     search.machine = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, 9)
     module = scale.capture("sm_90a", key)
     module.lower("legal")
-    job = _Job(module, "", 2, (64, 1, 1))
-    assert 0 < search._layout_seconds(job, 1) < 1e-6
+    assert 0 < search._layout_seconds(module, (64, 1, 1), 1) < 1e-6
     with pytest.raises(TileValueError, match="runners-up among the layouts"):
-        search._layout_seconds(job, 7)
+        search._layout_seconds(module, (64, 1, 1), 7)
     module.lower("legal")  # is past it, and stays there
     assert "#tile.linear" in module.text()
 
@@ -285,13 +284,6 @@ def test_views_of_one_array_stay_views() -> None:
     assert second.array[0] == bits and reverse.array[63 - 16] == bits
     assert not base.any()
     room.close()
-
-
-def test_arrays_that_are_written_and_overlap() -> None:
-    """Such arguments are compiled for as a launch would have it, which looks at their addresses."""
-    base = np.zeros(64, np.float32)
-    layout = memory.describe((base[:32], base[16:48], 7, base[48:]), [0, 1, 3])
-    assert [layout.overlaps(written) for written in (0, 1, 2, 4, 8, 9)] == [False, True, True, False, False, True]
 
 
 # --- the space --------------------------------------------------------------------------------------------------------

@@ -47,11 +47,6 @@ class Layout:
     def size(self) -> int:
         return sum(size for _, size in self.segments)
 
-    def overlaps(self, written: int) -> bool:
-        """Whether an array that is written, bit i for argument i, may share memory with another."""
-        segments = [view.segment for view in self.views.values()]
-        return any(written >> i & 1 and segments.count(view.segment) > 1 for i, view in self.views.items())
-
 
 def describe(args: tuple[Any, ...], arrays: list[int]) -> Layout:
     """The layout of the arguments at the given positions, which are arrays."""

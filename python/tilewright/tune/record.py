@@ -54,6 +54,7 @@ class Entry:
     untuned_us: float
     version: str
     date: str
+    launched: dict[str, int] = dataclasses.field(default_factory=dict)  # hints that the launch added to these
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -84,8 +85,8 @@ def _is_sound(entry: Entry) -> bool:
         and all(type(time) in (int, float) and math.isfinite(time) and time >= 0 for time in times)
         and isinstance(entry.constants, dict)
         and all(value is None or type(value) in (int, float, bool, str) for value in entry.constants.values())
-        and isinstance(entry.hints, dict)
-        and all(value is None or type(value) in (int, bool) for value in entry.hints.values())
+        and all(isinstance(hints, dict) for hints in (entry.hints, entry.launched))
+        and all(v is None or type(v) in (int, bool) for v in (*entry.hints.values(), *entry.launched.values()))
     )
 
 

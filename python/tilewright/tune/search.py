@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import functools
 import math
 import os
 import queue
@@ -16,12 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import _core, compile
 from ..errors import TileError, TileValueError
 from ..kernel import launch
-from ..times import Times
 from . import cost, memory, record
 from .progress import Progress
 from .space import Candidate, Grid, Problem, Space
@@ -33,6 +33,7 @@ MIN_ROUNDS, MAX_ROUNDS = 8, 60
 SAMPLE_SECONDS = 0.02  # of one candidate in one round: quick kernels are launched several times
 WARM_UP_SECONDS = 0.3
 MAX_ASSEMBLERS = 8  # each has a context on the GPU: half a second, half a gigabyte
+Done = TypeVar("Done")
 UNLIKELY = "not tried, the cost model expects less"
 
 
@@ -46,9 +47,11 @@ class Trial:
     measurement: Measurement | None = None
     error: float | None = None  # largest difference from the reference
     dropped: str | None = None  # why it was not measured
+    launched: dict[str, int] = dataclasses.field(default_factory=dict)  # hints that a launch of it adds
 
     def __str__(self) -> str:
-        return f"{self.candidate}: {self.measurement or self.dropped}"
+        added = " ".join(f"{name}={value}" for name, value in self.launched.items())
+        return f"{self.candidate}{f' (launched with {added})' if added else ''}: {self.measurement or self.dropped}"
 
 
 @dataclasses.dataclass
@@ -176,8 +179,7 @@ class _Search:
         record_file: str | os.PathLike[str] | bool | None,
     ) -> Result:
         with self.progress:
-            modules = self._rank(self.problem.candidates(space), limit)
-            self._compile(modules, isolate)
+            self._compile(self._rank(self.problem.candidates(space), limit), isolate)
             with self._bench(isolate) as bench:
                 self._try(bench)
                 best = self._time(bench, budget)
@@ -189,49 +191,47 @@ class _Search:
 
     # --- candidates in the order of the cost model --------------------------------------------------------------------
 
-    def _rank(self, candidates: list[Candidate], limit: int | None) -> dict[int, _Job]:
-        """Fills `trials`; the captured modules of those that shall be compiled, by number."""
+    def _rank(self, candidates: list[Candidate], limit: int | None) -> list[int]:
+        """Fills `trials`; the numbers of those that shall be compiled."""
         found = []
         step = self.progress.step("capture", len(candidates))
         for number, candidate in enumerate(candidates):
-            trial, job = Trial(candidate), None
+            trial = Trial(candidate)
             try:
-                job = self._capture(candidate)
-                trial.work = cost.count(job.module, self.layout, self._values(candidate), job.grid, self.constants)
-                hints = dict(self.problem.kernel_of(candidate).hints)
-                trial.predicted = cost.predict(trial.work, self.machine, hints)
-                if choice := hints.get("layout_choice") or 0:
-                    trial.predicted += self._layout_seconds(job, choice)
+                trial.work, trial.predicted = self._estimate(candidate)
             except TileError as error:
                 trial.dropped = f"is not accepted: {_first_line(error)}"
-            found.append((number > 0, trial.predicted or 0.0, number, trial, job))
+            found.append((number > 0, trial.predicted or 0.0, number, trial))
             step()
         found.sort(key=lambda row: row[:3])
-        self.trials = [trial for *_, trial, _ in found]
-        good = [i for i, (*_, job) in enumerate(found) if job is not None]
+        self.trials = [trial for *_, trial in found]
+        good = [i for i, trial in enumerate(self.trials) if not trial.dropped]
         for i in good[limit:] if limit is not None else []:
             self.trials[i].dropped = UNLIKELY
-        return {i: found[i][4] for i in good[:limit]}  # type: ignore[misc]
+        return good[:limit]
 
-    def _capture(self, candidate: Candidate) -> _Job:
-        kernel = self.problem.kernel_of(candidate)
+    def _estimate(self, candidate: Candidate) -> tuple[cost.Work, float]:
+        """What a launch does, and how many seconds it should take, by the kernel as it is written."""
+        kernel, grid = self.problem.kernel_of(candidate), self.problem.grid_of(candidate)
         _, key = kernel.specialization(self.problem.args_of(candidate))
-        captured = compile.capture_kernel(kernel, self.target, key)
-        if self.layout.overlaps(captured.written):
-            captured = compile.capture_kernel(kernel, self.target, key, overlapping=True)
-        text = captured.module.text()
-        captured.module.lower("legal")
-        return _Job(captured.module, text, captured.written, self.problem.grid_of(candidate))
+        module = kernel.capture(self.target, key)
+        module.lower("legal")
+        work = cost.count(module, self.layout, self._values(candidate), grid, self.constants)
+        hints = dict(kernel.hints)
+        seconds = cost.predict(work, self.machine, hints)
+        if choice := hints.get("layout_choice") or 0:
+            seconds += self._layout_seconds(module, grid, choice)
+        return work, seconds
 
-    def _layout_seconds(self, job: _Job, choice: int) -> float:
+    def _layout_seconds(self, module: Any, grid: tuple[int, int, int], choice: int) -> float:
         """What a runner-up among the layouts should take longer than the best, by the compiler's own estimate."""
-        job.module.lower("layout")
-        text = job.module.attribute("tile.layout_slots") or ""
+        module.lower("layout")
+        text = module.attribute("tile.layout_slots") or ""
         slots = [int(n) for n in re.findall(r"-?\d+", text.partition(":")[2])]
         if choice >= len(slots):
             raise TileValueError(f"there are {max(0, len(slots) - 1)} runners-up among the layouts")
-        warps = int((job.module.attribute("tile.num_warps") or "1").split(":")[0])
-        return cost.slot_seconds((slots[choice] - slots[0]) * warps * math.prod(job.grid), self.machine)
+        warps = int((module.attribute("tile.num_warps") or "1").split(":")[0])
+        return cost.slot_seconds((slots[choice] - slots[0]) * warps * math.prod(grid), self.machine)
 
     def _values(self, candidate: Candidate) -> tuple[Any, ...]:
         """The scalars; None for arrays, 0 for constants, which are in the code."""
@@ -242,48 +242,69 @@ class _Search:
 
     # --- compilation --------------------------------------------------------------------------------------------------
 
-    def _compile(self, jobs: dict[int, _Job], isolate: bool) -> None:
-        step = self.progress.step("compile", len(jobs))
-        name, parameters = self.problem.kernel.name, tuple(self.problem.kernel.parameters)
-        device = self.layout.device
-        assemblers = Assemblers(self.compile_timeout) if isolate and device is not None else None
-
-        def work(number: int) -> bytes:
-            job = jobs[number]
-            assembler = assemblers.assemble if assemblers else None
-            image = compile.image_of(job.module, job.text, self.target, name, Times(name, self.target), assembler)
-            packed = image.pack()
-            if assemblers and image.is_ptx:
-                assemblers.call("load", packed, name, self.target, device)
-            return packed
-
+    def _compile(self, numbers: list[int], isolate: bool) -> None:
+        """Fills `programs` with what launches of these candidates run."""
+        step = self.progress.step("compile", len(numbers))
+        assemblers = Assemblers(self.compile_timeout) if isolate and self.layout.device is not None else None
         outcomes = {}
         threads = min(len(os.sched_getaffinity(0)), MAX_ASSEMBLERS) if assemblers else len(os.sched_getaffinity(0))
         try:
-            for number, outcome in _in_parallel(work, list(jobs), self.compile_timeout, threads):
+            work = functools.partial(self._program, assemblers)
+            for number, outcome in _in_parallel(work, numbers, self.compile_timeout, threads):
                 step()
                 outcomes[number] = outcome
         finally:
             if assemblers:
                 assemblers.close()
-        same: dict[tuple[bytes | str, tuple[int, int, int]], int] = {}
+        same: dict[tuple[bytes, tuple[int, int, int]], int] = {}
         for number, outcome in sorted(outcomes.items()):
-            twin = same.setdefault((outcome, jobs[number].grid), number)
-            if twin != number and isinstance(outcome, bytes):
-                self.trials[number].dropped = f"is the same program as: {self.trials[twin].candidate}"
-            elif isinstance(outcome, bytes):
-                self.programs[number] = Program(
-                    image=outcome,
-                    name=name,
-                    target=self.target,
-                    written=jobs[number].written,
-                    parameters=parameters,
-                    constants=tuple(sorted(self.constants)),
-                    values=self._values(self.trials[number].candidate),
-                    grid=jobs[number].grid,
-                )
-            else:
+            if isinstance(outcome, str):
                 self.trials[number].dropped = f"does not compile: {outcome}"
+                continue
+            program, self.trials[number].launched = outcome
+            twin = same.setdefault((program.image, program.grid), number)
+            if twin != number:
+                self.trials[number].dropped = f"is the same program as: {self.trials[twin].candidate}"
+            else:
+                self.programs[number] = program
+
+    def _program(self, assemblers: Assemblers | None, number: int) -> tuple[Program, dict[str, int]]:
+        """What a launch of a candidate runs, and the hints that it runs it with beyond the candidate's: the launch
+        itself is asked, which may have tiles cut, shared or fused, or other clusters."""
+        problem, candidate = self.problem, self.trials[number].candidate
+        kernel, grid = problem.kernel_of(candidate), problem.grid_of(candidate)
+        made: dict[Any, tuple[compile.Specialization, compile.Image]] = {}
+
+        def load(image: compile.Image) -> None:  # in another process: the driver keeps what comes of it
+            if assemblers and image.is_ptx:
+                assemblers.call("load", image.pack(), kernel.name, self.target, self.layout.device)
+
+        def hear(of: compile.Specialization, image: compile.Image, variant: Any) -> None:
+            made[variant] = of, image
+            if image.is_asked_for_room:
+                load(image)
+
+        def compiled(_: Any, target: str, key: compile.Key) -> Any:
+            assembler = assemblers.assemble if assemblers else None
+            return compile.Specialization(kernel, target, key, assembler=assembler, made=hear).compile()[0]
+
+        dispatcher = _core.Dispatcher(kernel.name, kernel.parameters, sorted(self.constants), compiled)
+        variant = dispatcher.chosen(grid, problem.args_of(candidate))
+        chosen, image = made[variant]
+        if not image.is_asked_for_room:
+            load(image)
+        program = Program(
+            image=image.settled().pack(),
+            name=kernel.name,
+            target=self.target,
+            written=variant.written,
+            parameters=tuple(kernel.parameters),
+            constants=tuple(sorted(self.constants)),
+            values=self._values(candidate),
+            grid=grid,
+        )
+        hints = chosen.kernel.hints.items()
+        return program, {name: value for name, value in hints if kernel.hints.get(name) != value}
 
     # --- trying -------------------------------------------------------------------------------------------------------
 
@@ -375,6 +396,7 @@ class _Search:
             arguments=record.arguments_text(self.problem.kernel.parameters, self.layout),
             constants=self.problem.constants_of(result.best.candidate, varied),
             hints=dict(result.best.candidate.hints),
+            launched=dict(result.best.launched),
             us=round(1e6 * best.median, 3),
             low_us=round(1e6 * best.low, 3),
             high_us=round(1e6 * best.high, 3),
@@ -382,16 +404,6 @@ class _Search:
             version=__version__,
             date=datetime.date.today().isoformat(),
         )
-
-
-@dataclasses.dataclass
-class _Job:
-    """A captured candidate, at the stage "legal"."""
-
-    module: Any
-    text: str  # of the stage "tile"
-    written: int
-    grid: tuple[int, int, int]
 
 
 class _Bench:
@@ -438,14 +450,14 @@ class _Bench:
 
 
 def _in_parallel(
-    work: Callable[[int], bytes], numbers: list[int], timeout: float, threads: int
-) -> Iterator[tuple[int, bytes | str]]:
+    work: Callable[[int], Done], numbers: list[int], timeout: float, threads: int
+) -> Iterator[tuple[int, Done | str]]:
     """Runs `work` on each number in threads; (number, result or why there is none) as they come.
 
     A thread that takes longer than `timeout` is left behind and another one takes its place.
     """
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
-    done: queue.SimpleQueue[tuple[int, bytes | str]] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[int, Done | str]] = queue.SimpleQueue()
     started: dict[int, float] = {}
 
     def run() -> None:

@@ -1,0 +1,165 @@
+"""What a search times is what a launch runs, against the stand-in driver: tiles that are cut, shared or fused, twins.
+
+Each case runs in a process of its own, which opens the stand-in driver: this file runs itself with the name of a case.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_runtime_cuda import Fake, find_driver
+
+from tilewright import _core, compile, tune
+from tilewright import tile as ct
+from tilewright.tune.progress import Progress
+from tilewright.tune.search import _Search
+from tilewright.tune.space import Problem
+
+ROOT = Path(__file__).parents[2]
+sys.path += [str(ROOT / "python" / "examples"), str(ROOT / "test" / "numerics")]
+
+import producers  # noqa: E402
+
+from matmul import matmul  # noqa: E402
+
+
+@ct.kernel
+def rows(X, W, Y, T: ct.Constant[int]):
+    """Y = X @ W, a tile of rows after the other: the next ones come before the last ones are stored."""
+    w = ct.load(W, index=(0, 0), shape=(T, T))
+    for i in range(ct.num_tiles(X, axis=0, shape=(T, T))):
+        y = ct.mma(ct.load(X, index=(i, 0), shape=(T, T)), w, ct.zeros((T, T), dtype=ct.float32))
+        ct.store(Y, index=(i, 0), tile=y.astype(Y.dtype))
+
+
+QUICK: dict[str, Any] = {"budget": 0.1, "progress": False, "record_file": None, "isolate": False}
+
+
+def on_gpu(*shapes: tuple[int, ...]) -> list[Any]:
+    return [producers.CudaArray(producers.device_address(0, i << 26), s, "<f2") for i, s in enumerate(shapes)]
+
+
+def product(m: int, n: int, k: int) -> list[Any]:
+    return on_gpu((m, k), (k, n), (m, n))
+
+
+def tiles(m: int, n: int) -> Callable[[int, int], tuple[int, int]]:
+    return lambda TM, TN: (ct.cdiv(m, TM), ct.cdiv(n, TN))
+
+
+def searched(shape: tuple[int, int, int], given: tuple[int, int, int], space: dict[str, Any]) -> dict[str, str]:
+    """What a search says of each candidate of a product, without its time."""
+    args = (*product(*shape), *given)
+    found = tune.search(matmul, args, space=space, grid=tiles(*shape[:2]), limit=None, **QUICK)
+    return {str(t.candidate): str(t).partition(": ")[2] if t.dropped else "".join(_added(t)) for t in found.trials}
+
+
+def _added(trial: tune.Trial) -> list[str]:
+    return [f"{name}={value} " for name, value in trial.launched.items()]
+
+
+def loaded() -> list[bytes]:
+    """What is loaded from now on."""
+    made, load = [], compile.load
+
+    def spy(image: compile.Image, *args: Any, **more: Any) -> Any:
+        made.append(image.settled().pack())
+        return load(image, *args, **more)
+
+    compile.load = spy
+    return made
+
+
+def cuts_and_shares() -> None:
+    found = searched((1024, 1024, 1024), (128, 256, 64), {"cut_tiles": (None, 1, 4), "split_k": (None, 1)})
+    assert found["as given"] == "cut_tiles=4 "
+    assert found["cut_tiles=4"] == "is the same program as: as given"
+    assert found["split_k=1"] == "is the same program as: as given"
+    assert found["cut_tiles=1"] == ""
+    assert found["split_k=1 cut_tiles=1"] == "is the same program as: cut_tiles=1"
+    found = searched((256, 256, 16384), (128, 128, 64), {"split_k": (None, 1, 8), "cut_tiles": (None, 1)})
+    assert found["as given"] == "cut_tiles=2 split_k=0 "
+    assert found["cut_tiles=1"] == "split_k=0 " and found["split_k=1"] == "cut_tiles=4 "
+    assert found["split_k=8"] == found["split_k=1 cut_tiles=1"] == ""  # exactly that
+
+
+def blocks_that_are_fused() -> None:
+    found = searched((4096, 4096, 4096), (64, 64, 64), {"fuse_tiles": (None, 1, 4, 8)})
+    assert found["as given"] == "fuse_tiles=8 "
+    assert found["fuse_tiles=8"] == "is the same program as: as given"
+    assert found["fuse_tiles=1"] == found["fuse_tiles=4"] == ""
+
+
+def arrays_that_overlap() -> None:
+    """The caller's decide, and a launch that they are passed to."""
+    made = loaded()
+    for overlap, variants in ((False, 1), (True, 2)):
+        made.clear()
+        rows.clear_variants()
+        x, w, y = on_gpu((4096, 64), (64, 64), (4096, 64))
+        args = (x, w, x if overlap else y, 64)
+        search = _Search(Problem(rows, args, 1), None, 10.0, 60.0, Progress(False))
+        search._compile(search._rank(search.problem.candidates({}), None), False)
+        assert len(made) == variants
+        _core.launch(None, 1, rows, args)
+        assert made[-1] == made[variants - 1] == search.programs[0].image
+
+
+def kept(path: str) -> None:
+    """The kernel as given is not accepted, so that the best is another."""
+    args = (*product(1024, 1024, 1024), 128, 256, 7)
+    search = _Search(Problem(matmul, args, tiles(1024, 1024)), None, 10.0, 60.0, Progress(False))
+    result = search.run({"TM": (128,), "TK": (64,)}, None, 0.1, False, path)
+    assert str(result.best.candidate) == "TK=64" and result.best.launched == {"cut_tiles": 4}
+    entry = tune.best(matmul, args, record_file=path)
+    assert entry is not None and entry.entry.launched == {"cut_tiles": 4}
+    program = search.programs[search.trials.index(result.best)]
+    print(_core.hash128(program.image.hex()), program.grid)
+
+
+def launched_again() -> None:
+    """In another process: the same code, with the grid of its slices."""
+    made = loaded()
+    grid = (8, 4, 1)
+    tune.launch(None, tiles(1024, 1024), matmul, (*product(1024, 1024, 1024), 128, 256, 7))
+    last = Fake().last
+    facts = compile.Image.unpack(made[-1]).facts  # type: ignore[union-attr]
+    parts = facts["cut_grid"]
+    assert tuple(last.grid) == tuple(n * p for n, p in zip(grid, parts, strict=True)) or facts["persistent"]
+    assert (last.block[0], last.shared_bytes) == (facts["num_threads"], facts["shared_bytes"])
+    print(_core.hash128(made[-1].hex()), grid)
+
+
+def run(name: str, *arguments: str, **environment: str) -> str:
+    driver = find_driver()
+    if driver is None:
+        pytest.skip("the stand-in driver is not built (make build)")
+    environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(driver)} | environment
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, __file__, name, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["cuts_and_shares", "blocks_that_are_fused", "arrays_that_overlap"])
+def test_a_search_times_what_a_launch_runs(name: str) -> None:
+    run(name)
+
+
+def test_the_next_process_launches_what_was_timed(tmp_path: Path) -> None:
+    record = str(tmp_path / "tuned.jsonl")
+    timed = run("kept", record)
+    assert timed == run("launched_again", TILEWRIGHT_TUNED=record)
+    assert json.loads((tmp_path / "tuned.jsonl").read_text())["launched"] == {"cut_tiles": 4}
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
