@@ -23,10 +23,11 @@
  * outside of the loop, plus what differs within the tile by iotas; and this arithmetic does not overflow. The result is
  * the same, bit for bit: every iteration runs once, in order. */
 #include "lowering/ir.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { MAX_TERMS = 8, MAX_MASKS = 16, MIN_ELEMENTS = 256 };
+enum { MAX_TERMS = 8, MIN_ELEMENTS = 256 };
 
 /* iv * (induction variable) + sum of factor * scalar + what lies in [low, high], by element */
 typedef struct {
@@ -177,7 +178,7 @@ static bool holds_never(const affine_t *mask, MlirOperation loop) {
 
 typedef struct {
   MlirOperation loop;
-  affine_t masks[MAX_MASKS];
+  affine_t *masks;         /* owned */
   bool has_start, has_end; /* some mask begins to hold, or ends */
   int num_masks;
 } split_t;
@@ -203,15 +204,17 @@ static bool find_split(MlirOperation loop, split_t *out) {
   bool product = tw_has_op(loop, "tile.mma");
   if (!tw_known_int(mlirOperationGetOperand(loop, 2), &step) || step != 1 || tw_has_attr(loop, "unsignedCmp"))
     return false;
+  affine_t mask;
   MlirBlock body = tw_loop_body(loop);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); product && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (is_mask(op) && out->num_masks < MAX_MASKS && read_mask(op, loop, &out->masks[out->num_masks])) {
-      if (holds_never(&out->masks[out->num_masks], loop))
+    if (is_mask(op) && read_mask(op, loop, &mask)) {
+      if (holds_never(&mask, loop))
         return false;
-      bool ends = out->masks[out->num_masks++].iv > 0;
-      out->has_end = out->has_end || ends;
-      out->has_start = out->has_start || !ends;
+      out->masks = tw_room(out->masks, (size_t)out->num_masks, sizeof *out->masks);
+      out->masks[out->num_masks++] = mask;
+      out->has_end = out->has_end || mask.iv > 0;
+      out->has_start = out->has_start || mask.iv <= 0;
     }
   return out->num_masks > 0;
 }
@@ -304,6 +307,7 @@ static bool run(MlirOperation func) {
     split_t split;
     if (find_split(loops.at[i], &split))
       split_loop(&split);
+    free(split.masks);
   }
   tw_ops_free(&loops);
   return true;

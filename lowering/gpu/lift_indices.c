@@ -30,13 +30,6 @@
 #include "lowering/passes.h"
 #include "lowering/ranges.h"
 
-enum { MAX_GATHERS = 32 };
-
-typedef struct {
-  MlirOperation at[MAX_GATHERS];
-  int num;
-} gathers_t;
-
 /* An index, as a tile from outside of the loop plus a scalar; either may be null. */
 typedef struct {
   MlirValue tile, scalar;
@@ -131,24 +124,20 @@ static void lift_index(const lifter_t *l, MlirOperation gather, intptr_t operand
   }
 }
 
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  gathers_t *gathers = user;
+static bool is_gather_in_loop(MlirOperation op) {
   MlirOperation loop = tw_enclosing_loop(op);
-  if (tw_op_is(op, "tile.gather") && !mlirOperationIsNull(loop) && tw_op_is(loop, "scf.for") &&
-      gathers->num < MAX_GATHERS)
-    gathers->at[gathers->num++] = op;
-  return MlirWalkResultAdvance;
+  return tw_op_is(op, "tile.gather") && !mlirOperationIsNull(loop) && tw_op_is(loop, "scf.for");
 }
 
 static bool run(MlirOperation func) {
-  gathers_t gathers = {.num = 0};
-  mlirOperationWalk(func, collect, &gathers, MlirWalkPreOrder);
-  for (int i = 0; i < gathers.num; i++) {
+  tw_ops_t gathers = tw_ops_in(func, is_gather_in_loop, MlirWalkPreOrder);
+  for (int i = 0; i < gathers.count; i++) {
     MlirOperation gather = gathers.at[i], loop = tw_enclosing_loop(gather);
     lifter_t l = {loop, tw_build_before(loop)};
     for (intptr_t axis = 0; axis < tw_rank(mlirValueGetType(mlirOperationGetOperand(gather, 0))); axis++)
       lift_index(&l, gather, 1 + axis);
   }
+  tw_ops_free(&gathers);
   return true;
 }
 

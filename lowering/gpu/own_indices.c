@@ -23,10 +23,9 @@
  * tile-assign-layouts. */
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/ir.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
-
-enum { MAX_GATHERS = 32 };
 
 /* Gathers whose index tiles have one type, and what was copied for them. */
 typedef struct {
@@ -35,17 +34,16 @@ typedef struct {
 } family_t;
 
 typedef struct {
-  MlirOperation gathers[MAX_GATHERS];
-  family_t families[MAX_GATHERS];
-  int num_gathers, num_families;
+  tw_ops_t gathers;
+  family_t *families; /* owned */
+  int num_families;
 } owner_t;
 
 static void add_gather(owner_t *owner, MlirOperation gather) {
-  for (int i = 0; i < owner->num_gathers; i++)
-    if (mlirOperationEqual(owner->gathers[i], gather))
+  for (int i = 0; i < owner->gathers.count; i++)
+    if (mlirOperationEqual(owner->gathers.at[i], gather))
       return;
-  if (owner->num_gathers < MAX_GATHERS)
-    owner->gathers[owner->num_gathers++] = gather;
+  tw_ops_add(&owner->gathers, gather);
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
@@ -61,8 +59,10 @@ static tw_map_t *copies_for(owner_t *owner, MlirType indices) {
   int f = 0;
   while (f < owner->num_families && !mlirTypeEqual(owner->families[f].indices, indices))
     f++;
-  if (f == owner->num_families)
-    owner->families[owner->num_families++].indices = indices;
+  if (f == owner->num_families) {
+    owner->families = tw_room(owner->families, (size_t)f, sizeof *owner->families);
+    owner->families[owner->num_families++] = (family_t){.indices = indices};
+  }
   return &owner->families[f].copies;
 }
 
@@ -87,10 +87,10 @@ static MlirValue own(tw_map_t *copies, MlirValue value) {
 }
 
 static bool run(MlirOperation func) {
-  owner_t owner = {.num_gathers = 0};
+  owner_t owner = {.num_families = 0};
   mlirOperationWalk(func, collect, &owner, MlirWalkPreOrder);
-  for (int g = 0; g < owner.num_gathers; g++) {
-    MlirOperation gather = owner.gathers[g];
+  for (int g = 0; g < owner.gathers.count; g++) {
+    MlirOperation gather = owner.gathers.at[g];
     tw_map_t *copies = copies_for(&owner, mlirValueGetType(mlirOperationGetOperand(gather, 1)));
     for (intptr_t i = 1; i < mlirOperationGetNumOperands(gather); i++) {
       MlirValue old = mlirOperationGetOperand(gather, i);
@@ -100,6 +100,8 @@ static bool run(MlirOperation func) {
   }
   for (int f = 0; f < owner.num_families; f++)
     tw_map_free(&owner.families[f].copies);
+  free(owner.families);
+  tw_ops_free(&owner.gathers);
   return true;
 }
 

@@ -49,20 +49,18 @@
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 #include <string.h>
 
-enum { MAX_COPIES = 16, MAX_AHEAD = 16, MIN_STAGES = 2, MAX_STAGES = 4, FEW_WARPS = 4 };
+enum { MIN_STAGES = 2, MAX_STAGES = 4, FEW_WARPS = 4 };
 
 typedef struct {
   MlirOperation loop;
-  MlirOperation copies[MAX_COPIES];
-  int num_copies;
-  MlirValue ahead[MAX_AHEAD]; /* what positions take from memory, at a place that needs no other such load */
-  int num_ahead;
+  tw_ops_t copies, ahead; /* ahead: what positions take from memory, at a place that needs no other such load */
   int stages;
   int distance;             /* how many iterations ahead copies are issued */
   MlirOperation overlapped; /* the wait for a product that may run into the next iteration, or null */
@@ -82,15 +80,15 @@ static bool is_index_load(MlirOperation op) {
   return (tile && !tw_has_attr(op, TW_IN_BOUNDS)) || (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
 }
 
-static bool is_noted(const plan_t *plan, MlirValue load) {
-  for (int i = 0; i < plan->num_ahead; i++)
-    if (mlirValueEqual(plan->ahead[i], load))
+static bool is_noted(const plan_t *plan, MlirOperation load) {
+  for (int i = 0; i < plan->ahead.count; i++)
+    if (mlirOperationEqual(plan->ahead.at[i], load))
       return true;
   return false;
 }
 
-/* Whether a value can be computed for another iteration. Notes the first loads on the way, if they are not too many;
- * `loads` tells whether there are any. */
+/* Whether a value can be computed for another iteration. Notes the first loads on the way; `loads` tells whether there
+ * are any. */
 static bool depends_on_induction_only(plan_t *plan, MlirValue value, bool *loads) {
   if (!tw_defined_in(value, tw_loop_body(plan->loop)) || mlirValueEqual(value, tw_loop_iv(plan->loop)))
     return true;
@@ -101,8 +99,8 @@ static bool depends_on_induction_only(plan_t *plan, MlirValue value, bool *loads
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (!depends_on_induction_only(plan, mlirOperationGetOperand(op, i), &before))
       return false;
-  if (is_index_load(op) && !before && !is_noted(plan, value) && plan->num_ahead < MAX_AHEAD)
-    plan->ahead[plan->num_ahead++] = value;
+  if (is_index_load(op) && !before && !is_noted(plan, op))
+    tw_ops_add(&plan->ahead, op);
   *loads = *loads || before || is_index_load(op);
   return true;
 }
@@ -144,8 +142,8 @@ static MlirWalkResult check_write(MlirOperation op, void *user) {
 static bool keeps_order(const plan_t *plan) {
   MlirBlock body = tw_loop_body(plan->loop);
   writes_t writes = {.body = body, .early = {.block = body}};
-  for (int i = 0; i < plan->num_copies; i++)
-    tw_slice_add_op(&writes.early, plan->copies[i]);
+  for (int i = 0; i < plan->copies.count; i++)
+    tw_slice_add_op(&writes.early, plan->copies.at[i]);
   mlirOperationWalk(plan->loop, check_write, &writes, MlirWalkPreOrder);
   tw_slice_free(&writes.early);
   return !writes.bad;
@@ -156,20 +154,17 @@ static bool can_pipeline(plan_t *plan) {
   check_t check = {body, false};
   bool loads = false;
   mlirOperationWalk(plan->loop, find_obstacle, &check, MlirWalkPreOrder);
-  plan->num_copies = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     if (!tw_is_async_copy(op))
       continue;
-    if (plan->num_copies == MAX_COPIES)
-      return false;
-    plan->copies[plan->num_copies++] = op;
+    tw_ops_add(&plan->copies, op);
     for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
       if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))) &&
           !depends_on_induction_only(plan, mlirOperationGetOperand(op, i), &loads))
         return false;
   }
-  return plan->num_copies > 0 && !check.bad && keeps_order(plan);
+  return plan->copies.count > 0 && !check.bad && keeps_order(plan);
 }
 
 /* ---- how many stages --------------------------------------------------------------------------- */
@@ -180,8 +175,8 @@ typedef struct {
 } others_t;
 
 static bool is_own(const plan_t *plan, MlirValue buffer) {
-  for (int i = 0; i < plan->num_copies; i++)
-    if (mlirValueEqual(tw_copy_buffer(plan->copies[i]), buffer))
+  for (int i = 0; i < plan->copies.count; i++)
+    if (mlirValueEqual(tw_copy_buffer(plan->copies.at[i]), buffer))
       return true;
   return false;
 }
@@ -236,12 +231,12 @@ static int choose_stages(const plan_t *plan, MlirOperation func) {
   MlirOperation module = tw_module_of(func);
   tw_gpu_target_t target = tw_gpu_share_of(func);
   int64_t stage = 0, others = taken_beside(plan, func);
-  for (int i = 0; i < plan->num_copies; i++)
-    stage += tw_buffer_bytes(mlirValueGetType(tw_copy_buffer(plan->copies[i])));
+  for (int i = 0; i < plan->copies.count; i++)
+    stage += tw_buffer_bytes(mlirValueGetType(tw_copy_buffer(plan->copies.at[i])));
   int64_t fit = (target.shared_bytes - others) / stage;
   int64_t wanted = tw_attr_int(module, "tile.num_stages", 0);
-  for (int i = 0; i < plan->num_copies && wanted == 0; i++)
-    wanted = tw_attr_int(plan->copies[i], TW_LATENCY, -1) + 1;
+  for (int i = 0; i < plan->copies.count && wanted == 0; i++)
+    wanted = tw_attr_int(plan->copies.at[i], TW_LATENCY, -1) + 1;
   if (wanted == 0) {
     int64_t shared = (target.shared_bytes_sm / 2 - TW_SHARED_BYTES_OF_DRIVER - others) / stage;
     bool share = !tw_has_attr(module, "tile.occupancy") &&
@@ -273,8 +268,8 @@ static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation l
 /* Issues the copies of the iteration whose induction variable `map` has into `slot`, if it exists. */
 static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, MlirValue slot, MlirValue exists) {
   enum { MAX_SEGMENTS = 6, MAX_ATTRS = 8 };
-  for (int c = 0; c < plan->num_copies; c++) {
-    MlirOperation copy = plan->copies[c];
+  for (int c = 0; c < plan->copies.count; c++) {
+    MlirOperation copy = plan->copies.at[c];
     MlirValue operands[TW_MAX_RANK + 5];
     tw_attr_t attrs[MAX_ATTRS];
     int64_t given[MAX_SEGMENTS];
@@ -306,8 +301,8 @@ static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, Mli
 static void load_ahead(const tw_builder_t *at, const plan_t *plan, MlirValue iv, MlirValue *out) {
   tw_map_t map = {0};
   tw_map_one(&map, tw_loop_iv(plan->loop), iv);
-  for (int i = 0; i < plan->num_ahead; i++)
-    out[i] = repeat(at, plan->ahead[i], plan->loop, &map);
+  for (int i = 0; i < plan->ahead.count; i++)
+    out[i] = repeat(at, mlirOperationGetResult(plan->ahead.at[i], 0), plan->loop, &map);
   tw_map_free(&map);
 }
 
@@ -319,8 +314,8 @@ static void build_wait(const tw_builder_t *at, int pending) {
 
 /* Gives the buffers of the loop one slot a stage. */
 static void widen_buffers(plan_t *plan) {
-  for (int i = 0; i < plan->num_copies; i++) {
-    MlirValue buffer = tw_copy_buffer(plan->copies[i]);
+  for (int i = 0; i < plan->copies.count; i++) {
+    MlirValue buffer = tw_copy_buffer(plan->copies.at[i]);
     MlirType type = mlirValueGetType(buffer);
     int64_t shape[TW_LAYOUT_MAX_RANK + 1];
     intptr_t rank = tw_buffer_type_rank(type);
@@ -353,7 +348,7 @@ static void prologue(const plan_t *plan, MlirValue *carried) {
   }
   carried[0] = tw_const_int(&at, tw_i32(at.context), 0);
   carried[1] = tw_const_int(&at, tw_i32(at.context), plan->distance);
-  if (plan->num_ahead > 0)
+  if (plan->ahead.count > 0)
     load_ahead(&at, plan, ahead(&at, lb, step, plan->distance), carried + 2);
 }
 
@@ -375,8 +370,8 @@ static MlirValue next_slot(const tw_builder_t *at, MlirValue slot, int stages) {
 }
 
 static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
-  for (int i = 0; i < plan->num_copies; i++)
-    for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies[i])); !mlirOpOperandIsNull(use);
+  for (int i = 0; i < plan->copies.count; i++)
+    for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies.at[i])); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
       MlirOperation op = mlirOpOperandGetOwner(use);
       if ((tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma")) && tw_inside(op, body))
@@ -443,11 +438,11 @@ static void copy_ahead(plan_t *plan, const tw_builder_t *at, const MlirValue *ca
   MlirValue later = ahead(at, iv, step, plan->distance);
   tw_map_t map = {0};
   tw_map_one(&map, iv, later);
-  for (int i = 0; i < plan->num_ahead; i++)
-    tw_map_one(&map, plan->ahead[i], carried[2 + i]);
+  for (int i = 0; i < plan->ahead.count; i++)
+    tw_map_one(&map, mlirOperationGetResult(plan->ahead.at[i], 0), carried[2 + i]);
   issue(at, plan, &map, carried[1], tw_compare(at, TW_SLT, later, mlirOperationGetOperand(plan->loop, 1)));
   tw_map_free(&map);
-  if (plan->num_ahead > 0)
+  if (plan->ahead.count > 0)
     load_ahead(at, plan, ahead(at, iv, step, plan->distance + 1), next + 2);
   tw_builder_t end = tw_build_before(tw_loop_yield(plan->loop));
   for (int i = 0; i < 2; i++)
@@ -455,8 +450,8 @@ static void copy_ahead(plan_t *plan, const tw_builder_t *at, const MlirValue *ca
 }
 
 static void pipeline_loop(plan_t *plan) {
-  MlirValue carried[MAX_AHEAD + 2], next[MAX_AHEAD + 2];
-  intptr_t num_carried = 2 + plan->num_ahead, before = mlirOperationGetNumResults(plan->loop);
+  intptr_t num_carried = 2 + plan->ahead.count, before = mlirOperationGetNumResults(plan->loop);
+  MlirValue *carried = tw_allocate(2 * (size_t)num_carried, sizeof *carried), *next = carried + num_carried;
   widen_buffers(plan);
   prologue(plan, carried);
   plan->loop = tw_carry_more(plan->loop, num_carried, carried);
@@ -470,9 +465,10 @@ static void pipeline_loop(plan_t *plan) {
   MlirOperation product = first_op(body, "tile.wgmma");
   tw_builder_t behind = mlirOperationIsNull(product) ? top : tw_build_before(mlirOperationGetNextInBlock(product));
   copy_ahead(plan, &behind, carried, next);
-  for (int i = 0; i < plan->num_copies; i++)
-    mlirOperationDestroy(plan->copies[i]);
+  for (int i = 0; i < plan->copies.count; i++)
+    mlirOperationDestroy(plan->copies.at[i]);
   tw_extend_yield(body, num_carried, next);
+  free(carried);
   tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(plan->loop));
   if (!mlirOperationIsNull(plan->overlapped))
     wait_after_loop(&after, plan);
@@ -485,13 +481,12 @@ static bool run(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = loops.count - 1; i >= 0; i--) { /* inner loops first */
     plan_t plan = {.loop = loops.at[i]};
-    if (!can_pipeline(&plan))
-      continue;
-    plan.stages = choose_stages(&plan, func);
-    if (plan.stages > 1) {
+    if (can_pipeline(&plan) && (plan.stages = choose_stages(&plan, func)) > 1) {
       choose_distance(&plan, func);
       pipeline_loop(&plan);
     }
+    tw_ops_free(&plan.copies);
+    tw_ops_free(&plan.ahead);
   }
   tw_ops_free(&loops);
   return true;

@@ -49,43 +49,36 @@
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/ir.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { SWIZZLE_BYTES = 128, MAX_OPERANDS = 256, MAX_IDLE_WORDS = 32, MIN_STAGES = 2 };
+enum { SWIZZLE_BYTES = 128, MAX_IDLE_WORDS = 32, MIN_STAGES = 2 };
 
 typedef struct {
-  MlirOperation mma;
-  int operand;
-} use_t;
+  const void *loop; /* innermost loop around the loads; null: none */
+  int64_t bytes;    /* of their buffers */
+} taken_t;
+
+typedef struct {
+  MlirValue array;
+  MlirAttribute order;
+  MlirType buffer;
+} brought_t;
 
 typedef struct {
   MlirOperation func;
-  use_t uses[MAX_OPERANDS];
-  int num_uses;
-  struct {
-    const void *loop; /* innermost loop around the loads; null: none */
-    int64_t bytes;    /* of their buffers */
-  } taken[MAX_OPERANDS];
+  tw_ops_t products;
+  taken_t *taken; /* owned */
   int num_taken;
-  struct {
-    MlirValue array;
-    MlirAttribute order;
-    MlirType buffer;
-  } brought[MAX_OPERANDS]; /* what copies bring for products */
+  brought_t *brought; /* owned; what copies bring for products */
   int num_brought;
 } promoter_t;
 
 /* ---- what can be promoted ---------------------------------------------------------------------- */
 
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  promoter_t *p = user;
-  if (tw_op_is(op, "tile.mma"))
-    for (int i = 0; i < 2 && p->num_uses < MAX_OPERANDS; i++)
-      p->uses[p->num_uses++] = (use_t){op, i};
-  return MlirWalkResultAdvance;
-}
+static bool is_product(MlirOperation op) { return tw_op_is(op, "tile.mma"); }
 
 static bool is_element_cast(MlirOperation op) {
   static const char *const names[] = {"arith.extf",   "arith.truncf", "arith.extsi",  "arith.extui",
@@ -373,17 +366,17 @@ static int64_t words_of(MlirType tile, const tw_layout_t *layout) {
 }
 
 /* Gives one operand of a product its tile from the buffer of its load. */
-static void read_operand(use_t use, MlirOperation load, MlirValue buffer, MlirOperation end) {
-  MlirValue value = mlirOperationGetOperand(use.mma, use.operand);
+static void read_operand(MlirOperation mma, int operand, MlirOperation load, MlirValue buffer, MlirOperation end) {
+  MlirValue value = mlirOperationGetOperand(mma, operand);
   MlirBlock home = mlirOperationGetBlock(load);
-  MlirOperation around = tw_ancestor_in(use.mma, home);
+  MlirOperation around = tw_ancestor_in(mma, home);
   tw_layout_t layout;
   if (!tw_layout_of_type(mlirValueGetType(value), &layout))
     return;
-  bool outside = !mlirOperationIsNull(around) && !mlirOperationEqual(around, use.mma);
+  bool outside = !mlirOperationIsNull(around) && !mlirOperationEqual(around, mma);
   bool late = outside && words_of(mlirValueGetType(value), &layout) > MAX_IDLE_WORDS;
-  tw_builder_t at = tw_build_before(late ? use.mma : end);
-  mlirOperationSetOperand(use.mma, use.operand, rebuild(&at, value, &layout, buffer));
+  tw_builder_t at = tw_build_before(late ? mma : end);
+  mlirOperationSetOperand(mma, operand, rebuild(&at, value, &layout, buffer));
   if (late) {
     tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(around));
     build_plain(&after, "tile.barrier");
@@ -429,15 +422,16 @@ static void drop_dead_views(MlirValue value) {
 static void promote(promoter_t *p, MlirOperation load) {
   MlirValue buffer;
   MlirOperation end = stage_load(p, load, &buffer);
-  for (int i = 0; i < p->num_uses; i++) {
-    MlirValue value = mlirOperationGetOperand(p->uses[i].mma, p->uses[i].operand);
+  for (int i = 0; i < 2 * p->products.count; i++) {
+    MlirOperation mma = p->products.at[i / 2];
+    MlirValue value = mlirOperationGetOperand(mma, i % 2);
     MlirOperation behind = tw_load_behind(value);
     if (mlirOperationIsNull(behind) || !mlirOperationEqual(behind, load))
       continue;
-    if (tw_wgmma_place(p->uses[i].mma, p->uses[i].operand) == TW_WGMMA_SHARED)
-      mlirOperationSetOperand(p->uses[i].mma, p->uses[i].operand, buffer);
+    if (tw_wgmma_place(mma, i % 2) == TW_WGMMA_SHARED)
+      mlirOperationSetOperand(mma, i % 2, buffer);
     else
-      read_operand(p->uses[i], load, buffer, end);
+      read_operand(mma, i % 2, load, buffer, end);
     drop_dead_views(value);
   }
   replace_load(load, buffer, end);
@@ -528,9 +522,8 @@ static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
       most = p->taken[i].bytes > most ? p->taken[i].bytes : most;
   }
   if (at == p->num_taken) {
-    p->taken[at].loop = loop;
-    p->taken[at].bytes = 0;
-    p->num_taken++;
+    p->taken = tw_room(p->taken, (size_t)at, sizeof *p->taken);
+    p->taken[p->num_taken++] = (taken_t){loop, 0};
   }
   if (p->taken[at].bytes + (loop ? beside : most) + bytes > room) {
     tw_op_remark(load, "stays in registers: shared memory has no room for %lld more bytes", (long long)bytes);
@@ -543,15 +536,14 @@ static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
 /* ---- more loads ---------------------------------------------------------------------------------- */
 
 static void note_brought(promoter_t *p, MlirOperation load) {
-  p->brought[p->num_brought].array = mlirOperationGetOperand(load, 0);
-  p->brought[p->num_brought].order = tw_attr(load, "order");
-  p->brought[p->num_brought++].buffer = tw_promoted_type(load);
+  p->brought = tw_room(p->brought, (size_t)p->num_brought, sizeof *p->brought);
+  p->brought[p->num_brought++] =
+      (brought_t){mlirOperationGetOperand(load, 0), tw_attr(load, "order"), tw_promoted_type(load)};
 }
 
 typedef struct {
   const promoter_t *promoter;
-  MlirOperation loads[MAX_OPERANDS];
-  int num;
+  tw_ops_t loads;
 } alike_t;
 
 /* Loads in loops of tiles as products have them, from the same array. */
@@ -563,8 +555,8 @@ static MlirWalkResult find_alike(MlirOperation op, void *user) {
   for (int i = 0; i < p->num_brought; i++)
     if (mlirValueEqual(p->brought[i].array, mlirOperationGetOperand(op, 0)) &&
         mlirAttributeEqual(p->brought[i].order, tw_attr(op, "order")) &&
-        mlirTypeEqual(p->brought[i].buffer, tw_promoted_type(op)) && alike->num < MAX_OPERANDS) {
-      alike->loads[alike->num++] = op;
+        mlirTypeEqual(p->brought[i].buffer, tw_promoted_type(op))) {
+      tw_ops_add(&alike->loads, op);
       break;
     }
   return MlirWalkResultAdvance;
@@ -574,9 +566,16 @@ static void bring(promoter_t *p, MlirOperation load) {
   tw_gpu_target_t target = tw_gpu_target_of(p->func);
   if (!take_room(p, load, target.shared_bytes))
     return;
-  if (p->num_brought < MAX_OPERANDS)
-    note_brought(p, load);
+  note_brought(p, load);
   promote(p, load);
+}
+
+static void bring_operand(promoter_t *p, MlirOperation mma, int operand) {
+  MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand)), loads[TW_MAX_LOADS_BEHIND];
+  if (!mlirOperationIsNull(load) && tw_promotes(load))
+    bring(p, load);
+  for (int i = tw_loads_behind(mma, operand, loads); i > 0; i--)
+    bring(p, loads[i - 1]);
 }
 
 static bool run(MlirOperation func) {
@@ -584,22 +583,19 @@ static bool run(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_gpu_has(&target, TW_GPU_CP_ASYNC))
     return true;
-  mlirOperationWalk(func, collect, &p, MlirWalkPreOrder);
-  for (int i = 0; i < p.num_uses; i++) {
-    MlirOperation load = tw_load_behind(mlirOperationGetOperand(p.uses[i].mma, p.uses[i].operand));
-    if (!mlirOperationIsNull(load) && tw_promotes(load))
-      bring(&p, load);
-    MlirOperation loads[TW_MAX_LOADS_BEHIND];
-    for (int k = tw_loads_behind(p.uses[i].mma, p.uses[i].operand, loads); k > 0; k--)
-      bring(&p, loads[k - 1]);
-  }
+  p.products = tw_ops_in(func, is_product, MlirWalkPreOrder);
+  for (int i = 0; i < 2 * p.products.count; i++)
+    bring_operand(&p, p.products.at[i / 2], i % 2);
   alike_t alike = {.promoter = &p};
   mlirOperationWalk(func, find_alike, &alike, MlirWalkPreOrder);
-  for (int i = 0; i < alike.num; i++)
-    bring(&p, alike.loads[i]);
-  for (int i = 0; i < p.num_uses; i++)
-    if (p.uses[i].operand == 1)
-      finish_wgmma(&p, p.uses[i].mma);
+  for (int i = 0; i < alike.loads.count; i++)
+    bring(&p, alike.loads.at[i]);
+  for (int i = 0; i < p.products.count; i++)
+    finish_wgmma(&p, p.products.at[i]);
+  tw_ops_free(&alike.loads);
+  tw_ops_free(&p.products);
+  free(p.taken);
+  free(p.brought);
   return true;
 }
 

@@ -25,13 +25,6 @@
 #include "lowering/passes.h"
 #include "lowering/ranges.h"
 
-enum { MAX_OPS = 256 };
-
-typedef struct {
-  MlirOperation at[MAX_OPS];
-  int num;
-} ops_t;
-
 static bool is_remainder(MlirOperation op) { return tw_op_is(op, "arith.remsi") || tw_op_is(op, "arith.remui"); }
 
 static bool is_division(MlirOperation op) {
@@ -55,12 +48,7 @@ static bool is_known(MlirOperation op) {
          tw_is_decided(mlirOperationGetResult(op, 0), &unused);
 }
 
-static MlirWalkResult collect(MlirOperation op, void *user) {
-  ops_t *ops = user;
-  if (ops->num < MAX_OPS && (reduces(op) || is_known(op)))
-    ops->at[ops->num++] = op;
-  return MlirWalkResultAdvance;
-}
+static bool is_wanted(MlirOperation op) { return reduces(op) || is_known(op); }
 
 static void reduce(MlirOperation op) {
   tw_builder_t at = tw_build_before(op);
@@ -80,10 +68,10 @@ static void reduce(MlirOperation op) {
 }
 
 static bool run(MlirOperation func) {
-  ops_t ops = {.num = 0};
-  mlirOperationWalk(func, collect, &ops, MlirWalkPreOrder);
-  for (int i = ops.num - 1; i >= 0; i--) /* what an op was found by is made by those before it */
+  tw_ops_t ops = tw_ops_in(func, is_wanted, MlirWalkPreOrder);
+  for (int i = ops.count - 1; i >= 0; i--) /* what an op was found by is made by those before it */
     reduce(ops.at[i]);
+  tw_ops_free(&ops);
   return true;
 }
 

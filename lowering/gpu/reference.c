@@ -36,6 +36,7 @@ static void set(tw_references_t *r, MlirValue value, tw_change_t change) {
 void tw_references_free(tw_references_t *r) {
   tw_map_free(&r->index);
   free(r->changes);
+  free(r->running);
 }
 
 /* ---- changes of results ------------------------------------------------------------------------------ */
@@ -264,10 +265,11 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   tw_references_t *r = user;
   if (!tw_op_is(op, "scf.for"))
     return MlirWalkResultAdvance;
-  for (intptr_t i = 0; i < mlirOperationGetNumResults(op) && r->num < TW_MAX_RUNNING; i++) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     MlirOperation maximum;
     if (!runs(op, i, &maximum))
       continue;
+    r->running = tw_room(r->running, (size_t)r->num, sizeof *r->running);
     r->running[r->num++] = (tw_running_t){.loop = op, .maximum = maximum, .position = i};
     break;
   }

@@ -13,8 +13,6 @@
 
 #include "lowering/ir.h"
 
-enum { TW_MAX_RUNNING = 32 };
-
 typedef enum tw_change_kind {
   TW_FIXED,  /* does not change */
   TW_SHIFT,  /* grows by before * h(before the iteration) + now * h(now) */
@@ -37,7 +35,7 @@ typedef struct tw_running {
 } tw_running_t;
 
 typedef struct tw_references {
-  tw_running_t running[TW_MAX_RUNNING];
+  tw_running_t *running; /* owned */
   int num;
   MlirOperation obstacle; /* where a changing value meets what the analysis does not know */
   tw_map_t index;         /* value -> number of its change + 1, dressed up as a value */

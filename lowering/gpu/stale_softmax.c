@@ -45,7 +45,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LANES_PER_ROW = 4, PER_LANE = 2, MAX_SUM = 1024, MAX_FACTORS = 4, MAX_USERS = 32 };
+enum { LANES_PER_ROW = 4, PER_LANE = 2, MAX_SUM = 1024, MAX_FACTORS = 4 };
 
 typedef struct {
   tw_references_t *references;
@@ -350,27 +350,27 @@ static void follow_branch(rewrite_t *w, MlirOperation branch, MlirOperation anch
 
 /* Multiplications of large tiles by a factor happen only where it is not 1. */
 static void rescale_rarely(const rewrite_t *w) {
-  MlirOperation products[MAX_USERS];
-  int n = 0;
+  tw_ops_t products = {NULL, 0};
   int64_t rows = tw_extent(mlirValueGetType(w->p), 0);
-  for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op) && n < MAX_USERS;
+  for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
     if (factor_operand(w, op) >= 0 && tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) > rows * LANES_PER_ROW)
-      products[n++] = op;
-  for (int i = 0; i < n; i++) {
-    MlirValue rest = mlirOperationGetOperand(products[i], 1 - factor_operand(w, products[i]));
-    MlirValue product = mlirOperationGetResult(products[i], 0);
-    tw_builder_t at = tw_build_before(products[i]);
+      tw_ops_add(&products, op);
+  for (int i = 0; i < products.count; i++) {
+    MlirValue rest = mlirOperationGetOperand(products.at[i], 1 - factor_operand(w, products.at[i]));
+    MlirValue product = mlirOperationGetResult(products.at[i], 0);
+    tw_builder_t at = tw_build_before(products.at[i]);
     MlirBlock then = mlirBlockCreate(0, NULL, NULL), otherwise = mlirBlockCreate(0, NULL, NULL);
-    MlirOperation clone = mlirOperationClone(products[i]);
+    MlirOperation clone = mlirOperationClone(products.at[i]);
     mlirBlockAppendOwnedOperation(then, clone);
     MlirValue scaled = mlirOperationGetResult(clone, 0);
     build_yield(then, at.location, 1, &scaled);
     build_yield(otherwise, at.location, 1, &rest);
     MlirOperation branch = tw_build_if(&at, w->far, then, otherwise);
     mlirValueReplaceAllUsesOfWith(product, mlirOperationGetResult(branch, 0));
-    mlirOperationDestroy(products[i]);
+    mlirOperationDestroy(products.at[i]);
   }
+  tw_ops_free(&products);
 }
 
 /* The carried row sums as they start, split: a loop before may have left them so. */

@@ -21,20 +21,12 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_TOLD = 64 };
-
-typedef struct {
-  MlirLocation locations[MAX_TOLD];
-  int count;
-} told_t;
-
-static bool is_told(told_t *told, MlirOperation op) {
+static bool is_told(tw_ops_t *told, MlirOperation op) {
   MlirLocation here = mlirOperationGetLocation(op);
   for (int i = 0; i < told->count; i++)
-    if (mlirLocationEqual(told->locations[i], here))
+    if (mlirLocationEqual(mlirOperationGetLocation(told->at[i]), here))
       return true;
-  if (told->count < MAX_TOLD)
-    told->locations[told->count++] = here;
+  tw_ops_add(told, op);
   return false;
 }
 
@@ -168,9 +160,10 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
 }
 
 static bool run(MlirOperation func) {
-  told_t told = {.count = 0};
+  tw_ops_t told = {NULL, 0};
   if (tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt"))
     mlirOperationWalk(func, tell, &told, MlirWalkPreOrder);
+  tw_ops_free(&told);
   return true;
 }
 

@@ -571,22 +571,8 @@ static bool walk(MlirOperation func, MlirOperation reduce) {
   return false;
 }
 
-enum { MAX_REDUCES = 64 };
-
-typedef struct {
-  MlirOperation at[MAX_REDUCES];
-  int count;
-} reduces_t;
-
-static bool is_too_wide(MlirOperation reduce) {
-  return tw_count(mlirValueGetType(mlirOperationGetOperand(reduce, 0))) > MOST_ELEMENTS;
-}
-
-static MlirWalkResult find_reduce(MlirOperation op, void *user) {
-  reduces_t *reduces = user;
-  if (tw_op_is(op, "tile.reduce") && is_too_wide(op) && reduces->count < MAX_REDUCES)
-    reduces->at[reduces->count++] = op;
-  return MlirWalkResultAdvance;
+static bool is_too_wide(MlirOperation op) {
+  return tw_op_is(op, "tile.reduce") && tw_count(mlirValueGetType(mlirOperationGetOperand(op, 0))) > MOST_ELEMENTS;
 }
 
 /* A walk moves the reductions along its axis, and takes others into its loops. */
@@ -594,11 +580,12 @@ static bool run(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, "tile.mma"))
     return true;
   for (int refused = 0;;) {
-    reduces_t reduces = {.count = 0};
-    mlirOperationWalk(func, find_reduce, &reduces, MlirWalkPreOrder);
-    if (refused >= reduces.count)
+    tw_ops_t reduces = tw_ops_in(func, is_too_wide, MlirWalkPreOrder);
+    bool more = refused < reduces.count;
+    refused += more && !walk(func, reduces.at[refused]);
+    tw_ops_free(&reduces);
+    if (!more)
       return true;
-    refused += !walk(func, reduces.at[refused]);
   }
 }
 

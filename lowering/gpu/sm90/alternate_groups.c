@@ -38,12 +38,7 @@
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { GROUPS = 2, MAX_LOOPS = 16 };
-
-typedef struct {
-  MlirOperation loops[MAX_LOOPS];
-  int num;
-} found_t;
+enum { GROUPS = 2 };
 
 static MlirWalkResult find_function(MlirOperation op, void *found) {
   if (!tw_op_in(op, "math") || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
@@ -67,7 +62,6 @@ static bool stands_in_loops(MlirOperation op) {
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
-  found_t *found = user;
   bool computes = false;
   if (!tw_op_is(op, "scf.for"))
     return MlirWalkResultAdvance;
@@ -76,8 +70,8 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   if (mlirOperationIsNull(next_of(wait, "tile.wgmma")))
     return MlirWalkResultAdvance;
   mlirOperationWalk(op, find_function, &computes, MlirWalkPreOrder);
-  if (computes && stands_in_loops(op) && found->num < MAX_LOOPS)
-    found->loops[found->num++] = op;
+  if (computes && stands_in_loops(op))
+    tw_ops_add(user, op);
   return MlirWalkResultAdvance;
 }
 
@@ -109,7 +103,7 @@ static MlirWalkResult find_roles(MlirOperation op, void *found) {
 
 static bool run(MlirOperation func) {
   MlirOperation roles = tw_null_op();
-  found_t found = {.num = 0};
+  tw_ops_t found = {NULL, 0};
   mlirOperationWalk(func, find_roles, &roles, MlirWalkPreOrder);
   if (mlirOperationIsNull(roles) || tw_has_attr(tw_module_of(func), "tile.race_check") ||
       tw_attr_int(roles, "teams", 1) > 1 ||
@@ -119,15 +113,16 @@ static bool run(MlirOperation func) {
   for (MlirOperation op = mlirBlockGetFirstOperation(consumer); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
     mlirOperationWalk(op, collect, &found, MlirWalkPreOrder);
-  if (found.num == 0)
+  if (found.count == 0)
     return true;
   tw_builder_t start = tw_build_before(mlirBlockGetFirstOperation(consumer)),
                end = tw_build_at_end(consumer, mlirOperationGetLocation(roles));
   MlirValue group =
       tw_op1_attr(&start, "tile.team", tw_i32(start.context), 0, NULL, TW_GROUPS, mlirUnitAttrGet(start.context));
   turn_of(&start, "tile.pass_turn", group, GROUPS - 1);
-  for (int i = 0; i < found.num; i++)
-    alternate(found.loops[i]);
+  for (int i = 0; i < found.count; i++)
+    alternate(found.at[i]);
+  tw_ops_free(&found);
   turn_of(&end, "tile.await_turn", group, 0);
   tw_op_remark(func, "has its two warpgroups start their products in turn: one computes while the other's run");
   return true;

@@ -41,11 +41,12 @@
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_ROTATED = 64, WORDS_PER_THREAD = 216, THREADS_PER_WARP = 32 };
+enum { WORDS_PER_THREAD = 216, THREADS_PER_WARP = 32 };
 
 /* A loop and the product in it that will run late. */
 typedef struct {
@@ -64,7 +65,7 @@ typedef struct {
 } rest_t;
 
 typedef struct {
-  rest_t rests[MAX_ROTATED];
+  rest_t *rests; /* owned */
   int num_rests;
   int num_warps;
 } rotator_t;
@@ -382,10 +383,8 @@ static void rotate(rotator_t *all, rotation_t *r) {
   }
   mlirOperationDestroy(r->product);
   tw_slice_free(&r->first);
-  if (all->num_rests < MAX_ROTATED)
-    all->rests[all->num_rests++] = rest;
-  else
-    tw_erase_dead(tw_def(rest.rhs_in_loop));
+  all->rests = tw_room(all->rests, (size_t)all->num_rests, sizeof *all->rests);
+  all->rests[all->num_rests++] = rest;
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
@@ -417,6 +416,7 @@ static bool run(MlirOperation func) {
         ;
   for (int i = 0; i < all.num_rests; i++)
     tw_erase_dead(tw_def(all.rests[i].rhs_in_loop));
+  free(all.rests);
   tw_ops_free(&loops);
   return true;
 }

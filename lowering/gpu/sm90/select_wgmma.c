@@ -22,21 +22,23 @@
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/ir.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { MAX_PRODUCTS = 64, STAGES = 2 };
+enum { STAGES = 2 };
+
+typedef struct {
+  const void *op, *loop; /* a load for products, and the loop that it is in (null: none) */
+  int64_t bytes;
+} wanted_t;
 
 typedef struct {
   MlirOperation func;
   tw_gpu_target_t target;
   int num_warps;
-  MlirOperation products[MAX_PRODUCTS];
-  int num_products;
-  struct {
-    const void *op, *loop; /* a load for products, and the loop that it is in (null: none) */
-    int64_t bytes;
-  } loads[2 * MAX_PRODUCTS];
+  tw_ops_t products;
+  wanted_t *loads; /* owned */
   int num_loads;
   int64_t written; /* bytes of operands that are written */
   bool any;
@@ -96,9 +98,9 @@ static void note_load(selector_t *s, MlirOperation load) {
   for (int i = 0; i < s->num_loads; i++)
     if (s->loads[i].op == load.ptr)
       return;
-  s->loads[s->num_loads].op = load.ptr;
-  s->loads[s->num_loads].loop = tw_loop_around(load);
-  s->loads[s->num_loads++].bytes = tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
+  s->loads = tw_room(s->loads, (size_t)s->num_loads, sizeof *s->loads);
+  s->loads[s->num_loads++] =
+      (wanted_t){load.ptr, tw_loop_around(load), tw_count(type) * tw_memory_bits(tw_element(type)) / 8};
 }
 
 /* Whether the result goes into the left operand of another product: each warpgroup that computes a part of that one
@@ -179,9 +181,9 @@ static void mark(selector_t *s, MlirOperation mma) {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   selector_t *s = user;
-  if (!tw_op_is(op, "tile.mma") || s->num_products == MAX_PRODUCTS)
+  if (!tw_op_is(op, "tile.mma"))
     return MlirWalkResultAdvance;
-  s->products[s->num_products++] = op;
+  tw_ops_add(&s->products, op);
   for (int i = 0; i < 2; i++) {
     MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i)), loads[TW_MAX_LOADS_BEHIND];
@@ -205,13 +207,15 @@ static bool run(MlirOperation func) {
   if (s.num_warps == 0)
     s.num_warps = tw_mma_num_warps(func);
   mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
-  for (int i = 0; i < s.num_products; i++) {
-    const char *reason = why_not(&s, s.products[i]);
+  for (int i = 0; i < s.products.count; i++) {
+    const char *reason = why_not(&s, s.products.at[i]);
     if (reason)
-      tw_op_remark(s.products[i], "is not a wgmma: %s", reason);
+      tw_op_remark(s.products.at[i], "is not a wgmma: %s", reason);
     else
-      mark(&s, s.products[i]);
+      mark(&s, s.products.at[i]);
   }
+  tw_ops_free(&s.products);
+  free(s.loads);
   if (s.any)
     tw_set_attr(module, TW_WGMMA, mlirUnitAttrGet(mlirOperationGetContext(func)));
   return true;

@@ -35,12 +35,18 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_STORES = 16, SLOTS = 2, SWIZZLE_BYTES = 128, MIN_STAGES = 2, BARRIERS = 2048 };
+enum {
+  MAX_STAGED = TW_TMA_MAX_MAPS - TW_TMA_MAX_LOADED,
+  SLOTS = 2,
+  SWIZZLE_BYTES = 128,
+  MIN_STAGES = 2,
+  BARRIERS = 2048
+};
 
 typedef struct {
   MlirOperation func;
-  MlirOperation stores[MAX_STORES];
-  int num_stores;
+  tw_ops_t stores;
+  int num_staged;
   int64_t taken; /* bytes of shared memory */
 } stager_t;
 
@@ -81,8 +87,8 @@ static int64_t bytes_taken(MlirOperation alloc) {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   stager_t *s = user;
-  if (tw_op_is(op, "tile.store") && s->num_stores < MAX_STORES)
-    s->stores[s->num_stores++] = op;
+  if (tw_op_is(op, "tile.store"))
+    tw_ops_add(&s->stores, op);
   if (tw_op_is(op, "tile.alloc_shared"))
     s->taken += bytes_taken(op);
   return MlirWalkResultAdvance;
@@ -204,6 +210,8 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
     return "its boxes are longer than the accelerator's";
   if (reason == NULL && s->taken + tw_buffer_bytes(*buffer) + BARRIERS > target.shared_bytes)
     return "shared memory has no room for its boxes";
+  if (reason == NULL && s->num_staged == MAX_STAGED)
+    return "a kernel has no more tensor maps";
   if (reason == NULL && tw_loop_around(store) != NULL && !is_alone(s, array)) /* last: it may make assumptions */
     return "it is in a loop, and the array may be another that the kernel accesses";
   return reason;
@@ -232,6 +240,7 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
   if (tw_op_is(def, "tile.convert_layout") && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
     mlirOperationDestroy(def);
   s->taken += tw_buffer_bytes(type);
+  s->num_staged++;
 }
 
 static bool run(MlirOperation func) {
@@ -240,18 +249,19 @@ static bool run(MlirOperation func) {
   if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(tw_module_of(func), TW_WGMMA))
     return true;
   mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
-  for (int i = 0; i < s.num_stores; i++) {
+  for (int i = 0; i < s.stores.count; i++) {
     intptr_t first;
     MlirType buffer;
-    MlirValue array = tw_access_array(s.stores[i], &first);
-    MlirValue value =
-        computed(mlirOperationGetOperand(s.stores[i], first + mlirShapedTypeGetRank(mlirValueGetType(array))));
-    const char *reason = plan(&s, s.stores[i], value, &buffer);
+    MlirOperation store = s.stores.at[i];
+    MlirValue array = tw_access_array(store, &first);
+    MlirValue value = computed(mlirOperationGetOperand(store, first + mlirShapedTypeGetRank(mlirValueGetType(array))));
+    const char *reason = plan(&s, store, value, &buffer);
     if (reason)
-      tw_op_remark(s.stores[i], "is done by the threads: %s", reason);
+      tw_op_remark(store, "is done by the threads: %s", reason);
     else
-      rewrite(&s, s.stores[i], value, buffer);
+      rewrite(&s, store, value, buffer);
   }
+  tw_ops_free(&s.stores);
   return true;
 }
 
