@@ -168,6 +168,8 @@ def lower(
     if stage not in stages:
         raise TileValueError(f"target {target} has no stage {stage!r}; it has {', '.join(stages)}")
     if stage == "tile":
+        if remarks:
+            raise TileValueError("--remarks needs a later stage than tile, where nothing is decided: leave --emit away")
         return module.text().encode()
     final = stage in ("ptx", "sass", "asm")
     diagnostics = []
@@ -206,12 +208,13 @@ def disassemble(ptx: bytes, target: str) -> bytes:
 def command_compile(options: argparse.Namespace) -> int:
     kernel = load_kernel(options.kernel)
     times = Times(kernel.name, options.target)
-    text = lower(kernel, specialization(kernel, options.arg), options.target, options.emit, options.remarks, times)
+    stage = options.emit or ("llvm" if options.remarks else "tile")
+    text = lower(kernel, specialization(kernel, options.arg), options.target, stage, options.remarks, times)
     if options.times:
         print(times, file=sys.stderr)
     if options.output:
         Path(options.output).write_bytes(text)
-    else:
+    elif options.emit or not options.remarks:
         sys.stdout.write(text.decode(errors="replace"))
     return 0
 
@@ -428,8 +431,9 @@ def parser() -> argparse.ArgumentParser:
     compile_.add_argument("kernel", metavar="FILE:KERNEL")
     compile_.add_argument("--arg", **arguments, help=argument_help)
     compile_.add_argument("--target", default="sm_90a", help="cpu, sm_80, sm_89, sm_90a, … (default: sm_90a)")
-    compile_.add_argument("--emit", default="tile", choices=sorted({*GPU_STAGES, *CPU_STAGES}), help="default: tile")
-    compile_.add_argument("--remarks", action="store_true", help="also tell what the compiler chose and why, on stderr")
+    stages = sorted({*GPU_STAGES, *CPU_STAGES})
+    compile_.add_argument("--emit", choices=stages, help="default: tile, or nothing with --remarks")
+    compile_.add_argument("--remarks", action="store_true", help="tell what the compiler chose and why, on stderr")
     compile_.add_argument("--times", action="store_true", help="tell on stderr how long each step took")
     compile_.add_argument("-o", "--output", metavar="FILE")
     compile_.set_defaults(run=command_compile)

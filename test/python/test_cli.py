@@ -182,6 +182,8 @@ def test_compile_writes_a_file_with_remarks(tmp_path: Path) -> None:
     assert ".entry" in target.read_text()
     assert re.search(r"\^{10,}\n(.*\n)? +the load moves 128x32xf16 by TMA", done.stderr), done.stderr
     assert "the product runs as wgmma m64n" in done.stderr
+    alone = tilewright("compile", *MATMUL, "--remarks")
+    assert (alone.returncode, alone.stdout, alone.stderr) == (0, "", done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +194,7 @@ def test_compile_writes_a_file_with_remarks(tmp_path: Path) -> None:
         (["compile", f"{EXAMPLES / 'matmul.py'}:spam"], "has no kernel 'spam'; it has matmul"),
         (["compile", *MATMUL[:3]], "say what B, C, TM, TN, TK is"),
         (["compile", *MATMUL, "--arg", "X=1"], "has no parameter 'X'; it has A, B, C, TM, TN, TK"),
+        (["compile", *MATMUL, "--emit", "tile", "--remarks"], "--remarks needs a later stage than tile"),
         (["compile", *MATMUL, "--emit", "asm"], "target sm_90a has no stage 'asm'; it has tile, legal"),
     ],
 )
