@@ -124,16 +124,16 @@ def tuned() -> list[str]:
         return []
     about, rows, name = run
     body = [
-        [row["bench"], row["shape"], f"{row.get('launched', row['ratio']):.2f}", f"{row['ratio']:.2f}", row["best"]]
+        [row["bench"], row["shape"], f"{row.get('launched', row['ratio']):.2f}", row["best"]]
         for row in rows
         if "ratio" in row
     ]
     head = (
         f"Speed with one choice of tile sizes for all shapes, over the best of a search ({source(about, name)}): "
-        "as launches do it, and of the kernels as written, whose tiles are neither cut nor fused."
+        "as launches do both."
     )
     head += other_commits(rows)
-    return [head, "", *table(["program", "size", "untuned / tuned", "uncut", "the best"], body)] if body else []
+    return [head, "", *table(["program", "size", "untuned / tuned", "the best"], body)] if body else []
 
 
 def figures() -> str:

@@ -3,11 +3,10 @@
     python bench/tuned.py [--only NAME] [--shape TEXT] [--budget SECONDS] [--seconds N] [--plots FOLDER] [--out FILE]
 
 `untuned` is one choice for all shapes, with no hint. A search measures it and its candidates in turns, in one process,
-with the L2 cache emptied before each launch; the figure is the median. `ratio` is the speed of the untuned kernel over
-that of the tuned one: 1 means that there was nothing to find, and the goal is 0.93. A search takes kernels as they are
-written; a launch may cut, share or fuse their tiles, so that `launched` is the same ratio of what `ct.launch` takes, in
-turns again. Results are checked against the untuned kernel's. `dropped` says what did not work, and why. A line takes 3
-to 8 seconds; `--seconds` is for all of them: what has not begun by then is told and left out.
+with the L2 cache emptied before each launch, as a launch runs them, which may cut, share or fuse tiles; the figure is
+the median. `ratio` is the speed of the untuned kernel over that of the tuned one: 1 means that there was nothing to
+find, and the goal is 0.93. Results are checked against the untuned kernel's. `dropped` says what did not work, and why.
+A line takes 3 to 8 seconds; `--seconds` is for all of them: what has not begun by then is told and left out.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any
 
 import torch
 
-from record import ROOT, Results, clocks, interleave, versions
+from record import ROOT, Results, clocks, versions
 
 sys.path.insert(0, str(ROOT / "python" / "examples"))
 import attention
@@ -96,31 +95,8 @@ CASES = {
 }
 
 
-def launched(result: tune.Result, rounds: int = 15) -> float:
-    """Time of the best over that of the kernel as given, as launches do them, each with the L2 cache emptied."""
-    given, stream = result.untuned.candidate, torch.cuda.current_stream()
-    problem, cache = result.problem, torch.empty(128 << 20, dtype=torch.uint8, device="cuda")
-
-    def untuned() -> None:
-        ct.launch(stream, problem.grid_of(given), problem.kernel_of(given), problem.args_of(given))
-
-    def timed(launch: Callable[[], None]) -> float:
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        cache.zero_()
-        begin.record()
-        launch()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end)
-
-    contenders = {"best": lambda: timed(lambda: result.launch(stream)), "untuned": lambda: timed(untuned)}
-    interleave(contenders, 2)  # compiles
-    times = interleave(contenders, rounds)
-    return times["best"] / times["untuned"]
-
-
 def measure(results: Results, case: Case, budget: float, limit: int, plots: Path | None) -> float | None:
-    """Adds a line, and tells the ratio of its launches."""
+    """Adds a line, and tells its ratio."""
     name, shape, kernel, args, space, grid = case
     before, begin = clocks(), time.monotonic()
     try:
@@ -144,14 +120,13 @@ def measure(results: Results, case: Case, budget: float, limit: int, plots: Path
             "untuned_ms": 1e3 * untuned.median,
             "tuned_ms": 1e3 * best.median,
             "ratio": best.median / untuned.median,
-            "launched": launched(result),
         }
         row |= {"low_ms": 1e3 * best.low, "high_ms": 1e3 * best.high}
     results.add(**row, dropped=drops[:8], clocks_before=before, clocks_after=clocks())
     if plots is not None:
         plots.mkdir(parents=True, exist_ok=True)
         result.plot(plots / f"{name}-{shape}.svg".replace(" ", "-"))
-    return row.get("launched")
+    return row.get("ratio")
 
 
 def main() -> int:

@@ -342,7 +342,10 @@ class _Search:
     # --- timing -------------------------------------------------------------------------------------------------------
 
     def _time(self, bench: _Bench, budget: float) -> int:
-        """Rounds in which every candidate that may still be the best has its turn; the number of the best."""
+        """Rounds in which every candidate that may still be the best has its turn; the number of the best.
+
+        The kernel as given always has one: what the best is compared with is measured at the same clocks.
+        """
         samples: dict[int, list[float]] = {number: [] for number in self.programs}
         alive = sorted(self.programs)
         counts = dict.fromkeys(alive, 1)
@@ -366,9 +369,9 @@ class _Search:
             measured = {number: Measurement.of(samples[number]) for number in alive}
             step()
             if turn + 1 >= MIN_ROUNDS:
-                alive = survivors(measured)
-                measured = {number: measured[number] for number in alive}
-                if is_decided(measured):
+                left = survivors(measured)
+                alive = [number for number in alive if number in left or number == 0]
+                if is_decided({number: measured[number] for number in left}):
                     break
             if time.monotonic() > deadline:
                 break
