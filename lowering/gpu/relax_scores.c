@@ -30,7 +30,7 @@ static const double MOST = 256; /* by so much errors of tanh may be multiplied *
 /* ---- what is made of a value -------------------------------------------------------------------------- */
 
 typedef struct {
-  tw_map_t seen;
+  tw_map_t seen; /* values, with the bits of the factor */
   int64_t count; /* elements of the scores */
   bool weights;  /* some of the exponentials are weights */
 } readers_t;
@@ -93,10 +93,18 @@ static bool enters_by(readers_t *readers, MlirOpOperand use, double factor) {
          enters_exponents(readers, mlirOperationGetResult(op, 0), factor);
 }
 
+/* Reached on another way, a value has been looked at with the factor of the first: this one must not be larger. So
+ * errors do not grow from one iteration to the next. */
 static bool enters_exponents(readers_t *readers, MlirValue value, double factor) {
-  if (tw_map_get(&readers->seen, value.ptr, NULL) != NULL)
-    return true;
-  tw_map_one(&readers->seen, value, value);
+  const MlirValue *seen = tw_map_get(&readers->seen, value.ptr, NULL);
+  MlirValue as_value = {NULL};
+  double before;
+  if (seen != NULL) {
+    memcpy(&before, &seen->ptr, sizeof before);
+    return factor <= before;
+  }
+  memcpy(&as_value.ptr, &factor, sizeof factor);
+  tw_map_one(&readers->seen, value, as_value);
   for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
     if (!enters_by(readers, use, factor))
       return false;
