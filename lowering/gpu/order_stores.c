@@ -17,9 +17,11 @@
  * arithmetic as it likes, makes that worse: it starts all elements at a time, to hide latency. It moves nothing across
  * a store, though. A GEMM with gelu and a residual in its epilogue spills 2,400 bytes before and none after.
  *
- * Ops with effects keep their order. Ops without move, within the stretch of their block that lies between two fences:
- * whatever starts or awaits asynchronous work, on both sides of which arithmetic was placed with care. A stretch that
- * stores nothing stays as it is. */
+ * Ops with effects keep their order, but for loads that may wait (tile.late, from tile-sink-loads): a piece of a row of
+ * weights comes one store before the piece of the result that needs it, and registers hold two at a time. These, and
+ * ops without effects, move within the stretch of their block that lies between two fences: whatever starts or awaits
+ * asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores nothing stays as it
+ * is. */
 #include "lowering/ir.h"
 #include "lowering/passes.h"
 
@@ -29,6 +31,7 @@
 typedef struct {
   MlirOperation op;
   bool pure, done;
+  bool looked; /* for late loads, when nothing that it needs was left */
 } item_t;
 
 typedef struct {
@@ -41,6 +44,7 @@ typedef struct {
   item_t *items;
   index_t *index;
   size_t num, capacity;
+  bool late;         /* it has loads that may wait */
   MlirOperation end; /* the first op behind the stretch */
 } stretch_t;
 
@@ -69,7 +73,7 @@ static bool is_pure(MlirOperation op) {
   static const char *const functions[] = {".div.",  ".ex2.", ".lg2.", ".rcp.", ".rsqrt.",
                                           ".sqrt.", ".sin.", ".cos.", ".tanh."};
   if (tw_op_is(op, "llvm.inline_asm"))
-    return !tw_has_attr(op, "has_side_effects");
+    return !tw_has_attr(op, "has_side_effects") || tw_has_attr(op, TW_LATE);
   if (tw_op_is(op, "llvm.call_intrinsic"))
     return CONTAINS_ANY(tw_attr_string(op, "intrin"), functions);
   return tw_op_in(op, "llvm") && mlirOperationGetNumSuccessors(op) == 0 && mlirOperationGetNumResults(op) > 0 &&
@@ -121,14 +125,42 @@ static void append(stretch_t *s, item_t *item) {
   mlirOperationMoveBefore(item->op, s->end);
 }
 
+/* Appends the late loads that an op needs. */
+static void append_late(stretch_t *s, MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirOperation def = tw_def(mlirOperationGetOperand(op, i));
+    item_t *needed = mlirOperationIsNull(def) ? NULL : find(s, def);
+    if (needed == NULL || needed->done || needed->looked)
+      continue;
+    needed->looked = true;
+    if (tw_has_attr(def, TW_LATE))
+      append(s, needed);
+    else
+      append_late(s, def);
+  }
+}
+
+/* Those of a store, and of the next one, which then need not be waited for. */
+static void append_late_of(stretch_t *s, size_t store) {
+  append_late(s, s->items[store].op);
+  for (size_t i = store + 1; i < s->num; i++)
+    if (is_store(s->items[i].op)) {
+      append_late(s, s->items[i].op);
+      return;
+    }
+}
+
 static void reorder(stretch_t *s) {
   for (size_t i = 0; i < s->num; i++)
     s->index[i] = (index_t){s->items[i].op.ptr, i};
   qsort(s->index, s->num, sizeof *s->index, by_address);
   for (int pure = 0; pure < 2; pure++) /* then, what no op with effects needs */
     for (size_t i = 0; i < s->num; i++)
-      if (s->items[i].pure == pure && !s->items[i].done)
+      if (s->items[i].pure == pure && !s->items[i].done) {
+        if (s->late && is_store(s->items[i].op))
+          append_late_of(s, i);
         append(s, &s->items[i]);
+      }
 }
 
 static void add(stretch_t *s, MlirOperation op) {
@@ -139,7 +171,8 @@ static void add(stretch_t *s, MlirOperation op) {
     if (s->items == NULL || s->index == NULL)
       abort();
   }
-  s->items[s->num++] = (item_t){op, is_pure(op), false};
+  s->items[s->num++] = (item_t){.op = op, .pure = is_pure(op)};
+  s->late = s->late || tw_has_attr(op, TW_LATE);
 }
 
 static void visit_block(stretch_t *s, MlirBlock block) {
@@ -155,7 +188,7 @@ static void visit_block(stretch_t *s, MlirBlock block) {
     if (stores)
       reorder(s);
     s->num = 0;
-    stores = false;
+    s->late = stores = false;
   }
 }
 

@@ -17,8 +17,12 @@
  *   - a widening of elements, so that the narrow ones are held.
  * Loads that differ from block to block stay early: they come from memory, and their bytes must be in flight.
  *
+ * The weights are wanted piece by piece when the result is stored. Where no store can change them they are marked
+ * (tile.late), and tile-order-stores has each piece loaded right before the store that it is for.
+ *
  * Nothing moves into or out of a region, nor a load past an op that may write memory. Runs when layouts are known. */
-#include "lowering/ir.h"
+#include "lowering/gpu/access.h"
+#include "lowering/gpu/disjoint.h"
 #include "lowering/passes.h"
 
 static bool is_boundary(MlirOperation op) { return tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan"); }
@@ -51,9 +55,9 @@ static bool is_shared_load(MlirOperation op) {
   return true;
 }
 
-static bool may_write(MlirOperation op) {
-  return mlirOperationGetNumRegions(op) > 0 || tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter");
-}
+static bool writes(MlirOperation op) { return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"); }
+
+static bool may_write(MlirOperation op) { return mlirOperationGetNumRegions(op) > 0 || writes(op); }
 
 static bool uses(MlirOperation user, MlirValue value) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(user); i++)
@@ -94,10 +98,36 @@ static bool is_loaded(MlirOperation op) {
 
 static bool may_wait(MlirOperation op) { return (is_form(op) && is_loaded(op)) || is_shared_load(op); }
 
+/* ---- what may wait for stores -------------------------------------------------------------------- */
+
+static bool stands_behind_boundary(MlirOperation op) {
+  bool found = false;
+  for (MlirOperation before = mlirBlockGetFirstOperation(mlirOperationGetBlock(op)); !mlirOperationEqual(before, op);
+       before = mlirOperationGetNextInBlock(before))
+    found = found || is_boundary(before);
+  return found;
+}
+
+/* Whether no store changes the array; `assume`: for good. */
+static bool is_apart(const tw_ops_t *stores, MlirOperation load, bool assume) {
+  intptr_t first;
+  for (int i = 0; i < stores->count; i++)
+    if (!(assume ? tw_assume_disjoint : tw_may_be_disjoint)(tw_access_array(stores->at[i], &first),
+                                                            tw_access_array(load, &first)))
+      return false;
+  return true;
+}
+
 static bool run(MlirOperation function) {
   tw_ops_t list = tw_ops_in(function, may_wait, MlirWalkPreOrder);
-  while (list.count > 0) /* from the end, so that what uses an op has found its place before */
-    sink(list.at[--list.count]);
+  for (int i = list.count; i-- > 0;) /* from the end, so that what uses an op has found its place before */
+    sink(list.at[i]);
+  tw_ops_t stores = tw_ops_in(function, writes, MlirWalkPreOrder);
+  for (int i = 0; i < list.count; i++)
+    if (is_shared_load(list.at[i]) && stands_behind_boundary(list.at[i]) && is_apart(&stores, list.at[i], false) &&
+        is_apart(&stores, list.at[i], true))
+      tw_set_attr(list.at[i], TW_LATE, mlirUnitAttrGet(mlirOperationGetContext(function)));
+  tw_ops_free(&stores);
   tw_ops_free(&list);
   return true;
 }

@@ -84,7 +84,8 @@ PLANS = {
     "softmax 1024": Plan(*rows(softmax.softmax, 1024), loads=4, stores=4, barriers=0, registers=64),
     "softmax 4096": Plan(*rows(softmax.softmax, 4096), loads=4, stores=4, barriers=2, registers=64),
     "softmax 16384": Plan(*rows(softmax.softmax, 16384), loads=8, stores=8, barriers=2, registers=128),
-    "layer norm 4096": Plan(*rows(layer_norm, 4096, 2), loads=12, stores=4, barriers=2, registers=80),
+    "layer norm 1024": Plan(*rows(layer_norm, 1024, 2), loads=12, stores=4, barriers=0, registers=64),
+    "layer norm 4096": Plan(*rows(layer_norm, 4096, 2), loads=12, stores=4, barriers=2, registers=64),
     "layer norm 16384": Plan(*rows(layer_norm, 16384, 2), loads=24, stores=8, barriers=2, registers=128),
     "cumulative sum": Plan(*rows(cumulative_sum, 4096, dtype=np.float32), loads=8, stores=8, barriers=1, registers=80),
     "transpose": Plan(

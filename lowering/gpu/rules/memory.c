@@ -145,8 +145,8 @@ static size_t put_guard(char *out, size_t size, access_form_t f, MlirValue guard
 }
 
 /* Words at pointer + offset where `guard` holds, elsewhere padding[0] in even words, padding[1] in odd. */
-static void guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset, MlirValue guard,
-                         const uint32_t padding[2], MlirValue *words) {
+static MlirOperation guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset, MlirValue guard,
+                                  const uint32_t padding[2], MlirValue *words) {
   char text[512], constraints[128];
   size_t n = 0, c = 0;
   MlirType type = f.bits == 32 ? e->i32 : e->i16, types[4] = {type, type, type, type};
@@ -168,6 +168,7 @@ static void guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, in
     words[i] = f.words == 1 ? loaded : twg_extract(e, loaded, i, type);
   if (f.bits == 8)
     words[0] = twg_cast(e, "llvm.trunc", e->i8, words[0]);
+  return tw_def(loaded);
 }
 
 static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset, MlirValue guard,
@@ -253,6 +254,7 @@ typedef struct loader {
   tw_layout_t layout;
   uint32_t padding[2];
   const int *regs;
+  bool late;
 } loader_t;
 
 /* Loads all registers, 2^vector elements at a time, guarded or (inside) not. */
@@ -266,7 +268,9 @@ static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t place
       continue;
     MlirValue guard = inside ? (MlirValue){NULL} : twg_access_guard(e, &placed, r);
     MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
-    guarded_load(e, form_of(placed.bits << vector), pointer, offset, guard, l->padding, words);
+    MlirOperation load = guarded_load(e, form_of(placed.bits << vector), pointer, offset, guard, l->padding, words);
+    if (l->late)
+      tw_set_attr(load, TW_LATE, mlirUnitAttrGet(e->context));
     twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
     twg_vector_registers(r, vector, l->regs, lanes);
     for (int i = 0; i < 1 << vector; i++)
@@ -294,7 +298,7 @@ static void load_two_ways(tw_emitter_t *e, const loader_t *l, const tw_placed_t 
 
 bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  loader_t l = {.element = tw_element(type)};
+  loader_t l = {.element = tw_element(type), .late = tw_has_attr(op, TW_LATE)};
   tw_placed_t placed;
   if (!tw_is_tile(type))
     return load_scalar(e, op);

@@ -41,3 +41,29 @@ llvm.func @fences(%x: f32, %p: !llvm.ptr<3>) attributes {nvvm.kernel} {
   llvm.store %b, %p : f32, !llvm.ptr<3>
   llvm.return
 }
+
+// Loads that no store changes come one store before the one that needs them.
+// CHECK-LABEL: @late
+llvm.func @late(%x: f32, %w: !llvm.ptr<1>, %p: !llvm.ptr<3>, %q: !llvm.ptr<3>, %r: !llvm.ptr<3>) attributes {nvvm.kernel} {
+  // CHECK-NEXT: %[[V:.*]] = llvm.inline_asm has_side_effects "ld.global.b32 $0, [$1 + 12];"
+  // CHECK-NEXT: %[[W0:.*]] = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 0];"
+  // CHECK-NEXT: %[[W1:.*]] = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 4];"
+  %w0 = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 0];", "=r,l" %w : (!llvm.ptr<1>) -> f32
+  %w1 = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 4];", "=r,l" %w : (!llvm.ptr<1>) -> f32
+  %w2 = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 8];", "=r,l" %w : (!llvm.ptr<1>) -> f32
+  %v = llvm.inline_asm has_side_effects "ld.global.b32 $0, [$1 + 12];", "=r,l" %w : (!llvm.ptr<1>) -> f32
+  // CHECK-NEXT: %[[A0:.*]] = llvm.fmul %[[W0]], %[[V]]
+  // CHECK-NEXT: llvm.store %[[A0]]
+  %a0 = llvm.fmul %w0, %v : f32
+  llvm.store %a0, %p : f32, !llvm.ptr<3>
+  // CHECK-NEXT: %[[W2:.*]] = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 8];"
+  // CHECK-NEXT: %[[A1:.*]] = llvm.fmul %[[W1]], %[[V]]
+  // CHECK-NEXT: llvm.store %[[A1]]
+  %a1 = llvm.fmul %w1, %v : f32
+  llvm.store %a1, %q : f32, !llvm.ptr<3>
+  // CHECK-NEXT: %[[A2:.*]] = llvm.fmul %[[W2]], %[[V]]
+  // CHECK-NEXT: llvm.store %[[A2]]
+  %a2 = llvm.fmul %w2, %v : f32
+  llvm.store %a2, %r : f32, !llvm.ptr<3>
+  llvm.return
+}

@@ -5,7 +5,7 @@
 #s = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
 
 // Weights that all blocks share are loaded behind the reduction, and so is a bias: the row itself is not. What is
-// loaded for this block only stays, and is held narrow.
+// loaded for this block only stays, and is held narrow. No store can change the weights: they may wait for those.
 // CHECK-LABEL: func.func @norm
 func.func @norm(%a: memref<?x?xbf16, strided<[?, 1]>>, %w: memref<?xbf16, strided<[1]>>, %y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i32
@@ -14,7 +14,7 @@ func.func @norm(%a: memref<?x?xbf16, strided<[?, 1]>>, %w: memref<?xbf16, stride
   // CHECK-NEXT: arith.extf %[[X]]
   // CHECK-NEXT: %[[R:.*]] = tile.load %arg0
   // CHECK-NEXT: tile.reduce
-  // CHECK: %[[W:.*]] = tile.load %arg1
+  // CHECK: %[[W:.*]] = tile.load %arg1[%{{.*}}] {tile.late}
   // CHECK-NEXT: %[[F:.*]] = arith.extf %[[W]]
   // CHECK-NEXT: tile.reshape %[[F]]
   // CHECK-NEXT: arith.mulf
@@ -40,7 +40,7 @@ func.func @norm(%a: memref<?x?xbf16, strided<[?, 1]>>, %w: memref<?xbf16, stride
 // CHECK-LABEL: func.func @store_between
 func.func @store_between(%w: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i32
-  // CHECK: tile.load
+  // CHECK: tile.load {{.*}}] :
   // CHECK: tile.reduce
   %g = tile.load %w[%c0] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #s>
   %x = arith.constant dense<1.0> : tensor<128xf32, #s>
@@ -85,5 +85,21 @@ func.func @others_write(%w: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, stri
     tile.store %k, %w[%i] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
   }
   tile.store %h2, %w[%c0] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
+  return
+}
+
+// Weights that stand behind the reduction from the start may wait as well, but not those of an array that is written,
+// nor where arrays may overlap.
+// CHECK-LABEL: func.func @behind
+func.func @behind(%w: memref<?xf32, strided<[1]>>, %y: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<1.0> : tensor<128xf32, #s>
+  %sum = tile.reduce add, %x axis 0 : tensor<128xf32, #s>
+  // CHECK: tile.load %arg0[%{{.*}}] {tile.late}
+  %g = tile.load %w[%c0] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #s>
+  // CHECK: tile.load %arg1[%{{.*}}] :
+  %h = tile.load %y[%c0] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #s>
+  %z = arith.addf %g, %h : tensor<128xf32, #s>
+  tile.store %z, %y[%c0] : tensor<128xf32, #s>, memref<?xf32, strided<[1]>>, i32
   return
 }

@@ -20,6 +20,16 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
     tile.store %y, %a[%i] : tensor<256xf32, #l>, memref<?xf32, strided<[1]>>, i32
     return
   }
+
+  // What may wait for stores says so still.
+  // CHECK-LABEL: llvm.func @late
+  func.func @late(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    // CHECK-COUNT-4: llvm.inline_asm has_side_effects {tile.late} "mov.b32 $0, 0x0; @$2 ld.global.b32
+    %x = tile.load %a[%i] {tile.late} : memref<?xf32, strided<[1]>>, i32 -> tensor<256xf32, #l>
+    tile.store %x, %b[%i] : tensor<256xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
 }
 
 // -----
