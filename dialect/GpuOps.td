@@ -307,7 +307,9 @@ def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
     Names the tile as `tile.async_copy` does; what lies outside of the array becomes
     zero. All bytes of the slot, such zeros included, are counted by the barrier. Done
     once, as `tile.barrier_expect`. The array must be one that the launcher can describe
-    in a tensor map (`tile.tma` on the argument).
+    in a tensor map (`tile.tma` on the argument). `cache` says which lines of the L2
+    cache go first or last where it needs room: those of bytes that a launch reads once,
+    or those that it reads again.
 
     ```mlir
     tile.tma_load %A[%i, %k] into %a[%slot] signal %full[%slot] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 into !tile.buffer<4x128x64xbf16, #a>, !tile.barriers<4>
@@ -316,9 +318,10 @@ def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
   let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<AnySignlessInteger>:$index,
       Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot,
       Arg<Tile_BarriersType, "", [MemWrite]>:$barriers, I32:$signal,
-      OptionalAttr<DenseI32ArrayAttr>:$order);
+      OptionalAttr<DenseI32ArrayAttr>:$order, OptionalAttr<Tile_Cache>:$cache);
   let assemblyFormat = [{
-    $array `[` $index `]` (`order` $order^)? `into` $buffer `[` $slot `]` `signal` $barriers `[` $signal `]` attr-dict
+    $array `[` $index `]` (`order` $order^)? `into` $buffer `[` $slot `]` `signal` $barriers `[` $signal `]`
+    (`cache` $cache^)? attr-dict
     `:` type($array) (`,` type($index)^)? `into` type($buffer) `,` type($barriers)
   }];
 }

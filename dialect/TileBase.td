@@ -54,6 +54,9 @@ def Tile_ReduceKind : Tile_Enum<"ReduceKind", "how a reduction combines", [
     I32EnumAttrCase<"min", 2>, I32EnumAttrCase<"max", 3>,
     I32EnumAttrCase<"argmin", 4>, I32EnumAttrCase<"argmax", 5>]>;
 
+def Tile_Cache : Tile_Enum<"Cache", "which lines the L2 cache gives up", [
+    I32EnumAttrCase<"evict_normal", 0>, I32EnumAttrCase<"evict_first", 1>, I32EnumAttrCase<"evict_last", 2>]>;
+
 def Tile_CmpKind : Tile_Enum<"CmpKind", "comparison predicate", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
     I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]>;

@@ -36,6 +36,9 @@ typedef enum {
   TW_REDUCE_ARGMAX,
 } tw_reduce_kind_t;
 
+/* Values of the attribute `cache` of tile.tma_load. */
+typedef enum { TW_EVICT_NORMAL, TW_EVICT_FIRST, TW_EVICT_LAST } tw_cache_t;
+
 /* Values of the attribute `kind` of tile.cmp. */
 typedef enum { TW_CMP_EQ, TW_CMP_NE, TW_CMP_LT, TW_CMP_LE, TW_CMP_GT, TW_CMP_GE } tw_cmp_kind_t;
 

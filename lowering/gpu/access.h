@@ -21,6 +21,8 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
  * checked. Of a load that is copied: how many iterations of a loop the copy shall run ahead. */
 #define TW_IN_BOUNDS "tile.in_bounds"
 #define TW_LATENCY "tile.latency"
+/* On a load: what its lines in the L2 cache shall be, if a copy by TMA brings its tile (sm90/hint_caches.c). */
+#define TW_CACHE "tile.cache"
 /* On an async_copy of a tile: the padding of the load that it stands for, if it is not zero. */
 #define TW_COPY_PADDING "tile.padding"
 

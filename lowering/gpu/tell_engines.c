@@ -1,6 +1,7 @@
 /* tell_engines.c - tile-tell-engines: a remark of each load says what brings its tile, of each product what computes it
  *
  *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
+ *   tile.tma_load ... cache evict_first    ...; its lines leave the L2 cache first: this launch reads them once
  *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>), and not by TMA: ...
  *   tile.load ...        remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
  *   tile.async_gather ... remark: gathers 128x64xbf16 by cp.async, in pieces of up to 16 bytes
@@ -55,6 +56,14 @@ static const char *why_narrow(MlirOperation op, MlirType tile, int bytes) {
   return wide ? NULL : "base and strides of its array are not known to be multiples of 16 bytes";
 }
 
+static const char *cache_hint(MlirOperation copy) {
+  static const char *const hints[] = {[TW_EVICT_NORMAL] = "",
+                                      [TW_EVICT_FIRST] =
+                                          "; its lines leave the L2 cache first: this launch reads them once",
+                                      [TW_EVICT_LAST] = "; its lines leave the L2 cache last"};
+  return hints[tw_attr_int(copy, "cache", TW_EVICT_NORMAL)];
+}
+
 static void tell_copy(MlirOperation op, MlirType buffer) {
   tw_gpu_target_t target = tw_gpu_target_of(op);
   MlirType type = slot_type(buffer);
@@ -63,7 +72,8 @@ static void tell_copy(MlirOperation op, MlirType buffer) {
   tw_describe_tile(type, sizeof tile, tile);
   const char *why = tw_tma_plan(op, &copy);
   if (tw_op_is(op, "tile.tma_load")) {
-    tw_op_remark(op, "moves %s by TMA, in %d box%s", tile, 1 << copy.step_bits, copy.step_bits ? "es" : "");
+    tw_op_remark(op, "moves %s by TMA, in %d box%s%s", tile, 1 << copy.step_bits, copy.step_bits ? "es" : "",
+                 cache_hint(op));
     return;
   }
   int bytes = access_bytes(op, (int)tw_rank(type), tw_element(type));

@@ -119,8 +119,8 @@ func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64, %yes: i
     tile.barrier_wait %empty[%c0], %i : !tile.barriers<2>
     // CHECK: tile.barrier_expect %{{.*}}[%{{.*}}], 64 : <2>
     tile.barrier_expect %full[%c0], 64 : !tile.barriers<2>
-    // CHECK: tile.tma_load %{{.*}}[%{{.*}}, %{{.*}}] order [1, 0] into %{{.*}}[%{{.*}}] signal %{{.*}}[%{{.*}}] : memref<?x?xf32, strided<[?, 1]>>, i32, i64 into <2x4x4xf32, #{{.*}}>, <2>
-    tile.tma_load %a[%i, %k] order [1, 0] into %buffer[%c0] signal %full[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i64 into !tile.buffer<2x4x4xf32, #line>, !tile.barriers<2>
+    // CHECK: tile.tma_load %{{.*}}[%{{.*}}, %{{.*}}] order [1, 0] into %{{.*}}[%{{.*}}] signal %{{.*}}[%{{.*}}] cache evict_last : memref<?x?xf32, strided<[?, 1]>>, i32, i64 into <2x4x4xf32, #{{.*}}>, <2>
+    tile.tma_load %a[%i, %k] order [1, 0] into %buffer[%c0] signal %full[%c0] cache evict_last : memref<?x?xf32, strided<[?, 1]>>, i32, i64 into !tile.buffer<2x4x4xf32, #line>, !tile.barriers<2>
   // CHECK: } consumer {
   } consumer {
     // CHECK: tile.team

@@ -268,6 +268,15 @@ def test_a_gather_finds_addresses_before_its_loop() -> None:
     assert code.count("STG.E.128") == 16 and code.count("STG.E") == 16
 
 
+@pytest.mark.parametrize("name, hinted", [("attention 128x128", 2), ("gradient of keys", 4), ("gemm 128x256x64", 0)])
+def test_what_is_read_once_makes_room(name: str, hinted: int) -> None:
+    """Boxes of queries, or of a block's own keys and values, come with a policy for the L2 cache; no others do."""
+    code = assemble(PLANS[name])
+    boxes = [i.operands for i in code.instructions if sass.matches(i, "UTMALDG")]
+    assert sum("desc[" in operands for operands in boxes) == hinted < len(boxes)
+    assert sum("leave the L2 cache first" in remark for remark in code.remarks) == (hinted + 1) // 2
+
+
 def test_an_operand_is_computed_beside_a_product() -> None:
     """The next one is, between the start of the product and the wait for it."""
     (loop,) = assemble(PLANS["layer norm linear"]).loops("HGMMA")

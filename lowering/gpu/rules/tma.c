@@ -81,15 +81,22 @@ static uint32_t box_start(const tw_tma_copy_t *copy, int number) {
 
 /* ---- loads --------------------------------------------------------------------------------------- */
 
+/* What stands for `cache`: the policies that createpolicy.fractional makes of all bytes; null: the usual one. */
+static const char *cache_policy(MlirOperation op) {
+  static const char *const policies[] = {
+      [TW_EVICT_NORMAL] = NULL, [TW_EVICT_FIRST] = "0x12F0000000000000", [TW_EVICT_LAST] = "0x14F0000000000000"};
+  return policies[tw_attr_int(op, "cache", TW_EVICT_NORMAL)];
+}
+
 /* `all`: to the same place in all blocks of the cluster, whose barriers there count it. */
 static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue barrier, const MlirValue *at, int rank,
-                     bool all) {
+                     bool all, const char *policy) {
   enum { EVERY_BLOCK = (1 << TW_CLUSTER) - 1 };
-  char text[256], constraints[32];
+  char text[320], constraints[32];
   int n = snprintf(text, sizeof text,
-                   "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s "
+                   "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s%s "
                    "[$0], [$1, {$3",
-                   rank, all ? ".multicast::cluster" : "");
+                   rank, all ? ".multicast::cluster" : "", policy ? ".L2::cache_hint" : "");
   int c = snprintf(constraints, sizeof constraints, "r,l,r,r"), num = 3 + rank;
   MlirValue operands[4 + TW_TMA_MAX_RANK] = {to, map, barrier};
   for (int d = 0; d < rank; d++) {
@@ -105,7 +112,7 @@ static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue bar
     n += snprintf(text + n, sizeof text - (size_t)n, ", $%d", num);
     operands[num++] = twg_const_int(e, e->i16, EVERY_BLOCK);
   }
-  snprintf(text + n, sizeof text - (size_t)n, ";");
+  snprintf(text + n, sizeof text - (size_t)n, "%s%s;", policy ? ", " : "", policy ? policy : "");
   twg_asm(e, text, constraints, (MlirType){NULL}, num, operands, true);
 }
 
@@ -148,7 +155,7 @@ bool twg_rule_tma_load(tw_emitter_t *e, MlirOperation op) {
       at[d] = step ? twg_binary(e, "llvm.add", start[d], twg_const_i32(e, step)) : start[d];
     }
     MlirValue to = i ? twg_offset_pointer(e, slot, twg_const_i32(e, i * copy.box_bytes)) : slot;
-    load_box(e, to, map, barrier, at, copy.map.rank, multicast);
+    load_box(e, to, map, barrier, at, copy.map.rank, multicast, cache_policy(op));
   }
   twg_end_alone(e, rest);
   return true;

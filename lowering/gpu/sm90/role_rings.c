@@ -124,8 +124,10 @@ static void load(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue f
   operands[n++] = slot;
   operands[n++] = full;
   operands[n++] = slot;
-  tw_attr_t attrs[2];
+  tw_attr_t attrs[3];
   intptr_t num_attrs = 0;
+  if (tw_has_attr(copy, TW_CACHE))
+    attrs[num_attrs++] = (tw_attr_t){"cache", tw_attr(copy, TW_CACHE)};
   if (tw_has_attr(copy, "order"))
     attrs[num_attrs++] = (tw_attr_t){"order", tw_attr(copy, "order")};
   if (tw_has_attr(copy, TW_MULTICAST))

@@ -10,7 +10,7 @@
 // CHECK: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 16 : <2>
 // CHECK: tile.barrier_expect %[[FULL]][%{{.*}}], 24576
 // CHECK-NEXT: tile.tma_load %arg0[%{{.*}}] into %{{.*}} signal %[[FULL]][%{{.*}}] : memref
-// CHECK-NEXT: tile.tma_load %arg1[%{{.*}}] into %{{.*}} signal %[[FULL]][%{{.*}}] {tile.multicast} : memref
+// CHECK-NEXT: tile.tma_load %arg1[%{{.*}}] into %{{.*}} signal %[[FULL]][%{{.*}}] cache evict_last {tile.multicast} : memref
 // CHECK: } {tile.persistent}
 // CHECK-COUNT-2: tile.barrier_wait %[[EMPTY]]
 // CHECK-NOT: barrier_wait
@@ -28,7 +28,7 @@
 // NVVM: llvm.mul %[[RANK]]
 // NVVM: %[[PART:.*]] = llvm.mul %[[RANK]]
 // NVVM-NEXT: %[[TO:.*]] = llvm.getelementptr %{{.*}}[%[[PART]]]
-// NVVM: bytes.multicast::cluster [$0], [$1, {$3, $4}], [$2], $5;", "r,l,r,r,r,h" %[[TO]]
+// NVVM: bytes.multicast::cluster.L2::cache_hint [$0], [$1, {$3, $4}], [$2], $5, 0x14F0000000000000;", "r,l,r,r,r,h" %[[TO]]
 // NVVM: mapa.shared::cluster.u32 a, $0, $2;\0A@$1 mbarrier.arrive.shared::cluster.b64 _, [a];
 module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_stages = 2 : i32, tile.persistent = 2 : i32} {
   func.func @f(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
@@ -39,7 +39,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_st
     scf.for %v = %c0 to %n step %c1 : i32 {
       %d = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x64xf32>) : i32 {
         %a = tile.load %x[%v, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
-        %b = tile.load %y[%k, %c0] padding zero {tile.multicast} : !A, i32, i32 -> tensor<64x64xbf16>
+        %b = tile.load %y[%k, %c0] padding zero {tile.multicast, tile.cache = 2 : i32} : !A, i32, i32 -> tensor<64x64xbf16>
         %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x64xbf16>, tensor<128x64xf32>
         scf.yield %e : tensor<128x64xf32>
       }

@@ -33,7 +33,7 @@
 // CHECK: nvvm.elect.sync
 // CHECK: mbarrier.try_wait.parity
 // CHECK: mbarrier.arrive.expect_tx
-// CHECK: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r" %{{.*}}, %[[X]],
+// CHECK: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [$0], [$1, {$3, $4}], [$2], 0x12F0000000000000;", "r,l,r,r,r" %{{.*}}, %[[X]],
 // CHECK-COUNT-2: cp.async.bulk.tensor.2d{{.*}}, %[[Y]],
 // CHECK-NOT: cp.async.bulk
 // CHECK: mbarrier.try_wait.parity
@@ -67,7 +67,7 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a", tile.wgmma}
         %other = arith.xori %parity, %c1 : i32
         tile.barrier_wait %empty[%slot], %other : !tile.barriers<3>
         tile.barrier_expect %full[%slot], 32768 : !tile.barriers<3>
-        tile.tma_load %x[%i, %k] into %a[%slot] signal %full[%slot] : !array, i32, i32 into !tile.buffer<3x128x64xbf16, #a>, !tile.barriers<3>
+        tile.tma_load %x[%i, %k] into %a[%slot] signal %full[%slot] cache evict_first : !array, i32, i32 into !tile.buffer<3x128x64xbf16, #a>, !tile.barriers<3>
         tile.tma_load %y[%k, %j] into %b[%slot] signal %full[%slot] : !array, i32, i32 into !tile.buffer<3x64x128xbf16, #b>, !tile.barriers<3>
         %next = arith.addi %slot, %c1 : i32
         %wraps = arith.cmpi eq, %next, %c3 : i32

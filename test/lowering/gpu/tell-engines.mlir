@@ -6,7 +6,9 @@
 #t = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], warp = [[1, 0], [2, 0]]>
 !array = memref<?x?xbf16, strided<[?, 1]>>
 
-// CHECK: remark: 'tile.tma_load' op moves 8x128xbf16 by TMA, in 2 boxes
+// CHECK: remark: 'tile.tma_load' op moves 8x128xbf16 by TMA, in 2 boxes{{$}}
+// CHECK: remark: 'tile.tma_load' op moves 8x128xbf16 by TMA, in 2 boxes; its lines leave the L2 cache first: this launch reads them once
+// CHECK: remark: 'tile.tma_load' op moves 8x128xbf16 by TMA, in 2 boxes; its lines leave the L2 cache last
 // CHECK: remark: 'tile.async_copy' op moves 8x64xbf16 by cp.async, in pieces of up to 16 bytes
 // CHECK-NOT: not by TMA
 // CHECK: remark: 'tile.async_copy' op moves 8x64xbf16 by cp.async, in pieces of up to 2 bytes (base and strides of its array are not known to be multiples of 16 bytes), and not by TMA: the array is not known
@@ -18,6 +20,8 @@ module attributes {tile.target = "sm_90a"} {
     %w = tile.alloc_shared : !tile.buffer<3x8x128xbf16, #two>
     %b = tile.alloc_barriers arrivals 1 : !tile.barriers<3>
     tile.tma_load %x[%i, %i] into %w[%i] signal %b[%i] : !array, i32, i32 into !tile.buffer<3x8x128xbf16, #two>, !tile.barriers<3>
+    tile.tma_load %x[%i, %i] into %w[%i] signal %b[%i] cache evict_first : !array, i32, i32 into !tile.buffer<3x8x128xbf16, #two>, !tile.barriers<3>
+    tile.tma_load %x[%i, %i] into %w[%i] signal %b[%i] cache evict_last : !array, i32, i32 into !tile.buffer<3x8x128xbf16, #two>, !tile.barriers<3>
     tile.async_copy %x[%i, %i] into %s[%i] : !array, i32, i32 into !tile.buffer<3x8x64xbf16, #line>
     tile.async_copy %y[%i, %i] into %s[%i] : !array, i32, i32 into !tile.buffer<3x8x64xbf16, #line>
     %t = tile.load %x[%i, %i] padding zero : !array, i32, i32 -> tensor<4x64xbf16, #t>
