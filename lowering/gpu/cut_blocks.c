@@ -77,7 +77,7 @@ static const char *find_classes(cutter_t *c) {
     const tw_dim_t *d = &c->dims.at[class];
     const char *no = d->whole                               ? d->whole
                      : tw_dims_are_written(&c->dims, class) ? NULL
-                                                            : "not all that is stored has it";
+                                                            : "not all that is stored has the axis";
     if (no == NULL && d->extent >= 2 * d->least)
       c->classes[c->num_classes++] = class;
     why = why ? why : no;

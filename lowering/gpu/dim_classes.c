@@ -102,7 +102,7 @@ static void tie_broadcast(tw_dims_t *d, MlirOperation op) {
 /* Elements keep their order, so dimensions go over into others in groups of the same number of elements. Of a group,
  * the parts along its outermost dimension are the same on both sides; the others are cut up in another way. */
 static void tie_reshape(tw_dims_t *d, MlirOperation op) {
-  static const char why[] = "a reshape mixes it with others";
+  static const char why[] = "a reshape mixes the axis with others";
   MlirValue side[2] = {mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0)};
   int at[2] = {0, 0}, rank[2];
   for (int s = 0; s < 2; s++)
@@ -134,7 +134,7 @@ static void tie_permute(tw_dims_t *d, MlirOperation op) {
 static void tie_reduce(tw_dims_t *d, MlirOperation op) {
   MlirValue in = mlirOperationGetOperand(op, 0), out = mlirOperationGetResult(op, 0);
   int axis = (int)tw_attr_int(op, "axis", 0);
-  keep_whole(d, in, axis, "it is reduced");
+  keep_whole(d, in, axis, "the axis is reduced");
   for (int i = 0, to = 0; tw_is_tile(mlirValueGetType(out)) && i < tw_rank(mlirValueGetType(in)); i++)
     if (i != axis)
       tie(d, in, i, out, to++);
@@ -156,8 +156,8 @@ static void tie_mma(tw_dims_t *d, MlirOperation op) {
   for (int i = 0; i < m; i++)
     tie(d, rhs, i, out, i);
   tie(d, rhs, n, out, n);
-  keep_whole(d, lhs, n, "products add along it");
-  keep_whole(d, rhs, m, "products add along it");
+  keep_whole(d, lhs, n, "products add along the axis");
+  keep_whole(d, rhs, m, "products add along the axis");
   need(d, out, m, LEAST_ROWS, FEW_ROWS);
   need(d, out, n, LEAST_COLUMNS, FEW_COLUMNS);
 }
@@ -187,7 +187,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
     d->writes[d->num_writes++] = op;
   if (tw_op_is(op, "arith.constant")) {
     if (!is_splat(op))
-      keep_operands_whole(d, op, "a constant differs along it");
+      keep_operands_whole(d, op, "a constant differs along the axis");
   } else if (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.gather") ||
              tw_op_is(op, "tile.scatter")) {
     tie_elementwise(d, op);
@@ -201,7 +201,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
     tie_reduce(d, op);
   } else if (tw_op_is(op, "tile.scan")) {
     tie_all(d, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
-    keep_whole(d, mlirOperationGetOperand(op, 0), (int)tw_attr_int(op, "axis", 0), "a scan runs along it");
+    keep_whole(d, mlirOperationGetOperand(op, 0), (int)tw_attr_int(op, "axis", 0), "a scan runs along the axis");
   } else if (tw_op_is(op, "tile.mma")) {
     tie_mma(d, op);
   } else if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.if")) {
@@ -220,7 +220,7 @@ static void look_for_diagonals(tw_dims_t *d) {
   for (int n = 1; n < d->count; n++)
     for (int i = 1; i <= d->at[n].dim; i++)
       if (find(d, n) == find(d, n - i))
-        keep_whole(d, d->at[n].value, d->at[n].dim, "a tile has it in two dimensions");
+        keep_whole(d, d->at[n].value, d->at[n].dim, "a tile has the axis twice");
 }
 
 /* ---- constants of one use ---------------------------------------------------------------------- */

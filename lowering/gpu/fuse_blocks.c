@@ -111,7 +111,7 @@ static const char *find_classes(fuser_t *f) {
   bool any = false;
   for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
     if (tw_has_attr(tw_module_of(f->func), hints[i]))
-      return "a hint is for the tile that it has";
+      return "num_warps, num_stages or occupancy is for the tile that it has";
   if (f->dims.refused)
     return f->dims.refused;
   if (!tw_op_is(f->loop, "scf.for") || !tw_has_op(f->loop, "tile.mma"))
@@ -123,7 +123,7 @@ static const char *find_classes(fuser_t *f) {
       f->class[axis] = -1;
     any |= f->class[axis] >= 0;
   }
-  return any ? NULL : "positions are more than the index of tiles whose elements do not see each other";
+  return any ? NULL : "a block's index is more than the position of its tiles, or their elements depend on each other";
 }
 
 /* ---- what it costs ----------------------------------------------------------------------------- */
@@ -267,7 +267,7 @@ static bool run(MlirOperation func) {
   f.loop = tw_dims_loop(&f.dims);
   const char *why = decide(&f, wanted);
   if (why != NULL)
-    tw_op_remark(func, "has no blocks fused: %s", why);
+    tw_op_remark(func, "has no neighbouring blocks fused into one: %s", why);
   tw_dims_free(&f.dims);
   return true;
 }

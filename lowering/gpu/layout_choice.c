@@ -619,8 +619,9 @@ static void tell_runner_up(const chooser_t *x, MlirOperation function, int place
   char tile[160], text[MOST_TEXT];
   tw_describe_tile(mlirValueGetType(k->value), sizeof tile, tile);
   bool whole = tw_layout_print(&layout, text, sizeof text) <= sizeof text;
-  tw_op_remark(mlirOperationIsNull(def) ? function : def, "layout_choice=%d, %lld slots: %s with %s%s", place,
-               (long long)r->slots, tile, text, whole ? "" : "...");
+  tw_op_remark(mlirOperationIsNull(def) ? function : def,
+               "could have another layout, which makes it %lld slots (layout_choice=%d): %s with %s%s",
+               (long long)r->slots, place, tile, text, whole ? "" : "...");
 }
 
 static void tell(const chooser_t *x, MlirOperation function, int64_t slots, const ranking_t *ranking) {
@@ -630,8 +631,16 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
     all[i + 1] = ranking->at[i].slots;
   MlirOperation module = tw_module_of(function);
   tw_set_attr(module, "tile.layout_slots", mlirDenseI64ArrayGet(x->c->context, 1 + count, all));
-  tw_op_remark(function, "has layouts that cost %lld slots of a warp; %d others cost at most %d %% more",
-               (long long)slots, count, WITHIN_PERCENT);
+  if (count > 0)
+    tw_op_remark(function,
+                 "has its tiles laid out over threads for an estimated %lld issue slots of a warp; others come within "
+                 "%d %% of that, up to layout_choice=%d",
+                 (long long)slots, WITHIN_PERCENT, count);
+  else
+    tw_op_remark(function,
+                 "has its tiles laid out over threads for an estimated %lld issue slots of a warp; no other way comes "
+                 "within %d %% of that",
+                 (long long)slots, WITHIN_PERCENT);
   for (int i = 0; i < count && i < MAX_TOLD; i++)
     tell_runner_up(x, function, i + 1, &ranking->at[i]);
   int64_t wanted = tw_attr_int(module, "tile.layout_choice", 0);

@@ -149,7 +149,8 @@ static bool keeps_order(const plan_t *plan) {
   return !writes.bad;
 }
 
-static bool can_pipeline(plan_t *plan) {
+/* Null, with the copies; or why they stay where they are. */
+static const char *why_not(plan_t *plan) {
   MlirBlock body = tw_loop_body(plan->loop);
   check_t check = {body, false};
   bool loads = false;
@@ -162,9 +163,11 @@ static bool can_pipeline(plan_t *plan) {
     for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
       if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))) &&
           !depends_on_induction_only(plan, mlirOperationGetOperand(op, i), &loads))
-        return false;
+        return "the loop computes where its tiles lie from more than its counter";
   }
-  return plan->copies.count > 0 && !check.bad && keeps_order(plan);
+  if (plan->copies.count > 0 && check.bad)
+    return "its threads meet, or a loop or branch in it copies, too";
+  return plan->copies.count == 0 || keeps_order(plan) ? NULL : "it writes to an array that it copies from";
 }
 
 /* ---- how many stages --------------------------------------------------------------------------- */
@@ -481,8 +484,15 @@ static bool run(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = loops.count - 1; i >= 0; i--) { /* inner loops first */
     plan_t plan = {.loop = loops.at[i]};
-    if (can_pipeline(&plan) && (plan.stages = choose_stages(&plan, func)) > 1) {
+    const char *reason = why_not(&plan);
+    if (reason == NULL && plan.copies.count > 0 && (plan.stages = choose_stages(&plan, func)) == 1)
+      reason = "shared memory has room for one of each only, or num_stages is 1";
+    if (reason) {
+      tw_op_remark(plan.loop, "copies no tiles ahead: %s", reason);
+    } else if (plan.copies.count > 0) {
       choose_distance(&plan, func);
+      tw_op_remark(plan.loop, "copies its tiles %d iteration%s ahead, into %d buffers of each", plan.distance,
+                   plan.distance == 1 ? "" : "s", plan.stages);
       pipeline_loop(&plan);
     }
     tw_ops_free(&plan.copies);

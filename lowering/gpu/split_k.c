@@ -308,10 +308,11 @@ static bool run(MlirOperation func) {
                          mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS))
     reason = "it has too many arguments, or asks for its position too often";
   if (reason) {
-    tw_op_remark(func, "has each tile computed by one block: %s", reason);
+    tw_op_remark(func, "computes each sum over k in one block: %s", reason);
     return true;
   }
-  tw_op_remark(s.loop, "is shared by several blocks where a launch has fewer tiles than multiprocessors");
+  tw_op_remark(s.loop,
+               "is shared by several blocks, a part of k each, where a launch has fewer tiles than multiprocessors");
   tell_launcher(&s, forced);
   if (tw_has_attr(tw_module_of(func), "tile.split_k"))
     rewrite(&s);

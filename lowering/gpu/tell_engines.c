@@ -1,11 +1,14 @@
-/* tell_engines.c - tile-tell-engines: a remark of each load says what brings its tile, of each product what computes it
+/* tell_engines.c - tile-tell-engines: a remark of each load and store says what moves its tile, of each product what
+ * computes it
  *
  *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
  *   tile.tma_load ... cache evict_first    ...; its lines leave the L2 cache first: this launch reads them once
  *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>), and not by TMA: ...
  *   tile.load ...        remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
- *   tile.async_gather ... remark: gathers 128x64xbf16 by cp.async, in pieces of up to 16 bytes
- *   tile.gather ...      remark: gathers 4x4096xbf16, in pieces of up to 16 bytes
+ *   tile.async_gather ... remark: reads 128x64xbf16 by cp.async, in pieces of up to 16 bytes
+ *   tile.gather ...      remark: reads 4x4096xbf16, in pieces of up to 16 bytes
+ *   tile.store ...       remark: moves 128x64xbf16 from registers, in pieces of up to 16 bytes
+ *   tile.tma_store ...   remark: moves 128x64xbf16 by TMA, through shared memory
  *   tile.wgmma ...       remark: runs as wgmma m64n256k16 on 2 warpgroups, its left operand in shared memory
  *   tile.mma ...         remark: runs as mma.sync m16n8k16 on 8 warps
  *
@@ -14,6 +17,7 @@
  * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load, and
  * products of one, are told once, by their location. */
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/dim_classes.h"
 #include "lowering/gpu/index_facts.h"
 #include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/sm90/tma.h"
@@ -89,10 +93,10 @@ static void tell_gather(MlirOperation op) {
   int dim, bits = tw_gather_vector_bits(op, &dim);
   tw_describe_tile(tile, sizeof text, text);
   if (bits > 0)
-    tw_op_remark(op, "gathers %s, in pieces of up to %d bytes", text, (tw_memory_bits(tw_element(tile)) << bits) / 8);
+    tw_op_remark(op, "reads %s, in pieces of up to %d bytes", text, (tw_memory_bits(tw_element(tile)) << bits) / 8);
   else
     tw_op_remark(op,
-                 "gathers %s element by element: its indices are not known to count up, from multiples of a vector "
+                 "reads %s element by element: its indices are not known to count up, from multiples of a vector "
                  "on, along an axis of stride 1",
                  text);
 }
@@ -102,7 +106,7 @@ static void tell_gather_copy(MlirOperation op) {
   char tile[160];
   int dim, bits = tw_gather_vector_bits(op, &dim);
   tw_describe_tile(type, sizeof tile, tile);
-  tw_op_remark(op, "gathers %s by cp.async, in pieces of up to %d bytes", tile,
+  tw_op_remark(op, "reads %s by cp.async, in pieces of up to %d bytes", tile,
                (tw_memory_bits(tw_element(type)) << bits) / 8);
 }
 
@@ -131,6 +135,20 @@ static void tell_mma(MlirOperation op, int num_warps) {
     tw_op_remark(op, "runs as mma.sync m16n8k%d on %d warp%s", row.k, num_warps, num_warps == 1 ? "" : "s");
 }
 
+static void tell_store(MlirOperation op) {
+  bool by_tma = tw_op_is(op, "tile.tma_store");
+  MlirType tile = mlirValueGetType(by_tma ? mlirOperationGetOperand(op, 0) : tw_moved_tile(op));
+  char text[160];
+  if (!tw_is_tile(tile))
+    return;
+  tw_describe_tile(tile, sizeof text, text);
+  if (by_tma)
+    tw_op_remark(op, "moves %s by TMA, through shared memory", text);
+  else
+    tw_op_remark(op, "moves %s from registers, in pieces of up to %d bytes", text,
+                 access_bytes(op, (int)tw_rank(tile), tw_element(tile)));
+}
+
 /* Copies run as far ahead as the hint says; what goes through registers, and what is written, has no use for it. */
 static void tell_latency(MlirOperation op) {
   bool writes = tw_stores_to_array(op);
@@ -153,6 +171,8 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
     tell_wgmma(op, num_warps_of(op));
   if (tw_op_is(op, "tile.mma") && !is_told(user, op))
     tell_mma(op, num_warps_of(op));
+  if ((tw_op_is(op, "tile.store") || tw_op_is(op, "tile.tma_store")) && !is_told(user, op))
+    tell_store(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;
   if (load) {

@@ -133,8 +133,8 @@ int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_ra
   if (hint == 1 || (hint == 0 && (!p.splits || step_cycles(&p, p.lines) <= p.cycles)))
     return -1;
   if (p.unfit || raster->group == 0 || p.alike[raster->rows] + p.alike[raster->columns] == 0) {
-    tw_op_remark(func, "has no clusters: its blocks share no tiles or a part of k, gather, load under conditions, or "
-                       "write otherwise than by stores behind their loops");
+    tw_op_remark(func, "has no clusters: their blocks would share tiles but no sums over k, and neither gather, load "
+                       "under conditions nor write before their loops end");
     return -1;
   }
   marking_t marking = {&p, best_axis(&p, module, raster)};

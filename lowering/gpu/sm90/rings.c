@@ -121,7 +121,7 @@ static const char *why_not_brought(tw_ring_plan_t *plan, MlirOperation op) {
 /* Few warps that compute would wait for as many that gather; these do better beside another block's. */
 static const char *why_not_gathered(const tw_ring_plan_t *plan) {
   int64_t warps = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0);
-  return tw_gathers_beside(warps) ? NULL : "it gathers, for which fewer than eight warps that compute are too few";
+  return tw_gathers_beside(warps) ? NULL : "a producer that gathers pays beside eight or more warps that compute";
 }
 
 static MlirWalkResult collect_copy(MlirOperation op, void *user) {

@@ -155,8 +155,8 @@ static bool run(MlirOperation func) {
   if (tw_plan_rings(plan)) {
     for (int r = 0; r < plan->num_rings; r++)
       tw_op_remark(plan->fills[plan->rings[r].first].copies[0],
-                   "is done by a producer warp, whose ring has slots of %lld bytes: %d",
-                   (long long)plan->rings[r].bytes, plan->rings[r].slots);
+                   "is done by a producer warp, into a ring of %d slots of %lld bytes", plan->rings[r].slots,
+                   (long long)plan->rings[r].bytes);
     if (plan->teams > 1)
       tw_op_remark(func,
                    "has %d teams of warps, which take its blocks in turn: one's products run while the other "

@@ -8,7 +8,7 @@
 module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   // OWN-LABEL: @rows
   // CHECK-LABEL: func.func @rows
-  // NVVM: remark: 'tile.async_gather' op gathers 64x32xbf16 by cp.async, in pieces of up to 16 bytes
+  // NVVM: remark: 'tile.async_gather' op reads 64x32xbf16 by cp.async, in pieces of up to 16 bytes
   // NVVM-LABEL: llvm.func @rows
   func.func @rows(%A: !array {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>},
                   %B: !array {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>},

@@ -122,7 +122,7 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 8 : i32} {
 !V = memref<?xf32, strided<[1]>>
 
 // Not along what a scan runs over, ...
-// REMARK: remark: 'func.func' op has no tile cut over several blocks: a scan runs along it
+// REMARK: remark: 'func.func' op has no tile cut over several blocks: a scan runs along the axis
 // CHECK-LABEL: func.func @scan
 // CHECK: tile.scan add, %{{.*}} : tensor<64xf32>
 module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
@@ -158,7 +158,7 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
 !V = memref<?xf32, strided<[1]>>
 
 // ... nor where a result is stored that has no part, ...
-// REMARK: remark: 'func.func' op has no tile cut over several blocks: not all that is stored has it
+// REMARK: remark: 'func.func' op has no tile cut over several blocks: not all that is stored has the axis
 // CHECK-LABEL: func.func @total
 // CHECK: tile.load {{.*}} -> tensor<64xf32>
 module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
@@ -196,7 +196,7 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
 !V = memref<?xf32, strided<[1]>>
 
 // ... nor along a diagonal.
-// REMARK: remark: 'func.func' op has no tile cut over several blocks: a tile has it in two dimensions
+// REMARK: remark: 'func.func' op has no tile cut over several blocks: a tile has the axis twice
 // CHECK-LABEL: func.func @outer_product
 // CHECK: tile.load {{.*}} -> tensor<64xf32>
 module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {

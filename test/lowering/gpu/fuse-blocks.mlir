@@ -68,7 +68,7 @@ module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Not where the number of blocks is asked for, or an iota counts, ...
-// REMARK: remark: 'func.func' op has no blocks fused: positions are more than the index of tiles whose elements do not see each other
+// REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: a block's index is more than the position of its tiles, or their elements depend on each other
 // CHECK-LABEL: func.func @asks
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
 module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
@@ -101,7 +101,7 @@ module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // ... nor where something is at another place, or not a tile's index: the diagonal, or an element.
-// REMARK: remark: 'func.func' op has no blocks fused: positions are more than the index
+// REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: a block's index is more than the position
 // CHECK-LABEL: func.func @elsewhere
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
 module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
@@ -132,7 +132,7 @@ module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Nor large tiles, of which two have no registers.
-// REMARK: remark: 'func.func' op has no blocks fused: its tiles are large
+// REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: its tiles are large
 // CHECK-NOT: tile.fuse =
 // CHECK-LABEL: func.func @large
 module attributes {tile.target = "sm_90a"} {

@@ -16,7 +16,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     %i = tile.iota : tensor<1024xi32>
     %i2 = tile.reshape %i : tensor<1024xi32> -> tensor<1x1024xi32>
     %column = tile.broadcast %i2 : tensor<1x1024xi32> -> tensor<2x1024xi32>
-    // expected-remark @below {{gathers 2x1024xbf16, in pieces of up to 16 bytes}}
+    // expected-remark @below {{reads 2x1024xbf16, in pieces of up to 16 bytes}}
     %x = tile.gather %t[%row, %column] {check_bounds} : !table, tensor<2x1024xi32>, tensor<2x1024xi32> -> tensor<2x1024xbf16>
     tile.scatter %x, %t[%row, %column] {check_bounds} : tensor<2x1024xbf16>, !table, tensor<2x1024xi32>, tensor<2x1024xi32>
     return
@@ -33,10 +33,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     %row = tensor.splat %n : tensor<1x1024xi32>
     %i = tile.iota : tensor<1024xi32>
     %column = tile.reshape %i : tensor<1024xi32> -> tensor<1x1024xi32>
-    // expected-remark @below {{gathers 1x1024xbf16 element by element: its indices are not known to count up, from multiples of a vector on, along an axis of stride 1}}
+    // expected-remark @below {{reads 1x1024xbf16 element by element: its indices are not known to count up, from multiples of a vector on, along an axis of stride 1}}
     %x = tile.gather %t[%row, %column] {check_bounds} : memref<?x?xbf16, strided<[?, 1]>>, tensor<1x1024xi32>, tensor<1x1024xi32> -> tensor<1x1024xbf16>
     %moved = arith.addi %column, %row : tensor<1x1024xi32>
-    // expected-remark @below {{gathers 1x1024xbf16 element by element}}
+    // expected-remark @below {{reads 1x1024xbf16 element by element}}
     %y = tile.gather %u[%row, %moved] {check_bounds} : memref<?x?xbf16, strided<[?, 1]>>, tensor<1x1024xi32>, tensor<1x1024xi32> -> tensor<1x1024xbf16>
     %z = arith.addf %x, %y : tensor<1x1024xbf16>
     %c0 = arith.constant 0 : i32

@@ -7,11 +7,11 @@
 // CHECK: tile.layout_slots = array<i64: 544, 576>
 // CHECK-LABEL: @copy
 module attributes {tile.target = "sm_80"} {
-  // expected-remark @below {{has layouts that cost 544 slots of a warp; 1 others cost at most 25 % more}}
+  // expected-remark @below {{has its tiles laid out over threads for an estimated 544 issue slots of a warp; others come within 25 % of that, up to layout_choice=1}}
   func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[WIDE]]>
-    // expected-remark @below {{layout_choice=1, 576 slots: 1024xf32 with register = [[1], [128], [256], [512]]}}
+    // expected-remark @below {{could have another layout, which makes it 576 slots (layout_choice=1): 1024xf32 with register = [[1], [128], [256], [512]]}}
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
     tile.store %x, %a[%i] : tensor<1024xf32>, memref<?xf32, strided<[1]>>, i32
     return

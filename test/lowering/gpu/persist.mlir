@@ -16,7 +16,7 @@
 // REMARK: remark: 'func.func' op is persistent
 // REMARK: remark: 'func.func' op keeps the order of the grid: few warps compute on what a load in a loop gathers
 // REMARK: remark: 'func.func' op runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share
-// REMARK: remark: 'func.func' op has no clusters: its blocks share no tiles or a part of k, gather, load under conditions, or write otherwise than by stores behind their loops
+// REMARK: remark: 'func.func' op has no clusters: their blocks would share tiles but no sums over k, and neither gather, load under conditions nor write before their loops end
 // REMARK: remark: 'func.func' op runs its blocks along axis 1 of the grid first: there they store side by side
 // REMARK-NOT: side by side
 

@@ -1,5 +1,14 @@
 // Copies run ahead of their use by the number of slots less one.
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-pipeline))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-pipeline))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK: 'scf.for' op copies its tiles 2 iterations ahead, into 3 buffers of each
+// REMARK: 'scf.for' op copies no tiles ahead: it writes to an array that it copies from
+// REMARK: 'scf.for' op copies no tiles ahead: the loop computes where its tiles lie from more than its counter
+// REMARK: 'scf.for' op copies its tiles 2 iterations ahead, into 3 buffers of each
+// REMARK: 'scf.for' op copies no tiles ahead: it writes to an array that it copies from
+// REMARK: 'scf.for' op copies no tiles ahead: shared memory has room for one of each only, or num_stages is 1
+// REMARK: 'scf.for' op copies no tiles ahead: its threads meet, or a loop or branch in it copies, too
 
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0]]>
 #a = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
@@ -136,6 +145,50 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32, tile.may_al
       %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
       tile.barrier
       tile.store %a, %B[%c0, %k] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+}
+
+// -----
+
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0]]>
+
+// CHECK-LABEL: @one_stage
+// CHECK: tile.async_wait 0
+module attributes {tile.target = "sm_90", tile.num_stages = 1 : i32} {
+  func.func @one_stage(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+    }
+    return
+  }
+}
+
+
+// -----
+
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0]]>
+
+// CHECK-LABEL: @meets
+// CHECK: tile.async_wait 0
+module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
+  func.func @meets(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      tile.sync_threads
     }
     return
   }

@@ -4,9 +4,9 @@
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// CHECK: ring has slots of 65536 bytes: 1
-// CHECK: ring has slots of 16384 bytes: 5
-// CHECK: ring has slots of 16384 bytes: 3
+// CHECK: into a ring of 1 slots of 65536 bytes
+// CHECK: into a ring of 5 slots of 16384 bytes
+// CHECK: into a ring of 3 slots of 16384 bytes
 module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
   func.func @gradient(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32

@@ -26,7 +26,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: it gathers, for which fewer than eight warps that compute are too few}}
+      // expected-remark @below {{keeps the kernel without producer warps: a producer that gathers pays beside eight or more warps that compute}}
       tile.async_gather %A[%i, %i] into %b[%c0] : !A, tensor<32x32xi32, #a>, tensor<32x32xi32, #a> into !buffer
       %u = tile.local_load %b[%c0] : !buffer -> !tile
     }

@@ -6,7 +6,7 @@
 
 // Both operands share a barrier; the product runs into the next iteration, whose first instruction starts from zero;
 // the slot of the iteration before is given back behind it, and the last one after the loop.
-// REMARK: remark: 'tile.async_copy' op is done by a producer warp, whose ring has slots of 49152 bytes: 4
+// REMARK: remark: 'tile.async_copy' op is done by a producer warp, into a ring of 4 slots of 49152 bytes
 // CHECK-LABEL: @gemm
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : tensor<128x256xf32
 // CHECK-DAG: %[[NONE:.*]] = ub.poison : tensor<128x256xf32
@@ -331,7 +331,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Where threads of few warps work between products, two blocks share a multiprocessor: rings take half of its memory.
-// REMARK: remark: 'tile.async_copy' op is done by a producer warp, whose ring has slots of 16384 bytes: 7
+// REMARK: remark: 'tile.async_copy' op is done by a producer warp, into a ring of 7 slots of 16384 bytes
 // CHECK-LABEL: @shared
 // CHECK: tile.alloc_shared : <7x128x64xbf16
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {

@@ -4,7 +4,7 @@
 
 !A = memref<?x?xf16, strided<[?, 1]>>
 module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
-  // expected-remark @below {{has each tile computed by one block: the loop's step is not 1}}
+  // expected-remark @below {{computes each sum over k in one block: the loop's step is not 1}}
   func.func @step(%x: !A, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c2 = arith.constant 2 : i32
@@ -19,7 +19,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
     return
   }
 
-  // expected-remark @below {{has each tile computed by one block: the loop carries something else than sums of products from zero}}
+  // expected-remark @below {{computes each sum over k in one block: the loop carries something else than sums of products from zero}}
   func.func @factor(%x: !A, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -34,7 +34,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
     return
   }
 
-  // expected-remark @below {{has each tile computed by one block: the loop carries something else than sums of products from zero}}
+  // expected-remark @below {{computes each sum over k in one block: the loop carries something else than sums of products from zero}}
   func.func @from_something(%x: !A, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -49,7 +49,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
     return
   }
 
-  // expected-remark @below {{has each tile computed by one block: the loop carries something else than sums of products from zero}}
+  // expected-remark @below {{computes each sum over k in one block: the loop carries something else than sums of products from zero}}
   func.func @crossed(%x: !A, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -66,7 +66,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
     return
   }
 
-  // expected-remark @below {{has each tile computed by one block: the loop carries something else than sums of products from zero}}
+  // expected-remark @below {{computes each sum over k in one block: the loop carries something else than sums of products from zero}}
   func.func @in_a_branch(%x: !A, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -87,7 +87,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
     return
   }
 
-  // expected-remark @below {{has each tile computed by one block: its first product is in no loop over numbers}}
+  // expected-remark @below {{computes each sum over k in one block: its first product is in no loop over numbers}}
   func.func @no_loop(%x: !A, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %zero = arith.constant dense<0.0> : tensor<16x16xf16>

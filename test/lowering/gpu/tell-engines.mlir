@@ -50,3 +50,20 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     return
   }
 }
+
+// -----
+
+#boxes = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+
+// CHECK: remark: 'tile.store' op moves 64x64xbf16 from registers, in pieces of up to 16 bytes
+// CHECK: remark: 'tile.tma_store' op moves 64x64xbf16 by TMA, through shared memory
+// CHECK-NOT: remark
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @stores(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>, tile.tma}, %t: tensor<64x64xbf16, #acc>, %s: bf16, %i: i32) attributes {tile.kernel} {
+    tile.store %t, %x[%i, %i] : tensor<64x64xbf16, #acc>, memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #boxes>
+    tile.tma_store %t through %b into %x[%i, %i] : tensor<64x64xbf16, #acc> through !tile.buffer<1x64x64xbf16, #boxes> into memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
