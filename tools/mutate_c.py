@@ -403,7 +403,7 @@ def with_pytest(arguments: list[str], numbers: list[int], most: int) -> None:
     if forked(arguments, TW_MUTANTS_SEEN=str(OUT / "tmp" / "reached")):
         sys.exit("the tests fail without a change")
     rows = json.loads((OUT / "reached.json").read_text())
-    options = [word for word in arguments if word.startswith("-")]
+    options = [word for word in arguments if not Path(word.split("::")[0]).exists()]
     for number in numbers:
         tests = sorted((seconds, name) for name, (seconds, seen) in rows.items() if number in seen)
         names = [name for _, name in tests[:most]]
