@@ -111,3 +111,33 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// A copy fills what is outside of an array with zeros: of a tile that wants other values there it brings nothing.
+// CHECK-LABEL: @padded
+// CHECK: scf.for
+// CHECK-NOT: tile.async_copy %arg0
+// CHECK: tile.load %arg0[{{.*}}] padding nan
+// CHECK: tile.async_copy %arg1
+module attributes {tile.target = "sm_90a"} {
+  func.func @padded(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %two = arith.constant dense<2.0> : tensor<128x64xf32>
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding nan : !A, i32, i32 -> tensor<128x64xbf16>
+      %f = arith.extf %a : tensor<128x64xbf16> to tensor<128x64xf32>
+      %g = arith.mulf %f, %two : tensor<128x64xf32>
+      %l = arith.truncf %g : tensor<128x64xf32> to tensor<128x64xbf16>
+      %b = tile.load %w[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
+      %e = tile.mma %l, %b, %acc : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
+      scf.yield %e : tensor<128x128xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<128x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
