@@ -1,6 +1,8 @@
 /* disjoint.c - whether arrays of a launch overlap that their kernel takes for separate */
 #include "module.h"
 
+#include <string.h>
+
 /* The bytes between the first and behind the last element of an array; false if it has none. */
 static bool bytes_of(const tw_array_place_t *array, const uint64_t *words, int64_t out[2]) {
   const uint64_t *shape = words + array->word + 1, *strides = shape + array->rank;
@@ -22,21 +24,34 @@ static bool overlap(const tw_array_place_t *a, const tw_array_place_t *b, const 
   return bytes_of(a, words, x) && bytes_of(b, words, y) && x[0] < y[1] && y[0] < x[1];
 }
 
-tw_status_t tw_cuda_kernel_set_disjoint(tw_cuda_kernel_t *kernel, const tw_array_place_t *arrays, size_t count) {
-  bool good = count <= TW_MAX_DISJOINT && count % 2 == 0;
+/* Address, extents and strides. */
+static bool is_same(const tw_array_place_t *a, const tw_array_place_t *b, const uint64_t *words) {
+  return a->rank == b->rank && a->bits == b->bits &&
+         !memcmp(words + a->word, words + b->word, (1 + 2u * a->rank) * sizeof *words);
+}
+
+static bool is_good(const tw_array_place_t *array) {
+  return array->rank <= TW_MAX_RANK && array->word + 2u * array->rank < TW_MAX_WORDS && array->bits > 0;
+}
+
+tw_status_t tw_cuda_kernel_set_disjoint(tw_cuda_kernel_t *kernel, const tw_disjoint_t *pairs, size_t count) {
+  bool good = count <= TW_MAX_DISJOINT;
   for (size_t i = 0; good && i < count; i++)
-    good = arrays[i].rank <= TW_MAX_RANK && arrays[i].word + 2u * arrays[i].rank < TW_MAX_WORDS && arrays[i].bits > 0;
+    good = is_good(&pairs[i].array) && is_good(&pairs[i].other);
   if (!good)
-    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: %zu arrays that are separate do not make pairs", kernel->name, count);
+    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: %zu pairs of arrays that are separate are too many, or have no words",
+                    kernel->name, count);
   for (size_t i = 0; i < count; i++)
-    kernel->disjoint[i] = arrays[i];
+    kernel->disjoint[i] = pairs[i];
   kernel->num_disjoint = (unsigned)count;
   return NULL;
 }
 
 bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words) {
-  for (unsigned i = 0; i < kernel->num_disjoint; i += 2)
-    if (overlap(&kernel->disjoint[i], &kernel->disjoint[i + 1], words))
+  for (unsigned i = 0; i < kernel->num_disjoint; i++) {
+    const tw_disjoint_t *pair = &kernel->disjoint[i];
+    if (overlap(&pair->array, &pair->other, words) && !(pair->or_same && is_same(&pair->array, &pair->other, words)))
       return true;
+  }
   return false;
 }

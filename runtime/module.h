@@ -45,8 +45,8 @@ struct tw_cuda_kernel {
   uint8_t lead[TW_MAX_DEVICES]; /* words before the maps: the parameters do not begin aligned as maps are */
   _Atomic(CUfunction) functions[TW_MAX_DEVICES]; /* NULL: not loaded on that device yet */
   uint32_t resident[TW_MAX_DEVICES];             /* blocks that run at a time; known once the kernel is loaded */
-  unsigned num_disjoint;                         /* of `disjoint`, which are pairs */
-  tw_array_place_t disjoint[TW_MAX_DISJOINT];
+  unsigned num_disjoint;
+  tw_disjoint_t disjoint[TW_MAX_DISJOINT];
 };
 
 enum { TW_MAX_LEAD = 8 };

@@ -23,7 +23,7 @@ enum {
   TW_GRID_WORDS = 3,  /* extents of the grid, which a launch may add */
   TW_SPLIT_WORDS = 3, /* and what tells blocks which tiles they share */
   TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS,
-  TW_MAX_DISJOINT = 32, /* arrays, two by two, that a kernel takes for separate */
+  TW_MAX_DISJOINT = 16, /* pairs of arrays that a kernel takes for separate */
   TW_MAX_MAPS = 32,     /* tensor maps of a kernel, 128 bytes each before the words */
   TW_MAX_MAP_RANK = 5
 };
@@ -339,11 +339,17 @@ typedef struct tw_array_place {
   uint8_t rank, bits; /* of an element */
 } tw_array_place_t;
 
-/* Pairs of arrays that the kernel reads and writes in another order than the program does: they must have no memory in
- * common. Called once, before the first launch. */
-tw_status_t tw_cuda_kernel_set_disjoint(tw_cuda_kernel_t *kernel, const tw_array_place_t *arrays, size_t count);
+/* Two arrays that the kernel reads and writes in another order than the program does: they must have no memory in
+ * common, or else, where each tile is read before it is written, be one array. */
+typedef struct tw_disjoint {
+  tw_array_place_t array, other;
+  bool or_same;
+} tw_disjoint_t;
 
-/* Whether two of those arrays overlap in a launch with these words, which so needs a kernel compiled for that. */
+/* Called once, before the first launch. */
+tw_status_t tw_cuda_kernel_set_disjoint(tw_cuda_kernel_t *kernel, const tw_disjoint_t *pairs, size_t count);
+
+/* Whether such arrays overlap in a launch with these words, which so needs a kernel compiled for that. */
 bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words);
 
 /* Loads the kernel on a device now (a launch does it by itself). */

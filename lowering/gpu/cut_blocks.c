@@ -199,8 +199,9 @@ static const char *why_not_apart(cutter_t *c, const plan_t *plan, bool rely) {
   for (int r = 0; r < c->dims.num_reads; r++)
     for (int w = 0; w < c->dims.num_writes; w++) {
       MlirValue from = tw_access_array(c->dims.reads[r], &first), to = tw_access_array(c->dims.writes[w], &first);
-      if (!keeps_to_its_part(c, plan, c->dims.reads[r], c->dims.writes[w]) &&
-          !(rely ? tw_assume_disjoint(from, to) : tw_may_be_disjoint(from, to)))
+      bool keeps = keeps_to_its_part(c, plan, c->dims.reads[r], c->dims.writes[w]);
+      if (!(rely ? tw_assume_unwritten(from, to, keeps)
+                 : tw_may_be_disjoint(from, to) || (keeps && mlirValueEqual(from, to))))
         return "a part may read of an array what another part has written";
     }
   return NULL;

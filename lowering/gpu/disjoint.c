@@ -16,28 +16,42 @@ bool tw_may_be_disjoint(MlirValue a, MlirValue b) {
          !tw_has_attr(tw_module_of(func), TW_MAY_ALIAS);
 }
 
-static MlirAttribute place_of(MlirValue array) {
+enum { OF_ARRAY = 3, OF_PAIR = 2 * OF_ARRAY + 1 };
+
+static void place_of(MlirValue array, int32_t out[OF_ARRAY]) {
   MlirType type = mlirValueGetType(array);
-  int32_t place[] = {tw_first_word(array), (int32_t)mlirShapedTypeGetRank(type),
-                     tw_memory_bits(mlirShapedTypeGetElementType(type))};
-  return mlirDenseI32ArrayGet(mlirTypeGetContext(type), 3, place);
+  out[0] = tw_first_word(array);
+  out[1] = (int32_t)mlirShapedTypeGetRank(type);
+  out[2] = tw_memory_bits(mlirShapedTypeGetElementType(type));
 }
 
-bool tw_assume_disjoint(MlirValue a, MlirValue b) {
-  if (!tw_may_be_disjoint(a, b))
-    return false;
+/* Arrays of a pair in the order of the arguments, so that there is one row of them, which says the most. */
+static bool note(MlirValue a, MlirValue b, bool or_same) {
   MlirOperation module = tw_module_of(function_of(a));
-  MlirAttribute known = tw_attr(module, TW_DISJOINT), all[2 * (MAX_PAIRS + 1)], pair[] = {place_of(a), place_of(b)};
-  intptr_t count = mlirAttributeIsNull(known) ? 0 : mlirArrayAttrGetNumElements(known);
+  MlirContext context = mlirOperationGetContext(module);
+  MlirAttribute known = tw_attr(module, TW_DISJOINT), all[MAX_PAIRS + 1];
+  intptr_t count = mlirAttributeIsNull(known) ? 0 : mlirArrayAttrGetNumElements(known), at = 0;
+  bool swap = mlirBlockArgumentGetArgNumber(a) > mlirBlockArgumentGetArgNumber(b);
+  int32_t row[OF_PAIR];
+  place_of(swap ? b : a, row);
+  place_of(swap ? a : b, row + OF_ARRAY);
+  row[OF_PAIR - 1] = or_same && row[1] == row[1 + OF_ARRAY] && row[2] == row[2 + OF_ARRAY];
   for (intptr_t i = 0; i < count; i++)
     all[i] = mlirArrayAttrGetElement(known, i);
-  for (intptr_t i = 0; i < count; i += 2)
-    if (mlirAttributeEqual(all[i], pair[0]) && mlirAttributeEqual(all[i + 1], pair[1]))
-      return true;
-  if (count == 2 * MAX_PAIRS)
+  while (at < count && (mlirDenseI32ArrayGetElement(all[at], 0) != row[0] ||
+                        mlirDenseI32ArrayGetElement(all[at], OF_ARRAY) != row[OF_ARRAY]))
+    at++;
+  if (at == MAX_PAIRS)
     return false;
-  all[count] = pair[0];
-  all[count + 1] = pair[1];
-  tw_set_attr(module, TW_DISJOINT, mlirArrayAttrGet(mlirOperationGetContext(module), count + 2, all));
+  if (at < count && mlirDenseI32ArrayGetElement(all[at], OF_PAIR - 1) == 0)
+    return true;
+  all[at] = mlirDenseI32ArrayGet(context, OF_PAIR, row);
+  tw_set_attr(module, TW_DISJOINT, mlirArrayAttrGet(context, at == count ? count + 1 : count, all));
   return true;
+}
+
+bool tw_assume_disjoint(MlirValue a, MlirValue b) { return tw_may_be_disjoint(a, b) && note(a, b, false); }
+
+bool tw_assume_disjoint_or_same(MlirValue a, MlirValue b) {
+  return mlirValueEqual(a, b) || (tw_may_be_disjoint(a, b) && note(a, b, true));
 }

@@ -15,8 +15,9 @@
  *
  * The same holds of an array that the kernel writes: what another thread wrote, or may still read. Each thread keeps
  * to its own elements where two accesses are of tiles of one type, in which no element has two owners: such tiles are
- * the same or do not overlap. Two arrays do not overlap either, and blocks that a persistent kernel runs one after the
- * other are in no order.
+ * the same or do not overlap. Two arrays may be assumed not to overlap (disjoint.h), where else threads would meet.
+ * Copies have arrived, and threads have met, before anything is made of them. Blocks that a persistent kernel runs one
+ * after the other are in no order.
  *
  * The pass follows the program with the list of accesses since the last barrier; a loop is walked
  * twice, the second time with what its end leaves open. An op with scratch has a barrier inside,
@@ -24,7 +25,9 @@
  * for. Order between asynchronous copies and reads of the same buffer is the business of the passes
  * that make them (tile-promote-memory, tile-pipeline). */
 #include "lowering/gpu/access.h"
+#include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/emitter.h"
+#include "lowering/gpu/places.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -42,6 +45,7 @@ typedef struct open_access {
   access_kind_t kind;
   int64_t from, to;  /* bytes */
   const void *owner; /* whose bytes they are: an alloc_shared, an op with scratch, tiles of a type; null: anyone's */
+  MlirOperation op;  /* a load or store, by threads; else null */
 } open_access_t;
 
 /* Accesses since the last barrier. When the list is full everything is taken to be open. */
@@ -55,7 +59,8 @@ static void note(state_t *s, open_access_t access) {
     if (s->open[i].kind == access.kind && s->open[i].owner == access.owner && s->open[i].from == access.from)
       return;
   if (s->count == MAX_OPEN) {
-    s->open[0] = (open_access_t){access.kind > s->open[0].kind ? access.kind : s->open[0].kind, 0, INT64_MAX, NULL};
+    s->open[0] = (open_access_t){access.kind > s->open[0].kind ? access.kind : s->open[0].kind, 0, INT64_MAX, NULL,
+                                 tw_null_op()};
     s->count = 1;
   }
   s->open[s->count++] = access;
@@ -124,6 +129,7 @@ static bool buffer_range(MlirValue buffer, open_access_t *out) {
   MlirOperation alloc = tw_def(buffer);
   if (mlirOperationIsNull(alloc) || !tw_has_attr(alloc, "offset"))
     return false;
+  out->op = tw_null_op();
   out->owner = alloc.ptr;
   out->from = tw_attr_int(alloc, "offset", 0);
   out->to = out->from + tw_buffer_bytes(mlirValueGetType(buffer));
@@ -152,16 +158,17 @@ static bool bytes_changed_hands(const state_t *s, const open_access_t *access) {
 /* What a load gives, or a store takes. */
 static MlirType type_moved(MlirOperation op) {
   bool loads = mlirOperationGetNumResults(op) > 0;
+  if (tw_op_is(op,
+               "tile.tma_store")) /* each group of warps gives what its own threads have, when all of them are there */
+    return mlirValueGetType(mlirOperationGetOperand(op, 0));
   return mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
                                 : mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1));
 }
 
-static bool writes_array(MlirOperation op) { return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"); }
-
 static bool is_written(MlirValue array) {
   bool written = false;
   for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    written = written || writes_array(mlirOpOperandGetOwner(use));
+    written = written || tw_stores_to_array(mlirOpOperandGetOwner(use));
   return written;
 }
 
@@ -169,35 +176,52 @@ static bool is_written(MlirValue array) {
 static bool find_array(MlirOperation op, open_access_t *out) {
   static const char *const reads[] = {"tile.load", "tile.gather", "tile.async_copy", "tile.async_gather"};
   intptr_t first;
-  if (!writes_array(op) && !TW_OP_IS_ONE_OF(op, reads))
+  if (!tw_stores_to_array(op) && !TW_OP_IS_ONE_OF(op, reads))
     return false;
   MlirValue array = tw_access_array(op, &first);
   tw_layout_t layout;
-  *out = (open_access_t){writes_array(op) ? WRITE : READ, ARRAYS, INT64_MAX, NULL};
+  *out = (open_access_t){tw_stores_to_array(op) ? WRITE : READ, ARRAYS, INT64_MAX, NULL, tw_null_op()};
   if (mlirValueIsABlockArgument(array)) {
     out->from += mlirBlockArgumentGetArgNumber(array);
     out->to = out->from + 1;
+    out->op = tw_is_async_copy(op) ? tw_null_op() : op;
   }
-  if ((tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store")) && !tw_has_attr(op, "order") &&
-      tw_is_tile(type_moved(op)) && tw_layout_of_type(type_moved(op), &layout) && tw_layout_is_injective(&layout))
+  static const char *const tiles[] = {"tile.load", "tile.store", "tile.tma_store"};
+  if (TW_OP_IS_ONE_OF(op, tiles) && !tw_has_attr(op, "order") && tw_is_tile(type_moved(op)) &&
+      tw_layout_of_type(type_moved(op), &layout) && tw_layout_is_injective(&layout))
     out->owner = type_moved(op).ptr;
-  return is_written(array);
+  return is_written(array) || out->op.ptr;
 }
 
 static bool of_one_owner(const open_access_t *x, const open_access_t *y) { return x->owner && x->owner == y->owner; }
+
+/* Whether a thread may find by an access what another thread does by an earlier one. Of an array that is read to add a
+ * product to it, and may be the one that is written, it is taken to be so: a meeting costs such kernels little. */
+static bool may_touch(const open_access_t *earlier, const open_access_t *access) {
+  intptr_t first;
+  if (earlier->from < access->to && access->from < earlier->to)
+    return !of_one_owner(earlier, access);
+  if (mlirOperationIsNull(earlier->op) || mlirOperationIsNull(access->op))
+    return false;
+  MlirValue a = tw_access_array(earlier->op, &first), b = tw_access_array(access->op, &first);
+  if (of_one_owner(earlier, access) && tw_may_be_disjoint(a, b))
+    return false;
+  bool in_place = tw_op_is(access->op, "tile.tma_store") && tw_reads_before(earlier->op, access->op, tw_null_op());
+  return in_place || !tw_assume_disjoint(a, b);
+}
 
 static void visit_array(state_t *s, MlirOperation op, open_access_t access) {
   bool meets = false;
   for (int i = 0; i < s->count; i++) {
     const open_access_t *a = &s->open[i];
-    meets = meets || (a->kind != COPY && (a->kind == WRITE || access.kind == WRITE) && a->from < access.to &&
-                      access.from < a->to && !of_one_owner(a, &access));
+    meets = meets || (a->kind != COPY && (a->kind == WRITE || access.kind == WRITE) && may_touch(a, &access));
   }
   if (meets) {
     put_before(op, "tile.barrier", false);
     meet(s);
   }
-  note(s, access);
+  if (!tw_op_is(op, "tile.tma_store")) /* nothing reads behind it what it writes */
+    note(s, access);
 }
 
 /* ---- the walk -------------------------------------------------------------------------------------- */
@@ -239,14 +263,14 @@ static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
   int64_t from = twg_scratch_offset(op);
   settle(s, op, true, from, from + bytes);
   meet(s); /* the barrier inside of the op */
-  note(s, (open_access_t){READ, from, from + bytes, op.ptr});
+  note(s, (open_access_t){READ, from, from + bytes, op.ptr, tw_null_op()});
 }
 
 /* The slots that a product reads until it was waited for; what writes them is ordered by the pass
  * that made it. */
 static void visit_wgmma(state_t *s, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
-    open_access_t access = {READ, 0, 0, NULL};
+    open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
     MlirValue operand = mlirOperationGetOperand(op, i);
     if (!tw_type_is_buffer(mlirValueGetType(operand)) || !buffer_range(operand, &access))
       continue;
@@ -257,7 +281,7 @@ static void visit_wgmma(state_t *s, MlirOperation op) {
 }
 
 static void visit(state_t *s, MlirOperation op) {
-  open_access_t access = {READ, 0, 0, NULL};
+  open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
   int64_t bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
   if (find_array(op, &access))
     visit_array(s, op, access);

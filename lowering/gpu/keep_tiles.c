@@ -38,6 +38,7 @@
 
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
+#include "lowering/gpu/places.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/target.h"
 #include "lowering/loops.h"
@@ -74,59 +75,10 @@ static bool is_walk(MlirOperation op) {
          is_int(mlirOperationGetOperand(op, 2), 1);
 }
 
-static bool same_value(MlirValue x, MlirOperation loop, MlirValue y, MlirOperation other);
-
-static bool same_attributes(MlirOperation x, MlirOperation y) {
-  intptr_t num = mlirOperationGetNumAttributes(x);
-  for (intptr_t i = 0; i < num; i++) {
-    MlirNamedAttribute named = mlirOperationGetAttribute(x, i);
-    if (!mlirAttributeEqual(named.attribute, mlirOperationGetAttributeByName(y, mlirIdentifierStr(named.name))))
-      return false;
-  }
-  return num == mlirOperationGetNumAttributes(y);
-}
-
-static bool same_op(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
-  if (!mlirStringRefEqual(tw_op_name(x), tw_op_name(y)) || mlirOperationGetNumRegions(x) > 0 ||
-      mlirOperationGetNumOperands(x) != mlirOperationGetNumOperands(y) || !same_attributes(x, y))
-    return false;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(x); i++)
-    if (!same_value(mlirOperationGetOperand(x, i), loop, mlirOperationGetOperand(y, i), other))
-      return false;
-  return true;
-}
-
-/* Whether x is in an iteration of one loop what y is in that of another, by arithmetic on their numbers. */
-static bool same_value(MlirValue x, MlirOperation loop, MlirValue y, MlirOperation other) {
-  int64_t known;
-  if (tw_known_int(x, &known))
-    return is_int(y, known);
-  if (mlirValueEqual(x, tw_loop_iv(loop)) || mlirValueEqual(y, tw_loop_iv(other)))
-    return mlirValueEqual(x, tw_loop_iv(loop)) && mlirValueEqual(y, tw_loop_iv(other));
-  if (!tw_defined_in(x, tw_loop_body(loop)))
-    return mlirValueEqual(x, y);
-  MlirOperation op = tw_def(x), like = tw_def(y);
-  return !mlirOperationIsNull(op) && !mlirOperationIsNull(like) && tw_is_arithmetic(op) &&
-         same_op(op, loop, like, other);
-}
-
-/* Whether two accesses name the same part of arrays of the same rank. */
-static bool same_place(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
-  intptr_t first, second;
-  MlirType array = mlirValueGetType(tw_access_array(x, &first));
-  if (tw_rank(array) != tw_rank(mlirValueGetType(tw_access_array(y, &second))) ||
-      !mlirAttributeEqual(tw_attr(x, "order"), tw_attr(y, "order")))
-    return false;
-  for (intptr_t i = 0; i < tw_rank(array); i++)
-    if (!same_value(mlirOperationGetOperand(x, first + i), loop, mlirOperationGetOperand(y, second + i), other))
-      return false;
-  return true;
-}
-
 static bool same_load(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(x, 0));
   return mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
-         mlirAttributeEqual(tw_attr(x, "padding"), tw_attr(y, "padding")) && same_place(x, loop, y, other) &&
+         mlirAttributeEqual(tw_attr(x, "padding"), tw_attr(y, "padding")) && tw_same_place(x, loop, y, other) &&
          mlirTypeEqual(tile, mlirValueGetType(mlirOperationGetResult(y, 0)));
 }
 
@@ -156,7 +108,7 @@ static void note(plan_t *plan, int walk, MlirOperation load) {
     if (same_load(plan->tiles[t].loads[0], first, load, loop))
       plan->tiles[t].loads[walk] = load;
   if (walk == 0 && plan->num_tiles < MAX_TILES && can_copy(load) && reads_number(load, loop) &&
-      same_place(load, loop, load, loop))
+      tw_same_place(load, loop, load, loop))
     plan->tiles[plan->num_tiles++] = (kept_t){.loads = {load}};
 }
 
@@ -193,13 +145,15 @@ typedef struct {
   bool spared;
 } writes_t;
 
-/* Whether a store to the array of a kept tile goes where the tile of its own iteration was. */
+/* Whether a store goes where the kept tile of its own iteration was, behind the load of it. */
 static bool stays_in_place(const writes_t *w, MlirOperation store) {
-  MlirOperation last = w->plan->walks[w->plan->num_walks - 1];
+  int walk = w->plan->num_walks - 1;
+  MlirOperation last = w->plan->walks[walk], load = w->tile->loads[walk];
   MlirValue value = mlirOperationGetOperand(store, mlirOperationGetNumOperands(store) - 1);
   return tw_op_is(store, "tile.store") && mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
          mlirTypeEqual(mlirValueGetType(value), mlirValueGetType(mlirOperationGetResult(w->tile->loads[0], 0))) &&
-         same_place(w->tile->loads[0], w->plan->walks[0], store, last);
+         tw_same_place(w->tile->loads[0], w->plan->walks[0], store, last) && tw_moves_each_time(last, store) &&
+         (mlirOperationIsNull(load) || mlirOperationIsBeforeInBlock(load, store));
 }
 
 static MlirWalkResult look_at_write(MlirOperation op, void *user) {
@@ -207,11 +161,15 @@ static MlirWalkResult look_at_write(MlirOperation op, void *user) {
   intptr_t first;
   if (mlirOperationGetNumRegions(op) > 0 || !tw_may_write_arrays(op))
     return MlirWalkResultAdvance;
-  bool known = tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter");
-  MlirValue kept = mlirOperationGetOperand(w->tile->loads[0], 0), array = known ? tw_access_array(op, &first) : kept;
-  bool apart = (w->assume ? tw_assume_disjoint : tw_may_be_disjoint)(array, kept);
-  w->spared = w->spared && known && (apart || (mlirValueEqual(array, kept) && stays_in_place(w, op)));
-  return MlirWalkResultAdvance;
+  if (!tw_op_is(op, "tile.store") && !tw_op_is(op, "tile.scatter")) {
+    w->spared = false;
+    return MlirWalkResultInterrupt;
+  }
+  MlirValue kept = mlirOperationGetOperand(w->tile->loads[0], 0), array = tw_access_array(op, &first);
+  bool in_place = stays_in_place(w, op);
+  w->spared = w->assume ? tw_assume_unwritten(kept, array, in_place)
+                        : tw_may_be_disjoint(kept, array) || (in_place && mlirValueEqual(kept, array));
+  return w->spared ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
 }
 
 /* Whether the last walk changes no tile that it has yet to read. */

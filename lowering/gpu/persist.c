@@ -63,6 +63,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
+#include "lowering/gpu/places.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/pairs.h"
@@ -186,21 +187,24 @@ static bool is_beside_product(MlirOperation op) {
 }
 
 typedef struct {
-  MlirValue array;
+  MlirOperation write;
   bool found;
 } reader_t;
 
 static MlirWalkResult find_reader(MlirOperation op, void *user) {
   reader_t *reader = user;
-  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"))
-    reader->found |= !tw_may_be_disjoint(reader->array, mlirOperationGetOperand(op, 0));
+  intptr_t first;
+  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) {
+    MlirValue read = mlirOperationGetOperand(op, 0), written = tw_access_array(reader->write, &first);
+    bool in_place = mlirValueEqual(read, written) && tw_reads_before(op, reader->write, tw_null_op());
+    reader->found |= !in_place && !tw_may_be_disjoint(read, written);
+  }
   return reader->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
-/* Whether the kernel may load from the array that the op writes to. */
+/* Whether the kernel may load from the array that the op writes to, but for each tile before it is written. */
 static bool may_be_read(MlirOperation func, MlirOperation write) {
-  intptr_t first;
-  reader_t reader = {tw_access_array(write, &first), false};
+  reader_t reader = {write, false};
   mlirOperationWalk(func, find_reader, &reader, MlirWalkPreOrder);
   return reader.found;
 }

@@ -47,6 +47,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/emitter.h"
+#include "lowering/gpu/places.h"
 #include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/gpu/target.h"
 #include "lowering/layout/memory.h"
@@ -120,7 +121,7 @@ static MlirWalkResult find_obstacle(MlirOperation op, void *user) {
 }
 
 typedef struct {
-  MlirBlock body;
+  MlirOperation loop;
   tw_slice_t early; /* the copies, and what their positions come from */
   bool bad;
 } writes_t;
@@ -132,16 +133,16 @@ static MlirWalkResult check_write(MlirOperation op, void *user) {
   if (!tw_stores_to_array(op))
     return MlirWalkResultAdvance;
   MlirValue array = tw_access_array(op, &first);
-  for (MlirOperation read = mlirBlockGetFirstOperation(writes->body); !mlirOperationIsNull(read) && !writes->bad;
-       read = mlirOperationGetNextInBlock(read))
+  for (MlirOperation read = mlirBlockGetFirstOperation(tw_loop_body(writes->loop));
+       !mlirOperationIsNull(read) && !writes->bad; read = mlirOperationGetNextInBlock(read))
     if (tw_slice_has(&writes->early, read) && (tw_is_async_copy(read) || is_index_load(read)))
-      writes->bad = !tw_assume_disjoint(array, mlirOperationGetOperand(read, 0));
+      writes->bad =
+          !tw_assume_unwritten(mlirOperationGetOperand(read, 0), array, tw_reads_before(read, op, writes->loop));
   return writes->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
 static bool keeps_order(const plan_t *plan) {
-  MlirBlock body = tw_loop_body(plan->loop);
-  writes_t writes = {.body = body, .early = {.block = body}};
+  writes_t writes = {.loop = plan->loop, .early = {.block = tw_loop_body(plan->loop)}};
   for (int i = 0; i < plan->copies.count; i++)
     tw_slice_add_op(&writes.early, plan->copies.at[i]);
   mlirOperationWalk(plan->loop, check_write, &writes, MlirWalkPreOrder);

@@ -312,8 +312,8 @@ static MlirWalkResult look_at_touch(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   }
   MlirValue mine = tw_access_array(op, &first), stored = tw_access_array(t->store, &first);
-  bool in_place = mlirValueEqual(mine, stored) && t->wide && t->before && tw_op_is(op, "tile.load");
-  t->apart = t->apart && (tw_assume_disjoint(mine, stored) || (in_place && same_tile(op, t->store)));
+  bool in_place = t->wide && t->before && tw_op_is(op, "tile.load") && same_tile(op, t->store);
+  t->apart = t->apart && tw_assume_unwritten(mine, stored, in_place);
   return MlirWalkResultAdvance;
 }
 

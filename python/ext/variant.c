@@ -142,31 +142,6 @@ static int set_split(tw_variant_t *variant, PyObject *sequence) {
   return failed ? -1 : 0;
 }
 
-/* (word, rank, bits) of each array. */
-static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
-  tw_array_place_t arrays[TW_MAX_DISJOINT];
-  Py_ssize_t count = PySequence_Size(sequence);
-  if (count > TW_MAX_DISJOINT)
-    PyErr_Format(PyExc_ValueError, "%zd arrays are separate, the most is %d", count, TW_MAX_DISJOINT);
-  for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
-    PyObject *item = PySequence_GetItem(sequence, i), *row = item ? PySequence_Tuple(item) : NULL;
-    unsigned word, rank, bits;
-    if (row && PyArg_ParseTuple(row, "III", &word, &rank, &bits)) {
-      arrays[i] = (tw_array_place_t){(uint16_t)word, (uint8_t)rank, (uint8_t)bits};
-      if (arrays[i].word != word || arrays[i].rank != rank || arrays[i].bits != bits)
-        PyErr_SetString(PyExc_ValueError, "an array is (word, rank, bits), all of them small");
-    }
-    Py_XDECREF(row);
-    Py_XDECREF(item);
-  }
-  if (count < 0 || PyErr_Occurred())
-    return -1;
-  tw_status_t status = tw_cuda_kernel_set_disjoint(variant->cuda, arrays, (size_t)count);
-  if (status)
-    tw_ext_raise(status, NULL);
-  return status ? -1 : 0;
-}
-
 /* A row of numbers of the module; how many, or -1 with an exception. */
 static int read_row(PyObject *sequence, int32_t *out, int max) {
   Py_ssize_t count = PySequence_Size(sequence);
@@ -181,6 +156,37 @@ static int read_row(PyObject *sequence, int32_t *out, int max) {
     out[i] = (int32_t)value;
   }
   return PyErr_Occurred() ? -1 : (int)count;
+}
+
+static int read_place(const int32_t numbers[3], tw_array_place_t *out) {
+  *out = (tw_array_place_t){(uint16_t)numbers[0], (uint8_t)numbers[1], (uint8_t)numbers[2]};
+  return out->word == numbers[0] && out->rank == numbers[1] && out->bits == numbers[2] ? 0 : -1;
+}
+
+/* (word, rank, bits) of an array and of another one, and whether both may be the same: a row of each pair. */
+static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
+  enum { NUMBERS = 7 };
+  tw_disjoint_t pairs[TW_MAX_DISJOINT];
+  Py_ssize_t count = PySequence_Size(sequence);
+  if (count > TW_MAX_DISJOINT)
+    PyErr_Format(PyExc_ValueError, "%zd pairs of arrays are separate, the most is %d", count, TW_MAX_DISJOINT);
+  for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
+    int32_t row[NUMBERS];
+    PyObject *item = PySequence_GetItem(sequence, i);
+    Py_ssize_t numbers = item ? read_row(item, row, NUMBERS) : -1;
+    Py_XDECREF(item);
+    if (numbers >= 0 &&
+        (numbers != NUMBERS || read_place(row, &pairs[i].array) || read_place(row + 3, &pairs[i].other)))
+      PyErr_SetString(PyExc_ValueError, "a pair is (word, rank, bits) of two arrays, all of them small, and a flag");
+    else if (numbers >= 0)
+      pairs[i].or_same = row[NUMBERS - 1] != 0;
+  }
+  if (count < 0 || PyErr_Occurred())
+    return -1;
+  tw_status_t status = tw_cuda_kernel_set_disjoint(variant->cuda, pairs, (size_t)count);
+  if (status)
+    tw_ext_raise(status, NULL);
+  return status ? -1 : 0;
 }
 
 /* `tile.cut` of the module (lowering/gpu/cut_blocks.c). */

@@ -309,7 +309,7 @@ def _integers(module: Any, name: str) -> list[int]:
 
 
 def disjoint(module: Any) -> list[list[int]]:
-    """Pairs of arrays that the kernel takes for separate: (word, rank, bits) of each array."""
+    """Pairs of arrays that the kernel takes for separate: (word, rank, bits) of each, and 1 if they may be the same."""
     rows = re.findall(r"array<i32: (.*?)>", module.attribute("tile.disjoint") or "")
     return [[int(n) for n in row.split(",")] for row in rows]
 

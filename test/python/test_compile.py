@@ -178,7 +178,7 @@ def test_disk_cache_that_is_damaged(cache_folder: Path) -> None:
 
 def test_images_from_a_file() -> None:
     facts = dict.fromkeys(compile.GPU_FACTS, 1) | {name: [] for name in compile.GPU_ROWS}
-    facts |= {"tensor_maps": [[0, 2, 128, [1, 0], [64, 64]]], "disjoint": [[0, 1, 32], [3, 1, 32]]}
+    facts |= {"tensor_maps": [[0, 2, 128, [1, 0], [64, 64]]], "disjoint": [[0, 1, 32, 3, 1, 32, 0]]}
     for good in (facts, {"scratch_bytes": 64}):
         image = compile.Image(b"code", good)
         assert compile.Image.unpack(image.pack()) == image

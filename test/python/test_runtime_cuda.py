@@ -532,14 +532,15 @@ def cuts_that_are_refused() -> None:
 
 @case()
 def arrays_that_overlap() -> None:
-    """The kernel takes its two arrays for separate; where they overlap another one is made, once."""
+    """The kernel takes its two arrays for separate; where they overlap another one is made, once. Or it takes them for
+    separate or the same."""
     made: list[Any] = []
 
     def overlapping(*_: Any) -> Any:
         made.append(_core.CudaKernel(PTX, "kernel", 64, 512))
         return made[-1]
 
-    pairs = [(0, 1, 32), (3, 2, 32)]
+    pairs = [(0, 1, 32, 3, 2, 32, 0)]
     k = make("A", "B", threads=64, disjoint=pairs, overlapping=overlapping)
     line, address = on(0, 64), p.device_address(0)  # 256 bytes
     for b, together in [
@@ -557,8 +558,23 @@ def arrays_that_overlap() -> None:
     assert 1 < len(made) < 4  # by the facts of the arrays
     wrong = make("A", "B", threads=64, disjoint=pairs, overlapping=lambda *_: 7)
     refused(Exception, "on_miss returned", _core.launch, None, (1,), wrong, (line, line))
-    for rows in [pairs[:1], [(0, 9, 32)] * 2, [(510, 2, 32)] * 2, [(0, 1, 0)] * 2, pairs * 20, [(0, 1)] * 2,
-                 [(0, 300, 32)] * 2, 7]:  # fmt: skip
+    number = len(made)
+    k = make("A", "B", threads=64, disjoint=[(0, 1, 32, 3, 1, 32, 1)], overlapping=overlapping)
+    for b, together in [
+        (line, False),
+        (on(0, 60), True),
+        (on(0, 64, offset=4), True),
+        (p.CudaArray(address, (32,), "<f4", strides=(8,)), True),
+        (on(0, 64, offset=256), False),
+    ]:
+        _core.launch(None, (1,), k, (line, b))
+        assert fake.last.shared_bytes == (512 if together else 0)
+    assert len(made) > number
+    k = make("A", "B", threads=64, disjoint=[(0, 1, 32, 3, 2, 32, 1)], overlapping=overlapping)
+    _core.launch(None, (1,), k, (line, on(0, 8, 8)))
+    assert fake.last.shared_bytes == 512  # no array is one of another rank
+    for rows in [[(0, 1, 32)], [(0, 9, 32, 0, 9, 32, 0)], [(510, 2, 32) * 2 + (0,)], [(0, 1, 0) * 2 + (0,)], pairs * 20,
+                 [(0, 1)], [(0, 300, 32) * 2 + (0,)], [pairs[0] + (1,)], [7], 7]:  # fmt: skip
         refused(Exception, "", functools.partial(_core.CudaKernel, PTX, "kernel", 64, disjoint=rows))
 
 

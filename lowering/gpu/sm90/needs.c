@@ -2,6 +2,7 @@
 #include "lowering/gpu/sm90/needs.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
+#include "lowering/gpu/places.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/loops.h"
 
@@ -139,7 +140,8 @@ static MlirWalkResult check_after(MlirOperation op, void *user) {
   order_t *order = user;
   intptr_t first;
   if (is_done_ahead(order->needs, op) && may_follow(op, order->write) &&
-      !tw_assume_disjoint(tw_access_array(order->write, &first), tw_access_array(op, &first)))
+      !tw_assume_unwritten(mlirOperationGetOperand(op, 0), tw_access_array(order->write, &first),
+                           tw_reads_before(op, order->write, tw_null_op())))
     tw_refuse(order->needs->refused, order->write, "it writes to an array that may be the one of a later copy");
   return order->needs->refused->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }

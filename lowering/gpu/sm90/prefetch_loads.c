@@ -34,6 +34,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/keep_tiles.h"
+#include "lowering/gpu/places.h"
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -109,7 +110,7 @@ static bool is_of_copies(MlirOperation loop, MlirOperation load) {
 }
 
 typedef struct {
-  MlirValue array; /* that is loaded from */
+  MlirOperation loop, load;
   bool unknown;
 } writes_t;
 
@@ -119,7 +120,8 @@ static MlirWalkResult check_write(MlirOperation op, void *user) {
   if (mlirOperationGetNumRegions(op) > 0)
     return MlirWalkResultAdvance;
   if (tw_stores_to_array(op))
-    writes->unknown = !tw_assume_disjoint(tw_access_array(op, &first), writes->array);
+    writes->unknown = !tw_assume_unwritten(mlirOperationGetOperand(writes->load, 0), tw_access_array(op, &first),
+                                           tw_reads_before(writes->load, op, writes->loop));
   else
     writes->unknown = tw_may_write_arrays(op);
   return writes->unknown ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
@@ -127,8 +129,7 @@ static MlirWalkResult check_write(MlirOperation op, void *user) {
 
 /* Whether the load finds the same an iteration early. */
 static bool reads_constant(MlirOperation loop, MlirOperation load) {
-  intptr_t first;
-  writes_t writes = {tw_access_array(load, &first), false};
+  writes_t writes = {loop, load, false};
   mlirOperationWalk(loop, check_write, &writes, MlirWalkPreOrder);
   return !writes.unknown;
 }

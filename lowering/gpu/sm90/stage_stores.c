@@ -24,6 +24,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
+#include "lowering/gpu/places.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/store_boxes.h"
@@ -94,52 +95,33 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* Whether the store is the only op that reads or writes the array. */
+/* Whether an op loads each tile before the store writes it, and nothing loads it after. */
+static bool loads_in_place(MlirOperation op, MlirOperation store) {
+  return (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.async_copy")) && tw_reads_before(op, store, tw_null_op());
+}
+
+/* Whether the store is the only op that writes the array, and what others read of it cannot see that. */
 static bool is_only_access(MlirOperation store, MlirValue array) {
   for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use);
-    if (!mlirOperationEqual(op, store) && !tw_op_is(op, "tile.dim") && !tw_op_is(op, "tile.stride"))
+    if (!mlirOperationEqual(op, store) && !tw_is_index_fact(op) && !loads_in_place(op, store))
       return false;
   }
   return true;
-}
-
-/* Whether a value differs in any two iterations of the loop: the induction variable, times a constant and plus what the
- * loop does not change. */
-static bool differs_each_time(MlirOperation loop, MlirValue value) {
-  static const char *const sums[] = {"arith.addi", "arith.subi"};
-  MlirOperation op = tw_def(value);
-  int64_t factor = 0;
-  if (mlirValueEqual(value, tw_loop_iv(loop)))
-    return true;
-  if (mlirOperationIsNull(op) || !tw_inside(op, tw_loop_body(loop)))
-    return false;
-  if (tw_op_is(op, "arith.muli"))
-    return tw_known_int(mlirOperationGetOperand(op, 1), &factor) && factor != 0 &&
-           differs_each_time(loop, mlirOperationGetOperand(op, 0));
-  for (int i = 0; i < 2 && TW_OP_IS_ONE_OF(op, sums); i++)
-    if (!tw_defined_in(mlirOperationGetOperand(op, 1 - i), tw_loop_body(loop)))
-      return differs_each_time(loop, mlirOperationGetOperand(op, i));
-  return false;
 }
 
 /* Whether the store finds another place in each iteration of all loops of the program around it: copies that the
  * accelerator has been given may be done in any order. */
 static bool is_elsewhere_each_time(MlirOperation store) {
-  intptr_t first;
-  tw_access_array(store, &first);
-  for (MlirOperation loop = tw_enclosing_loop(store); !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop)) {
-    bool differs = tw_has_attr(loop, TW_PERSISTENT);
-    for (intptr_t i = first; tw_op_is(loop, "scf.for") && !differs && i < mlirOperationGetNumOperands(store); i++)
-      differs = differs_each_time(loop, mlirOperationGetOperand(store, i));
-    if (!differs)
+  for (MlirOperation loop = tw_enclosing_loop(store); !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
+    if (!tw_has_attr(loop, TW_PERSISTENT) && !tw_moves_each_time(loop, store))
       return false;
-  }
   return true;
 }
 
 typedef struct {
   MlirValue array;
+  MlirOperation store;
   bool disjoint;
 } alone_t;
 
@@ -148,14 +130,14 @@ static MlirWalkResult check_arrays(MlirOperation op, void *user) {
   for (intptr_t i = 0; !tw_is_index_fact(op) && i < mlirOperationGetNumOperands(op); i++) {
     MlirValue other = mlirOperationGetOperand(op, i);
     if (mlirTypeIsAMemRef(mlirValueGetType(other)) && !mlirValueEqual(other, alone->array))
-      alone->disjoint &= tw_assume_disjoint(alone->array, other);
+      alone->disjoint &= tw_assume_unwritten(other, alone->array, loads_in_place(op, alone->store));
   }
   return alone->disjoint ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
 }
 
-/* Whether the array shares memory with none that the kernel reads or writes. */
-static bool is_alone(const stager_t *s, MlirValue array) {
-  alone_t alone = {array, true};
+/* Whether the array shares memory with none that the kernel writes, or reads elsewhere than the store. */
+static bool is_alone(const stager_t *s, MlirValue array, MlirOperation store) {
+  alone_t alone = {array, store, true};
   mlirOperationWalk(s->func, check_arrays, &alone, MlirWalkPreOrder);
   return alone.disjoint;
 }
@@ -212,7 +194,7 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
     return "shared memory has no room for its boxes";
   if (reason == NULL && s->num_staged == MAX_STAGED)
     return "a kernel has no more tensor maps";
-  if (reason == NULL && tw_loop_around(store) != NULL && !is_alone(s, array)) /* last: it may make assumptions */
+  if (reason == NULL && tw_loop_around(store) != NULL && !is_alone(s, array, store)) /* last: it may make assumptions */
     return "it is in a loop, and the array may be another that the kernel accesses";
   return reason;
 }

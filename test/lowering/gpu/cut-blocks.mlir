@@ -43,7 +43,7 @@ module attributes {tile.target = "sm_90a"} {
 // of a row read the same of %x: no input may overlap the output.
 // REMARK: remark: 'func.func' op has each tile computed by 4 blocks, a slice each
 // CHECK: tile.cut_grid = array<i64: 2, 2, 1>
-// CHECK-SAME: tile.disjoint = [array<i32: 0, 2, 16>, array<i32: 13, 2, 16>, array<i32: 5, 2, 16>, array<i32: 13, 2, 16>, array<i32: 10, 1, 16>, array<i32: 13, 2, 16>]
+// CHECK-SAME: tile.disjoint = [array<i32: 0, 2, 16, 13, 2, 16, 0>, array<i32: 5, 2, 16, 13, 2, 16, 0>, array<i32: 10, 1, 16, 13, 2, 16, 0>]
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME: %[[X:.*]]: memref<?x?xbf16, strided<[?, 1]>>, %[[Y:.*]]: memref<?x?xbf16, strided<[?, 1]>>, %[[B:.*]]: memref<?xbf16
 // CHECK: %[[I:.*]] = tile.block_id 0

@@ -117,3 +117,42 @@ func.func @arrays(%x: !array, %y: !array, %at: tensor<1x16xi32, #c>, %i: i32, %n
   } {tile.persistent}
   return
 }
+
+// -----
+
+#a = #tile.linear<register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]]>
+#b = #tile.linear<register = [[1, 0], [2, 0]], lane = [[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 8]]>
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// Another array, of which a thread stores what another one loads: the launch sees to it that they do not overlap. Where
+// each thread keeps to its own elements, arrays may be one.
+// CHECK: module attributes {tile.disjoint = [array<i32: 0, 2, 32, 10, 2, 32, 0>, array<i32: 5, 2, 32, 10, 2, 32, 0>]}
+// CHECK-LABEL: @others
+// CHECK-NOT: tile.barrier
+module {
+  func.func @others(%x: !array, %y: !array, %z: !array, %i: i32) attributes {tile.kernel} {
+    %r = tile.load %x[%i, %i] : !array, i32, i32 -> tensor<16x16xf32, #a>
+    tile.store %r, %y[%i, %i] : tensor<16x16xf32, #a>, !array, i32, i32
+    %t = arith.constant dense<1.0> : tensor<16x16xf32, #b>
+    tile.store %t, %z[%i, %i] : tensor<16x16xf32, #b>, !array, i32, i32
+    return
+  }
+}
+
+// -----
+
+#a = #tile.linear<register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]]>
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// Arrays that overlap somehow: threads meet.
+// CHECK-LABEL: @overlapping
+// CHECK: tile.load
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.store
+module attributes {tile.may_alias} {
+  func.func @overlapping(%x: !array, %y: !array, %i: i32) attributes {tile.kernel} {
+    %r = tile.load %x[%i, %i] : !array, i32, i32 -> tensor<16x16xf32, #a>
+    tile.store %r, %y[%i, %i] : tensor<16x16xf32, #a>, !array, i32, i32
+    return
+  }
+}

@@ -55,7 +55,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
     return %r : tensor<32x32xf32, #a>
   }
 
-  // A loop that writes to the array that it copies from keeps its order.
+  // A loop that writes to the array that it copies from keeps its order,
   // CHECK-LABEL: @writes
   // CHECK: scf.for {{.*}} : i32 {
   // CHECK-NEXT: tile.async_copy
@@ -70,7 +70,48 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
       tile.barrier
       %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
       tile.barrier
+      tile.store %a, %A[%k, %c0] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+
+  // but where each iteration writes the tile that it has read, and no other.
+  // CHECK-LABEL: @writes_in_place
+  // CHECK: tile.async_copy
+  // CHECK: scf.for {{.*}} : i32 {
+  // CHECK-NEXT: tile.async_wait 1
+  func.func @writes_in_place(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
+      tile.barrier
       tile.store %a, %A[%c0, %k] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+
+  // CHECK-LABEL: @writes_again
+  // CHECK: scf.for {{.*}} : i32 {
+  // CHECK: tile.async_copy
+  func.func @writes_again(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %at = arith.divsi %k, %n : i32
+      tile.async_copy %A[%c0, %at] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
+      tile.barrier
+      tile.store %a, %A[%c0, %at] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     }
     return
   }
@@ -99,8 +140,9 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0]]>
 #a = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 
-// One that writes to another is taken to be right unless the launch finds that the arrays overlap. Word 5 is B's pointer.
-// CHECK: module attributes {{{.*}}tile.disjoint = [array<i32: 5, 2, 32>, array<i32: 0, 2, 32>]
+// One that writes to another is taken to be right unless the launch finds that the arrays overlap; here they may
+// be the same. Word 5 is B's pointer.
+// CHECK: module attributes {{{.*}}tile.disjoint = [array<i32: 0, 2, 32, 5, 2, 32, 1>]
 // CHECK-LABEL: @writes_elsewhere
 // CHECK: tile.async_copy
 // CHECK: scf.for

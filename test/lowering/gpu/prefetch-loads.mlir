@@ -146,8 +146,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 !A = memref<?x?xf32, strided<[?, 1]>>
 !B = !tile.buffer<1x64x64xbf16, #lines>
 
-// Sums so far, a tile at a time: the next one comes meanwhile, if the launch finds the arrays apart.
-// CHECK: module attributes {tile.disjoint = [array<i32: 5, 2, 32>, array<i32: 0, 2, 32>]
+// Sums so far, a tile at a time: the next one comes meanwhile, if the launch finds the arrays apart, or
+// one and the same.
+// CHECK: module attributes {tile.disjoint = [array<i32: 0, 2, 32, 5, 2, 32, 1>]
 // CHECK-LABEL: @running
 // CHECK: %[[FIRST:.*]] = tile.load
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[FIRST]])

@@ -497,7 +497,7 @@ module attributes {tile.target = "sm_90a", tile.may_alias} {
 
 // Else the launch makes sure that they do not: word 5 is z's pointer, word 0 that of x. The product reads what threads
 // write, too, of which all barriers are but one are between two accesses.
-// CHECK: module attributes {tile.disjoint = [array<i32: 5, 2, 32>, array<i32: 0, 2, 16>]
+// CHECK: module attributes {tile.disjoint = [array<i32: 0, 2, 16, 5, 2, 32, 0>]
 // CHECK-LABEL: @writes_elsewhere
 // CHECK: tile.roles
 // CHECK: scf.for

@@ -54,13 +54,31 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.wgmma}
 !C = memref<?x?xbf16, strided<[?, 1]>>
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
-// Who reads the array could see when it is written.
+// Who reads the array could see when it is written, but a load of the same tile that comes before.
 // CHECK-LABEL: func.func @read
+// CHECK: tile.store
+// CHECK-LABEL: func.func @in_place
+// CHECK: tile.load
+// CHECK: tile.tma_store
+// CHECK-LABEL: func.func @behind
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.wgmma} {
   func.func @read(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %t = tile.load %c[%i, %c0] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
+    tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
+    return
+  }
+  func.func @in_place(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel} {
     %t = tile.load %c[%i, %i] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
     tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
+    return
+  }
+  func.func @behind(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %d: !C, %i: i32) attributes {tile.kernel} {
+    %t = arith.constant dense<1.0> : tensor<64x64xbf16, #acc>
+    tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
+    %u = tile.load %c[%i, %i] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
+    tile.store %u, %d[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
     return
   }
 }
@@ -105,7 +123,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.wgmma}
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
 // Places that differ in any two iterations, in an array that the launch finds apart from the other one.
-// CHECK: module attributes {tile.disjoint = [array<i32: 5, 2, 16>, array<i32: 0, 2, 16>]
+// CHECK: module attributes {tile.disjoint = [array<i32: 0, 2, 16, 5, 2, 16, 0>]
 // CHECK-LABEL: func.func @places
 // CHECK: scf.for
 // CHECK: scf.for
