@@ -195,8 +195,9 @@ def test_arrays_that_overlap_in_part(run: Callable[..., Sequence[Any]], name: st
         x, *others = fresh()
         axis = 0 if kernel is turned_rows else 1
         memory = np.concatenate([x, x], axis=axis)
-        views = [memory[:300], memory[shift : 300 + shift]] if axis == 0 else [memory[:, :999], memory[:, shift : 999 + shift]]
-        return [views[0], *others[:-2], views[1], others[-1]]
+        views = np.moveaxis(memory, axis, 0)
+        first, second = (np.moveaxis(views[start : start + x.shape[axis]], 0, axis) for start in (0, shift))
+        return [first, *others[:-2], second, others[-1]]
 
     args = shifted()
     assert overlapping(pairs_of(kernel, args, "sm_90a"), args)
@@ -226,9 +227,7 @@ BODIES = {
 
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=40)
 @given(st.data())
-def test_random_loops(
-    run: Callable[..., Sequence[Any]], kernel_of: Callable[[str], Any], data: st.DataObject
-) -> None:
+def test_random_loops(run: Callable[..., Sequence[Any]], kernel_of: Callable[[str], Any], data: st.DataObject) -> None:
     def pick(values: Any) -> Any:
         return data.draw(st.sampled_from(values))
 
