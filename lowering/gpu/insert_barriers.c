@@ -15,9 +15,10 @@
  *
  * The same holds of an array that the kernel writes: what another thread wrote, or may still read. Each thread keeps
  * to its own elements where two accesses are of tiles of one type, in which no element has two owners: such tiles are
- * the same or do not overlap. Two arrays may be assumed not to overlap (disjoint.h), where else threads would meet.
- * Copies have arrived, and threads have met, before anything is made of them. Blocks that a persistent kernel runs one
- * after the other are in no order.
+ * the same or do not overlap; nor do threads meet for two arrays then, of which a launch passes one for both, or none
+ * that overlaps in part. Other accesses to two arrays are assumed not to touch (disjoint.h), and threads meet where
+ * they may. Copies have arrived, and threads have met, before anything is made of them. Blocks that a persistent kernel
+ * runs one after the other are in no order.
  *
  * The pass follows the program with the list of accesses since the last barrier; a loop is walked
  * twice, the second time with what its end leaves open. An op with scratch has a barrier inside,
