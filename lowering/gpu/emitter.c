@@ -211,6 +211,21 @@ MlirValue twg_unpack(tw_emitter_t *e, MlirValue vector, int index, MlirType elem
   return twg_op(e, "llvm.extractelement", element, 2, operands, 0, NULL);
 }
 
+MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x) {
+  MlirValue vector = {NULL};
+  for (int i = 0; i < count; i++) {
+    MlirOperation op = tw_def(x[i]);
+    if (mlirOperationIsNull(op) || !tw_op_is(op, "llvm.extractelement") ||
+        !mlirValueEqual(mlirOperationGetOperand(op, 1), twg_const_i32(e, i)))
+      return (MlirValue){NULL};
+    MlirValue from = mlirOperationGetOperand(op, 0);
+    if (i > 0 ? !mlirValueEqual(from, vector) : mlirShapedTypeGetDimSize(mlirValueGetType(from), 0) != count)
+      return (MlirValue){NULL};
+    vector = from;
+  }
+  return twg_bitcast(e, vector, e->i32);
+}
+
 /* ---- constants --------------------------------------------------------------------------------- */
 
 MlirValue twg_constant(tw_emitter_t *e, MlirType type, MlirAttribute value) {

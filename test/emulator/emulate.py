@@ -340,6 +340,8 @@ class Rewriter:
             return f"  %r = fdiv {result} %a0, %a1\n  ret {result} %r\n"
         if name.startswith("fma.r"):
             return f"  %r = call float @emu_{name.rsplit('.', 2)[1]}(float %a0, float %a1, float %a2)\n  ret float %r\n"
+        if name == "prmt":
+            return "  %r = call i32 @emu_prmt(i32 %a0, i32 %a1, i32 %a2)\n  ret i32 %r\n"
         if name.startswith("griddepcontrol."):
             return "  ret void\n"  # one kernel at a time
         if name == "cp.async.commit.group":
@@ -443,6 +445,7 @@ declare float @emu_rsqrt(float)
 declare float @emu_tanh(float)
 declare float @emu_sat(float, float, float)
 declare float @emu_rm(float, float, float)
+declare i32 @emu_prmt(i32, i32, i32)
 declare i32 @emu_tf32(float)
 declare i32 @emu_narrow(ptr, float)
 declare i32 @emu_widen(ptr, i32)

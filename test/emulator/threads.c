@@ -685,6 +685,15 @@ void emu_mma(int32_t m, int32_t k, const char *types[4], const void *a, const vo
   emu_warp();
 }
 
+/* prmt: four of the eight bytes of two words, by the digits of the selector. */
+uint32_t emu_prmt(uint32_t low, uint32_t high, uint32_t selector) {
+  uint64_t both = (uint64_t)high << 32 | low;
+  uint32_t out = 0;
+  for (int i = 0; i < 4; i++)
+    out |= (uint32_t)(both >> 8 * (selector >> 4 * i & 7) & 0xFF) << 8 * i;
+  return out;
+}
+
 /* ---- what instructions approximate -------------------------------------------------------------------- */
 
 float emu_ex2(float x) { return exp2f(x); }

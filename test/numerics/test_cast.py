@@ -122,3 +122,47 @@ def test_dtype_as_argument(backends: Backends) -> None:
     for dtype in (ct.int8, ct.float16):
         _, z, _ = backends.run_all(kernel, 1, lambda d=dtype: [x.copy(), np.zeros_like(x), d])
         assert np.array_equal(z, x.astype(dtype.numpy).astype(np.float32))
+
+
+FIELDS = [
+    "x",
+    "x >> 4",
+    "(x << 4) >> 4",
+    "(x << 2) >> 5",
+    "(x << 5) >> 2",
+    "x << 3",
+    "x & 15",
+    "x >> 4 & 15",
+    "x >> 2 & 127",
+    "(x & 15) - 8",
+    "(x >> 4) + 3",
+    "x - 100",
+    "(x & 127) + 1",
+    "x & 10",
+    "x >> 7",
+]
+
+
+@pytest.mark.parametrize("target", ["float16", "bfloat16", "float32", "float8_e4m3fn"])
+@pytest.mark.parametrize("source", ["int8", "uint8"])
+@pytest.mark.parametrize("field", FIELDS)
+def test_fields_of_bytes(backends: Backends, kernel_of: Any, field: str, source: str, target: str) -> None:
+    """Weights of a few bits, several in a byte: all bytes there are, whatever wraps."""
+    kernel = kernel_of(f"""
+from tilewright import tile as ct
+
+@ct.kernel
+def kernel(X, Z):
+    x = ct.load(X, (0, 0), (4, 256))
+    ct.store(Z, (0, 0), ({field}).astype(ct.{target}).astype(ct.float32))
+""")
+    x = np.arange(1024, dtype=np.int64).astype(getattr(np, source)).reshape(4, 256)
+    backends.run_all(kernel, (1,), lambda: [x.copy(), np.zeros((4, 256), np.float32)])
+
+
+@pytest.mark.parametrize("target", ["float16", "bfloat16"])
+@pytest.mark.parametrize("source", ["int16", "uint16"])
+def test_integers_of_16_bits(backends: Backends, source: str, target: str) -> None:
+    x = np.arange(65536).astype(getattr(np, source))
+    kernel = cast_kernel(getattr(ct, target))
+    backends.run_all(kernel, (65536 // TILE,), lambda: [x.copy(), np.zeros(65536, getattr(ct, target).numpy)])

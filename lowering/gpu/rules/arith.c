@@ -45,8 +45,6 @@ static const pair_t names[] = {
     {"arith.extsi", "llvm.sext"},
     {"arith.extui", "llvm.zext"},
     {"arith.trunci", "llvm.trunc"},
-    {"arith.sitofp", "llvm.sitofp"},
-    {"arith.uitofp", "llvm.uitofp"},
     {"arith.fptosi", "llvm.fptosi"},
     {"arith.fptoui", "llvm.fptoui"},
 };
@@ -357,29 +355,15 @@ static MlirValue float_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *
   return twg_convert_float(e, x[0], operand_element(op, 0), result_element(op));
 }
 
-static void truncate_pair(tw_emitter_t *e, MlirType to, const MlirValue x[2], MlirValue out[2]) {
+void twg_truncate_pair(tw_emitter_t *e, MlirType to, const MlirValue x[2], MlirValue out[2]) {
   MlirValue pair = twg_cast(e, "llvm.fptrunc", twg_vector_type(to, 2), twg_pack(e, e->f32, 2, x));
   out[0] = twg_unpack(e, pair, 0, to);
   out[1] = twg_unpack(e, pair, 1, to);
 }
 
-/* The two 16-bit elements that one word has, as they were taken out of it; null if it is not so. */
-static MlirValue word_behind(tw_emitter_t *e, const MlirValue x[2]) {
-  MlirOperation low = tw_def(x[0]), high = tw_def(x[1]);
-  if (mlirOperationIsNull(low) || mlirOperationIsNull(high) || !tw_op_is(low, "llvm.extractelement") ||
-      !tw_op_is(high, "llvm.extractelement"))
-    return (MlirValue){NULL};
-  MlirValue vector = mlirOperationGetOperand(low, 0);
-  bool halves = mlirValueEqual(vector, mlirOperationGetOperand(high, 0)) &&
-                mlirShapedTypeGetDimSize(mlirValueGetType(vector), 0) == 2 &&
-                mlirValueEqual(mlirOperationGetOperand(low, 1), twg_const_i32(e, 0)) &&
-                mlirValueEqual(mlirOperationGetOperand(high, 1), twg_const_i32(e, 1));
-  return halves ? twg_bitcast(e, vector, e->i32) : (MlirValue){NULL};
-}
-
 /* bf16 is the upper half of f32: one instruction for each element where a word has both. */
 static bool widen_bf16_pair(tw_emitter_t *e, const MlirValue x[2], MlirValue out[2]) {
-  MlirValue word = word_behind(e, x);
+  MlirValue word = twg_word_behind(e, 2, x);
   if (word.ptr == NULL)
     return false;
   out[0] = twg_bitcast(e, twg_binary(e, "llvm.shl", word, twg_const_i32(e, 16)), e->f32);
@@ -390,7 +374,7 @@ static bool widen_bf16_pair(tw_emitter_t *e, const MlirValue x[2], MlirValue out
 /* Between f32 and floats that the hardware converts two at a time. False: between others. */
 static bool cast_pair(tw_emitter_t *e, MlirType from, MlirType to, const MlirValue x[2], MlirValue out[2]) {
   if (mlirTypeIsAF32(from) && (mlirTypeIsAF16(to) || mlirTypeIsABF16(to)))
-    truncate_pair(e, to, x, out);
+    twg_truncate_pair(e, to, x, out);
   else if (mlirTypeIsAF32(from) && twg_has_narrow_conversion(e, to))
     twg_narrow_pair(e, to, x, out);
   else if (mlirTypeIsAF32(to) && twg_has_narrow_conversion(e, from))
@@ -418,15 +402,6 @@ static MlirValue int_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *x)
 }
 
 bool twg_rule_int_cast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_cast); }
-
-static MlirValue int_to_float(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  MlirType to = result_element(op);
-  if (!is_narrow(to) && !mlirTypeIsATF32(to))
-    return twg_cast(e, llvm_name(op), to, x[0]);
-  return twg_convert_float(e, twg_cast(e, llvm_name(op), e->f32, x[0]), e->f32, to);
-}
-
-bool twg_rule_int_to_float(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_to_float); }
 
 static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType from = operand_element(op, 0);
