@@ -292,7 +292,7 @@ static void build_gather_copy(const tw_builder_t *at, MlirOperation gather, Mlir
                            .attrs = attrs});
 }
 
-static MlirValue build_local_load(const tw_builder_t *at, MlirValue buffer, MlirType tile) {
+MlirValue tw_build_local_load(const tw_builder_t *at, MlirValue buffer, MlirType tile) {
   MlirValue operands[] = {buffer, tw_const_int(at, tw_i32(at->context), 0)};
   return tw_op1(at, "tile.local_load", tile, 2, operands);
 }
@@ -326,7 +326,7 @@ static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layou
   MlirOperation op = tw_def(value);
   MlirType type = tw_type_with_layout(mlirValueGetType(value), layout);
   if (tw_op_is(op, "tile.load") || is_gather(op))
-    return build_local_load(at, buffer, type);
+    return tw_build_local_load(at, buffer, type);
   tw_layout_t before = layout_before(op, layout);
   MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
   if (tw_op_is(op, "tile.convert_layout"))
@@ -345,10 +345,8 @@ static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layou
   return mlirOperationGetResult(made, 0);
 }
 
-/* Puts buffer and copy in place of the load. Returns the op that ends the sequence (the last
- * barrier); new readers go before it. */
-static MlirOperation stage_load(promoter_t *p, MlirOperation load, MlirValue *buffer) {
-  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(p->func, 0)));
+MlirOperation tw_stage_load(MlirOperation func, MlirOperation load, MlirValue *buffer) {
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
   top.location = mlirOperationGetLocation(load);
   *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
   tw_builder_t at = tw_build_before(load);
@@ -392,7 +390,7 @@ static void read_converted(MlirValue value, MlirValue buffer, MlirOperation end)
     if (!tw_op_is(user, "tile.convert_layout"))
       continue;
     MlirValue result = mlirOperationGetResult(user, 0);
-    mlirValueReplaceAllUsesOfWith(result, build_local_load(&at, buffer, mlirValueGetType(result)));
+    mlirValueReplaceAllUsesOfWith(result, tw_build_local_load(&at, buffer, mlirValueGetType(result)));
     mlirOperationDestroy(user);
   }
 }
@@ -403,7 +401,7 @@ static void replace_load(MlirOperation load, MlirValue buffer, MlirOperation end
   read_converted(value, buffer, end);
   if (!mlirOpOperandIsNull(mlirValueGetFirstUse(value))) {
     tw_builder_t at = tw_build_before(end);
-    mlirValueReplaceAllUsesOfWith(value, build_local_load(&at, buffer, mlirValueGetType(value)));
+    mlirValueReplaceAllUsesOfWith(value, tw_build_local_load(&at, buffer, mlirValueGetType(value)));
   }
   mlirOperationDestroy(load);
 }
@@ -421,7 +419,7 @@ static void drop_dead_views(MlirValue value) {
 
 static void promote(promoter_t *p, MlirOperation load) {
   MlirValue buffer;
-  MlirOperation end = stage_load(p, load, &buffer);
+  MlirOperation end = tw_stage_load(p->func, load, &buffer);
   for (int i = 0; i < 2 * p->products.count; i++) {
     MlirOperation mma = p->products.at[i / 2];
     MlirValue value = mlirOperationGetOperand(mma, i % 2);

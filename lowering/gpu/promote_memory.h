@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "mlir-c/IR.h"
+#include "lowering/ir.h"
 
 /* The load behind an operand, through ops that only rename elements or convert them; or the gather, where it can go
  * through shared memory. Null if there is none. */
@@ -24,5 +24,10 @@ MlirValue tw_gather_if(MlirOperation gather, MlirValue condition);
 const void *tw_loop_around(MlirOperation op);
 /* The buffer, of one slot, that it gets. */
 MlirType tw_promoted_type(MlirOperation load);
+/* Puts a copy into a buffer, made here, in front of the load. Returns the op that ends the sequence (the last barrier);
+ * new readers go before it. */
+MlirOperation tw_stage_load(MlirOperation func, MlirOperation load, MlirValue *buffer);
+/* What the buffer holds, in a tile's layout. */
+MlirValue tw_build_local_load(const tw_builder_t *at, MlirValue buffer, MlirType tile);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_PROMOTE_MEMORY_H */

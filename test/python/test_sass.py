@@ -54,6 +54,7 @@ class Plan:
     opcode: str = "HGMMA"
     gathers: bool = False  # rows at indices, by copies that need no registers
     spilled: int = 0  # bytes, around the loops, whose registers are scarce
+    vectors: bool = False  # what many threads hold is read from shared memory, not from arrays
     specialized: bool = False  # a loop that stores, of which a producer brings the tiles
 
 
@@ -166,12 +167,13 @@ PLANS = {
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64)),
         2 * [(128, 64, 128)] + 2 * [(128, 128, 64)],
         exponentials=True,
-        spilled=40,
+        vectors=True,
     ),
     "gradient of keys, all visible": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=1, tiles=(128, 64), causal=False),
         2 * [(128, 64, 128)] + 2 * [(128, 128, 64)],
         exponentials=True,
+        vectors=True,
     ),
     "gradient of queries, all visible": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2, tiles=(128, 64), causal=False),
@@ -225,6 +227,7 @@ def test_plan(name: str) -> None:
         assert plan.exponentials == (sass.count(body, "MUFU.EX2") > 0)
         assert plan.gathers == (sass.count(body, "LDGSTS") > 0)
         assert not plan.overlap or exponentials_run_beside_a_product(body)
+        assert not plan.vectors or (sass.count(body, "LDS") > 0 and sass.count(body, "LDG") == 0)
         assert plan.specialized == (sass.count(body, "UTMASTG") > 0)
 
 

@@ -93,12 +93,21 @@ int64_t tw_announced_bytes(const tw_fill_t *fill) {
   return bytes;
 }
 
-/* Whether a copy belongs to the fill before: nothing is read in between, and the same op reads both first. */
+static int64_t copied_bytes(MlirOperation copy) { return tw_slot_bytes(mlirValueGetType(tw_copy_buffer(copy))); }
+
+/* Whether a copy is so small beside the first of a fill that who waits for that one hardly waits for it. */
+static bool is_little(const tw_fill_t *fill, MlirOperation copy) {
+  enum { TIMES = 8 };
+  return TIMES * copied_bytes(copy) <= copied_bytes(fill->copies[0]);
+}
+
+/* Whether a copy belongs to the fill before: nothing is read in between, and the same op reads both first, or there is
+ * little to wait for. */
 static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reader) {
   return mlirBlockEqual(mlirOperationGetBlock(fill->copies[0]), mlirOperationGetBlock(copy)) &&
          fill->num_copies < TW_MAX_TOGETHER && !mlirOperationIsNull(reader) &&
-         mlirOperationEqual(fill->reader, reader) && !fills_buffer(fill, tw_copy_buffer(copy)) &&
-         mlirOperationIsBeforeInBlock(copy, fill->reader);
+         (mlirOperationEqual(fill->reader, reader) || is_little(fill, copy)) &&
+         !fills_buffer(fill, tw_copy_buffer(copy)) && mlirOperationIsBeforeInBlock(copy, fill->reader);
 }
 
 /* Whether there is a tensor map for a copy, perhaps one more. */
@@ -144,6 +153,8 @@ static MlirWalkResult collect_copy(MlirOperation op, void *user) {
   if (before && joins(before, op, reader)) {
     before->copies[before->num_copies++] = op;
     before->gathers |= gathers;
+    if (mlirOperationIsBeforeInBlock(reader, before->reader))
+      before->reader = reader;
   } else if (plan->num_fills == TW_MAX_FILLS) {
     refuse(plan, op, "it copies at too many places");
     return MlirWalkResultInterrupt;

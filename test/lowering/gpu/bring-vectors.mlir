@@ -1,0 +1,124 @@
+// Vectors that many threads hold are copied beside the tiles of products, and read from shared memory where they are used.
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-bring-vectors))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-bring-vectors,tile-specialize-warps))' 2>/dev/null | FileCheck %s --check-prefix=ROLES
+
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#columns = #tile.linear<register = [[0, 1], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [0, 0], [0, 0], [0, 0]], warp = [[0, 0], [0, 0], [0, 0]]>
+#vector = #tile.linear<register = [[1], [8], [16], [32]], lane = [[2], [4], [0], [0], [0]], warp = [[0], [0], [0]]>
+#rows = #tile.linear<register = [[8]], lane = [[0], [0], [1], [2], [4]], warp = [[16], [32], [64]]>
+#a = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#b = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!V = memref<?xf32, strided<[1]>>
+!D = tensor<128x64xf32, #acc>
+
+// The copy stands behind those of the products' tiles, the read and the other forms of the vector in front of their use.
+// CHECK-LABEL: @brought
+// CHECK: %[[V:.*]] = tile.alloc_shared : <1x64xf32
+// CHECK: scf.for %[[I:.*]] = %c0_i32
+// CHECK: tile.async_copy %arg0
+// CHECK: %[[NEXT:.*]] = arith.addi %[[I]], %c1_i32
+// CHECK: tile.async_copy %arg1[%[[NEXT]]] into %[[V]]
+// CHECK: tile.wgmma
+// CHECK-NOT: tile.load
+// CHECK: tile.wgmma_wait
+// CHECK: arith.mulf
+// CHECK: %[[L:.*]] = tile.local_load %[[V]]
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.reshape %[[L]]
+// CHECK-NEXT: tile.broadcast
+// CHECK-NEXT: arith.subf
+
+// The producer brings both tiles together: one barrier counts the bytes of both.
+// ROLES-LABEL: @brought
+// ROLES: producer {
+// ROLES: tile.barrier_expect %{{.*}}, 8448
+// ROLES: tile.tma_load %arg0
+// ROLES: tile.tma_load %arg1
+// ROLES: consumer {
+// ROLES: tile.barrier_wait
+// ROLES: tile.wgmma
+// ROLES: tile.wgmma_wait
+// ROLES-NOT: tile.barrier_wait
+// ROLES: tile.local_load
+// ROLES: tile.barrier_arrive %{{.*}} together
+module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma} {
+  func.func @brought(%x: !A {tile.tma}, %v: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : !D
+    %a = tile.alloc_shared : !tile.buffer<1x128x64xbf16, #a>
+    %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #b>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %init) -> (!D) : i32 {
+      tile.async_copy %x[%i, %c0] into %b[%c0] : !A, i32, i32 into !tile.buffer<1x64x64xbf16, #b>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      tile.barrier
+      %d = tile.wgmma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
+      %next = arith.addi %i, %c1 : i32
+      %l = tile.load %v[%next] padding zero : !V, i32 -> tensor<64xf32, #vector>
+      %f = tile.reshape %l : tensor<64xf32, #vector> -> tensor<1x64xf32, #columns>
+      %g = tile.broadcast %f : tensor<1x64xf32, #columns> -> !D
+      %w = tile.wgmma_wait %d, 0 : !D -> !D
+      tile.barrier
+      %m = arith.mulf %w, %w : !D
+      %s = arith.subf %m, %g : !D
+      %e = arith.addf %sum, %s : !D
+      scf.yield %e : !D
+    }
+    tile.store %r, %z[%c0, %c0] : !D, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+// What few threads hold, what is written, no tensor map describes, or has no place that is known ahead stays as it is.
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#vector = #tile.linear<register = [[1], [8], [16], [32]], lane = [[2], [4], [0], [0], [0]], warp = [[0], [0], [0]]>
+#own = #tile.linear<lane = [[1], [2], [4], [8], [16]], warp = [[32], [64], [128]]>
+#a = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#b = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!V = memref<?xf32, strided<[1]>>
+!D = tensor<128x64xf32, #acc>
+!X = tensor<64xf32, #vector>
+
+// CHECK-LABEL: @left
+// CHECK: scf.for
+// CHECK: tile.async_copy
+// CHECK-NOT: tile.async_copy
+// CHECK-NOT: tile.local_load
+// CHECK-COUNT-4: tile.load
+module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma} {
+  func.func @left(%x: !A {tile.tma}, %v: !V {tile.tma}, %other: !V, %y: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : !D
+    %a = tile.alloc_shared : !tile.buffer<1x128x64xbf16, #a>
+    %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #b>
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %init, %at = %c0) -> (!D, i32) : i32 {
+      tile.async_copy %x[%i, %c0] into %b[%c0] : !A, i32, i32 into !tile.buffer<1x64x64xbf16, #b>
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      tile.barrier
+      %d = tile.wgmma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
+      %w = tile.wgmma_wait %d, 0 : !D -> !D
+      tile.barrier
+      %few = tile.load %v[%i] padding zero : !V, i32 -> tensor<256xf32, #own>
+      tile.store %few, %y[%i] : tensor<256xf32, #own>, !V, i32
+      %written = tile.load %y[%i] padding zero : !V, i32 -> !X
+      tile.store %written, %y[%i] : !X, !V, i32
+      %undescribed = tile.load %other[%i] padding zero : !V, i32 -> !X
+      tile.store %undescribed, %y[%i] : !X, !V, i32
+      %carried = tile.load %v[%at] padding zero : !V, i32 -> !X
+      tile.store %carried, %y[%i] : !X, !V, i32
+      %next = arith.muli %at, %i : i32
+      scf.yield %w, %next : !D, i32
+    }
+    tile.store %r#0, %z[%c0, %c0] : !D, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
