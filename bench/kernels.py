@@ -35,6 +35,7 @@ from kernels import (
     linear_attention,
     moe,
     paged_attention,
+    quantized_linear,
     rope,
     scaled_gemm,
     swiglu,
@@ -155,6 +156,23 @@ def moe_line(sweep: bool) -> Iterator[Line]:
         y[:64], torch.stack([x[s // top].float() @ w[chosen[s]].float() for s in range(64)])
     )
     yield line
+
+
+def quantized_linear_line(sweep: bool) -> Iterator[Line]:
+    """Weights of 8 and 4 bits; what remains of the time for weights of 16 where few rows make it that of reading."""
+    for m, n, k, tiles in (4096, 4096, 4096, (256, 128, 64)), (16, 8192, 8192, (16, 64, 256)):
+        for bits in (8, 4):
+            x, scale = normal(m, k), torch.rand(n, device="cuda") + 0.5
+            w = torch.randint(-128, 128, (n, k * bits // 8), device="cuda", dtype=torch.int8)
+            y = torch.empty(m, n, device="cuda", dtype=BF16)
+            line = Line(f"quantized linear, {bits} bits", f"{m}x{n}x{k}", 2.0 * m * n * k)
+            for its in choose(sweep, tiles, (tiles[0], 128, 128), (tiles[0], 64, 128)):
+                line.plan(quantized_linear, x, w, scale, y, bits=bits, tiles=its)
+            whole = (w if bits == 8 else torch.cat([(w << 4) >> 4, w >> 4], dim=1)).to(BF16)
+            line.peers["cuBLAS, 16 bits"] = lambda x=x, whole=whole: x @ whole.T
+            exact = (x.float() @ whole.float().T) * scale
+            line.error = lambda y=y, exact=exact: relative_error(y, exact)
+            yield line
 
 
 def scaled_gemm_line(sweep: bool) -> Iterator[Line]:

@@ -223,7 +223,8 @@ MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x) {
       return (MlirValue){NULL};
     vector = from;
   }
-  return twg_bitcast(e, vector, e->i32);
+  MlirType element = mlirShapedTypeGetElementType(mlirValueGetType(vector));
+  return twg_bitcast(e, vector, mlirIntegerTypeGet(e->context, (unsigned)count * tw_bits(element)));
 }
 
 /* ---- constants --------------------------------------------------------------------------------- */

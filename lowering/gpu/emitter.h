@@ -109,7 +109,8 @@ MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType 
 /* Vectors of elements, from and to scalars. */
 MlirValue twg_pack(tw_emitter_t *e, MlirType element, int count, const MlirValue *values);
 MlirValue twg_unpack(tw_emitter_t *e, MlirValue vector, int index, MlirType element);
-/* The word, as i32, that the elements x are all of, in order; null where they were not unpacked from one. */
+/* The word, as an i32 or smaller, that the elements x are all of, in order; null where they were not unpacked from one.
+ */
 MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x);
 MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
 

@@ -31,6 +31,7 @@ from kernels import (
     linear_attention,
     moe,
     paged_attention,
+    quantized_linear,
     rope,
     scaled_gemm,
     swiglu,
@@ -131,6 +132,19 @@ def table(grow: int = 1) -> Iterator[Case]:
 
     for about, its in {"": tiles, ", two warpgroups": (128, 256, 64)}.items():
         yield case(f"mixture of experts{about}", moe, routed, [((216 * grow, n), F16)], tiles=its)
+    for bits, rows in ((8, m), (4, m), (8, 13)):
+        yield case(
+            f"quantized linear, {bits} bits, {rows} rows",
+            quantized_linear,
+            lambda r, bits=bits, rows=rows: [
+                r(rows, 256 * grow),
+                r.generator.integers(-128, 128, (n, 32 * grow * bits)).astype(np.int8),
+                r.positive(n) / 1000,
+            ],
+            [((rows, n), F16)],
+            bits=bits,
+            tiles=(64 if rows > 16 else 16, 64, 64),
+        )
     yield case(
         "scaled gemm",
         scaled_gemm,

@@ -30,6 +30,7 @@ from kernels import (
     linear,
     linear_attention,
     paged_attention,
+    quantized_linear,
     scaled_gemm,
     swiglu,
 )
@@ -278,6 +279,17 @@ def test_what_is_read_once_makes_room(name: str, hinted: int) -> None:
     boxes = [i.operands for i in code.instructions if sass.matches(i, "UTMALDG")]
     assert sum("desc[" in operands for operands in boxes) == hinted < len(boxes)
     assert sum("leave the L2 cache first" in remark for remark in code.remarks) == (hinted + 1) // 2
+
+
+@pytest.mark.parametrize("tiles", [(16, 64, 256), (256, 128, 64)], ids=str)
+@pytest.mark.parametrize("bits", [8, 4])
+def test_bytes_become_floats_by_arithmetic(bits: int, tiles: tuple[int, int, int]) -> None:
+    weights = empty(1024, 128 * bits, dtype=np.int8)
+    arrays = empty(1024, 1024), weights, empty(1024, dtype=np.float32), empty(1024, 1024)
+    code = assemble(Plan(first(quantized_linear, *arrays, bits=bits, tiles=tiles), []))
+    (loop,) = code.loops("PRMT")
+    assert code.spills == 0
+    assert not [i for i in loop if i.opcode.startswith("I2F")]
 
 
 def test_an_operand_is_computed_beside_a_product() -> None:

@@ -1,7 +1,8 @@
 /* int_to_float.c - rules: integers become floats; bytes of a word by arithmetic on the word
  *
- * The instructions that convert an integer are few a cycle. Bytes that lie in one word, as weights of 8 or 4 bits do,
- * need none: behind the right exponent a byte u makes the float 2^n + u, exactly, and 2^n is taken off again.
+ * The instructions that convert an integer are few a cycle. Bytes that lie in one word or half of one, as weights of 8
+ * or 4 bits do, need none: behind the right exponent a byte u makes the float 2^n + u, exactly, and 2^n is taken off
+ * again.
  *
  *   %q = arith.shrsi %w, 4 : tensor<...xi8>            u = (word >> 4 & 0x0F0F0F0F) ^ 0x08080808   q + 8, four times
  *   %x = arith.sitofp %q to tensor<...xf16>            prmt(u, 0x64646464, 0x4140)                 two of 1024 + u
@@ -137,17 +138,24 @@ static void pair_from_f32(tw_emitter_t *e, MlirType to, const MlirValue x[2], Ml
       out[i] = twg_convert_float(e, x[i], e->f32, to);
 }
 
+/* Whether each `count` bytes are those of a word. */
+static bool are_words(tw_emitter_t *e, int count, tw_values_t bytes) {
+  bool found = bytes.count % count == 0;
+  for (int r = 0; found && r < bytes.count; r += count)
+    found = twg_word_behind(e, count, &bytes.at[r]).ptr != NULL;
+  return found;
+}
+
 static bool convert_words(tw_emitter_t *e, const source_t *source, MlirType to, tw_values_t bytes, tw_values_t out) {
   const field_t *f = &source->field;
   int64_t excess = (f->is_signed ? INT64_C(1) << (f->width - 1) : 0) - source->added;
-  if (bytes.count != out.count || bytes.count % BYTES != 0)
+  int count = are_words(e, BYTES, bytes) ? BYTES : BYTES / 2;
+  if (bytes.count != out.count || !are_words(e, count, bytes))
     return false;
-  for (int r = 0; r < bytes.count; r += BYTES)
-    if (twg_word_behind(e, BYTES, &bytes.at[r]).ptr == NULL)
-      return false;
-  for (int r = 0; r < bytes.count; r += BYTES) {
-    MlirValue word = cut_out(e, f, twg_word_behind(e, BYTES, &bytes.at[r]));
-    for (int i = 0; i < BYTES; i += 2) {
+  for (int r = 0; r < bytes.count; r += count) {
+    MlirValue word = twg_word_behind(e, count, &bytes.at[r]);
+    word = cut_out(e, f, count == BYTES ? word : twg_cast(e, "llvm.zext", e->i32, word));
+    for (int i = 0; i < count; i += 2) {
       if (mlirTypeIsAF16(to)) {
         pair_to_f16(e, word, i, excess, &out.at[r + i]);
         continue;
