@@ -164,8 +164,6 @@ MlirType tw_buffer_type_element(MlirType type) { return wrap(cast<BufferType>(un
 
 MlirAttribute tw_buffer_type_layout(MlirType type) { return wrap(cast<BufferType>(unwrap(type)).getLayout()); }
 
-bool tw_type_is_barriers(MlirType type) { return isa<BarriersType>(unwrap(type)); }
-
 MlirType tw_barriers_type_get(MlirContext context, int64_t count) {
   return wrap(BarriersType::get(unwrap(context), count));
 }

@@ -43,9 +43,6 @@ static const stage_t cpu_stages[] = {
     {NULL, NULL},
 };
 
-static const char *const gpu_names[] = {"legal", "layout", "pipelined", "nvvm", "llvm", "ptx", NULL};
-static const char *const cpu_names[] = {"legal", "vector", "llvm", "asm", NULL};
-
 static MlirStringRef str(const char *text) { return mlirStringRefCreateFromCString(text); }
 
 static MlirStringRef module_string(MlirModule module, const char *name) {
@@ -59,8 +56,6 @@ static bool targets_cpu(MlirModule module) {
   MlirStringRef target = module_string(module, "tile.target");
   return target.length >= 3 && !strncmp(target.data, "cpu", 3);
 }
-
-const char *const *tw_stages(MlirModule module) { return targets_cpu(module) ? cpu_names : gpu_names; }
 
 MlirContext tw_context_create(void) {
   MlirDialectRegistry registry = mlirDialectRegistryCreate();

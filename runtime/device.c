@@ -215,7 +215,8 @@ TW_HOT void tw_recent_note(int ordinal, const char *kernel_name) {
   atomic_store_explicit(&recent[ordinal].next, slot + 1, memory_order_relaxed);
 }
 
-void tw_recent_print(int ordinal, tw_strbuf_t *buffer) {
+/* The kernels launched last on a device, newest first. */
+static void print_recent(int ordinal, tw_strbuf_t *buffer) {
   unsigned next = atomic_load_explicit(&recent[ordinal].next, memory_order_relaxed);
   const char *last = NULL;
   for (unsigned i = 1; i <= RECENT && i <= next; i++) {
@@ -236,7 +237,7 @@ tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult resu
   if (!tw_result_is_fault(result))
     return tw_driver_error(driver, TW_LAUNCH_ERROR, result, what);
   tw_strbuf_t names = {0};
-  tw_recent_print(ordinal, &names);
+  print_recent(ordinal, &names);
   const char *error = NULL, *text = NULL;
   driver->get_error_name(result, &error);
   driver->get_error_string(result, &text);

@@ -155,10 +155,9 @@ static inline void tw_context_leave(tw_context_scope_t *scope) {
   scope->pushed = false;
 }
 
-/* The kernels launched last on a device, newest first, as text for an error: a fault shows up only
- * at a later call, when the driver does not say whose it was. */
+/* Notes a launch for the text of an error: a fault shows up only at a later call, when the driver does not say whose it
+ * was. */
 void tw_recent_note(int ordinal, const char *kernel_name); /* the name must live for ever */
-void tw_recent_print(int ordinal, tw_strbuf_t *buffer);
 
 /* Error of a call that may report a fault of an earlier kernel: names the recent kernels. */
 tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult result, const char *what);

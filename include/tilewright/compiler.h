@@ -25,9 +25,6 @@ bool tw_pipeline_run(MlirModule module, const char *pipeline);
 /* Lowers a module in place to a stage of MLIR text ("legal" … "nvvm", "vector", "llvm"). */
 bool tw_lower_to(MlirModule module, const char *stage);
 
-/* The stages after "tile" for the module's target, in order, NULL-terminated; static memory. */
-const char *const *tw_stages(MlirModule module);
-
 typedef enum { TW_EMIT_LLVM_TEXT, TW_EMIT_ASSEMBLY, TW_EMIT_OBJECT } tw_emit_kind_t;
 
 /* Translates a module at the MLIR stage "llvm"/"nvvm" to LLVM IR, optimizes it, and emits text, assembly (PTX on a

@@ -58,7 +58,6 @@ MlirType tw_buffer_type_element(MlirType type);
 MlirAttribute tw_buffer_type_layout(MlirType type);
 
 /* !tile.barriers: how many. */
-bool tw_type_is_barriers(MlirType type);
 MlirType tw_barriers_type_get(MlirContext context, int64_t count);
 int64_t tw_barriers_type_count(MlirType type);
 

@@ -283,8 +283,6 @@ MlirOperation cpu_emit_block(cpu_t *cx, MlirBlock block);
 
 /* shape.c: whether a reshape only adds or drops axes of extent one. */
 bool cpu_reshape_is_unit(MlirOperation op);
-/* The point of the operand for a point of the result of a broadcast, permute or unit reshape. */
-cpu_point_t cpu_operand_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point);
 
 /* transpose.c: whether an op is a permute that moves the last axis, so that its result is best made in a buffer. */
 bool cpu_moves_last_axis(cpu_t *cx, MlirOperation op);

@@ -63,7 +63,8 @@ static cpu_point_t reshape_point(MlirType in, MlirType out, const cpu_point_t *p
   return inner;
 }
 
-cpu_point_t cpu_operand_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+/* The point of the operand for a point of the result of a broadcast, permute or unit reshape. */
+static cpu_point_t operand_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
   MlirType in = operand_type(op), out = result_type(op);
   switch (cpu_rule(op)->space) {
   case CPU_BROADCAST: return broadcast_point(in, out, point);
@@ -77,7 +78,7 @@ static MlirValue eval_moved(cpu_t *cx, MlirOperation op, const cpu_point_t *poin
   MlirValue operand = mlirOperationGetOperand(op, 0);
   if (!tw_is_tile(mlirValueGetType(operand)))
     return cpu_scalar(cx, operand);
-  cpu_point_t inner = cpu_operand_point(cx, op, point);
+  cpu_point_t inner = operand_point(cx, op, point);
   return cpu_eval(cx, operand, &inner);
 }
 

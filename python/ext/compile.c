@@ -29,14 +29,15 @@ static void buffer_put(MlirStringRef piece, void *user) {
 
 /* --- diagnostics ------------------------------------------------------------------------------- */
 
-struct tw_ext_diagnostics {
+/* Those of MLIR while the scope lives, gathered to raise as one exception. */
+typedef struct {
   MlirContext context;
   MlirDiagnosticHandlerID handler;
   PyObject *list; /* owned: [(severity, location text, message)] */
-};
+} diagnostics_t;
 
 static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
-  tw_ext_diagnostics_t *scope = user;
+  diagnostics_t *scope = user;
   PyGILState_STATE gil = PyGILState_Ensure(); /* the compiler runs without it */
   buffer_t where = {0}, what = {0};
   buffer_put((MlirStringRef){"", 0}, &where);
@@ -54,8 +55,8 @@ static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
   return mlirLogicalResultSuccess();
 }
 
-tw_ext_diagnostics_t *tw_ext_diagnostics_begin(MlirContext context) {
-  tw_ext_diagnostics_t *scope = calloc(1, sizeof *scope);
+static diagnostics_t *diagnostics_begin(MlirContext context) {
+  diagnostics_t *scope = calloc(1, sizeof *scope);
   if (!scope)
     abort();
   scope->context = context;
@@ -75,7 +76,9 @@ static void raise_compilation_error(PyObject *diagnostics) {
   Py_XDECREF(errors);
 }
 
-PyObject *tw_ext_diagnostics_end(tw_ext_diagnostics_t *scope, int failed) {
+/* If `failed`, raises tilewright.errors.CompilationError from the diagnostics and returns NULL; else returns the list
+ * of (severity, location, message): 1 is a warning, 2 a note, 3 a remark. */
+static PyObject *diagnostics_end(diagnostics_t *scope, int failed) {
   mlirContextDetachDiagnosticHandler(scope->context, scope->handler);
   PyObject *diagnostics = scope->list;
   free(scope);
@@ -94,14 +97,6 @@ typedef struct {
 } module_object_t;
 
 static PyTypeObject *module_type;
-
-MlirModule tw_ext_module_get(PyObject *object) {
-  if (!PyObject_TypeCheck(object, module_type)) {
-    PyErr_SetString(PyExc_TypeError, "expected a tilewright._core.Module");
-    return (MlirModule){NULL};
-  }
-  return ((module_object_t *)object)->module;
-}
 
 PyObject *tw_ext_module_new(MlirContext context, MlirModule module) {
   module_object_t *self = PyObject_New(module_object_t, module_type);
@@ -141,12 +136,12 @@ static PyObject *module_text(PyObject *object, PyObject *args) {
 
 static PyObject *run_with_diagnostics(PyObject *object, const char *argument, bool (*work)(MlirModule, const char *)) {
   module_object_t *self = (module_object_t *)object;
-  tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(self->context);
+  diagnostics_t *scope = diagnostics_begin(self->context);
   bool ok;
   Py_INCREF(object); /* other threads go on, and compile modules of their own */
   Py_BEGIN_ALLOW_THREADS ok = work(self->module, argument);
   Py_END_ALLOW_THREADS Py_DECREF(object);
-  return tw_ext_diagnostics_end(scope, !ok);
+  return diagnostics_end(scope, !ok);
 }
 
 static PyObject *module_lower(PyObject *object, PyObject *args) {
@@ -162,8 +157,8 @@ static PyObject *module_run(PyObject *object, PyObject *args) {
 static PyObject *module_verify(PyObject *object, PyObject *unused) {
   (void)unused;
   module_object_t *self = (module_object_t *)object;
-  tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(self->context);
-  return tw_ext_diagnostics_end(scope, !mlirOperationVerify(mlirModuleGetOperation(self->module)));
+  diagnostics_t *scope = diagnostics_begin(self->context);
+  return diagnostics_end(scope, !mlirOperationVerify(mlirModuleGetOperation(self->module)));
 }
 
 static PyObject *module_emit(PyObject *object, PyObject *args) {
@@ -171,13 +166,13 @@ static PyObject *module_emit(PyObject *object, PyObject *args) {
   if (!PyArg_ParseTuple(args, "i", &kind))
     return NULL;
   module_object_t *self = (module_object_t *)object;
-  tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(self->context);
+  diagnostics_t *scope = diagnostics_begin(self->context);
   size_t size = 0;
   char *bytes;
   Py_INCREF(object);
   Py_BEGIN_ALLOW_THREADS bytes = tw_emit(self->module, (tw_emit_kind_t)kind, &size);
   Py_END_ALLOW_THREADS Py_DECREF(object);
-  PyObject *status = tw_ext_diagnostics_end(scope, !bytes);
+  PyObject *status = diagnostics_end(scope, !bytes);
   PyObject *result = status ? PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size) : NULL;
   Py_XDECREF(status);
   free(bytes);
@@ -260,9 +255,9 @@ static PyObject *parse(PyObject *unused, PyObject *args) {
   if (!PyArg_ParseTuple(args, "s", &text))
     return NULL;
   MlirContext context = tw_context_create();
-  tw_ext_diagnostics_t *scope = tw_ext_diagnostics_begin(context);
+  diagnostics_t *scope = diagnostics_begin(context);
   MlirModule module = mlirModuleCreateParse(context, mlirStringRefCreateFromCString(text));
-  PyObject *status = tw_ext_diagnostics_end(scope, mlirModuleIsNull(module));
+  PyObject *status = diagnostics_end(scope, mlirModuleIsNull(module));
   if (!status) {
     mlirContextDestroy(context);
     return NULL;
