@@ -497,6 +497,40 @@ MlirValue tw_map_value(const tw_map_t *map, MlirValue from) {
   return to ? to[0] : from;
 }
 
+void tw_map_set_number(tw_map_t *map, MlirValue value, int number) {
+  MlirValue dressed = {(void *)(intptr_t)number};
+  tw_map_set(map, value.ptr, 1, &dressed);
+}
+
+int tw_map_number(const tw_map_t *map, MlirValue value, int otherwise) {
+  const MlirValue *dressed = tw_map_get(map, value.ptr, NULL);
+  return dressed ? (int)(intptr_t)dressed->ptr : otherwise;
+}
+
+/* --- Sets of numbers that unite ---------------------------------------------------------------------- */
+
+int tw_sets_add(tw_sets_t *sets) {
+  sets->parent = tw_room(sets->parent, (size_t)sets->count, sizeof *sets->parent);
+  sets->parent[sets->count] = sets->count;
+  return sets->count++;
+}
+
+int tw_sets_find(tw_sets_t *sets, int n) {
+  while (sets->parent[n] != n)
+    n = sets->parent[n] = sets->parent[sets->parent[n]];
+  return n;
+}
+
+void tw_sets_unite(tw_sets_t *sets, int a, int b) {
+  int p = tw_sets_find(sets, a), q = tw_sets_find(sets, b);
+  sets->parent[p > q ? p : q] = p < q ? p : q;
+}
+
+void tw_sets_free(tw_sets_t *sets) {
+  free(sets->parent);
+  *sets = (tw_sets_t){0};
+}
+
 /* --- Passes --------------------------------------------------------------------------------------- */
 
 static void nothing(void *user) { (void)user; }

@@ -191,6 +191,23 @@ void tw_map_free(tw_map_t *map);
 static inline void tw_map_one(tw_map_t *map, MlirValue from, MlirValue to) { tw_map_set(map, from.ptr, 1, &to); }
 /* The value that stands for `from`; `from` itself where the map has none. */
 MlirValue tw_map_value(const tw_map_t *map, MlirValue from);
+/* The same of maps that have a number for a value. */
+void tw_map_set_number(tw_map_t *map, MlirValue value, int number);
+int tw_map_number(const tw_map_t *map, MlirValue value, int otherwise);
+
+/* --- Sets of numbers that unite ---------------------------------------------------------------------- */
+
+typedef struct {
+  int *parent; /* of each number in a tree whose root is the least of its set */
+  int count;
+} tw_sets_t;
+
+/* The next number, 0 at first, in a set of its own. */
+int tw_sets_add(tw_sets_t *sets);
+/* The least number of a set. */
+int tw_sets_find(tw_sets_t *sets, int number);
+void tw_sets_unite(tw_sets_t *sets, int a, int b);
+void tw_sets_free(tw_sets_t *sets);
 
 /* --- Passes --------------------------------------------------------------------------------------- */
 

@@ -283,8 +283,8 @@ static void rewrite(assigner_t *a, MlirOperation op) {
 }
 
 static void set_types(assigner_t *a) {
-  for (size_t i = 0; i < a->classes.num_nodes; i++) {
-    tw_layout_t layout = twl_class_of_node(&a->classes, (int)i)->layout;
+  for (int i = 0; i < a->classes.sets.count; i++) {
+    tw_layout_t layout = twl_class_of_node(&a->classes, i)->layout;
     MlirValue value = a->classes.nodes[i].value;
     mlirValueSetType(value, tw_type_with_layout(mlirValueGetType(value), &layout));
   }
@@ -334,7 +334,7 @@ static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
     most = together > most ? together : most;
   }
   tw_block_axes_free(&axes);
-  for (size_t i = 0; i < c->num_nodes; i++)
+  for (int i = 0; i < c->sets.count; i++)
     if (tw_count(mlirValueGetType(c->nodes[i].value)) > elements)
       elements = tw_count(mlirValueGetType(c->nodes[i].value));
   while (warps < MAX_WARPS &&

@@ -2,39 +2,28 @@
 #include "lowering/gpu/dim_classes.h"
 
 #include "lowering/gpu/access.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
-
-#include <stdlib.h>
 
 enum { LEAST_ROWS = 64, LEAST_COLUMNS = 64, FEW_ROWS = 16, FEW_COLUMNS = 8 };
 
 /* ---- classes ----------------------------------------------------------------------------------- */
 
-static int find(tw_dims_t *d, int n) {
-  while (d->at[n].parent != n)
-    n = d->at[n].parent = d->at[d->at[n].parent].parent;
-  return n;
-}
-
 /* The number of a tile's first dimension. */
 static int first_of(tw_dims_t *d, MlirValue tile) {
-  const MlirValue *found = tw_map_get(&d->first, tile.ptr, NULL);
-  if (found != NULL)
-    return (int)(uintptr_t)found->ptr - 1;
+  int first = tw_map_number(&d->first, tile, d->classes.count);
   MlirType type = mlirValueGetType(tile);
-  int first = d->count, rank = (int)tw_rank(type);
-  d->at = realloc(d->at, (size_t)(first + rank) * sizeof *d->at);
-  if (d->at == NULL)
-    abort();
-  for (int i = 0; i < rank; i++)
-    d->at[d->count++] = (tw_dim_t){
-        .value = tile, .dim = i, .parent = first + i, .extent = tw_extent(type, i), .least = 1, .whole = NULL};
-  MlirValue as_value = {(void *)(uintptr_t)(first + 1)};
-  tw_map_one(&d->first, tile, as_value);
+  if (first < d->classes.count)
+    return first;
+  for (int i = 0; i < tw_rank(type); i++) {
+    d->at = tw_room(d->at, (size_t)d->classes.count, sizeof *d->at);
+    d->at[tw_sets_add(&d->classes)] = (tw_dim_t){.value = tile, .dim = i, .extent = tw_extent(type, i), .least = 1};
+  }
+  tw_map_set_number(&d->first, tile, first);
   return first;
 }
 
-int tw_dims_class(tw_dims_t *d, MlirValue tile, int dim) { return find(d, first_of(d, tile) + dim); }
+int tw_dims_class(tw_dims_t *d, MlirValue tile, int dim) { return tw_sets_find(&d->classes, first_of(d, tile) + dim); }
 
 int tw_dims_find(tw_dims_t *d, MlirValue tile, int class) {
   MlirType type = mlirValueGetType(tile);
@@ -61,7 +50,7 @@ static void tie(tw_dims_t *d, MlirValue x, int x_dim, MlirValue y, int y_dim) {
   if (a == b)
     return;
   tw_dim_t *to = &d->at[into], *old = &d->at[from];
-  old->parent = into;
+  tw_sets_unite(&d->classes, a, b);
   to->extent = old->extent < to->extent ? old->extent : to->extent;
   to->least = old->least > to->least ? old->least : to->least;
   to->whole = to->whole ? to->whole : old->whole;
@@ -217,9 +206,9 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
 
 /* A tile that has a class twice would have a diagonal of parts. */
 static void look_for_diagonals(tw_dims_t *d) {
-  for (int n = 1; n < d->count; n++)
+  for (int n = 1; n < d->classes.count; n++)
     for (int i = 1; i <= d->at[n].dim; i++)
-      if (find(d, n) == find(d, n - i))
+      if (tw_sets_find(&d->classes, n) == tw_sets_find(&d->classes, n - i))
         keep_whole(d, d->at[n].value, d->at[n].dim, "a tile has the axis twice");
 }
 
@@ -253,6 +242,7 @@ tw_dims_t tw_dims_of(MlirOperation func) {
 
 void tw_dims_free(tw_dims_t *dims) {
   free(dims->at);
+  tw_sets_free(&dims->classes);
   tw_map_free(&dims->first);
 }
 
@@ -329,10 +319,10 @@ static void count_from(MlirOperation iota, MlirValue part) {
 }
 
 static void scale(tw_dims_t *d, int class, int64_t times, int64_t by, MlirValue part) {
-  for (int n = 0; n < d->count; n++) {
+  for (int n = 0; n < d->classes.count; n++) {
     MlirValue value = d->at[n].value;
     MlirOperation def = tw_def(value);
-    if (find(d, n) != class)
+    if (tw_sets_find(&d->classes, n) != class)
       continue;
     MlirType old = mlirValueGetType(value);
     MlirType type = with_extent(old, d->at[n].dim, tw_extent(old, d->at[n].dim) * times / by);
@@ -353,9 +343,9 @@ void tw_dims_multiply(tw_dims_t *d, int class, int64_t by) { scale(d, class, by,
 
 bool tw_dims_count(tw_dims_t *d, int class) {
   bool counts = false;
-  for (int n = 0; n < d->count; n++) {
+  for (int n = 0; n < d->classes.count; n++) {
     MlirOperation def = tw_def(d->at[n].value);
-    counts |= find(d, n) == class && !mlirOperationIsNull(def) && tw_op_is(def, "tile.iota");
+    counts |= tw_sets_find(&d->classes, n) == class && !mlirOperationIsNull(def) && tw_op_is(def, "tile.iota");
   }
   return counts;
 }

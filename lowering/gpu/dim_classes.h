@@ -18,7 +18,7 @@
 /* Of a class, in its first member. */
 typedef struct tw_dim {
   MlirValue value;
-  int dim, parent;
+  int dim;
   int64_t extent;    /* the smallest of the members' */
   int64_t least;     /* below which products get slow, or instructions have none */
   const char *whole; /* why all of it is wanted at once; null if elements do not see each other */
@@ -28,9 +28,9 @@ enum { TW_MAX_ACCESSES = 64 };
 
 typedef struct tw_dims {
   MlirOperation func;
-  tw_dim_t *at; /* owned */
-  int count;
-  tw_map_t first;      /* value -> number of its first dimension + 1, dressed up as a value */
+  tw_dim_t *at;        /* owned; of a class what its first member says holds */
+  tw_sets_t classes;   /* of their numbers */
+  tw_map_t first;      /* value -> number of its first dimension */
   const char *refused; /* the function does something that must happen once, or in order; null: nothing */
   MlirOperation reads[TW_MAX_ACCESSES], writes[TW_MAX_ACCESSES]; /* loads and gathers, stores and scatters */
   int num_reads, num_writes;                                     /* TW_MAX_ACCESSES: there may be more */

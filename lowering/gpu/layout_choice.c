@@ -410,8 +410,8 @@ static void add_variants(chooser_t *x, const access_t *a) {
 
 static void find_candidates(chooser_t *x) {
   twl_classes_t *c = x->c;
-  for (size_t i = 0; i < c->num_nodes; i++) {
-    class_choice_t *k = choice_of_node(x, (int)i);
+  for (int i = 0; i < c->sets.count; i++) {
+    class_choice_t *k = choice_of_node(x, i);
     if (k->value.ptr == NULL)
       k->value = c->nodes[i].value;
   }
@@ -662,9 +662,9 @@ void twl_choose(twl_classes_t *c, MlirOperation function) {
   ranking_t ranking = find_runners_up(&x, chosen, slots);
   tell(&x, function, slots, &ranking);
   const int *taken = wanted > 0 && wanted <= ranking.count ? ranking.at[wanted - 1].chosen : chosen;
-  for (size_t i = 0; i < c->num_nodes; i++)
-    if (c->nodes[i].parent == (int)i) {
-      const class_choice_t *k = choice_of_node(&x, (int)i);
+  for (int i = 0; i < c->sets.count; i++)
+    if (tw_sets_find(&c->sets, i) == i) {
+      const class_choice_t *k = choice_of_node(&x, i);
       c->nodes[i].layout = candidate(&x, k, k->variable >= 0 ? taken[k->variable] : 0);
     }
   for (int i = 0; i < ranking.count; i++)

@@ -19,32 +19,25 @@ bool twl_is_flexible(MlirValue value) {
 
 bool twl_has_class(MlirValue value) { return tw_is_tile(mlirValueGetType(value)) && !twl_is_flexible(value); }
 
-static int find(twl_classes_t *c, int n) {
-  while (c->nodes[n].parent != n)
-    n = c->nodes[n].parent = c->nodes[c->nodes[n].parent].parent;
-  return n;
-}
-
 /* The node of a value with a class. */
 static int node_of(twl_classes_t *c, MlirValue value) {
-  const MlirValue *found = tw_map_get(&c->index, value.ptr, NULL);
-  if (found != NULL)
-    return (int)(uintptr_t)found->ptr - 1;
-  int n = (int)c->num_nodes;
-  c->nodes = tw_room(c->nodes, c->num_nodes, sizeof *c->nodes);
-  c->nodes[c->num_nodes++] = (twl_node_t){.value = value, .parent = n};
-  MlirValue number = {(void *)(uintptr_t)(n + 1)};
-  tw_map_set(&c->index, value.ptr, 1, &number);
+  int n = tw_map_number(&c->index, value, -1);
+  if (n >= 0)
+    return n;
+  c->nodes = tw_room(c->nodes, (size_t)c->sets.count, sizeof *c->nodes);
+  n = tw_sets_add(&c->sets);
+  c->nodes[n] = (twl_node_t){.value = value};
+  tw_map_set_number(&c->index, value, n);
   return n;
 }
 
 /* The class of a value. By its number: node_of may move the nodes. */
 twl_node_t *twl_class_of(twl_classes_t *c, MlirValue value) {
-  int number = find(c, node_of(c, value));
+  int number = tw_sets_find(&c->sets, node_of(c, value));
   return &c->nodes[number];
 }
 
-twl_node_t *twl_class_of_node(twl_classes_t *c, int node) { return &c->nodes[find(c, node)]; }
+twl_node_t *twl_class_of_node(twl_classes_t *c, int node) { return &c->nodes[tw_sets_find(&c->sets, node)]; }
 
 void twl_add_to_class(twl_classes_t *c, MlirValue stand_in, MlirValue value) {
   tw_map_set(&c->index, stand_in.ptr, 1, tw_map_get(&c->index, value.ptr, NULL));
@@ -54,9 +47,8 @@ static void unite(void *classes, MlirValue x, MlirValue y) {
   twl_classes_t *c = classes;
   if (!twl_has_class(x) || !twl_has_class(y))
     return;
-  int p = find(c, node_of(c, x)), q = find(c, node_of(c, y));
-  if (p != q)
-    c->nodes[p > q ? p : q].parent = p < q ? p : q;
+  int p = node_of(c, x), q = node_of(c, y);
+  tw_sets_unite(&c->sets, p, q);
 }
 
 static void add_edge(twl_classes_t *c, MlirOperation op) {
@@ -203,8 +195,8 @@ void twl_classify(twl_classes_t *c, MlirOperation function) {
   for (size_t i = 0; i < c->num_ops; i++)
     classify(c, c->ops[i]);
   note_reductions(c);
-  for (size_t i = 0; i < c->num_nodes; i++)
-    if (c->nodes[i].parent == (int)i)
+  for (int i = 0; i < c->sets.count; i++)
+    if (tw_sets_find(&c->sets, i) == i)
       c->nodes[i].number = c->num_classes++;
 }
 
@@ -212,6 +204,7 @@ void twl_free(twl_classes_t *c) {
   free(c->nodes);
   free(c->edges);
   free(c->ops);
+  tw_sets_free(&c->sets);
   tw_map_free(&c->index);
   tw_map_free(&c->promoted);
 }

@@ -12,8 +12,7 @@
  * iotas ("flexible") belong to no class: each use gets its own, in the layout that it needs. */
 typedef struct twl_node {
   MlirValue value;
-  int parent;         /* union-find; the fields below are of the root */
-  int number;         /* of the class, counted from 0 */
+  int number;         /* of the class, counted from 0; this and what follows hold of its first node */
   tw_layout_t layout; /* as chosen */
   uint32_t reduced;   /* axes of reductions and scans over it */
 } twl_node_t;
@@ -31,9 +30,10 @@ typedef struct twl_classes {
   twl_node_t *nodes;
   twl_edge_t *edges;
   MlirOperation *ops; /* in program order */
-  size_t num_nodes, num_edges, num_ops;
+  size_t num_edges, num_ops;
   int num_classes;
-  tw_map_t index;    /* value -> number of its node + 1, dressed up as a value */
+  tw_sets_t sets;    /* of nodes */
+  tw_map_t index;    /* value -> number of its node */
   tw_map_t promoted; /* loads and gathers that tile-promote-memory will make copies to shared memory, by address */
 } twl_classes_t;
 

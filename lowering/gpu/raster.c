@@ -7,17 +7,13 @@ enum { ALL_AXES = 7, MAX_GROUP = 128 };
 
 /* ---- what depends on the position -------------------------------------------------------------- */
 
-static void *dressed(uint32_t axes) { return (void *)(uintptr_t)axes; }
-
 static void set_axes(tw_block_axes_t *axes, MlirValue value, uint32_t bits) {
-  MlirValue as_value = {dressed(bits)};
   if (bits)
-    tw_map_one(&axes->of, value, as_value);
+    tw_map_set_number(&axes->of, value, (int)bits);
 }
 
 uint32_t tw_block_axes_get(const tw_block_axes_t *axes, MlirValue value) {
-  const MlirValue *found = tw_map_get(&axes->of, value.ptr, NULL);
-  return found ? (uint32_t)(uintptr_t)found->ptr : 0;
+  return (uint32_t)tw_map_number(&axes->of, value, 0);
 }
 
 /* Arguments of regions depend on what the op depends on: bounds, and what a loop carries at its start. */

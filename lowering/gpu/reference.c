@@ -13,24 +13,22 @@ static const tw_change_t fixed = {.kind = TW_FIXED}, free_ = {.kind = TW_FREE};
 /* ---- the table of changes -------------------------------------------------------------------------- */
 
 tw_change_t tw_change_of(const tw_references_t *r, MlirValue value) {
-  const MlirValue *found = tw_map_get(&r->index, value.ptr, NULL);
-  if (found != NULL)
-    return r->changes[(uintptr_t)found->ptr - 1];
+  int found = tw_map_number(&r->index, value, -1);
+  if (found >= 0)
+    return r->changes[found];
   double number;
   bool zero = tw_known_float(value, &number) && number == 0;
   return zero ? free_ : fixed;
 }
 
 static void set(tw_references_t *r, MlirValue value, tw_change_t change) {
-  const MlirValue *found = tw_map_get(&r->index, value.ptr, NULL);
-  if (found != NULL) {
-    r->changes[(uintptr_t)found->ptr - 1] = change;
-    return;
+  int found = tw_map_number(&r->index, value, -1);
+  if (found < 0) {
+    r->changes = tw_room(r->changes, r->num_changes, sizeof *r->changes);
+    found = (int)r->num_changes++;
+    tw_map_set_number(&r->index, value, found);
   }
-  r->changes = tw_room(r->changes, r->num_changes, sizeof *r->changes);
-  r->changes[r->num_changes++] = change;
-  MlirValue number = {(void *)(uintptr_t)r->num_changes};
-  tw_map_set(&r->index, value.ptr, 1, &number);
+  r->changes[found] = change;
 }
 
 void tw_references_free(tw_references_t *r) {

@@ -38,7 +38,7 @@ typedef struct tw_references {
   tw_running_t *running; /* owned */
   int num;
   MlirOperation obstacle; /* where a changing value meets what the analysis does not know */
-  tw_map_t index;         /* value -> number of its change + 1, dressed up as a value */
+  tw_map_t index;         /* value -> number of its change */
   tw_change_t *changes;   /* owned */
   size_t num_changes;
 } tw_references_t;

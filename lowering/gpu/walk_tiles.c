@@ -60,7 +60,7 @@ typedef struct {
   MlirBlock block;
   int64_t extent; /* of the axis */
   int64_t part;
-  tw_map_t axes; /* wide value -> its axis + 1, dressed up as a value */
+  tw_map_t axes; /* wide value -> its axis */
   entry_t ops[MAX_OPS];
   int num_ops, num_phases;
   MlirOperation obstacle; /* why not */
@@ -69,10 +69,7 @@ typedef struct {
 /* ---- what goes along the axis ---------------------------------------------------------------------------- */
 
 /* The axis of a wide value, else -1. */
-static int axis_of(const walk_t *w, MlirValue value) {
-  const MlirValue *found = tw_map_get(&w->axes, value.ptr, NULL);
-  return found ? (int)(intptr_t)found->ptr - 1 : -1;
-}
+static int axis_of(const walk_t *w, MlirValue value) { return tw_map_number(&w->axes, value, -1); }
 
 static bool has_extent(const walk_t *w, MlirType type, int axis) {
   return tw_is_tile(type) && axis >= 0 && axis < tw_rank(type) && tw_extent(type, axis) == w->extent;
@@ -209,8 +206,7 @@ static bool add_value(walk_t *w, MlirValue value, int axis) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op) || !has_extent(w, mlirValueGetType(value), axis))
     return false;
-  MlirValue number = {(void *)(intptr_t)(axis + 1)};
-  tw_map_set(&w->axes, value.ptr, 1, &number);
+  tw_map_set_number(&w->axes, value, axis);
   bool ok = add_op(w, op, axis);
   for (MlirOpOperand use = mlirValueGetFirstUse(value); ok && !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use))
