@@ -65,31 +65,36 @@ static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keyw
   return (PyObject *)variant;
 }
 
-/* Small numbers of a sequence; how many, or -1 with an exception. */
-static Py_ssize_t read_numbers(PyObject *sequence, long most, uint16_t *out, Py_ssize_t max) {
+/* Numbers of a sequence; how many, or -1 with an exception. */
+static int read_numbers(PyObject *sequence, long least, long most, int32_t *out, int max) {
   Py_ssize_t count = PySequence_Size(sequence);
   if (count > max)
-    PyErr_Format(PyExc_ValueError, "a tensor map has %zd dimensions, the most is %zd", count, max);
+    PyErr_Format(PyExc_ValueError, "%zd numbers are too many, the most are %d", count, max);
   for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
     PyObject *item = PySequence_GetItem(sequence, i);
     long value = item ? PyLong_AsLong(item) : -1;
     Py_XDECREF(item);
-    if ((value < 0 || value > most) && !PyErr_Occurred())
-      PyErr_Format(PyExc_ValueError, "%ld in a tensor map is not between 0 and %ld", value, most);
-    out[i] = (uint16_t)value;
+    if ((value < least || value > most) && !PyErr_Occurred())
+      PyErr_Format(PyExc_ValueError, "%ld is not between %ld and %ld", value, least, most);
+    out[i] = (int32_t)value;
   }
-  return PyErr_Occurred() ? -1 : count;
+  return PyErr_Occurred() ? -1 : (int)count;
+}
+
+/* A row of numbers of the module. */
+static int read_row(PyObject *sequence, int32_t *out, int max) {
+  return read_numbers(sequence, INT32_MIN, INT32_MAX, out, max);
 }
 
 /* (word, bytes, swizzle, axes, box) */
 static int read_map(PyObject *row, tw_tensor_map_t *out) {
   int word, bytes, swizzle;
   PyObject *axes, *box;
-  uint16_t axis[TW_MAX_MAP_RANK] = {0};
+  int32_t axis[TW_MAX_MAP_RANK], extent[TW_MAX_MAP_RANK];
   if (!PyArg_ParseTuple(row, "iiiOO", &word, &bytes, &swizzle, &axes, &box))
     return -1;
-  Py_ssize_t rank = read_numbers(axes, TW_MAX_MAP_RANK, axis, TW_MAX_MAP_RANK);
-  Py_ssize_t extents = rank < 0 ? -1 : read_numbers(box, UINT16_MAX, out->box, TW_MAX_MAP_RANK);
+  int rank = read_numbers(axes, 0, TW_MAX_MAP_RANK, axis, TW_MAX_MAP_RANK);
+  int extents = rank < 0 ? -1 : read_numbers(box, 0, UINT16_MAX, extent, TW_MAX_MAP_RANK);
   if (extents < 0)
     return -1;
   if (extents != rank || word < 0 || word > UINT16_MAX || bytes < 0 || bytes > UINT8_MAX || swizzle < 0 ||
@@ -101,8 +106,10 @@ static int read_map(PyObject *row, tw_tensor_map_t *out) {
   out->rank = (uint8_t)rank;
   out->bytes = (uint8_t)bytes;
   out->swizzle = (uint8_t)swizzle;
-  for (Py_ssize_t d = 0; d < rank; d++)
+  for (int d = 0; d < rank; d++) {
     out->axes[d] = (uint8_t)axis[d];
+    out->box[d] = (uint16_t)extent[d];
+  }
   return 0;
 }
 
@@ -140,22 +147,6 @@ static int set_split(tw_variant_t *variant, PyObject *sequence) {
   }
   Py_XDECREF(row);
   return failed ? -1 : 0;
-}
-
-/* A row of numbers of the module; how many, or -1 with an exception. */
-static int read_row(PyObject *sequence, int32_t *out, int max) {
-  Py_ssize_t count = PySequence_Size(sequence);
-  if (count > max)
-    PyErr_Format(PyExc_ValueError, "%zd numbers are too many, the most are %d", count, max);
-  for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
-    PyObject *item = PySequence_GetItem(sequence, i);
-    long value = item ? PyLong_AsLong(item) : -1;
-    Py_XDECREF(item);
-    if ((value < INT32_MIN || value > INT32_MAX) && !PyErr_Occurred())
-      PyErr_Format(PyExc_ValueError, "%ld does not fit in 32 bits", value);
-    out[i] = (int32_t)value;
-  }
-  return PyErr_Occurred() ? -1 : (int)count;
 }
 
 static int read_place(const int32_t numbers[3], tw_array_place_t *out) {
