@@ -6,22 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import Backends, Tolerance, run
+from harness import Backends, Tolerance
+from one_product import check, check_bits, integers
 
 from tilewright import tile as ct
 
 ZERO = ct.PaddingMode.ZERO
-
-
-@ct.kernel
-def product(A, B, BIAS, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((TM, TN), dtype=ct.float32)
-    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
-        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
-        acc = ct.mma(a, ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO), acc)
-    bias = ct.load(BIAS, index=(j,), shape=(TN,), padding_mode=ZERO)
-    ct.store(C, index=(i, j), tile=(acc + bias).astype(C.dtype))
 
 
 @ct.kernel
@@ -64,10 +54,6 @@ def heads(X, Y, H: ct.Constant[int], T: ct.Constant[int]):
     ct.store(X, index=(i, 0, 0), tile=ct.reshape(twice, (H, T, T)))
 
 
-def integers(seed: int, *shape: int, dtype: Any = np.float16) -> np.ndarray:
-    return np.random.default_rng(seed).integers(-2, 3, shape).astype(dtype)
-
-
 @pytest.mark.parametrize(
     ("shape", "tiles", "parts"),
     [
@@ -79,27 +65,12 @@ def integers(seed: int, *shape: int, dtype: Any = np.float16) -> np.ndarray:
     ],
 )
 def test_product(backends: Backends, shape: Any, tiles: Any, parts: int) -> None:
-    m, n, k = shape
-    a, b, bias = integers(1, m, k), integers(2, k, n), integers(3, n)
-    grid = (-(-m // tiles[0]), -(-n // tiles[1]))
-    kernel = product.replace_hints(cut_tiles=parts)
-    c = backends.run_all(kernel, grid, lambda: [a, b, bias, np.full((m, n), 7, np.float32), *tiles])[3]
-    assert np.array_equal(c, a.astype("f4") @ b.astype("f4") + bias)
+    check(backends, {"cut_tiles": parts}, shape, tiles)
 
 
 def test_is_the_smaller_tile(backends: Backends) -> None:
-    """Not to a tolerance: the sums are those of the program with that tile."""
-    random = np.random.default_rng(5)
-    m, n, k = 136, 200, 192
-    a, b, bias = (random.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n), (n,)))
-    for name in backends.names:
-        results = []
-        for parts, tiles in ((4, (128, 128, 64)), (1, (64, 64, 64))):
-            c = np.zeros((m, n), "f4")
-            grid = (-(-m // tiles[0]), -(-n // tiles[1]))
-            run(name, product.replace_hints(cut_tiles=parts), grid, [a, b, bias, c, *tiles])
-            results.append(c)
-        assert np.array_equal(*results)
+    """The sums are those of the program with that tile."""
+    check_bits(backends, ({"cut_tiles": 4}, (128, 128, 64)), ({"cut_tiles": 1}, (64, 64, 64)))
 
 
 @pytest.mark.parametrize("parts", [2, 4])

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import Backends, run
-from test_cut_blocks import integers, product
+from harness import Backends
+from one_product import check, check_bits, integers
 
 from tilewright import tile as ct
 
@@ -31,26 +31,13 @@ def gated(A, B, D, Y, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constan
     [((256, 256, 128), (64, 64, 64), 4), ((200, 136, 104), (32, 32, 32), 16), ((8, 72, 64), (16, 16, 32), 8)],
 )
 def test_product(backends: Backends, shape: Any, tiles: Any, blocks: int) -> None:
-    m, n, k = shape
-    a, b, bias = integers(1, m, k), integers(2, k, n), integers(3, n)
-    grid = (-(-m // tiles[0]), -(-n // tiles[1]))
-    kernel = product.replace_hints(fuse_tiles=blocks)
-    c = backends.run_all(kernel, grid, lambda: [a, b, bias, np.full((m, n), 7, np.float32), *tiles])[3]
-    assert np.array_equal(c, a.astype("f4") @ b.astype("f4") + bias)
+    check(backends, {"fuse_tiles": blocks}, shape, tiles)
 
 
 def test_is_the_larger_tile(backends: Backends) -> None:
-    random = np.random.default_rng(5)
-    m, n, k = 136, 200, 192
-    a, b, bias = (random.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n), (n,)))
-    for name in backends.names:
-        results = []
-        for blocks, tiles in ((4, (64, 64, 64)), (1, (128, 128, 64))):
-            c = np.zeros((m, n), "f4")
-            grid = (-(-m // tiles[0]), -(-n // tiles[1]))
-            run(name, product.replace_hints(fuse_tiles=blocks, cut_tiles=1), grid, [a, b, bias, c, *tiles])
-            results.append(c)
-        assert np.array_equal(*results)
+    check_bits(
+        backends, ({"fuse_tiles": 4, "cut_tiles": 1}, (64, 64, 64)), ({"fuse_tiles": 1, "cut_tiles": 1}, (128, 128, 64))
+    )
 
 
 def test_two_sums(backends: Backends) -> None:

@@ -7,21 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from harness import Backends
+from one_product import check, integers, product
 
 from tilewright import tile as ct
 
 ZERO = ct.PaddingMode.ZERO
-
-
-@ct.kernel
-def product(A, B, BIAS, C, ACC: ct.Constant, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((TM, TN), dtype=ACC)
-    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
-        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
-        acc = ct.mma(a, ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO), acc)
-    bias = ct.load(BIAS, index=(j,), shape=(TN,), padding_mode=ZERO)
-    ct.store(C, index=(i, j), tile=(acc + bias).astype(C.dtype))
 
 
 @ct.kernel
@@ -37,33 +27,13 @@ def two_products(A, B, D, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.
     ct.store(C, index=(i, j), tile=(x * y).astype(C.dtype))
 
 
-def integers(seed: int, *shape: int, dtype: Any = np.float16) -> np.ndarray:
-    return np.random.default_rng(seed).integers(-2, 3, shape).astype(dtype)
-
-
-def run(
-    backends: Backends,
-    parts: int | None,
-    shape: tuple[int, int, int],
-    tiles: Any,
-    dtype: Any = np.float16,
-    acc: Any = ct.float32,
-) -> None:
-    m, n, k = shape
-    a, b, bias = integers(1, m, k, dtype=dtype), integers(2, k, n, dtype=dtype), integers(3, n)
-    kernel = product.replace_hints(split_k=parts)
-    grid = (-(-m // tiles[0]), -(-n // tiles[1]))
-    c = backends.run_all(kernel, grid, lambda: [a, b, bias, np.full((m, n), 7, np.float32), acc, *tiles])[3]
-    assert np.array_equal(c, a.astype("f4") @ b.astype("f4") + bias)
-
-
 # Products by warpgroups in a persistent kernel and by single warps in another; one tile, and more than are in flight;
 # more parts than steps, and no steps at all. With integers every order of a sum gives the same.
 @pytest.mark.parametrize("tiles", [(64, 64, 64), (16, 32, 64)])
 @pytest.mark.parametrize("shape", [(64, 64, 448), (136, 72, 328), (72, 72, 64), (40, 72, 0)])
 @pytest.mark.parametrize("parts", [0, 2, 4])
 def test_sums(backends: Backends, tiles: Any, shape: Any, parts: int | None) -> None:
-    run(backends, parts, shape, tiles)
+    check(backends, {"split_k": parts}, shape, tiles)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +41,11 @@ def test_sums(backends: Backends, tiles: Any, shape: Any, parts: int | None) -> 
     [(np.float32, ct.float32), (np.float64, ct.float64), (np.int8, ct.int32), (np.float16, ct.float16)],
 )
 def test_dtypes(backends: Backends, dtype: Any, acc: Any) -> None:
-    run(backends, 3, (40, 40, 168), (32, 32, 32), dtype, acc)
+    check(backends, {"split_k": 3}, (40, 40, 168), (32, 32, 32), dtype, acc)
 
 
 def test_two_warpgroups(backends: Backends) -> None:
-    run(backends, 2, (300, 100, 200), (128, 128, 64))
+    check(backends, {"split_k": 2}, (300, 100, 200), (128, 128, 64))
 
 
 def test_two_sums(backends: Backends) -> None:
