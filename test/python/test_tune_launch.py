@@ -104,7 +104,8 @@ def arrays_that_overlap() -> None:
         made.clear()
         rows.clear_variants()
         x, w, y = on_gpu((4096, 64), (64, 64), (4096, 64))
-        args = (x, w, x if overlap else y, 64)
+        later = producers.CudaArray(producers.device_address(0, 1280), (4096, 64), "<f2")  # ten rows of X
+        args = (x, w, later if overlap else y, 64)
         search = _Search(Problem(rows, args, 1), None, 10.0, 60.0, Progress(False))
         search._compile(search._rank(search.problem.candidates({}), None), False)
         assert len(made) == variants
