@@ -68,6 +68,28 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
     return
   }
 
+  // It writes to another array first, and then to the one that it copies from.
+  // CHECK-LABEL: @second_store
+  // CHECK: scf.for {{.*}} : i32 {
+  // CHECK-NEXT: tile.async_copy
+  // CHECK: tile.async_wait 0
+  func.func @second_store(%A: !array, %B: !array, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %buf = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A[%c0, %k] into %buf[%c0] : !array, i32, i32 into !buffer
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier
+      %a = tile.local_load %buf[%c0] : !buffer -> tensor<32x32xf32, #a>
+      tile.barrier
+      tile.store %a, %B[%c0, %k] : tensor<32x32xf32, #a>, !array, i32, i32
+      tile.store %a, %A[%c0, %c1] : tensor<32x32xf32, #a>, !array, i32, i32
+    }
+    return
+  }
+
   // Threads of the program meet.
   // CHECK-LABEL: @threads_meet
   // CHECK: scf.for {{.*}} : i32 {
@@ -134,4 +156,3 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
     return
   }
 }
-
