@@ -290,7 +290,7 @@ def test_functions_tuples_closures(backends: Backends) -> None:
     np.testing.assert_allclose(args[1][4:], x.clip(-1, 4) + x.clip(-2, 1) + 8, rtol=1e-5)
 
 
-@pytest.mark.spec("T-008", "T-025", "T-037", "T-041")
+@pytest.mark.spec("T-007", "T-008", "T-025", "T-037", "T-041", "T-055")
 def test_array_attributes(backends: Backends) -> None:
     @ct.kernel
     def kernel(X, Z):

@@ -131,6 +131,28 @@ def test_index_of_a_tile(backends: Backends) -> None:
         assert np.array_equal(z, expected)
 
 
+class OnlyDlpack:
+    """An array of a library that has nothing but DLPack."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.spec("T-019")
+def test_any_library_with_dlpack() -> None:
+    x = random_values(ct.float32, 13 * 21).reshape(13, 21)
+    for run in (copy.interpret, lambda grid, args: ct.launch(None, grid, copy, args)):
+        z = np.zeros_like(x)
+        run((4, 3), (OnlyDlpack(x), OnlyDlpack(z), (4, 8)))
+        assert np.array_equal(x, z)
+
+
 @pytest.mark.spec("T-018")
 def test_another_name_for_an_array(backends: Backends) -> None:
     @ct.kernel
