@@ -234,12 +234,13 @@ static inline uint64_t facts_of(tw_dtype_t dtype, unsigned rank, const void *dat
   const uint64_t axes = 0111111111ull >> (3 * (9 - rank)), outside = ~0ull << 37; /* 2^40 bytes, or negative */
   uint64_t one = dims & axes, whole = dims >> 1 & axes;
   uint64_t steps = strides * dtypes[dtype].bits;
-  bool aligned = !((uintptr_t)data & 15), by_4 = !(steps & 31), by_8 = !(steps & 63), by_128 = !(steps & 1023);
+  uint64_t starts = steps | (strides ? (uintptr_t)data << 3 : 0);
+  bool aligned = !((uintptr_t)data & 15), by_4 = !(steps & 31), by_8 = !(steps & 63), lines = !(starts & 1023);
   bool fits = aligned & ((one | whole) == axes) & (one != 0) & !(one & (one - 1)) & !(strides & outside) &
               !(flags & TW_FACT_OVERLAP) & (rank <= TW_MAX_MAP_RANK) & (dtype != TW_DTYPE_FLOAT4_E2M1FN);
   return (uint64_t)dtype | (uint64_t)rank << 8 | (uint64_t)aligned * TW_FACT_ALIGNED | flags |
-         (uint64_t)fits * TW_FACT_TMA | by_4 * TW_FACT_STRIDES_4 | by_8 * TW_FACT_STRIDES_8 |
-         by_128 * TW_FACT_STRIDES_128 | dims << TW_FACT_DIM;
+         (uint64_t)fits * TW_FACT_TMA | by_4 * TW_FACT_STRIDES_4 | by_8 * TW_FACT_STRIDES_8 | lines * TW_FACT_LINES |
+         dims << TW_FACT_DIM;
 }
 
 uint64_t tw_array_facts(const tw_array_t *array) {
@@ -298,7 +299,7 @@ void tw_array_remember(const tw_dl_tensor_t *tensor, const uint64_t *words, uint
   known->device = tensor->device;
   known->rank = tensor->rank;
   memcpy(&known->dtype, &tensor->dtype, sizeof known->dtype);
-  known->low = words[0] & 15;
+  known->low = words[0] & TW_LOW_BITS;
   known->facts = facts;
   memcpy(known->words, words + 1, 2 * rank * sizeof *words);
   if (memcmp(known->words + rank, tensor->strides, rank * sizeof *words) != 0)

@@ -96,8 +96,9 @@ tw_status_t tw_array_view_as(tw_array_t *array, tw_dtype_t dtype);
  *   bits 0..7 dtype, 8..11 rank, 12 address divisible by 16, 13 writable, 14 elements overlap, 15 a tensor
  *   map can describe it (not empty, no element twice, at most five dimensions, address and strides multiples of
  *   16 bytes but for one stride of 1, no stride negative or near 2^40 bytes), then per dimension d three bits at
- *   16 + 3d: stride is 1, stride in bytes divisible by 16, extent divisible by 16; bits 40, 41, 42: strides
- *   other than 1 are divisible by 4, by 8, by 128 bytes, a line of the L2 cache. */
+ *   16 + 3d: stride is 1, stride in bytes divisible by 16, extent divisible by 16; bits 40, 41: strides
+ *   other than 1 are divisible by 4, by 8 bytes; 42: they, and the address if there are any, are by 128, a line of the
+ *   L2 cache. */
 uint64_t tw_array_facts(const tw_array_t *array);
 
 enum {
@@ -112,7 +113,7 @@ enum {
 };
 #define TW_FACT_STRIDES_4 (UINT64_C(1) << 40)
 #define TW_FACT_STRIDES_8 (UINT64_C(1) << 41)
-#define TW_FACT_STRIDES_128 (UINT64_C(1) << 42)
+#define TW_FACT_LINES (UINT64_C(1) << 42)
 
 /* Writes pointer, extents, strides (1 + 2 * rank words), returns how many. */
 size_t tw_array_pack(const tw_array_t *array, uint64_t *words);
@@ -122,13 +123,15 @@ size_t tw_array_pack(const tw_array_t *array, uint64_t *words);
  * refuses. `words` has room for 1 + 2 * TW_MAX_RANK. */
 size_t tw_array_pack_plain(const tw_dl_tensor_t *tensor, uint64_t *words, uint64_t *out_facts);
 
+enum { TW_LOW_BITS = 127 };
+
 /* A tensor that was packed so, and what came of it: one that differs in nothing but where it begins has the same
  * facts. */
 typedef struct tw_known_array {
   tw_dl_device_t device;
   int32_t rank;
   uint32_t dtype; /* its bytes; 0: nothing is known */
-  uint64_t low;   /* the bits of the address that facts depend on */
+  uint64_t low;   /* the bits of the address that facts depend on: TW_LOW_BITS */
   uint64_t facts;
   uint64_t words[2 * TW_MAX_RANK]; /* extents, strides */
 } tw_known_array_t;
@@ -145,7 +148,7 @@ static inline size_t tw_array_pack_known(const tw_known_array_t *known, const tw
   const uint32_t place =
       (uint32_t)(tensor->device.type ^ known->device.type) | (uint32_t)(tensor->device.id ^ known->device.id);
   const uint32_t form = (uint32_t)(tensor->rank ^ known->rank) | (dtype ^ known->dtype);
-  if (TW_UNLIKELY((place | form | ((data & 15) ^ known->low)) || !tensor->data || !tensor->strides))
+  if (TW_UNLIKELY((place | form | ((data & TW_LOW_BITS) ^ known->low)) || !tensor->data || !tensor->strides))
     return 0;
   const size_t rank = (size_t)tensor->rank;
   uint64_t differs = 0;

@@ -170,6 +170,14 @@ static int64_t access_slots(const access_t *a, const tw_layout_t *layout) {
   return tw_access_slots(layout, a->wish.contiguous, a->wish.vector_bits, element_bits(a->value));
 }
 
+/* Whether a conversion would take the room in shared memory of the tiles that a producer warp brings beside it, for a
+ * load that goes as well without one: what a product is added to. */
+static bool takes_slots(const access_t *a, const tw_layout_t *own, const tw_layout_t *layout) {
+  enum { SLOT_BITS = 8 << 14 };
+  return a->bits >= SLOT_BITS && tw_op_is(a->op, "tile.load") && tw_has_attr(tw_module_of(a->op), TW_WGMMA) &&
+         tw_converts_through_shared(own, layout);
+}
+
 /* The access in the best layout for it, with a conversion where that is not the given one. */
 static int64_t best_access(const access_t *a, const tw_layout_t *layout, tw_layout_t *best) {
   int64_t least = access_slots(a, layout);
@@ -178,6 +186,8 @@ static int64_t best_access(const access_t *a, const tw_layout_t *layout, tw_layo
   *best = *layout;
   for (int i = 0; i < a->count && (load || tw_op_is(a->op, "tile.store")); i++) {
     int64_t slots = access_slots(a, &a->own[i]);
+    if (takes_slots(a, &a->own[i], layout))
+      continue;
     if (slots < least)
       slots += load ? tw_conversion_slots(&a->own[i], layout, bits) : tw_conversion_slots(layout, &a->own[i], bits);
     if (slots < least) {

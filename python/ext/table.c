@@ -20,7 +20,7 @@ static PyObject *describe_array_facts(uint64_t word) {
   int rank = (int)(word >> 8 & 15);
   unsigned bits = tw_dtype_bits(dtype), item = bits < 8 ? 1 : bits / 8;
   long least = word & TW_FACT_STRIDES_8 ? 64 : 32; /* bits that divide strides other than 1, if anything is known */
-  long most = word & TW_FACT_STRIDES_128 ? 1024 : 128;
+  long most = word & TW_FACT_LINES ? 1024 : 128;
   if (!(word & TW_FACT_STRIDES_4) || least < (long)bits)
     least = bits;
   PyObject *shape = PyTuple_New(rank), *strides = PyTuple_New(rank);

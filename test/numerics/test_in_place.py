@@ -160,6 +160,12 @@ CASES: dict[str, tuple[Any, tuple[int, ...], Callable[[], list[Any]]]] = {
         lambda: [integers(6, 100, 200, dtype="f2"), integers(7, 200, 128, dtype="f2"),
                  *twice(integers(8, 100, 128, dtype="f2")), 64],
     ),
+    "large residual": (
+        add_product,
+        (2, 1),
+        lambda: [integers(6, 200, 72, dtype="f2"), integers(7, 72, 128, dtype="f2"),
+                 *twice(integers(8, 200, 128, dtype="f2")), 128],
+    ),
     "turned rows": (
         turned_rows,
         (1,),

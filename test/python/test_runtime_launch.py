@@ -163,13 +163,14 @@ def test_scalars(value: Any, dtype: str, word: int) -> None:
 def test_key_of_arrays() -> None:
     k = Kernel("A")
     a = np.zeros(1 << 14, np.uint8)
-    a = a[-a.ctypes.data % 16 :]
+    a = a[-a.ctypes.data % 128 :]
     whole = a[: 64 * 32 * 4].view(np.float32).reshape(64, 32)
     frozen = whole.view()
     frozen.flags.writeable = False
     forms = [
         (whole, 16, (16, 16), ((0, 32), (1, 1)), True, True),
-        (whole[:, 1:17], 4, (16, 16), ((0, 32), (1, 1)), True, False),
+        (whole[:, 1:17], 4, (16, 16), ((0, 4), (1, 1)), True, False),  # rows begin within lines
+        (whole[:, 4:20], 16, (16, 16), ((0, 4), (1, 1)), True, True),
         (whole[:5, :31], 16, (1, 1), ((0, 32), (1, 1)), True, True),
         (whole.T, 16, (16, 16), ((1, 1), (0, 32)), True, True),
         (whole[:, ::2], 16, (16, 16), ((0, 4), (0, 2)), True, False),
