@@ -595,15 +595,15 @@ static double b_at(int first, const char *type, int k, int column) {
 
 /* ---- products of warpgroups -------------------------------------------------------------------------- */
 
-/* Element (row or column, k) of an operand in shared memory, found by its descriptor: 128-byte swizzle. Of 16-bit
- * elements m or n may be contiguous. */
+/* Element (row or column, k) of an operand in shared memory, found by its descriptor: lines of 128, 64 or 32 bytes, whose
+ * pieces of 16 are exchanged. Of 16-bit elements m or n may be contiguous. */
 static double described(int64_t descriptor, const char *type, int at, int k, int mn_major) {
   enum { FIELD = 0x3FFF, ADDRESS_MASK = 0x3FFFF };
   int64_t start = (descriptor & FIELD) << 4, leading = (descriptor >> 16 & FIELD) << 4,
-          stride = (descriptor >> 32 & FIELD) << 4;
-  int64_t address = mn_major ? start + at % 64 * 2 + at / 64 * leading + k % 8 * 128 + k / 8 * stride
-                             : start + at % 8 * 128 + at / 8 * stride + k * (bits_of(type) / 8);
-  address ^= (address >> 7 & 7) << 4;
+          stride = (descriptor >> 32 & FIELD) << 4, line = 256 >> ((uint64_t)descriptor >> 62), wide = line / 2;
+  int64_t address = mn_major ? start + at % wide * 2 + at / wide * leading + k % 8 * line + k / 8 * stride
+                             : start + at % 8 * line + at / 8 * stride + k * (bits_of(type) / 8);
+  address ^= (address >> 7 & (line / 16 - 1)) << 4;
   int64_t offset = (address - (int64_t)(uintptr_t)emu_shared) & ADDRESS_MASK;
   note_read(offset);
   return element(type, emu_shared + offset, 0);

@@ -92,6 +92,21 @@ def test_tiles(backends: Backends, kind: Any, tile: tuple[int, int]) -> None:
     assert np.array_equal(args[2], exact(a, b))
 
 
+@pytest.mark.parametrize("order", ["row", "column"])
+@pytest.mark.parametrize("tile", [(64, 32, 64), (64, 16, 32), (128, 64, 16)], ids=str)
+@pytest.mark.parametrize("kind", [ct.bfloat16, ct.float8_e4m3fn, ct.int8], ids=lambda kind: kind.name)
+def test_short_lines(backends: Backends, kind: Any, tile: tuple[int, int, int], order: str) -> None:
+    """Of 64 and 32 bytes, along k or along n."""
+    acc = ct.int32 if kind is ct.int8 else ct.float32
+    tm, tn, tk = (tile[0], tile[1], tile[2] * (1 if kind is ct.bfloat16 else 2))
+    m, n, k = tm + 8, tn + 8, 2 * tk + 16
+    a, b = integers(kind, (m, k), 1), integers(kind, (k, n), 2)
+    args = backends.run_all(
+        matmul, (2, 2), lambda: [a.copy(), arranged(b, order), np.zeros((m, n), acc.numpy), tm, tn, tk, kind, kind]
+    )
+    assert np.array_equal(args[2], exact(a, b))
+
+
 def test_bytes_that_are_widened_on_the_way(backends: Backends) -> None:
     @ct.kernel
     def kernel(A, B, S, C):

@@ -427,31 +427,33 @@ static MlirValue any_above(tw_emitter_t *e, int num, const MlirValue *distance) 
   return twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands);
 }
 
-/* x times a polynomial in that distance, which costs no more than one in the square. */
-static void bend_near(tw_emitter_t *e, int num, const MlirValue *x, const MlirValue *distance, double factor,
-                      MlirValue *out) {
+/* tanh(factor * x) where that is small: x times a polynomial in that distance, which costs no more than one in the
+ * square. Where some are not small, another x at distance zero gives what they are bent to. So that part is a branch
+ * which is seldom taken, and all else one block with what is made of the result, for the assembler to interleave. */
+static void bend_any(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
   static const double terms[] = {0.12068123942751187, -0.2975921340300244, 0.954495568649966};
   double scaled[3], power = factor;
   for (int i = 2; i >= 0; i--, power *= factor * factor)
     scaled[i] = terms[i] * power;
+  MlirType types[2 * MOST_AT_ONCE];
+  MlirValue near[2 * MOST_AT_ONCE], bent[2 * MOST_AT_ONCE];
+  for (int i = 0; i < 2 * num; i++)
+    types[i] = e->f32;
   for (int i = 0; i < num; i++)
-    out[i] = mul(e, x[i], polynomial(e, distance[i], 3, scaled));
-}
-
-static void bend_any(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
-  MlirValue distance[MOST_AT_ONCE];
-  MlirBlock far = twg_new_block(e, 0, NULL), near = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
-  above_limit(e, num, x, factor, distance);
-  twg_branch_if(e, any_above(e, num, distance), far, 0, NULL, near, 0, NULL);
+    near[i] = x[i];
+  above_limit(e, num, x, factor, near + num);
+  MlirBlock far = twg_new_block(e, 0, NULL), join = twg_new_block(e, 2 * num, types);
+  twg_branch_if(e, any_above(e, num, near + num), far, 0, NULL, join, 2 * num, near);
   e->block = far;
-  bend_far(e, num, x, factor, out);
-  twg_branch(e, join, num, out);
-  e->block = near;
-  bend_near(e, num, x, distance, factor, out);
-  twg_branch(e, join, num, out);
+  bend_far(e, num, x, factor, bent);
+  for (int i = 0; i < num; i++) {
+    bent[i] = mul(e, bent[i], k(e, x[i], 1 / scaled[2]));
+    bent[num + i] = k(e, x[i], 0);
+  }
+  twg_branch(e, join, 2 * num, bent);
   e->block = join;
   for (int i = 0; i < num; i++)
-    out[i] = mlirBlockAddArgument(join, e->f32, e->location);
+    out[i] = mul(e, mlirBlockGetArgument(join, i), polynomial(e, mlirBlockGetArgument(join, num + i), 3, scaled));
 }
 
 /* tanh exact to 2^-20, however small the result is. A factor of x joins those of the terms. Scores are mostly far below

@@ -2,7 +2,7 @@
  *
  * One block of inline PTX for each 64 rows: a wgmma for every 32 bytes of k, with the accumulators as
  * tied operands, so that they stay where they are. Descriptors of shared memory: address, distance of
- * 64-element columns (leading), distance of groups of eight lines (stride), 128-byte swizzle.
+ * columns that are a line wide (leading), distance of groups of eight lines (stride), swizzle of a line's width.
  *
  * Where sums are promoted, each block of rows and TW_WGMMA_PROMOTED_COLUMNS of a part of k is such a block of
  * PTX that starts from zero; it is waited for and added up. While one warpgroup adds, others keep the
@@ -18,9 +18,7 @@
 #include <stdlib.h>
 
 enum {
-  LINE_BYTES = 128,
-  GROUP_BYTES = 1024,
-  LINE_ELEMENTS = 64, /* of 16 bits, along the other axis than k */
+  LINES = 8, /* of a group */
   MAX_TEXT = 64 * 1024,
   MAX_REGISTERS = 512,
   MAX_CONSTRAINTS = 8 * MAX_REGISTERS
@@ -70,19 +68,20 @@ typedef struct {
 
 /* Bytes from the start of the slot to a step of k, and to `at` of the other axis. */
 static int64_t step_bytes(const product_t *p, const tw_wgmma_operand_t *o, int step) {
-  const int steps_in_line = LINE_BYTES / TW_WGMMA_K_BYTES;
+  const int steps_in_line = (int)o->line / TW_WGMMA_K_BYTES;
   if (!o->k_major)
-    return (int64_t)step * p->kind.k * LINE_BYTES;
-  return (int64_t)(step % steps_in_line) * TW_WGMMA_K_BYTES + step / steps_in_line * o->other * LINE_BYTES;
+    return (int64_t)step * p->kind.k * o->line;
+  return (int64_t)(step % steps_in_line) * TW_WGMMA_K_BYTES + step / steps_in_line * o->other * o->line;
 }
 
-static int64_t other_bytes(const tw_wgmma_operand_t *o, int64_t at) {
-  return o->k_major ? at * LINE_BYTES : at / LINE_ELEMENTS * o->k * LINE_BYTES;
+static int64_t other_bytes(const product_t *p, const tw_wgmma_operand_t *o, int64_t at) {
+  return o->k_major ? at * o->line : at * p->kind.elem_bits / 8 * o->k;
 }
 
 static int64_t descriptor_constant(const tw_wgmma_operand_t *o) {
-  int64_t leading = o->k_major ? 1 : o->k * LINE_BYTES / 16, stride = GROUP_BYTES / 16;
-  return INT64_C(1) << 62 | stride << 32 | leading << 16;
+  int64_t leading = o->k_major ? 1 : o->k * o->line / 16, stride = LINES * o->line / 16;
+  int64_t swizzle = o->line == 128 ? 1 : o->line == 64 ? 2 : 3;
+  return swizzle << 62 | stride << 32 | leading << 16;
 }
 
 /* The descriptor of the slot at operand `at`, moved by `offset` bytes (null: none). */
@@ -123,7 +122,7 @@ static MlirValue group_offset(tw_emitter_t *e, const product_t *p, bool rhs) {
     index = twg_binary(e, "llvm.lshr", index, twg_const_i32(e, shift));
   if (!rhs || p->split.same > 1)
     index = twg_binary(e, "llvm.and", index, twg_const_i32(e, parts - 1));
-  return twg_binary(e, "llvm.mul", index, twg_const_i32(e, other_bytes(o, o->other / parts)));
+  return twg_binary(e, "llvm.mul", index, twg_const_i32(e, other_bytes(p, o, o->other / parts)));
 }
 
 /* ---- one block of rows --------------------------------------------------------------------------- */
@@ -149,10 +148,10 @@ static void put_instructions(text_t *text, const product_t *p, const piece_t *pi
   if ((piece->row == 0 && piece->k_from == 0) || piece->from_zero)
     put(text, "wgmma.fence.sync.aligned;\n");
   for (int k = piece->k_from; k < piece->k_to; k++) {
-    int64_t b = step_bytes(p, &p->rhs, k) + other_bytes(&p->rhs, piece->column);
+    int64_t b = step_bytes(p, &p->rhs, k) + other_bytes(p, &p->rhs, piece->column);
     put(text, "add.s64 b, $%d, %lld;\n", rhs, (long long)b / 16);
     if (p->lhs_shared) {
-      int64_t a = step_bytes(p, &p->lhs, k) + other_bytes(&p->lhs, piece->row);
+      int64_t a = step_bytes(p, &p->lhs, k) + other_bytes(p, &p->lhs, piece->row);
       put(text, "add.s64 a, $%d, %lld;\n", lhs, (long long)a / 16);
     }
     put(text, "wgmma.mma_async.sync.aligned.m64n%lldk%d.%s.%s.%s ", (long long)piece->columns, p->kind.k, p->kind.acc,

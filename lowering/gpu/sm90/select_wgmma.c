@@ -11,7 +11,7 @@
  *   %s = tile.mma %q, %t, %zero {tile.wgmma = "ss", tile.wgmma_transposed_rhs} : ...
  *
  * A product qualifies on a target with wgmma when there is an instruction for its dtypes, the block's
- * warps can share it out, and operands have lines of 128 bytes. An operand is read where it is loaded
+ * warps can share it out, and operands have lines of 32 bytes or more. An operand is read where it is loaded
  * to if that has the form that the instruction reads ("s"); else rhs is written there from registers
  * ("w"), and lhs stays in them ("r"), unless it would have to be transposed. Everything that products
  * read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
@@ -134,7 +134,7 @@ static const char *why_not(const selector_t *s, MlirOperation mma) {
       (split.same > 1 && !feeds_product(mma)))
     return "its rows are no multiple of 64, or its warps cannot share it";
   if (place_of(mma, 1, &transposed) == TW_WGMMA_NONE)
-    return "its right operand has no lines of 128 bytes";
+    return "its right operand has no lines of 32 bytes";
   return bytes_wanted(s) > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
 }
 

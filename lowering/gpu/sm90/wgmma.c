@@ -216,6 +216,7 @@ void tw_wgmma_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *plan) {
 
 bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other,
                          tw_wgmma_operand_t *out) {
+  enum { LEAST_LINE = 32, LINES = 8 };
   tw_layout_t have;
   bool k_first = rhs != transposed;
   int bits = tw_memory_bits(tw_buffer_type_element(buffer));
@@ -227,9 +228,9 @@ bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, 
     int order[] = {inner, 1 - inner};
     tw_layout_t want = tw_shared_swizzled(2, shape, order, bits, TW_WGMMA_LINE_BYTES);
     bool k_major = (inner == 0) == k_first;
-    if ((k_major || bits == 16) && shape[inner] * bits / 8 >= TW_WGMMA_LINE_BYTES && shape[1 - inner] >= 8 &&
-        tw_layout_equal(&flat, &want)) {
-      *out = (tw_wgmma_operand_t){.k_major = k_major, .k = k, .other = other};
+    int64_t bytes = shape[inner] * bits / 8, line = bytes < TW_WGMMA_LINE_BYTES ? bytes : TW_WGMMA_LINE_BYTES;
+    if ((k_major || bits == 16) && line >= LEAST_LINE && shape[1 - inner] >= LINES && tw_layout_equal(&flat, &want)) {
+      *out = (tw_wgmma_operand_t){.k_major = k_major, .k = k, .other = other, .line = line};
       return true;
     }
   }

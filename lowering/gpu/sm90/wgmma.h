@@ -3,7 +3,8 @@
  * wgmma multiplies 64 rows of lhs, from shared memory or registers, with up to 256 columns of rhs,
  * from shared memory, 32 bytes of k at a time. What lies there has the 128-byte swizzle: groups of
  * eight lines of 128 bytes, the 16-byte chunks of line l at chunk c ^ l (tw_shared_swizzled with
- * 128-byte rows). Of 16-bit elements either axis may be the contiguous one; of others only k.
+ * 128-byte rows); or that of 64 or 32 bytes, where the tile is no wider. Of 16-bit elements either axis may be the
+ * contiguous one; of others only k.
  *
  * tile-select-wgmma marks the tile.mma that qualify with the attributes below; layouts, promotion
  * and lowering follow the mark. Source: PTX ISA 8.0, "Asynchronous Warpgroup Level Matrix
@@ -45,7 +46,7 @@ enum {
   TW_WGMMA_MIN_COLUMNS = 8,
   TW_WGMMA_SHARED_COLUMNS = 64, /* of a group, at least, where groups share them */
   TW_WGMMA_MAX_COLUMNS = 256,
-  TW_WGMMA_LINE_BYTES = 128,
+  TW_WGMMA_LINE_BYTES = 128,       /* at most; 64 or 32 where the tile has no more */
   TW_WGMMA_PROMOTED_COLUMNS = 128, /* at a time: what registers are left for beside the accumulator */
   TW_WGMMA_PROMOTION = 128         /* of k: the tensor core keeps some 14 bits of a sum of 8-bit floats */
 };
@@ -83,10 +84,11 @@ typedef struct tw_wgmma_written {
 
 tw_wgmma_written_t tw_wgmma_written(MlirOperation mma, int operand, int num_warps);
 
-/* An operand in a buffer: whether its contiguous axis is k, and the other axis' extent. */
+/* An operand in a buffer: whether its contiguous axis is k, the extents, and the bytes of a line. */
 typedef struct tw_wgmma_operand {
   bool k_major;
-  int64_t k, other; /* extents */
+  int64_t k, other;
+  int64_t line;
 } tw_wgmma_operand_t;
 
 /* The operand that a buffer's slot holds; `rhs`: k is its first axis (before the transposition).

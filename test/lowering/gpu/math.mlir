@@ -145,7 +145,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 
 module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
   // Of many numbers a warp looks first whether the squares of all are below a limit, by the signs of their distances:
-  // then three terms in these do.
+  // then three terms in these do. Where some are not, other numbers give what those are bent to.
   // CHECK-LABEL: llvm.func @bent_little
   func.func @bent_little(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
     %i = tile.block_id 0
@@ -154,10 +154,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
     // CHECK-COUNT-7: llvm.and
     // CHECK: llvm.icmp "sge"
     // CHECK: %[[FAR:.*]] = llvm.call_intrinsic "llvm.nvvm.vote.any.sync"
-    // CHECK: llvm.cond_br %[[FAR]], ^[[FAR_BLOCK:bb[0-9]+]], ^[[NEAR:bb[0-9]+]]
+    // CHECK: llvm.cond_br %[[FAR]], ^[[FAR_BLOCK:bb[0-9]+]], ^[[NEAR:bb[0-9]+]](
     // CHECK: ^[[FAR_BLOCK]]:
     // CHECK-COUNT-8: ex2.approx.ftz
-    // CHECK: ^[[NEAR]]:
+    // CHECK: ^[[NEAR]](
     // CHECK-NOT: ex2
     // CHECK-COUNT-16: llvm.intr.fma
     // CHECK: st.global

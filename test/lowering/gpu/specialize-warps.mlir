@@ -59,11 +59,11 @@ module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Half a line of k: no descriptor reads lhs in place, so it goes through registers. The next iteration loads into the
-// same ones, so the product is complete before.
+// A computed lhs stays in registers. The next iteration loads into the same ones, so the product is complete before.
 // CHECK-LABEL: @registers
 // CHECK: } consumer {
-// CHECK: %[[A:.*]] = tile.local_load
+// CHECK: %[[L:.*]] = tile.local_load
+// CHECK: %[[A:.*]] = arith.mulf %[[L]], %[[L]]
 // CHECK: %[[D:.*]] = tile.wgmma %[[A]], %{{.*}}[%{{.*}}], %{{.*}}
 // CHECK-NEXT: tile.wgmma_wait %[[D]], 0
 module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32, tile.num_warps = 8 : i32} {
@@ -74,7 +74,8 @@ module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32, tile.num_w
     %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
       %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x32xbf16>
       %b = tile.load %y[%k, %c0] padding zero : !A, i32, i32 -> tensor<32x128xbf16>
-      %e = tile.mma %a, %b, %acc : tensor<128x32xbf16>, tensor<32x128xbf16>, tensor<128x128xf32>
+      %q = arith.mulf %a, %a : tensor<128x32xbf16>
+      %e = tile.mma %q, %b, %acc : tensor<128x32xbf16>, tensor<32x128xbf16>, tensor<128x128xf32>
       scf.yield %e : tensor<128x128xf32>
     }
     tile.store %d, %z[%c0, %c0] : tensor<128x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32

@@ -3,7 +3,7 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-wgmma,tile-assign-layouts,tile-promote-memory,tile-pipeline),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' | FileCheck %s --check-prefix=NVVM
 
 // Of @short_lines below; diagnostics come first.
-// SELECT: remark: 'tile.mma' op is not a wgmma: its right operand has no lines of 128 bytes
+// SELECT: remark: 'tile.mma' op is not a wgmma: its right operand has no lines of 32 bytes
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
@@ -104,6 +104,28 @@ module attributes {tile.target = "sm_90a"} {
 // NVVM: mma.sync.aligned.m16n8k16
 module attributes {tile.target = "sm_90a"} {
   func.func @short_lines(%x: !A, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x8xf32>
+    %a = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %b = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<64x8xbf16>
+    %d = tile.mma %a, %b, %zero : tensor<64x64xbf16>, tensor<64x8xbf16>, tensor<64x8xf32>
+    tile.store %d, %z[%c0, %c0] : tensor<64x8xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Lines of 64 bytes, with their swizzle: in the descriptor 2, and groups of eight lines 512 bytes apart.
+// SELECT-LABEL: @narrow
+// SELECT: tile.wgmma = "ss"
+// NVVM-LABEL: @narrow
+// NVVM-DAG: llvm.mlir.constant(-9223371899399045120 : i64)
+// NVVM: wgmma.mma_async.sync.aligned.m64n32k16
+module attributes {tile.target = "sm_90a"} {
+  func.func @narrow(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %zero = arith.constant dense<0.0> : tensor<64x32xf32>
     %a = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
