@@ -56,15 +56,6 @@ void tw_strbuf_printf(tw_strbuf_t *buffer, const char *format, ...) {
 
 const char *tw_strbuf_cstr(const tw_strbuf_t *buffer) { return buffer->data ? buffer->data : ""; }
 
-char *tw_strbuf_take(tw_strbuf_t *buffer) {
-  tw_strbuf_puts(buffer, ""); /* an empty string is a string too */
-  char *data = buffer->failed ? NULL : buffer->data;
-  if (!data)
-    free(buffer->data);
-  *buffer = (tw_strbuf_t){0};
-  return data;
-}
-
 void tw_strbuf_free(tw_strbuf_t *buffer) {
   free(buffer->data);
   *buffer = (tw_strbuf_t){0};

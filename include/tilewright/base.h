@@ -86,7 +86,6 @@ void tw_strbuf_puts(tw_strbuf_t *buffer, const char *text);
 void tw_strbuf_printf(tw_strbuf_t *buffer, const char *format, ...) TW_PRINTF(2, 3);
 void tw_strbuf_vprintf(tw_strbuf_t *buffer, const char *format, va_list arguments);
 const char *tw_strbuf_cstr(const tw_strbuf_t *buffer); /* borrowed; never NULL */
-char *tw_strbuf_take(tw_strbuf_t *buffer);             /* owned by the caller; NULL without memory */
 void tw_strbuf_free(tw_strbuf_t *buffer);
 
 #ifdef __cplusplus

@@ -315,7 +315,4 @@ MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
 void cpu_call_threads(cpu_t *cx, MlirOperation thread);
 
-/* math.c */
-MlirValue cpu_exp(cpu_t *cx, MlirValue x);
-
 #endif /* TILEWRIGHT_LOWERING_CPU_H */

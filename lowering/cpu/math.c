@@ -68,7 +68,7 @@ static MlirValue clamp(cpu_t *cx, MlirValue x, double low, double high) {
   return cpu_select(cx, cpu_cmpf(cx, CPU_OGT, x, most), most, x);
 }
 
-MlirValue cpu_exp(cpu_t *cx, MlirValue x) {
+static MlirValue exp_f32(cpu_t *cx, MlirValue x) {
   static const double p[] = {
       1, 1, 0.5000000095407969, 0.16666518600509178, 0.04166620509064614, 0.008368918062157036, 0.0013950538545095706};
   x = clamp(cx, x, -104, 89);
@@ -211,7 +211,7 @@ static MlirValue tanh_f32(cpu_t *cx, MlirValue x) {
                              -0.005717036560663702};
   MlirValue size = llvm_function(cx, "fabs", 1, &x), z = cpu_bin(cx, "arith.mulf", x, x);
   MlirValue near = cpu_fma(cx, cpu_bin(cx, "arith.mulf", polynomial(cx, z, 5, p), z), x, x);
-  MlirValue e = cpu_exp(cx, cpu_bin_f(cx, "arith.mulf", size, 2)), one = float_const(cx, x, 1);
+  MlirValue e = exp_f32(cx, cpu_bin_f(cx, "arith.mulf", size, 2)), one = float_const(cx, x, 1);
   MlirValue far = cpu_bin(cx, "arith.divf", float_const(cx, x, 2), cpu_bin(cx, "arith.addf", e, one));
   far = llvm_function(cx, "copysign", 2, (MlirValue[]){cpu_bin(cx, "arith.subf", one, far), x});
   return cpu_select(cx, cpu_cmpf(cx, CPU_OLT, size, float_const(cx, x, 0.625)), near, far);
@@ -221,7 +221,7 @@ static MlirValue rule_vector(cpu_t *cx, MlirOperation op, int num, MlirValue *x)
   static const struct {
     const char *op, *name;
     MlirValue (*f32)(cpu_t *, MlirValue);
-  } functions[] = {{"math.exp", "exp", cpu_exp},    {"math.exp2", "exp2", exp2_f32}, {"math.log", "log", log_f32},
+  } functions[] = {{"math.exp", "exp", exp_f32},    {"math.exp2", "exp2", exp2_f32}, {"math.log", "log", log_f32},
                    {"math.log2", "log2", log2_f32}, {"math.sin", "sin", sin_f32},    {"math.cos", "cos", cos_f32},
                    {"math.tanh", "tanh", tanh_f32}};
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)

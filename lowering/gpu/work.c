@@ -5,7 +5,8 @@
 #include "lowering/gpu/access.h"
 #include "lowering/loops.h"
 
-int64_t tw_word_of(MlirOperation func, MlirValue value) {
+/* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
+static int64_t word_of(MlirOperation func, MlirValue value) {
   MlirBlock entry = tw_region_block(func, 0);
   MlirOperation dim = tw_def(value);
   bool is_dim = !mlirOperationIsNull(dim) && tw_op_is(dim, "tile.dim");
@@ -33,7 +34,7 @@ bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
     return true;
   if (is_quotient(upper, &out->per_step))
     upper = mlirOperationGetOperand(tw_def(upper), 0);
-  out->word = tw_word_of(func, upper);
+  out->word = word_of(func, upper);
   return out->word >= 0 && out->per_step > 0;
 }
 

@@ -19,7 +19,4 @@ tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop);
 /* Cycles of an iteration: its latencies, and products or what a multiprocessor loads. */
 int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes);
 
-/* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
-int64_t tw_word_of(MlirOperation func, MlirValue value);
-
 #endif /* TILEWRIGHT_LOWERING_GPU_WORK_H */

@@ -301,7 +301,8 @@ static tw_layout_t move_layout(const tw_layout_t *from, int rank, const int64_t 
   return to;
 }
 
-tw_layout_t tw_layout_compact(const tw_layout_t *l) {
+/* Drops register bits that replicate. */
+static tw_layout_t compact(const tw_layout_t *l) {
   tw_layout_t out = *l;
   out.bits[TW_REGISTER] = 0;
   for (int i = 0; i < l->bits[TW_REGISTER]; i++)
@@ -319,7 +320,7 @@ tw_layout_t tw_layout_slice(const tw_layout_t *l, int dim, bool keep) {
       shape[rank++] = d == dim ? 1 : tw_layout_extent(l, d);
   }
   tw_layout_t out = move_layout(l, rank, shape, map);
-  return tw_layout_compact(&out);
+  return compact(&out);
 }
 
 tw_layout_t tw_layout_unbroadcast(const tw_layout_t *l, const int64_t *shape) {
@@ -327,7 +328,7 @@ tw_layout_t tw_layout_unbroadcast(const tw_layout_t *l, const int64_t *shape) {
   for (int d = 0; d < l->rank; d++)
     map[d] = d;
   tw_layout_t out = move_layout(l, l->rank, shape, map);
-  return tw_layout_compact(&out);
+  return compact(&out);
 }
 
 tw_layout_t tw_layout_broadcast(const tw_layout_t *l, const int64_t *shape) {

@@ -121,8 +121,6 @@ tw_layout_t tw_layout_permute(const tw_layout_t *l, const int *perm);
 tw_layout_t tw_layout_unpermute(const tw_layout_t *l, const int *perm);
 /* Same elements in row-major order under another shape. */
 tw_layout_t tw_layout_reshape(const tw_layout_t *l, int rank, const int64_t *shape);
-/* Drops register bits that replicate. */
-tw_layout_t tw_layout_compact(const tw_layout_t *l);
 
 /* ---- algebra --------------------------------------------------------------------------------- */
 
