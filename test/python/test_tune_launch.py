@@ -28,6 +28,7 @@ sys.path += [str(ROOT / "python" / "examples"), str(ROOT / "test" / "numerics")]
 import producers  # noqa: E402
 
 from matmul import matmul  # noqa: E402
+from softmax import softmax  # noqa: E402
 
 
 @ct.kernel
@@ -37,6 +38,12 @@ def rows(X, W, Y, T: ct.Constant[int]):
     for i in range(ct.num_tiles(X, axis=0, shape=(T, T))):
         y = ct.mma(ct.load(X, index=(i, 0), shape=(T, T)), w, ct.zeros((T, T), dtype=ct.float32))
         ct.store(Y, index=(i, 0), tile=y.astype(Y.dtype))
+
+
+@ct.kernel
+def across(X, Y, T: ct.Constant[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(Y, index=(j, i), tile=ct.load(X, index=(i, j), shape=(T, T)).T)
 
 
 QUICK: dict[str, Any] = {"budget": 0.1, "progress": False, "record_file": None, "isolate": False}
@@ -97,6 +104,20 @@ def blocks_that_are_fused() -> None:
     assert found["fuse_tiles=1"] == found["fuse_tiles=4"] == ""
 
 
+def layouts() -> None:
+    """Runners-up are programs of their own, as many as there are."""
+    x, y = on_gpu((1024, 1024), (1024, 1024))
+    found = tune.search(across, (x, y, 64), space={"layout_choice": (0, 1, 7)}, grid=(16, 16), limit=None, **QUICK)
+    said = {str(trial.candidate): trial.dropped for trial in found.trials}
+    assert said["layout_choice=0"] == "is the same program as: as given"
+    assert said["layout_choice=1"] is None and said["layout_choice=7"] is None
+    args = (*on_gpu((512, 1024), (512, 1024)), 1024)
+    found = tune.search(softmax, args, space={"layout_choice": (1, 2)}, grid=512, limit=None, **QUICK)
+    said = {str(trial.candidate): trial.dropped for trial in found.trials}
+    assert said["layout_choice=1"] is None
+    assert said["layout_choice=2"] == "is not accepted: the layouts have 1 runners-up"
+
+
 def arrays_that_overlap() -> None:
     """The caller's decide, and a launch that they are passed to."""
     made = loaded()
@@ -150,7 +171,7 @@ def run(name: str, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["cuts_and_shares", "blocks_that_are_fused", "arrays_that_overlap"])
+@pytest.mark.parametrize("name", ["cuts_and_shares", "blocks_that_are_fused", "layouts", "arrays_that_overlap"])
 def test_a_search_times_what_a_launch_runs(name: str) -> None:
     run(name)
 

@@ -229,7 +229,7 @@ class _Search:
         text = module.attribute("tile.layout_slots") or ""
         slots = [int(n) for n in re.findall(r"-?\d+", text.partition(":")[2])]
         if choice >= len(slots):
-            raise TileValueError(f"there are {max(0, len(slots) - 1)} runners-up among the layouts")
+            raise TileValueError(f"the layouts have {max(0, len(slots) - 1) or 'no'} runners-up")
         warps = int((module.attribute("tile.num_warps") or "1").split(":")[0])
         return cost.slot_seconds((slots[choice] - slots[0]) * warps * math.prod(grid), self.machine)
 
