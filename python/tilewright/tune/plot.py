@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -85,7 +86,7 @@ def draw_times(axis: Any, result: Result) -> None:
         axis.barh(row, 1e6 * measured.median, color=_color(result, trial), xerr=reach, error_kw={"lw": 1, "capsize": 2})
         if trial.predicted is not None:
             axis.plot(1e6 * trial.predicted, row, "|", color="black", markersize=9)
-    axis.set_yticks(range(len(trials)), [str(trial.candidate) for trial in trials], fontsize=7)
+    axis.set_yticks(range(len(trials)), [trial.title for trial in trials], fontsize=7)
     axis.invert_yaxis()
     axis.set_xlabel("µs, with the interval of 95 %   (| what the cost model expects)")
     dropped = sum(trial.dropped is not None for trial in result.trials)
@@ -129,8 +130,10 @@ def draw_map(figure: Any, axis: Any, result: Result, down: str, across: str) -> 
         times[place] = 1e6 * trial.measurement.median
     grid = [[times.get((i, j), float("nan")) for j in range(len(columns))] for i in range(len(rows))]
     image = axis.imshow(grid, cmap="viridis_r", aspect="auto")
+    dark = (min(times.values()) + max(times.values())) / 2  # slow is dark
     for (i, j), value in times.items():
-        axis.text(j, i, f"{value:.4g}", ha="center", va="center", fontsize=8, color="white")
+        color = "white" if value > dark else "black"
+        axis.text(j, i, f"{value:.4g}", ha="center", va="center", fontsize=8, color=color)
     axis.set_xticks(range(len(columns)), [str(c) for c in columns])
     axis.set_yticks(range(len(rows)), [str(r) for r in rows])
     axis.set_xlabel(across)
@@ -174,7 +177,9 @@ def draw_roofline(axis: Any, machine: Machine, points: Sequence[Point], bits: Se
         if point.label:
             roof = min(max(peaks.values(), default=point.rate), point.intensity * machine.bandwidth)
             text = f"{point.label}: {point.rate / roof:.0%}"
-            axis.annotate(text, (point.intensity, point.rate), xytext=(6, -9), textcoords="offset points", fontsize=7)
+            right = point.intensity > math.sqrt(low * high)  # where a label would leave the picture
+            side = {"xytext": (-6, -9), "ha": "right"} if right else {"xytext": (6, -9), "ha": "left"}
+            axis.annotate(text, (point.intensity, point.rate), textcoords="offset points", fontsize=7, **side)
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("operations a byte of memory")

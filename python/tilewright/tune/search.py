@@ -49,9 +49,14 @@ class Trial:
     dropped: str | None = None  # why it was not measured
     launched: dict[str, int] = dataclasses.field(default_factory=dict)  # hints that a launch of it adds
 
-    def __str__(self) -> str:
+    @property
+    def title(self) -> str:
+        """The candidate, and what a launch adds to it."""
         added = " ".join(f"{name}={value}" for name, value in self.launched.items())
-        return f"{self.candidate}{f' (launched with {added})' if added else ''}: {self.measurement or self.dropped}"
+        return f"{self.candidate} (launched with {added})" if added else str(self.candidate)
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.measurement or self.dropped}"
 
 
 @dataclasses.dataclass
@@ -98,7 +103,11 @@ class Result:
 
     def __str__(self) -> str:
         title = f"{self.problem.kernel.name} on {self.machine.name}"
-        measured = (f"  {'*' if trial is self.best else ' '} {trial}" for trial in self.measured())
+        wide = max(len(trial.title) for trial in self.measured())
+        measured = (
+            f"  {'*' if trial is self.best else ' '} {trial.title:{wide}}  {trial.measurement}"
+            for trial in self.measured()
+        )
         dropped = [trial for trial in self.trials if trial.dropped]
         told = [f"  - {trial}" for trial in dropped if trial.dropped != UNLIKELY]
         rest = len(dropped) - len(told)
