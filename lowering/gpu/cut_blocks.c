@@ -38,26 +38,20 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/dim_classes.h"
 #include "lowering/gpu/disjoint.h"
+#include "lowering/gpu/plans.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/work.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { MAX_CLASSES = 3, MAX_LOG_PARTS = 4 };
-
-/* How many parts each class has, as logarithms, and what an iteration of a part takes. */
-typedef struct {
-  int log[MAX_CLASSES];
-  int64_t cycles, bytes;
-} plan_t;
+enum { MAX_CLASSES = TW_PLAN_WAYS };
 
 typedef struct {
   MlirOperation func, scope; /* the loop whose iterations count, or the function */
   tw_dims_t dims;
   int classes[MAX_CLASSES], num_classes; /* that may be cut */
-  plan_t plans[MAX_LOG_PARTS + 1];       /* of 1, 2, 4 ... parts */
-  int num_plans;
+  tw_plans_t plans;                      /* a class is a way to cut */
 } cutter_t;
 
 /* ---- what can be cut --------------------------------------------------------------------------- */
@@ -89,7 +83,7 @@ static const char *find_classes(cutter_t *c) {
 
 typedef struct {
   cutter_t *cutter;
-  const plan_t *plan;
+  const tw_plan_t *plan;
   int64_t flop_cycles, bytes;
 } cost_t;
 
@@ -132,36 +126,19 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static void estimate(cutter_t *c, plan_t *plan) {
+/* Parts that load the least are as square as possible, and cut along lines in memory. They load less than before, or
+ * nothing is gained. */
+static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
+  cutter_t *c = user;
+  const tw_dim_t *class = way < 0 ? NULL : &c->dims.at[c->classes[way]];
+  int64_t before = from->bytes;
+  if (class && class->extent >> plan->log[way] < class->least)
+    return false;
   cost_t cost = {.cutter = c, .plan = plan};
   mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
   plan->cycles = tw_step_cycles(cost.flop_cycles, cost.bytes);
   plan->bytes = cost.bytes;
-}
-
-/* Twice as many parts: cut such that they load the least, so as square as possible, and along lines in memory. False
- * where nothing gets less. */
-static bool double_parts(cutter_t *c, const plan_t *from, plan_t *out) {
-  *out = *from;
-  for (int i = 0; i < c->num_classes; i++) {
-    const tw_dim_t *class = &c->dims.at[c->classes[i]];
-    plan_t plan = *from;
-    if (class->extent >> ++plan.log[i] < class->least)
-      continue;
-    estimate(c, &plan);
-    if (plan.bytes < out->bytes)
-      *out = plan;
-  }
-  return out->bytes < from->bytes;
-}
-
-static void make_plans(cutter_t *c) {
-  c->scope = tw_dims_loop(&c->dims);
-  c->plans[0] = (plan_t){.cycles = 0};
-  estimate(c, &c->plans[0]);
-  for (c->num_plans = 1; c->num_plans <= MAX_LOG_PARTS; c->num_plans++)
-    if (!double_parts(c, &c->plans[c->num_plans - 1], &c->plans[c->num_plans]))
-      break;
+  return plan->bytes < before;
 }
 
 /* ---- where parts are --------------------------------------------------------------------------- */
@@ -180,7 +157,7 @@ static int axis_of(cutter_t *c, const tw_block_axes_t *axes, int class) {
 /* ---- arrays that must lie apart ---------------------------------------------------------------- */
 
 /* Whether a part reads, of an array of this form, only what no other part writes. */
-static bool keeps_to_its_part(cutter_t *c, const plan_t *plan, MlirOperation read, MlirOperation write) {
+static bool keeps_to_its_part(cutter_t *c, const tw_plan_t *plan, MlirOperation read, MlirOperation write) {
   for (int i = 0; i < c->num_classes; i++) {
     int64_t from, to;
     if (plan->log[i] == 0)
@@ -194,7 +171,7 @@ static bool keeps_to_its_part(cutter_t *c, const plan_t *plan, MlirOperation rea
 }
 
 /* `rely`: tells the launcher which arrays must be separate. */
-static const char *why_not_apart(cutter_t *c, const plan_t *plan, bool rely) {
+static const char *why_not_apart(cutter_t *c, const tw_plan_t *plan, bool rely) {
   intptr_t first;
   for (int r = 0; r < c->dims.num_reads; r++)
     for (int w = 0; w < c->dims.num_writes; w++) {
@@ -263,7 +240,7 @@ static void place(cutter_t *c, MlirOperation op, const cut_t *cut, const axis_t 
   mlirOperationSetOperand(op, operand, placed);
 }
 
-static void rewrite(cutter_t *c, const plan_t *plan) {
+static void rewrite(cutter_t *c, const tw_plan_t *plan) {
   axis_t axes[TW_GRID_AXES];
   cut_t cuts[MAX_CLASSES];
   int64_t grid[TW_GRID_AXES];
@@ -303,7 +280,7 @@ static int64_t extent_word(cutter_t *c, int class) {
 }
 
 static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
-  enum { HEAD = 4, MAX_FACTS = HEAD + 2 * MAX_CLASSES + (MAX_LOG_PARTS + 1) * (MAX_CLASSES + 2) };
+  enum { HEAD = 4, MAX_FACTS = HEAD + 2 * MAX_CLASSES + (TW_MAX_LOG_PLAN + 1) * (MAX_CLASSES + 2) };
   MlirOperation module = tw_module_of(c->func);
   MlirContext context = mlirOperationGetContext(c->func);
   int64_t facts[MAX_FACTS] = {steps->word, steps->per_step, steps->steps, c->num_classes};
@@ -312,24 +289,11 @@ static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
     facts[n++] = extent_word(c, c->classes[i]);
     facts[n++] = c->dims.at[c->classes[i]].extent;
   }
-  for (const plan_t *plan = c->plans; plan < c->plans + c->num_plans; plan++) {
-    for (int i = 0; i < c->num_classes; i++)
-      facts[n++] = (int64_t)1 << plan->log[i];
-    facts[n++] = plan->cycles;
-    facts[n++] = plan->bytes;
-  }
+  n += tw_tell_plans(&c->plans, c->num_classes, facts + n);
   tw_set_attr(module, TW_CUT, mlirDenseI64ArrayGet(context, n, facts));
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */
-
-/* The largest plan of at most so many parts. */
-static const plan_t *plan_of(const cutter_t *c, int64_t parts) {
-  int log = 0;
-  while (log + 1 < c->num_plans && (int64_t)2 << log <= parts)
-    log++;
-  return &c->plans[log];
-}
 
 static MlirWalkResult measure_sums(MlirOperation op, void *most) {
   if (tw_op_is(op, "tile.mma")) {
@@ -359,19 +323,21 @@ static const char *decide(cutter_t *c, int64_t wanted) {
   const char *why = find_classes(c);
   if (why != NULL)
     return why;
-  make_plans(c);
-  const plan_t *plan = wanted > 1 ? plan_of(c, wanted) : &c->plans[c->num_plans - 1];
+  c->scope = tw_dims_loop(&c->dims);
+  tw_make_plans(&c->plans, c->num_classes, false, weigh, c);
+  int log = tw_plan_for(&c->plans, wanted > 1 ? wanted : INT64_MAX);
+  const tw_plan_t *plan = &c->plans.at[log];
   tw_steps_t steps = tw_steps_or_guess(c->func, c->scope);
-  if (plan == c->plans)
+  if (log == 0)
     return "its tiles are small";
   why = why_not_apart(c, plan, wanted > 1);
   if (why != NULL)
     return why;
-  int64_t parts = (int64_t)1 << (plan - c->plans);
+  int64_t parts = (int64_t)1 << log;
   if (wanted > 1) {
     rewrite(c, plan);
     tw_op_remark(c->func, "has each tile computed by %lld blocks, a slice each", (long long)parts);
-  } else if (steps.word >= 0 || steps.steps * c->plans[0].cycles > SHORT_CYCLES) {
+  } else if (steps.word >= 0 || steps.steps * c->plans.at[0].cycles > SHORT_CYCLES) {
     tell_launcher(c, &steps);
     tw_op_remark(c->func, "has each tile cut over up to %lld blocks where a launch has fewer than multiprocessors",
                  (long long)parts);

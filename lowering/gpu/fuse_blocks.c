@@ -33,26 +33,20 @@
  * The kernel is compiled again with the hint `fuse_tiles`, the number of blocks; 1: none. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/dim_classes.h"
+#include "lowering/gpu/plans.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm80/mma.h"
 #include "lowering/gpu/work.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { MAX_LOG_BLOCKS = 4, MAX_STORES = 8 };
-
-/* How many blocks there are in one along each axis, as logarithms, and what an iteration takes. */
-typedef struct {
-  int log[TW_GRID_AXES];
-  int64_t cycles, bytes, sum_bits;
-} plan_t;
+enum { MAX_STORES = 8 };
 
 typedef struct {
   MlirOperation func, loop;
   tw_dims_t dims;
   int class[TW_GRID_AXES]; /* that the position along the axis is the index of; -1: none, or it is used otherwise */
-  plan_t plans[MAX_LOG_BLOCKS + 1];
-  int num_plans;
+  tw_plans_t plans;        /* an axis is a way to fuse */
 } fuser_t;
 
 /* ---- what can be fused ------------------------------------------------------------------------- */
@@ -130,7 +124,7 @@ static const char *find_classes(fuser_t *f) {
 
 typedef struct {
   fuser_t *fuser;
-  plan_t *plan;
+  tw_plan_t *plan;
   int64_t flop_cycles;
 } cost_t;
 
@@ -158,37 +152,18 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static void estimate(fuser_t *f, plan_t *plan) {
+/* A block has to have room for what it computes. */
+static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) {
+  enum { MOST_SUM_BITS = 128 * 32 * 256, MOST_BYTES = 1 << 16 }; /* of 256 threads; a third of shared memory */
+  fuser_t *f = user;
+  (void)from;
+  if (axis >= 0 && f->class[axis] < 0)
+    return false;
   cost_t cost = {.fuser = f, .plan = plan};
   plan->bytes = plan->sum_bits = 0;
   mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
   plan->cycles = tw_step_cycles(cost.flop_cycles, plan->bytes);
-}
-
-/* Twice as many blocks in one, along the axis along which they then load the least; false where they have no room. */
-static bool double_blocks(fuser_t *f, const plan_t *from, plan_t *out) {
-  enum { MOST_SUM_BITS = 128 * 32 * 256, MOST_BYTES = 1 << 16 }; /* of 256 threads; a third of shared memory */
-  bool found = false;
-  for (int axis = 0; axis < TW_GRID_AXES; axis++) {
-    plan_t plan = *from;
-    if (f->class[axis] < 0)
-      continue;
-    plan.log[axis]++;
-    estimate(f, &plan);
-    if (plan.sum_bits <= MOST_SUM_BITS && plan.bytes <= MOST_BYTES && (!found || plan.bytes <= out->bytes)) {
-      *out = plan;
-      found = true;
-    }
-  }
-  return found;
-}
-
-static void make_plans(fuser_t *f) {
-  f->plans[0] = (plan_t){.cycles = 0};
-  estimate(f, &f->plans[0]);
-  for (f->num_plans = 1; f->num_plans <= MAX_LOG_BLOCKS; f->num_plans++)
-    if (!double_blocks(f, &f->plans[f->num_plans - 1], &f->plans[f->num_plans]))
-      break;
+  return plan->sum_bits <= MOST_SUM_BITS && plan->bytes <= MOST_BYTES;
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */
@@ -196,20 +171,15 @@ static void make_plans(fuser_t *f) {
 /* False where the launcher could not tell whether a grid is all of an array. */
 static bool tell_launcher(fuser_t *f) {
   enum { HEAD = 4, OF_PLAN = TW_GRID_AXES + 2, OF_STORE = 3 };
-  int64_t facts[HEAD + (MAX_LOG_BLOCKS + 1) * OF_PLAN + MAX_STORES * TW_GRID_AXES * OF_STORE], extent;
+  int64_t facts[HEAD + (TW_MAX_LOG_PLAN + 1) * OF_PLAN + MAX_STORES * TW_GRID_AXES * OF_STORE], extent;
   tw_steps_t steps = tw_steps_or_guess(f->func, f->loop);
   MlirOperation module = tw_module_of(f->func);
   int n = 0;
   facts[n++] = steps.word;
   facts[n++] = steps.per_step;
   facts[n++] = steps.steps;
-  facts[n++] = f->num_plans;
-  for (const plan_t *plan = f->plans; plan < f->plans + f->num_plans; plan++) {
-    for (int axis = 0; axis < TW_GRID_AXES; axis++)
-      facts[n++] = (int64_t)1 << plan->log[axis];
-    facts[n++] = plan->cycles;
-    facts[n++] = plan->bytes;
-  }
+  facts[n++] = f->plans.count;
+  n += tw_tell_plans(&f->plans, TW_GRID_AXES, facts + n);
   for (int axis = 0; axis < TW_GRID_AXES; axis++)
     for (int i = 0; f->class[axis] >= 0 && i < f->dims.num_writes; i++) {
       intptr_t first;
@@ -224,7 +194,7 @@ static bool tell_launcher(fuser_t *f) {
   return true;
 }
 
-static void rewrite(fuser_t *f, const plan_t *plan) {
+static void rewrite(fuser_t *f, const tw_plan_t *plan) {
   int64_t grid[TW_GRID_AXES];
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
     int64_t blocks = (int64_t)1 << plan->log[axis];
@@ -240,16 +210,14 @@ static const char *decide(fuser_t *f, int64_t wanted) {
   const char *why = find_classes(f);
   if (why != NULL)
     return why;
-  make_plans(f);
-  int log = 0;
-  while (log < f->num_plans - 1 && (wanted <= 1 || (int64_t)2 << log <= wanted))
-    log++;
+  tw_make_plans(&f->plans, TW_GRID_AXES, true, weigh, f);
+  int log = tw_plan_for(&f->plans, wanted > 1 ? wanted : INT64_MAX);
   if (log == 0)
     return "its tiles are large";
   if (!tell_launcher(f))
     return "it stores to what is no array of the launch";
   if (wanted > 1) {
-    rewrite(f, &f->plans[log]);
+    rewrite(f, &f->plans.at[log]);
     tw_op_remark(f->func, "has the tiles of %d blocks computed by one", 1 << log);
   } else {
     tw_op_remark(f->func, "has the tiles of up to %d blocks computed by one where a launch has many", 1 << log);
