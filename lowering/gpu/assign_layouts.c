@@ -28,7 +28,8 @@
 enum {
   BYTES_PER_THREAD = 64, /* of the largest tile in memory, for choosing warps */
   FEW_WARPS = 4,
-  MAX_WARPS = 8, /* unless a thread would hold more than ELEMENTS_PER_THREAD */
+  MAX_WARPS = 8,         /* unless a thread would hold more than ELEMENTS_PER_THREAD */
+  MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
   MOST_WARPS = 32,
   ELEMENTS_PER_THREAD = 64
 };
@@ -318,8 +319,23 @@ static int64_t bytes_together(const twl_classes_t *c, const tw_block_axes_t *axe
   return bytes;
 }
 
+/* Whether the function moves tiles one at a time: of those that it loads one is large, and nothing is added up. */
+static bool moves_single_tiles(const twl_classes_t *c, int64_t most) {
+  int large = 0;
+  for (size_t i = 0; i < c->num_ops; i++) {
+    MlirOperation op = c->ops[i];
+    if (tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan"))
+      return false;
+    bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+    MlirValue value = loads ? twl_accessed(op) : (MlirValue){NULL};
+    large += value.ptr && 2 * bits_of(value) / 8 >= most;
+  }
+  return large == 1;
+}
+
 /* As many warps as give each thread BYTES_PER_THREAD of the largest tile in memory, or of the tiles that are loaded
- * together, and more where a thread would hold too many elements. A scan over few warps is cheaper. */
+ * together, and more where a thread would hold too many elements. A scan over few warps is cheaper. What moves tiles
+ * and waits for nothing else has half as many bytes a thread, if there are blocks of several warps anyway. */
 static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
   int64_t most = 0, elements = 0;
   int warps = 1;
@@ -339,6 +355,8 @@ static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
       elements = tw_count(mlirValueGetType(c->nodes[i].value));
   while (warps < MAX_WARPS &&
          most >= (int64_t)2 * warps * 32 * BYTES_PER_THREAD * (scans && warps >= FEW_WARPS ? 2 : 1))
+    warps *= 2;
+  if (warps >= FEW_WARPS && most <= MOVED_BYTES && moves_single_tiles(c, most))
     warps *= 2;
   while (warps < MOST_WARPS && elements > (int64_t)warps * 32 * ELEMENTS_PER_THREAD)
     warps *= 2;

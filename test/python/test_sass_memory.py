@@ -89,7 +89,7 @@ PLANS = {
     "layer norm 16384": Plan(*rows(layer_norm, 16384, 2), loads=24, stores=8, barriers=2, registers=128),
     "cumulative sum": Plan(*rows(cumulative_sum, 4096, dtype=np.float32), loads=8, stores=8, barriers=1, registers=80),
     "transpose": Plan(
-        transpose, (empty(256, 256), empty(256, 256), 128), loads=8, stores=8, barriers=1, registers=64, exchanged=8
+        transpose, (empty(256, 256), empty(256, 256), 128), loads=4, stores=4, barriers=1, registers=64, exchanged=4
     ),
     "cross entropy": Plan(  # what a walk writes lies as what it reads, whatever an earlier walk left
         cross_entropy.cross_entropy,

@@ -154,6 +154,22 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+// What moves single tiles, of 8 KiB or more, has twice as many warps; not what has several to wait for.
+// CHECK: module attributes {{{.*}}tile.num_warps = 8 : i32
+// CHECK-LABEL: @moves
+module attributes {tile.target = "sm_90a"} {
+  func.func @moves(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}, %b: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<2048xf32>
+    %y = tile.load %b[%i] : memref<?xi32, strided<[1]>>, i32 -> tensor<1xi32>
+    tile.store %y, %b[%i] : tensor<1xi32>, memref<?xi32, strided<[1]>>, i32
+    tile.store %x, %a[%i] : tensor<2048xf32>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
 // A number that is spread over a tile says nothing of its layout: the accesses to the tile decide.
 // CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[0, 1], [0, 2], [0, 256], [0, 512]], lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = {{\[}}[0, 128]]>
 // CHECK-LABEL: @spread
