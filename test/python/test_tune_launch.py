@@ -108,6 +108,7 @@ def layouts() -> None:
     """Runners-up are programs of their own, as many as there are."""
     x, y = on_gpu((1024, 1024), (1024, 1024))
     found = tune.search(across, (x, y, 64), space={"layout_choice": (0, 1, 7)}, grid=(16, 16), limit=None, **QUICK)
+    assert "  - 1 more come to the same programs as these" in str(found)
     said = {str(trial.candidate): trial.dropped for trial in found.trials}
     assert said["layout_choice=0"] == "is the same program as: as given"
     assert said["layout_choice=1"] is None and said["layout_choice=7"] is None

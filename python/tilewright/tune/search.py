@@ -34,6 +34,7 @@ SAMPLE_SECONDS = 0.02  # of one candidate in one round: quick kernels are launch
 WARM_UP_SECONDS = 0.3
 MAX_ASSEMBLERS = 8  # each has a context on the GPU: half a second, half a gigabyte
 Done = TypeVar("Done")
+SAME = "is the same program as"
 UNLIKELY = "not tried, the cost model expects less"
 
 
@@ -108,10 +109,13 @@ class Result:
             f"  {'*' if trial is self.best else ' '} {trial.title:{wide}}  {trial.measurement}"
             for trial in self.measured()
         )
-        dropped = [trial for trial in self.trials if trial.dropped]
-        told = [f"  - {trial}" for trial in dropped if trial.dropped != UNLIKELY]
-        rest = len(dropped) - len(told)
-        return "\n".join([title, *measured, *told, *([f"  - {rest} more: {UNLIKELY}"] if rest else [])])
+        reasons = [(trial.dropped or "", trial) for trial in self.trials if trial.dropped]
+        told = [f"  - {trial}" for why, trial in reasons if why != UNLIKELY and not why.startswith(SAME)]
+        same = sum(why.startswith(SAME) for why, _ in reasons)
+        rest = len(reasons) - len(told) - same
+        more = [f"  - {same} more come to the same programs as these"] if same else []
+        more += [f"  - {rest} more: {UNLIKELY}"] if rest else []
+        return "\n".join([title, *measured, *told, *more])
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws the sweep to a file (.svg, .png, .pdf); needs matplotlib."""
@@ -273,7 +277,7 @@ class _Search:
             program, self.trials[number].launched = outcome
             twin = same.setdefault((program.image, program.grid), number)
             if twin != number:
-                self.trials[number].dropped = f"is the same program as: {self.trials[twin].candidate}"
+                self.trials[number].dropped = f"{SAME}: {self.trials[twin].candidate}"
             else:
                 self.programs[number] = program
 
