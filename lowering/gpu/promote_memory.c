@@ -331,17 +331,10 @@ static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layou
   MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
   if (tw_op_is(op, "tile.convert_layout"))
     return input;
-  tw_attr_t attrs[8];
-  intptr_t n = 0;
-  for (; n < mlirOperationGetNumAttributes(op) && n < 8; n++) {
-    MlirNamedAttribute named = mlirOperationGetAttribute(op, n);
-    attrs[n] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
-  }
   MlirStringRef name = tw_op_name(op);
   MlirOperation made = tw_build(
-      at, name.data,
-      (tw_op_parts_t){
-          .num_operands = 1, .operands = &input, .num_results = 1, .results = &type, .num_attrs = n, .attrs = attrs});
+      at, name.data, (tw_op_parts_t){.num_operands = 1, .operands = &input, .num_results = 1, .results = &type});
+  tw_copy_attrs(op, made);
   return mlirOperationGetResult(made, 0);
 }
 

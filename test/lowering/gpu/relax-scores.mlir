@@ -393,3 +393,53 @@ func.func @grows(%s: tensor<64x64xf32>, %v: tensor<64x64xbf16>, %acc: tensor<64x
   %e = tile.mma %w, %v, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
   return %e : tensor<64x64xf32>
 }
+
+// -----
+
+// Weights, and besides a branch whose result is read; a remainder; a divisor that is not known; and weights to base e.
+// CHECK-LABEL: @weights_and_branch
+// CHECK: math.tanh %{{[a-z0-9]+}} : tensor
+func.func @weights_and_branch(%s: tensor<64x64xf32>, %v: tensor<64x64xbf16>, %acc: tensor<64x64xf32>, %c: i1) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %t = math.tanh %s : tensor<64x64xf32>
+  %y = scf.if %c -> (tensor<64x64xf32>) {
+    scf.yield %t : tensor<64x64xf32>
+  } else {
+    scf.yield %acc : tensor<64x64xf32>
+  }
+  %p = math.exp2 %t : tensor<64x64xf32>
+  %w = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
+  %e = tile.mma %w, %v, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+  return %e, %y : tensor<64x64xf32>, tensor<64x64xf32>
+}
+
+// CHECK-LABEL: @remainder
+// CHECK: math.tanh %{{[a-z0-9]+}} : tensor
+func.func @remainder(%s: tensor<64x64xf32>, %v: tensor<64x64xbf16>, %acc: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %c = arith.constant dense<2.0> : tensor<64x64xf32>
+  %t = math.tanh %s : tensor<64x64xf32>
+  %y = arith.remf %t, %c : tensor<64x64xf32>
+  %p = math.exp2 %y : tensor<64x64xf32>
+  %w = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
+  %e = tile.mma %w, %v, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+  return %e : tensor<64x64xf32>
+}
+
+// CHECK-LABEL: @unknown_divisor
+// CHECK: arith.divf
+func.func @unknown_divisor(%s: tensor<64x64xf32>, %v: tensor<64x64xbf16>, %acc: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %y = arith.divf %s, %acc : tensor<64x64xf32>
+  %p = math.exp2 %y : tensor<64x64xf32>
+  %w = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
+  %e = tile.mma %w, %v, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+  return %e : tensor<64x64xf32>
+}
+
+// CHECK-LABEL: @base_e
+// CHECK: math.tanh %{{[a-z0-9]+}} {tile.absolute} : tensor
+func.func @base_e(%s: tensor<64x64xf32>, %v: tensor<64x64xbf16>, %acc: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %t = math.tanh %s : tensor<64x64xf32>
+  %p = math.exp %t : tensor<64x64xf32>
+  %w = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
+  %e = tile.mma %w, %v, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+  return %e : tensor<64x64xf32>
+}
