@@ -34,11 +34,10 @@
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { MAX_IDS = 64, ENOUGH_BYTES = 16384, MAX_ROWS = 16 };
+enum { ENOUGH_BYTES = 16384, MAX_ROWS = 16 };
 
 typedef struct {
-  MlirOperation ids[MAX_IDS]; /* tile.block_id and tile.num_blocks of axis 0 */
-  int num_ids;
+  tw_ops_t ids; /* tile.block_id and tile.num_blocks of axis 0 */
   tw_block_axes_t axes;
   int64_t bytes; /* of the tiles that a block loads and stores */
   bool refused;
@@ -73,10 +72,10 @@ static int64_t bytes_moved(const kernel_t *k, MlirOperation op) {
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
   bool id = tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks");
-  k->refused |= stands_in_the_way(op) || (id && k->num_ids == MAX_IDS);
+  k->refused |= stands_in_the_way(op);
   k->bytes += bytes_moved(k, op);
-  if (id && tw_attr_int(op, "axis", 0) == 0 && k->num_ids < MAX_IDS)
-    k->ids[k->num_ids++] = op;
+  if (id && tw_attr_int(op, "axis", 0) == 0)
+    tw_ops_add(&k->ids, op);
   return MlirWalkResultAdvance;
 }
 
@@ -102,10 +101,10 @@ static void join(MlirOperation func, const kernel_t *k, int most) {
     next = mlirOperationGetNextInBlock(old);
     mlirOperationMoveBefore(old, in.before);
   }
-  for (int i = 0; i < k->num_ids; i++) {
-    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(k->ids[i], 0),
-                                  tw_op_is(k->ids[i], "tile.block_id") ? place : extents[0]);
-    mlirOperationDestroy(k->ids[i]);
+  for (int i = 0; i < k->ids.count; i++) {
+    MlirOperation id = k->ids.at[i];
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(id, 0), tw_op_is(id, "tile.block_id") ? place : extents[0]);
+    mlirOperationDestroy(id);
   }
   tw_set_attr(func, TW_JOINED, mlirUnitAttrGet(at.context));
   tw_set_int(tw_module_of(func), TW_JOINED, i32, most);
@@ -128,10 +127,11 @@ static bool run(MlirOperation func) {
     return true;
   kernel_t k = {.axes = tw_block_axes_of(func)};
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
-  int rows = k.bytes > 0 && !k.refused && k.num_ids > 0 ? rows_for(k.bytes) : 1;
+  int rows = k.bytes > 0 && !k.refused && k.ids.count > 0 ? rows_for(k.bytes) : 1;
   if (rows > 1)
     join(func, &k, rows);
   tw_block_axes_free(&k.axes);
+  tw_ops_free(&k.ids);
   return true;
 }
 
