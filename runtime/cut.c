@@ -1,19 +1,16 @@
 /* cut.c - blocks that compute a slice of a tile each, or the tiles of several: how many
  *
  * A kernel whose tiles can be cut (lowering/gpu/cut_blocks.c) tells what an iteration takes with 1, 2, 4 ... slices of
- * a tile. A launch of fewer blocks than multiprocessors is as long as one block, or as what all of them load together;
- * it takes the slices with which that is least. Slices may in turn be shared along k (split.c), so that this is
- * compared, too. A launch of more blocks costs one comparison. One of many blocks
- * whose tiles are small may be fused (lowering/gpu/fuse_blocks.c), by the same estimate. */
-#include "module.h"
+ * a tile. A launch of few blocks takes the slices with which it is done first (cost.h): those that give each
+ * multiprocessor one, or that fill its last turn. Slices may in turn be shared along k (split.c), so that this is
+ * compared, too. A launch of many blocks costs one comparison. If its tiles are small, blocks may be fused
+ * (lowering/gpu/fuse_blocks.c), by the same estimate. */
+#include "cost.h"
 
 enum {
-  BYTES_A_CYCLE = 48, /* of what all multiprocessors load at a time, for each: from the L2 cache */
-  LEAST_GAIN = 8,     /* of a launch, as 1 / LEAST_GAIN */
+  LEAST_GAIN = 16,    /* over whole tiles, as 1 / LEAST_GAIN of the launch */
   LEAST_CYCLES = 1000 /* that are gained: another kernel has to be compiled */
 };
-
-static int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 /* Blocks that have something to load where there are so many tiles: slices beyond the end of an array have not. */
 static int64_t busy_blocks(const tw_cut_t *cut, int plan, const uint64_t *words, int64_t tiles) {
@@ -21,35 +18,48 @@ static int64_t busy_blocks(const tw_cut_t *cut, int plan, const uint64_t *words,
     int64_t parts = cut->plans[plan].parts[i], tile = cut->classes[i].tile;
     int64_t extent = cut->classes[i].word < 0 ? 0 : (int64_t)words[cut->classes[i].word];
     if (extent > 0)
-      tiles = divide_up(tiles * divide_up(extent, tile / parts), divide_up(extent, tile));
+      tiles = tw_divide_up(tiles * tw_divide_up(extent, tile / parts), tw_divide_up(extent, tile));
     else
       tiles *= parts;
   }
   return tiles;
 }
 
-static int64_t cycles_of(const tw_cut_t *cut, const tw_split_t *split, int plan, const uint64_t *words, int64_t blocks,
-                         int64_t units) {
-  int64_t steps = cut->word < 0 ? cut->steps : divide_up((int64_t)words[cut->word], cut->per_step);
-  int64_t busy = busy_blocks(cut, plan, words, blocks), step = cut->plans[plan].cycles, bytes = cut->plans[plan].bytes;
-  int64_t own = divide_up(blocks << plan, units) * steps * step, all = busy * steps * bytes / (units * BYTES_A_CYCLE);
-  int64_t cycles = own > all ? own : all;
-  if (split->step_cycles && blocks << plan < units) {
-    tw_split_t slice = *split;
-    slice.step_cycles = (int32_t)step;
-    slice.step_bytes = (int32_t)bytes;
-    slice.part_bytes = (split->part_bytes >> plan) + 1;
-    int64_t shared = tw_split_cycles(&slice, words, blocks << plan, units);
-    cycles = shared < cycles ? shared : cycles;
-  }
-  return cycles;
+/* A launch of so many blocks, which load from so many bytes of arrays. */
+typedef struct {
+  const tw_cut_t *cut;
+  const uint64_t *words;
+  int64_t arrays, blocks, units;
+} launch_t;
+
+static int64_t cycles_of(const launch_t *l, int plan) {
+  const tw_cut_t *cut = l->cut;
+  int64_t steps = cut->word < 0 ? cut->steps : tw_divide_up((int64_t)l->words[cut->word], cut->per_step);
+  int64_t own = tw_divide_up(l->blocks << plan, l->units) * steps * cut->plans[plan].cycles;
+  int64_t loads = busy_blocks(cut, plan, l->words, l->blocks) * steps * cut->plans[plan].bytes;
+  return tw_launch_cycles(own, loads, l->arrays, l->units);
 }
 
-int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units) {
-  int64_t whole = cycles_of(cut, split, 0, words, blocks, units), least = whole;
+/* The same if several blocks share a slice where that is faster. */
+static int64_t shared_cycles(const launch_t *l, const tw_split_t *split, int plan) {
+  int64_t cycles = cycles_of(l, plan), blocks = l->blocks << plan;
+  if (!split->step_cycles || (plan > 0 && blocks >= l->units))
+    return cycles;
+  tw_split_t slice = *split;
+  slice.step_cycles = l->cut->plans[plan].cycles;
+  slice.step_bytes = l->cut->plans[plan].bytes;
+  slice.part_bytes = (split->part_bytes >> plan) + 1;
+  int64_t shared = tw_split_cycles(&slice, l->words, l->arrays, blocks, l->units);
+  return shared < cycles ? shared : cycles;
+}
+
+int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
+                  int64_t units) {
+  launch_t launch = {cut, words, arrays, blocks, units};
+  int64_t whole = cycles_of(&launch, 0), least = shared_cycles(&launch, split, 0);
   int best = 0;
   for (int plan = 1; plan < cut->num_plans; plan++) {
-    int64_t cycles = cycles_of(cut, split, plan, words, blocks, units);
+    int64_t cycles = shared_cycles(&launch, split, plan);
     if (cycles < least) {
       best = plan;
       least = cycles;
@@ -71,21 +81,22 @@ bool tw_fuse_allowed(const tw_fuse_t *fuse, const int32_t blocks[3], const uint3
 }
 
 /* Of that many blocks of the launch in one along each axis. */
-static int64_t fused_cycles(const tw_fuse_t *fuse, int plan, const uint32_t grid[3], int64_t steps, int64_t units) {
+static int64_t fused_cycles(const tw_fuse_t *fuse, int plan, const uint32_t grid[3], int64_t steps, int64_t arrays,
+                            int64_t units) {
   int64_t blocks = 1, step = fuse->plans[plan].cycles, bytes = fuse->plans[plan].bytes;
   for (int axis = 0; axis < 3; axis++)
-    blocks *= divide_up(grid[axis], fuse->plans[plan].blocks[axis]);
-  int64_t own = divide_up(blocks, units) * steps * step, all = blocks * steps * bytes / (units * BYTES_A_CYCLE);
-  return own > all ? own : all;
+    blocks *= tw_divide_up(grid[axis], fuse->plans[plan].blocks[axis]);
+  return tw_launch_cycles(tw_divide_up(blocks, units) * steps * step, blocks * steps * bytes, arrays, units);
 }
 
-int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t units) {
+int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
+                   int64_t units) {
   enum { FUSED = 3, ALONE = 4 }; /* the estimate is a rough one: a third must be gained */
-  int64_t steps = fuse->word < 0 ? fuse->steps : divide_up((int64_t)words[fuse->word], fuse->per_step);
-  int64_t alone = fused_cycles(fuse, 0, grid, steps, units), least = alone;
+  int64_t steps = fuse->word < 0 ? fuse->steps : tw_divide_up((int64_t)words[fuse->word], fuse->per_step);
+  int64_t alone = fused_cycles(fuse, 0, grid, steps, arrays, units), least = alone;
   int best = 0;
   for (int plan = 1; plan < fuse->num_plans; plan++) {
-    int64_t cycles = fused_cycles(fuse, plan, grid, steps, units);
+    int64_t cycles = fused_cycles(fuse, plan, grid, steps, arrays, units);
     if (cycles < least && tw_fuse_allowed(fuse, fuse->plans[plan].blocks, grid, words)) {
       best = plan;
       least = cycles;

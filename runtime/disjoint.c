@@ -30,14 +30,14 @@ static bool is_same(const tw_array_place_t *a, const tw_array_place_t *b, const 
          !memcmp(words + a->word, words + b->word, (1 + 2u * a->rank) * sizeof *words);
 }
 
-static bool is_good(const tw_array_place_t *array) {
+bool tw_is_array_place(const tw_array_place_t *array) {
   return array->rank <= TW_MAX_RANK && array->word + 2u * array->rank < TW_MAX_WORDS && array->bits > 0;
 }
 
 tw_status_t tw_cuda_kernel_set_disjoint(tw_cuda_kernel_t *kernel, const tw_disjoint_t *pairs, size_t count) {
   bool good = count <= TW_MAX_DISJOINT;
   for (size_t i = 0; good && i < count; i++)
-    good = is_good(&pairs[i].array) && is_good(&pairs[i].other);
+    good = tw_is_array_place(&pairs[i].array) && tw_is_array_place(&pairs[i].other);
   if (!good)
     return TW_ERROR(TW_VALUE_ERROR, "kernel %s: %zu pairs of arrays that are separate are too many, or have no words",
                     kernel->name, count);

@@ -77,8 +77,8 @@ static tw_status_t tell_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid
 static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
                            CUstream stream, uint64_t blocks, uint64_t *words, started_t *start) {
   uint64_t workspace = 0;
-  tw_shares_t shares =
-      tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[device->ordinal]);
+  tw_shares_t shares = tw_split_choose(&kernel->split, words, tw_loaded_bytes(&kernel->loaded, words), (int64_t)blocks,
+                                       device->sm_count, kernel->resident[device->ordinal]);
   if (shares.parts > 1)
     workspace = tw_workspace_take(driver, device, stream, tw_split_bytes(&kernel->split, shares, (int64_t)blocks));
   if (!workspace)
@@ -102,19 +102,24 @@ static tw_status_t cut_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[
 /* Whether a launch has tiles cut, or blocks fused; or those of a kernel that were must not be. */
 static tw_better_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
                               const uint64_t *words, int64_t blocks) {
+  enum { FEW_TURNS = 2 }; /* of whole tiles: with more, the last one counts little */
   const tw_better_t none = {.kind = TW_BETTER_NONE};
-  bool many = blocks >= device->sm_count;
+  int64_t units = device->sm_count;
   if (kernel->fuse && kernel->cut_grid[0]) {
     int32_t fused[3];
     for (int axis = 0; axis < 3; axis++)
       fused[axis] = kernel->cut_grid[axis] < 0 ? -kernel->cut_grid[axis] : 1;
     return tw_fuse_allowed(kernel->fuse, fused, grid, words) ? none : (tw_better_t){TW_BETTER_FUSED, 1};
   }
-  if (kernel->fuse && many) {
-    int wanted = tw_fuse_choose(kernel->fuse, grid, words, device->sm_count);
-    return wanted > 1 ? (tw_better_t){TW_BETTER_FUSED, wanted} : none;
+  if (kernel->fuse && blocks >= units) {
+    int wanted = tw_fuse_choose(kernel->fuse, grid, words, tw_loaded_bytes(&kernel->loaded, words), units);
+    if (wanted > 1)
+      return (tw_better_t){TW_BETTER_FUSED, wanted};
   }
-  int parts = kernel->cut && !many ? tw_cut_choose(kernel->cut, &kernel->split, words, blocks, device->sm_count) : 1;
+  if (!kernel->cut || blocks >= FEW_TURNS * units)
+    return none;
+  int64_t arrays = tw_loaded_bytes(&kernel->loaded, words);
+  int parts = tw_cut_choose(kernel->cut, &kernel->split, words, arrays, blocks, units);
   return parts > 1 ? (tw_better_t){TW_BETTER_CUT, parts} : none;
 }
 
@@ -169,8 +174,8 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
     choose_pairs(&kernel->pairs, started, kernel->resident[ordinal], out);
   if (out->kind || kernel->split.step_cycles == 0)
     return NULL;
-  tw_shares_t shares =
-      tw_split_choose(&kernel->split, words, (int64_t)blocks, device->sm_count, kernel->resident[ordinal]);
+  tw_shares_t shares = tw_split_choose(&kernel->split, words, tw_loaded_bytes(&kernel->loaded, words), (int64_t)blocks,
+                                       device->sm_count, kernel->resident[ordinal]);
   if (shares.parts == 1)
     return NULL;
   tw_context_scope_t scope;

@@ -234,6 +234,30 @@ tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t 
   return NULL;
 }
 
+tw_status_t tw_cuda_kernel_set_loaded(tw_cuda_kernel_t *kernel, const tw_loaded_t *loaded) {
+  bool good = loaded->count <= TW_MAX_LOADED;
+  for (uint32_t i = 0; good && i < loaded->count; i++)
+    good = tw_is_array_place(&loaded->arrays[i]);
+  if (!good)
+    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: it cannot load from these %u arrays", kernel->name, loaded->count);
+  kernel->loaded = *loaded;
+  return NULL;
+}
+
+int64_t tw_loaded_bytes(const tw_loaded_t *loaded, const uint64_t *words) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < loaded->count; i++) {
+    const tw_array_place_t *array = &loaded->arrays[i];
+    int64_t bits = array->bits;
+    for (int d = 0; d < array->rank; d++)
+      if (__builtin_mul_overflow(bits, (int64_t)words[array->word + 1 + d], &bits))
+        return INT64_MAX;
+    if (__builtin_add_overflow(bytes, bits / 8, &bytes))
+      return INT64_MAX;
+  }
+  return bytes;
+}
+
 tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t *pairs) {
   const int32_t *cycles = pairs->cycles;
   if (pairs->axis < 0 || pairs->axis > 2 || cycles[0] < 0 || cycles[1] < 0 || cycles[2] < 0 ||

@@ -37,6 +37,7 @@ struct tw_cuda_kernel {
   unsigned num_maps;
   tw_map_slot_t *maps;    /* owned */
   tw_split_t split;       /* step_cycles 0: blocks have nothing to share */
+  tw_loaded_t loaded;     /* what the loop of split, cut and fuse loads from */
   tw_cut_t *cut;          /* owned; NULL: tiles stay whole, or are slices already */
   tw_fuse_t *fuse;        /* owned; NULL: blocks cannot be fused */
   tw_pairs_t pairs;       /* alone 0: no clusters */
@@ -51,6 +52,16 @@ struct tw_cuda_kernel {
 
 enum { TW_MAX_LEAD = 8 };
 
+/* --- disjoint.c --- */
+
+/* Whether an array may be where it is said to be among the words of a launch. */
+bool tw_is_array_place(const tw_array_place_t *array);
+
+/* --- module.c --- */
+
+/* Bytes of the arrays that a kernel's loop loads from; 0 where these are not known. */
+int64_t tw_loaded_bytes(const tw_loaded_t *loaded, const uint64_t *words);
+
 /* --- split.c --- */
 
 enum {
@@ -58,11 +69,13 @@ enum {
   TW_SPLIT_BYTES_PER_SM = 1 << 18 /* as many as registers: more sums than that are never made at a time */
 };
 
-/* What `blocks` tiles of a launch with these words do best on `units` multiprocessors that have `resident` blocks. */
-tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units,
-                            int64_t resident);
-/* Cycles until these tiles, fewer than multiprocessors, are computed by as many blocks as do it first. */
-int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t tiles, int64_t units);
+/* What `blocks` tiles of a launch with these words do best on `units` multiprocessors that have `resident` blocks; they
+ * load from `arrays` bytes. */
+tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
+                            int64_t units, int64_t resident);
+/* Cycles of a launch of so many tiles if those beyond whole turns are computed by as many blocks as do it first; the
+ * most there are where none is beyond. */
+int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks, int64_t units);
 /* Of a workspace for them. */
 size_t tw_split_bytes(const tw_split_t *split, tw_shares_t shares, int64_t blocks);
 
@@ -75,12 +88,13 @@ void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CU
 
 /* --- cut.c --- */
 
-/* Into how many slices a launch of fewer blocks than multiprocessors does best to cut each tile; 1: none. `split` has
- * step_cycles 0 where blocks cannot share tiles. */
-int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *words, int64_t blocks, int64_t units);
+/* Into how many slices a launch of few blocks does best to cut each tile; 1: none. `split` has step_cycles 0 where
+ * blocks cannot share tiles. */
+int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
+                  int64_t units);
 
 /* How many blocks of a launch of many do best as one; 1: each alone. */
-int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t units);
+int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t arrays, int64_t units);
 /* Whether so many blocks along each axis may be one: then nothing is stored that no block of the launch would have. */
 bool tw_fuse_allowed(const tw_fuse_t *fuse, const int32_t blocks[3], const uint32_t grid[3], const uint64_t *words);
 

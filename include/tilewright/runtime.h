@@ -259,6 +259,12 @@ typedef struct tw_tensor_map {
  * them: they may come from a file. */
 tw_status_t tw_cuda_kernel_set_maps(tw_cuda_kernel_t *kernel, const tw_tensor_map_t *maps, size_t count);
 
+/* Where an array stands among the words of a launch: its pointer's word, extents and strides behind it. */
+typedef struct tw_array_place {
+  uint16_t word;
+  uint8_t rank, bits; /* of an element */
+} tw_array_place_t;
+
 /* What a launch decides by whether several blocks share a tile, a part of k each. */
 typedef struct tw_split {
   int32_t word;        /* of the extent of k; -1: the number of steps is a constant */
@@ -273,6 +279,17 @@ typedef struct tw_split {
 /* Called once, before the first launch, of a kernel that shares tiles, or of its twin that does not. Checks what may
  * come from a file. */
 tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t *split);
+
+enum { TW_MAX_LOADED = 8 };
+
+/* The arrays that the loop of tw_split_t, tw_cut_t and tw_fuse_t loads from. */
+typedef struct tw_loaded {
+  uint32_t count;
+  tw_array_place_t arrays[TW_MAX_LOADED];
+} tw_loaded_t;
+
+/* Called once, before the first launch; without it, nothing is known of them. Checks what may come from a file. */
+tw_status_t tw_cuda_kernel_set_loaded(tw_cuda_kernel_t *kernel, const tw_loaded_t *loaded);
 
 enum { TW_CUT_CLASSES = 3, TW_CUT_PLANS = 5, TW_FUSE_STORES = 24 };
 
@@ -335,12 +352,6 @@ typedef struct tw_better {
 } tw_better_t;
 tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                                 const uint64_t *words, tw_better_t *out);
-
-/* Where an array stands among the words of a launch: its pointer's word, extents and strides behind it. */
-typedef struct tw_array_place {
-  uint16_t word;
-  uint8_t rank, bits; /* of an element */
-} tw_array_place_t;
 
 /* Two arrays that the kernel reads and writes in another order than the program does: they must have no memory in
  * common, or else, where each tile is read before it is written, be one array. */

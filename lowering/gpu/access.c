@@ -25,6 +25,13 @@ int tw_first_word(MlirValue argument) {
   return word;
 }
 
+void tw_array_place(MlirValue array, int32_t out[TW_ARRAY_PLACE]) {
+  MlirType type = mlirValueGetType(array);
+  out[0] = tw_first_word(array);
+  out[1] = (int32_t)mlirShapedTypeGetRank(type);
+  out[2] = tw_memory_bits(mlirShapedTypeGetElementType(type));
+}
+
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]) {
   for (int d = 0; d < rank; d++)
     order[d] = d;

@@ -15,6 +15,9 @@ MlirValue tw_access_array(MlirOperation op, intptr_t *first_index);
 int tw_words_of(MlirType argument);
 /* The first word of an argument, which of an array is its pointer. */
 int tw_first_word(MlirValue argument);
+/* How attributes of the module name an array for the launcher: that word, its rank, the bits of an element. */
+enum { TW_ARRAY_PLACE = 3 };
+void tw_array_place(MlirValue array, int32_t out[TW_ARRAY_PLACE]);
 /* Axis of the array along which each dimension of the tile runs (`order`, or the identity). */
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]);
 /* Attributes that the front end gives to accesses. Of a load or store: its tile lies inside of the array, which is not

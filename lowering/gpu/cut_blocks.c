@@ -290,6 +290,7 @@ static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
     facts[n++] = c->dims.at[c->classes[i]].extent;
   }
   n += tw_tell_plans(&c->plans, c->num_classes, facts + n);
+  tw_tell_loaded(c->func, c->scope);
   tw_set_attr(module, TW_CUT, mlirDenseI64ArrayGet(context, n, facts));
 }
 

@@ -16,14 +16,7 @@ bool tw_may_be_disjoint(MlirValue a, MlirValue b) {
          !tw_has_attr(tw_module_of(func), TW_MAY_ALIAS);
 }
 
-enum { OF_ARRAY = 3, OF_PAIR = 2 * OF_ARRAY + 1 };
-
-static void place_of(MlirValue array, int32_t out[OF_ARRAY]) {
-  MlirType type = mlirValueGetType(array);
-  out[0] = tw_first_word(array);
-  out[1] = (int32_t)mlirShapedTypeGetRank(type);
-  out[2] = tw_memory_bits(mlirShapedTypeGetElementType(type));
-}
+enum { OF_PAIR = 2 * TW_ARRAY_PLACE + 1 };
 
 /* Arrays of a pair in the order of the arguments, so that there is one row of them, which says the most. */
 static bool note(MlirValue a, MlirValue b, bool or_same) {
@@ -33,13 +26,13 @@ static bool note(MlirValue a, MlirValue b, bool or_same) {
   intptr_t count = mlirAttributeIsNull(known) ? 0 : mlirArrayAttrGetNumElements(known), at = 0;
   bool swap = mlirBlockArgumentGetArgNumber(a) > mlirBlockArgumentGetArgNumber(b);
   int32_t row[OF_PAIR];
-  place_of(swap ? b : a, row);
-  place_of(swap ? a : b, row + OF_ARRAY);
-  row[OF_PAIR - 1] = or_same && row[1] == row[1 + OF_ARRAY] && row[2] == row[2 + OF_ARRAY];
+  tw_array_place(swap ? b : a, row);
+  tw_array_place(swap ? a : b, row + TW_ARRAY_PLACE);
+  row[OF_PAIR - 1] = or_same && row[1] == row[1 + TW_ARRAY_PLACE] && row[2] == row[2 + TW_ARRAY_PLACE];
   for (intptr_t i = 0; i < count; i++)
     all[i] = mlirArrayAttrGetElement(known, i);
   while (at < count && (mlirDenseI32ArrayGetElement(all[at], 0) != row[0] ||
-                        mlirDenseI32ArrayGetElement(all[at], OF_ARRAY) != row[OF_ARRAY]))
+                        mlirDenseI32ArrayGetElement(all[at], TW_ARRAY_PLACE) != row[TW_ARRAY_PLACE]))
     at++;
   if (at == MAX_PAIRS)
     return false;

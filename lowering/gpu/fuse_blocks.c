@@ -190,6 +190,7 @@ static bool tell_launcher(fuser_t *f) {
       facts[n++] = tw_first_word(array) + 1 + tw_dims_axis(&f->dims, f->dims.writes[i], f->class[axis], &extent);
       facts[n++] = extent;
     }
+  tw_tell_loaded(f->func, f->loop);
   tw_set_attr(module, TW_FUSE, mlirDenseI64ArrayGet(mlirOperationGetContext(module), n, facts));
   return true;
 }

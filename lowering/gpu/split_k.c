@@ -32,9 +32,9 @@
  * How many parts is decided at each launch (runtime/split.c), since only there the extents are known; the module tells
  * it what it takes: tile.split = [the word of the extent of k, or -1; how much of it a step takes; the number of steps
  * where it is a constant; cycles that a step takes, and bytes; the number of parts where the hint `split_k` gives one,
- * else 0], and tile.part_bytes. Most launches have tiles enough, and the code costs time to assemble: so a module
- * without the hint gets these facts only, and the first launch that would have tiles shared has the kernel compiled
- * again, with split_k = 0. The module of shared tiles has tile.shares.
+ * else 0], tile.part_bytes, and tile.loaded (work.h). Most launches have tiles enough, and the code costs time to
+ * assemble: so a module without the hint gets these facts only, and the first launch that would have tiles shared has
+ * the kernel compiled again, with split_k = 0. The module of shared tiles has tile.shares.
  *
  * What must hold: one loop with products in the block, all that it carries are sums of products from zero, its step
  * is 1 and its bounds are known at the launch (unless the hint asks for parts). Before and in it nothing is written,
@@ -133,13 +133,6 @@ static MlirWalkResult count_cycles(MlirOperation op, void *user) {
     s->bytes += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
   }
   return MlirWalkResultAdvance;
-}
-
-/* What a multiprocessor takes for the products and the loads of an iteration, roughly: 48 bytes a cycle from memory. */
-static int64_t step_cycles(const splitter_t *s) {
-  enum { BYTES_A_CYCLE = 48 };
-  int64_t memory = s->bytes / BYTES_A_CYCLE;
-  return 1 + (memory > s->flop_cycles ? memory : s->flop_cycles);
 }
 
 /* ---- rewriting --------------------------------------------------------------------------------- */
@@ -271,7 +264,9 @@ static void tell_launcher(splitter_t *s, int64_t forced) {
   MlirOperation module = tw_module_of(s->func);
   MlirContext context = mlirOperationGetContext(s->func);
   mlirOperationWalk(s->loop, count_cycles, s, MlirWalkPreOrder);
-  int64_t facts[] = {s->steps.word, s->steps.per_step, s->steps.steps, step_cycles(s), s->bytes, forced};
+  int64_t facts[] = {
+      s->steps.word, s->steps.per_step, s->steps.steps, tw_step_cycles(s->flop_cycles, s->bytes), s->bytes, forced};
+  tw_tell_loaded(s->func, s->loop);
   tw_set_attr(module, TW_SPLIT, mlirDenseI64ArrayGet(context, sizeof facts / sizeof *facts, facts));
   tw_set_int(module, "tile.part_bytes", tw_i32(context), part_bytes(s));
 }

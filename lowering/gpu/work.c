@@ -53,3 +53,35 @@ int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes) {
   int64_t memory = bytes / BYTES_A_CYCLE;
   return LATENCY + (memory > flop_cycles ? memory : flop_cycles);
 }
+
+enum { MAX_LOADED = 8 };
+
+typedef struct {
+  int64_t numbers[MAX_LOADED * TW_ARRAY_PLACE];
+  int count;
+} loaded_t;
+
+static MlirWalkResult note_array(MlirOperation op, void *user) {
+  loaded_t *loaded = user;
+  int32_t place[TW_ARRAY_PLACE];
+  intptr_t first;
+  if (!tw_op_is(op, "tile.load") && !tw_op_is(op, "tile.gather"))
+    return MlirWalkResultAdvance;
+  MlirValue array = tw_access_array(op, &first);
+  if (!mlirValueIsABlockArgument(array) || loaded->count == MAX_LOADED * TW_ARRAY_PLACE)
+    return MlirWalkResultAdvance;
+  tw_array_place(array, place);
+  for (int i = 0; i < loaded->count; i += TW_ARRAY_PLACE)
+    if (loaded->numbers[i] == place[0])
+      return MlirWalkResultAdvance;
+  for (int i = 0; i < TW_ARRAY_PLACE; i++)
+    loaded->numbers[loaded->count++] = place[i];
+  return MlirWalkResultAdvance;
+}
+
+void tw_tell_loaded(MlirOperation func, MlirOperation loop) {
+  loaded_t loaded = {.count = 0};
+  mlirOperationWalk(loop, note_array, &loaded, MlirWalkPreOrder);
+  tw_set_attr(tw_module_of(func), "tile.loaded",
+              mlirDenseI64ArrayGet(mlirOperationGetContext(func), loaded.count, loaded.numbers));
+}

@@ -19,4 +19,8 @@ tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop);
 /* Cycles of an iteration: its latencies, and products or what a multiprocessor loads. */
 int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes);
 
+/* Tells the launcher from which arrays the loop loads, by the word of each one's pointer, its rank and the bits of an
+ * element (tile.loaded = array<i64: 0, 2, 16, ...>): however often they are loaded, they come from memory once. */
+void tw_tell_loaded(MlirOperation func, MlirOperation loop);
+
 #endif /* TILEWRIGHT_LOWERING_GPU_WORK_H */

@@ -180,6 +180,25 @@ static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
   return status ? -1 : 0;
 }
 
+/* `tile.loaded` of the module (lowering/gpu/work.h). */
+static int set_loaded(tw_variant_t *variant, PyObject *sequence) {
+  enum { OF_ARRAY = 3 };
+  int32_t row[OF_ARRAY * TW_MAX_LOADED];
+  tw_loaded_t loaded = {0};
+  int count = read_row(sequence, row, OF_ARRAY * TW_MAX_LOADED);
+  for (int i = 0; i + OF_ARRAY <= count && !PyErr_Occurred(); i += OF_ARRAY)
+    if (read_place(row + i, &loaded.arrays[loaded.count++]))
+      PyErr_SetString(PyExc_ValueError, "an array is (word, rank, bits), all of them small");
+  if (count % OF_ARRAY != 0 && !PyErr_Occurred())
+    PyErr_SetString(PyExc_ValueError, "three numbers tell of each array that is loaded");
+  if (PyErr_Occurred())
+    return -1;
+  tw_status_t status = tw_cuda_kernel_set_loaded(variant->cuda, &loaded);
+  if (status)
+    tw_ext_raise(status, NULL);
+  return status ? -1 : 0;
+}
+
 /* `tile.cut` of the module (lowering/gpu/cut_blocks.c). */
 static int read_cut(const int32_t *row, int count, tw_cut_t *cut) {
   enum { HEAD = 4, OF_PLAN = 2 };
@@ -282,19 +301,19 @@ static int set_pairs(tw_variant_t *variant, PyObject *sequence) {
 }
 
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"image",      "name",     "num_threads", "shared_bytes", "written",  "programmatic",
-                          "persistent", "joined",   "tensor_maps", "split",        "shares",   "better",
-                          "pairs",      "disjoint", "overlapping", "cut",          "cut_grid", "fuse",
-                          NULL};
+  static char *names[] = {"image",        "name",       "num_threads", "shared_bytes", "written",
+                          "programmatic", "persistent", "joined",      "tensor_maps",  "split",
+                          "shares",       "better",     "pairs",       "disjoint",     "overlapping",
+                          "cut",          "cut_grid",   "fuse",        "loaded",       NULL};
   PyObject *image, *name, *maps = NULL, *split = NULL, *better = NULL, *disjoint = NULL, *overlapping = NULL;
-  PyObject *cut = NULL, *grid = NULL, *pairs = NULL, *fuse = NULL;
+  PyObject *cut = NULL, *grid = NULL, *pairs = NULL, *fuse = NULL, *loaded = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
   unsigned joined = 0;
   int programmatic = 0, persistent = 0, shares = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpOOOOOOO:CudaKernel", names, &image, &name,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpOOOOOOOO:CudaKernel", names, &image, &name,
                                    &threads, &shared, &written, &programmatic, &persistent, &joined, &maps, &split,
-                                   &shares, &better, &pairs, &disjoint, &overlapping, &cut, &grid, &fuse))
+                                   &shares, &better, &pairs, &disjoint, &overlapping, &cut, &grid, &fuse, &loaded))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -322,7 +341,7 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   else if ((!maps || !set_maps(variant, maps)) && (!split || !set_split(variant, split)) &&
            (!disjoint || !set_disjoint(variant, disjoint)) && (!cut || !set_cut(variant, cut)) &&
            (!pairs || !set_pairs(variant, pairs)) && (!grid || !set_cut_grid(variant, grid)) &&
-           (!fuse || !set_fuse(variant, fuse)))
+           (!fuse || !set_fuse(variant, fuse)) && (!loaded || !set_loaded(variant, loaded)))
     return (PyObject *)variant;
   Py_DECREF((PyObject *)variant);
   return NULL;
@@ -412,10 +431,11 @@ static PyType_Slot cuda_slots[] = {
     {Py_tp_traverse, variant_traverse},
     {Py_tp_getset, cuda_properties},
     {Py_tp_methods, cuda_methods},
-    {Py_tp_doc, "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-                "programmatic=False, persistent=False, joined=0, tensor_maps=(), "
-                "split=(), shares=False, better=None, pairs=(), disjoint=(), overlapping=None, "
-                "cut=(), cut_grid=(), fuse=()): PTX text or a cubin; loaded at the first launch on a device"},
+    {Py_tp_doc,
+     "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
+     "programmatic=False, persistent=False, joined=0, tensor_maps=(), "
+     "split=(), shares=False, better=None, pairs=(), disjoint=(), overlapping=None, "
+     "cut=(), cut_grid=(), fuse=(), loaded=()): PTX text or a cubin; loaded at the first launch on a device"},
     {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,

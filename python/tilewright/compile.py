@@ -31,7 +31,7 @@ Key = tuple[tuple[Any, ...], ...]
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
 GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares")
-GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid", "pairs", "fuse")
+GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid", "pairs", "fuse", "loaded")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -213,7 +213,7 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
     dump.write("ptx", "ptx", ptx.decode())
     facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
     facts |= {"tensor_maps": tensor_maps(module), "split": split(module), "disjoint": disjoint(module)}
-    facts |= {name: _integers(module, f"tile.{name}") for name in ("cut", "cut_grid", "pairs", "fuse")}
+    facts |= {name: _integers(module, f"tile.{name}") for name in ("cut", "cut_grid", "pairs", "fuse", "loaded")}
     with times.step("driver's assembler"):
         return Image((assembler or assemble)(ptx, target), facts)
 
@@ -270,6 +270,7 @@ def load(
         better=None if facts["shares"] else better,
         pairs=facts["pairs"],
         disjoint=facts["disjoint"],
+        loaded=facts["loaded"],
         overlapping=overlapping,
         cut=facts["cut"],
         cut_grid=facts["cut_grid"],

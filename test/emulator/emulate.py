@@ -86,8 +86,8 @@ class Rewriter:
             wait = f"  call void @emu_wgmma_wait(i32 {pending[1]})\n" if pending else "  call void @emu_fence()\n"
             values = [f"%a{i}" for i in range(len(types))]
             return wait + ("  ret void\n" if result == "void" else self.give(result, values))
-        if text.startswith("fence.acq_rel"):  # blocks run one after the other
-            return "  ret void\n"
+        if text.startswith("atom.acq_rel.gpu.global.inc.u32"):
+            return f"  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
         if text.startswith("bar.warp.sync"):
             return "  call void @emu_warp()\n  ret void\n"
         if text.startswith("cp.async.bulk.wait_group.read"):

@@ -6,6 +6,7 @@ itself with the name of a case.
 
 from __future__ import annotations
 
+import csv
 import ctypes
 import functools
 import gc
@@ -246,8 +247,14 @@ def tiles_that_blocks_share() -> None:
     assert shares(k, (128,), 1 << 16) == (128, 1, 128, 0)
     assert shares(k, (17, 32), 1 << 14)[:3] == (132, 8, 528)  # four turns, and 16 tiles
     assert shares(k, (16, 32), 1 << 14) == (128, 1, 512, 0)  # four turns, nearly
-    memory = make("A", threads=384, persistent=True, split=(*SPLIT[:4], 98304, *SPLIT[5:]), shares=True)
-    assert shares(memory, (8, 4), 1 << 16) == (32, 1, 32, 0)  # the memory has no more to give
+    memory = make("A", threads=384, persistent=True, split=(*SPLIT[:4], 294912, *SPLIT[5:]), shares=True)
+    assert shares(memory, (8, 4), 1 << 16) == (32, 1, 32, 0)  # the L2 cache has no more to give
+    large = make(
+        "A", threads=384, persistent=True, split=(*SPLIT[:4], 98304, *SPLIT[5:]), shares=True, loaded=(0, 2, 16)
+    )
+    assert shares(large, (8, 4), 4096)[:3] == (96, 3, 0)
+    _core.launch(0x5001, (8, 4), large, (on(0, 1 << 20, 4096),))
+    assert fake.words[8] == 1  # all that is loaded comes from memory, which has no more to give
     plain = make("A", split=SPLIT, shares=True)  # two blocks a multiprocessor
     assert shares(plain, (8, 4), 1 << 16) == (128, 4, 0, workspace)
     assert shares(plain, (140,), 1 << 16) == (140, 1, 140, 0)
@@ -442,6 +449,81 @@ def tiles_that_are_cut() -> None:
     assert slices(constant, (8, 4), 1, 1) == 4
 
 
+# Of products in bf16 with tiles of 128x256x64: slices of a tile, how many rows and columns these have, the parts of k
+# that a step takes in cycles and bytes.
+SLICES = {1: (128, 256, 1088, 49152), 2: (128, 128, 576, 32768), 4: (64, 128, 320, 24576), 8: (64, 64, 234, 16384)}
+
+
+def measured_plans() -> dict[tuple[int, int, int], dict[tuple[int, int], float]]:
+    """Of each shape: microseconds by the number of slices and of parts along k."""
+    out: dict[tuple[int, int, int], dict[tuple[int, int], float]] = {}
+    with open(HERE.parent / "data" / "plans.csv") as file:
+        for row in csv.DictReader(line for line in file if not line.startswith("#")):
+            m, n, k, cut, split = (int(row[name]) for name in ("m", "n", "k", "cut", "split"))
+            out.setdefault((m, n, k), {})[cut, split] = float(row["us"])
+    return out
+
+
+def plan_kernel(whole: int, cut: int, shares: bool) -> Any:
+    """A kernel whose tile is a slice of those `whole`, now cut further; its bytes of shared memory tell which."""
+
+    def better(kind: str, number: int) -> Any:
+        return plan_kernel(whole, cut * number if kind == "cut" else cut, kind == "twin")
+
+    rows, columns, *step = SLICES[whole]
+    plans = [
+        number
+        for cuts, (tm, tn, *of_step) in SLICES.items()
+        if cuts >= whole
+        for number in (rows // tm, columns // tn, *of_step)
+    ]
+    tm, tn, *step = SLICES[cut]
+    return _core.CudaKernel(
+        PTX,
+        "kernel",
+        384,
+        2 * cut + shares,
+        persistent=True,
+        shares=shares,
+        split=(2, 64, 0, *step, 0, 4 * tm * tn),
+        loaded=(0, 2, 16, 5, 2, 16),
+        cut=(2, 64, 0, 2, 11, rows, 12, columns, *plans) if cut == whole and not shares else (),
+        cut_grid=(rows // tm, columns // tn, 1) if cut > whole else (),
+        better=None if shares else better,
+    )
+
+
+def time_of(times: dict[tuple[int, int], float], cut: int, split: int) -> float:
+    """Not every number of parts was measured: the slower one of the next ones."""
+    splits = [parts for slices, parts in times if slices == cut]
+    below, above = max(p for p in splits if p <= split), min(p for p in splits if p >= split)
+    return max(times[cut, below], times[cut, above])
+
+
+@case()
+def plans_that_were_measured() -> None:
+    """A launch is hardly slower than with the best of the plans that it can choose from."""
+    losses = []
+    for whole in (1, 2, 4):
+        for (m, n, k), times in measured_plans().items():
+            rows, columns, *_ = SLICES[whole]
+            grid = (-(-m // rows), -(-n // columns))
+            if grid[0] * grid[1] != -(-m // 128) * -(-n // 256) * whole:
+                continue  # as smaller tiles, without those beyond the array, they were not measured
+            kernel = _core.Dispatcher(
+                "kernel", ("A", "B", "C"), (), lambda *_, w=whole: plan_kernel(w, w, False), False
+            )
+            _core.launch(0x5001, grid, kernel, (on(0, m, k), on(0, k, n), on(0, m, n)))
+            cut, split, first_shared = fake.last.shared_bytes // 2, 1, 0
+            if fake.last.shared_bytes % 2:
+                split, first_shared = fake.words[18:20]
+            if first_shared == 0:  # else only tiles of the last turn are, which was not measured
+                best = min(time for (slices, _), time in times.items() if slices >= whole)
+                losses.append((time_of(times, cut, split) / best, (rows, columns), (m, n, k), (cut, split)))
+    assert len(losses) > 50 and max(losses)[0] < 1.12, sorted(losses)[-8:]
+    assert sum(loss for loss, *_ in losses) / len(losses) < 1.02, sorted(losses)[-8:]
+
+
 @case()
 def variants_forgotten_while_one_is_made() -> None:
     """Compiling runs Python, which may change a variable that the kernel has read."""
@@ -466,7 +548,7 @@ def tiles_that_are_cut_or_shared() -> None:
     made: list[Any] = []
     k = make("A", threads=384, split=SPLIT, cut=CUT, better=lambda *what: made.append(what))
     for steps, wanted in [(64, ("cut", 4)), (2048, ("twin", 0))]:
-        refused(Exception, "on_miss returned", _core.launch, 0x5001, (4, 2), k, (on(0, 1024, 64 * steps),))
+        refused(Exception, "on_miss returned", _core.launch, 0x5001, (8, 4), k, (on(0, 1024, 64 * steps),))
         assert made[-1] == wanted
 
 
@@ -502,6 +584,12 @@ def blocks_that_are_fused() -> None:
     forced = make("A", threads=384, fuse=FUSE, cut_grid=(-2, -1, 1), better=better)
     assert started(forced, (7, 3), 448) == (4, 3, 1, 0)
     assert started(forced, (7, 3), 449) == (7, 3, 1, 1) and made == [4, 1]
+
+
+@case()
+def loaded_arrays_that_are_refused() -> None:
+    for row in [(0, 9, 16), (512, 2, 16), (0, 2, 0), (0, 2, 16) * 9, (0, 2), (0, 2, 512), 7]:
+        refused(Exception, "", lambda row=row: _core.CudaKernel(PTX, "kernel", 64, loaded=row))
 
 
 @case()

@@ -6,16 +6,17 @@
  *
  *   sums, last = values, true if parts <= 1; else:
  *     store values ; barrier
- *     old = atomic increment of the slot's counter, to zero at parts     (thread 0, between fences)
+ *     old = atomic increment of the slot's counter, to zero at parts     (thread 0, release and acquire)
  *     last = barrier: old == parts - 1 in any thread
- *     for p = 0 to parts: sums += values of part p                       (if last) */
+ *     for p = 0 to parts, step 2:                                        (if last; for 8 accesses at a time)
+ *       x, y = values of parts p and p + 1 ; sums += x ; sums += y, or 0 where there is no such part */
 #include "lowering/gpu/rules.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
 #include <stdlib.h>
 
-enum { VECTOR_BYTES = 16, COUNTER_BYTES = 4, WARP = 32 };
+enum { VECTOR_BYTES = 16, PIECES_AT_ONCE = 8, COUNTER_BYTES = 4, WARP = 32 };
 
 /* `count` registers from `first` on that one access moves. */
 typedef struct {
@@ -30,6 +31,10 @@ typedef struct {
   int num_pieces, num_registers;
   int64_t part_bytes;
 } sum_t;
+
+static MlirValue zero(tw_emitter_t *e, MlirType type) {
+  return mlirTypeIsAFloat(type) ? twg_const_float(e, type, 0) : twg_const_int(e, type, 0);
+}
 
 static int64_t threads(const sum_t *s) { return (int64_t)WARP * s->e->num_warps; }
 
@@ -75,25 +80,6 @@ static void store_part(const sum_t *s, MlirValue base, const MlirValue *register
   }
 }
 
-/* Warps meet now and then: the assembler would start as many loads as there are registers, and spill others. */
-static void add_part(const sum_t *s, MlirValue base, MlirValue *sums) {
-  enum { AT_ONCE = 8 };
-  tw_emitter_t *e = s->e;
-  MlirValue all = twg_const_i32(e, -1);
-  int64_t offset = 0;
-  for (int i = 0; i < s->num_pieces; i++) {
-    const piece_t *piece = &s->pieces[i];
-    if (i > 0 && i % AT_ONCE == 0)
-      twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", (MlirType){NULL}, 1, &all);
-    MlirType type = piece->count > 1 ? twg_vector_type(piece->element, piece->count) : piece->element;
-    MlirValue x = twg_load_from(e, type, place(s, base, piece, &offset), piece->bytes);
-    for (int r = 0; r < piece->count; r++) {
-      MlirValue one = piece->count > 1 ? twg_unpack(e, x, r, piece->element) : x, *sum = &sums[piece->first + r];
-      *sum = twg_binary(e, mlirTypeIsAFloat(piece->element) ? "llvm.fadd" : "llvm.add", *sum, one);
-    }
-  }
-}
-
 /* Pointer to the tiles of a part. */
 static MlirValue part_pointer(const sum_t *s, MlirValue workspace, MlirValue number) {
   tw_emitter_t *e = s->e;
@@ -101,12 +87,9 @@ static MlirValue part_pointer(const sum_t *s, MlirValue workspace, MlirValue num
   return twg_offset_pointer(e, workspace, twg_binary(e, "llvm.mul", wide, twg_const_int(e, e->i64, s->part_bytes)));
 }
 
-/* For what all threads of the block wrote before a barrier, or will read behind one. */
-static void fence(tw_emitter_t *e) { twg_asm(e, "fence.acq_rel.gpu;", "~{memory}", (MlirType){NULL}, 0, NULL, true); }
-
-/* Whether this block is the last of its tile to come here; counts it. */
+/* Whether this block is the last of its tile to come here; counts it. The barriers around it have the one access speak
+ * for all threads of the block: releases what they wrote, and acquires what they will read. */
 static MlirValue arrive(const sum_t *s, MlirValue workspace, MlirValue slot, MlirValue parts) {
-  enum { UINC_WRAP = 15, MONOTONIC = 2 };
   tw_emitter_t *e = s->e;
   MlirBlock count = twg_new_block(e, 0, NULL), meet = twg_new_block(e, 1, &e->i1);
   MlirValue no = twg_const_int(e, e->i1, 0), most = twg_binary(e, "llvm.sub", parts, twg_const_i32(e, 1));
@@ -117,49 +100,86 @@ static MlirValue arrive(const sum_t *s, MlirValue workspace, MlirValue slot, Mli
       twg_binary(e, "llvm.mul", twg_cast(e, "llvm.zext", e->i64, slot), twg_const_int(e, e->i64, -COUNTER_BYTES));
   MlirValue first = twg_offset_pointer(e, workspace, twg_const_int(e, e->i64, -COUNTER_BYTES));
   MlirValue operands[] = {twg_offset_pointer(e, first, down), most};
-  MlirNamedAttribute attributes[] = {
-      twg_named(e, "bin_op", twg_i64_attr(e, UINC_WRAP)),
-      twg_named(e, "ordering", twg_i64_attr(e, MONOTONIC)),
-      twg_named(e, "syncscope", mlirStringAttrGet(e->context, tw_str("device"))),
-  };
-  fence(e);
-  MlirValue old = twg_op(e, "llvm.atomicrmw", e->i32, 2, operands, 3, attributes);
-  fence(e);
+  MlirValue old =
+      twg_asm(e, "atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}", e->i32, 2, operands, true);
   MlirValue is_last = twg_icmp(e, TW_EQ, old, most);
   twg_branch(e, meet, 1, &is_last);
   e->block = meet;
   return twg_barrier_any(e, mlirBlockGetArgument(meet, 0));
 }
 
-/* A loop over the parts, which starts here from zero; goes on at `after` with the sums, then true. */
-static void sum_up(const sum_t *s, MlirValue workspace, MlirValue first, MlirValue parts, MlirBlock after) {
+/* Adds to the sums of `count` pieces what the parts number `part` and, where `second` holds, the next one left. What
+ * one warp loads at a time is what hides the latency of the L2 cache: so all is asked for before anything is added. */
+static void add_two_parts(const sum_t *s, int at, int count, const int64_t *offsets, const MlirValue bases[2],
+                          MlirValue second, MlirValue *sums) {
   tw_emitter_t *e = s->e;
-  int n = s->num_registers;
-  MlirValue *values = calloc((size_t)n + 1, sizeof *values);
-  MlirType *types = calloc((size_t)n + 1, sizeof *types);
-  if (values == NULL || types == NULL)
-    abort();
-  for (int r = 0; r < n; r++) {
-    types[r] = s->types[r];
-    values[r] = mlirTypeIsAFloat(types[r]) ? twg_const_float(e, types[r], 0) : twg_const_int(e, types[r], 0);
-  }
+  MlirValue loaded[2][PIECES_AT_ONCE];
+  for (int part = 0; part < 2; part++)
+    for (int i = 0; i < count; i++) {
+      const piece_t *piece = &s->pieces[at + i];
+      int64_t offset = offsets[i];
+      MlirType type = piece->count > 1 ? twg_vector_type(piece->element, piece->count) : piece->element;
+      loaded[part][i] = twg_load_from(e, type, place(s, bases[part], piece, &offset), piece->bytes);
+    }
+  for (int part = 0; part < 2; part++)
+    for (int i = 0, n = 0; i < count; i++) {
+      const piece_t *piece = &s->pieces[at + i];
+      for (int r = 0; r < piece->count; r++, n++) {
+        MlirValue x = piece->count > 1 ? twg_unpack(e, loaded[part][i], r, piece->element) : loaded[part][i];
+        if (part == 1)
+          x = twg_select(e, second, x, zero(e, piece->element));
+        sums[n] = twg_binary(e, mlirTypeIsAFloat(piece->element) ? "llvm.fadd" : "llvm.add", sums[n], x);
+      }
+    }
+}
+
+/* The sums of `count` pieces, in a loop over the parts, two at a time. */
+static void sum_pieces(const sum_t *s, int at, int count, const int64_t *offsets, MlirValue workspace, MlirValue first,
+                       MlirValue parts, MlirValue *sums) {
+  tw_emitter_t *e = s->e;
+  MlirType types[PIECES_AT_ONCE * VECTOR_BYTES + 1];
+  MlirValue values[PIECES_AT_ONCE * VECTOR_BYTES + 1], one = twg_const_i32(e, 1);
+  int n = 0;
+  for (int i = at; i < at + count; i++)
+    for (int r = 0; r < s->pieces[i].count; r++, n++) {
+      types[n] = s->pieces[i].element;
+      values[n] = zero(e, types[n]);
+    }
   types[n] = e->i32;
   values[n] = twg_const_i32(e, 0);
-  MlirBlock loop = twg_new_block(e, n + 1, types);
+  MlirBlock loop = twg_new_block(e, n + 1, types), done = twg_new_block(e, 0, NULL);
   twg_branch(e, loop, n + 1, values);
   e->block = loop;
   for (int r = 0; r <= n; r++)
     values[r] = mlirBlockGetArgument(loop, r);
-  add_part(s, part_pointer(s, workspace, twg_binary(e, "llvm.add", first, values[n])), values);
-  MlirValue next = twg_binary(e, "llvm.add", values[n], twg_const_i32(e, 1)), yes = twg_const_int(e, e->i1, 1);
-  MlirBlock done = twg_new_block(e, 0, NULL);
-  values[n] = next;
-  twg_branch_if(e, twg_icmp(e, TW_SLT, next, parts), loop, n + 1, values, done, 0, NULL);
+  MlirValue part = twg_binary(e, "llvm.add", first, values[n]), next = twg_binary(e, "llvm.add", values[n], one);
+  MlirValue second = twg_icmp(e, TW_SLT, next, parts);
+  MlirValue other = twg_select(e, second, twg_binary(e, "llvm.add", part, one), part);
+  MlirValue bases[] = {part_pointer(s, workspace, part), part_pointer(s, workspace, other)};
+  add_two_parts(s, at, count, offsets, bases, second, values);
+  values[n] = twg_binary(e, "llvm.add", next, one);
+  twg_branch_if(e, twg_icmp(e, TW_SLT, values[n], parts), loop, n + 1, values, done, 0, NULL);
   e->block = done;
-  values[n] = yes;
-  twg_branch(e, after, n + 1, values);
+  for (int r = 0; r < n; r++)
+    sums[r] = values[r];
+}
+
+/* From zero, in the order of the parts; goes on at `after` with the sums, then true. */
+static void sum_up(const sum_t *s, MlirValue workspace, MlirValue first, MlirValue parts, MlirBlock after) {
+  int64_t offsets[PIECES_AT_ONCE], offset = 0;
+  MlirValue *values = calloc((size_t)s->num_registers + 1, sizeof *values);
+  if (values == NULL)
+    abort();
+  for (int at = 0, count; at < s->num_pieces; at += count) {
+    for (count = 0; count < PIECES_AT_ONCE && at + count < s->num_pieces; count++) {
+      offsets[count] = offset;
+      offset += threads(s) * s->pieces[at + count].bytes;
+    }
+    sum_pieces(s, at, count, offsets, workspace, first, parts, &values[s->pieces[at].first]);
+  }
+  values[s->num_registers] = twg_const_int(s->e, s->e->i1, 1);
+  twg_branch(s->e, after, s->num_registers + 1, values);
   free(values);
-  free(types);
 }
 
 /* The registers of all values, then whether this block goes on with them. */

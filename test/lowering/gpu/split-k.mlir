@@ -15,7 +15,7 @@
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // A persistent kernel: the loop over blocks counts parts. Word 2 is the extent of k, 64 of it are a step.
-// CHECK: module attributes {{.*}}tile.part_bytes = 131072 : i32{{.*}}tile.shares = 1 : i32, tile.split = array<i64: 2, 64, 0, 1025, 49152, 0>
+// CHECK: module attributes {{.*}}tile.part_bytes = 131072 : i32{{.*}}tile.shares = 1 : i32, tile.split = array<i64: 2, 64, 0, 1088, 49152, 0>
 // CHECK-LABEL: func.func @gemm
 // CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32, %[[PARTS:[^:]*]]: i32, %[[WHOLE:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
 // CHECK: %[[ALL:.*]] = arith.addi %[[WHOLE]], %{{.*}}
@@ -57,7 +57,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.split_
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // Another kernel finds its position from the number of its block. The hint says how many parts; two sums meet at once.
-// CHECK: module attributes {{.*}}tile.split = array<i64: -1, 1, 9, 129, 6144, 4>
+// CHECK: module attributes {{.*}}tile.split = array<i64: -1, 1, 9, 128, 6144, 4>
 // CHECK-LABEL: func.func @few_rows
 // CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32, %[[PARTS:[^:]*]]: i32, %[[WHOLE:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
 // CHECK: %[[V:.*]] = tile.block_id 0
@@ -94,7 +94,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // Without the hint, the launcher is told, and the code stays as it was.
-// CHECK: module attributes {tile.part_bytes = 2048 : i32, tile.split = array<i64: -1, 1, 9, 129, 6144, 0>, tile.target = "sm_90a"}
+// CHECK: module attributes {tile.loaded = array<i64: 0, 2, 16, 5, 2, 16>, tile.part_bytes = 2048 : i32, tile.split = array<i64: -1, 1, 9, 128, 6144, 0>, tile.target = "sm_90a"}
 // CHECK-LABEL: func.func @told
 // CHECK-NOT: tile.sum_parts
 module attributes {tile.target = "sm_90a"} {

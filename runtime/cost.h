@@ -1,0 +1,23 @@
+/* cost.h - how long the blocks of a launch take, estimated from what the compiler tells of an iteration
+ *
+ * A launch is as long as its busiest multiprocessor computes, or as the L2 cache takes to deliver what all blocks load,
+ * or as the memory takes to deliver the arrays themselves, each once: whichever is longest. The figures are those of an
+ * H200, found from products of 21 shapes with tiles cut and shared in every way (test/data/plans.csv). Private to
+ * runtime/. */
+#ifndef TILEWRIGHT_RUNTIME_COST_H
+#define TILEWRIGHT_RUNTIME_COST_H
+
+#include "module.h"
+
+static inline int64_t tw_divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+/* `own` cycles of the busiest of `units` multiprocessors; bytes that all blocks load, of arrays of so many bytes. */
+static inline int64_t tw_launch_cycles(int64_t own, int64_t loads, int64_t arrays, int64_t units) {
+  enum { L2_BYTES_A_CYCLE = 60, MEMORY_BYTES_A_CYCLE = 17 }; /* for each multiprocessor when all of them load */
+  int64_t cache = loads / (units * L2_BYTES_A_CYCLE);
+  int64_t memory = (arrays < loads ? arrays : loads) / (units * MEMORY_BYTES_A_CYCLE);
+  int64_t delivered = cache > memory ? cache : memory;
+  return own > delivered ? own : delivered;
+}
+
+#endif
