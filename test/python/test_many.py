@@ -82,3 +82,18 @@ def test_stores(tmp_path: Path) -> None:
     text, told = lowered(kernel, args, "sm_90a", "pipelined")
     assert text.count("tile.tma_store %") == 16
     assert sum("is done by the threads: a kernel has no more tensor maps" in one for one in told) == 4
+
+
+@pytest.mark.parametrize(("width", "early"), [(1, 41), (1024, 8)])
+def test_loads_beside_a_reduction(tmp_path: Path, width: int, early: int) -> None:
+    """They come an iteration early, as far as registers go; the others say so."""
+    first = "acc = ct.zeros((1, 1024), dtype=ct.float32)\nfor k in range(ct.num_tiles(A, 1, (1, 1024))):"
+    first += "\n    x = ct.load(A, (0, k), (1, 1024))\n    acc += x - ct.sum(x, axis=1, keepdims=True)"
+    load = f"    acc += ct.sum(ct.load(B, (N, k), (1, {width})), axis=1, keepdims=True)"
+    kernel = make(tmp_path, "A, B, C", first, load, 40, "ct.store(C, (0, 0), acc)")
+    args = np.zeros((1, 1 << 16), np.float32), np.zeros((40, 4096), np.float32), np.zeros((1, 1024), np.float32)
+    text, told = lowered(kernel, args, "sm_90a", "pipelined")
+    before, _, loop = text.partition("scf.for")
+    assert (before.count("tile.load"), loop.count("tile.load")) == (early, 41)
+    late = [one for one in told if "is waited for: registers have no room for more tiles" in one]
+    assert len(late) == 41 - early

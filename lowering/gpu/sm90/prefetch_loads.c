@@ -41,7 +41,7 @@
 #include "tilewright/dialect.h"
 
 enum {
-  MAX_LOADS = 8,
+  MOST_TILES = 8,           /* of the largest size */
   WORDS_BESIDE_PRODUCT = 8, /* of a thread, whose registers have the sums */
   WORDS_OF_WALK = 16
 };
@@ -172,14 +172,19 @@ static MlirOperation prefetch(MlirOperation loop, MlirOperation load) {
 }
 
 static void prefetch_all(MlirOperation loop, int64_t most) {
-  MlirOperation loads[MAX_LOADS];
-  int num = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op) && num < MAX_LOADS;
+  tw_ops_t loads = {NULL, 0};
+  int64_t room = MOST_TILES * most;
+  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (is_early(loop, op, most))
-      loads[num++] = op;
-  for (int i = 0; i < num; i++)
-    loop = prefetch(loop, loads[i]);
+    if (is_early(loop, op, room < most ? room : most)) {
+      tw_ops_add(&loads, op);
+      room -= words_of(mlirValueGetType(mlirOperationGetResult(op, 0)));
+    } else if (room < most && is_early(loop, op, most)) {
+      tw_op_remark(op, "is waited for: registers have no room for more tiles that come an iteration early");
+    }
+  for (int i = 0; i < loads.count; i++)
+    loop = prefetch(loop, loads.at[i]);
+  tw_ops_free(&loads);
 }
 
 static bool run(MlirOperation func) {
