@@ -21,23 +21,30 @@
  *   %t = tile.reduce add, %c axis 1 : tensor<128x8xf32>
  *   %r = arith.addf %init, %t
  *
- * What must hold: the sum is of f32, read by its addition only, and what is added comes from a reduction along the axis
- * along which the tile behind it lies in memory, so that neighbours are in one thread. Runs before layouts. The order
- * of the additions changes, which a program does not fix. */
+ * Of sums of columns, along another axis, a thread has rows far apart, where the kernel moves memory and has no
+ * products:
+ *
+ *   %y = tile.reshape %x : tensor<128x32xf32> -> tensor<4x32x32xf32>
+ *   %p = tile.reduce add, %y axis 0
+ *
+ * What must hold: the sum is of f32, read by its addition only, and what is added comes from a reduction of a tile that
+ * lies in memory along one of its axes, so that it is known which elements are in one thread. Runs before layouts. The
+ * order of the additions changes, which a program does not fix. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { VECTOR_BITS = 128, MAX_DEPTH = 8 };
+enum { VECTOR_BITS = 128, WARP_BYTES = 2048, MAX_WARPS = 8, MAX_DEPTH = 8 };
 
 /* A running sum of a loop. */
 typedef struct {
   MlirOperation loop, reduce;
   MlirValue added; /* what the reduction gives, perhaps reshaped */
   intptr_t position, axis;
-  int64_t neighbours; /* that a thread has */
+  int64_t mine; /* elements along the axis that a thread has */
+  bool apart;   /* as far as they can be, not side by side */
 } sum_t;
 
 /* ---- what is deferred -------------------------------------------------------------------------------- */
@@ -55,14 +62,30 @@ static MlirOperation find_load(MlirValue value, int depth) {
   return found;
 }
 
+/* Rows of a tile that lies in memory along its rows, which a thread has: what is left when all threads of as many warps
+ * as such a tile gets (tile-assign-layouts) have one access each. */
+static int64_t rows_of_thread(MlirOperation load) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  int64_t bytes = tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
+  int64_t most = bytes / WARP_BYTES < MAX_WARPS ? bytes / WARP_BYTES : MAX_WARPS;
+  int64_t warps = tw_attr_int(tw_module_of(load), "tile.num_warps", most > 1 ? most : 1);
+  return bytes * 8 / (VECTOR_BITS * 32 * warps);
+}
+
 static bool is_deferrable_reduction(sum_t *sum) {
   MlirValue x = mlirOperationGetOperand(sum->reduce, 0);
   sum->axis = tw_attr_int(sum->reduce, "axis", 0);
   MlirOperation load = find_load(x, MAX_DEPTH);
-  if (mlirOperationIsNull(load) || tw_contiguous_axis(load) != sum->axis)
+  intptr_t along = mlirOperationIsNull(load) ? -1 : tw_contiguous_axis(load);
+  if (along < 0)
     return false;
-  sum->neighbours = VECTOR_BITS / tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetResult(load, 0))));
-  return tw_extent(mlirValueGetType(x), sum->axis) > sum->neighbours && tw_rank(mlirValueGetType(x)) < TW_MAX_RANK;
+  sum->apart = along != sum->axis;
+  if (sum->apart && tw_has_op(tw_module_of(load), "tile.mma"))
+    return false;
+  int bits = tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetResult(load, 0))));
+  sum->mine = sum->apart ? rows_of_thread(load) : VECTOR_BITS / bits;
+  return sum->mine > 1 && tw_extent(mlirValueGetType(x), sum->axis) > sum->mine &&
+         tw_rank(mlirValueGetType(x)) < TW_MAX_RANK;
 }
 
 static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
@@ -88,17 +111,18 @@ static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
 
 /* ---- rewriting --------------------------------------------------------------------------------------- */
 
-/* The types of the tile with its axis split into threads and neighbours, and of the sums over the neighbours. */
+/* The types of the tile with its axis split into threads and what each has, and of the sums over what each has. */
 static MlirType split_type(const sum_t *sum, MlirType *parts) {
   MlirType x = mlirValueGetType(mlirOperationGetOperand(sum->reduce, 0));
   int64_t shape[TW_MAX_RANK] = {0};
   intptr_t n = 0;
   for (intptr_t d = 0; d < tw_rank(x); d++)
-    shape[n++] = tw_extent(x, d) / (d == sum->axis ? sum->neighbours : 1);
+    shape[n++] = tw_extent(x, d) / (d == sum->axis ? sum->mine : 1);
   *parts = tw_tile_type(tw_element(x), n, shape);
   for (intptr_t d = n++; d > sum->axis + 1; d--)
     shape[d] = shape[d - 1];
-  shape[sum->axis + 1] = sum->neighbours;
+  shape[sum->axis + 1] = sum->apart ? shape[sum->axis] : sum->mine;
+  shape[sum->axis] = sum->apart ? sum->mine : shape[sum->axis];
   return tw_tile_type(tw_element(x), n, shape);
 }
 
@@ -111,7 +135,7 @@ static MlirOperation defer(const sum_t *sum) {
   MlirOperation loop = tw_carry_more(sum->loop, 1, &zero);
   MlirValue carried = tw_carried(loop, mlirOperationGetNumResults(loop) - 1);
   MlirValue part = tw_unary(&here, "tile.reshape", split, mlirOperationGetOperand(sum->reduce, 0));
-  part = tw_sum_along(&here, part, sum->axis + 1, false);
+  part = tw_sum_along(&here, part, sum->axis + !sum->apart, false);
   MlirValue next = tw_binary(&here, "arith.addf", parts, carried, part);
   mlirOperationSetOperand(tw_loop_yield(loop), sum->position, tw_carried(loop, sum->position)); /* canonicalized away */
   tw_extend_yield(tw_loop_body(loop), 1, &next);

@@ -290,6 +290,35 @@ def test_scan_of_a_product(backends: Backends) -> None:
     assert np.array_equal(y, product.cumsum(0)) and np.array_equal(z, product[:, ::-1].cumsum(1)[:, ::-1])
 
 
+@ct.kernel
+def running_sums(X, ROWS, COLUMNS, TM: ct.Constant[int], TN: ct.Constant[int]):
+    """Of all rows, a tile after the other, and of all columns."""
+    at = ct.bid(0)
+    columns, rows = ct.full((1, TN), 0.5, dtype=ct.float32), ct.zeros((TM,), dtype=ct.float32)
+    for i in range(ct.num_tiles(X, axis=0, shape=(TM, TN))):
+        x = ct.load(X, index=(i, at), shape=(TM, TN), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        columns += ct.sum(x * 2, axis=0, keepdims=True)
+    for j in range(ct.num_tiles(X, axis=1, shape=(TM, TN))):
+        x = ct.load(X, index=(at, j), shape=(TM, TN), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        rows += ct.sum(x, axis=1)
+    ct.store(COLUMNS, index=(0, at), tile=columns)
+    ct.store(ROWS, index=(at,), tile=rows)
+
+
+@pytest.mark.parametrize("tile", [(128, 32), (64, 64), (256, 8), (32, 128)])
+@pytest.mark.parametrize("warps", [None, 1, 8])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_running_sums(backends: Backends, tile: tuple[int, int], warps: int | None, transposed: bool) -> None:
+    """Sums that are added up over threads behind the loop; small integers, so that the order does not matter."""
+    kernel = running_sums.replace_hints(num_warps=warps) if warps else running_sums
+    shape = (2 * tile[0] - 5, 2 * tile[1] + 3)
+    x = np.random.default_rng(0).integers(-4, 5, shape).astype(np.float16)
+    x = np.asfortranarray(x) if transposed else x
+    fresh = lambda: [x, np.zeros(2 * tile[0], "f4"), np.zeros((1, 3 * tile[1]), "f4"), *tile]  # noqa: E731
+    found = backends.run_all(kernel, (2,), fresh)
+    assert np.array_equal(found[2][0, : 2 * tile[1]], 2 * x.astype("f4").sum(0)[: 2 * tile[1]] + 0.5)
+
+
 # ---------------------------------------------------------------------------------------------
 # Shapes
 

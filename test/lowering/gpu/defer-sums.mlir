@@ -50,10 +50,55 @@ func.func @row(%x: memref<?xf32, strided<[1]>>, %n: i32, %init: f32) -> f32 {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Sums that the iteration reads stay, and those along an axis whose neighbours are in other threads.
+// Sums that the iteration reads stay.
 // CHECK-LABEL: @stay
+// CHECK: scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>)
+func.func @stay(%x: !A, %n: i32, %init: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init, %other = %init) -> (tensor<64xf32>, tensor<64xf32>) : i32 {
+    %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %f = arith.extf %a : tensor<64x64xbf16> to tensor<64x64xf32>
+    %p = tile.reduce add, %f axis 1 : tensor<64x64xf32>
+    %s = arith.addf %sum, %p : tensor<64xf32>
+    %o = arith.mulf %other, %s : tensor<64xf32>
+    scf.yield %s, %o : tensor<64xf32>, tensor<64xf32>
+  }
+  return %r#0, %r#1 : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Sums of columns: 16 KiB over 256 threads are four accesses of a thread, of rows that are 32 apart. Beside products
+// threads have other parts of a tile.
+// CHECK-LABEL: @columns
+// CHECK: %[[C:.*]] = scf.for {{.*}} -> (tensor<32x64xf32>)
+// CHECK: %[[Y:.*]] = tile.reshape %{{.*}} -> tensor<4x32x64xf32>
+// CHECK: %[[P:.*]] = tile.reduce add, %[[Y]] axis 0
+// CHECK: arith.addf %{{.*}}, %[[P]] : tensor<32x64xf32>
+// CHECK: tile.reduce add, %[[C]] axis 0 : tensor<32x64xf32>
+func.func @columns(%x: !A, %n: i32, %init: tensor<64xf32>) -> tensor<64xf32> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<64xf32>) : i32 {
+    %a = tile.load %x[%k, %c0] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+    %f = arith.extf %a : tensor<128x64xbf16> to tensor<128x64xf32>
+    %p = tile.reduce add, %f axis 0 : tensor<128x64xf32>
+    %s = arith.addf %sum, %p : tensor<64xf32>
+    scf.yield %s : tensor<64xf32>
+  }
+  return %r : tensor<64xf32>
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// CHECK-LABEL: @beside
 // CHECK: scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
-func.func @stay(%x: !A, %n: i32, %init: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+func.func @beside(%x: !A, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %r:3 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init, %other = %init, %down = %init) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) : i32 {
@@ -64,6 +109,9 @@ func.func @stay(%x: !A, %n: i32, %init: tensor<64xf32>) -> (tensor<64xf32>, tens
     %o = arith.mulf %other, %s : tensor<64xf32>
     %q = tile.reduce add, %f axis 0 : tensor<64x64xf32>
     %d = arith.addf %down, %q : tensor<64xf32>
+    %z = arith.constant dense<0.0> : tensor<64x64xf32>
+    %m = tile.mma %a, %a, %z : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+    tile.store %m, %y[%c0, %k] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     scf.yield %s, %o, %d : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
   }
   return %r#0, %r#1, %r#2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
