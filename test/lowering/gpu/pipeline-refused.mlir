@@ -49,25 +49,6 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
     return
   }
 
-  // Nothing writes to it: the loop carries the position.
-  // CHECK-LABEL: @table_is_read
-  // CHECK: tile.gather
-  // CHECK: scf.for
-  // CHECK-NEXT: tile.async_wait 1
-  func.func @table_is_read(%A: !array, %T: !table, %n: i32) {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %buf = tile.alloc_shared : !buffer
-    scf.for %k = %c0 to %n step %c1 : i32 {
-      %at = tile.gather %T[%k] {check_bounds} : !table, i32 -> i32
-      tile.async_copy %A[%c0, %at] into %buf[%c0] : !array, i32, i32 into !buffer
-      tile.async_commit
-      tile.async_wait 0
-      tile.barrier
-    }
-    return
-  }
-
   // It writes to another array first, and then to the one that it copies from.
   // CHECK-LABEL: @second_store
   // CHECK: scf.for {{.*}} : i32 {
