@@ -49,6 +49,23 @@ MlirOperation tw_only_user(MlirValue value) {
   return mlirOpOperandIsNull(use) ? tw_null_op() : mlirOpOperandGetOwner(use);
 }
 
+bool tw_sums_products(MlirOperation loop, intptr_t i) {
+  MlirValue value = tw_carried(loop, i);
+  if (!tw_is_tile(mlirValueGetType(value)) || !tw_is_zero(tw_carried_init(loop, i)))
+    return false;
+  for (;;) {
+    MlirOpOperand use = tw_only_use(value);
+    MlirOperation user = tw_only_user(value);
+    if (mlirOperationIsNull(user) || !mlirBlockEqual(mlirOperationGetBlock(user), tw_loop_body(loop)))
+      return false;
+    if (mlirOperationEqual(user, tw_loop_yield(loop)))
+      return mlirOpOperandGetOperandNumber(use) == i;
+    if (!tw_op_is(user, "tile.mma") || mlirOpOperandGetOperandNumber(use) != 2)
+      return false;
+    value = mlirOperationGetResult(user, 0);
+  }
+}
+
 /* ---- slices ------------------------------------------------------------------------------------ */
 
 static MlirWalkResult add_operands(MlirOperation op, void *user) {

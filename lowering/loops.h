@@ -24,6 +24,8 @@ static inline MlirValue tw_carried_next(MlirOperation loop, intptr_t i) {
 /* The carried value that a block argument is; -1 for any other value. */
 intptr_t tw_carried_position(MlirOperation loop, MlirValue value);
 
+/* Whether carried value `i` starts from zero and products are added to it, and to it alone. */
+bool tw_sums_products(MlirOperation loop, intptr_t i);
 /* The loops in a function. */
 tw_ops_t tw_loops_in(MlirOperation func, MlirWalkOrder order);
 

@@ -72,24 +72,6 @@ static MlirWalkResult check_harmless(MlirOperation op, void *user) {
   return s->harmless ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
 }
 
-/* Whether carried value `at` starts from zero and products are added to it, and to it alone. */
-static bool is_sum(MlirOperation loop, intptr_t at) {
-  MlirValue value = tw_carried(loop, at);
-  if (!tw_is_tile(mlirValueGetType(value)) || !tw_is_zero(tw_carried_init(loop, at)))
-    return false;
-  for (;;) {
-    MlirOpOperand use = tw_only_use(value);
-    MlirOperation user = tw_only_user(value);
-    if (mlirOperationIsNull(user) || !mlirBlockEqual(mlirOperationGetBlock(user), tw_loop_body(loop)))
-      return false;
-    if (mlirOperationEqual(user, tw_loop_yield(loop)))
-      return mlirOpOperandGetOperandNumber(use) == at;
-    if (!tw_op_is(user, "tile.mma") || mlirOpOperandGetOperandNumber(use) != 2)
-      return false;
-    value = mlirOperationGetResult(user, 0);
-  }
-}
-
 static const char *why_not(splitter_t *s) {
   enum { SMALLEST_BITS = 16 };
   int64_t step;
@@ -117,7 +99,7 @@ static const char *why_not(splitter_t *s) {
   if (num == 0 || num > MAX_SUMS)
     return "the loop carries nothing, or too much";
   for (intptr_t i = 0; i < num; i++)
-    if (!is_sum(s->loop, i) || tw_bits(mlirValueGetType(tw_carried(s->loop, i))) < SMALLEST_BITS)
+    if (!tw_sums_products(s->loop, i) || tw_bits(mlirValueGetType(tw_carried(s->loop, i))) < SMALLEST_BITS)
       return "the loop carries something else than sums of products from zero";
   return NULL;
 }

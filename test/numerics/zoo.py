@@ -143,7 +143,7 @@ def table(grow: int = 1) -> Iterator[Case]:
             ],
             [((rows, n), F16)],
             bits=bits,
-            tiles=(64 if rows > 16 else 16, 64, 64),
+            tiles=(128, 128, 64) if rows > 16 else (16, 64, 64),
         )
     yield case(
         "scaled gemm",

@@ -295,7 +295,7 @@ def test_bytes_become_floats_by_arithmetic(bits: int, tiles: tuple[int, int, int
     code = assemble(Plan(first(quantized_linear, *arrays, bits=bits, tiles=tiles), []))
     (loop,) = code.loops("PRMT")
     assert code.spills == 0
-    assert not [i for i in loop if i.opcode.startswith("I2F")]
+    assert not [i for i in loop if i.opcode.startswith(("I2F", "STS"))]  # and go from registers into the product
 
 
 def test_an_operand_is_computed_beside_a_product() -> None:

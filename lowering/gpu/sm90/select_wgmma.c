@@ -44,38 +44,6 @@ typedef struct {
   bool any;
 } selector_t;
 
-/* The load behind an operand, through a reshape and then a transposition; null if there is anything
- * else. */
-static MlirOperation plain_load(MlirValue value, bool *transposed) {
-  MlirOperation op = tw_def(value);
-  *transposed = false;
-  if (!mlirOperationIsNull(op) && tw_op_is(op, "tile.permute") && tw_rank(mlirValueGetType(value)) == 2) {
-    *transposed = true; /* a permute that changes nothing is folded away */
-    op = tw_def(mlirOperationGetOperand(op, 0));
-  }
-  while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.reshape"))
-    op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) ? op : tw_null_op();
-}
-
-/* Where a product has an operand; TW_WGMMA_NONE if it can be nowhere. */
-static tw_wgmma_place_t place_of(MlirOperation mma, int operand, bool *transposed) {
-  MlirValue value = mlirOperationGetOperand(mma, operand);
-  MlirOperation load = plain_load(value, transposed);
-  MlirType type = mlirValueGetType(value);
-  int64_t k = tw_extent(type, operand == 0), other = tw_extent(type, operand != 0);
-  tw_wgmma_operand_t shape;
-  if (!mlirOperationIsNull(load) && tw_promotes(load) &&
-      tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape))
-    return TW_WGMMA_SHARED;
-  *transposed = false;
-  tw_wgmma_written_t written = tw_wgmma_written(mma, operand, 1);
-  if (operand == 0 && written.source == written.line)
-    return TW_WGMMA_REGISTERS;
-  bool fits = tw_wgmma_operand_of(written.buffer, operand == 1, false, k, other, &shape);
-  return fits ? TW_WGMMA_WRITTEN : operand == 0 ? TW_WGMMA_REGISTERS : TW_WGMMA_NONE;
-}
-
 /* Shared memory that the buffers of all products want: those outside of loops beside those of the loop that wants
  * most, for loops can share their bytes. */
 static int64_t bytes_wanted(const selector_t *s) {
@@ -133,7 +101,7 @@ static const char *why_not(const selector_t *s, MlirOperation mma) {
   if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), s->num_warps, &split) ||
       (split.same > 1 && !feeds_product(mma)))
     return "its rows are no multiple of 64, or its warps cannot share it";
-  if (place_of(mma, 1, &transposed) == TW_WGMMA_NONE)
+  if (tw_wgmma_find_place(mma, 1, &transposed) == TW_WGMMA_NONE)
     return "its right operand has no lines of 32 bytes";
   return bytes_wanted(s) > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
 }
@@ -167,7 +135,7 @@ static void mark(selector_t *s, MlirOperation mma) {
   char letters[3] = "";
   for (int i = 0; i < 2; i++) {
     bool transposed;
-    place[i] = place_of(mma, i, &transposed);
+    place[i] = tw_wgmma_find_place(mma, i, &transposed);
     letters[i] = (char)place[i];
     if (transposed)
       tw_set_attr(mma, transposed_names[i], mlirUnitAttrGet(context));
@@ -192,7 +160,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
       note_load(s, load);
     for (int l = tw_loads_behind(op, i, loads); l > 0; l--)
       note_load(s, loads[l - 1]);
-    if (tw_rank(type) == 2 && place_of(op, i, &transposed) == TW_WGMMA_WRITTEN)
+    if (tw_rank(type) == 2 && tw_wgmma_find_place(op, i, &transposed) == TW_WGMMA_WRITTEN)
       s->written += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
   }
   return MlirWalkResultAdvance;

@@ -197,6 +197,37 @@ tw_wgmma_written_t tw_wgmma_written(MlirOperation mma, int operand, int num_warp
   return w;
 }
 
+/* The load behind an operand, through a reshape and then a transposition; null if there is anything
+ * else. */
+static MlirOperation plain_load(MlirValue value, bool *transposed) {
+  MlirOperation op = tw_def(value);
+  *transposed = false;
+  if (!mlirOperationIsNull(op) && tw_op_is(op, "tile.permute") && tw_rank(mlirValueGetType(value)) == 2) {
+    *transposed = true; /* a permute that changes nothing is folded away */
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  }
+  while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.reshape"))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) ? op : tw_null_op();
+}
+
+tw_wgmma_place_t tw_wgmma_find_place(MlirOperation mma, int operand, bool *transposed) {
+  MlirValue value = mlirOperationGetOperand(mma, operand);
+  MlirOperation load = plain_load(value, transposed);
+  MlirType type = mlirValueGetType(value);
+  int64_t k = tw_extent(type, operand == 0), other = tw_extent(type, operand != 0);
+  tw_wgmma_operand_t shape;
+  if (!mlirOperationIsNull(load) && tw_promotes(load) &&
+      tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape))
+    return TW_WGMMA_SHARED;
+  *transposed = false;
+  tw_wgmma_written_t written = tw_wgmma_written(mma, operand, 1);
+  if (operand == 0 && written.source == written.line)
+    return TW_WGMMA_REGISTERS;
+  bool fits = tw_wgmma_operand_of(written.buffer, operand == 1, false, k, other, &shape);
+  return fits ? TW_WGMMA_WRITTEN : operand == 0 ? TW_WGMMA_REGISTERS : TW_WGMMA_NONE;
+}
+
 void tw_wgmma_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *plan) {
   int64_t shape[3][TW_LAYOUT_MAX_RANK];
   tw_wgmma_split_t split;

@@ -84,6 +84,10 @@ typedef struct tw_wgmma_written {
 
 tw_wgmma_written_t tw_wgmma_written(MlirOperation mma, int operand, int num_warps);
 
+/* Where a product that is not marked yet would have operand 0 or 1, and whether as the transpose of what is loaded;
+ * TW_WGMMA_NONE if it can be nowhere. */
+tw_wgmma_place_t tw_wgmma_find_place(MlirOperation mma, int operand, bool *transposed);
+
 /* An operand in a buffer: whether its contiguous axis is k, the extents, and the bytes of a line. */
 typedef struct tw_wgmma_operand {
   bool k_major;
