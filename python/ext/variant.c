@@ -90,7 +90,7 @@ static int read_row(PyObject *sequence, int32_t *out, int max) {
 static int read_map(PyObject *row, tw_tensor_map_t *out) {
   int word, bytes, swizzle;
   PyObject *axes, *box;
-  int32_t axis[TW_MAX_MAP_RANK], extent[TW_MAX_MAP_RANK];
+  int32_t axis[TW_MAX_MAP_RANK] = {0}, extent[TW_MAX_MAP_RANK] = {0};
   if (!PyArg_ParseTuple(row, "iiiOO", &word, &bytes, &swizzle, &axes, &box))
     return -1;
   int rank = read_numbers(axes, 0, TW_MAX_MAP_RANK, axis, TW_MAX_MAP_RANK);
@@ -162,7 +162,7 @@ static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
   if (count > TW_MAX_DISJOINT)
     PyErr_Format(PyExc_ValueError, "%zd pairs of arrays are separate, the most is %d", count, TW_MAX_DISJOINT);
   for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
-    int32_t row[NUMBERS];
+    int32_t row[NUMBERS] = {0};
     PyObject *item = PySequence_GetItem(sequence, i);
     Py_ssize_t numbers = item ? read_row(item, row, NUMBERS) : -1;
     Py_XDECREF(item);
@@ -183,7 +183,7 @@ static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
 /* `tile.loaded` of the module (lowering/gpu/work.h). */
 static int set_loaded(tw_variant_t *variant, PyObject *sequence) {
   enum { OF_ARRAY = 3 };
-  int32_t row[OF_ARRAY * TW_MAX_LOADED];
+  int32_t row[OF_ARRAY * TW_MAX_LOADED] = {0};
   tw_loaded_t loaded = {0};
   int count = read_row(sequence, row, OF_ARRAY * TW_MAX_LOADED);
   for (int i = 0; i + OF_ARRAY <= count && !PyErr_Occurred(); i += OF_ARRAY)

@@ -53,7 +53,7 @@ class Image(NamedTuple):
 
     def settled(self) -> Image:
         """Without what a launch decides by which variant it runs: for one that it has decided on."""
-        decided = {"cut", "fuse", "disjoint", *(() if self.facts.get("shares") else ("split",))}
+        decided = {"cut", "fuse", "disjoint", *(() if self.facts.get("shares") else ("split", "loaded"))}
         return Image(self.code, {name: [] if name in decided else fact for name, fact in self.facts.items()})
 
     def pack(self) -> bytes:
