@@ -8,7 +8,7 @@
 #include "cost.h"
 
 enum {
-  LEAST_GAIN = 16,    /* over whole tiles, as 1 / LEAST_GAIN of the launch */
+  LEAST_GAIN = 16,    /* as 1 / LEAST_GAIN of the launch with the program's tiles */
   LEAST_CYCLES = 1000 /* that are gained: another kernel has to be compiled */
 };
 
@@ -89,18 +89,19 @@ static int64_t fused_cycles(const tw_fuse_t *fuse, int plan, const uint32_t grid
   return tw_launch_cycles(tw_divide_up(blocks, units) * steps * step, blocks * steps * bytes, arrays, units);
 }
 
+/* Of plans that are about as fast, the one with the largest blocks: it loads the least. */
 int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
                    int64_t units) {
-  enum { FUSED = 3, ALONE = 4 }; /* the estimate is a rough one: a third must be gained */
   int64_t steps = fuse->word < 0 ? fuse->steps : tw_divide_up((int64_t)words[fuse->word], fuse->per_step);
-  int64_t alone = fused_cycles(fuse, 0, grid, steps, arrays, units), least = alone;
-  int best = 0;
-  for (int plan = 1; plan < fuse->num_plans; plan++) {
-    int64_t cycles = fused_cycles(fuse, plan, grid, steps, arrays, units);
-    if (cycles < least && tw_fuse_allowed(fuse, fuse->plans[plan].blocks, grid, words)) {
-      best = plan;
-      least = cycles;
-    }
+  int64_t cycles[TW_CUT_PLANS], least = INT64_MAX;
+  int best = fuse->num_plans - 1;
+  for (int plan = 0; plan < fuse->num_plans; plan++) {
+    bool allowed = tw_fuse_allowed(fuse, fuse->plans[plan].blocks, grid, words);
+    cycles[plan] = allowed ? fused_cycles(fuse, plan, grid, steps, arrays, units) : INT64_MAX;
+    least = cycles[plan] < least ? cycles[plan] : least;
   }
-  return least * ALONE < alone * FUSED && alone - least > LEAST_CYCLES ? 1 << best : 1;
+  while (cycles[best] == INT64_MAX || cycles[best] - least > least / LEAST_GAIN)
+    best--;
+  int64_t gain = cycles[0] - cycles[best];
+  return gain > cycles[0] / LEAST_GAIN && gain > LEAST_CYCLES ? 1 << best : 1;
 }

@@ -579,11 +579,11 @@ def blocks_that_are_fused() -> None:
     assert started(k, (62, 33), 4096) == (31, 17, 1, 4)  # not all, but an even number
     assert started(k, (63, 64), 4096) == (63, 64, 1, 0)  # a row of blocks that must not be
     assert started(k, (8, 8), 512) == (8, 8, 1, 0)  # few
-    assert started(k, (16, 16), 1024) == (16, 16, 1, 0)  # too few, if they were one
-    assert started(k, (64, 64), 4096, 0) == (64, 64, 1, 0) and made == [4]
+    assert started(k, (16, 16), 1024) == (8, 16, 1, 2) and made == [4, 2]  # four in one would be too few
+    assert started(k, (64, 64), 4096, 0) == (64, 64, 1, 0) and made == [4, 2]
     forced = make("A", threads=384, fuse=FUSE, cut_grid=(-2, -1, 1), better=better)
     assert started(forced, (7, 3), 448) == (4, 3, 1, 0)
-    assert started(forced, (7, 3), 449) == (7, 3, 1, 1) and made == [4, 1]
+    assert started(forced, (7, 3), 449) == (7, 3, 1, 1) and made == [4, 2, 1]
 
 
 @case()
