@@ -1,18 +1,22 @@
-"""Write the figures of README.md from the newest files in bench/results/ (`make figures`); --check only compares.
+"""Write the figures of README.md and bench/FIGURES.md from the newest files in bench/results/ (`make figures`); --check
+only compares.
 
-What is taken: of each shape the best variant of ours beside its peer; tuning, launches, compilation, CPU programs.
+What is taken: of each shape the best variant of ours beside its peers; tuning, launches, compilation, CPU programs.
+README.md has a line a program, FIGURES.md one a shape.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+FIGURES = ROOT / "bench" / "FIGURES.md"
 BEGIN, END = "<!-- figures: made by bench/readme.py -->\n", "<!-- end of figures -->\n"
 
 UNITS = (("gbs", "GB/s"), ("tflops", "TFLOP/s"), ("ms", "ms"))
@@ -35,7 +39,7 @@ def table(header: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def source(about: Row, name: str) -> str:
-    return f"{about['device']}, {about['date']}, commit {about['commit']}: [{name}](bench/results/{name})"
+    return f"{about['device']}, {about['date']}, commit {about['commit']}: [{name}](results/{name})"
 
 
 def other_commits(rows: list[Row]) -> str:
@@ -43,33 +47,71 @@ def other_commits(rows: list[Row]) -> str:
     return " Lines of the file that name a commit were measured at that one." if told else ""
 
 
+def best(rows: list[Row]) -> list[tuple[Row, dict[str, tuple[float, Row]]]]:
+    """Of each shape our fastest variant, and its ratio to each peer, with the peer's own row."""
+    timed = [row for row in rows if "ms" in row]
+    found = []
+    for case in dict.fromkeys((row["bench"], row["shape"]) for row in timed):
+        group = [row for row in timed if (row["bench"], row["shape"]) == case]
+        variants = [row for row in group if row["who"].startswith("tilewright")]
+        if not variants:
+            continue
+        ours = min(variants, key=lambda row: row["ms"])
+        ratios = {
+            row["who"]: ours.get(f"of_{row['who'].replace(' ', '_')}", ours.get(f"of {row['who']}")) for row in group
+        }
+        found.append((ours, {row["who"]: (ratios[row["who"]], row) for row in group if ratios[row["who"]] is not None}))
+    return found
+
+
 def gpu(what: str) -> list[str]:
     run = newest(what)
     if run is None:
         return []
     about, rows, name = run
-    timed = [row for row in rows if "ms" in row]
-    cases = list(dict.fromkeys((row["bench"], row["shape"]) for row in timed))
     body = []
-    for bench, shape in cases:
-        group = [row for row in timed if (row["bench"], row["shape"]) == (bench, shape)]
-        variants = [row for row in group if row["who"].startswith("tilewright")]
-        if not variants:
-            continue
-        ours = min(variants, key=lambda row: row["ms"])
+    for ours, peers in best(rows):
         unit, label = next(each for each in UNITS if each[0] in ours)
-        peers = []
-        for row in group:
-            ratio = ours.get(f"of_{row['who'].replace(' ', '_')}", ours.get(f"of {row['who']}"))
-            if ratio is not None:
-                rate = f" ({row[unit]:,.0f})" if unit != "ms" and unit in row else ""
-                peers.append(f"{ratio:.2f} of {row['who']}{rate}")
+        beside = [
+            f"{ratio:.2f} of {who}" + (f" ({row[unit]:,.0f})" if unit != "ms" and unit in row else "")
+            for who, (ratio, row) in peers.items()
+        ]
         rate = f"{ours[unit]:,.2f}" if unit == "ms" else f"{ours[unit]:,.0f}"
-        body.append([bench, shape, f"{rate} {label}", "; ".join(peers)])
+        body.append([ours["bench"], ours["shape"], f"{rate} {label}", "; ".join(beside)])
     packages = (("torch", "torch"), ("cudnn", "cuDNN"))
     versions = ", ".join(f"{package} {about[key]}" for key, package in packages if key in about)
-    note = f"Ours is the best of the tile sizes that the benchmark tries.{other_commits(timed)}"
+    note = f"Ours is the best of the tile sizes that the benchmark tries.{other_commits(rows)}"
     return [f"{source(about, name)}; {versions}. {note}", "", *table(["program", "size", "ours", "beside"], body)]
+
+
+def summary() -> list[str]:
+    """A line a program: how we stand beside its first two peers, over all shapes."""
+    programs: dict[str, dict[str, list[float]]] = {}
+    sources = []
+    for what in ("gpu", "kernels", "memory"):
+        run = newest(what)
+        if run is None:
+            continue
+        about, rows, _ = run
+        sources.append(f"{about['device']}, {about['date']}, commit {about['commit']}")
+        cases = best(rows)
+        for program in {re.sub(r" M=.*", "", ours["bench"]) for ours, _ in cases}:
+            programs.pop(program, None)  # what stands in a later file is measured there beside what limits it
+        for ours, peers in cases:
+            its = programs.setdefault(re.sub(r" M=.*", "", ours["bench"]), {})
+            for who, (ratio, _) in list(peers.items())[:2]:
+                its.setdefault(who, []).append(ratio)
+    body = []
+    for program, its in programs.items():
+        beside = []
+        for who, ratios in its.items():
+            mean, low, high = statistics.geometric_mean(ratios), min(ratios), max(ratios)
+            beside.append(f"{mean:.2f} of {who}" + (f" ({low:.2f} to {high:.2f})" if len(ratios) > 1 else ""))
+        body.append([program, str(max(map(len, its.values()), default=0)), "; ".join(beside)])
+    head = (
+        f"{'; '.join(dict.fromkeys(sources))}. The geometric mean over all sizes, and the least and the largest ratio:"
+    )
+    return [head, "", *table(["program", "sizes", "speed beside"], body)] if body else []
 
 
 def cpu() -> list[str]:
@@ -136,21 +178,39 @@ def tuned() -> list[str]:
     return [head, "", *table(["program", "size", "untuned / tuned", "the best"], body)] if body else []
 
 
+HEAD = """# Figures
+
+Every shape that the benchmarks measure; made by bench/readme.py from the newest files in bench/results.
+[README.md](README.md) tells how they are measured.
+
+"""
+
+
+def short() -> str:
+    about = ["Each size, tuning, the CPU: [bench/FIGURES.md](bench/FIGURES.md).", ""]
+    return "\n".join([*summary(), *(line.replace("(results/", "(bench/results/") for line in waiting()), *about])
+
+
 def figures() -> str:
     parts = [*gpu("gpu"), *gpu("memory"), *gpu("kernels"), *tuned(), *cpu(), *waiting()]
-    return "\n".join(parts) + "\n" if parts else "\n"
+    return HEAD + "\n".join(parts).rstrip() + "\n"
 
 
 def main() -> int:
     text = README.read_text()
-    made = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: BEGIN + figures() + END, text, flags=re.DOTALL)
     if BEGIN not in text:
         sys.exit("README.md has lost the marks between which the figures stand")
+    made = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: BEGIN + short() + END, text, flags=re.DOTALL)
+    wanted = {README: made, FIGURES: figures()}
+    stale = [path for path, its in wanted.items() if not path.is_file() or path.read_text() != its]
     if "--check" in sys.argv:
-        if made != text:
-            print("the figures in README.md are not those of bench/results: make figures", file=sys.stderr)
-        return int(made != text)
-    README.write_text(made)
+        for path in stale:
+            print(
+                f"the figures in {path.relative_to(ROOT)} are not those of bench/results: make figures", file=sys.stderr
+            )
+        return int(bool(stale))
+    for path in stale:
+        path.write_text(wanted[path])
     return 0
 
 
