@@ -352,8 +352,12 @@ def backward_of(batch: int, heads: int, length: int, d: int, causal: bool, sweep
     outputs = [torch.empty_like(lse), *(torch.empty_like(dy) for _ in range(3))]
     shape, flop = f"{batch}x{heads}x{length}x{d}", 10.0 * batch * heads * length * length * d
     line = Line("attention backward", shape + " causal" * causal, flop / (1 + causal))
+    options: dict[str, Any] = {"causal": causal}
     for tiles in choose(sweep, (128, 64), (128, 128), (64, 64)):
-        line.plan(attention_backward, *inputs, dy, lse, *outputs, causal=causal, tiles=tiles)
+        line.plan(attention_backward, *inputs, dy, lse, *outputs, tiles=tiles, **options)
+    if d == 64:  # rows of queries have room for more keys
+        options |= {"tiles": (128, 64), "query_tiles": (128, 128), "about": "queries 128x128"}
+        line.plan(attention_backward, *inputs, dy, lse, *outputs, **options)
     line.peers["cuDNN"] = lambda: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True)
 
     def error() -> float:

@@ -107,6 +107,35 @@ def test_short_lines(backends: Backends, kind: Any, tile: tuple[int, int, int], 
     assert np.array_equal(args[2], exact(a, b))
 
 
+@ct.kernel(fp8_fast_accum=True)
+def kept(U, V, B, X, Y, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, lhs: ct.Constant, rhs: ct.Constant):
+    """Both left operands stay the same: they stay in registers."""
+    i = ct.bid(0)
+    u = ct.load(U, index=(i, 0), shape=(TM, TK), padding_mode=ZERO).astype(lhs)
+    v = ct.load(V, index=(i, 0), shape=(TM, TK), padding_mode=ZERO).astype(lhs)
+    x, y = ct.zeros((TM, TN), dtype=X.dtype), ct.zeros((TM, TN), dtype=Y.dtype)
+    for j in range(ct.num_tiles(B, axis=1, shape=(TK, TN))):
+        b = ct.load(B, index=(0, j), shape=(TK, TN), padding_mode=ZERO).astype(rhs)
+        x, y = ct.mma(u, b, x), ct.mma(v, b, y)
+    ct.store(X, index=(i, 0), tile=x)
+    ct.store(Y, index=(i, 0), tile=y)
+
+
+@pytest.mark.parametrize("tm", [64, 128])
+@pytest.mark.parametrize("kind", KINDS, ids=kind_name)
+def test_left_operands_that_stay(backends: Backends, kind: Any, tm: int) -> None:
+    lhs, rhs, acc, tk = kind
+    u, v = integers(lhs, (200, tk), 1), integers(lhs, (200, tk), 2)
+    b = arranged(integers(rhs, (tk, 5 * 64), 3), "column")
+    sums = b.astype(np.float64).reshape(tk, 5, 64).sum(axis=1)
+    outputs = lambda: [np.zeros((200, 64), acc.numpy) for _ in range(2)]  # noqa: E731
+    args = backends.run_all(
+        kept, (-(-200 // tm),), lambda: [u.copy(), v.copy(), arranged(b, "column"), *outputs(), tm, 64, tk, lhs, rhs]
+    )
+    for found, operand in ((args[3], u), (args[4], v)):
+        assert np.array_equal(found.astype(np.float64), operand.astype(np.float64) @ sums)
+
+
 def test_bytes_that_are_widened_on_the_way(backends: Backends) -> None:
     @ct.kernel
     def kernel(A, B, S, C):

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,35 @@ class Code:
             todo += new
         return [str(self.instructions[at]) for at in sorted(bad)]
 
+    def mixed(self) -> list[str]:
+        """Products that find in a register what was loaded for them on one path, and something else on another: ptxas
+        13.0 gives registers to others that a loop's next iteration reads, if the product runs across a branch."""
+        operands = frozenset(r for i in self.instructions for r in left_operand(i))
+        bounds, successors = [*self._leaders(), len(self.instructions)], self._successors()
+        found: dict[bool, set[tuple[int, int]]] = {False: set(), True: set()}
+        for block in range(len(successors)):
+            for at in range(bounds[block], bounds[block + 1]):
+                for register in written(self.instructions[at]) & operands:
+                    readers = self._readers(bounds, successors, block, at, register)
+                    found[matches(self.instructions[at], "LDSM")] |= {(reader, register) for reader in readers}
+        return [str(self.instructions[at]) for at, _ in sorted(found[False] & found[True])]
+
+    def _readers(
+        self, bounds: list[int], successors: list[list[int]], block: int, at: int, register: int
+    ) -> Iterator[int]:
+        """Products that may find in a register, as their left operand, what the instruction has written to it."""
+        todo, seen = [(block, at + 1)], set[int]()
+        while todo:
+            block, begin = todo.pop()
+            for i in range(begin, bounds[block + 1]):
+                if register in left_operand(self.instructions[i]):
+                    yield i
+                if register in written(self.instructions[i]) and not self.instructions[i].guard:
+                    break
+            else:
+                todo += [(b, bounds[b]) for b in successors[block] if b not in seen]
+                seen.update(successors[block])
+
     @property
     def registers(self) -> int:
         return max(int(n) for n in re.findall(r"Used (\d+) registers", self.log))
@@ -153,13 +183,17 @@ def written(instruction: Instruction) -> set[int]:
     return set(range(int(first[1]), int(first[1]) + size))
 
 
+def left_operand(instruction: Instruction) -> range:
+    """The registers that a product has its left operand in."""
+    product = re.match(r"R\d+, R(\d+), gdesc", instruction.operands)
+    return range(int(product[1]), int(product[1]) + 4) if product else range(0)
+
+
 def after(instruction: Instruction, flight: Flight) -> Flight:
     """The groups of products under way behind an instruction, each as the registers that it reads; the last is open."""
     *closed, last = flight or (frozenset(),)
-    product = re.match(r"R\d+, R(\d+), gdesc", instruction.operands)
     if re.match(r"[HIQ]GMMA", instruction.opcode):
-        words = range(int(product[1]), int(product[1]) + 4) if product else ()
-        last = last.union(words)
+        last = last.union(left_operand(instruction))
         return (*closed, last, frozenset()) if "gsb0" in instruction.operands else (*closed, last)
     if matches(instruction, "WARPGROUP.DEPBAR.LE"):
         pending = int(instruction.operands.split(", ")[-1], 0)

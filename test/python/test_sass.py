@@ -84,6 +84,7 @@ def first(module: Any, *args: Any, skip: int = 0, **options: Any) -> Callable[[]
 
 
 HEADS = [empty(1, 2, 1024, 128) for _ in range(5)]
+NARROW = [empty(1, 2, 1024, 64) for _ in range(5)]
 ROWS = [empty(1, 2, 1024, dtype=np.float32) for _ in range(2)]
 TILE = (64, 64, 128)
 PLANS = {
@@ -182,6 +183,17 @@ PLANS = {
         exponentials=True,
         vectors=True,
     ),
+    "gradient of keys, rows of 64": Plan(  # keys and values stay in registers
+        first(attention_backward, *NARROW, *ROWS, *NARROW[:3], skip=1, tiles=(128, 64), causal=False),
+        2 * [(128, 64, 64)] + 2 * [(128, 64, 64)],
+        exponentials=True,
+        vectors=True,
+    ),
+    "gradient of queries, rows of 64": Plan(
+        first(attention_backward, *NARROW, *ROWS, *NARROW[:3], skip=2, tiles=(128, 64), causal=False),
+        3 * [(128, 64, 64)],
+        exponentials=True,
+    ),
     "gradient of queries, all visible": Plan(
         first(attention_backward, *HEADS, *ROWS, *HEADS[:3], skip=2, tiles=(128, 64), causal=False),
         2 * [(128, 64, 128)] + [(128, 128, 64)],
@@ -223,6 +235,7 @@ def test_plan(name: str) -> None:
     assert code.spills <= plan.spilled
     assert code.serialized == []
     assert code.overwritten() == []
+    assert code.mixed() == []
     loops = code.loops(plan.opcode)
     assert loops
     wanted = sum(m * n * k for m, n, k in plan.products)

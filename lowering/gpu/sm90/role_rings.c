@@ -2,6 +2,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/role.h"
+#include "lowering/gpu/sm90/wgmma.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
@@ -221,6 +222,13 @@ static bool is_behind_branch(MlirOperation op, MlirValue value) {
   return false;
 }
 
+/* Whether the product reads registers that the next iteration reads again. The assembler (ptxas 13.0) takes them for
+ * free behind a branch that the product runs across, and gives them to others. */
+static bool reads_kept_registers(MlirOperation product) {
+  return tw_wgmma_reads_registers(product) &&
+         !tw_defined_in(mlirOperationGetOperand(product, 0), mlirOperationGetBlock(product));
+}
+
 /* A wait for a product orders other values, too, to be made while the product runs (tile-delay-waits). The assembler
  * knows no cost of such a wait and would move it up in front of them, but not past a branch: so the barrier of what the
  * product reads is waited for once more, which has been passed. The values go through a wait that waits for nothing, or
@@ -230,7 +238,7 @@ void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
       is_behind_branch(wait, mlirOperationGetOperand(wait, 1)))
     return;
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
-  for (int i = 0; i < r->plan->num_reads; i++) {
+  for (int i = 0; i < r->plan->num_reads && !reads_kept_registers(product); i++) {
     const tw_ring_read_t *read = &r->plan->reads[i];
     if (!mlirOperationEqual(read->op, product))
       continue;

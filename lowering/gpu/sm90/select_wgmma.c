@@ -13,7 +13,8 @@
  * A product qualifies on a target with wgmma when there is an instruction for its dtypes, the block's
  * warps can share it out, and operands have lines of 32 bytes or more. An operand is read where it is loaded
  * to if that has the form that the instruction reads ("s"); else rhs is written there from registers
- * ("w"), and lhs stays in them ("r"), unless it would have to be transposed. Everything that products
+ * ("w"), and lhs stays in them ("r"), unless it would have to be transposed. So does a lhs that a loop
+ * does not change, where its products would keep shared memory busy and registers suffice. Everything that products
  * read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
  *
  * Of 8-bit floats the tensor core sums up in fewer bits than float32 has. So only TW_WGMMA_PROMOTION of k
@@ -26,7 +27,7 @@
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { STAGES = 2 };
+enum { STAGES = 2, WORD_BITS = 32, LANES = 32, MOST_WORDS = 200 /* of the 240 that a thread has */ };
 
 typedef struct {
   const void *op, *loop; /* a load for products, and the loop that it is in (null: none) */
@@ -106,6 +107,60 @@ static const char *why_not(const selector_t *s, MlirOperation mma) {
   return bytes_wanted(s) > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
 }
 
+/* ---- left operands that stay in registers -------------------------------------------------------------- */
+
+/* Whether the product reads the same left operand in each iteration of its loop, which is loaded before it. */
+static bool keeps_lhs(MlirOperation mma) {
+  bool transposed;
+  const void *loop = tw_loop_around(mma);
+  return loop != NULL && !tw_wgmma_promotes(mma) && tw_wgmma_find_place(mma, 0, &transposed) == TW_WGMMA_SHARED &&
+         !transposed && tw_loop_around(tw_load_behind(mlirOperationGetOperand(mma, 0))) != loop;
+}
+
+/* Columns of one instruction. */
+static int64_t columns(const selector_t *s, MlirOperation mma) {
+  tw_wgmma_split_t split = {.n = 1};
+  int64_t m = tw_extent(mlirValueGetType(mlirOperationGetOperand(mma, 2)), 0),
+          n = tw_extent(mlirValueGetType(mlirOperationGetOperand(mma, 2)), 1);
+  tw_wgmma_split(m, n, s->num_warps, &split);
+  return n / split.n;
+}
+
+/* Whether it has so few columns that shared memory would be as busy as the Tensor Core, and needs not be. */
+static bool is_narrow(const selector_t *s, MlirOperation mma) {
+  return keeps_lhs(mma) && columns(s, mma) <= TW_WGMMA_NARROW;
+}
+
+/* Words that a thread holds of a product: of the sums, and of a left operand that is no buffer. */
+static int64_t words_of(const selector_t *s, MlirOperation mma) {
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
+           acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
+  bool transposed, held = tw_wgmma_find_place(mma, 0, &transposed) == TW_WGMMA_REGISTERS || keeps_lhs(mma);
+  int64_t row = columns(s, mma) * tw_bits(acc) + (held ? tw_extent(lhs, 1) * tw_bits(lhs) : 0);
+  return row * TW_WGMMA_ROWS / (WORD_BITS * LANES * TW_WGMMA_WARPS);
+}
+
+/* Of 64 columns an instruction multiplies as long as shared memory takes to bring both operands: nothing is left for
+ * copies, nor for the other warpgroup. So where a loop has several such products (the gradients of attention: scores,
+ * and what comes back through the weights), what stays the same stays in registers, if these suffice for it beside all
+ * sums of the loop and computed operands. Beside one such product the Tensor Core recovers: 1 to 3 %. */
+static bool stays_in_registers(const selector_t *s, MlirOperation mma) {
+  enum { SEVERAL = 2 };
+  int64_t words = 0;
+  int narrow = 0;
+  for (int i = 0; i < s->products.count; i++) {
+    MlirOperation other = s->products.at[i];
+    if (tw_loop_around(other) != tw_loop_around(mma) ||
+        tw_rank(mlirValueGetType(mlirOperationGetResult(other, 0))) != 2)
+      continue;
+    words += words_of(s, other);
+    narrow += is_narrow(s, other);
+  }
+  return is_narrow(s, mma) && narrow >= SEVERAL && words <= MOST_WORDS;
+}
+
+/* ---- the mark ------------------------------------------------------------------------------------------ */
+
 /* Says how the product is computed, where that is not plain. */
 static void explain(MlirOperation mma, const tw_wgmma_place_t place[2]) {
   static const char *const sides[] = {"left", "right"};
@@ -139,6 +194,12 @@ static void mark(selector_t *s, MlirOperation mma) {
     letters[i] = (char)place[i];
     if (transposed)
       tw_set_attr(mma, transposed_names[i], mlirUnitAttrGet(context));
+  }
+  if (place[0] == TW_WGMMA_SHARED && stays_in_registers(s, mma)) {
+    letters[0] = (char)(place[0] = TW_WGMMA_REGISTERS);
+    tw_op_remark(mma,
+                 "keeps its left operand in registers, which its loop does not change: with few columns, reading it "
+                 "each time would take as long as the product");
   }
   tw_set_attr(mma, TW_WGMMA, mlirStringAttrGet(context, tw_str(letters)));
   if (tw_wgmma_promotes(mma))

@@ -44,6 +44,7 @@ enum {
   TW_WGMMA_WARPS = 4,
   TW_WGMMA_K_BYTES = 32,
   TW_WGMMA_MIN_COLUMNS = 8,
+  TW_WGMMA_NARROW = 64,         /* columns: shared memory is as busy as the Tensor Core, with both operands there */
   TW_WGMMA_SHARED_COLUMNS = 64, /* of a group, at least, where groups share them */
   TW_WGMMA_MAX_COLUMNS = 256,
   TW_WGMMA_LINE_BYTES = 128,       /* at most; 64 or 32 where the tile has no more */

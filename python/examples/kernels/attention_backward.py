@@ -74,15 +74,18 @@ def gradient_q(
     ct.store(DQ, index=(b, h, i, 0), tile=(dq * SCALE).astype(DQ.dtype).reshape((1, 1, TM, D)))
 
 
-def launches(q, k, v, y, dy, lse, delta, dq, dk, dv, causal=True, tiles=(64, 64)):
-    """tiles: the rows that a block has the gradients of, and those that it walks over at a time."""
+def launches(q, k, v, y, dy, lse, delta, dq, dk, dv, causal=True, tiles=(64, 64), query_tiles=None):
+    """tiles: the rows that a block has the gradients of, and those that it walks over at a time; query_tiles: the same
+    where blocks have queries, if others are better there."""
     batch, heads, length, d = q.shape
-    own, others = tiles
-    grid = (ct.cdiv(length, own), heads, batch)
     scale = 1 / math.sqrt(d)
-    yield grid, row_products, (y, dy, delta, own, d)
-    yield grid, gradient_kv, (q, k, v, dy, lse, delta, dk, dv, scale, causal, others, own, d)
-    yield grid, gradient_q, (q, k, v, dy, lse, delta, dq, scale, causal, own, others, d)
+    keys, walked = tiles
+    yield (ct.cdiv(length, keys), heads, batch), row_products, (y, dy, delta, keys, d)
+    args = (q, k, v, dy, lse, delta, dk, dv, scale, causal, walked, keys, d)
+    yield (ct.cdiv(length, keys), heads, batch), gradient_kv, args
+    queries, walked = query_tiles or tiles
+    args = (q, k, v, dy, lse, delta, dq, scale, causal, queries, walked, d)
+    yield (ct.cdiv(length, queries), heads, batch), gradient_q, args
 
 
 def forward(q, k, v, causal=True):
