@@ -254,15 +254,16 @@ def Tile_AllocBarriersOp : Tile_GpuOp<"alloc_barriers", [MemoryEffects<[MemAlloc
   let summary = "barriers in shared memory, set up before the kernel begins";
   let description = [{
     A phase of each ends after `arrivals` arrivals and the bytes that were announced.
-    `tile-allocate-shared` sets `offset`, in bytes.
+    `tile-allocate-shared` sets `offset`, in bytes. With `numbers` each has room for a
+    number, which it passes from those who arrive to those who wait.
 
     ```mlir
     %full = tile.alloc_barriers arrivals 1 : !tile.barriers<4>
     ```
   }];
-  let arguments = (ins I32Attr:$arrivals, OptionalAttr<I32Attr>:$offset);
+  let arguments = (ins I32Attr:$arrivals, UnitAttr:$numbers, OptionalAttr<I32Attr>:$offset);
   let results = (outs Tile_BarriersType:$result);
-  let assemblyFormat = "`arrivals` $arrivals (`at` $offset^)? attr-dict `:` type($result)";
+  let assemblyFormat = "`arrivals` $arrivals (`numbers` $numbers^)? (`at` $offset^)? attr-dict `:` type($result)";
 }
 
 def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]> {
@@ -299,6 +300,36 @@ def Tile_BarrierExpectOp : Tile_GpuOp<"barrier_expect", [MemoryEffects<[MemWrite
   }];
   let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32Attr:$bytes);
   let assemblyFormat = "$barriers `[` $slot `]` `,` $bytes attr-dict `:` type($barriers)";
+}
+
+def Tile_TakeTicketOp : Tile_GpuOp<"take_ticket", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "how many tickets the blocks of this launch have taken before this one";
+  let description = [{
+    They are counted in four bytes before `workspace`, from zero up; `total` are taken in
+    all, after which the counter is zero again. If `workspace` is 0 nothing is counted, and
+    the result is `otherwise`. In a producer of several warps one lane knows the result.
+
+    ```mlir
+    %ticket = tile.take_ticket %workspace of %total else %v
+    ```
+  }];
+  let arguments = (ins I64:$workspace, I32:$total, I32:$otherwise);
+  let results = (outs I32:$ticket);
+  let assemblyFormat = "$workspace `of` $total `else` $otherwise attr-dict";
+}
+
+def Tile_PostNumberOp : Tile_GpuOp<"post_number", [MemoryEffects<[MemWrite]>]> {
+  let summary = "leave a number for those who wait for the next phase of a barrier";
+  let description = [{ The arrival stands behind it. Done once, as `tile.barrier_expect`. }];
+  let arguments = (ins I32:$number, Tile_BarriersType:$barriers, I32:$slot);
+  let assemblyFormat = "$number `,` $barriers `[` $slot `]` attr-dict `:` type($barriers)";
+}
+
+def Tile_ReadNumberOp : Tile_GpuOp<"read_number", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the number that was left for those who waited for a barrier";
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$barriers `[` $slot `]` attr-dict `:` type($barriers)";
 }
 
 def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {

@@ -29,8 +29,8 @@ static const stage_t gpu_stages[] = {
      "tile-split-k,tile-defer-sums,tile-own-indices,tile-lift-indices,tile-reduce-strength,tile-assign-layouts)"},
     {"pipelined",
      "func.func(tile-sink-loads,tile-promote-memory,tile-stage-stores,tile-delay-waits,tile-prefetch-loads,"
-     "tile-bring-vectors,tile-specialize-warps,tile-alternate-groups,tile-pipeline,tile-keep-tiles)," CLEAN
-     ",func.func(tile-tell-engines,tile-check-registers,tile-race-check)"},
+     "tile-bring-vectors,tile-specialize-warps,tile-alternate-groups,tile-take-tickets,tile-pipeline,tile-keep-tiles)"
+     "," CLEAN ",func.func(tile-tell-engines,tile-check-registers,tile-race-check)"},
     {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers,tile-join-blocks),tile-to-nvvm,tile-order-stores,"
              "tile-overlap-launches"},
     {NULL, NULL},

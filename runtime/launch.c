@@ -186,6 +186,12 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   return NULL;
 }
 
+/* Adds the word that says where blocks take the numbers of the next ones; 0 where no one may write there. */
+static void add_tickets(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, uint64_t *words,
+                        started_t *start) {
+  words[start->count++] = tw_workspace_take(driver, device, stream, 0);
+}
+
 /* The whole grid along one axis, or as many blocks of a persistent kernel as take all in turn. */
 static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
                                  CUstream stream, const uint32_t grid[3], uint64_t *words, started_t *start) {
@@ -197,15 +203,17 @@ static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel
   TW_RETURN_IF_ERROR(tell_grid(kernel, grid, words, start));
   uint64_t all =
       kernel->flags & TW_CUDA_SHARES ? add_shares(driver, kernel, device, stream, blocks, words, start) : blocks;
+  if (kernel->flags & TW_CUDA_TICKETS)
+    add_tickets(driver, device, stream, words, start);
   uint32_t resident = kernel->resident[device->ordinal];
   start->grid[1] = start->grid[2] = 1;
   if (!(kernel->flags & TW_CUDA_PERSISTENT))
     start->grid[0] = (uint32_t)all;
   else if (kernel->pairs.alone)
     start->grid[0] = 2 * tw_grid_balance(count_pairs(grid, kernel->pairs.axis), resident < 2 ? 1 : resident / 2);
-  else if (all == blocks)
+  else if (all == blocks && !(kernel->flags & TW_CUDA_TICKETS))
     start->grid[0] = tw_grid_balance(blocks, resident);
-  else /* parts come last and are short: all multiprocessors are to have their share of whole tiles */
+  else /* parts come last and are short, or blocks as they get done: all multiprocessors are to have their share */
     start->grid[0] = (uint32_t)(all < resident ? all : resident);
   return NULL;
 }
@@ -314,7 +322,7 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
     status = call_with_maps(scope.driver, kernel, ordinal, function, stream, &start, block, words, &result);
   else if (!status)
     result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
-  if (TW_UNLIKELY(kernel->flags & TW_CUDA_SHARES))
+  if (TW_UNLIKELY(kernel->flags & (TW_CUDA_SHARES | TW_CUDA_TICKETS)))
     tw_workspace_leave(scope.driver, device, stream);
   tw_context_leave(&scope);
   if (TW_UNLIKELY(status != NULL))

@@ -22,6 +22,7 @@ enum {
   TW_MAX_WORDS = 512, /* 8-byte words of parameters: the 4 KiB that every GPU takes */
   TW_GRID_WORDS = 3,  /* extents of the grid, which a launch may add */
   TW_SPLIT_WORDS = 3, /* and what tells blocks which tiles they share */
+  TW_TICKET_WORDS = 1, /* and where blocks find the next one's number; or this, or that */
   TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS,
   TW_MAX_DISJOINT = 16, /* pairs of arrays that a kernel takes for separate */
   TW_MAX_MAPS = 32,     /* tensor maps of a kernel, 128 bytes each before the words */
@@ -229,6 +230,9 @@ enum {
   /* Several blocks of the kernel may share a tile: its grid is started along one axis, and behind the extents of the
    * program's grid come TW_SPLIT_WORDS more words. */
   TW_CUDA_SHARES = 4,
+  /* Blocks of a persistent kernel take the numbers of the program's from a counter, when they are done with one: one
+   * more word tells where it is. */
+  TW_CUDA_TICKETS = 16,
   /* From this bit on, how many rows of threads a block may have: they are blocks side by side along axis 0
    * of the grid, whose extents follow the other words. 0: nothing of the kind. */
   TW_CUDA_JOINED = 8

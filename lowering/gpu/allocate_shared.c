@@ -15,7 +15,8 @@
  * Consumers in teams (tile.roles) run at different places, so what their ops need for themselves shares bytes with no
  * buffer. It lies behind the buffers, once for each team: the kernel gets tile.team_bytes, from one team's to the next.
  *
- * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else. */
+ * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
+ * they pass on. */
 #include "lowering/gpu/emitter.h"
 #include "lowering/gpu/target.h"
 #include "lowering/layout/memory.h"
@@ -187,7 +188,7 @@ static MlirWalkResult place_barriers(MlirOperation op, void *user) {
   if (!tw_op_is(op, "tile.alloc_barriers"))
     return MlirWalkResultAdvance;
   tw_set_int(op, "offset", tw_i32(mlirOperationGetContext(op)), *end);
-  *end += BARRIER_BYTES * tw_barriers_type_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  *end += (1 + tw_has_attr(op, "numbers")) * BARRIER_BYTES * tw_barriers_type_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
   return MlirWalkResultAdvance;
 }
 

@@ -151,12 +151,15 @@ void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num
 bool twg_emit_block(tw_emitter_t *e, MlirBlock old);
 
 /* ---- roles (rules/roles.c) ----------------------------------------------------------------------- */
-/* Number of the warp, the same in all lanes as far as the assembler can tell. */
+/* What the first lane has, the same in all lanes as far as the assembler can tell; and so the number of the warp. */
+MlirValue twg_uniform(tw_emitter_t *e, MlirValue x);
 MlirValue twg_uniform_warp(tw_emitter_t *e);
 /* What is emitted between the two is done by one lane of the first warp; where one lane is alone already, by that.
  * `begin` returns where the others go on, for `end`. */
 MlirBlock twg_begin_alone(tw_emitter_t *e);
 void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
+/* Whether it is this lane that would be alone. */
+MlirValue twg_is_first_lane(tw_emitter_t *e);
 /* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (slot) name. */
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */

@@ -57,6 +57,11 @@
  * where the hardware started the blocks one by one, 1.05, 1.17 and 1.25. Where the work depends on the position
  * otherwise, or on what is in memory, that is still left to it.
  *
+ * With tickets (sm90/take_tickets.c) nothing is shared out beforehand: a block takes the next number when it is done
+ * with one. Then all rows along the other two axes are one, in groups with two rounds of blocks, the longest first in
+ * each, and the group that is not whole comes before all others. The loop gets the mark tile.tickets; numbers of
+ * whatever kernel asks for them by the hint `tickets` do.
+ *
  * Kernels without products, which only move memory, run first along the axis of the grid along which they store side by
  * side, if that is axis 1. Of a transpose either loads or stores lie side by side, and it is the stores that count: on
  * an H200 one of bf16 in tiles of 128x128 ran at 0.986 of a copy's rate so, and at 0.956 the other way. */
@@ -278,13 +283,50 @@ static MlirValue to_and_fro(const tw_builder_t *at, MlirValue v, tw_divisor_t st
   return tw_select(at, odd, tw_select(at, whole, mirrored, v), v);
 }
 
+/* Blocks that take tickets start in the same order, but whatever the axis, and of more rows at a time: */
+typedef struct {
+  int columns, inner, outer; /* axes: that of the work, and those along which rows lie */
+  tw_divisor_t rows;         /* along `inner` */
+} ticket_order_t;
+
+/* Rows of both other axes are one. A group of them has two rounds of blocks: the longest ones start while there is work
+ * enough for all others until they end, and what the group loads again and again stays in the L2 cache. */
+static ticket_order_t order_tickets(const tw_builder_t *at, int axis, MlirValue walked[TW_GRID_AXES],
+                                    tw_raster_t *raster) {
+  enum { ROUNDS = 2 };
+  MlirType i32 = tw_i32(at->context);
+  ticket_order_t order = {.columns = axis, .inner = axis == 0, .outer = axis == 2 ? 1 : 2};
+  order.rows = tw_divisor_of(at, walked[order.inner]);
+  MlirValue rows = times(at, walked[order.inner], walked[order.outer]);
+  MlirValue blocks = times(at, tw_grid_op(at, "tile.num_blocks", 0), tw_const_int(at, i32, ROUNDS));
+  walked[order.inner] = rows;
+  walked[order.outer] = tw_const_int(at, i32, 1);
+  *raster = (tw_raster_t){.rows = order.inner, .columns = axis, .slices = order.outer, .group = 1};
+  raster->height = tw_binary(at, "arith.minui", i32, tw_binary(at, "arith.ceildivui", i32, blocks, walked[axis]), rows);
+  return order;
+}
+
+/* Numbers go backwards, so that the group which is not whole comes first, and not when there is little left. */
+static void find_by_ticket(const kernel_t *k, const tw_builder_t *at, const ticket_order_t *order,
+                           const tw_raster_code_t *code, MlirValue number, MlirValue total,
+                           const MlirValue extents[TW_GRID_AXES], MlirValue position[TW_GRID_AXES]) {
+  MlirType i32 = tw_i32(at->context);
+  MlirValue one = tw_const_int(at, i32, 1), last = tw_binary(at, "arith.subi", i32, total, one);
+  tw_raster_decode(at, code, tw_binary(at, "arith.subi", i32, last, number), position);
+  tw_divide(at, position[order->inner], order->rows, &position[order->outer], &position[order->inner]);
+  if (k->falls) {
+    last = tw_binary(at, "arith.subi", i32, extents[order->columns], one);
+    position[order->columns] = tw_binary(at, "arith.subi", i32, last, position[order->columns]);
+  }
+}
+
 static MlirValue divided(const tw_builder_t *at, MlirValue x, int64_t y) {
   return y == 1 ? x : tw_binary(at, "arith.divui", tw_i32(at->context), x, tw_const_int(at, tw_i32(at->context), y));
 }
 
 /* Everything in the function but its return goes into a loop over the blocks' numbers; of pairs, which are neighbours
  * along an axis, where that is not negative. Where one is given by which the work changes, the longest come first. */
-static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work) {
+static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work, bool tickets) {
   MlirValue extents[TW_GRID_AXES], walked[TW_GRID_AXES], position[TW_GRID_AXES];
   tw_add_grid_extents(k->func, extents);
   MlirBlock body = tw_region_block(k->func, 0);
@@ -298,35 +340,45 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work) {
         axis == pairs ? divided(&at, plus(&at, extents[axis], tw_const_int(&at, i32, 1)), TW_CLUSTER) : extents[axis];
   if (pairs == raster.rows && raster.group > 1)
     raster.group /= TW_CLUSTER;
-  tw_strips_t strips = {.axis = pairs < 0 && axis_of_work < 0 ? tw_strips_axis(k->func, &k->axes, &raster) : -1};
+  tw_strips_t strips = {.axis = pairs < 0 && !tickets && axis_of_work < 0 ? tw_strips_axis(k->func, &k->axes, &raster)
+                                                                          : -1};
   if (strips.axis >= 0) {
     strips = tw_strips_of(&at, strips.axis, extents);
     walked[strips.axis] = tw_strips_count(&at, &strips, extents[strips.axis]);
     tw_op_remark(k->func, "does once for up to 8 blocks along axis %d of the grid what they have in common",
                  strips.axis);
   }
+  ticket_order_t order = {0};
+  if (axis_of_work >= 0 && tickets)
+    order = order_tickets(&at, axis_of_work, walked, &raster);
   MlirValue total = times(&at, times(&at, walked[0], walked[1]), walked[2]);
   tw_raster_code_t code = tw_raster_prepare(&at, &raster, walked);
   MlirValue id = tw_grid_op(&at, "tile.block_id", 0);
   MlirValue bounds[] = {divided(&at, id, cluster), total, divided(&at, tw_grid_op(&at, "tile.num_blocks", 0), cluster)};
   tw_divisor_t rounds = {.value = bounds[2]};
-  if (axis_of_work >= 0)
+  if (axis_of_work >= 0 && !tickets)
     rounds = tw_divisor_of(&at, rounds.value);
   MlirBlock inner = mlirBlockCreate(1, &i32, &at.location);
   MlirRegion region = mlirRegionCreate();
   mlirRegionAppendOwnedBlock(region, inner);
-  tw_attr_t mark = {TW_PERSISTENT, mlirUnitAttrGet(at.context)};
-  tw_build(
-      &at, "scf.for",
-      (tw_op_parts_t){
-          .num_operands = 3, .operands = bounds, .num_attrs = 1, .attrs = &mark, .num_regions = 1, .regions = &region});
+  tw_attr_t marks[] = {{TW_PERSISTENT, mlirUnitAttrGet(at.context)}, {TW_TICKETS, mlirUnitAttrGet(at.context)}};
+  tw_build(&at, "scf.for",
+           (tw_op_parts_t){.num_operands = 3,
+                           .operands = bounds,
+                           .num_attrs = 1 + tickets,
+                           .attrs = marks,
+                           .num_regions = 1,
+                           .regions = &region});
   tw_builder_t in = tw_build_at_end(inner, at.location);
   MlirValue number = mlirBlockGetArgument(inner, 0);
-  if (axis_of_work >= 0)
-    number = to_and_fro(&in, number, rounds, total);
-  tw_raster_decode(&in, &code, number, position);
-  if (axis_of_work >= 0)
+  if (axis_of_work >= 0 && tickets) {
+    find_by_ticket(k, &in, &order, &code, number, total, extents, position);
+  } else if (axis_of_work >= 0) {
+    tw_raster_decode(&in, &code, to_and_fro(&in, number, rounds, total), position);
     longest_first(k, &in, extents, axis_of_work, position);
+  } else {
+    tw_raster_decode(&in, &code, number, position);
+  }
   if (pairs >= 0) {
     MlirValue second = tw_binary(&in, "arith.andi", i32, id, tw_const_int(&in, i32, TW_CLUSTER - 1));
     position[pairs] = plus(&in, times(&in, position[pairs], tw_const_int(&in, i32, TW_CLUSTER)), second);
@@ -349,20 +401,27 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work) {
 /* ---- the decision ------------------------------------------------------------------------------ */
 
 static void rewrite(kernel_t *k) {
+  static const tw_raster_t in_order = {.rows = 0, .columns = 1, .slices = 2};
   tw_gpu_target_t target = tw_gpu_target_of(k->func);
   int axis = axis_of_work(k);
+  bool tickets = tw_attr_int(tw_module_of(k->func), TW_TICKETS, 0);
   if (axis >= 0) {
-    tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take those of the grid to and fro, those with "
-                          "the longest loops first");
-    stay(k, (tw_raster_t){0, 1, 2, 0}, -1, axis);
+    tw_op_remark(k->func,
+                 "is persistent: the blocks that fit on the GPU take those of the grid %s, those with the "
+                 "longest loops first",
+                 tickets ? "as they get done" : "to and fro");
+    stay(k, in_order, -1, axis, tickets);
     return;
   }
   tw_raster_t raster = tw_raster_choose(k->func, &k->axes, target.multiprocessors);
   if (raster.group)
     tw_op_remark(k->func, "runs its blocks in groups of %lld along axis %d, then along axis %d of the grid",
                  (long long)raster.group, raster.rows, raster.columns);
-  if (!k->uneven) {
-    stay(k, raster, tw_pairs_choose(k->func, &k->axes, &raster), -1);
+  if (tickets) {
+    stay(k, raster, -1, -1, true);
+    tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take those of the grid as they get done");
+  } else if (!k->uneven) {
+    stay(k, raster, tw_pairs_choose(k->func, &k->axes, &raster), -1, false);
     tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take all blocks of the grid in turn");
   } else {
     tw_op_remark(k->func, "is not persistent: how much a block computes depends on its position");

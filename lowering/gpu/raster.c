@@ -84,7 +84,9 @@ static int64_t cost(const traffic_t *traffic, const tw_raster_t *raster, int64_t
 static int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, int64_t in_flight) {
-  static const tw_raster_t planes[] = {{0, 1, 2, 0}, {0, 2, 1, 0}, {1, 2, 0, 0}};
+  static const tw_raster_t planes[] = {{.rows = 0, .columns = 1, .slices = 2},
+                                       {.rows = 0, .columns = 2, .slices = 1},
+                                       {.rows = 1, .columns = 2, .slices = 0}};
   traffic_t traffic = {.axes = axes};
   mlirOperationWalk(func, count_traffic, &traffic, MlirWalkPreOrder);
   tw_raster_t best = planes[0];
@@ -147,7 +149,7 @@ tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *ra
     code.height = tw_divisor_of(at, code.rows);
     return code;
   }
-  MlirValue group = constant(at, raster->group);
+  MlirValue group = raster->height.ptr ? raster->height : constant(at, raster->group);
   MlirValue last = binary(at, "arith.remui", code.rows, group); /* lower than the others, if there is a rest */
   code.band = tw_divisor_of(at, binary(at, "arith.muli", group, columns));
   code.height = tw_divisor_of(at, group);

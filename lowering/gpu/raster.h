@@ -19,6 +19,11 @@ enum { TW_GRID_AXES = 3 };
 /* On the module: the launcher starts fewer blocks than the program asks for, and tells the kernel how many these are;
  * the number is that of the blocks of a cluster. On a loop: the one over blocks of the program. */
 #define TW_PERSISTENT "tile.persistent"
+/* On a loop over blocks of the program: a block takes the number of the next one when it is done with one, where a
+ * producer can do so for all; on the module, the hint that asks for it. Then, on the module: blocks do, from a workspace
+ * that the launcher passes (sm90/take_tickets.c). */
+#define TW_TICKETS "tile.tickets"
+#define TW_TAKES_TICKETS "tile.takes_tickets"
 /* On the module: [the axis along which the two blocks of a cluster are neighbours; cycles of a step along each axis, 0
  * where it is not possible; those of blocks alone]. */
 #define TW_PAIRS "tile.pairs"
@@ -45,6 +50,7 @@ enum { TW_CLUSTER = 2 /* blocks */ };
 typedef struct tw_raster {
   int rows, columns, slices; /* axes of the grid; 0, 1, 2 in the grid's own order */
   int64_t group;             /* rows of a group; 0: the grid's own order, axis 0 fastest */
+  MlirValue height;          /* these, where `group` is not known before the launch; else null */
 } tw_raster_t;
 
 /* Bit a: the value depends on the block's position along axis a. Kept for every value of a function. */

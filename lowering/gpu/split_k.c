@@ -172,7 +172,7 @@ static share_t share_persistent(splitter_t *s) {
 
 /* Blocks find their positions from their numbers. */
 static share_t share_plain(splitter_t *s) {
-  static const tw_raster_t in_order = {0, 1, 2, 0};
+  static const tw_raster_t in_order = {.rows = 0, .columns = 1, .slices = 2};
   MlirValue extents[TW_GRID_AXES], position[TW_GRID_AXES];
   tw_grid_ids_t ids = tw_grid_ids_in(s->func);
   tw_add_grid_extents(s->func, extents);
@@ -281,6 +281,8 @@ static bool run(MlirOperation func) {
   bool known = reason == NULL && tw_steps_of(func, s.loop, &s.steps);
   if (reason == NULL && !known && forced == 0)
     reason = "how often the loop runs is not known at the launch";
+  if (reason == NULL && !mlirOperationIsNull(s.blocks) && tw_has_attr(s.blocks, TW_TICKETS))
+    reason = "its blocks take tickets";
   if (reason == NULL && (tw_grid_ids_in(func).count == TW_MAX_IDS ||
                          mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS))
     reason = "it has too many arguments, or asks for its position too often";

@@ -301,19 +301,20 @@ static int set_pairs(tw_variant_t *variant, PyObject *sequence) {
 }
 
 static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"image",        "name",       "num_threads", "shared_bytes", "written",
-                          "programmatic", "persistent", "joined",      "tensor_maps",  "split",
-                          "shares",       "better",     "pairs",       "disjoint",     "overlapping",
-                          "cut",          "cut_grid",   "fuse",        "loaded",       NULL};
+  static char *names[] = {"image",      "name",          "num_threads", "shared_bytes", "written",  "programmatic",
+                          "persistent", "joined",        "tensor_maps", "split",        "shares",   "better",
+                          "pairs",      "disjoint",      "overlapping", "cut",          "cut_grid", "fuse",
+                          "loaded",     "takes_tickets", NULL};
   PyObject *image, *name, *maps = NULL, *split = NULL, *better = NULL, *disjoint = NULL, *overlapping = NULL;
   PyObject *cut = NULL, *grid = NULL, *pairs = NULL, *fuse = NULL, *loaded = NULL;
   unsigned threads, shared = 0;
   unsigned long long written = 0;
   unsigned joined = 0;
-  int programmatic = 0, persistent = 0, shares = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpOOOOOOOO:CudaKernel", names, &image, &name,
+  int programmatic = 0, persistent = 0, shares = 0, tickets = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUI|IKppIOOpOOOOOOOOp:CudaKernel", names, &image, &name,
                                    &threads, &shared, &written, &programmatic, &persistent, &joined, &maps, &split,
-                                   &shares, &better, &pairs, &disjoint, &overlapping, &cut, &grid, &fuse, &loaded))
+                                   &shares, &better, &pairs, &disjoint, &overlapping, &cut, &grid, &fuse, &loaded,
+                                   &tickets))
     return NULL;
   const char *bytes = NULL, *symbol = PyUnicode_AsUTF8AndSize(name, NULL);
   Py_ssize_t size = 0;
@@ -334,7 +335,7 @@ static PyObject *cuda_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   variant->better = owned_or_null(better);
   variant->overlapping = owned_or_null(overlapping);
   unsigned flags = (programmatic ? TW_CUDA_PROGRAMMATIC : 0u) | (persistent ? TW_CUDA_PERSISTENT : 0u) |
-                   (shares ? TW_CUDA_SHARES : 0u) | joined << TW_CUDA_JOINED;
+                   (shares ? TW_CUDA_SHARES : 0u) | (tickets ? TW_CUDA_TICKETS : 0u) | joined << TW_CUDA_JOINED;
   tw_status_t status = tw_cuda_kernel_create(bytes, (size_t)size, symbol, threads, shared, flags, &variant->cuda);
   if (status)
     tw_ext_raise(status, NULL);
@@ -425,18 +426,18 @@ static PyType_Slot cpu_slots[] = {{Py_tp_new, cpu_new},
                                    "owner is kept alive with it"},
                                   {0, NULL}};
 
-static PyType_Slot cuda_slots[] = {
-    {Py_tp_new, cuda_new},
-    {Py_tp_dealloc, variant_dealloc},
-    {Py_tp_traverse, variant_traverse},
-    {Py_tp_getset, cuda_properties},
-    {Py_tp_methods, cuda_methods},
-    {Py_tp_doc,
-     "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
-     "programmatic=False, persistent=False, joined=0, tensor_maps=(), "
-     "split=(), shares=False, better=None, pairs=(), disjoint=(), overlapping=None, "
-     "cut=(), cut_grid=(), fuse=(), loaded=()): PTX text or a cubin; loaded at the first launch on a device"},
-    {0, NULL}};
+static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},
+                                   {Py_tp_dealloc, variant_dealloc},
+                                   {Py_tp_traverse, variant_traverse},
+                                   {Py_tp_getset, cuda_properties},
+                                   {Py_tp_methods, cuda_methods},
+                                   {Py_tp_doc,
+                                    "CudaKernel(image, name, num_threads, shared_bytes=0, written=0, "
+                                    "programmatic=False, persistent=False, joined=0, tensor_maps=(), "
+                                    "split=(), shares=False, better=None, pairs=(), disjoint=(), overlapping=None, "
+                                    "cut=(), cut_grid=(), fuse=(), loaded=(), takes_tickets=False): PTX text or a "
+                                    "cubin; loaded at the first launch on a device"},
+                                   {0, NULL}};
 
 static PyType_Spec cpu_spec = {"tilewright._core.CpuKernel", sizeof(tw_variant_t), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, cpu_slots};

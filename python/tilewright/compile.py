@@ -30,7 +30,7 @@ Key = tuple[tuple[Any, ...], ...]
 
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
-GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares")
+GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares", "takes_tickets")
 GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid", "pairs", "fuse", "loaded")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
@@ -275,6 +275,7 @@ def load(
         cut=facts["cut"],
         cut_grid=facts["cut_grid"],
         fuse=facts["fuse"],
+        takes_tickets=facts["takes_tickets"] == 1,
     )
 
 

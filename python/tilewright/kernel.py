@@ -31,6 +31,7 @@ _HINTS = {
     "split_k": (0, 64),
     "cut_tiles": (0, 16),
     "fuse_tiles": (0, 16),
+    "tickets": (0, 1),
 }
 
 
@@ -59,7 +60,7 @@ class kernel(_core.Dispatcher):
     layouts by the compiler's estimate), `split_k` (so many blocks share a tile, a part of k each; 1: none do;
     else the launch decides), `cut_tiles` (so many blocks compute a tile, a slice each; 1: one does;
     else the launch decides), `fuse_tiles` (a block computes the tiles of so many neighbours; 1: its own; else the
-    launch decides).
+    launch decides), `tickets` (1: blocks take tiles as they get done; 0: they are shared out beforehand).
     One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
     Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
     an integer or a `ct.ByTarget`. `occupancy` is the blocks that a multiprocessor shall hold, `opt_level`

@@ -368,7 +368,9 @@ class Rewriter:
 
     # ---- a module -------------------------------------------------------------------------------
 
-    def module(self, text: str, threads: int, grid: str, parts: int, members: int, cut: Sequence[int]) -> str:
+    def module(
+        self, text: str, threads: int, grid: str, parts: int, tickets: int, members: int, cut: Sequence[int]
+    ) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
@@ -454,6 +456,7 @@ declare i32 @emu_widen(ptr, i32)
         for kind in GRIDS:
             count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
         count += f"@emu_parts = constant i32 {parts}\n"
+        count += f"@emu_tickets = constant i32 {tickets}\n"
         count += f"@emu_members = constant i32 {members}\n"
         count += f"@emu_cut = constant [3 x i32] [{', '.join(f'i32 {n}' for n in cut)}]\n"
         return text + declared + count + "\n".join([*self.extra, *entry])
@@ -471,11 +474,11 @@ def map_forms(maps: Any) -> str:
 
 
 def shared_object(
-    text: str, threads: int, grid: str, parts: int, members: int, cut: Sequence[int], maps: Any
+    text: str, threads: int, grid: str, parts: int, tickets: int, members: int, cut: Sequence[int], maps: Any
 ) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads, grid, parts, members, cut)
+    source = Rewriter().module(text, threads, grid, parts, tickets, members, cut)
     runtime = (HERE / "threads.c").read_text() + map_forms(maps)
     name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
@@ -510,7 +513,9 @@ def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     rows = compile._integer(module, "tile.joined") or 1
     members = max(1, compile._integer(module, "tile.persistent"))  # blocks of a cluster
     cut = compile._integers(module, "tile.cut_grid") or [1, 1, 1]  # blocks for one of the program's
-    library = shared_object(text, threads * rows, grid, parts_of(module), members, cut, compile.tensor_maps(module))
+    tickets = compile._integer(module, "tile.takes_tickets")
+    maps = compile.tensor_maps(module)
+    library = shared_object(text, threads * rows, grid, parts_of(module), tickets, members, cut, maps)
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, name, 0, written, library)
 

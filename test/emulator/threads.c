@@ -24,7 +24,7 @@ enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
 enum { MOST_MEMBERS = 2 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
-extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_cut[3];
+extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_tickets, emu_cut[3];
 void emu_call(const int64_t *words);
 
 typedef struct {
@@ -914,12 +914,14 @@ static int64_t share_tiles(int64_t blocks, int64_t *words) {
  * words. */
 static void run_other_grid(const int64_t *words, const int32_t *dims) {
   int64_t longer[MAX_WORDS], blocks = 1;
-  int given = emu_num_words - 3 - (emu_parts ? 3 : 0);
+  int given = emu_num_words - 3 - (emu_parts ? 3 : 0) - emu_tickets;
   memcpy(longer, words, (size_t)given * sizeof *longer);
   for (int i = 0; i < 3; i++)
     blocks *= longer[given + i] = dims[i];
   if (emu_parts)
     blocks = share_tiles(blocks, longer + given + 3);
+  if (emu_tickets)
+    longer[given + 3] = workspace();
   int rows = emu_num_threads / 32, in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
   members = emu_members;
   if (members > 1)
@@ -927,7 +929,7 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
   int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : in_line, emu_joined ? dims[1] : 1,
                         emu_joined ? dims[2] : 1};
   run_plain(longer, started, 0, (int64_t)started[0] * started[1] * started[2]);
-  if (emu_parts)
+  if (emu_parts || emu_tickets)
     workspace();
 }
 

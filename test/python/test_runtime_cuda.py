@@ -266,6 +266,19 @@ def tiles_that_blocks_share() -> None:
 
 
 @case()
+def blocks_that_take_tickets() -> None:
+    """All blocks that fit are started: none has a share of the others. One more word says where tickets are counted."""
+    k = make("A", threads=384, persistent=True, takes_tickets=True)
+    blocks, workspace = shares(k, (17, 32), 0)
+    assert blocks == 132 and workspace > 0
+    assert shares(k, (133,), 0) == (132, workspace) and shares(k, (7, 3), 0) == (21, workspace)
+    assert shares(make("A", threads=384, persistent=True, split=SPLIT, shares=True), (8, 4), 1 << 16)[3] == workspace
+    assert shares(k, (9,), 0, 0x5002)[1] not in (0, workspace) and fake.calls("cuMemAlloc_v2") == 2
+    fake.fail("cuMemAlloc_v2", 1, 2)
+    assert shares(k, (9,), 0, 0x5003) == (9, 0)  # numbers in turn
+
+
+@case()
 def workspaces_belong_to_streams() -> None:
     k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
     found = {stream: shares(k, (8, 4), 1 << 16, stream)[3] for stream in (0x5001, 0x5002, 0x5001, 0x5003)}

@@ -18,10 +18,12 @@ static const MlirType nothing = {NULL};
 
 /* ---- one lane ------------------------------------------------------------------------------------ */
 
-MlirValue twg_uniform_warp(tw_emitter_t *e) {
-  MlirValue operands[] = {twg_const_i32(e, ALL_LANES), e->warp, twg_const_i32(e, 0), twg_const_i32(e, 31)};
+MlirValue twg_uniform(tw_emitter_t *e, MlirValue x) {
+  MlirValue operands[] = {twg_const_i32(e, ALL_LANES), x, twg_const_i32(e, 0), twg_const_i32(e, 31)};
   return twg_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", e->i32, 4, operands);
 }
+
+MlirValue twg_uniform_warp(tw_emitter_t *e) { return twg_uniform(e, e->warp); }
 
 static MlirValue elect(tw_emitter_t *e) { return twg_op(e, "nvvm.elect.sync", e->i1, 0, NULL, 0, NULL); }
 
@@ -36,6 +38,11 @@ static void enter_if(tw_emitter_t *e, MlirValue condition, MlirBlock otherwise) 
 static void enter_alone(tw_emitter_t *e, int64_t number, MlirBlock otherwise) {
   enter_if(e, twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, number)), otherwise);
   enter_if(e, elect(e), otherwise);
+}
+
+MlirValue twg_is_first_lane(tw_emitter_t *e) {
+  MlirValue first = twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, 0));
+  return twg_binary(e, "llvm.and", first, elect(e));
 }
 
 MlirBlock twg_begin_alone(tw_emitter_t *e) {
