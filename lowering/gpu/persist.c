@@ -49,18 +49,21 @@
  *   axis 0 is the one that tells       0 1 2 3          0 2 4 6     and from right to left where
  *   the work, axis 1 has the heads     4 5 6 7   ->     1 3 5 7     the work grows with the position
  *
- * Every second round of the few blocks goes backwards, so that the one which had the longest gets the shortest:
+ * There a block takes the next number when it is done with one (sm90/take_tickets.c): the loop gets the mark
+ * tile.tickets. All rows along the other two axes are one, in groups with two rounds of blocks, the longest first in
+ * each, and the group that is not whole comes before all others. Where the work depends on the position otherwise, or
+ * on what is in memory, the raster is that of the loads. The hint `tickets` decides otherwise: 1, and those of any
+ * kernel take them; 0, and the rows of four heads are walked as above, every second round of the few blocks backwards,
+ * so that the one which had the longest gets the shortest:
  *
  *   %r = (%v - %first) / %step ; number = %r is odd, and the round is whole ? (2 * %r + 1) * %step - 1 - %v : %v
  *
- * On an H200 causal attention ran at 1.12, 1.21 and 1.28 of cuDNN (32 heads of 4096x64, 16 of 4096x128 and 8192x128),
- * where the hardware started the blocks one by one, 1.05, 1.17 and 1.25. Where the work depends on the position
- * otherwise, or on what is in memory, that is still left to it.
- *
- * With tickets (sm90/take_tickets.c) nothing is shared out beforehand: a block takes the next number when it is done
- * with one. Then all rows along the other two axes are one, in groups with two rounds of blocks, the longest first in
- * each, and the group that is not whole comes before all others. The loop gets the mark tile.tickets; numbers of
- * whatever kernel asks for them by the hint `tickets` do.
+ * or, where the longest are not known, blocks are left to the hardware. So are by default those for which a producer
+ * gathers. On an H200 causal attention (32 heads of 4096x64, 16 of 4096x128 and 8192x128) ran at 1.05, 1.17 and 1.25 of
+ * cuDNN where the hardware started the blocks, in rounds at 1.12, 1.21 and 1.28, and with tickets at 1.02, 1.03
+ * and 1.03 of the latter; the gradients of keys at 1.05, 1.015, 1.015, those of queries at 1.03, 1.03, 1.04; five heads
+ * of 5000x128 at 1.63, but rows of 512 to 2048 keys at 0.975 to 0.985. A window of 1024 keys ran at 1.14 of what the
+ * hardware made of it.
  *
  * Kernels without products, which only move memory, run first along the axis of the grid along which they store side by
  * side, if that is axis 1. Of a transpose either loads or stores lie side by side, and it is the stores that count: on
@@ -91,6 +94,7 @@ typedef struct {
   bool in_order;           /* the order of the blocks can be seen */
   uint32_t uneven;         /* axes that tell how often a loop runs */
   bool grows, falls;       /* ... with the position: that of some loop */
+  bool gathers;            /* for a product, which takes a producer of four warps */
 } kernel_t;
 
 /* ---- what the kernel is ------------------------------------------------------------------------ */
@@ -130,6 +134,8 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
     MlirOperation plain = tw_load_behind(mlirOperationGetOperand(mma, i));
     if (!mlirOperationIsNull(plain) && !mlirOperationIsNull(tw_enclosing_loop(plain)))
       loads[num++] = plain;
+    for (int l = 0; l < num; l++)
+      k->gathers |= tw_op_is(loads[l], "tile.gather");
     for (int l = 0; l < num && k->not_brought == NULL; l++)
       k->not_brought = why_not_brought(loads[l], k->num_warps);
   }
@@ -404,7 +410,7 @@ static void rewrite(kernel_t *k) {
   static const tw_raster_t in_order = {.rows = 0, .columns = 1, .slices = 2};
   tw_gpu_target_t target = tw_gpu_target_of(k->func);
   int axis = axis_of_work(k);
-  bool tickets = tw_attr_int(tw_module_of(k->func), TW_TICKETS, 0);
+  bool tickets = tw_attr_int(tw_module_of(k->func), TW_TICKETS, k->uneven && !k->gathers);
   if (axis >= 0) {
     tw_op_remark(k->func,
                  "is persistent: the blocks that fit on the GPU take those of the grid %s, those with the "

@@ -291,6 +291,13 @@ def test_a_gather_finds_addresses_before_its_loop() -> None:
     assert code.count("STG.E.128") == 16 and code.count("STG.E") == 16
 
 
+@pytest.mark.parametrize("name, counters", [("attention 128x128", 2), ("gradient of keys", 2), ("gemm 128x256x64", 0)])
+def test_unequal_blocks_take_tickets(name: str, counters: int) -> None:
+    """In the last iteration of the producer's last loop, or behind a loop that does not run."""
+    code = assemble(PLANS[name])
+    assert code.count("ATOMG") == counters and code.count("MEMBAR.ALL.GPU") == 0
+
+
 @pytest.mark.parametrize("name, hinted", [("attention 128x128", 2), ("gradient of keys", 4), ("gemm 128x256x64", 0)])
 def test_what_is_read_once_makes_room(name: str, hinted: int) -> None:
     """Boxes of queries, or of a block's own keys and values, come with a policy for the L2 cache; no others do."""

@@ -129,7 +129,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_ct
 // CHECK: tile.load %arg0[%[[I]], %[[H]]]
 // CHECK: scf.for %{{.*}} to %[[I]] step
 // CHECK: } {tile.persistent}
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+module attributes {tile.target = "sm_90a", tile.tickets = 0 : i32, tile.num_warps = 4 : i32} {
   func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -158,7 +158,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK: %[[COLUMN:.*]] = arith.select %{{.*}}, %[[SHIFTED]]
 // CHECK-NOT: arith.subi %{{.*}}, %[[COLUMN]]
 // CHECK: tile.load
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+module attributes {tile.target = "sm_90a", tile.tickets = 0 : i32, tile.num_warps = 4 : i32} {
   func.func @falling(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -189,7 +189,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK: tile.block_id 0
 // CHECK-NOT: arith.select
 // CHECK: tile.load
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+module attributes {tile.target = "sm_90a", tile.tickets = 0 : i32, tile.num_warps = 4 : i32} {
   func.func @window(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
