@@ -11,13 +11,18 @@
 
 static inline int64_t tw_divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
-/* `own` cycles of the busiest of `units` multiprocessors; bytes that all blocks load, of arrays of so many bytes. */
-static inline int64_t tw_launch_cycles(int64_t own, int64_t loads, int64_t arrays, int64_t units) {
+/* Until the L2 cache and the memory have delivered what all blocks load, of arrays of so many bytes. */
+static inline int64_t tw_delivery_cycles(int64_t loads, int64_t arrays, int64_t units) {
   enum { L2_BYTES_A_CYCLE = 60, MEMORY_BYTES_A_CYCLE = 17 }; /* for each multiprocessor when all of them load */
   int64_t cache = loads / (units * L2_BYTES_A_CYCLE);
   int64_t memory = (arrays < loads ? arrays : loads) / (units * MEMORY_BYTES_A_CYCLE);
-  int64_t delivered = cache > memory ? cache : memory;
-  return own > delivered ? own : delivered;
+  return cache > memory ? cache : memory;
+}
+
+/* The same of a launch whose busiest multiprocessor computes for `own` cycles. */
+static inline int64_t tw_launch_cycles(int64_t own, int64_t loads, int64_t arrays, int64_t units) {
+  int64_t delivery = tw_delivery_cycles(loads, arrays, units);
+  return own > delivery ? own : delivery;
 }
 
 #endif

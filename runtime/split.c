@@ -19,25 +19,26 @@ static int64_t steps_of(const tw_split_t *split, const uint64_t *words) {
   return split->word < 0 ? split->steps : tw_divide_up((int64_t)words[split->word], split->per_step);
 }
 
-/* What a launch is left with after whole turns of all multiprocessors. */
+/* What a launch is left with after whole turns of all multiprocessors, and what all of it takes to be delivered. */
 typedef struct {
   const tw_split_t *split;
-  int64_t steps, turns, tiles, units, arrays;
+  int64_t steps, turns, tiles, units, delivery;
 } rest_t;
 
 static rest_t rest_of(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks, int64_t whole,
                       int64_t units) {
-  return (rest_t){split, steps_of(split, words), whole / units, blocks - whole, units, arrays};
+  int64_t steps = steps_of(split, words);
+  int64_t delivery = tw_delivery_cycles(blocks * steps * split->step_bytes, arrays, units);
+  return (rest_t){split, steps, whole / units, blocks - whole, units, delivery};
 }
 
 /* Cycles of the launch if each of the tiles that are left is computed by `parts` blocks at once. */
 static int64_t cycles_of(const rest_t *rest, int64_t parts) {
   const tw_split_t *split = rest->split;
   int64_t own = (rest->turns * rest->steps + tw_divide_up(rest->steps, parts)) * split->step_cycles;
-  int64_t loads = (rest->turns * rest->units + rest->tiles) * rest->steps * split->step_bytes;
   int64_t moved = (parts + 1) * split->part_bytes / SUM_BYTES_A_CYCLE;
   int64_t sum = parts == 1 ? 0 : MEETING_CYCLES + parts * PART_CYCLES + moved;
-  return tw_launch_cycles(own, loads, rest->arrays, rest->units) + sum;
+  return (own > rest->delivery ? own : rest->delivery) + sum;
 }
 
 /* The number of parts with which the launch is done first, if that is worth it. */
