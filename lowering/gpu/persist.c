@@ -307,7 +307,7 @@ static ticket_order_t order_tickets(const tw_builder_t *at, int axis, MlirValue 
   MlirValue blocks = times(at, tw_grid_op(at, "tile.num_blocks", 0), tw_const_int(at, i32, ROUNDS));
   walked[order.inner] = rows;
   walked[order.outer] = tw_const_int(at, i32, 1);
-  *raster = (tw_raster_t){.rows = order.inner, .columns = axis, .slices = order.outer, .group = 1};
+  *raster = (tw_raster_t){.rows = order.inner, .columns = axis, .slices = -1, .group = 1};
   raster->height = tw_binary(at, "arith.minui", i32, tw_binary(at, "arith.ceildivui", i32, blocks, walked[axis]), rows);
   return order;
 }

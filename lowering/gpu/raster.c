@@ -144,7 +144,8 @@ tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *ra
                                    const MlirValue extents[TW_GRID_AXES]) {
   tw_raster_code_t code = {.raster = *raster, .rows = extents[raster->rows]};
   MlirValue columns = extents[raster->columns];
-  code.plane = tw_divisor_of(at, binary(at, "arith.muli", code.rows, columns));
+  if (raster->slices >= 0)
+    code.plane = tw_divisor_of(at, binary(at, "arith.muli", code.rows, columns));
   if (raster->group == 0) {
     code.height = tw_divisor_of(at, code.rows);
     return code;
@@ -171,8 +172,9 @@ static void decode_group(const tw_builder_t *at, const tw_raster_code_t *code, M
 
 void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue out[TW_GRID_AXES]) {
   const tw_raster_t *raster = &code->raster;
-  MlirValue within;
-  tw_divide(at, v, code->plane, &out[raster->slices], &within);
+  MlirValue within = v;
+  if (raster->slices >= 0)
+    tw_divide(at, v, code->plane, &out[raster->slices], &within);
   if (raster->group)
     decode_group(at, code, within, &out[raster->rows], &out[raster->columns]);
   else

@@ -20,8 +20,8 @@ enum { TW_GRID_AXES = 3 };
  * the number is that of the blocks of a cluster. On a loop: the one over blocks of the program. */
 #define TW_PERSISTENT "tile.persistent"
 /* On a loop over blocks of the program: a block takes the number of the next one when it is done with one, where a
- * producer can do so for all; on the module, the hint that asks for it. Then, on the module: blocks do, from a workspace
- * that the launcher passes (sm90/take_tickets.c). */
+ * producer can do so for all; on the module, the hint that asks for it. Then, on the module: blocks do, from a
+ * workspace that the launcher passes (sm90/take_tickets.c). */
 #define TW_TICKETS "tile.tickets"
 #define TW_TAKES_TICKETS "tile.takes_tickets"
 /* On the module: [the axis along which the two blocks of a cluster are neighbours; cycles of a step along each axis, 0
@@ -48,7 +48,7 @@ void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]);
 enum { TW_CLUSTER = 2 /* blocks */ };
 
 typedef struct tw_raster {
-  int rows, columns, slices; /* axes of the grid; 0, 1, 2 in the grid's own order */
+  int rows, columns, slices; /* axes of the grid; 0, 1, 2 in its own order. slices: -1 if planes are not told apart */
   int64_t group;             /* rows of a group; 0: the grid's own order, axis 0 fastest */
   MlirValue height;          /* these, where `group` is not known before the launch; else null */
 } tw_raster_t;
