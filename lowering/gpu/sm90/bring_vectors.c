@@ -25,7 +25,7 @@
  *
  * tile-specialize-warps has a producer bring it, far ahead, together with the tile before it (rings.c). On an H200 the
  * gradient of keys and values took 2.13 ms in place of 2.51 (32 heads of 4096x64, tiles of 128x64), 1.48 in place
- * of 1.66 (16 heads of 4096x128), with a causal mask as long as before.
+ * of 1.66 (16 heads of 4096x128); with a causal mask 1.08 in place of 1.03, and 0.77 as before, but spills no more.
  *
  * What must hold: the loop has products, and the accelerator brings their tiles; it can bring the vector, too; its
  * position follows from scalars of the loop that no copy or product makes; as many threads as a warp has hold each
