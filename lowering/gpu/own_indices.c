@@ -18,8 +18,8 @@
  *   %m = arith.cmpi slt, %i, %end
  *
  * So each gets the layout that suits it: threads compute a few integers twice, where they would have to exchange them
- * through shared memory. Copied are arithmetic, shape ops, loads and gathers of indices, each beside the op that it repeats;
- * what a loop carries is not. Gathers of the same shape share what they have in common. Runs before
+ * through shared memory. Copied are arithmetic, shape ops, loads and gathers of indices, each beside the op that it
+ * repeats; what a loop carries is not. Gathers of the same shape share what they have in common. Runs before
  * tile-assign-layouts. */
 #include "lowering/gpu/promote_memory.h"
 #include "lowering/ir.h"

@@ -51,6 +51,8 @@ class CudaKernel:
     ("clusters", the axis along which they are), or ("twin", 0): blocks share tiles, or have no clusters.
     `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an element), that must have no
     memory in common; where those of a launch do, `overlapping` makes the kernel for it, of ("twin", 0).
+    `loaded`: from which arrays the loop loads, (word of the pointer, rank, bits of an element) of each in a row.
+    `takes_tickets`: a block takes the number of its next one from a workspace, which the launch passes.
     """
 
     def __new__(
@@ -73,6 +75,8 @@ class CudaKernel:
         cut: Sequence[int] = (),
         cut_grid: Sequence[int] = (),
         fuse: Sequence[int] = (),
+        loaded: Sequence[int] = (),
+        takes_tickets: bool = False,
     ) -> CudaKernel: ...
     @property
     def name(self) -> str: ...

@@ -24,7 +24,8 @@ enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
 enum { MOST_MEMBERS = 2 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
-extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_tickets, emu_cut[3];
+extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_tickets,
+    emu_cut[3];
 void emu_call(const int64_t *words);
 
 typedef struct {
@@ -595,8 +596,8 @@ static double b_at(int first, const char *type, int k, int column) {
 
 /* ---- products of warpgroups -------------------------------------------------------------------------- */
 
-/* Element (row or column, k) of an operand in shared memory, found by its descriptor: lines of 128, 64 or 32 bytes, whose
- * pieces of 16 are exchanged. Of 16-bit elements m or n may be contiguous. */
+/* Element (row or column, k) of an operand in shared memory, found by its descriptor: lines of 128, 64 or 32 bytes,
+ * whose pieces of 16 are exchanged. Of 16-bit elements m or n may be contiguous. */
 static double described(int64_t descriptor, const char *type, int at, int k, int mn_major) {
   enum { FIELD = 0x3FFF, ADDRESS_MASK = 0x3FFFF };
   int64_t start = (descriptor & FIELD) << 4, leading = (descriptor >> 16 & FIELD) << 4,
