@@ -180,7 +180,7 @@ def norm_cases(layer: bool, sizes: tuple[int, ...] = (1024, 4096, 16384)) -> Ite
 def wide_cases() -> Iterator[Case]:
     """Rows that no thread's registers hold."""
     sizes = (32768, 65536, 131072)
-    yield from softmax_cases(sizes)
+    yield from softmax_cases((*sizes, 128256))
     yield from norm_cases(False, sizes)
     yield from norm_cases(True, sizes)
 

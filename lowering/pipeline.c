@@ -18,7 +18,7 @@ typedef struct {
 
 #define CLEAN "canonicalize,cse"
 #define LEGAL "tile-legalize,func.func(tile-gather-to-load)," CLEAN ",loop-invariant-code-motion,"
-#define CUT "func.func(tile-fuse-blocks,tile-cut-blocks,tile-hint-caches),"
+#define CUT "func.func(tile-share-rows,tile-fuse-blocks,tile-cut-blocks,tile-hint-caches),"
 #define SPLIT "func.func(tile-split-loops,tile-gather-to-load)," CLEAN
 
 static const stage_t gpu_stages[] = {

@@ -18,6 +18,7 @@
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
  * they pass on. */
 #include "lowering/gpu/emitter.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/target.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
@@ -147,7 +148,8 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   piece->first = piece->last = span_of(list->spans, op).begin;
   if (alloc) {
     live_range(list->spans, op, piece);
-  } else if (bytes <= SMALL_SCRATCH) { /* bytes of its own save a barrier before the op */
+  } else if (bytes <= SMALL_SCRATCH || tw_has_attr(op, TW_ACROSS)) {
+    /* Bytes of its own save a barrier before the op; and other blocks write when they like. */
     piece->first = 0;
     piece->last = INT_MAX;
   }

@@ -37,7 +37,7 @@
  * the hint, tiles whose sums of products no thread's registers can hold are cut at once. */
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/dim_classes.h"
-#include "lowering/gpu/disjoint.h"
+#include "lowering/gpu/parts.h"
 #include "lowering/gpu/plans.h"
 #include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm80/mma.h"
@@ -154,114 +154,32 @@ static int axis_of(cutter_t *c, const tw_block_axes_t *axes, int class) {
   return 0;
 }
 
-/* ---- arrays that must lie apart ---------------------------------------------------------------- */
-
-/* Whether a part reads, of an array of this form, only what no other part writes. */
-static bool keeps_to_its_part(cutter_t *c, const tw_plan_t *plan, MlirOperation read, MlirOperation write) {
-  for (int i = 0; i < c->num_classes; i++) {
-    int64_t from, to;
-    if (plan->log[i] == 0)
-      continue;
-    int read_axis = tw_dims_axis(&c->dims, read, c->classes[i], &from),
-        write_axis = tw_dims_axis(&c->dims, write, c->classes[i], &to);
-    if (read_axis < 0 || read_axis != write_axis || from != to)
-      return false;
-  }
-  return true;
-}
-
-/* `rely`: tells the launcher which arrays must be separate. */
-static const char *why_not_apart(cutter_t *c, const tw_plan_t *plan, bool rely) {
-  intptr_t first;
-  for (int r = 0; r < c->dims.num_reads; r++)
-    for (int w = 0; w < c->dims.num_writes; w++) {
-      MlirValue from = tw_access_array(c->dims.reads[r], &first), to = tw_access_array(c->dims.writes[w], &first);
-      bool keeps = keeps_to_its_part(c, plan, c->dims.reads[r], c->dims.writes[w]);
-      if (!(rely ? tw_assume_unwritten(from, to, keeps)
-                 : tw_may_be_disjoint(from, to) || (keeps && mlirValueEqual(from, to))))
-        return "a part may read of an array what another part has written";
-    }
-  return NULL;
-}
-
 /* ---- rewriting --------------------------------------------------------------------------------- */
 
-static MlirValue by(const tw_builder_t *at, const char *name, MlirValue x, int64_t y) {
-  MlirType type = mlirValueGetType(x);
-  return y == 1 ? x : tw_binary(at, name, type, x, tw_const_int(at, type, y));
+/* The classes that a plan cuts; along no axis yet. */
+static int cuts_of(const cutter_t *c, const tw_plan_t *plan, tw_cut_t cuts[MAX_CLASSES]) {
+  int num = 0;
+  for (int i = 0; i < c->num_classes; i++)
+    if (plan->log[i] > 0)
+      cuts[num++] = (tw_cut_t){.class = c->classes[i], .parts = (int64_t)1 << plan->log[i]};
+  return num;
 }
 
-/* A position in the grid of the program, the block that is started there, and how many there are for one. */
-typedef struct {
-  MlirValue position, started;
-  int64_t parts;
-} axis_t;
-
-/* The parts of a class: number `part` of `parts` along an axis. */
-typedef struct {
-  int class, axis;
-  int64_t parts;
-  MlirValue part;
-} cut_t;
-
-static void number_blocks(MlirOperation func, axis_t axes[TW_GRID_AXES], cut_t cuts[MAX_CLASSES], int num) {
-  MlirValue position[TW_GRID_AXES], extents[TW_GRID_AXES];
-  tw_grid_ids_t ids = tw_grid_ids_in(func);
-  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
-  at.location = mlirOperationGetLocation(func);
-  for (int a = 0; a < TW_GRID_AXES; a++) {
-    axes[a] = (axis_t){.started = tw_grid_op(&at, "tile.block_id", a), .parts = 1};
-    for (int i = 0; i < num; i++) {
-      if (cuts[i].axis != a)
-        continue;
-      cuts[i].part = by(&at, "arith.remui", by(&at, "arith.divui", axes[a].started, axes[a].parts), cuts[i].parts);
-      axes[a].parts *= cuts[i].parts;
-    }
-    position[a] = axes[a].position = by(&at, "arith.divui", axes[a].started, axes[a].parts);
-    extents[a] = by(&at, "arith.divui", tw_grid_op(&at, "tile.num_blocks", a), axes[a].parts);
-  }
-  tw_grid_replace_ids(&ids, position, extents);
-}
-
-/* The tile's index times the number of parts, and the part: where the index is the position, that is the block's. */
-static void place(cutter_t *c, MlirOperation op, const cut_t *cut, const axis_t *axis) {
-  intptr_t operand = tw_dims_index(&c->dims, op, cut->class);
-  if (operand < 0)
-    return;
-  MlirValue index = mlirOperationGetOperand(op, operand), part = cut->part, placed = axis->started;
-  if (!mlirValueEqual(index, axis->position) || axis->parts != cut->parts) {
-    tw_builder_t at = tw_build_before(op);
-    MlirType type = mlirValueGetType(index);
-    if (tw_bits(type) != tw_bits(mlirValueGetType(part)))
-      part =
-          tw_unary(&at, tw_bits(type) > tw_bits(mlirValueGetType(part)) ? "arith.extsi" : "arith.trunci", type, part);
-    placed = tw_binary(&at, "arith.addi", type, by(&at, "arith.muli", index, cut->parts), part);
-  }
-  mlirOperationSetOperand(op, operand, placed);
+static const char *why_not_apart(cutter_t *c, const tw_plan_t *plan, bool rely) {
+  tw_cut_t cuts[MAX_CLASSES];
+  int num = cuts_of(c, plan, cuts);
+  return tw_cuts_are_apart(&c->dims, cuts, num, rely) ? NULL
+                                                      : "a part may read of an array what another part has written";
 }
 
 static void rewrite(cutter_t *c, const tw_plan_t *plan) {
-  axis_t axes[TW_GRID_AXES];
-  cut_t cuts[MAX_CLASSES];
-  int64_t grid[TW_GRID_AXES];
-  int num = 0;
+  tw_cut_t cuts[MAX_CLASSES];
+  int num = cuts_of(c, plan, cuts);
   tw_block_axes_t depends = tw_block_axes_of(c->func);
-  for (int i = 0; i < c->num_classes; i++)
-    if (plan->log[i] > 0)
-      cuts[num++] = (cut_t){c->classes[i], axis_of(c, &depends, c->classes[i]), (int64_t)1 << plan->log[i], {NULL}};
+  for (int i = 0; i < num; i++)
+    cuts[i].axis = axis_of(c, &depends, cuts[i].class);
   tw_block_axes_free(&depends);
-  number_blocks(c->func, axes, cuts, num);
-  for (int i = 0; i < num; i++) {
-    for (int r = 0; r < c->dims.num_reads; r++)
-      place(c, c->dims.reads[r], &cuts[i], &axes[cuts[i].axis]);
-    for (int w = 0; w < c->dims.num_writes; w++)
-      place(c, c->dims.writes[w], &cuts[i], &axes[cuts[i].axis]);
-    tw_dims_divide(&c->dims, cuts[i].class, cuts[i].parts, cuts[i].part);
-  }
-  for (int a = 0; a < TW_GRID_AXES; a++)
-    grid[a] = axes[a].parts;
-  tw_set_attr(tw_module_of(c->func), TW_CUT_GRID,
-              mlirDenseI64ArrayGet(mlirOperationGetContext(c->func), TW_GRID_AXES, grid));
+  tw_cut_tiles(&c->dims, cuts, num);
 }
 
 /* ---- what the launcher decides by ---------------------------------------------------------------- */
@@ -350,7 +268,7 @@ static bool run(MlirOperation func) {
   cutter_t c = {.func = func};
   int64_t wanted = tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
-      tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0) > 1)
+      tw_has_attr(tw_module_of(func), TW_CLUSTER_BLOCKS) || tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0) > 1)
     return true;
   c.dims = tw_dims_of(func);
   int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;

@@ -5,6 +5,8 @@
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
+const char tw_dims_reduced[] = "the axis is reduced";
+
 enum { LEAST_ROWS = 64, LEAST_COLUMNS = 64, FEW_ROWS = 16, FEW_COLUMNS = 8 };
 
 /* ---- classes ----------------------------------------------------------------------------------- */
@@ -33,10 +35,14 @@ int tw_dims_find(tw_dims_t *d, MlirValue tile, int class) {
   return -1;
 }
 
+/* The first reason, but any other one before that it is reduced. */
+static const char *reason(const char *known, const char *why) {
+  return known == NULL || (known == tw_dims_reduced && why != NULL) ? why : known;
+}
+
 static void keep_whole(tw_dims_t *d, MlirValue tile, int dim, const char *why) {
   tw_dim_t *class = &d->at[tw_dims_class(d, tile, dim)];
-  if (class->whole == NULL)
-    class->whole = why;
+  class->whole = reason(class->whole, why);
 }
 
 static void keep_all_whole(tw_dims_t *d, MlirValue value, const char *why) {
@@ -53,7 +59,7 @@ static void tie(tw_dims_t *d, MlirValue x, int x_dim, MlirValue y, int y_dim) {
   tw_sets_unite(&d->classes, a, b);
   to->extent = old->extent < to->extent ? old->extent : to->extent;
   to->least = old->least > to->least ? old->least : to->least;
-  to->whole = to->whole ? to->whole : old->whole;
+  to->whole = reason(to->whole, old->whole);
 }
 
 /* Two values of the same shape, element by element. */
@@ -123,7 +129,7 @@ static void tie_permute(tw_dims_t *d, MlirOperation op) {
 static void tie_reduce(tw_dims_t *d, MlirOperation op) {
   MlirValue in = mlirOperationGetOperand(op, 0), out = mlirOperationGetResult(op, 0);
   int axis = (int)tw_attr_int(op, "axis", 0);
-  keep_whole(d, in, axis, "the axis is reduced");
+  keep_whole(d, in, axis, tw_dims_reduced);
   for (int i = 0, to = 0; tw_is_tile(mlirValueGetType(out)) && i < tw_rank(mlirValueGetType(in)); i++)
     if (i != axis)
       tie(d, in, i, out, to++);

@@ -44,6 +44,9 @@ int tw_dims_class(tw_dims_t *dims, MlirValue tile, int dim);
 /* The dimension of the tile that is of the class, or -1. */
 int tw_dims_find(tw_dims_t *dims, MlirValue tile, int class);
 
+/* The reason of a class along which tiles are reduced, if there is no other reason to want all of it at once. */
+extern const char tw_dims_reduced[];
+
 /* The operand of a load or store that is the tile's index along the class; -1 if it has none. */
 intptr_t tw_dims_index(tw_dims_t *dims, MlirOperation access, int class);
 /* Along which axis of its array, and in which tiles, a load or store has the class; -1 if it has not. */

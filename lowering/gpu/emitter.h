@@ -56,6 +56,7 @@ typedef struct tw_emitter {
   int teams;          /* of consumers, each with the warps of the layouts */
   MlirValue team;     /* uniform; null where there is one team, and outside of the consumers' region */
   int64_t team_bytes; /* of shared memory that each team has for its ops' own use */
+  bool cluster_waits; /* until the first reduction across the cluster: not all of its blocks need have started */
   bool is_consumer;   /* within the consumers' region of tile.roles */
   bool is_alone;      /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
 } tw_emitter_t;
@@ -164,6 +165,8 @@ MlirValue twg_is_first_lane(tw_emitter_t *e);
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */
 void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel);
+/* Has a block that reduces with others tell them that it has started (rules/reduce.c). */
+void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel);
 /* The tile.roles of a kernel; null where there is none. */
 MlirOperation twg_roles_of(MlirOperation kernel);
 /* How many teams of consumers it has; 1 where there is no tile.roles. */

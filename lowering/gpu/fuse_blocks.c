@@ -230,7 +230,8 @@ static bool run(MlirOperation func) {
   fuser_t f = {.func = func};
   int64_t wanted = tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
-      tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0) > 1 || (wanted == 0 && !tw_has_op(func, "tile.mma")))
+      tw_has_attr(tw_module_of(func), TW_CLUSTER_BLOCKS) || tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0) > 1 ||
+      (wanted == 0 && !tw_has_op(func, "tile.mma")))
     return true;
   f.dims = tw_dims_of(func);
   f.loop = tw_dims_loop(&f.dims);

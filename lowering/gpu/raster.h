@@ -35,6 +35,10 @@ enum { TW_GRID_AXES = 3 };
 #define TW_FUSE "tile.fuse"
 #define TW_CUT "tile.cut"
 #define TW_CUT_GRID "tile.cut_grid"
+/* On the module: blocks side by side along axis 0 that are a cluster and share a row. On a tile.reduce: it takes the
+ * slices of so many blocks (share_rows.c). */
+#define TW_CLUSTER_BLOCKS "tile.cluster"
+#define TW_ACROSS "tile.across"
 /* On the module and the kernel: the launcher starts several blocks of the program as the rows of threads of one
  * (join_blocks.c). */
 #define TW_JOINED "tile.joined"

@@ -33,11 +33,19 @@ static bool is_form(MlirOperation op) {
          tw_op_is(op, "tile.reshape") || tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.permute");
 }
 
-/* Whether each block computes the same value. */
+/* The number of a part: what lies there a cache has for many blocks, as if it were the same for all (share_rows.c). */
+static bool is_part(MlirOperation op) {
+  int64_t parts;
+  return tw_op_is(op, "arith.remui") && tw_known_int(mlirOperationGetOperand(op, 1), &parts);
+}
+
+/* Whether each block computes the same value, or one of a few. */
 static bool is_uniform(MlirValue value) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op))
     return tw_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), "func.func");
+  if (is_part(op))
+    return true;
   if (!tw_op_in(op, "arith") && !tw_op_is(op, "tile.dim") && !tw_op_is(op, "tile.num_blocks"))
     return false;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)

@@ -26,6 +26,7 @@ typedef enum tw_gpu_feature {
   TW_GPU_TCGEN05 = 1 << 13, /* needs the "a" variant of sm_100 */
   TW_GPU_MMA_BLOCK_SCALE = 1 << 14,
   TW_GPU_DEPENDENT_LAUNCH = 1 << 15, /* griddepcontrol: a kernel waits for its predecessor itself */
+  TW_GPU_CLUSTERS = 1 << 16,         /* blocks that see each other's shared memory */
 } tw_gpu_feature_t;
 
 typedef struct tw_gpu_target {

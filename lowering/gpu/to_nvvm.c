@@ -241,6 +241,11 @@ static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
   return most;
 }
 
+static int32_t blocks_of_cluster(tw_emitter_t *e) {
+  int64_t shared = tw_attr_int(e->module, TW_CLUSTER_BLOCKS, 1), persistent = tw_attr_int(e->module, TW_PERSISTENT, 0);
+  return (int32_t)(persistent > shared ? persistent : shared);
+}
+
 static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
   int num_arguments = e->num_maps + num_words;
   MlirType *arguments = malloc((size_t)(num_arguments + 1) * sizeof *arguments);
@@ -267,8 +272,8 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
     attributes[5] = twg_named(e, "nvvm.maxntid", mlirDenseI32ArrayGet(e->context, 2, most));
   int num_attributes = e->simt ? 5 : resident ? 7 : 6; /* simt: the launch decides on the block */
   mlirOperationStateAddAttributes(&state, num_attributes, attributes);
-  if (tw_attr_int(e->module, TW_PERSISTENT, 0) == TW_CLUSTER) {
-    const int32_t blocks[] = {TW_CLUSTER, 1, 1};
+  const int32_t blocks[] = {blocks_of_cluster(e), 1, 1};
+  if (blocks[0] > 1) {
     MlirNamedAttribute cluster = twg_named(e, "nvvm.cluster_dim", mlirDenseI32ArrayGet(e->context, 3, blocks));
     mlirOperationStateAddAttributes(&state, 1, &cluster);
   }
@@ -321,6 +326,7 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   bind_arguments(e, body);
   MlirBlock first = e->block = twg_new_block(e, 0, NULL);
   twg_set_up_barriers(e, old);
+  twg_tell_cluster(e, old);
   bool ok = twg_emit_block(e, body);
   e->block = e->entry;
   twg_branch(e, first, 0, NULL);

@@ -33,6 +33,7 @@
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/layout_classes.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -182,6 +183,8 @@ static bool add_op(walk_t *w, MlirOperation op, int axis) {
     return blocked_by(w, op);
   if (ends_axis(w, op))
     return combining(op) != NULL || blocked_by(w, op);
+  if (tw_has_attr(op, TW_ACROSS)) /* the blocks of a cluster meet there, once */
+    return blocked_by(w, op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue operand = mlirOperationGetOperand(op, i);
     int own = operand_axis(op, i, axis);

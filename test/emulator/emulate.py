@@ -95,8 +95,14 @@ class Rewriter:
         if "global.shared::cta" in text:
             store = f"  call void @emu_store(ptr %g1, ptr %a0, ptr %at, i32 {len(types) - 3}, i1 %a2)"
             return self.box(types, 3, store)
-        if text.startswith("barrier.cluster.arrive"):
-            return "  call void @emu_cluster_barrier()\n  ret void\n"
+        if text.startswith("barrier.cluster."):
+            steps = re.findall(r"barrier\.cluster\.(arrive|wait)", text)
+            return "".join(f"  call void @emu_cluster_{step}()\n" for step in steps) + "  ret void\n"
+        if "st.shared::cluster" in text:
+            kind = types[1]
+            value = f"  %x = {f'zext {kind} %a1 to i64' if kind != 'i64' else 'add i64 %a1, 0'}\n"
+            call = f"  call void @emu_store_at(ptr %g0, i64 %x, i32 {int(kind[1:]) // 8}, i32 %a2)\n"
+            return self.generic(types, 0) + value + call + "  ret void\n"
         if "mbarrier" in text or text.startswith(("setmaxnreg", "@$1 prefetch.tensormap")):
             return self.barrier(text, types)
         store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)
@@ -437,8 +443,10 @@ declare void @emu_mbarrier_arrive(ptr, i32)
 declare void @emu_copies_arrive(ptr)
 declare void @emu_mbarrier_wait(ptr, i32)
 declare void @emu_tma(ptr, ptr, ptr, ptr, i32, i32)
-declare void @emu_cluster_barrier()
+declare void @emu_cluster_arrive()
+declare void @emu_cluster_wait()
 declare void @emu_mbarrier_arrive_at(ptr, i32)
+declare void @emu_store_at(ptr, i64, i32, i32)
 declare ptr @emu_map(i32)
 declare float @emu_ex2(float)
 declare float @emu_lg2(float)
@@ -511,7 +519,7 @@ def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     threads = compile._integer(module, "tile.num_threads")
     grid = next((kind for kind in GRIDS if compile._integer(module, f"tile.{kind}")), "plain")
     rows = compile._integer(module, "tile.joined") or 1
-    members = max(1, compile._integer(module, "tile.persistent"))  # blocks of a cluster
+    members = max(1, *(compile._integer(module, f"tile.{kind}") for kind in ("persistent", "cluster")))  # of a cluster
     cut = compile._integers(module, "tile.cut_grid") or [1, 1, 1]  # blocks for one of the program's
     tickets = compile._integer(module, "tile.takes_tickets")
     maps = compile.tensor_maps(module)

@@ -9,6 +9,7 @@
  * thread has loaded without a fence or a barrier since: on a GPU it could overtake the load.
  *
  * The blocks of a cluster run together. Each has its shared memory at emu_shared while one of its threads runs. */
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -18,10 +19,10 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
+enum { MAX_THREADS = 4096, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
 enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
 enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
-enum { MOST_MEMBERS = 2 };
+enum { MOST_MEMBERS = 8 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
 extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_tickets,
@@ -43,6 +44,7 @@ typedef struct {
   int num_copies, group;
   int id, count;       /* of the named barrier at which it waits, and how many threads meet there */
   int barrier, parity; /* of the barrier that counts at which it waits */
+  int arrivals, waits; /* at the barrier of the cluster */
 } thread_t;
 
 static thread_t threads[MAX_THREADS];
@@ -95,7 +97,6 @@ _Bool emu_told(int32_t turn) {
 }
 
 void emu_warp(void) { yield_as(AT_WARP); }
-void emu_cluster_barrier(void) { yield_as(AT_CLUSTER); }
 
 int32_t emu_sreg(int32_t which) {
   switch (which) {
@@ -203,6 +204,22 @@ static void check_runs(int m) {
 void emu_mbarrier_arrive_at(void *pointer, int32_t m) {
   check_runs(m);
   arrive(barrier_of(m, pointer), 0, pointer);
+}
+
+/* The barrier of the cluster, in its two steps. */
+void emu_cluster_arrive(void) { threads[current].arrivals++; }
+
+void emu_cluster_wait(void) {
+  if (++threads[current].waits != threads[current].arrivals)
+    give_up("thread %d waits for its cluster without having arrived", current);
+  yield_as(AT_CLUSTER);
+}
+
+/* Into the shared memory of block m of the cluster. */
+void emu_store_at(void *pointer, int64_t value, int32_t bytes, int32_t m) {
+  int64_t offset = (unsigned char *)pointer - emu_shared;
+  check_runs(m);
+  memcpy(m == member ? emu_shared + offset : kept[m] + offset, &value, (size_t)bytes);
 }
 
 void emu_mbarrier_wait(void *pointer, int32_t parity) {
@@ -772,6 +789,20 @@ static int release(int from, int to, int state) {
   return waiting;
 }
 
+/* Lets threads go on for which all of the cluster have arrived. */
+static int release_cluster(void) {
+  int least = INT_MAX, moved = 0;
+  for (int i = 0; i < num_threads(); i++)
+    if (threads[i].arrivals < least)
+      least = threads[i].arrivals;
+  for (int i = 0; i < num_threads(); i++)
+    if (threads[i].state == AT_CLUSTER && threads[i].waits <= least) {
+      threads[i].state = READY;
+      moved = 1;
+    }
+  return moved;
+}
+
 /* Lets threads of block m go on that wait at a named barrier where enough have come. */
 static int release_named(int m) {
   int here[NAMED_BARRIERS], moved = 0;
@@ -843,7 +874,7 @@ static void run_block(void) {
     if (t->stack == NULL)
       t->stack = malloc(STACK_BYTES);
     t->state = READY;
-    t->num_copies = t->group = 0;
+    t->num_copies = t->group = t->arrivals = t->waits = 0;
     getcontext(&t->context);
     t->context.uc_stack.ss_sp = t->stack;
     t->context.uc_stack.ss_size = STACK_BYTES;
@@ -866,7 +897,7 @@ static void run_block(void) {
       }
     for (int m = 0; m < members; m++)
       moved += release_block(m);
-    moved += release(0, num_threads(), AT_CLUSTER);
+    moved += release_cluster();
     if (!moved)
       moved = deliver_oldest();
     for (int i = 0; i < num_threads(); i++)
@@ -874,6 +905,9 @@ static void run_block(void) {
   }
   if (num_boxes)
     give_up("the block ends while %d copies to it are under way", num_boxes);
+  for (int i = 0; i < num_threads(); i++)
+    if (threads[i].arrivals != threads[i].waits)
+      give_up("thread %d ends without having waited for its cluster", i);
   for (int i = 0; i < num_threads(); i++)
     if (stores[i].num)
       give_up("the block ends before %d boxes of thread %d were read", stores[i].num, i);
@@ -924,7 +958,6 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
   if (emu_tickets)
     longer[given + 3] = workspace();
   int rows = emu_num_threads / 32, in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
-  members = emu_members;
   if (members > 1)
     in_line = in_line > members ? 2 * members : members;
   int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : in_line, emu_joined ? dims[1] : 1,
@@ -941,6 +974,7 @@ void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t 
   (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
   make_maps(words);
+  members = emu_members;
   for (int i = 0; i < 3; i++) {
     slices *= emu_cut[i];
     blocks *= cut[i] = emu_cut[i] < 0 ? (dims[i] - emu_cut[i] - 1) / -emu_cut[i] : dims[i] * emu_cut[i];

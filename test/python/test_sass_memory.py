@@ -73,6 +73,7 @@ class Plan:
     stored: int = 0  # other stores: one element a row
     exchanged: int = 0  # accesses of 16 bytes to shared memory, each way
     copied: int = 0  # asynchronous copies of 16 bytes
+    met: int = 0  # waits for the other blocks of a cluster
 
 
 def rows(kernel: Any, columns: int, weights: int = 0, dtype: Any = BF16) -> tuple[Any, ...]:
@@ -102,10 +103,13 @@ PLANS = {
         stored=1,
         copied=36,  # of nine tiles that are kept
     ),
-    "softmax 65536": Plan(*rows(softmax.softmax, 65536), loads=0, stores=4, barriers=6, registers=128, copied=16),
-    "layer norm 65536": Plan(*rows(layer_norm, 65536, 2), loads=8, stores=4, barriers=6, registers=128, copied=16),
-    "layer norm 131072": Plan(  # a part of it in the L2 cache
-        *rows(layer_norm, 131072, 2), loads=24, stores=8, barriers=3, registers=128, copied=28
+    # Slices of 64 KB, three blocks on a multiprocessor: those of a cluster meet when all have started, and reduce.
+    "softmax 65536": Plan(*rows(softmax.softmax, 65536), loads=0, stores=4, barriers=4, registers=80, copied=16, met=3),
+    "layer norm 131072": Plan(
+        *rows(layer_norm, 131072, 2), loads=8, stores=4, barriers=4, registers=80, copied=16, met=3
+    ),
+    "layer norm 1048576": Plan(  # a part of it in the L2 cache
+        *rows(layer_norm, 1048576, 2), loads=24, stores=8, barriers=1, registers=128, copied=28, met=3
     ),
     "embedding": Plan(
         embedding,
@@ -129,6 +133,7 @@ def test_plan(name: str) -> None:
     assert code.count("STG.E.128") == plan.stores and code.count("STG") == plan.stores + plan.stored
     assert code.count("BAR.SYNC") == plan.barriers
     assert code.count("LDGSTS.E.BYPASS.128") == code.count("LDGSTS") == plan.copied
+    assert code.count("UCGABAR_WAIT") == plan.met
     if plan.exchanged:
         assert (
             code.count("STS.128") == code.count("STS") == code.count("LDS.128") == code.count("LDS") == plan.exchanged

@@ -3,16 +3,20 @@
  * In three steps, each only where the axis is spread so: the registers of a thread as a tree, or one
  * after the other where an attribute (TW_IN_ORDER) says that few are left; lanes
  * by butterfly shuffles; warps through shared memory, where each warp leaves its partial results and
- * every thread reads those of all warps (one barrier). All steps keep the result replicated where
- * the axis was, which is the layout of a slice.
+ * every thread reads those of all warps (one barrier). A reduction across a cluster (share_rows.c) takes that step for
+ * the warps of all its blocks: a warp leaves its results in the shared memory of each. All steps keep the result
+ * replicated where the axis was, which is the layout of a slice.
  *
  * argmin and argmax carry a key and an index: the key is the element as an integer that orders as
  * the floats do, NaN before everything, so that ties and NaN need no further care. 16-bit sums are
  * held in f32. */
 #include "lowering/gpu/rules.h"
 
+#include "lowering/gpu/raster.h"
+#include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { MAX_PARTS = 2 };
@@ -124,16 +128,24 @@ static int64_t part_bytes(MlirType held) { return tw_bits(held) < 8 ? 1 : (int64
 
 static MlirType stored_type(tw_emitter_t *e, MlirType held) { return tw_bits(held) < 8 ? e->i8 : held; }
 
+/* log2 of the blocks that reduce together. */
+static int block_bits(MlirOperation op) {
+  int bits = 0;
+  while (INT64_C(2) << bits <= tw_attr_int(op, TW_ACROSS, 1))
+    bits++;
+  return bits;
+}
+
 int64_t twg_reduce_scratch(MlirOperation op) {
   tw_layout_t l;
   int axis = (int)tw_attr_int(op, "axis", 0), warps;
   tw_reduce_kind_t kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0);
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_element(type);
-  if (!tw_layout_of_type(type, &l) || warp_mask(&l, axis, &warps) == 0)
+  if (!tw_layout_of_type(type, &l) || (warp_mask(&l, axis, &warps) == 0 && block_bits(op) == 0))
     return 0;
   int64_t results = tw_count(type) / tw_layout_extent(&l, axis);
   int64_t wide = mlirTypeIsAFloat(element) && !mlirTypeIsAF64(element) ? 4 : part_bytes(element);
-  return (results << warps) * (wide + (is_arg(kind) ? 4 : 0));
+  return (results << (warps + block_bits(op))) * (wide + (is_arg(kind) ? 4 : 0));
 }
 
 /* ---- steps ------------------------------------------------------------------------------------- */
@@ -220,37 +232,105 @@ static void store_part(const reduction_t *r, MlirValue x, MlirValue pointer) {
   twg_store_to(r->e, x, pointer, (int)part_bytes(type));
 }
 
-/* Every warp leaves its items in shared memory and combines those of all. */
+/* ---- across a cluster ------------------------------------------------------------------------- */
+
+static void cluster_barrier(tw_emitter_t *e, const char *step) {
+  char text[64];
+  snprintf(text, sizeof text, "barrier.cluster.%s.aligned;", step);
+  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
+}
+
+static MlirWalkResult look_for_across(MlirOperation op, void *found) {
+  *(bool *)found |= tw_has_attr(op, TW_ACROSS);
+  return MlirWalkResultAdvance;
+}
+
+void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel) {
+  e->cluster_waits = false;
+  mlirOperationWalk(kernel, look_for_across, &e->cluster_waits, MlirWalkPreOrder);
+  if (e->cluster_waits)
+    cluster_barrier(e, "arrive.relaxed");
+}
+
+/* Leaves what this warp has at the same place in each of the 2^blocks blocks. Lanes that have copies of it take a block
+ * each. */
+static void store_in_blocks(const reduction_t *r, const tw_layout_t *slice, int blocks, MlirValue x,
+                            MlirValue pointer) {
+  tw_emitter_t *e = r->e;
+  uint32_t taken[TW_LAYOUT_MAX_BITS] = {0};
+  int by_lanes = 0, bits = (int)part_bytes(mlirValueGetType(x)) * 8;
+  char text[160], constraints[16];
+  for (int i = 0; i < slice->bits[TW_LANE] && by_lanes < blocks; i++)
+    if (slice->basis[TW_LANE][i] == 0)
+      taken[i] = UINT32_C(1) << by_lanes++;
+  MlirValue first = twg_linear_of_thread(e, taken, slice->bits[TW_LANE], NULL, 0);
+  MlirType word = bits == 64 ? e->i64 : e->i32;
+  snprintf(text, sizeof text, "{ .reg .b32 a;\nmapa.shared::cluster.u32 a, $0, $2;\nst.shared::cluster.b%d [a], $1; }",
+           bits);
+  snprintf(constraints, sizeof constraints, "r,%c,r", bits == 64 ? 'l' : 'r');
+  for (int i = 0; i < 1 << (blocks - by_lanes); i++) {
+    MlirValue block = twg_binary(e, "llvm.add", first, twg_const_i32(e, i << by_lanes));
+    MlirValue operands[] = {pointer, twg_bitcast(e, x, word), block};
+    twg_asm(e, text, constraints, (MlirType){NULL}, 3, operands, true);
+  }
+}
+
+/* ---- warps ------------------------------------------------------------------------------------ */
+
+/* Of 2^bits results that lie side by side. A tree, so that few wait for each other. */
+static item_t combine_parts(const reduction_t *r, const MlirType types[MAX_PARTS], MlirValue *const pointer,
+                            const int64_t *bytes, int first, int bits) {
+  item_t x = {{{NULL}, {NULL}}};
+  if (bits > 0) {
+    item_t low = combine_parts(r, types, pointer, bytes, first, bits - 1);
+    return combine(r, low, combine_parts(r, types, pointer, bytes, first + (1 << (bits - 1)), bits - 1));
+  }
+  for (int p = 0; p <= r->arg; p++)
+    x.part[p] = load_part(
+        r, types[p], first ? twg_offset_pointer(r->e, pointer[p], twg_const_i32(r->e, first * bytes[p])) : pointer[p]);
+  return x;
+}
+
+/* Every warp leaves its items in shared memory, of all blocks that reduce together, and combines those of all. */
 static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout_t *l, const tw_layout_t *slice,
                          int axis, item_t *items, int count) {
   tw_emitter_t *e = r->e;
-  int warps;
+  int warps, blocks = block_bits(op);
   uint32_t mask = warp_mask(l, axis, &warps);
   int64_t results = INT64_C(1) << tw_layout_size_bits(slice), bytes[MAX_PARTS] = {part_bytes(r->held), 4};
+  int bits = warps + blocks;
   MlirType types[MAX_PARTS] = {r->held, e->i32};
   MlirValue base[MAX_PARTS], rank = warp_rank(r, l, mask);
   base[0] = twg_scratch_at(e, op, 0);
-  base[1] = twg_scratch_at(e, op, (results << warps) * bytes[0]);
+  base[1] = twg_scratch_at(e, op, (results << bits) * bytes[0]);
+  if (blocks > 0) {
+    MlirValue block = twg_binary(e, "llvm.and", twg_op(e, "nvvm.read.ptx.sreg.ctaid.x", e->i32, 0, NULL, 0, NULL),
+                                 twg_const_i32(e, (1 << blocks) - 1));
+    rank = twg_binary(e, "llvm.add", rank, twg_binary(e, "llvm.shl", block, twg_const_i32(e, warps)));
+  }
+  if (blocks > 0 && e->cluster_waits) /* until all blocks have started */
+    cluster_barrier(e, "wait");
+  e->cluster_waits = e->cluster_waits && blocks == 0;
   for (int i = 0; i < count; i++)
     for (int p = 0; p <= r->arg; p++) {
-      MlirValue pointer = partial_pointer(r, slice, i, warps, base[p], bytes[p]);
-      MlirValue distance = twg_binary(e, "llvm.mul", rank, twg_const_i32(e, bytes[p]));
-      store_part(r, items[i].part[p], twg_offset_pointer(e, pointer, distance));
+      MlirValue pointer = partial_pointer(r, slice, i, bits, base[p], bytes[p]);
+      pointer = twg_offset_pointer(e, pointer, twg_binary(e, "llvm.mul", rank, twg_const_i32(e, bytes[p])));
+      if (blocks > 0)
+        store_in_blocks(r, slice, blocks, items[i].part[p], pointer);
+      else
+        store_part(r, items[i].part[p], pointer);
     }
-  twg_barrier(e);
+  if (blocks > 0) {
+    cluster_barrier(e, "arrive.release");
+    cluster_barrier(e, "wait.acquire");
+  } else {
+    twg_barrier(e);
+  }
   for (int i = 0; i < count; i++) {
     MlirValue pointer[MAX_PARTS];
-    item_t sum = {{{NULL}, {NULL}}};
     for (int p = 0; p <= r->arg; p++)
-      pointer[p] = partial_pointer(r, slice, i, warps, base[p], bytes[p]);
-    for (int w = 0; w < 1 << warps; w++) {
-      item_t x = {{{NULL}, {NULL}}};
-      for (int p = 0; p <= r->arg; p++)
-        x.part[p] =
-            load_part(r, types[p], w ? twg_offset_pointer(e, pointer[p], twg_const_i32(e, w * bytes[p])) : pointer[p]);
-      sum = w ? combine(r, sum, x) : x;
-    }
-    items[i] = sum;
+      pointer[p] = partial_pointer(r, slice, i, bits, base[p], bytes[p]);
+    items[i] = combine_parts(r, types, pointer, bytes, 0, bits);
   }
 }
 
@@ -311,6 +391,10 @@ bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
     tw_op_error(op, "needs a tile with a layout");
     return false;
   }
+  if (block_bits(op) > 0 && !mlirOperationIsNull(tw_enclosing_loop(op))) {
+    tw_op_error(op, "goes across a cluster in a loop, where its blocks may be an iteration apart");
+    return false;
+  }
   tw_values_t in = twg_operand(e, op, 0);
   item_t *items = held_items(&r, &l, axis, in);
   reduce_registers(&r, op, &l, items, in.count);
@@ -318,7 +402,7 @@ bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t slice = tw_layout_slice(&l, axis, false);
   for (int i = 0; i < count; i++)
     items[i] = reduce_lanes(&r, &l, axis, items[i]);
-  if (warp_mask(&l, axis, &warps) != 0)
+  if (warp_mask(&l, axis, &warps) != 0 || block_bits(op) > 0)
     reduce_warps(&r, op, &l, &slice, axis, items, count);
   tw_values_t out = twg_new_values(e, count);
   for (int i = 0; i < count; i++)
