@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
-from harness import Backends
+from harness import Backends, ulp
 
 from tilewright import tile as ct
 
@@ -48,6 +49,28 @@ def rows_at(A, ROWS, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Co
         a = ct.gather(A, (rows, (k * TK + ct.arange(TK, dtype=ct.int32))[None, :]))
         acc = ct.mma(a, ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO), acc)
     ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+
+
+@ct.kernel
+def visible(Q, K, V, N, Y, TM: ct.Constant[int], TN: ct.Constant[int], D: ct.Constant[int]):
+    """Attention over the first N[i] keys: a product stands in front of the loop, too, and behind it."""
+    i = ct.bid(0)
+    n = ct.gather(N, i)
+    q = ct.load(Q, index=(i, 0), shape=(TM, D), padding_mode=ZERO)
+    m = ct.full((TM, 1), -1e30, dtype=ct.float32)
+    total = ct.zeros((TM, 1), dtype=ct.float32)
+    acc = ct.zeros((TM, D), dtype=ct.float32)
+    for j in range(ct.cdiv(n, TN)):
+        k = ct.load(K, index=(j, 0), shape=(TN, D), padding_mode=ZERO)
+        v = ct.load(V, index=(j, 0), shape=(TN, D), padding_mode=ZERO)
+        s = ct.mma(q, k.T, ct.zeros((TM, TN), dtype=ct.float32))
+        s = ct.where((j * TN + ct.arange(TN, dtype=ct.int32))[None, :] < n, s, -math.inf)
+        higher = ct.maximum(m, ct.max(s, axis=1, keepdims=True))
+        p, fade = ct.exp2(s - higher), ct.exp2(m - higher)
+        total = total * fade + ct.sum(p, axis=1, keepdims=True)
+        acc = ct.mma(p.astype(V.dtype), v, acc * fade)
+        m = higher
+    ct.store(Y, index=(i, 0), tile=(acc / ct.maximum(total, 1e-20)).astype(Y.dtype))
 
 
 def integers(seed: int, *shape: int) -> np.ndarray:
@@ -141,3 +164,20 @@ def test_streams_and_graphs(backends: Backends, monkeypatch: pytest.MonkeyPatch,
             launch(kernel, streams[number % count], c)
         torch.cuda.synchronize()
         assert all(torch.equal(c, expected) for c in (*captured, *results))
+
+
+@pytest.mark.parametrize("hints", [{}, {"tickets": 0}, {"tickets": 1}], ids=str)
+def test_what_a_block_loads_first(backends: Backends, hints: dict[str, int]) -> None:
+    """A length that each block loads is that of the block, not of the one that would be next in turn."""
+    blocks, d, tiles = 10, 64, (128, 64, 64)
+    q, k, v = (np.random.default_rng(i).standard_normal((128 * blocks, d)).astype(np.float16) / 2 for i in range(3))
+    lengths = np.array([200, 0, 64, 1, 0, 130, 200, 63, 65, 7], np.int32)
+    kernel = visible.replace_hints(**hints) if hints else visible
+    y = backends.run_all(
+        kernel,
+        (blocks,),
+        lambda: [q, k[:200], v[:200], lengths, np.full_like(q, 7), *tiles],
+        tolerance=ulp(4, 2e-3),
+    )[4]
+    for i, n in enumerate(lengths):
+        assert (y[128 * i : 128 * (i + 1)] == 0).all() == (n == 0)

@@ -25,16 +25,18 @@
  * whose registers it takes: else the assembler moves it there, and waits for it to do so, between the instructions of
  * the product.
  *
- * What must hold: the loop has a product, a reduction or a scan, and writes to no array that the load may read (of two
- * arrays it is assumed that they share no memory: disjoint.h); the load's position follows from the
- * induction variable by arithmetic; a thread has few words of it; and a gather checks its indices. Runs when layouts
- * are known, after tile-promote-memory, which has taken the operands of products. What only the positions of copies
- * need is left to tile-pipeline, unless a producer warp does these. */
+ * What must hold: the loop has a product, a reduction or a scan, and its next number is known, as it is not where
+ * blocks take tickets; it writes to no array that the load may read (of two arrays it is assumed that they share no
+ * memory: disjoint.h); the load's position follows from the induction variable by arithmetic; a thread has few words of
+ * it; and a gather checks its indices. Runs when layouts are known, after tile-promote-memory, which has taken the
+ * operands of products. What only the positions of copies need is left to tile-pipeline, unless a producer warp does
+ * these. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/access.h"
 #include "lowering/gpu/disjoint.h"
 #include "lowering/gpu/keep_tiles.h"
 #include "lowering/gpu/places.h"
+#include "lowering/gpu/raster.h"
 #include "lowering/gpu/sm90/rings.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -191,7 +193,7 @@ static bool run(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++) {
     int64_t most = most_words(tw_loop_body(loops.at[i]));
-    if (most > 0)
+    if (most > 0 && !tw_has_attr(loops.at[i], TW_TICKETS))
       prefetch_all(loops.at[i], most);
   }
   tw_ops_free(&loops);
