@@ -481,9 +481,19 @@ static void pipeline_loop(plan_t *plan) {
 
 /* ---- the pass ---------------------------------------------------------------------------------- */
 
+/* Copies of a producer run ahead as they are. */
+static bool has_role(MlirOperation loop) {
+  MlirOperation up = mlirOperationGetParentOperation(loop);
+  while (!mlirOperationIsNull(up) && !tw_op_is(up, "tile.roles"))
+    up = mlirOperationGetParentOperation(up);
+  return !mlirOperationIsNull(up);
+}
+
 static bool run(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = loops.count - 1; i >= 0; i--) { /* inner loops first */
+    if (has_role(loops.at[i]))
+      continue;
     plan_t plan = {.loop = loops.at[i]};
     const char *reason = why_not(&plan);
     if (reason == NULL && plan.copies.count > 0 && (plan.stages = choose_stages(&plan, func)) == 1)
