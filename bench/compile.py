@@ -78,7 +78,7 @@ def child_launch(device: str) -> None:
         import torch
 
         tiles, head, rows = (128, 256, 64), 128, (128, 128)
-        square, heads = (4096, 4096), (4, 32)  # tiles for all multiprocessors: else a launch compiles other code, too
+        square, heads = (4096, 4096), (8, 32)  # tiles for two turns of all multiprocessors: else they may be cut
 
         def zeros(*shape: int) -> Any:
             return torch.zeros(shape, dtype=torch.bfloat16, device="cuda")
