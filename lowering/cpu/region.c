@@ -321,14 +321,15 @@ static bool same_place(MlirOperation load, MlirOperation store) {
 }
 
 /* Whether reading strip by strip while `writer` writes could read what it wrote. Two array arguments are taken to
- * overlap only as the same view, so that equal places are the only ones in question. */
+ * overlap only as the same view, so that equal places are the only ones in question; gathers and scatters have others.
+ */
 static bool read_too_late(const plan_t *plan, MlirOperation read, const map_t *map) {
   if (mlirOperationIsNull(plan->writer))
     return false;
   bool same_array = mlirValueEqual(mlirOperationGetOperand(read, 0), mlirOperationGetOperand(plan->writer, 0));
   MlirType type = mlirValueGetType(mlirOperationGetResult(read, 0));
-  if (!same_array)
-    return !covers(plan->space, type, map) && tw_op_is(read, "tile.load");
+  if (!same_array && tw_op_is(read, "tile.load") && tw_op_is(plan->writer, "tile.store"))
+    return !covers(plan->space, type, map);
   return !covers(plan->space, type, map) || !same_place(read, plan->writer);
 }
 

@@ -133,6 +133,18 @@ def turned_rows(X, W, Y, T: ct.Constant[int]):
 
 
 @ct.kernel
+def reversed_row(X, Y, T: ct.Constant[int]):
+    """Elements at indices, which the store overwrites."""
+    ct.store(Y, index=(0,), tile=ct.gather(X, T - 1 - ct.arange(T, dtype=ct.int32)))
+
+
+@ct.kernel
+def moved_row(X, Y, T: ct.Constant[int]):
+    """Elements that the scatter overwrites before others, if it goes from first to last."""
+    ct.scatter(Y, ct.arange(T, dtype=ct.int32) + 1, ct.load(X, index=(0,), shape=(T,)))
+
+
+@ct.kernel
 def turned_tile(X, Y, T: ct.Constant[int]):
     """A tile that lies on the diagonal, the other way round."""
     i = ct.bid(0)
@@ -189,10 +201,17 @@ def test_the_fast_code_serves(name: str, target: str) -> None:
     assert not overlapping(pairs_of(kernel, args, target), args)
 
 
-@pytest.mark.parametrize("name", CASES)
+# One that reads elements which another one of the same tile overwrites.
+ELSEWHERE: dict[str, tuple[Any, tuple[int, ...], Callable[[], list[Any]]]] = {
+    "reversed row": (reversed_row, (1,), lambda: [*twice(integers(9, 300, dtype=np.int32)), 256]),
+    "moved row": (moved_row, (1,), lambda: [*twice(integers(9, 300, dtype=np.int32)), 256]),
+}
+
+
+@pytest.mark.parametrize("name", [*CASES, *ELSEWHERE])
 @pytest.mark.parametrize("warps", [None, 8])
 def test_one_array_twice(run: Callable[..., Sequence[Any]], name: str, warps: int | None) -> None:
-    kernel, grid, fresh = CASES[name]
+    kernel, grid, fresh = (CASES | ELSEWHERE)[name]
     if warps:
         kernel = kernel.replace_hints(num_warps=warps)
     run(kernel, grid, fresh)
