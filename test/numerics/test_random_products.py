@@ -21,6 +21,7 @@ HINTS: dict[str, list[Any]] = {
     "num_ctas": [None, None, 2],
     "split_k": [None, 1, 2, 3],
     "occupancy": [None, None, 2],
+    "tickets": [None, None, 0, 1],
 }
 HEAD = """from tilewright import tile as ct
 
@@ -28,7 +29,7 @@ ZERO = ct.PaddingMode.ZERO
 
 
 @ct.kernel
-def kernel(A, B, W, BIAS, SCALE, C, D, SUMS, steps):
+def kernel(A, B, W, BIAS, SCALE, LENGTHS, C, D, SUMS, steps):
     i, j = ct.bid(0), ct.bid(1)
 """
 
@@ -67,6 +68,10 @@ class Source:
             if self.transposed:
                 index, shape = f"(j, {k})", (tn, tk)
             b = f"ct.load({array}, {index}, {shape}, padding_mode=ZERO){'.transpose()' if self.transposed else ''}"
+            change = self.pick([None, None, None, "{} + {}", "ct.where({0} > 0, {0}, 1)"])
+            if change:
+                self.emit(depth, f"b = {b}")
+                b = f"({change.format('b', 'b')}).astype(ct.{self.dtype})"
             self.emit(depth, f"{name} = ct.mma(a, {b}, {name})")
         if self.row_sums:
             self.emit(depth, f"rows = rows + ct.sum(a.astype(ct.{self.sum_dtype}), axis=1, keepdims=True)")
@@ -102,6 +107,10 @@ class Source:
             self.emit(1, f"acc2 = ct.ones({(tm, tn)}, ct.{self.sum_dtype})")
         if self.row_sums:
             self.emit(1, f"rows = ct.zeros({(tm, 1)}, ct.{self.sum_dtype})")
+        lengths = [None, None, "i + 1", "ct.gather(LENGTHS, i)"]
+        length = self.pick(lengths if self.row_sums else [*lengths, "(i + 2 * j) % 3"])  # all of a row store their sums
+        if length:  # blocks have unequal work, perhaps none
+            self.emit(1, f"steps = ct.minimum(steps, {length})")
         self.loop()
         after = [None, None, "ct.maximum(acc, 0)", f"acc + ct.load(BIAS, (0, j), (1, {tn}))"]
         after += [f"acc + ct.load(C, (i, j), {(tm, tn)})", f"acc * ct.load(SCALE, (i, 0), ({tm}, 1)).astype(acc.dtype)"]
@@ -139,7 +148,8 @@ def test_random_products(backends: Backends, kernel_of: Callable[[str], Any], da
 
     b, w = (integers(*((n, k) if program.transposed else (k, n))) for _ in range(2))
     wide = program.sum_dtype.numpy
-    inputs = [integers(m, k), b, w, integers(1, n, dtype=wide), integers(m, -(-k // tk))]
+    lengths = rng.integers(0, 4, -(-m // tm)).astype(np.int32)
+    inputs = [integers(m, k), b, w, integers(1, n, dtype=wide), integers(m, -(-k // tk)), lengths]
     c = integers(m, n, dtype=wide)
     backends.run_all(
         kernel,

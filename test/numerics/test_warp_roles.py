@@ -337,3 +337,26 @@ def test_what_blocks_have_in_common(backends: Backends, m: int, n: int, along: i
     columns[:, :136] = b
     assert np.array_equal(c, (wide + total) @ columns.T)
     assert np.array_equal(r, np.repeat(total, blocks[1], axis=1))
+
+
+@pytest.mark.parametrize("stages", [None, 2])
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_a_slot_given_back_before_the_next_is_filled(backends: Backends, steps: int, stages: int | None) -> None:
+    """The second product runs on, and is over at the first one's wait, in front of where the next W is asked for."""
+
+    @ct.kernel
+    def kernel(A, B, W, C):
+        acc, more = ct.zeros((64, 32), dtype=ct.float32), ct.ones((64, 32), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+            a = ct.load(A, index=(0, k), shape=(64, 64))
+            b = ct.load(B, index=(k, 0), shape=(64, 32))
+            acc = ct.mma(a, b + b, acc)
+            more = ct.mma(a, ct.load(W, index=(k, 0), shape=(64, 32)), more)
+        ct.store(C, index=(0, 0), tile=acc + more)
+
+    rng = np.random.default_rng(3)
+    a = rng.integers(-2, 3, (64, 64 * steps)).astype(np.float16)
+    b, w = (rng.integers(-2, 3, (64 * steps, 32)).astype(np.float16) for _ in range(2))
+    hinted = kernel.replace_hints(num_stages=stages) if stages else kernel
+    *_, c = backends.run_all(hinted, (1,), lambda: [a, b, w, np.zeros((64, 32), np.float32)])
+    assert np.array_equal(c, a.astype("f8") @ (2 * b + w) + 1)

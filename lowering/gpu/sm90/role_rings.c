@@ -264,10 +264,11 @@ void tw_emit_releases(tw_role_t *r, MlirOperation op) {
     const tw_fill_t *fill = &r->plan->fills[f];
     if (!mlirOperationEqual(fill->end, op))
       continue;
-    if (fill->late)
-      give_back(r, fill, r->fills[f].last, r->more, fill->by_lanes && !met);
-    else
-      give_back(r, fill, r->fills[f].slot, (MlirValue){NULL}, fill->by_lanes && !met);
+    /* A late one is of the iteration before: the ring's last as the fill found it, or will find it behind this op. */
+    bool filled = mlirOperationIsBeforeInBlock(fill->copies[0], op);
+    const tw_ring_state_t *state = filled ? &r->fills[f] : &r->rings[fill->ring];
+    MlirValue never = {NULL};
+    give_back(r, fill, fill->late ? state->last : state->slot, fill->late ? r->more : never, fill->by_lanes && !met);
     met = met || (fill->by_lanes && tw_comes_round(&r->plan->rings[fill->ring]));
   }
 }
