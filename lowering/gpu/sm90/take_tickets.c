@@ -104,24 +104,12 @@ static MlirValue take_ticket(const role_t *r, const tw_builder_t *at) {
 
 /* A ticket if the condition holds, else the one that was taken before. */
 static MlirValue take_ticket_if(const role_t *r, const tw_builder_t *at, MlirValue condition, MlirValue taken) {
-  MlirRegion regions[2];
-  MlirType i32 = tw_i32(at->context);
-  for (int arm = 0; arm < 2; arm++) {
-    MlirBlock block = mlirBlockCreate(0, NULL, NULL);
-    tw_builder_t in = tw_build_at_end(block, at->location);
-    MlirValue ticket = arm == 0 ? take_ticket(r, &in) : taken;
-    tw_build(&in, "scf.yield", (tw_op_parts_t){.num_operands = 1, .operands = &ticket});
-    regions[arm] = mlirRegionCreate();
-    mlirRegionAppendOwnedBlock(regions[arm], block);
-  }
-  MlirOperation branch = tw_build(at, "scf.if",
-                                  (tw_op_parts_t){.num_operands = 1,
-                                                  .operands = &condition,
-                                                  .num_results = 1,
-                                                  .results = &i32,
-                                                  .num_regions = 2,
-                                                  .regions = regions});
-  return mlirOperationGetResult(branch, 0);
+  MlirBlock then = mlirBlockCreate(0, NULL, NULL), otherwise = mlirBlockCreate(0, NULL, NULL);
+  tw_builder_t in = tw_build_at_end(then, at->location), out = tw_build_at_end(otherwise, at->location);
+  MlirValue ticket = take_ticket(r, &in);
+  tw_build(&in, "scf.yield", (tw_op_parts_t){.num_operands = 1, .operands = &ticket});
+  tw_build(&out, "scf.yield", (tw_op_parts_t){.num_operands = 1, .operands = &taken});
+  return mlirOperationGetResult(tw_build_if(at, condition, then, otherwise), 0);
 }
 
 /* In the last iteration of a loop with step 1; behind the loop if it has none. */
