@@ -24,7 +24,8 @@ typedef struct {
 static const stage_t gpu_stages[] = {
     {"legal", LEGAL CUT SPLIT},
     {"layout",
-     "func.func(tile-walk-tiles,tile-swap-operands,tile-select-wgmma,tile-legalize-mma,tile-relax-scores,tile-fold-exp,tile-"
+     "func.func(tile-walk-tiles,tile-swap-operands,tile-select-wgmma,tile-legalize-mma,tile-relax-scores,tile-fold-exp,"
+     "tile-"
      "stale-softmax,tile-rotate-products,tile-persist,"
      "tile-split-k,tile-defer-sums,tile-own-indices,tile-lift-indices,tile-reduce-strength,tile-assign-layouts)"},
     {"pipelined",

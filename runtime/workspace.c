@@ -1,4 +1,5 @@
-/* workspace.c - memory in which blocks that share a tile leave their sums (split.c), or count the tickets that they take
+/* workspace.c - memory in which blocks that share a tile leave their sums (split.c), or count the tickets that they
+ * take
  *
  * It begins with counters, which are zeroed once; each kernel leaves them zero. Two kernels must not use one workspace
  * at a time, so it belongs to what orders them:

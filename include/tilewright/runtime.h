@@ -17,11 +17,11 @@ extern "C" {
 #endif
 
 enum {
-  TW_MAX_RANK = 8,    /* dimensions of an array argument */
-  TW_MAX_ARGS = 64,   /* parameters of a kernel */
-  TW_MAX_WORDS = 512, /* 8-byte words of parameters: the 4 KiB that every GPU takes */
-  TW_GRID_WORDS = 3,  /* extents of the grid, which a launch may add */
-  TW_SPLIT_WORDS = 3, /* and what tells blocks which tiles they share */
+  TW_MAX_RANK = 8,     /* dimensions of an array argument */
+  TW_MAX_ARGS = 64,    /* parameters of a kernel */
+  TW_MAX_WORDS = 512,  /* 8-byte words of parameters: the 4 KiB that every GPU takes */
+  TW_GRID_WORDS = 3,   /* extents of the grid, which a launch may add */
+  TW_SPLIT_WORDS = 3,  /* and what tells blocks which tiles they share */
   TW_TICKET_WORDS = 1, /* and where blocks find the next one's number; or this, or that */
   TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS,
   TW_MAX_DISJOINT = 16, /* pairs of arrays that a kernel takes for separate */

@@ -190,7 +190,8 @@ static MlirWalkResult place_barriers(MlirOperation op, void *user) {
   if (!tw_op_is(op, "tile.alloc_barriers"))
     return MlirWalkResultAdvance;
   tw_set_int(op, "offset", tw_i32(mlirOperationGetContext(op)), *end);
-  *end += (1 + tw_has_attr(op, "numbers")) * BARRIER_BYTES * tw_barriers_type_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  *end += (1 + tw_has_attr(op, "numbers")) * BARRIER_BYTES *
+          tw_barriers_type_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
   return MlirWalkResultAdvance;
 }
 
