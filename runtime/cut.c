@@ -93,15 +93,17 @@ static int64_t fused_cycles(const tw_fuse_t *fuse, int plan, const uint32_t grid
 int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
                    int64_t units) {
   int64_t steps = fuse->word < 0 ? fuse->steps : tw_divide_up((int64_t)words[fuse->word], fuse->per_step);
-  int64_t cycles[TW_CUT_PLANS], least = INT64_MAX;
+  int64_t cycles[TW_CUT_PLANS] = {0}, least = INT64_MAX;
   int best = fuse->num_plans - 1;
   for (int plan = 0; plan < fuse->num_plans; plan++) {
     bool allowed = tw_fuse_allowed(fuse, fuse->plans[plan].blocks, grid, words);
     cycles[plan] = allowed ? fused_cycles(fuse, plan, grid, steps, arrays, units) : INT64_MAX;
     least = cycles[plan] < least ? cycles[plan] : least;
   }
-  while (cycles[best] == INT64_MAX || cycles[best] - least > least / LEAST_GAIN)
+  while (best > 0 && (cycles[best] == INT64_MAX || cycles[best] - least > least / LEAST_GAIN))
     best--;
+  if (best <= 0)
+    return 1;
   int64_t gain = cycles[0] - cycles[best];
   return gain > cycles[0] / LEAST_GAIN && gain > LEAST_CYCLES ? 1 << best : 1;
 }

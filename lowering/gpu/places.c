@@ -110,7 +110,7 @@ static intptr_t extents_of(MlirOperation op, int64_t extents[TW_MAX_RANK]) {
 }
 
 static bool same_extents(MlirOperation x, MlirOperation y) {
-  int64_t of_x[TW_MAX_RANK], of_y[TW_MAX_RANK];
+  int64_t of_x[TW_MAX_RANK] = {0}, of_y[TW_MAX_RANK] = {0};
   intptr_t rank = extents_of(x, of_x);
   if (rank < 0 || rank != extents_of(y, of_y))
     return false;
