@@ -95,7 +95,9 @@ int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t
   int64_t steps = fuse->word < 0 ? fuse->steps : tw_divide_up((int64_t)words[fuse->word], fuse->per_step);
   int64_t cycles[TW_CUT_PLANS] = {0}, least = INT64_MAX;
   int best = fuse->num_plans - 1;
-  for (int plan = 0; plan < fuse->num_plans; plan++) {
+  if (best >= TW_CUT_PLANS)
+    return 1;
+  for (int plan = 0; plan <= best; plan++) {
     bool allowed = tw_fuse_allowed(fuse, fuse->plans[plan].blocks, grid, words);
     cycles[plan] = allowed ? fused_cycles(fuse, plan, grid, steps, arrays, units) : INT64_MAX;
     least = cycles[plan] < least ? cycles[plan] : least;
