@@ -31,8 +31,8 @@ demo: build ## four programs, one table, one picture
 test: build wheel ## every test: quick checks, C unit tests, lit, pytest
 	@$(PY) tools/run_tests.py --build $(B)/dev --jobs $(JOBS)
 
-lint: build $(B)/stamp/lint ## clang-format, clang-tidy, ruff, mypy, include direction, generated files
-	@$(PY) tools/lint.py --build $(B)/dev --jobs $(JOBS)
+lint: build $(B)/stamp/lint ## clang-format, clang-tidy on what changed (ALL=1: on all), ruff, mypy, layers, generated files
+	@$(PY) tools/lint.py --build $(B)/dev --jobs $(JOBS) $(if $(ALL),--all)
 
 format: $(B)/stamp/lint ## rewrite C, C++ and Python sources in the house format
 	@git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format-22 -i
