@@ -62,19 +62,35 @@ def lowered_names(op: Record) -> list[str]:
     return list(dict.fromkeys(op[field] for field in UPSTREAM if op[field]))
 
 
-def missing_rules(ops: list[Record]) -> int:
-    """A rule is a row of a table in C, so the op's name stands in quotes in one of the back end's files."""
-    missing = 0
-    for back_end in ("lowering/cpu", "lowering/gpu"):
-        files = sorted(path for path in (ROOT / back_end).rglob("*.*") if path.suffix in (".c", ".def"))
-        text = "".join(path.read_text() for path in files)
-        for op in ops:
-            if "GpuOps.td" in op["!locs"][-1] and back_end != "lowering/gpu":
-                continue
-            for name in lowered_names(op):
-                if f'"{name}"' not in text:
-                    print(f"{back_end}: no rule for {name}, which tile.{op['opName']} becomes", file=sys.stderr)
-                    missing += 1
+# A back end's tables: where they are, and what in them a row is.
+RULE_TABLES = {
+    "lowering/cpu": ("*.c", r"^const cpu_rule_t cpu_\w+_rules\[\] = \{$.*?^\};$", r'"(\w+\.\w+)"'),
+    "lowering/gpu": ("rules.def", r".*", r'^TWG_RULE\("([\w.]+)"'),
+}
+
+
+def rule_names(back_end: str) -> list[str]:
+    """The op of each row of a back end's tables. Other places where a file names an op are no rules."""
+    files, table, row = RULE_TABLES[back_end]
+    texts = [path.read_text() for path in sorted((ROOT / back_end).rglob(files))]
+    tables = [match for text in texts for match in re.findall(table, text, re.MULTILINE | re.DOTALL)]
+    return [name for text in tables for name in re.findall(row, text, re.MULTILINE)]
+
+
+def missing_rules(ops: list[Record], back_end: str, names: list[str]) -> list[str]:
+    """What is said of each op that has no row."""
+    wanted = [op for op in ops if back_end == "lowering/gpu" or "GpuOps.td" not in op["!locs"][-1]]
+    return [
+        f"{back_end}: no rule for {name}, which tile.{op['opName']} becomes"
+        for op in wanted
+        for name in lowered_names(op)
+        if name not in names
+    ]
+
+
+def check_rules(ops: list[Record]) -> int:
+    missing = [text for back_end in RULE_TABLES for text in missing_rules(ops, back_end, rule_names(back_end))]
+    print(*missing, sep="\n", end="\n" if missing else "", file=sys.stderr)
     return bool(missing)
 
 
@@ -258,7 +274,7 @@ def main(arguments: list[str]) -> int:
             Path(out).write_text(op_table(read_ops(ops)))
             return 0
         case ["rules", ops]:
-            return missing_rules(read_ops(ops))
+            return check_rules(read_ops(ops))
         case ["generate", ops]:
             return generate(read_ops(ops))
         case ["check", ops]:
