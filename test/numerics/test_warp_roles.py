@@ -48,6 +48,13 @@ def test_matmul(backends: Backends, tiles: tuple[int, int, int], m: int, n: int,
     assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
 
 
+def test_loop_of_int64(backends: Backends) -> None:
+    """The teams count its iterations."""
+    a, b = integers(1, 136, 200), integers(2, 200, 72)
+    c = run(backends, matmul, (2, 1), a, b, f32(136, 72), 128, 128, 64, 0, np.int64(4))[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+
+
 @pytest.mark.parametrize("tiles", [(64, 64, 32), (32, 64, 32), (64, 64, 64)])
 def test_slots_read_by_threads(backends: Backends, tiles: tuple[int, int, int]) -> None:
     """Eight warps load their fragments themselves; so many blocks that loads queue up behind one another."""

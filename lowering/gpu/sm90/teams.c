@@ -67,15 +67,16 @@ bool tw_may_have_teams(const tw_ring_plan_t *plan) {
 
 /* ---- turns ----------------------------------------------------------------------------------------- */
 
-/* How often a loop runs. What its bounds depend on within `around` is made here too. */
+/* How often a loop runs, as an i32. What its bounds depend on within `around` is made here too. */
 static MlirValue trips_of(tw_role_t *r, MlirOperation loop, MlirBlock around) {
-  MlirType i32 = tw_i32(r->at.context);
+  MlirType i32 = tw_i32(r->at.context), type = mlirValueGetType(mlirOperationGetOperand(loop, 0));
   MlirValue bounds[TW_FOR_INITS];
   for (int i = 0; i < TW_FOR_INITS; i++)
     bounds[i] = tw_copy_slice(&r->at, mlirOperationGetOperand(loop, i), around, &r->values);
-  MlirValue length = tw_binary(&r->at, "arith.subi", i32, bounds[1], bounds[0]);
-  return tw_binary(&r->at, "arith.maxsi", i32, tw_binary(&r->at, "arith.ceildivsi", i32, length, bounds[2]),
-                   tw_role_int(r, 0));
+  MlirValue length = tw_binary(&r->at, "arith.subi", type, bounds[1], bounds[0]);
+  MlirValue trips = tw_binary(&r->at, "arith.maxsi", type, tw_binary(&r->at, "arith.ceildivsi", type, length, bounds[2]),
+                              tw_const_int(&r->at, type, 0));
+  return mlirTypeEqual(type, i32) ? trips : tw_unary(&r->at, "arith.trunci", i32, trips);
 }
 
 bool tw_is_shared_out(const tw_role_t *r, MlirOperation loop) {
