@@ -164,15 +164,51 @@ static void before(cpu_t *cx, MlirOperation op) {
     cpu_before_write(cx, op, cpu_int(cx, 32), 0, NULL);
 }
 
+/* How often a loop runs, as an i64 without sign: the distance of the bounds is exact in one. */
+static MlirValue trips_of(cpu_t *cx, bool is_unsigned, const MlirValue bounds[3]) {
+  MlirValue last = cpu_bin_i(cx, "arith.subi", cpu_bin(cx, "arith.subi", bounds[1], bounds[0]), 1);
+  MlirValue trips = cpu_bin_i(cx, "arith.addi", cpu_bin(cx, "arith.divui", last, bounds[2]), 1);
+  MlirValue some = cpu_cmpi(cx, is_unsigned ? CPU_ULT : CPU_SLT, bounds[0], bounds[1]);
+  return cpu_select(cx, some, trips, cpu_i64_const(cx, 0));
+}
+
+/* The bounds of the loop that stands for `op`. An scf.for adds its step before it compares, and near the end of its
+ * type that wraps; so the new loop counts in i64, and from an i64 it counts iterations instead. */
+static void count_in_i64(cpu_t *cx, MlirOperation op, MlirValue bounds[3], MlirValue counted[3]) {
+  bool is_unsigned = tw_has_attr(op, "unsignedCmp");
+  for (int i = 0; i < 3; i++) {
+    bounds[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
+    bool wide = tw_bits(mlirValueGetType(bounds[i])) == 64;
+    counted[i] =
+        wide ? bounds[i] : cpu_cast(cx, is_unsigned ? "arith.extui" : "arith.extsi", bounds[i], cpu_int(cx, 64));
+  }
+  int64_t step;
+  bool by_one = tw_known_int(mlirOperationGetOperand(op, 2), &step) && step == 1;
+  if (tw_bits(mlirValueGetType(bounds[0])) < 64 || (by_one && !is_unsigned))
+    return;
+  counted[1] = trips_of(cx, is_unsigned, bounds);
+  counted[0] = cpu_i64_const(cx, 0);
+  counted[2] = cpu_i64_const(cx, 1);
+}
+
+/* The induction variable of `op` from that of the new loop. */
+static MlirValue counted_variable(cpu_t *cx, const MlirValue bounds[3], const MlirValue counted[3], MlirValue count) {
+  MlirType type = mlirValueGetType(bounds[0]);
+  if (tw_bits(type) < 64)
+    return cpu_cast(cx, "arith.trunci", count, type);
+  if (mlirValueEqual(bounds[0], counted[0]))
+    return count;
+  return cpu_bin(cx, "arith.addi", bounds[0], cpu_bin(cx, "arith.muli", count, bounds[2]));
+}
+
 static void place_for(cpu_t *cx, MlirOperation op) {
   before(cx, op);
   carried_t carried;
   int num = (int)mlirOperationGetNumResults(op);
   if (!carry_inits(cx, op, 3, num, &carried))
     return;
-  MlirValue operands[3 + MAX_CARRIED];
-  for (int i = 0; i < 3; i++)
-    operands[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
+  MlirValue operands[3 + MAX_CARRIED], bounds[3];
+  count_in_i64(cx, op, bounds, operands);
   memcpy(operands + 3, carried.scalars, sizeof carried.scalars);
   MlirType types[1 + MAX_CARRIED] = {mlirValueGetType(operands[0])};
   memcpy(types + 1, carried.types, sizeof carried.types);
@@ -181,7 +217,8 @@ static void place_for(cpu_t *cx, MlirOperation op) {
     if (carried.is_tile[i])
       update_in_place(cx, old, mlirBlockGetArgument(old, i + 1), i, carried.home[i]);
   inner_t inner = enter(cx, body);
-  cpu_set_scalar(cx, mlirBlockGetArgument(old, 0), mlirBlockGetArgument(body, 0));
+  cpu_set_scalar(cx, mlirBlockGetArgument(old, 0),
+                 counted_variable(cx, bounds, operands, mlirBlockGetArgument(body, 0)));
   bind_values(cx, &carried, block_arg_1, &old, block_arg_1, &body);
   MlirOperation yield = cpu_emit_block(cx, old);
   MlirValue yields[MAX_CARRIED];

@@ -79,6 +79,80 @@ def test_for_with_run_time_step(backends: Backends) -> None:
         assert z[0] == wanted
 
 
+def test_for_with_run_time_step_zero() -> None:
+    """A mistake, on every execution."""
+
+    @ct.kernel
+    def kernel(Z, step):
+        for i in range(0, 10, step):
+            ct.scatter(Z, 0, i)
+
+    for run_kernel in (kernel.interpret, lambda grid, args: ct.launch(None, grid, kernel, args)):
+        with pytest.raises(Exception, match="(?i)zero"):
+            run_kernel(1, (np.zeros(1, np.int32), 0))
+
+
+TOP, TOP64 = 2**31 - 1, 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step"),
+    [
+        (-TOP - 1, TOP, 2**30),
+        (TOP - 1, TOP, 2),
+        (TOP - 999, TOP, 7),
+        (TOP, -TOP - 1, -(2**30)),
+        (TOP, -TOP - 1, -TOP - 1),
+        (-TOP - 1, 5, -3),
+        (TOP64 - 99, TOP64, 7),
+        (TOP64, -TOP64 - 1, -(2**62)),
+    ],
+)
+def test_for_near_the_end_of_its_type(backends: Backends, start: int, stop: int, step: int) -> None:
+    """What follows the last value of a range need not be a number of its type."""
+
+    @ct.kernel
+    def kernel(Z, a, b, c: ct.Constant):
+        count = 0
+        mixed = a
+        for i in range(a, b, c):
+            mixed = mixed ^ i
+            count = count + 1
+        ct.store(Z, 0, count + ct.zeros((1,), ct.int64))
+        ct.store(Z, 1, mixed + ct.zeros((1,), ct.int64))
+        count = 0
+        for i in range(a, b, c):
+            if i == b:
+                break
+            count = count + 1
+        ct.store(Z, 2, count + ct.zeros((1,), ct.int64))
+
+    z = backends.run_all(kernel, 1, lambda: [np.zeros(3, np.int64), start, stop, step])[0]
+    mixed = start
+    for i in range(start, stop, step):
+        mixed ^= i
+    assert z.tolist() == [len(range(start, stop, step)), mixed, len(range(start, stop, step))]
+
+
+def test_variable_of_a_loop_after_it(backends: Backends) -> None:
+    """It has the last value, or the one from before a loop that ran zero times."""
+
+    @ct.kernel
+    def kernel(Z, n):
+        i = -7
+        for i in range(n):  # noqa: B007 - its last value is
+            pass
+        ct.scatter(Z, 0, i)
+        j = -7
+        for j in range(n):
+            if j > 3:
+                break
+            j = j * 10
+        ct.scatter(Z, 1, j)
+
+    assert [once(backends, kernel, n)[:2].tolist() for n in (0, 1, 3, 9)] == [[-7, -7], [0, 0], [2, 20], [8, 4]]
+
+
 def test_nested_loops(backends: Backends) -> None:
     @ct.kernel
     def kernel(Z, n):

@@ -1,6 +1,8 @@
 /* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays */
 #include "lowering/gpu/rules.h"
+#include "lowering/ranges.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Registers of tiles of 16-bit floats cross from block to block two at a time, as matrix instructions want them. */
@@ -61,6 +63,21 @@ static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int
     at = bind_to_arguments(e, mlirOperationGetResult(op, i), block, at);
 }
 
+/* The induction variable of the next iteration. Past the end of its type it stays there, which no bound is above; the
+ * plain sum would wrap to below the bound. */
+static MlirValue next_index(tw_emitter_t *e, MlirOperation op, MlirValue iv, MlirValue step) {
+  int64_t known;
+  tw_range_t bound = tw_range_of(mlirOperationGetOperand(op, 1)), by = tw_range_of(mlirOperationGetOperand(op, 2));
+  bool wraps = tw_bits(mlirValueGetType(iv)) > 32 || bound.high > INT32_MAX - by.high;
+  if (!wraps || (tw_known_int(mlirOperationGetOperand(op, 2), &known) && known == 1))
+    return twg_binary(e, "llvm.add", iv, step);
+  MlirValue operands[] = {iv, step};
+  const char *name = tw_has_attr(op, "unsignedCmp") ? "llvm.uadd.sat" : "llvm.sadd.sat";
+  char full[32];
+  snprintf(full, sizeof full, "%s.i%d", name, (int)tw_bits(mlirValueGetType(iv)));
+  return twg_intrinsic(e, full, mlirValueGetType(iv), 2, operands);
+}
+
 /* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). The block before it is ended
  * last, so that the rules of the body can put there what the loop does not change. */
 bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
@@ -83,7 +100,7 @@ bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
   e->location = mlirOperationGetLocation(op);
   tw_values_t yields = flatten(e, mlirBlockGetTerminator(old), 0);
   tw_values_t next = twg_new_values(e, start.count);
-  next.at[0] = twg_binary(e, "llvm.add", iv, step);
+  next.at[0] = next_index(e, op, iv, step);
   memcpy(next.at + 1, yields.at, (size_t)yields.count * sizeof *yields.at);
   twg_branch(e, head, next.count, next.at);
   MlirBlock exit = twg_new_block(e, 0, NULL);

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtype import DType, bool_, constant_dtype, int32, int64
@@ -65,7 +65,8 @@ class _Loop:
         self.node = node
         self.before = frame.env
         self.line = frame.places(node)[-1].line
-        self.assigned = list(assigned_names(node))
+        target = [node.target.id] if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else []
+        self.assigned = list(dict.fromkeys((*target, *assigned_names(node))))
         self.plan = _Plan({}, {})
         for name in self.assigned:
             if name in self.before:
@@ -407,7 +408,6 @@ def _for(frame: Frame, node: ast.For) -> None:
         raise
     loop = _Loop(frame, node)
     name = node.target.id
-    loop.plan.carried.pop(name, None)
     while True:
         frame.env = dict(loop.before)
         frame.at(node)
@@ -416,7 +416,8 @@ def _for(frame: Frame, node: ast.For) -> None:
                 break
         elif _plain_for(loop, count, name):
             break
-    frame.env[name] = loop._maybe_unassigned(name)
+    if type(loop.before.get(name)) is Unusable:
+        frame.env[name] = loop._maybe_unassigned(name)
 
 
 def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:
@@ -429,7 +430,6 @@ def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:
     frame.env = loop.bind(args)
     frame.env[name] = count.value(Tile(index, count.dtype, ()))
     loop.run_body()
-    frame.env.pop(name, None)
     settled = loop.is_settled()
     if settled:
         frame.at(loop.node)
@@ -464,12 +464,10 @@ def _for_as_while(loop: _Loop, count: _Count, name: str) -> bool:
     position = Tile(index, count.dtype, ())
     frame.env[name] = count.value(position)
     loop.run_body()
-    frame.env.pop(name, None)
     settled = loop.is_settled()
     if settled:
         frame.at(loop.node)
-        following = emit.binary("add", position, count.step)
-        frame.builder.op("scf.yield", [following.ir, *(t.ir for t in loop.final())], None, [])
+        frame.builder.op("scf.yield", [count.following(position).ir, *(t.ir for t in loop.final())], None, [])
     frame.builder.leave()
     if settled:
         _finish_while(loop, initial, types, head, body, extra=1)
@@ -477,33 +475,68 @@ def _for_as_while(loop: _Loop, count: _Count, name: str) -> bool:
 
 
 class _Count:
-    """A range as an upward count: `lower` to `upper` by `step`, and the variable's value."""
+    """A range as an upward count: `lower` to `upper` by `step`, and the variable's value.
+
+    A range with a constant step counts as it is, or downwards as -1 - variable, which is a number of its type, too.
+    What adds the step minds that this could wrap: here, and where an scf.for is lowered. A range whose step is known at
+    run time counts iterations, in int64.
+    """
 
     def __init__(self, frame: Frame, bounds: Range) -> None:
         emit = self.emit = frame.emit
         parts = [emit.index(b, "a bound of range") for b in (bounds.start, bounds.stop, bounds.step)]
-        self.dtype = int64 if any(p.dtype is int64 for p in parts) else int32
-        start, stop, step = (emit.cast(p, self.dtype) for p in parts)
-        self.start: Tile | None = None
-        self.lower, self.upper, self.step = start, stop, step
-        if bounds.step == 0 if is_number(bounds.step) else False:
+        dtype = self.variable = self.dtype = int64 if any(p.dtype is int64 for p in parts) else int32
+        start, stop, step = (emit.cast(p, dtype) for p in parts)
+        known = bounds.step if is_number(bounds.step) else None
+        if known == 0:
             raise TileValueError("the step of range must not be zero")
-        if is_number(bounds.step) and bounds.step > 0:
-            return
-        self.start, self.by = start, step
-        self.lower, self.step = emit.constant(0, self.dtype), emit.constant(1, self.dtype)
-        self.upper = self._trips(start, stop, step, is_number(bounds.step))
+        if known == int64.min:
+            raise TileValueError(f"the step of range is {known}; the least is {known + 1}")
+        self.by_one = known in (None, 1, -1)
+        self.by = step
+        self.value: Callable[[Tile], Tile] = self._same
+        if known is None:
+            self.start = start
+            self._count_iterations(frame, *(emit.cast(p, int64) for p in (start, stop, step)))
+        elif known > 0:
+            self.lower, self.upper, self.step = start, stop, step
+        else:
+            self.value = self._mirrored_back
+            self.dtype = dtype if -known <= dtype.max else int64
+            self.lower, self.upper = (self._mirrored(emit.cast(p, self.dtype)) for p in (start, stop))
+            self.step = emit.constant(-known, self.dtype)
 
-    def _trips(self, start: Tile, stop: Tile, step: Tile, is_negative: bool) -> Tile:
+    def _count_iterations(self, frame: Frame, start: Tile, stop: Tile, step: Tile) -> None:
         emit = self.emit
-        down = emit.binary("cdiv", emit.binary("sub", start, stop), emit.unary("negative", step))
-        if is_negative:
-            return down
+        condition = emit.compare("not_equal", step, 0)
+        message = {"message": "the step of range must not be zero"}
+        frame.builder.op("tile.assert", [condition.ir], message, [])
         up = emit.binary("cdiv", emit.binary("sub", stop, start), step)
-        return emit.select(emit.compare("greater", step, 0), up, down)
+        down = emit.binary("cdiv", emit.binary("sub", start, stop), emit.unary("negative", step))
+        self.value, self.dtype = self._after_iterations, int64
+        self.lower, self.step = emit.constant(0, int64), emit.constant(1, int64)
+        self.upper = emit.select(emit.compare("greater", step, 0), up, down)
 
-    def value(self, position: Tile) -> Tile:
-        if self.start is None:
-            return position
+    def _same(self, position: Tile) -> Tile:
+        return position
+
+    def _mirrored(self, position: Tile) -> Tile:
+        mirrored: Tile = self.emit.binary("sub", -1, position)
+        return mirrored
+
+    def _mirrored_back(self, position: Tile) -> Tile:
+        return self.emit.cast(self._mirrored(position), self.variable)
+
+    def _after_iterations(self, position: Tile) -> Tile:
         emit = self.emit
-        return emit.binary("add", self.start, emit.binary("mul", position, self.by))
+        value: Tile = emit.binary("add", self.start, emit.binary("mul", emit.cast(position, self.variable), self.by))
+        return value
+
+    def following(self, position: Tile) -> Tile:
+        """The next position; past the end of the type it stays there, which no bound is above."""
+        emit = self.emit
+        following: Tile = emit.binary("add", position, self.step)
+        if self.by_one:
+            return following
+        end = emit.constant(self.dtype.max, self.dtype)
+        return emit.select(emit.compare("less", following, position), end, following)
