@@ -1,10 +1,10 @@
 /* cut.c - blocks that compute a slice of a tile each, or the tiles of several: how many
  *
- * A kernel whose tiles can be cut (lowering/gpu/cut_blocks.c) tells what an iteration takes with 1, 2, 4 ... slices of
- * a tile. A launch of few blocks takes the slices with which it is done first (cost.h): those that give each
+ * A kernel whose tiles can be cut (lowering/gpu/grid/slice_tiles.c) tells what an iteration takes with 1, 2, 4 ...
+ * slices of a tile. A launch of few blocks takes the slices with which it is done first (cost.h): those that give each
  * multiprocessor one, or that fill its last turn. Slices may in turn be shared along k (split.c), so that this is
  * compared, too. A launch of many blocks costs one comparison. If its tiles are small, blocks may be fused
- * (lowering/gpu/fuse_blocks.c), by the same estimate. */
+ * (lowering/gpu/grid/coarsen_tiles.c), by the same estimate. */
 #include "cost.h"
 
 enum {

@@ -1,9 +1,9 @@
 /* split.c - blocks that share a tile: how many
  *
- * A kernel with loops over k that several blocks may share (lowering/gpu/split_k.c) takes three more words: the blocks
- * of a shared tile, the number of tiles before the first shared one, and the address of its workspace. Which tiles are
- * shared follows from the grid and from the extent of k: those of a launch with fewer tiles than multiprocessors, or
- * those that its last turn is left with. */
+ * A kernel with loops over k that several blocks may share (lowering/gpu/grid/split_k.c) takes three more words: the
+ * blocks of a shared tile, the number of tiles before the first shared one, and the address of its workspace. Which
+ * tiles are shared follows from the grid and from the extent of k: those of a launch with fewer tiles than
+ * multiprocessors, or those that its last turn is left with. */
 #include "cost.h"
 
 enum {

@@ -1,7 +1,7 @@
 """Whether the tests would notice, of C: each guard, comparison, constant and call of some files changed, one at a time.
 
-    python tools/mutate_c.py build lowering/gpu/defer_sums.c lowering/gpu/sm90/rings.c    # -> build/mutants
-    python tools/mutate_c.py lit [--only defer_sums] [--most 40] [--seed 1]               # which of them lit notices
+    python tools/mutate_c.py build lowering/gpu/grid/raster.c lowering/gpu/grid/split_k.c  # -> build/mutants
+    python tools/mutate_c.py lit [--only split_k] [--most 40] [--seed 1]                    # which of them lit notices
     python tools/mutate_c.py pytest survivors -p emulated --backend=cpu test/numerics/test_wgmma.py
 
 All mutants of all files are in one tw-opt and one extension module: each place asks whether it is the one that the

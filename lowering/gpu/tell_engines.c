@@ -16,13 +16,13 @@
  *
  * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load, and
  * products of one, are told once, by their location. */
-#include "lowering/gpu/access.h"
-#include "lowering/gpu/dim_classes.h"
-#include "lowering/gpu/index_facts.h"
-#include "lowering/gpu/sm80/mma.h"
-#include "lowering/gpu/sm90/tma.h"
-#include "lowering/gpu/sm90/wgmma.h"
-#include "lowering/gpu/target.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/index_facts.h"
+#include "lowering/gpu/grid/dim_classes.h"
+#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 

@@ -17,12 +17,12 @@
  *   llvm.func @k(%map: !llvm.ptr {llvm.byval = ..., nvvm.grid_constant}, %ptr: i64, ...)
  *
  * The module gets tile.num_threads, tile.shared_bytes and tile.tensor_maps (what the maps are made from)
- * for the launcher. How each op is re-emitted is in rules.def and rules/; what the rules emit with, in
+ * for the launcher. How each op is re-emitted is in emit/rules.def and emit/rules/; what the rules emit with, in
  * emitter.h. */
-#include "lowering/gpu/access.h"
-#include "lowering/gpu/raster.h"
-#include "lowering/gpu/rules.h"
-#include "lowering/gpu/target.h"
+#include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/passes.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -37,7 +37,7 @@ static const struct {
   tw_rule_t rule;
 } rules[] = {
 #define TWG_RULE(name, rule) {name, rule},
-#include "lowering/gpu/rules.def"
+#include "lowering/gpu/emit/rules.def"
 #undef TWG_RULE
 };
 

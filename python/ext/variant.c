@@ -180,7 +180,7 @@ static int set_disjoint(tw_variant_t *variant, PyObject *sequence) {
   return status ? -1 : 0;
 }
 
-/* `tile.loaded` of the module (lowering/gpu/work.h). */
+/* `tile.loaded` of the module (lowering/gpu/grid/step_cost.h). */
 static int set_loaded(tw_variant_t *variant, PyObject *sequence) {
   enum { OF_ARRAY = 3 };
   int32_t row[OF_ARRAY * TW_MAX_LOADED] = {0};
@@ -199,7 +199,7 @@ static int set_loaded(tw_variant_t *variant, PyObject *sequence) {
   return status ? -1 : 0;
 }
 
-/* `tile.cut` of the module (lowering/gpu/cut_blocks.c). */
+/* `tile.cut` of the module (lowering/gpu/grid/slice_tiles.c). */
 static int read_cut(const int32_t *row, int count, tw_cut_t *cut) {
   enum { HEAD = 4, OF_PLAN = 2 };
   int n = HEAD, classes = count < HEAD ? 0 : row[HEAD - 1], plans;
@@ -241,7 +241,7 @@ static int set_cut(tw_variant_t *variant, PyObject *sequence) {
 
 static PyObject *owned_or_null(PyObject *maker) { return maker && maker != Py_None ? Py_NewRef(maker) : NULL; }
 
-/* `tile.fuse` of the module (lowering/gpu/fuse_blocks.c). */
+/* `tile.fuse` of the module (lowering/gpu/grid/coarsen_tiles.c). */
 static int set_fuse(tw_variant_t *variant, PyObject *sequence) {
   enum { MAX_ROW = 128, HEAD = 4, OF_PLAN = 5, OF_STORE = 3 };
   int32_t row[MAX_ROW] = {0};

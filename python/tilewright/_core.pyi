@@ -44,9 +44,9 @@ class CudaKernel:
     `tensor_maps`: what it takes before its words, as (word of the array's pointer, bytes of an element,
     swizzle, axes, box). `split`: blocks may share a tile by (word of the extent of k, extent of a step,
     steps, cycles and bytes of a step, parts or 0, bytes of a part's sums); one that `shares` has three more
-    words that say which. `cut`: blocks may compute slices of a tile, by what lowering/gpu/cut_blocks.c says;
+    words that say which. `cut`: blocks may compute slices of a tile, by what lowering/gpu/grid/slice_tiles.c says;
     one whose blocks do so starts as many for each as `cut_grid` says; of one with several blocks in one, by what
-    `fuse` and lowering/gpu/fuse_blocks.c say, that is minus their number. In the place of this one, `better`
+    `fuse` and lowering/gpu/grid/coarsen_tiles.c say, that is minus their number. In the place of this one, `better`
     makes another for launches that do better so, of ("cut", slices of each tile), ("fused", blocks in one),
     ("clusters", the axis along which they are), or ("twin", 0): blocks share tiles, or have no clusters.
     `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an element), that must have no

@@ -36,7 +36,7 @@ APPROXIMATE = {
     "tanh.approx.f32": "emu_tanh",
     "cvt.rna.tf32.f32": "emu_tf32",
 }
-GRIDS = ("persistent", "joined")  # a launch starts another grid than the program's: persist.c, join_blocks.c
+GRIDS = ("persistent", "joined")  # a launch starts another grid than the program's: persist.c, pack_blocks.c
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "half": 2, "bfloat": 2}
 
 

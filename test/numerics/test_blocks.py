@@ -82,7 +82,7 @@ def test_uneven_blocks_of_one_axis(backends: Backends) -> None:
 
 @ct.kernel
 def small(X, Y, N):
-    """A block is one warp: four are started as one (lowering/gpu/join_blocks.c)."""
+    """A block is one warp: four are started as one (lowering/gpu/grid/pack_blocks.c)."""
     i, j, k = ct.bid(0), ct.bid(1), ct.bid(2)
     x = ct.load(X, index=(k, j, i), shape=(1, 1, T), padding_mode=ZERO)
     ct.store(Y, index=(k, j, i), tile=x + ct.sum(x, axis=2, keepdims=True))

@@ -1,5 +1,5 @@
 /* Names of chips, and what they can do. */
-#include "lowering/gpu/target.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 
 #include "check.h"

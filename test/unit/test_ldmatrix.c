@@ -1,7 +1,7 @@
 /* Plays ldmatrix on every pair of operand layout and shared layout that the compiler makes, and
  * compares what each lane gets with what the operand's layout says; and that the eight rows of a
  * matrix lie in different banks. */
-#include "lowering/gpu/sm80/ldmatrix.h"
+#include "lowering/gpu/isa/matrix_access.h"
 
 #include "check.h"
 

@@ -1,0 +1,231 @@
+/* emitter.h - what the rules of tile-to-nvvm emit with
+ *
+ * tile-to-nvvm re-emits a kernel op by op into an llvm.func, as the code of one thread. Every old
+ * value stands for an array of new ones: a tile for its registers (the elements that the thread
+ * owns, in the order of the register bits of its layout), an array for its pointer, extents and
+ * strides, a scalar for itself. A rule reads the arrays of its operands, emits, and sets those of
+ * its results.
+ *
+ *   static bool rule_neg(tw_emitter_t *e, MlirOperation op) {
+ *     tw_values_t x = twg_operand(e, op, 0);
+ *     tw_values_t y = twg_new_values(e, x.count);
+ *     for (int i = 0; i < x.count; i++)
+ *       y.at[i] = twg_unary(e, "llvm.fneg", x.at[i]);
+ *     twg_set_result(e, op, 0, y);
+ *     return true;
+ *   }
+ *
+ * Elements are held in registers as: i1 as i1; integers, f16, bf16, f32, f64 as themselves; tf32 as
+ * f32; 8-bit and 4-bit floats as i8. */
+#ifndef TILEWRIGHT_LOWERING_GPU_EMIT_EMITTER_H
+#define TILEWRIGHT_LOWERING_GPU_EMIT_EMITTER_H
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/ir.h"
+
+typedef struct tw_values {
+  MlirValue *at; /* owned by the emitter */
+  int count;
+} tw_values_t;
+
+typedef struct tw_chunk tw_chunk_t;
+
+typedef struct tw_emitter {
+  MlirContext context;
+  MlirLocation location;      /* of the op at hand */
+  MlirRegion region;          /* body of the new function */
+  MlirBlock entry;            /* constants and values that depend on the thread only */
+  MlirBlock block;            /* where ops are appended */
+  MlirBlock outside;          /* the one before the innermost scf.for around; null: there is none */
+  tw_map_t values, constants; /* by old value; by attribute */
+  tw_chunk_t *chunks;         /* memory of value arrays */
+  MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
+  MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
+  int num_warps;
+  int arch; /* 80, 89, 90, ... */
+  MlirValue thread, lane, warp,
+      shared_base;     /* in entry; where all threads of producers work, their warps count from 0 */
+  MlirValue warpgroup; /* in entry; null until a product asks for it */
+  MlirOperation module;
+  int num_strings;                    /* globals made for print */
+  bool simt;                          /* scalars are one a thread, not one a block */
+  tw_tma_map_t maps[TW_TMA_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
+  int num_maps;
+  int producer_warps; /* after those of the consumers; 0: the kernel has no roles */
+  int teams;          /* of consumers, each with the warps of the layouts */
+  MlirValue team;     /* uniform; null where there is one team, and outside of the consumers' region */
+  int64_t team_bytes; /* of shared memory that each team has for its ops' own use */
+  bool cluster_waits; /* until the first reduction across the cluster: not all of its blocks need have started */
+  bool is_consumer;   /* within the consumers' region of tile.roles */
+  bool is_alone;      /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
+} tw_emitter_t;
+
+/* Re-emits one op; false after an error was emitted. */
+typedef bool (*tw_rule_t)(tw_emitter_t *e, MlirOperation op);
+
+/* ---- values ------------------------------------------------------------------------------------ */
+tw_values_t twg_new_values(tw_emitter_t *e, int count);
+void twg_free_values(tw_emitter_t *e);
+tw_values_t twg_lookup(tw_emitter_t *e, MlirValue old);
+void twg_bind(tw_emitter_t *e, MlirValue old, tw_values_t values);
+tw_values_t twg_operand(tw_emitter_t *e, MlirOperation op, intptr_t i);
+void twg_set_result(tw_emitter_t *e, MlirOperation op, intptr_t i, tw_values_t values);
+void twg_set_scalar(tw_emitter_t *e, MlirOperation op, intptr_t i, MlirValue value);
+/* The values of an array (memref) argument. */
+MlirValue twg_array_pointer(tw_emitter_t *e, MlirValue array);
+MlirValue twg_array_extent(tw_emitter_t *e, MlirValue array, int dim); /* i64 */
+MlirValue twg_array_stride(tw_emitter_t *e, MlirValue array, int dim); /* i64; constant where static */
+
+/* ---- types ------------------------------------------------------------------------------------- */
+/* Type of an element in a register. */
+MlirType twg_register_type(tw_emitter_t *e, MlirType element);
+MlirType twg_vector_type(MlirType element, int count);
+/* Number of registers of a value of this type (1 for scalars); -1 without layout. */
+int twg_register_count(MlirType type);
+/* Words of 32 bits that a thread has of a tile; 0 for what is no tile. */
+int64_t twg_register_words(MlirType type);
+
+/* ---- operations -------------------------------------------------------------------------------- */
+MlirAttribute twg_i32_attr(tw_emitter_t *e, int64_t value);
+MlirAttribute twg_i64_attr(tw_emitter_t *e, int64_t value);
+MlirNamedAttribute twg_named(tw_emitter_t *e, const char *name, MlirAttribute attribute);
+/* Appends an op; type null: no result. Returns the result. */
+MlirValue twg_op(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands,
+                 int num_attributes, const MlirNamedAttribute *attributes);
+MlirValue twg_unary(tw_emitter_t *e, const char *name, MlirValue x);
+MlirValue twg_binary(tw_emitter_t *e, const char *name, MlirValue x, MlirValue y);
+MlirValue twg_cast(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
+MlirValue twg_select(tw_emitter_t *e, MlirValue condition, MlirValue x, MlirValue y);
+/* LLVM's predicates by number (llvm.icmp: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5, ult 6, ule 7, ugt 8,
+ * uge 9; llvm.fcmp: oeq 1, ogt 2, oge 3, olt 4, ole 5, one 6, ord 7, ueq 8, ..., une 13, uno 14). */
+MlirValue twg_icmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
+MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
+enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_OLE, TW_ONE, TW_ORD, TW_UNE = 13, TW_UNO };
+MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands);
+/* Inline assembly. Several results come as a struct: take them apart with twg_extract. */
+MlirValue twg_asm(tw_emitter_t *e, const char *text, const char *constraints, MlirType type, int num_operands,
+                  const MlirValue *operands, bool side_effects);
+MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType type);
+/* Vectors of elements, from and to scalars. */
+MlirValue twg_pack(tw_emitter_t *e, MlirType element, int count, const MlirValue *values);
+MlirValue twg_unpack(tw_emitter_t *e, MlirValue vector, int index, MlirType element);
+/* The word, as an i32 or smaller, that the elements x are all of, in order; null where they were not unpacked from one.
+ */
+MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x);
+MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
+
+/* ---- constants (in entry, one each) ------------------------------------------------------------ */
+MlirValue twg_constant(tw_emitter_t *e, MlirType type, MlirAttribute value);
+MlirValue twg_const_int(tw_emitter_t *e, MlirType type, int64_t value);
+MlirValue twg_const_i32(tw_emitter_t *e, int64_t value);
+MlirValue twg_const_float(tw_emitter_t *e, MlirType type, double value);
+
+/* ---- memory and addresses ---------------------------------------------------------------------- */
+/* pointer + bytes (i32 or i64 value). */
+MlirValue twg_offset_pointer(tw_emitter_t *e, MlirValue pointer, MlirValue bytes);
+MlirValue twg_load_from(tw_emitter_t *e, MlirType type, MlirValue pointer, int align);
+void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align);
+/* Pointer to the byte at a constant offset in the block's shared memory. */
+MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
+/* All threads meet; within the consumers' region of tile.roles, those of the consumers. */
+void twg_barrier(tw_emitter_t *e);
+/* A barrier that tells whether the i1 is true for any of the threads that meet. */
+MlirValue twg_barrier_any(tw_emitter_t *e, MlirValue x);
+/* Pointer to the slot that operands `at` (buffer) and `at` + 1 (slot) of an op name (emit/rules/shared.c). */
+MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
+
+/* Elements as they lie in memory, `bits` each (tw_memory_bits): 2^n elements to one i8 or i16, or to
+ * words of i32; and back. `element` is the tile's element type. Returns the number of parts. */
+int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements, MlirValue words[4]);
+/* The bits of a padding value (TW_PADDING_...) in even and odd words, repeated for narrow elements. */
+void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]);
+void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
+                    MlirValue *elements);
+
+/* ---- control ----------------------------------------------------------------------------------- */
+MlirBlock twg_new_block(tw_emitter_t *e, int num_arguments, const MlirType *types);
+void twg_branch(tw_emitter_t *e, MlirBlock to, int num_operands, const MlirValue *operands);
+void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then, const MlirValue *then_operands,
+                   MlirBlock otherwise, int num_otherwise, const MlirValue *otherwise_operands);
+/* Re-emits the ops of an old block at the current place. */
+bool twg_emit_block(tw_emitter_t *e, MlirBlock old);
+
+/* ---- roles (emit/rules/roles.c) ----------------------------------------------------------------------- */
+/* What the first lane has, the same in all lanes as far as the assembler can tell; and so the number of the warp. */
+MlirValue twg_uniform(tw_emitter_t *e, MlirValue x);
+MlirValue twg_uniform_warp(tw_emitter_t *e);
+/* What is emitted between the two is done by one lane of the first warp; where one lane is alone already, by that.
+ * `begin` returns where the others go on, for `end`. */
+MlirBlock twg_begin_alone(tw_emitter_t *e);
+void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
+/* Whether it is this lane that would be alone. */
+MlirValue twg_is_first_lane(tw_emitter_t *e);
+/* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (slot) name. */
+MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
+/* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */
+void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel);
+/* Has a block that reduces with others tell them that it has started (emit/rules/reduce.c). */
+void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel);
+/* The tile.roles of a kernel; null where there is none. */
+MlirOperation twg_roles_of(MlirOperation kernel);
+/* How many teams of consumers it has; 1 where there is no tile.roles. */
+int twg_teams_of(MlirOperation kernel);
+/* Finds the tensor maps that the copies of a kernel need; false after an error. */
+bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel);
+/* The map of a copy that was found there. */
+MlirValue twg_tma_map(tw_emitter_t *e, const tw_tma_copy_t *copy);
+/* First element of the tile with this index along a dimension where it has so many. */
+MlirValue twg_tma_first_element(tw_emitter_t *e, MlirValue index, int64_t extent);
+
+/* ---- positions --------------------------------------------------------------------------------- */
+/* An i32 that depends linearly on lane and warp: XOR of lane_bits[i] and warp_bits[i] over the set
+ * bits. Emitted in entry. */
+MlirValue twg_linear_of_thread(tw_emitter_t *e, const uint32_t *lane_bits, int num_lane, const uint32_t *warp_bits,
+                               int num_warp);
+/* The part of coordinate `dim` that depends on the thread; the register's part is
+ * tw_layout_coord(l, tw_layout_image(l, TW_REGISTER, r), dim), to be XORed, or, when
+ * tw_layout_disjoint holds, added. */
+MlirValue twg_thread_coord(tw_emitter_t *e, const tw_layout_t *l, int dim);
+bool tw_layout_disjoint(const tw_layout_t *l, int dim);
+/* Coordinate of register r along dim. */
+MlirValue twg_register_coord(tw_emitter_t *e, const tw_layout_t *l, int dim, int reg);
+
+/* ---- moving registers (emit/rules/convert_layout.c) ---------------------------------------------------------- */
+/* The registers of `from` renamed for `to`, which the same thread owns; false if it does not. */
+bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to, tw_values_t in,
+                          tw_values_t *out);
+/* Registers <-> a tile in shared memory at `base` (pointer in address space 3). `element` is the
+ * type in registers; i1 is held as a byte. */
+void twg_write_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                      tw_values_t in, MlirValue base);
+/* The same for a slot of a buffer, by stmatrix where its layout has that form (emit/rules/shared.c). */
+void twg_write_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                      tw_values_t in, MlirValue base);
+tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                            MlirValue base);
+/* Where a tile in shared memory at `base` has the element of register r. */
+MlirValue twg_shared_pointer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element, int r,
+                             MlirValue base);
+/* Starts to copy 4, 8 or 16 bytes from global memory at from + offset, or zeros where `guard` does not hold
+ * (emit/rules/shared.c). */
+void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard);
+/* x of another lane: the one numbered `lane`, or (butterfly) this one's number XOR `lane`. */
+MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue lane);
+/* Bytes of shared memory that a convert_layout, a reduce or a scan needs for itself. */
+int64_t twg_scratch_bytes(MlirOperation op);
+int64_t twg_reduce_scratch(MlirOperation op);
+int64_t twg_scan_scratch(MlirOperation op);
+int64_t twg_print_scratch(MlirOperation op);
+/* Value of the attribute tile.scratch, 0 where there is none. */
+int64_t twg_scratch_offset(MlirOperation op);
+/* Pointer to a byte of what an op has there, of this team. */
+MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes);
+
+/* ---- conversions of elements (emit/rules/arith.c) ----------------------------------------------------- */
+/* Float to float; element types as in the tile. Handles the narrow ones. */
+MlirValue twg_convert_float(tw_emitter_t *e, MlirValue x, MlirType from, MlirType to);
+/* Bits of zeros, infinities and NaN in an element type (other numbers: narrow floats, f32, f64). */
+uint64_t twg_float_bits(MlirType element, double x);
+
+#endif

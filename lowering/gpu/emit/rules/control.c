@@ -1,0 +1,250 @@
+/* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays */
+#include "lowering/gpu/emit/rules.h"
+#include "lowering/ranges.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Registers of tiles of 16-bit floats cross from block to block two at a time, as matrix instructions want them. */
+static bool is_paired(MlirType type) {
+  if (!tw_is_tile(type) || twg_register_count(type) % 2 != 0)
+    return false;
+  return mlirTypeIsAF16(tw_element(type)) || mlirTypeIsABF16(tw_element(type));
+}
+
+static tw_values_t pairs_of(tw_emitter_t *e, MlirType element, tw_values_t in) {
+  tw_values_t out = twg_new_values(e, in.count / 2);
+  for (int i = 0; i < out.count; i++)
+    out.at[i] = twg_pack(e, element, 2, &in.at[2 * i]);
+  return out;
+}
+
+/* All operands of an op from `first` on, one after the other. */
+static tw_values_t flatten(tw_emitter_t *e, MlirOperation op, intptr_t first) {
+  intptr_t n = mlirOperationGetNumOperands(op);
+  int total = 0, at = 0;
+  for (intptr_t i = first; i < n; i++)
+    total += twg_operand(e, op, i).count;
+  tw_values_t all = twg_new_values(e, total);
+  for (intptr_t i = first; i < n; i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
+    tw_values_t part = twg_operand(e, op, i);
+    if (is_paired(type))
+      part = pairs_of(e, tw_element(type), part);
+    memcpy(all.at + at, part.at, (size_t)part.count * sizeof *part.at);
+    at += part.count;
+  }
+  all.count = at;
+  return all;
+}
+
+static MlirBlock block_like(tw_emitter_t *e, tw_values_t values) {
+  MlirBlock block = twg_new_block(e, 0, NULL);
+  for (int i = 0; i < values.count; i++)
+    mlirBlockAddArgument(block, mlirValueGetType(values.at[i]), e->location);
+  return block;
+}
+
+/* Binds an old value to the next `count` arguments of a block; returns the position after them. */
+static int bind_to_arguments(tw_emitter_t *e, MlirValue old, MlirBlock block, int at) {
+  MlirType type = mlirValueGetType(old);
+  tw_values_t values = twg_new_values(e, twg_register_count(type));
+  int per_argument = is_paired(type) ? 2 : 1;
+  for (int i = 0; i < values.count; i++) {
+    MlirValue argument = mlirBlockGetArgument(block, at + i / per_argument);
+    values.at[i] = is_paired(type) ? twg_unpack(e, argument, i % 2, tw_element(type)) : argument;
+  }
+  twg_bind(e, old, values);
+  return at + values.count / per_argument;
+}
+
+static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int at) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    at = bind_to_arguments(e, mlirOperationGetResult(op, i), block, at);
+}
+
+/* The induction variable of the next iteration. Past the end of its type it stays there, which no bound is above; the
+ * plain sum would wrap to below the bound. */
+static MlirValue next_index(tw_emitter_t *e, MlirOperation op, MlirValue iv, MlirValue step) {
+  int64_t known;
+  tw_range_t bound = tw_range_of(mlirOperationGetOperand(op, 1)), by = tw_range_of(mlirOperationGetOperand(op, 2));
+  bool wraps = tw_bits(mlirValueGetType(iv)) > 32 || bound.high > INT32_MAX - by.high;
+  if (!wraps || (tw_known_int(mlirOperationGetOperand(op, 2), &known) && known == 1))
+    return twg_binary(e, "llvm.add", iv, step);
+  MlirValue operands[] = {iv, step};
+  const char *name = tw_has_attr(op, "unsignedCmp") ? "llvm.uadd.sat" : "llvm.sadd.sat";
+  char full[32];
+  snprintf(full, sizeof full, "%s.i%d", name, (int)tw_bits(mlirValueGetType(iv)));
+  return twg_intrinsic(e, full, mlirValueGetType(iv), 2, operands);
+}
+
+/* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). The block before it is ended
+ * last, so that the rules of the body can put there what the loop does not change. */
+bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock old = tw_region_block(op, 0), before = e->block, outside = e->outside;
+  MlirValue bound = twg_operand(e, op, 1).at[0], step = twg_operand(e, op, 2).at[0];
+  tw_values_t inits = flatten(e, op, 3);
+  tw_values_t start = twg_new_values(e, 1 + inits.count);
+  start.at[0] = twg_operand(e, op, 0).at[0];
+  memcpy(start.at + 1, inits.at, (size_t)inits.count * sizeof *inits.at);
+  MlirBlock head = block_like(e, start), body = twg_new_block(e, 0, NULL);
+  MlirValue iv = mlirBlockGetArgument(head, 0);
+  int at = 0;
+  e->block = body;
+  e->outside = before;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
+    at = bind_to_arguments(e, mlirBlockGetArgument(old, i), head, at);
+  if (!twg_emit_block(e, old))
+    return false;
+  e->outside = outside;
+  e->location = mlirOperationGetLocation(op);
+  tw_values_t yields = flatten(e, mlirBlockGetTerminator(old), 0);
+  tw_values_t next = twg_new_values(e, start.count);
+  next.at[0] = next_index(e, op, iv, step);
+  memcpy(next.at + 1, yields.at, (size_t)yields.count * sizeof *yields.at);
+  twg_branch(e, head, next.count, next.at);
+  MlirBlock exit = twg_new_block(e, 0, NULL);
+  e->block = head;
+  bool is_unsigned = tw_has_attr(op, "unsignedCmp");
+  twg_branch_if(e, twg_icmp(e, is_unsigned ? TW_ULT : TW_SLT, iv, bound), body, 0, NULL, exit, 0, NULL);
+  e->block = before;
+  twg_branch(e, head, start.count, start.at);
+  e->block = exit;
+  bind_results(e, op, head, 1);
+  return true;
+}
+
+/* Re-emits one arm in its own block and branches to `join` with what it yields. */
+static bool emit_arm(tw_emitter_t *e, MlirOperation op, int region, MlirBlock arm, MlirBlock *join) {
+  MlirBlock old = tw_region_block(op, region);
+  e->block = arm;
+  tw_values_t yields = {NULL, 0};
+  if (!mlirBlockIsNull(old)) {
+    if (!twg_emit_block(e, old))
+      return false;
+    yields = flatten(e, mlirBlockGetTerminator(old), 0);
+  }
+  e->location = mlirOperationGetLocation(op);
+  if (mlirBlockIsNull(*join))
+    *join = block_like(e, yields);
+  twg_branch(e, *join, yields.count, yields.at);
+  return true;
+}
+
+bool twg_rule_if(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock then = twg_new_block(e, 0, NULL), otherwise = twg_new_block(e, 0, NULL), join = {NULL};
+  twg_branch_if(e, twg_operand(e, op, 0).at[0], then, 0, NULL, otherwise, 0, NULL);
+  if (!emit_arm(e, op, 0, then, &join) || !emit_arm(e, op, 1, otherwise, &join))
+    return false;
+  e->block = join;
+  bind_results(e, op, join, 0);
+  return true;
+}
+
+/* while: before(values): condition ? after(passed) : exit; after: ...; before(yields). */
+bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock old_before = tw_region_block(op, 0);
+  MlirBlock old_after = tw_region_block(op, 1);
+  tw_values_t inits = flatten(e, op, 0);
+  MlirBlock before = block_like(e, inits);
+  twg_branch(e, before, inits.count, inits.at);
+  int at = 0;
+  e->block = before;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_before); i++)
+    at = bind_to_arguments(e, mlirBlockGetArgument(old_before, i), before, at);
+  if (!twg_emit_block(e, old_before))
+    return false;
+  MlirOperation condition = mlirBlockGetTerminator(old_before);
+  tw_values_t passed = flatten(e, condition, 1);
+  MlirBlock after = block_like(e, passed), exit = block_like(e, passed);
+  twg_branch_if(e, twg_operand(e, condition, 0).at[0], after, passed.count, passed.at, exit, passed.count, passed.at);
+  at = 0;
+  e->block = after;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_after); i++)
+    at = bind_to_arguments(e, mlirBlockGetArgument(old_after, i), after, at);
+  if (!twg_emit_block(e, old_after))
+    return false;
+  tw_values_t yields = flatten(e, mlirBlockGetTerminator(old_after), 0);
+  twg_branch(e, before, yields.count, yields.at);
+  e->block = exit;
+  bind_results(e, op, exit, 0);
+  return true;
+}
+
+bool twg_rule_return(tw_emitter_t *e, MlirOperation op) {
+  (void)op;
+  twg_op(e, "llvm.return", (MlirType){NULL}, 0, NULL, 0, NULL);
+  return true;
+}
+
+static bool axis_register(tw_emitter_t *e, MlirOperation op, const char *const names[3]) {
+  int64_t axis = tw_attr_int(op, "axis", 0);
+  if (axis < 0 || axis > 2) {
+    tw_op_error(op, "has axis %d; a grid has axes 0, 1 and 2", (int)axis);
+    return false;
+  }
+  twg_set_scalar(e, op, 0, twg_op(e, names[axis], e->i32, 0, NULL, 0, NULL));
+  return true;
+}
+
+bool twg_rule_block_id(tw_emitter_t *e, MlirOperation op) {
+  static const char *const names[3] = {"nvvm.read.ptx.sreg.ctaid.x", "nvvm.read.ptx.sreg.ctaid.y",
+                                       "nvvm.read.ptx.sreg.ctaid.z"};
+  return axis_register(e, op, names);
+}
+
+bool twg_rule_num_blocks(tw_emitter_t *e, MlirOperation op) {
+  static const char *const names[3] = {"nvvm.read.ptx.sreg.nctaid.x", "nvvm.read.ptx.sreg.nctaid.y",
+                                       "nvvm.read.ptx.sreg.nctaid.z"};
+  return axis_register(e, op, names);
+}
+
+bool twg_rule_dim(tw_emitter_t *e, MlirOperation op) {
+  int axis = (int)tw_attr_int(op, "axis", 0);
+  MlirValue extent = twg_array_extent(e, mlirOperationGetOperand(op, 0), axis);
+  twg_set_scalar(e, op, 0, twg_cast(e, "llvm.trunc", e->i32, extent));
+  return true;
+}
+
+bool twg_rule_stride(tw_emitter_t *e, MlirOperation op) {
+  int axis = (int)tw_attr_int(op, "axis", 0);
+  twg_set_scalar(e, op, 0, twg_array_stride(e, mlirOperationGetOperand(op, 0), axis));
+  return true;
+}
+
+bool twg_rule_barrier(tw_emitter_t *e, MlirOperation op) {
+  (void)op;
+  twg_barrier(e);
+  return true;
+}
+
+/* ---- agreement of a warp ---------------------------------------------------------------------------- */
+
+static MlirWalkResult find_meeting(MlirOperation op, void *user) {
+  bool meets = tw_op_is(op, "tile.barrier") || twg_scratch_bytes(op) > 0;
+  *(bool *)user = *(bool *)user || meets;
+  return meets ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+/* Whether a branch on the value has threads of several warps meet. */
+static bool decides_for_block(MlirValue condition) {
+  bool meets = false;
+  for (MlirOpOperand use = mlirValueGetFirstUse(condition); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use))
+    mlirOperationWalk(mlirOpOperandGetOwner(use), find_meeting, &meets, MlirWalkPreOrder);
+  return meets;
+}
+
+bool twg_rule_warp_any(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t in = twg_operand(e, op, 0);
+  MlirValue any = in.at[0];
+  for (int i = 1; i < in.count; i++)
+    any = twg_binary(e, "llvm.or", any, in.at[i]);
+  if (decides_for_block(mlirOperationGetResult(op, 0))) {
+    twg_set_scalar(e, op, 0, twg_barrier_any(e, any));
+    return true;
+  }
+  MlirValue operands[] = {twg_const_i32(e, -1), any};
+  twg_set_scalar(e, op, 0, twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands));
+  return true;
+}

@@ -1,0 +1,163 @@
+/* divide.c - rule: quotients of floats
+ *
+ * f32 is divided as exactly as shows (accuracy.h). The assembler's exact division checks each pair of operands with a
+ * branch of its own, so that none of a tile is computed beside another: hundreds of cycles for each. Here operands are
+ * brought into the range where the hardware's inverse and remainders by fma give the nearest float (Markstein,
+ * "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), and the quotient back; some 20
+ * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off. */
+#include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/facts/accuracy.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { MAX_DIVISORS = 16, MAX_EXPONENT = 120 /* of a power of two whose inverse is a normal float, too */ };
+
+static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
+
+MlirValue twg_divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  MlirValue operands[2] = {x, y};
+  return twg_intrinsic(e, "llvm.nvvm.div.full", e->f32, 2, operands);
+}
+
+MlirValue twg_inverse_of_large(tw_emitter_t *e, MlirValue x) {
+  return twg_asm(e, "rcp.approx.ftz.f32 $0, $1;", "=f,f", e->f32, 1, &x, false);
+}
+
+/* ---- one at a time ------------------------------------------------------------------------------- */
+
+/* f32 quotient to 2 ulp by a divisor of at least 1. A quarter of it has an inverse among the normal floats. */
+static MlirValue divide_by_large(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  (void)op;
+  MlirValue quarter = twg_const_float(e, e->f32, 0.25);
+  MlirValue inverse = twg_inverse_of_large(e, twg_binary(e, "llvm.fmul", x[1], quarter));
+  return twg_binary(e, "llvm.fmul", twg_binary(e, "llvm.fmul", x[0], quarter), inverse);
+}
+
+static MlirValue divide_by_assembler(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  (void)op;
+  return twg_binary(e, "llvm.fdiv", x[0], x[1]);
+}
+
+static MlirValue divide_approximate(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  MlirType element = result_element(op);
+  MlirValue a = twg_convert_float(e, x[0], element, e->f32);
+  MlirValue b = twg_convert_float(e, x[1], element, e->f32);
+  return twg_convert_float(e, twg_divide_fast(e, a, b), e->f32, element);
+}
+
+/* A divisor that several registers share is inverted once. */
+static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
+  MlirValue divisor[MAX_DIVISORS], inverse[MAX_DIVISORS];
+  int count = 0;
+  for (int r = 0; r < y.count; r++) {
+    int i = 0;
+    while (i < count && !mlirValueEqual(divisor[i], y.at[r]))
+      i++;
+    if (i == MAX_DIVISORS)
+      return false;
+    divisor[i] = y.at[r];
+    count += i == count;
+  }
+  if (2 * count > y.count)
+    return false;
+  for (int i = 0; i < count; i++)
+    inverse[i] = twg_divide_fast(e, twg_const_float(e, e->f32, 1), divisor[i]);
+  tw_values_t out = twg_new_values(e, x.count);
+  for (int r = 0; r < x.count; r++) {
+    int i = 0;
+    while (!mlirValueEqual(divisor[i], y.at[r]))
+      i++;
+    out.at[r] = twg_binary(e, "llvm.fmul", x.at[r], inverse[i]);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+/* ---- exactly, without a branch ------------------------------------------------------------------- */
+
+static MlirValue fma3(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue z) {
+  MlirValue operands[] = {x, y, z};
+  return twg_op(e, "llvm.intr.fma", e->f32, 3, operands, 0, NULL);
+}
+
+static MlirValue times(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fmul", x, y); }
+
+static MlirValue negative(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llvm.fneg", x); }
+
+static MlirValue bits_and(tw_emitter_t *e, MlirValue x, int32_t mask) {
+  return twg_binary(e, "llvm.and", twg_bitcast(e, x, e->i32), twg_const_i32(e, mask));
+}
+
+/* 2^-n, where 2^n is the power of two in a positive float: that times the float is within 1 and 2, or, where the float
+ * is below the normal ones, within 2^-22 and 1. */
+static MlirValue power_against(tw_emitter_t *e, MlirValue x) {
+  enum { EXPONENT = 0x7F800000, TWICE_ONE = 0x7F000000, LEAST = 0x00400000 /* 2^-127 */ };
+  MlirValue bits = twg_binary(e, "llvm.sub", twg_const_i32(e, TWICE_ONE), bits_and(e, x, EXPONENT));
+  return twg_bitcast(e, twg_binary(e, "llvm.intr.smax", bits, twg_const_i32(e, LEAST)), e->f32);
+}
+
+/* A quotient less what its product with y is above x. Seen from this side the remainder of -0 is +0, and the sum -0. */
+static MlirValue corrected(tw_emitter_t *e, MlirValue quotient, MlirValue x, MlirValue y, MlirValue inverse) {
+  MlirValue excess = fma3(e, y, quotient, negative(e, x));
+  return fma3(e, negative(e, excess), inverse, quotient);
+}
+
+static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue *operands) {
+  MlirValue x = operands[0], y = operands[1], one = twg_const_float(e, e->f32, 1);
+  bool is_positive = tw_is_at_least(mlirOperationGetOperand(op, 1), 0);
+  MlirValue size = is_positive ? y : twg_unary(e, "llvm.intr.fabs", y);
+  MlirValue back = power_against(e, size);
+  size = times(e, size, back);
+  if (!is_positive) {
+    MlirValue sign = bits_and(e, y, INT32_MIN);
+    back = twg_bitcast(e, twg_binary(e, "llvm.or", twg_bitcast(e, back, e->i32), sign), e->f32);
+  }
+  /* A dividend so small that its remainders would not be normal floats. */
+  MlirValue tiny = twg_fcmp(e, TW_OLT, twg_unary(e, "llvm.intr.fabs", x), twg_const_float(e, e->f32, 0x1p-60));
+  x = times(e, x, twg_select(e, tiny, twg_const_float(e, e->f32, 0x1p64), one));
+  MlirValue half_back = twg_select(e, tiny, twg_const_float(e, e->f32, 0x1p-32), one);
+
+  MlirValue estimate = twg_inverse_of_large(e, size), rough = times(e, x, estimate);
+  MlirValue inverse = fma3(e, estimate, fma3(e, negative(e, size), estimate, one), estimate);
+  MlirValue quotient = times(e, x, inverse);
+  quotient = corrected(e, quotient, x, size, inverse);
+  quotient = corrected(e, quotient, x, size, inverse);
+  /* Of zero and infinity there are no remainders: the rough quotient is 0, infinity or NaN as it should be. */
+  quotient = twg_select(e, twg_fcmp(e, TW_UNO, quotient, quotient), rough, quotient);
+  return times(e, times(e, quotient, half_back), times(e, back, half_back));
+}
+
+/* ---- the rule ------------------------------------------------------------------------------------ */
+
+/* Of a power of two the inverse is exact, and a product with it the quotient. */
+static bool divide_by_power(tw_emitter_t *e, MlirOperation op) {
+  double divisor;
+  int exponent;
+  if (!tw_known_float(mlirOperationGetOperand(op, 1), &divisor) || fabs(frexp(divisor, &exponent)) != 0.5 ||
+      abs(exponent) > MAX_EXPONENT)
+    return false;
+  tw_values_t x = twg_operand(e, op, 0), out = twg_new_values(e, x.count);
+  for (int r = 0; r < x.count; r++)
+    out.at[r] = times(e, x.at[r], twg_const_float(e, e->f32, 1 / divisor));
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+bool twg_rule_divf(tw_emitter_t *e, MlirOperation op) {
+  MlirType element = result_element(op);
+  if (mlirTypeIsAF64(element))
+    return twg_each_register(e, op, divide_by_assembler);
+  if (!mlirTypeIsAF32(element))
+    return twg_each_register(e, op, divide_approximate);
+  if (divide_by_power(e, op))
+    return true;
+  if (!tw_only_read_narrower(op))
+    return twg_each_register(e, op, divide_exact);
+  if (divide_by_shared(e, op))
+    return true;
+  bool large = tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
+  return twg_each_register(e, op, large ? divide_by_large : divide_approximate);
+}

@@ -1,0 +1,265 @@
+/* effects.c - rules: tile.print and tile.assert
+ *
+ * Thread 0 prints, through the driver's vprintf. A tile is put in shared memory first, and printed
+ * from there in a loop, as nested brackets. A failed assertion prints its message and traps, which
+ * the launch reports. */
+#include "lowering/gpu/emit/rules.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARGUMENT_BYTES = 8 };
+
+/* ---- calls of vprintf ---------------------------------------------------------------------------- */
+
+static MlirBlock module_body(tw_emitter_t *e) { return mlirModuleGetBody(mlirModuleFromOperation(e->module)); }
+
+static void add_to_module(tw_emitter_t *e, const char *name, int count, const MlirNamedAttribute *attributes) {
+  MlirOperationState state = mlirOperationStateGet(tw_str(name), e->location);
+  MlirRegion region = mlirRegionCreate();
+  mlirOperationStateAddAttributes(&state, count, attributes);
+  mlirOperationStateAddOwnedRegions(&state, 1, &region);
+  mlirBlockInsertOwnedOperation(module_body(e), 0, mlirOperationCreate(&state));
+}
+
+static MlirType generic_pointer(tw_emitter_t *e) { return mlirLLVMPointerTypeGet(e->context, 0); }
+
+/* A generic pointer to a terminated string. */
+static MlirValue text_pointer(tw_emitter_t *e, const char *text, size_t size) {
+  char name[32], *bytes = malloc(size + 1);
+  if (bytes == NULL)
+    abort();
+  memcpy(bytes, text, size);
+  bytes[size] = 0;
+  snprintf(name, sizeof name, "tile_text_%d", e->num_strings++);
+  MlirNamedAttribute attributes[] = {
+      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(name))),
+      twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, (unsigned)size + 1))),
+      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
+      twg_named(e, "constant", mlirUnitAttrGet(e->context)),
+      twg_named(e, "addr_space", twg_i32_attr(e, 1)),
+      twg_named(e, "value", mlirStringAttrGet(e->context, mlirStringRefCreate(bytes, size + 1))),
+  };
+  add_to_module(e, "llvm.mlir.global", 6, attributes);
+  free(bytes);
+  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
+  MlirValue global = twg_op(e, "llvm.mlir.addressof", e->global, 0, NULL, 1, &symbol);
+  return twg_cast(e, "llvm.addrspacecast", generic_pointer(e), global);
+}
+
+static void declare_vprintf(tw_emitter_t *e) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(module_body(e)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, "llvm.func") && mlirStringRefEqual(tw_attr_string(op, "sym_name"), tw_str("vprintf")))
+      return;
+  MlirType pointers[2] = {generic_pointer(e), generic_pointer(e)};
+  MlirNamedAttribute attributes[] = {
+      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str("vprintf"))),
+      twg_named(e, "function_type", mlirTypeAttrGet(mlirLLVMFunctionTypeGet(e->i32, 2, pointers, false))),
+      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageExternal)),
+      twg_named(e, "CConv", mlirLLVMCConvAttrGet(e->context, MlirLLVMCConvC)),
+  };
+  add_to_module(e, "llvm.func", 4, attributes);
+}
+
+/* Eight bytes of local memory for the argument of a call. */
+static MlirValue argument_memory(tw_emitter_t *e) {
+  MlirBlock here = e->block;
+  e->block = e->entry;
+  MlirValue one = twg_const_i32(e, 1);
+  MlirNamedAttribute attributes[] = {twg_named(e, "elem_type", mlirTypeAttrGet(e->i64)),
+                                     twg_named(e, "alignment", twg_i64_attr(e, ARGUMENT_BYTES))};
+  MlirValue memory = twg_op(e, "llvm.alloca", generic_pointer(e), 1, &one, 2, attributes);
+  e->block = here;
+  return memory;
+}
+
+/* Prints a format with one argument of eight bytes, or none (null). */
+static void print_with(tw_emitter_t *e, MlirValue format, MlirValue argument) {
+  MlirValue memory;
+  int32_t segments[2] = {2, 0};
+  declare_vprintf(e);
+  if (argument.ptr) {
+    memory = argument_memory(e);
+    twg_store_to(e, argument, memory, ARGUMENT_BYTES);
+  } else {
+    memory = twg_op(e, "llvm.mlir.zero", generic_pointer(e), 0, NULL, 0, NULL);
+  }
+  MlirValue operands[2] = {format, memory};
+  MlirNamedAttribute attributes[] = {
+      twg_named(e, "callee", mlirFlatSymbolRefAttrGet(e->context, tw_str("vprintf"))),
+      twg_named(e, "op_bundle_sizes", mlirDenseI32ArrayGet(e->context, 0, NULL)),
+      twg_named(e, "operandSegmentSizes", mlirDenseI32ArrayGet(e->context, 2, segments)),
+  };
+  twg_op(e, "llvm.call", e->i32, 2, operands, 3, attributes);
+}
+
+static void print_text(tw_emitter_t *e, const char *text, size_t size) {
+  if (size)
+    print_with(e, text_pointer(e, "%s", 2), twg_cast(e, "llvm.ptrtoint", e->i64, text_pointer(e, text, size)));
+}
+
+/* ---- values -------------------------------------------------------------------------------------- */
+
+static void print_element(tw_emitter_t *e, MlirValue x, MlirType element, bool is_unsigned) {
+  if (tw_is_bool(element)) {
+    MlirValue name = twg_select(e, x, text_pointer(e, "True", 4), text_pointer(e, "False", 5));
+    print_with(e, text_pointer(e, "%s", 2), twg_cast(e, "llvm.ptrtoint", e->i64, name));
+  } else if (mlirTypeIsAFloat(element)) {
+    print_with(e, text_pointer(e, "%.9g", 4), twg_convert_float(e, x, element, e->f64));
+  } else {
+    if (tw_bits(element) < 64)
+      x = twg_cast(e, "llvm.sext", e->i64, x);
+    print_with(e, text_pointer(e, is_unsigned ? "%llu" : "%lld", 4), x);
+  }
+}
+
+/* Emits `text` under a condition. */
+static void print_if(tw_emitter_t *e, MlirValue condition, const char *text) {
+  MlirBlock then = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, condition, then, 0, NULL, after, 0, NULL);
+  e->block = then;
+  print_text(e, text, strlen(text));
+  twg_branch(e, after, 0, NULL);
+  e->block = after;
+}
+
+/* Whether `index` is a multiple of `period`, or one less than one. */
+static MlirValue at_edge(tw_emitter_t *e, MlirValue index, int64_t period, bool last) {
+  MlirValue rest = twg_binary(e, "llvm.and", index, twg_const_i32(e, period - 1));
+  return twg_icmp(e, TW_EQ, rest, twg_const_i32(e, last ? period - 1 : 0));
+}
+
+static int element_bytes(MlirType element) {
+  int bits = tw_memory_bits(element);
+  return bits < 8 ? 1 : bits / 8;
+}
+
+/* A loop over the elements of a tile that lies in row-major order at `base`. */
+static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base, bool is_unsigned) {
+  MlirType element = tw_element(type), stored = twg_register_type(e, element);
+  int rank = (int)tw_rank(type), bytes = element_bytes(element);
+  if (tw_is_bool(element))
+    stored = e->i8;
+  MlirBlock loop = twg_new_block(e, 1, &e->i32), after = twg_new_block(e, 0, NULL);
+  MlirValue zero = twg_const_i32(e, 0), index = mlirBlockGetArgument(loop, 0);
+  twg_branch(e, loop, 1, &zero);
+  e->block = loop;
+  print_if(e, twg_icmp(e, TW_SGT, index, zero), " ");
+  int64_t period = tw_count(type);
+  for (int d = 0; d < rank; d++) {
+    print_if(e, at_edge(e, index, period, false), "[");
+    period /= tw_extent(type, d);
+  }
+  MlirValue offset = twg_binary(e, "llvm.mul", index, twg_const_i32(e, bytes));
+  MlirValue x = twg_load_from(e, stored, twg_offset_pointer(e, base, offset), bytes);
+  print_element(e, tw_is_bool(element) ? twg_cast(e, "llvm.trunc", e->i1, x) : x, element, is_unsigned);
+  for (int d = rank - 1; d >= 0; d--) {
+    period *= tw_extent(type, d);
+    print_if(e, at_edge(e, index, period, true), "]");
+  }
+  MlirValue next = twg_binary(e, "llvm.add", index, twg_const_i32(e, 1));
+  twg_branch_if(e, twg_icmp(e, TW_SLT, next, twg_const_i32(e, tw_count(type))), loop, 1, &next, after, 0, NULL);
+  e->block = after;
+}
+
+/* ---- print --------------------------------------------------------------------------------------- */
+
+static int64_t scratch_of(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  return tw_is_tile(type) ? (tw_count(type) * element_bytes(tw_element(type)) + 15) / 16 * 16 : 0;
+}
+
+int64_t twg_print_scratch(MlirOperation op) {
+  int64_t bytes = 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    bytes += scratch_of(mlirOperationGetOperand(op, i));
+  return bytes;
+}
+
+/* All threads put the tiles of the op into shared memory, in row-major order. */
+static void share_tiles(tw_emitter_t *e, MlirOperation op) {
+  int64_t offset = 0;
+  if (twg_print_scratch(op) == 0)
+    return;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue value = mlirOperationGetOperand(op, i);
+    MlirType type = mlirValueGetType(value);
+    tw_layout_t layout;
+    if (!tw_is_tile(type) || !tw_layout_of_type(type, &layout))
+      continue;
+    int64_t shape[TW_LAYOUT_MAX_RANK];
+    int order[TW_LAYOUT_MAX_RANK], rank = tw_tile_shape(type, shape);
+    for (int d = 0; d < rank; d++)
+      order[d] = rank - 1 - d;
+    tw_layout_t shared = tw_shared_rowmajor(rank, shape, order);
+    twg_write_shared(e, &layout, &shared, tw_element(type), twg_lookup(e, value), twg_scratch_at(e, op, offset));
+    offset += scratch_of(value);
+  }
+  twg_barrier(e);
+}
+
+static void print_operand(tw_emitter_t *e, MlirOperation op, MlirValue value, int64_t *offset, bool is_unsigned) {
+  MlirType type = mlirValueGetType(value);
+  if (!tw_is_tile(type)) {
+    print_element(e, twg_lookup(e, value).at[0], type, is_unsigned);
+    return;
+  }
+  print_tile(e, type, twg_scratch_at(e, op, *offset), is_unsigned);
+  *offset += scratch_of(value);
+}
+
+static void print_all(tw_emitter_t *e, MlirOperation op) {
+  MlirStringRef format = tw_attr_string(op, "format");
+  MlirAttribute flags = tw_attr(op, "is_unsigned");
+  size_t from = 0;
+  intptr_t next = 0;
+  int64_t offset = 0;
+  for (size_t i = 0; i + 1 < format.length; i++) {
+    char c = format.data[i], d = format.data[i + 1];
+    bool place = c == '{' && d == '}', brace = (c == '{' || c == '}') && c == d;
+    if (!place && !brace)
+      continue;
+    print_text(e, format.data + from, i - from + brace);
+    if (place && next < mlirOperationGetNumOperands(op)) {
+      bool is_unsigned = !mlirAttributeIsNull(flags) && mlirDenseBoolArrayGetElement(flags, next);
+      print_operand(e, op, mlirOperationGetOperand(op, next++), &offset, is_unsigned);
+    }
+    from = ++i + 1;
+  }
+  print_text(e, format.data + from, format.length - from);
+}
+
+bool twg_rule_print(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock print = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
+  share_tiles(e, op);
+  twg_branch_if(e, e->simt ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0)), print, 0,
+                NULL, after, 0, NULL);
+  e->block = print;
+  print_all(e, op);
+  twg_branch(e, after, 0, NULL);
+  e->block = after;
+  return true;
+}
+
+/* ---- assert -------------------------------------------------------------------------------------- */
+
+bool twg_rule_assert(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0);
+  MlirValue holds = x.at[0];
+  for (int r = 1; r < x.count; r++)
+    holds = twg_binary(e, "llvm.and", holds, x.at[r]);
+  MlirBlock fail = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, holds, after, 0, NULL, fail, 0, NULL);
+  e->block = fail;
+  MlirStringRef message = tw_attr_string(op, "message");
+  print_text(e, message.data, message.length);
+  print_text(e, "\n", 1);
+  twg_op(e, "llvm.intr.trap", (MlirType){NULL}, 0, NULL, 0, NULL);
+  twg_branch(e, after, 0, NULL);
+  e->block = after;
+  return true;
+}

@@ -1,0 +1,208 @@
+/* int_to_float.c - rules: integers become floats; bytes of a word by arithmetic on the word
+ *
+ * The instructions that convert an integer are few a cycle. Bytes that lie in one word or half of one, as weights of 8
+ * or 4 bits do, need none: behind the right exponent a byte u makes the float 2^n + u, exactly, and 2^n is taken off
+ * again.
+ *
+ *   %q = arith.shrsi %w, 4 : tensor<...xi8>            u = (word >> 4 & 0x0F0F0F0F) ^ 0x08080808   q + 8, four times
+ *   %x = arith.sitofp %q to tensor<...xf16>            prmt(u, 0x64646464, 0x4140)                 two of 1024 + u
+ *                                                      - (1024 + 8)
+ *
+ * So it is with a field of each byte, as shifts and masks by constants cut it out, and with a constant added to it. To
+ * f32, 0x4B000000 stands for 2^23; bf16 is made of two f32. Other integers of 16 bits at the most, or whose range is
+ * known to be small, go through f32, too, where the result has 16 bits: f32 holds them exactly, so it rounds once. */
+#include "lowering/gpu/emit/rules.h"
+#include "lowering/ranges.h"
+
+enum { BYTE = 8, BYTES = 4, F32_EXACT_BITS = 24 };
+
+/* The i8 tile whose value is bits offset .. offset + width of each byte of operand `operand` of `reader`, extended,
+ * and `up` places higher. */
+typedef struct {
+  MlirOperation reader;
+  intptr_t operand;
+  int offset, width, up;
+  bool is_signed;
+} field_t;
+
+static bool fills_byte(const field_t *f) { return f->up + f->width == BYTE; }
+
+static bool shift_down(field_t *f, int by, bool sign) {
+  if (!sign && f->is_signed && !fills_byte(f))
+    return false;
+  int lost = by > f->up ? by - f->up : 0;
+  f->is_signed = fills_byte(f) ? sign : f->is_signed;
+  f->up -= by - lost;
+  f->offset += lost;
+  f->width -= lost;
+  return f->width > 0;
+}
+
+static bool shift_up(field_t *f, int by) {
+  f->up += by;
+  if (f->up + f->width > BYTE)
+    f->width = BYTE - f->up;
+  return f->width > 0;
+}
+
+static bool mask(field_t *f, int64_t bits) {
+  int width = 0;
+  while (bits >> width & 1)
+    width++;
+  if (bits >> width != 0 || width == 0 || f->up != 0 || (f->is_signed && width > f->width))
+    return false;
+  f->width = width < f->width ? width : f->width;
+  f->is_signed = false;
+  return true;
+}
+
+/* Of operand i of `op`, as far as shifts and masks of constants lead. */
+static field_t field_of(MlirOperation op, intptr_t i, bool is_signed) {
+  field_t whole = {.reader = op, .operand = i, .width = BYTE, .is_signed = is_signed};
+  MlirOperation from = tw_def(mlirOperationGetOperand(op, i));
+  int64_t by;
+  if (mlirOperationIsNull(from) || mlirOperationGetNumOperands(from) != 2 ||
+      !tw_known_int(mlirOperationGetOperand(from, 1), &by))
+    return whole;
+  field_t f = field_of(from, 0, is_signed);
+  bool shifts = by >= 0 && by < BYTE;
+  bool found = tw_op_is(from, "arith.shrsi")   ? shifts && shift_down(&f, (int)by, true)
+               : tw_op_is(from, "arith.shrui") ? shifts && shift_down(&f, (int)by, false)
+               : tw_op_is(from, "arith.shli")  ? shifts && shift_up(&f, (int)by)
+               : tw_op_is(from, "arith.andi")  ? mask(&f, by & 0xFF)
+                                               : false;
+  return found ? f : whole;
+}
+
+/* What a conversion reads of bytes: a field, and a number added to it, which leaves no i8. */
+typedef struct {
+  field_t field;
+  int64_t added;
+} source_t;
+
+static bool find_source(MlirOperation op, source_t *out) {
+  bool is_signed = tw_op_is(op, "arith.sitofp");
+  MlirOperation from = tw_def(mlirOperationGetOperand(op, 0));
+  *out = (source_t){field_of(op, 0, is_signed), 0};
+  bool adds = !mlirOperationIsNull(from) && tw_op_is(from, "arith.addi");
+  if ((adds || (!mlirOperationIsNull(from) && tw_op_is(from, "arith.subi"))) &&
+      tw_known_int(mlirOperationGetOperand(from, 1), &out->added)) {
+    source_t inner = {field_of(from, 0, is_signed), adds ? out->added : -out->added};
+    int64_t span = INT64_C(1) << inner.field.width;
+    int64_t low = (inner.field.is_signed ? -span / 2 : 0) + inner.added, high = low + span - 1;
+    bool fits = is_signed ? low >= -(1 << (BYTE - 1)) && high < 1 << (BYTE - 1) : low >= 0 && high < 1 << BYTE;
+    *out = fits ? inner : (source_t){out->field, 0};
+  }
+  const field_t *f = &out->field;
+  return f->up == 0 && (f->width == BYTE || is_signed || !f->is_signed);
+}
+
+static int64_t in_each_byte(int64_t bits) { return (int32_t)(uint32_t)(bits * 0x01010101); }
+
+/* A field of each byte of a word, as a natural number. */
+static MlirValue cut_out(tw_emitter_t *e, const field_t *f, MlirValue word) {
+  if (f->offset > 0)
+    word = twg_binary(e, "llvm.lshr", word, twg_const_i32(e, f->offset));
+  if (f->width < BYTE)
+    word = twg_binary(e, "llvm.and", word, twg_const_i32(e, in_each_byte((1 << f->width) - 1)));
+  if (f->is_signed)
+    word = twg_binary(e, "llvm.xor", word, twg_const_i32(e, in_each_byte(1 << (f->width - 1))));
+  return word;
+}
+
+static MlirValue permute_bytes(tw_emitter_t *e, MlirValue low, int64_t high, int64_t selector) {
+  MlirValue operands[] = {low, twg_const_i32(e, high), twg_const_i32(e, selector)};
+  return twg_intrinsic(e, "llvm.nvvm.prmt", e->i32, 3, operands);
+}
+
+/* Bytes i and i + 1 of a word, less `excess`. */
+static void pair_to_f16(tw_emitter_t *e, MlirValue word, int i, int64_t excess, MlirValue out[2]) {
+  MlirValue pair = permute_bytes(e, word, 0x64646464, 0x4040 | (i + 1) << 8 | i);
+  MlirValue both[2] = {twg_const_float(e, e->f16, (double)(1024 + excess))};
+  both[1] = both[0];
+  pair = twg_binary(e, "llvm.fsub", twg_bitcast(e, pair, twg_vector_type(e->f16, 2)), twg_pack(e, e->f16, 2, both));
+  out[0] = twg_unpack(e, pair, 0, e->f16);
+  out[1] = twg_unpack(e, pair, 1, e->f16);
+}
+
+static MlirValue byte_to_f32(tw_emitter_t *e, MlirValue word, int i, int64_t excess) {
+  MlirValue x = twg_bitcast(e, permute_bytes(e, word, 0x4B000000, 0x7540 | i), e->f32);
+  return twg_binary(e, "llvm.fsub", x, twg_const_float(e, e->f32, (double)((1 << 23) + excess)));
+}
+
+static void pair_from_f32(tw_emitter_t *e, MlirType to, const MlirValue x[2], MlirValue out[2]) {
+  if (mlirTypeIsAF16(to) || mlirTypeIsABF16(to))
+    twg_truncate_pair(e, to, x, out);
+  else
+    for (int i = 0; i < 2; i++)
+      out[i] = twg_convert_float(e, x[i], e->f32, to);
+}
+
+/* Whether each `count` bytes are those of a word. */
+static bool are_words(tw_emitter_t *e, int count, tw_values_t bytes) {
+  bool found = bytes.count % count == 0;
+  for (int r = 0; found && r < bytes.count; r += count)
+    found = twg_word_behind(e, count, &bytes.at[r]).ptr != NULL;
+  return found;
+}
+
+static bool convert_words(tw_emitter_t *e, const source_t *source, MlirType to, tw_values_t bytes, tw_values_t out) {
+  const field_t *f = &source->field;
+  int64_t excess = (f->is_signed ? INT64_C(1) << (f->width - 1) : 0) - source->added;
+  int count = are_words(e, BYTES, bytes) ? BYTES : BYTES / 2;
+  if (bytes.count != out.count || !are_words(e, count, bytes))
+    return false;
+  for (int r = 0; r < bytes.count; r += count) {
+    MlirValue word = twg_word_behind(e, count, &bytes.at[r]);
+    word = cut_out(e, f, count == BYTES ? word : twg_cast(e, "llvm.zext", e->i32, word));
+    for (int i = 0; i < count; i += 2) {
+      if (mlirTypeIsAF16(to)) {
+        pair_to_f16(e, word, i, excess, &out.at[r + i]);
+        continue;
+      }
+      MlirValue x[2] = {byte_to_f32(e, word, i, excess), byte_to_f32(e, word, i + 1, excess)};
+      pair_from_f32(e, to, x, &out.at[r + i]);
+    }
+  }
+  return true;
+}
+
+/* Whether f32 has all the integers that the operand may be. */
+static bool is_exact_in_f32(MlirOperation op) {
+  MlirValue value = mlirOperationGetOperand(op, 0);
+  if (tw_bits(mlirValueGetType(value)) < F32_EXACT_BITS)
+    return true;
+  tw_range_t range = tw_range_of(value);
+  int64_t least = tw_op_is(op, "arith.sitofp") ? -(1 << F32_EXACT_BITS) : 0;
+  return range.low >= least && range.high <= 1 << F32_EXACT_BITS;
+}
+
+static MlirValue convert(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  MlirType to = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  const char *name = tw_op_is(op, "arith.sitofp") ? "llvm.sitofp" : "llvm.uitofp";
+  bool direct = mlirTypeIsAF64(to) || mlirTypeIsAF32(to) || mlirTypeIsAF16(to) || mlirTypeIsABF16(to);
+  return direct ? twg_cast(e, name, to, x[0]) : twg_convert_float(e, twg_cast(e, name, e->f32, x[0]), e->f32, to);
+}
+
+static void convert_pair(tw_emitter_t *e, MlirOperation op, MlirType to, const MlirValue x[2], MlirValue out[2]) {
+  const char *name = tw_op_is(op, "arith.sitofp") ? "llvm.sitofp" : "llvm.uitofp";
+  MlirValue wide[2] = {twg_cast(e, name, e->f32, x[0]), twg_cast(e, name, e->f32, x[1])};
+  twg_truncate_pair(e, to, wide, out);
+}
+
+bool twg_rule_int_to_float(tw_emitter_t *e, MlirOperation op) {
+  MlirType from = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  MlirType to = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
+  source_t source;
+  bool by_words = false, by_pairs = in.count % 2 == 0 && (mlirTypeIsAF16(to) || mlirTypeIsABF16(to)) &&
+                                    !mlirValueEqual(in.at[0], in.at[1]) && is_exact_in_f32(op);
+  if (tw_bits(from) == BYTE && !mlirTypeIsAF64(to) && find_source(op, &source))
+    by_words = convert_words(e, &source, to, twg_operand(e, source.field.reader, source.field.operand), out);
+  if (!by_words && !by_pairs)
+    return twg_each_register(e, op, convert);
+  for (int r = 0; !by_words && r < in.count; r += 2)
+    convert_pair(e, op, to, &in.at[r], &out.at[r]);
+  twg_set_result(e, op, 0, out);
+  return true;
+}

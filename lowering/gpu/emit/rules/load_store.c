@@ -1,0 +1,714 @@
+/* load_store.c - rules: tiles to and from global memory
+ *
+ * A load or store of a tile is a sequence of accesses of up to 16 bytes. Each is guarded by a
+ * predicate that compares coordinates with what is left of the array (one comparison a dimension and
+ * coordinate, not one an element), so nothing outside of the array is ever touched. */
+#include "lowering/gpu/emit/lane_exchange.h"
+#include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/index_facts.h"
+#include "lowering/loops.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+#include "tilewright/dialect.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- elements as words --------------------------------------------------------------------------- */
+
+static MlirType int_type(tw_emitter_t *e, int bits) { return mlirIntegerTypeGet(e->context, (unsigned)bits); }
+
+/* An element as an integer of the width that it has in memory. */
+static MlirValue element_to_bits(tw_emitter_t *e, MlirValue x, int bits) {
+  MlirType type = mlirValueGetType(x);
+  if (mlirTypeIsAInteger(type) && mlirIntegerTypeGetWidth(type) == 1)
+    return twg_cast(e, "llvm.zext", e->i8, x);
+  return bits == 4 ? x : twg_bitcast(e, x, int_type(e, bits));
+}
+
+static MlirValue bits_to_element(tw_emitter_t *e, MlirValue bits, MlirType element) {
+  if (mlirTypeIsAInteger(element) && mlirIntegerTypeGetWidth(element) == 1)
+    return twg_icmp(e, TW_NE, bits, twg_const_int(e, e->i8, 0));
+  return twg_bitcast(e, bits, twg_register_type(e, element));
+}
+
+/* Two 4-bit elements to a byte, the first in the low half. */
+static MlirValue join_halves(tw_emitter_t *e, MlirValue low, MlirValue high) {
+  low = twg_binary(e, "llvm.and", low, twg_const_int(e, e->i8, 15));
+  return twg_binary(e, "llvm.or", low, twg_binary(e, "llvm.shl", high, twg_const_int(e, e->i8, 4)));
+}
+
+/* `count` integers of `bits` (8, 16 or 32) to one of count * bits (at most 32). */
+static MlirValue join(tw_emitter_t *e, int bits, int count, const MlirValue *parts) {
+  if (count == 1)
+    return parts[0];
+  return twg_bitcast(e, twg_pack(e, int_type(e, bits), count, parts), int_type(e, bits * count));
+}
+
+int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements,
+                 MlirValue words[4]) {
+  MlirValue part[16];
+  int total = bits * count;
+  bool half = !mlirTypeIsAInteger(element) && bits == 16;
+  if (half && count > 1) { /* keep pairs of f16 and bf16 as they are held */
+    for (int i = 0; i < count; i += 2)
+      words[i / 2] = twg_bitcast(e, twg_pack(e, element, 2, &elements[i]), e->i32);
+    return count / 2;
+  }
+  for (int i = 0; i < count && i < 16; i++)
+    part[i] = element_to_bits(e, elements[i], bits);
+  if (bits == 4) {
+    for (int i = 0; i + 1 < count; i += 2)
+      part[i / 2] = join_halves(e, elements[i], elements[i + 1]);
+    bits = 8;
+    count = count > 1 ? count / 2 : 1;
+    total = 8 * count;
+  }
+  if (bits == 64) {
+    for (int i = 0; i < count; i++) {
+      MlirValue both = twg_bitcast(e, part[i], twg_vector_type(e->i32, 2));
+      words[2 * i] = twg_unpack(e, both, 0, e->i32);
+      words[2 * i + 1] = twg_unpack(e, both, 1, e->i32);
+    }
+    return 2 * count;
+  }
+  int per_word = total <= 32 ? count : 32 / bits, n = count / per_word;
+  for (int w = 0; w < n; w++)
+    words[w] = join(e, bits, per_word, &part[w * per_word]);
+  return n;
+}
+
+void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
+                    MlirValue *elements) {
+  if (bits == 64) {
+    for (int i = 0; i < count; i++)
+      elements[i] = bits_to_element(e, twg_bitcast(e, twg_pack(e, e->i32, 2, &words[2 * i]), e->i64), element);
+    return;
+  }
+  if (bits == 4) {
+    MlirValue bytes[16];
+    int n = count > 1 ? count / 2 : 1;
+    twg_from_words(e, e->i8, 8, n, words, bytes);
+    for (int i = 0; i < count; i++)
+      elements[i] = i & 1 ? twg_binary(e, "llvm.lshr", bytes[i / 2], twg_const_int(e, e->i8, 4))
+                          : twg_binary(e, "llvm.and", bytes[i / 2], twg_const_int(e, e->i8, 15));
+    return;
+  }
+  int per_word = bits * count <= 32 ? count : 32 / bits;
+  bool boolean = mlirTypeIsAInteger(element) && mlirIntegerTypeGetWidth(element) == 1;
+  MlirType part = boolean ? e->i8 : twg_register_type(e, element);
+  for (int w = 0; w * per_word < count; w++) {
+    MlirValue vector =
+        per_word == 1 ? twg_bitcast(e, words[w], part) : twg_bitcast(e, words[w], twg_vector_type(part, per_word));
+    for (int i = 0; i < per_word; i++) {
+      MlirValue x = per_word == 1 ? vector : twg_unpack(e, vector, i, part);
+      elements[w * per_word + i] = boolean ? bits_to_element(e, x, element) : x;
+    }
+  }
+}
+
+/* ---- one access ---------------------------------------------------------------------------------- */
+
+/* The PTX type, register class and number of registers of an access. */
+typedef struct access_form {
+  const char *vector; /* "", ".v2", ".v4" */
+  const char *type;   /* b8, b16, b32 */
+  char class_;        /* h or r */
+  int words, bits;    /* of one register */
+} access_form_t;
+
+static access_form_t form_of(int total_bits) {
+  if (total_bits <= 8)
+    return (access_form_t){"", "b8", 'h', 1, 8};
+  if (total_bits == 16)
+    return (access_form_t){"", "b16", 'h', 1, 16};
+  return (access_form_t){total_bits == 32 ? "" : total_bits == 64 ? ".v2" : ".v4", "b32", 'r', total_bits / 32, 32};
+}
+
+static size_t put_list(char *out, size_t size, access_form_t f, int first) {
+  size_t n = 0;
+  if (f.words == 1)
+    return (size_t)snprintf(out, size, "$%d", first);
+  for (int i = 0; i < f.words; i++)
+    n += (size_t)snprintf(out + n, size - n, "%s$%d", i ? ", " : "{", first + i);
+  return n + (size_t)snprintf(out + n, size - n, "}");
+}
+
+static const char *space_of(MlirValue pointer) {
+  return mlirLLVMPointerTypeGetAddressSpace(mlirValueGetType(pointer)) == 3 ? "shared" : "global";
+}
+
+/* The predicate is the operand after the pointer; without one an access is always made. */
+static size_t put_guard(char *out, size_t size, access_form_t f, MlirValue guard) {
+  return guard.ptr ? (size_t)snprintf(out, size, "@$%d ", f.words + 1) : 0;
+}
+
+/* Words at pointer + offset where `guard` holds, elsewhere padding[0] in even words, padding[1] in odd. */
+static MlirOperation guarded_load(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset, MlirValue guard,
+                                  const uint32_t padding[2], MlirValue *words) {
+  char text[512], constraints[128];
+  size_t n = 0, c = 0;
+  MlirType type = f.bits == 32 ? e->i32 : e->i16, types[4] = {type, type, type, type};
+  for (int i = 0; i < f.words; i++) {
+    if (guard.ptr)
+      n += (size_t)snprintf(text + n, sizeof text - n, "mov.%s $%d, 0x%x; ", f.bits == 32 ? "b32" : "b16", i,
+                            f.bits == 32 ? padding[i & 1] : padding[0] & 0xFFFF);
+    c += (size_t)snprintf(constraints + c, sizeof constraints - c, "=&%c,", f.class_);
+  }
+  n += put_guard(text + n, sizeof text - n, f, guard);
+  n += (size_t)snprintf(text + n, sizeof text - n, "ld.%s%s.%s ", space_of(pointer), f.vector, f.type);
+  n += put_list(text + n, sizeof text - n, f, 0);
+  snprintf(text + n, sizeof text - n, ", [$%d + %lld];", f.words, (long long)offset);
+  snprintf(constraints + c, sizeof constraints - c, guard.ptr ? "l,b" : "l");
+  MlirValue operands[2] = {pointer, guard};
+  MlirType result = f.words == 1 ? type : mlirLLVMStructTypeLiteralGet(e->context, f.words, types, false);
+  MlirValue loaded = twg_asm(e, text, constraints, result, guard.ptr ? 2 : 1, operands, true);
+  for (int i = 0; i < f.words; i++)
+    words[i] = f.words == 1 ? loaded : twg_extract(e, loaded, i, type);
+  if (f.bits == 8)
+    words[0] = twg_cast(e, "llvm.trunc", e->i8, words[0]);
+  return tw_def(loaded);
+}
+
+static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, int64_t offset, MlirValue guard,
+                          const MlirValue *words) {
+  char text[512], constraints[128];
+  size_t n = 0, c = 0;
+  MlirValue operands[6];
+  n += put_guard(text + n, sizeof text - n, f, guard);
+  n += (size_t)snprintf(text + n, sizeof text - n, "st.%s%s.%s [$%d + %lld], ", space_of(pointer), f.vector, f.type,
+                        f.words, (long long)offset);
+  n += put_list(text + n, sizeof text - n, f, 0);
+  snprintf(text + n, sizeof text - n, ";");
+  for (int i = 0; i < f.words; i++) {
+    c += (size_t)snprintf(constraints + c, sizeof constraints - c, "%c,", f.class_);
+    operands[i] = f.bits == 8 ? twg_cast(e, "llvm.zext", e->i16, words[i]) : words[i];
+  }
+  snprintf(constraints + c, sizeof constraints - c, guard.ptr ? "l,b" : "l");
+  operands[f.words] = pointer;
+  operands[f.words + 1] = guard;
+  twg_asm(e, text, constraints, (MlirType){NULL}, f.words + (guard.ptr ? 2 : 1), operands, true);
+}
+
+/* ---- load -------------------------------------------------------------------------------------- */
+
+void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
+  static const double values[] = {0.0, 0.0, -0.0, NAN, INFINITY, -INFINITY};
+  out[0] = out[1] = 0;
+  if (!mlirTypeIsAFloat(element) || padding < 0 || padding > 5)
+    return;
+  int bits = tw_memory_bits(element);
+  uint64_t value = twg_float_bits(element, values[padding]);
+  for (int width = bits; width < 32; width *= 2)
+    value |= value << width;
+  out[0] = (uint32_t)value;
+  out[1] = bits == 64 ? (uint32_t)(value >> 32) : out[0];
+}
+
+/* The accesses of a tile: as the facts allow everywhere, and, where longer ones are possible inside of
+ * the array, as they are when the whole tile lies there. */
+typedef struct accesses {
+  int vector, inner; /* log2 of the elements of one */
+  int regs[TW_LAYOUT_MAX_BITS];
+} accesses_t;
+
+static accesses_t accesses_of(MlirOperation op, const tw_layout_t *l) {
+  accesses_t a = {0, 0, {0}};
+  int dim = tw_access_contiguous_dim(op, l->rank), strict = tw_access_vector_bits(op, l->rank);
+  if (dim < 0)
+    return a;
+  a.inner = tw_layout_vector_bits(l, dim, tw_access_inner_vector_bits(op, l->rank), a.regs);
+  a.vector = a.inner < strict ? a.inner : strict;
+  return a;
+}
+
+static bool load_scalar(tw_emitter_t *e, MlirOperation op) {
+  MlirType element = mlirValueGetType(mlirOperationGetResult(op, 0));
+  int bits = tw_memory_bits(element);
+  MlirValue pointer = twg_array_pointer(e, mlirOperationGetOperand(op, 0)), out;
+  MlirValue raw = twg_load_from(e, int_type(e, bits < 8 ? 8 : bits), pointer, bits < 8 ? 1 : bits / 8);
+  if (bits < 8)
+    raw = twg_binary(e, "llvm.and", raw, twg_const_int(e, e->i8, 15));
+  out = bits < 8 ? raw : bits_to_element(e, raw, element);
+  twg_set_scalar(e, op, 0, out);
+  return true;
+}
+
+static bool lacks_layout(MlirOperation op) {
+  tw_op_error(op, "needs a tile with a layout");
+  return false;
+}
+
+/* Register of the element whose copy register r is: bits with a zero vector are cleared. */
+static int first_copy(const tw_layout_t *l, int r) {
+  for (int b = 0; b < l->bits[TW_REGISTER]; b++)
+    if (l->basis[TW_REGISTER][b] == 0)
+      r &= ~(1 << b);
+  return r;
+}
+
+/* What a load needs to know in each of its two forms. */
+typedef struct loader {
+  MlirType element;
+  tw_layout_t layout;
+  uint32_t padding[2];
+  const int *regs;
+  bool late;
+} loader_t;
+
+/* Loads all registers, 2^vector elements at a time, guarded or (inside) not. */
+static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t placed, int vector, bool inside,
+                           tw_values_t out) {
+  int lanes[32];
+  for (int r = 0; r < out.count; r++) {
+    MlirValue words[4], elements[32];
+    int64_t offset;
+    if (!twg_starts_vector(r, vector, l->regs) || first_copy(&l->layout, r) != r)
+      continue;
+    MlirValue guard = inside ? (MlirValue){NULL} : twg_access_guard(e, &placed, r);
+    MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
+    MlirOperation load = guarded_load(e, form_of(placed.bits << vector), pointer, offset, guard, l->padding, words);
+    if (l->late)
+      tw_set_attr(load, TW_LATE, mlirUnitAttrGet(e->context));
+    twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
+    twg_vector_registers(r, vector, l->regs, lanes);
+    for (int i = 0; i < 1 << vector; i++)
+      out.at[lanes[i]] = elements[i];
+  }
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = out.at[first_copy(&l->layout, r)];
+}
+
+/* Whole tiles inside of the array go by long accesses, those at its edge by short ones. */
+static void load_two_ways(tw_emitter_t *e, const loader_t *l, const tw_placed_t *placed, const accesses_t *a,
+                          tw_values_t out) {
+  MlirBlock inner = twg_new_block(e, 0, NULL), edge = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, placed->whole, inner, 0, NULL, edge, 0, NULL);
+  e->block = inner;
+  load_registers(e, l, *placed, a->inner, true, out);
+  twg_branch(e, join, out.count, out.at);
+  e->block = edge;
+  load_registers(e, l, *placed, a->vector, false, out);
+  twg_branch(e, join, out.count, out.at);
+  e->block = join;
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = mlirBlockAddArgument(join, mlirValueGetType(out.at[r]), e->location);
+}
+
+bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  loader_t l = {.element = tw_element(type), .late = tw_has_attr(op, TW_LATE)};
+  tw_placed_t placed;
+  if (!tw_is_tile(type))
+    return load_scalar(e, op);
+  if (!tw_layout_of_type(type, &l.layout))
+    return lacks_layout(op);
+  accesses_t a = accesses_of(op, &l.layout);
+  l.regs = a.regs;
+  twg_place(e, op, l.element, &l.layout, &placed);
+  twg_padding_words(l.element, tw_attr_int(op, "padding", 0), l.padding);
+  tw_values_t out = twg_new_values(e, tw_layout_count(&l.layout, TW_REGISTER));
+  if (a.inner > a.vector && placed.whole.ptr)
+    load_two_ways(e, &l, &placed, &a, out);
+  else
+    load_registers(e, &l, placed, a.vector, placed.inside, out);
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+/* ---- store ------------------------------------------------------------------------------------- */
+
+/* Who writes a scalar: one thread, or in a SIMT kernel each its own. */
+static MlirValue first_thread(tw_emitter_t *e) {
+  return e->simt ? (MlirValue){NULL} : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
+}
+
+static bool store_scalar(tw_emitter_t *e, MlirOperation op) {
+  MlirType element = mlirValueGetType(mlirOperationGetOperand(op, 1));
+  int bits = tw_memory_bits(element);
+  MlirValue words[4], value = twg_operand(e, op, 1).at[0];
+  MlirValue guard = first_thread(e);
+  twg_to_words(e, element, bits, 1, &value, words);
+  guarded_store(e, form_of(bits), twg_array_pointer(e, mlirOperationGetOperand(op, 0)), 0, guard, words);
+  return true;
+}
+
+/* The value of a store: its last operand that is not an index. */
+static MlirValue stored_value(MlirOperation op) {
+  return mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
+}
+
+static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t *layout, const int *regs,
+                            tw_placed_t placed, int vector, bool inside, tw_values_t in) {
+  int lanes[32];
+  for (int r = 0; r < in.count; r++) {
+    MlirValue words[4], elements[32];
+    int64_t offset;
+    if (!twg_starts_vector(r, vector, regs) || first_copy(layout, r) != r)
+      continue;
+    twg_vector_registers(r, vector, regs, lanes);
+    for (int i = 0; i < 1 << vector; i++)
+      elements[i] = in.at[lanes[i]];
+    twg_to_words(e, element, placed.bits, 1 << vector, elements, words);
+    MlirValue guard = inside ? placed.owner : twg_access_guard(e, &placed, r);
+    MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
+    guarded_store(e, form_of(placed.bits << vector), pointer, offset, guard, words);
+  }
+}
+
+bool twg_rule_store(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(stored_value(op)), element = tw_element(type);
+  tw_layout_t layout;
+  tw_placed_t placed;
+  if (!tw_is_tile(type))
+    return store_scalar(e, op);
+  if (!tw_layout_of_type(type, &layout))
+    return lacks_layout(op);
+  accesses_t a = accesses_of(op, &layout);
+  if (tw_memory_bits(element) == 4 && a.vector == 0) {
+    tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
+    return false;
+  }
+  tw_values_t in = twg_lookup(e, stored_value(op));
+  twg_place(e, op, element, &layout, &placed);
+  placed.owner = twg_owner_guard(e, &layout);
+  if (a.inner == a.vector || placed.whole.ptr == NULL) {
+    store_registers(e, element, &layout, a.regs, placed, a.vector, placed.inside, in);
+    return true;
+  }
+  MlirBlock inner = twg_new_block(e, 0, NULL), edge = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, placed.whole, inner, 0, NULL, edge, 0, NULL);
+  e->block = inner;
+  store_registers(e, element, &layout, a.regs, placed, a.inner, true, in);
+  twg_branch(e, join, 0, NULL);
+  e->block = edge;
+  store_registers(e, element, &layout, a.regs, placed, a.vector, false, in);
+  twg_branch(e, join, 0, NULL);
+  e->block = join;
+  return true;
+}
+
+/* ---- gather and scatter ------------------------------------------------------------------------ */
+
+/* Elements at an index of each axis: one register at a time, or as many as the indices put side by side. */
+typedef struct indexed {
+  MlirValue array;
+  intptr_t first, count; /* index operands */
+  MlirValue mask, value; /* operands; null where there is none. value: stored, or the padding */
+  bool check_bounds;
+  int vector, regs[TW_LAYOUT_MAX_BITS]; /* log2 of the elements of one access, and its register bits */
+  MlirValue shift;                      /* what indices of axis `shifted` are farther; null: nothing */
+  int shifted;
+} indexed_t;
+
+/* Operand `segment` of an op with segments; null if it is absent. */
+static MlirValue segment_operand(MlirOperation op, int segment) {
+  int64_t sizes[8], at = 0;
+  intptr_t n = tw_attr_ints(op, "operandSegmentSizes", sizes, 8);
+  if (segment >= n || sizes[segment] == 0)
+    return (MlirValue){NULL};
+  for (int i = 0; i < segment; i++)
+    at += sizes[i];
+  return mlirOperationGetOperand(op, at);
+}
+
+static indexed_t indexed_of(MlirOperation op, int mask_segment, int value_segment) {
+  indexed_t x = {.array = mlirOperationGetOperand(op, 0), .first = 1};
+  x.count = mlirShapedTypeGetRank(mlirValueGetType(x.array));
+  x.mask = segment_operand(op, mask_segment);
+  x.value = segment_operand(op, value_segment);
+  x.check_bounds = tw_has_attr(op, "check_bounds");
+  return x;
+}
+
+static void find_vectors(MlirOperation op, const tw_layout_t *layout, indexed_t *x) {
+  int dim, bits = tw_gather_vector_bits(op, &dim);
+  if (bits > 0)
+    x->vector = tw_layout_vector_bits(layout, dim, bits, x->regs);
+}
+
+static MlirValue at_register(tw_emitter_t *e, MlirValue old, int r) {
+  tw_values_t values = twg_lookup(e, old);
+  return values.at[values.count == 1 ? 0 : r];
+}
+
+static MlirValue both(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.and", x, y);
+}
+
+static MlirValue along(tw_emitter_t *e, const indexed_t *x, intptr_t axis, MlirValue index) {
+  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
+    index = twg_cast(e, "llvm.sext", e->i64, index);
+  return twg_binary(e, "llvm.mul", index, twg_array_stride(e, x->array, (int)axis));
+}
+
+static MlirValue plus(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.add", x, y);
+}
+
+/* An index as a tile, and the scalar by which a loop moves it (hoist_indices.c); null where it does not. */
+typedef struct {
+  MlirValue tile, scalar;
+} index_t;
+
+static index_t index_of(const indexed_t *x, MlirOperation op, intptr_t axis) {
+  MlirValue index = mlirOperationGetOperand(op, x->first + axis);
+  MlirOperation sum = tw_def(index);
+  if (mlirOperationIsNull(sum) || !tw_has_attr(sum, TW_LIFTED))
+    return (index_t){.tile = index};
+  MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 1));
+  return (index_t){mlirOperationGetOperand(sum, 0), mlirOperationGetOperand(splat, 0)};
+}
+
+/* Where an element is, in elements (i64) from the start of the array: what the loop around does not change (null:
+ * nothing), and what it does (null: nothing); and the predicate of its access (null: always). */
+typedef struct {
+  MlirValue still, moved, guard;
+} place_t;
+
+static bool is_lifted(const indexed_t *x, MlirOperation op) {
+  bool found = false;
+  for (intptr_t axis = 0; axis < x->count; axis++)
+    found = found || index_of(x, op, axis).scalar.ptr;
+  return found;
+}
+
+/* Whether a value is read in front of the loop around the op: where there is more to gain than registers to lose. */
+static bool is_still(const tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirValue value) {
+  MlirOperation loop = tw_enclosing_loop(op);
+  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, "scf.for") && is_lifted(x, op) &&
+         !tw_defined_in(value, tw_loop_body(loop));
+}
+
+/* An extent as an i32 without sign, for indices of 32 bits: in front of the loop, to be kept in a register. */
+static MlirValue short_extent(tw_emitter_t *e, MlirValue extent) {
+  MlirBlock here = e->block;
+  e->block = e->outside;
+  MlirValue most = twg_const_int(e, e->i64, INT64_C(1) << 31);
+  MlirValue cut = twg_cast(e, "llvm.trunc", e->i32, twg_binary(e, "llvm.intr.umin", extent, most));
+  e->block = here;
+  return cut;
+}
+
+/* Whether an index lies within the array; unsigned: a negative one is past the end. */
+static MlirValue is_inside(tw_emitter_t *e, const indexed_t *x, intptr_t axis, MlirValue index, bool cut) {
+  MlirValue extent = twg_array_extent(e, x->array, (int)axis);
+  if (cut && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32)
+    return twg_icmp(e, TW_ULT, index, short_extent(e, extent));
+  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
+    index = twg_cast(e, "llvm.sext", e->i64, index);
+  return twg_icmp(e, TW_ULT, index, extent);
+}
+
+/* What the loop does not change, computed in front of it: the predicate of all that. */
+static MlirValue find_still(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r, place_t *place) {
+  MlirBlock here = e->block;
+  MlirValue guard = {NULL};
+  e->block = e->outside.ptr ? e->outside : here;
+  if (x->mask.ptr && is_still(e, op, x, x->mask))
+    guard = at_register(e, x->mask, r);
+  for (intptr_t axis = 0; axis < x->count; axis++) {
+    index_t index = index_of(x, op, axis);
+    if (!is_still(e, op, x, index.tile))
+      continue;
+    MlirValue at = at_register(e, index.tile, r);
+    place->still = plus(e, place->still, along(e, x, axis, at));
+    if (x->check_bounds && index.scalar.ptr == NULL)
+      guard = both(e, guard, is_inside(e, x, axis, at, true));
+  }
+  e->block = here;
+  return guard;
+}
+
+/* The least number in place of an index where `guard` does not hold: no natural number moves it into an array. */
+static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
+  MlirBlock here = e->block;
+  e->block = e->outside;
+  MlirValue chosen = twg_select(e, guard, index, twg_const_i32(e, INT32_MIN));
+  e->block = here;
+  return chosen;
+}
+
+static place_t locate(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r) {
+  place_t place = {{NULL}, {NULL}, {NULL}};
+  MlirValue guard = find_still(e, op, x, r, &place);
+  bool cut = e->outside.ptr && is_lifted(x, op);
+  if (x->mask.ptr && !is_still(e, op, x, x->mask))
+    place.guard = at_register(e, x->mask, r);
+  for (intptr_t axis = 0; axis < x->count; axis++) {
+    index_t index = index_of(x, op, axis);
+    MlirValue whole = mlirOperationGetOperand(op, x->first + axis);
+    if (is_still(e, op, x, whole))
+      continue;
+    MlirValue at = at_register(e, whole, r);
+    if (x->shift.ptr && axis == x->shifted)
+      at = twg_binary(e, "llvm.add", at,
+                      mlirIntegerTypeGetWidth(mlirValueGetType(at)) == 64 ? twg_cast(e, "llvm.zext", e->i64, x->shift)
+                                                                          : x->shift);
+    if (index.scalar.ptr && is_still(e, op, x, index.tile)) {
+      MlirValue by = twg_lookup(e, index.scalar).at[0];
+      place.moved = plus(e, place.moved, along(e, x, axis, by));
+      if (guard.ptr && x->check_bounds) {
+        at = twg_binary(e, "llvm.add", or_least(e, guard, at_register(e, index.tile, r)), by);
+        guard.ptr = NULL;
+      }
+    } else {
+      place.moved = plus(e, place.moved, along(e, x, axis, at));
+    }
+    if (x->check_bounds)
+      place.guard = both(e, place.guard, is_inside(e, x, axis, at, cut));
+  }
+  place.guard = both(e, place.guard, guard);
+  return place;
+}
+
+static MlirValue to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
+  if (bits == 4)
+    return twg_binary(e, "llvm.ashr", elements, twg_const_int(e, e->i64, 1));
+  return bits > 8 ? twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8)) : elements;
+}
+
+static MlirValue element_pointer(tw_emitter_t *e, MlirValue array, place_t place, int bits) {
+  MlirValue pointer = twg_array_pointer(e, array);
+  MlirBlock here = e->block;
+  if (bits < 8) /* halves of bytes are added up before they are bytes */
+    return twg_offset_pointer(e, pointer, to_bytes(e, plus(e, place.still, place.moved), bits));
+  e->block = place.moved.ptr && e->outside.ptr ? e->outside : here;
+  if (place.still.ptr)
+    pointer = twg_offset_pointer(e, pointer, to_bytes(e, place.still, bits));
+  e->block = here;
+  return place.moved.ptr ? twg_offset_pointer(e, pointer, to_bytes(e, place.moved, bits)) : pointer;
+}
+
+/* The half of a byte that an odd or even element takes. */
+static MlirValue half_byte(tw_emitter_t *e, MlirValue byte, MlirValue element) {
+  MlirValue odd = twg_cast(e, "llvm.trunc", e->i1, element);
+  MlirValue high = twg_binary(e, "llvm.lshr", byte, twg_const_int(e, e->i8, 4));
+  return twg_select(e, odd, high, twg_binary(e, "llvm.and", byte, twg_const_int(e, e->i8, 15)));
+}
+
+/* The access that starts at register r. */
+static void gather_vector(tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirType element, int r,
+                          tw_values_t out) {
+  static const uint32_t no_padding[2] = {0, 0};
+  int bits = tw_memory_bits(element), lanes[16];
+  place_t place = locate(e, op, x, r);
+  MlirValue words[4], elements[16], guard = place.guard;
+  guarded_load(e, form_of(bits << x->vector), element_pointer(e, x->array, place, bits), 0, guard, no_padding, words);
+  if (bits == 4)
+    elements[0] = half_byte(e, words[0], plus(e, place.still, place.moved));
+  else
+    twg_from_words(e, element, bits, 1 << x->vector, words, elements);
+  twg_vector_registers(r, x->vector, x->regs, lanes);
+  bool pads = guard.ptr && x->value.ptr && !tw_is_zero(x->value); /* zeros are there already */
+  for (int i = 0; i < 1 << x->vector; i++)
+    out.at[lanes[i]] = pads ? twg_select(e, guard, elements[i], at_register(e, x->value, lanes[i])) : elements[i];
+}
+
+bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  indexed_t x = indexed_of(op, 2, 3);
+  tw_layout_t layout = {0};
+  if (tw_is_tile(type) && tw_layout_of_type(type, &layout))
+    find_vectors(op, &layout, &x);
+  tw_values_t out = twg_new_values(e, twg_register_count(type));
+  for (int r = 0; r < out.count; r++)
+    if (twg_starts_vector(r, x.vector, x.regs) && first_copy(&layout, r) == r)
+      gather_vector(e, op, &x, tw_element(type), r, out);
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = out.at[first_copy(&layout, r)];
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+/* Each thread copies the pieces that its index tiles name; the swizzle of the buffer is in where it puts them. */
+bool twg_rule_async_gather(tw_emitter_t *e, MlirOperation op) {
+  enum { MASK = 2, ENABLED = 5, MIN_COPY_BITS = 32 };
+  indexed_t x = indexed_of(op, MASK, MASK);
+  intptr_t at = tw_copy_buffer_operand(op);
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
+  MlirValue enabled = segment_operand(op, ENABLED), to = twg_slot_pointer(e, op, at);
+  int bits = tw_memory_bits(element);
+  tw_layout_t tile, shared;
+  if (!tw_layout_of_type(type, &shared) ||
+      !tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, x.first)), &tile))
+    return lacks_layout(op);
+  find_vectors(op, &tile, &x);
+  if (bits << x.vector < MIN_COPY_BITS) {
+    tw_op_error(op, "copies pieces of less than 4 bytes: its indices are not known to count up");
+    return false;
+  }
+  for (int r = 0; r < tw_layout_count(&tile, TW_REGISTER); r++) {
+    if (!twg_starts_vector(r, x.vector, x.regs) || first_copy(&tile, r) != r)
+      continue;
+    place_t place = locate(e, op, &x, r);
+    MlirValue from = element_pointer(e, x.array, place, bits);
+    MlirValue guard = both(e, place.guard, enabled.ptr ? twg_lookup(e, enabled).at[0] : enabled);
+    twg_copy_piece(e, twg_shared_pointer(e, &tile, &shared, element, r, to), from, 0, bits / 8 << x.vector,
+                   guard.ptr ? guard : twg_const_int(e, e->i1, 1));
+  }
+  return true;
+}
+
+/* Has lanes exchange what they own, where each stores longer vectors then. The indices of a thread's neighbours follow
+ * from its own, as all of them count up. */
+static bool find_exchange(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, int elem_bits, indexed_t *x,
+                          tw_exchange_t *out) {
+  enum { WORD = 32 };
+  int dim, wanted = tw_gather_vector_bits(op, &dim), have = x->vector;
+  if (wanted <= have || elem_bits << have < WORD || !twg_find_exchange(layout, dim, have, wanted, out) ||
+      tw_gather_run_bits(op, dim) < wanted + out->count)
+    return false;
+  x->shifted = tw_access_contiguous_dim(op, (int)x->count);
+  if (tw_bits(mlirValueGetType(mlirOperationGetOperand(op, x->first + x->shifted))) < WORD)
+    return false;
+  x->shift = twg_binary(e, "llvm.mul", twg_exchange_number(e, out),
+                        twg_const_i32(e, (INT64_C(1) << wanted) - (INT64_C(1) << have)));
+  return true;
+}
+
+/* The words of the vector at register r. */
+static int vector_words(tw_emitter_t *e, MlirType element, const indexed_t *x, int r, MlirValue words[4]) {
+  MlirValue values[16];
+  int lanes[16];
+  twg_vector_registers(r, x->vector, x->regs, lanes);
+  for (int i = 0; i < 1 << x->vector; i++)
+    values[i] = at_register(e, x->value, lanes[i]);
+  return twg_to_words(e, element, tw_memory_bits(element), 1 << x->vector, values, words);
+}
+
+bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
+  indexed_t x = indexed_of(op, 3, 2);
+  MlirType type = mlirValueGetType(x.value), element = tw_element(type);
+  int bits = tw_memory_bits(element);
+  tw_layout_t layout = {0};
+  tw_exchange_t exchange = {.count = 0};
+  MlirValue owner = first_thread(e);
+  if (bits == 4) {
+    tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
+    return false;
+  }
+  if (tw_is_tile(type)) {
+    if (!tw_layout_of_type(type, &layout))
+      return lacks_layout(op);
+    owner = twg_owner_guard(e, &layout);
+    find_vectors(op, &layout, &x);
+    if (!find_exchange(e, op, &layout, bits, &x, &exchange))
+      exchange.count = 0;
+  }
+  for (int r = 0; r < twg_register_count(type); r++) {
+    MlirValue words[4];
+    int size = 0;
+    if (!twg_starts_vector(r, x.vector, x.regs) || !twg_starts_vector(r, exchange.count, exchange.reg) ||
+        first_copy(&layout, r) != r)
+      continue;
+    for (int i = 0; i < 1 << exchange.count; i++)
+      size = vector_words(e, element, &x, twg_exchange_register(&exchange, r, i), words + (ptrdiff_t)i * size);
+    twg_exchange(e, &exchange, size, words);
+    place_t place = locate(e, op, &x, r);
+    MlirValue pointer = element_pointer(e, x.array, place, bits), guard = both(e, place.guard, owner);
+    guarded_store(e, form_of(bits << (x.vector + exchange.count)), pointer, 0, guard, words);
+  }
+  return true;
+}

@@ -1,0 +1,572 @@
+/* math.c - rules: functions of real numbers
+ *
+ * There is no device library: each function is a range reduction, a polynomial and care for the
+ * ends, in f32 (about 2 ulp) and f64 (a few ulp). Inputs are f32 or f64, because legalization widens
+ * narrower types. Where nothing but 16-bit results is made of a value, the hardware's approximation
+ * alone is enough.
+ *
+ * Polynomials for f32 are minimax fits; those for f64 are Taylor or atanh series cut where a term no
+ * longer shows in 53 bits. */
+#include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/facts/accuracy.h"
+
+#include <math.h>
+
+enum {
+  MOST_TOGETHER = 4, /* quotients of one division */
+  MOST_AT_ONCE = 32, /* numbers of which a warp looks whether all are small */
+  ENOUGH = 8         /* ... and the fewest that are worth a branch */
+};
+
+typedef MlirValue (*math_fn_t)(tw_emitter_t *e, MlirValue x, bool rough);
+
+/* ---- shorthand --------------------------------------------------------------------------------- */
+
+static MlirValue k(tw_emitter_t *e, MlirValue like, double value) {
+  return twg_const_float(e, mlirValueGetType(like), value);
+}
+static MlirValue add(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fadd", x, y); }
+static MlirValue sub(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fsub", x, y); }
+static MlirValue mul(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fmul", x, y); }
+static MlirValue negate(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llvm.fneg", x); }
+static MlirValue absolute(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llvm.intr.fabs", x); }
+static bool is_f64(MlirValue x) { return mlirTypeIsAF64(mlirValueGetType(x)); }
+
+static MlirValue fma3(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue z) {
+  MlirValue operands[3] = {x, y, z};
+  return twg_op(e, "llvm.intr.fma", mlirValueGetType(x), 3, operands, 0, NULL);
+}
+
+static MlirValue divide(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return is_f64(x) ? twg_binary(e, "llvm.fdiv", x, y) : twg_divide_fast(e, x, y);
+}
+
+/* Horner's scheme; the first coefficient is that of the highest power. */
+static MlirValue polynomial(tw_emitter_t *e, MlirValue x, int count, const double *coefficients) {
+  MlirValue sum = k(e, x, coefficients[0]);
+  for (int i = 1; i < count; i++)
+    sum = fma3(e, sum, x, k(e, x, coefficients[i]));
+  return sum;
+}
+
+/* A hardware approximation of one f32 operand. */
+static MlirValue hardware(tw_emitter_t *e, const char *text, MlirValue x) {
+  return twg_asm(e, text, "=f,f", e->f32, 1, &x, false);
+}
+
+static MlirType int_like(tw_emitter_t *e, MlirValue x) { return is_f64(x) ? e->i64 : e->i32; }
+
+static MlirValue int_const(tw_emitter_t *e, MlirValue like, int64_t value) {
+  return twg_const_int(e, mlirValueGetType(like), value);
+}
+
+/* ---- exponentials -------------------------------------------------------------------------------- */
+
+static const double LOG2_E = 1.44269504088896340736, LN_2 = 0.69314718055994530942;
+
+/* 2^n as a float, from an integral float n within the normal exponents. */
+static MlirValue power_of_two(tw_emitter_t *e, MlirValue n) {
+  MlirType type = mlirValueGetType(n), ints = int_like(e, n);
+  MlirValue i = twg_cast(e, "llvm.fptosi", ints, n);
+  i = twg_binary(e, "llvm.add", i, int_const(e, i, is_f64(n) ? 1023 : 127));
+  return twg_bitcast(e, twg_binary(e, "llvm.shl", i, int_const(e, i, is_f64(n) ? 52 : 23)), type);
+}
+
+/* e^r for |r| <= ln(2) / 2, f64. */
+static MlirValue exp_near_zero(tw_emitter_t *e, MlirValue r) {
+  double c[14], factorial = 1;
+  for (int i = 0; i < 14; i++) {
+    factorial *= i > 0 ? i : 1;
+    c[13 - i] = 1 / factorial;
+  }
+  return polynomial(e, r, 14, c);
+}
+
+static MlirValue clamp(tw_emitter_t *e, MlirValue x, double low, double high) {
+  x = twg_binary(e, "llvm.intr.maximum", x, k(e, x, low));
+  return twg_binary(e, "llvm.intr.minimum", x, k(e, x, high));
+}
+
+/* p * 2^n in two steps, so that neither factor overflows where the product does not. */
+static MlirValue scale(tw_emitter_t *e, MlirValue p, MlirValue n) {
+  MlirValue half = twg_unary(e, "llvm.intr.floor", mul(e, n, k(e, n, 0.5)));
+  p = mul(e, p, power_of_two(e, half));
+  return mul(e, p, power_of_two(e, sub(e, n, half)));
+}
+
+static MlirValue exp_f64(tw_emitter_t *e, MlirValue x) {
+  x = clamp(e, x, -760, 720);
+  MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, x, k(e, x, LOG2_E)));
+  MlirValue r = fma3(e, n, k(e, x, -0x1.62e42fefa3800p-1), x);
+  r = fma3(e, n, k(e, x, -0x1.ef35793c76730p-45), r);
+  return scale(e, exp_near_zero(e, r), n);
+}
+
+static MlirValue exp2_f64(tw_emitter_t *e, MlirValue x) {
+  x = clamp(e, x, -1100, 1030);
+  MlirValue n = twg_unary(e, "llvm.intr.rint", x);
+  return scale(e, exp_near_zero(e, mul(e, sub(e, x, n), k(e, x, LN_2))), n);
+}
+
+/* Results below the normal floats become 0: keeping them costs three instructions for one, and
+ * softmax is made of these. */
+static MlirValue emit_exp2(tw_emitter_t *e, MlirValue x, bool rough) {
+  (void)rough;
+  return is_f64(x) ? exp2_f64(e, x) : hardware(e, "ex2.approx.ftz.f32 $0, $1;", x);
+}
+
+/* x * y + z of f32 by one of the hardware's other roundings: `sat` to [0, 1], `rm` down. */
+static MlirValue fma_f32(tw_emitter_t *e, const char *name, MlirValue x, MlirValue y, MlirValue z) {
+  MlirValue operands[3] = {x, y, z};
+  return twg_intrinsic(e, name, e->f32, 3, operands);
+}
+
+/* e^(factor x) = 2^n 2^r for a factor that is a power of two, with n rounded down and kept among the normal exponents:
+ * r takes what is beyond. n + 127 appears in the last bits of a float whose unit is 1. */
+static MlirValue exp_f32(tw_emitter_t *e, MlirValue x, double factor) {
+  static const double least = 126, range = 2 * 126, unit = 0x1.8p23 + 1;
+  double step = factor * LOG2_E, high = (float)step;
+  MlirValue share = fma_f32(e, "llvm.nvvm.fma.rn.sat.f", x, k(e, x, step / range), k(e, x, 0.5));
+  MlirValue marked = fma_f32(e, "llvm.nvvm.fma.rm.f", share, k(e, x, range), k(e, x, unit));
+  MlirValue n = sub(e, marked, k(e, x, unit + least));
+  MlirValue r = fma3(e, x, k(e, x, high), negate(e, n));
+  r = fma3(e, x, k(e, x, step - high), r);
+  MlirValue power = twg_binary(e, "llvm.shl", twg_bitcast(e, marked, e->i32), twg_const_i32(e, 23));
+  return mul(e, hardware(e, "ex2.approx.ftz.f32 $0, $1;", r), twg_bitcast(e, power, e->f32));
+}
+
+static MlirValue emit_exp(tw_emitter_t *e, MlirValue x, bool rough) {
+  if (is_f64(x))
+    return exp_f64(e, x);
+  return rough ? emit_exp2(e, mul(e, x, k(e, x, LOG2_E)), true) : exp_f32(e, x, 1);
+}
+
+/* ---- logarithms ---------------------------------------------------------------------------------- */
+
+/* x = m * 2^exponent with m in [2/3, 4/3). */
+typedef struct split {
+  MlirValue m, exponent; /* floats */
+} split_t;
+
+static split_t split(tw_emitter_t *e, MlirValue x) {
+  MlirType type = mlirValueGetType(x), ints = int_like(e, x);
+  bool wide = is_f64(x);
+  int mantissa = wide ? 52 : 23;
+  int64_t least = wide ? INT64_C(0x0010000000000000) : 0x00800000;
+  int64_t two_thirds = wide ? INT64_C(0x3FE5555555555555) : 0x3F2AAAAB;
+  MlirValue bits = twg_bitcast(e, x, ints);
+  MlirValue tiny = twg_icmp(e, TW_SLT, bits, int_const(e, bits, least)); /* subnormals */
+  bits = twg_bitcast(e, twg_select(e, tiny, mul(e, x, k(e, x, ldexp(1, mantissa))), x), ints);
+  MlirValue above = twg_binary(e, "llvm.sub", bits, int_const(e, bits, two_thirds));
+  MlirValue exponent = twg_binary(e, "llvm.ashr", above, int_const(e, bits, mantissa));
+  MlirValue moved = twg_binary(e, "llvm.shl", exponent, int_const(e, bits, mantissa));
+  split_t out = {.m = twg_bitcast(e, twg_binary(e, "llvm.sub", bits, moved), type)};
+  out.exponent = twg_cast(e, "llvm.sitofp", type, exponent);
+  out.exponent = sub(e, out.exponent, twg_select(e, tiny, k(e, x, mantissa), k(e, x, 0)));
+  return out;
+}
+
+/* ln(1 + f) - f for f in [-1/3, 1/3), f32. */
+static MlirValue log1p_rest_f32(tw_emitter_t *e, MlirValue f) {
+  static const double c[] = {-0.13191725313663483, 0.13962404429912567, -0.12115111947059631, 0.14010930061340332,
+                             -0.16685466468334198, 0.20010043680667877, -0.24999688565731049, 0.33333224058151245};
+  MlirValue p = fma3(e, polynomial(e, f, 8, c), f, k(e, f, -0.5));
+  return mul(e, mul(e, f, f), p);
+}
+
+/* ln(m) = 2 atanh(s), s = (m - 1) / (m + 1), f64. */
+static MlirValue log_f64_near_one(tw_emitter_t *e, MlirValue m) {
+  double c[12];
+  for (int i = 0; i < 12; i++)
+    c[11 - i] = 2.0 / (2 * i + 3);
+  MlirValue f = sub(e, m, k(e, m, 1)), s = divide(e, f, add(e, m, k(e, m, 1))), z = mul(e, s, s);
+  /* 2s = f - s f, which keeps the leading part exact */
+  MlirValue rest = mul(e, mul(e, s, z), polynomial(e, z, 12, c));
+  return add(e, f, sub(e, rest, mul(e, s, f)));
+}
+
+/* -inf at 0, NaN below, inf at inf. */
+static MlirValue log_ends(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  MlirValue inf = k(e, x, INFINITY);
+  y = twg_select(e, twg_fcmp(e, TW_OEQ, x, inf), inf, y);
+  y = twg_select(e, twg_fcmp(e, TW_OEQ, x, k(e, x, 0)), k(e, x, -INFINITY), y);
+  MlirValue bad = twg_fcmp(e, 11 /* ult: below zero, or NaN */, x, k(e, x, 0));
+  return twg_select(e, bad, k(e, x, NAN), y);
+}
+
+static MlirValue emit_log(tw_emitter_t *e, MlirValue x, bool rough) {
+  if (rough && !is_f64(x))
+    return mul(e, hardware(e, "lg2.approx.f32 $0, $1;", x), k(e, x, LN_2));
+  split_t s = split(e, x);
+  MlirValue y;
+  if (is_f64(x)) {
+    y = fma3(e, s.exponent, k(e, x, 0x1.ef35793c76730p-45), log_f64_near_one(e, s.m));
+    y = fma3(e, s.exponent, k(e, x, 0x1.62e42fefa3800p-1), y);
+  } else {
+    MlirValue f = sub(e, s.m, k(e, x, 1));
+    y = fma3(e, s.exponent, k(e, x, LN_2), add(e, f, log1p_rest_f32(e, f)));
+  }
+  return log_ends(e, x, y);
+}
+
+static MlirValue emit_log2(tw_emitter_t *e, MlirValue x, bool rough) {
+  if (rough && !is_f64(x))
+    return hardware(e, "lg2.approx.f32 $0, $1;", x);
+  split_t s = split(e, x);
+  MlirValue y;
+  if (is_f64(x)) {
+    MlirValue ln = log_f64_near_one(e, s.m), factor = k(e, x, LOG2_E);
+    MlirValue high = mul(e, ln, factor), low = fma3(e, ln, factor, negate(e, high));
+    low = fma3(e, ln, k(e, x, 0x1.777d0ffda0d24p-56), low);
+    y = add(e, s.exponent, add(e, high, low));
+  } else {
+    double factor = (float)LOG2_E;
+    MlirValue f = sub(e, s.m, k(e, x, 1)), rest = log1p_rest_f32(e, f);
+    MlirValue low = fma3(e, f, k(e, x, LOG2_E - factor), mul(e, rest, k(e, x, factor)));
+    y = fma3(e, f, k(e, x, factor), low);
+    y = add(e, y, s.exponent);
+  }
+  return log_ends(e, x, y);
+}
+
+/* ---- roots ------------------------------------------------------------------------------------- */
+
+static MlirValue emit_sqrt(tw_emitter_t *e, MlirValue x, bool rough) {
+  (void)rough;
+  return twg_unary(e, "llvm.intr.sqrt", x);
+}
+
+static MlirValue emit_rsqrt(tw_emitter_t *e, MlirValue x, bool rough) {
+  if (is_f64(x))
+    return divide(e, k(e, x, 1), emit_sqrt(e, x, rough));
+  return hardware(e, "rsqrt.approx.f32 $0, $1;", x);
+}
+
+/* ---- circular functions -------------------------------------------------------------------------- */
+
+/* x = n * pi/2 + r, |r| <= pi/4. The reduction is done in f64, where it is good up to about 2^50. */
+typedef struct turned {
+  MlirValue r, quadrant; /* as x; i64 */
+} turned_t;
+
+static turned_t turn(tw_emitter_t *e, MlirValue x) {
+  MlirValue wide = is_f64(x) ? x : twg_cast(e, "llvm.fpext", e->f64, x);
+  MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, wide, k(e, wide, 0.63661977236758134308)));
+  MlirValue r = fma3(e, n, k(e, wide, -0x1.921fb54442d18p+0), wide);
+  r = fma3(e, n, k(e, wide, -0x1.1a62633145c07p-54), r);
+  turned_t out = {r, twg_cast(e, "llvm.fptosi", e->i64, n)};
+  if (!is_f64(x))
+    out.r = twg_cast(e, "llvm.fptrunc", e->f32, r);
+  return out;
+}
+
+static MlirValue sin_near_zero(tw_emitter_t *e, MlirValue r) {
+  static const double narrow[] = {-0.0001951729936990887, 0.008332177996635437, -0.16666655242443085};
+  double wide[8], factorial = 1;
+  for (int i = 0; i < 8; i++) {
+    factorial *= -(2 * i + 2) * (2 * i + 3);
+    wide[7 - i] = 1 / factorial;
+  }
+  MlirValue z = mul(e, r, r), p = is_f64(r) ? polynomial(e, z, 8, wide) : polynomial(e, z, 3, narrow);
+  return fma3(e, mul(e, r, z), p, r);
+}
+
+static MlirValue cos_near_zero(tw_emitter_t *e, MlirValue r) {
+  static const double narrow[] = {2.4438451873720624e-05, -0.001388736767694354, 0.04166664555668831};
+  double wide[8], factorial = -2;
+  for (int i = 0; i < 8; i++) {
+    factorial *= -(2 * i + 3) * (2 * i + 4);
+    wide[7 - i] = 1 / factorial;
+  }
+  MlirValue z = mul(e, r, r), p = is_f64(r) ? polynomial(e, z, 8, wide) : polynomial(e, z, 3, narrow);
+  p = fma3(e, mul(e, z, z), p, k(e, r, 1));
+  return fma3(e, z, k(e, r, -0.5), p);
+}
+
+/* sin of (quadrant + shift) right angles and r. */
+static MlirValue circular(tw_emitter_t *e, turned_t t, int shift) {
+  MlirValue q = shift ? twg_binary(e, "llvm.add", t.quadrant, twg_const_int(e, e->i64, shift)) : t.quadrant;
+  MlirValue zero = twg_const_int(e, e->i64, 0);
+  MlirValue odd = twg_icmp(e, TW_NE, twg_binary(e, "llvm.and", q, twg_const_int(e, e->i64, 1)), zero);
+  MlirValue back = twg_icmp(e, TW_NE, twg_binary(e, "llvm.and", q, twg_const_int(e, e->i64, 2)), zero);
+  MlirValue y = twg_select(e, odd, cos_near_zero(e, t.r), sin_near_zero(e, t.r));
+  return twg_select(e, back, negate(e, y), y);
+}
+
+static MlirValue emit_sin(tw_emitter_t *e, MlirValue x, bool rough) {
+  (void)rough;
+  return circular(e, turn(e, x), 0);
+}
+
+static MlirValue emit_cos(tw_emitter_t *e, MlirValue x, bool rough) {
+  (void)rough;
+  return circular(e, turn(e, x), 1);
+}
+
+static MlirValue emit_tan(tw_emitter_t *e, MlirValue x, bool rough) {
+  (void)rough;
+  turned_t t = turn(e, x);
+  return divide(e, circular(e, t, 0), circular(e, t, 1));
+}
+
+/* ---- hyperbolic functions ------------------------------------------------------------------------ */
+
+static MlirValue with_sign_of(tw_emitter_t *e, MlirValue magnitude, MlirValue x) {
+  return twg_binary(e, "llvm.intr.copysign", magnitude, x);
+}
+
+/* e^a / 2, which overflows no earlier than the result does. */
+static MlirValue half_exp(tw_emitter_t *e, MlirValue a) {
+  MlirValue root = emit_exp(e, mul(e, a, k(e, a, 0.5)), false);
+  MlirValue far = mul(e, mul(e, root, k(e, a, 0.5)), root);
+  MlirValue near = mul(e, emit_exp(e, a, false), k(e, a, 0.5));
+  return twg_select(e, twg_fcmp(e, TW_OGT, a, k(e, a, is_f64(a) ? 700 : 85)), far, near);
+}
+
+/* x + x^3 p(x^2) where cancellation would show. */
+static MlirValue sinh_near_zero(tw_emitter_t *e, MlirValue x) {
+  static const double narrow[] = {0.0002037740487139672, 0.008330211043357849, 0.166667178273201};
+  double wide[9], factorial = 1;
+  for (int i = 0; i < 9; i++) {
+    factorial *= (2 * i + 2) * (2 * i + 3);
+    wide[8 - i] = 1 / factorial;
+  }
+  MlirValue z = mul(e, x, x), p = is_f64(x) ? polynomial(e, z, 9, wide) : polynomial(e, z, 3, narrow);
+  return fma3(e, mul(e, x, z), p, x);
+}
+
+static MlirValue emit_sinh(tw_emitter_t *e, MlirValue x, bool rough) {
+  (void)rough;
+  MlirValue a = absolute(e, x), half = half_exp(e, a);
+  MlirValue far = with_sign_of(e, sub(e, half, divide(e, k(e, x, 0.25), half)), x);
+  return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 1)), sinh_near_zero(e, x), far);
+}
+
+static MlirValue emit_cosh(tw_emitter_t *e, MlirValue x, bool rough) {
+  (void)rough;
+  MlirValue half = half_exp(e, absolute(e, x));
+  return add(e, half, divide(e, k(e, x, 0.25), half));
+}
+
+/* Near 0 a polynomial (f32) or sinh / cosh (f64), else 1 - 2 / (e^2x + 1). */
+static MlirValue tanh_near_zero(tw_emitter_t *e, MlirValue x) {
+  static const double narrow[] = {-0.005717044696211815, 0.020650586113333702, -0.05374349653720856,
+                                  0.13331490755081177, -0.3333328366279602};
+  if (is_f64(x))
+    return divide(e, sinh_near_zero(e, x), emit_cosh(e, x, false));
+  MlirValue z = mul(e, x, x);
+  return fma3(e, mul(e, x, z), polynomial(e, z, 5, narrow), x);
+}
+
+static MlirValue inverse_of_large(tw_emitter_t *e, MlirValue x) {
+  return is_f64(x) ? divide(e, k(e, x, 1), x) : twg_inverse_of_large(e, x);
+}
+
+static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
+  MlirValue a = absolute(e, x), one = k(e, x, 1);
+  MlirValue grown = emit_exp(e, add(e, a, a), rough);
+  MlirValue inverse = inverse_of_large(e, add(e, grown, one));
+  MlirValue far = with_sign_of(e, fma3(e, k(e, x, -2), inverse, one), x);
+  return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 0.625)), tanh_near_zero(e, x), far);
+}
+
+/* In place of numbers, what 1 is divided by them: one instruction of the slow unit serves all. Their product must be a
+ * normal float. */
+static void invert_together(tw_emitter_t *e, int count, MlirValue *x) {
+  MlirValue product[MOST_TOGETHER] = {x[0]};
+  for (int i = 1; i < count; i++)
+    product[i] = mul(e, product[i - 1], x[i]);
+  MlirValue inverse = inverse_of_large(e, product[count - 1]);
+  for (int i = count - 1; i > 0; i--) {
+    MlirValue rest = mul(e, inverse, x[i]);
+    x[i] = mul(e, inverse, product[i - 1]);
+    inverse = rest;
+  }
+  x[0] = inverse;
+}
+
+/* tanh(factor * x) as 1 - 2 / (e^2x + 1). Four share a division, for which what is divided by must be a number, and not
+ * too large; where it is none, the difference is not either. */
+static void bend_far(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
+  static const double large = 0x1p30;
+  MlirValue one = twg_const_float(e, e->f32, 1);
+  for (int first = 0; first < num; first += MOST_TOGETHER) {
+    int count = num - first < MOST_TOGETHER ? num - first : MOST_TOGETHER;
+    MlirValue grown[MOST_TOGETHER], inverse[MOST_TOGETHER];
+    for (int i = 0; i < count; i++) {
+      MlirValue power = emit_exp2(e, mul(e, x[first + i], k(e, one, 2 * LOG2_E * factor)), true);
+      grown[i] = add(e, power, one);
+      inverse[i] = twg_binary(e, "llvm.intr.minnum", grown[i], k(e, one, large));
+    }
+    invert_together(e, count, inverse);
+    for (int i = 0; i < count; i++)
+      out[first + i] = twg_binary(e, "llvm.intr.minimum", fma3(e, k(e, one, -2), inverse[i], one), grown[i]);
+  }
+}
+
+static const double NEAR = 0.38; /* where three terms of tanh are exact to 2^-20 */
+
+/* How far the squares of factor * x are above that of the limit: below zero where |factor * x| is below it. */
+static void above_limit(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
+  double limit = NEAR / factor;
+  for (int i = 0; i < num; i++)
+    out[i] = fma3(e, x[i], x[i], k(e, x[i], -limit * limit));
+}
+
+/* Whether some lane of the warp has one that is not below zero: signs are collected by logic of three inputs. */
+static MlirValue any_above(tw_emitter_t *e, int num, const MlirValue *distance) {
+  MlirValue signs[MOST_AT_ONCE];
+  for (int i = 0; i < num; i++)
+    signs[i] = twg_bitcast(e, distance[i], e->i32);
+  for (; num > 1; num = (num + 2) / 3)
+    for (int i = 0; i < num; i += 3) {
+      MlirValue both = i + 1 < num ? twg_binary(e, "llvm.and", signs[i], signs[i + 1]) : signs[i];
+      signs[i / 3] = i + 2 < num ? twg_binary(e, "llvm.and", both, signs[i + 2]) : both;
+    }
+  MlirValue operands[] = {twg_const_i32(e, -1), twg_icmp(e, TW_SGE, signs[0], twg_const_i32(e, 0))};
+  return twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands);
+}
+
+/* tanh(factor * x) where that is small: x times a polynomial in that distance, which costs no more than one in the
+ * square. Where some are not small, another x at distance zero gives what they are bent to. So that part is a branch
+ * which is seldom taken, and all else one block with what is made of the result, for the assembler to interleave. */
+static void bend_any(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
+  static const double terms[] = {0.12068123942751187, -0.2975921340300244, 0.954495568649966};
+  double scaled[3], power = factor;
+  for (int i = 2; i >= 0; i--, power *= factor * factor)
+    scaled[i] = terms[i] * power;
+  MlirType types[2 * MOST_AT_ONCE];
+  MlirValue near[2 * MOST_AT_ONCE], bent[2 * MOST_AT_ONCE];
+  for (int i = 0; i < 2 * num; i++)
+    types[i] = e->f32;
+  for (int i = 0; i < num; i++)
+    near[i] = x[i];
+  above_limit(e, num, x, factor, near + num);
+  MlirBlock far = twg_new_block(e, 0, NULL), join = twg_new_block(e, 2 * num, types);
+  twg_branch_if(e, any_above(e, num, near + num), far, 0, NULL, join, 2 * num, near);
+  e->block = far;
+  bend_far(e, num, x, factor, bent);
+  for (int i = 0; i < num; i++) {
+    bent[i] = mul(e, bent[i], k(e, x[i], 1 / scaled[2]));
+    bent[num + i] = k(e, x[i], 0);
+  }
+  twg_branch(e, join, 2 * num, bent);
+  e->block = join;
+  for (int i = 0; i < num; i++)
+    out[i] = mul(e, mlirBlockGetArgument(join, i), polynomial(e, mlirBlockGetArgument(join, num + i), 3, scaled));
+}
+
+/* tanh exact to 2^-20, however small the result is. A factor of x joins those of the terms. Scores are mostly far below
+ * their cap: a warp whose numbers all are does without the slow unit. */
+static bool emit_tanh_absolute(tw_emitter_t *e, MlirOperation op) {
+  static const double least = 0x1p-15, most = 0x1p15; /* factors whose powers are normal floats */
+  double factor = 1, own;
+  MlirValue input = mlirOperationGetOperand(op, 0), rest;
+  if (tw_has_factor(input, &own, &rest) && fabs(own) > least && fabs(own) < most) {
+    factor = own;
+    input = rest;
+  }
+  tw_values_t x = twg_lookup(e, input), out = twg_new_values(e, x.count);
+  for (int first = 0, num; first < x.count; first += num) {
+    num = x.count - first < MOST_AT_ONCE ? x.count - first : MOST_AT_ONCE;
+    (num < ENOUGH ? bend_far : bend_any)(e, num, x.at + first, factor, out.at + first);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+/* 1 + tanh(x) = 2 / (1 + e^-2x), which is cheaper, and exact where the sum would cancel. */
+static MlirValue one_plus_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
+  MlirValue half = k(e, x, 0.5);
+  MlirValue grown = rough ? emit_exp2(e, mul(e, x, k(e, x, -2 * LOG2_E)), true) : exp_f32(e, x, -2);
+  return twg_inverse_of_large(e, fma3(e, grown, half, half));
+}
+
+/* ---- pow --------------------------------------------------------------------------------------- */
+
+/* |x|^y in f64, where the logarithm has bits to spare for f32. */
+static MlirValue power_of_magnitude(tw_emitter_t *e, MlirValue a, MlirValue y) {
+  if (is_f64(a))
+    return exp2_f64(e, mul(e, y, emit_log2(e, a, false)));
+  MlirValue wide = twg_cast(e, "llvm.fpext", e->f64, a), exponent = twg_cast(e, "llvm.fpext", e->f64, y);
+  MlirValue power = exp2_f64(e, mul(e, exponent, emit_log2(e, wide, false)));
+  return twg_cast(e, "llvm.fptrunc", e->f32, power);
+}
+
+static MlirValue emit_pow(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  MlirValue a = absolute(e, x), one = k(e, x, 1), zero = k(e, x, 0);
+  MlirValue p = power_of_magnitude(e, a, y);
+  MlirValue integral = twg_fcmp(e, TW_OEQ, twg_unary(e, "llvm.intr.trunc", y), y);
+  MlirValue half = mul(e, y, k(e, y, 0.5));
+  MlirValue even = twg_fcmp(e, TW_OEQ, twg_unary(e, "llvm.intr.trunc", half), half);
+  MlirValue negative = twg_icmp(e, TW_SLT, twg_bitcast(e, x, int_like(e, x)), twg_const_int(e, int_like(e, x), 0));
+  MlirValue odd = twg_binary(e, "llvm.and", integral, twg_binary(e, "llvm.xor", even, twg_const_int(e, e->i1, 1)));
+  p = twg_select(e, twg_binary(e, "llvm.and", negative, odd), negate(e, p), p);
+  MlirValue below = twg_fcmp(e, TW_OLT, x, zero); /* no real power, except of an infinity */
+  MlirValue finite = twg_fcmp(e, TW_OLT, a, k(e, x, INFINITY));
+  MlirValue fraction = twg_binary(e, "llvm.xor", integral, twg_const_int(e, e->i1, 1));
+  MlirValue bad = twg_binary(e, "llvm.and", twg_binary(e, "llvm.and", below, finite), fraction);
+  p = twg_select(e, bad, k(e, x, NAN), p);
+  MlirValue infinite = twg_fcmp(e, TW_OEQ, absolute(e, y), k(e, y, INFINITY));
+  MlirValue unit = twg_binary(e, "llvm.and", twg_fcmp(e, TW_OEQ, a, one), infinite);
+  MlirValue is_one = twg_binary(e, "llvm.or", unit, twg_fcmp(e, TW_OEQ, x, one));
+  return twg_select(e, twg_binary(e, "llvm.or", is_one, twg_fcmp(e, TW_OEQ, y, zero)), one, p);
+}
+
+/* ---- rule -------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  math_fn_t emit;
+} functions[] = {
+    {"math.exp", emit_exp},   {"math.exp2", emit_exp2},   {"math.log", emit_log},   {"math.log2", emit_log2},
+    {"math.sqrt", emit_sqrt}, {"math.rsqrt", emit_rsqrt}, {"math.sin", emit_sin},   {"math.cos", emit_cos},
+    {"math.tan", emit_tan},   {"math.sinh", emit_sinh},   {"math.cosh", emit_cosh}, {"math.tanh", emit_tanh},
+};
+
+static MlirValue absolute_int(tw_emitter_t *e, MlirValue x) {
+  MlirValue minus = twg_binary(e, "llvm.sub", twg_const_int(e, mlirValueGetType(x), 0), x);
+  return twg_binary(e, "llvm.intr.smax", x, minus);
+}
+
+static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  if (tw_op_is(op, "math.absi"))
+    return absolute_int(e, x[0]);
+  if (tw_op_is(op, "math.fma"))
+    return fma3(e, x[0], x[1], x[2]);
+  if (tw_op_is(op, "math.powf"))
+    return emit_pow(e, x[0], x[1]);
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (tw_op_is(op, functions[i].name))
+      return functions[i].emit(e, x[0], tw_only_read_narrower(op));
+  return x[0]; /* every row of rules.def that names this rule is handled above */
+}
+
+bool twg_rule_math(tw_emitter_t *e, MlirOperation op) {
+  return tw_has_attr(op, TW_ABSOLUTE) ? emit_tanh_absolute(e, op) : twg_each_register(e, op, one_element);
+}
+
+/* The x of 1 + tanh(x) in f32; else null. */
+static MlirValue shifted_tanh(MlirOperation op) {
+  for (int i = 0; i < 2; i++) {
+    double one;
+    MlirOperation tanh = tw_def(mlirOperationGetOperand(op, i));
+    if (!mlirOperationIsNull(tanh) && tw_op_is(tanh, "math.tanh") &&
+        tw_known_float(mlirOperationGetOperand(op, 1 - i), &one) && one == 1 &&
+        mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)))))
+      return mlirOperationGetOperand(tanh, 0);
+  }
+  return (MlirValue){NULL};
+}
+
+bool twg_rule_addf(tw_emitter_t *e, MlirOperation op) {
+  MlirValue inner = shifted_tanh(op);
+  if (inner.ptr == NULL)
+    return twg_rule_float_binary(e, op);
+  bool rough = tw_only_read_narrower(op);
+  tw_values_t x = twg_lookup(e, inner), out = twg_new_values(e, x.count);
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = one_plus_tanh(e, x.at[r], rough);
+  twg_set_result(e, op, 0, out);
+  return true;
+}

@@ -1,0 +1,412 @@
+/* reduce.c - rules: reductions along one axis
+ *
+ * In three steps, each only where the axis is spread so: the registers of a thread as a tree, or one
+ * after the other where an attribute (TW_IN_ORDER) says that few are left; lanes
+ * by butterfly shuffles; warps through shared memory, where each warp leaves its partial results and
+ * every thread reads those of all warps (one barrier). A reduction across a cluster (cluster_rows.c) takes that step
+ * for the warps of all its blocks: a warp leaves its results in the shared memory of each. All steps keep the result
+ * replicated where the axis was, which is the layout of a slice.
+ *
+ * argmin and argmax carry a key and an index: the key is the element as an integer that orders as
+ * the floats do, NaN before everything, so that ties and NaN need no further care. 16-bit sums are
+ * held in f32. */
+#include "lowering/gpu/emit/rules.h"
+
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/loops.h"
+#include "tilewright/dialect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_PARTS = 2 };
+
+/* What is combined: one value, or key and index. */
+typedef struct item {
+  MlirValue part[MAX_PARTS];
+} item_t;
+
+typedef struct reduction {
+  tw_emitter_t *e;
+  tw_reduce_kind_t kind;
+  MlirType element; /* of the tile */
+  MlirType held;    /* of part 0 */
+  bool is_unsigned, arg;
+} reduction_t;
+
+static bool is_arg(tw_reduce_kind_t kind) { return kind == TW_REDUCE_ARGMIN || kind == TW_REDUCE_ARGMAX; }
+
+static MlirType held_type(tw_emitter_t *e, tw_reduce_kind_t kind, MlirType element) {
+  if (!mlirTypeIsAFloat(element))
+    return twg_register_type(e, element);
+  bool wide = mlirTypeIsAF64(element);
+  if (is_arg(kind))
+    return wide ? e->i64 : e->i32;
+  return wide ? element : e->f32;
+}
+
+/* ---- combining --------------------------------------------------------------------------------- */
+
+static const char *combiner(const reduction_t *r) {
+  static const char *const floats[] = {"llvm.fadd", "llvm.fmul", "llvm.intr.minimum", "llvm.intr.maximum"};
+  static const char *const ints[] = {"llvm.add", "llvm.mul", "llvm.intr.smin", "llvm.intr.smax"};
+  static const char *const unsigned_ints[] = {"llvm.add", "llvm.mul", "llvm.intr.umin", "llvm.intr.umax"};
+  static const char *const bools[] = {"llvm.or", "llvm.and", "llvm.and", "llvm.or"};
+  if (mlirTypeIsAFloat(r->held))
+    return floats[r->kind];
+  if (mlirIntegerTypeGetWidth(r->held) == 1)
+    return bools[r->kind];
+  return r->is_unsigned ? unsigned_ints[r->kind] : ints[r->kind];
+}
+
+static item_t combine(const reduction_t *r, item_t x, item_t y) {
+  tw_emitter_t *e = r->e;
+  if (!r->arg)
+    return (item_t){{twg_binary(e, combiner(r), x.part[0], y.part[0])}};
+  bool uns = r->is_unsigned && !mlirTypeIsAFloat(r->element);
+  int better = r->kind == TW_REDUCE_ARGMIN ? (uns ? TW_ULT : TW_SLT) : (uns ? TW_UGT : TW_SGT);
+  MlirValue wins = twg_icmp(e, better, y.part[0], x.part[0]);
+  MlirValue ties =
+      twg_binary(e, "llvm.and", twg_icmp(e, TW_EQ, y.part[0], x.part[0]), twg_icmp(e, TW_SLT, y.part[1], x.part[1]));
+  MlirValue take = twg_binary(e, "llvm.or", wins, ties);
+  return (item_t){{twg_select(e, take, y.part[0], x.part[0]), twg_select(e, take, y.part[1], x.part[1])}};
+}
+
+/* A float as an integer of the same order; -0 equals 0, NaN comes first in the direction sought. */
+static MlirValue ordered_key(const reduction_t *r, MlirValue x) {
+  tw_emitter_t *e = r->e;
+  bool wide = mlirTypeIsAF64(r->element);
+  MlirType type = wide ? e->f64 : e->f32, bits_type = r->held;
+  if (!wide)
+    x = twg_convert_float(e, x, r->element, e->f32);
+  MlirValue nan = twg_fcmp(e, TW_UNO, x, x);
+  MlirValue zero = twg_fcmp(e, TW_OEQ, x, twg_const_float(e, type, 0));
+  MlirValue bits = twg_bitcast(e, twg_select(e, zero, twg_const_float(e, type, 0), x), bits_type);
+  int64_t most = wide ? INT64_MAX : INT32_MAX, least = wide ? INT64_MIN : INT32_MIN;
+  MlirValue sign = twg_binary(e, "llvm.ashr", bits, twg_const_int(e, bits_type, wide ? 63 : 31));
+  MlirValue flip = twg_binary(e, "llvm.and", sign, twg_const_int(e, bits_type, most));
+  MlirValue first = twg_const_int(e, bits_type, r->kind == TW_REDUCE_ARGMIN ? least : most);
+  return twg_select(e, nan, first, twg_binary(e, "llvm.xor", bits, flip));
+}
+
+static MlirValue hold(const reduction_t *r, MlirValue x) {
+  if (!mlirTypeIsAFloat(r->element))
+    return x;
+  if (r->arg)
+    return ordered_key(r, x);
+  return mlirTypeIsAF64(r->element) ? x : twg_convert_float(r->e, x, r->element, r->e->f32);
+}
+
+static MlirValue release(const reduction_t *r, item_t x) {
+  if (r->arg)
+    return x.part[1];
+  if (!mlirTypeIsAFloat(r->element) || mlirTypeIsAF64(r->element))
+    return x.part[0];
+  return twg_convert_float(r->e, x.part[0], r->e->f32, r->element);
+}
+
+/* ---- where the axis lies ------------------------------------------------------------------------- */
+
+static bool along(const tw_layout_t *l, tw_input_t input, int bit, int axis) {
+  return (l->basis[input][bit] & tw_layout_dim_mask(l, axis)) != 0;
+}
+
+/* Warp bits along the axis, as a mask; their number in *count. */
+static uint32_t warp_mask(const tw_layout_t *l, int axis, int *count) {
+  uint32_t mask = 0;
+  *count = 0;
+  for (int i = 0; i < l->bits[TW_WARP]; i++)
+    if (along(l, TW_WARP, i, axis)) {
+      mask |= UINT32_C(1) << i;
+      (*count)++;
+    }
+  return mask;
+}
+
+/* Items as they lie in shared memory: the partial results of one element side by side. */
+static int64_t part_bytes(MlirType held) { return tw_bits(held) < 8 ? 1 : (int64_t)tw_bits(held) / 8; }
+
+static MlirType stored_type(tw_emitter_t *e, MlirType held) { return tw_bits(held) < 8 ? e->i8 : held; }
+
+/* log2 of the blocks that reduce together. */
+static int block_bits(MlirOperation op) {
+  int bits = 0;
+  while (INT64_C(2) << bits <= tw_attr_int(op, TW_ACROSS, 1))
+    bits++;
+  return bits;
+}
+
+int64_t twg_reduce_scratch(MlirOperation op) {
+  tw_layout_t l;
+  int axis = (int)tw_attr_int(op, "axis", 0), warps;
+  tw_reduce_kind_t kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0);
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_element(type);
+  if (!tw_layout_of_type(type, &l) || (warp_mask(&l, axis, &warps) == 0 && block_bits(op) == 0))
+    return 0;
+  int64_t results = tw_count(type) / tw_layout_extent(&l, axis);
+  int64_t wide = mlirTypeIsAFloat(element) && !mlirTypeIsAF64(element) ? 4 : part_bytes(element);
+  return (results << (warps + block_bits(op))) * (wide + (is_arg(kind) ? 4 : 0));
+}
+
+/* ---- steps ------------------------------------------------------------------------------------- */
+
+/* A sum of products, in f32 or wider. */
+static bool sums_products(MlirOperation op) {
+  MlirOperation addend = tw_def(mlirOperationGetOperand(op, 0));
+  MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  return tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD && mlirTypeIsAFloat(element) && tw_bits(element) >= 32 &&
+         !mlirOperationIsNull(addend) && tw_op_is(addend, "arith.mulf");
+}
+
+/* Items of all registers become items of the slice's registers, in place: after it, items[r] is
+ * valid for those r whose bits along the axis are 0. A tree; but products are summed up in chains, because they fuse
+ * with a sum that is there before them: the lowest bits along the axis number the chains. One chain where an attribute
+ * says that registers are few: a tree takes one a level. */
+static void reduce_registers(const reduction_t *r, MlirOperation op, const tw_layout_t *l, item_t *items, int count) {
+  enum { LOG_CHAINS = 2, LOG_LENGTH = 4 }; /* at least so many chains, at most so long */
+  int bits[TW_LAYOUT_MAX_BITS], num = 0, axis = (int)tw_attr_int(op, "axis", 0);
+  for (int bit = 0; bit < l->bits[TW_REGISTER]; bit++)
+    if (along(l, TW_REGISTER, bit, axis))
+      bits[num++] = bit;
+  int chained = sums_products(op) && num > LOG_CHAINS ? num - LOG_CHAINS : 0;
+  int tree = tw_has_attr(op, TW_IN_ORDER) ? 0 : num - (chained < LOG_LENGTH ? chained : LOG_LENGTH);
+  for (int link = 1; link < 1 << (num - tree); link++)
+    for (int i = 0; i < count; i++) {
+      int from = i;
+      for (int b = tree; b < num; b++)
+        from |= (link >> (b - tree) & 1) << bits[b];
+      bool first = true;
+      for (int b = tree; b < num; b++)
+        first = first && (i >> bits[b] & 1) == 0;
+      if (first)
+        items[i] = combine(r, items[i], items[from]);
+    }
+  while (tree-- > 0)
+    for (int i = 0; i < count; i++)
+      if ((i >> bits[tree] & 1) == 0)
+        items[i] = combine(r, items[i], items[i | 1 << bits[tree]]);
+}
+
+static item_t reduce_lanes(const reduction_t *r, const tw_layout_t *l, int axis, item_t x) {
+  for (int bit = 0; bit < l->bits[TW_LANE]; bit++) {
+    if (!along(l, TW_LANE, bit, axis))
+      continue;
+    item_t other = {{{NULL}, {NULL}}};
+    for (int p = 0; p <= r->arg; p++)
+      other.part[p] = twg_shuffle(r->e, true, x.part[p], twg_const_i32(r->e, 1 << bit));
+    x = combine(r, x, other);
+  }
+  return x;
+}
+
+/* Pointer to partial result 0 of register i of the slice, for one of the parts. */
+static MlirValue partial_pointer(const reduction_t *r, const tw_layout_t *slice, int i, int warps, MlirValue base,
+                                 int64_t bytes) {
+  tw_emitter_t *e = r->e;
+  uint32_t own = tw_layout_image(slice, TW_REGISTER, (uint32_t)i);
+  MlirValue thread =
+      twg_linear_of_thread(e, slice->basis[TW_LANE], slice->bits[TW_LANE], slice->basis[TW_WARP], slice->bits[TW_WARP]);
+  MlirValue element = own ? twg_binary(e, "llvm.xor", thread, twg_const_i32(e, own)) : thread;
+  return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", element, twg_const_i32(e, bytes << warps)));
+}
+
+/* This warp's number among those along the axis. */
+static MlirValue warp_rank(const reduction_t *r, const tw_layout_t *l, uint32_t mask) {
+  uint32_t bits[TW_LAYOUT_MAX_BITS];
+  int next = 0;
+  for (int i = 0; i < l->bits[TW_WARP]; i++)
+    bits[i] = mask >> i & 1 ? UINT32_C(1) << next++ : 0;
+  return twg_linear_of_thread(r->e, NULL, 0, bits, l->bits[TW_WARP]);
+}
+
+static MlirValue load_part(const reduction_t *r, MlirType type, MlirValue pointer) {
+  MlirType stored = stored_type(r->e, type);
+  MlirValue x = twg_load_from(r->e, stored, pointer, (int)part_bytes(type));
+  return mlirTypeEqual(stored, type) ? x : twg_cast(r->e, "llvm.trunc", type, x);
+}
+
+static void store_part(const reduction_t *r, MlirValue x, MlirValue pointer) {
+  MlirType type = mlirValueGetType(x), stored = stored_type(r->e, type);
+  if (!mlirTypeEqual(stored, type))
+    x = twg_cast(r->e, "llvm.zext", stored, x);
+  twg_store_to(r->e, x, pointer, (int)part_bytes(type));
+}
+
+/* ---- across a cluster ------------------------------------------------------------------------- */
+
+static void cluster_barrier(tw_emitter_t *e, const char *step) {
+  char text[64];
+  snprintf(text, sizeof text, "barrier.cluster.%s.aligned;", step);
+  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
+}
+
+static MlirWalkResult look_for_across(MlirOperation op, void *found) {
+  *(bool *)found |= tw_has_attr(op, TW_ACROSS);
+  return MlirWalkResultAdvance;
+}
+
+void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel) {
+  e->cluster_waits = false;
+  mlirOperationWalk(kernel, look_for_across, &e->cluster_waits, MlirWalkPreOrder);
+  if (e->cluster_waits)
+    cluster_barrier(e, "arrive.relaxed");
+}
+
+/* Leaves what this warp has at the same place in each of the 2^blocks blocks. Lanes that have copies of it take a block
+ * each. */
+static void store_in_blocks(const reduction_t *r, const tw_layout_t *slice, int blocks, MlirValue x,
+                            MlirValue pointer) {
+  tw_emitter_t *e = r->e;
+  uint32_t taken[TW_LAYOUT_MAX_BITS] = {0};
+  int by_lanes = 0, bits = (int)part_bytes(mlirValueGetType(x)) * 8;
+  char text[160], constraints[16];
+  for (int i = 0; i < slice->bits[TW_LANE] && by_lanes < blocks; i++)
+    if (slice->basis[TW_LANE][i] == 0)
+      taken[i] = UINT32_C(1) << by_lanes++;
+  MlirValue first = twg_linear_of_thread(e, taken, slice->bits[TW_LANE], NULL, 0);
+  MlirType word = bits == 64 ? e->i64 : e->i32;
+  snprintf(text, sizeof text, "{ .reg .b32 a;\nmapa.shared::cluster.u32 a, $0, $2;\nst.shared::cluster.b%d [a], $1; }",
+           bits);
+  snprintf(constraints, sizeof constraints, "r,%c,r", bits == 64 ? 'l' : 'r');
+  for (int i = 0; i < 1 << (blocks - by_lanes); i++) {
+    MlirValue block = twg_binary(e, "llvm.add", first, twg_const_i32(e, i << by_lanes));
+    MlirValue operands[] = {pointer, twg_bitcast(e, x, word), block};
+    twg_asm(e, text, constraints, (MlirType){NULL}, 3, operands, true);
+  }
+}
+
+/* ---- warps ------------------------------------------------------------------------------------ */
+
+/* Of 2^bits results that lie side by side. A tree, so that few wait for each other. */
+static item_t combine_parts(const reduction_t *r, const MlirType types[MAX_PARTS], MlirValue *const pointer,
+                            const int64_t *bytes, int first, int bits) {
+  item_t x = {{{NULL}, {NULL}}};
+  if (bits > 0) {
+    item_t low = combine_parts(r, types, pointer, bytes, first, bits - 1);
+    return combine(r, low, combine_parts(r, types, pointer, bytes, first + (1 << (bits - 1)), bits - 1));
+  }
+  for (int p = 0; p <= r->arg; p++)
+    x.part[p] = load_part(
+        r, types[p], first ? twg_offset_pointer(r->e, pointer[p], twg_const_i32(r->e, first * bytes[p])) : pointer[p]);
+  return x;
+}
+
+/* Every warp leaves its items in shared memory, of all blocks that reduce together, and combines those of all. */
+static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout_t *l, const tw_layout_t *slice,
+                         int axis, item_t *items, int count) {
+  tw_emitter_t *e = r->e;
+  int warps, blocks = block_bits(op);
+  uint32_t mask = warp_mask(l, axis, &warps);
+  int64_t results = INT64_C(1) << tw_layout_size_bits(slice), bytes[MAX_PARTS] = {part_bytes(r->held), 4};
+  int bits = warps + blocks;
+  MlirType types[MAX_PARTS] = {r->held, e->i32};
+  MlirValue base[MAX_PARTS], rank = warp_rank(r, l, mask);
+  base[0] = twg_scratch_at(e, op, 0);
+  base[1] = twg_scratch_at(e, op, (results << bits) * bytes[0]);
+  if (blocks > 0) {
+    MlirValue block = twg_binary(e, "llvm.and", twg_op(e, "nvvm.read.ptx.sreg.ctaid.x", e->i32, 0, NULL, 0, NULL),
+                                 twg_const_i32(e, (1 << blocks) - 1));
+    rank = twg_binary(e, "llvm.add", rank, twg_binary(e, "llvm.shl", block, twg_const_i32(e, warps)));
+  }
+  if (blocks > 0 && e->cluster_waits) /* until all blocks have started */
+    cluster_barrier(e, "wait");
+  e->cluster_waits = e->cluster_waits && blocks == 0;
+  for (int i = 0; i < count; i++)
+    for (int p = 0; p <= r->arg; p++) {
+      MlirValue pointer = partial_pointer(r, slice, i, bits, base[p], bytes[p]);
+      pointer = twg_offset_pointer(e, pointer, twg_binary(e, "llvm.mul", rank, twg_const_i32(e, bytes[p])));
+      if (blocks > 0)
+        store_in_blocks(r, slice, blocks, items[i].part[p], pointer);
+      else
+        store_part(r, items[i].part[p], pointer);
+    }
+  if (blocks > 0) {
+    cluster_barrier(e, "arrive.release");
+    cluster_barrier(e, "wait.acquire");
+  } else {
+    twg_barrier(e);
+  }
+  for (int i = 0; i < count; i++) {
+    MlirValue pointer[MAX_PARTS];
+    for (int p = 0; p <= r->arg; p++)
+      pointer[p] = partial_pointer(r, slice, i, bits, base[p], bytes[p]);
+    items[i] = combine_parts(r, types, pointer, bytes, 0, bits);
+  }
+}
+
+/* ---- rule -------------------------------------------------------------------------------------- */
+
+static item_t *held_items(const reduction_t *r, const tw_layout_t *l, int axis, tw_values_t in) {
+  item_t *items = calloc((size_t)in.count, sizeof *items);
+  if (items == NULL)
+    abort();
+  for (int i = 0; i < in.count; i++) {
+    items[i].part[0] = hold(r, in.at[i]);
+    if (r->arg)
+      items[i].part[1] = twg_register_coord(r->e, l, axis, i);
+  }
+  return items;
+}
+
+/* Moves the items that are valid after reduce_registers to the front: those of the slice. */
+static int keep_slice(const tw_layout_t *l, int axis, item_t *items, int count) {
+  int kept = 0;
+  for (int i = 0; i < count; i++) {
+    bool first = true;
+    for (int bit = 0; bit < l->bits[TW_REGISTER]; bit++)
+      if ((i >> bit & 1) && (along(l, TW_REGISTER, bit, axis) || l->basis[TW_REGISTER][bit] == 0))
+        first = false;
+    if (first)
+      items[kept++] = items[i];
+  }
+  return kept;
+}
+
+static bool set_result(tw_emitter_t *e, MlirOperation op, const tw_layout_t *slice, tw_values_t values) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  tw_layout_t to;
+  if (!tw_is_tile(type)) {
+    twg_set_scalar(e, op, 0, values.at[0]);
+    return true;
+  }
+  tw_values_t out;
+  if (!tw_layout_of_type(type, &to) || !twg_rename_registers(e, slice, &to, values, &out)) {
+    tw_op_error(op, "must have the layout of a slice of its operand");
+    return false;
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
+  int axis = (int)tw_attr_int(op, "axis", 0), warps;
+  reduction_t r = {.e = e, .element = tw_element(type)};
+  r.kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0);
+  r.arg = is_arg(r.kind);
+  r.is_unsigned = tw_has_attr(op, "is_unsigned") || tw_is_bool(r.element);
+  r.held = held_type(e, r.kind, r.element);
+  tw_layout_t l;
+  if (!tw_layout_of_type(type, &l)) {
+    tw_op_error(op, "needs a tile with a layout");
+    return false;
+  }
+  if (block_bits(op) > 0 && !mlirOperationIsNull(tw_enclosing_loop(op))) {
+    tw_op_error(op, "goes across a cluster in a loop, where its blocks may be an iteration apart");
+    return false;
+  }
+  tw_values_t in = twg_operand(e, op, 0);
+  item_t *items = held_items(&r, &l, axis, in);
+  reduce_registers(&r, op, &l, items, in.count);
+  int count = keep_slice(&l, axis, items, in.count);
+  tw_layout_t slice = tw_layout_slice(&l, axis, false);
+  for (int i = 0; i < count; i++)
+    items[i] = reduce_lanes(&r, &l, axis, items[i]);
+  if (warp_mask(&l, axis, &warps) != 0 || block_bits(op) > 0)
+    reduce_warps(&r, op, &l, &slice, axis, items, count);
+  tw_values_t out = twg_new_values(e, count);
+  for (int i = 0; i < count; i++)
+    out.at[i] = release(&r, items[i]);
+  free(items);
+  return set_result(e, op, &slice, out);
+}

@@ -1,0 +1,299 @@
+/* roles.c - rules: barriers that count, and roles of warps
+ *
+ * Barriers are 8 bytes each in shared memory, made by one thread before the kernel's own code. What a
+ * single lane does for its warp is one predicated instruction where there is one, and a branch to code
+ * that `elect` guards where there are more: the assembler takes such code to be uniform. Waits are
+ * inline PTX: it reads and writes memory as far as LLVM knows, so nothing moves across. */
+#include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+
+#include "tilewright/dialect.h"
+
+#include <stdio.h>
+
+enum { BARRIER_BYTES = 8, ALL_LANES = -1 };
+
+static const MlirType nothing = {NULL};
+
+/* ---- one lane ------------------------------------------------------------------------------------ */
+
+MlirValue twg_uniform(tw_emitter_t *e, MlirValue x) {
+  MlirValue operands[] = {twg_const_i32(e, ALL_LANES), x, twg_const_i32(e, 0), twg_const_i32(e, 31)};
+  return twg_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", e->i32, 4, operands);
+}
+
+MlirValue twg_uniform_warp(tw_emitter_t *e) { return twg_uniform(e, e->warp); }
+
+static MlirValue elect(tw_emitter_t *e) { return twg_op(e, "nvvm.elect.sync", e->i1, 0, NULL, 0, NULL); }
+
+/* Goes on in a new block, which only those enter for whom the condition holds. */
+static void enter_if(tw_emitter_t *e, MlirValue condition, MlirBlock otherwise) {
+  MlirBlock block = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, condition, block, 0, NULL, otherwise, 0, NULL);
+  e->block = block;
+}
+
+/* Goes on as one lane of the warp with this number. */
+static void enter_alone(tw_emitter_t *e, int64_t number, MlirBlock otherwise) {
+  enter_if(e, twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, number)), otherwise);
+  enter_if(e, elect(e), otherwise);
+}
+
+MlirValue twg_is_first_lane(tw_emitter_t *e) {
+  MlirValue first = twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, 0));
+  return twg_binary(e, "llvm.and", first, elect(e));
+}
+
+MlirBlock twg_begin_alone(tw_emitter_t *e) {
+  if (e->is_alone)
+    return (MlirBlock){NULL};
+  MlirBlock rest = twg_new_block(e, 0, NULL);
+  enter_alone(e, 0, rest);
+  e->is_alone = true;
+  return rest;
+}
+
+void twg_end_alone(tw_emitter_t *e, MlirBlock rest) {
+  if (mlirBlockIsNull(rest))
+    return;
+  twg_branch(e, rest, 0, NULL);
+  e->block = rest;
+  e->is_alone = false;
+}
+
+/* ---- barriers ------------------------------------------------------------------------------------ */
+
+MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
+  MlirValue base = twg_operand(e, op, at).at[0], slot = twg_operand(e, op, at + 1).at[0];
+  return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", slot, twg_const_i32(e, BARRIER_BYTES)));
+}
+
+bool twg_rule_alloc_barriers(tw_emitter_t *e, MlirOperation op) {
+  if (!tw_has_attr(op, "offset")) {
+    tw_op_error(op, "has no offset; run tile-allocate-shared first");
+    return false;
+  }
+  twg_set_scalar(e, op, 0, twg_shared_at(e, tw_attr_int(op, "offset", 0)));
+  return true;
+}
+
+bool twg_rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
+  MlirValue operands[] = {twg_barrier_pointer(e, op, 0), twg_operand(e, op, 2).at[0]};
+  twg_asm(e,
+          "{ .reg .pred p;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra DONE;\n"
+          "bra AGAIN;\nDONE: }",
+          "r,r", nothing, 2, operands, true);
+  if (tw_has_attr(op, "gathered")) /* by threads, for the asynchronous proxy */
+    twg_asm(e, "fence.proxy.async.shared::cta;", "", nothing, 0, NULL, true);
+  return true;
+}
+
+bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
+  enum { ENABLED = 2 };
+  MlirValue pointer = twg_barrier_pointer(e, op, 0);
+  if (tw_has_attr(op, "gathered")) {
+    twg_asm(e, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", nothing, 1, &pointer, true);
+    return true;
+  }
+  bool everywhere = tw_has_attr(op, TW_MULTICAST);
+  MlirValue one = e->is_alone  ? twg_const_int(e, e->i1, 1)
+                  : everywhere ? twg_icmp(e, TW_ULT, e->lane, twg_const_i32(e, TW_CLUSTER))
+                               : twg_icmp(e, TW_EQ, e->lane, twg_const_i32(e, 0));
+  if (mlirOperationGetNumOperands(op) > ENABLED)
+    one = twg_binary(e, "llvm.and", one, twg_operand(e, op, ENABLED).at[0]);
+  if (tw_has_attr(op, "together")) {
+    /* The lanes read the slot as threads; TMA, which fills it next, is another proxy: without the fence the arrival
+     * overtakes loads that the assembler has not waited for. */
+    twg_asm(e, "fence.proxy.async.shared::cta;", "", nothing, 0, NULL, true);
+    twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", nothing, 1, (MlirValue[]){twg_const_i32(e, ALL_LANES)});
+  }
+  MlirValue operands[] = {pointer, one, e->lane};
+  if (everywhere) /* one lane for each block of the cluster */
+    twg_asm(e, "{ .reg .b32 a;\nmapa.shared::cluster.u32 a, $0, $2;\n@$1 mbarrier.arrive.shared::cluster.b64 _, [a]; }",
+            "r,b,r", nothing, 3, operands, true);
+  else
+    twg_asm(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", nothing, 2, operands, true);
+  return true;
+}
+
+bool twg_rule_barrier_expect(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock rest = twg_begin_alone(e);
+  MlirValue operands[] = {twg_barrier_pointer(e, op, 0), twg_const_i32(e, tw_attr_int(op, "bytes", 0))};
+  twg_asm(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", nothing, 2, operands, true);
+  twg_end_alone(e, rest);
+  return true;
+}
+
+typedef struct {
+  tw_emitter_t *emitter;
+  MlirValue first_thread; /* null before the first barriers */
+} set_up_t;
+
+static void find_first_thread(set_up_t *s) {
+  tw_emitter_t *e = s->emitter;
+  if (s->first_thread.ptr == NULL)
+    s->first_thread = twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
+}
+
+static MlirWalkResult set_up(MlirOperation op, void *user) {
+  set_up_t *s = user;
+  if (!tw_op_is(op, "tile.alloc_barriers"))
+    return MlirWalkResultAdvance;
+  find_first_thread(s);
+  int64_t count = tw_barriers_type_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  for (int64_t i = 0; i < count; i++) {
+    MlirValue operands[] = {twg_shared_at(s->emitter, tw_attr_int(op, "offset", 0) + i * BARRIER_BYTES),
+                            twg_const_i32(s->emitter, tw_attr_int(op, "arrivals", 1)), s->first_thread};
+    twg_asm(s->emitter, "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,b", nothing, 3, operands, true);
+  }
+  return MlirWalkResultAdvance;
+}
+
+void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel) {
+  set_up_t s = {e, {NULL}};
+  for (int i = 0; i < e->num_maps; i++) {
+    find_first_thread(&s);
+    MlirValue operands[] = {mlirBlockGetArgument(e->entry, i), s.first_thread};
+    twg_asm(e, "@$1 prefetch.tensormap [$0];", "l,b", nothing, 2, operands, true);
+  }
+  mlirOperationWalk(kernel, set_up, &s, MlirWalkPreOrder);
+  if (s.first_thread.ptr == NULL)
+    return;
+  twg_asm(e, "fence.mbarrier_init.release.cluster;", "", nothing, 0, NULL, true);
+  if (tw_attr_int(e->module, TW_PERSISTENT, 0) == TW_CLUSTER)
+    twg_asm(e, "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;", "", nothing, 0, NULL, true);
+  else
+    twg_barrier(e);
+}
+
+/* ---- roles --------------------------------------------------------------------------------------- */
+
+static MlirWalkResult find_roles(MlirOperation op, void *user) {
+  if (!tw_op_is(op, "tile.roles"))
+    return MlirWalkResultAdvance;
+  *(MlirOperation *)user = op;
+  return MlirWalkResultInterrupt;
+}
+
+MlirOperation twg_roles_of(MlirOperation kernel) {
+  MlirOperation roles = tw_null_op();
+  mlirOperationWalk(kernel, find_roles, &roles, MlirWalkPreOrder);
+  return roles;
+}
+
+int twg_teams_of(MlirOperation kernel) {
+  MlirOperation roles = twg_roles_of(kernel);
+  return mlirOperationIsNull(roles) ? 1 : (int)tw_attr_int(roles, "teams", 1);
+}
+
+/* Registers go from one role to the other: whole warpgroups ask for it together. */
+static void set_registers(tw_emitter_t *e, MlirOperation op, const char *count, const char *direction) {
+  char text[64];
+  if (!tw_has_attr(op, count))
+    return;
+  snprintf(text, sizeof text, "setmaxnreg.%s.sync.aligned.u32 %d;", direction, (int)tw_attr_int(op, count, 0));
+  twg_asm(e, text, "", nothing, 0, NULL, true);
+}
+
+/* From here on threads and warps are numbered within their team. The numbers of positions stand in the entry block. */
+static void enter_team(tw_emitter_t *e) {
+  if (e->teams == 1)
+    return;
+  MlirBlock here = e->block;
+  e->team = twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, e->num_warps));
+  e->block = e->entry;
+  e->thread = twg_binary(e, "llvm.urem", e->thread, twg_const_i32(e, 32 * (int64_t)e->num_warps));
+  e->warp = twg_binary(e, "llvm.urem", e->warp, twg_const_i32(e, e->num_warps));
+  e->block = here;
+}
+
+/* Number of the warpgroup, the same in all lanes as far as the assembler can tell. */
+static MlirValue warpgroup(tw_emitter_t *e) {
+  return twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, TW_WGMMA_WARPS));
+}
+
+bool twg_rule_team(tw_emitter_t *e, MlirOperation op) {
+  MlirValue team = tw_has_attr(op, TW_GROUPS) ? warpgroup(e) : e->team;
+  twg_set_scalar(e, op, 0, team.ptr ? team : twg_const_i32(e, 0));
+  return true;
+}
+
+/* A barrier for each team or warpgroup, where its threads wait until those of the one before have come by. Numbers 4 to
+ * 7 of 16: before them are those of each team, behind them those of warpgroups that store. */
+static bool meet_at_turn(tw_emitter_t *e, MlirOperation op, const char *intrinsic, bool next) {
+  enum { FIRST_TURN = 4, TEAMS = 2 /* that meet */ };
+  bool groups = tw_has_attr(op, TW_GROUPS);
+  MlirValue team = groups ? warpgroup(e) : e->team;
+  int count = groups ? TEAMS : e->teams;
+  if (team.ptr == NULL) {
+    tw_op_error(op, "stands where there is no team");
+    return false;
+  }
+  if (next)
+    team = twg_binary(e, "llvm.urem", twg_binary(e, "llvm.add", team, twg_const_i32(e, 1)), twg_const_i32(e, count));
+  MlirValue operands[] = {twg_binary(e, "llvm.add", team, twg_const_i32(e, FIRST_TURN)),
+                          twg_const_i32(e, 32 * (int64_t)(groups ? TW_WGMMA_WARPS : e->num_warps) * TEAMS)};
+  twg_intrinsic(e, intrinsic, nothing, 2, operands);
+  return true;
+}
+
+bool twg_rule_await_turn(tw_emitter_t *e, MlirOperation op) {
+  return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.sync.aligned.count", false);
+}
+
+bool twg_rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
+  return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.arrive.aligned.count", true);
+}
+
+/* Whether all threads of the producer start copies; else one lane does. */
+static bool gathers(MlirOperation roles) { return tw_has_op(roles, "tile.async_gather"); }
+
+/* Number of the warp among `count` producers; as many warps stand before them as a multiple of that. */
+static MlirValue producers_warp(tw_emitter_t *e, int count) {
+  MlirBlock here = e->block;
+  e->block = e->entry;
+  MlirValue warp = twg_binary(e, "llvm.and", e->warp, twg_const_i32(e, count - 1));
+  e->block = here;
+  return warp;
+}
+
+static bool emit_region(tw_emitter_t *e, MlirOperation op, int region) {
+  return twg_emit_block(e, tw_region_block(op, region));
+}
+
+/* The producer's warps end with their region; what follows the op is for the consumers. */
+bool twg_rule_roles(tw_emitter_t *e, MlirOperation op) {
+  if (!tw_op_is(mlirOperationGetParentOperation(op), "func.func")) {
+    tw_op_error(op, "stands inside of another op; roles are those of the whole kernel");
+    return false;
+  }
+  MlirBlock producer = twg_new_block(e, 0, NULL), consumer = twg_new_block(e, 0, NULL), end = twg_new_block(e, 0, NULL);
+  int producers = e->num_warps * e->teams;
+  MlirValue first = twg_const_i32(e, producers);
+  twg_branch_if(e, twg_icmp(e, TW_UGE, twg_uniform_warp(e), first), producer, 0, NULL, consumer, 0, NULL);
+  e->block = producer;
+  set_registers(e, op, "producer_registers", "dec");
+  MlirValue warp = e->warp;
+  int num_warps = e->num_warps;
+  e->is_alone = !gathers(op);
+  if (e->is_alone) {
+    enter_alone(e, producers, end);
+  } else {
+    e->num_warps = e->producer_warps;
+    e->warp = producers_warp(e, e->producer_warps);
+  }
+  if (!emit_region(e, op, 0))
+    return false;
+  e->is_alone = false;
+  e->warp = warp;
+  e->num_warps = num_warps;
+  twg_branch(e, end, 0, NULL);
+  e->block = end;
+  twg_op(e, "llvm.return", nothing, 0, NULL, 0, NULL);
+  e->block = consumer;
+  e->is_consumer = true;
+  set_registers(e, op, "consumer_registers", "inc");
+  enter_team(e);
+  return emit_region(e, op, 1);
+}

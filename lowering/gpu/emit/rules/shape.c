@@ -1,0 +1,104 @@
+/* shape.c - rules: shape ops rename registers; iota computes coordinates */
+#include "lowering/gpu/emit/rules.h"
+
+static bool layouts_of(MlirOperation op, tw_layout_t *from, tw_layout_t *to) {
+  return tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, 0)), from) &&
+         tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), to);
+}
+
+/* The operand, seen as a tile with the result's shape, has layout `moved`; rename for the result. */
+static bool rename(tw_emitter_t *e, MlirOperation op, const tw_layout_t *moved, const tw_layout_t *to) {
+  tw_values_t out;
+  if (!twg_rename_registers(e, moved, to, twg_operand(e, op, 0), &out)) {
+    tw_op_error(op, "has layouts between which elements would change their thread; "
+                    "tile-assign-layouts puts a tile.convert_layout there");
+    return false;
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+static bool splat(tw_emitter_t *e, MlirOperation op, MlirValue value) {
+  tw_values_t out = twg_new_values(e, twg_register_count(mlirValueGetType(mlirOperationGetResult(op, 0))));
+  for (int i = 0; i < out.count; i++)
+    out.at[i] = value;
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+bool twg_rule_splat(tw_emitter_t *e, MlirOperation op) { return splat(e, op, twg_operand(e, op, 0).at[0]); }
+
+bool twg_rule_iota(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0)), element = tw_element(type);
+  tw_layout_t l;
+  if (!tw_layout_of_type(type, &l))
+    return false;
+  tw_values_t out = twg_new_values(e, tw_layout_count(&l, TW_REGISTER));
+  for (int r = 0; r < out.count; r++) {
+    MlirValue x = twg_register_coord(e, &l, 0, r);
+    if (mlirTypeIsAFloat(element))
+      x = twg_convert_float(e, twg_cast(e, "llvm.uitofp", e->f32, x), e->f32, element);
+    else if (mlirIntegerTypeGetWidth(element) > 32)
+      x = twg_cast(e, "llvm.zext", twg_register_type(e, element), x);
+    else if (mlirIntegerTypeGetWidth(element) < 32)
+      x = twg_cast(e, "llvm.trunc", twg_register_type(e, element), x);
+    out.at[r] = x;
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+/* Elements repeat along the axes of extent one: the operand is the result with those axes dropped,
+ * so a result register with coordinate c reads the operand's with c masked. */
+bool twg_rule_broadcast(tw_emitter_t *e, MlirOperation op) {
+  if (!tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
+    return splat(e, op, twg_operand(e, op, 0).at[0]);
+  tw_layout_t from, to;
+  int64_t shape[TW_LAYOUT_MAX_RANK], narrow[TW_LAYOUT_MAX_RANK];
+  int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(op, 0)), shape);
+  if (!layouts_of(op, &from, &to))
+    return false;
+  int extra = to.rank - rank; /* new leading axes */
+  for (int d = 0; d < to.rank; d++)
+    narrow[d] = d < extra ? 1 : shape[d - extra];
+  tw_layout_t wide = tw_layout_reshape(&from, to.rank, narrow), masked = to;
+  for (int g = 0; g < TW_NUM_INPUTS; g++)
+    for (int i = 0; i < to.bits[g]; i++) {
+      uint32_t flat = 0;
+      for (int d = 0; d < to.rank; d++)
+        if (narrow[d] > 1)
+          flat |= tw_layout_coord(&to, to.basis[g][i], d) << tw_layout_dim_shift(&wide, d);
+      masked.basis[g][i] = flat;
+    }
+  for (int d = 0; d < to.rank; d++)
+    masked.log_shape[d] = wide.log_shape[d];
+  return rename(e, op, &wide, &masked);
+}
+
+bool twg_rule_reshape(tw_emitter_t *e, MlirOperation op) {
+  bool from_tile = tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  bool to_tile = tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  if (!from_tile || !to_tile) /* one element: every thread has it, in its first register */
+    return splat(e, op, twg_operand(e, op, 0).at[0]);
+  tw_layout_t from, to;
+  if (!layouts_of(op, &from, &to))
+    return false;
+  tw_layout_t moved = from;
+  moved.rank = to.rank;
+  for (int d = 0; d < TW_LAYOUT_MAX_RANK; d++)
+    moved.log_shape[d] = to.log_shape[d];
+  return rename(e, op, &moved, &to);
+}
+
+bool twg_rule_permute(tw_emitter_t *e, MlirOperation op) {
+  tw_layout_t from, to;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  int perm[TW_LAYOUT_MAX_RANK];
+  if (!layouts_of(op, &from, &to))
+    return false;
+  tw_attr_ints(op, "order", order, TW_LAYOUT_MAX_RANK);
+  for (int d = 0; d < from.rank; d++)
+    perm[d] = (int)order[d];
+  tw_layout_t moved = tw_layout_permute(&from, perm);
+  return rename(e, op, &moved, &to);
+}

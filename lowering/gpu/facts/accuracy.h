@@ -1,0 +1,21 @@
+/* accuracy.h - how exactly a result must be computed, from what is made of it and what it is made of */
+#ifndef TILEWRIGHT_LOWERING_GPU_FACTS_ACCURACY_H
+#define TILEWRIGHT_LOWERING_GPU_FACTS_ACCURACY_H
+
+#include "lowering/ir.h"
+
+/* Whether all that is made of the op's results ends in casts to 16 bits or fewer, and nothing on the way makes a small
+ * relative error larger: 2 ulp of f32 do not show. */
+bool tw_only_read_narrower(MlirOperation op);
+
+/* Whether no element is less than `bound`, 0 or 1, as the ops that made it tell; NaN may be among them. */
+bool tw_is_at_least(MlirValue value, int bound);
+
+/* Whether a value is read by sums and, through 16 bits, by products, by one at least, and by nothing else: the weights
+ * of a softmax. */
+bool tw_is_weight(MlirValue value);
+
+/* On a math.tanh: what its results are read for bears an absolute error of 2^-22. */
+#define TW_ABSOLUTE "tile.absolute"
+
+#endif

@@ -1,0 +1,150 @@
+/* index_facts.c - neighbours in tiles of indices. See index_facts.h.
+ *
+ * Facts follow from the ops that made a tile: an iota counts, a broadcast repeats, a sum of what counts and what is
+ * equal counts. What has no rule here has no facts, so that a gather falls back to single elements. */
+#include "lowering/gpu/facts/index_facts.h"
+
+#include "lowering/gpu/facts/access.h"
+
+static const tw_index_facts_t nothing = {0, 0, 0};
+
+static int min_int(int a, int b) { return a < b ? a : b; }
+static int max_int(int a, int b) { return a > b ? a : b; }
+
+static int zeros_below(int64_t value) {
+  int bits = 0;
+  while (bits < TW_ANY_BITS && (value >> bits & 1) == 0)
+    bits++;
+  return bits;
+}
+
+/* Powers of two in each element, as opposed to those in the first of a run. */
+static int divisor_of_each(tw_index_facts_t x) { return x.run > 0 ? 0 : x.divisor; }
+
+static tw_index_facts_t sum_of(tw_index_facts_t x, tw_index_facts_t y, bool subtracts) {
+  tw_index_facts_t sum = {.same = min_int(x.same, y.same)};
+  sum.run = min_int(x.run, y.same);
+  if (!subtracts)
+    sum.run = max_int(sum.run, min_int(x.same, y.run));
+  sum.divisor = sum.run > 0 ? min_int(x.divisor, y.divisor) : min_int(divisor_of_each(x), divisor_of_each(y));
+  return sum;
+}
+
+static tw_index_facts_t product_of(tw_index_facts_t x, tw_index_facts_t y) {
+  int divisor = divisor_of_each(x) + divisor_of_each(y);
+  return (tw_index_facts_t){0, min_int(divisor, TW_ANY_BITS), min_int(x.same, y.same)};
+}
+
+static tw_index_facts_t all_equal(int divisor) { return (tw_index_facts_t){0, divisor, TW_ANY_BITS}; }
+
+/* The dimension of a reshape's operand that `dim` of its result is, where only ones come and go; else -1. */
+static int dim_before_reshape(MlirType from, MlirType to, int dim) {
+  int rank_from = (int)tw_rank(from), rank_to = (int)tw_rank(to), f = 0, found = -1;
+  for (int t = 0; t < rank_to; t++) {
+    if (tw_extent(to, t) == 1)
+      continue;
+    while (f < rank_from && tw_extent(from, f) == 1)
+      f++;
+    if (f == rank_from || tw_extent(from, f) != tw_extent(to, t))
+      return -1;
+    found = t == dim ? f : found;
+    f++;
+  }
+  return found;
+}
+
+static tw_index_facts_t facts_of_shape(MlirOperation op, int dim) {
+  MlirValue input = mlirOperationGetOperand(op, 0);
+  MlirType from = mlirValueGetType(input), to = mlirValueGetType(mlirOperationGetResult(op, 0));
+  if (!tw_is_tile(from))
+    return all_equal(tw_index_facts(input, -1).divisor);
+  if (tw_op_is(op, "tile.reshape")) {
+    int before = dim_before_reshape(from, to, dim);
+    return before < 0 ? nothing : tw_index_facts(input, before);
+  }
+  int before = dim - (int)(tw_rank(to) - tw_rank(from));
+  if (before < 0 || (tw_extent(from, before) == 1 && tw_extent(to, dim) > 1)) {
+    tw_index_facts_t facts = tw_index_facts(input, before < 0 ? 0 : before);
+    return all_equal(divisor_of_each(facts));
+  }
+  return tw_index_facts(input, before);
+}
+
+static tw_index_facts_t facts_of_op(MlirOperation op, int dim) {
+  if (tw_op_is(op, "tile.iota"))
+    return (tw_index_facts_t){zeros_below(tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)))), TW_ANY_BITS, 0};
+  if (tw_op_is(op, "tensor.splat"))
+    return all_equal(tw_index_facts(mlirOperationGetOperand(op, 0), -1).divisor);
+  if (tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape"))
+    return facts_of_shape(op, dim);
+  if (tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "arith.extsi"))
+    return tw_index_facts(mlirOperationGetOperand(op, 0), dim);
+  bool adds = tw_op_is(op, "arith.addi"), subtracts = tw_op_is(op, "arith.subi");
+  if (!adds && !subtracts && !tw_op_is(op, "arith.muli"))
+    return nothing;
+  tw_index_facts_t x = tw_index_facts(mlirOperationGetOperand(op, 0), dim);
+  tw_index_facts_t y = tw_index_facts(mlirOperationGetOperand(op, 1), dim);
+  return adds || subtracts ? sum_of(x, y, subtracts) : product_of(x, y);
+}
+
+tw_index_facts_t tw_index_facts(MlirValue value, int dim) {
+  int64_t constant;
+  MlirOperation op = tw_def(value);
+  if (tw_known_int(value, &constant))
+    return all_equal(zeros_below(constant));
+  tw_index_facts_t facts = mlirOperationIsNull(op) ? nothing : facts_of_op(op, dim);
+  MlirType type = mlirValueGetType(value);
+  if (!tw_is_tile(type) || tw_extent(type, dim) == 1)
+    facts.same = TW_ANY_BITS;
+  return facts;
+}
+
+/* ---- gathers and scatters ------------------------------------------------------------------------------------------
+ */
+
+/* Neighbours along `dim` of the tile that lie side by side along `axis` of the array, in other respects alike. */
+static int neighbours(MlirOperation op, int axis, int dim) {
+  enum { MAX_SEGMENTS = 6 };
+  int64_t sizes[MAX_SEGMENTS];
+  if (tw_attr_ints(op, "operandSegmentSizes", sizes, MAX_SEGMENTS) < 4)
+    return 0;
+  bool gathers = !tw_op_is(op, "tile.scatter");
+  intptr_t mask = 1 + sizes[1] + (gathers ? 0 : sizes[2]);
+  int bits = TW_ANY_BITS;
+  for (intptr_t d = 0; d < sizes[1]; d++) {
+    tw_index_facts_t facts = tw_index_facts(mlirOperationGetOperand(op, 1 + d), dim);
+    bits = min_int(bits, d == axis ? min_int(facts.run, facts.divisor) : facts.same);
+  }
+  if (sizes[gathers ? 2 : 3])
+    bits = min_int(bits, tw_index_facts(mlirOperationGetOperand(op, mask), dim).same);
+  return bits;
+}
+
+int tw_gather_vector_bits(MlirOperation op, int *dim) {
+  MlirType array = mlirValueGetType(mlirOperationGetOperand(op, 0));
+  int rank = (int)mlirShapedTypeGetRank(array), best = 0;
+  *dim = -1;
+  if (tw_memory_bits(tw_element(array)) < 8)
+    return 0;
+  MlirType tile = {NULL};
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(op) && mlirTypeIsNull(tile); i++)
+    if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))))
+      tile = mlirValueGetType(mlirOperationGetOperand(op, i));
+  int axis = tw_access_contiguous_dim(op, rank);
+  if (axis < 0 || mlirTypeIsNull(tile))
+    return 0;
+  int most = tw_has_attr(op, "check_bounds") ? tw_access_vector_bits(op, rank) : tw_access_inner_vector_bits(op, rank);
+  for (int d = 0; d < tw_rank(tile); d++) {
+    int bits = min_int(neighbours(op, axis, d), most);
+    if (bits > best) {
+      best = bits;
+      *dim = d;
+    }
+  }
+  return best;
+}
+
+int tw_gather_run_bits(MlirOperation op, int dim) {
+  int axis = tw_access_contiguous_dim(op, (int)mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
+  return axis < 0 ? 0 : neighbours(op, axis, dim);
+}

@@ -1,0 +1,30 @@
+/* index_facts.h - what is known of the neighbours in a tile of indices: whether they count up, or are equal */
+#ifndef TILEWRIGHT_LOWERING_GPU_FACTS_INDEX_FACTS_H
+#define TILEWRIGHT_LOWERING_GPU_FACTS_INDEX_FACTS_H
+
+#include "lowering/ir.h"
+
+/* Of a tile along one dimension; all three are log2. */
+typedef struct tw_index_facts {
+  int run;     /* aligned groups of 2^n neighbours, n <= run, count up by one ... */
+  int divisor; /* ... from a multiple of 2^min(n, divisor) on; with run 0, each element is a multiple */
+  int same;    /* aligned groups of so many neighbours are equal */
+} tw_index_facts_t;
+
+enum { TW_ANY_BITS = 30 };
+
+/* Facts of a tile of integers along `dim`; of a scalar with dim -1. */
+tw_index_facts_t tw_index_facts(MlirValue value, int dim);
+
+/* Neighbours that one access of a tile.gather, tile.scatter or tile.async_gather may take, as log2, and the dimension
+ * of the tile along which they lie (-1 and 0: one at a time). They are aligned, and inside or outside of the array
+ * together. */
+int tw_gather_vector_bits(MlirOperation op, int *dim);
+/* Neighbours along `dim` that lie side by side in the array, however many an access takes, as log2; aligned. */
+int tw_gather_run_bits(MlirOperation op, int dim);
+
+/* On a sum that is an index: the second operand is the same natural number for all elements, the first is made outside
+ * of the loop around, and a sum beyond 2^31 is beyond any array (hoist_indices.c). */
+#define TW_LIFTED "tile.lifted"
+
+#endif

@@ -1,0 +1,159 @@
+/* same_tile.c - whether accesses in loops find the same tile. See same_tile.h. */
+#include "lowering/gpu/facts/same_tile.h"
+
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/loops.h"
+#include "tilewright/dialect.h"
+
+/* ---- the same tile ------------------------------------------------------------------------------------- */
+
+static bool same_value(MlirValue x, MlirOperation loop, MlirValue y, MlirOperation other);
+
+static bool same_attributes(MlirOperation x, MlirOperation y) {
+  intptr_t num = mlirOperationGetNumAttributes(x);
+  for (intptr_t i = 0; i < num; i++) {
+    MlirNamedAttribute named = mlirOperationGetAttribute(x, i);
+    if (!mlirAttributeEqual(named.attribute, mlirOperationGetAttributeByName(y, mlirIdentifierStr(named.name))))
+      return false;
+  }
+  return num == mlirOperationGetNumAttributes(y);
+}
+
+static bool same_op(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
+  if (!mlirStringRefEqual(tw_op_name(x), tw_op_name(y)) || mlirOperationGetNumRegions(x) > 0 ||
+      mlirOperationGetNumOperands(x) != mlirOperationGetNumOperands(y) || !same_attributes(x, y))
+    return false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(x); i++)
+    if (!same_value(mlirOperationGetOperand(x, i), loop, mlirOperationGetOperand(y, i), other))
+      return false;
+  return true;
+}
+
+/* Whether x is in an iteration of one loop what y is in that of another, by arithmetic on their numbers. */
+static bool same_value(MlirValue x, MlirOperation loop, MlirValue y, MlirOperation other) {
+  int64_t known, like_known;
+  if (tw_known_int(x, &known))
+    return tw_known_int(y, &like_known) && known == like_known;
+  if (mlirOperationEqual(loop, other) && mlirValueEqual(x, y))
+    return true;
+  if (mlirOperationIsNull(loop) || !tw_op_is(loop, "scf.for"))
+    return false;
+  if (mlirValueEqual(x, tw_loop_iv(loop)) || mlirValueEqual(y, tw_loop_iv(other)))
+    return mlirValueEqual(x, tw_loop_iv(loop)) && mlirValueEqual(y, tw_loop_iv(other));
+  if (!tw_defined_in(x, tw_loop_body(loop)))
+    return mlirValueEqual(x, y);
+  MlirOperation op = tw_def(x), like = tw_def(y);
+  return !mlirOperationIsNull(op) && !mlirOperationIsNull(like) && tw_is_arithmetic(op) &&
+         same_op(op, loop, like, other);
+}
+
+bool tw_same_place(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
+  intptr_t first, second;
+  MlirType array = mlirValueGetType(tw_access_array(x, &first));
+  if (tw_rank(array) != tw_rank(mlirValueGetType(tw_access_array(y, &second))) ||
+      !mlirAttributeEqual(tw_attr(x, "order"), tw_attr(y, "order")))
+    return false;
+  for (intptr_t i = 0; i < tw_rank(array); i++)
+    if (!same_value(mlirOperationGetOperand(x, first + i), loop, mlirOperationGetOperand(y, second + i), other))
+      return false;
+  return true;
+}
+
+/* ---- another tile each time ---------------------------------------------------------------------------- */
+
+static bool moves(MlirOperation loop, MlirValue value) {
+  static const char *const sums[] = {"arith.addi", "arith.subi"};
+  MlirOperation op = tw_def(value);
+  int64_t factor = 0;
+  if (mlirValueEqual(value, tw_loop_iv(loop)))
+    return true;
+  if (mlirOperationIsNull(op) || !tw_inside(op, tw_loop_body(loop)))
+    return false;
+  if (tw_op_is(op, "arith.muli"))
+    return tw_known_int(mlirOperationGetOperand(op, 1), &factor) && factor != 0 &&
+           moves(loop, mlirOperationGetOperand(op, 0));
+  for (int i = 0; i < 2 && TW_OP_IS_ONE_OF(op, sums); i++)
+    if (!tw_defined_in(mlirOperationGetOperand(op, 1 - i), tw_loop_body(loop)))
+      return moves(loop, mlirOperationGetOperand(op, i));
+  return false;
+}
+
+bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
+  intptr_t first;
+  MlirType array = mlirValueGetType(tw_access_array(access, &first));
+  for (intptr_t i = 0; tw_op_is(loop, "scf.for") && i < tw_rank(array); i++)
+    if (moves(loop, mlirOperationGetOperand(access, first + i)))
+      return true;
+  return false;
+}
+
+/* ---- reads before writes --------------------------------------------------------------------------------- */
+
+/* Extents of the tile that an access moves; -1 for what is none. */
+static intptr_t extents_of(MlirOperation op, int64_t extents[TW_MAX_RANK]) {
+  bool copies = tw_op_is(op, "tile.async_copy"), loads = tw_op_is(op, "tile.load");
+  if (copies) { /* into a slot of the buffer */
+    MlirType buffer = mlirValueGetType(tw_copy_buffer(op));
+    for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
+      extents[d - 1] = tw_buffer_type_extent(buffer, d);
+    return tw_buffer_type_rank(buffer) - 1;
+  }
+  if (!loads && !tw_op_is(op, "tile.store") && !tw_op_is(op, "tile.tma_store"))
+    return -1;
+  intptr_t last = mlirOperationGetNumOperands(op) - 1;
+  MlirType tile = mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
+                                         : mlirOperationGetOperand(op, tw_op_is(op, "tile.store") ? last : 0));
+  for (intptr_t d = 0; d < tw_rank(tile); d++)
+    extents[d] = tw_extent(tile, d);
+  return tw_rank(tile);
+}
+
+static bool same_extents(MlirOperation x, MlirOperation y) {
+  int64_t of_x[TW_MAX_RANK] = {0}, of_y[TW_MAX_RANK] = {0};
+  intptr_t rank = extents_of(x, of_x);
+  if (rank < 0 || rank != extents_of(y, of_y))
+    return false;
+  for (intptr_t d = 0; d < rank; d++)
+    if (of_x[d] != of_y[d])
+      return false;
+  return true;
+}
+
+/* The innermost block around both ops, if the first op comes first there. */
+static MlirBlock block_in_order(MlirOperation x, MlirOperation y) {
+  for (; !mlirOperationIsNull(x); x = mlirOperationGetParentOperation(x)) {
+    MlirBlock block = mlirOperationGetBlock(x);
+    MlirOperation beside = mlirBlockIsNull(block) ? tw_null_op() : tw_ancestor_in(y, block);
+    if (!mlirOperationIsNull(beside))
+      return !mlirOperationEqual(x, beside) && mlirOperationIsBeforeInBlock(x, beside) ? block : (MlirBlock){NULL};
+  }
+  return (MlirBlock){NULL};
+}
+
+/* Whether something reads what a copy brought before the store: it has arrived then. */
+static bool has_arrived(MlirOperation copy, MlirOperation store) {
+  MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(copy));
+  for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = mlirOpOperandGetOwner(use);
+    if (!tw_is_async_copy(user) && !mlirBlockIsNull(block_in_order(copy, user)) &&
+        !mlirBlockIsNull(block_in_order(user, store)))
+      return true;
+  }
+  return false;
+}
+
+bool tw_reads_before(MlirOperation read, MlirOperation store, MlirOperation last) {
+  MlirBlock block = block_in_order(read, store);
+  if (mlirBlockIsNull(block) || !same_extents(read, store) || (tw_is_async_copy(read) && !has_arrived(read, store)))
+    return false;
+  MlirOperation loop = tw_enclosing_loop(mlirBlockGetFirstOperation(block));
+  if (!tw_same_place(read, loop, store, loop))
+    return false;
+  for (bool more = true; more && !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop)) {
+    if (!tw_has_attr(loop, TW_PERSISTENT) && !tw_moves_each_time(loop, read))
+      return false;
+    more = !mlirOperationEqual(loop, last);
+  }
+  return true;
+}

@@ -1,0 +1,163 @@
+/* cluster_multicast.c - neighbours in the grid that are a cluster. See cluster_multicast.h.
+ *
+ * What two blocks both want, each can bring half of to both. That pays where the L2 cache cannot keep up with the
+ * products, and there it counts lines of 128 bytes: a line of a tile that begins within one, as in rows of 4104
+ * elements, touches two. bf16 on an H200, as shares of cuBLAS's rate, alone and in pairs, with the lines that a block
+ * alone asks for in a cycle of its products:
+ *
+ *   4096x4096x4104                 128x256: 0.75  0.77 1.02     128x128: 1.0  0.59 0.77     64x128: 1.5  0.40 0.63
+ *   the same, only A's rows odd    128x256: 0.5   1.02 1.01     256x128: 0.63 0.98 1.00     128x128: 0.75 0.82 0.86
+ *   4096x4096x4096                 128x256: 0.38  1.01 1.01     64x256: 0.63  0.91 0.91     64x128: 0.75 0.86 0.75
+ *
+ * So some 0.56 of a line are to be had in a cycle; where lines are whole, other things limit the products of small
+ * tiles. Along which axis, and whether at all, a launch may see better, which knows how many blocks find a neighbour
+ * (tw_cuda_choose_twin). */
+#include "lowering/gpu/grid/cluster_multicast.h"
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/loops.h"
+
+typedef struct {
+  const tw_block_axes_t *axes;
+  MlirBlock top;
+  bool unfit;                         /* it gathers, loads under conditions, or stores elsewhere than behind loops */
+  bool splits;                        /* lines that are loaded begin within those of the cache */
+  int64_t cycles;                     /* of the products in loops, once around */
+  int64_t lines, alike[TW_GRID_AXES]; /* of the cache, that loads touch meanwhile; that two along an axis both touch */
+} pairing_t;
+
+static bool is_looped_load(MlirOperation op) {
+  return tw_op_is(op, "tile.load") && !mlirOperationIsNull(tw_enclosing_loop(op));
+}
+
+static int64_t bytes_of(MlirOperation load) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
+}
+
+/* Whether neighbours along the axis want the same tile, of which each can bring half: 1024 bytes, after which swizzles
+ * repeat, or more. */
+static bool is_alike(const pairing_t *p, MlirOperation load, int axis) {
+  enum { LEAST_BYTES = TW_CLUSTER * 1024 };
+  return !(tw_block_axes_of_load(p->axes, load) >> axis & 1) && bytes_of(load) >= LEAST_BYTES;
+}
+
+/* Whether all blocks do it equally often: there is nothing around it but loops over numbers, of which tile-persist has
+ * found that they run equally often. */
+static bool is_even(MlirOperation op) {
+  MlirOperation around = mlirOperationGetParentOperation(op);
+  while (tw_op_is(around, "scf.for"))
+    around = mlirOperationGetParentOperation(around);
+  return tw_op_is(around, "func.func");
+}
+
+/* Of loads beside products, in the same loop. */
+static void count_lines(pairing_t *p, MlirOperation load) {
+  enum { LINE_BYTES = 128 };
+  bool splits = tw_access_splits_lines(load);
+  int64_t lines = bytes_of(load) / LINE_BYTES * (splits ? 2 : 1);
+  if (!is_looped_load(load) || !tw_has_op(tw_enclosing_loop(load), "tile.mma"))
+    return;
+  p->splits |= splits;
+  p->lines += lines;
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    p->alike[axis] += is_alike(p, load, axis) ? lines : 0;
+}
+
+static MlirWalkResult look(MlirOperation op, void *user) {
+  pairing_t *p = user;
+  intptr_t first;
+  if (tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.gather"))
+    p->unfit = true;
+  if (tw_op_is(op, "tile.store"))
+    p->unfit |= mlirShapedTypeGetRank(mlirValueGetType(tw_access_array(op, &first))) == 0 ||
+                !mlirBlockEqual(mlirOperationGetBlock(op), p->top);
+  if (tw_op_is(op, "tile.load")) {
+    p->unfit |= !is_even(op);
+    count_lines(p, op);
+  }
+  if (tw_op_is(op, "tile.mma") && !mlirOperationIsNull(tw_enclosing_loop(op)))
+    p->cycles += tw_mma_cycles(op);
+  return MlirWalkResultAdvance;
+}
+
+/* What a step takes in which a block asks the cache for so many lines. */
+static int64_t step_cycles(const pairing_t *p, int64_t lines) {
+  enum { LINES = 9, CYCLES = 16 };
+  int64_t cycles = lines * CYCLES / LINES;
+  return cycles > p->cycles ? cycles : p->cycles;
+}
+
+/* The same where neighbours along the axis share what they can; 0 where they cannot be neighbours. */
+static int64_t paired_cycles(const pairing_t *p, const tw_raster_t *raster, int axis) {
+  bool possible = p->alike[axis] > 0 && (axis == raster->rows || axis == raster->columns);
+  return possible ? step_cycles(p, p->lines - p->alike[axis] / TW_CLUSTER) : 0;
+}
+
+/* Along which most lines are shared, or what the hint says. */
+static int best_axis(const pairing_t *p, MlirOperation module, const tw_raster_t *raster) {
+  int best = p->alike[raster->rows] >= p->alike[raster->columns] ? raster->rows : raster->columns;
+  int hint = (int)tw_attr_int(module, "tile.cluster_axis", best);
+  return p->alike[hint] > 0 && (hint == raster->rows || hint == raster->columns) ? hint : best;
+}
+
+/* Where a hint says the axis, there is no other choice. */
+static void tell_launcher(const pairing_t *p, MlirOperation module, const tw_raster_t *raster, int axis) {
+  bool told = tw_has_attr(module, "tile.cluster_axis");
+  int64_t facts[] = {axis, 0, 0, 0, told ? INT32_MAX : step_cycles(p, p->lines)};
+  for (int other = 0; other < TW_GRID_AXES; other++)
+    facts[1 + other] = told && other != axis ? 0 : paired_cycles(p, raster, other);
+  tw_set_attr(module, TW_PAIRS,
+              mlirDenseI64ArrayGet(mlirOperationGetContext(module), sizeof facts / sizeof *facts, facts));
+}
+
+typedef struct {
+  const pairing_t *pairing;
+  int axis;
+} marking_t;
+
+static MlirWalkResult mark(MlirOperation op, void *user) {
+  const marking_t *m = user;
+  if (is_looped_load(op) && is_alike(m->pairing, op, m->axis))
+    tw_set_attr(op, TW_MULTICAST, mlirUnitAttrGet(mlirOperationGetContext(op)));
+  return MlirWalkResultAdvance;
+}
+
+int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_raster_t *raster) {
+  MlirOperation module = tw_module_of(func);
+  int64_t hint = tw_attr_int(module, "tile.num_ctas", 0);
+  pairing_t p = {.axes = axes, .top = tw_region_block(func, 0), .unfit = tw_has_attr(module, "tile.split_k")};
+  mlirOperationWalk(func, look, &p, MlirWalkPreOrder);
+  if (hint == 1 || (hint == 0 && (!p.splits || step_cycles(&p, p.lines) <= p.cycles)))
+    return -1;
+  if (p.unfit || raster->group == 0 || p.alike[raster->rows] + p.alike[raster->columns] == 0) {
+    tw_op_remark(func, "has no clusters: their blocks would share tiles but no sums over k, and neither gather, load "
+                       "under conditions nor write before their loops end");
+    return -1;
+  }
+  marking_t marking = {&p, best_axis(&p, module, raster)};
+  mlirOperationWalk(func, mark, &marking, MlirWalkPreOrder);
+  tell_launcher(&p, module, raster, marking.axis);
+  tw_op_remark(func, "runs in clusters of %d blocks along axis %d, each of which brings a part of what they share%s",
+               TW_CLUSTER, marking.axis,
+               hint == 0 ? ": rows that are no multiple of 128 bytes have the L2 cache give two lines for each" : "");
+  return marking.axis;
+}
+
+void tw_pairs_guard_stores(MlirBlock block, MlirValue position, MlirValue extent) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    intptr_t first;
+    if (!tw_op_is(op, "tile.store"))
+      continue;
+    tw_builder_t at = tw_build_before(op);
+    MlirValue array = tw_access_array(op, &first), index = mlirOperationGetOperand(op, first);
+    MlirType tile =
+        mlirValueGetType(mlirOperationGetOperand(op, first + mlirShapedTypeGetRank(mlirValueGetType(array))));
+    MlirValue inside = tw_compare(&at, TW_SLT, position, extent);
+    MlirValue beyond = tw_const_int(&at, mlirValueGetType(index), INT32_MAX / tw_extent(tile, 0));
+    mlirOperationSetOperand(op, first, tw_select(&at, inside, index, beyond));
+  }
+}

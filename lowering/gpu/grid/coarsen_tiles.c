@@ -1,0 +1,250 @@
+/* coarsen_tiles.c - tile-fuse-blocks: a block computes the tiles of several neighbours
+ *
+ * Before:
+ *
+ *     %i = tile.block_id 0
+ *     %j = tile.block_id 1
+ *     %d = scf.for ... iter_args(%acc = %zero) -> (tensor<64x64xf32>) {
+ *       %a = tile.load %A[%i, %k] -> tensor<64x64xbf16>
+ *       %b = tile.load %B[%k, %j] -> tensor<64x64xbf16>
+ *       %s = tile.mma %a, %b, %acc
+ *     }
+ *     tile.store %d, %C[%i, %j]
+ *
+ * After, with two blocks in one along axis 0 and four along axis 1, as if the program had been written with tiles of
+ * 128x256:
+ *
+ *       %a = tile.load %A[%i, %k] -> tensor<128x64xbf16>
+ *       %b = tile.load %B[%k, %j] -> tensor<64x256xbf16>
+ *     tile.store %d, %C[%i, %j]
+ *
+ * The launcher divides the grid, rounding up (tile.cut_grid, where minus four is four blocks in one). Neighbours load
+ * the same tiles of what does not depend on their position, so that a product of small tiles waits for the L2 cache: on
+ * an H200 bf16 of 4096x4096x4096 takes 310 us with tiles of 64x64, and 172 with 128x256.
+ *
+ * What must hold: a loop with products; the position along the axis is nothing but the index of one class of dimensions
+ * (dim_classes.h), whose elements do not see each other, in everything that is loaded, and in all that is stored; and
+ * no iota counts along it. The largest tile is that of which eight warps can hold the sums.
+ *
+ * Whether blocks are fused is decided at each launch (runtime/cut.c), as it is whether they are cut; the module says
+ * what it takes (tile.fuse): the number of iterations; for 1, 2, 4 ... blocks how many along each axis, and the cycles
+ * and bytes of an iteration. Fused blocks must not store what no block of the program would have: where the grid is no
+ * multiple, it must be all of each array that is stored. So the rest are axis, word of the extent, and tile of each.
+ * The kernel is compiled again with the hint `fuse_tiles`, the number of blocks; 1: none. */
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/grid/dim_classes.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/grid/step_cost.h"
+#include "lowering/gpu/grid/tile_plans.h"
+#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+
+enum { MAX_STORES = 8 };
+
+typedef struct {
+  MlirOperation func, loop;
+  tw_dims_t dims;
+  int class[TW_GRID_AXES]; /* that the position along the axis is the index of; -1: none, or it is used otherwise */
+  tw_plans_t plans;        /* an axis is a way to fuse */
+} fuser_t;
+
+/* ---- what can be fused ------------------------------------------------------------------------- */
+
+static bool is_position(MlirValue value, int axis) {
+  MlirOperation op = tw_def(value);
+  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.block_id") && tw_attr_int(op, "axis", 0) == axis;
+}
+
+/* The class that a use of a position as an index is along; -1 for another use. */
+static int class_of_use(fuser_t *f, MlirOpOperand use) {
+  MlirOperation user = mlirOpOperandGetOwner(use);
+  if (!tw_op_is(user, "tile.load") && !tw_op_is(user, "tile.store"))
+    return -1;
+  MlirValue tile = tw_moved_tile(user);
+  int dim = (int)mlirOpOperandGetOperandNumber(use) - 1;
+  return dim < 0 || dim >= tw_rank(mlirValueGetType(tile)) ? -1 : tw_dims_class(&f->dims, tile, dim);
+}
+
+/* Whether every access that has the class has it at the position. */
+static bool all_at_position(fuser_t *f, const MlirOperation *accesses, int num, int axis) {
+  for (int i = 0; i < num; i++) {
+    intptr_t index = tw_dims_index(&f->dims, accesses[i], f->class[axis]);
+    if (index >= 0 ? !is_position(mlirOperationGetOperand(accesses[i], index), axis)
+                   : tw_dims_find(&f->dims, tw_moved_tile(accesses[i]), f->class[axis]) >= 0)
+      return false;
+  }
+  return true;
+}
+
+static bool can_fuse(fuser_t *f, int axis, const tw_grid_ids_t *ids) {
+  enum { UNKNOWN = -1 };
+  f->class[axis] = UNKNOWN;
+  for (int i = 0; i < ids->count; i++) {
+    if (tw_attr_int(ids->at[i], "axis", 0) != axis)
+      continue;
+    if (tw_op_is(ids->at[i], "tile.num_blocks"))
+      return false;
+    for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(ids->at[i], 0)); !mlirOpOperandIsNull(use);
+         use = mlirOpOperandGetNextUse(use)) {
+      int class = class_of_use(f, use);
+      if (class < 0 || (f->class[axis] != UNKNOWN && class != f->class[axis]))
+        return false;
+      f->class[axis] = class;
+    }
+  }
+  int class = f->class[axis];
+  return class >= 0 && f->dims.at[class].whole == NULL && !tw_dims_count(&f->dims, class) &&
+         tw_dims_are_written(&f->dims, class) && all_at_position(f, f->dims.reads, f->dims.num_reads, axis) &&
+         all_at_position(f, f->dims.writes, f->dims.num_writes, axis);
+}
+
+static const char *find_classes(fuser_t *f) {
+  static const char *const hints[] = {"tile.num_warps", "tile.num_stages", "tile.occupancy"};
+  tw_grid_ids_t ids = tw_grid_ids_in(f->func);
+  bool any = false;
+  for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+    if (tw_has_attr(tw_module_of(f->func), hints[i]))
+      return "num_warps, num_stages or occupancy is for the tile that it has";
+  if (f->dims.refused)
+    return f->dims.refused;
+  if (!tw_op_is(f->loop, "scf.for") || !tw_has_op(f->loop, "tile.mma"))
+    return "it has no loop with products";
+  if (f->dims.num_reads == TW_MAX_ACCESSES || f->dims.num_writes > MAX_STORES || ids.count == TW_MAX_IDS)
+    return "it has too many accesses";
+  for (int axis = 0; axis < TW_GRID_AXES; axis++) {
+    if (!can_fuse(f, axis, &ids))
+      f->class[axis] = -1;
+    any |= f->class[axis] >= 0;
+  }
+  return any ? NULL : "a block's index is more than the position of its tiles, or their elements depend on each other";
+}
+
+/* ---- what it costs ----------------------------------------------------------------------------- */
+
+typedef struct {
+  fuser_t *fuser;
+  tw_plan_t *plan;
+  int64_t flop_cycles;
+} cost_t;
+
+/* How many times as many elements the tile has. */
+static int64_t growth(cost_t *cost, MlirValue tile) {
+  int64_t times = 1;
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    if (cost->fuser->class[axis] >= 0 && tw_dims_find(&cost->fuser->dims, tile, cost->fuser->class[axis]) >= 0)
+      times <<= cost->plan->log[axis];
+  return times;
+}
+
+static MlirWalkResult add_cost(MlirOperation op, void *user) {
+  cost_t *cost = user;
+  if (mlirOperationGetNumResults(op) == 0)
+    return MlirWalkResultAdvance;
+  MlirValue tile = mlirOperationGetResult(op, 0);
+  int64_t bits = tw_count(mlirValueGetType(tile)) * tw_memory_bits(tw_element(mlirValueGetType(tile)));
+  if (tw_op_is(op, "tile.mma")) {
+    cost->flop_cycles += tw_mma_cycles(op) * growth(cost, tile);
+    cost->plan->sum_bits += bits * growth(cost, tile);
+  } else if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) {
+    cost->plan->bytes += bits / 8 * growth(cost, tile);
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* A block has to have room for what it computes. */
+static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) {
+  enum { MOST_SUM_BITS = 128 * 32 * 256, MOST_BYTES = 1 << 16 }; /* of 256 threads; a third of shared memory */
+  fuser_t *f = user;
+  (void)from;
+  if (axis >= 0 && f->class[axis] < 0)
+    return false;
+  cost_t cost = {.fuser = f, .plan = plan};
+  plan->bytes = plan->sum_bits = 0;
+  mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
+  plan->cycles = tw_step_cycles(cost.flop_cycles, plan->bytes);
+  return plan->sum_bits <= MOST_SUM_BITS && plan->bytes <= MOST_BYTES;
+}
+
+/* ---- the decision ------------------------------------------------------------------------------ */
+
+/* False where the launcher could not tell whether a grid is all of an array. */
+static bool tell_launcher(fuser_t *f) {
+  enum { HEAD = 4, OF_PLAN = TW_GRID_AXES + 2, OF_STORE = 3 };
+  int64_t facts[HEAD + (TW_MAX_LOG_PLAN + 1) * OF_PLAN + MAX_STORES * TW_GRID_AXES * OF_STORE], extent;
+  tw_steps_t steps = tw_steps_or_guess(f->func, f->loop);
+  MlirOperation module = tw_module_of(f->func);
+  int n = 0;
+  facts[n++] = steps.word;
+  facts[n++] = steps.per_step;
+  facts[n++] = steps.steps;
+  facts[n++] = f->plans.count;
+  n += tw_tell_plans(&f->plans, TW_GRID_AXES, facts + n);
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    for (int i = 0; f->class[axis] >= 0 && i < f->dims.num_writes; i++) {
+      intptr_t first;
+      MlirValue array = tw_access_array(f->dims.writes[i], &first);
+      if (!mlirValueIsABlockArgument(array))
+        return false;
+      facts[n++] = axis;
+      facts[n++] = tw_first_word(array) + 1 + tw_dims_axis(&f->dims, f->dims.writes[i], f->class[axis], &extent);
+      facts[n++] = extent;
+    }
+  tw_tell_loaded(f->func, f->loop);
+  tw_set_attr(module, TW_FUSE, mlirDenseI64ArrayGet(mlirOperationGetContext(module), n, facts));
+  return true;
+}
+
+static void rewrite(fuser_t *f, const tw_plan_t *plan) {
+  int64_t grid[TW_GRID_AXES];
+  for (int axis = 0; axis < TW_GRID_AXES; axis++) {
+    int64_t blocks = (int64_t)1 << plan->log[axis];
+    grid[axis] = blocks == 1 ? 1 : -blocks;
+    if (blocks > 1)
+      tw_dims_multiply(&f->dims, f->class[axis], blocks);
+  }
+  tw_set_attr(tw_module_of(f->func), TW_CUT_GRID,
+              mlirDenseI64ArrayGet(mlirOperationGetContext(f->func), TW_GRID_AXES, grid));
+}
+
+static const char *decide(fuser_t *f, int64_t wanted) {
+  const char *why = find_classes(f);
+  if (why != NULL)
+    return why;
+  tw_make_plans(&f->plans, TW_GRID_AXES, true, weigh, f);
+  int log = tw_plan_for(&f->plans, wanted > 1 ? wanted : INT64_MAX);
+  if (log == 0)
+    return "its tiles are large";
+  if (!tell_launcher(f))
+    return "it stores to what is no array of the launch";
+  if (wanted > 1) {
+    rewrite(f, &f->plans.at[log]);
+    tw_op_remark(f->func, "has the tiles of %d blocks computed by one", 1 << log);
+  } else {
+    tw_op_remark(f->func, "has the tiles of up to %d blocks computed by one where a launch has many", 1 << log);
+  }
+  return NULL;
+}
+
+static bool run(MlirOperation func) {
+  fuser_t f = {.func = func};
+  int64_t wanted = tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0);
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
+      tw_has_attr(tw_module_of(func), TW_CLUSTER_BLOCKS) || tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0) > 1 ||
+      (wanted == 0 && !tw_has_op(func, "tile.mma")))
+    return true;
+  f.dims = tw_dims_of(func);
+  f.loop = tw_dims_loop(&f.dims);
+  const char *why = decide(&f, wanted);
+  if (why != NULL)
+    tw_op_remark(func, "has no neighbouring blocks fused into one: %s", why);
+  tw_dims_free(&f.dims);
+  return true;
+}
+
+MlirPass tw_create_fuse_blocks(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-fuse-blocks", "Compute the tiles of several blocks in one", "func.func",
+                                 run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,258 @@
+/* raster.c - the order in which the blocks of a grid run. See raster.h. */
+#include "lowering/gpu/grid/raster.h"
+
+#include "dialect/layouts.h"
+
+enum { ALL_AXES = 7, MAX_GROUP = 128 };
+
+/* ---- what depends on the position -------------------------------------------------------------- */
+
+static void set_axes(tw_block_axes_t *axes, MlirValue value, uint32_t bits) {
+  if (bits)
+    tw_map_set_number(&axes->of, value, (int)bits);
+}
+
+uint32_t tw_block_axes_get(const tw_block_axes_t *axes, MlirValue value) {
+  return (uint32_t)tw_map_number(&axes->of, value, 0);
+}
+
+/* Arguments of regions depend on what the op depends on: bounds, and what a loop carries at its start. */
+static MlirWalkResult follow(MlirOperation op, void *user) {
+  tw_block_axes_t *axes = user;
+  uint32_t bits = tw_op_is(op, "tile.block_id") ? UINT32_C(1) << tw_attr_int(op, "axis", 0) : 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    bits |= tw_block_axes_get(axes, mlirOperationGetOperand(op, i));
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    set_axes(axes, mlirOperationGetResult(op, i), bits);
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
+    MlirBlock block = tw_region_block(op, r);
+    for (intptr_t i = 0; !mlirBlockIsNull(block) && i < mlirBlockGetNumArguments(block); i++)
+      set_axes(axes, mlirBlockGetArgument(block, i), bits);
+  }
+  return MlirWalkResultAdvance;
+}
+
+tw_block_axes_t tw_block_axes_of(MlirOperation func) {
+  tw_block_axes_t axes = {0};
+  mlirOperationWalk(func, follow, &axes, MlirWalkPreOrder);
+  return axes;
+}
+
+void tw_block_axes_free(tw_block_axes_t *axes) { tw_map_free(&axes->of); }
+
+/* ---- choosing ---------------------------------------------------------------------------------- */
+
+typedef struct {
+  const tw_block_axes_t *axes;
+  uint32_t used;               /* axes whose position the program asks for */
+  int64_t bytes[ALL_AXES + 1]; /* loaded in loops, by the axes that the place of the tile depends on */
+} traffic_t;
+
+static bool is_in_loop(MlirOperation op) {
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
+    if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
+      return true;
+  return false;
+}
+
+uint32_t tw_block_axes_of_load(const tw_block_axes_t *axes, MlirOperation load) {
+  uint32_t bits = 0;
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(load); i++)
+    bits |= tw_block_axes_get(axes, mlirOperationGetOperand(load, i));
+  return bits & ALL_AXES;
+}
+
+static MlirWalkResult count_traffic(MlirOperation op, void *user) {
+  traffic_t *traffic = user;
+  if (tw_op_is(op, "tile.block_id"))
+    traffic->used |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
+  if (!tw_op_is(op, "tile.load") || !is_in_loop(op))
+    return MlirWalkResultAdvance;
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
+  traffic->bytes[tw_block_axes_of_load(traffic->axes, op)] += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
+  return MlirWalkResultAdvance;
+}
+
+/* Bytes that blocks in `height` rows and `width` columns load in an iteration; equal tiles count once. */
+static int64_t cost(const traffic_t *traffic, const tw_raster_t *raster, int64_t height, int64_t width) {
+  int64_t total = 0;
+  for (uint32_t bits = 0; bits <= ALL_AXES; bits++)
+    total += traffic->bytes[bits] * (bits >> raster->rows & 1 ? height : 1) * (bits >> raster->columns & 1 ? width : 1);
+  return total;
+}
+
+static int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, int64_t in_flight) {
+  static const tw_raster_t planes[] = {{.rows = 0, .columns = 1, .slices = 2},
+                                       {.rows = 0, .columns = 2, .slices = 1},
+                                       {.rows = 1, .columns = 2, .slices = 0}};
+  traffic_t traffic = {.axes = axes};
+  mlirOperationWalk(func, count_traffic, &traffic, MlirWalkPreOrder);
+  tw_raster_t best = planes[0];
+  int64_t least = cost(&traffic, &best, in_flight, 1);
+  for (size_t p = 0; p < sizeof planes / sizeof *planes; p++) {
+    if (!(traffic.used >> planes[p].rows & traffic.used >> planes[p].columns & 1))
+      continue;
+    for (int64_t group = 1; group <= MAX_GROUP; group *= 2) {
+      int64_t found = cost(&traffic, &planes[p], group, divide_up(in_flight, group));
+      if (found < least) {
+        best = planes[p];
+        best.group = group;
+        least = found;
+      }
+    }
+  }
+  return best;
+}
+
+/* ---- decoding ---------------------------------------------------------------------------------- */
+
+static MlirValue binary(const tw_builder_t *at, const char *name, MlirValue x, MlirValue y) {
+  return tw_binary(at, name, tw_i32(at->context), x, y);
+}
+
+static MlirValue constant(const tw_builder_t *at, int64_t value) {
+  return tw_const_int(at, tw_i32(at->context), value);
+}
+
+/* (2^32 - 1) / d: what `tw_divide` multiplies by. */
+tw_divisor_t tw_divisor_of(const tw_builder_t *at, MlirValue d) {
+  return (tw_divisor_t){d, binary(at, "arith.divui", constant(at, -1), d)};
+}
+
+/* The product's upper half. */
+static MlirValue multiply_high(const tw_builder_t *at, MlirValue x, MlirValue y) {
+  enum { WORD = 32 };
+  MlirType i64 = tw_i64(at->context);
+  MlirValue whole =
+      tw_binary(at, "arith.muli", i64, tw_unary(at, "arith.extui", i64, x), tw_unary(at, "arith.extui", i64, y));
+  return tw_unary(at, "arith.trunci", tw_i32(at->context),
+                  tw_binary(at, "arith.shrui", i64, whole, tw_const_int(at, i64, WORD)));
+}
+
+/* The product is x / d rounded down, or one less. */
+void tw_divide(const tw_builder_t *at, MlirValue x, tw_divisor_t d, MlirValue *quotient, MlirValue *rest) {
+  MlirValue guess = multiply_high(at, x, d.reciprocal);
+  MlirValue left = binary(at, "arith.subi", x, binary(at, "arith.muli", guess, d.value));
+  MlirValue less = tw_compare(at, TW_UGE, left, d.value);
+  *quotient = tw_select(at, less, binary(at, "arith.addi", guess, constant(at, 1)), guess);
+  *rest = tw_select(at, less, binary(at, "arith.subi", left, d.value), left);
+}
+
+tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *raster,
+                                   const MlirValue extents[TW_GRID_AXES]) {
+  tw_raster_code_t code = {.raster = *raster, .rows = extents[raster->rows]};
+  MlirValue columns = extents[raster->columns];
+  if (raster->slices >= 0)
+    code.plane = tw_divisor_of(at, binary(at, "arith.muli", code.rows, columns));
+  if (raster->group == 0) {
+    code.height = tw_divisor_of(at, code.rows);
+    return code;
+  }
+  MlirValue group = raster->height.ptr ? raster->height : constant(at, raster->group);
+  MlirValue last = binary(at, "arith.remui", code.rows, group); /* lower than the others, if there is a rest */
+  code.band = tw_divisor_of(at, binary(at, "arith.muli", group, columns));
+  code.height = tw_divisor_of(at, group);
+  code.last = tw_divisor_of(at, binary(at, "arith.maxui", last, constant(at, 1)));
+  return code;
+}
+
+static void decode_group(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue *row,
+                         MlirValue *column) {
+  MlirValue number, within, rest;
+  tw_divide(at, v, code->band, &number, &within);
+  MlirValue first = binary(at, "arith.muli", number, code->height.value);
+  MlirValue low = tw_compare(at, TW_SLT, binary(at, "arith.subi", code->rows, first), code->height.value);
+  tw_divisor_t height = {tw_select(at, low, code->last.value, code->height.value),
+                         tw_select(at, low, code->last.reciprocal, code->height.reciprocal)};
+  tw_divide(at, within, height, column, &rest);
+  *row = binary(at, "arith.addi", first, rest);
+}
+
+void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, MlirValue v, MlirValue out[TW_GRID_AXES]) {
+  const tw_raster_t *raster = &code->raster;
+  MlirValue within = v;
+  if (raster->slices >= 0)
+    tw_divide(at, v, code->plane, &out[raster->slices], &within);
+  if (raster->group)
+    decode_group(at, code, within, &out[raster->rows], &out[raster->columns]);
+  else
+    tw_divide(at, within, code->height, &out[raster->columns], &out[raster->rows]);
+}
+
+/* ---- a grid that is not the program's ---------------------------------------------------------- */
+
+MlirValue tw_grid_op(const tw_builder_t *at, const char *name, int axis) {
+  MlirType i32 = tw_i32(at->context);
+  return tw_op1_attr(at, name, i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, axis));
+}
+
+void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out) {
+  enum { MOST = TW_MAX_GRID_ARGUMENTS + 8 };
+  MlirContext context = mlirOperationGetContext(func);
+  MlirBlock body = tw_region_block(func, 0);
+  MlirType inputs[MOST];
+  MlirAttribute dictionaries[MOST], all = tw_attr(func, "arg_attrs");
+  intptr_t had = mlirBlockGetNumArguments(body);
+  for (intptr_t i = 0; i < num; i++)
+    out[i] = mlirBlockAddArgument(body, types[i], mlirOperationGetLocation(func));
+  for (intptr_t i = 0; i < had + num; i++) {
+    inputs[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
+    dictionaries[i] = i < had && !mlirAttributeIsNull(all) ? mlirArrayAttrGetElement(all, i)
+                                                           : mlirDictionaryAttrGet(context, 0, NULL);
+  }
+  tw_set_attr(func, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(context, had + num, inputs, 0, NULL)));
+  tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, had + num, dictionaries));
+}
+
+void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
+  MlirType i32 = tw_i32(mlirOperationGetContext(func)), types[TW_GRID_AXES] = {i32, i32, i32};
+  tw_add_words(func, TW_GRID_AXES, types, extents);
+}
+
+static MlirWalkResult collect_id(MlirOperation op, void *user) {
+  tw_grid_ids_t *ids = user;
+  if ((tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks")) && ids->count < TW_MAX_IDS)
+    ids->at[ids->count++] = op;
+  return MlirWalkResultAdvance;
+}
+
+tw_grid_ids_t tw_grid_ids_in(MlirOperation func) {
+  tw_grid_ids_t ids = {.count = 0};
+  mlirOperationWalk(func, collect_id, &ids, MlirWalkPreOrder);
+  return ids;
+}
+
+void tw_grid_reorder(MlirOperation func, const tw_grid_ids_t *ids, const tw_raster_t *raster) {
+  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
+  MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES], position[TW_GRID_AXES];
+  MlirType i64 = tw_i64(at.context);
+  MlirValue all = tw_const_int(&at, i64, 1);
+  for (int axis = 0; axis < TW_GRID_AXES; axis++) {
+    id[axis] = tw_grid_op(&at, "tile.block_id", axis);
+    extents[axis] = tw_grid_op(&at, "tile.num_blocks", axis);
+    all = tw_binary(&at, "arith.muli", i64, all, tw_unary(&at, "arith.extui", i64, extents[axis]));
+  }
+  MlirValue number = binary(&at, "arith.muli", extents[1], id[2]);
+  number = binary(&at, "arith.muli", extents[0], binary(&at, "arith.addi", id[1], number));
+  number = binary(&at, "arith.addi", id[0], number);
+  MlirValue small = tw_compare(&at, TW_ULT, all, tw_const_int(&at, i64, INT64_C(1) << 31));
+  tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
+  tw_raster_decode(&at, &code, number, position);
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    position[axis] = tw_select(&at, small, position[axis], id[axis]);
+  tw_grid_replace_ids(ids, position, NULL);
+}
+
+void tw_grid_replace_ids(const tw_grid_ids_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
+  for (int i = 0; i < ids->count; i++) {
+    const MlirValue *values = tw_op_is(ids->at[i], "tile.block_id") ? position : extents;
+    if (values == NULL)
+      continue;
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(ids->at[i], 0), values[tw_attr_int(ids->at[i], "axis", 0)]);
+    mlirOperationDestroy(ids->at[i]);
+  }
+}
+
+/* ---- a grid other than the launched one ------------------------------------------------------------ */

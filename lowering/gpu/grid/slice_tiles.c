@@ -1,0 +1,289 @@
+/* slice_tiles.c - tile-cut-blocks: a tile is computed by several blocks, a slice each
+ *
+ * Before:
+ *
+ *   func.func @k(%A: ..., %B: ..., %C: ...) {
+ *     %i = tile.block_id 0
+ *     %j = tile.block_id 1
+ *     %d = scf.for ... iter_args(%acc = %zero) -> (tensor<128x256xf32>) {
+ *       %a = tile.load %A[%i, %k] -> tensor<128x64xbf16>
+ *       %b = tile.load %B[%k, %j] -> tensor<64x256xbf16>
+ *       %s = tile.mma %a, %b, %acc
+ *     }
+ *     tile.store %d, %C[%i, %j]
+ *   }
+ *
+ * After, of a tile that four blocks compute, as if the program had been written with tiles of 64x128:
+ *
+ *     %x = tile.block_id 0               // along axis 0 there are twice as many blocks, and along axis 1
+ *     %i = %x / 2                        // where the program asks for its position; the part is %x % 2
+ *     ...
+ *       %a = tile.load %A[%x, %k] -> tensor<64x64xbf16>          // %i * 2 + part
+ *       %b = tile.load %B[%k, %y] -> tensor<64x128xbf16>
+ *     tile.store %d, %C[%x, %y]
+ *
+ * The launcher starts as many times more blocks along each axis as the module says (tile.cut_grid).
+ *
+ * What is cut are classes of dimensions (dim_classes.h): those whose elements do not see each other, and
+ * which every store and scatter has. All else is computed by each part again. Where a part may read what another one
+ * has overwritten already (a product that is stored into one of its factors), tiles stay whole; that arrays have no
+ * memory in common is left to the launcher (aliasing.h).
+ *
+ * How many parts there are is decided at each launch (runtime/cut.c): where a launch has fewer blocks than the GPU has
+ * multiprocessors. The module tells it what it takes (tile.cut): the number of iterations of the loop as in tile.split;
+ * the number of classes, and of each the word of an extent of an array, or -1, and the extent of the tile; then for 1,
+ * 2, 4 ... parts into how many each class is cut, and the cycles and bytes of an iteration. The first launch that does
+ * better with parts has the kernel compiled again, with the hint `cut_tiles`, which is their number; 1: none. Without
+ * the hint, tiles whose sums of products no thread's registers can hold are cut at once. */
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/grid/dim_classes.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/grid/slices.h"
+#include "lowering/gpu/grid/step_cost.h"
+#include "lowering/gpu/grid/tile_plans.h"
+#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+
+enum { MAX_CLASSES = TW_PLAN_WAYS };
+
+typedef struct {
+  MlirOperation func, scope; /* the loop whose iterations count, or the function */
+  tw_dims_t dims;
+  int classes[MAX_CLASSES], num_classes; /* that may be cut */
+  tw_plans_t plans;                      /* a class is a way to cut */
+} cutter_t;
+
+/* ---- what can be cut --------------------------------------------------------------------------- */
+
+/* The classes of what is stored first, as far as they may be cut; else tells why the first one may not. */
+static const char *find_classes(cutter_t *c) {
+  const char *why = c->dims.refused;
+  if (why == NULL &&
+      (c->dims.num_reads == TW_MAX_ACCESSES || c->dims.num_writes == TW_MAX_ACCESSES || c->dims.num_writes == 0))
+    why = "it stores nothing, or has too many accesses";
+  if (why != NULL)
+    return why;
+  MlirValue tile = tw_moved_tile(c->dims.writes[0]);
+  intptr_t rank = tw_rank(mlirValueGetType(tile));
+  for (int dim = 0; dim < rank && c->num_classes < MAX_CLASSES; dim++) {
+    int class = tw_dims_class(&c->dims, tile, dim);
+    const tw_dim_t *d = &c->dims.at[class];
+    const char *no = d->whole                               ? d->whole
+                     : tw_dims_are_written(&c->dims, class) ? NULL
+                                                            : "not all that is stored has the axis";
+    if (no == NULL && d->extent >= 2 * d->least)
+      c->classes[c->num_classes++] = class;
+    why = why ? why : no;
+  }
+  return c->num_classes > 0 ? NULL : why ? why : "its tiles are small";
+}
+
+/* ---- what parts cost --------------------------------------------------------------------------- */
+
+typedef struct {
+  cutter_t *cutter;
+  const tw_plan_t *plan;
+  int64_t flop_cycles, bytes;
+} cost_t;
+
+static int64_t extent_of(cost_t *cost, MlirValue tile, int dim) {
+  cutter_t *c = cost->cutter;
+  int64_t extent = tw_extent(mlirValueGetType(tile), dim);
+  int class = tw_dims_class(&c->dims, tile, dim);
+  for (int i = 0; i < c->num_classes; i++)
+    if (class == c->classes[i])
+      extent >>= cost->plan->log[i];
+  return extent;
+}
+
+/* Lines in memory are as long as a sector of the cache at least. */
+static int64_t bytes_of(cost_t *cost, MlirOperation op) {
+  enum { SECTOR = 32 };
+  MlirValue tile = tw_moved_tile(op);
+  MlirType type = mlirValueGetType(tile);
+  intptr_t first;
+  int64_t bits = tw_memory_bits(tw_element(mlirValueGetType(tw_access_array(op, &first))));
+  int rank = (int)tw_rank(type), along = tw_access_contiguous_dim(op, rank);
+  int64_t bytes = 1, line = along < 0 ? 1 : extent_of(cost, tile, along) * bits / 8;
+  for (int i = 0; i < rank; i++)
+    bytes *= i == along ? 1 : extent_of(cost, tile, i);
+  return bytes * (line > SECTOR ? line : SECTOR);
+}
+
+static MlirWalkResult add_cost(MlirOperation op, void *user) {
+  cost_t *cost = user;
+  if (tw_op_is(op, "tile.mma")) {
+    MlirValue sum = mlirOperationGetResult(op, 0);
+    int64_t cycles = tw_mma_cycles(op);
+    for (int i = 0; i < tw_rank(mlirValueGetType(sum)); i++)
+      cycles = cycles * extent_of(cost, sum, i) / tw_extent(mlirValueGetType(sum), i);
+    cost->flop_cycles += cycles;
+  } else if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather") || tw_op_is(op, "tile.store") ||
+             tw_op_is(op, "tile.scatter")) {
+    cost->bytes += bytes_of(cost, op);
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* Parts that load the least are as square as possible, and cut along lines in memory. They load less than before, or
+ * nothing is gained. */
+static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
+  cutter_t *c = user;
+  const tw_dim_t *class = way < 0 ? NULL : &c->dims.at[c->classes[way]];
+  int64_t before = from->bytes;
+  if (class && class->extent >> plan->log[way] < class->least)
+    return false;
+  cost_t cost = {.cutter = c, .plan = plan};
+  mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
+  plan->cycles = tw_step_cycles(cost.flop_cycles, cost.bytes);
+  plan->bytes = cost.bytes;
+  return plan->bytes < before;
+}
+
+/* ---- where parts are --------------------------------------------------------------------------- */
+
+/* Parts are neighbours along the one axis that tells where the class of a store lies, or along the first. */
+static int axis_of(cutter_t *c, const tw_block_axes_t *axes, int class) {
+  for (int i = 0; i < c->dims.num_writes; i++) {
+    intptr_t at = tw_dims_index(&c->dims, c->dims.writes[i], class);
+    for (int axis = 0; at >= 0 && axis < TW_GRID_AXES; axis++)
+      if (tw_block_axes_get(axes, mlirOperationGetOperand(c->dims.writes[i], at)) == UINT32_C(1) << axis)
+        return axis;
+  }
+  return 0;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+/* The classes that a plan cuts; along no axis yet. */
+static int cuts_of(const cutter_t *c, const tw_plan_t *plan, tw_cut_t cuts[MAX_CLASSES]) {
+  int num = 0;
+  for (int i = 0; i < c->num_classes; i++)
+    if (plan->log[i] > 0)
+      cuts[num++] = (tw_cut_t){.class = c->classes[i], .parts = (int64_t)1 << plan->log[i]};
+  return num;
+}
+
+static const char *why_not_apart(cutter_t *c, const tw_plan_t *plan, bool rely) {
+  tw_cut_t cuts[MAX_CLASSES];
+  int num = cuts_of(c, plan, cuts);
+  return tw_cuts_are_apart(&c->dims, cuts, num, rely) ? NULL
+                                                      : "a part may read of an array what another part has written";
+}
+
+static void rewrite(cutter_t *c, const tw_plan_t *plan) {
+  tw_cut_t cuts[MAX_CLASSES];
+  int num = cuts_of(c, plan, cuts);
+  tw_block_axes_t depends = tw_block_axes_of(c->func);
+  for (int i = 0; i < num; i++)
+    cuts[i].axis = axis_of(c, &depends, cuts[i].class);
+  tw_block_axes_free(&depends);
+  tw_cut_tiles(&c->dims, cuts, num);
+}
+
+/* ---- what the launcher decides by ---------------------------------------------------------------- */
+
+/* The word of an extent that a class has in an array that is written, by which it is known how many parts have work. */
+static int64_t extent_word(cutter_t *c, int class) {
+  int64_t extent;
+  intptr_t first;
+  for (int i = 0; i < c->dims.num_writes; i++) {
+    MlirValue array = tw_access_array(c->dims.writes[i], &first);
+    int axis = tw_dims_axis(&c->dims, c->dims.writes[i], class, &extent);
+    if (axis >= 0 && extent == c->dims.at[class].extent && mlirValueIsABlockArgument(array))
+      return tw_first_word(array) + 1 + axis;
+  }
+  return -1;
+}
+
+static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
+  enum { HEAD = 4, MAX_FACTS = HEAD + 2 * MAX_CLASSES + (TW_MAX_LOG_PLAN + 1) * (MAX_CLASSES + 2) };
+  MlirOperation module = tw_module_of(c->func);
+  MlirContext context = mlirOperationGetContext(c->func);
+  int64_t facts[MAX_FACTS] = {steps->word, steps->per_step, steps->steps, c->num_classes};
+  int n = HEAD;
+  for (int i = 0; i < c->num_classes; i++) {
+    facts[n++] = extent_word(c, c->classes[i]);
+    facts[n++] = c->dims.at[c->classes[i]].extent;
+  }
+  n += tw_tell_plans(&c->plans, c->num_classes, facts + n);
+  tw_tell_loaded(c->func, c->scope);
+  tw_set_attr(module, TW_CUT, mlirDenseI64ArrayGet(context, n, facts));
+}
+
+/* ---- the decision ------------------------------------------------------------------------------ */
+
+static MlirWalkResult measure_sums(MlirOperation op, void *most) {
+  if (tw_op_is(op, "tile.mma")) {
+    MlirType sums = mlirValueGetType(mlirOperationGetResult(op, 0));
+    int64_t bits = tw_count(sums) * tw_memory_bits(tw_element(sums));
+    *(int64_t *)most = bits > *(int64_t *)most ? bits : *(int64_t *)most;
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* The fewest parts of which each has registers for the sums of a product. */
+static int64_t parts_that_fit(cutter_t *c) {
+  enum { REGISTERS = 192, BITS_OF_WARP = 32 * 32 }; /* of a thread; of a register in all of its lanes */
+  int64_t bits = 0, parts = 1;
+  int64_t warps = tw_attr_int(tw_module_of(c->func), "tile.num_warps", 0);
+  mlirOperationWalk(c->func, measure_sums, &bits, MlirWalkPreOrder);
+  if (warps == 0)
+    warps = tw_mma_num_warps(c->func);
+  while (bits > parts * REGISTERS * BITS_OF_WARP * warps)
+    parts *= 2;
+  return parts;
+}
+
+/* Why tiles stay whole; else the kernel is rewritten or the launcher told. */
+static const char *decide(cutter_t *c, int64_t wanted) {
+  enum { SHORT_CYCLES = 2000 }; /* of a block, which a launch of more blocks would not shorten */
+  const char *why = find_classes(c);
+  if (why != NULL)
+    return why;
+  c->scope = tw_dims_loop(&c->dims);
+  tw_make_plans(&c->plans, c->num_classes, false, weigh, c);
+  int log = tw_plan_for(&c->plans, wanted > 1 ? wanted : INT64_MAX);
+  const tw_plan_t *plan = &c->plans.at[log];
+  tw_steps_t steps = tw_steps_or_guess(c->func, c->scope);
+  if (log == 0)
+    return "its tiles are small";
+  why = why_not_apart(c, plan, wanted > 1);
+  if (why != NULL)
+    return why;
+  int64_t parts = (int64_t)1 << log;
+  if (wanted > 1) {
+    rewrite(c, plan);
+    tw_op_remark(c->func, "has each tile computed by %lld blocks, a slice each", (long long)parts);
+  } else if (steps.word >= 0 || steps.steps * c->plans.at[0].cycles > SHORT_CYCLES) {
+    tell_launcher(c, &steps);
+    tw_op_remark(c->func, "has each tile cut over up to %lld blocks where a launch has fewer than multiprocessors",
+                 (long long)parts);
+  }
+  return NULL;
+}
+
+static bool run(MlirOperation func) {
+  cutter_t c = {.func = func};
+  int64_t wanted = tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0);
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
+      tw_has_attr(tw_module_of(func), TW_CLUSTER_BLOCKS) || tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0) > 1)
+    return true;
+  c.dims = tw_dims_of(func);
+  int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;
+  if (fitting > 1)
+    tw_op_remark(func, "has sums of products that no thread's registers can hold");
+  const char *why = decide(&c, fitting > 1 ? fitting : wanted);
+  if (why != NULL && (wanted > 1 || tw_has_op(func, "tile.mma")))
+    tw_op_remark(func, "has no tile cut over several blocks: %s", why);
+  tw_dims_free(&c.dims);
+  return true;
+}
+
+MlirPass tw_create_cut_blocks(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-cut-blocks", "Cut tiles over several blocks, a slice each", "func.func",
+                                 run};
+  return tw_pass_create(&pass);
+}

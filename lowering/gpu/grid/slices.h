@@ -1,0 +1,26 @@
+/* slices.h - blocks that compute a slice of a tile each: which slice, and whose memory they see
+ *
+ * The parts of a tile are neighbours along an axis of the grid: in the place of each block of the program, as many are
+ * started as there are parts (tile.cut_grid). tile-cut-blocks cuts where parts do not see each other, tile-share-rows
+ * where they do. */
+#ifndef TILEWRIGHT_LOWERING_GPU_GRID_SLICES_H
+#define TILEWRIGHT_LOWERING_GPU_GRID_SLICES_H
+
+#include "lowering/gpu/grid/dim_classes.h"
+
+enum { TW_MAX_CUTS = 3 };
+
+/* A class of dimensions, cut into so many parts along an axis of the grid. */
+typedef struct tw_cut {
+  int class, axis;
+  int64_t parts;
+  MlirValue part; /* its number, i32: set by tw_cut_tiles */
+} tw_cut_t;
+
+/* Whether no part reads what another one writes, nor writes by one op what another one does by another op. `rely`: for
+ * good, and the launcher is told which arrays must be apart (aliasing.h). */
+bool tw_cuts_are_apart(tw_dims_t *dims, const tw_cut_t *cuts, int num, bool rely);
+/* Has each block compute its part, and tells the launcher how many there are. */
+void tw_cut_tiles(tw_dims_t *dims, tw_cut_t *cuts, int num);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_GRID_SLICES_H */

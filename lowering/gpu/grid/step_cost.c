@@ -1,0 +1,87 @@
+/* step_cost.c - see step_cost.h */
+#include "lowering/gpu/grid/step_cost.h"
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/loops.h"
+
+/* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
+static int64_t word_of(MlirOperation func, MlirValue value) {
+  MlirBlock entry = tw_region_block(func, 0);
+  MlirOperation dim = tw_def(value);
+  bool is_dim = !mlirOperationIsNull(dim) && tw_op_is(dim, "tile.dim");
+  MlirValue argument = is_dim ? mlirOperationGetOperand(dim, 0) : value;
+  if (!mlirValueIsABlockArgument(argument) || !mlirBlockEqual(mlirBlockArgumentGetOwner(argument), entry))
+    return -1;
+  return tw_first_word(argument) + (is_dim ? 1 + tw_attr_int(dim, "axis", 0) : 0);
+}
+
+/* By how much `value` divides another; to one more or less it does not matter how it rounds. */
+static bool is_quotient(MlirValue value, int64_t *by) {
+  static const char *const divisions[] = {"arith.ceildivsi", "arith.ceildivui", "arith.floordivsi", "arith.divsi",
+                                          "arith.divui"};
+  MlirOperation op = tw_def(value);
+  return !mlirOperationIsNull(op) && TW_OP_IS_ONE_OF(op, divisions) && tw_known_int(mlirOperationGetOperand(op, 1), by);
+}
+
+bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
+  int64_t lower;
+  MlirValue upper = mlirOperationGetOperand(loop, 1);
+  *out = (tw_steps_t){.word = -1, .per_step = 1};
+  if (!tw_known_int(mlirOperationGetOperand(loop, 0), &lower) || lower != 0)
+    return false;
+  if (tw_known_int(upper, &out->steps))
+    return true;
+  if (is_quotient(upper, &out->per_step))
+    upper = mlirOperationGetOperand(tw_def(upper), 0);
+  out->word = word_of(func, upper);
+  return out->word >= 0 && out->per_step > 0;
+}
+
+tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop) {
+  enum { GUESSED_STEPS = 8 };
+  int64_t step;
+  tw_steps_t steps = {-1, 1, 1}, guessed = {-1, 1, GUESSED_STEPS};
+  if (!tw_op_is(loop, "scf.for"))
+    return steps;
+  bool known = tw_known_int(mlirOperationGetOperand(loop, 2), &step) && step == 1 && tw_steps_of(func, loop, &steps);
+  return known ? steps : guessed;
+}
+
+int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes) {
+  enum { LATENCY = 64, BYTES_A_CYCLE = 96 };
+  int64_t memory = bytes / BYTES_A_CYCLE;
+  return LATENCY + (memory > flop_cycles ? memory : flop_cycles);
+}
+
+enum { MAX_LOADED = 8 };
+
+typedef struct {
+  int64_t numbers[MAX_LOADED * TW_ARRAY_PLACE];
+  int count;
+} loaded_t;
+
+static MlirWalkResult note_array(MlirOperation op, void *user) {
+  loaded_t *loaded = user;
+  int32_t place[TW_ARRAY_PLACE];
+  intptr_t first;
+  if (!tw_op_is(op, "tile.load") && !tw_op_is(op, "tile.gather"))
+    return MlirWalkResultAdvance;
+  MlirValue array = tw_access_array(op, &first);
+  if (!mlirValueIsABlockArgument(array) || loaded->count == MAX_LOADED * TW_ARRAY_PLACE)
+    return MlirWalkResultAdvance;
+  tw_array_place(array, place);
+  for (int i = 0; i < loaded->count; i += TW_ARRAY_PLACE)
+    if (loaded->numbers[i] == place[0])
+      return MlirWalkResultAdvance;
+  for (int i = 0; i < TW_ARRAY_PLACE; i++)
+    loaded->numbers[loaded->count++] = place[i];
+  return MlirWalkResultAdvance;
+}
+
+void tw_tell_loaded(MlirOperation func, MlirOperation loop) {
+  loaded_t loaded = {.count = 0};
+  mlirOperationWalk(loop, note_array, &loaded, MlirWalkPreOrder);
+  tw_set_attr(tw_module_of(func), "tile.loaded",
+              mlirDenseI64ArrayGet(mlirOperationGetContext(func), loaded.count, loaded.numbers));
+}

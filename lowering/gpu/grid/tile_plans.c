@@ -1,0 +1,41 @@
+/* tile_plans.c - see tile_plans.h */
+#include "lowering/gpu/grid/tile_plans.h"
+
+static bool twice(const tw_plan_t *from, int ways, bool last, tw_weigh_t weigh, void *user, tw_plan_t *out) {
+  bool found = false;
+  for (int way = 0; way < ways; way++) {
+    tw_plan_t plan = *from;
+    plan.log[way]++;
+    if (weigh(user, from, way, &plan) && (!found || plan.bytes < out->bytes || (last && plan.bytes == out->bytes))) {
+      *out = plan;
+      found = true;
+    }
+  }
+  return found;
+}
+
+void tw_make_plans(tw_plans_t *plans, int ways, bool last, tw_weigh_t weigh, void *user) {
+  plans->at[0] = (tw_plan_t){.cycles = 0};
+  (void)weigh(user, &plans->at[0], -1, &plans->at[0]);
+  for (plans->count = 1; plans->count <= TW_MAX_LOG_PLAN; plans->count++)
+    if (!twice(&plans->at[plans->count - 1], ways, last, weigh, user, &plans->at[plans->count]))
+      break;
+}
+
+int tw_plan_for(const tw_plans_t *plans, int64_t most) {
+  int log = 0;
+  while (log + 1 < plans->count && INT64_C(2) << log <= most)
+    log++;
+  return log;
+}
+
+int tw_tell_plans(const tw_plans_t *plans, int ways, int64_t *out) {
+  int n = 0;
+  for (const tw_plan_t *plan = plans->at; plan < plans->at + plans->count; plan++) {
+    for (int way = 0; way < ways; way++)
+      out[n++] = INT64_C(1) << plan->log[way];
+    out[n++] = plan->cycles;
+    out[n++] = plan->bytes;
+  }
+  return n;
+}

@@ -1,0 +1,56 @@
+/* tma.h - what the tensor memory accelerator (TMA) can copy, and in which boxes
+ *
+ * The accelerator takes boxes out of an array that a tensor map describes: the launcher makes the map
+ * from the array and from what is found here. Dimension 0 of a map is the contiguous one. A box lies in
+ * shared memory line after line, each of at most `swizzle` bytes with its 16-byte chunks exchanged as the
+ * layouts of buffers have it (tw_shared_swizzled); what lies outside of the array becomes zero. A slot of a
+ * buffer takes one box or several.
+ *
+ * Source: PTX ISA 8.0, "Tensors", "cp.async.bulk.tensor". */
+#ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM90_TMA_H
+#define TILEWRIGHT_LOWERING_GPU_ISA_SM90_TMA_H
+
+#include "lowering/layout/layout.h"
+
+#include "mlir-c/IR.h"
+
+/* Unit attribute of an array argument: a tensor map can describe it (TW_FACT_TMA of the launch). */
+#define TW_TMA "tile.tma"
+/* Boolean attribute of an access: false where the program asks for other means. */
+#define TW_ALLOW_TMA "tile.allow_tma"
+/* Array attribute of the module: a dictionary for each tensor map that the kernel takes before its words. */
+#define TW_TENSOR_MAPS "tile.tensor_maps"
+
+enum { TW_TMA_MAX_RANK = 5, TW_TMA_MAX_BOX = 256, TW_TMA_MAX_MAPS = 32, TW_TMA_MAX_LOADED = 16 };
+
+/* What a tensor map is made from, next to the array. */
+typedef struct tw_tma_map {
+  int word;                     /* of the array's pointer among the words of the kernel */
+  int rank, element_bytes;      /* 1, 2, 4 or 8 */
+  int swizzle;                  /* bytes of a line: 0 (no exchange), 32, 64 or 128 */
+  int axis[TW_TMA_MAX_RANK];    /* of the array, for each dimension of the map */
+  int32_t box[TW_TMA_MAX_RANK]; /* elements */
+} tw_tma_map_t;
+
+/* How a slot of a buffer is filled: box i holds the elements from the sum of step[b] over the set bits b of i. */
+typedef struct tw_tma_copy {
+  tw_tma_map_t map;
+  int dim[TW_TMA_MAX_RANK];          /* of the tile, for each dimension of the map */
+  int step_bits;                     /* log2 of the number of boxes */
+  uint32_t step[TW_LAYOUT_MAX_BITS]; /* flat index within the tile */
+  int64_t box_bytes;
+} tw_tma_copy_t;
+
+/* How the accelerator does a tile.async_copy or tile.tma_load (or store). Null, or why it cannot: text for a remark. */
+const char *tw_tma_plan(MlirOperation copy, tw_tma_copy_t *out);
+
+/* The same for a buffer of this type and an array, with the axis of the array along each dimension of the tile. */
+const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buffer, tw_tma_copy_t *out);
+
+/* Whether one tensor map serves both. */
+bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b);
+
+/* Whether the program leaves it to us how an access is done (TW_ALLOW_TMA). */
+bool tw_tma_is_allowed(MlirOperation access);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_ISA_SM90_TMA_H */

@@ -1,0 +1,269 @@
+/* wgmma.c - layouts of wgmma's operands. See wgmma.h. */
+#include "lowering/gpu/isa/sm90/wgmma.h"
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/ir.h"
+#include "tilewright/dialect.h"
+
+enum { WARPS_PER_GROUP = 4 };
+
+/* ---- kinds --------------------------------------------------------------------------------------- */
+
+static const char *input_name(MlirType in, bool is_unsigned) {
+  if (mlirTypeIsAF16(in))
+    return "f16";
+  if (mlirTypeIsABF16(in))
+    return "bf16";
+  if (mlirTypeIsATF32(in))
+    return "tf32";
+  if (mlirTypeIsAFloat8E4M3FN(in))
+    return "e4m3";
+  if (mlirTypeIsAFloat8E5M2(in))
+    return "e5m2";
+  return mlirTypeIsAInteger(in) && tw_bits(in) == 8 ? is_unsigned ? "u8" : "s8" : NULL;
+}
+
+bool tw_wgmma_kind_of(const MlirType in[2], const bool is_unsigned[2], MlirType acc, tw_wgmma_kind_t *out) {
+  *out = (tw_wgmma_kind_t){.elem_bits = tw_memory_bits(in[0])};
+  for (int i = 0; i < 2; i++)
+    if ((out->in[i] = input_name(in[i], is_unsigned[i])) == NULL || tw_memory_bits(in[i]) != out->elem_bits)
+      return false;
+  out->k = TW_WGMMA_K_BYTES * 8 / out->elem_bits;
+  if (mlirTypeIsAInteger(in[0]) || mlirTypeIsAInteger(in[1])) {
+    out->acc = "s32";
+    return mlirTypeIsAInteger(in[0]) && mlirTypeIsAInteger(in[1]) && mlirTypeIsAInteger(acc) && tw_bits(acc) == 32;
+  }
+  bool half = mlirTypeIsAF16(acc) && (mlirTypeIsAF16(in[0]) || out->elem_bits == 8);
+  out->acc = half ? "f16" : "f32";
+  return (half || mlirTypeIsAF32(acc)) && (out->elem_bits != 16 || mlirTypeEqual(in[0], in[1]));
+}
+
+bool tw_wgmma_kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out) {
+  MlirType type[3];
+  for (int i = 0; i < 3; i++)
+    type[i] = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, i)));
+  bool is_unsigned[] = {tw_has_attr(mma, "unsigned_lhs"), tw_has_attr(mma, "unsigned_rhs")};
+  return tw_wgmma_kind_of(type, is_unsigned, type[2], out);
+}
+
+bool tw_wgmma_promotes(MlirOperation mma) {
+  MlirType in = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0))),
+           acc = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 2)));
+  tw_gpu_target_t target = tw_gpu_target_of(mma);
+  return tw_gpu_has(&target, TW_GPU_WGMMA) && mlirTypeIsAFloat(in) && tw_bits(in) == 8 && mlirTypeIsAF32(acc) &&
+         tw_attr_int(tw_module_of(mma), "tile.fp8_fast_accum", 0) == 0;
+}
+
+tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand) {
+  MlirStringRef letters = tw_attr_string(mma, TW_WGMMA);
+  return letters.length == 2 ? (tw_wgmma_place_t)letters.data[operand] : TW_WGMMA_NONE;
+}
+
+bool tw_wgmma_reads_registers(MlirOperation product) {
+  return !tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, 0)));
+}
+
+bool tw_wgmma_reads_written(MlirOperation product) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
+    MlirValue operand = mlirOperationGetOperand(product, i);
+    if (!tw_type_is_buffer(mlirValueGetType(operand)))
+      continue;
+    for (MlirOpOperand use = mlirValueGetFirstUse(operand); !mlirOpOperandIsNull(use);
+         use = mlirOpOperandGetNextUse(use))
+      if (tw_op_is(mlirOpOperandGetOwner(use), "tile.local_store"))
+        return true;
+  }
+  return false;
+}
+
+bool tw_wgmma_may_run_on(MlirOperation product) {
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0));
+  return !tw_has_attr(product, "promoted") && !tw_wgmma_reads_written(product) && tw_bits(acc) == 32;
+}
+
+/* ---- layouts ------------------------------------------------------------------------------------- */
+
+bool tw_wgmma_split(int64_t m, int64_t n, int num_warps, tw_wgmma_split_t *out) {
+  *out = (tw_wgmma_split_t){1, 1, 1};
+  if (num_warps % WARPS_PER_GROUP != 0 || m % TW_WGMMA_ROWS != 0)
+    return false;
+  for (int groups = num_warps / WARPS_PER_GROUP; groups > 1; groups /= 2)
+    if (m / out->m > TW_WGMMA_ROWS)
+      out->m *= 2;
+    else if (n / out->n > TW_WGMMA_SHARED_COLUMNS)
+      out->n *= 2;
+    else
+      out->same *= 2;
+  return n >= TW_WGMMA_MIN_COLUMNS && n / out->n <= TW_WGMMA_MAX_COLUMNS;
+}
+
+static void push(tw_layout_t *l, tw_input_t input, int dim, int bit) {
+  tw_layout_push(l, input, bit < l->log_shape[dim] ? UINT32_C(1) << (tw_layout_dim_shift(l, dim) + bit) : 0);
+}
+
+/* Bits from `from` up to (not including) `to` of a dimension, as registers. */
+static void push_registers(tw_layout_t *l, int dim, int from, int to) {
+  for (int bit = from; bit < to; bit++)
+    push(l, TW_REGISTER, dim, bit);
+}
+
+/* Columns from bit `column` on and rows within a warp, the warps of a group, and the groups: the same for accumulator
+ * and lhs, but that groups which share out columns repeat lhs. Those beyond repeat both. */
+static void push_threads(tw_layout_t *l, int column, tw_wgmma_split_t split, bool is_acc) {
+  push(l, TW_LANE, 1, column);
+  push(l, TW_LANE, 1, column + 1);
+  for (int bit = 0; bit < 3; bit++)
+    push(l, TW_LANE, 0, bit);
+  push(l, TW_WARP, 0, 4);
+  push(l, TW_WARP, 0, 5);
+  int groups_m = tw_log2(split.m), groups_n = tw_log2(split.n), same = tw_log2(split.same);
+  for (int bit = 0; bit < groups_m; bit++)
+    push(l, TW_WARP, 0, l->log_shape[0] - groups_m + bit);
+  for (int bit = 0; bit < groups_n; bit++)
+    if (is_acc)
+      push(l, TW_WARP, 1, l->log_shape[1] - groups_n + bit);
+    else
+      tw_layout_push(l, TW_WARP, 0);
+  for (int bit = 0; bit < same; bit++)
+    tw_layout_push(l, TW_WARP, 0);
+}
+
+/* The fragment of 64 rows; then, in further registers, columns and rows. A word has `pack` neighbours (log2). */
+static tw_layout_t fragment(const int64_t *shape, tw_wgmma_split_t split, int pack, bool is_acc) {
+  enum { COLUMN_LANE_BITS = 2, GROUP_ROW_BITS = 6 };
+  tw_layout_t l = tw_layout_empty(2, shape);
+  int columns = l.log_shape[1] - (is_acc ? tw_log2(split.n) : 0);
+  push_registers(&l, 1, 0, pack);
+  push(&l, TW_REGISTER, 0, 3);
+  push_registers(&l, 1, pack + COLUMN_LANE_BITS, columns);
+  push_registers(&l, 0, GROUP_ROW_BITS, l.log_shape[0] - tw_log2(split.m));
+  push_threads(&l, pack, split, is_acc);
+  return l;
+}
+
+/* Registers between a source with vectors along axis `source` and lines along axis `line`: where these differ, a thread
+ * has square blocks, and lanes run along both axes at once, so that each of the two accesses finds them in different
+ * banks. */
+static tw_layout_t transposing(const int64_t *shape, int line, int source, int elem_bits, int num_warps) {
+  enum { ACCESS_BITS = 64, LANES = 5 };
+  tw_layout_t l = tw_layout_empty(2, shape);
+  int first = tw_log2(ACCESS_BITS / elem_bits), lane = 0, warps = tw_log2(num_warps), at[] = {first, first};
+  push_registers(&l, source, 0, first);
+  push_registers(&l, line, 0, first);
+  for (; lane < LANES - 1 && at[source] < l.log_shape[source] && at[source] < l.log_shape[line]; lane++, at[source]++)
+    tw_layout_push(&l, TW_LANE,
+                   UINT32_C(1) << (tw_layout_dim_shift(&l, 0) + at[source]) |
+                       UINT32_C(1) << (tw_layout_dim_shift(&l, 1) + at[source]));
+  for (; lane < LANES + warps; lane++) {
+    int axis = at[line] < l.log_shape[line] ? line : source;
+    push(&l, lane < LANES ? TW_LANE : TW_WARP, axis, at[axis]++);
+  }
+  push_registers(&l, line, at[line], l.log_shape[line]);
+  push_registers(&l, source, at[source], l.log_shape[source]);
+  return l;
+}
+
+/* The axis of an operand along which neighbours lie side by side where it is loaded; `otherwise` where nothing tells.
+ */
+static int source_axis(MlirValue value, int otherwise) {
+  int64_t order[TW_MAX_RANK];
+  int swapped = 0;
+  MlirOperation load = tw_load_behind(value);
+  if (mlirOperationIsNull(load) || tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))) != 2)
+    return otherwise;
+  for (MlirOperation op = tw_def(value); !mlirOperationEqual(op, load); op = tw_def(mlirOperationGetOperand(op, 0)))
+    if (tw_op_is(op, "tile.permute") && tw_attr_ints(op, "order", order, TW_MAX_RANK) == 2)
+      swapped ^= order[0] == 1;
+    else if (tw_op_is(op, "tile.reshape"))
+      return otherwise;
+  return tw_contiguous_axis(load) ^ swapped;
+}
+
+tw_wgmma_written_t tw_wgmma_written(MlirOperation mma, int operand, int num_warps) {
+  enum { VECTOR_BITS = 128 };
+  MlirValue value = mlirOperationGetOperand(mma, operand);
+  MlirType type = mlirValueGetType(value);
+  MlirContext context = mlirTypeGetContext(type);
+  int bits = tw_memory_bits(tw_element(type)), k = 1 - operand;
+  tw_wgmma_written_t w = {.source = source_axis(value, k)};
+  w.line = bits == 16 ? w.source : k;
+  int64_t shape[] = {1, tw_extent(type, 0), tw_extent(type, 1)};
+  int order[] = {w.line, 1 - w.line};
+  tw_layout_t layout = tw_shared_swizzled(2, shape + 1, order, bits, TW_WGMMA_LINE_BYTES);
+  w.buffer = tw_buffer_type_get(context, 3, shape, tw_element(type), tw_layout_attribute(context, &layout));
+  w.registers = w.source == w.line ? tw_layout_coalesced(2, shape + 1, VECTOR_BITS / bits, num_warps, order)
+                                   : transposing(shape + 1, w.line, w.source, bits, num_warps);
+  return w;
+}
+
+/* The load behind an operand, through a reshape and then a transposition; null if there is anything
+ * else. */
+static MlirOperation plain_load(MlirValue value, bool *transposed) {
+  MlirOperation op = tw_def(value);
+  *transposed = false;
+  if (!mlirOperationIsNull(op) && tw_op_is(op, "tile.permute") && tw_rank(mlirValueGetType(value)) == 2) {
+    *transposed = true; /* a permute that changes nothing is folded away */
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  }
+  while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.reshape"))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) ? op : tw_null_op();
+}
+
+tw_wgmma_place_t tw_wgmma_find_place(MlirOperation mma, int operand, bool *transposed) {
+  MlirValue value = mlirOperationGetOperand(mma, operand);
+  MlirOperation load = plain_load(value, transposed);
+  MlirType type = mlirValueGetType(value);
+  int64_t k = tw_extent(type, operand == 0), other = tw_extent(type, operand != 0);
+  tw_wgmma_operand_t shape;
+  if (!mlirOperationIsNull(load) && tw_promotes(load) &&
+      tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape))
+    return TW_WGMMA_SHARED;
+  *transposed = false;
+  tw_wgmma_written_t written = tw_wgmma_written(mma, operand, 1);
+  if (operand == 0 && written.source == written.line)
+    return TW_WGMMA_REGISTERS;
+  bool fits = tw_wgmma_operand_of(written.buffer, operand == 1, false, k, other, &shape);
+  return fits ? TW_WGMMA_WRITTEN : operand == 0 ? TW_WGMMA_REGISTERS : TW_WGMMA_NONE;
+}
+
+void tw_wgmma_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *plan) {
+  int64_t shape[3][TW_LAYOUT_MAX_RANK];
+  tw_wgmma_split_t split;
+  tw_wgmma_kind_t kind;
+  (void)tw_wgmma_kind_of_mma(mma, &kind);
+  for (int i = 0; i < 3; i++)
+    tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(mma, i)), shape[i]);
+  (void)tw_wgmma_split(shape[2][0], shape[2][1], num_warps, &split);
+  plan->warps_m = WARPS_PER_GROUP * split.m;
+  plan->warps_n = split.n;
+  plan->acc = fragment(shape[2], split, 1, true);
+  plan->lhs = fragment(shape[0], split, tw_log2(32 / kind.elem_bits), false);
+  plan->rhs = tw_wgmma_written(mma, 1, num_warps).registers;
+  if (tw_wgmma_place(mma, 0) == TW_WGMMA_WRITTEN)
+    plan->lhs = tw_wgmma_written(mma, 0, num_warps).registers;
+}
+
+bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other,
+                         tw_wgmma_operand_t *out) {
+  enum { LEAST_LINE = 32, LINES = 8 };
+  tw_layout_t have;
+  bool k_first = rhs != transposed;
+  int bits = tw_memory_bits(tw_buffer_type_element(buffer));
+  int64_t shape[] = {k_first ? k : other, k_first ? other : k};
+  if (!tw_layout_of_type(buffer, &have) || tw_layout_size_bits(&have) != tw_log2(k) + tw_log2(other))
+    return false;
+  tw_layout_t flat = tw_layout_reshape(&have, 2, shape);
+  for (int inner = 0; inner < 2; inner++) {
+    int order[] = {inner, 1 - inner};
+    tw_layout_t want = tw_shared_swizzled(2, shape, order, bits, TW_WGMMA_LINE_BYTES);
+    bool k_major = (inner == 0) == k_first;
+    int64_t bytes = shape[inner] * bits / 8, line = bytes < TW_WGMMA_LINE_BYTES ? bytes : TW_WGMMA_LINE_BYTES;
+    if ((k_major || bits == 16) && line >= LEAST_LINE && shape[1 - inner] >= LINES && tw_layout_equal(&flat, &want)) {
+      *out = (tw_wgmma_operand_t){.k_major = k_major, .k = k, .other = other, .line = line};
+      return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,109 @@
+/* access_layout.c - layouts for tiles that meet global memory. See access_layout.h. */
+#include "lowering/gpu/layout/access_layout.h"
+
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/index_facts.h"
+
+enum { LANE_BITS = 5 };
+
+static int min_int(int a, int b) { return a < b ? a : b; }
+
+typedef struct filler {
+  tw_layout_t l;
+  int next[TW_LAYOUT_MAX_RANK]; /* lowest bit of each dimension that is not given away */
+} filler_t;
+
+static int give(filler_t *f, tw_input_t input, int dim, int want) {
+  int n = min_int(want, f->l.log_shape[dim] - f->next[dim]);
+  for (int i = 0; i < n; i++)
+    tw_layout_push(&f->l, input, UINT32_C(1) << (tw_layout_dim_shift(&f->l, dim) + f->next[dim]++));
+  return n;
+}
+
+/* Dimensions in the order in which lanes and registers take them: contiguous first, then the last. */
+static void dimension_order(int rank, int contiguous, int *order) {
+  int n = 0;
+  if (contiguous >= 0)
+    order[n++] = contiguous;
+  for (int d = rank - 1; d >= 0; d--)
+    if (d != contiguous)
+      order[n++] = d;
+}
+
+static int give_warps(filler_t *f, const int *order, const tw_wish_t *wish, bool reduced, int left) {
+  for (int i = f->l.rank - 1; i >= 0 && left > 0; i--)
+    if ((wish->reduced >> order[i] & 1) == (reduced ? 1u : 0u))
+      left -= give(f, TW_WARP, order[i], left);
+  return left;
+}
+
+tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *wish) {
+  filler_t f = {.l = tw_layout_empty(rank, shape)};
+  int order[TW_LAYOUT_MAX_RANK], warps = tw_log2(wish->num_warps), lanes = LANE_BITS;
+  int spare = tw_layout_size_bits(&f.l) - lanes - warps; /* bits that are left to registers */
+  dimension_order(rank, wish->contiguous, order);
+  if (rank > 0 && spare > 0)
+    spare -= give(&f, TW_REGISTER, order[0], min_int(wish->vector_bits, spare));
+  if (wish->across_bits > 0 && spare > 0)
+    give(&f, TW_REGISTER, wish->across, min_int(wish->across_bits, spare));
+  for (int i = 0; i < rank && lanes > 0; i++)
+    lanes -= give(&f, TW_LANE, order[i], lanes);
+  while (lanes-- > 0)
+    tw_layout_push(&f.l, TW_LANE, 0);
+  warps = give_warps(&f, order, wish, false, warps);
+  warps = give_warps(&f, order, wish, true, warps);
+  while (warps-- > 0)
+    tw_layout_push(&f.l, TW_WARP, 0);
+  for (int i = 0; i < rank; i++)
+    give(&f, TW_REGISTER, order[i], f.l.log_shape[order[i]]);
+  return f.l;
+}
+
+tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
+  tw_wish_t wish = {.contiguous = rank - 1, .num_warps = num_warps};
+  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store")) {
+    wish.contiguous = tw_access_contiguous_dim(op, rank);
+    wish.vector_bits = tw_access_inner_vector_bits(op, rank);
+  } else {
+    int dim, bits = tw_gather_vector_bits(op, &dim);
+    if (bits > 0)
+      wish = (tw_wish_t){.contiguous = dim, .vector_bits = bits, .num_warps = num_warps};
+  }
+  return wish;
+}
+
+bool tw_layout_splits_axis(const tw_layout_t *l, int axis) {
+  uint32_t mask = tw_layout_dim_mask(l, axis);
+  for (int g = 0; g < TW_NUM_INPUTS; g++)
+    for (int i = 0; i < l->bits[g]; i++)
+      if ((l->basis[g][i] & mask) != 0 && (l->basis[g][i] & ~mask) != 0)
+        return false;
+  return true;
+}
+
+/* The one position bit that moves along coordinate bit `bit` of the axis and nothing else. */
+static bool find_holder(const tw_layout_t *l, uint32_t bit, tw_axis_bits_t *out) {
+  int found = 0;
+  for (int g = 0; g < TW_NUM_INPUTS; g++)
+    for (int i = 0; i < l->bits[g]; i++)
+      if ((l->basis[g][i] & bit) != 0) {
+        if (l->basis[g][i] != bit || g > TW_WARP)
+          return false;
+        out->at[out->count].input = (tw_input_t)g;
+        out->at[out->count].bit = i;
+        found++;
+      }
+  out->count++;
+  return found == 1;
+}
+
+bool tw_layout_axis_bits(const tw_layout_t *l, int axis, tw_axis_bits_t *out) {
+  int runs = 0;
+  out->count = 0;
+  for (int k = 0; k < l->log_shape[axis]; k++) {
+    if (!find_holder(l, UINT32_C(1) << (tw_layout_dim_shift(l, axis) + k), out))
+      return false;
+    runs += out->at[k].input == TW_WARP && (k == 0 || out->at[k - 1].input != TW_WARP);
+  }
+  return runs <= 1;
+}

@@ -1,0 +1,412 @@
+/* assign_layouts.c - tile-assign-layouts: who owns which element
+ *
+ * Before: legal IR, tiles without layout.
+ *
+ *   %x = tile.load %a[%i, %z] : ... -> tensor<4x1024xf32>
+ *   %m = tile.reduce max, %x axis 1 : tensor<4x1024xf32>
+ *
+ * After: every tile carries one, and tile.convert_layout stands where an op wants another.
+ *
+ *   %x = tile.load %a[%i, %z] : ... -> tensor<4x1024xf32, #linear>
+ *   %m = tile.reduce max, %x axis 1 : tensor<4x1024xf32, #linear>   // -> tensor<4xf32, #linear1>
+ *
+ * Which values share a layout is found by value_classes.c; choose_layouts.c finds the layouts of least cost. A load or
+ * store may have a layout of its own, where that and a conversion cost less. Constants, splats and iotas are made anew
+ * for each use, in the layout that it needs.
+ *
+ * The module gets tile.num_warps where it has none, and tile.layout_slots: what the layouts cost, and the runners-up.
+ * tile.layout_choice = n takes the n-th of those. What must hold: one func.func with tile.kernel a
+ * module, no unsigned types. */
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/layout/value_classes.h"
+#include "lowering/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  BYTES_PER_THREAD = 64, /* of the largest tile in memory, for choosing warps */
+  FEW_WARPS = 4,
+  MAX_WARPS = 8,         /* unless a thread would hold more than ELEMENTS_PER_THREAD */
+  MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
+  MOST_WARPS = 32,
+  ELEMENTS_PER_THREAD = 64
+};
+
+typedef struct assigner {
+  twl_classes_t classes;
+  tw_map_t moved; /* value -> what converted() made of it */
+} assigner_t;
+
+static int64_t bits_of(MlirValue tile) {
+  MlirType type = mlirValueGetType(tile);
+  return tw_count(type) * tw_memory_bits(tw_element(type));
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+static tw_layout_t class_layout(assigner_t *a, MlirValue value) { return twl_class_of(&a->classes, value)->layout; }
+
+static void insert_after(MlirValue value, MlirOperation op) {
+  MlirOperation def = tw_def(value);
+  if (!mlirOperationIsNull(def)) {
+    mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(def), def, op);
+    return;
+  }
+  MlirBlock block = mlirBlockArgumentGetOwner(value);
+  mlirBlockInsertOwnedOperationBefore(block, mlirBlockGetFirstOperation(block), op);
+}
+
+static MlirOperation new_convert(MlirValue value, MlirType type, MlirLocation location) {
+  MlirOperationState state = mlirOperationStateGet(tw_str("tile.convert_layout"), location);
+  mlirOperationStateAddOperands(&state, 1, &value);
+  mlirOperationStateAddResults(&state, 1, &type);
+  return mlirOperationCreate(&state);
+}
+
+/* A copy of a constant, splat or iota with another type. */
+static MlirOperation clone_flexible(MlirOperation op, MlirType type) {
+  MlirOperationState state = mlirOperationStateGet(tw_op_name(op), mlirOperationGetLocation(op));
+  MlirAttribute value = tw_attr(op, "value");
+  if (mlirOperationGetNumOperands(op)) {
+    MlirValue operand = mlirOperationGetOperand(op, 0);
+    mlirOperationStateAddOperands(&state, 1, &operand);
+  }
+  if (!mlirAttributeIsNull(value)) {
+    if (mlirDenseElementsAttrIsSplat(value))
+      value = mlirDenseElementsAttrSplatGet(type, mlirDenseElementsAttrGetSplatValue(value));
+    else
+      value = mlirDenseElementsAttrReshapeGet(value, type);
+    MlirNamedAttribute named = {mlirIdentifierGet(mlirTypeGetContext(type), tw_str("value")), value};
+    mlirOperationStateAddAttributes(&state, 1, &named);
+  }
+  mlirOperationStateAddResults(&state, 1, &type);
+  return mlirOperationCreate(&state);
+}
+
+/* The value in another layout, made next to its definition, once for each layout: a->moved maps the
+ * value to all that were made of it. */
+static MlirValue converted(assigner_t *a, MlirValue value, const tw_layout_t *layout) {
+  MlirType type = tw_type_with_layout(mlirValueGetType(value), layout);
+  intptr_t n = 0;
+  const MlirValue *made = tw_map_get(&a->moved, value.ptr, &n);
+  for (intptr_t i = 0; i < n; i++)
+    if (mlirTypeEqual(mlirValueGetType(made[i]), type))
+      return made[i];
+  MlirLocation location = mlirValueIsAOpResult(value) ? mlirOperationGetLocation(tw_def(value))
+                                                      : mlirLocationUnknownGet(a->classes.context);
+  MlirOperation op = twl_is_flexible(value) ? clone_flexible(tw_def(value), type) : new_convert(value, type, location);
+  insert_after(value, op);
+  MlirValue *all = malloc((size_t)(n + 1) * sizeof *all);
+  if (all == NULL)
+    abort();
+  if (n > 0)
+    memcpy(all, made, (size_t)n * sizeof *all);
+  all[n] = mlirOperationGetResult(op, 0);
+  tw_map_set(&a->moved, value.ptr, n + 1, all);
+  free(all);
+  return mlirOperationGetResult(op, 0);
+}
+
+/* Makes operand i of an op have the layout. */
+static void require(assigner_t *a, MlirOperation op, intptr_t i, const tw_layout_t *layout) {
+  MlirValue value = mlirOperationGetOperand(op, i);
+  tw_layout_t now;
+  if (!tw_is_tile(mlirValueGetType(value)))
+    return;
+  if (!twl_is_flexible(value) && tw_layout_of_type(mlirValueGetType(value), &now) && tw_layout_equal(&now, layout))
+    return;
+  mlirOperationSetOperand(op, i, converted(a, value, layout));
+}
+
+/* Gives a result a layout other than its class, and its users a conversion. */
+static void result_in(assigner_t *a, MlirOperation op, const tw_layout_t *layout) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  tw_layout_t wanted = class_layout(a, result);
+  mlirValueSetType(result, tw_type_with_layout(mlirValueGetType(result), layout));
+  if (tw_layout_equal(&wanted, layout))
+    return;
+  MlirOperation convert =
+      new_convert(result, tw_type_with_layout(mlirValueGetType(result), &wanted), mlirOperationGetLocation(op));
+  insert_after(result, convert);
+  MlirValue stand_in = mlirOperationGetResult(convert, 0); /* of the same class */
+  twl_add_to_class(&a->classes, stand_in, result);
+  mlirValueReplaceAllUsesExcept(result, stand_in, 1, &convert);
+}
+
+static void rewrite_load(assigner_t *a, MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  if (!tw_is_tile(mlirValueGetType(result)))
+    return;
+  tw_layout_t layout = class_layout(a, result);
+  layout = twl_access_layout(&a->classes, op, &layout);
+  result_in(a, op, &layout);
+}
+
+static void rewrite_store(assigner_t *a, MlirOperation op) {
+  MlirValue value = twl_accessed(op);
+  if (value.ptr == NULL)
+    return;
+  tw_layout_t layout;
+  if (!twl_is_flexible(value))
+    layout = class_layout(a, value);
+  layout = twl_access_layout(&a->classes, op, twl_is_flexible(value) ? NULL : &layout);
+  require(a, op, mlirOperationGetNumOperands(op) - 1, &layout);
+}
+
+static void rewrite_reduce(assigner_t *a, MlirOperation op) {
+  MlirValue input = mlirOperationGetOperand(op, 0);
+  tw_layout_t layout = twl_has_class(input) ? class_layout(a, input) : twl_default_layout(&a->classes, input);
+  layout = twl_reduction_layout(&a->classes, op, &layout);
+  require(a, op, 0, &layout);
+  if (!tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
+    return;
+  tw_layout_t out = twl_forward(op, &layout);
+  result_in(a, op, &out);
+}
+
+static void rewrite_scan(assigner_t *a, MlirOperation op) {
+  tw_layout_t layout = class_layout(a, mlirOperationGetResult(op, 0));
+  layout = twl_reduction_layout(&a->classes, op, &layout);
+  require(a, op, 0, &layout);
+  result_in(a, op, &layout);
+}
+
+/* The operand may keep its layout where the op can rename registers, else it is converted. */
+static void rewrite_shape(assigner_t *a, MlirOperation op) {
+  MlirValue input = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
+  if (!tw_is_tile(mlirValueGetType(input)) || !tw_is_tile(mlirValueGetType(result)))
+    return;
+  tw_layout_t to = class_layout(a, result), want = twl_backward(op, &to);
+  if (!twl_is_flexible(input)) {
+    tw_layout_t have = class_layout(a, input);
+    if (tw_layout_classify(&have, &want) <= TW_CONVERT_REGISTER) {
+      tw_layout_t out = tw_op_is(op, "tile.permute") ? twl_forward(op, &have) : to; /* what its text implies */
+      result_in(a, op, &out);
+      return;
+    }
+  }
+  require(a, op, 0, &want);
+}
+
+static void rewrite_mma(assigner_t *a, MlirOperation op) {
+  tw_mma_plan_t plan = tw_mma_plan(&a->classes.target, op, a->classes.num_warps);
+  for (int i = 0; i < 3; i++)
+    if (twl_needs_operand_layout(op, i))
+      require(a, op, i, i == 0 ? &plan.lhs : i == 1 ? &plan.rhs : &plan.acc);
+  result_in(a, op, &plan.acc);
+}
+
+/* Operands that are tied to other values: those of the op around, in loops and branches, or results. */
+static void require_class(assigner_t *a, MlirOperation op, intptr_t i, MlirValue like) {
+  if (!tw_is_tile(mlirValueGetType(like)))
+    return;
+  tw_layout_t layout = class_layout(a, like);
+  require(a, op, i, &layout);
+}
+
+static void rewrite_yield(assigner_t *a, MlirOperation op) {
+  MlirOperation parent = mlirOperationGetParentOperation(op);
+  bool condition = tw_op_is(op, "scf.condition");
+  bool to_before = tw_op_is(parent, "scf.while") && !condition;
+  for (intptr_t i = condition; i < mlirOperationGetNumOperands(op); i++)
+    require_class(a, op, i,
+                  to_before ? mlirBlockGetArgument(tw_region_block(parent, 0), i)
+                            : mlirOperationGetResult(parent, i - condition));
+}
+
+static void rewrite_sum(assigner_t *a, MlirOperation op) {
+  for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(op); i++)
+    require_class(a, op, i, mlirOperationGetResult(op, i));
+}
+
+static void rewrite_loop_inits(assigner_t *a, MlirOperation op) {
+  bool is_for = tw_op_is(op, "scf.for");
+  for (intptr_t i = is_for ? 3 : 0; i < mlirOperationGetNumOperands(op); i++)
+    require_class(a, op, i,
+                  is_for ? mlirOperationGetResult(op, i - 3) : mlirBlockGetArgument(tw_region_block(op, 0), i));
+}
+
+static void rewrite_elementwise(assigner_t *a, MlirOperation op) {
+  MlirValue one = twl_representative(op);
+  tw_layout_t layout;
+  if (one.ptr == NULL) { /* nothing but constants and no result: a scatter of them */
+    for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+      if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i)))) {
+        layout = twl_default_layout(&a->classes, mlirOperationGetOperand(op, i));
+        require(a, op, i, &layout);
+      }
+    return;
+  }
+  bool copied = twl_is_copied_gather(&a->classes, op);
+  layout = copied ? twl_copy_layout(&a->classes, op) : class_layout(a, one);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    require(a, op, i, &layout);
+  if (copied)
+    result_in(a, op, &layout);
+}
+
+/* Whatever else reads tiles (print, assert) takes them as they are. */
+static void rewrite_other(assigner_t *a, MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue value = mlirOperationGetOperand(op, i);
+    if (tw_is_tile(mlirValueGetType(value)) && twl_is_flexible(value)) {
+      tw_layout_t layout = twl_default_layout(&a->classes, value);
+      require(a, op, i, &layout);
+    }
+  }
+}
+
+static void rewrite(assigner_t *a, MlirOperation op) {
+  if (tw_op_is(op, "tile.load"))
+    rewrite_load(a, op);
+  else if (tw_op_is(op, "tile.store"))
+    rewrite_store(a, op);
+  else if (tw_op_is(op, "tile.reduce"))
+    rewrite_reduce(a, op);
+  else if (tw_op_is(op, "tile.scan"))
+    rewrite_scan(a, op);
+  else if (tw_op_is(op, "tile.mma"))
+    rewrite_mma(a, op);
+  else if (twl_is_shape_op(op))
+    rewrite_shape(a, op);
+  else if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
+    rewrite_loop_inits(a, op);
+  else if (tw_op_is(op, "scf.yield") || tw_op_is(op, "scf.condition"))
+    rewrite_yield(a, op);
+  else if (tw_op_is(op, "tile.sum_parts"))
+    rewrite_sum(a, op);
+  else if (twl_is_elementwise(op))
+    rewrite_elementwise(a, op);
+  else
+    rewrite_other(a, op);
+}
+
+static void set_types(assigner_t *a) {
+  for (int i = 0; i < a->classes.sets.count; i++) {
+    tw_layout_t layout = twl_class_of_node(&a->classes, i)->layout;
+    MlirValue value = a->classes.nodes[i].value;
+    mlirValueSetType(value, tw_type_with_layout(mlirValueGetType(value), &layout));
+  }
+}
+
+/* The originals of what was cloned for each use. */
+static void erase_unused(assigner_t *a) {
+  for (size_t i = a->classes.num_ops; i-- > 0;) {
+    MlirOperation op = a->classes.ops[i];
+    if (mlirOperationGetNumResults(op) == 1 && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
+        twl_is_flexible(mlirOperationGetResult(op, 0)))
+      if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, 0))))
+        mlirOperationDestroy(op);
+  }
+}
+
+/* ---- warps ------------------------------------------------------------------------------------- */
+
+/* Bytes of the tiles that a block loads for itself between two branches or loops. */
+static int64_t bytes_together(const twl_classes_t *c, const tw_block_axes_t *axes, MlirBlock block) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < c->num_ops; i++) {
+    MlirOperation op = c->ops[i];
+    bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+    MlirValue value = loads && mlirBlockEqual(mlirOperationGetBlock(op), block) ? twl_accessed(op) : (MlirValue){NULL};
+    uint32_t own = 0;
+    for (intptr_t k = 0; value.ptr && k < mlirOperationGetNumOperands(op); k++)
+      own |= tw_block_axes_get(axes, mlirOperationGetOperand(op, k));
+    bytes += own ? bits_of(value) / 8 : 0;
+  }
+  return bytes;
+}
+
+/* Whether the function moves tiles one at a time: of those that it loads one is large, and nothing is added up. */
+static bool moves_single_tiles(const twl_classes_t *c, int64_t most) {
+  int large = 0;
+  for (size_t i = 0; i < c->num_ops; i++) {
+    MlirOperation op = c->ops[i];
+    if (tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan"))
+      return false;
+    bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+    MlirValue value = loads ? twl_accessed(op) : (MlirValue){NULL};
+    large += value.ptr && 2 * bits_of(value) / 8 >= most;
+  }
+  return large == 1;
+}
+
+/* As many warps as give each thread BYTES_PER_THREAD of the largest tile in memory, or of the tiles that are loaded
+ * together, and more where a thread would hold too many elements. A scan over few warps is cheaper. What moves tiles
+ * and waits for nothing else has half as many bytes a thread, if there are blocks of several warps anyway. */
+static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
+  int64_t most = 0, elements = 0;
+  int warps = 1;
+  bool scans = false;
+  tw_block_axes_t axes = tw_block_axes_of(function);
+  for (size_t i = 0; i < c->num_ops; i++) {
+    scans = scans || tw_op_is(c->ops[i], "tile.scan");
+    MlirValue value = twl_accessed(c->ops[i]);
+    if (value.ptr && bits_of(value) / 8 > most)
+      most = bits_of(value) / 8;
+    int64_t together = value.ptr ? bytes_together(c, &axes, mlirOperationGetBlock(c->ops[i])) : 0;
+    most = together > most ? together : most;
+  }
+  tw_block_axes_free(&axes);
+  for (int i = 0; i < c->sets.count; i++)
+    if (tw_count(mlirValueGetType(c->nodes[i].value)) > elements)
+      elements = tw_count(mlirValueGetType(c->nodes[i].value));
+  while (warps < MAX_WARPS &&
+         most >= (int64_t)2 * warps * 32 * BYTES_PER_THREAD * (scans && warps >= FEW_WARPS ? 2 : 1))
+    warps *= 2;
+  if (warps >= FEW_WARPS && most <= MOVED_BYTES && moves_single_tiles(c, most))
+    warps *= 2;
+  while (warps < MOST_WARPS && elements > (int64_t)warps * 32 * ELEMENTS_PER_THREAD)
+    warps *= 2;
+  return warps;
+}
+
+static int choose_warps(const twl_classes_t *c, MlirOperation function) {
+  int warps = tw_mma_num_warps(function);
+  return warps > 0 ? warps : warps_for_memory(c, function);
+}
+
+/* ---- pass -------------------------------------------------------------------------------------- */
+
+static bool takes_tiles(MlirOperation function) {
+  MlirBlock block = tw_region_block(function, 0);
+  for (intptr_t i = 0; !mlirBlockIsNull(block) && i < mlirBlockGetNumArguments(block); i++)
+    if (tw_is_tile(mlirValueGetType(mlirBlockGetArgument(block, i))))
+      return true;
+  return false;
+}
+
+static bool run(MlirOperation function) {
+  MlirOperation module = tw_module_of(function);
+  assigner_t a = {.classes = {.context = mlirOperationGetContext(function), .target = tw_gpu_target_of(function)}};
+  twl_classes_t *classes = &a.classes;
+  if (!tw_has_attr(function, "tile.kernel") || tw_has_attr(function, "tile.simt"))
+    return true;
+  if (takes_tiles(function)) {
+    tw_op_error(function, "is a kernel that takes a tile; kernels take arrays and scalars");
+    return false;
+  }
+  twl_classify(classes, function);
+  classes->num_warps = (int)tw_attr_int(module, "tile.num_warps", 0);
+  if (classes->num_warps == 0) {
+    classes->num_warps = choose_warps(classes, function);
+    tw_set_int(module, "tile.num_warps", tw_i32(classes->context), classes->num_warps);
+  }
+  twl_choose(classes, function);
+  set_types(&a);
+  for (size_t i = 0; i < classes->num_ops; i++)
+    rewrite(&a, classes->ops[i]);
+  erase_unused(&a);
+  twl_free(classes);
+  tw_map_free(&a.moved);
+  return true;
+}
+
+static _Alignas(8) char id;
+
+MlirPass tw_create_assign_layouts(void) {
+  static const tw_pass_t pass = {&id, "tile-assign-layouts", "choose the layout of every tile", "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,126 @@
+/* swap_operands.c - tile-swap-operands: what is computed becomes the left operand of a product
+ *
+ * Before, the right operand is computed. A wgmma reads its right operand from shared memory only, so each iteration
+ * would write it there, and the product would wait for that:
+ *
+ *   %s = scf.for %k = ... iter_args(%acc = %zero) -> (tensor<256x128xf32>) {
+ *     %a = tile.load %x[...] -> tensor<256x64xbf16>
+ *     %q = tile.load %w[...] -> tensor<128x64xi8>
+ *     %f = arith.sitofp %q : tensor<128x64xi8> to tensor<128x64xbf16>
+ *     %b = tile.permute %f [1, 0]
+ *     %d = tile.mma %a, %b, %acc
+ *     scf.yield %d
+ *   }
+ *
+ * After, the loop sums the transpose, and goes on from registers to the product:
+ *
+ *   %t = scf.for %k = ... iter_args(%acc = %zero) -> (tensor<128x256xf32>) {
+ *     %a, %q, %f as before
+ *     %l = tile.permute %a [1, 0]
+ *     %d = tile.mma %f, %l, %acc
+ *     scf.yield %d
+ *   }
+ *   %s = tile.permute %t [1, 0]
+ *
+ * What must hold: the target has wgmma; the loop carries the sum from zero, and only products read it; all of these
+ * have a computed right operand and load their left one, of 16 bits an element, for which wgmma takes either order in
+ * memory; the sum has 64 rows, and 128 columns (of 64, two warpgroups would compute each element twice). Fewer rows are
+ * no wgmma. Runs before tile-select-wgmma. */
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+
+static MlirType turned_type(MlirType type) {
+  int64_t shape[] = {tw_extent(type, 1), tw_extent(type, 0)};
+  return tw_tile_type(tw_element(type), 2, shape);
+}
+
+/* The transpose of a matrix: what it was made from, where it is one itself. */
+static MlirValue turned(const tw_builder_t *at, MlirValue value) {
+  enum { RANK = 2 };
+  static const int32_t order[RANK] = {1, 0};
+  MlirOperation op = tw_def(value);
+  if (!mlirOperationIsNull(op) && tw_op_is(op, "tile.permute")) /* one that changes nothing is folded away */
+    return mlirOperationGetOperand(op, 0);
+  return tw_op1_attr(at, "tile.permute", turned_type(mlirValueGetType(value)), 1, &value, "order",
+                     mlirDenseI32ArrayGet(at->context, RANK, order));
+}
+
+static bool gains(MlirOperation mma) {
+  enum { LEAST_COLUMNS = 128, ELEMENT_BITS = 16 };
+  MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
+  bool transposed;
+  return tw_rank(acc) == 2 && tw_bits(mlirValueGetType(mlirOperationGetOperand(mma, 0))) == ELEMENT_BITS &&
+         tw_extent(acc, 0) >= TW_WGMMA_ROWS && tw_extent(acc, 0) <= TW_WGMMA_MAX_COLUMNS &&
+         tw_extent(acc, 1) >= LEAST_COLUMNS && tw_wgmma_find_place(mma, 0, &transposed) == TW_WGMMA_SHARED &&
+         tw_wgmma_find_place(mma, 1, &transposed) == TW_WGMMA_WRITTEN;
+}
+
+/* The products that add to carried value `i`, one after the other. */
+static tw_ops_t products_of(MlirOperation loop, intptr_t i) {
+  tw_ops_t products = {0};
+  MlirOperation yield = tw_loop_yield(loop);
+  for (MlirOperation op = tw_only_user(tw_carried(loop, i)); !mlirOperationEqual(op, yield);
+       op = tw_only_user(mlirOperationGetResult(op, 0)))
+    tw_ops_add(&products, op);
+  return products;
+}
+
+static void swap(MlirOperation mma) {
+  tw_builder_t at = tw_build_before(mma);
+  MlirValue lhs = mlirOperationGetOperand(mma, 0), rhs = mlirOperationGetOperand(mma, 1);
+  mlirOperationSetOperand(mma, 0, turned(&at, rhs));
+  mlirOperationSetOperand(mma, 1, turned(&at, lhs));
+  mlirValueSetType(mlirOperationGetResult(mma, 0), turned_type(mlirValueGetType(mlirOperationGetResult(mma, 0))));
+  tw_erase_dead(tw_def(lhs));
+  tw_erase_dead(tw_def(rhs));
+  tw_op_remark(mma,
+               "is computed transposed: the operand that is computed is the left one then, which stays in registers");
+}
+
+static void turn_sum(MlirOperation loop, intptr_t i, const tw_ops_t *products) {
+  tw_builder_t before = tw_build_before(loop), after = tw_build_before(mlirOperationGetNextInBlock(loop));
+  MlirValue sum = mlirOperationGetResult(loop, i), old = tw_carried_init(loop, i);
+  MlirType type = turned_type(mlirValueGetType(sum));
+  after.location = mlirOperationGetLocation(loop);
+  mlirOperationSetOperand(loop, i + TW_FOR_INITS,
+                          tw_is_float(type) ? tw_const_float(&before, type, 0) : tw_const_int(&before, type, 0));
+  tw_erase_dead(tw_def(old));
+  mlirValueSetType(tw_carried(loop, i), type);
+  mlirValueSetType(sum, type);
+  for (int p = 0; p < products->count; p++)
+    swap(products->at[p]);
+  MlirValue result = turned(&after, sum);
+  MlirOperation permute = tw_def(result);
+  mlirValueReplaceAllUsesExcept(sum, result, 1, &permute);
+}
+
+static bool run(MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || !tw_gpu_has(&target, TW_GPU_WGMMA))
+    return true;
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
+  for (int l = 0; l < loops.count; l++)
+    for (intptr_t i = 0; i < mlirOperationGetNumResults(loops.at[l]); i++) {
+      if (!tw_sums_products(loops.at[l], i))
+        continue;
+      tw_ops_t products = products_of(loops.at[l], i);
+      bool all = products.count > 0;
+      for (int p = 0; p < products.count; p++)
+        all = all && gains(products.at[p]);
+      if (all)
+        turn_sum(loops.at[l], i, &products);
+      tw_ops_free(&products);
+    }
+  tw_ops_free(&loops);
+  return true;
+}
+
+MlirPass tw_create_swap_operands(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-swap-operands",
+                                 "Make what is computed the left operand of a product, which may stay in registers",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

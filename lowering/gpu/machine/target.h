@@ -1,0 +1,58 @@
+/* target.h - what an NVIDIA chip can do, by name of the feature
+ *
+ * Passes ask `tw_gpu_has(target, TW_GPU_...)`; nothing outside of target.c compares architecture numbers. */
+#ifndef TILEWRIGHT_LOWERING_GPU_MACHINE_TARGET_H
+#define TILEWRIGHT_LOWERING_GPU_MACHINE_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mlir-c/IR.h"
+
+typedef enum tw_gpu_feature {
+  TW_GPU_CP_ASYNC = 1 << 0,     /* cp.async: global to shared memory without registers */
+  TW_GPU_LDMATRIX = 1 << 1,     /* ldmatrix, .trans */
+  TW_GPU_MMA_F16 = 1 << 2,      /* mma.sync m16n8k16 of f16 and bf16 */
+  TW_GPU_MMA_TF32 = 1 << 3,     /* mma.sync m16n8k8 of tf32 */
+  TW_GPU_MMA_INT8 = 1 << 4,     /* mma.sync m16n8k32 of bytes */
+  TW_GPU_MMA_F64 = 1 << 5,      /* mma.sync m8n8k4 of f64 */
+  TW_GPU_MMA_F64_WIDE = 1 << 6, /* mma.sync m16n8k8 of f64 */
+  TW_GPU_MMA_FP8 = 1 << 7,      /* mma.sync m16n8k32 of f8E4M3FN and f8E5M2 */
+  TW_GPU_CVT_FP8 = 1 << 8,      /* conversions between f16 and the 8-bit floats */
+  TW_GPU_BF16_ARITH = 1 << 9,   /* add, sub, mul of bf16 without f32 */
+  TW_GPU_STMATRIX = 1 << 10,
+  TW_GPU_TMA = 1 << 11,     /* bulk tensor copies, mbarrier with transaction bytes */
+  TW_GPU_WGMMA = 1 << 12,   /* needs the "a" variant of sm_90 */
+  TW_GPU_TCGEN05 = 1 << 13, /* needs the "a" variant of sm_100 */
+  TW_GPU_MMA_BLOCK_SCALE = 1 << 14,
+  TW_GPU_DEPENDENT_LAUNCH = 1 << 15, /* griddepcontrol: a kernel waits for its predecessor itself */
+  TW_GPU_CLUSTERS = 1 << 16,         /* blocks that see each other's shared memory */
+} tw_gpu_feature_t;
+
+typedef struct tw_gpu_target {
+  const char *name;     /* "sm_90" */
+  uint32_t features;    /* of the chip without suffix */
+  uint32_t accelerated; /* more features with the suffix "a" */
+  int shared_bytes;     /* dynamic shared memory that one block may have */
+  int shared_bytes_sm;  /* shared memory of a multiprocessor */
+  int registers_sm;     /* 32-bit registers of a multiprocessor */
+  int multiprocessors;  /* of the largest GPU with this chip, for cost models */
+} tw_gpu_target_t;
+
+/* The chip of `tile.target` ("sm_90a"), with the features of its suffix merged in. An unknown chip
+ * gets the row of the newest older one; false when the name is not of the form sm_NN or too old. */
+bool tw_gpu_target_named(MlirStringRef name, tw_gpu_target_t *out);
+/* The target of the module around `op`; sm_80 where it names none. */
+tw_gpu_target_t tw_gpu_target_of(MlirOperation op);
+
+/* The same with the shared memory and registers that a block should take where the module has tile.occupancy, the
+ * blocks that a multiprocessor shall hold: for what can do with less, not for what must fit. */
+tw_gpu_target_t tw_gpu_share_of(MlirOperation op);
+/* What the driver keeps of shared memory for each block. */
+enum { TW_SHARED_BYTES_OF_DRIVER = 1024 };
+
+static inline bool tw_gpu_has(const tw_gpu_target_t *target, tw_gpu_feature_t feature) {
+  return (target->features & (uint32_t)feature) != 0;
+}
+
+#endif /* TILEWRIGHT_LOWERING_GPU_MACHINE_TARGET_H */

@@ -1,0 +1,269 @@
+/* allocate_shared.c - tile-allocate-shared: where everything in shared memory lies
+ *
+ * Before:  %a = tile.alloc_shared : !tile.buffer<3x128x64xbf16, #s>
+ *          %c = tile.convert_layout %x (through shared memory)
+ * After:   %a = tile.alloc_shared at 0 : ...
+ *          %c = tile.convert_layout %x {tile.scratch = 49152 : i32}
+ *          and on the module, tile.shared_bytes: what the launcher has to ask for.
+ *
+ * Two things may share bytes when one is dead before the other begins. A buffer lives from its first
+ * use to its last, where a use inside of a loop (or branch) that does not hold all uses counts as the
+ * whole loop; what an op needs for itself lives while that op runs. All readers of shared memory end
+ * with a barrier before they give their bytes up, so nothing needs to be added where bytes change
+ * hands.
+ *
+ * Consumers in teams (tile.roles) run at different places, so what their ops need for themselves shares bytes with no
+ * buffer. It lies behind the buffers, once for each team: the kernel gets tile.team_bytes, from one team's to the next.
+ *
+ * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
+ * they pass on. */
+#include "lowering/gpu/emit/emitter.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/layout/memory.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+#include "mlir-c/Diagnostics.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+enum { ALIGNMENT = 1024, SMALL_SCRATCH = 1024 }; /* swizzles of wgmma repeat every 1024 bytes */
+
+typedef struct {
+  MlirOperation op;
+  int64_t bytes, offset;
+  int first, last; /* positions in the order of the program */
+  bool scratch;
+  bool apart; /* lies behind all that does not, once for each team */
+} piece_t;
+
+/* ---- positions --------------------------------------------------------------------------------- */
+
+/* Numbers the ops: an op's number is that of its first, its end that of the last op inside of it.
+ * They are kept in a table sorted by address of the op. */
+typedef struct {
+  const void *op;
+  int begin, end;
+} span_t;
+
+typedef struct {
+  span_t *spans;
+  size_t num, capacity;
+} spans_t;
+
+static size_t add_span(spans_t *s, MlirOperation op) {
+  if (s->num == s->capacity) {
+    s->capacity = s->capacity ? 2 * s->capacity : 256;
+    s->spans = tw_must(realloc(s->spans, s->capacity * sizeof *s->spans));
+  }
+  s->spans[s->num] = (span_t){op.ptr, (int)s->num, (int)s->num};
+  return s->num++;
+}
+
+static void number_ops(spans_t *s, MlirOperation op) {
+  size_t at = add_span(s, op);
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock b = tw_region_block(op, r); !mlirBlockIsNull(b); b = mlirBlockGetNextInRegion(b))
+      for (MlirOperation o = mlirBlockGetFirstOperation(b); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
+        number_ops(s, o);
+  s->spans[at].end = (int)s->num - 1;
+}
+
+static int by_address(const void *x, const void *y) {
+  const span_t *a = x, *b = y;
+  return a->op < b->op ? -1 : a->op > b->op;
+}
+
+static span_t span_of(const spans_t *s, MlirOperation op) {
+  span_t key = {op.ptr, 0, 0};
+  const span_t *found = bsearch(&key, s->spans, s->num, sizeof *s->spans, by_address);
+  return found ? *found : key;
+}
+
+/* ---- lifetimes --------------------------------------------------------------------------------- */
+
+static bool holds(const spans_t *s, MlirOperation outer, int first, int last) {
+  span_t span = span_of(s, outer);
+  return span.begin <= first && last <= span.end;
+}
+
+/* A use that finds what an earlier iteration left is as if the loop around held it all along. */
+static MlirOperation with_loop(MlirOperation use, bool first) {
+  MlirOperation parent = mlirOperationGetParentOperation(use);
+  bool loop = tw_op_is(parent, "scf.for") || tw_op_is(parent, "scf.while");
+  return first && loop && tw_op_is(use, "tile.local_load") ? parent : use;
+}
+
+/* From the first to the last use, each widened to the child of the innermost op that holds all. */
+static void live_range(const spans_t *s, MlirOperation alloc, piece_t *piece) {
+  int first = -1, last = -1;
+  MlirValue buffer = mlirOperationGetResult(alloc, 0);
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    int at = span_of(s, mlirOpOperandGetOwner(use)).begin;
+    first = first < 0 || at < first ? at : first;
+    last = at > last ? at : last;
+  }
+  piece->first = first;
+  piece->last = last;
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    op = with_loop(op, span_of(s, op).begin == first);
+    for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up) && !holds(s, up, first, last);
+         up = mlirOperationGetParentOperation(up))
+      op = up;
+    span_t span = span_of(s, op);
+    piece->first = span.begin < piece->first ? span.begin : piece->first;
+    piece->last = span.end > piece->last ? span.end : piece->last;
+  }
+}
+
+/* ---- placement --------------------------------------------------------------------------------- */
+
+typedef struct {
+  const spans_t *spans;
+  piece_t *pieces;
+  size_t num, capacity;
+  int teams;
+} list_t;
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  list_t *list = user;
+  bool alloc = tw_op_is(op, "tile.alloc_shared");
+  int64_t bytes = alloc ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : twg_scratch_bytes(op);
+  if (bytes <= 0)
+    return MlirWalkResultAdvance;
+  if (list->num == list->capacity) {
+    list->capacity = list->capacity ? 2 * list->capacity : 16;
+    list->pieces = tw_must(realloc(list->pieces, list->capacity * sizeof *list->pieces));
+  }
+  piece_t *piece = &list->pieces[list->num++];
+  *piece = (piece_t){.op = op,
+                     .bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
+                     .scratch = !alloc,
+                     .apart = !alloc && list->teams > 1};
+  piece->first = piece->last = span_of(list->spans, op).begin;
+  if (alloc) {
+    live_range(list->spans, op, piece);
+  } else if (bytes <= SMALL_SCRATCH || tw_has_attr(op, TW_ACROSS)) {
+    /* Bytes of its own save a barrier before the op; and other blocks write when they like. */
+    piece->first = 0;
+    piece->last = INT_MAX;
+  }
+  return MlirWalkResultAdvance;
+}
+
+static bool meet(const piece_t *a, const piece_t *b) { return a->first <= b->last && b->first <= a->last; }
+
+/* The lowest offset from `first` on at which no piece placed before, alive at the same time, lies. */
+static void place(piece_t *pieces, size_t i, int64_t first) {
+  pieces[i].offset = first;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (size_t j = 0; j < i; j++)
+      if (meet(&pieces[i], &pieces[j]) && pieces[i].offset < pieces[j].offset + pieces[j].bytes &&
+          pieces[j].offset < pieces[i].offset + pieces[i].bytes) {
+        pieces[i].offset = pieces[j].offset + pieces[j].bytes;
+        moved = true;
+      }
+  }
+}
+
+/* Those apart last; large pieces first; then by position, so that the result does not depend on addresses. */
+static int by_size(const void *x, const void *y) {
+  const piece_t *a = x, *b = y;
+  if (a->apart != b->apart)
+    return a->apart ? 1 : -1;
+  if (a->bytes != b->bytes)
+    return a->bytes < b->bytes ? 1 : -1;
+  return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* ---- barriers ---------------------------------------------------------------------------------- */
+
+static MlirWalkResult place_barriers(MlirOperation op, void *user) {
+  enum { BARRIER_BYTES = 8 };
+  int64_t *end = user;
+  if (!tw_op_is(op, "tile.alloc_barriers"))
+    return MlirWalkResultAdvance;
+  tw_set_int(op, "offset", tw_i32(mlirOperationGetContext(op)), *end);
+  *end += (1 + tw_has_attr(op, "numbers")) * BARRIER_BYTES *
+          tw_barriers_type_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return MlirWalkResultAdvance;
+}
+
+/* ---- too much ---------------------------------------------------------------------------------- */
+
+/* Names the largest piece, at its place in the program: it is what a user can make smaller. */
+static void report(const piece_t *largest, int64_t bytes, const tw_gpu_target_t *target) {
+  char tile[160], text[400];
+  MlirOperation op = largest->op;
+  tw_describe_tile(mlirValueGetType(largest->scratch ? mlirOperationGetOperand(op, 0) : mlirOperationGetResult(op, 0)),
+                   sizeof tile, tile);
+  snprintf(text, sizeof text,
+           "a tile of %s takes %lld of the %lld bytes of shared memory that the kernel needs; a block of %s has %d: "
+           "use smaller tiles or fewer stages",
+           tile, (long long)largest->bytes, (long long)bytes, target->name, target->shared_bytes);
+  mlirEmitError(mlirOperationGetLocation(op), text);
+}
+
+/* Gives all pieces their places; the bytes up to the end of the last. */
+static int64_t place_all(MlirOperation func, list_t *list) {
+  MlirType i32 = tw_i32(mlirOperationGetContext(func));
+  int64_t total = 0, shared = 0; /* shared: by all teams */
+  for (size_t i = 0; i < list->num; i++) {
+    piece_t *piece = &list->pieces[i];
+    place(list->pieces, i, piece->apart ? shared : 0);
+    total = piece->offset + piece->bytes > total ? piece->offset + piece->bytes : total;
+    shared = piece->apart ? shared : total;
+    tw_set_int(piece->op, piece->scratch ? "tile.scratch" : "offset", i32, piece->offset);
+  }
+  if (list->teams > 1)
+    tw_set_int(func, "tile.team_bytes", i32, total - shared);
+  return shared + (total - shared) * list->teams;
+}
+
+/* The bytes that the function needs, or -1 after an error where a block has not so many. */
+static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
+  spans_t spans = {0};
+  number_ops(&spans, func);
+  qsort(spans.spans, spans.num, sizeof *spans.spans, by_address);
+  list_t list = {.spans = &spans, .teams = twg_teams_of(func)};
+  mlirOperationWalk(func, collect, &list, MlirWalkPreOrder);
+  if (list.num)
+    qsort(list.pieces, list.num, sizeof *list.pieces, by_size);
+  int64_t total = place_all(func, &list);
+  mlirOperationWalk(func, place_barriers, &total, MlirWalkPreOrder);
+  if (total > target->shared_bytes && list.num)
+    report(&list.pieces[0], total, target);
+  free(list.pieces);
+  free(spans.spans);
+  return total > target->shared_bytes ? -1 : total;
+}
+
+static bool run(MlirOperation module) {
+  tw_gpu_target_t target = tw_gpu_target_of(module);
+  int64_t most = 0;
+  MlirBlock body = tw_region_block(module, 0);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    int64_t bytes = tw_op_is(op, "func.func") ? allocate(op, &target) : 0;
+    if (bytes < 0)
+      return false;
+    most = bytes > most ? bytes : most;
+  }
+  tw_set_int(module, "tile.shared_bytes", tw_i32(mlirOperationGetContext(module)), most);
+  return true;
+}
+
+MlirPass tw_create_allocate_shared(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-allocate-shared", "Give everything in shared memory its offset",
+                                 "builtin.module", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,118 @@
+/* cache_hints.c - tile-hint-caches: tiles that a launch reads once make room for those that it reads again
+ *
+ * Before:
+ *
+ *   %i = tile.block_id 0 ; %h = tile.block_id 1
+ *   %q = tile.load %Q[%h, %i]
+ *   scf.for %j = ... { %k = tile.load %K[%h, %j] ... }
+ *
+ * After: no other block wants this tile of Q, while all blocks of a head want those of K:
+ *
+ *   %q = tile.load %Q[%h, %i] {tile.cache = 1 : i32}
+ *
+ * A copy by the tensor memory accelerator that is made of such a load takes the hint along (`cache evict_first`); the
+ * L2 cache gives up its lines first. Other accesses have no hints, which make them slower (docs/design/lowering.md).
+ *
+ * A tile is read once if each block id that the kernel asks for, and each loop around the load, can be told from the
+ * tile's place: it reaches an index by additions and multiplications alone, or one index has its quotient and another
+ * one the rest. And there must be something to make room for: a load in a loop that is not of this kind. Only speed
+ * depends on all this, so what is unlikely (factors of zero, two arguments that are one array) is left out of account.
+ *
+ * Runs when blocks have the work that they keep (tile-cut-blocks, tile-fuse-blocks), and before loops are split or
+ * rotated, of whose loads there are then several. */
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+/* How much of a number an index tells: all, or the quotient of a division, or the rest. */
+enum { ALL = 1, QUOTIENT = 2, REST = 4 };
+
+typedef struct {
+  tw_ops_t ids, loads;
+} kernel_t;
+
+static bool is_id(MlirOperation op) { return tw_op_is(op, "tile.block_id"); }
+
+static bool reads_array(MlirOperation op) {
+  return (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) &&
+         tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+
+/* What `value` tells of `number`, as far as `depth` ops show. */
+static int told_by(MlirValue value, MlirValue number, int depth) {
+  static const char *const keep[] = {"arith.addi",  "arith.subi",  "arith.muli",  "arith.shli",
+                                     "arith.extsi", "arith.extui", "arith.trunci"};
+  static const char *const divide[] = {"arith.divsi", "arith.divui", "arith.floordivsi", "arith.shrsi", "arith.shrui"};
+  static const char *const leave[] = {"arith.remsi", "arith.remui", "arith.andi"};
+  MlirOperation op = tw_def(value);
+  if (mlirValueEqual(value, number))
+    return ALL;
+  if (mlirOperationIsNull(op) || depth == 0)
+    return 0;
+  int told[3] = {0};
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && i < 3; i++)
+    told[i] = told_by(mlirOperationGetOperand(op, i), number, depth - 1);
+  if (TW_OP_IS_ONE_OF(op, keep))
+    return told[0] | told[1];
+  if (TW_OP_IS_ONE_OF(op, divide))
+    return told[0] & (ALL | QUOTIENT) ? QUOTIENT : 0;
+  if (TW_OP_IS_ONE_OF(op, leave))
+    return told[0] & ALL ? REST : 0;
+  if (tw_op_is(op, "arith.select")) /* the rest, brought to the sign of the divisor */
+    return told[1] & told[2];
+  return 0;
+}
+
+static bool is_told(MlirOperation load, MlirValue number) {
+  enum { DEPTH = 8 };
+  int told = 0;
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(load); i++)
+    told |= told_by(mlirOperationGetOperand(load, i), number, DEPTH);
+  return (told & ALL) || ((told & QUOTIENT) && (told & REST));
+}
+
+static bool has_array_alone(const kernel_t *k, MlirOperation load) {
+  int num = 0;
+  for (int i = 0; i < k->loads.count; i++)
+    num += mlirValueEqual(mlirOperationGetOperand(k->loads.at[i], 0), mlirOperationGetOperand(load, 0));
+  return num == 1;
+}
+
+static bool is_read_once(const kernel_t *k, MlirOperation load) {
+  if (!tw_op_is(load, "tile.load") || !has_array_alone(k, load))
+    return false;
+  for (int i = 0; i < k->ids.count; i++)
+    if (!is_told(load, mlirOperationGetResult(k->ids.at[i], 0)))
+      return false;
+  for (MlirOperation loop = tw_enclosing_loop(load); !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
+    if (!tw_op_is(loop, "scf.for") || !is_told(load, tw_loop_iv(loop)))
+      return false;
+  return true;
+}
+
+static bool run(MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || !tw_gpu_has(&target, TW_GPU_TMA))
+    return true;
+  kernel_t k = {tw_ops_in(func, is_id, MlirWalkPreOrder), tw_ops_in(func, reads_array, MlirWalkPreOrder)};
+  bool makes_room = false;
+  for (int i = 0; i < k.loads.count; i++)
+    makes_room |= !mlirOperationIsNull(tw_enclosing_loop(k.loads.at[i])) && !is_read_once(&k, k.loads.at[i]);
+  for (int i = 0; makes_room && i < k.loads.count; i++)
+    if (is_read_once(&k, k.loads.at[i]))
+      tw_set_int(k.loads.at[i], TW_CACHE, tw_i32(mlirOperationGetContext(func)), TW_EVICT_FIRST);
+  tw_ops_free(&k.ids);
+  tw_ops_free(&k.loads);
+  return true;
+}
+
+MlirPass tw_create_hint_caches(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-hint-caches", "Mark tiles that a launch reads once, beside others",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

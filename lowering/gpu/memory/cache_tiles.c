@@ -1,0 +1,423 @@
+/* cache_tiles.c - tile-keep-tiles: what several walks along an array read is brought once, and kept in shared memory
+ *
+ * Before, each walk loads the tiles anew, and waits for memory with few bytes under way:
+ *
+ *   %m = scf.for %j = 0 to %n step 1 iter_args(...) {
+ *     %x = tile.load %X[%row, %j] padding neg_inf : ... -> tensor<1x4096xbf16, #l>
+ *     ... tile.reduce max, %x ...
+ *   }
+ *   scf.for %j = 0 to %n step 1 {
+ *     %x = tile.load %X[%row, %j] padding neg_inf : ... -> tensor<1x4096xbf16, #l>
+ *     ... tile.store ..., %Y[%row, %j]
+ *   }
+ *
+ * After, with room for 13 tiles, all of them are under way at once, no thread waits before it needs one, and the later
+ * walks find them in shared memory. What is beyond these is loaded in each walk as before, by loops of their own:
+ *
+ *   %kept = min(%n, 13)
+ *   %b = tile.alloc_shared : !tile.buffer<13x1x4096xbf16, #s>
+ *   scf.if 0 < %kept { tile.async_copy %X[%row, 0] into %b[0] } ; tile.async_commit ; ... and so on to 12
+ *   %k = scf.for %j = 0 to %kept step 1 iter_args(...) {
+ *     tile.async_commit ; tile.async_wait 13 ; tile.barrier          // an empty group each, so that a constant counts
+ *     %x = tile.local_load %b[%j] : ... -> tensor<1x4096xbf16, #l>
+ *     ... tile.reduce max, %x ...
+ *   }
+ *   %m = scf.for %j = %kept to %n step 1 iter_args(... = %k) { (as before) }
+ *   scf.for %j = 0 to %kept step 1 {
+ *     %x = tile.local_load %b[%j] : ... -> tensor<1x4096xbf16, #l>
+ *     ... tile.store ..., %Y[%row, %j]
+ *   }
+ *   scf.for %j = %kept to %n step 1 { (as before) }
+ *
+ * What must hold: loops of one block from 0 to the same bound by 1; loads directly in the first of them and in a later
+ * one, of the same array, at the same place but for the loop's number; threads can copy their tiles; nothing writes to
+ * arrays before the last of the loops, and that one to the same array only where the tile of its iteration was, and to
+ * others only if they may be assumed to be apart (aliasing.h). Kernels with products have other plans for shared
+ * memory. Runs when layouts are known and all copies for products are made. */
+#include "lowering/gpu/memory/cache_tiles.h"
+
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+#include <string.h>
+
+enum { MAX_WALKS = 4, MAX_TILES = 4, MIN_SLOTS = 2, MAX_SLOTS = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
+
+typedef struct {
+  MlirOperation loads[MAX_WALKS]; /* null where a walk does not read it */
+  MlirValue buffer;
+} kept_t;
+
+typedef struct {
+  MlirOperation walks[MAX_WALKS];
+  int num_walks;
+  kept_t tiles[MAX_TILES];
+  int num_tiles;
+  int64_t trips; /* -1: known when the kernel runs */
+  int slots;
+} plan_t;
+
+/* ---- walks and what they read -------------------------------------------------------------------------- */
+
+static bool is_int(MlirValue value, int64_t wanted) {
+  int64_t known;
+  return tw_known_int(value, &known) && known == wanted;
+}
+
+static bool is_walk(MlirOperation op) {
+  return tw_op_is(op, "scf.for") && is_int(mlirOperationGetOperand(op, 0), 0) &&
+         is_int(mlirOperationGetOperand(op, 2), 1);
+}
+
+static bool same_load(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(x, 0));
+  return mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
+         mlirAttributeEqual(tw_attr(x, "padding"), tw_attr(y, "padding")) && tw_same_place(x, loop, y, other) &&
+         mlirTypeEqual(tile, mlirValueGetType(mlirOperationGetResult(y, 0)));
+}
+
+/* Whether threads can copy the tile. At an edge copies give zeros; other paddings are stored by the thread whose whole
+ * piece is outside. */
+static bool can_copy(MlirOperation load) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  if (!tw_is_tile(tile) || tw_memory_bits(tw_element(tile)) < 8 || tw_is_bool(tile))
+    return false;
+  int rank = (int)tw_rank(tile), uncut = tw_access_vector_bits(load, rank);
+  bool whole = uncut == tw_access_inner_vector_bits(load, rank);
+  return (int)tw_memory_bits(tw_element(tile)) << uncut >= MIN_PIECE_BITS && (whole || tw_promotes(load));
+}
+
+static bool reads_number(MlirOperation load, MlirOperation loop) {
+  tw_slice_t slice = {.block = tw_loop_body(loop)};
+  tw_slice_add_op(&slice, load);
+  bool reads = tw_slice_reads(&slice, tw_loop_iv(loop));
+  tw_slice_free(&slice);
+  return reads;
+}
+
+/* Notes a load of a walk with those of the same tile; in the first walk it makes one. */
+static void note(plan_t *plan, int walk, MlirOperation load) {
+  MlirOperation loop = plan->walks[walk], first = plan->walks[0];
+  for (int t = 0; walk > 0 && t < plan->num_tiles; t++)
+    if (same_load(plan->tiles[t].loads[0], first, load, loop))
+      plan->tiles[t].loads[walk] = load;
+  if (walk == 0 && plan->num_tiles < MAX_TILES && can_copy(load) && reads_number(load, loop) &&
+      tw_same_place(load, loop, load, loop))
+    plan->tiles[plan->num_tiles++] = (kept_t){.loads = {load}};
+}
+
+static void note_loads(plan_t *plan) {
+  for (int w = 0; w < plan->num_walks; w++)
+    for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(plan->walks[w])); !mlirOperationIsNull(op);
+         op = mlirOperationGetNextInBlock(op))
+      if (tw_op_is(op, "tile.load"))
+        note(plan, w, op);
+}
+
+static bool is_read_again(const kept_t *tile) {
+  for (int w = 1; w < MAX_WALKS; w++)
+    if (!mlirOperationIsNull(tile->loads[w]))
+      return true;
+  return false;
+}
+
+/* Those that only one walk reads have nothing to be kept for. */
+static void drop_single(plan_t *plan) {
+  int kept = 0;
+  for (int t = 0; t < plan->num_tiles; t++)
+    if (is_read_again(&plan->tiles[t]))
+      plan->tiles[kept++] = plan->tiles[t];
+  plan->num_tiles = kept;
+}
+
+/* ---- what the last walk writes ------------------------------------------------------------------------- */
+
+typedef struct {
+  const plan_t *plan;
+  const kept_t *tile;
+  bool assume; /* for good, that arrays have no memory in common */
+  bool spared;
+} writes_t;
+
+/* Whether a store goes where the kept tile of its own iteration was, behind the load of it. */
+static bool stays_in_place(const writes_t *w, MlirOperation store) {
+  int walk = w->plan->num_walks - 1;
+  MlirOperation last = w->plan->walks[walk], load = w->tile->loads[walk];
+  MlirValue value = mlirOperationGetOperand(store, mlirOperationGetNumOperands(store) - 1);
+  return tw_op_is(store, "tile.store") && mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
+         mlirTypeEqual(mlirValueGetType(value), mlirValueGetType(mlirOperationGetResult(w->tile->loads[0], 0))) &&
+         tw_same_place(w->tile->loads[0], w->plan->walks[0], store, last) && tw_moves_each_time(last, store) &&
+         (mlirOperationIsNull(load) || mlirOperationIsBeforeInBlock(load, store));
+}
+
+static MlirWalkResult look_at_write(MlirOperation op, void *user) {
+  writes_t *w = user;
+  intptr_t first;
+  if (mlirOperationGetNumRegions(op) > 0 || !tw_may_write_arrays(op))
+    return MlirWalkResultAdvance;
+  if (!tw_op_is(op, "tile.store") && !tw_op_is(op, "tile.scatter")) {
+    w->spared = false;
+    return MlirWalkResultInterrupt;
+  }
+  MlirValue kept = mlirOperationGetOperand(w->tile->loads[0], 0), array = tw_access_array(op, &first);
+  bool in_place = stays_in_place(w, op);
+  w->spared = w->assume ? tw_assume_unwritten(kept, array, in_place)
+                        : tw_may_be_disjoint(kept, array) || (in_place && mlirValueEqual(kept, array));
+  return w->spared ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
+}
+
+/* Whether the last walk changes no tile that it has yet to read. */
+static bool are_spared(const plan_t *plan, bool assume) {
+  for (int t = 0; t < plan->num_tiles; t++) {
+    writes_t writes = {plan, &plan->tiles[t], assume, true};
+    mlirOperationWalk(plan->walks[plan->num_walks - 1], look_at_write, &writes, MlirWalkPreOrder);
+    if (!writes.spared)
+      return false;
+  }
+  return true;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------------------- */
+
+static MlirWalkResult count_scratch(MlirOperation op, void *user) {
+  int64_t *most = user, bytes = twg_scratch_bytes(op);
+  *most = bytes > *most ? bytes : *most;
+  return MlirWalkResultAdvance;
+}
+
+static int64_t slot_bytes(const plan_t *plan) {
+  int64_t bytes = 0;
+  for (int t = 0; t < plan->num_tiles; t++)
+    bytes += tw_slot_bytes(tw_promoted_type(plan->tiles[t].loads[0]));
+  return bytes;
+}
+
+/* As many slots as there are iterations, if they fit into a block's shared memory. Where their number is not known
+ * BLOCKS blocks shall fit on a multiprocessor, so that one loads while the other computes. */
+static int choose_slots(const plan_t *plan, MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_share_of(func);
+  int64_t scratch = 0, room = target.shared_bytes, share = target.shared_bytes_sm / BLOCKS - TW_SHARED_BYTES_OF_DRIVER;
+  if (plan->trips < 0 && !tw_has_attr(tw_module_of(func), "tile.occupancy") && share < room)
+    room = share;
+  mlirOperationWalk(func, count_scratch, &scratch, MlirWalkPreOrder);
+  int64_t slots = (room - scratch) / slot_bytes(plan);
+  if (plan->trips >= 0 && slots > plan->trips)
+    slots = plan->trips;
+  return (int)(slots < MAX_SLOTS ? slots : MAX_SLOTS);
+}
+
+/* The walks from `first` on. */
+static void find_walks(plan_t *plan, MlirOperation first) {
+  MlirValue bound = mlirOperationGetOperand(first, 1);
+  int64_t trips;
+  plan->trips = tw_known_int(bound, &trips) ? trips : -1;
+  plan->walks[plan->num_walks++] = first;
+  if (tw_may_write_arrays(first))
+    return;
+  for (MlirOperation op = mlirOperationGetNextInBlock(first); !mlirOperationIsNull(op) && plan->num_walks < MAX_WALKS;
+       op = mlirOperationGetNextInBlock(op)) {
+    bool same = is_walk(op) && (mlirValueEqual(mlirOperationGetOperand(op, 1), bound) ||
+                                (plan->trips >= 0 && is_int(mlirOperationGetOperand(op, 1), plan->trips)));
+    if (same)
+      plan->walks[plan->num_walks++] = op;
+    if (tw_may_write_arrays(op))
+      return;
+  }
+}
+
+/* Whether something is kept from a walk on. */
+static bool make_plan(plan_t *plan, MlirOperation func, MlirOperation first) {
+  *plan = (plan_t){.num_walks = 0};
+  if (!is_walk(first))
+    return false;
+  find_walks(plan, first);
+  if (plan->num_walks < 2)
+    return false;
+  note_loads(plan);
+  drop_single(plan);
+  plan->slots = plan->num_tiles > 0 && are_spared(plan, false) ? choose_slots(plan, func) : 0;
+  return plan->slots >= MIN_SLOTS;
+}
+
+static bool has_room(MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  return tw_gpu_has(&target, TW_GPU_CP_ASYNC) && !tw_has_op(func, "tile.mma") && !tw_has_op(func, "tile.wgmma") &&
+         !tw_has_op(func, "tile.roles") && !tw_has_op(func, "tile.alloc_shared");
+}
+
+static MlirOperation function_of(MlirOperation op) {
+  while (!tw_op_is(op, "func.func"))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+bool tw_is_kept(MlirOperation load) {
+  MlirOperation loop = mlirOperationGetParentOperation(load), func = function_of(load);
+  plan_t plan;
+  if (!has_room(func))
+    return false;
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(loop)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (!make_plan(&plan, func, op))
+      continue;
+    for (int t = 0; t < plan.num_tiles; t++)
+      for (int w = 0; w < plan.num_walks; w++)
+        if (mlirOperationEqual(plan.tiles[t].loads[w], load))
+          return true;
+    op = plan.walks[plan.num_walks - 1];
+  }
+  return false;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------------------- */
+
+/* How many tiles are kept; null: all, whose number is known. */
+static MlirValue count_kept(const tw_builder_t *at, const plan_t *plan) {
+  MlirType i32 = tw_i32(at->context);
+  if (plan->trips == plan->slots)
+    return (MlirValue){NULL};
+  return tw_binary(at, "arith.minsi", i32, mlirOperationGetOperand(plan->walks[0], 1),
+                   tw_const_int(at, i32, plan->slots));
+}
+
+static void build_copy(const tw_builder_t *at, const plan_t *plan, const kept_t *tile, MlirValue slot) {
+  MlirValue operands[TW_MAX_RANK + 3];
+  MlirOperation load = tile->loads[0];
+  tw_map_t map = {0};
+  tw_map_one(&map, tw_loop_iv(plan->walks[0]), slot);
+  int n = 0;
+  for (; n < mlirOperationGetNumOperands(load); n++)
+    operands[n] = tw_copy_slice(at, mlirOperationGetOperand(load, n), tw_loop_body(plan->walks[0]), &map);
+  tw_map_free(&map);
+  int32_t segments[] = {1, n - 1, 1, 1, 0};
+  operands[n++] = tile->buffer;
+  operands[n++] = slot;
+  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)},
+                       {TW_COPY_PADDING, tw_attr(load, "padding")}};
+  MlirOperation copy = tw_build(
+      at, "tile.async_copy",
+      (tw_op_parts_t){
+          .num_operands = n, .operands = operands, .num_attrs = tw_has_attr(load, "padding") ? 2 : 1, .attrs = attrs});
+  tw_access_keep(load, copy);
+}
+
+static void start_copies(const tw_builder_t *at, plan_t *plan, MlirValue kept) {
+  MlirType i32 = tw_i32(at->context);
+  for (int s = 0; s < plan->slots; s++) {
+    MlirValue slot = tw_const_int(at, i32, s);
+    tw_builder_t in = *at;
+    if (kept.ptr) {
+      MlirValue exists = tw_compare(at, TW_SLT, slot, kept);
+      MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
+      MlirBlock body = mlirBlockCreate(0, NULL, NULL);
+      mlirRegionAppendOwnedBlock(regions[0], body);
+      tw_build(at, "scf.if",
+               (tw_op_parts_t){.num_operands = 1, .operands = &exists, .num_regions = 2, .regions = regions});
+      in = tw_build_at_end(body, at->location);
+    }
+    for (int t = 0; t < plan->num_tiles; t++)
+      build_copy(&in, plan, &plan->tiles[t], slot);
+    if (kept.ptr)
+      tw_build(&in, "scf.yield", (tw_op_parts_t){0});
+    tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
+  }
+}
+
+static void wait_for_slot(const tw_builder_t *at, const plan_t *plan) {
+  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at->context), plan->slots)};
+  tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
+  tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
+  tw_build(at, "tile.barrier", (tw_op_parts_t){0});
+}
+
+/* The loop again behind itself, for the iterations from `kept` on. */
+static void split_walk(MlirOperation loop, MlirValue kept) {
+  MlirOperation rest = mlirOperationClone(loop);
+  mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(loop), loop, rest);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++) {
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(loop, i), mlirOperationGetResult(rest, i));
+    mlirOperationSetOperand(rest, i + TW_FOR_INITS, mlirOperationGetResult(loop, i));
+  }
+  mlirOperationSetOperand(rest, 0, kept);
+  mlirOperationSetOperand(loop, 1, kept);
+}
+
+static void read_kept(const plan_t *plan, int walk) {
+  MlirOperation loop = plan->walks[walk];
+  for (int t = 0; t < plan->num_tiles; t++) {
+    MlirOperation load = plan->tiles[t].loads[walk];
+    if (mlirOperationIsNull(load))
+      continue;
+    tw_builder_t at = tw_build_before(load);
+    MlirValue operands[] = {plan->tiles[t].buffer, tw_loop_iv(loop)}, result = mlirOperationGetResult(load, 0);
+    mlirValueReplaceAllUsesOfWith(result, tw_op1(&at, "tile.local_load", mlirValueGetType(result), 2, operands));
+    mlirOperationDestroy(load);
+  }
+}
+
+static void tell(const plan_t *plan, MlirOperation load) {
+  char tile[160];
+  tw_describe_tile(mlirValueGetType(mlirOperationGetResult(load, 0)), sizeof tile, tile);
+  tw_op_remark(load, "is kept in shared memory for the walks that follow: %s%d tiles of %s", //
+               plan->trips == plan->slots ? "" : "up to ", plan->slots, tile);
+}
+
+static void rewrite(plan_t *plan) {
+  tw_builder_t before = tw_build_before(plan->walks[0]);
+  for (int t = 0; t < plan->num_tiles; t++) {
+    MlirType one = tw_promoted_type(plan->tiles[t].loads[0]);
+    int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {plan->slots};
+    intptr_t rank = tw_buffer_type_rank(one);
+    for (intptr_t d = 1; d < rank; d++)
+      shape[d] = tw_buffer_type_extent(one, d);
+    MlirType type =
+        tw_buffer_type_get(before.context, rank, shape, tw_buffer_type_element(one), tw_buffer_type_layout(one));
+    plan->tiles[t].buffer = tw_op1(&before, "tile.alloc_shared", type, 0, NULL);
+    tell(plan, plan->tiles[t].loads[0]);
+  }
+  MlirValue kept = count_kept(&before, plan);
+  if (!mlirOperationIsNull(tw_enclosing_loop(plan->walks[0]))) /* others may still read what was kept before */
+    tw_build(&before, "tile.barrier", (tw_op_parts_t){0});
+  start_copies(&before, plan, kept);
+  for (int w = 0; w < plan->num_walks; w++) {
+    if (kept.ptr)
+      split_walk(plan->walks[w], kept);
+    read_kept(plan, w);
+  }
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_loop_body(plan->walks[0])));
+  wait_for_slot(&top, plan);
+}
+
+static void visit_block(MlirOperation func, MlirBlock block) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    plan_t plan;
+    if (make_plan(&plan, func, op) && are_spared(&plan, true)) {
+      rewrite(&plan);
+      op = plan.walks[plan.num_walks - 1];
+      continue;
+    }
+    for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+      if (!mlirBlockIsNull(tw_region_block(op, r)))
+        visit_block(func, tw_region_block(op, r));
+  }
+}
+
+static bool run(MlirOperation func) {
+  if (tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt") && has_room(func))
+    visit_block(func, tw_region_block(func, 0));
+  return true;
+}
+
+MlirPass tw_create_keep_tiles(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-keep-tiles", "Keep what several walks read in shared memory", "func.func",
+                                 run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,10 @@
+/* cache_tiles.h - what tile-keep-tiles will do with a load, for passes that plan on it */
+#ifndef TILEWRIGHT_LOWERING_GPU_MEMORY_CACHE_TILES_H
+#define TILEWRIGHT_LOWERING_GPU_MEMORY_CACHE_TILES_H
+
+#include "mlir-c/IR.h"
+
+/* Whether the load is one of several walks', which a copy into shared memory will take the place of. */
+bool tw_is_kept(MlirOperation load);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_MEMORY_CACHE_TILES_H */

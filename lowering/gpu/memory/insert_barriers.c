@@ -1,0 +1,345 @@
+/* insert_barriers.c - tile-insert-barriers: threads meet before memory changes hands
+ *
+ * Before: shared memory is allocated; what an op needs for itself (tile.scratch) may lie where
+ * another op's bytes lay.
+ *
+ *   %m = tile.reduce max, %x axis 1 {tile.scratch = 0 : i32} : ...
+ *   %y = tile.convert_layout %x {tile.scratch = 0 : i32} : ...
+ *
+ * After: a tile.barrier stands before each op that writes bytes which another thread may still read
+ * or write, or reads bytes which another thread may still write.
+ *
+ *   %m = tile.reduce max, %x axis 1 {tile.scratch = 0 : i32} : ...
+ *   tile.barrier
+ *   %y = tile.convert_layout %x {tile.scratch = 0 : i32} : ...
+ *
+ * The same holds of an array that the kernel writes: what another thread wrote, or may still read. Each thread keeps
+ * to its own elements where two accesses are of tiles of one type, in which no element has two owners: such tiles are
+ * the same or do not overlap; nor do threads meet for two arrays then, of which a launch passes one for both, or none
+ * that overlaps in part. Other accesses to two arrays are assumed not to touch (aliasing.h), and threads meet where
+ * they may. Copies have arrived, and threads have met, before anything is made of them. Blocks that a persistent kernel
+ * runs one after the other are in no order.
+ *
+ * The pass follows the program with the list of accesses since the last barrier; a loop is walked
+ * twice, the second time with what its end leaves open. An op with scratch has a barrier inside,
+ * between its writes and its reads. Copies that are under way when their bytes are reused are waited
+ * for. Order between asynchronous copies and reads of the same buffer is the business of the passes
+ * that make them (tile-promote-memory, tile-pipeline). */
+#include "lowering/gpu/emit/emitter.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+#include <string.h>
+
+enum { MAX_OPEN = 128 };
+
+/* Where arrays begin, one byte each: behind all shared memory. */
+static const int64_t ARRAYS = INT64_C(1) << 32;
+
+typedef enum access_kind { READ, WRITE, COPY } access_kind_t;
+
+typedef struct open_access {
+  access_kind_t kind;
+  int64_t from, to;  /* bytes */
+  const void *owner; /* whose bytes they are: an alloc_shared, an op with scratch, tiles of a type; null: anyone's */
+  MlirOperation op;  /* a load or store, by threads; else null */
+} open_access_t;
+
+/* Accesses since the last barrier. When the list is full everything is taken to be open. */
+typedef struct state {
+  open_access_t open[MAX_OPEN];
+  int count;
+} state_t;
+
+static void note(state_t *s, open_access_t access) {
+  for (int i = 0; i < s->count; i++)
+    if (s->open[i].kind == access.kind && s->open[i].owner == access.owner && s->open[i].from == access.from)
+      return;
+  if (s->count == MAX_OPEN) {
+    s->open[0] = (open_access_t){access.kind > s->open[0].kind ? access.kind : s->open[0].kind, 0, INT64_MAX, NULL,
+                                 tw_null_op()};
+    s->count = 1;
+  }
+  s->open[s->count++] = access;
+}
+
+/* After a barrier only copies that nobody waited for are open. */
+static void meet(state_t *s) {
+  int kept = 0;
+  for (int i = 0; i < s->count; i++)
+    if (s->open[i].kind == COPY)
+      s->open[kept++] = s->open[i];
+  s->count = kept;
+}
+
+static void wait_for_copies(state_t *s) {
+  for (int i = 0; i < s->count; i++)
+    if (s->open[i].kind == COPY)
+      s->open[i].kind = WRITE;
+}
+
+static void unite(state_t *s, const state_t *other) {
+  for (int i = 0; i < other->count; i++)
+    note(s, other->open[i]);
+}
+
+static bool conflicts(const state_t *s, bool writes, bool copies, int64_t from, int64_t to) {
+  for (int i = 0; i < s->count; i++) {
+    const open_access_t *a = &s->open[i];
+    bool matters = copies ? a->kind == COPY : a->kind != COPY && (writes || a->kind == WRITE);
+    if (matters && a->from < to && from < a->to)
+      return true;
+  }
+  return false;
+}
+
+static void leave_arrays(state_t *s) {
+  int kept = 0;
+  for (int i = 0; i < s->count; i++)
+    if (s->open[i].from < ARRAYS)
+      s->open[kept++] = s->open[i];
+  s->count = kept;
+}
+
+static void put_before(MlirOperation op, const char *name, bool wait) {
+  MlirOperationState state = mlirOperationStateGet(tw_str(name), mlirOperationGetLocation(op));
+  MlirContext context = mlirOperationGetContext(op);
+  MlirNamedAttribute pending = {mlirIdentifierGet(context, tw_str("pending")), mlirIntegerAttrGet(tw_i32(context), 0)};
+  mlirOperationStateAddAttributes(&state, wait, &pending);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, mlirOperationCreate(&state));
+}
+
+/* Puts what is needed before an op that reads or writes the bytes. */
+static void settle(state_t *s, MlirOperation op, bool writes, int64_t from, int64_t to) {
+  if (conflicts(s, writes, true, from, to)) {
+    put_before(op, "tile.async_wait", true);
+    wait_for_copies(s);
+  }
+  if (conflicts(s, writes, false, from, to)) {
+    put_before(op, "tile.barrier", false);
+    meet(s);
+  }
+}
+
+/* The bytes of a buffer; false when it is no result of an alloc_shared with an offset. */
+static bool buffer_range(MlirValue buffer, open_access_t *out) {
+  MlirOperation alloc = tw_def(buffer);
+  if (mlirOperationIsNull(alloc) || !tw_has_attr(alloc, "offset"))
+    return false;
+  out->op = tw_null_op();
+  out->owner = alloc.ptr;
+  out->from = tw_attr_int(alloc, "offset", 0);
+  out->to = out->from + tw_buffer_bytes(mlirValueGetType(buffer));
+  return true;
+}
+
+static bool find_buffer(MlirOperation op, open_access_t *out) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
+      return buffer_range(mlirOperationGetOperand(op, i), out);
+  return false;
+}
+
+/* Whether something else than the owner of these bytes still uses some of them. */
+static bool bytes_changed_hands(const state_t *s, const open_access_t *access) {
+  for (int i = 0; i < s->count; i++) {
+    const open_access_t *a = &s->open[i];
+    if (a->kind != COPY && a->from < access->to && access->from < a->to && a->owner != access->owner)
+      return true;
+  }
+  return false;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------------- */
+
+/* What a load gives, or a store takes. */
+static MlirType type_moved(MlirOperation op) {
+  bool loads = mlirOperationGetNumResults(op) > 0;
+  if (tw_op_is(op,
+               "tile.tma_store")) /* each group of warps gives what its own threads have, when all of them are there */
+    return mlirValueGetType(mlirOperationGetOperand(op, 0));
+  return mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
+                                : mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1));
+}
+
+static bool is_written(MlirValue array) {
+  bool written = false;
+  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    written = written || tw_stores_to_array(mlirOpOperandGetOwner(use));
+  return written;
+}
+
+/* Whether the op reads or writes an array that the kernel writes. */
+static bool find_array(MlirOperation op, open_access_t *out) {
+  static const char *const reads[] = {"tile.load", "tile.gather", "tile.async_copy", "tile.async_gather"};
+  intptr_t first;
+  if (!tw_stores_to_array(op) && !TW_OP_IS_ONE_OF(op, reads))
+    return false;
+  MlirValue array = tw_access_array(op, &first);
+  tw_layout_t layout;
+  *out = (open_access_t){tw_stores_to_array(op) ? WRITE : READ, ARRAYS, INT64_MAX, NULL, tw_null_op()};
+  if (mlirValueIsABlockArgument(array)) {
+    out->from += mlirBlockArgumentGetArgNumber(array);
+    out->to = out->from + 1;
+    out->op = tw_is_async_copy(op) ? tw_null_op() : op;
+  }
+  static const char *const tiles[] = {"tile.load", "tile.store", "tile.tma_store"};
+  if (TW_OP_IS_ONE_OF(op, tiles) && !tw_has_attr(op, "order") && tw_is_tile(type_moved(op)) &&
+      tw_layout_of_type(type_moved(op), &layout) && tw_layout_is_injective(&layout))
+    out->owner = type_moved(op).ptr;
+  return is_written(array) || out->op.ptr;
+}
+
+static bool of_one_owner(const open_access_t *x, const open_access_t *y) { return x->owner && x->owner == y->owner; }
+
+/* Whether a thread may find by an access what another thread does by an earlier one. Of an array that is read to add a
+ * product to it, and may be the one that is written, it is taken to be so: a meeting costs such kernels little. */
+static bool may_touch(const open_access_t *earlier, const open_access_t *access) {
+  intptr_t first;
+  if (earlier->from < access->to && access->from < earlier->to)
+    return !of_one_owner(earlier, access);
+  if (mlirOperationIsNull(earlier->op) || mlirOperationIsNull(access->op))
+    return false;
+  MlirValue a = tw_access_array(earlier->op, &first), b = tw_access_array(access->op, &first);
+  if (of_one_owner(earlier, access) && tw_may_be_disjoint(a, b))
+    return false;
+  bool in_place = tw_op_is(access->op, "tile.tma_store") && tw_reads_before(earlier->op, access->op, tw_null_op());
+  return in_place || !tw_assume_disjoint(a, b);
+}
+
+static void visit_array(state_t *s, MlirOperation op, open_access_t access) {
+  bool meets = false;
+  for (int i = 0; i < s->count; i++) {
+    const open_access_t *a = &s->open[i];
+    meets = meets || (a->kind != COPY && (a->kind == WRITE || access.kind == WRITE) && may_touch(a, &access));
+  }
+  if (meets) {
+    put_before(op, "tile.barrier", false);
+    meet(s);
+  }
+  if (!tw_op_is(op, "tile.tma_store")) /* nothing reads behind it what it writes */
+    note(s, access);
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------- */
+
+static void visit_block(state_t *s, MlirBlock block);
+
+static void visit_region(state_t *s, MlirOperation op, int region) {
+  MlirBlock block = tw_region_block(op, region);
+  if (!mlirBlockIsNull(block))
+    visit_block(s, block);
+}
+
+static void visit_loop(state_t *s, MlirOperation op) {
+  state_t before = *s;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int r = 0; r < (int)mlirOperationGetNumRegions(op); r++)
+      visit_region(s, op, r);
+    if (tw_has_attr(op, TW_PERSISTENT))
+      leave_arrays(s);
+    unite(s, &before);
+  }
+}
+
+static void visit_branch(state_t *s, MlirOperation op) {
+  state_t before = *s, after = {.count = 0};
+  if (tw_op_is(op, "tile.roles")) { /* the producer has no one to meet; its barriers count */
+    visit_region(s, op, 1);
+    return;
+  }
+  for (int r = 0; r < (int)mlirOperationGetNumRegions(op); r++) {
+    *s = before;
+    visit_region(s, op, r);
+    unite(&after, s);
+  }
+  *s = after;
+}
+
+static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
+  int64_t from = twg_scratch_offset(op);
+  settle(s, op, true, from, from + bytes);
+  meet(s); /* the barrier inside of the op */
+  note(s, (open_access_t){READ, from, from + bytes, op.ptr, tw_null_op()});
+}
+
+/* The slots that a product reads until it was waited for; what writes them is ordered by the pass
+ * that made it. */
+static void visit_wgmma(state_t *s, MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
+    MlirValue operand = mlirOperationGetOperand(op, i);
+    if (!tw_type_is_buffer(mlirValueGetType(operand)) || !buffer_range(operand, &access))
+      continue;
+    if (conflicts(s, false, false, access.from, access.to))
+      settle(s, op, false, access.from, access.to);
+    note(s, access);
+  }
+}
+
+static void visit(state_t *s, MlirOperation op) {
+  open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
+  int64_t bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
+  if (find_array(op, &access))
+    visit_array(s, op, access);
+  if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while")) {
+    visit_loop(s, op);
+  } else if (mlirOperationGetNumRegions(op) > 0) {
+    visit_branch(s, op);
+  } else if (tw_op_is(op, "tile.barrier")) {
+    meet(s);
+  } else if (tw_op_is(op, "tile.async_wait")) {
+    if (tw_attr_int(op, "pending", 0) == 0)
+      wait_for_copies(s);
+  } else if (bytes > 0) {
+    visit_scratch(s, op, bytes);
+  } else if (tw_is_async_copy(op) && find_buffer(op, &access)) {
+    access.kind = COPY;
+    if (bytes_changed_hands(s, &access)) {
+      put_before(op, "tile.barrier", false);
+      meet(s);
+    }
+    note(s, access);
+  } else if (tw_op_is(op, "tile.local_load") && find_buffer(op, &access)) {
+    if (conflicts(s, false, false, access.from, access.to))
+      settle(s, op, false, access.from, access.to);
+    note(s, access);
+  } else if (tw_op_is(op, "tile.wgmma")) {
+    visit_wgmma(s, op);
+  } else if (tw_op_is(op, "tile.tma_store") && find_buffer(op, &access)) {
+    access.kind = WRITE; /* which the op orders with its own reads */
+    if (bytes_changed_hands(s, &access))
+      settle(s, op, true, access.from, access.to);
+    note(s, access);
+  } else if (tw_op_is(op, "tile.local_store") && find_buffer(op, &access)) {
+    access.kind = WRITE;
+    settle(s, op, true, access.from, access.to);
+    note(s, access);
+  }
+}
+
+static void visit_block(state_t *s, MlirBlock block) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(op); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    visit(s, op);
+  }
+}
+
+static bool run(MlirOperation function) {
+  state_t state = {.count = 0};
+  if (tw_has_attr(function, "tile.kernel") && !tw_has_attr(function, "tile.simt"))
+    visit_region(&state, function, 0);
+  return true;
+}
+
+static _Alignas(8) char id;
+
+MlirPass tw_create_insert_barriers(void) {
+  static const tw_pass_t pass = {&id, "tile-insert-barriers", "let threads meet before memory changes hands",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,208 @@
+/* prefetch_loads.c - tile-prefetch-loads: tiles beside a product or a reduction are loaded an iteration early
+ *
+ * Before, what each iteration needs few registers of (scales, row sums) comes when it is needed, and the product, or
+ * what is made of it, waits for memory; so does a walk along rows that reduces each tile, whose threads meet twice an
+ * iteration and have nothing under way meanwhile:
+ *
+ *   %r = scf.for %k = %lb to %ub step %c iter_args(%acc = %zero) {
+ *     %s = tile.load %S[%i, %k]                                   // 128x1xf32
+ *     %d = tile.wgmma ... ; %w = tile.wgmma_wait %d, 0
+ *     ... %w * %s ...
+ *   }
+ *
+ * After, the loop carries the tile:
+ *
+ *   %first = tile.load %S[%i, %lb]
+ *   %r = scf.for %k = %lb to %ub step %c iter_args(%acc = %zero, %s = %first) {
+ *     %d = tile.wgmma ... ; %w = tile.wgmma_wait %d, 0
+ *     ... %w * %s ...
+ *     %next = tile.load %S[%i, %k + %c]
+ *     yield ..., %next
+ *   }
+ *
+ * The last iteration loads one tile too many. Nothing reads it, and outside of the array a load touches no memory, for
+ * it checks bounds even where the program said that it need not. It stands behind the last use of the tile before,
+ * whose registers it takes: else the assembler moves it there, and waits for it to do so, between the instructions of
+ * the product.
+ *
+ * What must hold: the loop has a product, a reduction or a scan, and its next number is known, as it is not where
+ * blocks take tickets; it writes to no array that the load may read (of two arrays it is assumed that they share no
+ * memory: aliasing.h); the load's position follows from the induction variable by arithmetic; a thread has few words of
+ * it; and a gather checks its indices. Runs when layouts are known, after tile-promote-memory, which has taken the
+ * operands of products. What only the positions of copies need is left to tile-pipeline, unless a producer warp does
+ * these. */
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/memory/cache_tiles.h"
+#include "lowering/gpu/roles/plan_stages.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum {
+  MOST_TILES = 8,           /* of the largest size */
+  WORDS_BESIDE_PRODUCT = 8, /* of a thread, whose registers have the sums */
+  WORDS_OF_WALK = 16
+};
+
+/* ---- which loops and loads --------------------------------------------------------------------------- */
+
+static bool is_safe_load(MlirOperation op) {
+  return tw_op_is(op, "tile.load") || (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
+}
+
+static bool has(MlirBlock body, const char *name) {
+  MlirOperation op = mlirBlockGetFirstOperation(body);
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
+    op = mlirOperationGetNextInBlock(op);
+  return !mlirOperationIsNull(op);
+}
+
+/* The words that a thread may have of a tile that comes early. */
+static int64_t most_words(MlirBlock body) {
+  if (has(body, "tile.wgmma"))
+    return WORDS_BESIDE_PRODUCT;
+  return (has(body, "tile.reduce") || has(body, "tile.scan")) && !has(body, "tile.mma") ? WORDS_OF_WALK : 0;
+}
+
+static int64_t words_of(MlirType type) {
+  int registers = twg_register_count(type);
+  return registers < 0 ? INT64_MAX : (registers * (int64_t)tw_memory_bits(tw_element(type)) + 31) / 32;
+}
+
+/* Whether the position is arithmetic on the induction variable, and moves with it. */
+static bool follows_induction(MlirOperation loop, MlirOperation load) {
+  MlirBlock body = tw_loop_body(loop);
+  tw_slice_t slice = {.block = body};
+  tw_slice_add_op(&slice, load);
+  bool ok = tw_slice_reads(&slice, tw_loop_iv(loop));
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++)
+    ok = ok && !tw_slice_reads(&slice, tw_carried(loop, i));
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); ok && !mlirOperationEqual(op, load);
+       op = mlirOperationGetNextInBlock(op))
+    ok = !tw_slice_has(&slice, op) || (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
+  tw_slice_free(&slice);
+  return ok;
+}
+
+/* The last op of the loop's body that reads a value, or holds one that does. */
+static MlirOperation last_user(MlirBlock body, MlirValue value) {
+  MlirOperation last = tw_null_op();
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), body);
+    if (mlirOperationIsNull(last) || mlirOperationIsBeforeInBlock(last, user))
+      last = user;
+  }
+  return last;
+}
+
+/* Whether copies that tile-pipeline issues ahead need it for their positions: it loads such tiles early itself. */
+static bool is_of_copies(MlirOperation loop, MlirOperation load) {
+  tw_slice_t slice = {.block = tw_loop_body(loop)};
+  for (MlirOperation op = mlirBlockGetFirstOperation(slice.block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_is_async_copy(op))
+      tw_slice_add_op(&slice, op);
+  bool found = tw_slice_has(&slice, load);
+  tw_slice_free(&slice);
+  return found && !tw_gathers_beside(tw_attr_int(tw_module_of(load), "tile.num_warps", 0));
+}
+
+typedef struct {
+  MlirOperation loop, load;
+  bool unknown;
+} writes_t;
+
+static MlirWalkResult check_write(MlirOperation op, void *user) {
+  writes_t *writes = user;
+  intptr_t first;
+  if (mlirOperationGetNumRegions(op) > 0)
+    return MlirWalkResultAdvance;
+  if (tw_stores_to_array(op))
+    writes->unknown = !tw_assume_unwritten(mlirOperationGetOperand(writes->load, 0), tw_access_array(op, &first),
+                                           tw_reads_before(writes->load, op, writes->loop));
+  else
+    writes->unknown = tw_may_write_arrays(op);
+  return writes->unknown ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+/* Whether the load finds the same an iteration early. */
+static bool reads_constant(MlirOperation loop, MlirOperation load) {
+  writes_t writes = {loop, load, false};
+  mlirOperationWalk(loop, check_write, &writes, MlirWalkPreOrder);
+  return !writes.unknown;
+}
+
+static bool is_early(MlirOperation loop, MlirOperation op, int64_t most) {
+  if (!is_safe_load(op) || is_of_copies(loop, op) || (tw_op_is(op, "tile.load") && tw_is_kept(op)) ||
+      words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > most)
+    return false;
+  MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(op, 0));
+  return !mlirOperationIsNull(last) && !tw_op_is(last, "scf.yield") && follows_induction(loop, op) &&
+         reads_constant(loop, op);
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------------- */
+
+/* The load as the iteration at `iv` has it. */
+static MlirValue load_for(const tw_builder_t *at, MlirOperation loop, MlirOperation load, MlirValue iv) {
+  tw_map_t map = {0};
+  tw_map_one(&map, tw_loop_iv(loop), iv);
+  MlirValue made = tw_copy_slice(at, mlirOperationGetResult(load, 0), tw_loop_body(loop), &map);
+  tw_map_free(&map);
+  tw_access_check(tw_def(made));
+  return made;
+}
+
+/* Returns the loop that stands in place of the old one. */
+static MlirOperation prefetch(MlirOperation loop, MlirOperation load) {
+  MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(load, 0));
+  tw_builder_t before = tw_build_before(loop), here = tw_build_before(mlirOperationGetNextInBlock(last));
+  before.location = here.location = mlirOperationGetLocation(load);
+  MlirValue first = load_for(&before, loop, load, mlirOperationGetOperand(loop, 0));
+  loop = tw_carry_more(loop, 1, &first);
+  MlirValue iv = tw_loop_iv(loop), step = mlirOperationGetOperand(loop, 2);
+  MlirValue next = load_for(&here, loop, load, tw_binary(&here, "arith.addi", mlirValueGetType(iv), iv, step));
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(load, 0),
+                                tw_carried(loop, mlirOperationGetNumResults(loop) - 1));
+  tw_extend_yield(tw_loop_body(loop), 1, &next);
+  mlirOperationDestroy(load);
+  return loop;
+}
+
+static void prefetch_all(MlirOperation loop, int64_t most) {
+  tw_ops_t loads = {NULL, 0};
+  int64_t room = MOST_TILES * most;
+  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (is_early(loop, op, room < most ? room : most)) {
+      tw_ops_add(&loads, op);
+      room -= words_of(mlirValueGetType(mlirOperationGetResult(op, 0)));
+    } else if (room < most && is_early(loop, op, most)) {
+      tw_op_remark(op, "is waited for: registers have no room for more tiles that come an iteration early");
+    }
+  for (int i = 0; i < loads.count; i++)
+    loop = prefetch(loop, loads.at[i]);
+  tw_ops_free(&loads);
+}
+
+static bool run(MlirOperation func) {
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
+  for (int i = 0; i < loops.count; i++) {
+    int64_t most = most_words(tw_loop_body(loops.at[i]));
+    if (most > 0 && !tw_has_attr(loops.at[i], TW_TICKETS))
+      prefetch_all(loops.at[i], most);
+  }
+  tw_ops_free(&loops);
+  return true;
+}
+
+MlirPass tw_create_prefetch_loads(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-prefetch-loads",
+                                 "Load tiles beside a product or a reduction an iteration early", "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,600 @@
+/* promote_memory.c - tile-promote-memory: loads that feed matrix products go through shared memory
+ *
+ * Before, an operand of a tile.mma is loaded into registers as suits global memory, and converted:
+ *
+ *   %a = tile.load %A[%i, %k] padding zero : ... -> tensor<128x64xbf16, #coalesced>
+ *   %l = tile.convert_layout %a : ... -> tensor<128x64xbf16, #operand>
+ *   %d = tile.mma %l, ...
+ *
+ * After, it is copied into swizzled shared memory without touching registers, and each warp reads
+ * from there what its instructions want (ldmatrix, as far as the layouts allow):
+ *
+ *   %buf = tile.alloc_shared : !tile.buffer<1x128x64xbf16, #swizzled>
+ *   tile.async_copy %A[%i, %k] into %buf[%zero]
+ *   tile.async_commit
+ *   tile.async_wait 0
+ *   tile.barrier
+ *   %l = tile.local_load %buf[%zero] : ... -> tensor<128x64xbf16, #operand>
+ *   tile.barrier
+ *
+ * A tile.gather whose neighbours lie side by side in memory, at least four bytes of them (rows at indices), goes the
+ * same way, by `tile.async_gather %A[%rows, %columns] mask %m into %buf[%zero]`.
+ *
+ * This is right by itself; tile-pipeline turns it into the overlapped form. Between the load and the
+ * product there may be conversions of layout or element, permutes and reshapes, which are redone on
+ * the operand's layout. What must hold: types carry layouts. A load or gather is left alone when its
+ * padding is neither zero nor undetermined, or when shared memory has no room for it.
+ *
+ * An operand that is computed from loads (tw_loads_behind) is computed from what copies bring: each of these loads
+ * becomes a copy and a local_load in the layout of the operand, which tile-assign-layouts gave to the arithmetic. Loads
+ * elsewhere of the same tiles of the same array, in loops, become copies too: they can share the slots.
+ *
+ * An operand that was loaded outside of the loop of its product, and would take too many registers
+ * to wait there, is read from shared memory in each iteration.
+ *
+ * A product that tile-select-wgmma marked reads its operands where they lie: it becomes
+ *
+ *   %d = tile.wgmma %a[%zero], %b[%zero], %c
+ *   %w = tile.wgmma_wait %d, 0
+ *   tile.barrier
+ *
+ * Before it, tile.local_store writes operands that no load put there in their form. */
+#include "lowering/gpu/memory/promote_memory.h"
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/index_facts.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/ir.h"
+#include "lowering/layout/memory.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { SWIZZLE_BYTES = 128, MAX_IDLE_WORDS = 32, MIN_STAGES = 2 };
+
+typedef struct {
+  const void *loop; /* innermost loop around the loads; null: none */
+  int64_t bytes;    /* of their buffers */
+} taken_t;
+
+typedef struct {
+  MlirValue array;
+  MlirAttribute order;
+  MlirType buffer;
+} brought_t;
+
+typedef struct {
+  MlirOperation func;
+  tw_ops_t products;
+  taken_t *taken; /* owned */
+  int num_taken;
+  brought_t *brought; /* owned; what copies bring for products */
+  int num_brought;
+} promoter_t;
+
+/* ---- what can be promoted ---------------------------------------------------------------------- */
+
+static bool is_product(MlirOperation op) { return tw_op_is(op, "tile.mma"); }
+
+static bool is_element_cast(MlirOperation op) {
+  static const char *const names[] = {"arith.extf",   "arith.truncf", "arith.extsi",  "arith.extui",
+                                      "arith.trunci", "arith.sitofp", "arith.uitofp", "tile.cast"};
+  return TW_OP_IS_ONE_OF(op, names);
+}
+
+static bool is_view(MlirOperation op) {
+  return tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "tile.permute") || tw_op_is(op, "tile.reshape") ||
+         is_element_cast(op);
+}
+
+static bool is_gather(MlirOperation op) { return tw_op_is(op, "tile.gather"); }
+
+MlirOperation tw_load_behind(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  while (!mlirOperationIsNull(op) && is_view(op) && tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  bool found = !mlirOperationIsNull(op) && (tw_op_is(op, "tile.load") || (is_gather(op) && tw_promotes(op)));
+  return found ? op : tw_null_op();
+}
+
+static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
+
+/* Whether a gather gives zeros, or what it likes, where it reads nothing. */
+static bool pads_with_zeros(MlirOperation gather) {
+  enum { PADDING = 3 };
+  int64_t segments[PADDING + 1];
+  return tw_attr_ints(gather, "operandSegmentSizes", segments, PADDING + 1) == PADDING + 1 &&
+         (segments[PADDING] == 0 ||
+          tw_is_zero(mlirOperationGetOperand(gather, mlirOperationGetNumOperands(gather) - 1)));
+}
+
+bool tw_promotes(MlirOperation load) {
+  enum { MIN_COPY_BITS = 32 };
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  if (!tw_is_tile(tile) || tw_memory_bits(tw_element(tile)) < 8 || tw_is_bool(tile))
+    return false;
+  if (is_gather(load)) {
+    int dim;
+    return (int)tw_memory_bits(tw_element(tile)) << tw_gather_vector_bits(load, &dim) >= MIN_COPY_BITS &&
+           pads_with_zeros(load);
+  }
+  int64_t padding = tw_attr_int(load, "padding", TW_PADDING_UNDETERMINED);
+  return padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED;
+}
+
+/* ---- what an operand is computed from ------------------------------------------------------------ */
+
+typedef struct {
+  MlirBlock block; /* of the product */
+  MlirOperation *loads;
+  int num;
+} behind_t;
+
+static bool add_load(behind_t *behind, MlirOperation load) {
+  for (int i = 0; i < behind->num; i++)
+    if (mlirOperationEqual(behind->loads[i], load))
+      return true;
+  if (behind->num == TW_MAX_LOADS_BEHIND || !mlirBlockEqual(mlirOperationGetBlock(load), behind->block))
+    return false;
+  behind->loads[behind->num++] = load;
+  return true;
+}
+
+static bool add_behind(behind_t *behind, MlirValue value) {
+  if (!tw_is_tile(mlirValueGetType(value)) || !tw_defined_in(value, behind->block))
+    return true;
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op))
+    return false; /* carried by the loop */
+  if (tw_op_is(op, "tile.load"))
+    return add_load(behind, op);
+  if (mlirOperationGetNumRegions(op) > 0 || !(tw_is_arithmetic(op) || is_view(op)))
+    return false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (!add_behind(behind, mlirOperationGetOperand(op, i)))
+      return false;
+  return true;
+}
+
+/* Whether it pays to bring a tile by a copy. A vector that is spread over the operand does not, if it is what keeps the
+ * tensor memory accelerator from bringing the rest. */
+static bool copy_pays(MlirOperation load, int64_t elements) {
+  tw_gpu_target_t target = tw_gpu_target_of(load);
+  tw_tma_copy_t copy;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  if (!tw_promotes(load))
+    return false;
+  if (tw_count(mlirValueGetType(mlirOperationGetResult(load, 0))) >= elements || !tw_gpu_has(&target, TW_GPU_TMA))
+    return true;
+  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
+  return tw_tma_is_allowed(load) &&
+         tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+}
+
+/* What an operand is in each iteration but the first: the loop may carry it (pipeline_mma.c). */
+static MlirValue in_iteration(MlirOperation mma, MlirValue value) {
+  MlirOperation loop = mlirBlockGetParentOperation(mlirOperationGetBlock(mma));
+  intptr_t position =
+      tw_op_is(loop, "scf.for") && mlirValueIsABlockArgument(value) ? tw_carried_position(loop, value) : -1;
+  return position < 0 ? value : tw_carried_next(loop, position);
+}
+
+int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOADS_BEHIND]) {
+  MlirValue value = in_iteration(mma, mlirOperationGetOperand(mma, operand));
+  behind_t behind = {.block = mlirOperationGetBlock(mma), .loads = out};
+  if (tw_loop_around(mma) == NULL || !mlirOperationIsNull(tw_load_behind(value)) || !add_behind(&behind, value))
+    return 0;
+  int num = 0;
+  for (int i = 0; i < behind.num; i++)
+    if (copy_pays(out[i], tw_count(mlirValueGetType(value))))
+      out[num++] = out[i];
+  return num;
+}
+
+/* ---- the buffer -------------------------------------------------------------------------------- */
+
+MlirValue tw_gather_if(MlirOperation gather, MlirValue condition) {
+  tw_builder_t at = tw_build_before(gather);
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(gather, 0));
+  MlirType i1 = tw_with_element(tile, mlirIntegerTypeGet(at.context, 1));
+  int64_t given[4] = {0};
+  MlirValue operands[TW_MAX_RANK + 3], mask = tw_unary(&at, "tensor.splat", i1, condition);
+  tw_attr_ints(gather, "operandSegmentSizes", given, 4);
+  int n = 0;
+  for (; n < given[0] + given[1]; n++)
+    operands[n] = mlirOperationGetOperand(gather, n);
+  if (given[2])
+    mask = tw_binary(&at, "arith.andi", i1, mask, mlirOperationGetOperand(gather, n));
+  operands[n++] = mask;
+  operands[n++] = tw_is_float(tile) ? tw_const_float(&at, tile, 0) : tw_const_int(&at, tile, 0);
+  int32_t segments[] = {1, (int32_t)given[1], 1, 1};
+  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at.context, 4, segments)},
+                       {"check_bounds", tw_attr(gather, "check_bounds")}};
+  MlirOperation made = tw_build(&at, "tile.gather",
+                                (tw_op_parts_t){.num_operands = n,
+                                                .operands = operands,
+                                                .num_results = 1,
+                                                .results = &tile,
+                                                .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : 2,
+                                                .attrs = attrs});
+  return mlirOperationGetResult(made, 0);
+}
+
+int tw_contiguous_axis(MlirOperation load) {
+  int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), dim;
+  if (is_gather(load))
+    return tw_gather_vector_bits(load, &dim) > 0 ? dim : rank - 1;
+  MlirType array = mlirValueGetType(mlirOperationGetOperand(load, 0));
+  int64_t strides[TW_MAX_RANK], offset, order[TW_MAX_RANK];
+  intptr_t ordered = tw_attr_ints(load, "order", order, TW_MAX_RANK);
+  if (mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(array, strides, &offset)))
+    return rank - 1;
+  for (int d = rank - 1; d >= 0; d--)
+    if (strides[ordered ? order[d] : d] == 1 && tw_extent(mlirValueGetType(mlirOperationGetResult(load, 0)), d) > 1)
+      return d;
+  return rank - 1;
+}
+
+MlirType tw_promoted_type(MlirOperation load) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {1};
+  int rank = tw_tile_shape(tile, shape + 1), order[TW_LAYOUT_MAX_RANK], n = 0;
+  order[n++] = tw_contiguous_axis(load);
+  for (int d = rank - 1; d >= 0; d--)
+    if (d != order[0])
+      order[n++] = d;
+  tw_layout_t layout = tw_shared_swizzled(rank, shape + 1, order, tw_memory_bits(tw_element(tile)), SWIZZLE_BYTES);
+  MlirContext context = mlirTypeGetContext(tile);
+  return tw_buffer_type_get(context, rank + 1, shape, tw_element(tile), tw_layout_attribute(context, &layout));
+}
+
+static void build_plain(const tw_builder_t *at, const char *name) { tw_build(at, name, (tw_op_parts_t){0}); }
+
+static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buffer, MlirValue slot) {
+  MlirValue operands[TW_MAX_RANK + 3];
+  int n = 0;
+  for (; n < mlirOperationGetNumOperands(load); n++)
+    operands[n] = mlirOperationGetOperand(load, n);
+  int32_t segments[] = {1, n - 1, 1, 1, 0};
+  operands[n++] = buffer;
+  operands[n++] = slot;
+  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)},
+                       {TW_MULTICAST, tw_attr(load, TW_MULTICAST)}};
+  MlirOperation copy = tw_build(
+      at, "tile.async_copy",
+      (tw_op_parts_t){
+          .num_operands = n, .operands = operands, .num_attrs = 1 + tw_has_attr(load, TW_MULTICAST), .attrs = attrs});
+  tw_access_keep(load, copy);
+}
+
+/* The same for a gather: its padding is what the copy gives anyway. */
+static void build_gather_copy(const tw_builder_t *at, MlirOperation gather, MlirValue buffer, MlirValue slot) {
+  enum { MAX_ATTRS = 2 };
+  int64_t given[4] = {0};
+  MlirValue operands[TW_MAX_RANK + 4];
+  tw_attr_ints(gather, "operandSegmentSizes", given, 4);
+  int n = 0;
+  for (; n < given[0] + given[1] + given[2]; n++)
+    operands[n] = mlirOperationGetOperand(gather, n);
+  operands[n++] = buffer;
+  operands[n++] = slot;
+  int32_t segments[] = {1, (int32_t)given[1], (int32_t)given[2], 1, 1, 0};
+  tw_attr_t attrs[MAX_ATTRS] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 6, segments)},
+                                {"check_bounds", tw_attr(gather, "check_bounds")}};
+  tw_build(at, "tile.async_gather",
+           (tw_op_parts_t){.num_operands = n,
+                           .operands = operands,
+                           .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : MAX_ATTRS,
+                           .attrs = attrs});
+}
+
+MlirValue tw_build_local_load(const tw_builder_t *at, MlirValue buffer, MlirType tile) {
+  MlirValue operands[] = {buffer, tw_const_int(at, tw_i32(at->context), 0)};
+  return tw_op1(at, "tile.local_load", tile, 2, operands);
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+static void permutation_of(MlirOperation permute, int *perm) {
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  intptr_t rank = tw_attr_ints(permute, "order", order, TW_LAYOUT_MAX_RANK);
+  for (intptr_t d = 0; d < rank && d < TW_LAYOUT_MAX_RANK; d++)
+    perm[d] = (int)order[d];
+}
+
+/* The layout that the operand of a view has when its result has `layout`. */
+static tw_layout_t layout_before(MlirOperation view, const tw_layout_t *layout) {
+  if (tw_op_is(view, "tile.permute")) {
+    int perm[TW_LAYOUT_MAX_RANK];
+    permutation_of(view, perm);
+    return tw_layout_unpermute(layout, perm);
+  }
+  if (tw_op_is(view, "tile.reshape")) {
+    int64_t shape[TW_LAYOUT_MAX_RANK];
+    int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(view, 0)), shape);
+    return tw_layout_reshape(layout, rank, shape);
+  }
+  return *layout;
+}
+
+/* Redoes the views between the load and `value` on the operand's layout. */
+static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layout_t *layout, MlirValue buffer) {
+  MlirOperation op = tw_def(value);
+  MlirType type = tw_type_with_layout(mlirValueGetType(value), layout);
+  if (tw_op_is(op, "tile.load") || is_gather(op))
+    return tw_build_local_load(at, buffer, type);
+  tw_layout_t before = layout_before(op, layout);
+  MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
+  if (tw_op_is(op, "tile.convert_layout"))
+    return input;
+  MlirStringRef name = tw_op_name(op);
+  MlirOperation made = tw_build(
+      at, name.data, (tw_op_parts_t){.num_operands = 1, .operands = &input, .num_results = 1, .results = &type});
+  tw_copy_attrs(op, made);
+  return mlirOperationGetResult(made, 0);
+}
+
+MlirOperation tw_stage_load(MlirOperation func, MlirOperation load, MlirValue *buffer) {
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
+  top.location = mlirOperationGetLocation(load);
+  *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
+  tw_builder_t at = tw_build_before(load);
+  (is_gather(load) ? build_gather_copy : build_copy)(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
+  build_plain(&at, "tile.async_commit");
+  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
+  tw_build(&at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
+  build_plain(&at, "tile.barrier");
+  return tw_build(&at, "tile.barrier", (tw_op_parts_t){0});
+}
+
+/* 32-bit words that a thread keeps of a tile with this layout. */
+static int64_t words_of(MlirType tile, const tw_layout_t *layout) {
+  return (int64_t)tw_layout_count(layout, TW_REGISTER) * tw_memory_bits(tw_element(tile)) / 32;
+}
+
+/* Gives one operand of a product its tile from the buffer of its load. */
+static void read_operand(MlirOperation mma, int operand, MlirOperation load, MlirValue buffer, MlirOperation end) {
+  MlirValue value = mlirOperationGetOperand(mma, operand);
+  MlirBlock home = mlirOperationGetBlock(load);
+  MlirOperation around = tw_ancestor_in(mma, home);
+  tw_layout_t layout;
+  if (!tw_layout_of_type(mlirValueGetType(value), &layout))
+    return;
+  bool outside = !mlirOperationIsNull(around) && !mlirOperationEqual(around, mma);
+  bool late = outside && words_of(mlirValueGetType(value), &layout) > MAX_IDLE_WORDS;
+  tw_builder_t at = tw_build_before(late ? mma : end);
+  mlirOperationSetOperand(mma, operand, rebuild(&at, value, &layout, buffer));
+  if (late) {
+    tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(around));
+    build_plain(&after, "tile.barrier");
+  }
+}
+
+/* Conversions of the load's layout become reads in that layout. */
+static void read_converted(MlirValue value, MlirValue buffer, MlirOperation end) {
+  tw_builder_t at = tw_build_before(end);
+  for (MlirOpOperand use = mlirValueGetFirstUse(value), next; !mlirOpOperandIsNull(use); use = next) {
+    MlirOperation user = mlirOpOperandGetOwner(use);
+    next = mlirOpOperandGetNextUse(use);
+    if (!tw_op_is(user, "tile.convert_layout"))
+      continue;
+    MlirValue result = mlirOperationGetResult(user, 0);
+    mlirValueReplaceAllUsesOfWith(result, tw_build_local_load(&at, buffer, mlirValueGetType(result)));
+    mlirOperationDestroy(user);
+  }
+}
+
+/* What else reads the load gets its tile from shared memory too, in the layout that it had. */
+static void replace_load(MlirOperation load, MlirValue buffer, MlirOperation end) {
+  MlirValue value = mlirOperationGetResult(load, 0);
+  read_converted(value, buffer, end);
+  if (!mlirOpOperandIsNull(mlirValueGetFirstUse(value))) {
+    tw_builder_t at = tw_build_before(end);
+    mlirValueReplaceAllUsesOfWith(value, tw_build_local_load(&at, buffer, mlirValueGetType(value)));
+  }
+  mlirOperationDestroy(load);
+}
+
+/* Views that no one reads any more: they keep the load's value alive otherwise. */
+static void drop_dead_views(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  while (!mlirOperationIsNull(op) && is_view(op) &&
+         mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, 0)))) {
+    MlirOperation next = tw_def(mlirOperationGetOperand(op, 0));
+    mlirOperationDestroy(op);
+    op = next;
+  }
+}
+
+static void promote(promoter_t *p, MlirOperation load) {
+  MlirValue buffer;
+  MlirOperation end = tw_stage_load(p->func, load, &buffer);
+  for (int i = 0; i < 2 * p->products.count; i++) {
+    MlirOperation mma = p->products.at[i / 2];
+    MlirValue value = mlirOperationGetOperand(mma, i % 2);
+    MlirOperation behind = tw_load_behind(value);
+    if (mlirOperationIsNull(behind) || !mlirOperationEqual(behind, load))
+      continue;
+    if (tw_wgmma_place(mma, i % 2) == TW_WGMMA_SHARED)
+      mlirOperationSetOperand(mma, i % 2, buffer);
+    else
+      read_operand(mma, i % 2, load, buffer, end);
+    drop_dead_views(value);
+  }
+  replace_load(load, buffer, end);
+}
+
+/* ---- products on buffers --------------------------------------------------------------------------- */
+
+static MlirValue build_wgmma(const tw_builder_t *at, MlirOperation mma) {
+  static const char *const flags[][2] = {{TW_WGMMA_TRANSPOSED_LHS, "transposed_lhs"},
+                                         {TW_WGMMA_TRANSPOSED_RHS, "transposed_rhs"},
+                                         {"unsigned_lhs", "unsigned_lhs"},
+                                         {"unsigned_rhs", "unsigned_rhs"},
+                                         {TW_WGMMA_PROMOTED, "promoted"}};
+  enum { NUM_FLAGS = sizeof flags / sizeof *flags };
+  MlirValue lhs = mlirOperationGetOperand(mma, 0), zero = tw_const_int(at, tw_i32(at->context), 0), operands[5];
+  int n = 0;
+  bool shared = tw_type_is_buffer(mlirValueGetType(lhs));
+  operands[n++] = lhs;
+  if (shared)
+    operands[n++] = zero;
+  operands[n++] = mlirOperationGetOperand(mma, 1);
+  operands[n++] = zero;
+  operands[n++] = mlirOperationGetOperand(mma, 2);
+  tw_attr_t attrs[NUM_FLAGS];
+  int num_attrs = 0;
+  for (int i = 0; i < NUM_FLAGS; i++)
+    if (tw_has_attr(mma, flags[i][0]))
+      attrs[num_attrs++] = (tw_attr_t){flags[i][1], tw_attr(mma, flags[i][0])};
+  MlirType result = mlirValueGetType(mlirOperationGetResult(mma, 0));
+  MlirOperation made = tw_build(at, "tile.wgmma",
+                                (tw_op_parts_t){.num_operands = n,
+                                                .operands = operands,
+                                                .num_results = 1,
+                                                .results = &result,
+                                                .num_attrs = num_attrs,
+                                                .attrs = attrs});
+  return mlirOperationGetResult(made, 0);
+}
+
+/* Writes an operand that no load put where the instruction reads. */
+static void write_operand(const promoter_t *p, const tw_builder_t *at, MlirOperation mma, int operand) {
+  MlirValue value = mlirOperationGetOperand(mma, operand), zero = tw_const_int(at, tw_i32(at->context), 0);
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(p->func, 0)));
+  top.location = at->location;
+  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", tw_wgmma_written(mma, operand, 1).buffer, 0, NULL);
+  MlirValue operands[] = {value, buffer, zero};
+  tw_build(at, "tile.local_store", (tw_op_parts_t){.num_operands = 3, .operands = operands});
+  mlirOperationSetOperand(mma, operand, buffer);
+}
+
+static void finish_wgmma(const promoter_t *p, MlirOperation mma) {
+  tw_builder_t at = tw_build_before(mma);
+  for (int i = 0; i < 2; i++)
+    if (tw_wgmma_place(mma, i) == TW_WGMMA_WRITTEN)
+      write_operand(p, &at, mma, i);
+  if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
+    return;
+  MlirValue result = build_wgmma(&at, mma);
+  MlirValue done = tw_op1_attr(&at, "tile.wgmma_wait", mlirValueGetType(result), 1, &result, "pending",
+                               mlirIntegerAttrGet(tw_i32(at.context), 0));
+  build_plain(&at, "tile.barrier");
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(mma, 0), done);
+  mlirOperationDestroy(mma);
+}
+
+/* ---- room -------------------------------------------------------------------------------------- */
+
+const void *tw_loop_around(MlirOperation op) {
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
+    if ((tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while")) && !tw_has_attr(op, TW_PERSISTENT))
+      return op.ptr;
+  return NULL;
+}
+
+/* Takes room for the load's buffer, or tells that there is none. Buffers of different loops can
+ * share their bytes; those filled outside of loops may live through any of them. */
+static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
+  const void *loop = tw_loop_around(load);
+  int64_t bytes = tile_bytes(mlirValueGetType(mlirOperationGetResult(load, 0))) * (loop ? MIN_STAGES : 1);
+  int64_t beside = 0, most = 0;
+  int at = p->num_taken;
+  for (int i = 0; i < p->num_taken; i++) {
+    if (p->taken[i].loop == loop)
+      at = i;
+    if (p->taken[i].loop == NULL)
+      beside = p->taken[i].bytes;
+    else
+      most = p->taken[i].bytes > most ? p->taken[i].bytes : most;
+  }
+  if (at == p->num_taken) {
+    p->taken = tw_room(p->taken, (size_t)at, sizeof *p->taken);
+    p->taken[p->num_taken++] = (taken_t){loop, 0};
+  }
+  if (p->taken[at].bytes + (loop ? beside : most) + bytes > room) {
+    tw_op_remark(load, "stays in registers: shared memory has no room for %lld more bytes", (long long)bytes);
+    return false;
+  }
+  p->taken[at].bytes += bytes;
+  return true;
+}
+
+/* ---- more loads ---------------------------------------------------------------------------------- */
+
+static void note_brought(promoter_t *p, MlirOperation load) {
+  p->brought = tw_room(p->brought, (size_t)p->num_brought, sizeof *p->brought);
+  p->brought[p->num_brought++] =
+      (brought_t){mlirOperationGetOperand(load, 0), tw_attr(load, "order"), tw_promoted_type(load)};
+}
+
+typedef struct {
+  const promoter_t *promoter;
+  tw_ops_t loads;
+} alike_t;
+
+/* Loads in loops of tiles as products have them, from the same array. */
+static MlirWalkResult find_alike(MlirOperation op, void *user) {
+  alike_t *alike = user;
+  const promoter_t *p = alike->promoter;
+  if (!tw_op_is(op, "tile.load") || !tw_promotes(op) || tw_loop_around(op) == NULL)
+    return MlirWalkResultAdvance;
+  for (int i = 0; i < p->num_brought; i++)
+    if (mlirValueEqual(p->brought[i].array, mlirOperationGetOperand(op, 0)) &&
+        mlirAttributeEqual(p->brought[i].order, tw_attr(op, "order")) &&
+        mlirTypeEqual(p->brought[i].buffer, tw_promoted_type(op))) {
+      tw_ops_add(&alike->loads, op);
+      break;
+    }
+  return MlirWalkResultAdvance;
+}
+
+static void bring(promoter_t *p, MlirOperation load) {
+  tw_gpu_target_t target = tw_gpu_target_of(p->func);
+  if (!take_room(p, load, target.shared_bytes))
+    return;
+  note_brought(p, load);
+  promote(p, load);
+}
+
+static void bring_operand(promoter_t *p, MlirOperation mma, int operand) {
+  MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand)), loads[TW_MAX_LOADS_BEHIND];
+  if (!mlirOperationIsNull(load) && tw_promotes(load))
+    bring(p, load);
+  for (int i = tw_loads_behind(mma, operand, loads); i > 0; i--)
+    bring(p, loads[i - 1]);
+}
+
+static bool run(MlirOperation func) {
+  promoter_t p = {.func = func};
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_gpu_has(&target, TW_GPU_CP_ASYNC))
+    return true;
+  p.products = tw_ops_in(func, is_product, MlirWalkPreOrder);
+  for (int i = 0; i < 2 * p.products.count; i++)
+    bring_operand(&p, p.products.at[i / 2], i % 2);
+  alike_t alike = {.promoter = &p};
+  mlirOperationWalk(func, find_alike, &alike, MlirWalkPreOrder);
+  for (int i = 0; i < alike.loads.count; i++)
+    bring(&p, alike.loads.at[i]);
+  for (int i = 0; i < p.products.count; i++)
+    finish_wgmma(&p, p.products.at[i]);
+  tw_ops_free(&alike.loads);
+  tw_ops_free(&p.products);
+  free(p.taken);
+  free(p.brought);
+  return true;
+}
+
+MlirPass tw_create_promote_memory(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-promote-memory",
+                                 "Copy what feeds matrix products through swizzled shared memory", "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,149 @@
+/* sink_loads.c - tile-sink-loads: what a reduction does not need waits behind it
+ *
+ *   before   %x = tile.load %a[%row, %c0] : … -> tensor<1x4096xbf16, #l>
+ *            %w = tile.load %g[%c0] : … -> tensor<4096xbf16, #s>
+ *            %f = arith.extf %w : tensor<4096xbf16, #s> to tensor<4096xf32, #s>
+ *            %s = tile.reduce add, %y axis 1 : tensor<1x4096xf32, #l>
+ *            %z = arith.mulf %n, %f : …
+ *   after    %x = tile.load %a[%row, %c0] : … -> tensor<1x4096xbf16, #l>
+ *            %s = tile.reduce add, %y axis 1 : tensor<1x4096xf32, #l>
+ *            %w = tile.load %g[%c0] : … -> tensor<4096xbf16, #s>
+ *            %f = arith.extf %w : tensor<4096xbf16, #s> to tensor<4096xf32, #s>
+ *            %z = arith.mulf %n, %f : …
+ *
+ * A thread holds its part of the row through a reduction, and how many rows a multiprocessor works on is a question of
+ * registers. Two kinds of ops go down to their first user where a reduction or scan stands between:
+ *   - a load of a tile that is the same for all blocks: it comes from a cache, so that its latency is short;
+ *   - a widening of elements, so that the narrow ones are held.
+ * Loads that differ from block to block stay early: they come from memory, and their bytes must be in flight.
+ *
+ * The weights are wanted piece by piece when the result is stored. Where no store can change them they are marked
+ * (tile.late), and tile-order-stores has each piece loaded right before the store that it is for.
+ *
+ * Nothing moves into or out of a region, nor a load past an op that may write memory. Runs when layouts are known. */
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/aliasing.h"
+#include "lowering/passes.h"
+
+static bool is_boundary(MlirOperation op) { return tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan"); }
+
+/* Ops that only give a tile another form. */
+static bool is_form(MlirOperation op) {
+  return tw_op_is(op, "arith.extf") || tw_op_is(op, "arith.extsi") || tw_op_is(op, "arith.extui") ||
+         tw_op_is(op, "tile.reshape") || tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.permute");
+}
+
+/* The number of a part: what lies there a cache has for many blocks, as if it were the same for all (cluster_rows.c).
+ */
+static bool is_part(MlirOperation op) {
+  int64_t parts;
+  return tw_op_is(op, "arith.remui") && tw_known_int(mlirOperationGetOperand(op, 1), &parts);
+}
+
+/* Whether each block computes the same value, or one of a few. */
+static bool is_uniform(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op))
+    return tw_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), "func.func");
+  if (is_part(op))
+    return true;
+  if (!tw_op_in(op, "arith") && !tw_op_is(op, "tile.dim") && !tw_op_is(op, "tile.num_blocks"))
+    return false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (!is_uniform(mlirOperationGetOperand(op, i)))
+      return false;
+  return true;
+}
+
+static bool is_shared_load(MlirOperation op) {
+  if (!tw_op_is(op, "tile.load") || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
+    return false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (!is_uniform(mlirOperationGetOperand(op, i)))
+      return false;
+  return true;
+}
+
+static bool writes(MlirOperation op) { return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"); }
+
+static bool may_write(MlirOperation op) { return mlirOperationGetNumRegions(op) > 0 || writes(op); }
+
+static bool uses(MlirOperation user, MlirValue value) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(user); i++)
+    if (mlirValueEqual(mlirOperationGetOperand(user, i), value))
+      return true;
+  return false;
+}
+
+static bool used_outside(MlirOperation op) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use))
+    if (!mlirBlockEqual(mlirOperationGetBlock(mlirOpOperandGetOwner(use)), mlirOperationGetBlock(op)))
+      return true;
+  return false;
+}
+
+static void sink(MlirOperation op) {
+  bool crosses = false, loads = tw_op_is(op, "tile.load");
+  MlirValue result = mlirOperationGetResult(op, 0);
+  if (used_outside(op) || mlirOpOperandIsNull(mlirValueGetFirstUse(result)))
+    return;
+  MlirOperation at = mlirOperationGetNextInBlock(op);
+  for (; !uses(at, result); at = mlirOperationGetNextInBlock(at)) {
+    if (loads && may_write(at))
+      return;
+    crosses = crosses || is_boundary(at);
+  }
+  if (crosses)
+    mlirOperationMoveBefore(op, at);
+}
+
+/* A load, or another form of what was loaded. */
+static bool is_loaded(MlirOperation op) {
+  while (!mlirOperationIsNull(op) && is_form(op))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load");
+}
+
+static bool may_wait(MlirOperation op) { return (is_form(op) && is_loaded(op)) || is_shared_load(op); }
+
+/* ---- what may wait for stores -------------------------------------------------------------------- */
+
+static bool stands_behind_boundary(MlirOperation op) {
+  bool found = false;
+  for (MlirOperation before = mlirBlockGetFirstOperation(mlirOperationGetBlock(op)); !mlirOperationEqual(before, op);
+       before = mlirOperationGetNextInBlock(before))
+    found = found || is_boundary(before);
+  return found;
+}
+
+/* Whether no store changes the array; `assume`: for good. */
+static bool is_apart(const tw_ops_t *stores, MlirOperation load, bool assume) {
+  intptr_t first;
+  for (int i = 0; i < stores->count; i++)
+    if (!(assume ? tw_assume_disjoint : tw_may_be_disjoint)(tw_access_array(stores->at[i], &first),
+                                                            tw_access_array(load, &first)))
+      return false;
+  return true;
+}
+
+static bool run(MlirOperation function) {
+  tw_ops_t list = tw_ops_in(function, may_wait, MlirWalkPreOrder);
+  for (int i = list.count; i-- > 0;) /* from the end, so that what uses an op has found its place before */
+    sink(list.at[i]);
+  tw_ops_t stores = tw_ops_in(function, writes, MlirWalkPreOrder);
+  for (int i = 0; i < list.count; i++)
+    if (is_shared_load(list.at[i]) && stands_behind_boundary(list.at[i]) && is_apart(&stores, list.at[i], false) &&
+        is_apart(&stores, list.at[i], true))
+      tw_set_attr(list.at[i], TW_LATE, mlirUnitAttrGet(mlirOperationGetContext(function)));
+  tw_ops_free(&stores);
+  tw_ops_free(&list);
+  return true;
+}
+
+MlirPass tw_create_sink_loads(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-sink-loads", "what a reduction does not need waits behind it", "func.func",
+                                 run};
+  return tw_pass_create(&pass);
+}

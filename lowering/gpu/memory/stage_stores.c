@@ -1,0 +1,255 @@
+/* stage_stores.c - tile-stage-stores: results of warpgroups leave by the tensor memory accelerator
+ *
+ * Before, each thread writes what it owns, after an exchange that gives it neighbours:
+ *
+ *   %t = arith.truncf %d : tensor<128x256xf32, #acc> to tensor<128x256xbf16, #acc>
+ *   %c = tile.convert_layout %t : tensor<128x256xbf16, #acc> -> tensor<128x256xbf16, #coalesced>
+ *   tile.store %c, %C[%i, %j]
+ *
+ * After, warpgroups write boxes into shared memory, which the accelerator takes from there; a warpgroup goes on
+ * meanwhile, with its next box, or with the next block of a persistent kernel:
+ *
+ *   %b = tile.alloc_shared : !tile.buffer<4x64x64xbf16, #box>    // two slots a warpgroup
+ *   ...
+ *   tile.tma_store %t through %b into %C[%i, %j]
+ *   ...
+ *   tile.tma_store_wait %b                                       // before the kernel ends
+ *
+ * Runs before the depth of rings is chosen, which counts these buffers. What must hold: a product of the kernel is a
+ * wgmma; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can see when
+ * it happens; within a loop of the program it stores to another place each time, and no other array that the kernel
+ * accesses shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers leave
+ * room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are dropped
+ * by the accelerator. */
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/isa/sm90/store_boxes.h"
+#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/ir.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum {
+  MAX_STAGED = TW_TMA_MAX_MAPS - TW_TMA_MAX_LOADED,
+  SLOTS = 2,
+  SWIZZLE_BYTES = 128,
+  MIN_STAGES = 2,
+  BARRIERS = 2048
+};
+
+typedef struct {
+  MlirOperation func;
+  tw_ops_t stores;
+  int num_staged;
+  int64_t taken; /* bytes of shared memory */
+} stager_t;
+
+/* ---- what can be staged ------------------------------------------------------------------------ */
+
+/* The copy that fills the buffer; null where threads write it. */
+static MlirOperation copy_into(MlirValue buffer) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (tw_op_is(mlirOpOperandGetOwner(use), "tile.async_copy"))
+      return mlirOpOperandGetOwner(use);
+  return tw_null_op();
+}
+
+/* Whether two copies bring the same form of tile from the same array in loops that follow one another: they go through
+ * the same slots. */
+static bool take_turns(MlirOperation x, MlirOperation y) {
+  MlirOperation loop_x = tw_enclosing_loop(x), loop_y = tw_enclosing_loop(y);
+  return mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
+         mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x)), mlirValueGetType(tw_copy_buffer(y))) &&
+         !mlirOperationIsNull(loop_x) && !mlirOperationIsNull(loop_y) && !mlirOperationEqual(loop_x, loop_y) &&
+         mlirBlockEqual(mlirOperationGetBlock(loop_x), mlirOperationGetBlock(loop_y));
+}
+
+/* What a buffer takes at least, beside those before it. */
+static int64_t bytes_taken(MlirOperation alloc) {
+  MlirOperation copy = copy_into(mlirOperationGetResult(alloc, 0)), op = alloc;
+  int64_t bytes = tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(alloc, 0)));
+  if (mlirOperationIsNull(copy))
+    return MIN_STAGES * bytes;
+  for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    MlirOperation other = tw_op_is(op, "tile.alloc_shared") ? copy_into(mlirOperationGetResult(op, 0)) : tw_null_op();
+    if (!mlirOperationIsNull(other) && take_turns(copy, other))
+      return 0; /* counted there */
+  }
+  MlirOperation loop = tw_enclosing_loop(copy);
+  return mlirOperationIsNull(loop) || tw_has_attr(loop, TW_PERSISTENT) ? bytes : MIN_STAGES * bytes;
+}
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  stager_t *s = user;
+  if (tw_op_is(op, "tile.store"))
+    tw_ops_add(&s->stores, op);
+  if (tw_op_is(op, "tile.alloc_shared"))
+    s->taken += bytes_taken(op);
+  return MlirWalkResultAdvance;
+}
+
+/* Whether an op loads each tile before the store writes it, and nothing loads it after. */
+static bool loads_in_place(MlirOperation op, MlirOperation store) {
+  return (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.async_copy")) && tw_reads_before(op, store, tw_null_op());
+}
+
+/* Whether the store is the only op that writes the array, and what others read of it cannot see that. */
+static bool is_only_access(MlirOperation store, MlirValue array) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    if (!mlirOperationEqual(op, store) && !tw_is_index_fact(op) && !loads_in_place(op, store))
+      return false;
+  }
+  return true;
+}
+
+/* Whether the store finds another place in each iteration of all loops of the program around it: copies that the
+ * accelerator has been given may be done in any order. */
+static bool is_elsewhere_each_time(MlirOperation store) {
+  for (MlirOperation loop = tw_enclosing_loop(store); !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
+    if (!tw_has_attr(loop, TW_PERSISTENT) && !tw_moves_each_time(loop, store))
+      return false;
+  return true;
+}
+
+typedef struct {
+  MlirValue array;
+  MlirOperation store;
+  bool disjoint;
+} alone_t;
+
+static MlirWalkResult check_arrays(MlirOperation op, void *user) {
+  alone_t *alone = user;
+  for (intptr_t i = 0; !tw_is_index_fact(op) && i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue other = mlirOperationGetOperand(op, i);
+    if (mlirTypeIsAMemRef(mlirValueGetType(other)) && !mlirValueEqual(other, alone->array))
+      alone->disjoint &= tw_assume_unwritten(other, alone->array, loads_in_place(op, alone->store));
+  }
+  return alone->disjoint ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
+}
+
+/* Whether the array shares memory with none that the kernel writes, or reads elsewhere than the store. */
+static bool is_alone(const stager_t *s, MlirValue array, MlirOperation store) {
+  alone_t alone = {array, store, true};
+  mlirOperationWalk(s->func, check_arrays, &alone, MlirWalkPreOrder);
+  return alone.disjoint;
+}
+
+/* The value in the layout in which it was computed. */
+static MlirValue computed(MlirValue value) {
+  MlirOperation def = tw_def(value);
+  bool converted = !mlirOperationIsNull(def) && tw_op_is(def, "tile.convert_layout");
+  return converted ? mlirOperationGetOperand(def, 0) : value;
+}
+
+/* The buffer that `slots` boxes a warpgroup take. */
+static MlirType buffer_for(MlirValue value, int inner, const tw_store_boxes_t *boxes, int slots) {
+  MlirType element = tw_element(mlirValueGetType(value));
+  MlirContext context = mlirTypeGetContext(element);
+  int order[TW_LAYOUT_MAX_RANK], n = 0, rank = boxes->box.rank;
+  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {(int64_t)slots << boxes->group_bits};
+  order[n++] = inner;
+  for (int d = rank - 1; d >= 0; d--)
+    if (d != inner)
+      order[n++] = d;
+  for (int d = 0; d < rank; d++)
+    shape[1 + d] = boxes->shape[d];
+  tw_layout_t layout = tw_shared_swizzled(rank, boxes->shape, order, tw_memory_bits(element), SWIZZLE_BYTES);
+  return tw_buffer_type_get(context, rank + 1, shape, element, tw_layout_attribute(context, &layout));
+}
+
+/* Null, with the buffer that it takes; or why the store is left as it is. */
+static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirType *buffer) {
+  intptr_t first;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  tw_gpu_target_t target = tw_gpu_target_of(store);
+  MlirValue array = tw_access_array(store, &first);
+  tw_layout_t layout;
+  tw_store_boxes_t boxes;
+  tw_tma_copy_t copy;
+  if (!tw_tma_is_allowed(store))
+    return "it says allow_tma=False";
+  if (!is_elsewhere_each_time(store))
+    return "a loop may store to the same place again";
+  if (!is_only_access(store, array))
+    return "the kernel reads or writes the array elsewhere too";
+  if (!tw_is_tile(mlirValueGetType(value)) || !tw_layout_of_type(mlirValueGetType(value), &layout))
+    return "it is no tile with a layout";
+  int inner = tw_access_contiguous_dim(store, layout.rank);
+  if (!tw_store_boxes_of(&layout, inner, tw_memory_bits(tw_element(mlirValueGetType(value))), &boxes))
+    return "warpgroups do not own boxes of its tile";
+  *buffer = buffer_for(value, inner, &boxes, boxes.num_outside ? SLOTS : 1);
+  tw_access_order(store, layout.rank, order);
+  const char *reason = tw_tma_plan_for(array, order, *buffer, &copy);
+  if (reason == NULL && copy.step_bits > 0)
+    return "its boxes are longer than the accelerator's";
+  if (reason == NULL && s->taken + tw_buffer_bytes(*buffer) + BARRIERS > target.shared_bytes)
+    return "shared memory has no room for its boxes";
+  if (reason == NULL && s->num_staged == MAX_STAGED)
+    return "a kernel has no more tensor maps";
+  if (reason == NULL && tw_loop_around(store) != NULL && !is_alone(s, array, store)) /* last: it may make assumptions */
+    return "it is in a loop, and the array may be another that the kernel accesses";
+  return reason;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------- */
+
+static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType type) {
+  intptr_t first, n = 0;
+  MlirValue array = tw_access_array(store, &first), operands[TW_MAX_RANK + 3];
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(s->func, 0))),
+               at = tw_build_before(store);
+  tw_builder_t end = tw_build_before(mlirBlockGetTerminator(tw_region_block(s->func, 0)));
+  top.location = end.location = at.location;
+  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", type, 0, NULL);
+  operands[n++] = value;
+  operands[n++] = buffer;
+  operands[n++] = array;
+  for (intptr_t i = 0; i < mlirShapedTypeGetRank(mlirValueGetType(array)); i++)
+    operands[n++] = mlirOperationGetOperand(store, first + i);
+  MlirOperation made = tw_build(&at, "tile.tma_store", (tw_op_parts_t){.num_operands = n, .operands = operands});
+  tw_access_keep(store, made);
+  tw_build(&end, "tile.tma_store_wait", (tw_op_parts_t){.num_operands = 1, .operands = &buffer});
+  MlirOperation def = tw_def(mlirOperationGetOperand(store, first + n - 3));
+  mlirOperationDestroy(store);
+  if (tw_op_is(def, "tile.convert_layout") && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
+    mlirOperationDestroy(def);
+  s->taken += tw_buffer_bytes(type);
+  s->num_staged++;
+}
+
+static bool run(MlirOperation func) {
+  stager_t s = {.func = func};
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(tw_module_of(func), TW_WGMMA))
+    return true;
+  mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
+  for (int i = 0; i < s.stores.count; i++) {
+    intptr_t first;
+    MlirType buffer;
+    MlirOperation store = s.stores.at[i];
+    MlirValue array = tw_access_array(store, &first);
+    MlirValue value = computed(mlirOperationGetOperand(store, first + mlirShapedTypeGetRank(mlirValueGetType(array))));
+    const char *reason = plan(&s, store, value, &buffer);
+    if (reason)
+      tw_op_remark(store, "is done by the threads: %s", reason);
+    else
+      rewrite(&s, store, value, buffer);
+  }
+  tw_ops_free(&s.stores);
+  return true;
+}
+
+MlirPass tw_create_stage_stores(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-stage-stores",
+                                 "Results of warpgroups leave by the tensor memory accelerator", "func.func", run};
+  return tw_pass_create(&pass);
+}

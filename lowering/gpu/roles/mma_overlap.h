@@ -1,0 +1,59 @@
+/* mma_overlap.h - products that run into the next iteration of their loop
+ *
+ * Before:
+ *
+ *   scf.for ... iter_args(%acc) {
+ *     %d = tile.wgmma %a, %b, %acc ; %w = tile.wgmma_wait %d, 0 ; yield %w
+ *   }
+ *
+ * After, each iteration waits for the product of the one before, which is done while the next is issued:
+ *
+ *   scf.for ... iter_args(%acc) {
+ *     %d = tile.wgmma %a, %b, %acc ; %w = tile.wgmma_wait %d, 1 ; yield %w
+ *   }
+ *   tile.wgmma_wait 0
+ *
+ * What must hold: the product only adds to a value that the loop carries, from which nothing else is made. Beside
+ * products whose results the iteration needs, the first wait for one of these is behind all of the iteration before,
+ * and the ones that run on need no wait of their own; registers that they read are written behind that wait, and there
+ * are enough registers for all of it. */
+#ifndef TILEWRIGHT_LOWERING_GPU_ROLES_MMA_OVERLAP_H
+#define TILEWRIGHT_LOWERING_GPU_ROLES_MMA_OVERLAP_H
+
+#include "lowering/ir.h"
+
+enum {
+  TW_MAX_OVERLAPS = 16, /* loops whose products run on */
+  TW_MAX_PRODUCTS = 8
+};
+
+/* A loop with products that run into its next iteration. */
+typedef struct tw_overlap {
+  MlirOperation loop;
+  MlirOperation products[TW_MAX_PRODUCTS], waits[TW_MAX_PRODUCTS];
+  intptr_t carried[TW_MAX_PRODUCTS]; /* position of the accumulator among what the loop carries */
+  int num_products;
+  bool all; /* they are all products of the loop, and start from zero */
+  MlirOperation
+      end; /* the wait that also ends those of the iteration before: the last of `waits`, or another product's */
+} tw_overlap_t;
+
+typedef struct tw_overlaps {
+  tw_overlap_t at[TW_MAX_OVERLAPS];
+  int num;
+} tw_overlaps_t;
+
+void tw_find_overlaps(tw_overlaps_t *overlaps, MlirOperation func);
+
+/* The overlap of a loop, or null. */
+const tw_overlap_t *tw_overlap_of(const tw_overlaps_t *overlaps, MlirOperation loop);
+/* Whether the wait is no more: its product runs on. */
+bool tw_drops_wait(const tw_overlaps_t *overlaps, MlirOperation wait);
+/* The products that go on behind a wait: those between its own and the wait. Products that run on do not end it. */
+int64_t tw_pending(const tw_overlaps_t *overlaps, MlirOperation wait);
+/* The op of `block` that ends what the product reads; null if there is none. `late`: in the next iteration. */
+MlirOperation tw_product_end(const tw_overlaps_t *overlaps, MlirOperation product, MlirBlock block, bool *late);
+/* Whether threads do something between products, that do not merely add up. */
+bool tw_works_between_products(const tw_overlaps_t *overlaps, MlirOperation func);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_ROLES_MMA_OVERLAP_H */

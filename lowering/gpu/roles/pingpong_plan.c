@@ -1,0 +1,126 @@
+/* pingpong_plan.c - see pingpong_plan.h */
+#include "lowering/gpu/roles/pingpong_plan.h"
+#include "lowering/gpu/grid/raster.h"
+#include "tilewright/dialect.h"
+
+/* ---- whether there are teams ----------------------------------------------------------------------- */
+
+/* The loop that all copies are made in, right in the body of a persistent loop of the function; null if there is none.
+ */
+static MlirOperation only_loop(const tw_ring_plan_t *plan) {
+  MlirOperation loop = mlirOperationGetParentOperation(plan->fills[0].copies[0]);
+  MlirOperation blocks = mlirOperationGetParentOperation(loop);
+  for (int f = 0; f < plan->num_fills; f++)
+    if (!mlirOperationEqual(mlirOperationGetParentOperation(plan->fills[f].copies[0]), loop))
+      return tw_null_op();
+  const tw_overlap_t *overlap = tw_overlap_of(&plan->overlaps, loop);
+  return overlap && overlap->all && tw_has_attr(blocks, TW_PERSISTENT) &&
+                 mlirBlockEqual(mlirOperationGetBlock(blocks), tw_region_block(plan->func, 0))
+             ? loop
+             : tw_null_op();
+}
+
+/* Whether the loop runs as often for each block of the persistent loop around it. */
+static bool runs_evenly(MlirOperation loop) {
+  MlirOperation blocks = mlirOperationGetParentOperation(loop);
+  tw_slice_t slice = {.block = tw_loop_body(blocks)};
+  for (intptr_t i = 0; i < TW_FOR_INITS; i++)
+    tw_slice_add(&slice, mlirOperationGetOperand(loop, i));
+  bool even = !tw_has_attr(loop, "unsignedCmp") && !tw_slice_reads(&slice, tw_loop_iv(blocks));
+  tw_slice_free(&slice);
+  return even;
+}
+
+static bool is_of_store(MlirOperation op) {
+  return tw_op_is(op, "tile.tma_store") || tw_op_is(op, "tile.tma_store_wait");
+}
+
+typedef struct {
+  const tw_ring_plan_t *plan;
+  bool found;
+} search_t;
+
+/* Buffers that no ring replaces and no store by TMA uses. */
+static MlirWalkResult find_other_buffer(MlirOperation op, void *user) {
+  search_t *search = user;
+  if (!tw_op_is(op, "tile.alloc_shared") || tw_is_filled(search->plan, mlirOperationGetResult(op, 0)))
+    return MlirWalkResultAdvance;
+  for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use))
+    search->found |= !is_of_store(mlirOpOperandGetOwner(use));
+  return MlirWalkResultAdvance;
+}
+
+static bool has_other_buffers(const tw_ring_plan_t *plan) {
+  search_t search = {.plan = plan};
+  mlirOperationWalk(plan->func, find_other_buffer, &search, MlirWalkPreOrder);
+  return search.found;
+}
+
+bool tw_may_have_teams(const tw_ring_plan_t *plan) {
+  enum { GROUP = 4, MOST_WORDS = 160 /* beside which there are registers for all else */ };
+  MlirOperation loop = only_loop(plan);
+  return !mlirOperationIsNull(loop) && tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) == GROUP &&
+         plan->product_words <= MOST_WORDS && !tw_works_between_products(&plan->overlaps, plan->func) &&
+         !plan->has_stores && !has_other_buffers(plan) && runs_evenly(loop);
+}
+
+/* ---- turns ----------------------------------------------------------------------------------------- */
+
+/* How often a loop runs, as an i32. What its bounds depend on within `around` is made here too. */
+static MlirValue trips_of(tw_role_t *r, MlirOperation loop, MlirBlock around) {
+  MlirType i32 = tw_i32(r->at.context), type = mlirValueGetType(mlirOperationGetOperand(loop, 0));
+  MlirValue bounds[TW_FOR_INITS];
+  for (int i = 0; i < TW_FOR_INITS; i++)
+    bounds[i] = tw_copy_slice(&r->at, mlirOperationGetOperand(loop, i), around, &r->values);
+  MlirValue length = tw_binary(&r->at, "arith.subi", type, bounds[1], bounds[0]);
+  MlirValue trips = tw_binary(&r->at, "arith.maxsi", type, tw_binary(&r->at, "arith.ceildivsi", type, length, bounds[2]),
+                              tw_const_int(&r->at, type, 0));
+  return mlirTypeEqual(type, i32) ? trips : tw_unary(&r->at, "arith.trunci", i32, trips);
+}
+
+bool tw_is_shared_out(const tw_role_t *r, MlirOperation loop) {
+  return !r->producer && r->plan->teams > 1 && tw_has_attr(loop, TW_PERSISTENT);
+}
+
+bool tw_takes_turns(const tw_role_t *r, MlirOperation loop) {
+  return !r->producer && r->plan->teams > 1 && tw_overlap_of(&r->plan->overlaps, loop) != NULL;
+}
+
+void tw_await_turn(const tw_role_t *r) { tw_build(&r->at, "tile.await_turn", (tw_op_parts_t){0}); }
+
+void tw_pass_turn(const tw_role_t *r) { tw_build(&r->at, "tile.pass_turn", (tw_op_parts_t){0}); }
+
+/* The last team passes the first turn on. */
+static void pass_first_turn(const tw_role_t *r, MlirValue team) {
+  MlirValue last = tw_compare(&r->at, TW_EQ, team, tw_role_int(r, r->plan->teams - 1));
+  tw_builder_t at = tw_build_guard(&r->at, last);
+  tw_build(&at, "tile.pass_turn", (tw_op_parts_t){0});
+}
+
+MlirValue tw_begin_turns(tw_role_t *r, MlirOperation loop, MlirValue bounds[TW_FOR_INITS]) {
+  MlirType i32 = tw_i32(r->at.context);
+  MlirValue team = tw_op1(&r->at, "tile.team", i32, 0, NULL), teams = tw_role_int(r, r->plan->teams);
+  MlirValue trips = trips_of(r, mlirOperationGetParentOperation(r->plan->fills[0].copies[0]), tw_loop_body(loop));
+  bounds[0] = tw_binary(&r->at, "arith.addi", i32, bounds[0], tw_binary(&r->at, "arith.muli", i32, team, bounds[2]));
+  bounds[2] = tw_binary(&r->at, "arith.muli", i32, bounds[2], teams);
+  tw_skip_slots(r, tw_binary(&r->at, "arith.muli", i32, trips, team));
+  pass_first_turn(r, team);
+  return tw_binary(&r->at, "arith.muli", i32, trips, tw_role_int(r, r->plan->teams - 1));
+}
+
+/* ---- results --------------------------------------------------------------------------------------- */
+
+static MlirWalkResult grow_buffer(MlirOperation op, void *user) {
+  const tw_ring_plan_t *plan = user;
+  if (!tw_op_is(op, "tile.tma_store"))
+    return MlirWalkResultAdvance;
+  MlirValue buffer = mlirOperationGetOperand(op, 1);
+  MlirType type = mlirValueGetType(buffer);
+  mlirValueSetType(buffer, tw_with_slots(type, (int)tw_buffer_type_extent(type, 0) * plan->teams));
+  return MlirWalkResultAdvance;
+}
+
+void tw_grow_boxes(const tw_ring_plan_t *plan) {
+  mlirOperationWalk(plan->func, grow_buffer, (void *)plan, MlirWalkPreOrder);
+}

@@ -1,0 +1,372 @@
+/* plan_stages.c - see plan_stages.h */
+#include "lowering/gpu/roles/plan_stages.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/loops.h"
+#include "tilewright/dialect.h"
+
+static bool refuse(tw_ring_plan_t *plan, MlirOperation op, const char *reason) {
+  return tw_refuse(&plan->refused, op, reason);
+}
+
+/* In one block: x stands before y, or is y. */
+bool tw_not_after(MlirOperation x, MlirOperation y) {
+  return mlirOperationEqual(x, y) || mlirOperationIsBeforeInBlock(x, y);
+}
+
+static int loops_around(MlirOperation op) {
+  int depth = 0;
+  for (op = tw_enclosing_loop(op); !mlirOperationIsNull(op); op = tw_enclosing_loop(op))
+    depth++;
+  return depth;
+}
+
+/* ---- copies and who reads them ------------------------------------------------------------------- */
+
+static bool is_read(MlirOperation op) { return tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma"); }
+
+/* Whether what `copy` brings may be what `op` finds: the copy stands before it in a block around. */
+static bool may_reach(MlirOperation copy, MlirOperation op) {
+  MlirOperation around = tw_ancestor_in(op, mlirOperationGetBlock(copy));
+  return !mlirOperationIsNull(around) && !mlirOperationEqual(around, copy) &&
+         mlirOperationIsBeforeInBlock(copy, around);
+}
+
+/* The last copy into the buffer before `op`; null if there is none. */
+static MlirOperation reaching(MlirValue buffer, MlirOperation op) {
+  MlirOperation last = tw_null_op();
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation copy = mlirOpOperandGetOwner(use);
+    if (tw_is_async_copy(copy) && may_reach(copy, op) && (mlirOperationIsNull(last) || may_reach(last, copy)))
+      last = copy;
+  }
+  return last;
+}
+
+/* The first op of the copy's block that reads what it brings, or holds one that does. */
+static MlirOperation first_reader(MlirOperation copy) {
+  MlirOperation first = tw_null_op();
+  MlirValue buffer = tw_copy_buffer(copy);
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    if (!is_read(op) || !mlirOperationEqual(reaching(buffer, op), copy))
+      continue;
+    MlirOperation around = tw_ancestor_in(op, mlirOperationGetBlock(copy));
+    if (mlirOperationIsNull(first) || mlirOperationIsBeforeInBlock(around, first))
+      first = around;
+  }
+  return first;
+}
+
+int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy) {
+  for (int f = 0; f < plan->num_fills; f++)
+    for (int c = 0; c < plan->fills[f].num_copies; c++)
+      if (mlirOperationEqual(plan->fills[f].copies[c], copy))
+        return f;
+  return -1;
+}
+
+static bool fills_buffer(const tw_fill_t *fill, MlirValue buffer) {
+  for (int c = 0; c < fill->num_copies; c++)
+    if (mlirValueEqual(tw_copy_buffer(fill->copies[c]), buffer))
+      return true;
+  return false;
+}
+
+bool tw_is_filled(const tw_ring_plan_t *plan, MlirValue buffer) {
+  for (int f = 0; f < plan->num_fills; f++)
+    if (fills_buffer(&plan->fills[f], buffer))
+      return true;
+  return false;
+}
+
+int64_t tw_announced_bytes(const tw_fill_t *fill) {
+  int64_t bytes = 0;
+  for (int c = 0; c < fill->num_copies; c++)
+    if (!tw_op_is(fill->copies[c], "tile.async_gather"))
+      bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
+  return bytes;
+}
+
+static int64_t copied_bytes(MlirOperation copy) { return tw_slot_bytes(mlirValueGetType(tw_copy_buffer(copy))); }
+
+/* Whether a copy is so small beside the first of a fill that who waits for that one hardly waits for it. */
+static bool is_little(const tw_fill_t *fill, MlirOperation copy) {
+  enum { TIMES = 8 };
+  return TIMES * copied_bytes(copy) <= copied_bytes(fill->copies[0]);
+}
+
+/* Whether a copy belongs to the fill before: nothing is read in between, and the same op reads both first, or there is
+ * little to wait for. */
+static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reader) {
+  return mlirBlockEqual(mlirOperationGetBlock(fill->copies[0]), mlirOperationGetBlock(copy)) &&
+         fill->num_copies < TW_MAX_TOGETHER && !mlirOperationIsNull(reader) &&
+         (mlirOperationEqual(fill->reader, reader) || is_little(fill, copy)) &&
+         !fills_buffer(fill, tw_copy_buffer(copy)) && mlirOperationIsBeforeInBlock(copy, fill->reader);
+}
+
+/* Whether there is a tensor map for a copy, perhaps one more. */
+static bool has_map(tw_ring_plan_t *plan, const tw_tma_map_t *map) {
+  for (int i = 0; i < plan->num_maps; i++)
+    if (tw_tma_same_map(&plan->maps[i], map))
+      return true;
+  if (plan->num_maps == TW_TMA_MAX_LOADED)
+    return false;
+  plan->maps[plan->num_maps++] = *map;
+  return true;
+}
+
+static const char *why_not_brought(tw_ring_plan_t *plan, MlirOperation op) {
+  tw_tma_copy_t copy;
+  const char *reason = tw_tma_plan(op, &copy);
+  return reason || has_map(plan, &copy.map) ? reason : "it copies from too many arrays";
+}
+
+/* Few warps that compute would wait for as many that gather; these do better beside another block's. */
+static const char *why_not_gathered(const tw_ring_plan_t *plan) {
+  int64_t warps = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0);
+  return tw_gathers_beside(warps) ? NULL : "a producer that gathers pays beside eight or more warps that compute";
+}
+
+static MlirWalkResult collect_copy(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  if (!tw_is_async_copy(op))
+    return MlirWalkResultAdvance;
+  bool gathers = tw_op_is(op, "tile.async_gather");
+  const char *reason = gathers ? why_not_gathered(plan) : why_not_brought(plan, op);
+  if (reason) {
+    refuse(plan, op, reason);
+    return MlirWalkResultInterrupt;
+  }
+  MlirOperation reader = first_reader(op);
+  if (mlirOperationIsNull(reader)) {
+    refuse(plan, op, "no one reads what a copy brings");
+    return MlirWalkResultInterrupt;
+  }
+  tw_fill_t *before = plan->num_fills ? &plan->fills[plan->num_fills - 1] : NULL;
+  plan->gathers |= gathers;
+  if (before && joins(before, op, reader)) {
+    before->copies[before->num_copies++] = op;
+    before->gathers |= gathers;
+    if (mlirOperationIsBeforeInBlock(reader, before->reader))
+      before->reader = reader;
+  } else if (plan->num_fills == TW_MAX_FILLS) {
+    refuse(plan, op, "it copies at too many places");
+    return MlirWalkResultInterrupt;
+  } else {
+    plan->fills[plan->num_fills++] = (tw_fill_t){.copies = {op}, .num_copies = 1, .reader = reader, .gathers = gathers};
+  }
+  return MlirWalkResultAdvance;
+}
+
+static MlirWalkResult collect_read(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  for (intptr_t i = 0; is_read(op) && i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue buffer = mlirOperationGetOperand(op, i);
+    if (!tw_type_is_buffer(mlirValueGetType(buffer)) || !tw_is_filled(plan, buffer))
+      continue; /* no buffer, or written by other means */
+    MlirOperation copy = reaching(buffer, op);
+    if (mlirOperationIsNull(copy) || plan->num_reads == TW_MAX_READS) {
+      refuse(plan, op, "it reads what a copy elsewhere brought");
+      return MlirWalkResultInterrupt;
+    }
+    plan->reads[plan->num_reads++] = (tw_ring_read_t){op, i, tw_fill_of(plan, copy)};
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* ---- where reads end ----------------------------------------------------------------------------- */
+
+/* Ops among which lanes read one slot after the other. */
+static bool is_among_reads(MlirOperation op) {
+  static const char *const names[] = {"tile.local_load",   "tile.load",       "tile.gather",  "tile.async_copy",
+                                      "tile.async_commit", "tile.async_wait", "tile.barrier", "tile.convert_layout"};
+  return TW_OP_IS_ONE_OF(op, names) || (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
+}
+
+/* The last of the reads by lanes that stand together: then one fence serves all slots that they read. */
+static MlirOperation last_read(MlirOperation read) {
+  MlirOperation last = read;
+  for (MlirOperation op = read; !mlirOperationIsNull(op) && is_among_reads(op); op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, "tile.local_load"))
+      last = op;
+  return last;
+}
+
+static bool find_ends(tw_ring_plan_t *plan) {
+  for (int f = 0; f < plan->num_fills; f++)
+    plan->fills[f].end = plan->fills[f].reader;
+  for (int r = 0; r < plan->num_reads; r++) {
+    tw_ring_read_t *read = &plan->reads[r];
+    tw_fill_t *fill = &plan->fills[read->fill];
+    MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
+    bool late = false;
+    MlirOperation end = tw_op_is(read->op, "tile.wgmma") ? tw_product_end(&plan->overlaps, read->op, block, &late)
+                                                         : tw_ancestor_in(read->op, block);
+    if (mlirOperationIsNull(end))
+      return refuse(plan, read->op, "no wait ends one of its products");
+    fill->by_lanes |= !tw_op_is(read->op, "tile.wgmma");
+    if (late == fill->late ? tw_not_after(fill->end, end) : late) {
+      fill->end = end;
+      fill->late = late;
+    }
+  }
+  for (int f = 0; f < plan->num_fills; f++)
+    if (tw_op_is(plan->fills[f].end, "tile.local_load"))
+      plan->fills[f].end = last_read(plan->fills[f].end);
+  return true;
+}
+
+/* ---- rings --------------------------------------------------------------------------------------- */
+
+/* The first and the last op of a block between which the content of a fill lives. */
+typedef struct {
+  MlirOperation first, last;
+} span_t;
+
+static span_t span_of(const tw_fill_t *fill) {
+  MlirOperation loop = mlirOperationGetParentOperation(fill->copies[0]);
+  return fill->late ? (span_t){loop, loop} : (span_t){fill->copies[0], fill->end};
+}
+
+static bool covers(span_t span, MlirOperation op) {
+  MlirOperation around = tw_ancestor_in(op, mlirOperationGetBlock(span.first));
+  return !mlirOperationIsNull(around) && tw_not_after(span.first, around) && tw_not_after(around, span.last);
+}
+
+static bool live_at_once(const tw_fill_t *x, const tw_fill_t *y) {
+  span_t a = span_of(x), b = span_of(y);
+  return covers(a, b.first) || covers(a, b.last) || covers(b, a.first) || covers(b, a.last);
+}
+
+static bool same_form(const tw_fill_t *x, const tw_fill_t *y) {
+  if (x->num_copies != y->num_copies)
+    return false;
+  for (int c = 0; c < x->num_copies; c++)
+    if (!mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x->copies[c])),
+                       mlirValueGetType(tw_copy_buffer(y->copies[c]))) ||
+        !mlirStringRefEqual(tw_op_name(x->copies[c]), tw_op_name(y->copies[c])) ||
+        tw_has_attr(x->copies[c], TW_MULTICAST) != tw_has_attr(y->copies[c], TW_MULTICAST))
+      return false;
+  return true;
+}
+
+/* Whether both bring tiles of the same arrays. */
+static bool same_arrays(const tw_fill_t *x, const tw_fill_t *y) {
+  bool same = x->num_copies == y->num_copies;
+  for (int c = 0; same && c < x->num_copies; c++)
+    same = mlirValueEqual(mlirOperationGetOperand(x->copies[c], 0), mlirOperationGetOperand(y->copies[c], 0));
+  return same;
+}
+
+/* Whether the fill can go through a ring: of the same form, as deep in loops, and never full of something else; or, at
+ * another depth, of the same arrays, as what a rotated loop leaves over. */
+static bool can_share(const tw_ring_plan_t *plan, int ring, const tw_fill_t *fill, bool as_deep) {
+  const tw_fill_t *first = &plan->fills[plan->rings[ring].first];
+  if (!same_form(first, fill) || (as_deep ? plan->rings[ring].depth != loops_around(fill->copies[0])
+                                          : plan->rings[ring].depth == 0 || !same_arrays(first, fill)))
+    return false;
+  for (int f = 0; f < plan->num_fills; f++)
+    if (&plan->fills[f] != fill && plan->fills[f].ring == ring && live_at_once(&plan->fills[f], fill))
+      return false;
+  return true;
+}
+
+/* The ring that the fill can share; the number of rings if there is none. */
+static int ring_for(const tw_ring_plan_t *plan, const tw_fill_t *fill) {
+  int ring = 0;
+  while (ring < plan->num_rings && !can_share(plan, ring, fill, true))
+    ring++;
+  if (ring == plan->num_rings)
+    for (ring = 0; ring < plan->num_rings && !can_share(plan, ring, fill, false);)
+      ring++;
+  return ring;
+}
+
+static bool make_rings(tw_ring_plan_t *plan) {
+  for (int f = 0; f < plan->num_fills; f++)
+    plan->fills[f].ring = -1;
+  for (int f = 0; f < plan->num_fills; f++) {
+    tw_fill_t *fill = &plan->fills[f];
+    int ring = ring_for(plan, fill);
+    if (ring == plan->num_rings) {
+      tw_ring_t *made = &plan->rings[plan->num_rings++];
+      *made = (tw_ring_t){.first = f};
+      for (int c = 0; c < fill->num_copies; c++)
+        made->multicast |= tw_has_attr(fill->copies[c], TW_MULTICAST);
+      for (int c = 0; c < fill->num_copies; c++)
+        made->bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
+    }
+    fill->ring = ring;
+    int depth = loops_around(fill->copies[0]);
+    plan->rings[ring].depth = depth > plan->rings[ring].depth ? depth : plan->rings[ring].depth;
+    plan->rings[ring].num_fills++;
+    plan->rings[ring].late |= fill->late;
+  }
+  for (int f = 0; f < plan->num_fills; f++) /* a buffer belongs to one ring */
+    for (int g = 0; g < f; g++)
+      for (int c = 0; c < plan->fills[f].num_copies; c++)
+        if (plan->fills[f].ring != plan->fills[g].ring &&
+            fills_buffer(&plan->fills[g], tw_copy_buffer(plan->fills[f].copies[c])))
+          return refuse(plan, plan->fills[f].copies[c], "it fills a buffer whose content is still read");
+  return true;
+}
+
+bool tw_gathers_beside(int64_t warps) { return warps >= 2 * TW_GATHERING_WARPS; }
+
+bool tw_comes_round(const tw_ring_t *ring) { return ring->depth > 0 || ring->num_fills > ring->slots; }
+
+MlirType tw_with_slots(MlirType buffer, int slots) {
+  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {slots};
+  intptr_t rank = tw_buffer_type_rank(buffer);
+  for (intptr_t d = 1; d < rank; d++)
+    shape[d] = tw_buffer_type_extent(buffer, d);
+  return tw_buffer_type_get(mlirTypeGetContext(buffer), rank, shape, tw_buffer_type_element(buffer),
+                            tw_buffer_type_layout(buffer));
+}
+
+/* ---- the decision ---------------------------------------------------------------------------------- */
+
+/* Multiply-adds are as fast as their operands stay in registers, of which a warp beside them would take a share. */
+static MlirWalkResult find_multiply_adds(MlirOperation op, void *user) {
+  tw_ring_plan_t *plan = user;
+  tw_gpu_target_t target = tw_gpu_target_of(op);
+  if (tw_op_is(op, "tile.mma") && tw_mma_row_for(&target, op).kind == TW_MMA_FMA)
+    refuse(plan, op, "its multiply-adds need the registers that these would take");
+  return plan->refused.reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+static bool any_in_loop(const tw_ring_plan_t *plan) {
+  for (int f = 0; f < plan->num_fills; f++)
+    if (loops_around(plan->fills[f].copies[0]) > 0)
+      return true;
+  return false;
+}
+
+static bool need_copies(tw_ring_plan_t *plan) {
+  for (int f = 0; f < plan->num_fills; f++)
+    for (int c = 0; c < plan->fills[f].num_copies; c++)
+      if (!tw_need_copy(&plan->needs, plan->fills[f].copies[c]))
+        return false;
+  return true;
+}
+
+bool tw_plan_rings(tw_ring_plan_t *plan) {
+  plan->needs = (tw_needs_t){.func = plan->func, .refused = &plan->refused};
+  mlirOperationWalk(plan->func, collect_copy, plan, MlirWalkPreOrder);
+  if (plan->refused.reason || !any_in_loop(plan))
+    return false;
+  mlirOperationWalk(plan->func, find_multiply_adds, plan, MlirWalkPreOrder);
+  mlirOperationWalk(plan->func, collect_read, plan, MlirWalkPreOrder);
+  if (plan->refused.reason || !need_copies(plan))
+    return false;
+  tw_find_overlaps(&plan->overlaps, plan->func);
+  return find_ends(plan) && make_rings(plan) && tw_choose_slots(plan) && tw_may_go_ahead(&plan->needs);
+}
+
+void tw_free_plan(tw_ring_plan_t *plan) { tw_map_free(&plan->needs.known); }

@@ -1,0 +1,152 @@
+/* role.c - the ops of the kernel again, as a role has them. See role.h */
+#include "lowering/gpu/roles/role.h"
+#include "lowering/gpu/emit/emitter.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/loops.h"
+
+/* ---- which ops ----------------------------------------------------------------------------------- */
+
+/* Whether all threads have met, and done nothing but arithmetic since. */
+static bool have_met(const tw_role_t *r) {
+  MlirOperation last = tw_null_op();
+  for (MlirOperation op = mlirBlockGetFirstOperation(r->at.block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (!tw_is_arithmetic(op))
+      last = op;
+  return !mlirOperationIsNull(last) && tw_op_is(last, "tile.barrier");
+}
+
+/* Whether a barrier keeps only what copies bring from being written early: it stands behind the wait for a product that
+ * reads no buffer which threads write. */
+static bool is_of_ring(MlirOperation before) {
+  return tw_op_is(before, "tile.wgmma_wait") && !tw_wgmma_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
+}
+
+/* What only kept copies and reads of one slot apart. A barrier that orders stores to shared memory stays. */
+static bool is_obsolete(const tw_role_t *r, MlirOperation op) {
+  if (tw_op_is(op, "tile.barrier"))
+    return !r->plan->has_stores || have_met(r) || is_of_ring(r->before);
+  return tw_op_is(op, "tile.async_commit") || tw_op_is(op, "tile.async_wait") || tw_op_is(op, "tile.alloc_shared") ||
+         tw_op_is(op, "tile.alloc_barriers");
+}
+
+static bool is_wanted(const tw_role_t *r, MlirOperation op) {
+  if (!r->producer)
+    return true;
+  return tw_is_control(op)
+             ? tw_is_needed(&r->plan->needs, op.ptr)
+             : mlirOperationGetNumResults(op) == 1 && tw_is_needed(&r->plan->needs, mlirOperationGetResult(op, 0).ptr);
+}
+
+/* ---- copies of ops ------------------------------------------------------------------------------- */
+
+static MlirWalkResult remap(MlirOperation op, void *user) {
+  tw_role_t *r = user;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    mlirOperationSetOperand(op, i, tw_role_value(r, mlirOperationGetOperand(op, i)));
+  return MlirWalkResultAdvance;
+}
+
+/* Reads find their tile in the slots of a ring. */
+static void read_from_ring(tw_role_t *r, MlirOperation op, MlirOperation made) {
+  for (int i = 0; i < r->plan->num_reads; i++) {
+    const tw_ring_read_t *read = &r->plan->reads[i];
+    if (!mlirOperationEqual(read->op, op))
+      continue;
+    const tw_fill_t *fill = &r->plan->fills[read->fill];
+    for (int c = 0; c < fill->num_copies; c++)
+      if (mlirValueEqual(tw_copy_buffer(fill->copies[c]), mlirOperationGetOperand(op, read->operand)))
+        mlirOperationSetOperand(made, read->operand, r->plan->rings[fill->ring].buffers[c]);
+    mlirOperationSetOperand(made, read->operand + 1, r->fills[read->fill].slot);
+  }
+}
+
+/* The type of a tile in the producer, whose warps are fewer than those that the layout was made for: a thread has what
+ * several would have. */
+static MlirType narrowed(MlirType type) {
+  tw_layout_t layout;
+  if (!tw_is_tile(type) || !tw_layout_of_type(type, &layout))
+    return type;
+  int warps = tw_log2(TW_GATHERING_WARPS), all = layout.bits[TW_WARP];
+  layout.bits[TW_WARP] = all < warps ? all : warps;
+  for (int i = warps; i < all; i++)
+    tw_layout_push(&layout, TW_REGISTER, layout.basis[TW_WARP][i]);
+  return tw_type_with_layout(type, &layout);
+}
+
+static void narrow(MlirOperation op) {
+  MlirAttribute value = tw_attr(op, "value");
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
+    MlirValue result = mlirOperationGetResult(op, i);
+    mlirValueSetType(result, narrowed(mlirValueGetType(result)));
+  }
+  if (!mlirAttributeIsNull(value) && mlirAttributeIsADenseElements(value)) {
+    MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+    tw_set_attr(op, "value",
+                mlirDenseElementsAttrIsSplat(value)
+                    ? mlirDenseElementsAttrSplatGet(type, mlirDenseElementsAttrGetSplatValue(value))
+                    : mlirDenseElementsAttrReshapeGet(value, type));
+  }
+}
+
+static void emit_clone(tw_role_t *r, MlirOperation op) {
+  MlirOperation made = mlirOperationClone(op);
+  mlirBlockAppendOwnedOperation(r->at.block, made);
+  mlirOperationWalk(made, remap, r, MlirWalkPreOrder);
+  if (r->producer)
+    narrow(made);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    tw_map_one(&r->values, mlirOperationGetResult(op, i), mlirOperationGetResult(made, i));
+  read_from_ring(r, op, made);
+  tw_let_run_on(r, op, made);
+  if (tw_op_is(op, "tile.sum_parts"))
+    tw_keep_sums(r, op, made);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------- */
+
+static void emit_op(tw_role_t *r, MlirOperation op) {
+  r->at.location = mlirOperationGetLocation(op);
+  if (!r->producer) {
+    tw_emit_waits(r, op);
+    tw_emit_branch(r, op);
+  }
+  if (tw_is_async_copy(op))
+    tw_emit_copy(r, op);
+  else if (is_obsolete(r, op) || !is_wanted(r, op) || tw_emit_dropped_wait(r, op))
+    return;
+  else if (tw_op_is(op, "scf.for"))
+    tw_emit_for(r, op);
+  else if (tw_op_is(op, "scf.if"))
+    tw_emit_if(r, op);
+  else if (tw_op_is(op, "scf.while"))
+    tw_emit_while(r, op);
+  else
+    emit_clone(r, op);
+  if (!r->producer)
+    tw_emit_releases(r, op);
+}
+
+void tw_emit_block(tw_role_t *r, MlirBlock old) {
+  MlirOperation end = mlirBlockGetTerminator(old), before = tw_null_op();
+  for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationEqual(op, end);
+       before = op, op = mlirOperationGetNextInBlock(op)) {
+    r->before = before;
+    emit_op(r, op);
+  }
+}
+
+MlirBlock tw_emit_role(const tw_ring_plan_t *plan, bool producer, MlirLocation location) {
+  MlirBlock block = mlirBlockCreate(0, NULL, NULL);
+  tw_role_t r = {.plan = plan, .producer = producer, .at = tw_build_at_end(block, location)};
+  MlirValue zero = tw_role_int(&r, 0);
+  for (int ring = 0; ring < plan->num_rings; ring++)
+    r.rings[ring] = (tw_ring_state_t){zero, zero, zero};
+  if (!producer)
+    tw_start_keeping(&r);
+  tw_emit_block(&r, tw_region_block(plan->func, 0));
+  tw_drain(&r);
+  tw_map_free(&r.values);
+  return block;
+}

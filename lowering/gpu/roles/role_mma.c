@@ -1,0 +1,133 @@
+/* role_mma.c - products of a role that run on: what they start from, and waits for them. See mma_overlap.h
+ *
+ *   scf.for %k = %lb to %ub iter_args(%acc = poison) {
+ *     %more = %k != %lb ; %c = select %more, %acc, %zero
+ *     %d = tile.wgmma %a[%slot], %b[%slot], %c ; %w = tile.wgmma_wait %d, 1
+ *     yield %w
+ *   }
+ *   tile.wgmma_wait 0 ; zeros unless %lb < %ub */
+#include "lowering/gpu/roles/role.h"
+#include "lowering/loops.h"
+
+/* ---- what they start from ------------------------------------------------------------------------ */
+
+static MlirValue zeros(const tw_builder_t *at, MlirType type) {
+  return tw_is_float(type) ? tw_const_float(at, type, 0) : tw_const_int(at, type, 0);
+}
+
+static MlirValue poison(const tw_role_t *r, MlirType type) { return tw_op1(&r->at, "ub.poison", type, 0, NULL); }
+
+/* A loop all of whose products run on finds itself in its first iteration: no instruction but a product may write an
+ * accumulator while products are under way. */
+void tw_start_unread(const tw_role_t *r, const tw_overlap_t *overlap, MlirValue *inits) {
+  for (int p = 0; overlap->all && p < overlap->num_products; p++) {
+    MlirValue kept = r->kept[overlap - r->plan->overlaps.at][p];
+    MlirValue *init = &inits[overlap->carried[p]];
+    *init = kept.ptr ? kept : poison(r, mlirValueGetType(*init));
+  }
+}
+
+intptr_t tw_kept_sums(tw_role_t *r, MlirOperation op, MlirValue **out) {
+  intptr_t n = 0;
+  for (int o = 0; o < r->plan->overlaps.num; o++) {
+    const tw_overlap_t *overlap = &r->plan->overlaps.at[o];
+    for (int p = 0; p < overlap->num_products; p++)
+      if (r->kept[o][p].ptr && tw_is_inside(mlirOperationGetParentOperation(overlap->loop), op))
+        out[n++] = &r->kept[o][p];
+  }
+  return n;
+}
+
+/* Blocks that share a tile get its sum by other ways than products. The next products go into the same registers, which
+ * the assembler knows only of values: else it would keep two sets of them, and spill. */
+void tw_keep_sums(tw_role_t *r, MlirOperation sum, MlirOperation made) {
+  for (int o = 0; o < r->plan->overlaps.num; o++) {
+    const tw_overlap_t *overlap = &r->plan->overlaps.at[o];
+    for (int p = 0; p < overlap->num_products; p++)
+      for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(sum); i++)
+        if (mlirValueEqual(mlirOperationGetOperand(sum, i), mlirOperationGetResult(overlap->loop, overlap->carried[p])))
+          r->kept[o][p] = mlirOperationGetResult(made, i);
+  }
+}
+
+static MlirWalkResult start_keeping(MlirOperation op, void *user) {
+  tw_role_t *r = user;
+  for (int o = 0; tw_op_is(op, "tile.sum_parts") && o < r->plan->overlaps.num; o++)
+    for (int p = 0; p < r->plan->overlaps.at[o].num_products; p++)
+      r->kept[o][p] = poison(r, mlirValueGetType(mlirOperationGetResult(r->plan->overlaps.at[o].products[p], 0)));
+  return MlirWalkResultAdvance;
+}
+
+void tw_start_keeping(tw_role_t *r) { mlirOperationWalk(r->plan->func, start_keeping, r, MlirWalkPreOrder); }
+
+/* ---- waits --------------------------------------------------------------------------------------- */
+
+/* Of the waits for products that run on, at most one stays, for those of the iteration before. True if `op` is one of
+ * the others. */
+bool tw_emit_dropped_wait(tw_role_t *r, MlirOperation op) {
+  if (!tw_op_is(op, "tile.wgmma_wait") || !tw_drops_wait(&r->plan->overlaps, op))
+    return false;
+  tw_map_one(&r->values, mlirOperationGetResult(op, 0), tw_role_value(r, mlirOperationGetOperand(op, 0)));
+  return true;
+}
+
+void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made) {
+  const tw_overlap_t *overlap = tw_overlap_of(&r->plan->overlaps, mlirOperationGetParentOperation(op));
+  if (!overlap)
+    return;
+  if (overlap->all && tw_op_is(op, "tile.wgmma")) {
+    tw_builder_t here = r->at;
+    intptr_t at = mlirOperationGetNumOperands(made) - 1;
+    MlirValue acc = mlirOperationGetOperand(made, at);
+    r->at = tw_build_before(made);
+    mlirOperationSetOperand(made, at, tw_select(&r->at, r->more, acc, zeros(&r->at, mlirValueGetType(acc))));
+    r->at = here;
+  } else if (tw_op_is(op, "tile.wgmma_wait")) {
+    int64_t pending = tw_pending(&r->plan->overlaps, op);
+    tw_set_int(made, "pending", tw_i32(r->at.context), pending);
+    if (!overlap->all && pending > 0)
+      tw_set_attr(made, "complete", mlirUnitAttrGet(r->at.context));
+  }
+}
+
+static MlirValue wait_for_product(tw_role_t *r, MlirValue value) {
+  return tw_op1_attr(&r->at, "tile.wgmma_wait", mlirValueGetType(value), 1, &value, "pending",
+                     mlirIntegerAttrGet(tw_i32(r->at.context), 0));
+}
+
+/* `ran` ? values : zeros */
+static MlirOperation or_zeros(tw_role_t *r, MlirValue ran, int num, const MlirValue *values) {
+  MlirBlock arms[2];
+  for (int arm = 0; arm < 2; arm++) {
+    MlirValue yields[TW_MAX_PRODUCTS];
+    arms[arm] = mlirBlockCreate(0, NULL, NULL);
+    tw_builder_t at = tw_build_at_end(arms[arm], r->at.location);
+    for (int i = 0; i < num; i++)
+      yields[i] = arm == 0 ? values[i] : zeros(&at, mlirValueGetType(values[i]));
+    tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = num, .operands = yields});
+  }
+  return tw_build_if(&r->at, ran, arms[0], arms[1]);
+}
+
+static bool known_to_run(MlirOperation loop) {
+  int64_t lower, upper;
+  return tw_known_int(mlirOperationGetOperand(loop, 0), &lower) &&
+         tw_known_int(mlirOperationGetOperand(loop, 1), &upper) && lower < upper;
+}
+
+void tw_finish_overlap(tw_role_t *r, const tw_overlap_t *overlap) {
+  MlirOperation loop = overlap->loop;
+  MlirValue ran = {NULL}, done[TW_MAX_PRODUCTS];
+  int num = overlap->num_products;
+  if (!known_to_run(loop))
+    ran = tw_compare(&r->at, tw_has_attr(loop, "unsignedCmp") ? TW_ULT : TW_SLT,
+                     tw_role_value(r, mlirOperationGetOperand(loop, 0)),
+                     tw_role_value(r, mlirOperationGetOperand(loop, 1)));
+  for (int p = 0; p < num; p++)
+    done[p] = wait_for_product(r, tw_role_value(r, mlirOperationGetResult(loop, overlap->carried[p])));
+  tw_emit_late_releases(r, loop, ran);
+  MlirOperation chosen = overlap->all && ran.ptr ? or_zeros(r, ran, num, done) : tw_null_op();
+  for (int p = 0; p < num; p++)
+    tw_map_one(&r->values, mlirOperationGetResult(loop, overlap->carried[p]),
+               mlirOperationIsNull(chosen) ? done[p] : mlirOperationGetResult(chosen, p));
+}

@@ -1,0 +1,282 @@
+/* role_stages.c - what moves the rings of a role: copies, waits for them, slots given back. See role.h */
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/roles/role.h"
+#include "lowering/loops.h"
+#include "tilewright/dialect.h"
+
+/* ---- where rings stand --------------------------------------------------------------------------- */
+
+/* A ring of one slot that is filled once. */
+static bool stands_still(const tw_ring_t *ring) { return !tw_comes_round(ring) && ring->slots == 1; }
+
+/* The next slot; where it wraps, the parity flips. */
+static void advance(tw_role_t *r, int ring) {
+  tw_ring_state_t *state = &r->rings[ring];
+  MlirType i32 = tw_i32(r->at.context);
+  state->last = state->slot;
+  if (stands_still(&r->plan->rings[ring]))
+    return;
+  MlirValue next = tw_binary(&r->at, "arith.addi", i32, state->slot, tw_role_int(r, 1));
+  MlirValue wraps = tw_compare(&r->at, TW_EQ, next, tw_role_int(r, r->plan->rings[ring].slots));
+  MlirValue flip = tw_unary(&r->at, "arith.extui", i32, wraps);
+  state->slot = tw_select(&r->at, wraps, tw_role_int(r, 0), next);
+  state->parity = tw_binary(&r->at, "arith.xori", i32, state->parity, flip);
+}
+
+void tw_skip_slots(tw_role_t *r, MlirValue trips) {
+  MlirType i32 = tw_i32(r->at.context);
+  for (int i = 0; i < r->plan->num_rings; i++) {
+    const tw_ring_t *ring = &r->plan->rings[i];
+    tw_ring_state_t *state = &r->rings[i];
+    MlirValue slots = tw_role_int(r, ring->slots);
+    MlirValue more = tw_binary(&r->at, "arith.muli", i32, trips, tw_role_int(r, ring->num_fills));
+    MlirValue at = tw_binary(&r->at, "arith.addi", i32, state->slot, more);
+    MlirValue rounds = tw_binary(&r->at, "arith.divui", i32, at, slots);
+    state->slot = tw_binary(&r->at, "arith.remui", i32, at, slots);
+    state->parity = tw_binary(&r->at, "arith.xori", i32, state->parity,
+                              tw_binary(&r->at, "arith.andi", i32, rounds, tw_role_int(r, 1)));
+  }
+}
+
+/* Whether `op` is around a fill of the ring, so that it carries where that stands. */
+static bool carries(const tw_role_t *r, MlirOperation op, int ring) {
+  for (int f = 0; !stands_still(&r->plan->rings[ring]) && f < r->plan->num_fills; f++)
+    if (r->plan->fills[f].ring == ring && tw_is_inside(r->plan->fills[f].copies[0], op))
+      return true;
+  return false;
+}
+
+intptr_t tw_ring_states(tw_role_t *r, MlirOperation op, MlirValue **out) {
+  intptr_t n = 0;
+  for (int ring = 0; ring < r->plan->num_rings; ring++) {
+    if (!carries(r, op, ring))
+      continue;
+    out[n++] = &r->rings[ring].slot;
+    out[n++] = &r->rings[ring].parity;
+    if (r->plan->rings[ring].late && !r->producer)
+      out[n++] = &r->rings[ring].last;
+  }
+  return n;
+}
+
+/* ---- barriers ------------------------------------------------------------------------------------ */
+
+static void wait_for(tw_role_t *r, MlirValue barriers, MlirValue slot, MlirValue parity, bool gathered) {
+  MlirValue operands[] = {barriers, slot, parity};
+  tw_attr_t attr = {"gathered", mlirUnitAttrGet(r->at.context)};
+  tw_build(&r->at, "tile.barrier_wait",
+           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = gathered, .attrs = &attr});
+}
+
+/* `meet`: lanes that read the slot have not met since. */
+static void give_back(tw_role_t *r, const tw_fill_t *fill, MlirValue slot, MlirValue condition, bool meet) {
+  const tw_ring_t *ring = &r->plan->rings[fill->ring];
+  if (!tw_comes_round(ring))
+    return;
+  MlirValue operands[] = {ring->empty, slot, condition};
+  tw_attr_t attrs[2];
+  intptr_t n = 0;
+  if (meet)
+    attrs[n++] = (tw_attr_t){"together", mlirUnitAttrGet(r->at.context)};
+  if (ring->multicast)
+    attrs[n++] = (tw_attr_t){TW_MULTICAST, mlirUnitAttrGet(r->at.context)};
+  tw_build(
+      &r->at, "tile.barrier_arrive",
+      (tw_op_parts_t){.num_operands = condition.ptr ? 3 : 2, .operands = operands, .num_attrs = n, .attrs = attrs});
+}
+
+static void expect(tw_role_t *r, const tw_ring_t *ring, int64_t bytes, MlirValue slot) {
+  MlirValue operands[] = {ring->full, slot};
+  tw_attr_t attr = {"bytes", mlirIntegerAttrGet(tw_i32(r->at.context), bytes)};
+  tw_build(&r->at, "tile.barrier_expect",
+           (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
+}
+
+/* The arrival of all threads that gather. */
+static void arrive_gathered(tw_role_t *r, const tw_ring_t *ring, MlirValue slot) {
+  MlirValue operands[] = {ring->full, slot};
+  tw_attr_t attr = {"gathered", mlirUnitAttrGet(r->at.context)};
+  tw_build(&r->at, "tile.barrier_arrive",
+           (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
+}
+
+/* ---- copies -------------------------------------------------------------------------------------- */
+
+/* The same copy of rows, into the slot. */
+static void gather(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue slot) {
+  MlirValue operands[TW_MAX_RANK + 4];
+  intptr_t n = 0;
+  for (; n < tw_copy_buffer_operand(copy); n++)
+    operands[n] = tw_role_value(r, mlirOperationGetOperand(copy, n));
+  operands[n++] = buffer;
+  operands[n++] = slot;
+  MlirOperation made = tw_build(&r->at, "tile.async_gather", (tw_op_parts_t){.num_operands = n, .operands = operands});
+  tw_copy_attrs(copy, made);
+}
+
+static void load(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue full, MlirValue slot) {
+  MlirValue operands[TW_MAX_RANK + 5];
+  intptr_t n = 0;
+  for (; n < tw_copy_buffer_operand(copy); n++)
+    operands[n] = tw_role_value(r, mlirOperationGetOperand(copy, n));
+  operands[n++] = buffer;
+  operands[n++] = slot;
+  operands[n++] = full;
+  operands[n++] = slot;
+  tw_attr_t attrs[3];
+  intptr_t num_attrs = 0;
+  if (tw_has_attr(copy, TW_CACHE))
+    attrs[num_attrs++] = (tw_attr_t){"cache", tw_attr(copy, TW_CACHE)};
+  if (tw_has_attr(copy, "order"))
+    attrs[num_attrs++] = (tw_attr_t){"order", tw_attr(copy, "order")};
+  if (tw_has_attr(copy, TW_MULTICAST))
+    attrs[num_attrs++] = (tw_attr_t){TW_MULTICAST, tw_attr(copy, TW_MULTICAST)};
+  tw_build(&r->at, "tile.tma_load",
+           (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = num_attrs, .attrs = attrs});
+}
+
+/* Waits for the slot that the ring comes to next. */
+static void wait_until_empty(tw_role_t *r, int ring) {
+  const tw_ring_state_t *state = &r->rings[ring];
+  wait_for(r, r->plan->rings[ring].empty, state->slot,
+           tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, tw_role_int(r, 1)), false);
+}
+
+/* Before the first of a fill the producer waits for the slot; after the last the ring moves on. What threads gather
+ * comes after what the accelerator is asked for, which is done sooner. */
+void tw_emit_copy(tw_role_t *r, MlirOperation copy) {
+  int f = tw_fill_of(r->plan, copy);
+  const tw_fill_t *fill = &r->plan->fills[f];
+  const tw_ring_t *ring = &r->plan->rings[fill->ring];
+  tw_ring_state_t *state = &r->rings[fill->ring];
+  if (mlirOperationEqual(copy, fill->copies[0])) {
+    r->fills[f] = *state;
+    if (r->producer && tw_comes_round(ring))
+      wait_until_empty(r, fill->ring);
+    if (r->producer && tw_announced_bytes(fill) > 0)
+      expect(r, ring, tw_announced_bytes(fill), state->slot);
+  }
+  for (int c = 0; r->producer && c < fill->num_copies; c++)
+    if (mlirOperationEqual(copy, fill->copies[c]) && !tw_op_is(copy, "tile.async_gather"))
+      load(r, copy, ring->buffers[c], ring->full, state->slot);
+  if (!mlirOperationEqual(copy, fill->copies[fill->num_copies - 1]))
+    return;
+  for (int c = 0; r->producer && c < fill->num_copies; c++)
+    if (tw_op_is(fill->copies[c], "tile.async_gather"))
+      gather(r, fill->copies[c], ring->buffers[c], state->slot);
+  if (r->producer && fill->gathers)
+    arrive_gathered(r, ring, state->slot);
+  advance(r, fill->ring);
+}
+
+/* A block does not end while another of its cluster may still give a slot back here, or fill one: the producer waits
+ * until all slots are free. */
+void tw_drain(tw_role_t *r) {
+  for (int i = 0; r->producer && i < r->plan->num_rings; i++) {
+    const tw_ring_t *ring = &r->plan->rings[i];
+    for (int slot = 0; ring->multicast && tw_comes_round(ring) && slot < ring->slots; slot++) {
+      wait_until_empty(r, i);
+      advance(r, i);
+    }
+  }
+}
+
+/* ---- waits and releases -------------------------------------------------------------------------- */
+
+static void wait_to_read(tw_role_t *r, MlirOperation op) {
+  for (int f = 0; f < r->plan->num_fills; f++)
+    if (mlirOperationEqual(r->plan->fills[f].reader, op))
+      wait_for(r, r->plan->rings[r->plan->fills[f].ring].full, r->fills[f].slot, r->fills[f].parity,
+               r->plan->fills[f].gathers);
+}
+
+/* The product that directly follows one; null if something else does. */
+static MlirOperation next_in_row(MlirOperation product) {
+  MlirOperation op = mlirOperationGetNextInBlock(product);
+  while (tw_op_is(op, "arith.constant"))
+    op = mlirOperationGetNextInBlock(op);
+  return tw_op_is(op, "tile.wgmma") ? op : tw_null_op();
+}
+
+/* Products in a row have all waits in front: the assembler wants no branch between products that are under way
+ * together. */
+void tw_emit_waits(tw_role_t *r, MlirOperation op) {
+  bool waited = !mlirOperationIsNull(r->in_row) && mlirOperationEqual(r->in_row, op);
+  if (tw_op_is(op, "tile.wgmma"))
+    r->in_row = next_in_row(op);
+  if (waited)
+    return;
+  wait_to_read(r, op);
+  for (MlirOperation next = op; tw_op_is(next, "tile.wgmma") && !mlirOperationIsNull(next = next_in_row(next));)
+    wait_to_read(r, next);
+}
+
+/* Whether a branch stands between what makes the value and the op behind it in its block. */
+static bool is_behind_branch(MlirOperation op, MlirValue value) {
+  MlirOperation from = tw_ancestor_in(tw_def(value), mlirOperationGetBlock(op));
+  for (; !mlirOperationIsNull(from) && !mlirOperationEqual(from, op); from = mlirOperationGetNextInBlock(from))
+    if (tw_is_control(from))
+      return true;
+  return false;
+}
+
+/* Whether the product reads registers that the next iteration reads again. The assembler (ptxas 13.0) takes them for
+ * free behind a branch that the product runs across, and gives them to others. */
+static bool reads_kept_registers(MlirOperation product) {
+  return tw_wgmma_reads_registers(product) &&
+         !tw_defined_in(mlirOperationGetOperand(product, 0), mlirOperationGetBlock(product));
+}
+
+/* A wait for a product orders other values, too, to be made while the product runs (tile-delay-waits). The assembler
+ * knows no cost of such a wait and would move it up in front of them, but not past a branch: so the barrier of what the
+ * product reads is waited for once more, which has been passed. The values go through a wait that waits for nothing, or
+ * they would follow the branch. */
+void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
+  if (!tw_op_is(wait, "tile.wgmma_wait") || mlirOperationGetNumOperands(wait) < 2 ||
+      is_behind_branch(wait, mlirOperationGetOperand(wait, 1)))
+    return;
+  MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
+  for (int i = 0; i < r->plan->num_reads && !reads_kept_registers(product); i++) {
+    const tw_ring_read_t *read = &r->plan->reads[i];
+    if (!mlirOperationEqual(read->op, product))
+      continue;
+    MlirValue value = mlirOperationGetOperand(wait, 1), made = tw_role_value(r, value);
+    tw_attr_t attrs[] = {
+        {"pending", mlirIntegerAttrGet(tw_i32(r->at.context), tw_pending(&r->plan->overlaps, wait) + 1)},
+        {"complete", mlirUnitAttrGet(r->at.context)}};
+    MlirType type = mlirValueGetType(made);
+    MlirOperation pin = tw_build(
+        &r->at, "tile.wgmma_wait",
+        (tw_op_parts_t){
+            .num_operands = 1, .operands = &made, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
+    tw_map_one(&r->values, value, mlirOperationGetResult(pin, 0));
+    const tw_ring_state_t *state = &r->fills[read->fill];
+    wait_for(r, r->plan->rings[r->plan->fills[read->fill].ring].full, state->slot, state->parity, false);
+    return;
+  }
+}
+
+void tw_emit_releases(tw_role_t *r, MlirOperation op) {
+  bool met = false;
+  for (int f = 0; f < r->plan->num_fills; f++) {
+    const tw_fill_t *fill = &r->plan->fills[f];
+    if (!mlirOperationEqual(fill->end, op))
+      continue;
+    /* A late one is of the iteration before: the ring's last as the fill found it, or will find it behind this op. */
+    bool filled = mlirOperationIsBeforeInBlock(fill->copies[0], op);
+    const tw_ring_state_t *state = filled ? &r->fills[f] : &r->rings[fill->ring];
+    MlirValue never = {NULL};
+    give_back(r, fill, fill->late ? state->last : state->slot, fill->late ? r->more : never, fill->by_lanes && !met);
+    met = met || (fill->by_lanes && tw_comes_round(&r->plan->rings[fill->ring]));
+  }
+}
+
+void tw_emit_late_releases(tw_role_t *r, MlirOperation loop, MlirValue ran) {
+  for (int f = 0; f < r->plan->num_fills; f++) {
+    const tw_fill_t *fill = &r->plan->fills[f];
+    if (fill->late && mlirOperationEqual(mlirOperationGetParentOperation(fill->end), loop))
+      give_back(r, fill, r->rings[fill->ring].last, ran, fill->by_lanes);
+  }
+}

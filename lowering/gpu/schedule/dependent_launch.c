@@ -1,0 +1,121 @@
+/* dependent_launch.c - tile-overlap-launches: a kernel starts while its predecessor in the stream still ends
+ *
+ * Before: kernels as the code of one thread. A launch waits until the kernel before it has ended and written its
+ * memory, and only then are blocks started, parameters fetched and barriers set up.
+ *
+ *   llvm.func @k(%ptr: i64) attributes {nvvm.kernel} {
+ *     %tid = nvvm.read.ptx.sreg.tid.x : i32
+ *     %x = llvm.inline_asm has_side_effects "ld.global..." ...
+ *
+ * After: the kernel itself waits for its predecessor (programmatic dependent launch), on every path and before the
+ * first access to memory that others see; and it lets its successor start as soon as its own blocks have.
+ *
+ *   llvm.func @k(%ptr: i64) attributes {nvvm.kernel} {
+ *     nvvm.griddepcontrol launch_dependents
+ *     %tid = nvvm.read.ptx.sreg.tid.x : i32
+ *     nvvm.griddepcontrol wait
+ *     %x = llvm.inline_asm has_side_effects "ld.global..." ...
+ *
+ * The module gets tile.programmatic = 1, from which the launcher knows that the overlap is allowed; a module that comes
+ * with tile.programmatic = 0 is left as it is, and so are targets without the feature.
+ *
+ * What must hold: the wait dominates the exits and everything that touches global memory. So it stands in the entry
+ * block or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic,
+ * reads of special registers, shared memory and its barriers are. Letting the successor start is always right: a
+ * successor that was launched to overlap waits in its turn until this kernel has ended. */
+#include "lowering/gpu/machine/target.h"
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Ops of llvm that reach memory, or leave the block. */
+static const char *const llvm_stops[] = {
+    "llvm.load",  "llvm.store",  "llvm.inline_asm", "llvm.call",    "llvm.intr.",  "llvm.atomic", "llvm.cmpxchg",
+    "llvm.fence", "llvm.invoke", "llvm.br",         "llvm.cond_br", "llvm.switch", "llvm.return", "llvm.unreachable"};
+/* Ops of nvvm that reach nothing but registers and shared memory. */
+static const char *const nvvm_harmless[] = {"nvvm.read.ptx.sreg.", "nvvm.barrier", "nvvm.elect.sync"};
+/* Inline assembly that sets barriers up and fetches tensor maps, which are parameters. */
+static const char *const set_up[] = {"@$2 mbarrier.init.", "fence.mbarrier_init.", "@$1 prefetch.tensormap ",
+                                     "barrier.cluster."};
+
+static bool starts_with(MlirStringRef name, const char *prefix) {
+  size_t n = strlen(prefix);
+  return name.length >= n && !memcmp(name.data, prefix, n);
+}
+
+static bool starts_with_any(MlirStringRef name, const char *const *prefixes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (starts_with(name, prefixes[i]))
+      return true;
+  return false;
+}
+
+static bool in_shared(MlirValue address) {
+  MlirType type = mlirValueGetType(address);
+  return mlirTypeIsALLVMPointerType(type) && mlirLLVMPointerTypeGetAddressSpace(type) == 3;
+}
+
+static bool is_harmless(MlirOperation op) {
+  MlirStringRef name = tw_op_name(op);
+  if (tw_op_is(op, "llvm.store"))
+    return in_shared(mlirOperationGetOperand(op, 1));
+  if (tw_op_is(op, "llvm.load"))
+    return in_shared(mlirOperationGetOperand(op, 0));
+  if (tw_op_is(op, "llvm.inline_asm"))
+    return starts_with_any(tw_attr_string(op, "asm_string"), set_up, sizeof set_up / sizeof *set_up);
+  if (tw_op_is(op, "llvm.call_intrinsic"))
+    return starts_with(tw_attr_string(op, "intrin"), "llvm.nvvm.shfl.");
+  if (tw_op_in(op, "llvm"))
+    return !starts_with_any(name, llvm_stops, sizeof llvm_stops / sizeof *llvm_stops);
+  return starts_with_any(name, nvvm_harmless, sizeof nvvm_harmless / sizeof *nvvm_harmless);
+}
+
+static bool has_one_predecessor(MlirBlock block) { return mlirBlockGetNumPredecessors(block) == 1; }
+
+/* The op before which the wait stands. */
+static MlirOperation find_place(MlirBlock block) {
+  for (;;) {
+    MlirOperation op = mlirBlockGetFirstOperation(block);
+    while (is_harmless(op))
+      op = mlirOperationGetNextInBlock(op);
+    if (!tw_op_is(op, "llvm.br") || !has_one_predecessor(mlirOperationGetSuccessor(op, 0)))
+      return op;
+    block = mlirOperationGetSuccessor(op, 0);
+  }
+}
+
+static void put(MlirOperation before, const char *action) {
+  char text[64];
+  snprintf(text, sizeof text, "#nvvm<grid_dep_action %s>", action);
+  tw_builder_t at = tw_build_before(before);
+  tw_attr_t kind = {"kind", mlirAttributeParseGet(at.context, tw_str(text))};
+  tw_build(&at, "nvvm.griddepcontrol", (tw_op_parts_t){.num_attrs = 1, .attrs = &kind});
+}
+
+static bool run(MlirOperation module) {
+  tw_gpu_target_t target = tw_gpu_target_of(module);
+  bool wanted = tw_attr_int(module, "tile.programmatic", 1) && tw_gpu_has(&target, TW_GPU_DEPENDENT_LAUNCH);
+  MlirBlock body = tw_region_block(module, 0);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); wanted && !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (!tw_op_is(op, "llvm.func") || !tw_has_attr(op, "nvvm.kernel"))
+      continue;
+    MlirBlock entry = tw_region_block(op, 0);
+    put(find_place(entry), "wait");
+    put(mlirBlockGetFirstOperation(entry), "launch_dependents");
+  }
+  tw_set_int(module, "tile.programmatic", tw_i32(mlirOperationGetContext(module)), wanted);
+  return true;
+}
+
+static _Alignas(8) char id;
+
+MlirPass tw_create_overlap_launches(void) {
+  static const tw_pass_t pass = {&id, "tile-overlap-launches", "let kernels start before their predecessor has ended",
+                                 "builtin.module", run};
+  return tw_pass_create_to_llvm(&pass);
+}

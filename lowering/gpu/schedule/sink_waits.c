@@ -1,0 +1,383 @@
+/* sink_waits.c - tile-delay-waits: work that needs no product runs before the wait for it
+ *
+ * Before (made by tile-promote-memory), each product is waited for at once:
+ *
+ *   scf.for ... iter_args(%c, %p) {
+ *     %s = tile.wgmma %q[%0], %k[%0], %zero      ; %s' = tile.wgmma_wait %s, 0 ; tile.barrier
+ *     %d = tile.wgmma %p, %v[%0], %c             ; %d' = tile.wgmma_wait %d, 0 ; tile.barrier
+ *     %e = math.exp2 ... %s' ...
+ *     %h = arith.truncf %e
+ *     %a = arith.mulf %d', ...
+ *     yield %a, %h
+ *   }
+ *
+ * After, a wait stands behind all that does not depend on it, and counts the products that may go on:
+ *
+ *   scf.for ... iter_args(%c, %p) {
+ *     %s = tile.wgmma %q[%0], %k[%0], %zero
+ *     %d = tile.wgmma %p, %v[%0], %c
+ *     %s' = tile.wgmma_wait %s, 1 {complete} ; tile.barrier
+ *     %e = math.exp2 ... %s' ...                 // while %d is computed
+ *     %d', %e' = tile.wgmma_wait %d, 0 with %e   ; tile.barrier
+ *     %h = arith.truncf %e'
+ *     %a = arith.mulf %d', ...
+ *     yield %a, %h
+ *   }
+ *
+ * A product reads its operand in registers (%p) until it is done. What will be in these registers in the next iteration
+ * (%h) is therefore made behind the wait, from a value (%e) that the wait orders: it is complete before, or the
+ * assembler would have to serialize the products.
+ *
+ * So is a function that is read behind a wait only, as the weights of attention's gradients: %p stands in front of the
+ * wait for the product that it is multiplied with,
+ *
+ *   %p = math.exp2 ... %s' ... ; %d', %p' = tile.wgmma_wait %d, 0 with %p ; %m = arith.mulf %p', %d'
+ *
+ * or the assembler, which knows no cost of a wait, would compute it there.
+ *
+ * What threads write for a product from values that come from before this iteration goes in front of all products:
+ *
+ *   scf.for ... iter_args(%c) {                              scf.for ... iter_args(%c) {
+ *     %s = tile.wgmma %q[%0], %k[%0], %zero                    %t = arith.truncf %c ; tile.local_store %t, %b[%0]
+ *     %t = arith.truncf %c ; tile.local_store %t, %b[%0]  ->   %s = tile.wgmma %q[%0], %k[%0], %zero
+ *     %y = tile.wgmma %q[%0], %b[%0], %zero                    %y = tile.wgmma %q[%0], %b[%0], %zero
+ *
+ * so that products are started in a row, and the assembler sees no accumulator read (%c) while one is under way.
+ *
+ * What must hold for an op to move before a wait: nothing that it reads depends on the wait, it writes to no buffer
+ * that the product reads, and no effect that stays behind comes before its own. Loads move where the block writes to no
+ * array and registers suffice. */
+#include "lowering/gpu/emit/emitter.h"
+#include "lowering/ir.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+typedef struct {
+  MlirOperation op;
+  tw_map_t stay; /* ops that stay behind the wait, by address */
+  bool effects;  /* one of them, no wait for a product, has effects: products after it stay, too */
+  bool loads;    /* loads may move: nothing in the block writes to arrays, and there are registers */
+} wait_t;
+
+static bool is_wait(MlirOperation op) { return tw_op_is(op, "tile.wgmma_wait"); }
+
+/* The barrier that keeps a product's buffers from being written early belongs to its wait. */
+static MlirOperation barrier_of(MlirOperation wait) {
+  MlirOperation next = mlirOperationGetNextInBlock(wait);
+  return tw_op_is(next, "tile.barrier") ? next : tw_null_op();
+}
+
+static bool is_load(MlirOperation op) { return tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"); }
+
+static bool is_pure(MlirOperation op) {
+  return tw_is_arithmetic(op) || tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "tile.wgmma");
+}
+
+static MlirWalkResult find_effect(MlirOperation op, void *user) {
+  if (is_pure(op) || is_load(op) || tw_op_in(op, "scf"))
+    return MlirWalkResultAdvance;
+  *(bool *)user = true;
+  return MlirWalkResultInterrupt;
+}
+
+static bool has_effects(MlirOperation op) {
+  bool found = false;
+  mlirOperationWalk(op, find_effect, &found, MlirWalkPreOrder);
+  return found;
+}
+
+/* Whether loads may come before waits: the block writes to no array, and a thread has registers for what they bring
+ * beside all accumulators. */
+static bool may_load_early(MlirBlock block) {
+  enum { WORDS_PER_THREAD = 224 };
+  bool writes = false;
+  int64_t words = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
+       !mlirOperationEqual(op, end) && !writes; op = mlirOperationGetNextInBlock(op)) {
+    writes = tw_may_write_arrays(op);
+    if (tw_op_is(op, "tile.wgmma") || is_load(op))
+      words += twg_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  }
+  return !writes && words <= WORDS_PER_THREAD;
+}
+
+static MlirOperation product_of(MlirOperation wait) {
+  MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
+  bool here = !mlirOperationIsNull(product) && tw_op_is(product, "tile.wgmma") &&
+              mlirBlockEqual(mlirOperationGetBlock(product), mlirOperationGetBlock(wait));
+  return here ? product : tw_null_op();
+}
+
+/* ---- what stays behind ----------------------------------------------------------------------------- */
+
+static bool stays(const wait_t *w, MlirOperation op) { return tw_map_get(&w->stay, op.ptr, NULL) != NULL; }
+
+static void keep(wait_t *w, MlirOperation op) { tw_map_set(&w->stay, op.ptr, 0, NULL); }
+
+typedef struct {
+  const wait_t *wait;
+  MlirBlock block;
+  bool found;
+} reads_t;
+
+static MlirWalkResult find_read(MlirOperation op, void *user) {
+  reads_t *reads = user;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && !reads->found; i++) {
+    MlirOperation def = tw_ancestor_in(tw_def(mlirOperationGetOperand(op, i)), reads->block);
+    reads->found = !mlirOperationIsNull(def) && stays(reads->wait, def);
+  }
+  return reads->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+static bool depends(const wait_t *w, MlirOperation op) {
+  reads_t reads = {w, mlirOperationGetBlock(w->op), false};
+  mlirOperationWalk(op, find_read, &reads, MlirWalkPreOrder);
+  return reads.found;
+}
+
+static MlirWalkResult find_product(MlirOperation op, void *user) {
+  *(bool *)user = *(bool *)user || is_wait(op) || tw_op_is(op, "tile.wgmma");
+  return MlirWalkResultAdvance;
+}
+
+/* Whether the op must stay behind the wait. */
+static bool must_stay(const wait_t *w, MlirOperation op) {
+  bool products = false;
+  if (is_wait(op) || mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || depends(w, op))
+    return true;
+  if (mlirOperationGetNumRegions(op) > 0)
+    mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
+  return products || has_effects(op) || (!w->loads && is_load(op)) || (w->effects && tw_op_is(op, "tile.wgmma"));
+}
+
+/* Waits for products and their barriers order nothing that a product needs; loads that stay do: there are no registers
+ * for what they bring beside one more product. */
+static bool orders_more(MlirOperation op, MlirOperation before) {
+  bool of_wait = tw_op_is(op, "tile.barrier") && is_wait(before);
+  return !is_wait(op) && !of_wait && (has_effects(op) || is_load(op));
+}
+
+static void find_stay(wait_t *w) {
+  MlirOperation barrier = barrier_of(w->op);
+  keep(w, w->op);
+  if (!mlirOperationIsNull(barrier))
+    keep(w, barrier);
+  w->effects = false;
+  w->loads = may_load_early(mlirOperationGetBlock(w->op));
+  for (MlirOperation before = w->op, op = mlirOperationGetNextInBlock(before); !mlirOperationIsNull(op);
+       before = op, op = mlirOperationGetNextInBlock(op))
+    if (!stays(w, op) && must_stay(w, op)) {
+      keep(w, op);
+      w->effects = w->effects || orders_more(op, before);
+    }
+}
+
+/* ---- registers of operands --------------------------------------------------------------------------- */
+
+/* What the next iteration has in the registers of the product's left operand; null if nothing follows. */
+static MlirValue successor(MlirOperation product) {
+  MlirValue lhs = mlirOperationGetOperand(product, 0), none = {NULL};
+  MlirOperation def = tw_def(lhs);
+  while (!mlirOperationIsNull(def) && tw_op_is(def, "tile.convert_layout")) {
+    lhs = mlirOperationGetOperand(def, 0);
+    def = tw_def(lhs);
+  }
+  MlirOperation loop = mlirBlockGetParentOperation(mlirOperationGetBlock(product));
+  if (!mlirValueIsABlockArgument(lhs) || !tw_op_is(loop, "scf.for"))
+    return none;
+  intptr_t position = tw_carried_position(loop, lhs);
+  return position < 0 ? none : tw_carried_next(loop, position);
+}
+
+/* The conversion to 16 bits behind a value. */
+static MlirOperation narrowing(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.convert_layout"))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && tw_op_is(op, "arith.truncf") ? op : tw_null_op();
+}
+
+/* The wait in place of one: behind it the value is what it orders. Uses that are to see that are the caller's. */
+static MlirOperation ordering(MlirOperation old, MlirValue value) {
+  MlirValue values[] = {mlirOperationGetOperand(old, 0), value};
+  MlirType types[] = {mlirValueGetType(values[0]), mlirValueGetType(values[1])};
+  tw_builder_t at = tw_build_before(old);
+  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
+  MlirOperation wait = tw_build(&at, "tile.wgmma_wait",
+                                (tw_op_parts_t){.num_operands = 2,
+                                                .operands = values,
+                                                .num_results = 2,
+                                                .results = types,
+                                                .num_attrs = 1,
+                                                .attrs = &pending});
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, 0), mlirOperationGetResult(wait, 0));
+  mlirOperationDestroy(old);
+  return wait;
+}
+
+static bool is_f32(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  return tw_is_tile(type) && mlirTypeIsAF32(tw_element(type));
+}
+
+/* Has the wait order what the product's registers will be made from, if that does not depend on the wait. */
+static void order_successor(wait_t *w, MlirOperation product) {
+  MlirValue next = successor(product);
+  MlirOperation narrow = next.ptr ? narrowing(next) : tw_null_op();
+  if (mlirOperationIsNull(narrow) || !mlirBlockEqual(mlirOperationGetBlock(narrow), mlirOperationGetBlock(w->op)))
+    return;
+  MlirValue wide = mlirOperationGetOperand(narrow, 0);
+  MlirOperation def = tw_ancestor_in(tw_def(wide), mlirOperationGetBlock(w->op));
+  if (mlirOperationIsNull(def) || stays(w, def) || stays(w, narrow) || !is_f32(wide) ||
+      !is_f32(mlirOperationGetOperand(w->op, 0)))
+    return;
+  w->op = ordering(w->op, wide);
+  mlirOperationSetOperand(narrow, 0, mlirOperationGetResult(w->op, 1));
+  tw_map_free(&w->stay);
+  find_stay(w);
+}
+
+/* ---- functions in front of waits ------------------------------------------------------------------------ */
+
+static bool is_function(MlirOperation op) { return !mlirOperationIsNull(op) && tw_op_in(op, "math"); }
+
+/* Whether the op is a function of a tile, or a mask over one, and is read behind the wait only. */
+static bool crosses(MlirOperation op, MlirOperation wait) {
+  bool masked = tw_op_is(op, "arith.select") && is_function(tw_def(mlirOperationGetOperand(op, 1)));
+  if ((!is_function(op) && !masked) || !is_f32(mlirOperationGetResult(op, 0)))
+    return false;
+  MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
+  for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), mlirOperationGetBlock(op));
+    if (mlirOperationIsNull(user) || !mlirOperationIsBeforeInBlock(wait, user))
+      return false;
+  }
+  return true;
+}
+
+/* Has the wait order a function that stands in front of it, behind the wait before, and that is read behind it only:
+ * the assembler would compute it there, while the Tensor Core idles. A wait whose result only goes on to the next
+ * iteration may be dropped (tile-specialize-warps) and orders nothing. */
+static void order_function(MlirOperation wait) {
+  MlirOperation found = tw_null_op(), user = tw_only_user(mlirOperationGetResult(wait, 0));
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(wait)); !mlirOperationEqual(op, wait);
+       op = mlirOperationGetNextInBlock(op))
+    found = is_wait(op) ? tw_null_op() : crosses(op, wait) ? op : found;
+  if (mlirOperationIsNull(found) || mlirOperationGetNumOperands(wait) > 1 ||
+      !is_f32(mlirOperationGetOperand(wait, 0)) || (!mlirOperationIsNull(user) && tw_op_is(user, "scf.yield")))
+    return;
+  MlirValue value = mlirOperationGetResult(found, 0);
+  wait = ordering(wait, value);
+  mlirValueReplaceAllUsesOfWith(value, mlirOperationGetResult(wait, 1));
+  mlirOperationSetOperand(wait, 1, value);
+}
+
+/* ---- what products read, in front of them -------------------------------------------------------------- */
+
+/* Whether the values behind a store come from arithmetic on what no product of the block makes. */
+static bool is_known_before(const tw_slice_t *slice, MlirOperation first, MlirOperation store) {
+  for (MlirOperation op = first; !mlirOperationEqual(op, store); op = mlirOperationGetNextInBlock(op))
+    if (tw_slice_has(slice, op) && !tw_is_arithmetic(op) && !tw_op_is(op, "tile.convert_layout"))
+      return false;
+  return true;
+}
+
+static bool uses(MlirOperation op, MlirValue value) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (mlirValueEqual(mlirOperationGetOperand(op, i), value))
+      return true;
+  return false;
+}
+
+/* Moves a store to shared memory, and what it stores, in front of the first product of its block. */
+static void write_early(MlirOperation store) {
+  MlirBlock block = mlirOperationGetBlock(store);
+  MlirOperation first = mlirBlockGetFirstOperation(block);
+  while (!mlirOperationEqual(first, store) && !tw_op_is(first, "tile.wgmma"))
+    first = mlirOperationGetNextInBlock(first);
+  tw_slice_t slice = {.block = block};
+  tw_slice_add_op(&slice, store);
+  bool may = is_known_before(&slice, first, store);
+  for (MlirOperation op = first; may && !mlirOperationEqual(op, store); op = mlirOperationGetNextInBlock(op))
+    may = !uses(op, mlirOperationGetOperand(store, 1));
+  for (MlirOperation op = first, next; may && !mlirOperationEqual(first, store); op = next) {
+    bool last = mlirOperationEqual(op, store);
+    next = mlirOperationGetNextInBlock(op);
+    if (tw_slice_has(&slice, op))
+      mlirOperationMoveBefore(op, first);
+    if (last)
+      break;
+  }
+  tw_slice_free(&slice);
+}
+
+/* ---- moving ---------------------------------------------------------------------------------------- */
+
+static void delay(MlirOperation op) {
+  wait_t w = {.op = op};
+  MlirOperation product = product_of(op);
+  if (mlirOperationIsNull(product) || tw_attr_int(op, "pending", 0) != 0)
+    return;
+  find_stay(&w);
+  order_successor(&w, product);
+  for (MlirOperation next = mlirOperationGetNextInBlock(w.op); !mlirOperationIsNull(next);) {
+    MlirOperation candidate = next;
+    next = mlirOperationGetNextInBlock(next);
+    if (!stays(&w, candidate))
+      mlirOperationMoveBefore(candidate, w.op);
+  }
+  tw_map_free(&w.stay);
+}
+
+/* Products are done in the order in which they were started: those that were after this one may go on. Counted when all
+ * stand where they will. */
+static void count_pending(MlirOperation wait) {
+  MlirOperation product = product_of(wait);
+  MlirContext context = mlirOperationGetContext(wait);
+  int pending = 0;
+  if (mlirOperationIsNull(product) || tw_attr_int(wait, "pending", 0) != 0)
+    return;
+  for (MlirOperation later = mlirOperationGetNextInBlock(product); !mlirOperationEqual(later, wait);
+       later = mlirOperationGetNextInBlock(later)) {
+    int64_t open = is_wait(later) ? tw_attr_int(later, "pending", 0) : pending;
+    pending = tw_op_is(later, "tile.wgmma") ? pending + 1 : open < pending ? (int)open : pending;
+  }
+  if (pending > 0) {
+    tw_set_int(wait, "pending", tw_i32(context), pending);
+    tw_set_attr(wait, "complete", mlirUnitAttrGet(context));
+  }
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------ */
+
+static bool is_local_store(MlirOperation op) { return tw_op_is(op, "tile.local_store"); }
+
+static bool run(MlirOperation func) {
+  tw_ops_t stores = tw_ops_in(func, is_local_store, MlirWalkPreOrder);
+  for (int i = 0; i < stores.count; i++)
+    write_early(stores.at[i]);
+  tw_ops_t waits = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  for (int i = waits.count - 1; i >= 0; i--)
+    delay(waits.at[i]);
+  tw_ops_t moved = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  for (int i = 0; i < moved.count; i++)
+    order_function(moved.at[i]);
+  tw_ops_t placed = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  for (int i = 0; i < placed.count; i++)
+    count_pending(placed.at[i]);
+  tw_ops_free(&stores);
+  tw_ops_free(&waits);
+  tw_ops_free(&moved);
+  tw_ops_free(&placed);
+  return true;
+}
+
+MlirPass tw_create_delay_waits(void) {
+  static struct {
+    _Alignas(8) char unused;
+  } id;
+  static const tw_pass_t pass = {&id, "tile-delay-waits", "Wait for a product behind all that does not depend on it",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}

@@ -1,0 +1,407 @@
+/* max_invariance.c - see max_invariance.h */
+#include "lowering/gpu/softmax/max_invariance.h"
+
+#include "lowering/layout/memory.h"
+#include "lowering/loops.h"
+#include "tilewright/dialect.h"
+
+#include <math.h>
+
+static const double LOG2_E = 1.44269504088896340736;
+static const tw_change_t fixed = {.kind = TW_FIXED}, free_ = {.kind = TW_FREE};
+
+/* ---- the table of changes -------------------------------------------------------------------------- */
+
+tw_change_t tw_change_of(const tw_references_t *r, MlirValue value) {
+  int found = tw_map_number(&r->index, value, -1);
+  if (found >= 0)
+    return r->changes[found];
+  double number;
+  bool zero = tw_known_float(value, &number) && number == 0;
+  return zero ? free_ : fixed;
+}
+
+static void set(tw_references_t *r, MlirValue value, tw_change_t change) {
+  int found = tw_map_number(&r->index, value, -1);
+  if (found < 0) {
+    r->changes = tw_room(r->changes, r->num_changes, sizeof *r->changes);
+    found = (int)r->num_changes++;
+    tw_map_set_number(&r->index, value, found);
+  }
+  r->changes[found] = change;
+}
+
+void tw_references_free(tw_references_t *r) {
+  tw_map_free(&r->index);
+  free(r->changes);
+  free(r->running);
+}
+
+/* ---- changes of results ------------------------------------------------------------------------------ */
+
+static bool moves(tw_change_t c) { return c.kind == TW_SHIFT || c.kind == TW_FACTOR; }
+
+static bool near(double x, double y) { return fabs(x - y) <= 1e-6 * (1 + fabs(x)); }
+
+static bool same(tw_change_t x, tw_change_t y) {
+  return x.kind == y.kind &&
+         (!moves(x) || (x.loop == y.loop && x.rows == y.rows && near(x.before, y.before) && near(x.now, y.now)));
+}
+
+/* A change whose amount came to nothing. */
+static tw_change_t settle(tw_change_t c) { return moves(c) && near(c.before, 0) && near(c.now, 0) ? fixed : c; }
+
+static tw_change_t times(tw_change_t c, double factor, tw_change_kind_t kind) {
+  return settle((tw_change_t){kind, c.before * factor, c.now * factor, c.rows, c.loop});
+}
+
+/* x + sign * y, where a fixed or free side counts as 0. False for references of two loops, or of other rows. */
+static bool sum(tw_change_t x, double sign, tw_change_t y, tw_change_kind_t kind, tw_change_t *out) {
+  if (moves(x) && moves(y) && (x.loop != y.loop || x.rows != y.rows))
+    return false;
+  *out = settle((tw_change_t){kind, x.before + sign * y.before, x.now + sign * y.now, x.rows | y.rows,
+                              moves(x) ? x.loop : y.loop});
+  return true;
+}
+
+/* x + y and x - y: shifts add up; factors must agree. */
+static bool change_of_sum(tw_change_t x, double sign, tw_change_t y, tw_change_t *out) {
+  if (x.kind == TW_FREE || y.kind == TW_FREE) {
+    *out = x.kind == TW_FREE ? y : x;
+    if (out->kind == TW_SHIFT && x.kind == TW_FREE)
+      *out = times(*out, sign, TW_SHIFT);
+    return true;
+  }
+  if (x.kind == TW_FACTOR || y.kind == TW_FACTOR) {
+    *out = x;
+    out->rows |= y.rows;
+    return same(x, y);
+  }
+  return sum(x, sign, y, TW_SHIFT, out);
+}
+
+/* x * y and x / y: factors multiply; a shift is scaled by a known number. */
+static bool change_of_product(MlirOperation op, tw_change_t x, double sign, tw_change_t y, tw_change_t *out) {
+  double number;
+  if (x.kind == TW_FREE || (y.kind == TW_FREE && sign > 0)) {
+    *out = free_;
+    return true;
+  }
+  if (x.kind == TW_SHIFT && y.kind == TW_FIXED && tw_known_float(mlirOperationGetOperand(op, 1), &number)) {
+    *out = times(x, sign > 0 ? number : 1 / number, TW_SHIFT);
+    return true;
+  }
+  if (y.kind == TW_SHIFT && x.kind == TW_FIXED && sign > 0 && tw_known_float(mlirOperationGetOperand(op, 0), &number)) {
+    *out = times(y, number, TW_SHIFT);
+    return true;
+  }
+  return x.kind != TW_SHIFT && y.kind != TW_SHIFT && sum(x, sign, y, TW_FACTOR, out);
+}
+
+/* Comparisons whose outcome no change alters: a factor with 0, a shift with an infinity. */
+static bool is_invariant_compare(MlirOperation op, tw_change_t x, tw_change_t y) {
+  int moving = moves(x) ? 0 : 1;
+  tw_change_t c = moving == 0 ? x : y;
+  double number;
+  if (!moves(c) || moves(moving == 0 ? y : x) || !tw_known_float(mlirOperationGetOperand(op, 1 - moving), &number))
+    return false;
+  return c.kind == TW_FACTOR ? number == 0 : isinf(number);
+}
+
+/* select(x == 0, 1, x) and select(m == -inf, 0, m), or with the other comparison the other way round: the value, but
+ * where no change matters. `moving`: which of the two it is. */
+static bool is_guard(MlirOperation op, int moving) {
+  enum { OEQ = 1, OGT = 2, ONE = 6, UEQ = 8, UNE = 13 };
+  MlirOperation compare = tw_def(mlirOperationGetOperand(op, 0));
+  MlirValue value = mlirOperationGetOperand(op, 1 + moving);
+  if (mlirOperationIsNull(compare) || !tw_op_is(compare, "arith.cmpf"))
+    return false;
+  int64_t predicate = tw_attr_int(compare, "predicate", 0);
+  bool first = mlirValueEqual(mlirOperationGetOperand(compare, 0), value);
+  bool second = mlirValueEqual(mlirOperationGetOperand(compare, 1), value);
+  if (moving == 1)
+    return (first || second) && (predicate == OEQ || predicate == UEQ);
+  return (first && predicate == OGT) || ((first || second) && (predicate == ONE || predicate == UNE));
+}
+
+/* Whether a shift leaves the other side of a select as it is. */
+static bool is_infinite(MlirValue value) {
+  double number;
+  return tw_known_float(value, &number) && isinf(number);
+}
+
+static bool change_of_select(tw_references_t *r, MlirOperation op, tw_change_t *out) {
+  tw_change_t sides[] = {tw_change_of(r, mlirOperationGetOperand(op, 1)),
+                         tw_change_of(r, mlirOperationGetOperand(op, 2))};
+  int moving = moves(sides[0]) ? 0 : 1;
+  tw_change_t other = sides[1 - moving];
+  *out = sides[moving];
+  if (moves(tw_change_of(r, mlirOperationGetOperand(op, 0))))
+    return false;
+  if (!moves(*out)) {
+    out->kind = same(sides[0], sides[1]) ? sides[0].kind : TW_FIXED;
+    return true;
+  }
+  if (same(sides[0], sides[1]) || (out->kind == TW_FACTOR && other.kind == TW_FREE) ||
+      (out->kind == TW_SHIFT && is_infinite(mlirOperationGetOperand(op, 2 - moving))))
+    return true;
+  if (moves(other) || !is_guard(op, moving))
+    return false;
+  if (out->kind == TW_SHIFT)
+    r->running[out->loop].guarded = true;
+  return true;
+}
+
+/* The dimensions of the result of a reshape that the dimensions `rows` become; false if they do not stay apart. */
+static bool reshaped_rows(MlirOperation op, uint32_t rows, uint32_t *out) {
+  MlirType from = mlirValueGetType(mlirOperationGetOperand(op, 0)),
+           to = mlirValueGetType(mlirOperationGetResult(op, 0));
+  intptr_t d = 0;
+  *out = 0;
+  for (intptr_t i = 0; i < tw_rank(from); i++) {
+    if (tw_extent(from, i) == 1)
+      continue;
+    while (d < tw_rank(to) && tw_extent(to, d) == 1)
+      d++;
+    if (d == tw_rank(to) || tw_extent(to, d) != tw_extent(from, i))
+      return (rows >> i) == 0;
+    *out |= (rows >> i & 1) << d++;
+  }
+  return true;
+}
+
+static bool change_of_reduce(MlirOperation op, tw_change_t x, tw_change_t *out) {
+  int64_t axis = tw_attr_int(op, "axis", 0);
+  *out = x;
+  out->rows = (x.rows & ((UINT32_C(1) << axis) - 1)) | (x.rows >> (axis + 1)) << axis;
+  return x.kind == TW_FACTOR && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD && (x.rows >> axis & 1) == 0;
+}
+
+/* Rows of lhs are rows of the result; along k all must be one. */
+static bool change_of_mma(tw_change_t lhs, tw_change_t rhs, tw_change_t acc, intptr_t rank, tw_change_t *out) {
+  *out = lhs.kind == TW_FREE ? acc : lhs;
+  return rank >= 2 && !moves(rhs) && lhs.kind != TW_SHIFT && (lhs.rows >> (rank - 1)) == 0 &&
+         (acc.kind == TW_FREE || lhs.kind == TW_FREE || same(lhs, acc));
+}
+
+static bool is_any_of(MlirOperation op, const char *const *names) {
+  for (; *names; names++)
+    if (tw_op_is(op, *names))
+      return true;
+  return false;
+}
+
+/* The change of an op's one result, where an operand changes. */
+static bool transfer(tw_references_t *r, MlirOperation op, tw_change_t *out) {
+  static const char *const copies[] = {"tile.broadcast", "tile.convert_layout", "arith.extf", NULL};
+  intptr_t n = mlirOperationGetNumOperands(op);
+  tw_change_t x = tw_change_of(r, mlirOperationGetOperand(op, 0)), y = fixed;
+  if (n > 1)
+    y = tw_change_of(r, mlirOperationGetOperand(op, 1));
+  *out = x;
+  if (is_any_of(op, copies) || (tw_op_is(op, "arith.truncf") && x.kind == TW_FACTOR))
+    return true;
+  if (tw_op_is(op, "tile.reshape"))
+    return reshaped_rows(op, x.rows, &out->rows);
+  if (tw_op_is(op, "arith.addf"))
+    return change_of_sum(x, 1, y, out);
+  if (tw_op_is(op, "arith.subf"))
+    return change_of_sum(x, -1, y, out);
+  if (tw_op_is(op, "arith.mulf"))
+    return change_of_product(op, x, 1, y, out);
+  if (tw_op_is(op, "arith.divf"))
+    return change_of_product(op, x, -1, y, out);
+  if (tw_op_is(op, "arith.negf"))
+    *out = x.kind == TW_SHIFT ? times(x, -1, TW_SHIFT) : x;
+  else if (tw_op_is(op, "math.exp2") && x.kind == TW_SHIFT)
+    *out = times(x, 1, TW_FACTOR);
+  else if (tw_op_is(op, "math.exp") && x.kind == TW_SHIFT)
+    *out = times(x, LOG2_E, TW_FACTOR);
+  else if (tw_op_is(op, "math.log2") && x.kind == TW_FACTOR)
+    *out = times(x, 1, TW_SHIFT);
+  else if (tw_op_is(op, "math.log") && x.kind == TW_FACTOR)
+    *out = times(x, 1 / LOG2_E, TW_SHIFT);
+  else if (tw_op_is(op, "arith.cmpf")) {
+    *out = fixed;
+    return is_invariant_compare(op, x, y);
+  } else if (tw_op_is(op, "arith.select"))
+    return change_of_select(r, op, out);
+  else if (tw_op_is(op, "tile.reduce"))
+    return change_of_reduce(op, x, out);
+  else if (tw_op_is(op, "tile.mma"))
+    return change_of_mma(x, y, tw_change_of(r, mlirOperationGetOperand(op, 2)),
+                         tw_rank(mlirValueGetType(mlirOperationGetResult(op, 0))), out);
+  else
+    return false;
+  return true;
+}
+
+/* ---- loops with a running maximum ------------------------------------------------------------------- */
+
+static bool is_maximum(MlirOperation op) {
+  return !mlirOperationIsNull(op) && (tw_op_is(op, "arith.maximumf") || tw_op_is(op, "arith.maxnumf"));
+}
+
+/* Whether carried value `i` becomes the maximum of itself and something that does not depend on it. */
+static bool runs(MlirOperation loop, intptr_t i, MlirOperation *maximum) {
+  MlirValue m = tw_carried(loop, i);
+  *maximum = tw_def(tw_carried_next(loop, i));
+  if (!tw_is_tile(mlirValueGetType(m)) || !mlirTypeIsAF32(tw_element(mlirValueGetType(m))) || !is_maximum(*maximum) ||
+      !mlirBlockEqual(mlirOperationGetBlock(*maximum), tw_loop_body(loop)))
+    return false;
+  bool first = mlirValueEqual(mlirOperationGetOperand(*maximum, 0), m);
+  if (!first && !mlirValueEqual(mlirOperationGetOperand(*maximum, 1), m))
+    return false;
+  tw_slice_t slice = {.block = tw_loop_body(loop)};
+  tw_slice_add(&slice, mlirOperationGetOperand(*maximum, first));
+  bool own = !tw_slice_reads(&slice, m);
+  tw_slice_free(&slice);
+  return own;
+}
+
+static MlirWalkResult collect(MlirOperation op, void *user) {
+  tw_references_t *r = user;
+  if (!tw_op_is(op, "scf.for"))
+    return MlirWalkResultAdvance;
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
+    MlirOperation maximum;
+    if (!runs(op, i, &maximum))
+      continue;
+    r->running = tw_room(r->running, (size_t)r->num, sizeof *r->running);
+    r->running[r->num++] = (tw_running_t){.loop = op, .maximum = maximum, .position = i};
+    break;
+  }
+  return MlirWalkResultAdvance;
+}
+
+static int running_at(const tw_references_t *r, MlirOperation op) {
+  for (int i = 0; i < r->num; i++)
+    if (mlirOperationEqual(r->running[i].loop, op) || mlirOperationEqual(r->running[i].maximum, op))
+      return i;
+  return -1;
+}
+
+/* ---- following the changes through the function ----------------------------------------------------- */
+
+static bool follow_block(tw_references_t *r, MlirBlock block);
+
+static uint32_t rows_of(MlirType type) {
+  uint32_t rows = 0;
+  for (intptr_t d = 0; d < tw_rank(type); d++)
+    rows |= tw_extent(type, d) > 1 ? UINT32_C(1) << d : 0;
+  return rows;
+}
+
+static bool is_f32_tile(MlirType type) { return tw_is_tile(type) && mlirTypeIsAF32(tw_element(type)); }
+
+/* What an iteration leaves is what the next finds, and what the loop leaves. */
+static tw_change_t handed_on(tw_change_t c) {
+  c.before = c.now;
+  c.now = 0;
+  return c;
+}
+
+/* Before the loop no reference is off, or all are off as those of the loop before. */
+static bool starts_right(tw_references_t *r, MlirOperation loop) {
+  int offs = 0, moving = 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++) {
+    tw_change_t init = tw_change_of(r, tw_carried_init(loop, i)), inside = tw_change_of(r, tw_carried(loop, i));
+    if (moves(init)) {
+      init.loop = inside.loop;
+      if (!same(init, inside))
+        return false;
+      offs++;
+    }
+    moving += moves(inside);
+  }
+  return offs == 0 || offs == moving;
+}
+
+static bool stopped_at(tw_references_t *r, MlirOperation op) {
+  r->obstacle = op;
+  return false;
+}
+
+/* Assumes that the other carried values change as the first pass finds, and checks it in the second. */
+static bool follow_running(tw_references_t *r, int number) {
+  MlirOperation loop = r->running[number].loop;
+  MlirBlock body = tw_loop_body(loop);
+  MlirValue m = tw_carried(loop, r->running[number].position);
+  intptr_t n = mlirOperationGetNumResults(loop);
+  for (intptr_t i = 0; i < n; i++)
+    set(r, tw_carried(loop, i), is_f32_tile(mlirValueGetType(tw_carried(loop, i))) ? free_ : fixed);
+  set(r, m, (tw_change_t){TW_SHIFT, 1, 0, rows_of(mlirValueGetType(m)), number});
+  for (int pass = 0; pass < 2; pass++) {
+    if (!follow_block(r, body))
+      return false;
+    for (intptr_t i = 0; i < n; i++) {
+      MlirValue carried = tw_carried(loop, i);
+      tw_change_t next = tw_change_of(r, tw_carried_next(loop, i));
+      tw_change_t assumed = handed_on(next);
+      if (next.kind == TW_FREE && tw_change_of(r, tw_carried_init(loop, i)).kind != TW_FREE)
+        assumed = fixed;
+      if ((moves(next) && !near(next.before, 0)) || (pass == 1 && !same(assumed, tw_change_of(r, carried))))
+        return stopped_at(r, tw_loop_yield(loop));
+      set(r, carried, assumed);
+    }
+  }
+  if (!starts_right(r, loop))
+    return stopped_at(r, loop);
+  for (intptr_t i = 0; i < n; i++)
+    set(r, mlirOperationGetResult(loop, i), tw_change_of(r, tw_carried(loop, i)));
+  return true;
+}
+
+static bool follow(tw_references_t *r, MlirOperation op) {
+  int running = running_at(r, op);
+  if (running >= 0 && mlirOperationEqual(op, r->running[running].maximum)) {
+    MlirValue m = mlirOperationGetResult(op, 0);
+    int scores = mlirValueEqual(mlirOperationGetOperand(op, 0),
+                                tw_carried(r->running[running].loop, r->running[running].position));
+    if (moves(tw_change_of(r, mlirOperationGetOperand(op, scores))))
+      return stopped_at(r, op);
+    set(r, m, (tw_change_t){TW_SHIFT, 0, 1, rows_of(mlirValueGetType(m)), running});
+    return true;
+  }
+  if (running >= 0)
+    return follow_running(r, running);
+  bool changes = false, zeros = false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    tw_change_t operand = tw_change_of(r, mlirOperationGetOperand(op, i));
+    changes = changes || moves(operand);
+    zeros = zeros || operand.kind == TW_FREE;
+  }
+  if (changes && tw_op_is(op, "scf.yield"))
+    return running_at(r, mlirOperationGetParentOperation(op)) >= 0 || stopped_at(r, op);
+  bool simple = mlirOperationGetNumResults(op) == 1 && mlirOperationGetNumRegions(op) == 0;
+  tw_change_t change = fixed;
+  if ((changes || zeros) && simple && !transfer(r, op, &change)) {
+    change = fixed;
+    simple = !changes;
+  }
+  if (changes && !simple)
+    return stopped_at(r, op);
+  if (changes || zeros)
+    for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+      set(r, mlirOperationGetResult(op, i), simple ? change : fixed);
+  for (intptr_t region = 0; region < mlirOperationGetNumRegions(op); region++) {
+    MlirBlock block = tw_region_block(op, region);
+    if (!mlirBlockIsNull(block) && !follow_block(r, block))
+      return false;
+  }
+  return true;
+}
+
+static bool follow_block(tw_references_t *r, MlirBlock block) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (!follow(r, op))
+      return false;
+  return true;
+}
+
+bool tw_references_of(MlirOperation func, tw_references_t *out) {
+  *out = (tw_references_t){.num = 0};
+  mlirOperationWalk(func, collect, out, MlirWalkPreOrder);
+  return out->num > 0 && follow_block(out, tw_region_block(func, 0));
+}

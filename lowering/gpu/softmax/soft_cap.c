@@ -1,0 +1,168 @@
+/* soft_cap.c - tile-relax-scores: how scores are bent in front of a softmax need not be exact to the last bit
+ *
+ * Before, scores are divided and bent exactly, which takes some 60 instructions and a branch for each:
+ *
+ *   %u = arith.divf %s, 30.0
+ *   %t = math.tanh %u
+ *   %c = arith.mulf %t, 30.0
+ *   ... %m = maxima of the rows ...
+ *   %p = math.exp2 (%c - %m)
+ *
+ * After, a quotient is a product, and tanh says that only its absolute error counts:
+ *
+ *   %u = arith.mulf %s, 0.033...
+ *   %t = math.tanh %u {tile.absolute}
+ *   ...
+ *
+ * What it does to accuracy: the exponent is off by some roundings of the scores, as where tile-fold-exp makes one
+ * factor of several. What must hold: all that is made of the result enters exponents, by sums, differences, maxima,
+ * masks and constant factors, of which tanh's are not large; and of these exponentials those of scores are weights
+ * (tw_is_weight). A maximum that is stored is read otherwise. Runs before tile-fold-exp, which collects the factors. */
+#include "lowering/gpu/facts/accuracy.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+#include <math.h>
+
+static const double MOST = 256; /* by so much errors of tanh may be multiplied */
+
+/* ---- what is made of a value -------------------------------------------------------------------------- */
+
+typedef struct {
+  tw_map_t seen; /* values, with the bits of the factor */
+  int64_t count; /* elements of the scores */
+  bool weights;  /* some of the exponentials are weights */
+} readers_t;
+
+static bool enters_exponents(readers_t *readers, MlirValue value, double factor);
+
+static bool enters_as(readers_t *readers, MlirOperation loop, intptr_t i, double factor) {
+  return enters_exponents(readers, tw_carried(loop, i), factor) &&
+         enters_exponents(readers, mlirOperationGetResult(loop, i), factor);
+}
+
+/* What the op around a yield makes of it. */
+static bool enters_by_yield(readers_t *readers, MlirOperation yield, intptr_t i, double factor) {
+  MlirOperation around = mlirOperationGetParentOperation(yield);
+  if (tw_op_is(around, "scf.for"))
+    return enters_as(readers, around, i, factor);
+  return tw_op_is(around, "scf.if") && enters_exponents(readers, mlirOperationGetResult(around, i), factor);
+}
+
+static bool enters_by_exponential(readers_t *readers, MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  bool weight = tw_is_weight(result);
+  readers->weights = readers->weights || weight;
+  return weight || tw_count(mlirValueGetType(result)) < readers->count;
+}
+
+/* Ops that hand an error on; by how much they multiply it. */
+static bool hands_on(MlirOperation op, intptr_t operand, double *factor) {
+  static const char *const names[] = {"arith.addf",     "arith.subf",     "arith.negf",   "arith.maximumf",
+                                      "arith.minimumf", "tile.broadcast", "tile.reshape", "tile.permute"};
+  double constant;
+  if (TW_OP_IS_ONE_OF(op, names))
+    return true;
+  if (tw_op_is(op, "arith.select"))
+    return operand > 0;
+  if (tw_op_is(op, "tile.reduce"))
+    return tw_attr_int(op, "kind", 0) == TW_REDUCE_MAX;
+  if (tw_op_is(op, "math.tanh")) {
+    *factor = 1;
+    return true;
+  }
+  bool divided = tw_op_is(op, "arith.divf");
+  if ((!divided && !tw_op_is(op, "arith.mulf")) || (divided && operand > 0) ||
+      !tw_known_float(mlirOperationGetOperand(op, 1 - operand), &constant))
+    return false;
+  *factor *= divided ? 1 / fabs(constant) : fabs(constant);
+  return true;
+}
+
+static bool enters_by(readers_t *readers, MlirOpOperand use, double factor) {
+  MlirOperation op = mlirOpOperandGetOwner(use);
+  intptr_t operand = mlirOpOperandGetOperandNumber(use);
+  if (tw_op_is(op, "math.exp") || tw_op_is(op, "math.exp2"))
+    return enters_by_exponential(readers, op);
+  if (tw_op_is(op, "scf.yield"))
+    return enters_by_yield(readers, op, operand, factor);
+  if (tw_op_is(op, "scf.for"))
+    return operand >= TW_FOR_INITS && enters_as(readers, op, operand - TW_FOR_INITS, factor);
+  return hands_on(op, operand, &factor) && factor <= MOST &&
+         enters_exponents(readers, mlirOperationGetResult(op, 0), factor);
+}
+
+/* Reached on another way, a value has been looked at with the factor of the first: this one must not be larger. So
+ * errors do not grow from one iteration to the next. */
+static bool enters_exponents(readers_t *readers, MlirValue value, double factor) {
+  const MlirValue *seen = tw_map_get(&readers->seen, value.ptr, NULL);
+  MlirValue as_value = {NULL};
+  double before;
+  if (seen != NULL) {
+    memcpy(&before, &seen->ptr, sizeof before);
+    return factor <= before;
+  }
+  memcpy(&as_value.ptr, &factor, sizeof factor);
+  tw_map_one(&readers->seen, value, as_value);
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (!enters_by(readers, use, factor))
+      return false;
+  return true;
+}
+
+static bool is_relaxed(MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  readers_t readers = {.count = tw_count(mlirValueGetType(result))};
+  bool ok = enters_exponents(&readers, result, 1) && readers.weights;
+  tw_map_free(&readers.seen);
+  return ok;
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------------ */
+
+/* tanh, and division by a constant whose inverse is a normal float, of tiles of f32. */
+static bool may_relax(MlirOperation op) {
+  double divisor;
+  bool divides = tw_op_is(op, "arith.divf") && tw_known_float(mlirOperationGetOperand(op, 1), &divisor) &&
+                 fabs(divisor) > 0x1p-120 && fabs(divisor) < 0x1p120;
+  if (!divides && !tw_op_is(op, "math.tanh"))
+    return false;
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  return tw_is_tile(type) && mlirTypeIsAF32(tw_element(type));
+}
+
+/* The quotient as a product of what its dividend has without constant factors, and one factor. */
+static void multiply(MlirOperation quotient) {
+  double factor = 1, own;
+  MlirValue result = mlirOperationGetResult(quotient, 0), x = mlirOperationGetOperand(quotient, 0), rest;
+  MlirType type = mlirValueGetType(result);
+  tw_builder_t at = tw_build_before(quotient);
+  (void)tw_known_float(mlirOperationGetOperand(quotient, 1), &factor);
+  for (factor = 1 / factor; tw_has_factor(x, &own, &rest); x = rest)
+    factor *= own;
+  MlirValue product = tw_binary(&at, "arith.mulf", type, x, tw_const_float(&at, type, factor));
+  mlirValueReplaceAllUsesOfWith(result, product);
+  tw_erase_dead(quotient);
+}
+
+static bool run(MlirOperation func) {
+  tw_ops_t found = tw_ops_in(func, may_relax, MlirWalkPreOrder);
+  for (int i = 0; i < found.count; i++) {
+    if (!is_relaxed(found.at[i]))
+      continue;
+    if (tw_op_is(found.at[i], "math.tanh"))
+      tw_set_attr(found.at[i], TW_ABSOLUTE, mlirUnitAttrGet(mlirOperationGetContext(func)));
+    else
+      multiply(found.at[i]);
+  }
+  tw_ops_free(&found);
+  return true;
+}
+
+MlirPass tw_create_relax_scores(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-relax-scores", "Bend the scores of a softmax no more exactly than it shows",
+                                 "func.func", run};
+  return tw_pass_create(&pass);
+}
