@@ -21,25 +21,56 @@ MlirValue tw_legal_not(const legalize_t *l) {
 
 /* --- Division -------------------------------------------------------------------------------------- */
 
-/* The quotient is rounded to the dtype before it is rounded down. */
-MlirValue tw_legal_floordiv_float(const legalize_t *l) {
-  tw_elem_t elem = tw_elem_of(l->result);
-  MlirValue quotient =
-      binary(l, "arith.divf", tw_legal_operand(l, 0, elem, l->result), tw_legal_operand(l, 1, elem, l->result));
-  return tw_legal_compute(l, "math.floor", l->result, 1, &quotient);
+/* x mod y of floats: the remainder of truncation, and y more where its sign is not that of y. */
+typedef struct {
+  MlirValue rest, y_negative, moves; /* the remainder; y < 0; whether y is added to it */
+} remainder_t;
+
+static remainder_t remainder_of(const legalize_t *l, MlirValue x, MlirValue y) {
+  MlirValue zero = tw_const_float(&l->at, mlirValueGetType(x), 0.0);
+  remainder_t r = {.rest = binary(l, "arith.remf", x, y), .y_negative = tw_legal_compare(l, TW_CMP_LT, y, zero)};
+  MlirValue differ = tw_legal_compare(l, TW_CMP_NE, tw_legal_compare(l, TW_CMP_LT, r.rest, zero), r.y_negative);
+  r.moves = binary(l, "arith.andi", differ, tw_legal_compare(l, TW_CMP_NE, r.rest, zero));
+  return r;
 }
 
-/* The remainder of truncation, and y more where its sign is not that of y. A zero gets the sign of y. */
+/* A zero gets the sign of y. */
 static MlirValue mod_float(const legalize_t *l, MlirValue x, MlirValue y) {
   MlirType type = mlirValueGetType(x);
   MlirValue zero = tw_const_float(&l->at, type, 0.0), minus_zero = tw_const_float(&l->at, type, -0.0);
-  MlirValue rest = binary(l, "arith.remf", x, y);
-  MlirValue y_negative = tw_legal_compare(l, TW_CMP_LT, y, zero);
-  MlirValue differ = tw_legal_compare(l, TW_CMP_NE, tw_legal_compare(l, TW_CMP_LT, rest, zero), y_negative);
-  MlirValue moved = tw_legal_select(l, differ, binary(l, "arith.addf", rest, y), rest);
-  MlirValue is_zero = tw_legal_compare(l, TW_CMP_EQ, rest, zero);
-  return tw_legal_select(l, is_zero, tw_legal_select(l, y_negative, minus_zero, zero), moved);
+  remainder_t r = remainder_of(l, x, y);
+  MlirValue moved = tw_legal_select(l, r.moves, binary(l, "arith.addf", r.rest, y), r.rest);
+  MlirValue is_zero = tw_legal_compare(l, TW_CMP_EQ, r.rest, zero);
+  return tw_legal_select(l, is_zero, tw_legal_select(l, r.y_negative, minus_zero, zero), moved);
 }
+
+/* (x - x mod y) / y, which is an integer but for its rounding: the nearest one. The quotient itself, rounded to a
+ * float, may be the integer above it: 3.0 // 0.1 is 29. By zero, or where it is zero, it is the quotient. */
+static MlirValue floordiv_float(const legalize_t *l, MlirValue x, MlirValue y) {
+  MlirType type = mlirValueGetType(x);
+  MlirValue zero = tw_const_float(&l->at, type, 0.0), one = tw_const_float(&l->at, type, 1.0);
+  remainder_t r = remainder_of(l, x, y);
+  MlirValue whole = binary(l, "arith.divf", binary(l, "arith.subf", x, r.rest), y);
+  whole = tw_legal_select(l, r.moves, binary(l, "arith.subf", whole, one), whole);
+  MlirValue below = tw_legal_compute(l, "math.floor", type, 1, &whole);
+  MlirValue far =
+      tw_legal_compare(l, TW_CMP_GT, binary(l, "arith.subf", whole, below), tw_const_float(&l->at, type, 0.5));
+  MlirValue nearest = tw_legal_select(l, far, binary(l, "arith.addf", below, one), below);
+  MlirValue quotient = binary(l, "arith.divf", x, y);
+  MlirValue signed_zero = binary(l, "math.copysign", zero, quotient);
+  nearest = tw_legal_select(l, tw_legal_compare(l, TW_CMP_EQ, whole, zero), signed_zero, nearest);
+  return tw_legal_select(l, tw_legal_compare(l, TW_CMP_EQ, y, zero), quotient, nearest);
+}
+
+/* On both operands in the dtype of the result. 16-bit floats compute in f32, where a remainder is exact; what follows
+ * rounds once. */
+static MlirValue on_floats(const legalize_t *l, MlirValue (*run)(const legalize_t *, MlirValue, MlirValue)) {
+  tw_elem_t elem = tw_elem_of(l->result), wide = elem == TW_f16 || elem == TW_bf ? TW_f32 : elem;
+  MlirValue x = tw_legal_operand(l, 0, wide, l->result), y = tw_legal_operand(l, 1, wide, l->result);
+  return tw_legal_cast(l, run(l, x, y), elem);
+}
+
+MlirValue tw_legal_floordiv_float(const legalize_t *l) { return on_floats(l, floordiv_float); }
 
 /* What is left over has the sign of y. By a power of two it is the last bits. */
 static MlirValue mod_int(const legalize_t *l, MlirValue x, MlirValue y) {
@@ -57,11 +88,9 @@ static MlirValue mod_int(const legalize_t *l, MlirValue x, MlirValue y) {
 
 MlirValue tw_legal_mod(const legalize_t *l) {
   tw_elem_t elem = tw_elem_of(l->result);
-  bool is_float = tw_elem_kind(elem) == 'f';
-  /* 16-bit floats compute in f32: the remainder is exact there, and the addition rounds once. */
-  tw_elem_t wide = elem == TW_f16 || elem == TW_bf ? TW_f32 : elem;
-  MlirValue x = tw_legal_operand(l, 0, wide, l->result), y = tw_legal_operand(l, 1, wide, l->result);
-  return tw_legal_cast(l, is_float ? mod_float(l, x, y) : mod_int(l, x, y), elem);
+  if (tw_elem_kind(elem) == 'f')
+    return on_floats(l, mod_float);
+  return mod_int(l, tw_legal_operand(l, 0, elem, l->result), tw_legal_operand(l, 1, elem, l->result));
 }
 
 /* --- Powers ---------------------------------------------------------------------------------------- */

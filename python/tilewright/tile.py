@@ -361,15 +361,16 @@ def truediv(x: Any, y: Any, /) -> Any:
 
 @op("floordiv")
 def floordiv(x: Any, y: Any, /) -> Any:
-    """x / y rounded towards negative infinity, promoted: the result of floats is a float.
+    """x / y rounded towards negative infinity, promoted: the result of floats is a float, as NumPy has it.
 
-    Integer division by zero gives an unspecified value.
+    Of floats it is the exact quotient that is rounded: 3.0 // 0.1 is 29, as the float 0.1 is more than a tenth. Integer
+    division by zero gives an unspecified value.
     """
 
 
 @op("mod")
 def mod(x: Any, y: Any, /) -> Any:
-    """x - floordiv(x, y) * y, promoted: the result has the sign of y, as in Python."""
+    """What x // y leaves over, promoted: the result has the sign of y, as in Python."""
 
 
 @op("pow")

@@ -33,6 +33,7 @@ _NUMPY_BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "sub": np.subtract,
     "mul": np.multiply,
     "truediv": np.divide,
+    "floordiv": np.floor_divide,
     "mod": np.mod,
     "minimum": np.minimum,
     "maximum": np.maximum,
@@ -97,17 +98,9 @@ def binary(name: str, x: Any, y: Any) -> Any:
         return _fold(PYTHON_BINARY[name], name, x, y)
     a, b, dtype = _promoted(name, x, y)
     dt.require_arithmetic(dtype, f"ct.{name}")
-    if name == "floordiv":
-        return _floordiv(a, b, dtype)
     if name == "pow":
         return _pow(a, b, dtype)
     return compute(_NUMPY_BINARY[name], dtype, a, b)
-
-
-def _floordiv(a: Tile, b: Tile, dtype: DType) -> Tile:
-    if dtype.is_float:
-        return compute(np.floor, dtype, compute(np.divide, dtype, a, b))
-    return Tile(np.floor_divide(a._data, b._data), dtype)
 
 
 def _pow(a: Tile, b: Tile, dtype: DType) -> Tile:

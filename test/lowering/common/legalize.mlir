@@ -230,7 +230,9 @@ func.func @remainder_of_bits(%i: tensor<8xi32>) -> tensor<8xi32> {
 func.func @floor_division(%i: i32, %f: f16) {
   // CHECK-NEXT: arith.floordivsi
   %0 = tile.floordiv %i, %i : i32, i32
-  // CHECK-NEXT: arith.divf %{{.*}} : f16
+  // (x - rest) / y, in f32
+  // CHECK: arith.remf %{{.*}} : f32
+  // CHECK: arith.divf %{{.*}} : f32
   // CHECK: math.floor %{{.*}} : f32
   %1 = tile.floordiv %f, %f : f16, f16
   return

@@ -25,6 +25,7 @@ static const pair_t names[] = {
     {"arith.minnumf", "llvm.intr.minnum"},
     {"arith.negf", "llvm.fneg"},
     {"math.absf", "llvm.intr.fabs"},
+    {"math.copysign", "llvm.intr.copysign"},
     {"math.floor", "llvm.intr.floor"},
     {"math.ceil", "llvm.intr.ceil"},
     {"math.trunc", "llvm.intr.trunc"},
