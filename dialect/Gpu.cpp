@@ -1,5 +1,6 @@
 //===- Gpu.cpp - text and C face of #tile.linear, !tile.buffer, !tile.barriers ===//
 #include "Tile.h"
+#include "lowering/layout/layout.h"
 #include "tilewright/dialect.h"
 
 #include "mlir/CAPI/IR.h"
@@ -78,6 +79,10 @@ static LogicalResult verifyLayout(LinearAttr layout, ArrayRef<int64_t> shape,
     return success();
   if (layout.getRank() != shape.size())
     return emitError() << "layout of rank " << layout.getRank() << " on a tile of rank " << shape.size();
+  for (int32_t count : layout.getCounts())
+    if (count > TW_LAYOUT_MAX_BITS)
+      return emitError() << "layout with " << count << " basis vectors in one group; it has at most "
+                         << int{TW_LAYOUT_MAX_BITS};
   for (auto [i, coord] : llvm::enumerate(layout.getCoords()))
     if (coord < 0 || coord >= shape[i % shape.size()])
       return emitError() << "basis vector leaves the tile: coordinate " << coord << " along an extent of "

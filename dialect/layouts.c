@@ -29,8 +29,7 @@ static bool read_layout(MlirAttribute attribute, int rank, const int64_t *shape,
       uint32_t coord[TW_LAYOUT_MAX_RANK];
       for (int d = 0; d < rank; d++)
         coord[d] = (uint32_t)coords[d];
-      if (out->bits[g] < TW_LAYOUT_MAX_BITS)
-        tw_layout_push(out, (tw_input_t)g, tw_layout_flat(out, coord));
+      tw_layout_push(out, (tw_input_t)g, tw_layout_flat(out, coord));
     }
   return true;
 }

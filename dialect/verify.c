@@ -420,6 +420,16 @@ static bool verify_tma_store(const verify_t *v) {
   return verify_access(v, 2, tile, FIRST_INDEX, mlirOperationGetNumOperands(v->op) - FIRST_INDEX, &array, &unused);
 }
 
+/* Results stand in the registers of what they are made from: each has its type, and layout. */
+static bool verify_in_place(const verify_t *v) {
+  bool wgmma = mlirStringRefEqual(v->check.op, mlirStringRefCreateFromCString("tile.wgmma"));
+  intptr_t first = wgmma ? mlirOperationGetNumOperands(v->op) - 1 : 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(v->op); i++)
+    if (!mlirTypeEqual(operand_type(v, first + i), mlirValueGetType(mlirOperationGetResult(v->op, i))))
+      return tw_fail(&v->check, "has a result of another type than the tile that it is made in");
+  return true;
+}
+
 static bool verify_roles(const verify_t *v) {
   enum { GROUP = 4, STEP = 8, LEAST = 24, MOST = 256, MOST_TEAMS = 4 };
   int64_t warps = integer(v, "producer_warps"), teams = has(v, "teams") ? integer(v, "teams") : 1;
@@ -479,6 +489,8 @@ static const struct {
     {"tile.thread_id", verify_thread_axis},
     {"tile.tma_load", verify_tma_load},
     {"tile.tma_store", verify_tma_store},
+    {"tile.wgmma", verify_in_place},
+    {"tile.wgmma_wait", verify_in_place},
 };
 
 MlirLogicalResult tw_verify_op(MlirOperation op) {

@@ -14,6 +14,8 @@
 #include "llvm-c/TargetMachine.h"
 #include "llvm-c/Transforms/PassBuilder.h"
 
+#include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,17 +187,55 @@ static char *emit_module(MlirModule source, LLVMModuleRef module, const target_t
   return kind == TW_EMIT_LLVM_TEXT ? print_llvm(module, out_size) : generate(source, module, target, kind, out_size);
 }
 
-char *tw_emit(MlirModule source, tw_emit_kind_t kind, size_t *out_size) {
-  char name[64];
+/* ---- errors that LLVM ends the process for ---------------------------------------------------------- */
+
+/* What LLVM cannot select or assemble it reports as fatal. Then the thread leaves it here, with what was half made. */
+static _Thread_local struct {
+  jmp_buf way_out;
+  bool open;
+  char message[400];
+} fatal;
+
+static void leave(const char *reason) {
+  if (!fatal.open)
+    return; /* and LLVM ends the process: this is no code of ours */
+  snprintf(fatal.message, sizeof fatal.message, "%s", reason);
+  longjmp(fatal.way_out, 1);
+}
+
+static void install(void) { LLVMInstallFatalErrorHandler(leave); }
+
+typedef struct {
+  MlirModule source;
+  bool failed;
+} report_t;
+
+/* Without a handler LLVM prints an error and ends the process. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
+  report_t *report = user;
+  if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+    return;
+  char *text = LLVMGetDiagInfoDescription(info);
+  fail(report->source, "LLVM cannot make code of this", text);
+  LLVMDisposeMessage(text);
+  report->failed = true;
+}
+
+static char *emit(MlirModule source, tw_emit_kind_t kind, size_t *out_size) {
+  char name[64], why[400];
   read_target(source, name, sizeof name);
   target_t target;
+  report_t report = {.source = source};
   char *bytes = NULL;
+  if (!tw_target_known(mlirStringRefCreateFromCString(name), sizeof why, why))
+    return fail(source, "no code", why);
   if (!open_target(name, read_level(source), &target)) {
     fail(source, "no code generator for target", name);
     close_target(&target);
     return NULL;
   }
   LLVMContextRef context = LLVMContextCreate();
+  LLVMContextSetDiagnosticHandler(context, on_diagnostic, &report);
   LLVMModuleRef module = mlirTranslateModuleToLLVMIR(mlirModuleGetOperation(source), context);
   if (module) {
     bytes = emit_module(source, module, &target, kind, out_size);
@@ -205,5 +245,21 @@ char *tw_emit(MlirModule source, tw_emit_kind_t kind, size_t *out_size) {
   }
   LLVMContextDispose(context);
   close_target(&target);
+  if (!report.failed)
+    return bytes;
+  free(bytes);
+  return NULL;
+}
+
+char *tw_emit(MlirModule source, tw_emit_kind_t kind, size_t *out_size) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, install);
+  if (setjmp(fatal.way_out)) {
+    fatal.open = false;
+    return fail(source, "LLVM cannot make code of this", fatal.message);
+  }
+  fatal.open = true;
+  char *bytes = emit(source, kind, out_size);
+  fatal.open = false;
   return bytes;
 }

@@ -1,6 +1,7 @@
 /* pipeline.c - the passes in order, by target: where a reader of the compiler starts
  *
  * Each stage is a name that `--emit` accepts, and the passes that lead to it from the stage before. */
+#include "lowering/gpu/machine/target.h"
 #include "tilewright/compiler.h"
 #include "tilewright/dialect.h"
 
@@ -24,7 +25,8 @@ typedef struct {
 static const stage_t gpu_stages[] = {
     {"legal", LEGAL CUT SPLIT},
     {"layout",
-     "func.func(tile-walk-tiles,tile-swap-operands,tile-select-wgmma,tile-legalize-mma,tile-relax-scores,tile-fold-exp,"
+     "func.func(tile-walk-tiles,tile-check-sizes,tile-swap-operands,tile-select-wgmma,tile-legalize-mma,tile-relax-"
+     "scores,tile-fold-exp,"
      "tile-"
      "stale-softmax,tile-rotate-products,tile-persist,"
      "tile-split-k,tile-defer-sums,tile-own-indices,tile-lift-indices,tile-reduce-strength,tile-assign-layouts)"},
@@ -53,9 +55,20 @@ static MlirStringRef module_string(MlirModule module, const char *name) {
   return mlirStringAttrGetValue(attribute);
 }
 
-static bool targets_cpu(MlirModule module) {
-  MlirStringRef target = module_string(module, "tile.target");
-  return target.length >= 3 && !strncmp(target.data, "cpu", 3);
+static bool is_cpu(MlirStringRef target) {
+  return target.length >= 3 && !strncmp(target.data, "cpu", 3) && (target.length == 3 || target.data[3] == ':');
+}
+
+bool tw_target_known(MlirStringRef name, size_t size, char *why) {
+  return is_cpu(name) || !tw_gpu_target_refused(name, size, why);
+}
+
+static bool target_is_known(MlirModule module) {
+  char why[400];
+  bool known = tw_target_known(module_string(module, "tile.target"), sizeof why, why);
+  if (!known)
+    mlirEmitError(mlirOperationGetLocation(mlirModuleGetOperation(module)), why);
+  return known;
 }
 
 MlirContext tw_context_create(void) {
@@ -104,7 +117,9 @@ static size_t stages_done(const stage_t *stages, MlirStringRef at) {
 }
 
 bool tw_lower_to(MlirModule module, const char *goal) {
-  const stage_t *stages = targets_cpu(module) ? cpu_stages : gpu_stages;
+  if (!target_is_known(module))
+    return false;
+  const stage_t *stages = is_cpu(module_string(module, "tile.target")) ? cpu_stages : gpu_stages;
   size_t done = stages_done(stages, module_string(module, "tile.stage")), wanted = stages_done(stages, str(goal));
   if (wanted > 0 && wanted <= done) /* it is there, or past it */
     return true;

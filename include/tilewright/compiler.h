@@ -19,6 +19,9 @@ extern "C" {
 /* A context with every dialect registered and no threads. The caller destroys it. */
 MlirContext tw_context_create(void);
 
+/* Whether there is a target of this name, "cpu", "cpu:znver4" or "sm_90a"; if not, `why` names those that there are. */
+bool tw_target_known(MlirStringRef name, size_t size, char *why);
+
 /* Runs a textual pipeline, "builtin.module(...)", on a module. Errors go to the context's diagnostic handlers. */
 bool tw_pipeline_run(MlirModule module, const char *pipeline);
 

@@ -62,7 +62,10 @@ uint32_t tw_layout_apply(const tw_layout_t *l, uint32_t reg, uint32_t lane, uint
   return tw_layout_image(l, TW_REGISTER, reg) ^ tw_layout_image(l, TW_LANE, lane) ^ tw_layout_image(l, TW_WARP, warp);
 }
 
-void tw_layout_push(tw_layout_t *l, tw_input_t input, uint32_t image) { l->basis[input][l->bits[input]++] = image; }
+void tw_layout_push(tw_layout_t *l, tw_input_t input, uint32_t image) {
+  if (l->bits[input] < TW_LAYOUT_MAX_BITS)
+    l->basis[input][l->bits[input]++] = image;
+}
 
 bool tw_layout_equal(const tw_layout_t *a, const tw_layout_t *b) {
   if (a->rank != b->rank || memcmp(a->log_shape, b->log_shape, sizeof a->log_shape) != 0)

@@ -266,7 +266,20 @@ static PyObject *parse(PyObject *unused, PyObject *args) {
   return tw_ext_module_new(context, module);
 }
 
+static PyObject *target_problem(PyObject *unused, PyObject *args) {
+  (void)unused;
+  const char *name;
+  char why[400];
+  if (!PyArg_ParseTuple(args, "s", &name))
+    return NULL;
+  if (tw_target_known(mlirStringRefCreateFromCString(name), sizeof why, why))
+    Py_RETURN_NONE;
+  return PyUnicode_FromString(why);
+}
+
 static PyMethodDef functions[] = {
+    {"target_problem", target_problem, METH_VARARGS,
+     "target_problem(name) -> str | None: why no code can be made for a target."},
     {"parse", parse, METH_VARARGS, "parse(text) -> Module: read textual IR."},
     {NULL, NULL, 0, NULL},
 };

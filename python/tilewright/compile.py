@@ -76,6 +76,8 @@ class Image(NamedTuple):
 
 def capture_kernel(kernel: Any, target: str, key: Key, overlapping: bool = False) -> Captured:
     """`overlapping`: arrays of the launch may share memory."""
+    if problem := _core.target_problem(target):
+        raise TileValueError(problem)
     arguments = [_argument(entry) for entry in key]
     attributes = kernel.attributes(target) | ({"tile.may_alias": 1} if overlapping else {})
     return capture(kernel.function, arguments, target, attributes, kernel.simt)

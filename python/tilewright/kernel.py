@@ -33,6 +33,7 @@ _HINTS = {
     "fuse_tiles": (0, 16),
     "tickets": (0, 1),
 }
+_POWERS_OF_TWO = {"num_warps"}
 
 
 class ByTarget:
@@ -143,6 +144,8 @@ def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
         integer = type(one) is int or ((low, high) == (0, 1) and type(one) is bool)
         if one is not None and not (integer and low <= one <= high):
             raise TileValueError(f"@ct.kernel: the hint {name} is an integer from {low} to {high}, found {one!r}")
+        if name in _POWERS_OF_TWO and one is not None and one & (one - 1):
+            raise TileValueError(f"@ct.kernel: the hint {name} is a power of two from {low} to {high}, found {one!r}")
 
 
 def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:

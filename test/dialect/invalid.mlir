@@ -751,3 +751,27 @@ func.func @f() {
   }) : () -> ()
   return
 }
+
+// -----
+
+#s = #tile.linear<offset = [[0, 1], [0, 2], [1, 0], [2, 0]]>
+func.func @wgmma_grows(%b: !tile.buffer<1x4x4xbf16, #s>, %i: i32, %acc: tensor<4x4xf32>) {
+  // expected-error @below {{'tile.wgmma' op has a result of another type than the tile that it is made in}}
+  %d = tile.wgmma %b[%i], %b[%i], %acc : !tile.buffer<1x4x4xbf16, #s>, !tile.buffer<1x4x4xbf16, #s>, tensor<4x4xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @wait_grows(%d: tensor<4x4xf32>) {
+  // expected-error @below {{'tile.wgmma_wait' op has a result of another type than the tile that it is made in}}
+  %e = tile.wgmma_wait %d, 0 : tensor<4x4xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{layout with 21 basis vectors in one group; it has at most 20}}
+func.func @long_layout(%x: tensor<2xf32, #tile.linear<register = [[1], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]]>>) {
+  return
+}

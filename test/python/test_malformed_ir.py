@@ -67,6 +67,44 @@ def as_kernels(piece: str, parameters: str) -> str:
     return f"module attributes {{{parameters}}} {{\n{piece}\n}}\n"
 
 
+LARGE = """
+!X = memref<?x?xf16, strided<[?, 1]>>
+!Y = memref<?x?xf32, strided<[?, 1]>>
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @large(%x: !X {tile.tma, tile.align = 16 : i32}, %y: !Y, %n: i32) attributes {tile.kernel} {
+    %zero = arith.constant dense<0.0> : tensor<2048x2048xf32>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<2048x2048xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !X, i32, i32 -> tensor<2048x2048xf16>
+      %s = tile.scan add, %a axis 0 : tensor<2048x2048xf16>
+      %e = tile.mma %a, %s, %acc : tensor<2048x2048xf16>, tensor<2048x2048xf16>, tensor<2048x2048xf32>
+      scf.yield %e : tensor<2048x2048xf32>
+    }
+    %long = tile.iota : tensor<1073741824xi32>
+    %most = tile.reduce max, %long axis 0 : tensor<1073741824xi32>
+    tile.print "{}", %most : i32
+    tile.store %d, %y[%c0, %c0] : tensor<2048x2048xf32>, !Y, i32, i32
+    return
+  }
+}
+"""
+
+
+@pytest.mark.skipif(not TW_OPT.exists(), reason="needs build/dev/bin/tw-opt")
+def test_no_pass_takes_a_tile_larger_than_a_layout(tmp_path: Path) -> None:
+    """Each pass alone, without the one that refuses such tiles before the others see them."""
+    names = re.findall(r"--(tile-[a-z0-9-]+)", subprocess.check_output([TW_OPT, "--help"], text=True))
+    assert len(names) > 40
+    source = tmp_path / "large.mlir"
+    source.write_text(LARGE)
+    for name in names:
+        for pipeline in (name, f"func.func({name})"):
+            command = [TW_OPT, source, f"--pass-pipeline=builtin.module({pipeline})"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            assert done.returncode in (0, 1), f"{pipeline}\n{done.stderr[-3000:]}"
+
+
 @pytest.mark.skipif(not TW_OPT.exists(), reason="needs build/dev/bin/tw-opt")
 @pytest.mark.parametrize("parameters", PARAMETERS)
 def test_no_pass_crashes(parameters: str, tmp_path: Path) -> None:

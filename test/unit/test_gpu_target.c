@@ -15,6 +15,14 @@ static void expect(const char *name, const char *row, uint32_t with, uint32_t wi
   CHECK(target.shared_bytes < target.shared_bytes_sm, "%s", name);
 }
 
+static void check_known(const char *name, bool known) {
+  char why[400];
+  bool refused = tw_gpu_target_refused(tw_str(name), sizeof why, why);
+  CHECK(refused != known, "%s", name);
+  CHECK(!refused || (strstr(why, name) && strstr(why, "sm_90[a], ") && strstr(why, "sm_121[a|f]")), "%s: %s", name,
+        why);
+}
+
 static void refuse(const char *name) {
   tw_gpu_target_t target;
   CHECK(!tw_gpu_target_named(tw_str(name), &target), "%s", name);
@@ -35,6 +43,13 @@ int main(void) {
   refuse("sm_90aa");
   refuse("cpu");
   refuse("");
+  for (const char *const *name = (const char *[]){"sm_80", "sm_86", "sm_90", "sm_90a", "sm_100f", "sm_121a", NULL};
+       *name; name++)
+    check_known(*name, true);
+  for (const char *const *name =
+           (const char *[]){"", "sm90", "sm_75", "sm_20", "sm_80a", "sm_90f", "sm_99", "gpu", NULL};
+       *name; name++)
+    check_known(*name, false);
   if (failures == 0)
     puts("targets: ok");
   return failures != 0;

@@ -100,6 +100,8 @@ static bool find_holder(const tw_layout_t *l, uint32_t bit, tw_axis_bits_t *out)
 bool tw_layout_axis_bits(const tw_layout_t *l, int axis, tw_axis_bits_t *out) {
   int runs = 0;
   out->count = 0;
+  if (l->log_shape[axis] > TW_LAYOUT_MAX_BITS)
+    return false;
   for (int k = 0; k < l->log_shape[axis]; k++) {
     if (!find_holder(l, UINT32_C(1) << (tw_layout_dim_shift(l, axis) + k), out))
       return false;

@@ -3,6 +3,8 @@
 
 #include "lowering/ir.h"
 
+#include <stdio.h>
+
 enum {
   AMPERE = TW_GPU_CP_ASYNC | TW_GPU_LDMATRIX | TW_GPU_MMA_F16 | TW_GPU_MMA_TF32 | TW_GPU_MMA_INT8 | TW_GPU_MMA_F64,
   ADA = AMPERE | TW_GPU_MMA_FP8 | TW_GPU_CVT_FP8,
@@ -28,6 +30,10 @@ static const row_t rows[] = {
     {120, {"sm_120", HOPPER, TW_GPU_MMA_BLOCK_SCALE, 99 * KIB, 100 * KIB, REGISTERS, 188}},
 };
 
+/* What LLVM writes PTX for, a row of the table or between two. */
+static const int known[] = {80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+enum { FIRST_ACCELERATED = 90, FIRST_OF_FAMILY = 100 };
+
 /* "sm_90a": 90 and true. */
 static bool read_name(MlirStringRef name, int *number, bool *accelerated) {
   if (name.length < 4 || name.data[0] != 's' || name.data[1] != 'm' || name.data[2] != '_')
@@ -38,6 +44,32 @@ static bool read_name(MlirStringRef name, int *number, bool *accelerated) {
     *number = *number * 10 + (name.data[i] - '0');
   *accelerated = i < name.length && name.data[i] == 'a';
   return i + *accelerated == name.length || (i + 1 == name.length && name.data[i] == 'f');
+}
+
+static bool is_known(int number) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i] == number)
+      return true;
+  return false;
+}
+
+bool tw_gpu_target_refused(MlirStringRef name, size_t size, char *out) {
+  int number = 0;
+  bool accelerated = false, read = read_name(name, &number, &accelerated);
+  char suffix = read ? name.data[name.length - 1] : 0;
+  if (read && is_known(number) && (suffix != 'a' || number >= FIRST_ACCELERATED) &&
+      (suffix != 'f' || number >= FIRST_OF_FAMILY))
+    return false;
+  size_t used = (size_t)snprintf(out, size, "%s '%.*s'; there are cpu, cpu:NAME",
+                                 read && number < known[0] ? "GPUs before sm_80 are not supported, such as the target"
+                                                           : "unknown target",
+                                 (int)name.length, name.data);
+  for (size_t i = 0; i < sizeof known / sizeof *known && used < size; i++)
+    used += (size_t)snprintf(out + used, size - used, ", sm_%d%s", known[i],
+                             known[i] >= FIRST_OF_FAMILY     ? "[a|f]"
+                             : known[i] >= FIRST_ACCELERATED ? "[a]"
+                                                             : "");
+  return true;
 }
 
 bool tw_gpu_target_named(MlirStringRef name, tw_gpu_target_t *out) {

@@ -42,6 +42,8 @@ typedef struct tw_gpu_target {
 /* The chip of `tile.target` ("sm_90a"), with the features of its suffix merged in. An unknown chip
  * gets the row of the newest older one; false when the name is not of the form sm_NN or too old. */
 bool tw_gpu_target_named(MlirStringRef name, tw_gpu_target_t *out);
+/* Whether it is none that code can be made for; then `out` says so, and what there is. */
+bool tw_gpu_target_refused(MlirStringRef name, size_t size, char *out);
 /* The target of the module around `op`; sm_80 where it names none. */
 tw_gpu_target_t tw_gpu_target_of(MlirOperation op);
 

@@ -356,10 +356,17 @@ static bool need_copies(tw_ring_plan_t *plan) {
   return true;
 }
 
+/* Whether a block may have a producer's warps, too. */
+static bool has_room_for_warps(tw_ring_plan_t *plan) {
+  enum { MOST_WARPS = 32, MOST_OF_PRODUCER = 4 };
+  return tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) + MOST_OF_PRODUCER <= MOST_WARPS ||
+         refuse(plan, plan->func, "a block has 1024 threads, and the kernel's own warps take them all");
+}
+
 bool tw_plan_rings(tw_ring_plan_t *plan) {
   plan->needs = (tw_needs_t){.func = plan->func, .refused = &plan->refused};
   mlirOperationWalk(plan->func, collect_copy, plan, MlirWalkPreOrder);
-  if (plan->refused.reason || !any_in_loop(plan))
+  if (plan->refused.reason || !any_in_loop(plan) || !has_room_for_warps(plan))
     return false;
   mlirOperationWalk(plan->func, find_multiply_adds, plan, MlirWalkPreOrder);
   mlirOperationWalk(plan->func, collect_read, plan, MlirWalkPreOrder);

@@ -1,0 +1,132 @@
+"""What cannot be compiled is refused by an exception with the user's words; nothing ends the process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright import _core, compile
+from tilewright import tile as ct
+from tilewright.errors import Place, TileCompilationError, TileError, TileValueError
+from tilewright.times import Times
+
+GPUS = ["sm_80", "sm_90a"]
+
+
+def build(kernel: Any, args: tuple[Any, ...], target: str) -> str:
+    """The PTX of a kernel, past the cache."""
+    _, key = kernel.specialization(args)
+    image = compile.build(kernel.capture(target, key), target, kernel.name, Times(kernel.name, target))
+    return image.code.decode()
+
+
+# --- Targets --------------------------------------------------------------------------------------------------------
+
+
+@ct.kernel
+def copy(X, Z, T: ct.Constant[int]):
+    ct.store(Z, ct.bid(0), ct.load(X, ct.bid(0), T))
+
+
+@pytest.mark.parametrize("target", ["sm90", "sm_90A", "hopper", "cuda", "h100", "foo", "", "sm_80a", "cpux"])
+def test_an_unknown_target_is_refused_by_name(target: str) -> None:
+    x = np.zeros(16, np.float32)
+    with pytest.raises(TileValueError, match=f"unknown target '{target}'; there are cpu, cpu:NAME, sm_80, .*sm_90"):
+        build(copy, (x, x, 16), target)
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_61", "sm_20"])
+def test_an_old_gpu_is_refused_by_name(target: str) -> None:
+    x = np.zeros(16, np.float32)
+    with pytest.raises(TileValueError, match=f"GPUs before sm_80 are not supported, such as the target '{target}'"):
+        build(copy, (x, x, 16), target)
+
+
+@pytest.mark.parametrize("emit", ["tile", "layout", "ptx"])
+def test_the_command_line_refuses_an_unknown_target(emit: str) -> None:
+    command = [sys.executable, "-m", "tilewright", "compile", f"{__file__}:copy", "--target", "sm90", "--emit", emit]
+    command += [part for fact in ("X=f32[?]", "Z=f32[?]", "T=16") for part in ("--arg", fact)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and "unknown target 'sm90'" in done.stderr and not done.stdout
+
+
+# --- LLVM ---------------------------------------------------------------------------------------------------------
+
+
+FENCE = """
+module attributes {tile.target = "sm_80"} {
+  llvm.func @k() attributes {nvvm.kernel} { nvvm.wgmma.fence.aligned  llvm.return }
+}
+"""
+
+
+def test_a_fatal_error_of_llvm_is_an_exception() -> None:
+    for _ in range(2):
+        with pytest.raises(TileCompilationError, match="LLVM cannot make code of this: Cannot select"):
+            _core.parse(FENCE).emit(compile.EMIT_ASSEMBLY)
+    x = np.zeros(16, np.float32)
+    with pytest.raises(TileCompilationError, match="LLVM cannot make code of this"):
+        build(copy, (x, x, 16), "cpu:no_such_processor")
+    assert "ld.global" in build(copy, (x, x, 16), "sm_80")
+
+
+# --- Tiles -----------------------------------------------------------------------------------------------------------
+
+
+@ct.kernel
+def large_product(A, C, n):
+    acc = ct.zeros((2048, 2048), ct.float32)
+    for i in range(n):
+        a = ct.load(A, (0, i), (2048, 2048))
+        acc = ct.mma(a, a, acc)
+    ct.store(C, (0, 0), acc)
+
+
+@ct.kernel
+def large_scan(X, T: ct.Constant[int]):
+    ct.store(X, 0, ct.cumsum(ct.load(X, 0, T), 0))
+
+
+@pytest.mark.parametrize("target", GPUS)
+def test_tiles_larger_than_a_block_can_hold(target: str) -> None:
+    a = np.zeros((64, 64), np.float16)
+    found = "makes a tile of .*elements; on a GPU a tile has at most 1048576: use smaller tiles"
+    with pytest.raises(TileError, match=found) as error:
+        build(large_product, (a, a.astype(np.float32), 3), target)
+    where = error.value.where
+    assert isinstance(where, Place) and where.file == __file__
+    with pytest.raises(TileError, match=found):
+        build(large_scan, (np.zeros(8, np.float32), 1 << 21), target)
+
+
+# --- Hints ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("warps", [3, 5, 6, 12, 24])
+def test_the_number_of_warps_is_a_power_of_two(warps: int) -> None:
+    for hint in (warps, ct.ByTarget(sm_90=warps)):
+        with pytest.raises(TileValueError, match=f"the hint num_warps is a power of two from 1 to 32, found {warps}"):
+            copy.replace_hints(num_warps=hint)
+
+
+@ct.kernel
+def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=C.dtype)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(a, b, acc)
+    ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+
+
+@pytest.mark.parametrize("warps", [16, 32])
+def test_a_block_has_at_most_1024_threads(warps: int) -> None:
+    a, c = np.zeros((512, 512), np.float16), np.zeros((512, 512), np.float32)
+    ptx = build(matmul.replace_hints(num_warps=warps), (a, a, c, 128, 128, 64), "sm_90a")
+    threads = int(ptx.split(".reqntid ")[1].split(",")[0].split()[0])
+    assert threads <= 1024 and (threads > 32 * warps) == (warps == 16)
