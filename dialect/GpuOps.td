@@ -70,6 +70,7 @@ class Tile_GpuOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, t
 
 def Tile_ConvertLayoutOp : Tile_GpuOp<"convert_layout", [Pure]> {
   let summary = "the same tile under another layout";
+  let form = "view"; let scratch = 1; let verifier = "verify_same_type";
   let description = [{
     Costs nothing, shuffles, or a round trip through shared memory, as the two
     layouts demand. The round trip uses the bytes at `tile.scratch`, an attribute
@@ -94,6 +95,7 @@ def Tile_AllocSharedOp : Tile_GpuOp<"alloc_shared", [MemoryEffects<[MemAlloc]>]>
 
 def Tile_LocalLoadOp : Tile_GpuOp<"local_load"> {
   let summary = "read the tile in a slot of a buffer";
+  let verifier = "verify_local_load";
   let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$buffer, I32:$slot);
   let results = (outs Tile_AnyTile:$result);
   let assemblyFormat = "$buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)";
@@ -101,12 +103,14 @@ def Tile_LocalLoadOp : Tile_GpuOp<"local_load"> {
 
 def Tile_LocalStoreOp : Tile_GpuOp<"local_store"> {
   let summary = "write a tile into a slot of a buffer";
+  let verifier = "verify_local_store";
   let arguments = (ins Tile_AnyTile:$value, Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot);
   let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` type($buffer)";
 }
 
 def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
   let summary = "start to copy a tile of an array into a slot of a buffer";
+  let copies = "threads"; let async = "start";
   let description = [{
     The tile is named as in `tile.load`; what lies outside of the array becomes
     zero. With `enabled` false nothing is read and the slot is left as it is. The
@@ -123,6 +127,7 @@ def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
 
 def Tile_AsyncGatherOp : Tile_GpuOp<"async_gather", [AttrSizedOperandSegments]> {
   let summary = "start to copy elements of an array, found at tiles of indices, into a slot of a buffer";
+  let copies = "threads"; let async = "start";
   let description = [{
     Names the elements as `tile.gather` does, and joins a group as `tile.async_copy` does. What
     is masked, or lies outside of the array, becomes zero; with `enabled` false all of it does.
@@ -144,17 +149,20 @@ def Tile_AsyncGatherOp : Tile_GpuOp<"async_gather", [AttrSizedOperandSegments]> 
 
 def Tile_AsyncCommitOp : Tile_GpuOp<"async_commit", [MemoryEffects<[MemWrite]>]> {
   let summary = "close a group of asynchronous copies";
+  let orders = "threads";
   let assemblyFormat = "attr-dict";
 }
 
 def Tile_AsyncWaitOp : Tile_GpuOp<"async_wait", [MemoryEffects<[MemWrite]>]> {
   let summary = "wait until at most `pending` groups of this thread's copies are under way";
+  let orders = "threads"; let async = "wait";
   let arguments = (ins I32Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
 }
 
 def Tile_BarrierOp : Tile_GpuOp<"barrier", [MemoryEffects<[MemWrite]>]> {
   let summary = "all threads of the block meet, and see each other's writes to shared memory";
+  let orders = "threads";
   let assemblyFormat = "attr-dict";
 }
 
@@ -178,6 +186,7 @@ def Tile_TileOrBuffer : AnyTypeOf<[Tile_AnyTile, Tile_BufferType], "tile or buff
 
 def Tile_WgmmaOp : Tile_GpuOp<"wgmma", [MemoryEffects<[MemWrite]>]> {
   let summary = "start lhs @ rhs + acc on operands in shared memory";
+  let form = "product"; let orders = "threads"; let async = "start"; let verifier = "verify_in_place";
   let description = [{
     Warpgroups multiply what lies in slots of buffers; lhs may be a tile in
     registers instead. Each starts work that waits count, so that two that compute the
@@ -206,6 +215,7 @@ def Tile_WgmmaOp : Tile_GpuOp<"wgmma", [MemoryEffects<[MemWrite]>]> {
 
 def Tile_WgmmaWaitOp : Tile_GpuOp<"wgmma_wait", [MemoryEffects<[MemWrite]>]> {
   let summary = "wait until at most `pending` products of this warpgroup are under way";
+  let orders = "threads"; let async = "wait"; let verifier = "verify_in_place";
   let description = [{
     The result is the value. With `pending` 0 or `complete` it may be read; otherwise
     it may still be under way. Other values may stand beside it: what makes them comes
@@ -225,6 +235,7 @@ def Tile_WgmmaWaitOp : Tile_GpuOp<"wgmma_wait", [MemoryEffects<[MemWrite]>]> {
 
 def Tile_SumPartsOp : Tile_GpuOp<"sum_parts", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the sums of tiles over the blocks that share them";
+  let orders = "all";
   let description = [{
     Block `part` of `parts` gives its tiles. In the last block to come here `last` is true
     and the results are the sums over all parts, in their order, whichever block it is; in
@@ -252,6 +263,7 @@ def Tile_SumPartsOp : Tile_GpuOp<"sum_parts", [MemoryEffects<[MemRead, MemWrite]
 
 def Tile_AllocBarriersOp : Tile_GpuOp<"alloc_barriers", [MemoryEffects<[MemAlloc]>]> {
   let summary = "barriers in shared memory, set up before the kernel begins";
+  let verifier = "verify_alloc_barriers";
   let description = [{
     A phase of each ends after `arrivals` arrivals and the bytes that were announced.
     `tile-allocate-shared` sets `offset`, in bytes. With `numbers` each has room for a
@@ -268,6 +280,7 @@ def Tile_AllocBarriersOp : Tile_GpuOp<"alloc_barriers", [MemoryEffects<[MemAlloc
 
 def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]> {
   let summary = "wait until the phase of this parity has ended";
+  let orders = "threads"; let async = "wait";
   let description = [{
     A fresh barrier is in its phase of parity 0, so that a wait for parity 1 passes at
     once: that of the producer for slots nobody has filled yet. With `gathered` threads
@@ -279,6 +292,7 @@ def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]>
 
 def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite]>]> {
   let summary = "one arrival for each warp that comes here, if `enabled`";
+  let orders = "threads";
   let description = [{
     With `together` the lanes of the warp meet first, so that the arrival speaks for
     what each of them read. After a `tile.wgmma_wait` they have met. With `gathered` it is
@@ -294,6 +308,7 @@ def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite
 
 def Tile_BarrierExpectOp : Tile_GpuOp<"barrier_expect", [MemoryEffects<[MemWrite]>]> {
   let summary = "one arrival, and `bytes` that copies will bring before the phase ends";
+  let orders = "threads"; let verifier = "verify_barrier_expect";
   let description = [{
     Done once: by the first producer warp within `tile.roles`, by the first warp of the block
     elsewhere.
@@ -304,6 +319,7 @@ def Tile_BarrierExpectOp : Tile_GpuOp<"barrier_expect", [MemoryEffects<[MemWrite
 
 def Tile_TakeTicketOp : Tile_GpuOp<"take_ticket", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "how many tickets the blocks of this launch have taken before this one";
+  let orders = "all";
   let description = [{
     They are counted in four bytes before `workspace`, from zero up; `total` are taken in
     all, after which the counter is zero again. If `workspace` is 0 nothing is counted, and
@@ -320,6 +336,7 @@ def Tile_TakeTicketOp : Tile_GpuOp<"take_ticket", [MemoryEffects<[MemRead, MemWr
 
 def Tile_PostNumberOp : Tile_GpuOp<"post_number", [MemoryEffects<[MemWrite]>]> {
   let summary = "leave a number for those who wait for the next phase of a barrier";
+  let orders = "threads";
   let description = [{ The arrival stands behind it. Done once, as `tile.barrier_expect`. }];
   let arguments = (ins I32:$number, Tile_BarriersType:$barriers, I32:$slot);
   let assemblyFormat = "$number `,` $barriers `[` $slot `]` attr-dict `:` type($barriers)";
@@ -327,6 +344,7 @@ def Tile_PostNumberOp : Tile_GpuOp<"post_number", [MemoryEffects<[MemWrite]>]> {
 
 def Tile_ReadNumberOp : Tile_GpuOp<"read_number", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the number that was left for those who waited for a barrier";
+  let orders = "threads";
   let arguments = (ins Tile_BarriersType:$barriers, I32:$slot);
   let results = (outs I32:$result);
   let assemblyFormat = "$barriers `[` $slot `]` attr-dict `:` type($barriers)";
@@ -334,6 +352,7 @@ def Tile_ReadNumberOp : Tile_GpuOp<"read_number", [MemoryEffects<[MemRead, MemWr
 
 def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
   let summary = "start to copy a tile of an array into a slot of a buffer, by the tensor memory accelerator";
+  let copies = "engine"; let async = "start"; let verifier = "verify_tma_load";
   let description = [{
     Names the tile as `tile.async_copy` does; what lies outside of the array becomes
     zero. All bytes of the slot, such zeros included, are counted by the barrier. Done
@@ -359,6 +378,7 @@ def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
 
 def Tile_TmaStoreOp : Tile_GpuOp<"tma_store"> {
   let summary = "write a tile of registers to an array by way of shared memory and the tensor memory accelerator";
+  let copies = "engine"; let async = "start"; let verifier = "verify_tma_store";
   let description = [{
     Each group of four warps writes its part of the tile a box at a time: into a slot of
     the buffer, from where the accelerator takes it. Group g has as many slots as the
@@ -380,6 +400,7 @@ def Tile_TmaStoreOp : Tile_GpuOp<"tma_store"> {
 
 def Tile_TmaStoreWaitOp : Tile_GpuOp<"tma_store_wait", [MemoryEffects<[MemWrite]>]> {
   let summary = "wait until the accelerator has read what was put into a buffer to be stored";
+  let orders = "threads"; let async = "wait";
   let description = [{ Its bytes may then be used for other things, and the kernel may end. }];
   let arguments = (ins Tile_BufferType:$buffer);
   let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer))";
@@ -387,6 +408,7 @@ def Tile_TmaStoreWaitOp : Tile_GpuOp<"tma_store_wait", [MemoryEffects<[MemWrite]
 
 def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
   let summary = "some warps bring data, the others compute";
+  let verifier = "verify_roles";
   let description = [{
     `tile.num_warps` of the module are the consumers, which the layouts of tiles speak
     of; the producer's warps come after them. One warp runs the producer's region; the
@@ -418,6 +440,7 @@ def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
 
 def Tile_TeamOp : Tile_GpuOp<"team", [Pure]> {
   let summary = "which team of consumers runs this, from 0";
+  let form = "position";
   let description = [{
     Stands in the consumers' region of `tile.roles`, or behind it. With `tile.groups` on
     this and the next two ops, warpgroups of a block are meant, not teams.
@@ -428,6 +451,7 @@ def Tile_TeamOp : Tile_GpuOp<"team", [Pure]> {
 
 def Tile_AwaitTurnOp : Tile_GpuOp<"await_turn", [MemoryEffects<[MemWrite]>]> {
   let summary = "wait until the team before passed the turn on";
+  let orders = "threads";
   let description = [{
     All threads of the team wait. The first team's first turn is what the last team
     passes on before it has had one.
@@ -437,6 +461,7 @@ def Tile_AwaitTurnOp : Tile_GpuOp<"await_turn", [MemoryEffects<[MemWrite]>]> {
 
 def Tile_PassTurnOp : Tile_GpuOp<"pass_turn", [MemoryEffects<[MemWrite]>]> {
   let summary = "let the next team go on behind its `tile.await_turn`";
+  let orders = "threads";
   let assemblyFormat = "attr-dict";
 }
 

@@ -98,6 +98,22 @@ class Tile_Op<string mnemonic, list<Trait> traits = []>
   string signedOp = "";
   string unsignedOp = "";
   string boolOp = "";
+  /// The columns that passes ask (dialect/op_kinds.h). What it reads and writes follows from its operands, whether
+  /// it is pure from its traits.
+  /// What it is: view, source, position, reduction, scan or product; elementwise ops need not say so.
+  string form = "";
+  /// What it orders: threads (those of the block, and what they did to shared memory), all (memory too), or nothing.
+  string orders = "";
+  /// Who moves bytes between an array and shared memory: threads, engine, or nobody.
+  string copies = "";
+  /// Whether it starts work that goes on behind it, or waits for such work: start, wait, or neither.
+  string async = "";
+  /// On a GPU it may need shared memory for itself.
+  bit scratch = 0;
+  /// The functions of its own in verify.c, rules.c and lowering/common/legalize.c.
+  string verifier = "";
+  string inference = "";
+  string legalizer = "";
   let hasVerifier = 1;
   code verifyBody = [{
     ::llvm::LogicalResult $cppClass::verify() { return ::tw::verifyOp(getOperation()); }

@@ -15,6 +15,7 @@ include "TileBase.td"
 
 def Tile_BlockIdOp : Tile_Op<"block_id", [Pure]> {
   let summary = "index of this block along an axis of the grid";
+  let form = "position"; let verifier = "verify_grid_axis";
   let pyName = "bid";
   let arguments = (ins I32Attr:$axis);
   let results = (outs I32:$result);
@@ -23,6 +24,7 @@ def Tile_BlockIdOp : Tile_Op<"block_id", [Pure]> {
 
 def Tile_NumBlocksOp : Tile_Op<"num_blocks", [Pure]> {
   let summary = "number of blocks along an axis of the grid";
+  let form = "position"; let verifier = "verify_grid_axis";
   let pyName = "num_blocks";
   let arguments = (ins I32Attr:$axis);
   let results = (outs I32:$result);
@@ -35,6 +37,7 @@ def Tile_NumBlocksOp : Tile_Op<"num_blocks", [Pure]> {
 
 def Tile_DimOp : Tile_Op<"dim", [Pure]> {
   let summary = "extent of an array along an axis, in elements";
+  let form = "position"; let verifier = "verify_array_axis";
   let arguments = (ins Tile_Array:$array, I32Attr:$axis);
   let results = (outs I32:$result);
   let assemblyFormat = "$array `,` $axis attr-dict `:` type($array)";
@@ -42,6 +45,7 @@ def Tile_DimOp : Tile_Op<"dim", [Pure]> {
 
 def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
   let summary = "distance of neighbours along an axis of an array, in elements";
+  let form = "position"; let verifier = "verify_array_axis";
   let arguments = (ins Tile_Array:$array, I32Attr:$axis);
   let results = (outs I64:$result);
   let assemblyFormat = "$array `,` $axis attr-dict `:` type($array)";
@@ -49,6 +53,7 @@ def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
 
 def Tile_LoadOp : Tile_Op<"load"> {
   let summary = "read the tile at a tile index of an array";
+  let verifier = "verify_load";
   let description = [{
     Element `e` of the result is element `index * shape + e` of the array, after
     the axes of the array were permuted by `order` (axis `d` of the tile runs
@@ -72,6 +77,7 @@ def Tile_LoadOp : Tile_Op<"load"> {
 
 def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "write a tile at a tile index of an array";
+  let verifier = "verify_store";
   let description = [{ The counterpart of `tile.load`; elements outside of the array are dropped. }];
   let pyName = "store";
   let arguments = (ins Arg<Tile_Array, "", [MemWrite]>:$array, Variadic<AnySignlessInteger>:$index,
@@ -84,6 +90,7 @@ def Tile_StoreOp : Tile_Op<"store"> {
 
 def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments]> {
   let summary = "read elements of an array at tiles of indices";
+  let verifier = "verify_gather"; let legalizer = "legalize_gather";
   let description = [{
     One index tile an axis of the array, all of the shape of the result. Where the
     mask is false, or an index lies outside of the array and `check_bounds` is
@@ -101,6 +108,7 @@ def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments]> {
 
 def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments]> {
   let summary = "write elements of an array at tiles of indices";
+  let verifier = "verify_scatter"; let legalizer = "legalize_scatter";
   let description = [{ The counterpart of `tile.gather`. Which of two writes to one element wins is not said. }];
   let pyName = "scatter";
   let arguments = (ins Arg<Tile_Array, "", [MemWrite]>:$array, Variadic<Tile_Value>:$indices,
@@ -117,6 +125,7 @@ def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments]> {
 
 def Tile_ConstantOp : Tile_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a constant of any dtype, unsigned ones included";
+  let form = "source"; let verifier = "verify_constant"; let legalizer = "legalize_constant";
   let description = [{ `arith.constant` takes no unsigned integers; this op does. Legalization turns it into one. }];
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Tile_Value:$result);
@@ -126,6 +135,7 @@ def Tile_ConstantOp : Tile_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["v
 
 def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
   let summary = "the numbers 0, 1, 2, … in one dimension";
+  let form = "source"; let verifier = "verify_iota";
   let pyName = "arange";
   let numpy = "np.arange(n)";
   let results = (outs Tile_AnyTile:$result);
@@ -138,6 +148,7 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeat a tile along axes of extent one, and along new leading axes";
+  let form = "view"; let verifier = "verify_broadcast"; let legalizer = "legalize_broadcast";
   let pyName = "broadcast_to";
   let numpy = "np.broadcast_to(x, shape)";
   let arguments = (ins Tile_Value:$input);
@@ -148,6 +159,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 
 def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
   let summary = "the same elements in row-major order under another shape";
+  let form = "view"; let verifier = "verify_reshape";
   let pyName = "reshape";
   let numpy = "np.reshape(x, shape)";
   let arguments = (ins Tile_Value:$input);
@@ -158,6 +170,7 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
 
 def Tile_PermuteOp : Tile_InferredOp<"permute"> {
   let summary = "axes in another order: axis d of the result is axis order[d] of the input";
+  let form = "view"; let inference = "infer_permute";
   let pyName = "permute";
   let numpy = "np.transpose(x, axes)";
   let arguments = (ins Tile_AnyTile:$input, DenseI32ArrayAttr:$order);
@@ -214,6 +227,7 @@ def Tile_TrueDivOp : Tile_BinaryOp<"truediv"> {
 }
 def Tile_FloorDivOp : Tile_BinaryOp<"floordiv"> {
   let summary = "x / y rounded down; unspecified where an integer y is zero";
+  let legalizer = "legalize_floordiv";
   let pyName = "floordiv"; let pyOperator = "//"; let numpy = "np.floor_divide(x, y)";
   let accepts = "if"; let signedOp = "arith.floordivsi"; let unsignedOp = "arith.divui";
 }
@@ -224,11 +238,13 @@ def Tile_CeilDivOp : Tile_BinaryOp<"ceildiv"> {
 }
 def Tile_ModOp : Tile_BinaryOp<"mod"> {
   let summary = "the remainder with the sign of y, as in Python; unspecified where an integer y is zero";
+  let legalizer = "legalize_mod";
   let pyName = "mod"; let pyOperator = "%"; let numpy = "np.mod(x, y)";
   let accepts = "if"; let unsignedOp = "arith.remui";
 }
 def Tile_PowOp : Tile_BinaryOp<"pow"> {
   let summary = "x to the power of y; integers compute as f32, unless `integral` says that y is a constant of at least 0";
+  let verifier = "verify_pow"; let legalizer = "tw_legal_pow";
   let pyName = "pow"; let pyOperator = "**"; let numpy = "np.power(x, y)";
   let accepts = "if"; let resultRule = "float"; let floatOp = "math.powf";
   let arguments = (ins Tile_Value:$lhs, Tile_Value:$rhs, UnitAttr:$integral);
@@ -268,6 +284,7 @@ def Tile_ShrOp : Tile_BinaryOp<"shr"> {
 
 def Tile_CmpOp : Tile_InferredOp<"cmp"> {
   let summary = "compare after promotion; false where a side is NaN, but true for ne";
+  let legalizer = "legalize_compare";
   let accepts = "bif"; let resultRule = "bool";
   let arguments = (ins Tile_CmpKind:$kind, Tile_Value:$lhs, Tile_Value:$rhs);
   let results = (outs Tile_Value:$result);
@@ -276,6 +293,7 @@ def Tile_CmpOp : Tile_InferredOp<"cmp"> {
 
 def Tile_SelectOp : Tile_InferredOp<"select"> {
   let summary = "x where the condition holds, y elsewhere; all three broadcast, x and y promote";
+  let inference = "infer_select"; let legalizer = "legalize_select";
   let pyName = "where"; let numpy = "np.where(c, x, y)";
   let accepts = "bifn"; let resultRule = "promote";
   let arguments = (ins Tile_Value:$condition, Tile_Value:$lhs, Tile_Value:$rhs);
@@ -285,10 +303,12 @@ def Tile_SelectOp : Tile_InferredOp<"select"> {
 
 def Tile_NegOp : Tile_UnaryOp<"neg"> {
   let summary = "-x"; let pyName = "negative"; let pyOperator = "-"; let numpy = "np.negative(x)";
+  let legalizer = "legalize_neg";
   let accepts = "if"; let floatOp = "arith.negf";
 }
 def Tile_NotOp : Tile_UnaryOp<"not"> {
   let summary = "bitwise complement"; let pyName = "bitwise_not"; let pyOperator = "~"; let numpy = "np.invert(x)";
+  let legalizer = "tw_legal_not";
   let accepts = "bi";
 }
 def Tile_AbsOp : Tile_UnaryOp<"abs"> {
@@ -316,6 +336,7 @@ def Tile_TanhOp : Tile_MathOp<"tanh", "math.tanh", "np.tanh(x)"> { let summary =
 
 def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let summary = "convert each element to another dtype";
+  let verifier = "verify_cast"; let legalizer = "legalize_cast";
   let description = [{
     Floats round to nearest even, narrow floats without infinity saturate; float
     to integer truncates, and is unspecified out of range; to bool is `x != 0`.
@@ -335,6 +356,7 @@ def Tile_CastOp : Tile_Op<"cast", [Pure]> {
 
 def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
   let summary = "combine the elements along one axis, which disappears";
+  let form = "reduction"; let scratch = 1; let verifier = "verify_reduce"; let inference = "infer_reduce"; let legalizer = "legalize_reduce";
   let description = [{
     `argmin` and `argmax` give the i32 index of the first extreme element (the
     first NaN, if there is one). `is_unsigned` marks min, max and their arg forms on
@@ -348,6 +370,7 @@ def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
 
 def Tile_ScanOp : Tile_InferredOp<"scan"> {
   let summary = "sums or products of the elements so far, along one axis";
+  let form = "scan"; let scratch = 1; let inference = "infer_scan"; let legalizer = "legalize_reduce";
   let description = [{
     Element i of the result combines elements 0 to i of the axis, itself included; with `reverse`, those from i to the
     end. The kinds are `add` and `mul`.
@@ -364,6 +387,7 @@ def Tile_ScanOp : Tile_InferredOp<"scan"> {
 
 def Tile_MmaOp : Tile_InferredOp<"mma"> {
   let summary = "a @ b + acc in the accumulator's dtype";
+  let form = "product"; let verifier = "verify_mma"; let inference = "infer_mma"; let legalizer = "legalize_mma";
   let description = [{
     `[m, k] x [k, n] + [m, n]`, or with one batch axis in front of each. Inputs of
     one dtype (the two 8-bit floats may mix; so may signed and unsigned bytes);
@@ -388,6 +412,7 @@ def Tile_MmaOp : Tile_InferredOp<"mma"> {
 
 def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "print values while the kernel runs";
+  let orders = "all"; let scratch = 1; let verifier = "verify_print"; let legalizer = "legalize_print";
   let description = [{ `format` has a `{}`, or a `{:spec}` as in Python, for each value; braces that are
     text are doubled. A tile prints as nested brackets, once a block.
     `is_unsigned` says which values of 64 bits are, after legalization. }];
@@ -398,6 +423,7 @@ def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
 
 def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let summary = "stop the kernel with a message where a condition does not hold for every element";
+  let orders = "all"; let verifier = "verify_assert";
   let pyName = "assert_";
   let arguments = (ins Tile_Value:$condition, StrAttr:$message);
   let assemblyFormat = "$condition `,` $message attr-dict `:` type($condition)";

@@ -2,7 +2,7 @@
 #ifndef TILEWRIGHT_DIALECT_OP_TABLE_H
 #define TILEWRIGHT_DIALECT_OP_TABLE_H
 
-#include "mlir-c/Support.h"
+#include "op_kinds.h"
 
 /* How the dtype of an elementwise op's result follows from those of its operands. */
 typedef enum {
@@ -14,14 +14,13 @@ typedef enum {
 } tw_result_rule_t;
 
 typedef struct {
-  const char *name;    /* "tile.add" */
   const char *accepts; /* letters of tw_elem_kind */
   tw_result_rule_t rule;
   /* The upstream op that computes it after promotion, by kind of dtype; "" where legalization has its own rule. */
   const char *float_op, *signed_op, *unsigned_op, *bool_op;
 } tw_op_info_t;
 
-/* The row of an op, or NULL for a name that is not of this dialect. */
-const tw_op_info_t *tw_op_info(MlirStringRef name);
+/* The row of an op, or NULL for one that is not of this dialect. */
+const tw_op_info_t *tw_op_info(tw_op_kind_t kind);
 
 #endif /* TILEWRIGHT_DIALECT_OP_TABLE_H */

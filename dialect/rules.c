@@ -245,15 +245,16 @@ static MlirType infer_mma(const infer_t *at, const tw_op_info_t *info) {
   return check_mma_elems(at) ? at->types[2] : failed; /* the layout too, where there is one */
 }
 
-/* --- By name -------------------------------------------------------------------------------------- */
+/* --- By kind -------------------------------------------------------------------------------------- */
 
+/* As the definitions name them. */
 static const struct {
-  const char *name;
   intptr_t num_operands;
   MlirType (*infer)(const infer_t *at, const tw_op_info_t *info);
-} own_rules[] = {
-    {"tile.select", 3, infer_select}, {"tile.permute", 1, infer_permute}, {"tile.reduce", 1, infer_reduce},
-    {"tile.scan", 1, infer_scan},     {"tile.mma", 3, infer_mma},
+} own_rules[TW_NUM_OP_KINDS] = {
+#define TW_OWN(kind, num_operands, infer) [TW_##kind] = {num_operands, infer},
+#include "TileInference.inc"
+#undef TW_OWN
 };
 
 static bool read_operands(infer_t *at, intptr_t num, const MlirType *types) {
@@ -272,15 +273,14 @@ MlirType tw_infer_op(MlirStringRef name, MlirLocation location, intptr_t num_ope
                      MlirAttribute attributes) {
   infer_t at = {.check = {location, name}, .attributes = attributes, .types = operands};
   at.context = mlirLocationGetContext(location);
-  const tw_op_info_t *info = tw_op_info(name);
+  tw_op_kind_t kind = tw_kind_named(name);
+  intptr_t expected = own_rules[kind].num_operands;
   if (!read_operands(&at, num_operands, operands))
     return failed;
-  for (size_t i = 0; i < sizeof own_rules / sizeof *own_rules; i++)
-    if (mlirStringRefEqual(name, mlirStringRefCreateFromCString(own_rules[i].name))) {
-      if (num_operands == own_rules[i].num_operands)
-        return own_rules[i].infer(&at, info);
-      tw_fail(&at.check, "has %d operands, expected %d", (int)num_operands, (int)own_rules[i].num_operands);
-      return failed;
-    }
-  return infer_elementwise(&at, info);
+  if (own_rules[kind].infer == NULL)
+    return infer_elementwise(&at, tw_op_info(kind));
+  if (num_operands == expected)
+    return own_rules[kind].infer(&at, tw_op_info(kind));
+  tw_fail(&at.check, "has %d operands, expected %d", (int)num_operands, (int)expected);
+  return failed;
 }

@@ -3,6 +3,7 @@
  * One function an op or family, found by name. An op that has no row has nothing more to check: those whose result is
  * inferred were checked by rules.c, which the generated verifier calls too. */
 #include "check.h"
+#include "op_kinds.h"
 #include "rules.h"
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -338,9 +339,8 @@ static bool verify_assert(const verify_t *v) {
  * kernel may be part of one. */
 static bool verify_simt(const verify_t *v) {
   MlirOperation func = mlirOperationGetParentOperation(v->op);
-  MlirStringRef kind = mlirStringRefCreateFromCString("func.func"),
-                kernel = mlirStringRefCreateFromCString("tile.kernel");
-  while (!mlirOperationIsNull(func) && !mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetName(func)), kind))
+  MlirStringRef kernel = mlirStringRefCreateFromCString("tile.kernel");
+  while (!mlirOperationIsNull(func) && !tw_op_is_kind(func, TW_FUNC_FUNC))
     func = mlirOperationGetParentOperation(func);
   if (mlirOperationIsNull(func) || mlirAttributeIsNull(mlirOperationGetAttributeByName(func, kernel)))
     return true;
@@ -453,50 +453,17 @@ static bool verify_roles(const verify_t *v) {
   return true;
 }
 
-/* --- By name ------------------------------------------------------------------------------------------ */
+/* --- By kind ------------------------------------------------------------------------------------------ */
 
-static const struct {
-  const char *name;
-  bool (*verify)(const verify_t *v);
-} rules[] = {
-    {"tile.alloc_barriers", verify_alloc_barriers},
-    {"tile.assert", verify_assert},
-    {"tile.barrier_expect", verify_barrier_expect},
-    {"tile.block_dim", verify_thread_axis},
-    {"tile.block_id", verify_grid_axis},
-    {"tile.broadcast", verify_broadcast},
-    {"tile.cast", verify_cast},
-    {"tile.constant", verify_constant},
-    {"tile.convert_layout", verify_same_type},
-    {"tile.dim", verify_array_axis},
-    {"tile.gather", verify_gather},
-    {"tile.iota", verify_iota},
-    {"tile.load", verify_load},
-    {"tile.local_load", verify_local_load},
-    {"tile.local_store", verify_local_store},
-    {"tile.mma", verify_mma},
-    {"tile.num_blocks", verify_grid_axis},
-    {"tile.pow", verify_pow},
-    {"tile.print", verify_print},
-    {"tile.reduce", verify_reduce},
-    {"tile.reshape", verify_reshape},
-    {"tile.roles", verify_roles},
-    {"tile.scatter", verify_scatter},
-    {"tile.shared_array", verify_shared_array},
-    {"tile.store", verify_store},
-    {"tile.stride", verify_array_axis},
-    {"tile.sync_threads", verify_simt},
-    {"tile.thread_id", verify_thread_axis},
-    {"tile.tma_load", verify_tma_load},
-    {"tile.tma_store", verify_tma_store},
-    {"tile.wgmma", verify_in_place},
-    {"tile.wgmma_wait", verify_in_place},
+/* As the definitions name them. */
+static bool (*const rules[TW_NUM_OP_KINDS])(const verify_t *v) = {
+#define TW_OWN(kind, num_operands, verify) [TW_##kind] = verify,
+#include "TileVerifiers.inc"
+#undef TW_OWN
 };
 
 MlirLogicalResult tw_verify_op(MlirOperation op) {
   verify_t v = {.check = {mlirOperationGetLocation(op), mlirIdentifierStr(mlirOperationGetName(op))}, .op = op};
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (mlirStringRefEqual(v.check.op, mlirStringRefCreateFromCString(rules[i].name)))
-      return rules[i].verify(&v) ? mlirLogicalResultSuccess() : mlirLogicalResultFailure();
-  return mlirLogicalResultSuccess();
+  bool (*verify)(const verify_t *) = rules[tw_op_kind(op)];
+  return verify == NULL || verify(&v) ? mlirLogicalResultSuccess() : mlirLogicalResultFailure();
 }

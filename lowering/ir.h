@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "dialect/op_kinds.h"
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 #include "mlir-c/Diagnostics.h"
@@ -26,7 +28,9 @@ static inline bool tw_str_is(MlirStringRef text, const char *other) {
   size_t length = strlen(other); /* known to the compiler, mostly */
   return text.length == length && !memcmp(text.data, other, length);
 }
-static inline bool tw_op_is(MlirOperation op, const char *name) { return tw_str_is(tw_op_name(op), name); }
+static inline bool tw_op_is_named(MlirOperation op, const char *name) { return tw_str_is(tw_op_name(op), name); }
+#define tw_op_is(op, what)                                                                                             \
+  _Generic((what), char *: tw_op_is_named, const char *: tw_op_is_named, default: tw_op_is_kind)(op, what)
 bool tw_op_is_one_of(MlirOperation op, const char *const *names, size_t count);
 /* The same for an array of names whose length is known. */
 #define TW_OP_IS_ONE_OF(op, names) tw_op_is_one_of(op, names, sizeof(names) / sizeof *(names))

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Derives what follows from the op definitions (dialect/TileOps.td).
 
-    twgen.py op-table OPS.json OUT   rows of dialect/op_table.c (build time)
-    twgen.py rules OPS.json          1 if a back end has no rule for what an op becomes (build time)
+    twgen.py tables OPS.json FOLDER  rows that C includes; 1 if a back end lacks a rule for an op (build time)
     twgen.py generate OPS.json       docs/dialect.md, docs/ops/ and python/tilewright/_optable.py, which are committed
     twgen.py check OPS.json          1 if one of these is not what would be written
 
@@ -15,8 +14,9 @@ import json
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 Record = dict[str, Any]
@@ -46,13 +46,186 @@ def op_table(ops: list[Record]) -> str:
     rows = []
     for op in ops:
         upstream = ", ".join(f'"{op[field]}"' for field in UPSTREAM)
-        rule = op["resultRule"].upper()
-        rows.append(f'TW_OP("tile.{op["opName"]}", "{op["accepts"]}", {rule}, {upstream})\n')
+        rows.append(
+            f'TW_OP({kind_of("tile." + op["opName"])}, "{op["accepts"]}", {op["resultRule"].upper()}, {upstream})\n'
+        )
     return "".join(rows)
 
 
+class Kind(NamedTuple):
+    """A row of dialect/op_kinds.h."""
+
+    name: str
+    form: str
+    arithmetic: str
+    columns: str
+    back_ends: str  # that must have a rule: BOTH, GPU, CPU, NEITHER
+
+
+def kind_of(name: str) -> str:
+    """What follows TW_ in the enumerator: ARITH_ADDI of arith.addi."""
+    return name.replace(".", "_").upper()
+
+
+UPSTREAM_ROW = re.compile(r'^TW_UPSTREAM\("([\w.]+)", (\w+), (\w+), (\w+), ([\w |]+)\)$', re.MULTILINE)
+
+
+def upstream_kinds() -> list[Kind]:
+    """The rows of lowering/upstream_ops.def."""
+    text = (ROOT / "lowering/upstream_ops.def").read_text()
+    kinds = []
+    for match in UPSTREAM_ROW.finditer(text):
+        name, form, arithmetic, back_ends, columns = match.groups()
+        kinds.append(Kind(name, form, arithmetic, re.sub(r"(\w+)", r"TW_\1", columns), back_ends))
+    return kinds
+
+
+def form_of(op: Record) -> str:
+    if not op["form"] and (op["resultRule"] != "own" or op["opName"] == "cast"):
+        return "ELEMENTWISE"
+    return op["form"].upper() or "NONE"
+
+
+def accesses(op: Record, records: Record) -> Iterator[str]:
+    """READS_ARRAY and the like, as the operands are declared."""
+    words = {"MemRead": "READS", "MemWrite": "WRITES"}
+    memories = {"Tile_Array": "ARRAY", "Tile_BufferType": "SHARED", "Tile_TileOrBuffer": "SHARED"}
+    for argument, _ in op["arguments"]["args"]:
+        operand = records[argument["def"]]
+        for decorator in operand.get("decorators", []):
+            if (memory := memories.get(operand["constraint"]["def"])) and decorator["def"] in words:
+                yield f"{words[decorator['def']]}_{memory}"
+
+
+def is_pure(op: Record) -> bool:
+    return any(trait["def"] == "Pure" for trait in op["traits"])
+
+
+def columns_of(op: Record, records: Record) -> list[str]:
+    """The columns of one of our ops, in the order of tw_op_columns_t."""
+    said = {
+        "PURE": is_pure(op),
+        **dict.fromkeys(sorted(accesses(op, records)), True),
+        "ORDERS_THREADS": op["orders"] == "threads",
+        "ORDERS_ALL": op["orders"] == "all",
+        "COPIES_BY_THREADS": op["copies"] == "threads",
+        "COPIES_BY_ENGINE": op["copies"] == "engine",
+        "STARTS_ASYNC": op["async"] == "start",
+        "WAITS_ASYNC": op["async"] == "wait",
+        "HAS_SCRATCH": op["scratch"],
+        "HAS_REGION": bool(op["regions"]["args"]),
+    }
+    return [column for column, holds in said.items() if holds]
+
+
+def our_kinds(path: str) -> list[Kind]:
+    records = json.loads(Path(path).read_text())
+    rows = []
+    for op in read_ops(path):
+        columns = " | ".join(f"TW_{column}" for column in columns_of(op, records)) or "TW_NOTHING"
+        rows.append(Kind(f"tile.{op['opName']}", form_of(op), "NONE", columns, ""))
+    return rows
+
+
+def kind_rows(kinds: list[Kind]) -> str:
+    rows = [(kind_of(kind.name), f'"{kind.name}"', kind.form, kind.arithmetic, kind.columns) for kind in kinds]
+    return "".join(f"TW_KIND({', '.join(row)})\n" for row in rows)
+
+
+FACTOR, MASK, WORD = 0x9E3779B97F4A7C15, 2**64 - 1, 8
+
+
+def hash_of(name: str) -> int:
+    """The same as hash_of in dialect/op_kinds.c."""
+    text = name.encode()
+    value = len(text)
+    words = [text[i : i + WORD] for i in range(0, len(text) - WORD, WORD)]
+    for word in (*words, text[-WORD:]):
+        value = (value ^ int.from_bytes(word, "little")) * FACTOR & MASK
+        value = (value ^ value >> 32) * FACTOR & MASK
+    return value ^ value >> 32
+
+
+def slot_of(value: int, seed: int, num_slots: int) -> int:
+    return ((value >> 20) + seed * (value >> 40 | 1)) % num_slots
+
+
+def perfect_hash(names: list[str]) -> tuple[list[int], list[int]]:
+    """A seed for each bucket of names, so that no two come to one slot; and the number of the name in each slot."""
+    num_slots = 1 << (2 * len(names)).bit_length()
+    num_seeds = num_slots // 4
+    buckets: dict[int, list[int]] = {}
+    for number, name in enumerate(names):
+        buckets.setdefault(hash_of(name) % num_seeds, []).append(number)
+    seeds, slots = [0] * num_seeds, [0] * num_slots
+    for bucket, members in sorted(buckets.items(), key=lambda item: -len(item[1])):
+        for seed in range(num_slots):
+            places = {slot_of(hash_of(names[member]), seed, num_slots) for member in members}
+            if len(places) == len(members) and not any(slots[place] for place in places):
+                break
+        else:
+            raise SystemExit("twgen: no perfect hash; enlarge the table")
+        seeds[bucket] = seed
+        for member in members:
+            slots[slot_of(hash_of(names[member]), seed, num_slots)] = member + 1  # 0 is TW_UNKNOWN_OP
+    return seeds, slots
+
+
+def hash_tables(kinds: list[Kind]) -> str:
+    seeds, slots = perfect_hash([kind.name for kind in kinds])
+    texts = [f"#define HASH_FACTOR UINT64_C({FACTOR:#x})\n"]
+    for name, values in (("seeds", seeds), ("slots", slots)):
+        texts.append(f"static const uint16_t hash_{name}[] = {{{', '.join(map(str, values))}}};\n")
+    return "".join(texts)
+
+
+def own_functions(path: str, field: str) -> str:
+    """TW_OWN(kind, number of operands, function) of the ops that have one of their own."""
+    records, rows = json.loads(Path(path).read_text()), []
+    for op in read_ops(path):
+        arguments = [records[argument["def"]]["!superclasses"] for argument, _ in op["arguments"]["args"]]
+        operands = sum("AttrConstraint" not in classes for classes in arguments)
+        if op[field]:
+            rows.append(f"TW_OWN({kind_of('tile.' + op['opName'])}, {operands}, {op[field]})\n")
+    return "".join(rows)
+
+
+def tables(path: str, folder: Path) -> int:
+    """Writes what dialect/ and lowering/ include; an unchanged file keeps its time."""
+    ops, kinds = read_ops(path), [*our_kinds(path), *upstream_kinds()]
+    texts = {
+        "TileOpTable.inc": op_table(ops),
+        "TileOpKinds.inc": kind_rows(kinds),
+        "TileOpHash.inc": hash_tables(kinds),
+        "TileVerifiers.inc": own_functions(path, "verifier"),
+        "TileInference.inc": own_functions(path, "inference"),
+        "TileLegalizers.inc": own_functions(path, "legalizer"),
+        "CpuRules.inc": "".join(f"CPU_ROW({kind})\n" for kind in sorted(rules_of("lowering/cpu"))),
+    }
+    for name, text in texts.items():
+        if not (folder / name).exists() or (folder / name).read_text() != text:
+            (folder / name).write_text(text)
+    missing = [text for back_end in RULE_ROWS for text in missing_rules(ops, back_end, rules_of(back_end))]
+    sys.stderr.writelines(f"{text}\n" for text in missing)
+    return bool(missing)
+
+
+# --- Rules of the back ends ----------------------------------------------------------------------
+
 # Ops without an elementwise rule that legalization replaces all the same.
 LEGALIZED = ("cast", "constant")
+# A row at the start of a line: the name of a macro, and the kind of op as its first argument.
+RULE_ROWS = {
+    "lowering/cpu": ("*.c", re.compile(r"^CPU_RULE\w*\(TW_(\w+),", re.MULTILINE)),
+    "lowering/gpu": ("*.def", re.compile(r"^TWG_RULE\(TW_(\w+),", re.MULTILINE)),
+}
+
+
+def rules_of(back_end: str) -> set[str]:
+    """The kinds of ops that a back end has rows for."""
+    files, row = RULE_ROWS[back_end]
+    texts = [path.read_text() for path in sorted((ROOT / back_end).rglob(files))]
+    return {kind for text in texts for kind in row.findall(text)}
 
 
 def lowered_names(op: Record) -> list[str]:
@@ -62,36 +235,24 @@ def lowered_names(op: Record) -> list[str]:
     return list(dict.fromkeys(op[field] for field in UPSTREAM if op[field]))
 
 
-# A back end's tables: where they are, and what in them a row is.
-RULE_TABLES = {
-    "lowering/cpu": ("*.c", r"^const cpu_rule_t cpu_\w+_rules\[\] = \{$.*?^\};$", r'"(\w+\.\w+)"'),
-    "lowering/gpu": ("rules.def", r".*", r'^TWG_RULE\("([\w.]+)"'),
-}
+def needed_rules(ops: list[Record], back_end: str) -> dict[str, str]:
+    """The kinds that a back end must have a rule for, and why."""
+    name = back_end.removeprefix("lowering/").upper()
+    needed = {
+        kind_of(kind.name): f"{kind.name} of lowering/upstream_ops.def"
+        for kind in upstream_kinds()
+        if kind.back_ends in ("BOTH", name)
+    }
+    for op in ops:
+        if name == "GPU" or "GpuOps.td" not in op["!locs"][-1]:
+            needed.update((kind_of(lowered), f"what tile.{op['opName']} becomes") for lowered in lowered_names(op))
+    return needed
 
 
-def rule_names(back_end: str) -> list[str]:
-    """The op of each row of a back end's tables. Other places where a file names an op are no rules."""
-    files, table, row = RULE_TABLES[back_end]
-    texts = [path.read_text() for path in sorted((ROOT / back_end).rglob(files))]
-    tables = [match for text in texts for match in re.findall(table, text, re.MULTILINE | re.DOTALL)]
-    return [name for text in tables for name in re.findall(row, text, re.MULTILINE)]
-
-
-def missing_rules(ops: list[Record], back_end: str, names: list[str]) -> list[str]:
+def missing_rules(ops: list[Record], back_end: str, rules: set[str]) -> list[str]:
     """What is said of each op that has no row."""
-    wanted = [op for op in ops if back_end == "lowering/gpu" or "GpuOps.td" not in op["!locs"][-1]]
-    return [
-        f"{back_end}: no rule for {name}, which tile.{op['opName']} becomes"
-        for op in wanted
-        for name in lowered_names(op)
-        if name not in names
-    ]
-
-
-def check_rules(ops: list[Record]) -> int:
-    missing = [text for back_end in RULE_TABLES for text in missing_rules(ops, back_end, rule_names(back_end))]
-    print(*missing, sep="\n", end="\n" if missing else "", file=sys.stderr)
-    return bool(missing)
+    needed = needed_rules(ops, back_end)
+    return [f"{back_end}: no rule for TW_{kind}, {why}" for kind, why in needed.items() if kind not in rules]
 
 
 # --- For Python ----------------------------------------------------------------------------------
@@ -270,11 +431,8 @@ def check(ops: list[Record]) -> int:
 
 def main(arguments: list[str]) -> int:
     match arguments:
-        case ["op-table", ops, out]:
-            Path(out).write_text(op_table(read_ops(ops)))
-            return 0
-        case ["rules", ops]:
-            return check_rules(read_ops(ops))
+        case ["tables", ops, folder]:
+            return tables(ops, Path(folder))
         case ["generate", ops]:
             return generate(read_ops(ops))
         case ["check", ops]:

@@ -88,29 +88,31 @@ static MlirValue elementwise(const legalize_t *l) {
 /* Whether the row leaves the dtype to a rule of legalize_math.c. */
 static bool needs_own(const legalize_t *l) { return !*upstream_op(l->info, tw_elem_of(l->result)); }
 
-static MlirValue floordiv(const legalize_t *l) { return needs_own(l) ? tw_legal_floordiv_float(l) : elementwise(l); }
-static MlirValue mod(const legalize_t *l) { return needs_own(l) ? tw_legal_mod(l) : elementwise(l); }
-static MlirValue neg(const legalize_t *l) { return needs_own(l) ? tw_legal_neg_int(l) : elementwise(l); }
+static MlirValue legalize_floordiv(const legalize_t *l) {
+  return needs_own(l) ? tw_legal_floordiv_float(l) : elementwise(l);
+}
+static MlirValue legalize_mod(const legalize_t *l) { return needs_own(l) ? tw_legal_mod(l) : elementwise(l); }
+static MlirValue legalize_neg(const legalize_t *l) { return needs_own(l) ? tw_legal_neg_int(l) : elementwise(l); }
 
-static MlirValue compare(const legalize_t *l) {
+static MlirValue legalize_compare(const legalize_t *l) {
   tw_elem_t elem = tw_promote(tw_elem_of(mlirValueGetType(mlirOperationGetOperand(l->op, 0))),
                               tw_elem_of(mlirValueGetType(mlirOperationGetOperand(l->op, 1))));
   MlirValue x = tw_legal_operand(l, 0, elem, l->result), y = tw_legal_operand(l, 1, elem, l->result);
   return tw_legal_compare(l, (tw_cmp_kind_t)tw_attr_int(l->op, "kind", 0), x, y);
 }
 
-static MlirValue select_op(const legalize_t *l) {
+static MlirValue legalize_select(const legalize_t *l) {
   tw_elem_t elem = tw_elem_of(l->result);
   MlirValue condition = tw_legal_operand(l, 0, TW_b1, l->result);
   MlirValue x = tw_legal_operand(l, 1, elem, l->result), y = tw_legal_operand(l, 2, elem, l->result);
   return tw_legal_select(l, condition, x, y);
 }
 
-static MlirValue cast(const legalize_t *l) {
+static MlirValue legalize_cast(const legalize_t *l) {
   return tw_legal_cast(l, mlirOperationGetOperand(l->op, 0), tw_elem_of(l->result));
 }
 
-static MlirValue broadcast(const legalize_t *l) {
+static MlirValue legalize_broadcast(const legalize_t *l) {
   return tw_legal_broadcast(l, mlirOperationGetOperand(l->op, 0), l->result);
 }
 
@@ -134,7 +136,7 @@ static MlirAttribute signless_value(MlirAttribute value, MlirType type) {
                                            mlirDenseElementsAttrGetRawData(value));
 }
 
-static MlirValue constant(const legalize_t *l) {
+static MlirValue legalize_constant(const legalize_t *l) {
   MlirAttribute value = signless_value(tw_attr(l->op, "value"), signless(l->result));
   return tw_op1_attr(&l->at, "arith.constant", l->result, 0, NULL, "value", value);
 }
@@ -152,7 +154,7 @@ static MlirType operand_type(const legalize_t *l, intptr_t index) {
 static MlirValue kept(const legalize_t *l) { return mlirOperationGetResult(l->op, 0); }
 
 /* Reductions and scans: sums and products of bools count in i32, those of 16-bit floats accumulate in f32. */
-static MlirValue reduce(const legalize_t *l) {
+static MlirValue legalize_reduce(const legalize_t *l) {
   int64_t kind = tw_attr_int(l->op, "kind", 0);
   MlirType input = operand_type(l, 0);
   bool orders = kind != TW_REDUCE_ADD && kind != TW_REDUCE_MUL;
@@ -173,7 +175,7 @@ static MlirValue reduce(const legalize_t *l) {
   return tw_legal_cast(l, wide_sum, tw_elem_of(l->result));
 }
 
-static MlirValue mma(const legalize_t *l) {
+static MlirValue legalize_mma(const legalize_t *l) {
   if (tw_is_unsigned(operand_type(l, 0)))
     set_unit(l->op, "unsigned_lhs");
   if (tw_is_unsigned(operand_type(l, 1)))
@@ -194,18 +196,18 @@ static void widen_indices(const legalize_t *l) {
   }
 }
 
-static MlirValue gather(const legalize_t *l) {
+static MlirValue legalize_gather(const legalize_t *l) {
   widen_indices(l);
   return kept(l);
 }
 
-static MlirValue scatter(const legalize_t *l) {
+static MlirValue legalize_scatter(const legalize_t *l) {
   widen_indices(l);
   return failed; /* no result to replace */
 }
 
 /* Unsigned numbers print as wider signed ones; of 64 bits there is none, so that is said in an attribute. */
-static MlirValue print(const legalize_t *l) {
+static MlirValue legalize_print(const legalize_t *l) {
   intptr_t num = mlirOperationGetNumOperands(l->op);
   int *is_unsigned = calloc((size_t)num + 1, sizeof *is_unsigned);
   bool any = false;
@@ -224,39 +226,21 @@ static MlirValue print(const legalize_t *l) {
 
 /* --- The walk ---------------------------------------------------------------------------------------- */
 
-static const struct {
-  const char *name;
-  legalize_rule_t rule;
-} own_rules[] = {
-    {"tile.broadcast", broadcast},
-    {"tile.cast", cast},
-    {"tile.cmp", compare},
-    {"tile.constant", constant},
-    {"tile.floordiv", floordiv},
-    {"tile.gather", gather},
-    {"tile.mma", mma},
-    {"tile.mod", mod},
-    {"tile.neg", neg},
-    {"tile.not", tw_legal_not},
-    {"tile.pow", tw_legal_pow},
-    {"tile.print", print},
-    {"tile.reduce", reduce},
-    {"tile.scan", reduce},
-    {"tile.scatter", scatter},
-    {"tile.select", select_op},
+/* As the definitions name them. */
+static const legalize_rule_t own_rules[TW_NUM_OP_KINDS] = {
+#define TW_OWN(kind, num_operands, rule) [TW_##kind] = rule,
+#include "TileLegalizers.inc"
+#undef TW_OWN
 };
 
-static legalize_rule_t find_rule(MlirStringRef name, const tw_op_info_t *info) {
-  for (size_t i = 0; i < sizeof own_rules / sizeof *own_rules; i++)
-    if (mlirStringRefEqual(name, tw_str(own_rules[i].name)))
-      return own_rules[i].rule;
-  return info && info->rule != TW_RESULT_OWN ? elementwise : NULL;
+static legalize_rule_t find_rule(tw_op_kind_t kind, const tw_op_info_t *info) {
+  return own_rules[kind] ? own_rules[kind] : info && info->rule != TW_RESULT_OWN ? elementwise : NULL;
 }
 
 static bool legalize_op(MlirOperation op) {
-  MlirStringRef name = tw_op_name(op);
-  legalize_t l = {.at = tw_build_before(op), .op = op, .info = tw_op_info(name)};
-  legalize_rule_t rule = find_rule(name, l.info);
+  tw_op_kind_t kind = tw_op_kind(op);
+  legalize_t l = {.at = tw_build_before(op), .op = op, .info = tw_op_info(kind)};
+  legalize_rule_t rule = find_rule(kind, l.info);
   if (!rule)
     return true;
   bool has_result = mlirOperationGetNumResults(op) == 1;

@@ -332,9 +332,6 @@ static void place_while(cpu_t *cx, MlirOperation op) {
   bind_values(cx, &tail, op_result, &op, op_result, &loop);
 }
 
-const cpu_rule_t cpu_control_rules[] = {
-    {"scf.for", CPU_EFFECT, 0, NULL, NULL, place_for},
-    {"scf.if", CPU_EFFECT, 0, NULL, NULL, place_if},
-    {"scf.while", CPU_EFFECT, 0, NULL, NULL, place_while},
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE(TW_SCF_FOR, CPU_EFFECT, 0, NULL, NULL, place_for)
+CPU_RULE(TW_SCF_IF, CPU_EFFECT, 0, NULL, NULL, place_if)
+CPU_RULE(TW_SCF_WHILE, CPU_EFFECT, 0, NULL, NULL, place_while)

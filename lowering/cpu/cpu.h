@@ -262,7 +262,6 @@ void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride
 typedef enum { CPU_LEAF, CPU_ELEMENTWISE, CPU_BROADCAST, CPU_RESHAPE, CPU_PERMUTE, CPU_EFFECT } cpu_space_t;
 
 typedef struct {
-  const char *name;
   cpu_space_t space; /* how the operands' axes lie in the result's; CPU_EFFECT: emitted at its place */
   int cost;
   /* CPU_ELEMENTWISE: from operands of equal lanes in compute types. */
@@ -273,10 +272,15 @@ typedef struct {
   void (*place)(cpu_t *cx, MlirOperation op);
 } cpu_rule_t;
 
+/* A rule stands behind its functions, as CPU_RULE(TW_TILE_LOAD, space, cost, compute, eval, place); tools/twgen.py
+ * finds these rows, so that the name of the macro comes first in its line. */
+#define CPU_RULE(kind, ...) const cpu_rule_t cpu_rule_of_##kind = {__VA_ARGS__};
+#define CPU_ROW(kind) extern const cpu_rule_t cpu_rule_of_TW_##kind;
+#include "CpuRules.inc"
+#undef CPU_ROW
+
+/* The rule of the op's kind, or NULL. */
 const cpu_rule_t *cpu_rule(MlirOperation op);
-/* One table a file, ended by a null name. */
-extern const cpu_rule_t cpu_elementwise_rules[], cpu_math_rules[], cpu_memory_rules[], cpu_shape_rules[],
-    cpu_reduce_rules[], cpu_mma_rules[], cpu_effect_rules[], cpu_control_rules[], cpu_simt_rules[];
 
 /* Lowers the ops of a block; returns its terminator, which is left to the caller. */
 MlirOperation cpu_emit_block(cpu_t *cx, MlirBlock block);

@@ -146,10 +146,7 @@ static void place_assert(cpu_t *cx, MlirOperation op) {
   cpu_planned(cx);
 }
 
-const cpu_rule_t cpu_effect_rules[] = {
-    {"tile.block_id", CPU_EFFECT, 0, NULL, NULL, place_block_id},
-    {"tile.num_blocks", CPU_EFFECT, 0, NULL, NULL, place_num_blocks},
-    {"tile.print", CPU_EFFECT, 0, NULL, NULL, place_print},
-    {"tile.assert", CPU_EFFECT, 0, NULL, NULL, place_assert},
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE(TW_TILE_BLOCK_ID, CPU_EFFECT, 0, NULL, NULL, place_block_id)
+CPU_RULE(TW_TILE_NUM_BLOCKS, CPU_EFFECT, 0, NULL, NULL, place_num_blocks)
+CPU_RULE(TW_TILE_PRINT, CPU_EFFECT, 0, NULL, NULL, place_print)
+CPU_RULE(TW_TILE_ASSERT, CPU_EFFECT, 0, NULL, NULL, place_assert)

@@ -252,58 +252,55 @@ static MlirValue int_power(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   return result;
 }
 
-#define SAME(name, cost) {name, CPU_ELEMENTWISE, cost, same, NULL, NULL}
-#define OWN(name, cost, f) {name, CPU_ELEMENTWISE, cost, f, NULL, NULL}
+#define CPU_RULE_SAME(kind, cost) CPU_RULE(kind, CPU_ELEMENTWISE, cost, same, NULL, NULL)
+#define CPU_RULE_OWN(kind, cost, f) CPU_RULE(kind, CPU_ELEMENTWISE, cost, f, NULL, NULL)
 
-const cpu_rule_t cpu_elementwise_rules[] = {
-    {"arith.constant", CPU_LEAF, 0, NULL, constant, NULL},
-    {"tile.constant", CPU_LEAF, 0, NULL, constant, NULL}, /* what folding made after legalization */
-    SAME("arith.addf", 1),
-    SAME("arith.subf", 1),
-    SAME("arith.mulf", 1),
-    SAME("arith.divf", 4),
-    SAME("arith.negf", 1),
-    OWN("arith.remf", 40, float_remainder),
-    OWN("arith.minimumf", 3, minimum),
-    OWN("arith.maximumf", 3, maximum),
-    SAME("arith.minnumf", 2),
-    SAME("arith.maxnumf", 2),
-    SAME("arith.addi", 1),
-    SAME("arith.subi", 1),
-    SAME("arith.muli", 1),
-    OWN("arith.divsi", 20, div_signed),
-    OWN("arith.divui", 20, div_unsigned),
-    OWN("arith.remsi", 20, rem_signed),
-    OWN("arith.remui", 20, rem_unsigned),
-    OWN("arith.floordivsi", 20, floor_div),
-    OWN("arith.ceildivsi", 20, ceil_div),
-    OWN("arith.ceildivui", 20, ceil_div_unsigned),
-    SAME("arith.andi", 1),
-    SAME("arith.ori", 1),
-    SAME("arith.xori", 1),
-    OWN("arith.shli", 1, shift),
-    OWN("arith.shrsi", 1, shift),
-    OWN("arith.shrui", 1, shift),
-    SAME("arith.minsi", 1),
-    SAME("arith.maxsi", 1),
-    SAME("arith.minui", 1),
-    SAME("arith.maxui", 1),
-    OWN("arith.cmpi", 1, compare),
-    OWN("arith.cmpf", 1, compare),
-    OWN("arith.select", 1, select_lanes),
-    OWN("arith.extf", 1, extend_float),
-    OWN("arith.truncf", 2, truncate_float),
-    SAME("arith.extsi", 1),
-    SAME("arith.extui", 1),
-    SAME("arith.trunci", 1),
-    OWN("arith.sitofp", 1, int_to_float),
-    OWN("arith.uitofp", 1, int_to_float),
-    OWN("arith.fptosi", 3, float_to_int),
-    OWN("arith.fptoui", 3, float_to_int),
-    OWN("arith.bitcast", 1, bitcast),
-    SAME("arith.index_cast", 1),
-    SAME("arith.index_castui", 1),
-    OWN("math.absi", 2, int_abs),
-    OWN("math.ipowi", 90, int_power),
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE(TW_ARITH_CONSTANT, CPU_LEAF, 0, NULL, constant, NULL)
+CPU_RULE(TW_TILE_CONSTANT, CPU_LEAF, 0, NULL, constant, NULL) /* what folding made after legalization */
+CPU_RULE_SAME(TW_ARITH_ADDF, 1)
+CPU_RULE_SAME(TW_ARITH_SUBF, 1)
+CPU_RULE_SAME(TW_ARITH_MULF, 1)
+CPU_RULE_SAME(TW_ARITH_DIVF, 4)
+CPU_RULE_SAME(TW_ARITH_NEGF, 1)
+CPU_RULE_OWN(TW_ARITH_REMF, 40, float_remainder)
+CPU_RULE_OWN(TW_ARITH_MINIMUMF, 3, minimum)
+CPU_RULE_OWN(TW_ARITH_MAXIMUMF, 3, maximum)
+CPU_RULE_SAME(TW_ARITH_MINNUMF, 2)
+CPU_RULE_SAME(TW_ARITH_MAXNUMF, 2)
+CPU_RULE_SAME(TW_ARITH_ADDI, 1)
+CPU_RULE_SAME(TW_ARITH_SUBI, 1)
+CPU_RULE_SAME(TW_ARITH_MULI, 1)
+CPU_RULE_OWN(TW_ARITH_DIVSI, 20, div_signed)
+CPU_RULE_OWN(TW_ARITH_DIVUI, 20, div_unsigned)
+CPU_RULE_OWN(TW_ARITH_REMSI, 20, rem_signed)
+CPU_RULE_OWN(TW_ARITH_REMUI, 20, rem_unsigned)
+CPU_RULE_OWN(TW_ARITH_FLOORDIVSI, 20, floor_div)
+CPU_RULE_OWN(TW_ARITH_CEILDIVSI, 20, ceil_div)
+CPU_RULE_OWN(TW_ARITH_CEILDIVUI, 20, ceil_div_unsigned)
+CPU_RULE_SAME(TW_ARITH_ANDI, 1)
+CPU_RULE_SAME(TW_ARITH_ORI, 1)
+CPU_RULE_SAME(TW_ARITH_XORI, 1)
+CPU_RULE_OWN(TW_ARITH_SHLI, 1, shift)
+CPU_RULE_OWN(TW_ARITH_SHRSI, 1, shift)
+CPU_RULE_OWN(TW_ARITH_SHRUI, 1, shift)
+CPU_RULE_SAME(TW_ARITH_MINSI, 1)
+CPU_RULE_SAME(TW_ARITH_MAXSI, 1)
+CPU_RULE_SAME(TW_ARITH_MINUI, 1)
+CPU_RULE_SAME(TW_ARITH_MAXUI, 1)
+CPU_RULE_OWN(TW_ARITH_CMPI, 1, compare)
+CPU_RULE_OWN(TW_ARITH_CMPF, 1, compare)
+CPU_RULE_OWN(TW_ARITH_SELECT, 1, select_lanes)
+CPU_RULE_OWN(TW_ARITH_EXTF, 1, extend_float)
+CPU_RULE_OWN(TW_ARITH_TRUNCF, 2, truncate_float)
+CPU_RULE_SAME(TW_ARITH_EXTSI, 1)
+CPU_RULE_SAME(TW_ARITH_EXTUI, 1)
+CPU_RULE_SAME(TW_ARITH_TRUNCI, 1)
+CPU_RULE_OWN(TW_ARITH_SITOFP, 1, int_to_float)
+CPU_RULE_OWN(TW_ARITH_UITOFP, 1, int_to_float)
+CPU_RULE_OWN(TW_ARITH_FPTOSI, 3, float_to_int)
+CPU_RULE_OWN(TW_ARITH_FPTOUI, 3, float_to_int)
+CPU_RULE_OWN(TW_ARITH_BITCAST, 1, bitcast)
+CPU_RULE_SAME(TW_ARITH_INDEX_CAST, 1)
+CPU_RULE_SAME(TW_ARITH_INDEX_CASTUI, 1)
+CPU_RULE_OWN(TW_MATH_ABSI, 2, int_abs)
+CPU_RULE_OWN(TW_MATH_IPOWI, 90, int_power)

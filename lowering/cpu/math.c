@@ -260,35 +260,32 @@ static MlirValue rule_fma(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   return cpu_round(cx, y, result_element(op));
 }
 
-#define LLVM(name, cost) {name, CPU_ELEMENTWISE, cost, rule_llvm, NULL, NULL}
-#define OWN(name, cost, f) {name, CPU_ELEMENTWISE, cost, f, NULL, NULL}
+#define CPU_RULE_LLVM(kind, cost) CPU_RULE(kind, CPU_ELEMENTWISE, cost, rule_llvm, NULL, NULL)
+#define CPU_RULE_OWN(kind, cost, f) CPU_RULE(kind, CPU_ELEMENTWISE, cost, f, NULL, NULL)
 
-const cpu_rule_t cpu_math_rules[] = {
-    OWN("math.exp", 14, rule_vector),
-    OWN("math.exp2", 14, rule_vector),
-    OWN("math.log", 25, rule_vector),
-    OWN("math.log2", 25, rule_vector),
-    LLVM("math.log10", 40),
-    OWN("math.sin", 30, rule_vector),
-    OWN("math.cos", 30, rule_vector),
-    LLVM("math.tan", 40),
-    LLVM("math.sinh", 30),
-    LLVM("math.cosh", 30),
-    OWN("math.tanh", 25, rule_vector),
-    LLVM("math.asin", 30),
-    LLVM("math.acos", 30),
-    LLVM("math.atan", 30),
-    LLVM("math.atan2", 40),
-    LLVM("math.powf", 40),
-    LLVM("math.sqrt", 6),
-    OWN("math.rsqrt", 10, rule_rsqrt),
-    LLVM("math.absf", 1),
-    LLVM("math.floor", 1),
-    LLVM("math.ceil", 1),
-    LLVM("math.trunc", 1),
-    LLVM("math.round", 4),
-    LLVM("math.roundeven", 1),
-    LLVM("math.copysign", 2),
-    OWN("math.fma", 1, rule_fma),
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE_OWN(TW_MATH_EXP, 14, rule_vector)
+CPU_RULE_OWN(TW_MATH_EXP2, 14, rule_vector)
+CPU_RULE_OWN(TW_MATH_LOG, 25, rule_vector)
+CPU_RULE_OWN(TW_MATH_LOG2, 25, rule_vector)
+CPU_RULE_LLVM(TW_MATH_LOG10, 40)
+CPU_RULE_OWN(TW_MATH_SIN, 30, rule_vector)
+CPU_RULE_OWN(TW_MATH_COS, 30, rule_vector)
+CPU_RULE_LLVM(TW_MATH_TAN, 40)
+CPU_RULE_LLVM(TW_MATH_SINH, 30)
+CPU_RULE_LLVM(TW_MATH_COSH, 30)
+CPU_RULE_OWN(TW_MATH_TANH, 25, rule_vector)
+CPU_RULE_LLVM(TW_MATH_ASIN, 30)
+CPU_RULE_LLVM(TW_MATH_ACOS, 30)
+CPU_RULE_LLVM(TW_MATH_ATAN, 30)
+CPU_RULE_LLVM(TW_MATH_ATAN2, 40)
+CPU_RULE_LLVM(TW_MATH_POWF, 40)
+CPU_RULE_LLVM(TW_MATH_SQRT, 6)
+CPU_RULE_OWN(TW_MATH_RSQRT, 10, rule_rsqrt)
+CPU_RULE_LLVM(TW_MATH_ABSF, 1)
+CPU_RULE_LLVM(TW_MATH_FLOOR, 1)
+CPU_RULE_LLVM(TW_MATH_CEIL, 1)
+CPU_RULE_LLVM(TW_MATH_TRUNC, 1)
+CPU_RULE_LLVM(TW_MATH_ROUND, 4)
+CPU_RULE_LLVM(TW_MATH_ROUNDEVEN, 1)
+CPU_RULE_LLVM(TW_MATH_COPYSIGN, 2)
+CPU_RULE_OWN(TW_MATH_FMA, 1, rule_fma)

@@ -581,12 +581,9 @@ static void place_scatter(cpu_t *cx, MlirOperation op) {
   cpu_planned(cx);
 }
 
-const cpu_rule_t cpu_memory_rules[] = {
-    {"tile.dim", CPU_EFFECT, 0, NULL, NULL, place_dim},
-    {"tile.stride", CPU_EFFECT, 0, NULL, NULL, place_stride},
-    {"tile.load", CPU_LEAF, 2, NULL, eval_load, place_load},
-    {"tile.store", CPU_EFFECT, 0, NULL, NULL, place_store},
-    {"tile.gather", CPU_ELEMENTWISE, 12, NULL, eval_gather, place_gather},
-    {"tile.scatter", CPU_EFFECT, 0, NULL, NULL, place_scatter},
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE(TW_TILE_DIM, CPU_EFFECT, 0, NULL, NULL, place_dim)
+CPU_RULE(TW_TILE_STRIDE, CPU_EFFECT, 0, NULL, NULL, place_stride)
+CPU_RULE(TW_TILE_LOAD, CPU_LEAF, 2, NULL, eval_load, place_load)
+CPU_RULE(TW_TILE_STORE, CPU_EFFECT, 0, NULL, NULL, place_store)
+CPU_RULE(TW_TILE_GATHER, CPU_ELEMENTWISE, 12, NULL, eval_gather, place_gather)
+CPU_RULE(TW_TILE_SCATTER, CPU_EFFECT, 0, NULL, NULL, place_scatter)

@@ -161,7 +161,4 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
   cpu_set_buffer(cx, result, buffer);
 }
 
-const cpu_rule_t cpu_mma_rules[] = {
-    {"tile.mma", CPU_EFFECT, 0, NULL, NULL, place_mma},
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE(TW_TILE_MMA, CPU_EFFECT, 0, NULL, NULL, place_mma)

@@ -259,8 +259,5 @@ static void place_scan(cpu_t *cx, MlirOperation op) {
   cpu_set_buffer(cx, result, buffer);
 }
 
-const cpu_rule_t cpu_reduce_rules[] = {
-    {"tile.reduce", CPU_EFFECT, 0, NULL, NULL, place_reduce},
-    {"tile.scan", CPU_EFFECT, 0, NULL, NULL, place_scan},
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE(TW_TILE_REDUCE, CPU_EFFECT, 0, NULL, NULL, place_reduce)
+CPU_RULE(TW_TILE_SCAN, CPU_EFFECT, 0, NULL, NULL, place_scan)

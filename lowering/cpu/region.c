@@ -47,17 +47,13 @@ MlirValue cpu_scalar(cpu_t *cx, MlirValue value) {
   return slot->now;
 }
 
-const cpu_rule_t *cpu_rule(MlirOperation op) {
-  static const cpu_rule_t *const tables[] = {cpu_elementwise_rules, cpu_math_rules,    cpu_memory_rules,
-                                             cpu_shape_rules,       cpu_reduce_rules,  cpu_mma_rules,
-                                             cpu_effect_rules,      cpu_control_rules, cpu_simt_rules};
-  MlirStringRef name = tw_op_name(op);
-  for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-    for (const cpu_rule_t *rule = tables[t]; rule->name; rule++)
-      if (strlen(rule->name) == name.length && !memcmp(rule->name, name.data, name.length))
-        return rule;
-  return NULL;
-}
+static const cpu_rule_t *const rules[TW_NUM_OP_KINDS] = {
+#define CPU_ROW(kind) [TW_##kind] = &cpu_rule_of_TW_##kind,
+#include "CpuRules.inc"
+#undef CPU_ROW
+};
+
+const cpu_rule_t *cpu_rule(MlirOperation op) { return rules[tw_op_kind(op)]; }
 
 /* --- buffers ----------------------------------------------------------------------------------------------- */
 

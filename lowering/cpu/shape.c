@@ -128,11 +128,8 @@ static MlirValue eval_iota(cpu_t *cx, MlirOperation op, const cpu_point_t *point
   return cpu_round(cx, cpu_cast(cx, "arith.sitofp", value, cpu_compute_type(cx, element)), element);
 }
 
-const cpu_rule_t cpu_shape_rules[] = {
-    {"tensor.splat", CPU_LEAF, 0, NULL, eval_splat, NULL},
-    {"tile.iota", CPU_LEAF, 1, NULL, eval_iota, NULL},
-    {"tile.broadcast", CPU_BROADCAST, 0, NULL, eval_moved, NULL},
-    {"tile.reshape", CPU_RESHAPE, 0, NULL, eval_reshape, place_reshape},
-    {"tile.permute", CPU_PERMUTE, 0, NULL, eval_moved, NULL},
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE(TW_TENSOR_SPLAT, CPU_LEAF, 0, NULL, eval_splat, NULL)
+CPU_RULE(TW_TILE_IOTA, CPU_LEAF, 1, NULL, eval_iota, NULL)
+CPU_RULE(TW_TILE_BROADCAST, CPU_BROADCAST, 0, NULL, eval_moved, NULL)
+CPU_RULE(TW_TILE_RESHAPE, CPU_RESHAPE, 0, NULL, eval_reshape, place_reshape)
+CPU_RULE(TW_TILE_PERMUTE, CPU_PERMUTE, 0, NULL, eval_moved, NULL)

@@ -81,10 +81,7 @@ static void place_shared_array(cpu_t *cx, MlirOperation op) {
   tw_map_one(&cx->arrays, result, (MlirValue){array});
 }
 
-const cpu_rule_t cpu_simt_rules[] = {
-    {"tile.thread_id", CPU_EFFECT, 0, NULL, NULL, place_thread_id},
-    {"tile.block_dim", CPU_EFFECT, 0, NULL, NULL, place_block_dim},
-    {"tile.sync_threads", CPU_EFFECT, 0, NULL, NULL, place_sync_threads},
-    {"tile.shared_array", CPU_EFFECT, 0, NULL, NULL, place_shared_array},
-    {NULL, CPU_LEAF, 0, NULL, NULL, NULL},
-};
+CPU_RULE(TW_TILE_THREAD_ID, CPU_EFFECT, 0, NULL, NULL, place_thread_id)
+CPU_RULE(TW_TILE_BLOCK_DIM, CPU_EFFECT, 0, NULL, NULL, place_block_dim)
+CPU_RULE(TW_TILE_SYNC_THREADS, CPU_EFFECT, 0, NULL, NULL, place_sync_threads)
+CPU_RULE(TW_TILE_SHARED_ARRAY, CPU_EFFECT, 0, NULL, NULL, place_shared_array)

@@ -32,22 +32,11 @@
 
 #define SHARED_NAME "tile_shared"
 
-static const struct {
-  const char *name;
-  tw_rule_t rule;
-} rules[] = {
-#define TWG_RULE(name, rule) {name, rule},
+static const tw_rule_t rules[TW_NUM_OP_KINDS] = {
+#define TWG_RULE(kind, rule) [kind] = rule,
 #include "lowering/gpu/emit/rules.def"
 #undef TWG_RULE
 };
-
-static tw_rule_t find_rule(MlirOperation op) {
-  MlirStringRef name = tw_op_name(op);
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (strlen(rules[i].name) == name.length && !memcmp(rules[i].name, name.data, name.length))
-      return rules[i].rule;
-  return NULL;
-}
 
 /* A constant with equal elements is what it is for any number of warps: those of producers stand where others do. */
 static bool is_splat(MlirOperation op) {
@@ -84,7 +73,7 @@ static bool check_layouts(tw_emitter_t *e, MlirOperation op) {
 bool twg_emit_block(tw_emitter_t *e, MlirBlock old) {
   for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    tw_rule_t rule = find_rule(op);
+    tw_rule_t rule = rules[tw_op_kind(op)];
     e->location = mlirOperationGetLocation(op);
     if (tw_op_is(op, "scf.yield") || tw_op_is(op, "scf.condition"))
       continue; /* read by the rule of the op around it */

@@ -4,7 +4,7 @@
 
 #include "lowering/gpu/emit/emitter.h"
 
-#define TWG_RULE(name, rule) bool rule(tw_emitter_t *e, MlirOperation op);
+#define TWG_RULE(kind, rule) bool rule(tw_emitter_t *e, MlirOperation op);
 #include "lowering/gpu/emit/rules.def"
 #undef TWG_RULE
 

@@ -1,0 +1,94 @@
+/* op_kinds.h - which op this is, and what passes ask of ops: a number and columns in place of names
+ *
+ * The rows come from the definitions of our ops (dialect/TileBase.td says what the columns mean) and from
+ * lowering/upstream_ops.def, by tools/twgen.py at build time. All of it is constant: threads need no care. */
+#ifndef TILEWRIGHT_DIALECT_OP_KINDS_H
+#define TILEWRIGHT_DIALECT_OP_KINDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mlir-c/IR.h"
+
+/* TW_TILE_LOAD is tile.load, TW_ARITH_ADDI is arith.addi. */
+typedef enum {
+  TW_UNKNOWN_OP, /* reads, writes and orders all */
+#define TW_KIND(kind, name, form, arithmetic, columns) TW_##kind,
+#include "TileOpKinds.inc"
+#undef TW_KIND
+  TW_NUM_OP_KINDS
+} tw_op_kind_t;
+
+/* What an op is. */
+typedef enum {
+  TW_FORM_NONE,
+  TW_FORM_ELEMENTWISE,
+  TW_FORM_VIEW,     /* the same elements elsewhere: reshape, broadcast, permute, another layout */
+  TW_FORM_SOURCE,   /* a tile from nothing: constants, iota */
+  TW_FORM_POSITION, /* a number of the launch: places in the grid, extents, strides */
+  TW_FORM_REDUCTION,
+  TW_FORM_SCAN,
+  TW_FORM_PRODUCT,
+  TW_FORM_CONTROL, /* what stands around others, and its ends */
+} tw_op_form_t;
+
+/* Elementwise ops of upstream dialects by what they compute. */
+typedef enum {
+  TW_CLASS_NONE,
+  TW_CLASS_SUM,      /* and difference */
+  TW_CLASS_MULTIPLE, /* product */
+  TW_CLASS_QUOTIENT, /* of integers: rounded down, or to zero */
+  TW_CLASS_CEILING,  /* quotient rounded up */
+  TW_CLASS_REST,
+  TW_CLASS_SHIFT,
+  TW_CLASS_BITS,
+  TW_CLASS_EXTREME, /* minimum, maximum */
+  TW_CLASS_CAST,
+  TW_CLASS_COMPARE,
+  TW_CLASS_FUNCTION, /* of real numbers, as math has them */
+} tw_op_class_t;
+
+typedef enum {
+  TW_NOTHING = 0,
+  TW_PURE = 1 << 0, /* its results depend on its operands only */
+  TW_READS_ARRAY = 1 << 1,
+  TW_WRITES_ARRAY = 1 << 2,
+  TW_READS_SHARED = 1 << 3,
+  TW_WRITES_SHARED = 1 << 4,
+  TW_ORDERS_THREADS = 1 << 5, /* those of the block, and what they did to shared memory */
+  TW_ORDERS_ALL = 1 << 6,     /* what the op does is seen outside, or what others did is seen behind it */
+  TW_COPIES_BY_THREADS = 1 << 7,
+  TW_COPIES_BY_ENGINE = 1 << 8,
+  TW_STARTS_ASYNC = 1 << 9, /* the op is over before its work is */
+  TW_WAITS_ASYNC = 1 << 10,
+  TW_HAS_SCRATCH = 1 << 11, /* may need shared memory for itself */
+  TW_HAS_REGION = 1 << 12,
+  TW_UNKNOWN =
+      TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED | TW_ORDERS_THREADS | TW_ORDERS_ALL,
+} tw_op_columns_t;
+
+typedef struct {
+  const char *name; /* "tile.load"; NULL of TW_UNKNOWN_OP */
+  uint8_t length, form, arithmetic;
+  uint32_t columns;
+} tw_op_row_t;
+
+/* By kind. */
+extern const tw_op_row_t tw_op_rows[TW_NUM_OP_KINDS];
+
+/* The kind of ops of a name. */
+tw_op_kind_t tw_kind_named(MlirStringRef name);
+
+static inline tw_op_kind_t tw_op_kind(MlirOperation op) {
+  return tw_kind_named(mlirIdentifierStr(mlirOperationGetName(op)));
+}
+static inline const tw_op_row_t *tw_op_row(MlirOperation op) { return &tw_op_rows[tw_op_kind(op)]; }
+static inline tw_op_form_t tw_op_form(MlirOperation op) { return (tw_op_form_t)tw_op_row(op)->form; }
+static inline tw_op_class_t tw_op_class(MlirOperation op) { return (tw_op_class_t)tw_op_row(op)->arithmetic; }
+/* Whether one of these columns holds. */
+static inline bool tw_op_has(MlirOperation op, unsigned columns) { return (tw_op_row(op)->columns & columns) != 0; }
+/* Whether the op is of that kind, which is not TW_UNKNOWN_OP. */
+bool tw_op_is_kind(MlirOperation op, tw_op_kind_t kind);
+
+#endif /* TILEWRIGHT_DIALECT_OP_KINDS_H */
