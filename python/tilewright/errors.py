@@ -93,6 +93,18 @@ class TileValueError(TileError):
     """A value, shape or axis out of its range."""
 
 
+class TileStaticEvalError(TileError):
+    """An expression that Python was to compute at compile time raised an exception."""
+
+
+class TileStaticAssertionError(TileValueError):
+    """A `static_assert` whose condition does not hold."""
+
+
+class TileRecursionError(TileSyntaxError):
+    """A function that calls itself without end."""
+
+
 class TileCompilationError(TileError):
     """The compiler failed at something that it should have been able to do."""
 

@@ -31,7 +31,7 @@ import numpy as np
 from . import dtype as dt
 from . import tile as ct
 from .dtype import DType
-from .errors import TileError, TileTypeError, TileValueError
+from .errors import TileError, TileStaticAssertionError, TileTypeError, TileValueError
 from .reference import elementwise, memory, reductions, shapes
 from .reference.checks import check_axis, check_order, check_tile_shape, static_int
 from .reference.rebind import Rebinder
@@ -97,7 +97,13 @@ def _static_assert(condition: Any, message: Any) -> None:
     if isinstance(condition, Tile):
         raise TileTypeError("ct.static_assert needs a constant; this value is known at run time")
     if not condition:
-        raise TileValueError(f"static assertion failed{': ' + message if message else ''}")
+        raise TileStaticAssertionError(f"static assertion failed{': ' + message if message else ''}")
+
+
+def _ensure_constant(value: Any) -> Any:
+    if isinstance(value, Tile):
+        raise TileTypeError("ct.ensure_constant: this value is known at run time only")
+    return value
 
 
 def _print(args: tuple[Any, ...], sep: str, end: str) -> None:
@@ -167,6 +173,9 @@ def _table() -> dict[str, Callable[..., Any]]:
         "mma": reductions.mma,
         "matmul": reductions.matmul,
         "static_assert": _static_assert,
+        "static_eval": lambda value: value,
+        "static_iter": tuple,
+        "ensure_constant": _ensure_constant,
         "print": lambda *args, sep, end: _print(args, sep, end),
         "printf": lambda format, *args: _printf(format, args),
     }

@@ -50,6 +50,9 @@ from .dtype import (
 from .errors import (
     TileCompilationError,
     TileError,
+    TileRecursionError,
+    TileStaticAssertionError,
+    TileStaticEvalError,
     TileSyntaxError,
     TileTypeError,
     TileValueError,
@@ -668,7 +671,25 @@ def matmul(x: Tile, y: Tile, /) -> Tile:
 
 @op("static_assert")
 def static_assert(condition: bool, message: str | None = None, /) -> None:
-    """TileValueError with `message` at compile time if the constant `condition` is False."""
+    """TileStaticAssertionError with `message` at compile time if the constant `condition` is False."""
+
+
+@op("static_eval")
+def static_eval(expression: Any, /) -> Any:
+    """What Python makes of the expression at compile time, from constants, shapes and dtypes, with all of Python.
+
+    Raises TileStaticEvalError where the expression raises.
+    """
+
+
+@op("static_iter")
+def static_iter(iterable: Any, /) -> Any:
+    """The elements of an iterable of constant length: a loop over them is unrolled, its variable a constant."""
+
+
+@op("ensure_constant")
+def ensure_constant(value: Any, /) -> Any:
+    """`value` itself if it is a constant; TileTypeError if it is known at run time only."""
 
 
 @op("print")

@@ -7,12 +7,15 @@ expressions.py  expressions and calls
 statements.py   statements
 branches.py     branches, and what the variables are after them
 loops.py        loops, and which variables they carry
+iteration.py    loops and comprehensions over what is known at compile time
+contexts.py     with
+patterns.py     match
 ops.py          the operations of tilewright.tile
 simt.py         the objects of tilewright.device
 kernel.py       a kernel with its arguments: the way in
 """
 
-from . import loops as loops  # registers what loops become
+from . import contexts, loops, patterns  # noqa: F401  (they register what statements become)
 from .kernel import Argument, ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 
 __all__ = [

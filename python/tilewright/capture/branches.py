@@ -15,7 +15,20 @@ from typing import Any
 from ..dtype import DType, bool_, constant_dtype, promote, promote_constant
 from ..errors import TileError, TileTypeError
 from .frame import RETURN, VALUE, Frame, is_flag
-from .values import Array, LocalFunction, Shape, Tile, Unusable, is_number, is_run_time, tile_type, type_name
+from .values import (
+    Array,
+    LocalFunction,
+    Shape,
+    Tile,
+    Unusable,
+    is_number,
+    is_run_time,
+    parts_of,
+    same_form,
+    tile_type,
+    type_name,
+    with_parts,
+)
 
 
 class _Missing:
@@ -201,8 +214,8 @@ class _Join:
             return b
         if a is MISSING or b is MISSING:
             return self._lift(name, a, b)
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return self._tuple(name, a, b)
+        if parts_of(a) is not None and same_form(a, b):
+            return self._tree(name, a, b)
         common = _common_type(a, b)
         if common is not None:
             return self._result(*common, a, b)
@@ -226,16 +239,19 @@ class _Join:
             "two names"
         )
 
-    def _tuple(self, name: str, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
-        entries = tuple(self._join(name, x, y) for x, y in zip(a, b, strict=True))
-        return next((e for e in entries if type(e) is Unusable), entries)
+    def _tree(self, name: str, a: Any, b: Any) -> Any:
+        """Tuples, dicts or records of one form, part by part; one of them may be MISSING."""
+        like = b if a is MISSING else a
+        count = len(parts_of(like) or ())
+        sides = ([MISSING] * count if v is MISSING else parts_of(v) or [] for v in (a, b))
+        entries = [self._join(name, x, y) for x, y in zip(*sides, strict=True)]
+        return next((e for e in entries if type(e) is Unusable), None) or with_parts(like, entries)
 
     def _lift(self, name: str, a: Any, b: Any) -> Any:
         """A value that one side has, and the other does not need."""
         value = b if a is MISSING else a
-        if isinstance(value, tuple):
-            n = (MISSING,) * len(value)
-            return self._tuple(name, *((n, value) if a is MISSING else (value, n)))
+        if parts_of(value) is not None:
+            return self._tree(name, a, b)
         if not isinstance(value, Tile) or id(value) in self.outside:
             return value
         return self._result(value.dtype, value.shape, a, b)

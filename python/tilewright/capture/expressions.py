@@ -6,7 +6,9 @@ What is known at compile time is computed by Python itself; the rest becomes ops
 from __future__ import annotations
 
 import ast
+import contextlib
 import enum
+import functools
 import inspect
 import math
 import operator
@@ -18,7 +20,15 @@ from typing import Any
 from .. import _core
 from .. import tile as ct
 from ..dtype import DType, bool_, constant_dtype, float32, int32, int64
-from ..errors import Place, TileError, TileSyntaxError, TileTypeError, TileValueError
+from ..errors import (
+    Place,
+    TileError,
+    TileRecursionError,
+    TileStaticEvalError,
+    TileSyntaxError,
+    TileTypeError,
+    TileValueError,
+)
 from . import ops, simt
 from .branches import choose
 from .emit import fold
@@ -34,7 +44,9 @@ from .values import (
     Unusable,
     describe,
     is_number,
+    is_record_type,
     is_run_time,
+    lambda_as_function,
 )
 
 BINARY = {name: function.__tw_op__ for name, function in ct.BINARY_OPERATORS.items()}  # type: ignore[attr-defined]
@@ -45,30 +57,18 @@ _handlers: dict[type[ast.AST], Handler] = {}
 
 # What a user calls the syntax that we refuse.
 UNSUPPORTED = {
-    ast.Lambda: "a lambda",
-    ast.ListComp: "a list comprehension",
-    ast.SetComp: "a set comprehension",
-    ast.DictComp: "a dict comprehension",
-    ast.GeneratorExp: "a generator expression",
     ast.Await: "'await'",
-    ast.Yield: "'yield'",
     ast.YieldFrom: "'yield from'",
-    ast.Dict: "a dict",
-    ast.Set: "a set",
-    ast.NamedExpr: "an assignment expression ':='",
     ast.Slice: "a slice",
-    ast.With: "a 'with' statement",
     ast.AsyncWith: "an 'async with' statement",
     ast.AsyncFor: "an 'async for' statement",
     ast.AsyncFunctionDef: "an 'async def'",
     ast.ClassDef: "a class",
-    ast.Try: "a 'try' statement",
     ast.Raise: "a 'raise' statement",
     ast.Import: "an 'import' statement",
     ast.ImportFrom: "an 'import' statement",
     ast.Global: "a 'global' statement",
     ast.Nonlocal: "a 'nonlocal' statement",
-    ast.Match: "a 'match' statement",
 }
 
 
@@ -118,6 +118,19 @@ def _name(frame: Frame, node: ast.Name) -> Any:
     return frame.lookup(node)
 
 
+@handles(ast.Lambda)
+def _lambda(frame: Frame, node: ast.Lambda) -> LocalFunction:
+    return local_function(frame, lambda_as_function(node))
+
+
+def local_function(frame: Frame, node: ast.FunctionDef) -> LocalFunction:
+    """A function defined inside of another, with the defaults that it has there."""
+    defaults = tuple(evaluate(frame, d) for d in node.args.defaults)
+    by_name = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    keyword_defaults = {a.arg: evaluate(frame, d) for a, d in by_name if d is not None}
+    return LocalFunction(node, frame, defaults, keyword_defaults)
+
+
 @handles(ast.Tuple, ast.List)
 def _tuple(frame: Frame, node: ast.Tuple) -> Any:
     return tuple(_items(frame, node.elts))
@@ -129,9 +142,9 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
             value = evaluate(frame, node.value)
-            if not isinstance(value, tuple):
-                raise TileTypeError(f"only a tuple can follow '*', found {describe(value)}", frame.places(node))
-            values.extend(value)
+            from .iteration import elements
+
+            values.extend(elements(frame, value, "'*'"))
         else:
             values.append(evaluate(frame, node))
     return values
@@ -275,7 +288,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Any:
     for kind, right_node in zip(node.ops, node.comparators, strict=True):
         right = evaluate(frame, right_node)
         frame.at(node)
-        one = _compare_pair(frame, kind, left, right)
+        one = compare_pair(frame, kind, left, right)
         if result is True:
             result = one
         elif isinstance(result, Tile) or isinstance(one, Tile):
@@ -286,7 +299,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Any:
     return result
 
 
-def _compare_pair(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
+def compare_pair(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     name = COMPARE.get(type(kind).__name__)
     if name is not None and (isinstance(x, Tile) or isinstance(y, Tile)):
         comparable = all(isinstance(v, Tile | Array) or is_number(v) for v in (x, y))
@@ -307,14 +320,14 @@ def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(x, tuple) and isinstance(y, tuple) and isinstance(kind, ast.Eq | ast.NotEq):
         same: Any = len(x) == len(y)
         for a, b in zip(x, y, strict=False):
-            same = frame.emit.binary("bitwise_and", same, _compare_pair(frame, ast.Eq(), a, b))
+            same = frame.emit.binary("bitwise_and", same, compare_pair(frame, ast.Eq(), a, b))
         if isinstance(kind, ast.Eq):
             return same
         return frame.emit.logical_not(same) if isinstance(same, Tile) else not same
     if isinstance(kind, ast.In | ast.NotIn) and isinstance(y, tuple):
         found: Any = False
         for entry in y:
-            found = frame.emit.binary("bitwise_or", found, _compare_pair(frame, ast.Eq(), x, entry))
+            found = frame.emit.binary("bitwise_or", found, compare_pair(frame, ast.Eq(), x, entry))
         if isinstance(kind, ast.In):
             return found
         return frame.emit.logical_not(found) if isinstance(found, Tile) else not found
@@ -358,7 +371,7 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
         return Method(value, name)
     if isinstance(value, Format | Range | Method | LocalFunction):
         raise TileTypeError(f"{describe(value)} has no attribute '{name}' in tile code")
-    if isinstance(value, tuple) and is_run_time(value):
+    if type(value) is tuple and is_run_time(value):
         return Method(value, name)
     try:
         found = getattr(value, name)
@@ -436,17 +449,43 @@ def index_of(frame: Frame, node: ast.expr) -> Any:
 @handles(ast.Call)
 def _call(frame: Frame, node: ast.Call) -> Any:
     function = evaluate(frame, node.func)
+    if function is ct.static_eval:
+        return _static_eval(frame, node)
     args = _items(frame, node.args)
     keywords: dict[str, Any] = {}
     for keyword in node.keywords:
-        if keyword.arg is None:
-            raise TileSyntaxError("'**' in a call is not supported in tile code")
-        keywords[keyword.arg] = evaluate(frame, keyword.value)
+        value = evaluate(frame, keyword.value)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = value
+        elif isinstance(value, dict) and all(isinstance(name, str) for name in value):
+            keywords.update(value)
+        else:
+            raise TileTypeError(f"only a dict of names can follow '**', found {describe(value)}", frame.places(node))
     frame.at(node)
     return call(frame, function, args, keywords, node)
 
 
-def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+def _static_eval(frame: Frame, node: ast.Call) -> Any:
+    """ct.static_eval(expression): Python itself computes it, with all that Python has."""
+    if len(node.args) != 1 or node.keywords:
+        raise TileTypeError("ct.static_eval takes one expression")
+    (expression,) = node.args
+    names = {n.id: n for n in ast.walk(expression) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    values = {}
+    for name, use in names.items():
+        try:
+            values[name] = frame.lookup(use)
+        except TileSyntaxError:
+            continue  # a variable of a comprehension, or a mistake that Python reports
+    code = compile(ast.Expression(expression), frame.source.file, "eval")
+    try:
+        value = eval(code, {**frame.source.function.__globals__, **values})
+    except Exception as error:
+        raise TileStaticEvalError(f"ct.static_eval: {type(error).__name__}: {error}", frame.places(node)) from error
+    return frame.adopt(value)
+
+
+def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
     name = getattr(function, "__tw_op__", None)
     if name is not None:
         return _call_op(frame, name, function, args, keywords)
@@ -456,15 +495,25 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         return _call_special(frame, function, args, keywords)
     if isinstance(function, DType):
         return _call_dtype(frame, function, args, keywords)
+    if isinstance(function, types.FunctionType) and is_context_manager(function):
+        from .contexts import generator_context
+
+        return generator_context(frame, function.__wrapped__, args, keywords, node)  # type: ignore[attr-defined]
     if isinstance(function, types.FunctionType | LocalFunction):
         return inline(frame, function, args, keywords, node)
+    if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType):
+        return inline(frame, function.__func__, [function.__self__, *args], keywords, node)
+    if isinstance(function, functools.partial):
+        return call(frame, function.func, [*function.args, *args], {**function.keywords, **keywords}, node)
+    if is_record_type(function):
+        return _make_record(frame, function, args, keywords)
     if isinstance(function, _core.Dispatcher):
         raise TileTypeError(
             f"the kernel '{function.name}' cannot be called like a function; start it on the "
             "host with ct.launch, or make what both need a @ct.function"
         )
     try:
-        builtin = _BUILTINS.get(function)
+        builtin = BUILTINS.get(function)
     except TypeError:  # not hashable
         builtin = None
     if builtin is not None:
@@ -561,6 +610,14 @@ def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str,
     return ops.OPS["astype"](frame, args[0], dtype)
 
 
+def _make_record(frame: Frame, kind: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """An object of a dataclass or a named tuple, whose fields may be tiles."""
+    try:
+        return kind(*args, **keywords)
+    except TypeError as error:
+        raise TileTypeError(f"{kind.__name__}: {error}") from None
+
+
 def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     """A function that is not tile code, on constants: Python computes it."""
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
@@ -571,15 +628,17 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
     )
     receiver = getattr(function, "__self__", None)
     known = module in ("math", "operator", "numpy", "_operator", "builtins") or (
-        isinstance(receiver, int | float | str | tuple | bytes)
+        isinstance(receiver, int | float | str | tuple | bytes | dict | frozenset)
     )
-    if isinstance(function, type) and issubclass(function, enum.Enum):
+    if isinstance(function, type) and issubclass(function, enum.Enum | contextlib.nullcontext):
         known = True
     if not known or function in _REFUSED:
         raise TileSyntaxError(
             f"{name or repr(function)} cannot be called in tile code; expected an operation of "
             "tilewright.tile, a Python function, or a @ct.function"
         )
+    if isinstance(receiver, dict | tuple) and name in _READS_OF_CONTAINERS:
+        return frame.adopt(function(*args, **keywords))
     if is_run_time(tuple(args)) or is_run_time(tuple(keywords.values())):
         short = str(name).rsplit(".", 1)[-1]
         hint = f"; use ct.{short}" if short in ct.OPS else ""
@@ -590,6 +649,7 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
         raise TileValueError(f"'{name}' of constants: {error}") from None
 
 
+_READS_OF_CONTAINERS = frozenset(f"dict.{n}" for n in ("get", "items", "keys", "values", "copy"))
 _REFUSED = frozenset((eval, exec, compile, open, input, globals, locals, vars, setattr, delattr, breakpoint))
 
 # ---------------------------------------------------------------------------------------------
@@ -660,12 +720,6 @@ def _to_number(plain: type, dtype: DType) -> Builtin:
     return convert
 
 
-def _to_tuple(frame: Frame, value: Any = ()) -> Any:
-    if isinstance(value, Tile | Array | Format | Range):
-        raise TileTypeError(f"tuple needs a tuple, found {describe(value)}")
-    return tuple(value)
-
-
 def _print(frame: Frame, *args: Any, **keywords: Any) -> None:
     unknown = keywords.keys() - {"sep", "end"}
     if unknown:
@@ -687,7 +741,7 @@ def _divmod(frame: Frame, x: Any, y: Any) -> Any:
     return frame.emit.binary("floordiv", x, y), frame.emit.binary("mod", x, y)
 
 
-_BUILTINS: dict[Any, Builtin] = {
+BUILTINS: dict[Any, Builtin] = {
     range: _range,
     len: _len,
     min: _extremum("minimum", min),
@@ -696,8 +750,6 @@ _BUILTINS: dict[Any, Builtin] = {
     int: _to_number(int, int32),
     float: _to_number(float, float32),
     bool: _to_number(bool, bool_),
-    tuple: _to_tuple,
-    list: _to_tuple,
     print: _print,
     isinstance: _isinstance,
     pow: _pow,
@@ -726,6 +778,8 @@ def _product(frame: Frame, values: Any, start: Any) -> Any:
 # ---------------------------------------------------------------------------------------------
 # Functions of the user, whose bodies are captured where they are called
 
+MOST_CALLS_OF_ITSELF = 64
+
 
 def inline(
     frame: Frame,
@@ -733,7 +787,9 @@ def inline(
     args: list[Any],
     keywords: dict[str, Any],
     node: ast.AST,
+    on_yield: Callable[[Frame, Any], None] | None = None,
 ) -> Any:
+    """What a call of the user's function gives. `on_yield` is what its `yield` does, if it is a generator."""
     if isinstance(function, LocalFunction):
         env = _bind_local(function, args, keywords)
         called = Frame(frame.capture, function.frame.source, env, frame.places(node), function.frame)
@@ -744,12 +800,15 @@ def inline(
         source = source_of(function)
         called = Frame(frame.capture, source, env, frame.places(node))
         key, body, name = function.__code__, source.tree.body, function.__name__
-    if key in frame.capture.active:
-        raise TileSyntaxError(
-            f"recursion: '{name}' calls itself, directly or through others; tile code has loops instead"
+    if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:
+        raise TileRecursionError(
+            f"recursion: '{name}' calls itself, directly or through others, and has not ended after "
+            f"{MOST_CALLS_OF_ITSELF} calls; its end must depend on constants; tile code has loops instead",
+            (*frame.callers[:2], frame.source.place(node)),
         )
     from .statements import run_body
 
+    called.on_yield = on_yield
     capture, builder = frame.capture, frame.builder
     capture.active.append(key)
     location = builder.call()
@@ -780,24 +839,50 @@ def describe_result(value: Any) -> str:
     return "a value" if type(value) is Unusable else describe(value)
 
 
+def is_context_manager(function: types.FunctionType) -> bool:
+    """Whether a function was made by `contextlib.contextmanager` of a generator."""
+    inner = getattr(function, "__wrapped__", None)
+    return function.__module__ != "contextlib" and inspect.isgeneratorfunction(inner) and inner is not None
+
+
 def _bind_local(function: LocalFunction, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-    parameters = function.node.args
-    if parameters.vararg or parameters.kwarg:
-        raise TileSyntaxError(f"'{function.name}': '*' and '**' parameters of a local function are not supported")
-    names = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
-    env = dict(zip(names[len(names) - len(function.defaults) :], function.defaults, strict=True))
-    env |= function.keyword_defaults
-    allowed = {*names, *(a.arg for a in parameters.kwonlyargs)}
-    given = dict(zip(names, args, strict=False))
-    unknown = [k for k in keywords if k not in allowed or k in given]
-    env |= given | keywords
-    missing = [n for n in allowed if n not in env]
-    if len(args) > len(names) or unknown or missing:
-        raise TileTypeError(
-            f"'{function.name}' takes ({', '.join(names)}), found {len(args)} positional arguments"
-            + (f" and {', '.join(keywords)}" if keywords else "")
-        )
-    return env
+    signature = _local_signature(function)
+    try:
+        bound = signature.bind(*args, **keywords)
+    except TypeError as error:
+        names = ", ".join(str(p) for p in signature.parameters.values())
+        raise TileTypeError(f"'{function.name}' takes ({names}): {error}") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)
 
 
-__all__ = ["Place", "binary", "evaluate", "inline", "truth_of", "unsupported"]
+def _local_signature(function: LocalFunction) -> inspect.Signature:
+    args, kinds = function.node.args, inspect.Parameter
+    plain: list[tuple[ast.arg, Any]] = [(a, kinds.POSITIONAL_ONLY) for a in args.posonlyargs]
+    plain += [(a, kinds.POSITIONAL_OR_KEYWORD) for a in args.args]
+    defaults = [kinds.empty] * (len(plain) - len(function.defaults)) + list(function.defaults)
+    found = [kinds(a.arg, kind, default=d) for (a, kind), d in zip(plain, defaults, strict=True)]
+    if args.vararg:
+        found.append(kinds(args.vararg.arg, kinds.VAR_POSITIONAL))
+    by_name = function.keyword_defaults
+    found += [kinds(a.arg, kinds.KEYWORD_ONLY, default=by_name.get(a.arg, kinds.empty)) for a in args.kwonlyargs]
+    if args.kwarg:
+        found.append(kinds(args.kwarg.arg, kinds.VAR_KEYWORD))
+    return inspect.Signature(found)
+
+
+__all__ = [
+    "BINARY",
+    "BUILTINS",
+    "Place",
+    "binary",
+    "call",
+    "compare_pair",
+    "evaluate",
+    "handles",
+    "index_of",
+    "inline",
+    "local_function",
+    "truth_of",
+    "unsupported",
+]

@@ -15,6 +15,7 @@ import ast
 import builtins
 import dataclasses
 import types
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import Place, TileSyntaxError, TileTypeError, TileValueError
@@ -54,6 +55,7 @@ class Frame:
     lexical: Frame | None = None  # of a function defined inside of another
     loops: int = 0  # how many loops are around the statement
     is_kernel: bool = False
+    on_yield: Callable[[Frame, Any], None] | None = None  # what `yield` does in a generator that is a context
 
     def __post_init__(self) -> None:
         self.emit = self.capture.emit

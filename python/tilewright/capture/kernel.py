@@ -8,9 +8,11 @@ module of the tile dialect.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core
@@ -116,7 +118,8 @@ def capture(
     builder.enter(block)
     frame = Frame(state, source, {}, is_kernel=True)
     _bind(frame, names, arguments, iter(block.args))
-    run_body(frame, source.tree.body)
+    with _deep_stack():
+        run_body(frame, source.tree.body)
     frame.at(source.tree)
     builder.op("func.return", [], None, [])
     builder.leave()
@@ -124,6 +127,17 @@ def capture(
     module = builder.finish()
     module.verify()
     return Captured(module, sum(1 << i for i in state.written if i >= 0), list(state.reads.values()))
+
+
+@contextlib.contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Room for functions that call themselves: each call takes some twenty of Python's frames."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 10_000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _parameters(source: Source, arguments: Sequence[Argument]) -> list[str]:

@@ -15,12 +15,25 @@ from typing import Any
 
 from ..dtype import DType, bool_, constant_dtype, int32, int64
 from ..errors import TileError, TileSyntaxError, TileValueError
-from .branches import MISSING, as_tile, fits, same_constant
+from .branches import MISSING, as_tile, branch, fits, same_constant
 from .expressions import evaluate, truth_of
 from .frame import RETURN, VALUE, Frame
+from .iteration import elements, unrolled
 from .source import assigned_names
 from .statements import handles, run_statements
-from .values import Range, Shape, Tile, Unusable, describe, is_number, tile_type, type_name
+from .values import (
+    Range,
+    Shape,
+    Tile,
+    Unusable,
+    describe,
+    is_number,
+    parts_of,
+    same_form,
+    tile_type,
+    type_name,
+    with_parts,
+)
 
 
 @dataclasses.dataclass(slots=True)
@@ -58,9 +71,6 @@ class _Loop:
     """The capture of one loop, common to `for` and `while`."""
 
     def __init__(self, frame: Frame, node: ast.For | ast.While) -> None:
-        if node.orelse:
-            word = "for" if isinstance(node, ast.For) else "while"
-            raise TileSyntaxError(f"'else' of a '{word}' loop is not supported in tile code")
         self.frame = frame
         self.node = node
         self.before = frame.env
@@ -68,6 +78,7 @@ class _Loop:
         target = [node.target.id] if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else []
         self.assigned = list(dict.fromkeys((*target, *assigned_names(node))))
         self.plan = _Plan({}, {})
+        self.left: Tile | None = None  # behind the loop: whether a `break` or a `return` has left it
         for name in self.assigned:
             if name in self.before:
                 self._plan_variable(name, self.before[name])
@@ -231,12 +242,25 @@ class _Loop:
         for name in self.assigned:
             if name not in self.before:
                 env[name] = self._maybe_unassigned(name)
+        if plan.exits:
+            self.left = Tile(values[len(self.slots())], bool_, ())
         if plan.returns:
             count = len(_leaves(list(plan.carried.values())))
             result = _rebuild(plan.result, iter(values[count:]))
             env[VALUE] = result
             env[RETURN] = Tile(values[-1], bool_, ())
         frame.env = env
+
+    def run_orelse(self) -> None:
+        """The `else` of the loop, which runs where no `break` and no `return` has left it."""
+        frame, nodes = self.frame, self.node.orelse
+        if not nodes:
+            return
+        if self.left is None:
+            run_statements(frame, nodes)
+            return
+        frame.at(nodes[0])
+        branch(frame, frame.emit.logical_not(self.left), lambda: run_statements(frame, nodes), None, nodes[0])
 
     def _maybe_unassigned(self, name: str) -> Unusable:
         return Unusable(
@@ -252,43 +276,51 @@ class _Fixed:
     value: Any
 
 
+@dataclasses.dataclass(slots=True)
+class _Tree:
+    """In a template: a tuple, dict or record of the form of `like`."""
+
+    like: Any
+    parts: tuple[Any, ...]
+
+
 def _template(value: Any) -> Any:
     """A value with slots for what may change; None for one that cannot be carried."""
     if isinstance(value, Tile):
         return _Slot(value.dtype, value.shape)
     if is_number(value):
         return _Slot(constant_dtype(value), (), value)
-    if isinstance(value, tuple):
-        parts = tuple(_template(v) for v in value)
-        if all(p is None for p in parts):
-            return None
-        return tuple(_Fixed(v) if p is None else p for p, v in zip(parts, value, strict=True))
-    return None
+    held = parts_of(value)
+    if held is None:
+        return None
+    parts = tuple(_template(v) for v in held)
+    if all(p is None for p in parts):
+        return None
+    return _Tree(value, tuple(_Fixed(v) if p is None else p for p, v in zip(parts, held, strict=True)))
 
 
-def _leaves(templates: Any) -> list[_Slot]:
-    if isinstance(templates, _Slot):
-        return [templates]
-    if isinstance(templates, tuple | list):
-        return [slot for t in templates for slot in _leaves(t)]
-    return []
+def _leaves(template: Any) -> list[_Slot]:
+    if isinstance(template, _Slot):
+        return [template]
+    parts = template.parts if isinstance(template, _Tree) else template if isinstance(template, list) else ()
+    return [slot for t in parts for slot in _leaves(t)]
 
 
 def _pairs(template: Any, value: Any) -> list[tuple[_Slot, Any]]:
     """Each slot of a template with what stands there in a value of its form."""
     if isinstance(template, _Slot):
         return [(template, value)]
-    if isinstance(template, tuple):
-        values = (MISSING,) * len(template) if value is MISSING else value
-        return [pair for t, v in zip(template, values, strict=True) for pair in _pairs(t, v)]
-    return []
+    if not isinstance(template, _Tree):
+        return []
+    values = [MISSING] * len(template.parts) if value is MISSING else parts_of(value) or []
+    return [pair for t, v in zip(template.parts, values, strict=True) for pair in _pairs(t, v)]
 
 
 def _rebuild(template: Any, values: Any) -> Any:
     if isinstance(template, _Slot):
         return Tile(next(values), template.dtype, template.shape)
-    if isinstance(template, tuple):
-        return tuple(_rebuild(t, values) for t in template)
+    if isinstance(template, _Tree):
+        return with_parts(template.like, [_rebuild(t, values) for t in template.parts])
     return template.value if isinstance(template, _Fixed) else template
 
 
@@ -297,30 +329,34 @@ def _matches(template: Any, value: Any) -> bool:
         return template.matches(value)
     if isinstance(template, _Fixed):
         return same_constant(template.value, value)
-    return (
-        isinstance(value, tuple)
-        and len(value) == len(template)
-        and all(_matches(t, v) for t, v in zip(template, value, strict=True))
+    return same_form(template.like, value) and all(
+        _matches(t, v) for t, v in zip(template.parts, parts_of(value) or (), strict=True)
     )
 
 
 def _adopt(template: Any, value: Any) -> Any:
     """A template that starts from the same constants and has the type of `value`, or None."""
     if isinstance(template, _Slot):
-        if template.matches(value):
-            return template
-        if template.loose is None:
+        return _adopt_slot(template, value)
+    if isinstance(template, _Tree):
+        if not same_form(template.like, value):
             return None
-        dtype = value.dtype if isinstance(value, Tile) and not value.shape else None
-        if is_number(value):
-            dtype = constant_dtype(value)
-        if dtype is not None and fits(template.loose, dtype):
-            return _Slot(dtype, (), template.loose)
-        return None
-    if isinstance(template, tuple) and isinstance(value, tuple) and len(value) == len(template):
-        parts = tuple(_adopt(t, v) for t, v in zip(template, value, strict=True))
-        return None if any(p is None for p in parts) else parts
+        parts = tuple(_adopt(t, v) for t, v in zip(template.parts, parts_of(value) or (), strict=True))
+        return None if any(p is None for p in parts) else _Tree(template.like, parts)
     return template if isinstance(template, _Fixed) and _matches(template, value) else None
+
+
+def _adopt_slot(template: _Slot, value: Any) -> _Slot | None:
+    if template.matches(value):
+        return template
+    if template.loose is None:
+        return None
+    dtype = value.dtype if isinstance(value, Tile) and not value.shape else None
+    if is_number(value):
+        dtype = constant_dtype(value)
+    if dtype is not None and fits(template.loose, dtype):
+        return _Slot(dtype, (), template.loose)
+    return None
 
 
 def _remedy(value: Any) -> str:
@@ -357,6 +393,7 @@ def _while(frame: Frame, node: ast.While) -> None:
         if settled:
             break
     _finish_while(loop, initial, types, head, body)
+    loop.run_orelse()
 
 
 def _while_condition(loop: _Loop, args: Sequence[Any]) -> Tile:
@@ -392,20 +429,18 @@ def _finish_while(loop: _Loop, initial: list[Tile], types: list[str], head: Any,
 
 @handles(ast.For)
 def _for(frame: Frame, node: ast.For) -> None:
-    if not isinstance(node.target, ast.Name):
-        raise TileSyntaxError("a loop has one variable: for i in range(...)", frame.places(node.target))
     bounds = evaluate(frame, node.iter)
-    if not isinstance(bounds, Range):
-        raise TileSyntaxError(
-            f"a 'for' loop goes over range(...), found {describe(bounds)}",
-            frame.places(node.iter),
-        )
     frame.at(node.iter)
     try:
+        if not isinstance(bounds, Range):
+            unrolled(frame, node, elements(frame, bounds, "a 'for' loop"))
+            return
         count = _Count(frame, bounds)
     except TileError as error:
         error.places = error.places or frame.places(node.iter)
         raise
+    if not isinstance(node.target, ast.Name):
+        raise TileSyntaxError("a loop over range(...) has one variable", frame.places(node.target))
     loop = _Loop(frame, node)
     name = node.target.id
     while True:
@@ -418,6 +453,7 @@ def _for(frame: Frame, node: ast.For) -> None:
             break
     if type(loop.before.get(name)) is Unusable:
         frame.env[name] = loop._maybe_unassigned(name)
+    loop.run_orelse()
 
 
 def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:

@@ -29,7 +29,7 @@ from ..dtype import (
     require_arithmetic,
     uint8,
 )
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileStaticAssertionError, TileTypeError, TileValueError
 from ..tile import PaddingMode
 from .emit import BINARY_OPS, COMPARE_KINDS, REDUCE_KINDS, SCAN_KINDS, UNARY_OPS
 from .frame import Frame
@@ -40,6 +40,7 @@ from .values import (
     Tile,
     describe,
     is_number,
+    is_run_time,
     require_tile_or_number,
 )
 
@@ -717,7 +718,14 @@ def _static_assert(frame: Frame, condition: Any, message: Any) -> None:
     if not isinstance(message, str | None):
         raise TileTypeError(f"ct.static_assert needs a constant message, found {describe(message)}")
     if not condition:
-        raise TileValueError(f"static assertion failed{': ' + message if message else ''}")
+        raise TileStaticAssertionError(f"static assertion failed{': ' + message if message else ''}")
+
+
+@op("ensure_constant")
+def _ensure_constant(frame: Frame, value: Any) -> Any:
+    if is_run_time(value):
+        raise TileTypeError(f"ct.ensure_constant: {describe(value)} is known at run time only")
+    return value
 
 
 class _Text:

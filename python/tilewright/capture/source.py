@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterator
 
 from ..errors import Place, TileSyntaxError
+from .values import lambda_as_function
 
 
 @dataclasses.dataclass(slots=True)
@@ -67,6 +68,8 @@ def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
     lines = linecache.getlines(code.co_filename)
     if len(lines) < first:
         lines = _unsaved_lines(function)
+    if function.__name__ == "<lambda>" and (found := _parse_lambda(function, lines)) is not None:
+        return found
     for last in _possible_ends(code, lines):
         block = lines[first - 1 : last]
         indented = block[0][:1].isspace()
@@ -79,11 +82,27 @@ def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
             _check_same(function, body[0])
             return body[0], first - (2 if indented else 1)
         break
-    what = "a lambda" if function.__name__ == "<lambda>" else "this kind of function"
     raise TileSyntaxError(
-        f"{what} cannot be used in tile code; expected a function made by 'def'",
+        "this kind of function cannot be used in tile code; expected one made by 'def' or 'lambda'",
         [definition_place(function)],
     )
+
+
+def _parse_lambda(function: types.FunctionType, lines: list[str]) -> tuple[ast.FunctionDef, int] | None:
+    """The innermost lambda whose expression holds all that the instructions of `function` come from."""
+    places = [(line, end, at, end_at) for line, end, at, end_at in function.__code__.co_positions() if end_at]
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:
+        return None
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and all(_is_inside(n.body, *p) for p in places)]
+    return (lambda_as_function(found[-1]), 0) if found and places else None
+
+
+def _is_inside(node: ast.expr, line: int | None, end_line: int | None, at: int | None, end_at: int | None) -> bool:
+    """Whether a piece of text lies in the text of an expression."""
+    begin, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+    return begin <= (line or 0, at or 0) and (end_line or 0, end_at or 0) <= end
 
 
 def _check_same(function: types.FunctionType, tree: ast.FunctionDef) -> None:

@@ -7,6 +7,7 @@ statements after one that may have set a flag go into an scf.if on that flag.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,9 +15,9 @@ from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
 from . import simt
 from .branches import branch
-from .expressions import BINARY, binary, evaluate, index_of, truth_of, unsupported
+from .expressions import BINARY, binary, evaluate, index_of, local_function, truth_of, unsupported
 from .frame import RETURN, VALUE, Frame, is_flag
-from .values import Array, LocalFunction, Range, Tile, describe
+from .values import Array, Range, Tile, describe
 
 Handler = Callable[[Frame, Any], None]
 _handlers: dict[type[ast.AST], Handler] = {}
@@ -46,7 +47,7 @@ def run_statements(frame: Frame, nodes: Sequence[ast.stmt]) -> None:
         if state is True:
             return
         if isinstance(state, Tile) and i + 1 < len(nodes):
-            _run_unless(frame, state, nodes[i + 1 :], node)
+            run_unless(frame, state, functools.partial(run_statements, frame, nodes[i + 1 :]), node)
             return
 
 
@@ -142,7 +143,9 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
     names = target.elts
     if not isinstance(value, tuple):
-        raise TileTypeError(f"cannot unpack {describe(value)}; expected a tuple")
+        from .iteration import elements
+
+        value = tuple(elements(frame, value, "an assignment to several names"))
     stars = [i for i, t in enumerate(names) if isinstance(t, ast.Starred)]
     wrong = len(value) < len(names) - 1 if stars else len(value) != len(names)
     if wrong:
@@ -183,13 +186,7 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
 def _function(frame: Frame, node: ast.FunctionDef) -> None:
     if node.decorator_list:
         raise TileSyntaxError("a decorator is not supported on a function inside of a kernel")
-    defaults = tuple(evaluate(frame, d) for d in node.args.defaults)
-    keyword_defaults = {
-        a.arg: evaluate(frame, d)
-        for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-        if d is not None
-    }
-    frame.env[node.name] = LocalFunction(node, frame, defaults, keyword_defaults)
+    frame.env[node.name] = local_function(frame, node)
 
 
 @handles(ast.Return)
@@ -232,8 +229,8 @@ def _if(frame: Frame, node: ast.If) -> None:
     )
 
 
-def _run_unless(frame: Frame, state: Tile, nodes: Sequence[ast.stmt], node: ast.stmt) -> None:
-    """The statements after one that may have left them: they run unless `state` is true."""
+def run_unless(frame: Frame, state: Tile, run: Callable[[], None], node: ast.stmt) -> None:
+    """What comes after a statement that may have left the ones around it: `run` happens unless `state` is true."""
     frame.at(node)
     flags = frozenset(n for n, v in frame.env.items() if is_flag(n) and isinstance(v, Tile))
     returned = RETURN in flags
@@ -243,6 +240,6 @@ def _run_unless(frame: Frame, state: Tile, nodes: Sequence[ast.stmt], node: ast.
             frame.env[name] = False
         if returned:
             frame.env.pop(VALUE, None)
-        run_statements(frame, nodes)
+        run()
 
     branch(frame, frame.emit.logical_not(state), rest, None, node, unless=flags)

@@ -7,8 +7,11 @@ the classes below. A tuple may hold both.
 
 from __future__ import annotations
 
+import ast
+import copy
 import dataclasses
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from ..dtype import DType, constant_dtype
@@ -82,6 +85,16 @@ class LocalFunction:
         return str(self.node.name)
 
 
+def lambda_as_function(node: ast.Lambda) -> ast.FunctionDef:
+    """A lambda as the function that returns its expression; the same object each time, so that it can be told again."""
+    known: ast.FunctionDef | None = getattr(node, "_tw_function", None)
+    if known is None:
+        body = ast.copy_location(ast.Return(node.body), node.body)
+        known = ast.FunctionDef("<lambda>", node.args, [body], [], None, None)
+        node._tw_function = ast.copy_location(known, node)  # type: ignore[attr-defined]
+    return known
+
+
 class Unusable:
     """Stands for a variable that has no value here, and says why if somebody reads it."""
 
@@ -111,9 +124,54 @@ def is_numpy_scalar(value: Any) -> bool:
 
 def is_run_time(value: Any) -> bool:
     """Whether a value, or an entry of a tuple, is known only when the kernel runs."""
+    parts = parts_of(value)
+    return isinstance(value, Tile | Array | Format) if parts is None else any(is_run_time(v) for v in parts)
+
+
+def is_record_type(value: Any) -> bool:
+    """Whether a value is a class whose objects are records: a dataclass, or a named tuple."""
+    return isinstance(value, type) and (
+        dataclasses.is_dataclass(value) or (issubclass(value, tuple) and hasattr(value, "_fields"))
+    )
+
+
+def is_record(value: Any) -> bool:
+    """Whether a value is an object of a user's dataclass."""
+    return dataclasses.is_dataclass(type(value)) and not type(value).__module__.startswith("tilewright.")
+
+
+def record_fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def parts_of(value: Any) -> list[Any] | None:
+    """What a tuple, a dict or a record holds; None for any other value."""
     if isinstance(value, tuple):
-        return any(is_run_time(v) for v in value)
-    return isinstance(value, Tile | Array | Format)
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(record_fields(value).values()) if is_record(value) else None
+
+
+def with_parts(value: Any, parts: Iterable[Any]) -> Any:
+    """A tuple, dict or record like `value` that holds `parts`."""
+    if isinstance(value, tuple):
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, dict):
+        return dict(zip(value, parts, strict=True))
+    made = copy.copy(value)
+    for name, part in zip(record_fields(value), parts, strict=True):
+        object.__setattr__(made, name, part)
+    return made
+
+
+def same_form(a: Any, b: Any) -> bool:
+    """Whether two values are tuples, dicts or records of one type with as many parts of the same names."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b)
+    return list(a) == list(b) if isinstance(a, dict) else is_record(a)
 
 
 def describe(value: Any) -> str:

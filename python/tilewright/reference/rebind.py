@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+import functools
+import itertools
+import linecache
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,16 +20,51 @@ from .. import tile as ct
 from .values import Tile
 
 
-def _range(*bounds: Any) -> Iterator[Tile]:
-    """`range` whose values are run-time integers: int32, or int64 where a bound is."""
-    dtype = dt.int32
-    for bound in bounds:
-        if isinstance(bound, Tile):
-            dtype = dt.promote(dtype, bound.dtype) if bound.dtype.is_integral else dtype
-        elif dt.constant_dtype(operator.index(bound)) is not dt.int32:
-            dtype = dt.int64
-    for value in builtins.range(*(operator.index(b) for b in bounds)):
-        yield Tile(np.array(value, dtype.numpy), dtype)
+class _Range:
+    """`range`, whose values are run-time integers at the head of a loop: int32, or int64 where a bound is.
+
+    Elsewhere, as in a comprehension, they are constants, and so are its bounds.
+    """
+
+    def __init__(self, *bounds: Any) -> None:
+        self.bounds = bounds
+
+    def __iter__(self) -> Iterator[Any]:
+        values = builtins.range(*(operator.index(b) for b in self.bounds))
+        if not _is_at_loop(sys._getframe(1)):
+            return iter(values)
+        dtype = self._dtype()
+        return (Tile(np.array(value, dtype.numpy), dtype) for value in values)
+
+    def _dtype(self) -> dt.DType:
+        dtype = dt.int32
+        for bound in self.bounds:
+            if isinstance(bound, Tile):
+                dtype = dt.promote(dtype, bound.dtype) if bound.dtype.is_integral else dtype
+            elif dt.constant_dtype(operator.index(bound)) is not dt.int32:
+                dtype = dt.int64
+        return dtype
+
+
+def _is_at_loop(frame: types.FrameType) -> bool:
+    """Whether what a frame is about to do is the head of a `for` statement."""
+    place = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    heads = _loop_heads(frame.f_code.co_filename)
+    return place in heads if heads is not None else frame.f_code.co_name not in ("<listcomp>", "<genexpr>")
+
+
+@functools.lru_cache(maxsize=64)
+def _loop_heads(file: str) -> frozenset[tuple[int | None, ...]] | None:
+    """Where `for` statements and what they go over stand in a file: (line, end line, column, end column).
+
+    Versions of Python differ in which of the two an iteration is said to come from.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+    nodes = [part for node in ast.walk(tree) if isinstance(node, ast.For) for part in (node, node.iter)]
+    return frozenset((n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) for n in nodes)
 
 
 def _extremum(builtin: Callable[..., Any], public: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,7 +81,7 @@ def _extremum(builtin: Callable[..., Any], public: Callable[..., Any]) -> Callab
 
 _BUILTINS = {
     **vars(builtins),
-    "range": _range,
+    "range": _Range,
     "min": _extremum(builtins.min, ct.minimum),
     "max": _extremum(builtins.max, ct.maximum),
 }

@@ -1,0 +1,280 @@
+"""Iteration over what is known at compile time: loops that are unrolled, comprehensions, and the built-ins about them.
+
+An iterable is a tuple, a list, a dict, a string, an enumeration, a range of constants, or what `zip`, `enumerate`,
+`reversed`, `map` and `filter` make of them. Its elements may be tiles; how many there are may not depend on one.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..errors import TileTypeError
+from .expressions import BUILTINS, call, evaluate, handles, truth_of
+from .frame import Frame
+from .ops import op
+from .statements import assign, run_statements, run_unless
+from .values import Array, Format, Range, Tile, describe, is_run_time
+
+_MOST = 1 << 14  # elements of one loop: more would take minutes to compile
+
+
+def elements(frame: Frame, value: Any, what: str) -> list[Any]:
+    """The elements of an iterable, as values."""
+    if isinstance(value, Tile | Array | Format) or not isinstance(value, Iterable | Range):
+        raise TileTypeError(
+            f"{what} goes over range(...), a tuple or another iterable of constant length, found {describe(value)}"
+        )
+    if isinstance(value, Range):
+        value = _constant_range(value, what)
+    found = []
+    for one in value:
+        found.append(frame.adopt(one))
+        if len(found) > _MOST:
+            raise TileTypeError(f"{what} has more than {_MOST} iterations to unroll; use 'for i in range(...)'")
+    return found
+
+
+def _constant_range(value: Range, what: str) -> range:
+    bounds = (value.start, value.stop, value.step)
+    for bound in bounds:
+        if type(bound) is not int:
+            raise TileTypeError(f"{what} needs a range of constants, found {describe(bound)}")
+    return range(*bounds)
+
+
+# ---------------------------------------------------------------------------------------------
+# Loops
+
+
+def unrolled(frame: Frame, node: ast.For, values: list[Any]) -> None:
+    """The body once for each element. What `break`, `continue` and `return` say at run time guards the rest."""
+    frame.loops += 1
+    depth = frame.loops
+    frame.env[f"$break{depth}"] = frame.env[f"$continue{depth}"] = False
+    _run_from(frame, node, values, 0)
+    frame.env.pop(f"$break{depth}", None)
+    frame.env.pop(f"$continue{depth}", None)
+    frame.loops -= 1
+
+
+def _run_from(frame: Frame, node: ast.For, values: list[Any], first: int) -> None:
+    depth = frame.loops
+    for i in range(first, len(values)):
+        assign(frame, node.target, values[i])
+        run_statements(frame, node.body)
+        frame.env[f"$continue{depth}"] = False
+        state = frame.exit_state()
+        if state is True:
+            return
+        if isinstance(state, Tile):
+            if i + 1 < len(values) or node.orelse:
+                run_unless(frame, state, functools.partial(_run_from, frame, node, values, i + 1), node)
+            return
+    _run_orelse(frame, node)
+
+
+def _run_orelse(frame: Frame, node: ast.For) -> None:
+    """`else` belongs to the loop around: its `break` leaves that one."""
+    depth = frame.loops
+    frame.loops -= 1
+    run_statements(frame, node.orelse)
+    frame.loops = depth
+
+
+# ---------------------------------------------------------------------------------------------
+# Comprehensions
+
+
+def _each(frame: Frame, generators: list[ast.comprehension], take: Callable[[], None]) -> None:
+    if not generators:
+        take()
+        return
+    first, *rest = generators
+    iterable = evaluate(frame, first.iter)
+    frame.at(first.iter)
+    for value in elements(frame, iterable, "a comprehension"):
+        assign(frame, first.target, value)
+        if all(_is_kept(frame, test) for test in first.ifs):
+            _each(frame, rest, take)
+
+
+def _is_kept(frame: Frame, test: ast.expr) -> bool:
+    truth = truth_of(frame, evaluate(frame, test), "the condition of a comprehension")
+    if isinstance(truth, Tile):
+        raise TileTypeError(
+            "the condition of a comprehension must be a constant: how many elements there are is "
+            "known at compile time; choose between values with ct.where",
+            frame.places(test),
+        )
+    return truth
+
+
+def _comprehend(frame: Frame, generators: list[ast.comprehension], take: Callable[[], None]) -> None:
+    """Its variables are its own."""
+    targets = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    hidden = {name: frame.env[name] for name in targets if name in frame.env}
+    _each(frame, generators, take)
+    for name in targets:
+        frame.env.pop(name, None)
+    frame.env.update(hidden)
+
+
+@handles(ast.ListComp, ast.GeneratorExp)
+def _list(frame: Frame, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+    values: list[Any] = []
+    _comprehend(frame, node.generators, lambda: values.append(evaluate(frame, node.elt)))
+    return tuple(values)
+
+
+@handles(ast.SetComp)
+def _set(frame: Frame, node: ast.SetComp) -> Any:
+    values = _list(frame, node)
+    return _as_set(frame, values)
+
+
+@handles(ast.DictComp)
+def _dict(frame: Frame, node: ast.DictComp) -> Any:
+    values: dict[Any, Any] = {}
+
+    def take() -> None:
+        key = evaluate(frame, node.key)
+        values[_key(key)] = evaluate(frame, node.value)
+
+    _comprehend(frame, node.generators, take)
+    return values
+
+
+@handles(ast.Dict)
+def _dict_display(frame: Frame, node: ast.Dict) -> Any:
+    values: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is not None:
+            values[_key(evaluate(frame, key))] = evaluate(frame, value)
+            continue
+        more = evaluate(frame, value)
+        if not isinstance(more, dict):
+            raise TileTypeError(f"only a dict can follow '**', found {describe(more)}", frame.places(value))
+        values.update(more)
+    return values
+
+
+def _key(value: Any) -> Any:
+    if is_run_time(value):
+        raise TileTypeError(f"a key must be a constant, found {describe(value)}")
+    try:
+        hash(value)
+    except TypeError:
+        raise TileTypeError(f"a key must be hashable, found {describe(value)}") from None
+    return value
+
+
+@handles(ast.Set)
+def _set_display(frame: Frame, node: ast.Set) -> Any:
+    return _as_set(frame, tuple(evaluate(frame, v) for v in node.elts))
+
+
+def _as_set(frame: Frame, values: tuple[Any, ...]) -> frozenset[Any]:
+    return frozenset(_key(v) for v in values)
+
+
+@handles(ast.NamedExpr)
+def _walrus(frame: Frame, node: ast.NamedExpr) -> Any:
+    value = evaluate(frame, node.value)
+    assign(frame, node.target, value)
+    return value
+
+
+# ---------------------------------------------------------------------------------------------
+# Built-ins
+
+
+def _constant_length(name: str) -> str:
+    return f"the argument of {name}"
+
+
+def _zip(frame: Frame, *iterables: Any, strict: bool = False) -> Any:
+    lists = [elements(frame, v, _constant_length("zip")) for v in iterables]
+    try:
+        return tuple(zip(*lists, strict=strict))
+    except ValueError as error:
+        raise TileTypeError(str(error)) from None
+
+
+def _enumerate(frame: Frame, iterable: Any, start: int = 0) -> Any:
+    return tuple(builtins.enumerate(elements(frame, iterable, _constant_length("enumerate")), start))
+
+
+def _reversed(frame: Frame, iterable: Any) -> Any:
+    return tuple(builtins.reversed(elements(frame, iterable, _constant_length("reversed"))))
+
+
+def _apply(frame: Frame, function: Any, args: list[Any]) -> Any:
+    return call(frame, function, args, {}, None)
+
+
+def _map(frame: Frame, function: Any, *iterables: Any) -> Any:
+    lists = [elements(frame, v, _constant_length("map")) for v in iterables]
+    return tuple(_apply(frame, function, list(args)) for args in zip(*lists, strict=False))
+
+
+def _filter(frame: Frame, function: Any, iterable: Any) -> Any:
+    kept = []
+    for value in elements(frame, iterable, _constant_length("filter")):
+        truth = truth_of(frame, value if function is None else _apply(frame, function, [value]), "filter")
+        if isinstance(truth, Tile):
+            raise TileTypeError("filter needs a constant condition; choose between values with ct.where")
+        if truth:
+            kept.append(value)
+    return tuple(kept)
+
+
+def _any_all(name: str, op: str, start: bool) -> Callable[..., Any]:
+    def fold(frame: Frame, iterable: Any) -> Any:
+        result: Any = start
+        for value in elements(frame, iterable, _constant_length(name)):
+            truth = truth_of(frame, value, name)
+            if truth is (not start):
+                return truth
+            if truth is not start:
+                result = frame.emit.binary(op, result, truth) if isinstance(result, Tile) else truth
+        return result
+
+    return fold
+
+
+def _collect(frame: Frame, value: Any = ()) -> Any:
+    """tuple(...) and list(...)."""
+    return tuple(elements(frame, value, "tuple"))
+
+
+def _to_dict(frame: Frame, value: Any = (), **keywords: Any) -> Any:
+    pairs = value.items() if isinstance(value, dict) else elements(frame, value, "dict")
+    return {**{_key(k): v for k, v in pairs}, **keywords}
+
+
+BUILTINS.update(
+    {
+        zip: _zip,
+        enumerate: _enumerate,
+        reversed: _reversed,
+        map: _map,
+        filter: _filter,
+        any: _any_all("any", "bitwise_or", False),
+        all: _any_all("all", "bitwise_and", True),
+        tuple: _collect,
+        list: _collect,
+        dict: _to_dict,
+    }
+)
+
+
+@op("static_iter")
+def _static_iter(frame: Frame, iterable: Any) -> Any:
+    return tuple(elements(frame, iterable, "ct.static_iter"))
+
+
+__all__ = ["elements", "unrolled"]
