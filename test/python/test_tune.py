@@ -140,6 +140,22 @@ def test_bad_candidates_are_dropped_and_told() -> None:
     assert not y.any()
 
 
+def test_a_worker_takes_no_module_from_the_current_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever lies where the user happens to stand is not executed."""
+    for name in ("socket", "numpy", "types", "tempfile"):
+        (tmp_path / f"{name}.py").write_text("open('executed', 'w'); raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    Worker("assembler").close()
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_worker_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "tempfile.py").write_text("raise RuntimeError('no space left')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(LostError, match=r"exit status 1\): RuntimeError: no space left"):
+        Worker("assembler")
+
+
 def test_a_worker_that_dies_says_how() -> None:
     x = np.zeros(16, np.float32)
     layout = memory.describe((x,), [0])

@@ -39,9 +39,11 @@ class Worker:
     def __init__(self, kind: str, *arguments: Any) -> None:
         """`kind`: "bench" with the arguments of a `Bench`, or "assembler"."""
         ours, theirs = socket.socketpair()
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
+        self.last_words = ""
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-        command = [sys.executable, "-m", "tilewright.tune.worker", str(theirs.fileno())]
+        # -P: files of the current directory are no modules, unless the user's program says so.
+        command = [sys.executable, "-P", "-m", "tilewright.tune.worker", str(theirs.fileno())]
         self.process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
@@ -74,9 +76,12 @@ class Worker:
 
     def _epitaph(self) -> str:
         code = self.process.returncode
-        if code is not None and code < 0:
-            return f"crashed with signal {-code}"
-        return f"ended its process (exit status {code})"
+        how = (
+            f"crashed with signal {-code}"
+            if code is not None and code < 0
+            else f"ended its process (exit status {code})"
+        )
+        return f"{how}: {self.last_words}" if self.last_words else how
 
     def close(self) -> None:
         """Lets it end; a process that hangs in a kernel is killed, and the driver then ends the kernel."""
@@ -91,7 +96,16 @@ class Worker:
         self.process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(30)
-        self.errors.close()
+        if not self.errors.closed:
+            self.last_words = self._last_line()
+            self.errors.close()
+
+    def _last_line(self) -> str:
+        """What the process has said last, of which a Python error is the most telling."""
+        most = 2000
+        self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - most))
+        lines = [line for line in self.errors.read().decode(errors="replace").splitlines() if line.strip()]
+        return lines[-1].strip() if lines else ""
 
 
 class Local:
