@@ -413,8 +413,8 @@ def Tile_MmaOp : Tile_InferredOp<"mma"> {
 def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "print values while the kernel runs";
   let orders = "all"; let scratch = 1; let verifier = "verify_print"; let legalizer = "legalize_print";
-  let description = [{ `format` has a `{}`, or a `{:spec}` as in Python, for each value; braces that are
-    text are doubled. A tile prints as nested brackets, once a block.
+  let description = [{ `format` has a `{}` or a `{:spec}` for each value, with the flags, width, precision and
+    letter of C's printf: `{:5.2f}`; braces that are text are doubled. A tile prints as nested brackets, once a block.
     `is_unsigned` says which values of 64 bits are, after legalization. }];
   let pyName = "print";
   let arguments = (ins StrAttr:$format, Variadic<Tile_Value>:$values, OptionalAttr<DenseBoolArrayAttr>:$is_unsigned);

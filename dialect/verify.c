@@ -3,6 +3,7 @@
  * One function an op or family, found by name. An op that has no row has nothing more to check: those whose result is
  * inferred were checked by rules.c, which the generated verifier calls too. */
 #include "check.h"
+#include "format.h"
 #include "op_kinds.h"
 #include "rules.h"
 
@@ -288,38 +289,29 @@ static bool verify_mma(const verify_t *v) {
 
 /* --- Effects ------------------------------------------------------------------------------------------ */
 
-/* The places for values in a format: "{}" or "{:spec}". Doubled braces stand for themselves. -1: a brace is lost. */
-static intptr_t count_places(MlirStringRef format) {
-  intptr_t places = 0;
-  for (size_t i = 0; i < format.length; i++) {
-    char c = format.data[i];
-    if (c != '{' && c != '}')
-      continue;
-    if (i + 1 < format.length && format.data[i + 1] == c) {
-      i++;
-      continue;
-    }
-    const char *end = c == '{' ? memchr(format.data + i, '}', format.length - i) : NULL;
-    if (!end || (format.data[i + 1] != '}' && format.data[i + 1] != ':'))
-      return -1;
-    i = (size_t)(end - format.data);
-    places++;
-  }
-  return places;
+static bool verify_printed(const verify_t *v, intptr_t i, MlirStringRef spec) {
+  tw_operand_t value;
+  if (!tw_read_operand(&v->check, operand_type(v, i), "a value", &value))
+    return false;
+  char kind = tw_elem_kind(value.elem), wanted = tw_spec_is_of_float(spec) ? 'f' : 'i';
+  return !spec.length || kind == wanted ||
+         tw_fail(&v->check, "shows %s by {:%.*s}", tw_elem_name(value.elem), (int)spec.length, spec.data);
 }
 
 static bool verify_print(const verify_t *v) {
-  intptr_t places = count_places(mlirStringAttrGetValue(attribute(v, "format")));
-  intptr_t num = mlirOperationGetNumOperands(v->op);
-  if (places < 0)
-    return tw_fail(&v->check, "has a format with a single brace; a brace that is text is doubled");
+  MlirStringRef rest = mlirStringAttrGetValue(attribute(v, "format")), part;
+  intptr_t places = 0, num = mlirOperationGetNumOperands(v->op);
+  tw_format_kind_t kind;
+  while ((kind = tw_format_next(&rest, &part)) == TW_FORMAT_TEXT || kind == TW_FORMAT_VALUE) {
+    if (kind == TW_FORMAT_VALUE && places < num && !verify_printed(v, places, part))
+      return false;
+    places += kind == TW_FORMAT_VALUE;
+  }
+  if (kind == TW_FORMAT_BAD)
+    return tw_fail(&v->check,
+                   "has a format with a single brace or an unknown {:spec}; a brace that is text is doubled");
   if (places != num)
     return tw_fail(&v->check, "has %d values for %d places {} in its format", (int)num, (int)places);
-  for (intptr_t i = 0; i < num; i++) {
-    tw_operand_t value;
-    if (!tw_read_operand(&v->check, operand_type(v, i), "a value", &value))
-      return false;
-  }
   MlirAttribute flags = attribute(v, "is_unsigned");
   return mlirAttributeIsNull(flags) || mlirDenseArrayGetNumElements(flags) == num ||
          tw_fail(&v->check, "has %d values, but is_unsigned has %d", (int)num,

@@ -1,6 +1,7 @@
 /* kernel_calls.c - printing and failed assertions of CPU kernels */
 #include "tilewright/kernel_calls.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -39,43 +40,69 @@ static int64_t read_int(const void *data, int bytes) {
   }
 }
 
-/* The shortest decimals that read back as the same number. */
+/* The fewest decimals that read back as the same number, written as Python does. */
 static int format_float(char *out, size_t size, double value, bool single) {
-  int length = 0;
-  for (int digits = 1; digits <= 17; digits++) {
-    length = snprintf(out, size, "%.*g", digits, value);
-    double back = strtod(out, NULL);
-    if (back == value || value != value || (single && (float)back == (float)value))
+  char text[40];
+  for (int digits = 0; digits < 17; digits++) {
+    snprintf(text, sizeof text, "%.*e", digits, value);
+    double back = strtod(text, NULL);
+    if (back == value || (single && (float)back == (float)value))
       break;
   }
-  if (!strpbrk(out, ".enai"))
-    length += snprintf(out + length, size - (size_t)length, ".0");
-  return length;
+  const char *mark = strchr(text, 'e'), *point = strchr(text, '.');
+  int exponent = mark ? atoi(mark + 1) : 0, decimals = point ? (int)(mark - point) - 1 : 0;
+  if (exponent < -4 || exponent >= 16)
+    return snprintf(out, size, "%s", text);
+  if (decimals > exponent)
+    return snprintf(out, size, "%.*f", decimals - exponent, value);
+  const char *sign = text[0] == '-' ? "-" : "", *first = text + strlen(sign);
+  return snprintf(out, size, "%s%c%.*s%.*s.0", sign, *first, decimals, point ? point + 1 : "", exponent - decimals,
+                  "000000000000000");
 }
 
-static void put_value(const char *data, int kind, int bytes) {
-  char text[40];
-  int length;
+static double read_float(const void *data, int bytes) {
+  float single;
+  double value;
+  if (bytes != 4)
+    return memcpy(&value, data, 8), value;
+  memcpy(&single, data, 4);
+  return (double)single;
+}
+
+enum { MOST_BYTES = 2048 }; /* of a number: 309 digits before the point, a precision or a width of 999 */
+
+static int format_number(char *text, const char *data, int kind, int bytes, const char *spec) {
+  char format[32];
+  size_t length = strlen(spec);
   if (kind == 'f') {
-    float single = 0;
-    double value = 0;
-    if (bytes == 4)
-      memcpy(&single, data, 4), value = (double)single;
-    else
-      memcpy(&value, data, 8);
-    length = format_float(text, sizeof text, value, bytes == 4);
-  } else if (kind == 'b') {
-    length = snprintf(text, sizeof text, "%s", *data ? "True" : "False");
-  } else {
-    const char *format = kind == 'u' ? "%llu" : "%lld"; /* 'u' has 64 bits */
-    length = snprintf(text, sizeof text, format, (long long)read_int(data, bytes));
+    double value = read_float(data, bytes);
+    if (value != value)
+      value = (double)NAN; /* whose sign is not told */
+    if (!length)
+      return value - value != 0 ? snprintf(text, MOST_BYTES, "%g", value)
+                                : format_float(text, MOST_BYTES, value, bytes == 4);
+    snprintf(format, sizeof format, "%%%s", spec);
+    return snprintf(text, MOST_BYTES, format, value);
   }
-  put(text, (size_t)length);
+  const char *last = length ? spec + length - 1 : kind == 'u' ? "u" : "d";
+  snprintf(format, sizeof format, "%%%.*sll%s", length ? (int)length - 1 : 0, spec, last);
+  return snprintf(text, MOST_BYTES, format, (long long)read_int(data, bytes));
 }
 
-void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t rank, const int64_t *shape) {
+static void put_value(const char *data, int kind, int bytes, const char *spec) {
+  char text[MOST_BYTES];
+  if (kind == 'b') {
+    put(*data ? "True" : "False", *data ? 4 : 5);
+    return;
+  }
+  int length = format_number(text, data, kind, bytes, spec);
+  put(text, length < MOST_BYTES ? (size_t)length : MOST_BYTES - 1);
+}
+
+void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t rank, const int64_t *shape,
+                          const char *spec) {
   if (rank == 0) {
-    put_value(data, kind, bytes);
+    put_value(data, kind, bytes, spec);
     return;
   }
   int64_t step = bytes;
@@ -85,7 +112,7 @@ void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t
   for (int64_t i = 0; i < shape[0]; i++) {
     if (i)
       put(" ", 1);
-    tw_kernel_print_tile((const char *)data + i * step, kind, bytes, rank - 1, shape + 1);
+    tw_kernel_print_tile((const char *)data + i * step, kind, bytes, rank - 1, shape + 1, spec);
   }
   put("]", 1);
 }

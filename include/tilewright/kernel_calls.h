@@ -13,8 +13,9 @@ extern "C" {
 /* Output is gathered a line a thread, and written when the line ends. */
 void tw_kernel_print_text(const char *text, int64_t size);
 /* A row-major tile of `rank` extents as nested brackets, or a scalar at rank 0. `kind` is b(ool), i(nteger),
- * u(nsigned, 8 bytes) or f(loat) of `bytes` bytes. */
-void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t rank, const int64_t *shape);
+ * u(nsigned, 8 bytes) or f(loat) of `bytes` bytes; `spec` that of dialect/format.h, "" for the shortest text. */
+void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t rank, const int64_t *shape,
+                          const char *spec);
 void tw_kernel_print_end(void);
 
 /* Keeps the first message for tw_kernel_take_assertion. */

@@ -1,6 +1,7 @@
 /* effects.c - position in the grid, tile.print and tile.assert
  *
  * Printing and failing are calls of the process (runtime/kernel_calls.c): a tile is printed from its buffer. */
+#include "dialect/format.h"
 #include "lowering/cpu/cpu.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -51,47 +52,49 @@ static void print_text(cpu_t *cx, const char *text, size_t size) {
     cpu_call(cx, "tw_kernel_print_text", 2, operands);
 }
 
-static void print_value(cpu_t *cx, MlirValue value, bool is_unsigned) {
-  MlirType type = mlirValueGetType(value), element = tw_element(type);
+/* A tile's buffer, or a new one for a scalar. */
+static MlirValue printed_memory(cpu_t *cx, MlirValue value, MlirType element) {
   MlirType stored = cpu_buffer_type(cx, element);
+  if (tw_is_tile(mlirValueGetType(value)))
+    return cpu_buffer(cx, value);
+  int64_t one = 1;
+  MlirValue pointer = cpu_new_buffer(cx, mlirRankedTensorTypeGet(1, &one, element, (MlirAttribute){NULL}));
+  MlirValue scalar = cpu_scalar(cx, value);
+  if (tw_is_bool(element))
+    scalar = cpu_cast(cx, "arith.extui", scalar, stored);
+  cpu_store(cx, scalar, pointer, (int)tw_bytes(stored));
+  return pointer;
+}
+
+static void print_value(cpu_t *cx, MlirValue value, bool is_unsigned, MlirStringRef spec) {
+  MlirType type = mlirValueGetType(value), element = tw_element(type);
   int64_t shape[TW_MAX_RANK] = {0};
   int rank = (int)tw_rank(type);
   for (int d = 0; d < rank; d++)
     shape[d] = tw_extent(type, d);
-  MlirValue pointer;
-  if (tw_is_tile(type)) {
-    pointer = cpu_buffer(cx, value);
-  } else {
-    int64_t one = 1;
-    pointer = cpu_new_buffer(cx, mlirRankedTensorTypeGet(1, &one, element, (MlirAttribute){NULL}));
-    MlirValue scalar = cpu_scalar(cx, value);
-    if (tw_is_bool(element))
-      scalar = cpu_cast(cx, "arith.extui", scalar, stored);
-    cpu_store(cx, scalar, pointer, (int)tw_bytes(stored));
-  }
-  MlirValue operands[5] = {pointer, i32_const(cx, is_unsigned ? 'u' : letter_of(element)),
-                           i32_const(cx, tw_bytes(stored)), i32_const(cx, rank),
-                           bytes(cx, (const char *)shape, sizeof shape)};
-  cpu_call(cx, "tw_kernel_print_tile", 5, operands);
+  char text[TW_SPEC_BYTES] = {0}; /* which a spec leaves room in for its end */
+  memcpy(text, spec.data, spec.length);
+  MlirValue operands[6] = {printed_memory(cx, value, element),
+                           i32_const(cx, is_unsigned ? 'u' : letter_of(element)),
+                           i32_const(cx, tw_bytes(cpu_buffer_type(cx, element))),
+                           i32_const(cx, rank),
+                           bytes(cx, (const char *)shape, sizeof shape),
+                           bytes(cx, text, sizeof text)};
+  cpu_call(cx, "tw_kernel_print_tile", 6, operands);
 }
 
 static void place_print(cpu_t *cx, MlirOperation op) {
-  MlirStringRef format = tw_attr_string(op, "format");
+  MlirStringRef rest = tw_attr_string(op, "format"), part;
   MlirAttribute flags = tw_attr(op, "is_unsigned");
-  const char *text = format.data, *end = text + format.length, *from = text;
-  int num = 0;
-  for (const char *c = text; c + 1 < end; c++) {
-    bool place = c[0] == '{' && c[1] == '}', brace = (c[0] == '{' || c[0] == '}') && c[0] == c[1];
-    if (!place && !brace)
-      continue;
-    print_text(cx, from, (size_t)(c - from) + brace);
-    if (place && num < mlirOperationGetNumOperands(op)) {
+  intptr_t num = 0;
+  for (tw_format_kind_t kind; (kind = tw_format_next(&rest, &part)) != TW_FORMAT_END && kind != TW_FORMAT_BAD;) {
+    if (kind == TW_FORMAT_TEXT) {
+      print_text(cx, part.data, part.length);
+    } else if (num < mlirOperationGetNumOperands(op)) {
       bool is_unsigned = !mlirAttributeIsNull(flags) && mlirDenseBoolArrayGetElement(flags, num);
-      print_value(cx, mlirOperationGetOperand(op, num++), is_unsigned);
+      print_value(cx, mlirOperationGetOperand(op, num++), is_unsigned, part);
     }
-    from = ++c + 1;
   }
-  print_text(cx, from, (size_t)(end - from));
   cpu_call(cx, "tw_kernel_print_end", 0, NULL);
 }
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import contextvars
 import math
 import operator
-import re
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -32,8 +31,10 @@ from . import dtype as dt
 from . import tile as ct
 from .dtype import DType
 from .errors import TileError, TileStaticAssertionError, TileTypeError, TileValueError
+from .formats import printf_parts
 from .reference import elementwise, memory, reductions, shapes
 from .reference.checks import check_axis, check_order, check_tile_shape, static_int
+from .reference.printing import show, text_of
 from .reference.rebind import Rebinder
 from .reference.values import (
     Array,
@@ -42,7 +43,6 @@ from .reference.values import (
     add_operators,
     as_array,
     constant,
-    exact_elements,
     int32_scalar,
     is_number,
 )
@@ -107,29 +107,20 @@ def _ensure_constant(value: Any) -> Any:
 
 
 def _print(args: tuple[Any, ...], sep: str, end: str) -> None:
-    print(*args, sep=sep, end=end)
-
-
-_CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diuxXofFeEgGs]))")
+    print(*map(text_of, args), sep=sep, end=end)
 
 
 def _printf(format: Any, args: tuple[Any, ...]) -> None:
     if not isinstance(format, str):
         raise TileTypeError(f"ct.printf needs a constant format string, found {format!r}")
-    rest = list(args)
-
-    def convert(match: re.Match[str]) -> str:
-        if match[0] == "%%":
-            return "%"
+    rest, text = list(args), ""
+    for part in printf_parts(format):
+        if isinstance(part, str):
+            text += part
+            continue
         if not rest:
             raise TileValueError(f"ct.printf: too few values for {format!r}")
-        value = rest.pop(0)
-        spec = re.sub("hh|h|ll|l|", "", match[0])
-        if isinstance(value, Tile) and value.ndim:
-            return "[" + ", ".join(spec % v.item() for v in exact_elements(value).ravel()) + "]"
-        return spec % (value._python() if isinstance(value, Tile) else value)
-
-    text = _CONVERSION.sub(convert, format)
+        text += show(rest.pop(0), part)
     if rest:
         raise TileValueError(f"ct.printf: too many values for {format!r}")
     sys.stdout.write(text)

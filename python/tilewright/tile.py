@@ -694,12 +694,20 @@ def ensure_constant(value: Any, /) -> Any:
 
 @op("print")
 def print(*args: Any, sep: str = " ", end: str = "\n") -> None:
-    """Print tiles, scalars and strings, once for each block."""
+    """Print tiles, scalars and strings, once for each block.
+
+    A float has the fewest digits that tell it, on a GPU up to nine. f-strings take the formats that C has, too:
+    f"{x:8.3f}", f"{i:5}".
+    """
 
 
 @op("printf")
 def printf(format: str, /, *args: Any) -> None:
-    """Print by a constant C-style format: "%d %f %s", a tile where a scalar could stand."""
+    """Print by a constant format of C: %d %i, %u %o %x %X (the bits of an integer), %e %f %g and their capitals, %s.
+
+    With flags, a width and a precision, as in "%-8.3f". A value is converted to what the letter shows; of a tile, each
+    element. %s shows what ct.print shows.
+    """
 
 
 def _declare_functions() -> None:

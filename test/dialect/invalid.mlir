@@ -594,7 +594,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.print' op has a format with a single brace; a brace that is text is doubled}}
+  // expected-error @below {{'tile.print' op has a format with a single brace or an unknown {:spec}; a brace that is text is doubled}}
   tile.print "a } b"
   return
 }
@@ -604,6 +604,22 @@ func.func @f() {
 func.func @f(%x: f32) {
   // expected-error @below {{'tile.print' op has a format with a single brace}}
   tile.print "{x}", %x : f32
+  return
+}
+
+// -----
+
+func.func @spec_that_writes(%x: i32) {
+  // expected-error @below {{'tile.print' op has a format with a single brace or an unknown {:spec}}}
+  tile.print "{:n}", %x : i32
+  return
+}
+
+// -----
+
+func.func @spec_of_another_kind(%x: f32) {
+  // expected-error @below {{'tile.print' op shows float32 by {:5d}}}
+  tile.print "{:5d}", %x : f32
   return
 }
 

@@ -764,7 +764,7 @@ int32_t emu_vprintf(const char *format, const uint64_t *argument) {
   if (argument == NULL)
     return printf("%s", format);
   memcpy(&d, argument, 8);
-  return strchr(format, 'g') ? printf(format, d) : printf(format, *argument);
+  return strpbrk(format, "eEfFgG") ? printf(format, d) : printf(format, *argument);
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------ */

@@ -19,3 +19,70 @@ def test_integers_keep_their_sign(dtype: type, capfd: pytest.CaptureFixture[str]
     x = np.array([info.min, 1, info.max, info.max // 2 + 1], dtype)
     ct.launch(None, (1,), show, (x, dtype(info.max)))
     assert capfd.readouterr().out == f"x = [{' '.join(str(v) for v in x)}] n = {info.max}\n"
+
+
+CONVERSIONS = (
+    "%f|%5.2f|%+.1e|%G|%#g|%-9.3f|%09.3f",  # of a float
+    "%d|%i|%5d|%-5d|%05d|%+d|% d|%+.3d",  # of an integer
+    "%u|%x|%X|%08x|%#x|%o|%#o",  # its bits
+    "%d %x %f %s",
+    "100%% é\t{}{%d}",
+)
+
+
+@ct.kernel
+def formatted(X, FORMAT: ct.Constant, COUNT: ct.Constant):
+    x = ct.load(X, (0,), (4,))
+    ct.printf(FORMAT, *((x,) * COUNT))
+    ct.printf(FORMAT, *((ct.sum(x),) * COUNT))
+
+
+@ct.kernel
+def f_strings(X):
+    x = ct.load(X, (0,), (4,)).astype(ct.float32)
+    s = ct.max(x)
+    print(f"{s} {s:.2f} {s:8.3f}|{s:<8.3f}|{x:+.1e} {x * 1e20} {x / 3} {-s / 0}")
+    print(f"{ct.bid(0):5} {ct.bid(0):<5d}| {ct.bid(0):05d} {s * 4e15} {s * 1e16} {s * 1e-5}", (1, s, "a"), (x > 1,))
+
+
+def both(kernel, x, *args, capfd) -> list[str]:
+    """What the reference execution and compiled code print."""
+    kernel.interpret(1, (x, *args))
+    expected = capfd.readouterr().out
+    ct.launch(None, 1, kernel, (x, *args))
+    return [capfd.readouterr().out, expected]
+
+
+@pytest.mark.parametrize("format", CONVERSIONS)
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64, np.float16, np.float32, np.float64]
+)
+def test_conversions_of_c(dtype: type, format: str, capfd: pytest.CaptureFixture[str]) -> None:
+    values = [0, 255, 3, 7] if np.dtype(dtype).kind == "u" else [0.0, -1.5, 100.25, 7]
+    found, expected = both(
+        formatted, np.array(values).astype(dtype), format, format.replace("%%", "").count("%"), capfd=capfd
+    )
+    assert found == expected and found
+
+
+def test_conversions_are_those_of_c(capfd: pytest.CaptureFixture[str]) -> None:
+    ct.launch(None, 1, formatted, (np.array([255, 0, -1, 8], np.int32), "%x %5d|%#o", 3))
+    assert (
+        capfd.readouterr().out == "[ff 0 ffffffff 8] [  255     0    -1     8]|[0377 0 037777777777 010]106   262|0406"
+    )
+
+
+def test_formats_of_python(capfd: pytest.CaptureFixture[str]) -> None:
+    found, expected = both(f_strings, np.array([1, 2.5, -3, 4], np.float32), capfd=capfd)
+    assert found == expected
+    assert found.startswith("4.0 4.00    4.000|4.000   |[+1.0e+00 +2.5e+00 -3.0e+00 +4.0e+00] [1e+20 2.5e+20 ")
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_conversions_on_a_gpu(target: str) -> None:
+    """The driver's vprintf gets them with the length of what is passed."""
+    _, key = formatted.specialization((np.zeros(4, np.int32), "%+5d %#x", 2))
+    module = formatted.capture(target, key)
+    for stage in ("legal", "layout", "pipelined", "nvvm"):
+        module.lower(stage)
+    assert "%+5lld\\00" in module.text() and "%#llx\\00" in module.text()

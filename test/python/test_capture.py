@@ -766,21 +766,9 @@ def test_print_formats() -> None:
     assert formats == [
         r"n is {} ({}, 'x')!\0A",
         r"{} of {{3}} {}\0A",
-        r"{}  1.50 {}%\0A",
+        r"{:d} {:5.2f} {}%\0A",
         r"{{}} {}\0A",
     ]
-
-
-def test_formats_of_run_time_values() -> None:
-    def spec(n):
-        ct.print(f"{n:5}")
-
-    def conversion(n):
-        ct.printf("%5d", n)
-
-    for function in (spec, conversion):
-        with pytest.raises(ct.TileTypeError, match=r"the format .* of a run-time value is not supported"):
-            capture(function, [N], "cpu")
 
 
 def test_assert_statement() -> None:

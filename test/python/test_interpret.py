@@ -319,11 +319,32 @@ def test_static_assert() -> None:
 
 @pytest.mark.parametrize(
     ("format", "values", "message"),
-    [("%d %d", (1,), "too few values"), ("%d", (1, 2), "too many values"), (3, (), "constant format string")],
+    [
+        ("%d %d", (1,), "too few values"),
+        ("%d", (1, 2), "too many values"),
+        (3, (), "constant format string"),
+        ("%c", (65,), "'%c' in '%c' is none of .*a character is a constant"),
+        ("%p", (1,), "an array has no address"),
+        ("%n", (1,), "nothing is written back"),
+        ("%*d", (3, 4), "width or precision is part of the format"),
+        ("%1000d", (3,), "at most 999"),
+        ("%5s", (3,), "%s takes no width"),
+        ("%", (), "a '%' that is text is doubled"),
+    ],
 )
 def test_refused_formats(format: Any, values: tuple[int, ...], message: str) -> None:
     with pytest.raises((TileTypeError, TileValueError), match=message):
         run(lambda: ct.printf(format, *values))
+    kernel = ct.kernel(printing(format, values))
+    with pytest.raises((TileTypeError, TileValueError), match=message):
+        ct.launch(None, 1, kernel, ())
+
+
+def printing(format: Any, values: tuple[int, ...]) -> Any:
+    def kernel():
+        ct.printf(format, *values)
+
+    return kernel
 
 
 def test_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,7 +355,7 @@ def test_output(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"{ct.sum(x):.3f}")
 
     run(kernel, np.arange(4, dtype=ml_dtypes.bfloat16))
-    assert capsys.readouterr().out == ("x = [0., 1., 2., 3.] 0;\n3  6.00 [0.0, 1.0, 2.0, 3.0]%\n6.000\n")
+    assert capsys.readouterr().out == ("x = [0.0 1.0 2.0 3.0] 0;\n3  6.00 [0.0 1.0 2.0 3.0]%\n6.000\n")
 
 
 def test_rounding_is_done_once() -> None:

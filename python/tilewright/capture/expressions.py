@@ -29,6 +29,7 @@ from ..errors import (
     TileTypeError,
     TileValueError,
 )
+from ..formats import python_conversion
 from . import ops, simt
 from .branches import choose
 from .emit import fold
@@ -155,7 +156,7 @@ _CONVERT: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 114: repr, 115: st
 
 @handles(ast.JoinedStr)
 def _f_string(frame: Frame, node: ast.JoinedStr) -> Any:
-    parts: list[str | tuple[Any, str]] = []
+    parts: list[str | tuple[Any, Any]] = []
     for part in node.values:
         if isinstance(part, ast.Constant):
             parts.append(str(part.value))
@@ -164,7 +165,7 @@ def _f_string(frame: Frame, node: ast.JoinedStr) -> Any:
         value = evaluate(frame, part.value)
         spec = evaluate(frame, part.format_spec) if part.format_spec else ""
         if isinstance(value, Tile):
-            parts.append((value, spec))
+            parts.append((value, python_conversion(spec, value.dtype.is_float) if spec else None))
         elif is_run_time(value):
             raise TileTypeError(f"an f-string cannot show {describe(value)}", frame.places(part))
         else:

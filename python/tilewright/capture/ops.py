@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,11 +25,15 @@ from ..dtype import (
     float64,
     int8,
     int32,
+    int64,
     promote,
     require_arithmetic,
     uint8,
+    uint32,
+    uint64,
 )
 from ..errors import TileStaticAssertionError, TileTypeError, TileValueError
+from ..formats import BITS, FLOATS, SIGNED, Conversion, printf_parts
 from ..tile import PaddingMode
 from .emit import BINARY_OPS, COMPARE_KINDS, REDUCE_KINDS, SCAN_KINDS, UNARY_OPS
 from .frame import Frame
@@ -738,30 +742,30 @@ class _Text:
     def text(self, text: str) -> None:
         self.format += text.replace("{", "{{").replace("}", "}}")
 
-    def value(self, tile: Tile, spec: str = "") -> None:
-        if spec:
-            raise TileTypeError(f"the format {spec!r} of a run-time value is not supported; print the value as it is")
-        self.format += "{}"
+    def value(self, frame: Frame, tile: Tile, conversion: Conversion | None = None) -> None:
+        if conversion is not None:
+            tile, conversion = _converted(frame, tile, conversion)
+        self.format += "{}" if conversion is None else f"{{:{conversion}}}"
         self.values.append(tile.ir)
 
-    def any(self, value: Any) -> None:
+    def any(self, frame: Frame, value: Any) -> None:
         if isinstance(value, Tile):
-            self.value(value)
+            self.value(frame, value)
         elif isinstance(value, Format):
             for part in value.parts:
-                self.text(part) if isinstance(part, str) else self.value(*part)
+                self.text(part) if isinstance(part, str) else self.value(frame, *part)
         elif isinstance(value, Array):
             raise TileTypeError(f"ct.print cannot print {describe(value)}; load a tile of it")
         elif isinstance(value, tuple):
-            self._tuple(value)
+            self._tuple(frame, value)
         else:
             self.text(str(value))
 
-    def _tuple(self, values: tuple[Any, ...]) -> None:
+    def _tuple(self, frame: Frame, values: tuple[Any, ...]) -> None:
         self.text("(")
         for i, value in enumerate(values):
             self.text(", " if i else "")
-            self.text(repr(value)) if isinstance(value, str) else self.any(value)
+            self.text(repr(value)) if isinstance(value, str) else self.any(frame, value)
         self.text(",)" if len(values) == 1 else ")")
 
     def emit(self, frame: Frame) -> None:
@@ -775,33 +779,42 @@ def _print(frame: Frame, *args: Any, sep: Any, end: Any) -> None:
     text = _Text()
     for i, value in enumerate(args):
         text.text(sep if i else "")
-        text.any(value)
+        text.any(frame, value)
     text.text(end)
     text.emit(frame)
 
 
-_CONVERSION = re.compile(r"%(?:%|([-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l)?([diuxXofFeEgGs]))")
+def _converted(frame: Frame, tile: Tile, conversion: Conversion) -> tuple[Tile, Conversion]:
+    """A value in the dtype that a conversion shows: signed, the same bits without a sign, or a float."""
+    cast, letter = frame.emit.cast, conversion.letter
+    if letter in FLOATS:
+        return cast(tile, tile.dtype if tile.dtype is float32 else float64), conversion
+    if not tile.dtype.is_integral:
+        tile = cast(tile, int32 if tile.dtype is bool_ else int64)
+    if tile.dtype.min == 0:
+        return tile, dataclasses.replace(conversion, letter="u") if letter in SIGNED else conversion
+    if letter in BITS:  # C promotes what is narrower than an int to one
+        tile = cast(tile, int64 if tile.dtype is int64 else int32)
+        tile = cast(tile, uint64 if tile.dtype is int64 else uint32)
+    return tile, conversion
 
 
 @op("printf")
 def _printf(frame: Frame, format: Any, *args: Any) -> None:
     if not isinstance(format, str):
         raise TileTypeError(f"ct.printf needs a constant format string, found {describe(format)}")
-    text, rest, at = _Text(), list(args), 0
-    for match in _CONVERSION.finditer(format):
-        text.text(format[at : match.start()])
-        at = match.end()
-        if match[0] == "%%":
-            text.text("%")
+    text, rest = _Text(), list(args)
+    for part in printf_parts(format):
+        if isinstance(part, str):
+            text.text(part)
             continue
         if not rest:
             raise TileValueError(f"ct.printf: too few values for {format!r}")
         value = rest.pop(0)
-        if isinstance(value, Tile):
-            text.value(value, match[1] and f"%{match[1]}{match[2]}")
+        if part.letter == "s":
+            text.any(frame, value)
         else:
-            text.text(f"%{match[1]}{match[2]}" % value)
-    text.text(format[at:])
+            text.value(frame, _tile(frame, value, "ct.printf"), part)
     if rest:
         raise TileValueError(f"ct.printf: too many values for {format!r}")
     text.emit(frame)

@@ -66,9 +66,9 @@ class Range:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Format:
-    """An f-string with run-time values: text, and values with their format specification."""
+    """An f-string with run-time values: text, and values with their conversions, or None."""
 
-    parts: tuple[str | tuple[Any, str], ...]
+    parts: tuple[str | tuple[Any, Any], ...]
 
 
 @dataclasses.dataclass(slots=True, eq=False)

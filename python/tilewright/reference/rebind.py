@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import dtype as dt
 from .. import tile as ct
+from .printing import text_of
 from .values import Tile
 
 
@@ -79,8 +80,13 @@ def _extremum(builtin: Callable[..., Any], public: Callable[..., Any]) -> Callab
     return choose
 
 
+def _print(*values: Any, **keywords: Any) -> None:
+    builtins.print(*map(text_of, values), **keywords)
+
+
 _BUILTINS = {
     **vars(builtins),
+    "print": _print,
     "range": _Range,
     "min": _extremum(builtins.min, ct.minimum),
     "max": _extremum(builtins.max, ct.maximum),

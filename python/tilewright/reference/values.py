@@ -15,6 +15,7 @@ from .. import dtype as dt
 from .. import tile as ct
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
+from ..formats import python_conversion
 
 Number = bool | int | float
 Shape = tuple[int, ...]
@@ -63,13 +64,17 @@ class Tile:
         return Tile(self._data.reshape(()), self._dtype)
 
     def __repr__(self) -> str:
-        return f"Tile({self}, shape={self.shape}, dtype={self._dtype})"
+        return f"Tile({_abridged(self)}, shape={self.shape}, dtype={self._dtype})"
 
     def __str__(self) -> str:
-        return _text(self)
+        from .printing import shortest  # which needs this class
+
+        return shortest(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self._python() if self.ndim == 0 else str(self), spec)
+        from .printing import show  # which needs this class
+
+        return show(self, python_conversion(spec, self._dtype.is_float)) if spec else str(self)
 
     # Scalars in Python's places for numbers.
 
@@ -198,7 +203,8 @@ def int32_scalar(value: int) -> Tile:
     return Tile(np.int32(value), dt.int32)
 
 
-def _text(tile: Tile) -> str:
+def _abridged(tile: Tile) -> str:
+    """For the debugger: what is long is shortened."""
     data = tile._data
     if tile.dtype.numpy.kind not in "biuf":
         data = data.astype(np.float32)

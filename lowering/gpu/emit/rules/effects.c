@@ -3,6 +3,7 @@
  * Thread 0 prints, through the driver's vprintf. A tile is put in shared memory first, and printed
  * from there in a loop, as nested brackets. A failed assertion prints its message and traps, which
  * the launch reports. */
+#include "dialect/format.h"
 #include "lowering/gpu/emit/rules.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -104,16 +105,34 @@ static void print_text(tw_emitter_t *e, const char *text, size_t size) {
 
 /* ---- values -------------------------------------------------------------------------------------- */
 
-static void print_element(tw_emitter_t *e, MlirValue x, MlirType element, bool is_unsigned) {
+/* How an operand is shown: the spec of its place, and whether its 64 bits have no sign. */
+typedef struct {
+  MlirStringRef spec;
+  bool is_unsigned;
+} shown_t;
+
+/* The conversion for a number of 64 bits: `plain`, or what the spec says. The driver knows no F. */
+static MlirValue conversion(tw_emitter_t *e, const shown_t *shown, const char *plain) {
+  char text[TW_SPEC_BYTES + 8];
+  MlirStringRef spec = shown->spec;
+  if (spec.length == 0)
+    return text_pointer(e, plain, strlen(plain));
+  char letter = spec.data[spec.length - 1];
+  snprintf(text, sizeof text, "%%%.*s%s%c", (int)spec.length - 1, spec.data, tw_spec_is_of_float(spec) ? "" : "ll",
+           letter == 'F' ? 'f' : letter);
+  return text_pointer(e, text, strlen(text));
+}
+
+static void print_element(tw_emitter_t *e, MlirValue x, MlirType element, const shown_t *shown) {
   if (tw_is_bool(element)) {
     MlirValue name = twg_select(e, x, text_pointer(e, "True", 4), text_pointer(e, "False", 5));
     print_with(e, text_pointer(e, "%s", 2), twg_cast(e, "llvm.ptrtoint", e->i64, name));
   } else if (mlirTypeIsAFloat(element)) {
-    print_with(e, text_pointer(e, "%.9g", 4), twg_convert_float(e, x, element, e->f64));
+    print_with(e, conversion(e, shown, "%.9g"), twg_convert_float(e, x, element, e->f64));
   } else {
     if (tw_bits(element) < 64)
       x = twg_cast(e, "llvm.sext", e->i64, x);
-    print_with(e, text_pointer(e, is_unsigned ? "%llu" : "%lld", 4), x);
+    print_with(e, conversion(e, shown, shown->is_unsigned ? "%llu" : "%lld"), x);
   }
 }
 
@@ -139,7 +158,7 @@ static int element_bytes(MlirType element) {
 }
 
 /* A loop over the elements of a tile that lies in row-major order at `base`. */
-static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base, bool is_unsigned) {
+static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base, const shown_t *shown) {
   MlirType element = tw_element(type), stored = twg_register_type(e, element);
   int rank = (int)tw_rank(type), bytes = element_bytes(element);
   if (tw_is_bool(element))
@@ -156,7 +175,7 @@ static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base, bool is_u
   }
   MlirValue offset = twg_binary(e, "llvm.mul", index, twg_const_i32(e, bytes));
   MlirValue x = twg_load_from(e, stored, twg_offset_pointer(e, base, offset), bytes);
-  print_element(e, tw_is_bool(element) ? twg_cast(e, "llvm.trunc", e->i1, x) : x, element, is_unsigned);
+  print_element(e, tw_is_bool(element) ? twg_cast(e, "llvm.trunc", e->i1, x) : x, element, shown);
   for (int d = rank - 1; d >= 0; d--) {
     period *= tw_extent(type, d);
     print_if(e, at_edge(e, index, period, true), "]");
@@ -202,35 +221,29 @@ static void share_tiles(tw_emitter_t *e, MlirOperation op) {
   twg_barrier(e);
 }
 
-static void print_operand(tw_emitter_t *e, MlirOperation op, MlirValue value, int64_t *offset, bool is_unsigned) {
+static void print_operand(tw_emitter_t *e, MlirOperation op, MlirValue value, int64_t *offset, const shown_t *shown) {
   MlirType type = mlirValueGetType(value);
   if (!tw_is_tile(type)) {
-    print_element(e, twg_lookup(e, value).at[0], type, is_unsigned);
+    print_element(e, twg_lookup(e, value).at[0], type, shown);
     return;
   }
-  print_tile(e, type, twg_scratch_at(e, op, *offset), is_unsigned);
+  print_tile(e, type, twg_scratch_at(e, op, *offset), shown);
   *offset += scratch_of(value);
 }
 
 static void print_all(tw_emitter_t *e, MlirOperation op) {
-  MlirStringRef format = tw_attr_string(op, "format");
+  MlirStringRef rest = tw_attr_string(op, "format"), part;
   MlirAttribute flags = tw_attr(op, "is_unsigned");
-  size_t from = 0;
   intptr_t next = 0;
   int64_t offset = 0;
-  for (size_t i = 0; i + 1 < format.length; i++) {
-    char c = format.data[i], d = format.data[i + 1];
-    bool place = c == '{' && d == '}', brace = (c == '{' || c == '}') && c == d;
-    if (!place && !brace)
-      continue;
-    print_text(e, format.data + from, i - from + brace);
-    if (place && next < mlirOperationGetNumOperands(op)) {
-      bool is_unsigned = !mlirAttributeIsNull(flags) && mlirDenseBoolArrayGetElement(flags, next);
-      print_operand(e, op, mlirOperationGetOperand(op, next++), &offset, is_unsigned);
+  for (tw_format_kind_t kind; (kind = tw_format_next(&rest, &part)) != TW_FORMAT_END && kind != TW_FORMAT_BAD;) {
+    if (kind == TW_FORMAT_TEXT) {
+      print_text(e, part.data, part.length);
+    } else if (next < mlirOperationGetNumOperands(op)) {
+      shown_t shown = {part, !mlirAttributeIsNull(flags) && mlirDenseBoolArrayGetElement(flags, next)};
+      print_operand(e, op, mlirOperationGetOperand(op, next++), &offset, &shown);
     }
-    from = ++i + 1;
   }
-  print_text(e, format.data + from, format.length - from);
 }
 
 bool twg_rule_print(tw_emitter_t *e, MlirOperation op) {

@@ -1,0 +1,92 @@
+"""What printing shows of a value: the fewest digits that tell a number, or a conversion of C's printf."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import TileTypeError
+from ..formats import BITS, FLOATS, Conversion
+from .values import Array, Tile, as_tile, exact_elements
+
+
+def show(value: Any, conversion: Conversion) -> str:
+    """A value, or each element of a tile, under a conversion."""
+    if conversion.letter == "s":
+        return text_of(value)
+    if isinstance(value, Array):
+        raise TileTypeError(f"ct.printf needs a tile or a number, found the array {value._name!r}; load it first")
+    tile = as_tile(value, "ct.printf")
+    signed = not (tile.dtype.is_integral and tile.dtype.min == 0)
+    bits = 64 if tile.dtype.bits == 64 or tile.dtype.is_float else 32
+    return _nested(tile, lambda number: _convert(number, conversion, bits, signed))
+
+
+def shortest(tile: Tile) -> str:
+    """As ct.print shows it: a float by the fewest digits that make it as a float32, or as a float64."""
+    return _nested(tile, _fewest_digits)
+
+
+def _fewest_digits(number: Any) -> str:
+    if not isinstance(number, np.floating) or not np.isfinite(number):
+        return str(number)
+    if number == 0 or 1e-4 <= abs(float(number)) < 1e16:
+        return np.format_float_positional(number, unique=True, trim="0")
+    return np.format_float_scientific(number, unique=True, trim="-", exp_digits=2)
+
+
+def text_of(value: Any) -> str:
+    """What ct.print writes for a value."""
+    if not isinstance(value, tuple | list):
+        return str(value)
+    parts = [repr(v) if isinstance(v, str) else text_of(v) for v in value]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _nested(tile: Tile, text: Callable[[Any], str]) -> str:
+    data = exact_elements(tile)
+
+    def rows(part: Any) -> str:
+        return "[" + " ".join(map(rows, part)) + "]" if np.ndim(part) else text(part)
+
+    return rows(data if tile.ndim else data[()])
+
+
+def _convert(number: Any, conversion: Conversion, bits: int, signed: bool) -> str:
+    flags = conversion.flags
+    if conversion.letter in FLOATS:
+        number = float(number)
+        if not math.isfinite(number):
+            flags = flags.replace("0", "")
+        spec = f"%{flags}{conversion.width}{conversion.precision}{conversion.letter}"
+        return spec % (number if number == number else math.nan)
+    number = int(number)
+    if signed and conversion.letter not in BITS:
+        return _padded(f"{number:d}", flags, conversion)
+    return _bits(number % 2**bits, flags.replace("+", "").replace(" ", ""), conversion)
+
+
+def _bits(number: int, flags: str, conversion: Conversion) -> str:
+    letter = conversion.letter
+    digits = format(number, letter if letter in "oxX" else "d")
+    prefix = "0" + letter if "#" in flags and letter in "xX" and number else ""
+    if "#" in flags and letter == "o" and not digits.startswith("0"):
+        digits = "0" + digits
+    return _padded(digits, flags, conversion, prefix)
+
+
+def _padded(digits: str, flags: str, conversion: Conversion, prefix: str = "") -> str:
+    """Digits with their sign or prefix, filled up to the precision and then to the width, as C does."""
+    sign = "-" if digits.startswith("-") else "+" if "+" in flags else " " if " " in flags else ""
+    digits = digits.removeprefix("-")
+    width = int(conversion.width or 0)
+    if conversion.precision:
+        least = int(conversion.precision[1:] or 0)
+        digits = "" if least == 0 and digits == "0" else digits.rjust(least, "0")
+    elif "0" in flags and "-" not in flags:
+        digits = digits.rjust(width - len(sign + prefix), "0")
+    text = sign + prefix + digits
+    return text.ljust(width) if "-" in flags else text.rjust(width)
