@@ -130,3 +130,31 @@ def test_a_block_has_at_most_1024_threads(warps: int) -> None:
     ptx = build(matmul.replace_hints(num_warps=warps), (a, a, c, 128, 128, 64), "sm_90a")
     threads = int(ptx.split(".reqntid ")[1].split(",")[0].split()[0])
     assert threads <= 1024 and (threads > 32 * warps) == (warps == 16)
+
+
+# --- Operands that a load was to bring --------------------------------------------------------------------------------
+
+
+@ct.kernel
+def ragged(Q, K, V, Out, Starts, T: ct.Constant[int], D: ct.Constant[int]):
+    start, end = ct.gather(Starts, ct.bid(0)), ct.gather(Starts, ct.bid(0) + 1)
+    columns = ct.arange(D, dtype=ct.int32)
+    q = ct.load(Q, (ct.bid(0), 0), (T, D))
+    highest, total = ct.full((T,), -1e30, ct.float32), ct.zeros((T,), ct.float32)
+    acc = ct.zeros((T, D), ct.float32)
+    for j in range(ct.cdiv(end - start, T)):
+        keys = start + j * T + ct.arange(T, dtype=ct.int32)
+        k = ct.gather(K, (keys[:, None], columns[None, :]), mask=(keys < end)[:, None])
+        scores = ct.where((keys < end)[None, :], ct.mma(q, k.T, ct.zeros((T, T), ct.float32)), -1e30)
+        higher = ct.maximum(highest, ct.max(scores, 1))
+        weights, factor = ct.exp(scores - higher[:, None]), ct.exp(highest - higher)
+        total, highest = total * factor + ct.sum(weights, 1), higher
+        v = ct.gather(V, (keys[:, None], columns[None, :]), mask=(keys < end)[:, None])
+        acc = ct.mma(weights.astype(V.dtype), v, acc * factor[:, None])
+    ct.store(Out, (ct.bid(0), 0), acc / total[:, None])
+
+
+@pytest.mark.parametrize("target", GPUS)
+def test_values_gathered_with_a_mask(target: str) -> None:
+    q, o, starts = np.zeros((128, 64), np.float16), np.zeros((128, 64), np.float32), np.zeros(3, np.int32)
+    assert ("wgmma" in build(ragged, (q, q, q, o, starts, 64, 64), target)) == (target == "sm_90a")

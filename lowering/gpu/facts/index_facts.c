@@ -79,6 +79,9 @@ static tw_index_facts_t facts_of_op(MlirOperation op, int dim) {
     return facts_of_shape(op, dim);
   if (tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "arith.extsi"))
     return tw_index_facts(mlirOperationGetOperand(op, 0), dim);
+  if (tw_op_is(op, "arith.andi")) /* of masks */
+    return (tw_index_facts_t){.same = min_int(tw_index_facts(mlirOperationGetOperand(op, 0), dim).same,
+                                              tw_index_facts(mlirOperationGetOperand(op, 1), dim).same)};
   bool adds = tw_op_is(op, "arith.addi"), subtracts = tw_op_is(op, "arith.subi");
   if (!adds && !subtracts && !tw_op_is(op, "arith.muli"))
     return nothing;

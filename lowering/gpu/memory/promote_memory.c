@@ -473,11 +473,24 @@ static void write_operand(const promoter_t *p, const tw_builder_t *at, MlirOpera
   mlirOperationSetOperand(mma, operand, buffer);
 }
 
+/* An operand that was to lie where its load puts it, but whose load stayed in registers (shared memory has no room, or
+ * a pass in between has changed a gather's indices): as it is, no longer transposed. */
+static bool was_left_behind(MlirOperation mma, int operand) {
+  if (tw_wgmma_place(mma, operand) != TW_WGMMA_SHARED ||
+      tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, operand))))
+    return false;
+  mlirOperationRemoveDiscardableAttributeByName(
+      mma, tw_str(operand == 0 ? TW_WGMMA_TRANSPOSED_LHS : TW_WGMMA_TRANSPOSED_RHS));
+  return true;
+}
+
 static void finish_wgmma(const promoter_t *p, MlirOperation mma) {
   tw_builder_t at = tw_build_before(mma);
-  for (int i = 0; i < 2; i++)
-    if (tw_wgmma_place(mma, i) == TW_WGMMA_WRITTEN)
+  for (int i = 0; i < 2; i++) {
+    bool behind = was_left_behind(mma, i);
+    if (tw_wgmma_place(mma, i) == TW_WGMMA_WRITTEN || (behind && i == 1)) /* lhs is in its registers already */
       write_operand(p, &at, mma, i);
+  }
   if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
     return;
   MlirValue result = build_wgmma(&at, mma);
@@ -591,9 +604,7 @@ static bool run(MlirOperation func) {
 }
 
 MlirPass tw_create_promote_memory(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
+  static struct { _Alignas(8) char unused; } id;
   static const tw_pass_t pass = {&id, "tile-promote-memory",
                                  "Copy what feeds matrix products through swizzled shared memory", "func.func", run};
   return tw_pass_create(&pass);
