@@ -33,12 +33,12 @@ typedef enum {
   TW_FORM_CONTROL, /* what stands around others, and its ends */
 } tw_op_form_t;
 
-/* Elementwise ops of upstream dialects by what they compute. */
+/* Elementwise ops of upstream dialects by what they compute: arithmetic of integers, casts, comparisons, functions. */
 typedef enum {
   TW_CLASS_NONE,
   TW_CLASS_SUM,      /* and difference */
   TW_CLASS_MULTIPLE, /* product */
-  TW_CLASS_QUOTIENT, /* of integers: rounded down, or to zero */
+  TW_CLASS_QUOTIENT, /* rounded down, or to zero */
   TW_CLASS_CEILING,  /* quotient rounded up */
   TW_CLASS_REST,
   TW_CLASS_SHIFT,

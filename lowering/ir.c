@@ -20,36 +20,36 @@ bool tw_op_in(MlirOperation op, const char *dialect) {
   return name.length > n && !memcmp(name.data, dialect, n) && name.data[n] == '.';
 }
 
-bool tw_op_is_one_of(MlirOperation op, const char *const *names, size_t count) {
-  MlirStringRef name = tw_op_name(op);
+bool tw_op_is_one_of(MlirOperation op, const tw_op_kind_t *kinds, size_t count) {
+  tw_op_kind_t kind = tw_op_kind(op);
   for (size_t i = 0; i < count; i++)
-    if (tw_str_is(name, names[i]))
+    if (kind == kinds[i])
       return true;
   return false;
 }
 
 bool tw_is_index_fact(MlirOperation op) {
-  static const char *const names[] = {"tile.dim", "tile.stride", "tile.block_id", "tile.num_blocks"};
+  static const tw_op_kind_t names[] = {TW_TILE_DIM, TW_TILE_STRIDE, TW_TILE_BLOCK_ID, TW_TILE_NUM_BLOCKS};
   return TW_OP_IS_ONE_OF(op, names);
 }
 
 bool tw_is_arithmetic(MlirOperation op) {
-  static const char *const names[] = {"tile.broadcast", "tile.reshape", "tile.permute",
-                                      "tile.reduce",    "tile.iota",    "tile.warp_any"};
+  static const tw_op_kind_t names[] = {TW_TILE_BROADCAST, TW_TILE_RESHAPE, TW_TILE_PERMUTE,
+                                       TW_TILE_REDUCE,    TW_TILE_IOTA,    TW_TILE_WARP_ANY};
   return tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_in(op, "tensor") || tw_is_index_fact(op) ||
          TW_OP_IS_ONE_OF(op, names);
 }
 
 bool tw_stores_to_array(MlirOperation op) {
-  static const char *const names[] = {"tile.store", "tile.scatter", "tile.tma_store"};
+  static const tw_op_kind_t names[] = {TW_TILE_STORE, TW_TILE_SCATTER, TW_TILE_TMA_STORE};
   return TW_OP_IS_ONE_OF(op, names);
 }
 
 static MlirWalkResult find_write(MlirOperation op, void *user) {
-  static const char *const names[] = {
-      "tile.load",         "tile.gather",     "tile.wgmma",          "tile.wgmma_wait",   "tile.async_copy",
-      "tile.async_commit", "tile.async_wait", "tile.barrier",        "tile.local_load",   "tile.local_store",
-      "tile.alloc_shared", "tile.mma",        "tile.convert_layout", "tile.async_gather", "tile.scan"};
+  static const tw_op_kind_t names[] = {
+      TW_TILE_LOAD,         TW_TILE_GATHER,     TW_TILE_WGMMA,          TW_TILE_WGMMA_WAIT,   TW_TILE_ASYNC_COPY,
+      TW_TILE_ASYNC_COMMIT, TW_TILE_ASYNC_WAIT, TW_TILE_BARRIER,        TW_TILE_LOCAL_LOAD,   TW_TILE_LOCAL_STORE,
+      TW_TILE_ALLOC_SHARED, TW_TILE_MMA,        TW_TILE_CONVERT_LAYOUT, TW_TILE_ASYNC_GATHER, TW_TILE_SCAN};
   if (TW_OP_IS_ONE_OF(op, names) || tw_is_arithmetic(op) || tw_op_in(op, "scf"))
     return MlirWalkResultAdvance;
   *(bool *)user = true;
@@ -63,20 +63,26 @@ bool tw_may_write_arrays(MlirOperation op) {
 }
 
 typedef struct {
-  const char *name;
+  tw_op_kind_t kind;
   bool found;
 } search_t;
 
-static MlirWalkResult find_name(MlirOperation op, void *user) {
+static MlirWalkResult find_kind(MlirOperation op, void *user) {
   search_t *search = user;
-  search->found = tw_op_is(op, search->name);
+  search->found = tw_op_is(op, search->kind);
   return search->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
-bool tw_has_op(MlirOperation op, const char *name) {
-  search_t search = {name, false};
-  mlirOperationWalk(op, find_name, &search, MlirWalkPreOrder);
+bool tw_has_op(MlirOperation op, tw_op_kind_t kind) {
+  search_t search = {kind, false};
+  mlirOperationWalk(op, find_kind, &search, MlirWalkPreOrder);
   return search.found;
+}
+
+MlirOperation tw_next_op(MlirOperation op, tw_op_kind_t kind) {
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, kind))
+    op = mlirOperationGetNextInBlock(op);
+  return op;
 }
 
 MlirOperation tw_def(MlirValue value) {
@@ -189,7 +195,7 @@ void tw_copy_attrs(MlirOperation from, MlirOperation to) {
 }
 
 MlirOperation tw_module_of(MlirOperation op) {
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, "builtin.module"))
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, TW_BUILTIN_MODULE))
     op = mlirOperationGetParentOperation(op);
   return op;
 }
@@ -316,9 +322,9 @@ MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value) {
 /* The number in a constant, or in every element of one; null if it is none. */
 static MlirAttribute known_number(MlirValue value) {
   MlirOperation def = tw_def(value);
-  while (!mlirOperationIsNull(def) && (tw_op_is(def, "tensor.splat") || tw_op_is(def, "tile.broadcast")))
+  while (!mlirOperationIsNull(def) && (tw_op_is(def, TW_TENSOR_SPLAT) || tw_op_is(def, TW_TILE_BROADCAST)))
     def = tw_def(mlirOperationGetOperand(def, 0));
-  if (mlirOperationIsNull(def) || (!tw_op_is(def, "arith.constant") && !tw_op_is(def, "tile.constant")))
+  if (mlirOperationIsNull(def) || (!tw_op_is(def, TW_ARITH_CONSTANT) && !tw_op_is(def, TW_TILE_CONSTANT)))
     return mlirAttributeGetNull();
   MlirAttribute attr = tw_attr(def, "value");
   if (!mlirAttributeIsADenseElements(attr))
@@ -345,7 +351,7 @@ bool tw_known_float(MlirValue value, double *out) {
 
 bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest) {
   MlirOperation op = tw_def(value);
-  for (int i = 0; !mlirOperationIsNull(op) && tw_op_is(op, "arith.mulf") && i < 2; i++)
+  for (int i = 0; !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_MULF) && i < 2; i++)
     if (tw_known_float(mlirOperationGetOperand(op, i), factor)) {
       *rest = mlirOperationGetOperand(op, 1 - i);
       return true;

@@ -28,12 +28,10 @@ static inline bool tw_str_is(MlirStringRef text, const char *other) {
   size_t length = strlen(other); /* known to the compiler, mostly */
   return text.length == length && !memcmp(text.data, other, length);
 }
-static inline bool tw_op_is_named(MlirOperation op, const char *name) { return tw_str_is(tw_op_name(op), name); }
-#define tw_op_is(op, what)                                                                                             \
-  _Generic((what), char *: tw_op_is_named, const char *: tw_op_is_named, default: tw_op_is_kind)(op, what)
-bool tw_op_is_one_of(MlirOperation op, const char *const *names, size_t count);
-/* The same for an array of names whose length is known. */
-#define TW_OP_IS_ONE_OF(op, names) tw_op_is_one_of(op, names, sizeof(names) / sizeof *(names))
+static inline bool tw_op_is(MlirOperation op, tw_op_kind_t kind) { return tw_op_is_kind(op, kind); }
+bool tw_op_is_one_of(MlirOperation op, const tw_op_kind_t *kinds, size_t count);
+/* The same for an array whose length is known. */
+#define TW_OP_IS_ONE_OF(op, kinds) tw_op_is_one_of(op, kinds, sizeof(kinds) / sizeof *(kinds))
 /* Whether the op's name starts with `dialect` and a dot. */
 bool tw_op_in(MlirOperation op, const char *dialect);
 /* Whether the op tells an extent, a stride or a place in the grid: the same each time, for a scalar's price. */
@@ -45,8 +43,10 @@ bool tw_is_arithmetic(MlirOperation op);
 bool tw_may_write_arrays(MlirOperation op);
 /* Whether an op stores to an array, whose place tw_access_array tells. */
 bool tw_stores_to_array(MlirOperation op);
-/* Whether an op of this name is the op or in it. */
-bool tw_has_op(MlirOperation op, const char *name);
+/* Whether an op of this kind is the op or in it. */
+bool tw_has_op(MlirOperation op, tw_op_kind_t kind);
+/* The first op of this kind from `op` on, in its block; null if there is none. */
+MlirOperation tw_next_op(MlirOperation op, tw_op_kind_t kind);
 /* The op that makes a value, or null for a block argument. */
 MlirOperation tw_def(MlirValue value);
 static inline MlirOperation tw_null_op(void) { return (MlirOperation){NULL}; }

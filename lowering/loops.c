@@ -9,14 +9,14 @@ intptr_t tw_carried_position(MlirOperation loop, MlirValue value) {
   return mlirBlockArgumentGetArgNumber(value) - TW_FOR_CARRIED;
 }
 
-static bool is_for(MlirOperation op) { return tw_op_is(op, "scf.for"); }
+static bool is_for(MlirOperation op) { return tw_op_is(op, TW_SCF_FOR); }
 
 tw_ops_t tw_loops_in(MlirOperation func, MlirWalkOrder order) { return tw_ops_in(func, is_for, order); }
 
 MlirOperation tw_enclosing_loop(MlirOperation op) {
   do
     op = mlirOperationGetParentOperation(op);
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, "scf.for") && !tw_op_is(op, "scf.while"));
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, TW_SCF_FOR) && !tw_op_is(op, TW_SCF_WHILE));
   return op;
 }
 
@@ -60,7 +60,7 @@ bool tw_sums_products(MlirOperation loop, intptr_t i) {
       return false;
     if (mlirOperationEqual(user, tw_loop_yield(loop)))
       return mlirOpOperandGetOperandNumber(use) == i;
-    if (!tw_op_is(user, "tile.mma") || mlirOpOperandGetOperandNumber(use) != 2)
+    if (!tw_op_is(user, TW_TILE_MMA) || mlirOpOperandGetOperandNumber(use) != 2)
       return false;
     value = mlirOperationGetResult(user, 0);
   }
@@ -97,12 +97,12 @@ bool tw_slice_reads(const tw_slice_t *slice, MlirValue argument) {
 /* ---- what loops and branches pass on ------------------------------------------------------------ */
 
 static int sources_of_argument(MlirOperation op, MlirBlock block, intptr_t at, MlirValue *out) {
-  if (tw_op_is(op, "scf.for") && at >= TW_FOR_CARRIED) {
+  if (tw_op_is(op, TW_SCF_FOR) && at >= TW_FOR_CARRIED) {
     out[0] = tw_carried_init(op, at - TW_FOR_CARRIED);
     out[1] = tw_carried_next(op, at - TW_FOR_CARRIED);
     return 2;
   }
-  if (!tw_op_is(op, "scf.while"))
+  if (!tw_op_is(op, TW_SCF_WHILE))
     return 0;
   MlirBlock before = tw_region_block(op, 0), after = tw_region_block(op, 1);
   if (mlirBlockEqual(block, after)) { /* behind the condition */
@@ -115,15 +115,15 @@ static int sources_of_argument(MlirOperation op, MlirBlock block, intptr_t at, M
 }
 
 static int sources_of_result(MlirOperation op, intptr_t at, MlirValue *out) {
-  if (tw_op_is(op, "scf.for")) {
+  if (tw_op_is(op, TW_SCF_FOR)) {
     out[0] = tw_carried(op, at);
     return 1;
   }
-  if (tw_op_is(op, "scf.while")) {
+  if (tw_op_is(op, TW_SCF_WHILE)) {
     out[0] = mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, 0)), 1 + at);
     return 1;
   }
-  if (!tw_op_is(op, "scf.if"))
+  if (!tw_op_is(op, TW_SCF_IF))
     return 0;
   for (int arm = 0; arm < 2; arm++)
     out[arm] = mlirOperationGetOperand(mlirBlockGetTerminator(tw_region_block(op, arm)), at);
@@ -248,8 +248,8 @@ MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock withi
 
 /* Ops that do nothing but make their results. */
 static bool is_removable(MlirOperation op) {
-  return mlirOperationGetNumRegions(op) == 0 && (tw_is_arithmetic(op) || tw_op_is(op, "tile.load") ||
-                                                 tw_op_is(op, "tile.gather") || tw_op_is(op, "tile.convert_layout"));
+  return mlirOperationGetNumRegions(op) == 0 && (tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_LOAD) ||
+                                                 tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_CONVERT_LAYOUT));
 }
 
 /* Adds the op and what it is made from, as far as it can be removed, each once. */

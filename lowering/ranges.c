@@ -40,16 +40,16 @@ static tw_range_t of_sum(MlirOperation op, tw_range_t all, int steps) {
   tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
   if (all.high > INT32_MAX)
     return all;
-  return within(tw_op_is(op, "arith.muli") ? product_of(x, y) : sum_of(x, y, tw_op_is(op, "arith.subi")), all);
+  return within(tw_op_is(op, TW_ARITH_MULI) ? product_of(x, y) : sum_of(x, y, tw_op_is(op, TW_ARITH_SUBI)), all);
 }
 
 static tw_range_t of_division(MlirOperation op, tw_range_t all, int steps) {
   tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
   if (x.low < 0 || y.low < 0)
     return all;
-  if (tw_op_is(op, "arith.remsi") || tw_op_is(op, "arith.remui"))
+  if (tw_op_is(op, TW_ARITH_REMSI) || tw_op_is(op, TW_ARITH_REMUI))
     return (tw_range_t){0, min(x.high, max(y.high - 1, 0))};
-  return quotient_of(x, y, tw_op_is(op, "arith.ceildivsi") || tw_op_is(op, "arith.ceildivui"));
+  return quotient_of(x, y, tw_op_is(op, TW_ARITH_CEILDIVSI) || tw_op_is(op, TW_ARITH_CEILDIVUI));
 }
 
 static bool decided(MlirValue condition, int steps, bool *out) {
@@ -61,13 +61,13 @@ static bool decided(MlirValue condition, int steps, bool *out) {
   }
   if (mlirOperationIsNull(op) || steps == 0)
     return false;
-  if (tw_op_is(op, "arith.andi")) {
+  if (tw_op_is(op, TW_ARITH_ANDI)) {
     bool x, y, x_known = decided(mlirOperationGetOperand(op, 0), steps - 1, &x),
                y_known = decided(mlirOperationGetOperand(op, 1), steps - 1, &y);
     *out = x_known && y_known && x && y;
     return (x_known && y_known) || (x_known && !x) || (y_known && !y);
   }
-  if (!tw_op_is(op, "arith.cmpi"))
+  if (!tw_op_is(op, TW_ARITH_CMPI))
     return false;
   tw_range_t x = range(mlirOperationGetOperand(op, 0), steps - 1), y = range(mlirOperationGetOperand(op, 1), steps - 1);
   switch (tw_attr_int(op, "predicate", -1)) {
@@ -86,14 +86,14 @@ static tw_range_t of_select(MlirOperation op, int steps) {
 }
 
 static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
-  static const char *const same[] = {"tensor.splat", "tile.broadcast",      "tile.reshape",
-                                     "tile.permute", "tile.convert_layout", "arith.extsi"};
-  static const char *const sums[] = {"arith.addi", "arith.subi", "arith.muli"};
-  static const char *const divisions[] = {"arith.floordivsi", "arith.ceildivsi", "arith.divsi", "arith.divui",
-                                          "arith.ceildivui",  "arith.remsi",     "arith.remui"};
-  if (tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks"))
+  static const tw_op_kind_t same[] = {TW_TENSOR_SPLAT, TW_TILE_BROADCAST,      TW_TILE_RESHAPE,
+                                      TW_TILE_PERMUTE, TW_TILE_CONVERT_LAYOUT, TW_ARITH_EXTSI};
+  static const tw_op_kind_t sums[] = {TW_ARITH_ADDI, TW_ARITH_SUBI, TW_ARITH_MULI};
+  static const tw_op_kind_t divisions[] = {TW_ARITH_FLOORDIVSI, TW_ARITH_CEILDIVSI, TW_ARITH_DIVSI, TW_ARITH_DIVUI,
+                                           TW_ARITH_CEILDIVUI,  TW_ARITH_REMSI,     TW_ARITH_REMUI};
+  if (tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS))
     return (tw_range_t){0, all.high};
-  if (tw_op_is(op, "tile.iota"))
+  if (tw_op_is(op, TW_TILE_IOTA))
     return (tw_range_t){0, tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) - 1};
   if (TW_OP_IS_ONE_OF(op, same))
     return range(mlirOperationGetOperand(op, 0), steps);
@@ -101,9 +101,9 @@ static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
     return of_sum(op, all, steps);
   if (TW_OP_IS_ONE_OF(op, divisions))
     return of_division(op, all, steps);
-  if (tw_op_is(op, "arith.select"))
+  if (tw_op_is(op, TW_ARITH_SELECT))
     return of_select(op, steps);
-  if (tw_op_is(op, "arith.xori") && range(mlirOperationGetOperand(op, 0), steps).low >= 0 &&
+  if (tw_op_is(op, TW_ARITH_XORI) && range(mlirOperationGetOperand(op, 0), steps).low >= 0 &&
       range(mlirOperationGetOperand(op, 1), steps).low >= 0)
     return (tw_range_t){0, all.high};
   return all;
@@ -112,7 +112,7 @@ static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
 /* An induction variable lies between the bounds of its loop; of other arguments nothing is known. */
 static tw_range_t of_argument(MlirValue value, tw_range_t all, int steps) {
   MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
-  if (!tw_op_is(loop, "scf.for") || mlirBlockArgumentGetArgNumber(value) != 0 || tw_has_attr(loop, "unsignedCmp"))
+  if (!tw_op_is(loop, TW_SCF_FOR) || mlirBlockArgumentGetArgNumber(value) != 0 || tw_has_attr(loop, "unsignedCmp"))
     return all;
   tw_range_t low = range(mlirOperationGetOperand(loop, 0), steps),
              high = range(mlirOperationGetOperand(loop, 1), steps);

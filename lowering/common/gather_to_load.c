@@ -69,13 +69,13 @@ static MlirValue split_product(MlirOperation product, int64_t *factor) {
 
 /* x + y, x - y, or x times a constant. False for another op; then `sum` is as before. */
 static bool read_arithmetic(sum_t *sum, MlirOperation def, int64_t factor) {
-  bool adds = tw_op_is(def, "arith.addi"), subtracts = tw_op_is(def, "arith.subi");
+  bool adds = tw_op_is(def, TW_ARITH_ADDI), subtracts = tw_op_is(def, TW_ARITH_SUBI);
   sum_t trial = *sum;
   bool ok = false;
   if (adds || subtracts) {
     ok = read_sum(&trial, mlirOperationGetOperand(def, 0), factor) &&
          read_sum(&trial, mlirOperationGetOperand(def, 1), subtracts ? -factor : factor);
-  } else if (tw_op_is(def, "arith.muli")) {
+  } else if (tw_op_is(def, TW_ARITH_MULI)) {
     MlirValue rest = split_product(def, &factor);
     ok = !mlirValueIsNull(rest) && read_sum(&trial, rest, factor);
   }
@@ -130,7 +130,7 @@ static MlirValue build_index(const tw_builder_t *at, const sum_t *sum, int64_t e
 
 /* x / n or x % n, where n is a constant and x counts up within one multiple of it. */
 static bool read_page(sum_t *sum, MlirOperation def, int64_t factor) {
-  bool divides = tw_op_is(def, "arith.floordivsi");
+  bool divides = tw_op_is(def, TW_ARITH_FLOORDIVSI);
   MlirValue x = mlirOperationGetOperand(def, 0);
   sum_t start = {.axis = -1, .op = sum->op};
   int64_t by;
@@ -154,16 +154,16 @@ static bool read_page(sum_t *sum, MlirOperation def, int64_t factor) {
 }
 
 static bool read_tile(sum_t *sum, MlirOperation def, int64_t factor) {
-  if (tw_op_is(def, "tile.iota")) {
+  if (tw_op_is(def, TW_TILE_IOTA)) {
     bool counts = sum->axis < 0 && factor == 1;
     sum->axis = counts ? 0 : sum->axis;
     return counts;
   }
   MlirValue input = {NULL};
-  bool pages = tw_op_is(def, "arith.floordivsi") || tw_op_is(def, "arith.andi");
-  bool reshapes = tw_op_is(def, "tile.reshape");
-  if (pages || reshapes || tw_op_is(def, "tile.broadcast") || tw_op_is(def, "tensor.splat") ||
-      tw_op_is(def, "arith.extsi"))
+  bool pages = tw_op_is(def, TW_ARITH_FLOORDIVSI) || tw_op_is(def, TW_ARITH_ANDI);
+  bool reshapes = tw_op_is(def, TW_TILE_RESHAPE);
+  if (pages || reshapes || tw_op_is(def, TW_TILE_BROADCAST) || tw_op_is(def, TW_TENSOR_SPLAT) ||
+      tw_op_is(def, TW_ARITH_EXTSI))
     input = mlirOperationGetOperand(def, 0);
   if (mlirValueIsNull(input) || tw_bits(mlirValueGetType(input)) < 32) /* narrower sums wrap */
     return false;
@@ -355,9 +355,9 @@ static bool build_scalar(const access_t *a) {
 }
 
 static void visit(MlirOperation op) {
-  bool is_gather = tw_op_is(op, "tile.gather");
+  bool is_gather = tw_op_is(op, TW_TILE_GATHER);
   access_t a = {.op = op};
-  if ((!is_gather && !tw_op_is(op, "tile.scatter")) || !read_operands(&a, is_gather))
+  if ((!is_gather && !tw_op_is(op, TW_TILE_SCATTER)) || !read_operands(&a, is_gather))
     return;
   if (is_gather && mlirValueIsNull(a.mask) && is_of_scalar(&a) && build_scalar(&a))
     return;

@@ -301,7 +301,7 @@ static void make_signature_signless(MlirOperation func) {
 
 /* A tile.cast that only changed the sign has nothing left to do. */
 static bool remove_cast(MlirOperation op) {
-  if (!tw_op_is(op, "tile.cast"))
+  if (!tw_op_is(op, TW_TILE_CAST))
     return false;
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(op, 0), mlirOperationGetOperand(op, 0));
   mlirOperationDestroy(op);
@@ -314,7 +314,7 @@ static bool make_op_signless(MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     make_signless(mlirOperationGetResult(op, i));
   make_blocks_signless(op);
-  if (tw_op_is(op, "func.func"))
+  if (tw_op_is(op, TW_FUNC_FUNC))
     make_signature_signless(op);
   return true;
 }

@@ -78,7 +78,7 @@ static bool add_quotient(affine_t *a, MlirOperation loop, MlirOperation op, int6
   bool ok = true;
   for (int i = 0; i < x.num_terms; i++)
     ok = ok && add_term(a, x.terms[i].scalar, factor * (x.terms[i].factor / by));
-  int64_t rest = tw_op_is(op, "arith.ceildivsi") ? divide_up(x.low, by) : divide_down(x.low, by);
+  int64_t rest = tw_op_is(op, TW_ARITH_CEILDIVSI) ? divide_up(x.low, by) : divide_down(x.low, by);
   add_range(a, rest, rest, factor);
   return ok;
 }
@@ -88,18 +88,18 @@ static bool add_op(affine_t *a, MlirOperation loop, MlirOperation op, int64_t fa
   int64_t number;
   affine_t sum = *a;
   bool ok = false;
-  if (tw_op_is(op, "tile.iota")) {
+  if (tw_op_is(op, TW_TILE_IOTA)) {
     add_range(&sum, 0, tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 0) - 1, factor);
     ok = true;
-  } else if (tw_op_is(op, "tensor.splat") || tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape") ||
-             tw_op_is(op, "tile.permute") || tw_op_is(op, "arith.extsi")) {
+  } else if (tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE) ||
+             tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_ARITH_EXTSI)) {
     ok = add_value(&sum, loop, mlirOperationGetOperand(op, 0), factor);
-  } else if (tw_op_is(op, "arith.addi") || tw_op_is(op, "arith.subi")) {
+  } else if (tw_op_is(op, TW_ARITH_ADDI) || tw_op_is(op, TW_ARITH_SUBI)) {
     ok = add_value(&sum, loop, mlirOperationGetOperand(op, 0), factor) &&
-         add_value(&sum, loop, mlirOperationGetOperand(op, 1), tw_op_is(op, "arith.subi") ? -factor : factor);
-  } else if (tw_op_is(op, "arith.floordivsi") || tw_op_is(op, "arith.ceildivsi")) {
+         add_value(&sum, loop, mlirOperationGetOperand(op, 1), tw_op_is(op, TW_ARITH_SUBI) ? -factor : factor);
+  } else if (tw_op_is(op, TW_ARITH_FLOORDIVSI) || tw_op_is(op, TW_ARITH_CEILDIVSI)) {
     ok = add_quotient(&sum, loop, op, factor);
-  } else if (tw_op_is(op, "arith.muli")) {
+  } else if (tw_op_is(op, TW_ARITH_MULI)) {
     for (int i = 0; i < 2 && !ok; i++)
       if (tw_known_int(mlirOperationGetOperand(op, i), &number))
         ok = add_value(&sum, loop, mlirOperationGetOperand(op, 1 - i), factor * number);
@@ -185,13 +185,13 @@ typedef struct {
 
 static bool masks_gather(MlirValue mask) {
   MlirOperation user = tw_only_user(mask);
-  return !mlirOperationIsNull(user) && tw_op_is(user, "tile.gather");
+  return !mlirOperationIsNull(user) && tw_op_is(user, TW_TILE_GATHER);
 }
 
 /* A comparison for many elements, or for the indices of rows that a gather brings. */
 static bool is_mask(MlirOperation op) {
   MlirValue result = {NULL};
-  if (tw_op_is(op, "arith.cmpi"))
+  if (tw_op_is(op, TW_ARITH_CMPI))
     result = mlirOperationGetResult(op, 0);
   return result.ptr && tw_is_tile(mlirValueGetType(result)) &&
          (tw_count(mlirValueGetType(result)) >= MIN_ELEMENTS || masks_gather(result));
@@ -201,7 +201,7 @@ static bool is_mask(MlirOperation op) {
 static bool find_split(MlirOperation loop, split_t *out) {
   *out = (split_t){.loop = loop};
   int64_t step;
-  bool product = tw_has_op(loop, "tile.mma");
+  bool product = tw_has_op(loop, TW_TILE_MMA);
   if (!tw_known_int(mlirOperationGetOperand(loop, 2), &step) || step != 1 || tw_has_attr(loop, "unsignedCmp"))
     return false;
   affine_t mask;

@@ -42,39 +42,37 @@ static bool number_of(const counter_t *c, MlirValue value, int64_t *out) {
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b && (a < 0) != (b < 0)); }
 
-static bool binary(MlirStringRef name, int64_t a, int64_t b, int64_t *out) {
-  static const char *const names[] = {"addi",  "subi",  "muli",  "floordivsi", "ceildivsi", "divsi", "divui",
-                                      "remsi", "remui", "minsi", "maxsi",      "minui",     "maxui", "andi",
-                                      "ori",   "xori",  "shli",  "shrsi",      "ceildivui"};
-  size_t i = 0, count = sizeof names / sizeof *names;
-  MlirStringRef bare = {name.data + 6, name.length - 6}; /* without "arith." */
-  while (i < count && !mlirStringRefEqual(bare, tw_str(names[i])))
-    i++;
-  if ((i >= 3 && i <= 8) || i == 18)
-    if (b == 0 || b == -1) {
-      *out = b ? -a : 0;
-      return b != 0 && i < 7;
-    }
-  switch (i) {
-  case 0: *out = a + b; return true;
-  case 1: *out = a - b; return true;
-  case 2: *out = a * b; return true;
-  case 3: *out = floor_div(a, b); return true;
-  case 4:
-  case 18: *out = -floor_div(-a, b); return true;
-  case 5:
-  case 6: *out = a / b; return true;
-  case 7:
-  case 8: *out = a % b; return true;
-  case 9:
-  case 11: *out = a < b ? a : b; return true;
-  case 10:
-  case 12: *out = a > b ? a : b; return true;
-  case 13: *out = a & b; return true;
-  case 14: *out = a | b; return true;
-  case 15: *out = a ^ b; return true;
-  case 16: *out = b >= 0 && b < 63 ? a << b : 0; return true;
-  case 17: *out = b >= 0 && b < 63 ? a >> b : 0; return true;
+/* Of a division or a remainder, where b is 0 or -1: C leaves these open. */
+static bool divide_by_little(tw_op_kind_t kind, int64_t a, int64_t b, int64_t *out) {
+  *out = b ? -a : 0;
+  return b != 0 && kind != TW_ARITH_REMSI && kind != TW_ARITH_REMUI && kind != TW_ARITH_CEILDIVUI;
+}
+
+static bool binary(tw_op_kind_t kind, int64_t a, int64_t b, int64_t *out) {
+  tw_op_class_t class = (tw_op_class_t)tw_op_rows[kind].arithmetic;
+  bool divides = class == TW_CLASS_QUOTIENT || class == TW_CLASS_CEILING || class == TW_CLASS_REST;
+  if (divides && (b == 0 || b == -1))
+    return divide_by_little(kind, a, b, out);
+  switch (kind) {
+  case TW_ARITH_ADDI: *out = a + b; return true;
+  case TW_ARITH_SUBI: *out = a - b; return true;
+  case TW_ARITH_MULI: *out = a * b; return true;
+  case TW_ARITH_FLOORDIVSI: *out = floor_div(a, b); return true;
+  case TW_ARITH_CEILDIVSI:
+  case TW_ARITH_CEILDIVUI: *out = -floor_div(-a, b); return true;
+  case TW_ARITH_DIVSI:
+  case TW_ARITH_DIVUI: *out = a / b; return true;
+  case TW_ARITH_REMSI:
+  case TW_ARITH_REMUI: *out = a % b; return true;
+  case TW_ARITH_MINSI:
+  case TW_ARITH_MINUI: *out = a < b ? a : b; return true;
+  case TW_ARITH_MAXSI:
+  case TW_ARITH_MAXUI: *out = a > b ? a : b; return true;
+  case TW_ARITH_ANDI: *out = a & b; return true;
+  case TW_ARITH_ORI: *out = a | b; return true;
+  case TW_ARITH_XORI: *out = a ^ b; return true;
+  case TW_ARITH_SHLI: *out = b >= 0 && b < 63 ? a << b : 0; return true;
+  case TW_ARITH_SHRSI: *out = b >= 0 && b < 63 ? a >> b : 0; return true;
   default: return false;
   }
 }
@@ -126,28 +124,28 @@ static bool evaluate(const counter_t *c, MlirOperation op, int64_t *out) {
   intptr_t operands = mlirOperationGetNumOperands(op);
   if (tw_known_int(mlirOperationGetResult(op, 0), out))
     return true;
-  if (tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks")) {
-    *out = (tw_op_is(op, "tile.block_id") ? c->block : c->grid)[tw_attr_int(op, "axis", 0)];
+  if (tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS)) {
+    *out = (tw_op_is(op, TW_TILE_BLOCK_ID) ? c->block : c->grid)[tw_attr_int(op, "axis", 0)];
     return true;
   }
-  if (tw_op_is(op, "tile.dim") || tw_op_is(op, "tile.stride"))
-    return extent_of(c, op, tw_op_is(op, "tile.stride"), out);
+  if (tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_STRIDE))
+    return extent_of(c, op, tw_op_is(op, TW_TILE_STRIDE), out);
   if (operands < 1 || operands > 3 || !tw_op_in(op, "arith"))
     return false;
   for (intptr_t i = 0; i < operands; i++)
     if (!number_of(c, mlirOperationGetOperand(op, i), &x[i]))
       return false;
-  if (tw_op_is(op, "arith.extsi") || tw_op_is(op, "arith.extui") || tw_op_is(op, "arith.trunci") ||
-      tw_op_is(op, "arith.index_cast")) {
+  if (tw_op_is(op, TW_ARITH_EXTSI) || tw_op_is(op, TW_ARITH_EXTUI) || tw_op_is(op, TW_ARITH_TRUNCI) ||
+      tw_op_is(op, TW_ARITH_INDEX_CAST)) {
     *out = x[0];
     return true;
   }
-  if (tw_op_is(op, "arith.select"))
+  if (tw_op_is(op, TW_ARITH_SELECT))
     *out = x[0] ? x[1] : x[2];
-  else if (tw_op_is(op, "arith.cmpi"))
+  else if (tw_op_is(op, TW_ARITH_CMPI))
     *out = compare(tw_attr_int(op, "predicate", 0), x[0], x[1]);
   else
-    return binary(tw_op_name(op), x[0], x[1], out);
+    return binary(tw_op_kind(op), x[0], x[1], out);
   return true;
 }
 
@@ -188,17 +186,17 @@ static void count_mma(counter_t *c, MlirOperation op) {
 }
 
 static void count_op(counter_t *c, MlirOperation op) {
-  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"))
+  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER))
     count_traffic(c, op, c->out->loaded);
-  else if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
+  else if (tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER))
     count_traffic(c, op, c->out->stored);
-  else if (tw_op_is(op, "tile.mma"))
+  else if (tw_op_is(op, TW_TILE_MMA))
     count_mma(c, op);
   else if (mlirOperationGetNumResults(op) == 1 && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) {
     double elements = c->times * (double)tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
     if (tw_op_in(op, "math"))
       c->out->functions += elements;
-    else if (tw_op_in(op, "arith") && !tw_op_is(op, "arith.constant"))
+    else if (tw_op_in(op, "arith") && !tw_op_is(op, TW_ARITH_CONSTANT))
       c->out->elements += elements;
   }
 }
@@ -252,11 +250,11 @@ static void walk(counter_t *c, MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     int64_t number;
-    if (tw_op_is(op, "scf.for")) {
+    if (tw_op_is(op, TW_SCF_FOR)) {
       walk_for(c, op);
-    } else if (tw_op_is(op, "scf.if")) {
+    } else if (tw_op_is(op, TW_SCF_IF)) {
       walk_if(c, op);
-    } else if (tw_op_is(op, "scf.while")) {
+    } else if (tw_op_is(op, TW_SCF_WHILE)) {
       c->out->unknown = true;
       walk_region(c, op, 0, 1);
       walk_region(c, op, 1, 1);

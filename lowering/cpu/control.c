@@ -86,7 +86,7 @@ static void update_in_place(cpu_t *cx, MlirBlock body, MlirValue argument, int i
   while (single_use(value, &user, &operand)) {
     if (!mlirBlockEqual(mlirOperationGetBlock(user), body))
       return;
-    if (tw_op_is(user, "scf.yield")) {
+    if (tw_op_is(user, TW_SCF_YIELD)) {
       if (operand != index || mlirValueEqual(value, argument))
         return;
       for (int i = 0; i < num_products; i++)
@@ -97,7 +97,7 @@ static void update_in_place(cpu_t *cx, MlirBlock body, MlirValue argument, int i
       return;
     }
     const cpu_rule_t *rule = cpu_rule(user);
-    bool product = tw_op_is(user, "tile.mma") && operand == 2;
+    bool product = tw_op_is(user, TW_TILE_MMA) && operand == 2;
     if (!product && (!rule || rule->space != CPU_ELEMENTWISE || !rule->compute))
       return;
     value = mlirOperationGetResult(user, 0);

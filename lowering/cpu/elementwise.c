@@ -184,7 +184,7 @@ static MlirValue truncate_float(cpu_t *cx, MlirOperation op, int num, MlirValue 
 
 static MlirValue int_to_float(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
-  const char *convert = tw_op_is(op, "arith.sitofp") ? "arith.sitofp" : "arith.uitofp";
+  const char *convert = tw_op_is(op, TW_ARITH_SITOFP) ? "arith.sitofp" : "arith.uitofp";
   MlirType to = result_element(op);
   if (!cpu_is_narrow(to))
     return cpu_cast(cx, convert, x[0], to);
@@ -196,7 +196,7 @@ static MlirValue int_to_float(cpu_t *cx, MlirOperation op, int num, MlirValue *x
 /* Clamped to the range; NaN becomes its lower end. */
 static MlirValue float_to_int(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
-  bool is_signed = tw_op_is(op, "arith.fptosi"), wide = mlirTypeIsAF64(cpu_element(x[0]));
+  bool is_signed = tw_op_is(op, TW_ARITH_FPTOSI), wide = mlirTypeIsAF64(cpu_element(x[0]));
   MlirType to = result_element(op);
   unsigned bits = mlirIntegerTypeGetWidth(to), via = bits < 32 ? 32 : bits;
   double low = is_signed ? -ldexp(1, (int)bits - 1) : 0, high = ldexp(1, (int)(is_signed ? bits - 1 : bits));

@@ -219,13 +219,14 @@ static MlirValue tanh_f32(cpu_t *cx, MlirValue x) {
 
 static MlirValue rule_vector(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   static const struct {
-    const char *op, *name;
+    tw_op_kind_t kind;
+    const char *name;
     MlirValue (*f32)(cpu_t *, MlirValue);
-  } functions[] = {{"math.exp", "exp", exp_f32},    {"math.exp2", "exp2", exp2_f32}, {"math.log", "log", log_f32},
-                   {"math.log2", "log2", log2_f32}, {"math.sin", "sin", sin_f32},    {"math.cos", "cos", cos_f32},
-                   {"math.tanh", "tanh", tanh_f32}};
+  } functions[] = {{TW_MATH_EXP, "exp", exp_f32},    {TW_MATH_EXP2, "exp2", exp2_f32}, {TW_MATH_LOG, "log", log_f32},
+                   {TW_MATH_LOG2, "log2", log2_f32}, {TW_MATH_SIN, "sin", sin_f32},    {TW_MATH_COS, "cos", cos_f32},
+                   {TW_MATH_TANH, "tanh", tanh_f32}};
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-    if (tw_op_is(op, functions[i].op))
+    if (tw_op_is(op, functions[i].kind))
       return mlirTypeIsAF64(cpu_element(x[0])) ? llvm_function(cx, functions[i].name, num, x)
                                                : cpu_round(cx, functions[i].f32(cx, x[0]), result_element(op));
   cpu_error(cx, op, "is no known function");
@@ -235,17 +236,20 @@ static MlirValue rule_vector(cpu_t *cx, MlirOperation op, int num, MlirValue *x)
 /* --- the others -------------------------------------------------------------------------------------------------- */
 
 static MlirValue rule_llvm(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
-  static const char *const names[][2] = {{"math.absf", "fabs"},
-                                         {"math.powf", "pow"},
-                                         {"math.ceil", "ceil"},
-                                         {"math.round", "round"},
-                                         {"math.copysign", "copysign"}};
+  static const struct {
+    tw_op_kind_t kind;
+    const char *name;
+  } names[] = {{TW_MATH_ABSF, "fabs"},
+               {TW_MATH_POWF, "pow"},
+               {TW_MATH_CEIL, "ceil"},
+               {TW_MATH_ROUND, "round"},
+               {TW_MATH_COPYSIGN, "copysign"}};
   MlirStringRef name = tw_op_name(op);
   char plain[32];
   snprintf(plain, sizeof plain, "%.*s", (int)name.length - 5, name.data + 5);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i][0]))
-      snprintf(plain, sizeof plain, "%s", names[i][1]);
+    if (tw_op_is(op, names[i].kind))
+      snprintf(plain, sizeof plain, "%s", names[i].name);
   return cpu_round(cx, llvm_function(cx, plain, num, x), result_element(op));
 }
 

@@ -305,7 +305,7 @@ static map_t operand_map(MlirOperation op, const cpu_rule_t *rule, const map_t *
 
 static bool same_place(MlirOperation load, MlirOperation store) {
   intptr_t num = mlirOperationGetNumOperands(load);
-  if (!tw_op_is(load, "tile.load") || !tw_op_is(store, "tile.store") ||
+  if (!tw_op_is(load, TW_TILE_LOAD) || !tw_op_is(store, TW_TILE_STORE) ||
       !mlirTypeEqual(mlirValueGetType(mlirOperationGetResult(load, 0)),
                      mlirValueGetType(mlirOperationGetOperand(store, num))) ||
       !mlirAttributeEqual(tw_attr(load, "order"), tw_attr(store, "order")))
@@ -324,7 +324,7 @@ static bool read_too_late(const plan_t *plan, MlirOperation read, const map_t *m
     return false;
   bool same_array = mlirValueEqual(mlirOperationGetOperand(read, 0), mlirOperationGetOperand(plan->writer, 0));
   MlirType type = mlirValueGetType(mlirOperationGetResult(read, 0));
-  if (!same_array && tw_op_is(read, "tile.load") && tw_op_is(plan->writer, "tile.store"))
+  if (!same_array && tw_op_is(read, TW_TILE_LOAD) && tw_op_is(plan->writer, TW_TILE_STORE))
     return !covers(plan->space, type, map);
   return !covers(plan->space, type, map) || !same_place(read, plan->writer);
 }
@@ -332,7 +332,7 @@ static bool read_too_late(const plan_t *plan, MlirOperation read, const map_t *m
 /* A tile whose buffer is filled by blocks, not by a nest. */
 static bool in_blocks(cpu_t *cx, MlirValue tile) {
   MlirOperation op = tw_def(tile);
-  return cpu_moves_last_axis(cx, op) || (tw_op_is(op, "tile.load") && cpu_load_is_swapped(cx, tile));
+  return cpu_moves_last_axis(cx, op) || (tw_op_is(op, TW_TILE_LOAD) && cpu_load_is_swapped(cx, tile));
 }
 
 /* A number for each map, so that a tile that many paths lead to is visited once. */
@@ -364,7 +364,7 @@ static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
     if (!contains(plan->tees, plan->num_tees, slot))
       plan->tees[plan->num_tees++] = slot;
   }
-  bool reads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  bool reads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
   if (reads && read_too_late(plan, op, map)) {
     fill_first(plan, slot);
     return;
@@ -440,7 +440,7 @@ void cpu_forget_filled(cpu_t *cx, size_t since) {
 static void fill_in_blocks(cpu_t *cx, cpu_slot_t *slot) {
   MlirOperation op = tw_def(slot->value);
   MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
-  if (tw_op_is(op, "tile.load"))
+  if (tw_op_is(op, TW_TILE_LOAD))
     cpu_swapped_load_into(cx, slot->value, buffer);
   else
     cpu_permute_into(cx, op, buffer);
@@ -548,7 +548,7 @@ static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation 
 static void add_cost(cpu_t *cx, MlirOperation op) {
   cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(op, 0));
   MlirType element = tw_element(mlirValueGetType(slot->value));
-  bool reads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  bool reads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
   slot->cost = cpu_rule(op)->cost + (reads && cpu_is_narrow(element) ? tw_bits(element) < 16 ? 8 : 1 : 0);
   slot->memory = reads;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -600,7 +600,7 @@ static bool reaches_memory(cpu_t *cx, MlirValue tile) {
   if (slot->kind != CPU_VIRTUAL || !slot->memory || mlirOperationIsNull(op) || slot->visit == cx->visit)
     return false;
   slot->visit = cx->visit;
-  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"))
+  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER))
     return true;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))) &&
@@ -669,7 +669,7 @@ void cpu_before_regions(cpu_t *cx, MlirOperation op) {
 }
 
 static MlirWalkResult find_write(MlirOperation op, void *user) {
-  if (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"))
+  if (tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER))
     *(bool *)user = true;
   return MlirWalkResultAdvance;
 }

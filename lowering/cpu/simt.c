@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 static MlirWalkResult find_barrier(MlirOperation op, void *found) {
-  if (!tw_op_is(op, "tile.sync_threads"))
+  if (!tw_op_is(op, TW_TILE_SYNC_THREADS))
     return MlirWalkResultAdvance;
   *(bool *)found = true;
   return MlirWalkResultInterrupt;

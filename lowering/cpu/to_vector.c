@@ -273,7 +273,7 @@ static bool run(MlirOperation module) {
   int num_strings = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    if (tw_op_is(op, "func.func") && tw_has_attr(op, "tile.kernel") &&
+    if (tw_op_is(op, TW_FUNC_FUNC) && tw_has_attr(op, "tile.kernel") &&
         !lower_kernel(module, op, &num_strings, &scratch))
       return false;
   }

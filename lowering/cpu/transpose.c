@@ -107,7 +107,7 @@ static void call_transpose(cpu_t *cx, const transpose_t *t, MlirValue from, Mlir
 }
 
 bool cpu_moves_last_axis(cpu_t *cx, MlirOperation op) {
-  if (!tw_op_is(op, "tile.permute"))
+  if (!tw_op_is(op, TW_TILE_PERMUTE))
     return false;
   int64_t order[TW_MAX_RANK];
   transpose_t t;

@@ -75,7 +75,7 @@ static void tell_copy(MlirOperation op, MlirType buffer) {
   tw_tma_copy_t copy;
   tw_describe_tile(type, sizeof tile, tile);
   const char *why = tw_tma_plan(op, &copy);
-  if (tw_op_is(op, "tile.tma_load")) {
+  if (tw_op_is(op, TW_TILE_TMA_LOAD)) {
     tw_op_remark(op, "moves %s by TMA, in %d box%s%s", tile, 1 << copy.step_bits, copy.step_bits ? "es" : "",
                  cache_hint(op));
     return;
@@ -136,7 +136,7 @@ static void tell_mma(MlirOperation op, int num_warps) {
 }
 
 static void tell_store(MlirOperation op) {
-  bool by_tma = tw_op_is(op, "tile.tma_store");
+  bool by_tma = tw_op_is(op, TW_TILE_TMA_STORE);
   MlirType tile = mlirValueGetType(by_tma ? mlirOperationGetOperand(op, 0) : tw_moved_tile(op));
   char text[160];
   if (!tw_is_tile(tile))
@@ -152,7 +152,7 @@ static void tell_store(MlirOperation op) {
 /* Copies run as far ahead as the hint says; what goes through registers, and what is written, has no use for it. */
 static void tell_latency(MlirOperation op) {
   bool writes = tw_stores_to_array(op);
-  bool reads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  bool reads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
   if (tw_has_attr(op, TW_LATENCY) && (writes || reads))
     tw_op_remark(op, "has a latency that is not used: %s",
                  writes ? "nothing waits for what it writes" : "its tile is not copied ahead, in a loop");
@@ -162,16 +162,16 @@ static int num_warps_of(MlirOperation op) { return (int)tw_attr_int(tw_module_of
 
 static MlirWalkResult tell(MlirOperation op, void *user) {
   tell_latency(op);
-  bool copy = tw_op_is(op, "tile.tma_load") || tw_op_is(op, "tile.async_copy"), load = tw_op_is(op, "tile.load");
-  if (tw_op_is(op, "tile.gather") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
+  bool copy = tw_op_is(op, TW_TILE_TMA_LOAD) || tw_op_is(op, TW_TILE_ASYNC_COPY), load = tw_op_is(op, TW_TILE_LOAD);
+  if (tw_op_is(op, TW_TILE_GATHER) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
     tell_gather(op);
-  if (tw_op_is(op, "tile.async_gather") && !is_told(user, op))
+  if (tw_op_is(op, TW_TILE_ASYNC_GATHER) && !is_told(user, op))
     tell_gather_copy(op);
-  if (tw_op_is(op, "tile.wgmma") && !is_told(user, op))
+  if (tw_op_is(op, TW_TILE_WGMMA) && !is_told(user, op))
     tell_wgmma(op, num_warps_of(op));
-  if (tw_op_is(op, "tile.mma") && !is_told(user, op))
+  if (tw_op_is(op, TW_TILE_MMA) && !is_told(user, op))
     tell_mma(op, num_warps_of(op));
-  if ((tw_op_is(op, "tile.store") || tw_op_is(op, "tile.tma_store")) && !is_told(user, op))
+  if ((tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_TMA_STORE)) && !is_told(user, op))
     tell_store(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;

@@ -40,7 +40,7 @@ static const tw_rule_t rules[TW_NUM_OP_KINDS] = {
 
 /* A constant with equal elements is what it is for any number of warps: those of producers stand where others do. */
 static bool is_splat(MlirOperation op) {
-  MlirAttribute value = tw_op_is(op, "arith.constant") ? tw_attr(op, "value") : mlirAttributeGetNull();
+  MlirAttribute value = tw_op_is(op, TW_ARITH_CONSTANT) ? tw_attr(op, "value") : mlirAttributeGetNull();
   return !mlirAttributeIsNull(value) && mlirAttributeIsADenseElements(value) && mlirDenseElementsAttrIsSplat(value);
 }
 
@@ -75,7 +75,7 @@ bool twg_emit_block(tw_emitter_t *e, MlirBlock old) {
        op = mlirOperationGetNextInBlock(op)) {
     tw_rule_t rule = rules[tw_op_kind(op)];
     e->location = mlirOperationGetLocation(op);
-    if (tw_op_is(op, "scf.yield") || tw_op_is(op, "scf.condition"))
+    if (tw_op_is(op, TW_SCF_YIELD) || tw_op_is(op, TW_SCF_CONDITION))
       continue; /* read by the rule of the op around it */
     if (rule == NULL) {
       tw_op_error(op, "has no GPU lowering");
@@ -187,7 +187,7 @@ typedef struct {
 
 static MlirWalkResult look_at_work(MlirOperation op, void *user) {
   work_t *work = user;
-  work->computes |= tw_op_is(op, "tile.mma") || tw_op_is(op, "tile.wgmma") || tw_op_is(op, "tile.roles");
+  work->computes |= tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_WGMMA) || tw_op_is(op, TW_TILE_ROLES);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     int count = twg_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
     work->registers = count > work->registers ? count : work->registers;
@@ -376,7 +376,7 @@ static bool run(MlirOperation module) {
   int32_t threads = threads_of(&e); /* 0: given at each launch */
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; ok && !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    if (!tw_op_is(op, "func.func"))
+    if (!tw_op_is(op, TW_FUNC_FUNC))
       continue;
     if (tw_has_attr(op, "tile.kernel")) {
       ok = emit_kernel(&e, op);

@@ -215,7 +215,7 @@ MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x) {
   MlirValue vector = {NULL};
   for (int i = 0; i < count; i++) {
     MlirOperation op = tw_def(x[i]);
-    if (mlirOperationIsNull(op) || !tw_op_is(op, "llvm.extractelement") ||
+    if (mlirOperationIsNull(op) || !tw_op_is(op, TW_LLVM_EXTRACTELEMENT) ||
         !mlirValueEqual(mlirOperationGetOperand(op, 1), twg_const_i32(e, i)))
       return (MlirValue){NULL};
     MlirValue from = mlirOperationGetOperand(op, 0);

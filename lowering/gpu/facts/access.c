@@ -141,7 +141,9 @@ bool tw_access_splits_lines(MlirOperation op) {
   return splits;
 }
 
-bool tw_is_async_copy(MlirOperation op) { return tw_op_is(op, "tile.async_copy") || tw_op_is(op, "tile.async_gather"); }
+bool tw_is_async_copy(MlirOperation op) {
+  return tw_op_is(op, TW_TILE_ASYNC_COPY) || tw_op_is(op, TW_TILE_ASYNC_GATHER);
+}
 
 intptr_t tw_copy_buffer_operand(MlirOperation op) {
   intptr_t i = 0;

@@ -9,16 +9,16 @@
 enum { MAX_LOOK_AHEAD = 6, MAX_LOOK_BACK = 6 };
 
 static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
-  return tw_op_is(op, "tile.reduce") && tw_attr_int(op, "kind", 0) == kind;
+  return tw_op_is(op, TW_TILE_REDUCE) && tw_attr_int(op, "kind", 0) == kind;
 }
 
 /* ---- what it is made of ---------------------------------------------------------------------------- */
 
 static bool is_at_least(MlirValue value, int bound, int depth) {
-  static const char *const forms[] = {"tile.convert_layout", "tile.reshape", "tile.broadcast", "tile.permute",
-                                      "tensor.splat",        "arith.extf",   "arith.truncf"};
-  static const char *const positive[] = {"math.exp", "math.exp2", "math.absf", "math.cosh"};
-  static const char *const joined[] = {"arith.mulf", "arith.divf", "arith.addf", "arith.minimumf"};
+  static const tw_op_kind_t forms[] = {TW_TILE_CONVERT_LAYOUT, TW_TILE_RESHAPE, TW_TILE_BROADCAST, TW_TILE_PERMUTE,
+                                       TW_TENSOR_SPLAT,        TW_ARITH_EXTF,   TW_ARITH_TRUNCF};
+  static const tw_op_kind_t positive[] = {TW_MATH_EXP, TW_MATH_EXP2, TW_MATH_ABSF, TW_MATH_COSH};
+  static const tw_op_kind_t joined[] = {TW_ARITH_MULF, TW_ARITH_DIVF, TW_ARITH_ADDF, TW_ARITH_MINIMUMF};
   double known;
   MlirOperation op = tw_def(value);
   if (tw_known_float(value, &known))
@@ -30,9 +30,9 @@ static bool is_at_least(MlirValue value, int bound, int depth) {
   if (TW_OP_IS_ONE_OF(op, forms) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
       is_reduction(op, TW_REDUCE_ADD))
     return is_at_least(mlirOperationGetOperand(op, 0), bound, depth - 1);
-  bool either = tw_op_is(op, "arith.maximumf"), adds = tw_op_is(op, "arith.addf");
-  bool selects = tw_op_is(op, "arith.select");
-  if (!either && !selects && (!TW_OP_IS_ONE_OF(op, joined) || (bound && tw_op_is(op, "arith.divf"))))
+  bool either = tw_op_is(op, TW_ARITH_MAXIMUMF), adds = tw_op_is(op, TW_ARITH_ADDF);
+  bool selects = tw_op_is(op, TW_ARITH_SELECT);
+  if (!either && !selects && (!TW_OP_IS_ONE_OF(op, joined) || (bound && tw_op_is(op, TW_ARITH_DIVF))))
     return false;
   MlirValue x = mlirOperationGetOperand(op, selects), y = mlirOperationGetOperand(op, 1 + selects);
   if (either)
@@ -51,15 +51,15 @@ bool tw_is_at_least(MlirValue value, int bound) { return is_at_least(value, boun
 static bool sums_one_sign(MlirOperation op) {
   if (is_reduction(op, TW_REDUCE_ADD))
     return tw_is_at_least(mlirOperationGetOperand(op, 0), 0);
-  return tw_op_is(op, "arith.addf") && tw_is_at_least(mlirOperationGetOperand(op, 0), 0) &&
+  return tw_op_is(op, TW_ARITH_ADDF) && tw_is_at_least(mlirOperationGetOperand(op, 0), 0) &&
          tw_is_at_least(mlirOperationGetOperand(op, 1), 0);
 }
 
 /* Ops that hand a small relative error on without making it larger. */
 static bool keeps_accuracy(MlirOperation op) {
-  static const char *const names[] = {"tile.convert_layout", "tile.reshape",   "tile.broadcast",
-                                      "tile.permute",        "arith.select",   "arith.mulf",
-                                      "arith.divf",          "arith.maximumf", "arith.minimumf"};
+  static const tw_op_kind_t names[] = {TW_TILE_CONVERT_LAYOUT, TW_TILE_RESHAPE,   TW_TILE_BROADCAST,
+                                       TW_TILE_PERMUTE,        TW_ARITH_SELECT,   TW_ARITH_MULF,
+                                       TW_ARITH_DIVF,          TW_ARITH_MAXIMUMF, TW_ARITH_MINIMUMF};
   return TW_OP_IS_ONE_OF(op, names) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
          sums_one_sign(op);
 }
@@ -68,7 +68,7 @@ static bool ends_narrow(MlirOperation op, int depth) {
   MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
   for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation user = mlirOpOperandGetOwner(use);
-    if (tw_op_is(user, "arith.truncf"))
+    if (tw_op_is(user, TW_ARITH_TRUNCF))
       continue; /* of f32, so to 16 bits at most */
     if (depth == 0 || !keeps_accuracy(user) || !ends_narrow(user, depth - 1))
       return false;
@@ -81,11 +81,11 @@ bool tw_only_read_narrower(MlirOperation op) { return ends_narrow(op, MAX_LOOK_A
 /* ---- weights of a softmax ------------------------------------------------------------------------------ */
 
 static bool is_narrowed_operand(MlirOperation op) {
-  if (!tw_op_is(op, "arith.truncf") || tw_bits(mlirValueGetType(mlirOperationGetResult(op, 0))) != 16)
+  if (!tw_op_is(op, TW_ARITH_TRUNCF) || tw_bits(mlirValueGetType(mlirOperationGetResult(op, 0))) != 16)
     return false;
   MlirValue narrow = mlirOperationGetResult(op, 0);
   for (MlirOpOperand use = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    if (!tw_op_is(mlirOpOperandGetOwner(use), "tile.mma"))
+    if (!tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_MMA))
       return false;
   return true;
 }
@@ -94,9 +94,9 @@ static bool is_narrowed_operand(MlirOperation op) {
 static bool is_weight(MlirValue value, bool *product) {
   for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use);
-    bool sum = tw_op_is(op, "tile.reduce") && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
+    bool sum = tw_op_is(op, TW_TILE_REDUCE) && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
     bool narrowed = is_narrowed_operand(op);
-    bool masked = tw_op_is(op, "arith.select") && is_weight(mlirOperationGetResult(op, 0), product);
+    bool masked = tw_op_is(op, TW_ARITH_SELECT) && is_weight(mlirOperationGetResult(op, 0), product);
     if (!sum && !narrowed && !masked)
       return false;
     *product = *product || narrowed;

@@ -7,7 +7,7 @@ enum { MAX_PAIRS = 16 };
 static MlirOperation function_of(MlirValue array) {
   MlirOperation owner =
       mlirValueIsABlockArgument(array) ? mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array)) : tw_null_op();
-  return tw_op_is(owner, "func.func") ? owner : tw_null_op();
+  return tw_op_is(owner, TW_FUNC_FUNC) ? owner : tw_null_op();
 }
 
 bool tw_may_be_disjoint(MlirValue a, MlirValue b) {

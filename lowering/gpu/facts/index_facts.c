@@ -58,7 +58,7 @@ static tw_index_facts_t facts_of_shape(MlirOperation op, int dim) {
   MlirType from = mlirValueGetType(input), to = mlirValueGetType(mlirOperationGetResult(op, 0));
   if (!tw_is_tile(from))
     return all_equal(tw_index_facts(input, -1).divisor);
-  if (tw_op_is(op, "tile.reshape")) {
+  if (tw_op_is(op, TW_TILE_RESHAPE)) {
     int before = dim_before_reshape(from, to, dim);
     return before < 0 ? nothing : tw_index_facts(input, before);
   }
@@ -71,19 +71,19 @@ static tw_index_facts_t facts_of_shape(MlirOperation op, int dim) {
 }
 
 static tw_index_facts_t facts_of_op(MlirOperation op, int dim) {
-  if (tw_op_is(op, "tile.iota"))
+  if (tw_op_is(op, TW_TILE_IOTA))
     return (tw_index_facts_t){zeros_below(tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)))), TW_ANY_BITS, 0};
-  if (tw_op_is(op, "tensor.splat"))
+  if (tw_op_is(op, TW_TENSOR_SPLAT))
     return all_equal(tw_index_facts(mlirOperationGetOperand(op, 0), -1).divisor);
-  if (tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape"))
+  if (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE))
     return facts_of_shape(op, dim);
-  if (tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "arith.extsi"))
+  if (tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_ARITH_EXTSI))
     return tw_index_facts(mlirOperationGetOperand(op, 0), dim);
-  if (tw_op_is(op, "arith.andi")) /* of masks */
+  if (tw_op_is(op, TW_ARITH_ANDI)) /* of masks */
     return (tw_index_facts_t){.same = min_int(tw_index_facts(mlirOperationGetOperand(op, 0), dim).same,
                                               tw_index_facts(mlirOperationGetOperand(op, 1), dim).same)};
-  bool adds = tw_op_is(op, "arith.addi"), subtracts = tw_op_is(op, "arith.subi");
-  if (!adds && !subtracts && !tw_op_is(op, "arith.muli"))
+  bool adds = tw_op_is(op, TW_ARITH_ADDI), subtracts = tw_op_is(op, TW_ARITH_SUBI);
+  if (!adds && !subtracts && !tw_op_is(op, TW_ARITH_MULI))
     return nothing;
   tw_index_facts_t x = tw_index_facts(mlirOperationGetOperand(op, 0), dim);
   tw_index_facts_t y = tw_index_facts(mlirOperationGetOperand(op, 1), dim);
@@ -111,7 +111,7 @@ static int neighbours(MlirOperation op, int axis, int dim) {
   int64_t sizes[MAX_SEGMENTS];
   if (tw_attr_ints(op, "operandSegmentSizes", sizes, MAX_SEGMENTS) < 4)
     return 0;
-  bool gathers = !tw_op_is(op, "tile.scatter");
+  bool gathers = !tw_op_is(op, TW_TILE_SCATTER);
   intptr_t mask = 1 + sizes[1] + (gathers ? 0 : sizes[2]);
   int bits = TW_ANY_BITS;
   for (intptr_t d = 0; d < sizes[1]; d++) {

@@ -37,7 +37,7 @@ static bool same_value(MlirValue x, MlirOperation loop, MlirValue y, MlirOperati
     return tw_known_int(y, &like_known) && known == like_known;
   if (mlirOperationEqual(loop, other) && mlirValueEqual(x, y))
     return true;
-  if (mlirOperationIsNull(loop) || !tw_op_is(loop, "scf.for"))
+  if (mlirOperationIsNull(loop) || !tw_op_is(loop, TW_SCF_FOR))
     return false;
   if (mlirValueEqual(x, tw_loop_iv(loop)) || mlirValueEqual(y, tw_loop_iv(other)))
     return mlirValueEqual(x, tw_loop_iv(loop)) && mlirValueEqual(y, tw_loop_iv(other));
@@ -63,14 +63,14 @@ bool tw_same_place(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOpe
 /* ---- another tile each time ---------------------------------------------------------------------------- */
 
 static bool moves(MlirOperation loop, MlirValue value) {
-  static const char *const sums[] = {"arith.addi", "arith.subi"};
+  static const tw_op_kind_t sums[] = {TW_ARITH_ADDI, TW_ARITH_SUBI};
   MlirOperation op = tw_def(value);
   int64_t factor = 0;
   if (mlirValueEqual(value, tw_loop_iv(loop)))
     return true;
   if (mlirOperationIsNull(op) || !tw_inside(op, tw_loop_body(loop)))
     return false;
-  if (tw_op_is(op, "arith.muli"))
+  if (tw_op_is(op, TW_ARITH_MULI))
     return tw_known_int(mlirOperationGetOperand(op, 1), &factor) && factor != 0 &&
            moves(loop, mlirOperationGetOperand(op, 0));
   for (int i = 0; i < 2 && TW_OP_IS_ONE_OF(op, sums); i++)
@@ -82,7 +82,7 @@ static bool moves(MlirOperation loop, MlirValue value) {
 bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
   intptr_t first;
   MlirType array = mlirValueGetType(tw_access_array(access, &first));
-  for (intptr_t i = 0; tw_op_is(loop, "scf.for") && i < tw_rank(array); i++)
+  for (intptr_t i = 0; tw_op_is(loop, TW_SCF_FOR) && i < tw_rank(array); i++)
     if (moves(loop, mlirOperationGetOperand(access, first + i)))
       return true;
   return false;
@@ -92,18 +92,18 @@ bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
 
 /* Extents of the tile that an access moves; -1 for what is none. */
 static intptr_t extents_of(MlirOperation op, int64_t extents[TW_MAX_RANK]) {
-  bool copies = tw_op_is(op, "tile.async_copy"), loads = tw_op_is(op, "tile.load");
+  bool copies = tw_op_is(op, TW_TILE_ASYNC_COPY), loads = tw_op_is(op, TW_TILE_LOAD);
   if (copies) { /* into a slot of the buffer */
     MlirType buffer = mlirValueGetType(tw_copy_buffer(op));
     for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
       extents[d - 1] = tw_buffer_type_extent(buffer, d);
     return tw_buffer_type_rank(buffer) - 1;
   }
-  if (!loads && !tw_op_is(op, "tile.store") && !tw_op_is(op, "tile.tma_store"))
+  if (!loads && !tw_op_is(op, TW_TILE_STORE) && !tw_op_is(op, TW_TILE_TMA_STORE))
     return -1;
   intptr_t last = mlirOperationGetNumOperands(op) - 1;
   MlirType tile = mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
-                                         : mlirOperationGetOperand(op, tw_op_is(op, "tile.store") ? last : 0));
+                                         : mlirOperationGetOperand(op, tw_op_is(op, TW_TILE_STORE) ? last : 0));
   for (intptr_t d = 0; d < tw_rank(tile); d++)
     extents[d] = tw_extent(tile, d);
   return tw_rank(tile);

@@ -29,7 +29,7 @@ typedef struct {
 } pairing_t;
 
 static bool is_looped_load(MlirOperation op) {
-  return tw_op_is(op, "tile.load") && !mlirOperationIsNull(tw_enclosing_loop(op));
+  return tw_op_is(op, TW_TILE_LOAD) && !mlirOperationIsNull(tw_enclosing_loop(op));
 }
 
 static int64_t bytes_of(MlirOperation load) {
@@ -48,9 +48,9 @@ static bool is_alike(const pairing_t *p, MlirOperation load, int axis) {
  * found that they run equally often. */
 static bool is_even(MlirOperation op) {
   MlirOperation around = mlirOperationGetParentOperation(op);
-  while (tw_op_is(around, "scf.for"))
+  while (tw_op_is(around, TW_SCF_FOR))
     around = mlirOperationGetParentOperation(around);
-  return tw_op_is(around, "func.func");
+  return tw_op_is(around, TW_FUNC_FUNC);
 }
 
 /* Of loads beside products, in the same loop. */
@@ -58,7 +58,7 @@ static void count_lines(pairing_t *p, MlirOperation load) {
   enum { LINE_BYTES = 128 };
   bool splits = tw_access_splits_lines(load);
   int64_t lines = bytes_of(load) / LINE_BYTES * (splits ? 2 : 1);
-  if (!is_looped_load(load) || !tw_has_op(tw_enclosing_loop(load), "tile.mma"))
+  if (!is_looped_load(load) || !tw_has_op(tw_enclosing_loop(load), TW_TILE_MMA))
     return;
   p->splits |= splits;
   p->lines += lines;
@@ -69,16 +69,16 @@ static void count_lines(pairing_t *p, MlirOperation load) {
 static MlirWalkResult look(MlirOperation op, void *user) {
   pairing_t *p = user;
   intptr_t first;
-  if (tw_op_is(op, "tile.scatter") || tw_op_is(op, "tile.gather"))
+  if (tw_op_is(op, TW_TILE_SCATTER) || tw_op_is(op, TW_TILE_GATHER))
     p->unfit = true;
-  if (tw_op_is(op, "tile.store"))
+  if (tw_op_is(op, TW_TILE_STORE))
     p->unfit |= mlirShapedTypeGetRank(mlirValueGetType(tw_access_array(op, &first))) == 0 ||
                 !mlirBlockEqual(mlirOperationGetBlock(op), p->top);
-  if (tw_op_is(op, "tile.load")) {
+  if (tw_op_is(op, TW_TILE_LOAD)) {
     p->unfit |= !is_even(op);
     count_lines(p, op);
   }
-  if (tw_op_is(op, "tile.mma") && !mlirOperationIsNull(tw_enclosing_loop(op)))
+  if (tw_op_is(op, TW_TILE_MMA) && !mlirOperationIsNull(tw_enclosing_loop(op)))
     p->cycles += tw_mma_cycles(op);
   return MlirWalkResultAdvance;
 }
@@ -150,7 +150,7 @@ void tw_pairs_guard_stores(MlirBlock block, MlirValue position, MlirValue extent
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     intptr_t first;
-    if (!tw_op_is(op, "tile.store"))
+    if (!tw_op_is(op, TW_TILE_STORE))
       continue;
     tw_builder_t at = tw_build_before(op);
     MlirValue array = tw_access_array(op, &first), index = mlirOperationGetOperand(op, first);

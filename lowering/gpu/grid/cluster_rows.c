@@ -53,7 +53,7 @@ typedef struct {
   tw_ops_t reduces; /* along the class */
 } sharer_t;
 
-static bool is_reduce(MlirOperation op) { return tw_op_is(op, "tile.reduce"); }
+static bool is_reduce(MlirOperation op) { return tw_op_is(op, TW_TILE_REDUCE); }
 
 static int class_of(sharer_t *s, MlirOperation reduce) {
   return tw_dims_class(&s->dims, mlirOperationGetOperand(reduce, 0), (int)tw_attr_int(reduce, "axis", 0));
@@ -68,7 +68,7 @@ static bool can_cross(MlirOperation reduce) {
           results = tw_count(tile) / tw_extent(tile, tw_attr_int(reduce, "axis", 0));
   return kind != TW_REDUCE_ARGMIN && kind != TW_REDUCE_ARGMAX && results <= MAX_RESULTS &&
          (mlirTypeIsAFloat(element) || tw_bits(element) >= 32) &&
-         tw_op_is(mlirOperationGetParentOperation(reduce), "func.func");
+         tw_op_is(mlirOperationGetParentOperation(reduce), TW_FUNC_FUNC);
 }
 
 static void find_reduces(sharer_t *s) {
@@ -196,7 +196,7 @@ static bool share(sharer_t *s, MlirOperation reduce) {
 static bool run(MlirOperation func) {
   MlirOperation module = tw_module_of(func);
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, "tile.mma") ||
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA) ||
       !tw_gpu_has(&target, TW_GPU_CLUSTERS) || tw_attr_int(module, "tile.cut_tiles", 0) > 1 ||
       tw_attr_int(module, "tile.fuse_tiles", 0) > 1)
     return true;

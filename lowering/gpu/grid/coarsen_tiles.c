@@ -53,13 +53,13 @@ typedef struct {
 
 static bool is_position(MlirValue value, int axis) {
   MlirOperation op = tw_def(value);
-  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.block_id") && tw_attr_int(op, "axis", 0) == axis;
+  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_BLOCK_ID) && tw_attr_int(op, "axis", 0) == axis;
 }
 
 /* The class that a use of a position as an index is along; -1 for another use. */
 static int class_of_use(fuser_t *f, MlirOpOperand use) {
   MlirOperation user = mlirOpOperandGetOwner(use);
-  if (!tw_op_is(user, "tile.load") && !tw_op_is(user, "tile.store"))
+  if (!tw_op_is(user, TW_TILE_LOAD) && !tw_op_is(user, TW_TILE_STORE))
     return -1;
   MlirValue tile = tw_moved_tile(user);
   int dim = (int)mlirOpOperandGetOperandNumber(use) - 1;
@@ -83,7 +83,7 @@ static bool can_fuse(fuser_t *f, int axis, const tw_grid_ids_t *ids) {
   for (int i = 0; i < ids->count; i++) {
     if (tw_attr_int(ids->at[i], "axis", 0) != axis)
       continue;
-    if (tw_op_is(ids->at[i], "tile.num_blocks"))
+    if (tw_op_is(ids->at[i], TW_TILE_NUM_BLOCKS))
       return false;
     for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(ids->at[i], 0)); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
@@ -108,7 +108,7 @@ static const char *find_classes(fuser_t *f) {
       return "num_warps, num_stages or occupancy is for the tile that it has";
   if (f->dims.refused)
     return f->dims.refused;
-  if (!tw_op_is(f->loop, "scf.for") || !tw_has_op(f->loop, "tile.mma"))
+  if (!tw_op_is(f->loop, TW_SCF_FOR) || !tw_has_op(f->loop, TW_TILE_MMA))
     return "it has no loop with products";
   if (f->dims.num_reads == TW_MAX_ACCESSES || f->dims.num_writes > MAX_STORES || ids.count == TW_MAX_IDS)
     return "it has too many accesses";
@@ -143,10 +143,10 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   MlirValue tile = mlirOperationGetResult(op, 0);
   int64_t bits = tw_count(mlirValueGetType(tile)) * tw_memory_bits(tw_element(mlirValueGetType(tile)));
-  if (tw_op_is(op, "tile.mma")) {
+  if (tw_op_is(op, TW_TILE_MMA)) {
     cost->flop_cycles += tw_mma_cycles(op) * growth(cost, tile);
     cost->plan->sum_bits += bits * growth(cost, tile);
-  } else if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) {
+  } else if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) {
     cost->plan->bytes += bits / 8 * growth(cost, tile);
   }
   return MlirWalkResultAdvance;
@@ -231,7 +231,7 @@ static bool run(MlirOperation func) {
   int64_t wanted = tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
       tw_has_attr(tw_module_of(func), TW_CLUSTER_BLOCKS) || tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0) > 1 ||
-      (wanted == 0 && !tw_has_op(func, "tile.mma")))
+      (wanted == 0 && !tw_has_op(func, TW_TILE_MMA)))
     return true;
   f.dims = tw_dims_of(func);
   f.loop = tw_dims_loop(&f.dims);

@@ -170,41 +170,41 @@ static bool is_splat(MlirOperation constant) {
 }
 
 static MlirWalkResult relate(MlirOperation op, void *user) {
-  static const char *const silent[] = {"tensor.splat", "tile.iota", "tile.load",  "tile.store",
-                                       "scf.yield",    "func.func", "func.return"};
+  static const tw_op_kind_t silent[] = {TW_TENSOR_SPLAT, TW_TILE_IOTA, TW_TILE_LOAD,  TW_TILE_STORE,
+                                        TW_SCF_YIELD,    TW_FUNC_FUNC, TW_FUNC_RETURN};
   tw_dims_t *d = user;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i))))
       first_of(d, mlirOperationGetResult(op, i));
-  if ((tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) && d->num_reads < TW_MAX_ACCESSES)
+  if ((tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) && d->num_reads < TW_MAX_ACCESSES)
     d->reads[d->num_reads++] = op;
-  if ((tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter")) && d->num_writes < TW_MAX_ACCESSES)
+  if ((tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER)) && d->num_writes < TW_MAX_ACCESSES)
     d->writes[d->num_writes++] = op;
-  if (tw_op_is(op, "arith.constant")) {
+  if (tw_op_is(op, TW_ARITH_CONSTANT)) {
     if (!is_splat(op))
       keep_operands_whole(d, op, "a constant differs along the axis");
-  } else if (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.gather") ||
-             tw_op_is(op, "tile.scatter")) {
+  } else if (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, TW_TILE_GATHER) ||
+             tw_op_is(op, TW_TILE_SCATTER)) {
     tie_elementwise(d, op);
-  } else if (tw_op_is(op, "tile.broadcast")) {
+  } else if (tw_op_is(op, TW_TILE_BROADCAST)) {
     tie_broadcast(d, op);
-  } else if (tw_op_is(op, "tile.reshape")) {
+  } else if (tw_op_is(op, TW_TILE_RESHAPE)) {
     tie_reshape(d, op);
-  } else if (tw_op_is(op, "tile.permute")) {
+  } else if (tw_op_is(op, TW_TILE_PERMUTE)) {
     tie_permute(d, op);
-  } else if (tw_op_is(op, "tile.reduce")) {
+  } else if (tw_op_is(op, TW_TILE_REDUCE)) {
     tie_reduce(d, op);
-  } else if (tw_op_is(op, "tile.scan")) {
+  } else if (tw_op_is(op, TW_TILE_SCAN)) {
     tie_all(d, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
     keep_whole(d, mlirOperationGetOperand(op, 0), (int)tw_attr_int(op, "axis", 0), "a scan runs along the axis");
-  } else if (tw_op_is(op, "tile.mma")) {
+  } else if (tw_op_is(op, TW_TILE_MMA)) {
     tie_mma(d, op);
-  } else if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.if")) {
+  } else if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_IF)) {
     tw_each_source(op, tie_all, d);
   } else if (!tw_is_index_fact(op) && !TW_OP_IS_ONE_OF(op, silent)) {
-    d->refused = tw_op_is(op, "scf.while")                                   ? "it has a loop that may wait"
-                 : tw_op_is(op, "tile.print") || tw_op_is(op, "tile.assert") ? "it prints or asserts"
-                                                                             : "it has an op that may do anything";
+    d->refused = tw_op_is(op, TW_SCF_WHILE)                                    ? "it has a loop that may wait"
+                 : tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) ? "it prints or asserts"
+                                                                               : "it has an op that may do anything";
     return MlirWalkResultInterrupt;
   }
   return MlirWalkResultAdvance;
@@ -221,7 +221,7 @@ static void look_for_diagonals(tw_dims_t *d) {
 /* ---- constants of one use ---------------------------------------------------------------------- */
 
 static bool is_flexible(MlirOperation op) {
-  static const char *const names[] = {"arith.constant", "tensor.splat", "tile.iota"};
+  static const tw_op_kind_t names[] = {TW_ARITH_CONSTANT, TW_TENSOR_SPLAT, TW_TILE_IOTA};
   return TW_OP_IS_ONE_OF(op, names) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
 
@@ -262,7 +262,7 @@ MlirValue tw_moved_tile(MlirOperation op) {
 
 intptr_t tw_dims_index(tw_dims_t *d, MlirOperation op, int class) {
   enum { FIRST_INDEX = 1 };
-  bool indexed = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store");
+  bool indexed = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE);
   int dim = indexed ? tw_dims_find(d, tw_moved_tile(op), class) : -1;
   return dim < 0 ? -1 : FIRST_INDEX + dim;
 }
@@ -288,8 +288,8 @@ bool tw_dims_are_written(tw_dims_t *d, int class) {
 
 static MlirWalkResult find_loop(MlirOperation op, void *user) {
   MlirOperation *loop = user;
-  if (tw_op_is(op, "scf.for") && mlirOperationIsNull(tw_enclosing_loop(op)) &&
-      (!tw_op_is(*loop, "scf.for") || (tw_has_op(op, "tile.mma") && !tw_has_op(*loop, "tile.mma"))))
+  if (tw_op_is(op, TW_SCF_FOR) && mlirOperationIsNull(tw_enclosing_loop(op)) &&
+      (!tw_op_is(*loop, TW_SCF_FOR) || (tw_has_op(op, TW_TILE_MMA) && !tw_has_op(*loop, TW_TILE_MMA))))
     *loop = op;
   return MlirWalkResultAdvance;
 }
@@ -335,10 +335,10 @@ static void scale(tw_dims_t *d, int class, int64_t times, int64_t by, MlirValue 
     mlirValueSetType(value, type);
     if (mlirOperationIsNull(def))
       continue;
-    if (tw_op_is(def, "arith.constant"))
+    if (tw_op_is(def, TW_ARITH_CONSTANT))
       tw_set_attr(def, "value",
                   mlirDenseElementsAttrSplatGet(type, mlirDenseElementsAttrGetSplatValue(tw_attr(def, "value"))));
-    if (tw_op_is(def, "tile.iota"))
+    if (tw_op_is(def, TW_TILE_IOTA))
       count_from(def, part);
   }
 }
@@ -351,7 +351,7 @@ bool tw_dims_count(tw_dims_t *d, int class) {
   bool counts = false;
   for (int n = 0; n < d->classes.count; n++) {
     MlirOperation def = tw_def(d->at[n].value);
-    counts |= tw_sets_find(&d->classes, n) == class && !mlirOperationIsNull(def) && tw_op_is(def, "tile.iota");
+    counts |= tw_sets_find(&d->classes, n) == class && !mlirOperationIsNull(def) && tw_op_is(def, TW_TILE_IOTA);
   }
   return counts;
 }

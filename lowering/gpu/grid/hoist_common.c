@@ -18,14 +18,14 @@ typedef struct {
 } reads_t;
 
 static bool only_computes(MlirOperation op) {
-  return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
 }
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   reads_t *r = user;
-  bool position = tw_op_is(op, "tile.block_id") && tw_attr_int(op, "axis", 0) == r->axis;
-  r->loads |= tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
-  r->multiplies |= tw_op_is(op, "tile.mma");
+  bool position = tw_op_is(op, TW_TILE_BLOCK_ID) && tw_attr_int(op, "axis", 0) == r->axis;
+  r->loads |= tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  r->multiplies |= tw_op_is(op, TW_TILE_MMA);
   r->own |= position || !only_computes(op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue value = mlirOperationGetOperand(op, i);
@@ -44,7 +44,7 @@ static reads_t reads_of(MlirOperation op, const tw_block_axes_t *axes, int axis,
 /* ---- choosing ---------------------------------------------------------------------------------- */
 
 static MlirWalkResult find_position(MlirOperation op, void *user) {
-  if (tw_op_is(op, "tile.block_id"))
+  if (tw_op_is(op, TW_TILE_BLOCK_ID))
     *(uint32_t *)user |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
   return MlirWalkResultAdvance;
 }
@@ -56,7 +56,7 @@ static bool has_common_loop(MlirOperation func, const tw_block_axes_t *axes, int
     reads_t r = reads_of(op, axes, axis, none);
     if (tw_may_write_arrays(op))
       return false;
-    if (tw_op_is(op, "scf.for") && r.loads && !r.own)
+    if (tw_op_is(op, TW_SCF_FOR) && r.loads && !r.own)
       return !r.multiplies;
   }
   return false;

@@ -44,21 +44,19 @@ typedef struct {
 } kernel_t;
 
 static bool stands_in_the_way(MlirOperation op) {
-  static const char *const names[] = {"scf.for",    "scf.while",   "tile.barrier",
-                                      "tile.print", "tile.assert", "tile.alloc_shared",
-                                      "tile.roles", "tile.mma",    "tile.shared_array"};
+  static const tw_op_kind_t names[] = {TW_SCF_FOR,    TW_SCF_WHILE,   TW_TILE_BARRIER,
+                                       TW_TILE_PRINT, TW_TILE_ASSERT, TW_TILE_ALLOC_SHARED,
+                                       TW_TILE_ROLES, TW_TILE_MMA,    TW_TILE_SHARED_ARRAY};
   return TW_OP_IS_ONE_OF(op, names);
 }
 
 /* Of the tile that an access moves, if where it lies depends on the block. */
 static int64_t bytes_moved(const kernel_t *k, MlirOperation op) {
-  static const char *const accesses[] = {"tile.load", "tile.store", "tile.gather", "tile.scatter"};
-  bool moves = false;
+  static const tw_op_kind_t accesses[] = {TW_TILE_LOAD, TW_TILE_STORE, TW_TILE_GATHER, TW_TILE_SCATTER};
+  bool moves = TW_OP_IS_ONE_OF(op, accesses);
   uint32_t axes = 0;
   int64_t elements = 1;
   intptr_t first;
-  for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++)
-    moves = moves || tw_op_is(op, accesses[i]);
   for (intptr_t i = 0; moves && i < mlirOperationGetNumOperands(op) + mlirOperationGetNumResults(op); i++) {
     intptr_t result = i - mlirOperationGetNumOperands(op);
     MlirValue value = result < 0 ? mlirOperationGetOperand(op, i) : mlirOperationGetResult(op, result);
@@ -71,7 +69,7 @@ static int64_t bytes_moved(const kernel_t *k, MlirOperation op) {
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
-  bool id = tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks");
+  bool id = tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
   k->refused |= stands_in_the_way(op);
   k->bytes += bytes_moved(k, op);
   if (id && tw_attr_int(op, "axis", 0) == 0)
@@ -103,7 +101,7 @@ static void join(MlirOperation func, const kernel_t *k, int most) {
   }
   for (int i = 0; i < k->ids.count; i++) {
     MlirOperation id = k->ids.at[i];
-    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(id, 0), tw_op_is(id, "tile.block_id") ? place : extents[0]);
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(id, 0), tw_op_is(id, TW_TILE_BLOCK_ID) ? place : extents[0]);
     mlirOperationDestroy(id);
   }
   tw_set_attr(func, TW_JOINED, mlirUnitAttrGet(at.context));

@@ -102,21 +102,21 @@ typedef struct {
 /* A load that decides whether an scf.while goes on. */
 static bool waits_for_memory(MlirOperation op) {
   MlirOperation loop = tw_enclosing_loop(op);
-  if (mlirOperationIsNull(loop) || !tw_op_is(loop, "scf.while"))
+  if (mlirOperationIsNull(loop) || !tw_op_is(loop, TW_SCF_WHILE))
     return false;
   MlirBlock before = tw_region_block(loop, 0);
   return mlirBlockEqual(mlirOperationGetBlock(op), before);
 }
 
 static bool shows_order(MlirOperation op) {
-  return tw_op_is(op, "tile.print") || tw_op_is(op, "tile.assert") ||
-         ((tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) && waits_for_memory(op));
+  return tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) ||
+         ((tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) && waits_for_memory(op));
 }
 
 static const char *why_not_brought(MlirOperation load, int64_t num_warps) {
   tw_tma_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
-  if (tw_op_is(load, "tile.gather"))
+  if (tw_op_is(load, TW_TILE_GATHER))
     return tw_gathers_beside(num_warps) ? NULL : "few warps compute on what a load in a loop gathers";
   if (!tw_tma_is_allowed(load))
     return "a load in a loop says allow_tma=False";
@@ -135,7 +135,7 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
     if (!mlirOperationIsNull(plain) && !mlirOperationIsNull(tw_enclosing_loop(plain)))
       loads[num++] = plain;
     for (int l = 0; l < num; l++)
-      k->gathers |= tw_op_is(loads[l], "tile.gather");
+      k->gathers |= tw_op_is(loads[l], TW_TILE_GATHER);
     for (int l = 0; l < num && k->not_brought == NULL; l++)
       k->not_brought = why_not_brought(loads[l], k->num_warps);
   }
@@ -149,17 +149,17 @@ static int both(int x, int y) { return y == SAME || x == y ? x : x == SAME ? y :
 static int opposite(int slope) { return slope == UNKNOWN ? UNKNOWN : -slope; }
 
 static int slope_of(const tw_block_axes_t *axes, MlirValue value) {
-  static const char *const sums[] = {"arith.addi", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"};
-  static const char *const multiples[] = {"arith.muli",      "arith.divsi",     "arith.divui", "arith.floordivsi",
-                                          "arith.ceildivsi", "arith.ceildivui", "arith.shli",  "arith.shrsi"};
-  static const char *const casts[] = {"arith.extsi", "arith.extui", "arith.trunci"};
+  static const tw_op_kind_t sums[] = {TW_ARITH_ADDI, TW_ARITH_MINSI, TW_ARITH_MAXSI, TW_ARITH_MINUI, TW_ARITH_MAXUI};
+  static const tw_op_kind_t multiples[] = {TW_ARITH_MULI,      TW_ARITH_DIVSI,     TW_ARITH_DIVUI, TW_ARITH_FLOORDIVSI,
+                                           TW_ARITH_CEILDIVSI, TW_ARITH_CEILDIVUI, TW_ARITH_SHLI,  TW_ARITH_SHRSI};
+  static const tw_op_kind_t casts[] = {TW_ARITH_EXTSI, TW_ARITH_EXTUI, TW_ARITH_TRUNCI};
   MlirOperation op = tw_def(value);
   int64_t factor;
   if (tw_block_axes_get(axes, value) == 0)
     return SAME;
   if (mlirOperationIsNull(op))
     return UNKNOWN;
-  if (tw_op_is(op, "tile.block_id"))
+  if (tw_op_is(op, TW_TILE_BLOCK_ID))
     return GROWS;
   if (TW_OP_IS_ONE_OF(op, casts))
     return slope_of(axes, mlirOperationGetOperand(op, 0));
@@ -167,10 +167,10 @@ static int slope_of(const tw_block_axes_t *axes, MlirValue value) {
     int slope = slope_of(axes, mlirOperationGetOperand(op, 0));
     return factor < 0 ? opposite(slope) : slope;
   }
-  if (!TW_OP_IS_ONE_OF(op, sums) && !tw_op_is(op, "arith.subi"))
+  if (!TW_OP_IS_ONE_OF(op, sums) && !tw_op_is(op, TW_ARITH_SUBI))
     return UNKNOWN;
   int rhs = slope_of(axes, mlirOperationGetOperand(op, 1));
-  return both(slope_of(axes, mlirOperationGetOperand(op, 0)), tw_op_is(op, "arith.subi") ? opposite(rhs) : rhs);
+  return both(slope_of(axes, mlirOperationGetOperand(op, 0)), tw_op_is(op, TW_ARITH_SUBI) ? opposite(rhs) : rhs);
 }
 
 static void look_at_length(kernel_t *k, MlirOperation loop) {
@@ -183,7 +183,7 @@ static void look_at_length(kernel_t *k, MlirOperation loop) {
 }
 
 static MlirWalkResult find_wgmma(MlirOperation op, void *found) {
-  if (!tw_op_is(op, "tile.mma") || !tw_has_attr(op, TW_WGMMA))
+  if (!tw_op_is(op, TW_TILE_MMA) || !tw_has_attr(op, TW_WGMMA))
     return MlirWalkResultAdvance;
   *(bool *)found = true;
   return MlirWalkResultInterrupt;
@@ -205,7 +205,7 @@ typedef struct {
 static MlirWalkResult find_reader(MlirOperation op, void *user) {
   reader_t *reader = user;
   intptr_t first;
-  if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) {
+  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) {
     MlirValue read = mlirOperationGetOperand(op, 0), written = tw_access_array(reader->write, &first);
     bool in_place = mlirValueEqual(read, written) && tw_reads_before(op, reader->write, tw_null_op());
     reader->found |= !in_place && !tw_may_be_disjoint(read, written);
@@ -223,13 +223,13 @@ static bool may_be_read(MlirOperation func, MlirOperation write) {
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
   bool looped = !mlirOperationIsNull(tw_enclosing_loop(op));
-  k->wgmma |= looped && tw_op_is(op, "tile.mma") && tw_has_attr(op, TW_WGMMA);
-  if (looped && tw_op_is(op, "tile.mma"))
+  k->wgmma |= looped && tw_op_is(op, TW_TILE_MMA) && tw_has_attr(op, TW_WGMMA);
+  if (looped && tw_op_is(op, TW_TILE_MMA))
     look_behind(k, op);
   if (tw_stores_to_array(op))
     k->writes |= is_beside_product(op) && may_be_read(k->func, op);
   k->in_order |= shows_order(op);
-  if (tw_op_is(op, "scf.for"))
+  if (tw_op_is(op, TW_SCF_FOR))
     look_at_length(k, op);
   return MlirWalkResultAdvance;
 }
@@ -459,8 +459,8 @@ typedef struct {
 static MlirWalkResult look_at_move(MlirOperation op, void *user) {
   enum { AXIS_1 = 2 };
   moves_t *m = user;
-  m->other |= tw_op_is(op, "tile.mma") || tw_op_is(op, "tile.scatter");
-  if (!tw_op_is(op, "tile.store"))
+  m->other |= tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_SCATTER);
+  if (!tw_op_is(op, TW_TILE_STORE))
     return MlirWalkResultAdvance;
   intptr_t first;
   int64_t order[TW_LAYOUT_MAX_RANK];

@@ -19,7 +19,7 @@ uint32_t tw_block_axes_get(const tw_block_axes_t *axes, MlirValue value) {
 /* Arguments of regions depend on what the op depends on: bounds, and what a loop carries at its start. */
 static MlirWalkResult follow(MlirOperation op, void *user) {
   tw_block_axes_t *axes = user;
-  uint32_t bits = tw_op_is(op, "tile.block_id") ? UINT32_C(1) << tw_attr_int(op, "axis", 0) : 0;
+  uint32_t bits = tw_op_is(op, TW_TILE_BLOCK_ID) ? UINT32_C(1) << tw_attr_int(op, "axis", 0) : 0;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     bits |= tw_block_axes_get(axes, mlirOperationGetOperand(op, i));
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
@@ -50,7 +50,7 @@ typedef struct {
 
 static bool is_in_loop(MlirOperation op) {
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
-    if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
+    if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE))
       return true;
   return false;
 }
@@ -64,9 +64,9 @@ uint32_t tw_block_axes_of_load(const tw_block_axes_t *axes, MlirOperation load) 
 
 static MlirWalkResult count_traffic(MlirOperation op, void *user) {
   traffic_t *traffic = user;
-  if (tw_op_is(op, "tile.block_id"))
+  if (tw_op_is(op, TW_TILE_BLOCK_ID))
     traffic->used |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
-  if (!tw_op_is(op, "tile.load") || !is_in_loop(op))
+  if (!tw_op_is(op, TW_TILE_LOAD) || !is_in_loop(op))
     return MlirWalkResultAdvance;
   MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
   traffic->bytes[tw_block_axes_of_load(traffic->axes, op)] += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
@@ -213,7 +213,7 @@ void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
 
 static MlirWalkResult collect_id(MlirOperation op, void *user) {
   tw_grid_ids_t *ids = user;
-  if ((tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks")) && ids->count < TW_MAX_IDS)
+  if ((tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS)) && ids->count < TW_MAX_IDS)
     ids->at[ids->count++] = op;
   return MlirWalkResultAdvance;
 }
@@ -247,7 +247,7 @@ void tw_grid_reorder(MlirOperation func, const tw_grid_ids_t *ids, const tw_rast
 
 void tw_grid_replace_ids(const tw_grid_ids_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
   for (int i = 0; i < ids->count; i++) {
-    const MlirValue *values = tw_op_is(ids->at[i], "tile.block_id") ? position : extents;
+    const MlirValue *values = tw_op_is(ids->at[i], TW_TILE_BLOCK_ID) ? position : extents;
     if (values == NULL)
       continue;
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(ids->at[i], 0), values[tw_attr_int(ids->at[i], "axis", 0)]);

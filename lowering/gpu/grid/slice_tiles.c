@@ -113,14 +113,14 @@ static int64_t bytes_of(cost_t *cost, MlirOperation op) {
 
 static MlirWalkResult add_cost(MlirOperation op, void *user) {
   cost_t *cost = user;
-  if (tw_op_is(op, "tile.mma")) {
+  if (tw_op_is(op, TW_TILE_MMA)) {
     MlirValue sum = mlirOperationGetResult(op, 0);
     int64_t cycles = tw_mma_cycles(op);
     for (int i = 0; i < tw_rank(mlirValueGetType(sum)); i++)
       cycles = cycles * extent_of(cost, sum, i) / tw_extent(mlirValueGetType(sum), i);
     cost->flop_cycles += cycles;
-  } else if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather") || tw_op_is(op, "tile.store") ||
-             tw_op_is(op, "tile.scatter")) {
+  } else if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_STORE) ||
+             tw_op_is(op, TW_TILE_SCATTER)) {
     cost->bytes += bytes_of(cost, op);
   }
   return MlirWalkResultAdvance;
@@ -215,7 +215,7 @@ static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
 /* ---- the decision ------------------------------------------------------------------------------ */
 
 static MlirWalkResult measure_sums(MlirOperation op, void *most) {
-  if (tw_op_is(op, "tile.mma")) {
+  if (tw_op_is(op, TW_TILE_MMA)) {
     MlirType sums = mlirValueGetType(mlirOperationGetResult(op, 0));
     int64_t bits = tw_count(sums) * tw_memory_bits(tw_element(sums));
     *(int64_t *)most = bits > *(int64_t *)most ? bits : *(int64_t *)most;
@@ -275,7 +275,7 @@ static bool run(MlirOperation func) {
   if (fitting > 1)
     tw_op_remark(func, "has sums of products that no thread's registers can hold");
   const char *why = decide(&c, fitting > 1 ? fitting : wanted);
-  if (why != NULL && (wanted > 1 || tw_has_op(func, "tile.mma")))
+  if (why != NULL && (wanted > 1 || tw_has_op(func, TW_TILE_MMA)))
     tw_op_remark(func, "has no tile cut over several blocks: %s", why);
   tw_dims_free(&c.dims);
   return true;

@@ -62,13 +62,13 @@ typedef struct {
 /* ---- what can be split ------------------------------------------------------------------------- */
 
 static bool is_harmless(MlirOperation op) {
-  return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather") ||
-         tw_op_is(op, "tile.mma") || tw_op_is(op, "tile.block_id") || tw_op_is(op, "tile.num_blocks");
+  return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER) ||
+         tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
 }
 
 static MlirWalkResult check_harmless(MlirOperation op, void *user) {
   splitter_t *s = user;
-  s->harmless &= is_harmless(op) && !tw_op_is(op, "scf.while");
+  s->harmless &= is_harmless(op) && !tw_op_is(op, TW_SCF_WHILE);
   return s->harmless ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
 }
 
@@ -82,16 +82,16 @@ static const char *why_not(splitter_t *s) {
     if (mlirOperationIsNull(op))
       return "it has no loop with products";
     mlirOperationWalk(op, check_harmless, s, MlirWalkPreOrder);
-    if (tw_has_op(op, "tile.mma"))
+    if (tw_has_op(op, TW_TILE_MMA))
       s->loop = op;
   }
-  if (!tw_op_is(s->loop, "scf.for"))
+  if (!tw_op_is(s->loop, TW_SCF_FOR))
     return "its first product is in no loop over numbers";
   if (!s->harmless)
     return "it writes, prints, asserts or waits before its sums are complete";
   for (MlirOperation op = mlirOperationGetNextInBlock(s->loop); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_has_op(op, "tile.mma"))
+    if (tw_has_op(op, TW_TILE_MMA))
       return "it has products behind the loop";
   if (tw_has_attr(s->loop, "unsignedCmp") || !tw_known_int(mlirOperationGetOperand(s->loop, 2), &step) || step != 1)
     return "the loop's step is not 1";
@@ -108,9 +108,9 @@ static const char *why_not(splitter_t *s) {
 
 static MlirWalkResult count_cycles(MlirOperation op, void *user) {
   splitter_t *s = user;
-  if (tw_op_is(op, "tile.mma")) {
+  if (tw_op_is(op, TW_TILE_MMA)) {
     s->flop_cycles += tw_mma_cycles(op);
-  } else if (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) {
+  } else if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) {
     MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
     s->bytes += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
   }
@@ -264,7 +264,7 @@ static void rewrite(splitter_t *s) {
 
 static MlirWalkResult find_blocks(MlirOperation op, void *user) {
   splitter_t *s = user;
-  if (tw_op_is(op, "scf.for") && tw_has_attr(op, TW_PERSISTENT))
+  if (tw_op_is(op, TW_SCF_FOR) && tw_has_attr(op, TW_PERSISTENT))
     s->blocks = op;
   return MlirWalkResultAdvance;
 }
@@ -273,7 +273,7 @@ static bool run(MlirOperation func) {
   splitter_t s = {.func = func};
   int64_t forced = tw_attr_int(tw_module_of(func), "tile.split_k", 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || forced == 1 ||
-      !tw_has_op(func, "tile.mma"))
+      !tw_has_op(func, TW_TILE_MMA))
     return true;
   mlirOperationWalk(func, find_blocks, &s, MlirWalkPreOrder);
   s.block = tw_region_block(mlirOperationIsNull(s.blocks) ? func : s.blocks, 0);

@@ -9,7 +9,7 @@
 static int64_t word_of(MlirOperation func, MlirValue value) {
   MlirBlock entry = tw_region_block(func, 0);
   MlirOperation dim = tw_def(value);
-  bool is_dim = !mlirOperationIsNull(dim) && tw_op_is(dim, "tile.dim");
+  bool is_dim = !mlirOperationIsNull(dim) && tw_op_is(dim, TW_TILE_DIM);
   MlirValue argument = is_dim ? mlirOperationGetOperand(dim, 0) : value;
   if (!mlirValueIsABlockArgument(argument) || !mlirBlockEqual(mlirBlockArgumentGetOwner(argument), entry))
     return -1;
@@ -18,8 +18,8 @@ static int64_t word_of(MlirOperation func, MlirValue value) {
 
 /* By how much `value` divides another; to one more or less it does not matter how it rounds. */
 static bool is_quotient(MlirValue value, int64_t *by) {
-  static const char *const divisions[] = {"arith.ceildivsi", "arith.ceildivui", "arith.floordivsi", "arith.divsi",
-                                          "arith.divui"};
+  static const tw_op_kind_t divisions[] = {TW_ARITH_CEILDIVSI, TW_ARITH_CEILDIVUI, TW_ARITH_FLOORDIVSI, TW_ARITH_DIVSI,
+                                           TW_ARITH_DIVUI};
   MlirOperation op = tw_def(value);
   return !mlirOperationIsNull(op) && TW_OP_IS_ONE_OF(op, divisions) && tw_known_int(mlirOperationGetOperand(op, 1), by);
 }
@@ -42,7 +42,7 @@ tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop) {
   enum { GUESSED_STEPS = 8 };
   int64_t step;
   tw_steps_t steps = {-1, 1, 1}, guessed = {-1, 1, GUESSED_STEPS};
-  if (!tw_op_is(loop, "scf.for"))
+  if (!tw_op_is(loop, TW_SCF_FOR))
     return steps;
   bool known = tw_known_int(mlirOperationGetOperand(loop, 2), &step) && step == 1 && tw_steps_of(func, loop, &steps);
   return known ? steps : guessed;
@@ -65,7 +65,7 @@ static MlirWalkResult note_array(MlirOperation op, void *user) {
   loaded_t *loaded = user;
   int32_t place[TW_ARRAY_PLACE];
   intptr_t first;
-  if (!tw_op_is(op, "tile.load") && !tw_op_is(op, "tile.gather"))
+  if (!tw_op_is(op, TW_TILE_LOAD) && !tw_op_is(op, TW_TILE_GATHER))
     return MlirWalkResultAdvance;
   MlirValue array = tw_access_array(op, &first);
   if (!mlirValueIsABlockArgument(array) || loaded->count == MAX_LOADED * TW_ARRAY_PLACE)

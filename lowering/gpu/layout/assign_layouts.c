@@ -182,7 +182,7 @@ static void rewrite_shape(assigner_t *a, MlirOperation op) {
   if (!twl_is_flexible(input)) {
     tw_layout_t have = class_layout(a, input);
     if (tw_layout_classify(&have, &want) <= TW_CONVERT_REGISTER) {
-      tw_layout_t out = tw_op_is(op, "tile.permute") ? twl_forward(op, &have) : to; /* what its text implies */
+      tw_layout_t out = tw_op_is(op, TW_TILE_PERMUTE) ? twl_forward(op, &have) : to; /* what its text implies */
       result_in(a, op, &out);
       return;
     }
@@ -208,8 +208,8 @@ static void require_class(assigner_t *a, MlirOperation op, intptr_t i, MlirValue
 
 static void rewrite_yield(assigner_t *a, MlirOperation op) {
   MlirOperation parent = mlirOperationGetParentOperation(op);
-  bool condition = tw_op_is(op, "scf.condition");
-  bool to_before = tw_op_is(parent, "scf.while") && !condition;
+  bool condition = tw_op_is(op, TW_SCF_CONDITION);
+  bool to_before = tw_op_is(parent, TW_SCF_WHILE) && !condition;
   for (intptr_t i = condition; i < mlirOperationGetNumOperands(op); i++)
     require_class(a, op, i,
                   to_before ? mlirBlockGetArgument(tw_region_block(parent, 0), i)
@@ -222,7 +222,7 @@ static void rewrite_sum(assigner_t *a, MlirOperation op) {
 }
 
 static void rewrite_loop_inits(assigner_t *a, MlirOperation op) {
-  bool is_for = tw_op_is(op, "scf.for");
+  bool is_for = tw_op_is(op, TW_SCF_FOR);
   for (intptr_t i = is_for ? 3 : 0; i < mlirOperationGetNumOperands(op); i++)
     require_class(a, op, i,
                   is_for ? mlirOperationGetResult(op, i - 3) : mlirBlockGetArgument(tw_region_block(op, 0), i));
@@ -259,23 +259,23 @@ static void rewrite_other(assigner_t *a, MlirOperation op) {
 }
 
 static void rewrite(assigner_t *a, MlirOperation op) {
-  if (tw_op_is(op, "tile.load"))
+  if (tw_op_is(op, TW_TILE_LOAD))
     rewrite_load(a, op);
-  else if (tw_op_is(op, "tile.store"))
+  else if (tw_op_is(op, TW_TILE_STORE))
     rewrite_store(a, op);
-  else if (tw_op_is(op, "tile.reduce"))
+  else if (tw_op_is(op, TW_TILE_REDUCE))
     rewrite_reduce(a, op);
-  else if (tw_op_is(op, "tile.scan"))
+  else if (tw_op_is(op, TW_TILE_SCAN))
     rewrite_scan(a, op);
-  else if (tw_op_is(op, "tile.mma"))
+  else if (tw_op_is(op, TW_TILE_MMA))
     rewrite_mma(a, op);
   else if (twl_is_shape_op(op))
     rewrite_shape(a, op);
-  else if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"))
+  else if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE))
     rewrite_loop_inits(a, op);
-  else if (tw_op_is(op, "scf.yield") || tw_op_is(op, "scf.condition"))
+  else if (tw_op_is(op, TW_SCF_YIELD) || tw_op_is(op, TW_SCF_CONDITION))
     rewrite_yield(a, op);
-  else if (tw_op_is(op, "tile.sum_parts"))
+  else if (tw_op_is(op, TW_TILE_SUM_PARTS))
     rewrite_sum(a, op);
   else if (twl_is_elementwise(op))
     rewrite_elementwise(a, op);
@@ -309,7 +309,7 @@ static int64_t bytes_together(const twl_classes_t *c, const tw_block_axes_t *axe
   int64_t bytes = 0;
   for (size_t i = 0; i < c->num_ops; i++) {
     MlirOperation op = c->ops[i];
-    bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+    bool loads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
     MlirValue value = loads && mlirBlockEqual(mlirOperationGetBlock(op), block) ? twl_accessed(op) : (MlirValue){NULL};
     uint32_t own = 0;
     for (intptr_t k = 0; value.ptr && k < mlirOperationGetNumOperands(op); k++)
@@ -324,9 +324,9 @@ static bool moves_single_tiles(const twl_classes_t *c, int64_t most) {
   int large = 0;
   for (size_t i = 0; i < c->num_ops; i++) {
     MlirOperation op = c->ops[i];
-    if (tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan"))
+    if (tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN))
       return false;
-    bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+    bool loads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
     MlirValue value = loads ? twl_accessed(op) : (MlirValue){NULL};
     large += value.ptr && 2 * bits_of(value) / 8 >= most;
   }
@@ -342,7 +342,7 @@ static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
   bool scans = false;
   tw_block_axes_t axes = tw_block_axes_of(function);
   for (size_t i = 0; i < c->num_ops; i++) {
-    scans = scans || tw_op_is(c->ops[i], "tile.scan");
+    scans = scans || tw_op_is(c->ops[i], TW_TILE_SCAN);
     MlirValue value = twl_accessed(c->ops[i]);
     if (value.ptr && bits_of(value) / 8 > most)
       most = bits_of(value) / 8;

@@ -115,7 +115,7 @@ static int common_dimension(twl_classes_t *c, MlirValue value, MlirValue other, 
     return dim;
   for (size_t i = 0; i < c->num_edges; i++) {
     MlirOperation op = c->edges[i].op;
-    if (!tw_op_is(op, "tile.permute"))
+    if (!tw_op_is(op, TW_TILE_PERMUTE))
       continue;
     intptr_t rank = tw_attr_ints(op, "order", order, TW_LAYOUT_MAX_RANK);
     if (is_permute_between(c, op, mine, its))
@@ -174,17 +174,17 @@ static int64_t access_slots(const access_t *a, const tw_layout_t *layout) {
  * load that goes as well without one: what a product is added to. */
 static bool takes_slots(const access_t *a, const tw_layout_t *own, const tw_layout_t *layout) {
   enum { SLOT_BITS = 8 << 14 };
-  return a->bits >= SLOT_BITS && tw_op_is(a->op, "tile.load") && tw_has_attr(tw_module_of(a->op), TW_WGMMA) &&
+  return a->bits >= SLOT_BITS && tw_op_is(a->op, TW_TILE_LOAD) && tw_has_attr(tw_module_of(a->op), TW_WGMMA) &&
          tw_converts_through_shared(own, layout);
 }
 
 /* The access in the best layout for it, with a conversion where that is not the given one. */
 static int64_t best_access(const access_t *a, const tw_layout_t *layout, tw_layout_t *best) {
   int64_t least = access_slots(a, layout);
-  bool load = tw_op_is(a->op, "tile.load");
+  bool load = tw_op_is(a->op, TW_TILE_LOAD);
   int bits = element_bits(a->value);
   *best = *layout;
-  for (int i = 0; i < a->count && (load || tw_op_is(a->op, "tile.store")); i++) {
+  for (int i = 0; i < a->count && (load || tw_op_is(a->op, TW_TILE_STORE)); i++) {
     int64_t slots = access_slots(a, &a->own[i]);
     if (takes_slots(a, &a->own[i], layout))
       continue;
@@ -210,7 +210,7 @@ tw_layout_t twl_reduction_layout(twl_classes_t *c, MlirOperation op, const tw_la
   int axis = (int)tw_attr_int(op, "axis", 0);
   tw_axis_bits_t bits;
   bool fits =
-      tw_op_is(op, "tile.scan") ? tw_layout_axis_bits(layout, axis, &bits) : tw_layout_splits_axis(layout, axis);
+      tw_op_is(op, TW_TILE_SCAN) ? tw_layout_axis_bits(layout, axis, &bits) : tw_layout_splits_axis(layout, axis);
   return fits ? *layout : twl_default_layout(c, mlirOperationGetOperand(op, 0));
 }
 
@@ -218,7 +218,7 @@ static int64_t reduction_slots(twl_classes_t *c, MlirOperation op, const tw_layo
   tw_layout_t taken = twl_reduction_layout(c, op, layout);
   int axis = (int)tw_attr_int(op, "axis", 0), bits = element_bits(mlirOperationGetOperand(op, 0));
   int64_t slots = tw_conversion_slots(layout, &taken, bits);
-  if (tw_op_is(op, "tile.scan"))
+  if (tw_op_is(op, TW_TILE_SCAN))
     return slots + tw_scan_slots(&taken, axis) + tw_conversion_slots(&taken, layout, bits);
   return slots + tw_reduction_slots(&taken, axis);
 }
@@ -226,14 +226,14 @@ static int64_t reduction_slots(twl_classes_t *c, MlirOperation op, const tw_layo
 /* How often an op runs for each time that the kernel does. */
 static int64_t trips_of(MlirOperation op) {
   int64_t trips = 1;
-  for (MlirOperation p = mlirOperationGetParentOperation(op); !mlirOperationIsNull(p) && !tw_op_is(p, "func.func");
+  for (MlirOperation p = mlirOperationGetParentOperation(op); !mlirOperationIsNull(p) && !tw_op_is(p, TW_FUNC_FUNC);
        p = mlirOperationGetParentOperation(p)) {
     int64_t low, high, step;
-    if (tw_op_is(p, "scf.for") && tw_known_int(mlirOperationGetOperand(p, 0), &low) &&
+    if (tw_op_is(p, TW_SCF_FOR) && tw_known_int(mlirOperationGetOperand(p, 0), &low) &&
         tw_known_int(mlirOperationGetOperand(p, 1), &high) && tw_known_int(mlirOperationGetOperand(p, 2), &step) &&
         step > 0 && high > low)
       trips *= (high - low + step - 1) / step;
-    else if (tw_op_is(p, "scf.for") || tw_op_is(p, "scf.while"))
+    else if (tw_op_is(p, TW_SCF_FOR) || tw_op_is(p, TW_SCF_WHILE))
       trips *= UNKNOWN_TRIPS;
     trips = trips < MOST_TRIPS ? trips : MOST_TRIPS;
   }
@@ -288,7 +288,7 @@ static bool is_promoted(const twl_classes_t *c, MlirOperation op) {
 }
 
 bool twl_is_copied_gather(const twl_classes_t *c, MlirOperation op) {
-  return tw_op_is(op, "tile.gather") && is_promoted(c, op);
+  return tw_op_is(op, TW_TILE_GATHER) && is_promoted(c, op);
 }
 
 /* Every thread has whole pieces, as long as the indices allow. */
@@ -325,7 +325,7 @@ static void add_loads(chooser_t *x, MlirOperation mma, int operand, const tw_lay
 static void add_products(chooser_t *x) {
   twl_classes_t *c = x->c;
   for (size_t i = 0; i < c->num_ops; i++) {
-    if (!tw_op_is(c->ops[i], "tile.mma"))
+    if (!tw_op_is(c->ops[i], TW_TILE_MMA))
       continue;
     tw_mma_plan_t plan = tw_mma_plan(&c->target, c->ops[i], c->num_warps);
     force(x, mlirOperationGetResult(c->ops[i], 0), &plan.acc);
@@ -334,14 +334,14 @@ static void add_products(chooser_t *x) {
       if (mlirOperationIsNull(load) || !tw_promotes(load))
         continue;
       tw_map_set(&c->promoted, load.ptr, 0, NULL);
-      if (tw_op_is(load, "tile.gather")) {
+      if (tw_op_is(load, TW_TILE_GATHER)) {
         tw_layout_t copied = twl_copy_layout(c, load);
         force(x, mlirOperationGetResult(load, 0), &copied);
       }
     }
   }
   for (size_t i = 0; i < c->num_ops; i++)
-    if (tw_op_is(c->ops[i], "tile.mma")) {
+    if (tw_op_is(c->ops[i], TW_TILE_MMA)) {
       tw_mma_plan_t plan = tw_mma_plan(&c->target, c->ops[i], c->num_warps);
       add_loads(x, c->ops[i], 0, &plan.lhs);
       add_loads(x, c->ops[i], 1, &plan.rhs);
@@ -358,7 +358,7 @@ static bool is_in_memory(const chooser_t *x, MlirOperation mma, int o) {
 static void add_operands(chooser_t *x) {
   twl_classes_t *c = x->c;
   for (size_t i = 0; i < c->num_ops; i++)
-    for (int o = 0; tw_op_is(c->ops[i], "tile.mma") && o < 2; o++) {
+    for (int o = 0; tw_op_is(c->ops[i], TW_TILE_MMA) && o < 2; o++) {
       MlirValue value = mlirOperationGetOperand(c->ops[i], o);
       if (is_in_memory(x, c->ops[i], o) || !twl_has_class(value) || !twl_needs_operand_layout(c->ops[i], o))
         continue;
@@ -397,7 +397,7 @@ static void propagate(chooser_t *x) {
         changed |= add_candidate(x, to, &l);
       }
       for (int k = 0; k < to->count && !from->forced && from->count < TW_MAX_CHOICES; k++) {
-        if (tw_op_is(edge->op, "tile.reduce"))
+        if (tw_op_is(edge->op, TW_TILE_REDUCE))
           break;
         tw_layout_t have = candidate(x, to, k), l = twl_backward(edge->op, &have);
         changed |= add_candidate(x, from, &l);
@@ -458,11 +458,11 @@ static void add_cost(chooser_t *x, const class_choice_t *k, int choice, int64_t 
 static int64_t slots_of(chooser_t *x, MlirOperation op, const tw_layout_t *l) {
   if (twl_is_elementwise(op))
     return (int64_t)tw_layout_own_registers(l) * (tw_op_in(op, "math") ? FUNCTION_SLOTS : 1);
-  return tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan") ? reduction_slots(x->c, op, l) : 0;
+  return tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN) ? reduction_slots(x->c, op, l) : 0;
 }
 
 static void add_op(chooser_t *x, MlirOperation op) {
-  bool reduces = tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan");
+  bool reduces = tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN);
   MlirValue value = reduces ? mlirOperationGetOperand(op, 0) : twl_representative(op);
   if ((!reduces && !twl_is_elementwise(op)) || value.ptr == NULL || !twl_has_class(value))
     return;
@@ -517,7 +517,7 @@ static void add_product(chooser_t *x, MlirOperation mma) {
 
 /* Between the classes of an edge's operand and result. */
 static int64_t edge_slots(chooser_t *x, MlirOperation op, const tw_layout_t *from, const tw_layout_t *to) {
-  if (tw_op_is(op, "tile.reduce")) {
+  if (tw_op_is(op, TW_TILE_REDUCE)) {
     tw_layout_t taken = twl_reduction_layout(x->c, op, from), made = twl_forward(op, &taken);
     return conversion_slots(x, &made, to, element_bits(mlirOperationGetResult(op, 0)));
   }
@@ -563,7 +563,7 @@ static void build_graph(chooser_t *x) {
     }
   }
   for (size_t i = 0; i < c->num_ops; i++)
-    if (tw_op_is(c->ops[i], "tile.mma"))
+    if (tw_op_is(c->ops[i], TW_TILE_MMA))
       add_product(x, c->ops[i]);
     else
       add_op(x, c->ops[i]);

@@ -80,7 +80,7 @@ static bool feeds_product(MlirOperation mma) {
   for (MlirOperation op = mlirOperationGetNextInBlock(mma); !feeds && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     tw_slice_t slice = {.block = block};
-    if (!tw_op_is(op, "tile.mma"))
+    if (!tw_op_is(op, TW_TILE_MMA))
       continue;
     tw_slice_add(&slice, mlirOperationGetOperand(op, 0));
     feeds = tw_slice_has(&slice, mma);
@@ -210,7 +210,7 @@ static void mark(selector_t *s, MlirOperation mma) {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   selector_t *s = user;
-  if (!tw_op_is(op, "tile.mma"))
+  if (!tw_op_is(op, TW_TILE_MMA))
     return MlirWalkResultAdvance;
   tw_ops_add(&s->products, op);
   for (int i = 0; i < 2; i++) {

@@ -41,7 +41,7 @@ static MlirValue turned(const tw_builder_t *at, MlirValue value) {
   enum { RANK = 2 };
   static const int32_t order[RANK] = {1, 0};
   MlirOperation op = tw_def(value);
-  if (!mlirOperationIsNull(op) && tw_op_is(op, "tile.permute")) /* one that changes nothing is folded away */
+  if (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_PERMUTE)) /* one that changes nothing is folded away */
     return mlirOperationGetOperand(op, 0);
   return tw_op1_attr(at, "tile.permute", turned_type(mlirValueGetType(value)), 1, &value, "order",
                      mlirDenseI32ArrayGet(at->context, RANK, order));

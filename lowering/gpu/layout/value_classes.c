@@ -11,10 +11,10 @@ bool twl_is_flexible(MlirValue value) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op))
     return false;
-  if (tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape"))
+  if (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE))
     return !tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0)));
-  return tw_op_is(op, "arith.constant") || tw_op_is(op, "tile.constant") || tw_op_is(op, "tensor.splat") ||
-         tw_op_is(op, "tile.iota");
+  return tw_op_is(op, TW_ARITH_CONSTANT) || tw_op_is(op, TW_TILE_CONSTANT) || tw_op_is(op, TW_TENSOR_SPLAT) ||
+         tw_op_is(op, TW_TILE_IOTA);
 }
 
 bool twl_has_class(MlirValue value) { return tw_is_tile(mlirValueGetType(value)) && !twl_is_flexible(value); }
@@ -60,11 +60,11 @@ static void add_edge(twl_classes_t *c, MlirOperation op) {
 }
 
 bool twl_is_elementwise(MlirOperation op) {
-  return tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, "tile.gather") || tw_op_is(op, "tile.scatter");
+  return tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER);
 }
 
 bool twl_is_shape_op(MlirOperation op) {
-  return tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.reshape") || tw_op_is(op, "tile.permute");
+  return tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_PERMUTE);
 }
 
 MlirValue twl_representative(MlirOperation op) {
@@ -90,16 +90,16 @@ static void classify(twl_classes_t *c, MlirOperation op) {
     MlirValue one = twl_representative(op);
     for (intptr_t i = 0; one.ptr && i < mlirOperationGetNumOperands(op); i++)
       unite(c, one, mlirOperationGetOperand(op, i));
-  } else if (tw_op_is(op, "tile.scan")) {
+  } else if (tw_op_is(op, TW_TILE_SCAN)) {
     unite(c, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
-  } else if (tw_op_is(op, "tile.mma")) {
+  } else if (tw_op_is(op, TW_TILE_MMA)) {
     unite(c, mlirOperationGetOperand(op, 2), mlirOperationGetResult(op, 0));
-  } else if (tw_op_is(op, "tile.sum_parts")) {
+  } else if (tw_op_is(op, TW_TILE_SUM_PARTS)) {
     for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(op); i++)
       unite(c, mlirOperationGetOperand(op, i), mlirOperationGetResult(op, i));
   } else if (tw_op_in(op, "scf")) {
     tw_each_source(op, unite, c);
-  } else if (twl_is_shape_op(op) || tw_op_is(op, "tile.reduce")) {
+  } else if (twl_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE)) {
     add_edge(c, op);
   }
 }
@@ -107,14 +107,14 @@ static void classify(twl_classes_t *c, MlirOperation op) {
 static void note_reductions(twl_classes_t *c) {
   for (size_t i = 0; i < c->num_ops; i++) {
     MlirOperation op = c->ops[i];
-    if ((tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan")) && twl_has_class(mlirOperationGetOperand(op, 0)))
+    if ((tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN)) && twl_has_class(mlirOperationGetOperand(op, 0)))
       twl_class_of(c, mlirOperationGetOperand(op, 0))->reduced |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
   }
 }
 
 static bool is_access(MlirOperation op) {
-  return tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store") || tw_op_is(op, "tile.gather") ||
-         tw_op_is(op, "tile.scatter");
+  return tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_GATHER) ||
+         tw_op_is(op, TW_TILE_SCATTER);
 }
 
 MlirValue twl_accessed(MlirOperation op) {
@@ -123,7 +123,7 @@ MlirValue twl_accessed(MlirOperation op) {
     return value;
   if (mlirOperationGetNumResults(op))
     value = mlirOperationGetResult(op, 0);
-  else if (tw_op_is(op, "tile.store"))
+  else if (tw_op_is(op, TW_TILE_STORE))
     value = mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
   else
     value = twl_representative(op);
@@ -150,14 +150,14 @@ static void aligned_shape(MlirOperation op, int rank, int64_t *shape) {
 tw_layout_t twl_forward(MlirOperation op, const tw_layout_t *from) {
   int64_t shape[TW_LAYOUT_MAX_RANK], aligned[TW_LAYOUT_MAX_RANK];
   int perm[TW_LAYOUT_MAX_RANK];
-  if (tw_op_is(op, "tile.reduce"))
+  if (tw_op_is(op, TW_TILE_REDUCE))
     return tw_layout_slice(from, (int)tw_attr_int(op, "axis", 0), false);
-  if (tw_op_is(op, "tile.permute")) {
+  if (tw_op_is(op, TW_TILE_PERMUTE)) {
     read_order(op, from->rank, perm);
     return tw_layout_permute(from, perm);
   }
   int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetResult(op, 0)), shape);
-  if (tw_op_is(op, "tile.reshape"))
+  if (tw_op_is(op, TW_TILE_RESHAPE))
     return tw_layout_reshape(from, rank, shape);
   aligned_shape(op, rank, aligned);
   tw_layout_t wide = tw_layout_reshape(from, rank, aligned);
@@ -167,12 +167,12 @@ tw_layout_t twl_forward(MlirOperation op, const tw_layout_t *from) {
 tw_layout_t twl_backward(MlirOperation op, const tw_layout_t *to) {
   int64_t shape[TW_LAYOUT_MAX_RANK], aligned[TW_LAYOUT_MAX_RANK];
   int perm[TW_LAYOUT_MAX_RANK];
-  if (tw_op_is(op, "tile.permute")) {
+  if (tw_op_is(op, TW_TILE_PERMUTE)) {
     read_order(op, to->rank, perm);
     return tw_layout_unpermute(to, perm);
   }
   int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(op, 0)), shape);
-  if (tw_op_is(op, "tile.reshape"))
+  if (tw_op_is(op, TW_TILE_RESHAPE))
     return tw_layout_reshape(to, rank, shape);
   aligned_shape(op, to->rank, aligned);
   tw_layout_t wide = tw_layout_unbroadcast(to, aligned);
@@ -183,7 +183,7 @@ tw_layout_t twl_backward(MlirOperation op, const tw_layout_t *to) {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   twl_classes_t *c = user;
-  if (!tw_op_is(op, "func.func")) {
+  if (!tw_op_is(op, TW_FUNC_FUNC)) {
     c->ops = tw_room(c->ops, c->num_ops, sizeof *c->ops);
     c->ops[c->num_ops++] = op;
   }

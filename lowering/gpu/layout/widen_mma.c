@@ -20,7 +20,7 @@
 #include "lowering/ir.h"
 #include "lowering/passes.h"
 
-static bool is_product(MlirOperation op) { return tw_op_is(op, "tile.mma"); }
+static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
 static MlirType input_type(MlirOperation mma) { return tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0))); }
 

@@ -92,8 +92,8 @@ static bool holds(const spans_t *s, MlirOperation outer, int first, int last) {
 /* A use that finds what an earlier iteration left is as if the loop around held it all along. */
 static MlirOperation with_loop(MlirOperation use, bool first) {
   MlirOperation parent = mlirOperationGetParentOperation(use);
-  bool loop = tw_op_is(parent, "scf.for") || tw_op_is(parent, "scf.while");
-  return first && loop && tw_op_is(use, "tile.local_load") ? parent : use;
+  bool loop = tw_op_is(parent, TW_SCF_FOR) || tw_op_is(parent, TW_SCF_WHILE);
+  return first && loop && tw_op_is(use, TW_TILE_LOCAL_LOAD) ? parent : use;
 }
 
 /* From the first to the last use, each widened to the child of the innermost op that holds all. */
@@ -132,7 +132,7 @@ typedef struct {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   list_t *list = user;
-  bool alloc = tw_op_is(op, "tile.alloc_shared");
+  bool alloc = tw_op_is(op, TW_TILE_ALLOC_SHARED);
   int64_t bytes = alloc ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : twg_scratch_bytes(op);
   if (bytes <= 0)
     return MlirWalkResultAdvance;
@@ -187,7 +187,7 @@ static int by_size(const void *x, const void *y) {
 static MlirWalkResult place_barriers(MlirOperation op, void *user) {
   enum { BARRIER_BYTES = 8 };
   int64_t *end = user;
-  if (!tw_op_is(op, "tile.alloc_barriers"))
+  if (!tw_op_is(op, TW_TILE_ALLOC_BARRIERS))
     return MlirWalkResultAdvance;
   tw_set_int(op, "offset", tw_i32(mlirOperationGetContext(op)), *end);
   *end += (1 + tw_has_attr(op, "numbers")) * BARRIER_BYTES *
@@ -250,7 +250,7 @@ static bool run(MlirOperation module) {
   MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    int64_t bytes = tw_op_is(op, "func.func") ? allocate(op, &target) : 0;
+    int64_t bytes = tw_op_is(op, TW_FUNC_FUNC) ? allocate(op, &target) : 0;
     if (bytes < 0)
       return false;
     most = bytes > most ? bytes : most;

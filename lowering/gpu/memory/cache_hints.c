@@ -33,19 +33,20 @@ typedef struct {
   tw_ops_t ids, loads;
 } kernel_t;
 
-static bool is_id(MlirOperation op) { return tw_op_is(op, "tile.block_id"); }
+static bool is_id(MlirOperation op) { return tw_op_is(op, TW_TILE_BLOCK_ID); }
 
 static bool reads_array(MlirOperation op) {
-  return (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather")) &&
+  return (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) &&
          tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
 
 /* What `value` tells of `number`, as far as `depth` ops show. */
 static int told_by(MlirValue value, MlirValue number, int depth) {
-  static const char *const keep[] = {"arith.addi",  "arith.subi",  "arith.muli",  "arith.shli",
-                                     "arith.extsi", "arith.extui", "arith.trunci"};
-  static const char *const divide[] = {"arith.divsi", "arith.divui", "arith.floordivsi", "arith.shrsi", "arith.shrui"};
-  static const char *const leave[] = {"arith.remsi", "arith.remui", "arith.andi"};
+  static const tw_op_kind_t keep[] = {TW_ARITH_ADDI,  TW_ARITH_SUBI,  TW_ARITH_MULI,  TW_ARITH_SHLI,
+                                      TW_ARITH_EXTSI, TW_ARITH_EXTUI, TW_ARITH_TRUNCI};
+  static const tw_op_kind_t divide[] = {TW_ARITH_DIVSI, TW_ARITH_DIVUI, TW_ARITH_FLOORDIVSI, TW_ARITH_SHRSI,
+                                        TW_ARITH_SHRUI};
+  static const tw_op_kind_t leave[] = {TW_ARITH_REMSI, TW_ARITH_REMUI, TW_ARITH_ANDI};
   MlirOperation op = tw_def(value);
   if (mlirValueEqual(value, number))
     return ALL;
@@ -60,7 +61,7 @@ static int told_by(MlirValue value, MlirValue number, int depth) {
     return told[0] & (ALL | QUOTIENT) ? QUOTIENT : 0;
   if (TW_OP_IS_ONE_OF(op, leave))
     return told[0] & ALL ? REST : 0;
-  if (tw_op_is(op, "arith.select")) /* the rest, brought to the sign of the divisor */
+  if (tw_op_is(op, TW_ARITH_SELECT)) /* the rest, brought to the sign of the divisor */
     return told[1] & told[2];
   return 0;
 }
@@ -81,13 +82,13 @@ static bool has_array_alone(const kernel_t *k, MlirOperation load) {
 }
 
 static bool is_read_once(const kernel_t *k, MlirOperation load) {
-  if (!tw_op_is(load, "tile.load") || !has_array_alone(k, load))
+  if (!tw_op_is(load, TW_TILE_LOAD) || !has_array_alone(k, load))
     return false;
   for (int i = 0; i < k->ids.count; i++)
     if (!is_told(load, mlirOperationGetResult(k->ids.at[i], 0)))
       return false;
   for (MlirOperation loop = tw_enclosing_loop(load); !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
-    if (!tw_op_is(loop, "scf.for") || !is_told(load, tw_loop_iv(loop)))
+    if (!tw_op_is(loop, TW_SCF_FOR) || !is_told(load, tw_loop_iv(loop)))
       return false;
   return true;
 }

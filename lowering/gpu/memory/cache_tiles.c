@@ -71,7 +71,7 @@ static bool is_int(MlirValue value, int64_t wanted) {
 }
 
 static bool is_walk(MlirOperation op) {
-  return tw_op_is(op, "scf.for") && is_int(mlirOperationGetOperand(op, 0), 0) &&
+  return tw_op_is(op, TW_SCF_FOR) && is_int(mlirOperationGetOperand(op, 0), 0) &&
          is_int(mlirOperationGetOperand(op, 2), 1);
 }
 
@@ -116,7 +116,7 @@ static void note_loads(plan_t *plan) {
   for (int w = 0; w < plan->num_walks; w++)
     for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(plan->walks[w])); !mlirOperationIsNull(op);
          op = mlirOperationGetNextInBlock(op))
-      if (tw_op_is(op, "tile.load"))
+      if (tw_op_is(op, TW_TILE_LOAD))
         note(plan, w, op);
 }
 
@@ -150,7 +150,7 @@ static bool stays_in_place(const writes_t *w, MlirOperation store) {
   int walk = w->plan->num_walks - 1;
   MlirOperation last = w->plan->walks[walk], load = w->tile->loads[walk];
   MlirValue value = mlirOperationGetOperand(store, mlirOperationGetNumOperands(store) - 1);
-  return tw_op_is(store, "tile.store") && mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
+  return tw_op_is(store, TW_TILE_STORE) && mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
          mlirTypeEqual(mlirValueGetType(value), mlirValueGetType(mlirOperationGetResult(w->tile->loads[0], 0))) &&
          tw_same_place(w->tile->loads[0], w->plan->walks[0], store, last) && tw_moves_each_time(last, store) &&
          (mlirOperationIsNull(load) || mlirOperationIsBeforeInBlock(load, store));
@@ -161,7 +161,7 @@ static MlirWalkResult look_at_write(MlirOperation op, void *user) {
   intptr_t first;
   if (mlirOperationGetNumRegions(op) > 0 || !tw_may_write_arrays(op))
     return MlirWalkResultAdvance;
-  if (!tw_op_is(op, "tile.store") && !tw_op_is(op, "tile.scatter")) {
+  if (!tw_op_is(op, TW_TILE_STORE) && !tw_op_is(op, TW_TILE_SCATTER)) {
     w->spared = false;
     return MlirWalkResultInterrupt;
   }
@@ -247,12 +247,12 @@ static bool make_plan(plan_t *plan, MlirOperation func, MlirOperation first) {
 
 static bool has_room(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  return tw_gpu_has(&target, TW_GPU_CP_ASYNC) && !tw_has_op(func, "tile.mma") && !tw_has_op(func, "tile.wgmma") &&
-         !tw_has_op(func, "tile.roles") && !tw_has_op(func, "tile.alloc_shared");
+  return tw_gpu_has(&target, TW_GPU_CP_ASYNC) && !tw_has_op(func, TW_TILE_MMA) && !tw_has_op(func, TW_TILE_WGMMA) &&
+         !tw_has_op(func, TW_TILE_ROLES) && !tw_has_op(func, TW_TILE_ALLOC_SHARED);
 }
 
 static MlirOperation function_of(MlirOperation op) {
-  while (!tw_op_is(op, "func.func"))
+  while (!tw_op_is(op, TW_FUNC_FUNC))
     op = mlirOperationGetParentOperation(op);
   return op;
 }

@@ -25,16 +25,16 @@
 #include "lowering/passes.h"
 #include "lowering/ranges.h"
 
-static bool is_remainder(MlirOperation op) { return tw_op_is(op, "arith.remsi") || tw_op_is(op, "arith.remui"); }
+static bool is_remainder(MlirOperation op) { return tw_op_is(op, TW_ARITH_REMSI) || tw_op_is(op, TW_ARITH_REMUI); }
 
 static bool is_division(MlirOperation op) {
-  static const char *const rounded_down[] = {"arith.floordivsi", "arith.divsi", "arith.divui"};
+  static const tw_op_kind_t rounded_down[] = {TW_ARITH_FLOORDIVSI, TW_ARITH_DIVSI, TW_ARITH_DIVUI};
   return is_remainder(op) || TW_OP_IS_ONE_OF(op, rounded_down);
 }
 
 static bool reduces(MlirOperation op) {
   MlirOperation loop = tw_enclosing_loop(op);
-  if (!is_division(op) || mlirOperationIsNull(loop) || !tw_op_is(loop, "scf.for"))
+  if (!is_division(op) || mlirOperationIsNull(loop) || !tw_op_is(loop, TW_SCF_FOR))
     return false;
   MlirValue x = mlirOperationGetOperand(op, 0), y = mlirOperationGetOperand(op, 1);
   int64_t known;
@@ -44,7 +44,7 @@ static bool reduces(MlirOperation op) {
 
 static bool is_known(MlirOperation op) {
   bool unused;
-  return tw_op_is(op, "arith.cmpi") && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
+  return tw_op_is(op, TW_ARITH_CMPI) && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
          tw_is_decided(mlirOperationGetResult(op, 0), &unused);
 }
 
@@ -53,7 +53,7 @@ static bool is_wanted(MlirOperation op) { return reduces(op) || is_known(op); }
 static void reduce(MlirOperation op) {
   tw_builder_t at = tw_build_before(op);
   MlirValue quotient, rest, result = mlirOperationGetResult(op, 0);
-  if (tw_op_is(op, "arith.cmpi")) {
+  if (tw_op_is(op, TW_ARITH_CMPI)) {
     bool known = false;
     (void)tw_is_decided(result, &known);
     quotient = rest = tw_const_int(&at, mlirValueGetType(result), known);

@@ -41,13 +41,13 @@ typedef struct {
   tw_builder_t before; /* the loop */
 } lifter_t;
 
-static bool is_shape_op(MlirOperation op) { return tw_op_is(op, "tile.reshape") || tw_op_is(op, "tile.broadcast"); }
+static bool is_shape_op(MlirOperation op) { return tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_BROADCAST); }
 
-static bool is_sum(MlirOperation op) { return tw_op_is(op, "arith.addi") || tw_op_is(op, "arith.subi"); }
+static bool is_sum(MlirOperation op) { return tw_op_is(op, TW_ARITH_ADDI) || tw_op_is(op, TW_ARITH_SUBI); }
 
 /* The factor of a product with a constant. */
 static bool is_multiple(MlirOperation op, int64_t *factor) {
-  return tw_op_is(op, "arith.muli") && tw_known_int(mlirOperationGetOperand(op, 1), factor);
+  return tw_op_is(op, TW_ARITH_MULI) && tw_known_int(mlirOperationGetOperand(op, 1), factor);
 }
 
 /* Whether the index has such parts; nothing is built. */
@@ -58,7 +58,7 @@ static bool has_parts(const lifter_t *l, MlirValue index) {
     return true;
   if (mlirOperationIsNull(op))
     return false;
-  if (tw_op_is(op, "tensor.splat"))
+  if (tw_op_is(op, TW_TENSOR_SPLAT))
     return true;
   if (is_sum(op))
     return has_parts(l, mlirOperationGetOperand(op, 0)) && has_parts(l, mlirOperationGetOperand(op, 1));
@@ -69,10 +69,10 @@ static bool has_parts(const lifter_t *l, MlirValue index) {
 static MlirValue combine(const tw_builder_t *at, MlirOperation op, MlirValue x, MlirValue y) {
   if (y.ptr == NULL)
     return x;
-  if (x.ptr == NULL && tw_op_is(op, "arith.addi"))
+  if (x.ptr == NULL && tw_op_is(op, TW_ARITH_ADDI))
     return y;
   MlirType type = mlirValueGetType(y);
-  return tw_binary(at, tw_op_is(op, "arith.addi") ? "arith.addi" : "arith.subi", type,
+  return tw_binary(at, tw_op_is(op, TW_ARITH_ADDI) ? "arith.addi" : "arith.subi", type,
                    x.ptr ? x : tw_const_int(at, type, 0), y);
 }
 
@@ -84,7 +84,7 @@ static parts_t parts_of(const lifter_t *l, MlirValue index) {
   MlirOperation op = tw_def(index);
   if (!tw_defined_in(index, tw_loop_body(l->loop)))
     return (parts_t){.tile = index};
-  if (tw_op_is(op, "tensor.splat"))
+  if (tw_op_is(op, TW_TENSOR_SPLAT))
     return (parts_t){.scalar = mlirOperationGetOperand(op, 0)};
   parts_t x = parts_of(l, mlirOperationGetOperand(op, 0));
   tw_builder_t here = tw_build_before(op);
@@ -127,7 +127,7 @@ static void lift_index(const lifter_t *l, MlirOperation gather, intptr_t operand
 
 static bool is_gather_in_loop(MlirOperation op) {
   MlirOperation loop = tw_enclosing_loop(op);
-  return tw_op_is(op, "tile.gather") && !mlirOperationIsNull(loop) && tw_op_is(loop, "scf.for");
+  return tw_op_is(op, TW_TILE_GATHER) && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR);
 }
 
 static bool run(MlirOperation func) {

@@ -160,7 +160,7 @@ static bool bytes_changed_hands(const state_t *s, const open_access_t *access) {
 static MlirType type_moved(MlirOperation op) {
   bool loads = mlirOperationGetNumResults(op) > 0;
   if (tw_op_is(op,
-               "tile.tma_store")) /* each group of warps gives what its own threads have, when all of them are there */
+               TW_TILE_TMA_STORE)) /* each group of warps gives what its own threads have, when all of them are there */
     return mlirValueGetType(mlirOperationGetOperand(op, 0));
   return mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
                                 : mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1));
@@ -175,7 +175,7 @@ static bool is_written(MlirValue array) {
 
 /* Whether the op reads or writes an array that the kernel writes. */
 static bool find_array(MlirOperation op, open_access_t *out) {
-  static const char *const reads[] = {"tile.load", "tile.gather", "tile.async_copy", "tile.async_gather"};
+  static const tw_op_kind_t reads[] = {TW_TILE_LOAD, TW_TILE_GATHER, TW_TILE_ASYNC_COPY, TW_TILE_ASYNC_GATHER};
   intptr_t first;
   if (!tw_stores_to_array(op) && !TW_OP_IS_ONE_OF(op, reads))
     return false;
@@ -187,7 +187,7 @@ static bool find_array(MlirOperation op, open_access_t *out) {
     out->to = out->from + 1;
     out->op = tw_is_async_copy(op) ? tw_null_op() : op;
   }
-  static const char *const tiles[] = {"tile.load", "tile.store", "tile.tma_store"};
+  static const tw_op_kind_t tiles[] = {TW_TILE_LOAD, TW_TILE_STORE, TW_TILE_TMA_STORE};
   if (TW_OP_IS_ONE_OF(op, tiles) && !tw_has_attr(op, "order") && tw_is_tile(type_moved(op)) &&
       tw_layout_of_type(type_moved(op), &layout) && tw_layout_is_injective(&layout))
     out->owner = type_moved(op).ptr;
@@ -207,7 +207,7 @@ static bool may_touch(const open_access_t *earlier, const open_access_t *access)
   MlirValue a = tw_access_array(earlier->op, &first), b = tw_access_array(access->op, &first);
   if (of_one_owner(earlier, access) && tw_may_be_disjoint(a, b))
     return false;
-  bool in_place = tw_op_is(access->op, "tile.tma_store") && tw_reads_before(earlier->op, access->op, tw_null_op());
+  bool in_place = tw_op_is(access->op, TW_TILE_TMA_STORE) && tw_reads_before(earlier->op, access->op, tw_null_op());
   return in_place || !tw_assume_disjoint(a, b);
 }
 
@@ -221,7 +221,7 @@ static void visit_array(state_t *s, MlirOperation op, open_access_t access) {
     put_before(op, "tile.barrier", false);
     meet(s);
   }
-  if (!tw_op_is(op, "tile.tma_store")) /* nothing reads behind it what it writes */
+  if (!tw_op_is(op, TW_TILE_TMA_STORE)) /* nothing reads behind it what it writes */
     note(s, access);
 }
 
@@ -248,7 +248,7 @@ static void visit_loop(state_t *s, MlirOperation op) {
 
 static void visit_branch(state_t *s, MlirOperation op) {
   state_t before = *s, after = {.count = 0};
-  if (tw_op_is(op, "tile.roles")) { /* the producer has no one to meet; its barriers count */
+  if (tw_op_is(op, TW_TILE_ROLES)) { /* the producer has no one to meet; its barriers count */
     visit_region(s, op, 1);
     return;
   }
@@ -286,13 +286,13 @@ static void visit(state_t *s, MlirOperation op) {
   int64_t bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
   if (find_array(op, &access))
     visit_array(s, op, access);
-  if (tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while")) {
+  if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE)) {
     visit_loop(s, op);
   } else if (mlirOperationGetNumRegions(op) > 0) {
     visit_branch(s, op);
-  } else if (tw_op_is(op, "tile.barrier")) {
+  } else if (tw_op_is(op, TW_TILE_BARRIER)) {
     meet(s);
-  } else if (tw_op_is(op, "tile.async_wait")) {
+  } else if (tw_op_is(op, TW_TILE_ASYNC_WAIT)) {
     if (tw_attr_int(op, "pending", 0) == 0)
       wait_for_copies(s);
   } else if (bytes > 0) {
@@ -304,18 +304,18 @@ static void visit(state_t *s, MlirOperation op) {
       meet(s);
     }
     note(s, access);
-  } else if (tw_op_is(op, "tile.local_load") && find_buffer(op, &access)) {
+  } else if (tw_op_is(op, TW_TILE_LOCAL_LOAD) && find_buffer(op, &access)) {
     if (conflicts(s, false, false, access.from, access.to))
       settle(s, op, false, access.from, access.to);
     note(s, access);
-  } else if (tw_op_is(op, "tile.wgmma")) {
+  } else if (tw_op_is(op, TW_TILE_WGMMA)) {
     visit_wgmma(s, op);
-  } else if (tw_op_is(op, "tile.tma_store") && find_buffer(op, &access)) {
+  } else if (tw_op_is(op, TW_TILE_TMA_STORE) && find_buffer(op, &access)) {
     access.kind = WRITE; /* which the op orders with its own reads */
     if (bytes_changed_hands(s, &access))
       settle(s, op, true, access.from, access.to);
     note(s, access);
-  } else if (tw_op_is(op, "tile.local_store") && find_buffer(op, &access)) {
+  } else if (tw_op_is(op, TW_TILE_LOCAL_STORE) && find_buffer(op, &access)) {
     access.kind = WRITE;
     settle(s, op, true, access.from, access.to);
     note(s, access);

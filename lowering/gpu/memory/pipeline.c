@@ -72,13 +72,13 @@ typedef struct {
 /* Arithmetic on scalars and tiles of indices, which may be repeated for another iteration. */
 static bool is_index_arithmetic(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 && tw_is_arithmetic(op) &&
-         !tw_op_is(op, "tile.reduce") && !tw_op_is(op, "tile.warp_any");
+         !tw_op_is(op, TW_TILE_REDUCE) && !tw_op_is(op, TW_TILE_WARP_ANY);
 }
 
 /* Loads that may be done for an iteration that does not exist: they read nothing outside of their array. */
 static bool is_index_load(MlirOperation op) {
-  bool tile = tw_op_is(op, "tile.load") && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  return (tile && !tw_has_attr(op, TW_IN_BOUNDS)) || (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
+  bool tile = tw_op_is(op, TW_TILE_LOAD) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return (tile && !tw_has_attr(op, TW_IN_BOUNDS)) || (tw_op_is(op, TW_TILE_GATHER) && tw_has_attr(op, "check_bounds"));
 }
 
 static bool is_noted(const plan_t *plan, MlirOperation load) {
@@ -115,7 +115,7 @@ typedef struct {
 static MlirWalkResult find_obstacle(MlirOperation op, void *user) {
   check_t *check = user;
   bool nested = !mlirBlockEqual(mlirOperationGetBlock(op), check->body);
-  if (tw_op_is(op, "tile.sync_threads") || (nested && (tw_is_async_copy(op) || tw_op_is(op, "tile.barrier"))))
+  if (tw_op_is(op, TW_TILE_SYNC_THREADS) || (nested && (tw_is_async_copy(op) || tw_op_is(op, TW_TILE_BARRIER))))
     check->bad = true;
   return check->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
@@ -206,7 +206,7 @@ static bool lives_through(MlirValue buffer, MlirOperation loop) {
 
 static MlirWalkResult count_others(MlirOperation op, void *user) {
   others_t *others = user;
-  if (!tw_op_is(op, "tile.alloc_shared"))
+  if (!tw_op_is(op, TW_TILE_ALLOC_SHARED))
     return MlirWalkResultAdvance;
   MlirValue buffer = mlirOperationGetResult(op, 0);
   if (!is_own(others->plan, buffer) && lives_through(buffer, others->plan->loop))
@@ -360,7 +360,7 @@ static void prologue(const plan_t *plan, MlirValue *carried) {
 static void drop_waits(MlirBlock body) {
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    if (tw_op_is(op, "tile.async_commit") || tw_op_is(op, "tile.async_wait") || tw_op_is(op, "tile.barrier"))
+    if (tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) || tw_op_is(op, TW_TILE_BARRIER))
       mlirOperationDestroy(op);
   }
 }
@@ -378,18 +378,15 @@ static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
     for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies.at[i])); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
       MlirOperation op = mlirOpOperandGetOwner(use);
-      if ((tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma")) && tw_inside(op, body))
+      if ((tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_op_is(op, TW_TILE_WGMMA)) && tw_inside(op, body))
         mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(use) + 1, slot);
     }
 }
 
 /* ---- products that run into the next iteration --------------------------------------------------- */
 
-static MlirOperation first_op(MlirBlock body, const char *name) {
-  MlirOperation op = mlirBlockGetFirstOperation(body);
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
-    op = mlirOperationGetNextInBlock(op);
-  return op;
+static MlirOperation first_op(MlirBlock body, tw_op_kind_t kind) {
+  return tw_next_op(mlirBlockGetFirstOperation(body), kind);
 }
 
 /* Position at which the loop's end yields a value that nothing else reads; -1 if it is read. */
@@ -402,8 +399,8 @@ static intptr_t only_yielded(MlirValue value, MlirBlock body) {
 
 /* The wait of the loop's one product, if the product may run on and adds to a carried value that only it reads. */
 static MlirOperation overlapped_wait(MlirOperation loop) {
-  MlirOperation none = {NULL}, product = first_op(tw_loop_body(loop), "tile.wgmma");
-  MlirOperation wait = first_op(tw_loop_body(loop), "tile.wgmma_wait");
+  MlirOperation none = {NULL}, product = first_op(tw_loop_body(loop), TW_TILE_WGMMA);
+  MlirOperation wait = first_op(tw_loop_body(loop), TW_TILE_WGMMA_WAIT);
   if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || !tw_wgmma_may_run_on(product) ||
       tw_wgmma_reads_registers(product) ||
       !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
@@ -466,7 +463,7 @@ static void pipeline_loop(plan_t *plan) {
   read_from_slot(plan, body, carried[0]);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(body));
   build_wait(&top, plan->distance - 1);
-  MlirOperation product = first_op(body, "tile.wgmma");
+  MlirOperation product = first_op(body, TW_TILE_WGMMA);
   tw_builder_t behind = mlirOperationIsNull(product) ? top : tw_build_before(mlirOperationGetNextInBlock(product));
   copy_ahead(plan, &behind, carried, next);
   for (int i = 0; i < plan->copies.count; i++)
@@ -484,7 +481,7 @@ static void pipeline_loop(plan_t *plan) {
 /* Copies of a producer run ahead as they are. */
 static bool has_role(MlirOperation loop) {
   MlirOperation up = mlirOperationGetParentOperation(loop);
-  while (!mlirOperationIsNull(up) && !tw_op_is(up, "tile.roles"))
+  while (!mlirOperationIsNull(up) && !tw_op_is(up, TW_TILE_ROLES))
     up = mlirOperationGetParentOperation(up);
   return !mlirOperationIsNull(up);
 }

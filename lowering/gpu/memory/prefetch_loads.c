@@ -51,21 +51,18 @@ enum {
 /* ---- which loops and loads --------------------------------------------------------------------------- */
 
 static bool is_safe_load(MlirOperation op) {
-  return tw_op_is(op, "tile.load") || (tw_op_is(op, "tile.gather") && tw_has_attr(op, "check_bounds"));
+  return tw_op_is(op, TW_TILE_LOAD) || (tw_op_is(op, TW_TILE_GATHER) && tw_has_attr(op, "check_bounds"));
 }
 
-static bool has(MlirBlock body, const char *name) {
-  MlirOperation op = mlirBlockGetFirstOperation(body);
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
-    op = mlirOperationGetNextInBlock(op);
-  return !mlirOperationIsNull(op);
+static bool has(MlirBlock body, tw_op_kind_t kind) {
+  return !mlirOperationIsNull(tw_next_op(mlirBlockGetFirstOperation(body), kind));
 }
 
 /* The words that a thread may have of a tile that comes early. */
 static int64_t most_words(MlirBlock body) {
-  if (has(body, "tile.wgmma"))
+  if (has(body, TW_TILE_WGMMA))
     return WORDS_BESIDE_PRODUCT;
-  return (has(body, "tile.reduce") || has(body, "tile.scan")) && !has(body, "tile.mma") ? WORDS_OF_WALK : 0;
+  return (has(body, TW_TILE_REDUCE) || has(body, TW_TILE_SCAN)) && !has(body, TW_TILE_MMA) ? WORDS_OF_WALK : 0;
 }
 
 static int64_t words_of(MlirType type) {
@@ -137,11 +134,11 @@ static bool reads_constant(MlirOperation loop, MlirOperation load) {
 }
 
 static bool is_early(MlirOperation loop, MlirOperation op, int64_t most) {
-  if (!is_safe_load(op) || is_of_copies(loop, op) || (tw_op_is(op, "tile.load") && tw_is_kept(op)) ||
+  if (!is_safe_load(op) || is_of_copies(loop, op) || (tw_op_is(op, TW_TILE_LOAD) && tw_is_kept(op)) ||
       words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > most)
     return false;
   MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(op, 0));
-  return !mlirOperationIsNull(last) && !tw_op_is(last, "scf.yield") && follows_induction(loop, op) &&
+  return !mlirOperationIsNull(last) && !tw_op_is(last, TW_SCF_YIELD) && follows_induction(loop, op) &&
          reads_constant(loop, op);
 }
 

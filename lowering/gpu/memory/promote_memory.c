@@ -78,26 +78,26 @@ typedef struct {
 
 /* ---- what can be promoted ---------------------------------------------------------------------- */
 
-static bool is_product(MlirOperation op) { return tw_op_is(op, "tile.mma"); }
+static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
 static bool is_element_cast(MlirOperation op) {
-  static const char *const names[] = {"arith.extf",   "arith.truncf", "arith.extsi",  "arith.extui",
-                                      "arith.trunci", "arith.sitofp", "arith.uitofp", "tile.cast"};
+  static const tw_op_kind_t names[] = {TW_ARITH_EXTF,   TW_ARITH_TRUNCF, TW_ARITH_EXTSI,  TW_ARITH_EXTUI,
+                                       TW_ARITH_TRUNCI, TW_ARITH_SITOFP, TW_ARITH_UITOFP, TW_TILE_CAST};
   return TW_OP_IS_ONE_OF(op, names);
 }
 
 static bool is_view(MlirOperation op) {
-  return tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "tile.permute") || tw_op_is(op, "tile.reshape") ||
+  return tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_TILE_RESHAPE) ||
          is_element_cast(op);
 }
 
-static bool is_gather(MlirOperation op) { return tw_op_is(op, "tile.gather"); }
+static bool is_gather(MlirOperation op) { return tw_op_is(op, TW_TILE_GATHER); }
 
 MlirOperation tw_load_behind(MlirValue value) {
   MlirOperation op = tw_def(value);
   while (!mlirOperationIsNull(op) && is_view(op) && tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  bool found = !mlirOperationIsNull(op) && (tw_op_is(op, "tile.load") || (is_gather(op) && tw_promotes(op)));
+  bool found = !mlirOperationIsNull(op) && (tw_op_is(op, TW_TILE_LOAD) || (is_gather(op) && tw_promotes(op)));
   return found ? op : tw_null_op();
 }
 
@@ -150,7 +150,7 @@ static bool add_behind(behind_t *behind, MlirValue value) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op))
     return false; /* carried by the loop */
-  if (tw_op_is(op, "tile.load"))
+  if (tw_op_is(op, TW_TILE_LOAD))
     return add_load(behind, op);
   if (mlirOperationGetNumRegions(op) > 0 || !(tw_is_arithmetic(op) || is_view(op)))
     return false;
@@ -179,7 +179,7 @@ static bool copy_pays(MlirOperation load, int64_t elements) {
 static MlirValue in_iteration(MlirOperation mma, MlirValue value) {
   MlirOperation loop = mlirBlockGetParentOperation(mlirOperationGetBlock(mma));
   intptr_t position =
-      tw_op_is(loop, "scf.for") && mlirValueIsABlockArgument(value) ? tw_carried_position(loop, value) : -1;
+      tw_op_is(loop, TW_SCF_FOR) && mlirValueIsABlockArgument(value) ? tw_carried_position(loop, value) : -1;
   return position < 0 ? value : tw_carried_next(loop, position);
 }
 
@@ -308,12 +308,12 @@ static void permutation_of(MlirOperation permute, int *perm) {
 
 /* The layout that the operand of a view has when its result has `layout`. */
 static tw_layout_t layout_before(MlirOperation view, const tw_layout_t *layout) {
-  if (tw_op_is(view, "tile.permute")) {
+  if (tw_op_is(view, TW_TILE_PERMUTE)) {
     int perm[TW_LAYOUT_MAX_RANK];
     permutation_of(view, perm);
     return tw_layout_unpermute(layout, perm);
   }
-  if (tw_op_is(view, "tile.reshape")) {
+  if (tw_op_is(view, TW_TILE_RESHAPE)) {
     int64_t shape[TW_LAYOUT_MAX_RANK];
     int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(view, 0)), shape);
     return tw_layout_reshape(layout, rank, shape);
@@ -325,11 +325,11 @@ static tw_layout_t layout_before(MlirOperation view, const tw_layout_t *layout) 
 static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layout_t *layout, MlirValue buffer) {
   MlirOperation op = tw_def(value);
   MlirType type = tw_type_with_layout(mlirValueGetType(value), layout);
-  if (tw_op_is(op, "tile.load") || is_gather(op))
+  if (tw_op_is(op, TW_TILE_LOAD) || is_gather(op))
     return tw_build_local_load(at, buffer, type);
   tw_layout_t before = layout_before(op, layout);
   MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
-  if (tw_op_is(op, "tile.convert_layout"))
+  if (tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
     return input;
   MlirStringRef name = tw_op_name(op);
   MlirOperation made = tw_build(
@@ -380,7 +380,7 @@ static void read_converted(MlirValue value, MlirValue buffer, MlirOperation end)
   for (MlirOpOperand use = mlirValueGetFirstUse(value), next; !mlirOpOperandIsNull(use); use = next) {
     MlirOperation user = mlirOpOperandGetOwner(use);
     next = mlirOpOperandGetNextUse(use);
-    if (!tw_op_is(user, "tile.convert_layout"))
+    if (!tw_op_is(user, TW_TILE_CONVERT_LAYOUT))
       continue;
     MlirValue result = mlirOperationGetResult(user, 0);
     mlirValueReplaceAllUsesOfWith(result, tw_build_local_load(&at, buffer, mlirValueGetType(result)));
@@ -505,7 +505,7 @@ static void finish_wgmma(const promoter_t *p, MlirOperation mma) {
 
 const void *tw_loop_around(MlirOperation op) {
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
-    if ((tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while")) && !tw_has_attr(op, TW_PERSISTENT))
+    if ((tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE)) && !tw_has_attr(op, TW_PERSISTENT))
       return op.ptr;
   return NULL;
 }
@@ -554,7 +554,7 @@ typedef struct {
 static MlirWalkResult find_alike(MlirOperation op, void *user) {
   alike_t *alike = user;
   const promoter_t *p = alike->promoter;
-  if (!tw_op_is(op, "tile.load") || !tw_promotes(op) || tw_loop_around(op) == NULL)
+  if (!tw_op_is(op, TW_TILE_LOAD) || !tw_promotes(op) || tw_loop_around(op) == NULL)
     return MlirWalkResultAdvance;
   for (int i = 0; i < p->num_brought; i++)
     if (mlirValueEqual(p->brought[i].array, mlirOperationGetOperand(op, 0)) &&

@@ -23,9 +23,9 @@
 #include "lowering/passes.h"
 
 static bool is_access(MlirOperation op) {
-  static const char *const names[] = {"tile.async_copy",     "tile.async_gather", "tile.async_wait", "tile.local_load",
-                                      "tile.local_store",    "tile.wgmma",        "tile.wgmma_wait", "tile.tma_store",
-                                      "tile.tma_store_wait", "tile.barrier_wait"};
+  static const tw_op_kind_t names[] = {
+      TW_TILE_ASYNC_COPY, TW_TILE_ASYNC_GATHER, TW_TILE_ASYNC_WAIT, TW_TILE_LOCAL_LOAD,     TW_TILE_LOCAL_STORE,
+      TW_TILE_WGMMA,      TW_TILE_WGMMA_WAIT,   TW_TILE_TMA_STORE,  TW_TILE_TMA_STORE_WAIT, TW_TILE_BARRIER_WAIT};
   return TW_OP_IS_ONE_OF(op, names);
 }
 
@@ -33,7 +33,7 @@ static bool is_access(MlirOperation op) {
 static bool is_producers(MlirOperation op) {
   MlirOperation child = op;
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op)) {
-    if (tw_op_is(op, "tile.roles"))
+    if (tw_op_is(op, TW_TILE_ROLES))
       return mlirBlockEqual(mlirOperationGetBlock(child), tw_region_block(op, 0));
     child = op;
   }
@@ -80,9 +80,9 @@ static void visit(MlirOperation op) {
     return;
   tw_builder_t before = tw_build_before(op);
   stop(&before);
-  if (tw_op_is(op, "tile.wgmma"))
+  if (tw_op_is(op, TW_TILE_WGMMA))
     op = wait_for_product(op);
-  else if (tw_op_is(op, "tile.tma_store"))
+  else if (tw_op_is(op, TW_TILE_TMA_STORE))
     op = wait_for_store(op);
   tw_builder_t after = behind(op);
   stop(&after);

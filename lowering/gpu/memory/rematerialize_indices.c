@@ -47,9 +47,9 @@ static void add_gather(owner_t *owner, MlirOperation gather) {
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
-  for (int i = 0; tw_op_is(op, "tile.mma") && i < 2; i++) {
+  for (int i = 0; tw_op_is(op, TW_TILE_MMA) && i < 2; i++) {
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i));
-    if (!mlirOperationIsNull(load) && tw_op_is(load, "tile.gather"))
+    if (!mlirOperationIsNull(load) && tw_op_is(load, TW_TILE_GATHER))
       add_gather(user, load);
   }
   return MlirWalkResultAdvance;
@@ -68,8 +68,8 @@ static tw_map_t *copies_for(owner_t *owner, MlirType indices) {
 
 static bool can_copy(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
-         ((tw_is_arithmetic(op) && !tw_op_is(op, "tile.reduce")) || tw_op_is(op, "tile.load") ||
-          tw_op_is(op, "tile.gather"));
+         ((tw_is_arithmetic(op) && !tw_op_is(op, TW_TILE_REDUCE)) || tw_op_is(op, TW_TILE_LOAD) ||
+          tw_op_is(op, TW_TILE_GATHER));
 }
 
 /* A tile made once more, as far as it is made by ops that can be copied. */

@@ -25,29 +25,29 @@
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/passes.h"
 
-static bool is_boundary(MlirOperation op) { return tw_op_is(op, "tile.reduce") || tw_op_is(op, "tile.scan"); }
+static bool is_boundary(MlirOperation op) { return tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN); }
 
 /* Ops that only give a tile another form. */
 static bool is_form(MlirOperation op) {
-  return tw_op_is(op, "arith.extf") || tw_op_is(op, "arith.extsi") || tw_op_is(op, "arith.extui") ||
-         tw_op_is(op, "tile.reshape") || tw_op_is(op, "tile.broadcast") || tw_op_is(op, "tile.permute");
+  return tw_op_is(op, TW_ARITH_EXTF) || tw_op_is(op, TW_ARITH_EXTSI) || tw_op_is(op, TW_ARITH_EXTUI) ||
+         tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_PERMUTE);
 }
 
 /* The number of a part: what lies there a cache has for many blocks, as if it were the same for all (cluster_rows.c).
  */
 static bool is_part(MlirOperation op) {
   int64_t parts;
-  return tw_op_is(op, "arith.remui") && tw_known_int(mlirOperationGetOperand(op, 1), &parts);
+  return tw_op_is(op, TW_ARITH_REMUI) && tw_known_int(mlirOperationGetOperand(op, 1), &parts);
 }
 
 /* Whether each block computes the same value, or one of a few. */
 static bool is_uniform(MlirValue value) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op))
-    return tw_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), "func.func");
+    return tw_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), TW_FUNC_FUNC);
   if (is_part(op))
     return true;
-  if (!tw_op_in(op, "arith") && !tw_op_is(op, "tile.dim") && !tw_op_is(op, "tile.num_blocks"))
+  if (!tw_op_in(op, "arith") && !tw_op_is(op, TW_TILE_DIM) && !tw_op_is(op, TW_TILE_NUM_BLOCKS))
     return false;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (!is_uniform(mlirOperationGetOperand(op, i)))
@@ -56,7 +56,7 @@ static bool is_uniform(MlirValue value) {
 }
 
 static bool is_shared_load(MlirOperation op) {
-  if (!tw_op_is(op, "tile.load") || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
+  if (!tw_op_is(op, TW_TILE_LOAD) || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
     return false;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (!is_uniform(mlirOperationGetOperand(op, i)))
@@ -64,7 +64,7 @@ static bool is_shared_load(MlirOperation op) {
   return true;
 }
 
-static bool writes(MlirOperation op) { return tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter"); }
+static bool writes(MlirOperation op) { return tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER); }
 
 static bool may_write(MlirOperation op) { return mlirOperationGetNumRegions(op) > 0 || writes(op); }
 
@@ -84,7 +84,7 @@ static bool used_outside(MlirOperation op) {
 }
 
 static void sink(MlirOperation op) {
-  bool crosses = false, loads = tw_op_is(op, "tile.load");
+  bool crosses = false, loads = tw_op_is(op, TW_TILE_LOAD);
   MlirValue result = mlirOperationGetResult(op, 0);
   if (used_outside(op) || mlirOpOperandIsNull(mlirValueGetFirstUse(result)))
     return;
@@ -102,7 +102,7 @@ static void sink(MlirOperation op) {
 static bool is_loaded(MlirOperation op) {
   while (!mlirOperationIsNull(op) && is_form(op))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, "tile.load");
+  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_LOAD);
 }
 
 static bool may_wait(MlirOperation op) { return (is_form(op) && is_loaded(op)) || is_shared_load(op); }

@@ -56,7 +56,7 @@ typedef struct {
 /* The copy that fills the buffer; null where threads write it. */
 static MlirOperation copy_into(MlirValue buffer) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    if (tw_op_is(mlirOpOperandGetOwner(use), "tile.async_copy"))
+    if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_ASYNC_COPY))
       return mlirOpOperandGetOwner(use);
   return tw_null_op();
 }
@@ -78,7 +78,7 @@ static int64_t bytes_taken(MlirOperation alloc) {
   if (mlirOperationIsNull(copy))
     return MIN_STAGES * bytes;
   for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-    MlirOperation other = tw_op_is(op, "tile.alloc_shared") ? copy_into(mlirOperationGetResult(op, 0)) : tw_null_op();
+    MlirOperation other = tw_op_is(op, TW_TILE_ALLOC_SHARED) ? copy_into(mlirOperationGetResult(op, 0)) : tw_null_op();
     if (!mlirOperationIsNull(other) && take_turns(copy, other))
       return 0; /* counted there */
   }
@@ -88,16 +88,16 @@ static int64_t bytes_taken(MlirOperation alloc) {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   stager_t *s = user;
-  if (tw_op_is(op, "tile.store"))
+  if (tw_op_is(op, TW_TILE_STORE))
     tw_ops_add(&s->stores, op);
-  if (tw_op_is(op, "tile.alloc_shared"))
+  if (tw_op_is(op, TW_TILE_ALLOC_SHARED))
     s->taken += bytes_taken(op);
   return MlirWalkResultAdvance;
 }
 
 /* Whether an op loads each tile before the store writes it, and nothing loads it after. */
 static bool loads_in_place(MlirOperation op, MlirOperation store) {
-  return (tw_op_is(op, "tile.load") || tw_op_is(op, "tile.async_copy")) && tw_reads_before(op, store, tw_null_op());
+  return (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_ASYNC_COPY)) && tw_reads_before(op, store, tw_null_op());
 }
 
 /* Whether the store is the only op that writes the array, and what others read of it cannot see that. */
@@ -145,7 +145,7 @@ static bool is_alone(const stager_t *s, MlirValue array, MlirOperation store) {
 /* The value in the layout in which it was computed. */
 static MlirValue computed(MlirValue value) {
   MlirOperation def = tw_def(value);
-  bool converted = !mlirOperationIsNull(def) && tw_op_is(def, "tile.convert_layout");
+  bool converted = !mlirOperationIsNull(def) && tw_op_is(def, TW_TILE_CONVERT_LAYOUT);
   return converted ? mlirOperationGetOperand(def, 0) : value;
 }
 
@@ -219,7 +219,8 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
   tw_build(&end, "tile.tma_store_wait", (tw_op_parts_t){.num_operands = 1, .operands = &buffer});
   MlirOperation def = tw_def(mlirOperationGetOperand(store, first + n - 3));
   mlirOperationDestroy(store);
-  if (tw_op_is(def, "tile.convert_layout") && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
+  if (tw_op_is(def, TW_TILE_CONVERT_LAYOUT) &&
+      mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
     mlirOperationDestroy(def);
   s->taken += tw_buffer_bytes(type);
   s->num_staged++;

@@ -49,12 +49,9 @@ enum { LANES = 32, MAX_VECTORS = 4 };
 
 /* ---- which loops ------------------------------------------------------------------------------------- */
 
-/* The first op of the block with the name; null if there is none. */
-static MlirOperation first_of(MlirBlock block, const char *name) {
-  MlirOperation op = mlirBlockGetFirstOperation(block);
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
-    op = mlirOperationGetNextInBlock(op);
-  return op;
+/* The first op of the block of that kind; null if there is none. */
+static MlirOperation first_of(MlirBlock block, tw_op_kind_t kind) {
+  return tw_next_op(mlirBlockGetFirstOperation(block), kind);
 }
 
 typedef struct {
@@ -67,18 +64,18 @@ typedef struct {
 static MlirWalkResult look_at(MlirOperation op, void *user) {
   room_t *room = user;
   tw_tma_copy_t copy;
-  if (tw_op_is(op, "tile.alloc_shared"))
+  if (tw_op_is(op, TW_TILE_ALLOC_SHARED))
     room->bytes += tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
   if (tw_is_async_copy(op)) {
     int64_t bytes = tw_slot_bytes(mlirValueGetType(tw_copy_buffer(op)));
     MlirBlock block = mlirOperationGetBlock(op);
     room->copies++;
-    room->bad |= tw_op_is(op, "tile.async_gather") || tw_tma_plan(op, &copy) != NULL;
-    room->bytes += mlirBlockEqual(block, room->block)                   ? bytes
-                   : mlirOperationIsNull(first_of(block, "tile.wgmma")) ? 0
-                                                                        : -bytes;
+    room->bad |= tw_op_is(op, TW_TILE_ASYNC_GATHER) || tw_tma_plan(op, &copy) != NULL;
+    room->bytes += mlirBlockEqual(block, room->block)                    ? bytes
+                   : mlirOperationIsNull(first_of(block, TW_TILE_WGMMA)) ? 0
+                                                                         : -bytes;
   }
-  room->bad |= tw_op_is(op, "tile.local_store");
+  room->bad |= tw_op_is(op, TW_TILE_LOCAL_STORE);
   return room->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
@@ -97,7 +94,7 @@ static bool has_room(MlirOperation func, MlirBlock block) {
 static bool can_be_brought(MlirOperation load) {
   tw_tma_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
-  if (!tw_op_is(load, "tile.load") || tw_is_unused(mlirOperationGetResult(load, 0)) || !tw_promotes(load) ||
+  if (!tw_op_is(load, TW_TILE_LOAD) || tw_is_unused(mlirOperationGetResult(load, 0)) || !tw_promotes(load) ||
       !tw_tma_is_allowed(load) || tw_is_kept(load))
     return false;
   tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
@@ -155,8 +152,8 @@ static bool is_written(MlirOperation func, MlirOperation load) {
 
 /* Ops that only give a tile another form. */
 static bool is_form(MlirOperation op) {
-  static const char *const names[] = {"tile.reshape", "tile.broadcast", "tile.permute", "tile.convert_layout",
-                                      "arith.extf"};
+  static const tw_op_kind_t names[] = {TW_TILE_RESHAPE, TW_TILE_BROADCAST, TW_TILE_PERMUTE, TW_TILE_CONVERT_LAYOUT,
+                                       TW_ARITH_EXTF};
   return TW_OP_IS_ONE_OF(op, names);
 }
 
@@ -188,7 +185,7 @@ static MlirOperation sink_forms(MlirBlock block, MlirValue value) {
 static void bring(MlirOperation func, MlirOperation loop, MlirOperation load, const tw_slice_t *slice) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation at = mlirBlockGetFirstOperation(body);
-  while (!tw_op_is(at, "tile.wgmma") && !tw_op_is(at, "tile.local_load"))
+  while (!tw_op_is(at, TW_TILE_WGMMA) && !tw_op_is(at, TW_TILE_LOCAL_LOAD))
     at = mlirOperationGetNextInBlock(at);
   for (MlirOperation op = at, next; mlirOperationIsBeforeInBlock(at, load); op = next) {
     next = mlirOperationGetNextInBlock(op);
@@ -208,7 +205,7 @@ static void bring_vectors(MlirOperation func, MlirOperation loop) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation loads[MAX_VECTORS];
   int num = 0;
-  if (mlirOperationIsNull(first_of(body, "tile.async_copy")) || mlirOperationIsNull(first_of(body, "tile.wgmma")))
+  if (mlirOperationIsNull(first_of(body, TW_TILE_ASYNC_COPY)) || mlirOperationIsNull(first_of(body, TW_TILE_WGMMA)))
     return;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op) && num < MAX_VECTORS;
        op = mlirOperationGetNextInBlock(op))

@@ -81,10 +81,10 @@ static bool is_made_anew(MlirValue value) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op))
     return false;
-  if (tw_op_is(op, "arith.constant"))
+  if (tw_op_is(op, TW_ARITH_CONSTANT))
     return mlirDenseElementsAttrIsSplat(tw_attr(op, "value"));
-  return tw_op_is(op, "tensor.splat") ||
-         (tw_op_is(op, "tile.iota") &&
+  return tw_op_is(op, TW_TENSOR_SPLAT) ||
+         (tw_op_is(op, TW_TILE_IOTA) &&
           mlirTypeEqual(tw_element(mlirValueGetType(value)), tw_i32(mlirTypeGetContext(mlirValueGetType(value)))));
 }
 
@@ -109,16 +109,16 @@ static int operand_axis(MlirOperation op, intptr_t i, int axis) {
   if (mlirOperationGetNumResults(op) == 0)
     return axis;
   MlirType result = mlirValueGetType(mlirOperationGetResult(op, 0));
-  if (tw_op_is(op, "tile.reshape"))
+  if (tw_op_is(op, TW_TILE_RESHAPE))
     return reshaped_axis(result, axis, from);
-  if (tw_op_is(op, "tile.permute")) {
+  if (tw_op_is(op, TW_TILE_PERMUTE)) {
     int64_t order[TW_MAX_RANK] = {0};
     tw_attr_ints(op, "order", order, TW_MAX_RANK);
     return (int)order[axis];
   }
-  if (tw_op_is(op, "tile.reduce")) /* of another axis */
+  if (tw_op_is(op, TW_TILE_REDUCE)) /* of another axis */
     return axis + (tw_attr_int(op, "axis", 0) <= axis);
-  if (!tw_op_is(op, "tile.broadcast"))
+  if (!tw_op_is(op, TW_TILE_BROADCAST))
     return axis;
   int own = axis - (int)(tw_rank(result) - tw_rank(from));
   return own >= 0 && tw_extent(from, own) == tw_extent(result, axis) ? own : -1;
@@ -128,9 +128,9 @@ static int operand_axis(MlirOperation op, intptr_t i, int axis) {
 static int result_axis(MlirOperation op, intptr_t i, int axis) {
   MlirType from = mlirValueGetType(mlirOperationGetOperand(op, i));
   MlirType result = mlirValueGetType(mlirOperationGetResult(op, 0));
-  if (tw_op_is(op, "tile.reshape"))
+  if (tw_op_is(op, TW_TILE_RESHAPE))
     return reshaped_axis(from, axis, result);
-  if (tw_op_is(op, "tile.permute")) {
+  if (tw_op_is(op, TW_TILE_PERMUTE)) {
     int64_t order[TW_MAX_RANK] = {0};
     intptr_t rank = tw_attr_ints(op, "order", order, TW_MAX_RANK);
     for (int d = 0; d < rank; d++)
@@ -138,20 +138,20 @@ static int result_axis(MlirOperation op, intptr_t i, int axis) {
         return d;
     return -1;
   }
-  if (tw_op_is(op, "tile.reduce"))
+  if (tw_op_is(op, TW_TILE_REDUCE))
     return axis - (tw_attr_int(op, "axis", 0) < axis);
-  return tw_op_is(op, "tile.broadcast") ? axis + (int)(tw_rank(result) - tw_rank(from)) : axis;
+  return tw_op_is(op, TW_TILE_BROADCAST) ? axis + (int)(tw_rank(result) - tw_rank(from)) : axis;
 }
 
 static bool can_part(MlirOperation op) {
-  bool access = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.store");
+  bool access = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE);
   bool elementwise = (tw_op_in(op, "arith") || tw_op_in(op, "math")) && mlirOperationGetNumResults(op) == 1;
-  return access || elementwise || twl_is_shape_op(op) || tw_op_is(op, "tile.reduce");
+  return access || elementwise || twl_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE);
 }
 
 /* A reduction along the axis, which takes it away. */
 static bool ends_axis(const walk_t *w, MlirOperation op) {
-  return tw_op_is(op, "tile.reduce") && tw_attr_int(op, "axis", 0) == axis_of(w, mlirOperationGetOperand(op, 0));
+  return tw_op_is(op, TW_TILE_REDUCE) && tw_attr_int(op, "axis", 0) == axis_of(w, mlirOperationGetOperand(op, 0));
 }
 
 /* The op by which partial results of a reduction are combined; null where there is none. */
@@ -188,7 +188,7 @@ static bool add_op(walk_t *w, MlirOperation op, int axis) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue operand = mlirOperationGetOperand(op, i);
     int own = operand_axis(op, i, axis);
-    bool whole = own < 0 && tw_is_tile(mlirValueGetType(operand)) && !tw_op_is(op, "tile.broadcast");
+    bool whole = own < 0 && tw_is_tile(mlirValueGetType(operand)) && !tw_op_is(op, TW_TILE_BROADCAST);
     if (whole || (own >= 0 && !add_value(w, operand, own)))
       return blocked_by(w, op);
   }
@@ -223,9 +223,9 @@ static bool is_wide(const walk_t *w, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (axis_of(w, mlirOperationGetResult(op, i)) >= 0)
       return true;
-  return (tw_op_is(op, "tile.store") || tw_op_is(op, "tile.reduce")) &&
-         axis_of(
-             w, mlirOperationGetOperand(op, tw_op_is(op, "tile.store") ? mlirOperationGetNumOperands(op) - 1 : 0)) >= 0;
+  return (tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_REDUCE)) &&
+         axis_of(w, mlirOperationGetOperand(op, tw_op_is(op, TW_TILE_STORE) ? mlirOperationGetNumOperands(op) - 1
+                                                                            : 0)) >= 0;
 }
 
 typedef struct {
@@ -236,9 +236,9 @@ typedef struct {
 
 static MlirWalkResult look_at_needs(MlirOperation op, void *user) {
   needs_t *n = user;
-  n->writes = n->writes || tw_op_is(op, "tile.store") || tw_op_is(op, "tile.scatter") ||
+  n->writes = n->writes || tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER) ||
               (mlirOperationGetNumRegions(op) == 0 && tw_may_write_arrays(op));
-  n->accesses = n->accesses || n->writes || tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  n->accesses = n->accesses || n->writes || tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirOperation def = tw_ancestor_in(tw_def(mlirOperationGetOperand(op, i)), n->walk->block);
     for (int k = 0; !mlirOperationIsNull(def) && k < n->walk->num_ops; k++) {
@@ -273,7 +273,7 @@ static bool order_ops(walk_t *w) {
       w->num_phases = needs.phase + 1;
   }
   for (int i = 0; i < w->num_ops; i++)
-    if (tw_op_is(w->ops[i].op, "tile.store") && w->ops[i].wide)
+    if (tw_op_is(w->ops[i].op, TW_TILE_STORE) && w->ops[i].wide)
       w->ops[i].phase = w->num_phases - 1;
   return w->num_phases <= MAX_PHASES;
 }
@@ -301,7 +301,7 @@ static bool same_tile(MlirOperation load, MlirOperation store) {
 }
 
 static MlirWalkResult look_at_touch(MlirOperation op, void *user) {
-  static const char *const accesses[] = {"tile.load", "tile.store", "tile.gather", "tile.scatter"};
+  static const tw_op_kind_t accesses[] = {TW_TILE_LOAD, TW_TILE_STORE, TW_TILE_GATHER, TW_TILE_SCATTER};
   touch_t *t = user;
   intptr_t first;
   if (mlirOperationEqual(op, t->store) || mlirOperationGetNumRegions(op) > 0)
@@ -311,7 +311,7 @@ static MlirWalkResult look_at_touch(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   }
   MlirValue mine = tw_access_array(op, &first), stored = tw_access_array(t->store, &first);
-  bool in_place = t->wide && t->before && tw_op_is(op, "tile.load") && same_tile(op, t->store);
+  bool in_place = t->wide && t->before && tw_op_is(op, TW_TILE_LOAD) && same_tile(op, t->store);
   t->apart = t->apart && tw_assume_unwritten(mine, stored, in_place);
   return MlirWalkResultAdvance;
 }
@@ -320,7 +320,7 @@ static MlirWalkResult look_at_touch(MlirOperation op, void *user) {
 static bool stores_are_apart(walk_t *w) {
   for (int s = 0; s < w->num_ops; s++) {
     touch_t t = {.store = w->ops[s].op, .apart = true};
-    for (int i = 0; i < w->num_ops && w->ops[s].wide && tw_op_is(t.store, "tile.store"); i++) {
+    for (int i = 0; i < w->num_ops && w->ops[s].wide && tw_op_is(t.store, TW_TILE_STORE); i++) {
       t.wide = w->ops[i].wide;
       t.before = i < s;
       mlirOperationWalk(w->ops[i].op, look_at_touch, &t, MlirWalkPreOrder);
@@ -345,9 +345,9 @@ static MlirType part_type(const walk_t *w, MlirType type, int axis) {
 static MlirValue make_anew(const walk_t *w, const tw_builder_t *at, MlirValue value, int axis, MlirValue j) {
   MlirOperation op = tw_def(value);
   MlirType type = part_type(w, mlirValueGetType(value), axis), i32 = tw_i32(at->context);
-  if (tw_op_is(op, "tensor.splat"))
+  if (tw_op_is(op, TW_TENSOR_SPLAT))
     return tw_unary(at, "tensor.splat", type, mlirOperationGetOperand(op, 0));
-  if (tw_op_is(op, "arith.constant")) {
+  if (tw_op_is(op, TW_ARITH_CONSTANT)) {
     MlirAttribute splat = mlirDenseElementsAttrGetSplatValue(tw_attr(op, "value"));
     return tw_op1_attr(at, "arith.constant", type, 0, NULL, "value", mlirDenseElementsAttrSplatGet(type, splat));
   }
@@ -369,7 +369,7 @@ static MlirValue part_index(const walk_t *w, const tw_builder_t *at, MlirValue i
 }
 
 static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op, MlirValue j, tw_map_t *map) {
-  bool stores = tw_op_is(op, "tile.store");
+  bool stores = tw_op_is(op, TW_TILE_STORE);
   intptr_t num = mlirOperationGetNumOperands(op);
   int axis = axis_of(w, stores ? mlirOperationGetOperand(op, num - 1) : mlirOperationGetResult(op, 0));
   MlirOperation made = mlirOperationClone(op);
@@ -382,7 +382,7 @@ static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op
       mlirOperationSetOperand(
           made, i, axis_of(w, operand) < 0 ? make_anew(w, &here, operand, own, j) : tw_map_value(map, operand));
   }
-  if (stores || tw_op_is(op, "tile.load")) {
+  if (stores || tw_op_is(op, TW_TILE_LOAD)) {
     intptr_t first;
     (void)tw_access_array(op, &first);
     MlirValue index = mlirOperationGetOperand(op, first + axis);
@@ -409,7 +409,7 @@ static MlirValue neutral(const tw_builder_t *at, MlirOperation reduce, MlirType 
 /* Whether the loop of a phase is there for the op: it stores, or reduces along the axis. */
 static bool is_root(const walk_t *w, int i, int phase) {
   MlirOperation op = w->ops[i].op;
-  return w->ops[i].wide && w->ops[i].phase == phase && (tw_op_is(op, "tile.store") || ends_axis(w, op));
+  return w->ops[i].wide && w->ops[i].phase == phase && (tw_op_is(op, TW_TILE_STORE) || ends_axis(w, op));
 }
 
 /* Marks what op `i` needs among the wide ops. */
@@ -442,7 +442,7 @@ static void build_loop(const walk_t *w, int phase, MlirLocation location) {
     if (!is_root(w, i, phase))
       continue;
     mark(w, i, needed);
-    if (tw_op_is(op, "tile.store"))
+    if (tw_op_is(op, TW_TILE_STORE))
       continue;
     MlirValue input = mlirOperationGetOperand(op, 0);
     types[num] = part_type(w, mlirValueGetType(input), axis_of(w, input));
@@ -507,7 +507,7 @@ static int64_t bytes_loaded(const walk_t *w) {
     if (is_root(w, i, 0))
       mark(w, i, needed);
   for (int i = 0; i < w->num_ops; i++)
-    if (needed[i] && tw_op_is(w->ops[i].op, "tile.load")) {
+    if (needed[i] && tw_op_is(w->ops[i].op, TW_TILE_LOAD)) {
       MlirType type = mlirValueGetType(mlirOperationGetResult(w->ops[i].op, 0));
       bytes += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
     }
@@ -571,12 +571,12 @@ static bool walk(MlirOperation func, MlirOperation reduce) {
 }
 
 static bool is_too_wide(MlirOperation op) {
-  return tw_op_is(op, "tile.reduce") && tw_count(mlirValueGetType(mlirOperationGetOperand(op, 0))) > MOST_ELEMENTS;
+  return tw_op_is(op, TW_TILE_REDUCE) && tw_count(mlirValueGetType(mlirOperationGetOperand(op, 0))) > MOST_ELEMENTS;
 }
 
 /* A walk moves the reductions along its axis, and takes others into its loops. */
 static bool run(MlirOperation func) {
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, "tile.mma"))
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA))
     return true;
   for (int refused = 0;;) {
     tw_ops_t reduces = tw_ops_in(func, is_too_wide, MlirWalkPreOrder);

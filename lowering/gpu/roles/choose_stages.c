@@ -39,7 +39,7 @@ static bool runs_beside(const tw_ring_plan_t *plan, MlirOperation op) {
 
 static MlirWalkResult count_beside(MlirOperation op, void *user) {
   beside_t *beside = user;
-  if (tw_op_is(op, "tile.alloc_shared")) {
+  if (tw_op_is(op, TW_TILE_ALLOC_SHARED)) {
     MlirValue buffer = mlirOperationGetResult(op, 0);
     beside->buffers += tw_is_filled(beside->plan, buffer) ? 0 : rounded(tw_buffer_bytes(mlirValueGetType(buffer)));
     return MlirWalkResultAdvance;
@@ -61,7 +61,7 @@ typedef struct {
  * that are to be promoted. */
 static MlirWalkResult count_words(MlirOperation op, void *user) {
   words_t *words = user;
-  if (!tw_op_is(op, "tile.wgmma"))
+  if (!tw_op_is(op, TW_TILE_WGMMA))
     return MlirWalkResultAdvance;
   if (!mlirBlockEqual(mlirOperationGetBlock(op), words->block))
     words->words = 0;

@@ -130,11 +130,11 @@ static MlirValue take_in_last_iteration(const role_t *r, MlirOperation loop) {
   return take_ticket_if(r, &behind, tw_compare(&behind, TW_SGE, first, end), mlirOperationGetResult(loop, carried));
 }
 
-static bool brings(MlirOperation op) { return tw_has_op(op, "tile.tma_load") || tw_has_op(op, "tile.async_gather"); }
+static bool brings(MlirOperation op) { return tw_has_op(op, TW_TILE_TMA_LOAD) || tw_has_op(op, TW_TILE_ASYNC_GATHER); }
 
 static bool has_last_iteration(MlirOperation op) {
   int64_t step;
-  return tw_op_is(op, "scf.for") && !tw_has_attr(op, "unsignedCmp") &&
+  return tw_op_is(op, TW_SCF_FOR) && !tw_has_attr(op, "unsignedCmp") &&
          tw_known_int(mlirOperationGetOperand(op, 2), &step) && step == 1 &&
          mlirTypeEqual(mlirValueGetType(tw_loop_iv(op)), tw_i32(mlirOperationGetContext(op)));
 }
@@ -244,9 +244,9 @@ static void rewrite_loop(const tickets_t *tickets, MlirOperation loop, bool prod
 
 /* ---- the kernel -------------------------------------------------------------------------------------- */
 
-static bool is_marked(MlirOperation op) { return tw_op_is(op, "scf.for") && tw_has_attr(op, TW_TICKETS); }
+static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_SCF_FOR) && tw_has_attr(op, TW_TICKETS); }
 
-static bool is_roles(MlirOperation op) { return tw_op_is(op, "tile.roles"); }
+static bool is_roles(MlirOperation op) { return tw_op_is(op, TW_TILE_ROLES); }
 
 static MlirValue alloc_barriers(const tw_builder_t *at, int64_t arrivals, bool numbers) {
   tw_attr_t attrs[] = {{"arrivals", mlirIntegerAttrGet(tw_i32(at->context), arrivals)},
@@ -284,7 +284,7 @@ static void rewrite(tickets_t *t) {
   MlirType i64 = tw_i64(mlirOperationGetContext(t->func));
   MlirOperation module = tw_module_of(t->func);
   tw_add_words(t->func, 1, &i64, &t->workspace);
-  t->gathers = tw_has_op(t->roles, "tile.async_gather");
+  t->gathers = tw_has_op(t->roles, TW_TILE_ASYNC_GATHER);
   int64_t consumers = tw_attr_int(module, "tile.num_warps", 0);
   int64_t producers = t->gathers ? tw_attr_int(t->roles, "producer_warps", 1) : 0;
   tw_builder_t at = tw_build_before(t->roles);

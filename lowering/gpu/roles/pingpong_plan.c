@@ -32,7 +32,7 @@ static bool runs_evenly(MlirOperation loop) {
 }
 
 static bool is_of_store(MlirOperation op) {
-  return tw_op_is(op, "tile.tma_store") || tw_op_is(op, "tile.tma_store_wait");
+  return tw_op_is(op, TW_TILE_TMA_STORE) || tw_op_is(op, TW_TILE_TMA_STORE_WAIT);
 }
 
 typedef struct {
@@ -43,7 +43,7 @@ typedef struct {
 /* Buffers that no ring replaces and no store by TMA uses. */
 static MlirWalkResult find_other_buffer(MlirOperation op, void *user) {
   search_t *search = user;
-  if (!tw_op_is(op, "tile.alloc_shared") || tw_is_filled(search->plan, mlirOperationGetResult(op, 0)))
+  if (!tw_op_is(op, TW_TILE_ALLOC_SHARED) || tw_is_filled(search->plan, mlirOperationGetResult(op, 0)))
     return MlirWalkResultAdvance;
   for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use))
@@ -74,8 +74,9 @@ static MlirValue trips_of(tw_role_t *r, MlirOperation loop, MlirBlock around) {
   for (int i = 0; i < TW_FOR_INITS; i++)
     bounds[i] = tw_copy_slice(&r->at, mlirOperationGetOperand(loop, i), around, &r->values);
   MlirValue length = tw_binary(&r->at, "arith.subi", type, bounds[1], bounds[0]);
-  MlirValue trips = tw_binary(&r->at, "arith.maxsi", type, tw_binary(&r->at, "arith.ceildivsi", type, length, bounds[2]),
-                              tw_const_int(&r->at, type, 0));
+  MlirValue trips =
+      tw_binary(&r->at, "arith.maxsi", type, tw_binary(&r->at, "arith.ceildivsi", type, length, bounds[2]),
+                tw_const_int(&r->at, type, 0));
   return mlirTypeEqual(type, i32) ? trips : tw_unary(&r->at, "arith.trunci", i32, trips);
 }
 
@@ -113,7 +114,7 @@ MlirValue tw_begin_turns(tw_role_t *r, MlirOperation loop, MlirValue bounds[TW_F
 
 static MlirWalkResult grow_buffer(MlirOperation op, void *user) {
   const tw_ring_plan_t *plan = user;
-  if (!tw_op_is(op, "tile.tma_store"))
+  if (!tw_op_is(op, TW_TILE_TMA_STORE))
     return MlirWalkResultAdvance;
   MlirValue buffer = mlirOperationGetOperand(op, 1);
   MlirType type = mlirValueGetType(buffer);

@@ -26,7 +26,7 @@ static int loops_around(MlirOperation op) {
 
 /* ---- copies and who reads them ------------------------------------------------------------------- */
 
-static bool is_read(MlirOperation op) { return tw_op_is(op, "tile.local_load") || tw_op_is(op, "tile.wgmma"); }
+static bool is_read(MlirOperation op) { return tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_op_is(op, TW_TILE_WGMMA); }
 
 /* Whether what `copy` brings may be what `op` finds: the copy stands before it in a block around. */
 static bool may_reach(MlirOperation copy, MlirOperation op) {
@@ -88,7 +88,7 @@ bool tw_is_filled(const tw_ring_plan_t *plan, MlirValue buffer) {
 int64_t tw_announced_bytes(const tw_fill_t *fill) {
   int64_t bytes = 0;
   for (int c = 0; c < fill->num_copies; c++)
-    if (!tw_op_is(fill->copies[c], "tile.async_gather"))
+    if (!tw_op_is(fill->copies[c], TW_TILE_ASYNC_GATHER))
       bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
   return bytes;
 }
@@ -137,7 +137,7 @@ static MlirWalkResult collect_copy(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
   if (!tw_is_async_copy(op))
     return MlirWalkResultAdvance;
-  bool gathers = tw_op_is(op, "tile.async_gather");
+  bool gathers = tw_op_is(op, TW_TILE_ASYNC_GATHER);
   const char *reason = gathers ? why_not_gathered(plan) : why_not_brought(plan, op);
   if (reason) {
     refuse(plan, op, reason);
@@ -184,8 +184,9 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
 
 /* Ops among which lanes read one slot after the other. */
 static bool is_among_reads(MlirOperation op) {
-  static const char *const names[] = {"tile.local_load",   "tile.load",       "tile.gather",  "tile.async_copy",
-                                      "tile.async_commit", "tile.async_wait", "tile.barrier", "tile.convert_layout"};
+  static const tw_op_kind_t names[] = {TW_TILE_LOCAL_LOAD, TW_TILE_LOAD,          TW_TILE_GATHER,
+                                       TW_TILE_ASYNC_COPY, TW_TILE_ASYNC_COMMIT,  TW_TILE_ASYNC_WAIT,
+                                       TW_TILE_BARRIER,    TW_TILE_CONVERT_LAYOUT};
   return TW_OP_IS_ONE_OF(op, names) || (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
 }
 
@@ -193,7 +194,7 @@ static bool is_among_reads(MlirOperation op) {
 static MlirOperation last_read(MlirOperation read) {
   MlirOperation last = read;
   for (MlirOperation op = read; !mlirOperationIsNull(op) && is_among_reads(op); op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, "tile.local_load"))
+    if (tw_op_is(op, TW_TILE_LOCAL_LOAD))
       last = op;
   return last;
 }
@@ -206,18 +207,18 @@ static bool find_ends(tw_ring_plan_t *plan) {
     tw_fill_t *fill = &plan->fills[read->fill];
     MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
     bool late = false;
-    MlirOperation end = tw_op_is(read->op, "tile.wgmma") ? tw_product_end(&plan->overlaps, read->op, block, &late)
-                                                         : tw_ancestor_in(read->op, block);
+    MlirOperation end = tw_op_is(read->op, TW_TILE_WGMMA) ? tw_product_end(&plan->overlaps, read->op, block, &late)
+                                                          : tw_ancestor_in(read->op, block);
     if (mlirOperationIsNull(end))
       return refuse(plan, read->op, "no wait ends one of its products");
-    fill->by_lanes |= !tw_op_is(read->op, "tile.wgmma");
+    fill->by_lanes |= !tw_op_is(read->op, TW_TILE_WGMMA);
     if (late == fill->late ? tw_not_after(fill->end, end) : late) {
       fill->end = end;
       fill->late = late;
     }
   }
   for (int f = 0; f < plan->num_fills; f++)
-    if (tw_op_is(plan->fills[f].end, "tile.local_load"))
+    if (tw_op_is(plan->fills[f].end, TW_TILE_LOCAL_LOAD))
       plan->fills[f].end = last_read(plan->fills[f].end);
   return true;
 }
@@ -336,7 +337,7 @@ MlirType tw_with_slots(MlirType buffer, int slots) {
 static MlirWalkResult find_multiply_adds(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
   tw_gpu_target_t target = tw_gpu_target_of(op);
-  if (tw_op_is(op, "tile.mma") && tw_mma_row_for(&target, op).kind == TW_MMA_FMA)
+  if (tw_op_is(op, TW_TILE_MMA) && tw_mma_row_for(&target, op).kind == TW_MMA_FMA)
     refuse(plan, op, "its multiply-adds need the registers that these would take");
   return plan->refused.reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }

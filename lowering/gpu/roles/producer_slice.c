@@ -6,9 +6,9 @@
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/loops.h"
 
-static bool is_loop(MlirOperation op) { return tw_op_is(op, "scf.for") || tw_op_is(op, "scf.while"); }
+static bool is_loop(MlirOperation op) { return tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE); }
 
-bool tw_is_control(MlirOperation op) { return is_loop(op) || tw_op_is(op, "scf.if"); }
+bool tw_is_control(MlirOperation op) { return is_loop(op) || tw_op_is(op, TW_SCF_IF); }
 
 /* ---- what copies depend on ------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static bool reads_constant(MlirOperation load) {
   for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
     if (tw_stores_to_array(mlirOpOperandGetOwner(use)))
       return false;
-  return !tw_op_is(mlirOperationGetParentOperation(load), "scf.while");
+  return !tw_op_is(mlirOperationGetParentOperation(load), TW_SCF_WHILE);
 }
 
 static bool has_tile(MlirOperation op) {
@@ -49,12 +49,12 @@ static bool is_table(MlirOperation op) {
 /* Ops that the producer can do again: arithmetic, and loads from arrays. Of tiles, which are the indices of a gather,
  * only what each thread does by itself. */
 static bool can_repeat(MlirOperation op) {
-  bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  bool loads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
   if (mlirOperationGetNumRegions(op) > 0 || mlirOperationGetNumResults(op) != 1 || (loads && !reads_constant(op)))
     return false;
   if (!tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
     return !has_tile(op) && (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_is_index_fact(op) || loads);
-  return loads || (tw_is_arithmetic(op) && !tw_op_is(op, "tile.reduce") && !is_table(op));
+  return loads || (tw_is_arithmetic(op) && !tw_op_is(op, TW_TILE_REDUCE) && !is_table(op));
 }
 
 static bool need_value(tw_needs_t *needs, MlirValue value);
@@ -72,8 +72,8 @@ static bool need_control(tw_needs_t *needs, MlirOperation op) {
     return true;
   if (!tw_is_control(op))
     return tw_refuse(needs->refused, op, "it copies within an op that is no loop or branch");
-  bool waits = tw_op_is(op, "scf.while");
-  return need_operands(needs, op, tw_op_is(op, "scf.for") ? TW_FOR_INITS : !waits) &&
+  bool waits = tw_op_is(op, TW_SCF_WHILE);
+  return need_operands(needs, op, tw_op_is(op, TW_SCF_FOR) ? TW_FOR_INITS : !waits) &&
          (!waits || need_operands(needs, mlirBlockGetTerminator(tw_region_block(op, 0)), 1)) &&
          need_control(needs, mlirOperationGetParentOperation(op));
 }
@@ -91,7 +91,7 @@ static bool need_sources(tw_needs_t *needs, MlirValue value) {
 static bool need_value(tw_needs_t *needs, MlirValue value) {
   MlirOperation from = mlirValueIsABlockArgument(value) ? mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value))
                                                         : mlirOpResultGetOwner(value);
-  if (tw_is_tile(mlirValueGetType(value)) && (tw_op_is(from, "scf.if") || tw_op_is(from, "scf.while")))
+  if (tw_is_tile(mlirValueGetType(value)) && (tw_op_is(from, TW_SCF_IF) || tw_op_is(from, TW_SCF_WHILE)))
     return tw_refuse(needs->refused, from, "it passes on a tile that the position of a copy depends on");
   if (!note(needs, value.ptr) || mlirOperationEqual(from, needs->func))
     return true;
@@ -132,7 +132,7 @@ typedef struct {
 
 /* What the producer copies, or loads to know where from. */
 static bool is_done_ahead(const tw_needs_t *needs, MlirOperation op) {
-  bool loads = tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather");
+  bool loads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
   return tw_is_async_copy(op) || (loads && tw_is_needed(needs, mlirOperationGetResult(op, 0).ptr));
 }
 

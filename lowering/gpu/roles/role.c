@@ -14,21 +14,21 @@ static bool have_met(const tw_role_t *r) {
        op = mlirOperationGetNextInBlock(op))
     if (!tw_is_arithmetic(op))
       last = op;
-  return !mlirOperationIsNull(last) && tw_op_is(last, "tile.barrier");
+  return !mlirOperationIsNull(last) && tw_op_is(last, TW_TILE_BARRIER);
 }
 
 /* Whether a barrier keeps only what copies bring from being written early: it stands behind the wait for a product that
  * reads no buffer which threads write. */
 static bool is_of_ring(MlirOperation before) {
-  return tw_op_is(before, "tile.wgmma_wait") && !tw_wgmma_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
+  return tw_op_is(before, TW_TILE_WGMMA_WAIT) && !tw_wgmma_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
 }
 
 /* What only kept copies and reads of one slot apart. A barrier that orders stores to shared memory stays. */
 static bool is_obsolete(const tw_role_t *r, MlirOperation op) {
-  if (tw_op_is(op, "tile.barrier"))
+  if (tw_op_is(op, TW_TILE_BARRIER))
     return !r->plan->has_stores || have_met(r) || is_of_ring(r->before);
-  return tw_op_is(op, "tile.async_commit") || tw_op_is(op, "tile.async_wait") || tw_op_is(op, "tile.alloc_shared") ||
-         tw_op_is(op, "tile.alloc_barriers");
+  return tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) || tw_op_is(op, TW_TILE_ALLOC_SHARED) ||
+         tw_op_is(op, TW_TILE_ALLOC_BARRIERS);
 }
 
 static bool is_wanted(const tw_role_t *r, MlirOperation op) {
@@ -100,7 +100,7 @@ static void emit_clone(tw_role_t *r, MlirOperation op) {
     tw_map_one(&r->values, mlirOperationGetResult(op, i), mlirOperationGetResult(made, i));
   read_from_ring(r, op, made);
   tw_let_run_on(r, op, made);
-  if (tw_op_is(op, "tile.sum_parts"))
+  if (tw_op_is(op, TW_TILE_SUM_PARTS))
     tw_keep_sums(r, op, made);
 }
 
@@ -116,11 +116,11 @@ static void emit_op(tw_role_t *r, MlirOperation op) {
     tw_emit_copy(r, op);
   else if (is_obsolete(r, op) || !is_wanted(r, op) || tw_emit_dropped_wait(r, op))
     return;
-  else if (tw_op_is(op, "scf.for"))
+  else if (tw_op_is(op, TW_SCF_FOR))
     tw_emit_for(r, op);
-  else if (tw_op_is(op, "scf.if"))
+  else if (tw_op_is(op, TW_SCF_IF))
     tw_emit_if(r, op);
-  else if (tw_op_is(op, "scf.while"))
+  else if (tw_op_is(op, TW_SCF_WHILE))
     tw_emit_while(r, op);
   else
     emit_clone(r, op);

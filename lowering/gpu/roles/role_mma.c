@@ -52,7 +52,7 @@ void tw_keep_sums(tw_role_t *r, MlirOperation sum, MlirOperation made) {
 
 static MlirWalkResult start_keeping(MlirOperation op, void *user) {
   tw_role_t *r = user;
-  for (int o = 0; tw_op_is(op, "tile.sum_parts") && o < r->plan->overlaps.num; o++)
+  for (int o = 0; tw_op_is(op, TW_TILE_SUM_PARTS) && o < r->plan->overlaps.num; o++)
     for (int p = 0; p < r->plan->overlaps.at[o].num_products; p++)
       r->kept[o][p] = poison(r, mlirValueGetType(mlirOperationGetResult(r->plan->overlaps.at[o].products[p], 0)));
   return MlirWalkResultAdvance;
@@ -65,7 +65,7 @@ void tw_start_keeping(tw_role_t *r) { mlirOperationWalk(r->plan->func, start_kee
 /* Of the waits for products that run on, at most one stays, for those of the iteration before. True if `op` is one of
  * the others. */
 bool tw_emit_dropped_wait(tw_role_t *r, MlirOperation op) {
-  if (!tw_op_is(op, "tile.wgmma_wait") || !tw_drops_wait(&r->plan->overlaps, op))
+  if (!tw_op_is(op, TW_TILE_WGMMA_WAIT) || !tw_drops_wait(&r->plan->overlaps, op))
     return false;
   tw_map_one(&r->values, mlirOperationGetResult(op, 0), tw_role_value(r, mlirOperationGetOperand(op, 0)));
   return true;
@@ -75,14 +75,14 @@ void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made) {
   const tw_overlap_t *overlap = tw_overlap_of(&r->plan->overlaps, mlirOperationGetParentOperation(op));
   if (!overlap)
     return;
-  if (overlap->all && tw_op_is(op, "tile.wgmma")) {
+  if (overlap->all && tw_op_is(op, TW_TILE_WGMMA)) {
     tw_builder_t here = r->at;
     intptr_t at = mlirOperationGetNumOperands(made) - 1;
     MlirValue acc = mlirOperationGetOperand(made, at);
     r->at = tw_build_before(made);
     mlirOperationSetOperand(made, at, tw_select(&r->at, r->more, acc, zeros(&r->at, mlirValueGetType(acc))));
     r->at = here;
-  } else if (tw_op_is(op, "tile.wgmma_wait")) {
+  } else if (tw_op_is(op, TW_TILE_WGMMA_WAIT)) {
     int64_t pending = tw_pending(&r->plan->overlaps, op);
     tw_set_int(made, "pending", tw_i32(r->at.context), pending);
     if (!overlap->all && pending > 0)

@@ -159,12 +159,12 @@ void tw_emit_copy(tw_role_t *r, MlirOperation copy) {
       expect(r, ring, tw_announced_bytes(fill), state->slot);
   }
   for (int c = 0; r->producer && c < fill->num_copies; c++)
-    if (mlirOperationEqual(copy, fill->copies[c]) && !tw_op_is(copy, "tile.async_gather"))
+    if (mlirOperationEqual(copy, fill->copies[c]) && !tw_op_is(copy, TW_TILE_ASYNC_GATHER))
       load(r, copy, ring->buffers[c], ring->full, state->slot);
   if (!mlirOperationEqual(copy, fill->copies[fill->num_copies - 1]))
     return;
   for (int c = 0; r->producer && c < fill->num_copies; c++)
-    if (tw_op_is(fill->copies[c], "tile.async_gather"))
+    if (tw_op_is(fill->copies[c], TW_TILE_ASYNC_GATHER))
       gather(r, fill->copies[c], ring->buffers[c], state->slot);
   if (r->producer && fill->gathers)
     arrive_gathered(r, ring, state->slot);
@@ -195,21 +195,21 @@ static void wait_to_read(tw_role_t *r, MlirOperation op) {
 /* The product that directly follows one; null if something else does. */
 static MlirOperation next_in_row(MlirOperation product) {
   MlirOperation op = mlirOperationGetNextInBlock(product);
-  while (tw_op_is(op, "arith.constant"))
+  while (tw_op_is(op, TW_ARITH_CONSTANT))
     op = mlirOperationGetNextInBlock(op);
-  return tw_op_is(op, "tile.wgmma") ? op : tw_null_op();
+  return tw_op_is(op, TW_TILE_WGMMA) ? op : tw_null_op();
 }
 
 /* Products in a row have all waits in front: the assembler wants no branch between products that are under way
  * together. */
 void tw_emit_waits(tw_role_t *r, MlirOperation op) {
   bool waited = !mlirOperationIsNull(r->in_row) && mlirOperationEqual(r->in_row, op);
-  if (tw_op_is(op, "tile.wgmma"))
+  if (tw_op_is(op, TW_TILE_WGMMA))
     r->in_row = next_in_row(op);
   if (waited)
     return;
   wait_to_read(r, op);
-  for (MlirOperation next = op; tw_op_is(next, "tile.wgmma") && !mlirOperationIsNull(next = next_in_row(next));)
+  for (MlirOperation next = op; tw_op_is(next, TW_TILE_WGMMA) && !mlirOperationIsNull(next = next_in_row(next));)
     wait_to_read(r, next);
 }
 
@@ -234,7 +234,7 @@ static bool reads_kept_registers(MlirOperation product) {
  * product reads is waited for once more, which has been passed. The values go through a wait that waits for nothing, or
  * they would follow the branch. */
 void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
-  if (!tw_op_is(wait, "tile.wgmma_wait") || mlirOperationGetNumOperands(wait) < 2 ||
+  if (!tw_op_is(wait, TW_TILE_WGMMA_WAIT) || mlirOperationGetNumOperands(wait) < 2 ||
       is_behind_branch(wait, mlirOperationGetOperand(wait, 1)))
     return;
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));

@@ -47,27 +47,20 @@ static MlirWalkResult find_function(MlirOperation op, void *found) {
   return MlirWalkResultInterrupt;
 }
 
-/* The next op of its block with the name; null if there is none. */
-static MlirOperation next_of(MlirOperation op, const char *name) {
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, name))
-    op = mlirOperationGetNextInBlock(op);
-  return op;
-}
-
 static bool stands_in_loops(MlirOperation op) {
   do
     op = mlirOperationGetParentOperation(op);
-  while (tw_op_is(op, "scf.for"));
-  return tw_op_is(op, "tile.roles");
+  while (tw_op_is(op, TW_SCF_FOR));
+  return tw_op_is(op, TW_TILE_ROLES);
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   bool computes = false;
-  if (!tw_op_is(op, "scf.for"))
+  if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
-  MlirOperation product = next_of(mlirBlockGetFirstOperation(tw_loop_body(op)), "tile.wgmma");
-  MlirOperation wait = next_of(product, "tile.wgmma_wait");
-  if (mlirOperationIsNull(next_of(wait, "tile.wgmma")))
+  MlirOperation product = tw_next_op(mlirBlockGetFirstOperation(tw_loop_body(op)), TW_TILE_WGMMA);
+  MlirOperation wait = tw_next_op(product, TW_TILE_WGMMA_WAIT);
+  if (mlirOperationIsNull(tw_next_op(wait, TW_TILE_WGMMA)))
     return MlirWalkResultAdvance;
   mlirOperationWalk(op, find_function, &computes, MlirWalkPreOrder);
   if (computes && stands_in_loops(op))
@@ -88,14 +81,14 @@ static void turn_of(const tw_builder_t *at, const char *name, MlirValue group, i
 }
 
 static void alternate(MlirOperation loop) {
-  MlirOperation first = next_of(mlirBlockGetFirstOperation(tw_loop_body(loop)), "tile.wgmma");
-  tw_builder_t before = tw_build_before(first), behind = tw_build_before(next_of(first, "tile.wgmma_wait"));
+  MlirOperation first = tw_next_op(mlirBlockGetFirstOperation(tw_loop_body(loop)), TW_TILE_WGMMA);
+  tw_builder_t before = tw_build_before(first), behind = tw_build_before(tw_next_op(first, TW_TILE_WGMMA_WAIT));
   turn(&before, "tile.await_turn");
   turn(&behind, "tile.pass_turn");
 }
 
 static MlirWalkResult find_roles(MlirOperation op, void *found) {
-  if (!tw_op_is(op, "tile.roles"))
+  if (!tw_op_is(op, TW_TILE_ROLES))
     return MlirWalkResultAdvance;
   *(MlirOperation *)found = op;
   return MlirWalkResultInterrupt;

@@ -115,7 +115,7 @@ static void erase_old(MlirOperation first, MlirOperation end) {
   for (MlirOperation op = first; !mlirOperationEqual(op, end); op = mlirOperationGetNextInBlock(op))
     ops[num++] = op;
   while (num-- > 0)
-    if (!tw_op_is(ops[num], "tile.alloc_shared") ||
+    if (!tw_op_is(ops[num], TW_TILE_ALLOC_SHARED) ||
         mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(ops[num], 0))))
       mlirOperationDestroy(ops[num]);
   free(ops);
@@ -141,7 +141,7 @@ static void rewrite(tw_ring_plan_t *plan) {
 
 static MlirWalkResult find_store(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
-  plan->has_stores |= tw_op_is(op, "tile.local_store");
+  plan->has_stores |= tw_op_is(op, TW_TILE_LOCAL_STORE);
   return MlirWalkResultAdvance;
 }
 

@@ -52,7 +52,7 @@ typedef struct {
 /* A load of a tile of this shape, of which the value is made element by element. */
 static MlirOperation find_load(MlirValue value, int depth) {
   MlirOperation op = tw_def(value);
-  if (mlirOperationIsNull(op) || depth == 0 || tw_op_is(op, "tile.load"))
+  if (mlirOperationIsNull(op) || depth == 0 || tw_op_is(op, TW_TILE_LOAD))
     return depth == 0 ? tw_null_op() : op;
   if (!tw_op_in(op, "arith") && !tw_op_in(op, "math"))
     return tw_null_op();
@@ -80,7 +80,7 @@ static bool is_deferrable_reduction(sum_t *sum) {
   if (along < 0)
     return false;
   sum->apart = along != sum->axis;
-  if (sum->apart && tw_has_op(tw_module_of(load), "tile.mma"))
+  if (sum->apart && tw_has_op(tw_module_of(load), TW_TILE_MMA))
     return false;
   int bits = tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetResult(load, 0))));
   sum->mine = sum->apart ? rows_of_thread(load) : VECTOR_BITS / bits;
@@ -92,7 +92,7 @@ static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation add = tw_only_user(tw_carried(loop, position));
   *out = (sum_t){.loop = loop, .position = position};
-  if (mlirOperationIsNull(add) || !tw_op_is(add, "arith.addf") || !mlirBlockEqual(mlirOperationGetBlock(add), body) ||
+  if (mlirOperationIsNull(add) || !tw_op_is(add, TW_ARITH_ADDF) || !mlirBlockEqual(mlirOperationGetBlock(add), body) ||
       !mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetResult(add, 0)))))
     return false;
   MlirOpOperand use = tw_only_use(mlirOperationGetResult(add, 0));
@@ -102,9 +102,9 @@ static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
   bool first = mlirValueEqual(mlirOperationGetOperand(add, 0), tw_carried(loop, position));
   out->added = mlirOperationGetOperand(add, first);
   out->reduce = tw_def(out->added);
-  while (!mlirOperationIsNull(out->reduce) && tw_op_is(out->reduce, "tile.reshape"))
+  while (!mlirOperationIsNull(out->reduce) && tw_op_is(out->reduce, TW_TILE_RESHAPE))
     out->reduce = tw_def(mlirOperationGetOperand(out->reduce, 0));
-  return !mlirOperationIsNull(out->reduce) && tw_op_is(out->reduce, "tile.reduce") &&
+  return !mlirOperationIsNull(out->reduce) && tw_op_is(out->reduce, TW_TILE_REDUCE) &&
          mlirBlockEqual(mlirOperationGetBlock(out->reduce), body) &&
          tw_attr_int(out->reduce, "kind", 0) == TW_REDUCE_ADD && is_deferrable_reduction(out);
 }

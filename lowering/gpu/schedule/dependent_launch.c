@@ -61,13 +61,13 @@ static bool in_shared(MlirValue address) {
 
 static bool is_harmless(MlirOperation op) {
   MlirStringRef name = tw_op_name(op);
-  if (tw_op_is(op, "llvm.store"))
+  if (tw_op_is(op, TW_LLVM_STORE))
     return in_shared(mlirOperationGetOperand(op, 1));
-  if (tw_op_is(op, "llvm.load"))
+  if (tw_op_is(op, TW_LLVM_LOAD))
     return in_shared(mlirOperationGetOperand(op, 0));
-  if (tw_op_is(op, "llvm.inline_asm"))
+  if (tw_op_is(op, TW_LLVM_INLINE_ASM))
     return starts_with_any(tw_attr_string(op, "asm_string"), set_up, sizeof set_up / sizeof *set_up);
-  if (tw_op_is(op, "llvm.call_intrinsic"))
+  if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
     return starts_with(tw_attr_string(op, "intrin"), "llvm.nvvm.shfl.");
   if (tw_op_in(op, "llvm"))
     return !starts_with_any(name, llvm_stops, sizeof llvm_stops / sizeof *llvm_stops);
@@ -82,7 +82,7 @@ static MlirOperation find_place(MlirBlock block) {
     MlirOperation op = mlirBlockGetFirstOperation(block);
     while (is_harmless(op))
       op = mlirOperationGetNextInBlock(op);
-    if (!tw_op_is(op, "llvm.br") || !has_one_predecessor(mlirOperationGetSuccessor(op, 0)))
+    if (!tw_op_is(op, TW_LLVM_BR) || !has_one_predecessor(mlirOperationGetSuccessor(op, 0)))
       return op;
     block = mlirOperationGetSuccessor(op, 0);
   }
@@ -102,7 +102,7 @@ static bool run(MlirOperation module) {
   MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); wanted && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!tw_op_is(op, "llvm.func") || !tw_has_attr(op, "nvvm.kernel"))
+    if (!tw_op_is(op, TW_LLVM_FUNC) || !tw_has_attr(op, "nvvm.kernel"))
       continue;
     MlirBlock entry = tw_region_block(op, 0);
     put(find_place(entry), "wait");

@@ -72,9 +72,9 @@ static bool is_pure(MlirOperation op) {
                                         "llvm.fence", "llvm.cmpxchg", "llvm.intr.mem", "llvm.alloca"};
   static const char *const functions[] = {".div.",  ".ex2.", ".lg2.", ".rcp.", ".rsqrt.",
                                           ".sqrt.", ".sin.", ".cos.", ".tanh."};
-  if (tw_op_is(op, "llvm.inline_asm"))
+  if (tw_op_is(op, TW_LLVM_INLINE_ASM))
     return !tw_has_attr(op, "has_side_effects") || tw_has_attr(op, TW_LATE);
-  if (tw_op_is(op, "llvm.call_intrinsic"))
+  if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
     return CONTAINS_ANY(tw_attr_string(op, "intrin"), functions);
   return tw_op_in(op, "llvm") && mlirOperationGetNumSuccessors(op) == 0 && mlirOperationGetNumResults(op) > 0 &&
          !CONTAINS_ANY(tw_op_name(op), effects);
@@ -82,9 +82,9 @@ static bool is_pure(MlirOperation op) {
 
 /* What an op says of itself: the text of inline assembly, the name of an intrinsic, or its own. */
 static MlirStringRef words_of(MlirOperation op) {
-  if (tw_op_is(op, "llvm.inline_asm"))
+  if (tw_op_is(op, TW_LLVM_INLINE_ASM))
     return tw_attr_string(op, "asm_string");
-  return tw_op_is(op, "llvm.call_intrinsic") ? tw_attr_string(op, "intrin") : tw_op_name(op);
+  return tw_op_is(op, TW_LLVM_CALL_INTRINSIC) ? tw_attr_string(op, "intrin") : tw_op_name(op);
 }
 
 /* Boxes on their way to memory (isa/sm90/emit_tma_store.c) are none: the arithmetic of each belongs to its own stores.
@@ -98,7 +98,7 @@ static bool is_fence(MlirOperation op) {
 
 static bool is_store(MlirOperation op) {
   static const char *const parts[] = {"st.global", "st.shared", "stmatrix"};
-  return tw_op_is(op, "llvm.store") || CONTAINS_ANY(words_of(op), parts);
+  return tw_op_is(op, TW_LLVM_STORE) || CONTAINS_ANY(words_of(op), parts);
 }
 
 /* ---- the new order ----------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ static bool run(MlirOperation module) {
   MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!tw_op_is(op, "llvm.func") || !tw_has_attr(op, "nvvm.kernel"))
+    if (!tw_op_is(op, TW_LLVM_FUNC) || !tw_has_attr(op, "nvvm.kernel"))
       continue;
     for (MlirBlock block = tw_region_block(op, 0); !mlirBlockIsNull(block); block = mlirBlockGetNextInRegion(block))
       visit_block(&stretch, block);

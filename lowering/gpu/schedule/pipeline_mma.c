@@ -72,15 +72,15 @@ typedef struct {
 
 /* ---- what can be rotated ------------------------------------------------------------------------- */
 
-static bool is_marked(MlirOperation op) { return tw_op_is(op, "tile.mma") && tw_has_attr(op, TW_WGMMA); }
+static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && tw_has_attr(op, TW_WGMMA); }
 
 static bool takes_registers(MlirOperation mma) {
   return mlirStringRefEqual(tw_attr_string(mma, TW_WGMMA), tw_str("rs"));
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
-  if (tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, "tile.mma") || tw_op_is(op, "tile.load") ||
-      tw_op_is(op, "tile.gather"))
+  if (tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_LOAD) ||
+      tw_op_is(op, TW_TILE_GATHER))
     return MlirWalkResultAdvance;
   *(bool *)user = true;
   return MlirWalkResultInterrupt;
@@ -95,7 +95,7 @@ static bool has_effects(MlirOperation loop) {
 /* The load of an operand that is nothing but a view of it. */
 static MlirOperation viewed_load(MlirValue value) {
   MlirOperation op = tw_def(value);
-  while (!mlirOperationIsNull(op) && (tw_op_is(op, "tile.permute") || tw_op_is(op, "tile.reshape")) &&
+  while (!mlirOperationIsNull(op) && (tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_TILE_RESHAPE)) &&
          tw_has_one_use(mlirOperationGetResult(op, 0)))
     op = tw_def(mlirOperationGetOperand(op, 0));
   bool alone = !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) &&
@@ -167,7 +167,7 @@ static int64_t words_held(const rotation_t *r, int num_warps) {
   MlirBlock body = tw_loop_body(r->loop);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, "tile.mma"))
+    if (tw_op_is(op, TW_TILE_MMA))
       sum += words(mlirValueGetType(mlirOperationGetResult(op, 0)), num_warps);
   return sum;
 }
@@ -225,7 +225,7 @@ static MlirValue late_operand(const tw_builder_t *at, const rotation_t *r, MlirV
   MlirValue made = tw_copy_slice(at, mlirOperationGetOperand(r->product, 1), tw_loop_body(r->loop), &map);
   MlirOperation load = tw_def(tw_map_value(&map, mlirOperationGetResult(r->load, 0)));
   tw_map_free(&map);
-  if (tw_op_is(load, "tile.gather")) {
+  if (tw_op_is(load, TW_TILE_GATHER)) {
     MlirValue all = mlirOperationGetResult(load, 0), masked = tw_gather_if(load, valid);
     made = mlirValueEqual(made, all) ? masked : made;
     mlirValueReplaceAllUsesOfWith(all, masked);

@@ -60,18 +60,18 @@ typedef struct {
   bool loads;    /* loads may move: nothing in the block writes to arrays, and there are registers */
 } wait_t;
 
-static bool is_wait(MlirOperation op) { return tw_op_is(op, "tile.wgmma_wait"); }
+static bool is_wait(MlirOperation op) { return tw_op_is(op, TW_TILE_WGMMA_WAIT); }
 
 /* The barrier that keeps a product's buffers from being written early belongs to its wait. */
 static MlirOperation barrier_of(MlirOperation wait) {
   MlirOperation next = mlirOperationGetNextInBlock(wait);
-  return tw_op_is(next, "tile.barrier") ? next : tw_null_op();
+  return tw_op_is(next, TW_TILE_BARRIER) ? next : tw_null_op();
 }
 
-static bool is_load(MlirOperation op) { return tw_op_is(op, "tile.load") || tw_op_is(op, "tile.gather"); }
+static bool is_load(MlirOperation op) { return tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER); }
 
 static bool is_pure(MlirOperation op) {
-  return tw_is_arithmetic(op) || tw_op_is(op, "tile.convert_layout") || tw_op_is(op, "tile.wgmma");
+  return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_TILE_WGMMA);
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
@@ -96,7 +96,7 @@ static bool may_load_early(MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
        !mlirOperationEqual(op, end) && !writes; op = mlirOperationGetNextInBlock(op)) {
     writes = tw_may_write_arrays(op);
-    if (tw_op_is(op, "tile.wgmma") || is_load(op))
+    if (tw_op_is(op, TW_TILE_WGMMA) || is_load(op))
       words += twg_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
   }
   return !writes && words <= WORDS_PER_THREAD;
@@ -104,7 +104,7 @@ static bool may_load_early(MlirBlock block) {
 
 static MlirOperation product_of(MlirOperation wait) {
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
-  bool here = !mlirOperationIsNull(product) && tw_op_is(product, "tile.wgmma") &&
+  bool here = !mlirOperationIsNull(product) && tw_op_is(product, TW_TILE_WGMMA) &&
               mlirBlockEqual(mlirOperationGetBlock(product), mlirOperationGetBlock(wait));
   return here ? product : tw_null_op();
 }
@@ -137,7 +137,7 @@ static bool depends(const wait_t *w, MlirOperation op) {
 }
 
 static MlirWalkResult find_product(MlirOperation op, void *user) {
-  *(bool *)user = *(bool *)user || is_wait(op) || tw_op_is(op, "tile.wgmma");
+  *(bool *)user = *(bool *)user || is_wait(op) || tw_op_is(op, TW_TILE_WGMMA);
   return MlirWalkResultAdvance;
 }
 
@@ -148,13 +148,13 @@ static bool must_stay(const wait_t *w, MlirOperation op) {
     return true;
   if (mlirOperationGetNumRegions(op) > 0)
     mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
-  return products || has_effects(op) || (!w->loads && is_load(op)) || (w->effects && tw_op_is(op, "tile.wgmma"));
+  return products || has_effects(op) || (!w->loads && is_load(op)) || (w->effects && tw_op_is(op, TW_TILE_WGMMA));
 }
 
 /* Waits for products and their barriers order nothing that a product needs; loads that stay do: there are no registers
  * for what they bring beside one more product. */
 static bool orders_more(MlirOperation op, MlirOperation before) {
-  bool of_wait = tw_op_is(op, "tile.barrier") && is_wait(before);
+  bool of_wait = tw_op_is(op, TW_TILE_BARRIER) && is_wait(before);
   return !is_wait(op) && !of_wait && (has_effects(op) || is_load(op));
 }
 
@@ -179,12 +179,12 @@ static void find_stay(wait_t *w) {
 static MlirValue successor(MlirOperation product) {
   MlirValue lhs = mlirOperationGetOperand(product, 0), none = {NULL};
   MlirOperation def = tw_def(lhs);
-  while (!mlirOperationIsNull(def) && tw_op_is(def, "tile.convert_layout")) {
+  while (!mlirOperationIsNull(def) && tw_op_is(def, TW_TILE_CONVERT_LAYOUT)) {
     lhs = mlirOperationGetOperand(def, 0);
     def = tw_def(lhs);
   }
   MlirOperation loop = mlirBlockGetParentOperation(mlirOperationGetBlock(product));
-  if (!mlirValueIsABlockArgument(lhs) || !tw_op_is(loop, "scf.for"))
+  if (!mlirValueIsABlockArgument(lhs) || !tw_op_is(loop, TW_SCF_FOR))
     return none;
   intptr_t position = tw_carried_position(loop, lhs);
   return position < 0 ? none : tw_carried_next(loop, position);
@@ -193,9 +193,9 @@ static MlirValue successor(MlirOperation product) {
 /* The conversion to 16 bits behind a value. */
 static MlirOperation narrowing(MlirValue value) {
   MlirOperation op = tw_def(value);
-  while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.convert_layout"))
+  while (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, "arith.truncf") ? op : tw_null_op();
+  return !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_TRUNCF) ? op : tw_null_op();
 }
 
 /* The wait in place of one: behind it the value is what it orders. Uses that are to see that are the caller's. */
@@ -244,7 +244,7 @@ static bool is_function(MlirOperation op) { return !mlirOperationIsNull(op) && t
 
 /* Whether the op is a function of a tile, or a mask over one, and is read behind the wait only. */
 static bool crosses(MlirOperation op, MlirOperation wait) {
-  bool masked = tw_op_is(op, "arith.select") && is_function(tw_def(mlirOperationGetOperand(op, 1)));
+  bool masked = tw_op_is(op, TW_ARITH_SELECT) && is_function(tw_def(mlirOperationGetOperand(op, 1)));
   if ((!is_function(op) && !masked) || !is_f32(mlirOperationGetResult(op, 0)))
     return false;
   MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
@@ -265,7 +265,7 @@ static void order_function(MlirOperation wait) {
        op = mlirOperationGetNextInBlock(op))
     found = is_wait(op) ? tw_null_op() : crosses(op, wait) ? op : found;
   if (mlirOperationIsNull(found) || mlirOperationGetNumOperands(wait) > 1 ||
-      !is_f32(mlirOperationGetOperand(wait, 0)) || (!mlirOperationIsNull(user) && tw_op_is(user, "scf.yield")))
+      !is_f32(mlirOperationGetOperand(wait, 0)) || (!mlirOperationIsNull(user) && tw_op_is(user, TW_SCF_YIELD)))
     return;
   MlirValue value = mlirOperationGetResult(found, 0);
   wait = ordering(wait, value);
@@ -278,7 +278,7 @@ static void order_function(MlirOperation wait) {
 /* Whether the values behind a store come from arithmetic on what no product of the block makes. */
 static bool is_known_before(const tw_slice_t *slice, MlirOperation first, MlirOperation store) {
   for (MlirOperation op = first; !mlirOperationEqual(op, store); op = mlirOperationGetNextInBlock(op))
-    if (tw_slice_has(slice, op) && !tw_is_arithmetic(op) && !tw_op_is(op, "tile.convert_layout"))
+    if (tw_slice_has(slice, op) && !tw_is_arithmetic(op) && !tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
       return false;
   return true;
 }
@@ -294,7 +294,7 @@ static bool uses(MlirOperation op, MlirValue value) {
 static void write_early(MlirOperation store) {
   MlirBlock block = mlirOperationGetBlock(store);
   MlirOperation first = mlirBlockGetFirstOperation(block);
-  while (!mlirOperationEqual(first, store) && !tw_op_is(first, "tile.wgmma"))
+  while (!mlirOperationEqual(first, store) && !tw_op_is(first, TW_TILE_WGMMA))
     first = mlirOperationGetNextInBlock(first);
   tw_slice_t slice = {.block = block};
   tw_slice_add_op(&slice, store);
@@ -341,7 +341,7 @@ static void count_pending(MlirOperation wait) {
   for (MlirOperation later = mlirOperationGetNextInBlock(product); !mlirOperationEqual(later, wait);
        later = mlirOperationGetNextInBlock(later)) {
     int64_t open = is_wait(later) ? tw_attr_int(later, "pending", 0) : pending;
-    pending = tw_op_is(later, "tile.wgmma") ? pending + 1 : open < pending ? (int)open : pending;
+    pending = tw_op_is(later, TW_TILE_WGMMA) ? pending + 1 : open < pending ? (int)open : pending;
   }
   if (pending > 0) {
     tw_set_int(wait, "pending", tw_i32(context), pending);
@@ -351,7 +351,7 @@ static void count_pending(MlirOperation wait) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-static bool is_local_store(MlirOperation op) { return tw_op_is(op, "tile.local_store"); }
+static bool is_local_store(MlirOperation op) { return tw_op_is(op, TW_TILE_LOCAL_STORE); }
 
 static bool run(MlirOperation func) {
   tw_ops_t stores = tw_ops_in(func, is_local_store, MlirWalkPreOrder);

@@ -32,14 +32,14 @@ static const double LOG2_E = 1.44269504088896340736;
 
 /* ---- scaling --------------------------------------------------------------------------------------- */
 
-static bool is(MlirOperation op, const char *name) { return !mlirOperationIsNull(op) && tw_op_is(op, name); }
+static bool is(MlirOperation op, tw_op_kind_t kind) { return !mlirOperationIsNull(op) && tw_op_is(op, kind); }
 
 /* Whether the value is multiplied by a constant twice, a mask in between or not. */
 static bool is_scaled_twice(MlirValue value) {
   double factor;
   MlirValue rest;
   MlirOperation op = tw_def(value);
-  if (is(op, "arith.select"))
+  if (is(op, TW_ARITH_SELECT))
     return is_scaled_twice(mlirOperationGetOperand(op, 1));
   return tw_has_factor(value, &factor, &rest) && tw_has_factor(rest, &factor, &rest);
 }
@@ -53,9 +53,9 @@ static MlirValue scaled(const tw_builder_t *at, MlirValue value, double factor) 
     return tw_const_float(at, type, own * factor);
   if (tw_has_factor(value, &own, &rest))
     return scaled(at, rest, own * factor);
-  if (is(op, "tile.broadcast"))
+  if (is(op, TW_TILE_BROADCAST))
     return tw_unary(at, "tile.broadcast", type, scaled(at, mlirOperationGetOperand(op, 0), factor));
-  if (is(op, "arith.select") && tw_has_factor(mlirOperationGetOperand(op, 1), &own, &rest)) {
+  if (is(op, TW_ARITH_SELECT) && tw_has_factor(mlirOperationGetOperand(op, 1), &own, &rest)) {
     MlirValue operands[] = {mlirOperationGetOperand(op, 0), scaled(at, mlirOperationGetOperand(op, 1), factor),
                             scaled(at, mlirOperationGetOperand(op, 2), factor)};
     return tw_op1(at, "arith.select", type, 3, operands);
@@ -70,7 +70,7 @@ static bool is_infinite(MlirValue value) {
 
 /* Has masks stand in front of positive factors, which leave an infinite number in their place as it is. */
 static void mask_first(MlirOperation select) {
-  if (!is(select, "arith.select"))
+  if (!is(select, TW_ARITH_SELECT))
     return;
   intptr_t side = is_infinite(mlirOperationGetOperand(select, 1)) ? 2 : 1;
   mask_first(tw_def(mlirOperationGetOperand(select, side)));
@@ -89,7 +89,7 @@ static void mask_first(MlirOperation select) {
 }
 
 static void fold(MlirOperation op) {
-  bool natural = tw_op_is(op, "math.exp");
+  bool natural = tw_op_is(op, TW_MATH_EXP);
   MlirValue result = mlirOperationGetResult(op, 0), argument = mlirOperationGetOperand(op, 0), rest;
   double factor = natural ? LOG2_E : 1, own;
   if (!tw_is_tile(mlirValueGetType(result)) || !mlirTypeIsAF32(tw_element(mlirValueGetType(result))) ||
@@ -100,7 +100,7 @@ static void fold(MlirOperation op) {
     argument = rest;
   }
   MlirOperation difference = tw_def(argument);
-  if (!is(difference, "arith.subf") || !(factor > 0))
+  if (!is(difference, TW_ARITH_SUBF) || !(factor > 0))
     return;
   mask_first(tw_def(mlirOperationGetOperand(difference, 0)));
   if (!natural && factor == 1 && !is_scaled_twice(mlirOperationGetOperand(difference, 0)))
@@ -115,7 +115,7 @@ static void fold(MlirOperation op) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-static bool is_exponential(MlirOperation op) { return tw_op_is(op, "math.exp") || tw_op_is(op, "math.exp2"); }
+static bool is_exponential(MlirOperation op) { return tw_op_is(op, TW_MATH_EXP) || tw_op_is(op, TW_MATH_EXP2); }
 
 static bool run(MlirOperation func) {
   tw_ops_t all = tw_ops_in(func, is_exponential, MlirWalkPreOrder);

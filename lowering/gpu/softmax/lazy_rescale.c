@@ -91,8 +91,8 @@ static bool depends(const rewrite_t *w, MlirValue value) {
 static bool find_weights(rewrite_t *w, int num_warps) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    MlirOperation narrow = tw_op_is(op, "tile.mma") ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
-    if (!tw_has_attr(op, TW_WGMMA) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, "arith.truncf"))
+    MlirOperation narrow = tw_op_is(op, TW_TILE_MMA) ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
+    if (!tw_has_attr(op, TW_WGMMA) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, TW_ARITH_TRUNCF))
       continue;
     MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
     tw_wgmma_split_t split;
@@ -106,7 +106,7 @@ static bool find_weights(rewrite_t *w, int num_warps) {
   return false;
 }
 
-static bool is_exponential(MlirOperation op) { return tw_op_is(op, "math.exp2") || tw_op_is(op, "math.exp"); }
+static bool is_exponential(MlirOperation op) { return tw_op_is(op, TW_MATH_EXP2) || tw_op_is(op, TW_MATH_EXP); }
 
 /* exp2 of what changes by as much as the reference did before this iteration: 1 if that is the one now. */
 static void find_factors(rewrite_t *w) {
@@ -124,7 +124,8 @@ static void find_factors(rewrite_t *w) {
 
 static MlirValue behind_views(MlirValue value) {
   for (MlirOperation op = tw_def(value);
-       !mlirOperationIsNull(op) && (tw_op_is(op, "tile.reshape") || tw_op_is(op, "tile.broadcast")); op = tw_def(value))
+       !mlirOperationIsNull(op) && (tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_BROADCAST));
+       op = tw_def(value))
     value = mlirOperationGetOperand(op, 0);
   return value;
 }
@@ -139,7 +140,7 @@ static bool is_factor(const rewrite_t *w, MlirValue value) {
 
 /* Which operand of a multiplication a factor is (through views); -1 if none. */
 static int factor_operand(const rewrite_t *w, MlirOperation op) {
-  if (mlirOperationIsNull(op) || !tw_op_is(op, "arith.mulf"))
+  if (mlirOperationIsNull(op) || !tw_op_is(op, TW_ARITH_MULF))
     return -1;
   return is_factor(w, mlirOperationGetOperand(op, 1)) ? 1 : is_factor(w, mlirOperationGetOperand(op, 0)) ? 0 : -1;
 }
@@ -149,14 +150,14 @@ static void find_row_sum(rewrite_t *w) {
   w->sum_position = -1;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(w->loop); i++) {
     MlirOperation add = tw_def(tw_carried_next(w->loop, i));
-    if (mlirOperationIsNull(add) || !tw_op_is(add, "arith.addf") || !tw_has_one_use(mlirOperationGetResult(add, 0)) ||
+    if (mlirOperationIsNull(add) || !tw_op_is(add, TW_ARITH_ADDF) || !tw_has_one_use(mlirOperationGetResult(add, 0)) ||
         !tw_has_one_use(tw_carried(w->loop, i)))
       continue;
     for (int side = 0; side < 2; side++) {
       MlirOperation faded = tw_def(mlirOperationGetOperand(add, side));
       MlirOperation sum = tw_def(behind_views(mlirOperationGetOperand(add, 1 - side)));
       int factor = factor_operand(w, faded);
-      if (factor < 0 || mlirOperationIsNull(sum) || !tw_op_is(sum, "tile.reduce") ||
+      if (factor < 0 || mlirOperationIsNull(sum) || !tw_op_is(sum, TW_TILE_REDUCE) ||
           !mlirValueEqual(mlirOperationGetOperand(faded, 1 - factor), tw_carried(w->loop, i)) ||
           !mlirValueEqual(mlirOperationGetOperand(sum, 0), w->p) || tw_attr_int(sum, "axis", 0) != 1 ||
           tw_attr_int(sum, "kind", 0) != TW_REDUCE_ADD ||
@@ -379,7 +380,7 @@ static MlirValue split_init(const tw_builder_t *at, MlirValue init, MlirType typ
   if (tw_known_float(init, &number) && number == 0)
     return tw_const_float(at, type, 0);
   MlirOperation sum = tw_def(behind_views(init));
-  if (!mlirOperationIsNull(sum) && tw_op_is(sum, "tile.reduce") && tw_attr_int(sum, "kind", 0) == TW_REDUCE_ADD &&
+  if (!mlirOperationIsNull(sum) && tw_op_is(sum, TW_TILE_REDUCE) && tw_attr_int(sum, "kind", 0) == TW_REDUCE_ADD &&
       mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(sum, 0)), type))
     return mlirOperationGetOperand(sum, 0);
   return tw_binary(at, "arith.mulf", type, build_per_lane(at, init), tw_const_float(at, type, 1.0 / LANES_PER_ROW));

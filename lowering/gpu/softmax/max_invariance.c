@@ -114,7 +114,7 @@ static bool is_guard(MlirOperation op, int moving) {
   enum { OEQ = 1, OGT = 2, ONE = 6, UEQ = 8, UNE = 13 };
   MlirOperation compare = tw_def(mlirOperationGetOperand(op, 0));
   MlirValue value = mlirOperationGetOperand(op, 1 + moving);
-  if (mlirOperationIsNull(compare) || !tw_op_is(compare, "arith.cmpf"))
+  if (mlirOperationIsNull(compare) || !tw_op_is(compare, TW_ARITH_CMPF))
     return false;
   int64_t predicate = tw_attr_int(compare, "predicate", 0);
   bool first = mlirValueEqual(mlirOperationGetOperand(compare, 0), value);
@@ -184,51 +184,44 @@ static bool change_of_mma(tw_change_t lhs, tw_change_t rhs, tw_change_t acc, int
          (acc.kind == TW_FREE || lhs.kind == TW_FREE || same(lhs, acc));
 }
 
-static bool is_any_of(MlirOperation op, const char *const *names) {
-  for (; *names; names++)
-    if (tw_op_is(op, *names))
-      return true;
-  return false;
-}
-
 /* The change of an op's one result, where an operand changes. */
 static bool transfer(tw_references_t *r, MlirOperation op, tw_change_t *out) {
-  static const char *const copies[] = {"tile.broadcast", "tile.convert_layout", "arith.extf", NULL};
+  static const tw_op_kind_t copies[] = {TW_TILE_BROADCAST, TW_TILE_CONVERT_LAYOUT, TW_ARITH_EXTF};
   intptr_t n = mlirOperationGetNumOperands(op);
   tw_change_t x = tw_change_of(r, mlirOperationGetOperand(op, 0)), y = fixed;
   if (n > 1)
     y = tw_change_of(r, mlirOperationGetOperand(op, 1));
   *out = x;
-  if (is_any_of(op, copies) || (tw_op_is(op, "arith.truncf") && x.kind == TW_FACTOR))
+  if (TW_OP_IS_ONE_OF(op, copies) || (tw_op_is(op, TW_ARITH_TRUNCF) && x.kind == TW_FACTOR))
     return true;
-  if (tw_op_is(op, "tile.reshape"))
+  if (tw_op_is(op, TW_TILE_RESHAPE))
     return reshaped_rows(op, x.rows, &out->rows);
-  if (tw_op_is(op, "arith.addf"))
+  if (tw_op_is(op, TW_ARITH_ADDF))
     return change_of_sum(x, 1, y, out);
-  if (tw_op_is(op, "arith.subf"))
+  if (tw_op_is(op, TW_ARITH_SUBF))
     return change_of_sum(x, -1, y, out);
-  if (tw_op_is(op, "arith.mulf"))
+  if (tw_op_is(op, TW_ARITH_MULF))
     return change_of_product(op, x, 1, y, out);
-  if (tw_op_is(op, "arith.divf"))
+  if (tw_op_is(op, TW_ARITH_DIVF))
     return change_of_product(op, x, -1, y, out);
-  if (tw_op_is(op, "arith.negf"))
+  if (tw_op_is(op, TW_ARITH_NEGF))
     *out = x.kind == TW_SHIFT ? times(x, -1, TW_SHIFT) : x;
-  else if (tw_op_is(op, "math.exp2") && x.kind == TW_SHIFT)
+  else if (tw_op_is(op, TW_MATH_EXP2) && x.kind == TW_SHIFT)
     *out = times(x, 1, TW_FACTOR);
-  else if (tw_op_is(op, "math.exp") && x.kind == TW_SHIFT)
+  else if (tw_op_is(op, TW_MATH_EXP) && x.kind == TW_SHIFT)
     *out = times(x, LOG2_E, TW_FACTOR);
-  else if (tw_op_is(op, "math.log2") && x.kind == TW_FACTOR)
+  else if (tw_op_is(op, TW_MATH_LOG2) && x.kind == TW_FACTOR)
     *out = times(x, 1, TW_SHIFT);
-  else if (tw_op_is(op, "math.log") && x.kind == TW_FACTOR)
+  else if (tw_op_is(op, TW_MATH_LOG) && x.kind == TW_FACTOR)
     *out = times(x, 1 / LOG2_E, TW_SHIFT);
-  else if (tw_op_is(op, "arith.cmpf")) {
+  else if (tw_op_is(op, TW_ARITH_CMPF)) {
     *out = fixed;
     return is_invariant_compare(op, x, y);
-  } else if (tw_op_is(op, "arith.select"))
+  } else if (tw_op_is(op, TW_ARITH_SELECT))
     return change_of_select(r, op, out);
-  else if (tw_op_is(op, "tile.reduce"))
+  else if (tw_op_is(op, TW_TILE_REDUCE))
     return change_of_reduce(op, x, out);
-  else if (tw_op_is(op, "tile.mma"))
+  else if (tw_op_is(op, TW_TILE_MMA))
     return change_of_mma(x, y, tw_change_of(r, mlirOperationGetOperand(op, 2)),
                          tw_rank(mlirValueGetType(mlirOperationGetResult(op, 0))), out);
   else
@@ -239,7 +232,7 @@ static bool transfer(tw_references_t *r, MlirOperation op, tw_change_t *out) {
 /* ---- loops with a running maximum ------------------------------------------------------------------- */
 
 static bool is_maximum(MlirOperation op) {
-  return !mlirOperationIsNull(op) && (tw_op_is(op, "arith.maximumf") || tw_op_is(op, "arith.maxnumf"));
+  return !mlirOperationIsNull(op) && (tw_op_is(op, TW_ARITH_MAXIMUMF) || tw_op_is(op, TW_ARITH_MAXNUMF));
 }
 
 /* Whether carried value `i` becomes the maximum of itself and something that does not depend on it. */
@@ -261,7 +254,7 @@ static bool runs(MlirOperation loop, intptr_t i, MlirOperation *maximum) {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   tw_references_t *r = user;
-  if (!tw_op_is(op, "scf.for"))
+  if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     MlirOperation maximum;
@@ -371,7 +364,7 @@ static bool follow(tw_references_t *r, MlirOperation op) {
     changes = changes || moves(operand);
     zeros = zeros || operand.kind == TW_FREE;
   }
-  if (changes && tw_op_is(op, "scf.yield"))
+  if (changes && tw_op_is(op, TW_SCF_YIELD))
     return running_at(r, mlirOperationGetParentOperation(op)) >= 0 || stopped_at(r, op);
   bool simple = mlirOperationGetNumResults(op) == 1 && mlirOperationGetNumRegions(op) == 0;
   tw_change_t change = fixed;

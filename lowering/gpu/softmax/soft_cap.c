@@ -45,9 +45,9 @@ static bool enters_as(readers_t *readers, MlirOperation loop, intptr_t i, double
 /* What the op around a yield makes of it. */
 static bool enters_by_yield(readers_t *readers, MlirOperation yield, intptr_t i, double factor) {
   MlirOperation around = mlirOperationGetParentOperation(yield);
-  if (tw_op_is(around, "scf.for"))
+  if (tw_op_is(around, TW_SCF_FOR))
     return enters_as(readers, around, i, factor);
-  return tw_op_is(around, "scf.if") && enters_exponents(readers, mlirOperationGetResult(around, i), factor);
+  return tw_op_is(around, TW_SCF_IF) && enters_exponents(readers, mlirOperationGetResult(around, i), factor);
 }
 
 static bool enters_by_exponential(readers_t *readers, MlirOperation op) {
@@ -59,21 +59,21 @@ static bool enters_by_exponential(readers_t *readers, MlirOperation op) {
 
 /* Ops that hand an error on; by how much they multiply it. */
 static bool hands_on(MlirOperation op, intptr_t operand, double *factor) {
-  static const char *const names[] = {"arith.addf",     "arith.subf",     "arith.negf",   "arith.maximumf",
-                                      "arith.minimumf", "tile.broadcast", "tile.reshape", "tile.permute"};
+  static const tw_op_kind_t names[] = {TW_ARITH_ADDF,     TW_ARITH_SUBF,     TW_ARITH_NEGF,   TW_ARITH_MAXIMUMF,
+                                       TW_ARITH_MINIMUMF, TW_TILE_BROADCAST, TW_TILE_RESHAPE, TW_TILE_PERMUTE};
   double constant;
   if (TW_OP_IS_ONE_OF(op, names))
     return true;
-  if (tw_op_is(op, "arith.select"))
+  if (tw_op_is(op, TW_ARITH_SELECT))
     return operand > 0;
-  if (tw_op_is(op, "tile.reduce"))
+  if (tw_op_is(op, TW_TILE_REDUCE))
     return tw_attr_int(op, "kind", 0) == TW_REDUCE_MAX;
-  if (tw_op_is(op, "math.tanh")) {
+  if (tw_op_is(op, TW_MATH_TANH)) {
     *factor = 1;
     return true;
   }
-  bool divided = tw_op_is(op, "arith.divf");
-  if ((!divided && !tw_op_is(op, "arith.mulf")) || (divided && operand > 0) ||
+  bool divided = tw_op_is(op, TW_ARITH_DIVF);
+  if ((!divided && !tw_op_is(op, TW_ARITH_MULF)) || (divided && operand > 0) ||
       !tw_known_float(mlirOperationGetOperand(op, 1 - operand), &constant))
     return false;
   *factor *= divided ? 1 / fabs(constant) : fabs(constant);
@@ -83,11 +83,11 @@ static bool hands_on(MlirOperation op, intptr_t operand, double *factor) {
 static bool enters_by(readers_t *readers, MlirOpOperand use, double factor) {
   MlirOperation op = mlirOpOperandGetOwner(use);
   intptr_t operand = mlirOpOperandGetOperandNumber(use);
-  if (tw_op_is(op, "math.exp") || tw_op_is(op, "math.exp2"))
+  if (tw_op_is(op, TW_MATH_EXP) || tw_op_is(op, TW_MATH_EXP2))
     return enters_by_exponential(readers, op);
-  if (tw_op_is(op, "scf.yield"))
+  if (tw_op_is(op, TW_SCF_YIELD))
     return enters_by_yield(readers, op, operand, factor);
-  if (tw_op_is(op, "scf.for"))
+  if (tw_op_is(op, TW_SCF_FOR))
     return operand >= TW_FOR_INITS && enters_as(readers, op, operand - TW_FOR_INITS, factor);
   return hands_on(op, operand, &factor) && factor <= MOST &&
          enters_exponents(readers, mlirOperationGetResult(op, 0), factor);
@@ -124,9 +124,9 @@ static bool is_relaxed(MlirOperation op) {
 /* tanh, and division by a constant whose inverse is a normal float, of tiles of f32. */
 static bool may_relax(MlirOperation op) {
   double divisor;
-  bool divides = tw_op_is(op, "arith.divf") && tw_known_float(mlirOperationGetOperand(op, 1), &divisor) &&
+  bool divides = tw_op_is(op, TW_ARITH_DIVF) && tw_known_float(mlirOperationGetOperand(op, 1), &divisor) &&
                  fabs(divisor) > 0x1p-120 && fabs(divisor) < 0x1p120;
-  if (!divides && !tw_op_is(op, "math.tanh"))
+  if (!divides && !tw_op_is(op, TW_MATH_TANH))
     return false;
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   return tw_is_tile(type) && mlirTypeIsAF32(tw_element(type));
@@ -151,7 +151,7 @@ static bool run(MlirOperation func) {
   for (int i = 0; i < found.count; i++) {
     if (!is_relaxed(found.at[i]))
       continue;
-    if (tw_op_is(found.at[i], "math.tanh"))
+    if (tw_op_is(found.at[i], TW_MATH_TANH))
       tw_set_attr(found.at[i], TW_ABSOLUTE, mlirUnitAttrGet(mlirOperationGetContext(func)));
     else
       multiply(found.at[i]);

@@ -10,52 +10,43 @@
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-typedef struct pair {
-  const char *from, *to;
-} pair_t;
-
-static const pair_t names[] = {
-    {"arith.addf", "llvm.fadd"},
-    {"arith.subf", "llvm.fsub"},
-    {"arith.mulf", "llvm.fmul"},
-    {"arith.remf", "llvm.frem"},
-    {"arith.maximumf", "llvm.intr.maximum"},
-    {"arith.minimumf", "llvm.intr.minimum"},
-    {"arith.maxnumf", "llvm.intr.maxnum"},
-    {"arith.minnumf", "llvm.intr.minnum"},
-    {"arith.negf", "llvm.fneg"},
-    {"math.absf", "llvm.intr.fabs"},
-    {"math.copysign", "llvm.intr.copysign"},
-    {"math.floor", "llvm.intr.floor"},
-    {"math.ceil", "llvm.intr.ceil"},
-    {"math.trunc", "llvm.intr.trunc"},
-    {"math.roundeven", "llvm.intr.roundeven"},
-    {"arith.addi", "llvm.add"},
-    {"arith.subi", "llvm.sub"},
-    {"arith.muli", "llvm.mul"},
-    {"arith.andi", "llvm.and"},
-    {"arith.ori", "llvm.or"},
-    {"arith.xori", "llvm.xor"},
-    {"arith.minsi", "llvm.intr.smin"},
-    {"arith.maxsi", "llvm.intr.smax"},
-    {"arith.minui", "llvm.intr.umin"},
-    {"arith.maxui", "llvm.intr.umax"},
-    {"arith.shli", "llvm.shl"},
-    {"arith.shrsi", "llvm.ashr"},
-    {"arith.shrui", "llvm.lshr"},
-    {"arith.extsi", "llvm.sext"},
-    {"arith.extui", "llvm.zext"},
-    {"arith.trunci", "llvm.trunc"},
-    {"arith.fptosi", "llvm.fptosi"},
-    {"arith.fptoui", "llvm.fptoui"},
+static const char *const names[TW_NUM_OP_KINDS] = {
+    [TW_ARITH_ADDF] = "llvm.fadd",
+    [TW_ARITH_SUBF] = "llvm.fsub",
+    [TW_ARITH_MULF] = "llvm.fmul",
+    [TW_ARITH_REMF] = "llvm.frem",
+    [TW_ARITH_MAXIMUMF] = "llvm.intr.maximum",
+    [TW_ARITH_MINIMUMF] = "llvm.intr.minimum",
+    [TW_ARITH_MAXNUMF] = "llvm.intr.maxnum",
+    [TW_ARITH_MINNUMF] = "llvm.intr.minnum",
+    [TW_ARITH_NEGF] = "llvm.fneg",
+    [TW_MATH_ABSF] = "llvm.intr.fabs",
+    [TW_MATH_COPYSIGN] = "llvm.intr.copysign",
+    [TW_MATH_FLOOR] = "llvm.intr.floor",
+    [TW_MATH_CEIL] = "llvm.intr.ceil",
+    [TW_MATH_TRUNC] = "llvm.intr.trunc",
+    [TW_MATH_ROUNDEVEN] = "llvm.intr.roundeven",
+    [TW_ARITH_ADDI] = "llvm.add",
+    [TW_ARITH_SUBI] = "llvm.sub",
+    [TW_ARITH_MULI] = "llvm.mul",
+    [TW_ARITH_ANDI] = "llvm.and",
+    [TW_ARITH_ORI] = "llvm.or",
+    [TW_ARITH_XORI] = "llvm.xor",
+    [TW_ARITH_MINSI] = "llvm.intr.smin",
+    [TW_ARITH_MAXSI] = "llvm.intr.smax",
+    [TW_ARITH_MINUI] = "llvm.intr.umin",
+    [TW_ARITH_MAXUI] = "llvm.intr.umax",
+    [TW_ARITH_SHLI] = "llvm.shl",
+    [TW_ARITH_SHRSI] = "llvm.ashr",
+    [TW_ARITH_SHRUI] = "llvm.lshr",
+    [TW_ARITH_EXTSI] = "llvm.sext",
+    [TW_ARITH_EXTUI] = "llvm.zext",
+    [TW_ARITH_TRUNCI] = "llvm.trunc",
+    [TW_ARITH_FPTOSI] = "llvm.fptosi",
+    [TW_ARITH_FPTOUI] = "llvm.fptoui",
 };
 
-static const char *llvm_name(MlirOperation op) {
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i].from))
-      return names[i].to;
-  return NULL;
-}
+static const char *llvm_name(MlirOperation op) { return names[tw_op_kind(op)]; }
 
 static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
 
@@ -162,21 +153,21 @@ static MlirValue round_quotient(tw_emitter_t *e, MlirValue x, MlirValue y, bool 
 }
 
 static MlirValue int_divide(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  bool is_signed = !tw_op_is(op, "arith.divui") && !tw_op_is(op, "arith.remui") && !tw_op_is(op, "arith.ceildivui");
+  bool is_signed = !tw_op_is(op, TW_ARITH_DIVUI) && !tw_op_is(op, TW_ARITH_REMUI) && !tw_op_is(op, TW_ARITH_CEILDIVUI);
   MlirValue y = safe_divisor(e, op, x, is_signed);
-  if (tw_op_is(op, "arith.floordivsi") || tw_op_is(op, "arith.ceildivsi"))
-    return round_quotient(e, x[0], y, tw_op_is(op, "arith.ceildivsi"));
-  if (tw_op_is(op, "arith.ceildivui")) {
+  if (tw_op_is(op, TW_ARITH_FLOORDIVSI) || tw_op_is(op, TW_ARITH_CEILDIVSI))
+    return round_quotient(e, x[0], y, tw_op_is(op, TW_ARITH_CEILDIVSI));
+  if (tw_op_is(op, TW_ARITH_CEILDIVUI)) {
     MlirType type = mlirValueGetType(x[0]);
     MlirValue q = twg_binary(e, "llvm.udiv", x[0], y);
     MlirValue rest = twg_binary(e, "llvm.sub", x[0], twg_binary(e, "llvm.mul", q, y));
     MlirValue more = twg_icmp(e, TW_NE, rest, twg_const_int(e, type, 0));
     return twg_binary(e, "llvm.add", q, twg_cast(e, "llvm.zext", type, more));
   }
-  const char *name = tw_op_is(op, "arith.divsi")   ? "llvm.sdiv"
-                     : tw_op_is(op, "arith.divui") ? "llvm.udiv"
-                     : tw_op_is(op, "arith.remsi") ? "llvm.srem"
-                                                   : "llvm.urem";
+  const char *name = tw_op_is(op, TW_ARITH_DIVSI)   ? "llvm.sdiv"
+                     : tw_op_is(op, TW_ARITH_DIVUI) ? "llvm.udiv"
+                     : tw_op_is(op, TW_ARITH_REMSI) ? "llvm.srem"
+                                                    : "llvm.urem";
   return twg_binary(e, name, x[0], y);
 }
 

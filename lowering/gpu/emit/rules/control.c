@@ -221,7 +221,7 @@ bool twg_rule_barrier(tw_emitter_t *e, MlirOperation op) {
 /* ---- agreement of a warp ---------------------------------------------------------------------------- */
 
 static MlirWalkResult find_meeting(MlirOperation op, void *user) {
-  bool meets = tw_op_is(op, "tile.barrier") || twg_scratch_bytes(op) > 0;
+  bool meets = tw_op_is(op, TW_TILE_BARRIER) || twg_scratch_bytes(op) > 0;
   *(bool *)user = *(bool *)user || meets;
   return meets ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }

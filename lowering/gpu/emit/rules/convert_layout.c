@@ -150,13 +150,13 @@ bool twg_rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
 
 int64_t twg_scratch_bytes(MlirOperation op) {
   tw_layout_t from, to;
-  if (tw_op_is(op, "tile.reduce"))
+  if (tw_op_is(op, TW_TILE_REDUCE))
     return twg_reduce_scratch(op);
-  if (tw_op_is(op, "tile.scan"))
+  if (tw_op_is(op, TW_TILE_SCAN))
     return twg_scan_scratch(op);
-  if (tw_op_is(op, "tile.print"))
+  if (tw_op_is(op, TW_TILE_PRINT))
     return twg_print_scratch(op);
-  if (!tw_op_is(op, "tile.convert_layout"))
+  if (!tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
     return 0;
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   if (!tw_layout_of_type(type, &from) || !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &to) ||

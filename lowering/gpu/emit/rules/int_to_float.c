@@ -66,11 +66,11 @@ static field_t field_of(MlirOperation op, intptr_t i, bool is_signed) {
     return whole;
   field_t f = field_of(from, 0, is_signed);
   bool shifts = by >= 0 && by < BYTE;
-  bool found = tw_op_is(from, "arith.shrsi")   ? shifts && shift_down(&f, (int)by, true)
-               : tw_op_is(from, "arith.shrui") ? shifts && shift_down(&f, (int)by, false)
-               : tw_op_is(from, "arith.shli")  ? shifts && shift_up(&f, (int)by)
-               : tw_op_is(from, "arith.andi")  ? mask(&f, by & 0xFF)
-                                               : false;
+  bool found = tw_op_is(from, TW_ARITH_SHRSI)   ? shifts && shift_down(&f, (int)by, true)
+               : tw_op_is(from, TW_ARITH_SHRUI) ? shifts && shift_down(&f, (int)by, false)
+               : tw_op_is(from, TW_ARITH_SHLI)  ? shifts && shift_up(&f, (int)by)
+               : tw_op_is(from, TW_ARITH_ANDI)  ? mask(&f, by & 0xFF)
+                                                : false;
   return found ? f : whole;
 }
 
@@ -81,11 +81,11 @@ typedef struct {
 } source_t;
 
 static bool find_source(MlirOperation op, source_t *out) {
-  bool is_signed = tw_op_is(op, "arith.sitofp");
+  bool is_signed = tw_op_is(op, TW_ARITH_SITOFP);
   MlirOperation from = tw_def(mlirOperationGetOperand(op, 0));
   *out = (source_t){field_of(op, 0, is_signed), 0};
-  bool adds = !mlirOperationIsNull(from) && tw_op_is(from, "arith.addi");
-  if ((adds || (!mlirOperationIsNull(from) && tw_op_is(from, "arith.subi"))) &&
+  bool adds = !mlirOperationIsNull(from) && tw_op_is(from, TW_ARITH_ADDI);
+  if ((adds || (!mlirOperationIsNull(from) && tw_op_is(from, TW_ARITH_SUBI))) &&
       tw_known_int(mlirOperationGetOperand(from, 1), &out->added)) {
     source_t inner = {field_of(from, 0, is_signed), adds ? out->added : -out->added};
     int64_t span = INT64_C(1) << inner.field.width;
@@ -173,19 +173,19 @@ static bool is_exact_in_f32(MlirOperation op) {
   if (tw_bits(mlirValueGetType(value)) < F32_EXACT_BITS)
     return true;
   tw_range_t range = tw_range_of(value);
-  int64_t least = tw_op_is(op, "arith.sitofp") ? -(1 << F32_EXACT_BITS) : 0;
+  int64_t least = tw_op_is(op, TW_ARITH_SITOFP) ? -(1 << F32_EXACT_BITS) : 0;
   return range.low >= least && range.high <= 1 << F32_EXACT_BITS;
 }
 
 static MlirValue convert(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType to = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  const char *name = tw_op_is(op, "arith.sitofp") ? "llvm.sitofp" : "llvm.uitofp";
+  const char *name = tw_op_is(op, TW_ARITH_SITOFP) ? "llvm.sitofp" : "llvm.uitofp";
   bool direct = mlirTypeIsAF64(to) || mlirTypeIsAF32(to) || mlirTypeIsAF16(to) || mlirTypeIsABF16(to);
   return direct ? twg_cast(e, name, to, x[0]) : twg_convert_float(e, twg_cast(e, name, e->f32, x[0]), e->f32, to);
 }
 
 static void convert_pair(tw_emitter_t *e, MlirOperation op, MlirType to, const MlirValue x[2], MlirValue out[2]) {
-  const char *name = tw_op_is(op, "arith.sitofp") ? "llvm.sitofp" : "llvm.uitofp";
+  const char *name = tw_op_is(op, TW_ARITH_SITOFP) ? "llvm.sitofp" : "llvm.uitofp";
   MlirValue wide[2] = {twg_cast(e, name, e->f32, x[0]), twg_cast(e, name, e->f32, x[1])};
   twg_truncate_pair(e, to, wide, out);
 }

@@ -477,7 +477,7 @@ static bool is_lifted(const indexed_t *x, MlirOperation op) {
 /* Whether a value is read in front of the loop around the op: where there is more to gain than registers to lose. */
 static bool is_still(const tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirValue value) {
   MlirOperation loop = tw_enclosing_loop(op);
-  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, "scf.for") && is_lifted(x, op) &&
+  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR) && is_lifted(x, op) &&
          !tw_defined_in(value, tw_loop_body(loop));
 }
 

@@ -515,13 +515,10 @@ static MlirValue emit_pow(tw_emitter_t *e, MlirValue x, MlirValue y) {
 
 /* ---- rule -------------------------------------------------------------------------------------- */
 
-static const struct {
-  const char *name;
-  math_fn_t emit;
-} functions[] = {
-    {"math.exp", emit_exp},   {"math.exp2", emit_exp2},   {"math.log", emit_log},   {"math.log2", emit_log2},
-    {"math.sqrt", emit_sqrt}, {"math.rsqrt", emit_rsqrt}, {"math.sin", emit_sin},   {"math.cos", emit_cos},
-    {"math.tan", emit_tan},   {"math.sinh", emit_sinh},   {"math.cosh", emit_cosh}, {"math.tanh", emit_tanh},
+static const math_fn_t functions[TW_NUM_OP_KINDS] = {
+    [TW_MATH_EXP] = emit_exp,   [TW_MATH_EXP2] = emit_exp2,   [TW_MATH_LOG] = emit_log,   [TW_MATH_LOG2] = emit_log2,
+    [TW_MATH_SQRT] = emit_sqrt, [TW_MATH_RSQRT] = emit_rsqrt, [TW_MATH_SIN] = emit_sin,   [TW_MATH_COS] = emit_cos,
+    [TW_MATH_TAN] = emit_tan,   [TW_MATH_SINH] = emit_sinh,   [TW_MATH_COSH] = emit_cosh, [TW_MATH_TANH] = emit_tanh,
 };
 
 static MlirValue absolute_int(tw_emitter_t *e, MlirValue x) {
@@ -530,16 +527,14 @@ static MlirValue absolute_int(tw_emitter_t *e, MlirValue x) {
 }
 
 static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  if (tw_op_is(op, "math.absi"))
+  if (tw_op_is(op, TW_MATH_ABSI))
     return absolute_int(e, x[0]);
-  if (tw_op_is(op, "math.fma"))
+  if (tw_op_is(op, TW_MATH_FMA))
     return fma3(e, x[0], x[1], x[2]);
-  if (tw_op_is(op, "math.powf"))
+  if (tw_op_is(op, TW_MATH_POWF))
     return emit_pow(e, x[0], x[1]);
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-    if (tw_op_is(op, functions[i].name))
-      return functions[i].emit(e, x[0], tw_only_read_narrower(op));
-  return x[0]; /* every row of rules.def that names this rule is handled above */
+  math_fn_t function = functions[tw_op_kind(op)]; /* every row of rules.def that names this rule has one */
+  return function(e, x[0], tw_only_read_narrower(op));
 }
 
 bool twg_rule_math(tw_emitter_t *e, MlirOperation op) {
@@ -551,7 +546,7 @@ static MlirValue shifted_tanh(MlirOperation op) {
   for (int i = 0; i < 2; i++) {
     double one;
     MlirOperation tanh = tw_def(mlirOperationGetOperand(op, i));
-    if (!mlirOperationIsNull(tanh) && tw_op_is(tanh, "math.tanh") &&
+    if (!mlirOperationIsNull(tanh) && tw_op_is(tanh, TW_MATH_TANH) &&
         tw_known_float(mlirOperationGetOperand(op, 1 - i), &one) && one == 1 &&
         mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)))))
       return mlirOperationGetOperand(tanh, 0);

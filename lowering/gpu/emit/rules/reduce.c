@@ -155,7 +155,7 @@ static bool sums_products(MlirOperation op) {
   MlirOperation addend = tw_def(mlirOperationGetOperand(op, 0));
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
   return tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD && mlirTypeIsAFloat(element) && tw_bits(element) >= 32 &&
-         !mlirOperationIsNull(addend) && tw_op_is(addend, "arith.mulf");
+         !mlirOperationIsNull(addend) && tw_op_is(addend, TW_ARITH_MULF);
 }
 
 /* Items of all registers become items of the slice's registers, in place: after it, items[r] is

@@ -138,7 +138,7 @@ static void find_first_thread(set_up_t *s) {
 
 static MlirWalkResult set_up(MlirOperation op, void *user) {
   set_up_t *s = user;
-  if (!tw_op_is(op, "tile.alloc_barriers"))
+  if (!tw_op_is(op, TW_TILE_ALLOC_BARRIERS))
     return MlirWalkResultAdvance;
   find_first_thread(s);
   int64_t count = tw_barriers_type_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
@@ -170,7 +170,7 @@ void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel) {
 /* ---- roles --------------------------------------------------------------------------------------- */
 
 static MlirWalkResult find_roles(MlirOperation op, void *user) {
-  if (!tw_op_is(op, "tile.roles"))
+  if (!tw_op_is(op, TW_TILE_ROLES))
     return MlirWalkResultAdvance;
   *(MlirOperation *)user = op;
   return MlirWalkResultInterrupt;
@@ -247,7 +247,7 @@ bool twg_rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
 }
 
 /* Whether all threads of the producer start copies; else one lane does. */
-static bool gathers(MlirOperation roles) { return tw_has_op(roles, "tile.async_gather"); }
+static bool gathers(MlirOperation roles) { return tw_has_op(roles, TW_TILE_ASYNC_GATHER); }
 
 /* Number of the warp among `count` producers; as many warps stand before them as a multiple of that. */
 static MlirValue producers_warp(tw_emitter_t *e, int count) {
@@ -264,7 +264,7 @@ static bool emit_region(tw_emitter_t *e, MlirOperation op, int region) {
 
 /* The producer's warps end with their region; what follows the op is for the consumers. */
 bool twg_rule_roles(tw_emitter_t *e, MlirOperation op) {
-  if (!tw_op_is(mlirOperationGetParentOperation(op), "func.func")) {
+  if (!tw_op_is(mlirOperationGetParentOperation(op), TW_FUNC_FUNC)) {
     tw_op_error(op, "stands inside of another op; roles are those of the whole kernel");
     return false;
   }

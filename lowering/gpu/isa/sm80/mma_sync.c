@@ -51,7 +51,7 @@ static bool rows_stay_together(MlirOperation mma) {
   MlirBlock block = mlirOperationGetBlock(mma);
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, "tile.reduce") || (tw_op_is(op, "tile.mma") && !mlirOperationEqual(op, mma)))
+    if (tw_op_is(op, TW_TILE_REDUCE) || (tw_op_is(op, TW_TILE_MMA) && !mlirOperationEqual(op, mma)))
       return true;
   return false;
 }
@@ -164,7 +164,7 @@ typedef struct {
 static MlirWalkResult measure(MlirOperation op, void *user) {
   need_t *need = user;
   MlirOperation loads[TW_MAX_LOADS_BEHIND];
-  if (!tw_op_is(op, "tile.mma"))
+  if (!tw_op_is(op, TW_TILE_MMA))
     return MlirWalkResultAdvance;
   MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
   if (tw_count(acc) > need->largest) {

@@ -29,7 +29,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   collect_t *c = user;
   tw_emitter_t *e = c->emitter;
   tw_tma_copy_t copy;
-  if (!tw_op_is(op, "tile.tma_load") && !tw_op_is(op, "tile.tma_store"))
+  if (!tw_op_is(op, TW_TILE_TMA_LOAD) && !tw_op_is(op, TW_TILE_TMA_STORE))
     return MlirWalkResultAdvance;
   const char *problem = tw_tma_plan(op, &copy);
   if (problem == NULL && find_map(e, &copy.map) == TW_TMA_MAX_MAPS)

@@ -256,7 +256,7 @@ static void emit_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece
 /* An accumulator that is `condition ? acc : 0`: the first instruction makes the choice. */
 static void find_choice(tw_emitter_t *e, product_t *p) {
   MlirOperation choice = tw_def(p->acc_value);
-  if (p->part > 0 || mlirOperationIsNull(choice) || !tw_op_is(choice, "arith.select") ||
+  if (p->part > 0 || mlirOperationIsNull(choice) || !tw_op_is(choice, TW_ARITH_SELECT) ||
       !tw_is_zero(mlirOperationGetOperand(choice, 2)) ||
       tw_is_tile(mlirValueGetType(mlirOperationGetOperand(choice, 0))))
     return;

@@ -111,7 +111,7 @@ static bool is_described(MlirValue array) {
   if (!mlirValueIsABlockArgument(array))
     return false;
   MlirOperation function = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array));
-  return tw_op_is(function, "func.func") &&
+  return tw_op_is(function, TW_FUNC_FUNC) &&
          !mlirAttributeIsNull(tw_arg_attr(function, mlirBlockArgumentGetArgNumber(array), TW_TMA));
 }
 

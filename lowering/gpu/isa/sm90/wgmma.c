@@ -71,7 +71,7 @@ bool tw_wgmma_reads_written(MlirOperation product) {
       continue;
     for (MlirOpOperand use = mlirValueGetFirstUse(operand); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use))
-      if (tw_op_is(mlirOpOperandGetOwner(use), "tile.local_store"))
+      if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_LOCAL_STORE))
         return true;
   }
   return false;
@@ -173,9 +173,9 @@ static int source_axis(MlirValue value, int otherwise) {
   if (mlirOperationIsNull(load) || tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))) != 2)
     return otherwise;
   for (MlirOperation op = tw_def(value); !mlirOperationEqual(op, load); op = tw_def(mlirOperationGetOperand(op, 0)))
-    if (tw_op_is(op, "tile.permute") && tw_attr_ints(op, "order", order, TW_MAX_RANK) == 2)
+    if (tw_op_is(op, TW_TILE_PERMUTE) && tw_attr_ints(op, "order", order, TW_MAX_RANK) == 2)
       swapped ^= order[0] == 1;
-    else if (tw_op_is(op, "tile.reshape"))
+    else if (tw_op_is(op, TW_TILE_RESHAPE))
       return otherwise;
   return tw_contiguous_axis(load) ^ swapped;
 }
@@ -202,11 +202,11 @@ tw_wgmma_written_t tw_wgmma_written(MlirOperation mma, int operand, int num_warp
 static MlirOperation plain_load(MlirValue value, bool *transposed) {
   MlirOperation op = tw_def(value);
   *transposed = false;
-  if (!mlirOperationIsNull(op) && tw_op_is(op, "tile.permute") && tw_rank(mlirValueGetType(value)) == 2) {
+  if (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_PERMUTE) && tw_rank(mlirValueGetType(value)) == 2) {
     *transposed = true; /* a permute that changes nothing is folded away */
     op = tw_def(mlirOperationGetOperand(op, 0));
   }
-  while (!mlirOperationIsNull(op) && tw_op_is(op, "tile.reshape"))
+  while (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_RESHAPE))
     op = tw_def(mlirOperationGetOperand(op, 0));
   return !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) ? op : tw_null_op();
 }
