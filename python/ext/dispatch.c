@@ -57,25 +57,71 @@ TW_HOT static int read_target(call_t *call) {
 
 /* === compiling ==================================================================================================== */
 
-/* Whether a variable that the variants were made from has another value now: (dict, name, value), or
- * (object, attribute, value). */
+enum { MOST_LEVELS = 16 }; /* of lists in lists; what is deeper counts as changed */
+
+static bool is_same(PyObject *now, PyObject *was, int levels);
+
+static bool is_same_row(PyObject *now, PyObject *was, int levels) {
+  Py_ssize_t count = PySequence_Size(was);
+  bool same = count >= 0 && PySequence_Size(now) == count;
+  for (Py_ssize_t i = 0; same && i < count; i++) {
+    PyObject *x = PySequence_GetItem(now, i), *y = PySequence_GetItem(was, i);
+    same = x && y && is_same(x, y, levels - 1);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+  }
+  return same;
+}
+
+static bool is_same_dict(PyObject *now, PyObject *was, int levels) {
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  bool same = PyDict_Size(now) == PyDict_Size(was);
+  while (same && PyDict_Next(was, &at, &key, &value)) {
+    PyObject *other = PyDict_GetItemWithError(now, key);
+    same = other && is_same(other, value, levels - 1);
+  }
+  return same;
+}
+
+/* Whether a value is the one that a kernel was compiled with. Equal numbers of different types are not, nor are 0.0 and
+ * -0.0; what else has equality of its own is itself only. */
+static bool is_same(PyObject *now, PyObject *was, int levels) {
+  if (now == was)
+    return true;
+  if (!now || levels == 0 || Py_TYPE(now) != Py_TYPE(was))
+    return false;
+  if (PyFloat_CheckExact(was)) {
+    double x = PyFloat_AsDouble(now), y = PyFloat_AsDouble(was);
+    return !memcmp(&x, &y, sizeof x);
+  }
+  if (PyLong_CheckExact(was) || PyUnicode_CheckExact(was) || PyBytes_CheckExact(was) || PyAnySet_CheckExact(was))
+    return PyObject_RichCompareBool(now, was, Py_EQ) == 1;
+  if (PyList_CheckExact(was) || PyTuple_CheckExact(was))
+    return is_same_row(now, was, levels);
+  return PyDict_CheckExact(was) && is_same_dict(now, was, levels);
+}
+
+/* Whether something that the variants were made from has another value now: a row is (dict, name, value),
+ * (object, attribute, value), or (list or dict, None, copy). */
 static bool is_stale(const dispatcher_t *self) {
+  bool stale = false;
   Py_ssize_t count = PyTuple_Size(self->watched);
-  for (Py_ssize_t i = 0; i < count; i++) {
+  for (Py_ssize_t i = 0; i < count && !stale; i++) {
     PyObject *row = PyTuple_GetItem(self->watched, i);
     PyObject *holder = PyTuple_GetItem(row, 0), *name = PyTuple_GetItem(row, 1), *now;
-    if (PyDict_Check(holder)) {
-      now = PyDict_GetItemWithError(holder, name);
-    } else {
+    if (name == Py_None)
+      now = Py_NewRef(holder);
+    else if (PyDict_Check(holder))
+      now = Py_XNewRef(PyDict_GetItemWithError(holder, name));
+    else
       now = PyObject_GetAttr(holder, name);
-      Py_XDECREF(now); /* the holder keeps it */
-    }
-    if (now != PyTuple_GetItem(row, 2)) {
+    stale = now != PyTuple_GetItem(row, 2) && !is_same(now, PyTuple_GetItem(row, 2), MOST_LEVELS);
+    Py_XDECREF(now);
+    if (PyErr_Occurred())
       PyErr_Clear();
-      return true;
-    }
   }
-  return false;
+  return stale;
 }
 
 static void forget_stale(dispatcher_t *self) {
@@ -455,9 +501,10 @@ static PyObject *watch(PyObject *object, PyObject *rows) {
     return NULL;
   for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++) {
     PyObject *row = PyTuple_GetItem(tuple, i);
-    if (!PyTuple_Check(row) || PyTuple_Size(row) != 3 || !PyUnicode_Check(PyTuple_GetItem(row, 1))) {
+    if (!PyTuple_Check(row) || PyTuple_Size(row) != 3 ||
+        !(PyUnicode_Check(PyTuple_GetItem(row, 1)) || PyTuple_GetItem(row, 1) == Py_None)) {
       Py_DECREF(tuple);
-      PyErr_SetString(PyExc_TypeError, "watch needs rows (holder, name, value)");
+      PyErr_SetString(PyExc_TypeError, "watch needs rows (holder, name or None, value)");
       return NULL;
     }
   }

@@ -108,7 +108,7 @@ class Specialization:
     assembler: Assembler | None = None
     made: Callable[[Specialization, Image, Any], None] | None = None  # hears of every variant
 
-    def compile(self) -> tuple[Any, list[tuple[Any, str, Any]]]:
+    def compile(self) -> tuple[Any, list[tuple[Any, str | None, Any]]]:
         """A `_core.CudaKernel` or `_core.CpuKernel`, and the variables outside of the kernel that it was made from."""
         name = self.kernel.name
         times = Times(name, self.target)
@@ -141,7 +141,7 @@ class Specialization:
         return dataclasses.replace(self, overlapping=True).compile()[0]
 
 
-def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[Any, str, Any]]]:
+def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[Any, str | None, Any]]]:
     return Specialization(kernel, target, key).compile()
 
 

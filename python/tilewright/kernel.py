@@ -6,6 +6,7 @@ A kernel object is a `_core.Dispatcher`: a launch finds the variant compiled for
 
 from __future__ import annotations
 
+import enum
 import functools
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -158,14 +159,14 @@ def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:
     return variant
 
 
-def _watch(kernel: Any, reads: Iterable[tuple[Any, str, Any]]) -> None:
-    """Have the dispatcher compile again when a variable changes that the kernel has read.
+def _watch(kernel: Any, reads: Iterable[tuple[Any, str | None, Any]]) -> None:
+    """Have the dispatcher compile again when something changes that the kernel has read.
 
-    Modules, classes and our own objects are taken to stay.
+    Modules, classes and our own objects are taken to stay, but not what is in them.
     """
     rows = {(id(holder), name): (holder, name, value) for holder, name, value in kernel.watched}
     for holder, name, value in reads:
-        if isinstance(value, types.ModuleType | type | DType | types.BuiltinFunctionType):
+        if isinstance(value, types.ModuleType | type | DType | types.BuiltinFunctionType | enum.Enum):
             continue
         if hasattr(value, "__tw_op__"):
             continue

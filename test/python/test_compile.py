@@ -106,6 +106,78 @@ def test_a_closure_that_changes() -> None:
     assert np.array_equal(launch(kernel, x), x * 5)
 
 
+class Settings:
+    factor = 2.0
+
+
+def defaulted(x, factor=2.0):
+    return x * factor
+
+
+def replacement(x, factor=2.0):
+    return x * factor * factor
+
+
+SETTINGS, ROW, NESTED, TABLE = Settings(), [2.0], (1, [2.0]), {"factor": 2.0}
+SETTINGS.inner = Settings()
+
+READERS = {
+    "attribute": (lambda x: x * SETTINGS.inner.factor, lambda: setattr(SETTINGS.inner, "factor", 5.0)),
+    "class": (lambda x: x * Settings.factor, lambda: setattr(Settings, "factor", 5.0)),
+    "element": (lambda x: x * ROW[0], lambda: ROW.__setitem__(0, 5.0)),
+    "type of an element": (
+        lambda x: x * (3 if isinstance(ROW[0], int) else 2),
+        lambda: ROW.__setitem__(0, int(ROW[0])),
+    ),
+    "length": (lambda x: x * len(ROW), lambda: ROW.append(0)),
+    "list in a tuple": (lambda x: x * NESTED[1][0], lambda: NESTED[1].__setitem__(0, 5.0)),
+    "entry": (lambda x: x * TABLE["factor"], lambda: TABLE.__setitem__("factor", 5.0)),
+    "keys": (lambda x: x * ("more" in TABLE), lambda: TABLE.__setitem__("more", 1)),
+    "defaults": (lambda x: defaulted(x), lambda: setattr(defaulted, "__defaults__", (5.0,))),
+    "code": (lambda x: defaulted(x), lambda: setattr(defaulted, "__code__", replacement.__code__)),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_launch_sees_what_interpret_sees(name: str) -> None:
+    """A constant from outside that is changed in its place."""
+    read, change = READERS[name]
+
+    @ct.kernel
+    def kernel(X, Z, T: ct.Constant):
+        ct.store(Z, ct.bid(0), read(ct.load(X, ct.bid(0), T)))
+
+    x, z = np.arange(1, 17, dtype=np.float32), np.zeros(16, np.float32)
+    before = launch(kernel, x)
+    assert np.array_equal(before, launch(kernel, x)) and len(kernel.variants()) == 1
+    change()
+    kernel.interpret(1, (x, z, 16))
+    after = launch(kernel, x)
+    assert np.array_equal(after, z) and not np.array_equal(after, before)
+
+
+def test_what_did_not_change_is_not_compiled_again() -> None:
+    class Fresh:
+        """Gives its attributes anew each time."""
+
+        @property
+        def factor(self) -> float:
+            return float("2.5")
+
+    fresh, row = Fresh(), [1.0, 2.0]
+
+    @ct.kernel
+    def kernel(X, Z, T: ct.Constant):
+        ct.store(Z, ct.bid(0), ct.load(X, ct.bid(0), T) * fresh.factor * row[1])
+
+    x = np.arange(16, dtype=np.float32)
+    launch(kernel, x)
+    first = kernel.variants()[0][2]
+    row[1] = float("2.0")
+    launch(kernel, x)
+    assert kernel.variants()[0][2] is first
+
+
 def test_a_failed_compilation_is_repeated() -> None:
     @ct.kernel
     def kernel(X, Z, T: ct.Constant):

@@ -378,9 +378,25 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
         found = getattr(value, name)
     except AttributeError:
         raise TileTypeError(f"{describe(value)} has no attribute '{name}'") from None
+    _note_attribute(frame, value, name, found)
+    return frame.adopt(found)
+
+
+def _note_attribute(frame: Frame, value: Any, name: str, found: Any) -> None:
+    """Attributes of modules, classes and objects can be set; not those of what Python, NumPy and this package have."""
     if isinstance(value, types.ModuleType):
         frame.capture.note_read(vars(value), name, found)
-    return frame.adopt(found)
+        return
+    owner = value if isinstance(value, type) else type(value)
+    origin = owner.__module__.partition(".")[0]
+    fixed = origin in ("builtins", "numpy", "ml_dtypes", "enum", "tilewright")
+    if not fixed and (
+        type(found) in _COMPARED or getattr(value, name, None) is found
+    ):  # what is made anew cannot be told
+        frame.capture.note_read(value, name, found)
+
+
+_COMPARED = (int, float, bool, str, bytes, tuple, list, dict, set)
 
 
 def _tile_attribute(frame: Frame, value: Tile, name: str) -> Any:
@@ -526,6 +542,7 @@ class _Binder:
     """Binds the arguments of calls to the parameters of a function, as Python does."""
 
     def __init__(self, function: Any) -> None:
+        self.made_from = _parameters_of(function)
         # Without annotations, so that it reads well in a message.
         empty = inspect.Parameter.empty
         parameters = [p.replace(annotation=empty) for p in inspect.signature(function).parameters.values()]
@@ -577,9 +594,14 @@ _binders: weakref.WeakKeyDictionary[Any, _Binder] = weakref.WeakKeyDictionary()
 
 def _binder(function: Any) -> _Binder:
     binder = _binders.get(function)
-    if binder is None:
+    if binder is None or not all(map(operator.is_, binder.made_from, _parameters_of(function))):
         binder = _binders[function] = _Binder(function)
     return binder
+
+
+def _parameters_of(function: Any) -> tuple[Any, ...]:
+    """What the parameters of a function follow from, which can be set."""
+    return tuple(getattr(function, part, None) for part in ("__code__", "__defaults__", "__kwdefaults__"))
 
 
 def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -799,6 +821,9 @@ def inline(
         env = _binder(function).bind(function.__name__, args, keywords)
         env = {key: frame.adopt(value) for key, value in env.items()}
         source = source_of(function)
+        for part in ("__code__", "__defaults__", "__kwdefaults__"):
+            if part == "__code__" or getattr(function, part) is not None:
+                frame.capture.note_read(function, part, getattr(function, part))
         called = Frame(frame.capture, source, env, frame.places(node))
         key, body, name = function.__code__, source.tree.body, function.__name__
     if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:

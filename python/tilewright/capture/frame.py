@@ -39,11 +39,23 @@ class Capture:
         self.emit = Emitter(builder)
         self.active: list[types.CodeType] = []
         self.written: set[int] = set()  # positions of array parameters that are stored to
-        self.reads: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.reads: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}
 
     def note_read(self, container: Any, name: str, value: Any) -> None:
-        """Remember a global or closure variable that the kernel depends on."""
+        """Remember a global or closure variable, or an attribute, that the kernel depends on."""
         self.reads[id(container), name] = (container, name, value)
+
+    def note_contents(self, container: Any) -> None:
+        """The same of what is in a list or a dict, which may be changed in its place."""
+        self.reads[id(container), None] = (container, None, _copied(container))
+
+
+def _copied(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_copied(v) for v in value)
+    if type(value) is dict:
+        return {k: _copied(v) for k, v in value.items()}
+    return set(value) if type(value) is set else value
 
 
 @dataclasses.dataclass(eq=False)
@@ -115,6 +127,8 @@ class Frame:
 
     def adopt(self, value: Any) -> Any:
         """A Python object from outside as a value: NumPy's scalars are typed constants."""
+        if type(value) in (list, dict, set):
+            self.capture.note_contents(value)
         if type(value) is list:
             return tuple(self.adopt(v) for v in value)
         if type(value) is tuple:

@@ -89,12 +89,12 @@ class Captured:
 
     module:  in the tile dialect
     written: bit i is set where parameter i is an array that the kernel stores to
-    reads:   (container, name, value) of each global and closure variable that was looked at
+    reads:   (holder, name, value) of each variable from outside and attribute that was looked at (Capture.note_read)
     """
 
     module: Any
     written: int
-    reads: list[tuple[Any, str, Any]]
+    reads: list[tuple[Any, str | None, Any]]
 
 
 def capture(
