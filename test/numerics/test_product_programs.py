@@ -1,0 +1,123 @@
+"""Programs of test/random_products, a seeded set: compiled, emulated, on the CPU, on the GPU; and what runs them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Backends
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "random_products"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+import emulate
+from check import difference, source_of
+from choices import TABLES, choose
+from numbers_of import NumPy, Output
+
+import run
+
+FEW = {"sm_90a": 24, "sm_80": 12}  # programs, each for its target
+EMULATED = {"sm_90a": 8, "sm_80": 4}
+
+
+def assert_right(backend: str, sizes: str, count: int, seed: int, tmp_path: Path, processes: int = 1) -> None:
+    options = Namespace(backend=backend, sizes=sizes, count=count, seed=seed, processes=processes)
+    options.__dict__ |= {"seconds": 1800, "limit": 300, "out": tmp_path}
+    report = run.run_all(options)
+    assert report.kinds["right"] == count, report.summary()
+
+
+def test_programs(backends: Backends, tmp_path: Path) -> None:
+    if backends.names == ("cpu",):
+        assert_right("cpu", "small", 40, 100, tmp_path)
+    elif "cuda" in backends.names:
+        assert_right("gpu", "fill", 1000, 0, tmp_path, processes=8)
+
+
+@pytest.mark.parametrize("target", FEW)
+def test_compile(target: str, tmp_path: Path) -> None:
+    """To PTX, and through ptxas where there is one."""
+    assert_right(target, "few", FEW[target], 300, tmp_path)
+
+
+@pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+@pytest.mark.parametrize("target", EMULATED)
+def test_emulated(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_EMULATE", target)
+    assert_right("emulated", "small", EMULATED[target], 500, tmp_path)
+
+
+def test_interpreted(tmp_path: Path) -> None:
+    """The text of a program means what is expected of it."""
+    assert_right("interpret", "small", 40, 700, tmp_path)
+
+
+def test_a_seed_is_a_program() -> None:
+    for seed in range(20):
+        assert source_of(choose(seed)) == source_of(choose(seed))
+
+
+def test_every_choice_occurs() -> None:
+    programs = [choose(seed) for seed in range(3000)]
+    for kind, table in TABLES.items():
+        mine = [c for c in programs if c["kind"] == kind]
+        for name, values in table.items():
+            assert {str(c[name]) for c in mine} >= {str(v) for v in values if name != "tile"}, (kind, name)
+
+
+def test_differences_are_found() -> None:
+    numbers = NumPy(0)
+    want = np.arange(12.0).reshape(3, 4)
+    output = Output(want, 0 * want, "float32")
+    result = numbers.poisoned((3, 4), "float32")
+    assert difference(numbers, result, output).startswith("12 elements are wrong")
+    result[...] = want
+    assert difference(numbers, result, output) == ""
+    result[1, 2] += 1
+    assert difference(numbers, result, output).startswith("1 elements are wrong, first at (1, 2)")
+    result[1, 2] -= 1
+    result.base[20] = 0
+    assert difference(numbers, result, output) == "elements behind the array were written"
+
+
+class Scripted(run.Worker):
+    """A process that answers each program with what a script says."""
+
+    def __init__(self, script: str, limit: float = 60) -> None:
+        super().__init__("cpu", limit)
+        self.command = [sys.executable, "-c", f"import sys, os, time\nfor line in sys.stdin:\n    {script}"]
+
+
+def test_a_crash_is_of_one_program() -> None:
+    worker = Scripted("os.abort() if 'bad' in line else print('[\"right\", \"\"]', flush=True)")
+    assert worker.check({"loop": "bad"})[0] == "crashed"
+    assert worker.check({"loop": "for"}) == ("right", "")
+    worker.end("stopped", "-")
+
+
+def test_a_program_that_does_not_end_is_stopped() -> None:
+    worker = Scripted("time.sleep(600 if 'bad' in line else 0); print('[\"right\", \"\"]', flush=True)", limit=5)
+    assert worker.check({"loop": "bad"})[0] == "timed out"
+    assert worker.check({"loop": "for"}) == ("right", "")
+    worker.end("stopped", "-")
+
+
+def test_a_failing_program_becomes_plain(tmp_path: Path) -> None:
+    """Where one choice makes it fail, the others become the plainest ones."""
+
+    class Fails:
+        def check(self, choices: Any) -> tuple[str, str]:
+            return ("wrong", "x") if choices["loop"] == "while" else ("right", "")
+
+    seed = next(s for s in range(100) if choose(s)["kind"] == "gemm" and choose(s)["loop"] == "while")
+    run.shrink(Fails(), choose(seed), "wrong", "x", Namespace(seconds=60, out=tmp_path))
+    (path,) = tmp_path.iterdir()
+    found = run.choices_in(path)
+    for name, values in TABLES["gemm"].items():
+        assert found[name] == ("while" if name == "loop" else values[0]) or name in ("tile", "unit"), name
+    assert "    while k < ct.cdiv(K, TK):" in path.read_text()

@@ -1,0 +1,115 @@
+"""One random program: its text in a file, launched or compiled, its results held against what they must be.
+
+outcome = check(choose(7), "cpu", folder)       # .kind: right, wrong, refused, failed; .text: what about it
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from choices import Choices
+from gemm import Gemm
+from numbers_of import NumPy, Torch
+
+from attention import Attention
+from tilewright import compile as compiler
+from tilewright import errors
+from tilewright import tile as ct
+from tilewright.times import Times
+
+LAUNCHES = 2  # results must be right each time
+
+
+@dataclasses.dataclass
+class Outcome:
+    kind: str
+    text: str = ""
+
+
+def program_of(choices: Choices) -> Any:
+    blocks = 3 if choices["small"] else 132  # of a persistent grid
+    return {"gemm": Gemm, "attention": Attention}[choices["kind"]](choices, blocks)
+
+
+def source_of(choices: Choices) -> str:
+    return program_of(choices).source(json.dumps(choices))
+
+
+def kernel_of(source: str, folder: Path) -> Any:
+    """The kernel of a text, which gets a file of its own: capture reads sources."""
+    path = folder / f"program_{hashlib.sha256(source.encode()).hexdigest()[:16]}.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+def check(choices: Choices, backend: str, folder: Path) -> Outcome:
+    """`backend`: gpu; cpu (or what is installed in its place); interpret; or a target, for which it is compiled."""
+    program = program_of(choices)
+    kernel = kernel_of(program.source(json.dumps(choices)), folder)
+    numbers = Torch(choices["seed"]) if backend == "gpu" else NumPy(choices["seed"])
+    arguments, outputs = program.prepare(numbers)
+    try:
+        if backend.startswith("sm_"):
+            return compiled(kernel, backend, [*arguments, *fresh(numbers, outputs)])
+        return launched(kernel, program.grid(), backend, numbers, arguments, outputs)
+    except errors.TileError as error:
+        return Outcome("refused", str(error))
+
+
+def fresh(numbers: Any, outputs: list[Any]) -> list[Any]:
+    return [numbers.poisoned(tuple(o.want.shape), o.dtype) for o in outputs]
+
+
+def launched(kernel: Any, grid: Any, backend: str, numbers: Any, arguments: Any, outputs: Any) -> Outcome:
+    for _ in range(LAUNCHES if backend == "gpu" else 1):
+        results = fresh(numbers, outputs)
+        if backend == "interpret":
+            kernel.interpret(grid, (*arguments, *results))
+        elif backend == "gpu":
+            ct.launch(numbers.lib.cuda.current_stream(), grid, kernel, (*arguments, *results))
+            numbers.lib.cuda.synchronize()
+        else:
+            ct.launch(None, grid, kernel, (*arguments, *results))
+        for result, output in zip(results, outputs, strict=True):
+            problem = difference(numbers, result, output)
+            if problem:
+                return Outcome("wrong", problem)
+    return Outcome("right")
+
+
+def difference(numbers: Any, result: Any, output: Any) -> str:
+    found = numbers.wide(result)
+    wrong = ~(abs(found - output.want) <= output.allowed)
+    if wrong.any():
+        first, count = numbers.first_and_count(wrong)
+        value, want, limit = (float(x[first]) for x in (found, output.want, output.allowed))
+        return f"{count} elements are wrong, first at {first}: found {value}, expected {want} to {limit:.2g}"
+    return "" if numbers.margin_is_whole(result, output.dtype) else "elements behind the array were written"
+
+
+def compiled(kernel: Any, target: str, arguments: list[Any]) -> Outcome:
+    """To PTX, and on through ptxas where there is one."""
+    _, key = kernel.specialization(tuple(arguments))
+    code = compiler.build(kernel.capture(target, key), target, kernel.name, Times(kernel.name, target)).code
+    ptxas = shutil.which("ptxas")
+    if ptxas is not None and code[:4] != b"\x7fELF":
+        with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+            file.write(code.rstrip(b"\0"))
+            file.flush()
+            command = [ptxas, f"-arch={target}", "-o", "/dev/null", file.name]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return Outcome("refused", f"ptxas: {done.stderr.strip()}")
+    return Outcome("right")

@@ -1,0 +1,231 @@
+"""What a random program is made of: each choice with its values, the plainest first, and which values go together.
+
+    choices = choose(seed, "fill")     # every choice of one kind of program, the same for the same seed
+    plainer(choices)                   # the same program with one choice less, for each
+
+A choice that others make meaningless or wrong is set to what goes with them (`settle`), so that any mixture is a
+valid program, and one that drops to its plainest value remains one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+Choices = dict[str, Any]
+
+LOOPS = ["for", "step", "while", "reversed", "break", "two", "remainder", "peeled", "nested", "branch"]
+FORMS = ["mma", "zeros", "zeros", "iadd", "matmul"]
+SCALES = ["none", "none", "low", "wide", "half"]
+
+HINTS: dict[str, list[Any]] = {
+    "num_warps": [None, 4, 8],
+    "num_stages": [None, 1, 2, 3],
+    "num_ctas": [None, 1, 2],
+    "occupancy": [None, 1, 2],
+    "tickets": [None, 0, 1],
+    "programmatic": [None, 0],
+    "layout_choice": [None, 1, 2],
+}
+SHARING: dict[str, list[Any]] = {"split_k": [None, 1, 2, 3], "cut_tiles": [None, 1, 2], "fuse_tiles": [None, 1, 2]}
+STALE: dict[str, list[Any]] = {"stale_softmax": [None, 0, 1]}
+
+OPERANDS = ["load", "load", "T", "permute", "transpose", "order", "gather", "wrapped", "masked", "table", "flat"]
+
+GEMM: dict[str, list[Any]] = {
+    "dtype": [
+        "float16", "float16", "bfloat16", "bfloat16", "tfloat32", "float8_e4m3fn", "float8_e5m2", "int8", "uint8",
+    ],
+    "sum": ["wide", "wide", "float16"],
+    "tile": [
+        (64, 64, 64), (128, 128, 64), (128, 256, 64), (128, 64, 64), (256, 128, 64), (64, 128, 32), (128, 128, 32),
+        (64, 256, 64), (128, 128, 128), (32, 64, 64), (64, 32, 64), (32, 128, 32), (128, 32, 128), (16, 64, 64),
+        (256, 64, 32), (64, 16, 64),
+    ],
+    "left": OPERANDS,
+    "right": OPERANDS,
+    "loop": LOOPS,
+    "form": FORMS,
+    "grid": ["plane", "plane", "turned", "swizzle", "persistent", "persistent while", "batch"],
+    "before left": ["none", "none", "low", "wide", "relu", "rows", "sum"],
+    "before right": ["none", "none", "none", "wide", "one", "bytes", "grouped bytes"],
+    "held": [False, False, False, True],
+    "init": ["zeros", "zeros", "full", "load", "bias"],
+    "second": [None, None, None, "right", "both"],
+    "after": ["none", "none", "relu", "bias", "positions", "scale", "residual", "silu"],
+    "out": ["sum", "low", "low"],
+    "store": ["store", "store", "T", "order", "scatter", "rows"],
+    "data": ["integers", "normal"],
+    "unit": [16, 16, 64, 8, 1],
+}  # fmt: skip
+
+ATTENTION: dict[str, list[Any]] = {
+    "dtype": ["float16", "float16", "bfloat16", "bfloat16", "float8_e4m3fn"],
+    "tile": [
+        (64, 64, 64), (128, 64, 64), (128, 128, 64), (128, 128, 128), (64, 64, 128), (128, 64, 128), (64, 32, 32),
+        (128, 32, 32), (128, 32, 128), (64, 128, 128), (64, 128, 64), (16, 64, 64), (32, 32, 64),
+    ],
+    "keys": ["rows", "rows", "columns", "order", "gather", "masked", "paged"],
+    "values": ["rows", "rows", "columns", "gather", "masked"],
+    "place": ["heads first", "heads last"],
+    "loop": [*LOOPS, "split"],
+    "form": ["mma", "zeros", "matmul"],
+    "scale": ["after", "wide", "low", "late"],
+    "mask": ["none", "causal", "window", "lengths"],
+    "score": ["softmax", "softmax", "softmax", "softmax", "relu", "sigmoid"],
+    "base": ["exp2", "exp"],
+    "init": ["-math.inf", "-1e30"],
+    "early values": [False, True],
+    "end": ["divide", "reciprocal"],
+    "vectors": [False, True],
+    "grid": ["plane", "turned", "backwards", "persistent"],
+    "groups": [1, 1, 2],
+    "bias": ["none", "none", "slopes", "cap"],
+    "lse": [False, False, True],
+    "unit": [64, 16, 1],
+}  # fmt: skip
+
+TABLES = {"gemm": GEMM, "attention": ATTENTION}
+
+
+def hints_of(kind: str) -> dict[str, list[Any]]:
+    return HINTS | (SHARING if kind == "gemm" else STALE)
+
+
+def choose(seed: int, sizes: str = "fill") -> Choices:
+    """The choices of program number `seed`. Sizes fill a GPU in three of four programs, or are `few` tiles, or `small`:
+    such that an emulator runs the program in seconds."""
+    pick = random.Random(seed)
+    kind = pick.choice(list(TABLES))
+    choices: Choices = {"kind": kind, "seed": seed, "small": sizes == "small"}
+    choices |= {name: pick.choice(values) for name, values in TABLES[kind].items()}
+    hinted = hints_of(kind) if pick.random() < 0.4 else {}
+    for name, values in hinted.items():
+        value = pick.choice(values) if pick.random() < 0.5 else None
+        if value is not None:
+            choices[name] = value
+    fill = sizes == "fill" and pick.random() < 0.75
+    choices["size"] = (gemm_size if kind == "gemm" else attention_size)(pick, choices, fill)
+    return settle(choices)
+
+
+def gemm_size(pick: random.Random, choices: Choices, fill: bool) -> tuple[int, int, int, int]:
+    """Rows, columns, depth and number of batches; `fill`: at least 132 blocks."""
+    steps = pick.choice([1, 2, 3, 4, 5, 7, 8, 9, 16])
+    rows, columns = (pick.randint(8, 18), pick.randint(17, 24)) if fill else (pick.randint(1, 3), pick.randint(1, 3))
+    if choices["small"]:
+        choices["tile"] = tuple(min(t, limit) for t, limit in zip(choices["tile"], (128, 128, 64), strict=True))
+        rows, columns, steps = min(rows, 2), min(columns, 2), min(steps, 4)
+    batches = 2 if choices["grid"] == "batch" else 1
+    lengths = (
+        ragged(pick, n * t, t, choices["unit"]) for n, t in zip((rows, columns, steps), choices["tile"], strict=True)
+    )
+    return (*lengths, batches)
+
+
+def attention_size(pick: random.Random, choices: Choices, fill: bool) -> tuple[int, int]:
+    """Length and heads."""
+    if choices["small"]:
+        choices["tile"] = tuple(min(t, 64) for t in choices["tile"])
+        return ragged(pick, 64 * pick.randint(1, 4), 64, choices["unit"]), 2
+    length = ragged(pick, pick.choice([256, 512, 640, 1024, 2048] if fill else [128, 256, 512]), 128, choices["unit"])
+    blocks = -(-length // choices["tile"][0])
+    heads = -(-132 // blocks) + pick.randint(0, 2 if length > 1024 else 9) if fill else pick.randint(1, 3)
+    return length, heads + heads % 2
+
+
+def ragged(pick: random.Random, length: int, tile: int, unit: int) -> int:
+    """Up to a tile shorter, by a multiple of `unit`; or as long as whole tiles."""
+    if unit >= tile or pick.random() < 0.3:
+        return length
+    return length - unit * pick.randrange(tile // unit)
+
+
+def settle(choices: Choices) -> Choices:
+    """The same choices without what does not go together."""
+    c = dict(choices)
+    (settle_gemm if c["kind"] == "gemm" else settle_attention)(c)
+    return c
+
+
+def settle_gemm(c: Choices) -> None:
+    integers, narrow = c["dtype"] in ("int8", "uint8"), c["dtype"].startswith("float8")
+    if integers:
+        c["data"] = "integers"
+        c["before left"] = {"low": "none", "wide": "none", "rows": "none"}.get(c["before left"], c["before left"])
+    if integers or c["dtype"] in ("tfloat32", "bfloat16"):
+        c["sum"] = "wide"
+    if integers or narrow:  # a sum or a product of such tiles is not what is meant here
+        c["form"] = {"iadd": "zeros", "matmul": "zeros"}.get(c["form"], c["form"])
+        c["before left"] = {"sum": "none", "low": "none", "relu": "none", "rows": "none"}.get(
+            c["before left"], c["before left"]
+        )
+        c["before right"] = "none" if c["before right"] != "wide" or integers else "wide"
+        c["after"] = {"silu": "relu", "scale": "relu"}.get(c["after"], c["after"]) if integers else c["after"]
+        c["out"] = "sum"
+    if c["dtype"] == "tfloat32":
+        c["form"] = {"iadd": "zeros", "matmul": "zeros"}.get(c["form"], c["form"])
+        c["tile"] = tuple(min(t, limit) for t, limit in zip(c["tile"], (128, 256, 32), strict=True))
+        c["before right"] = {"bytes": "none", "grouped bytes": "none", "one": "none"}.get(
+            c["before right"], c["before right"]
+        )
+    if c["held"]:  # the left operand is the same in all iterations, which go along the columns
+        c |= {"grid": "plane", "second": None, "init": "zeros", "split_k": None, "cut_tiles": None, "fuse_tiles": None}
+        c["loop"] = {"peeled": "for", "remainder": "for", "two": "for"}.get(c["loop"], c["loop"])
+        c["store"] = {"rows": "store"}.get(c["store"], c["store"])
+        m, n, k, _ = c["size"]
+        c["size"] = (m, n, min(k, c["tile"][2]), 1)
+    if c["grid"] == "batch":
+        c["left"], c["right"] = ({"T": "T", "load": "load"}.get(c[side], "load") for side in ("left", "right"))
+        c["store"] = "store"
+        c["init"] = "zeros" if c["init"] == "load" else c["init"]
+    else:
+        c["size"] = (*c["size"][:3], 1)
+    if c["before right"] == "grouped bytes" and (c["right"] in ("wrapped", "masked", "gather", "table", "flat")):
+        c["right"] = "load"
+    if (c["second"] or c["grid"] == "batch") and c["before right"] == "grouped bytes":
+        c["before right"] = "bytes"
+    if c["store"] == "rows":  # sums of rows of whole tiles: beyond the array is nothing but zeros
+        c |= {"out": "sum", "init": "zeros"}
+        c["after"] = {"bias": "none", "positions": "none", "residual": "none"}.get(c["after"], c["after"])
+        c["before right"] = {"one": "none"}.get(c["before right"], c["before right"])
+        c["right"] = {"wrapped": "gather", "table": "gather"}.get(c["right"], c["right"])
+
+
+def settle_attention(c: Choices) -> None:
+    if c["dtype"].startswith("float8"):
+        c["form"] = {"matmul": "zeros"}.get(c["form"], c["form"])
+        c["scale"] = {"low": "wide"}.get(c["scale"], c["scale"])
+    if c["score"] != "softmax":
+        c |= {"lse": False, "init": "-1e30", "vectors": False, "stale_softmax": None}
+        c["scale"] = {"late": "after"}.get(c["scale"], c["scale"])
+        c["base"] = "exp"
+    # An iteration may see no key of a row at all: its largest score is finite, so that nothing is infinity - infinity.
+    if c["loop"] in ("reversed", "nested", "branch", "two") or c["mask"] in ("window", "lengths") or c["bias"] == "cap":
+        c["init"] = "-1e30"
+    if c["mask"] == "lengths" or c["mask"] == "window":
+        c["loop"] = {"split": "for", "remainder": "for", "peeled": "for"}.get(c["loop"], c["loop"])
+    if c["keys"] == "paged":
+        c["values"] = "rows"
+    if c["place"] == "heads last":
+        c["keys"] = {"columns": "rows", "order": "rows"}.get(c["keys"], c["keys"])
+        c["values"] = {"columns": "rows"}.get(c["values"], c["values"])
+
+
+def plainer(choices: Choices) -> Iterator[Choices]:
+    """Programs with one choice set to its plainest value, or with a smaller size."""
+    kind = choices["kind"]
+    for name in hints_of(kind):
+        if choices.get(name) is not None:
+            yield settle({key: value for key, value in choices.items() if key != name})
+    for name, values in TABLES[kind].items():
+        if choices[name] != values[0] and name not in ("tile", "unit"):
+            other = settle({**choices, name: values[0]})
+            if other[name] == values[0]:
+                yield other
+    for axis, length in enumerate(choices["size"]):
+        tile = choices["tile"][min(axis, 2)] if kind == "gemm" else choices["tile"][0]
+        for less in (tile, length // 2 // tile * tile, length // tile * tile):
+            if 0 < less < length and (kind == "gemm" or axis == 0):
+                yield settle({**choices, "size": (*choices["size"][:axis], less, *choices["size"][axis + 1 :])})
