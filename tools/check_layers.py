@@ -82,10 +82,55 @@ def problems(path: str) -> list[str]:
     return found
 
 
+# --- Circles -----------------------------------------------------------------------------------------
+
+
+def unit_of(path: str) -> str:
+    """What counts as one file: a .c and its header, wherever in the same folder they stand."""
+    return str(Path(path).with_suffix(""))
+
+
+def dependencies(files: list[str]) -> dict[str, set[str]]:
+    """Of each unit, those whose headers it includes."""
+    graph: dict[str, set[str]] = {}
+    for path in files:
+        mine = graph.setdefault(unit_of(path), set())
+        for match in INCLUDE.finditer((ROOT / path).read_text()):
+            own = resolve(match.group(2) or match.group(3), ROOT / path)
+            if own is not None and not own.endswith(".def") and unit_of(own) != unit_of(path):
+                mine.add(unit_of(own))
+    return graph
+
+
+def circle_through(start: str, graph: dict[str, set[str]]) -> list[str]:
+    """The shortest way from a unit back to it; empty if there is none."""
+    came: dict[str, str] = {}
+    reached = [start]
+    for unit in reached:
+        for other in sorted(graph.get(unit, ())):
+            if other == start:
+                way = [unit]
+                while way[-1] != start:
+                    way.append(came[way[-1]])
+                return way[::-1]
+            if other not in came:
+                came[other] = unit
+                reached.append(other)
+    return []
+
+
+def circles(files: list[str]) -> list[str]:
+    """Each told once, at the first of its units."""
+    graph = dependencies(files)
+    found = {frozenset(way): way for unit in sorted(graph) if (way := circle_through(unit, graph))}
+    return [" -> ".join([*way, way[0]]) + ": a circle of files" for way in found.values()]
+
+
 def main() -> int:
     command = ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", "*.cpp"]
     files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     found = [problem for path in files if (ROOT / path).exists() for problem in problems(path)]
+    found += circles([path for path in files if (ROOT / path).exists()])
     for problem in found:
         print(problem, file=sys.stderr)
     print(f"check_layers: {len(files)} files, {len(found)} problems")
