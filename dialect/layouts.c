@@ -84,3 +84,15 @@ int64_t tw_buffer_bytes(MlirType buffer) {
   int64_t count = tw_buffer_type_extent(buffer, 0) * tw_slot_elements(buffer);
   return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
 }
+
+int tw_register_count(MlirType type) {
+  tw_layout_t layout;
+  if (!mlirTypeIsARankedTensor(type))
+    return 1; /* scalars; buffers are a pointer */
+  return tw_layout_of_type(type, &layout) ? tw_layout_count(&layout, TW_REGISTER) : -1;
+}
+
+int64_t tw_register_words(MlirType type) {
+  bool tile = mlirTypeIsARankedTensor(type);
+  return tile ? (int64_t)tw_register_count(type) * tw_memory_bits(mlirShapedTypeGetElementType(type)) / 32 : 0;
+}

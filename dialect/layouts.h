@@ -26,4 +26,9 @@ int64_t tw_slot_elements(MlirType buffer);
 int64_t tw_slot_bytes(MlirType buffer);
 int64_t tw_buffer_bytes(MlirType buffer);
 
+/* Registers that a thread has of a value of this type (1 for scalars); -1 for a tile without layout. */
+int tw_register_count(MlirType type);
+/* Words of 32 bits that it has of a tile; 0 for what is no tile. */
+int64_t tw_register_words(MlirType type);
+
 #endif

@@ -130,7 +130,8 @@ def main() -> int:
     command = ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", "*.cpp"]
     files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     found = [problem for path in files if (ROOT / path).exists() for problem in problems(path)]
-    found += circles([path for path in files if (ROOT / path).exists()])
+    for circle in circles([path for path in files if (ROOT / path).exists()]):
+        print(circle)
     for problem in found:
         print(problem, file=sys.stderr)
     print(f"check_layers: {len(files)} files, {len(found)} problems")

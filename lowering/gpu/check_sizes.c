@@ -34,7 +34,9 @@ static bool run(MlirOperation func) {
 }
 
 MlirPass tw_create_check_sizes(void) {
-  static struct { _Alignas(8) char unused; } id;
+  static struct {
+    _Alignas(8) char unused;
+  } id;
   static const tw_pass_t pass = {&id, "tile-check-sizes", "Tell which tile is too large for a block", "func.func", run};
   return tw_pass_create(&pass);
 }

@@ -16,12 +16,12 @@
  *
  * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load, and
  * products of one, are told once, by their location. */
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
-#include "lowering/gpu/grid/dim_classes.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
-#include "lowering/gpu/isa/sm90/tma.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"

@@ -20,8 +20,7 @@
  * for the launcher. How each op is re-emitted is in emit/rules.def and emit/rules/; what the rules emit with, in
  * emitter.h. */
 #include "lowering/gpu/emit/rules.h"
-#include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/passes.h"
 
@@ -189,7 +188,7 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
   work_t *work = user;
   work->computes |= tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_WGMMA) || tw_op_is(op, TW_TILE_ROLES);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
-    int count = twg_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
+    int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
     work->registers = count > work->registers ? count : work->registers;
   }
   return MlirWalkResultAdvance;

@@ -552,3 +552,44 @@ int tw_shared_vector_bits(const tw_layout_t *shared, const tw_layout_t *distribu
   }
   return aligned_run(image, own, count, 0, bits);
 }
+
+/* ---- axes ---------------------------------------------------------------------------------------- */
+
+/* The one position bit that moves along coordinate bit `bit` of the axis and nothing else. */
+static bool find_holder(const tw_layout_t *l, uint32_t bit, tw_axis_bits_t *out) {
+  int found = 0;
+  for (int g = 0; g < TW_NUM_INPUTS; g++)
+    for (int i = 0; i < l->bits[g]; i++)
+      if ((l->basis[g][i] & bit) != 0) {
+        if (l->basis[g][i] != bit || g > TW_WARP)
+          return false;
+        out->at[out->count].input = (tw_input_t)g;
+        out->at[out->count].bit = i;
+        found++;
+      }
+  out->count++;
+  return found == 1;
+}
+
+bool tw_layout_axis_bits(const tw_layout_t *l, int axis, tw_axis_bits_t *out) {
+  int runs = 0;
+  out->count = 0;
+  if (l->log_shape[axis] > TW_LAYOUT_MAX_BITS)
+    return false;
+  for (int k = 0; k < l->log_shape[axis]; k++) {
+    if (!find_holder(l, UINT32_C(1) << (tw_layout_dim_shift(l, axis) + k), out))
+      return false;
+    runs += out->at[k].input == TW_WARP && (k == 0 || out->at[k - 1].input != TW_WARP);
+  }
+  return runs <= 1;
+}
+
+bool tw_layout_disjoint(const tw_layout_t *l, int dim) {
+  uint32_t thread = 0, reg = 0;
+  for (int i = 0; i < l->bits[TW_REGISTER]; i++)
+    reg |= tw_layout_coord(l, l->basis[TW_REGISTER][i], dim);
+  for (int g = TW_LANE; g <= TW_WARP; g++)
+    for (int i = 0; i < l->bits[g]; i++)
+      thread |= tw_layout_coord(l, l->basis[g][i], dim);
+  return (thread & reg) == 0;
+}

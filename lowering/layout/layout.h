@@ -185,4 +185,20 @@ int tw_shared_conflicts(const tw_layout_t *shared, const tw_layout_t *distribute
 int tw_shared_vector_bits(const tw_layout_t *shared, const tw_layout_t *distributed, int max_bits,
                           int regs[TW_LAYOUT_MAX_BITS]);
 
+/* ---- axes ---------------------------------------------------------------------------------------- */
+
+/* Who holds each bit of the coordinate along an axis, from low to high. */
+typedef struct tw_axis_bits {
+  int count;
+  struct {
+    tw_input_t input;
+    int bit;
+  } at[TW_LAYOUT_MAX_BITS];
+} tw_axis_bits_t;
+
+/* False where a bit has no single holder, or the warps' bits do not lie side by side: no order for a scan. */
+bool tw_layout_axis_bits(const tw_layout_t *layout, int axis, tw_axis_bits_t *out);
+/* Whether, along a dimension, the coordinates of thread and register add up: no bit belongs to both. */
+bool tw_layout_disjoint(const tw_layout_t *l, int dim);
+
 #endif

@@ -89,17 +89,6 @@ MlirType twg_vector_type(MlirType element, int count) {
   return mlirVectorTypeGet(1, &shape, element);
 }
 
-int twg_register_count(MlirType type) {
-  tw_layout_t layout;
-  if (!mlirTypeIsARankedTensor(type))
-    return 1; /* scalars; buffers are a pointer */
-  return tw_layout_of_type(type, &layout) ? tw_layout_count(&layout, TW_REGISTER) : -1;
-}
-
-int64_t twg_register_words(MlirType type) {
-  return tw_is_tile(type) ? (int64_t)twg_register_count(type) * tw_memory_bits(tw_element(type)) / 32 : 0;
-}
-
 /* ---- operations -------------------------------------------------------------------------------- */
 
 MlirAttribute twg_i32_attr(tw_emitter_t *e, int64_t value) { return mlirIntegerAttrGet(e->i32, value); }
@@ -377,16 +366,6 @@ MlirValue twg_thread_coord(tw_emitter_t *e, const tw_layout_t *l, int dim) {
   for (int i = 0; i < l->bits[TW_WARP]; i++)
     warp[i] = tw_layout_coord(l, l->basis[TW_WARP][i], dim);
   return twg_linear_of_thread(e, lane, l->bits[TW_LANE], warp, l->bits[TW_WARP]);
-}
-
-bool tw_layout_disjoint(const tw_layout_t *l, int dim) {
-  uint32_t thread = 0, reg = 0;
-  for (int i = 0; i < l->bits[TW_REGISTER]; i++)
-    reg |= tw_layout_coord(l, l->basis[TW_REGISTER][i], dim);
-  for (int g = TW_LANE; g <= TW_WARP; g++)
-    for (int i = 0; i < l->bits[g]; i++)
-      thread |= tw_layout_coord(l, l->basis[g][i], dim);
-  return (thread & reg) == 0;
 }
 
 MlirValue twg_register_coord(tw_emitter_t *e, const tw_layout_t *l, int dim, int reg) {

@@ -21,7 +21,7 @@
 #define TILEWRIGHT_LOWERING_GPU_EMIT_EMITTER_H
 
 #include "dialect/layouts.h"
-#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/ir.h"
 
 typedef struct tw_values {
@@ -81,10 +81,6 @@ MlirValue twg_array_stride(tw_emitter_t *e, MlirValue array, int dim); /* i64; c
 /* Type of an element in a register. */
 MlirType twg_register_type(tw_emitter_t *e, MlirType element);
 MlirType twg_vector_type(MlirType element, int count);
-/* Number of registers of a value of this type (1 for scalars); -1 without layout. */
-int twg_register_count(MlirType type);
-/* Words of 32 bits that a thread has of a tile; 0 for what is no tile. */
-int64_t twg_register_words(MlirType type);
 
 /* ---- operations -------------------------------------------------------------------------------- */
 MlirAttribute twg_i32_attr(tw_emitter_t *e, int64_t value);
@@ -187,7 +183,6 @@ MlirValue twg_linear_of_thread(tw_emitter_t *e, const uint32_t *lane_bits, int n
  * tw_layout_coord(l, tw_layout_image(l, TW_REGISTER, r), dim), to be XORed, or, when
  * tw_layout_disjoint holds, added. */
 MlirValue twg_thread_coord(tw_emitter_t *e, const tw_layout_t *l, int dim);
-bool tw_layout_disjoint(const tw_layout_t *l, int dim);
 /* Coordinate of register r along dim. */
 MlirValue twg_register_coord(tw_emitter_t *e, const tw_layout_t *l, int dim, int reg);
 

@@ -3,6 +3,7 @@
  * The address of a register is a constant XORed with what the thread's number adds, because layouts
  * are linear. The bits that both have are XORed once (outside of loops), the others become the
  * immediate offset of the access. */
+#include "lowering/gpu/emit/address.h"
 #include "lowering/gpu/facts/access.h"
 
 enum { MAX_WORDS = 4 };

@@ -1,5 +1,8 @@
 /* access.c - where a tile lies in an array. See access.h. */
 #include "lowering/gpu/facts/access.h"
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "tilewright/dialect.h"
 
 /* ---- facts --------------------------------------------------------------------------------------- */
@@ -11,25 +14,6 @@ MlirValue tw_access_array(MlirOperation op, intptr_t *first_index) {
       break;
   *first_index = at + 1;
   return mlirOperationGetOperand(op, at);
-}
-
-int tw_words_of(MlirType argument) {
-  return mlirTypeIsAMemRef(argument) ? 1 + 2 * (int)mlirShapedTypeGetRank(argument) : 1;
-}
-
-int tw_first_word(MlirValue argument) {
-  MlirBlock entry = mlirBlockArgumentGetOwner(argument);
-  int word = 0;
-  for (intptr_t i = 0; i < mlirBlockArgumentGetArgNumber(argument); i++)
-    word += tw_words_of(mlirValueGetType(mlirBlockGetArgument(entry, i)));
-  return word;
-}
-
-void tw_array_place(MlirValue array, int32_t out[TW_ARRAY_PLACE]) {
-  MlirType type = mlirValueGetType(array);
-  out[0] = tw_first_word(array);
-  out[1] = (int32_t)mlirShapedTypeGetRank(type);
-  out[2] = tw_memory_bits(mlirShapedTypeGetElementType(type));
 }
 
 void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RANK]) {
@@ -47,7 +31,7 @@ void tw_access_keep(MlirOperation from, MlirOperation to) {
 
 void tw_access_check(MlirOperation load) { (void)mlirOperationRemoveAttributeByName(load, tw_str(TW_IN_BOUNDS)); }
 
-static bool static_strides(MlirType array, int64_t strides[TW_MAX_RANK]) {
+bool tw_static_strides(MlirType array, int64_t strides[TW_MAX_RANK]) {
   int64_t offset, dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
   if (!mlirLogicalResultIsSuccess(mlirMemRefTypeGetStridesAndOffset(array, strides, &offset)))
     return false;
@@ -62,7 +46,7 @@ int tw_access_contiguous_dim(MlirOperation op, int rank) {
   int64_t order[TW_LAYOUT_MAX_RANK], strides[TW_MAX_RANK];
   MlirValue array = tw_access_array(op, &first);
   tw_access_order(op, rank, order);
-  if (!static_strides(mlirValueGetType(array), strides))
+  if (!tw_static_strides(mlirValueGetType(array), strides))
     return -1;
   for (int d = rank - 1; d >= 0; d--)
     if (strides[order[d]] == 1)
@@ -96,7 +80,7 @@ static int vector_bits(MlirOperation op, int rank, bool inside) {
   MlirValue array = tw_access_array(op, &first);
   MlirType type = mlirValueGetType(array);
   int dim = tw_access_contiguous_dim(op, rank), bits = tw_memory_bits(tw_element(type));
-  if (dim < 0 || !mlirValueIsABlockArgument(array) || !static_strides(type, strides))
+  if (dim < 0 || !mlirValueIsABlockArgument(array) || !tw_static_strides(type, strides))
     return 0;
   MlirOperation function = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array));
   intptr_t argument = mlirBlockArgumentGetArgNumber(array);
@@ -129,7 +113,7 @@ bool tw_access_splits_lines(MlirOperation op) {
   int64_t strides[TW_MAX_RANK];
   MlirValue array = tw_access_array(op, &first);
   MlirType type = mlirValueGetType(array);
-  if (!mlirValueIsABlockArgument(array) || !static_strides(type, strides))
+  if (!mlirValueIsABlockArgument(array) || !tw_static_strides(type, strides))
     return false;
   MlirOperation function = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array));
   intptr_t argument = mlirBlockArgumentGetArgNumber(array);
@@ -154,125 +138,8 @@ intptr_t tw_copy_buffer_operand(MlirOperation op) {
 
 MlirValue tw_copy_buffer(MlirOperation copy) { return mlirOperationGetOperand(copy, tw_copy_buffer_operand(copy)); }
 
-/* ---- addresses ------------------------------------------------------------------------------------- */
-
-static MlirValue to_i64(tw_emitter_t *e, MlirValue x) {
-  return mlirIntegerTypeGetWidth(mlirValueGetType(x)) == 64 ? x : twg_cast(e, "llvm.sext", e->i64, x);
-}
-
-/* Elements to bytes; 4-bit elements are halved. */
-static MlirValue to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
-  if (bits == 8)
-    return elements;
-  if (bits == 4)
-    return twg_binary(e, "llvm.ashr", elements, twg_const_int(e, e->i64, 1));
-  return twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8));
-}
-
-/* What is left of the array from `start` on, as an i32 in [0, tile extent]; 0 for negative starts. */
-static MlirValue left_from(tw_emitter_t *e, MlirValue extent, MlirValue start, int64_t tile) {
-  MlirValue zero = twg_const_int(e, e->i64, 0);
-  MlirValue left = twg_binary(e, "llvm.sub", extent, start);
-  left = twg_binary(e, "llvm.intr.smin", left, twg_const_int(e, e->i64, tile));
-  left = twg_binary(e, "llvm.intr.smax", left, zero);
-  left = twg_select(e, twg_icmp(e, TW_SLT, start, zero), zero, left);
-  return twg_cast(e, "llvm.trunc", e->i32, left);
-}
-
-MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *l) {
-  uint32_t mask = 0;
-  for (int i = 0; i < l->bits[TW_LANE]; i++)
-    mask |= l->basis[TW_LANE][i] == 0 ? UINT32_C(1) << i : 0;
-  for (int i = 0; i < l->bits[TW_WARP]; i++)
-    mask |= l->basis[TW_WARP][i] == 0 ? UINT32_C(32) << i : 0;
-  if (mask == 0)
-    return (MlirValue){NULL};
-  MlirValue copies = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, mask));
-  return twg_icmp(e, TW_EQ, copies, twg_const_i32(e, 0));
-}
-
-/* Dimension `dim` of the tile runs along `axis` of the array; returns what it adds to the thread's
- * first element. */
-static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim, MlirValue index) {
-  int64_t tile = tw_layout_extent(&p->layout, dim), strides[TW_MAX_RANK];
-  MlirValue start = twg_binary(e, "llvm.mul", to_i64(e, index), twg_const_int(e, e->i64, tile));
-  MlirValue coord = twg_thread_coord(e, &p->layout, dim);
-  if (!p->inside) {
-    MlirValue left = left_from(e, twg_array_extent(e, array, axis), start, tile);
-    MlirValue all = twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
-    p->whole = p->whole.ptr ? twg_binary(e, "llvm.and", p->whole, all) : all;
-    p->left[dim] = p->disjoint ? twg_binary(e, "llvm.sub", left, coord) : left;
-  }
-  p->stride[dim] = twg_array_stride(e, array, axis);
-  p->fixed[dim] = static_strides(mlirValueGetType(array), strides) ? strides[axis] : -1;
-  p->guard_at[dim] = UINT32_MAX;
-  MlirValue along = p->disjoint ? twg_binary(e, "llvm.add", start, to_i64(e, coord)) : start;
-  return p->fixed[dim] == 1 ? along : twg_binary(e, "llvm.mul", along, p->stride[dim]);
-}
-
-void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *p) {
-  intptr_t first;
-  int64_t order[TW_LAYOUT_MAX_RANK];
-  MlirValue array = tw_access_array(op, &first), sum = {NULL};
-  *p = (tw_placed_t){
-      .layout = *layout, .bits = tw_memory_bits(element), .inside = tw_has_attr(op, TW_IN_BOUNDS), .disjoint = true};
-  tw_access_order(op, layout->rank, order);
-  for (int d = 0; d < layout->rank; d++)
-    p->disjoint = p->disjoint && tw_layout_disjoint(layout, d);
-  for (int d = 0; d < layout->rank; d++) {
-    MlirValue along = place_dimension(e, p, array, (int)order[d], d, twg_operand(e, op, first + d).at[0]);
-    sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
-  }
-  p->pointer = twg_array_pointer(e, array);
-  if (sum.ptr)
-    p->pointer = twg_offset_pointer(e, p->pointer, to_bytes(e, sum, p->bits));
-}
-
-MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
-  MlirValue guard = p->owner;
-  uint32_t image = tw_layout_image(&p->layout, TW_REGISTER, (uint32_t)r);
-  for (int d = 0; d < p->layout.rank && !p->inside; d++) {
-    uint32_t c = tw_layout_coord(&p->layout, image, d);
-    if (p->guard_at[d] != c) {
-      MlirValue at = p->disjoint ? twg_const_i32(e, c) : twg_register_coord(e, &p->layout, d, r);
-      p->guard[d] = twg_icmp(e, TW_SGT, p->left[d], at);
-      p->guard_at[d] = p->disjoint ? c : UINT32_MAX;
-    }
-    guard = guard.ptr ? twg_binary(e, "llvm.and", guard, p->guard[d]) : p->guard[d];
-  }
-  return guard.ptr ? guard : twg_const_int(e, e->i1, 1);
-}
-
-MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset) {
-  uint32_t image = tw_layout_image(&p->layout, TW_REGISTER, (uint32_t)r);
-  MlirValue sum = {NULL};
-  int64_t elements = 0;
-  for (int d = 0; d < p->layout.rank; d++) {
-    uint32_t c = tw_layout_coord(&p->layout, image, d);
-    if (p->disjoint && (c == 0 || p->fixed[d] >= 0)) {
-      elements += c ? (int64_t)c * p->fixed[d] : 0;
-      continue;
-    }
-    MlirValue at = p->disjoint ? twg_const_int(e, e->i64, c)
-                               : twg_cast(e, "llvm.zext", e->i64, twg_register_coord(e, &p->layout, d, r));
-    MlirValue along = twg_binary(e, "llvm.mul", p->stride[d], at);
-    sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
-  }
-  *offset = elements * p->bits / 8;
-  return sum.ptr ? twg_offset_pointer(e, p->pointer, to_bytes(e, sum, p->bits)) : p->pointer;
-}
-
-void twg_vector_registers(int r, int bits, const int *regs, int *out) {
-  for (int i = 0; i < 1 << bits; i++) {
-    out[i] = r;
-    for (int b = 0; b < bits; b++)
-      out[i] |= (i >> b & 1) << regs[b];
-  }
-}
-
-bool twg_starts_vector(int r, int bits, const int *regs) {
-  for (int b = 0; b < bits; b++)
-    if (r >> regs[b] & 1)
-      return false;
-  return true;
+MlirValue tw_moved_tile(MlirOperation op) {
+  if (mlirOperationGetNumResults(op) > 0)
+    return mlirOperationGetResult(op, 0);
+  return mlirOperationGetOperand(op, 1 + mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
 }

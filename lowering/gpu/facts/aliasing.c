@@ -1,6 +1,6 @@
 /* aliasing.c - arrays of a kernel that have no memory in common. See aliasing.h. */
 #include "lowering/gpu/facts/aliasing.h"
-#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/kernel_words.h"
 
 enum { MAX_PAIRS = 16 };
 

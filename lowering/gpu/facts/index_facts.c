@@ -4,6 +4,7 @@
  * equal counts. What has no rule here has no facts, so that a gather falls back to single elements. */
 #include "lowering/gpu/facts/index_facts.h"
 
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 
 static const tw_index_facts_t nothing = {0, 0, 0};

@@ -2,7 +2,7 @@
 #include "lowering/gpu/facts/same_tile.h"
 
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 

@@ -16,6 +16,8 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/loops.h"
 

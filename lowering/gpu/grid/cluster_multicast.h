@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_CLUSTER_MULTICAST_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_CLUSTER_MULTICAST_H
 
+#include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/grid/raster.h"
 
 /* The axis along which two neighbours in the grid of a persistent kernel make a cluster, whose shared loads are marked

@@ -31,7 +31,9 @@
  * and bytes of an iteration. Fused blocks must not store what no block of the program would have: where the grid is no
  * multiple, it must be all of each array that is stored. So the rest are axis, word of the extent, and tile of each.
  * The kernel is compiled again with the hint `fuse_tiles`, the number of blocks; 1: none. */
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/dim_classes.h"
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/step_cost.h"

@@ -252,12 +252,6 @@ void tw_dims_free(tw_dims_t *dims) {
   tw_map_free(&dims->first);
 }
 
-MlirValue tw_moved_tile(MlirOperation op) {
-  if (mlirOperationGetNumResults(op) > 0)
-    return mlirOperationGetResult(op, 0);
-  return mlirOperationGetOperand(op, 1 + mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
-}
-
 /* ---- accesses ---------------------------------------------------------------------------------- */
 
 intptr_t tw_dims_index(tw_dims_t *d, MlirOperation op, int class) {

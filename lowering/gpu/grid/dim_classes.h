@@ -63,7 +63,4 @@ void tw_dims_divide(tw_dims_t *dims, int class, int64_t by, MlirValue part);
 void tw_dims_multiply(tw_dims_t *dims, int class, int64_t by);
 bool tw_dims_count(tw_dims_t *dims, int class);
 
-/* The tile that a load, store, gather or scatter moves. */
-MlirValue tw_moved_tile(MlirOperation access);
-
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_DIM_CLASSES_H */

@@ -4,6 +4,9 @@
  * computes and loads, before the block writes anything: blocks promise no order, but each sees what it wrote itself. */
 #include "lowering/gpu/grid/hoist_common.h"
 
+#include "lowering/divide.h"
+#include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/loops.h"
 
 enum { MAX_LOG_LENGTH = 3 };

@@ -16,6 +16,8 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_HOIST_COMMON_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_HOIST_COMMON_H
 
+#include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/raster.h"
 
 typedef struct tw_strips {

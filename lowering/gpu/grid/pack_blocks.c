@@ -28,8 +28,10 @@
  * What must hold, or the kernel stays as it is: no clusters; one warp, so that no barrier joins threads; nothing in
  * shared memory, which rows would share; no loop, else a block takes longer than its start, and the longest of a few
  * longer still; no output whose order a reader sees. Runs when shared memory is allocated and barriers are placed. */
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"

@@ -69,14 +69,17 @@
  * side, if that is axis 1. Of a transpose either loads or stores lie side by side, and it is the stores that count: on
  * an H200 one of bf16 in tiles of 128x128 ran at 0.986 of a copy's rate so, and at 0.956 the other way. */
 #include "dialect/layouts.h"
+#include "lowering/divide.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/grid/cluster_multicast.h"
 #include "lowering/gpu/grid/hoist_common.h"
 #include "lowering/gpu/grid/raster.h"
-#include "lowering/gpu/isa/sm90/tma.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/promote_memory.h"
 #include "lowering/gpu/roles/plan_stages.h"

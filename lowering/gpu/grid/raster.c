@@ -2,43 +2,11 @@
 #include "lowering/gpu/grid/raster.h"
 
 #include "dialect/layouts.h"
+#include "lowering/divide.h"
+#include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/facts/kernel_words.h"
 
 enum { ALL_AXES = 7, MAX_GROUP = 128 };
-
-/* ---- what depends on the position -------------------------------------------------------------- */
-
-static void set_axes(tw_block_axes_t *axes, MlirValue value, uint32_t bits) {
-  if (bits)
-    tw_map_set_number(&axes->of, value, (int)bits);
-}
-
-uint32_t tw_block_axes_get(const tw_block_axes_t *axes, MlirValue value) {
-  return (uint32_t)tw_map_number(&axes->of, value, 0);
-}
-
-/* Arguments of regions depend on what the op depends on: bounds, and what a loop carries at its start. */
-static MlirWalkResult follow(MlirOperation op, void *user) {
-  tw_block_axes_t *axes = user;
-  uint32_t bits = tw_op_is(op, TW_TILE_BLOCK_ID) ? UINT32_C(1) << tw_attr_int(op, "axis", 0) : 0;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    bits |= tw_block_axes_get(axes, mlirOperationGetOperand(op, i));
-  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
-    set_axes(axes, mlirOperationGetResult(op, i), bits);
-  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
-    MlirBlock block = tw_region_block(op, r);
-    for (intptr_t i = 0; !mlirBlockIsNull(block) && i < mlirBlockGetNumArguments(block); i++)
-      set_axes(axes, mlirBlockGetArgument(block, i), bits);
-  }
-  return MlirWalkResultAdvance;
-}
-
-tw_block_axes_t tw_block_axes_of(MlirOperation func) {
-  tw_block_axes_t axes = {0};
-  mlirOperationWalk(func, follow, &axes, MlirWalkPreOrder);
-  return axes;
-}
-
-void tw_block_axes_free(tw_block_axes_t *axes) { tw_map_free(&axes->of); }
 
 /* ---- choosing ---------------------------------------------------------------------------------- */
 
@@ -53,13 +21,6 @@ static bool is_in_loop(MlirOperation op) {
     if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE))
       return true;
   return false;
-}
-
-uint32_t tw_block_axes_of_load(const tw_block_axes_t *axes, MlirOperation load) {
-  uint32_t bits = 0;
-  for (intptr_t i = 1; i < mlirOperationGetNumOperands(load); i++)
-    bits |= tw_block_axes_get(axes, mlirOperationGetOperand(load, i));
-  return bits & ALL_AXES;
 }
 
 static MlirWalkResult count_traffic(MlirOperation op, void *user) {
@@ -116,30 +77,6 @@ static MlirValue constant(const tw_builder_t *at, int64_t value) {
   return tw_const_int(at, tw_i32(at->context), value);
 }
 
-/* (2^32 - 1) / d: what `tw_divide` multiplies by. */
-tw_divisor_t tw_divisor_of(const tw_builder_t *at, MlirValue d) {
-  return (tw_divisor_t){d, binary(at, "arith.divui", constant(at, -1), d)};
-}
-
-/* The product's upper half. */
-static MlirValue multiply_high(const tw_builder_t *at, MlirValue x, MlirValue y) {
-  enum { WORD = 32 };
-  MlirType i64 = tw_i64(at->context);
-  MlirValue whole =
-      tw_binary(at, "arith.muli", i64, tw_unary(at, "arith.extui", i64, x), tw_unary(at, "arith.extui", i64, y));
-  return tw_unary(at, "arith.trunci", tw_i32(at->context),
-                  tw_binary(at, "arith.shrui", i64, whole, tw_const_int(at, i64, WORD)));
-}
-
-/* The product is x / d rounded down, or one less. */
-void tw_divide(const tw_builder_t *at, MlirValue x, tw_divisor_t d, MlirValue *quotient, MlirValue *rest) {
-  MlirValue guess = multiply_high(at, x, d.reciprocal);
-  MlirValue left = binary(at, "arith.subi", x, binary(at, "arith.muli", guess, d.value));
-  MlirValue less = tw_compare(at, TW_UGE, left, d.value);
-  *quotient = tw_select(at, less, binary(at, "arith.addi", guess, constant(at, 1)), guess);
-  *rest = tw_select(at, less, binary(at, "arith.subi", left, d.value), left);
-}
-
 tw_raster_code_t tw_raster_prepare(const tw_builder_t *at, const tw_raster_t *raster,
                                    const MlirValue extents[TW_GRID_AXES]) {
   tw_raster_code_t code = {.raster = *raster, .rows = extents[raster->rows]};
@@ -186,29 +123,6 @@ void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, Mlir
 MlirValue tw_grid_op(const tw_builder_t *at, const char *name, int axis) {
   MlirType i32 = tw_i32(at->context);
   return tw_op1_attr(at, name, i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, axis));
-}
-
-void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out) {
-  enum { MOST = TW_MAX_GRID_ARGUMENTS + 8 };
-  MlirContext context = mlirOperationGetContext(func);
-  MlirBlock body = tw_region_block(func, 0);
-  MlirType inputs[MOST];
-  MlirAttribute dictionaries[MOST], all = tw_attr(func, "arg_attrs");
-  intptr_t had = mlirBlockGetNumArguments(body);
-  for (intptr_t i = 0; i < num; i++)
-    out[i] = mlirBlockAddArgument(body, types[i], mlirOperationGetLocation(func));
-  for (intptr_t i = 0; i < had + num; i++) {
-    inputs[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
-    dictionaries[i] = i < had && !mlirAttributeIsNull(all) ? mlirArrayAttrGetElement(all, i)
-                                                           : mlirDictionaryAttrGet(context, 0, NULL);
-  }
-  tw_set_attr(func, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(context, had + num, inputs, 0, NULL)));
-  tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, had + num, dictionaries));
-}
-
-void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
-  MlirType i32 = tw_i32(mlirOperationGetContext(func)), types[TW_GRID_AXES] = {i32, i32, i32};
-  tw_add_words(func, TW_GRID_AXES, types, extents);
 }
 
 static MlirWalkResult collect_id(MlirOperation op, void *user) {

@@ -35,9 +35,11 @@
  * 2, 4 ... parts into how many each class is cut, and the cycles and bytes of an iteration. The first launch that does
  * better with parts has the kernel compiled again, with the hint `cut_tiles`, which is their number; 1: none. Without
  * the hint, tiles whose sums of products no thread's registers can hold are cut at once. */
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/dim_classes.h"
-#include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/slices.h"
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"

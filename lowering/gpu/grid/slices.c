@@ -3,6 +3,7 @@
 
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/raster.h"
 
 /* ---- arrays that must lie apart ---------------------------------------------------------------- */

@@ -40,11 +40,12 @@
  * is 1 and its bounds are known at the launch (unless the hint asks for parts). Before and in it nothing is written,
  * printed or asserted, for the parts repeat that. What comes behind it is done by one block, when all parts have read
  * what they read. Runs after tile-persist and before layouts. */
-#include "lowering/gpu/facts/access.h"
+#include "dialect/layouts.h"
+#include "lowering/divide.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 

@@ -3,6 +3,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/loops.h"
 
 /* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */

@@ -80,32 +80,3 @@ bool tw_layout_splits_axis(const tw_layout_t *l, int axis) {
         return false;
   return true;
 }
-
-/* The one position bit that moves along coordinate bit `bit` of the axis and nothing else. */
-static bool find_holder(const tw_layout_t *l, uint32_t bit, tw_axis_bits_t *out) {
-  int found = 0;
-  for (int g = 0; g < TW_NUM_INPUTS; g++)
-    for (int i = 0; i < l->bits[g]; i++)
-      if ((l->basis[g][i] & bit) != 0) {
-        if (l->basis[g][i] != bit || g > TW_WARP)
-          return false;
-        out->at[out->count].input = (tw_input_t)g;
-        out->at[out->count].bit = i;
-        found++;
-      }
-  out->count++;
-  return found == 1;
-}
-
-bool tw_layout_axis_bits(const tw_layout_t *l, int axis, tw_axis_bits_t *out) {
-  int runs = 0;
-  out->count = 0;
-  if (l->log_shape[axis] > TW_LAYOUT_MAX_BITS)
-    return false;
-  for (int k = 0; k < l->log_shape[axis]; k++) {
-    if (!find_holder(l, UINT32_C(1) << (tw_layout_dim_shift(l, axis) + k), out))
-      return false;
-    runs += out->at[k].input == TW_WARP && (k == 0 || out->at[k - 1].input != TW_WARP);
-  }
-  return runs <= 1;
-}

@@ -27,16 +27,4 @@ tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps);
 /* True when every basis vector lies along `axis` or across it, as a reduction needs. */
 bool tw_layout_splits_axis(const tw_layout_t *layout, int axis);
 
-/* Who holds each bit of the coordinate along an axis, from low to high. */
-typedef struct tw_axis_bits {
-  int count;
-  struct {
-    tw_input_t input;
-    int bit;
-  } at[TW_LAYOUT_MAX_BITS];
-} tw_axis_bits_t;
-
-/* False where a bit has no single holder, or the warps' bits do not lie side by side: no order for a scan. */
-bool tw_layout_axis_bits(const tw_layout_t *layout, int axis, tw_axis_bits_t *out);
-
 #endif

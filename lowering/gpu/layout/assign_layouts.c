@@ -17,7 +17,8 @@
  * The module gets tile.num_warps where it has none, and tile.layout_slots: what the layouts cost, and the runners-up.
  * tile.layout_choice = n takes the n-th of those. What must hold: one func.func with tile.kernel a
  * module, no unsigned types. */
-#include "lowering/gpu/grid/raster.h"
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/passes.h"

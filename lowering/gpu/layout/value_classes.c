@@ -1,6 +1,7 @@
 /* value_classes.c - which values share a layout, and how layouts cross the ops between them. See value_classes.h. */
 #include "lowering/gpu/layout/value_classes.h"
 
+#include "dialect/layouts.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 

@@ -5,8 +5,9 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_LAYOUT_VALUE_CLASSES_H
 #define TILEWRIGHT_LOWERING_GPU_LAYOUT_VALUE_CLASSES_H
 
-#include "lowering/gpu/layout/access_layout.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/ir.h"
+#include "lowering/layout/layout.h"
 
 /* Values that an elementwise op, a loop or a branch ties together form a class with one layout. Constants, splats and
  * iotas ("flexible") belong to no class: each use gets its own, in the layout that it needs. */

@@ -18,7 +18,7 @@
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
  * they pass on. */
 #include "lowering/gpu/emit/emitter.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"

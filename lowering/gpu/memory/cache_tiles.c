@@ -36,6 +36,7 @@
  * memory. Runs when layouts are known and all copies for products are made. */
 #include "lowering/gpu/memory/cache_tiles.h"
 
+#include "lowering/gpu/emit/emitter.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/same_tile.h"

@@ -28,8 +28,8 @@
 #include "lowering/gpu/emit/emitter.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
-#include "lowering/gpu/grid/raster.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 

@@ -34,8 +34,8 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
-#include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/memory/cache_tiles.h"
 #include "lowering/gpu/roles/plan_stages.h"
 #include "lowering/loops.h"
@@ -66,7 +66,7 @@ static int64_t most_words(MlirBlock body) {
 }
 
 static int64_t words_of(MlirType type) {
-  int registers = twg_register_count(type);
+  int registers = tw_register_count(type);
   return registers < 0 ? INT64_MAX : (registers * (int64_t)tw_memory_bits(tw_element(type)) + 31) / 32;
 }
 

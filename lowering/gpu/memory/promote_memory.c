@@ -44,9 +44,9 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
-#include "lowering/gpu/grid/raster.h"
-#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
@@ -604,7 +604,9 @@ static bool run(MlirOperation func) {
 }
 
 MlirPass tw_create_promote_memory(void) {
-  static struct { _Alignas(8) char unused; } id;
+  static struct {
+    _Alignas(8) char unused;
+  } id;
   static const tw_pass_t pass = {&id, "tile-promote-memory",
                                  "Copy what feeds matrix products through swizzled shared memory", "func.func", run};
   return tw_pass_create(&pass);

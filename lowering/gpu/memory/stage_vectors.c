@@ -36,11 +36,10 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/cache_tiles.h"
 #include "lowering/gpu/memory/promote_memory.h"
-#include "lowering/gpu/roles/plan_stages.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -104,7 +103,7 @@ static bool can_be_brought(MlirOperation load) {
 static bool is_held_by_many(MlirOperation load) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   int64_t threads = LANES * tw_attr_int(tw_module_of(load), "tile.num_warps", 0);
-  return twg_register_count(tile) * threads >= LANES * tw_count(tile);
+  return tw_register_count(tile) * threads >= LANES * tw_count(tile);
 }
 
 /* Whether its position moves with the loop, and only scalars make it. */

@@ -30,9 +30,10 @@
  * extremes). A remark names the op that does not. Stores come last: what they write no other op of the block touches,
  * as far as arrays may be assumed to be apart (aliasing.h), but loads of the same place before them. Runs before
  * layouts, whose number of warps it sets. */
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"

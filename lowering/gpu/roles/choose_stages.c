@@ -67,8 +67,8 @@ static MlirWalkResult count_words(MlirOperation op, void *user) {
     words->words = 0;
   words->block = mlirOperationGetBlock(op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    words->words += twg_register_words(mlirValueGetType(mlirOperationGetOperand(op, i)));
-  int64_t sums = twg_register_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+    words->words += tw_register_words(mlirValueGetType(mlirOperationGetOperand(op, i)));
+  int64_t sums = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
   if (tw_has_attr(op, "promoted"))
     words->words += sums < TW_WGMMA_PROMOTED_COLUMNS / 2 ? sums : TW_WGMMA_PROMOTED_COLUMNS / 2;
   words->most = words->words > words->most ? words->words : words->most;

@@ -38,7 +38,7 @@
  *
  * What must hold: a producer, and one team of consumers. Else the loop stays as it is, and a remark says so. Runs
  * when roles are made; the bounds of the loop do not change while it runs. */
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"

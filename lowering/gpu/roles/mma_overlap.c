@@ -1,6 +1,6 @@
 /* mma_overlap.c - see mma_overlap.h */
 #include "lowering/gpu/roles/mma_overlap.h"
-#include "lowering/gpu/emit/emitter.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/loops.h"
 
@@ -110,7 +110,7 @@ static bool find_end(tw_overlap_t *overlap) {
   return overlap->num_products > 0;
 }
 
-static int64_t words_of(MlirValue value) { return twg_register_words(mlirValueGetType(value)); }
+static int64_t words_of(MlirValue value) { return tw_register_words(mlirValueGetType(value)); }
 
 /* Has the products that were started in front of the first wait, but are not what it waits for, start behind it. */
 static void start_behind(const tw_overlap_t *overlap) {

@@ -1,6 +1,6 @@
 /* pingpong_plan.c - see pingpong_plan.h */
 #include "lowering/gpu/roles/pingpong_plan.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "tilewright/dialect.h"
 
 /* ---- whether there are teams ----------------------------------------------------------------------- */

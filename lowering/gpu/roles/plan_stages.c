@@ -1,9 +1,10 @@
 /* plan_stages.c - see plan_stages.h */
 #include "lowering/gpu/roles/plan_stages.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
-#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"

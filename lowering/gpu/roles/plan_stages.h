@@ -10,7 +10,7 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_ROLES_PLAN_STAGES_H
 #define TILEWRIGHT_LOWERING_GPU_ROLES_PLAN_STAGES_H
 
-#include "lowering/gpu/isa/sm90/tma.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/roles/mma_overlap.h"
 #include "lowering/gpu/roles/producer_slice.h"
 #include "lowering/ir.h"

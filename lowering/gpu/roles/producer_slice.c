@@ -2,8 +2,8 @@
 #include "lowering/gpu/roles/producer_slice.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
-#include "lowering/gpu/grid/raster.h"
 #include "lowering/loops.h"
 
 static bool is_loop(MlirOperation op) { return tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE); }

@@ -1,6 +1,6 @@
 /* role.c - the ops of the kernel again, as a role has them. See role.h */
 #include "lowering/gpu/roles/role.h"
-#include "lowering/gpu/emit/emitter.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/loops.h"

@@ -1,6 +1,6 @@
 /* role_stages.c - what moves the rings of a role: copies, waits for them, slots given back. See role.h */
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/roles/role.h"
 #include "lowering/loops.h"

@@ -34,7 +34,6 @@
  * 0.86 (not causal) and to 0.82 from 0.76 (32 heads of 4096x64); attention itself, whose loop is rotated, ran at 0.97
  * to 1.01 of its rate. */
 #include "lowering/gpu/isa/sm90/wgmma.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 

@@ -46,7 +46,7 @@
  * before (of two arrays it is assumed that they share no memory: aliasing.h), and two slots of each ring fit. Else the
  * kernel is left to tile-pipeline, and a remark says why. `tile.num_stages` sets the number of slots. */
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
 #include "lowering/gpu/roles/role.h"

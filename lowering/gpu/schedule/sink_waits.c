@@ -47,7 +47,7 @@
  * What must hold for an op to move before a wait: nothing that it reads depends on the wait, it writes to no buffer
  * that the product reads, and no effect that stays behind comes before its own. Loads move where the block writes to no
  * array and registers suffice. */
-#include "lowering/gpu/emit/emitter.h"
+#include "dialect/layouts.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -97,7 +97,7 @@ static bool may_load_early(MlirBlock block) {
        !mlirOperationEqual(op, end) && !writes; op = mlirOperationGetNextInBlock(op)) {
     writes = tw_may_write_arrays(op);
     if (tw_op_is(op, TW_TILE_WGMMA) || is_load(op))
-      words += twg_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
+      words += tw_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
   }
   return !writes && words <= WORDS_PER_THREAD;
 }

@@ -176,7 +176,7 @@ bool twg_rule_int_divide(tw_emitter_t *e, MlirOperation op) { return twg_each_re
 /* A value that no one looks at. */
 bool twg_rule_poison(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  tw_values_t out = twg_new_values(e, twg_register_count(type));
+  tw_values_t out = twg_new_values(e, tw_register_count(type));
   MlirType element = twg_register_type(e, tw_element(type));
   MlirValue value = twg_op(e, "llvm.mlir.poison", element, 0, NULL, 0, NULL);
   for (int i = 0; i < out.count; i++)
@@ -446,7 +446,7 @@ bool twg_rule_constant(tw_emitter_t *e, MlirOperation op) {
     }
     value = mlirDenseElementsAttrGetSplatValue(value);
   }
-  tw_values_t out = twg_new_values(e, twg_register_count(type));
+  tw_values_t out = twg_new_values(e, tw_register_count(type));
   MlirValue one = constant(e, tw_element(type), value);
   for (int r = 0; r < out.count; r++)
     out.at[r] = one;

@@ -7,7 +7,7 @@
 
 /* Registers of tiles of 16-bit floats cross from block to block two at a time, as matrix instructions want them. */
 static bool is_paired(MlirType type) {
-  if (!tw_is_tile(type) || twg_register_count(type) % 2 != 0)
+  if (!tw_is_tile(type) || tw_register_count(type) % 2 != 0)
     return false;
   return mlirTypeIsAF16(tw_element(type)) || mlirTypeIsABF16(tw_element(type));
 }
@@ -48,7 +48,7 @@ static MlirBlock block_like(tw_emitter_t *e, tw_values_t values) {
 /* Binds an old value to the next `count` arguments of a block; returns the position after them. */
 static int bind_to_arguments(tw_emitter_t *e, MlirValue old, MlirBlock block, int at) {
   MlirType type = mlirValueGetType(old);
-  tw_values_t values = twg_new_values(e, twg_register_count(type));
+  tw_values_t values = twg_new_values(e, tw_register_count(type));
   int per_argument = is_paired(type) ? 2 : 1;
   for (int i = 0; i < values.count; i++) {
     MlirValue argument = mlirBlockGetArgument(block, at + i / per_argument);

@@ -3,6 +3,7 @@
  * A load or store of a tile is a sequence of accesses of up to 16 bytes. Each is guarded by a
  * predicate that compares coordinates with what is left of the array (one comparison a dimension and
  * coordinate, not one an element), so nothing outside of the array is ever touched. */
+#include "lowering/gpu/emit/address.h"
 #include "lowering/gpu/emit/lane_exchange.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/access.h"
@@ -612,7 +613,7 @@ bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t layout = {0};
   if (tw_is_tile(type) && tw_layout_of_type(type, &layout))
     find_vectors(op, &layout, &x);
-  tw_values_t out = twg_new_values(e, twg_register_count(type));
+  tw_values_t out = twg_new_values(e, tw_register_count(type));
   for (int r = 0; r < out.count; r++)
     if (twg_starts_vector(r, x.vector, x.regs) && first_copy(&layout, r) == r)
       gather_vector(e, op, &x, tw_element(type), r, out);
@@ -697,7 +698,7 @@ bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
     if (!find_exchange(e, op, &layout, bits, &x, &exchange))
       exchange.count = 0;
   }
-  for (int r = 0; r < twg_register_count(type); r++) {
+  for (int r = 0; r < tw_register_count(type); r++) {
     MlirValue words[4];
     int size = 0;
     if (!twg_starts_vector(r, x.vector, x.regs) || !twg_starts_vector(r, exchange.count, exchange.reg) ||

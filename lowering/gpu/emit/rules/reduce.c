@@ -11,8 +11,8 @@
  * the floats do, NaN before everything, so that ties and NaN need no further care. 16-bit sums are
  * held in f32. */
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/facts/kernel_words.h"
 
-#include "lowering/gpu/grid/raster.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 

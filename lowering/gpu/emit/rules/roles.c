@@ -5,7 +5,7 @@
  * that `elect` guards where there are more: the assembler takes such code to be uniform. Waits are
  * inline PTX: it reads and writes memory as far as LLVM knows, so nothing moves across. */
 #include "lowering/gpu/emit/rules.h"
-#include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 
 #include "tilewright/dialect.h"

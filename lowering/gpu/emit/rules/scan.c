@@ -10,7 +10,6 @@
  *
  * So a row over vectors of 4, 32 lanes, 8 warps and 4 such passes costs 5 shuffles a pass and one barrier in all. */
 #include "lowering/gpu/emit/rules.h"
-#include "lowering/gpu/layout/access_layout.h"
 
 #include "tilewright/dialect.h"
 

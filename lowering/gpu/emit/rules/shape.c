@@ -19,7 +19,7 @@ static bool rename(tw_emitter_t *e, MlirOperation op, const tw_layout_t *moved, 
 }
 
 static bool splat(tw_emitter_t *e, MlirOperation op, MlirValue value) {
-  tw_values_t out = twg_new_values(e, twg_register_count(mlirValueGetType(mlirOperationGetResult(op, 0))));
+  tw_values_t out = twg_new_values(e, tw_register_count(mlirValueGetType(mlirOperationGetResult(op, 0))));
   for (int i = 0; i < out.count; i++)
     out.at[i] = value;
   twg_set_result(e, op, 0, out);

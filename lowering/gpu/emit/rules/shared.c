@@ -4,6 +4,7 @@
  * where they come from by the buffer's layout: the swizzle is in the source address. A local_load
  * uses ldmatrix where the layouts of tile and buffer have its form (isa/matrix_access.h), else plain
  * accesses. */
+#include "lowering/gpu/emit/address.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/isa/matrix_access.h"

@@ -1,9 +1,9 @@
-/* tma.c - which copies the tensor memory accelerator can do, and how. See tma.h. */
-#include "lowering/gpu/isa/sm90/tma.h"
+/* tma.c - which copies the tensor memory accelerator can do, and how. See machine/copy_engine.h. */
+#include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/machine/copy_engine.h"
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/machine/target.h"
 #include "tilewright/dialect.h"
 

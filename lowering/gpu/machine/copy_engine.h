@@ -1,4 +1,4 @@
-/* tma.h - what the tensor memory accelerator (TMA) can copy, and in which boxes
+/* copy_engine.h - what the tensor memory accelerator (TMA) can copy, and in which boxes
  *
  * The accelerator takes boxes out of an array that a tensor map describes: the launcher makes the map
  * from the array and from what is found here. Dimension 0 of a map is the contiguous one. A box lies in
@@ -7,8 +7,8 @@
  * buffer takes one box or several.
  *
  * Source: PTX ISA 8.0, "Tensors", "cp.async.bulk.tensor". */
-#ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM90_TMA_H
-#define TILEWRIGHT_LOWERING_GPU_ISA_SM90_TMA_H
+#ifndef TILEWRIGHT_LOWERING_GPU_MACHINE_COPY_ENGINE_H
+#define TILEWRIGHT_LOWERING_GPU_MACHINE_COPY_ENGINE_H
 
 #include "lowering/layout/layout.h"
 
@@ -53,4 +53,4 @@ bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b);
 /* Whether the program leaves it to us how an access is done (TW_ALLOW_TMA). */
 bool tw_tma_is_allowed(MlirOperation access);
 
-#endif /* TILEWRIGHT_LOWERING_GPU_ISA_SM90_TMA_H */
+#endif /* TILEWRIGHT_LOWERING_GPU_MACHINE_COPY_ENGINE_H */

@@ -1,0 +1,36 @@
+/* address.h - the addresses and predicates of one thread's accesses: loads, stores and asynchronous copies */
+#ifndef TILEWRIGHT_LOWERING_GPU_EMIT_ADDRESS_H
+#define TILEWRIGHT_LOWERING_GPU_EMIT_ADDRESS_H
+
+#include "lowering/gpu/emit/emitter.h"
+
+/* Fields are for the functions below. */
+typedef struct tw_placed {
+  tw_layout_t layout;
+  MlirValue pointer;                     /* this thread's first element */
+  MlirValue stride[TW_LAYOUT_MAX_RANK];  /* i64, elements */
+  int64_t fixed[TW_LAYOUT_MAX_RANK];     /* the stride where it is static, else -1 */
+  MlirValue left[TW_LAYOUT_MAX_RANK];    /* i32: register coordinate c is inside if c < left */
+  MlirValue guard[TW_LAYOUT_MAX_RANK];   /* the last comparison made along a dimension ... */
+  uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
+  MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
+  bool inside;                           /* it does, says the op: nothing is compared */
+  MlirValue owner;                       /* predicate of threads that take part (null: all) */
+  bool disjoint;                         /* coordinates of thread and register add up */
+  int bits;                              /* of an element in memory */
+} tw_placed_t;
+
+/* Places the tile of `op` in its array for a thread that owns its elements as `layout` says. */
+void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
+/* Predicate (i1) of the access that starts at register r. */
+MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
+/* Its address: a pointer, and bytes to add. */
+MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset);
+/* Predicate of threads that hold no copy of another thread's elements; null if all are such. */
+MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *layout);
+/* Registers of the access at r: r with every combination of the register bits regs[0..bits). */
+void twg_vector_registers(int r, int bits, const int *regs, int *out);
+/* Whether r is the first register of an access. */
+bool twg_starts_vector(int r, int bits, const int *regs);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_EMIT_ADDRESS_H */

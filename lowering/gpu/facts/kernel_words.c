@@ -1,0 +1,46 @@
+/* kernel_words.c - the words that a kernel takes. See kernel_words.h. */
+#include "lowering/gpu/facts/kernel_words.h"
+
+#include "dialect/layouts.h"
+
+int tw_words_of(MlirType argument) {
+  return mlirTypeIsAMemRef(argument) ? 1 + 2 * (int)mlirShapedTypeGetRank(argument) : 1;
+}
+
+int tw_first_word(MlirValue argument) {
+  MlirBlock entry = mlirBlockArgumentGetOwner(argument);
+  int word = 0;
+  for (intptr_t i = 0; i < mlirBlockArgumentGetArgNumber(argument); i++)
+    word += tw_words_of(mlirValueGetType(mlirBlockGetArgument(entry, i)));
+  return word;
+}
+
+void tw_array_place(MlirValue array, int32_t out[TW_ARRAY_PLACE]) {
+  MlirType type = mlirValueGetType(array);
+  out[0] = tw_first_word(array);
+  out[1] = (int32_t)mlirShapedTypeGetRank(type);
+  out[2] = tw_memory_bits(mlirShapedTypeGetElementType(type));
+}
+
+void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out) {
+  enum { MOST = TW_MAX_GRID_ARGUMENTS + 8 };
+  MlirContext context = mlirOperationGetContext(func);
+  MlirBlock body = tw_region_block(func, 0);
+  MlirType inputs[MOST];
+  MlirAttribute dictionaries[MOST], all = tw_attr(func, "arg_attrs");
+  intptr_t had = mlirBlockGetNumArguments(body);
+  for (intptr_t i = 0; i < num; i++)
+    out[i] = mlirBlockAddArgument(body, types[i], mlirOperationGetLocation(func));
+  for (intptr_t i = 0; i < had + num; i++) {
+    inputs[i] = mlirValueGetType(mlirBlockGetArgument(body, i));
+    dictionaries[i] = i < had && !mlirAttributeIsNull(all) ? mlirArrayAttrGetElement(all, i)
+                                                           : mlirDictionaryAttrGet(context, 0, NULL);
+  }
+  tw_set_attr(func, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(context, had + num, inputs, 0, NULL)));
+  tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, had + num, dictionaries));
+}
+
+void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {
+  MlirType i32 = tw_i32(mlirOperationGetContext(func)), types[TW_GRID_AXES] = {i32, i32, i32};
+  tw_add_words(func, TW_GRID_AXES, types, extents);
+}
