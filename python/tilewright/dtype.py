@@ -285,6 +285,14 @@ def _suggest(a: DType, b: DType) -> DType:
     return float64 if float64 in (a, b) else float32
 
 
+def number_text(value: bool | int | float) -> str:
+    """A number for a message; of an integer with very many digits, how many bits it has."""
+    most_bits = 128
+    if isinstance(value, int) and value.bit_length() > most_bits:
+        return f"({'an' if value > 0 else 'a negative'} integer of {value.bit_length()} bits)"
+    return repr(value)
+
+
 def constant_dtype(value: bool | int | float) -> DType:
     """The dtype which a loosely typed constant takes when nothing else decides."""
     if isinstance(value, bool):
@@ -294,7 +302,7 @@ def constant_dtype(value: bool | int | float) -> DType:
     for candidate in (int32, int64, uint64):
         if candidate.min <= value <= candidate.max:
             return candidate
-    raise TileValueError(f"integer constant {value} fits no dtype; the widest is uint64")
+    raise TileValueError(f"integer constant {number_text(value)} fits no dtype; the widest is uint64")
 
 
 def promote_constant(value: bool | int | float, dtype: DType) -> DType:
@@ -308,7 +316,7 @@ def promote_constant(value: bool | int | float, dtype: DType) -> DType:
         return own if own.category > dtype.category else dtype
     if dtype.is_integral and not dtype.min <= value <= dtype.max:
         raise TileValueError(
-            f"integer constant {value} is outside {dtype} ({dtype.min} to {dtype.max}); "
+            f"integer constant {number_text(value)} is outside {dtype} ({dtype.min} to {dtype.max}); "
             f"cast the other operand, as in x.astype(ct.{own})"
         )
     return dtype

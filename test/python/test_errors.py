@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -672,3 +674,41 @@ def test_what_is_neither_tile_nor_number() -> None:
         values.require_tile_or_number(values.Array(None, ct.int8, 1, "A", 0), "x")
     with pytest.raises(TileTypeError, match=r"x needs a tile or a number, found 'text' \(str\)$"):
         values.require_tile_or_number("text", "x")
+
+
+TOO_LARGE = {
+    "x = (1 << 100000) * ct.bid(0)": r"integer constant \(an integer of 100001 bits\) fits no dtype",
+    "x = (1 << 100000) * 1.0": "ct.mul of the constants .*100001 bits.*too large to convert to float",
+    "x = int(1e400)": "int: cannot convert float infinity to integer",
+    "x = ct.full((8,), 10**400, ct.int32)": r"constant \(an integer of 1329 bits\) is outside int32",
+    "x = ct.arange(2**63, dtype=ct.int32)": r"a tile of shape \(9223372036854775808,\) is too large",
+    "x = ct.zeros((2**64,), ct.float32)": "too large; it has at most 2\\*\\*30 elements",
+    "x = 'a' * 10**12": "too large to be a constant",
+    "x = '%d' % 'a'": "%d format",
+    "x = 1 << 10**14": "ct.bitwise_lshift of the constants",
+    "x = ct.bid(10**5000)": "Exceeds the limit",
+    "ct.print(10**5000)": "Exceeds the limit",
+}
+
+
+@pytest.mark.parametrize("statement", TOO_LARGE)
+def test_constants_beyond_all_dtypes(statement: str, tmp_path: Path) -> None:
+    """Python computes them; an error is typed, and at its line."""
+    file = tmp_path / "kernels.py"
+    file.write_text(f"from tilewright import tile as ct\n\n@ct.kernel\ndef kernel(X):\n    {statement}\n")
+    kernel = runpy.run_path(str(file))["kernel"]
+    with pytest.raises(TileError, match=TOO_LARGE[statement]) as error:
+        ct.launch(None, 1, kernel, (np.zeros(8, np.float32),))
+    assert error.value.where is not None and error.value.where.line == 5
+
+
+def test_constants_too_large_for_a_float_are_infinite() -> None:
+    @ct.kernel
+    def kernel(X):
+        ct.store(X, 0, ct.full((4,), 10**400, ct.float32))
+        ct.store(X, 1, ct.full((4,), -(10**400), ct.float32))
+
+    for launch in (kernel.interpret, lambda grid, args: ct.launch(None, grid, kernel, args)):
+        x = np.zeros(8, np.float32)
+        launch(1, (x,))
+        assert (x[:4] == np.inf).all() and (x[4:] == -np.inf).all()

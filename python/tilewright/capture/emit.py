@@ -24,6 +24,7 @@ from ..dtype import (
     float8_e8m0fnu,
     int32,
     int64,
+    number_text,
     promote_constant,
 )
 from ..errors import TileTypeError, TileValueError, from_message
@@ -102,8 +103,8 @@ def fold(name: str, *values: Any) -> Any:
     """An operation on constants only, with Python's exact numbers."""
     try:
         return (FOLD.get(name) or _fold_by_table(name))(*values)
-    except (ArithmeticError, ValueError, TypeError) as error:
-        text = ", ".join(repr(v) for v in values)
+    except (ArithmeticError, ValueError, TypeError, MemoryError) as error:
+        text = ", ".join(map(number_text, values))
         raise TileValueError(f"ct.{name} of the constants {text}: {error}") from None
 
 
@@ -141,15 +142,19 @@ class Emitter:
         shape: Shape,
     ) -> Tile:
         """An op with one result of a given type; the operands are values of the IR."""
-        return Tile(self._op(name, operands, attributes, [tile_type(dtype, shape)]), dtype, shape)
+        try:
+            value = self._op(name, operands, attributes, [tile_type(dtype, shape)])
+        except _core.BuildError as error:
+            raise from_message(str(error)) from None
+        return Tile(value, dtype, shape)
 
     # -- constants
 
     def constant(self, value: bool | int | float, dtype: DType, shape: Shape = ()) -> Tile:
         """A loosely typed constant as a tile of `dtype`; TileValueError if it does not fit."""
         if dtype.is_integral:
-            if not math.isfinite(value) or not dtype.min <= int(value) <= dtype.max:
-                raise TileValueError(f"constant {value} is outside {dtype} ({dtype.min} to {dtype.max})")
+            if not _is_finite(value) or not dtype.min <= int(value) <= dtype.max:
+                raise TileValueError(f"constant {number_text(value)} is outside {dtype} ({dtype.min} to {dtype.max})")
             value = int(value)
         elif dtype.is_bool:
             value = bool(value)
@@ -272,11 +277,15 @@ class Emitter:
         return self.cast(value, int32 if narrow else int64)
 
 
+def _is_finite(value: bool | int | float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)  # an integer may be too large to ask
+
+
 def _as_float(value: float, dtype: DType) -> float:
     try:
         wide = float(value)
     except OverflowError:
-        wide = math.copysign(math.inf, value)
+        wide = math.inf if value > 0 else -math.inf
     if dtype is float8_e8m0fnu:  # powers of two only: no zero, no sign
         return math.nan if math.isnan(wide) or wide < 0 else max(wide, 2.0**-127)
     limit = _LARGEST.get(dtype)

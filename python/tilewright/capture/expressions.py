@@ -91,6 +91,8 @@ def evaluate(frame: Frame, node: ast.AST) -> Any:
         raise
     except RecursionError:
         raise TileSyntaxError("the expression is nested too deeply", frame.places(node)) from None
+    except (ValueError, ArithmeticError, MemoryError) as error:  # of Python, on constants
+        raise TileValueError(f"{error or type(error).__name__}", frame.places(node)) from None
 
 
 def handles(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
@@ -198,7 +200,12 @@ def _plain_binary(name: str, x: Any, y: Any) -> Any:
     texts = isinstance(x, str) and isinstance(y, str | int) and name in ("add", "mul", "mod")
     if not (joins or repeats or texts):
         raise TileTypeError(f"ct.{name} of {describe(x)} and {describe(y)} is not defined")
-    return {"add": operator.add, "mul": operator.mul, "mod": operator.mod}[name](x, y)
+    try:
+        return {"add": operator.add, "mul": operator.mul, "mod": operator.mod}[name](x, y)
+    except (MemoryError, OverflowError):
+        raise TileValueError(f"ct.{name}: the result is too large to be a constant") from None
+    except (TypeError, ValueError) as error:
+        raise TileTypeError(f"ct.{name} of {describe(x)} and {describe(y)}: {error}") from None
 
 
 @handles(ast.BinOp)
@@ -686,6 +693,8 @@ def _call_builtin(frame: Frame, builtin: Builtin, function: Any, args: list[Any]
         return builtin(frame, *args, **keywords)
     except TypeError as error:
         raise TileTypeError(f"{function.__name__}: {error}") from None
+    except (ValueError, ArithmeticError) as error:
+        raise TileValueError(f"{function.__name__}: {error}") from None
 
 
 def _range(frame: Frame, *bounds: Any) -> Range:

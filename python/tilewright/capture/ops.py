@@ -49,6 +49,7 @@ from .values import (
 )
 
 OPS: dict[str, Callable[..., Any]] = {}
+MOST_ELEMENTS = 2**30  # of a tile, so that a position in it is an int32
 
 
 def op(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -122,6 +123,8 @@ def _tile_shape(value: Any, what: str) -> Shape:
                 f"1, 2, 4, 8, …, as in {1 << max(0, n - 1).bit_length()} with a padding mode for "
                 "the rest"
             )
+    if math.prod(shape) > MOST_ELEMENTS:
+        raise TileValueError(f"{what}: a tile of shape {shape} is too large; it has at most 2**30 elements")
     return shape
 
 

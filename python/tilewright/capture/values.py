@@ -14,7 +14,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from ..dtype import DType, constant_dtype
+from ..dtype import DType, constant_dtype, number_text
 from ..errors import Place, TileTypeError
 
 Shape = tuple[int, ...]
@@ -183,7 +183,7 @@ def describe(value: Any) -> str:
     if isinstance(value, Array):
         return f"the {value.ndim}-D {value.dtype} array '{value.name}'"
     if isinstance(value, bool | int | float) and is_number(value):
-        return f"the constant {value!r}"
+        return f"the constant {number_text(value)}"
     if isinstance(value, tuple):
         return f"({', '.join(describe(v) for v in value)}{',' if len(value) == 1 else ''})"
     if isinstance(value, DType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 
 from ..errors import TileTypeError, TileValueError
 from .values import Shape, Tile
+
+MOST_ELEMENTS = 2**30
 
 
 def static_int(value: Any, what: str) -> int:
@@ -31,6 +34,8 @@ def check_tile_shape(value: Any, what: str) -> Shape:
     for axis, n in enumerate(shape):
         if n < 1 or n & (n - 1):
             raise TileValueError(f"{what}: dimension {axis} of {shape} is {n}, which is no power of two")
+    if math.prod(shape) > MOST_ELEMENTS:
+        raise TileValueError(f"{what}: a tile of shape {shape} is too large; it has at most 2**30 elements")
     return shape
 
 

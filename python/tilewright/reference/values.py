@@ -243,15 +243,15 @@ def as_array(value: Any, what: str) -> Array:
 def constant(value: Number, dtype: DType) -> Tile:
     """A loosely typed constant as a scalar of `dtype`; TileValueError if it does not fit."""
     if dtype.is_integral:
-        if not math.isfinite(value) or not dtype.min <= int(value) <= dtype.max:
-            raise TileValueError(f"constant {value} is outside {dtype} ({dtype.min} to {dtype.max})")
+        if (isinstance(value, float) and not math.isfinite(value)) or not dtype.min <= int(value) <= dtype.max:
+            raise TileValueError(f"constant {dt.number_text(value)} is outside {dtype} ({dtype.min} to {dtype.max})")
         return Tile(np.array(int(value), dtype.numpy), dtype)
     if dtype.is_bool:
         return Tile(np.array(bool(value)), dtype)
     try:
         wide = np.array(float(value))
     except OverflowError:
-        wide = np.array(math.copysign(math.inf, value))
+        wide = np.array(math.inf if value > 0 else -math.inf)
     return Tile(round_to(wide, dtype), dtype)
 
 
