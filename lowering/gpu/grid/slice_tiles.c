@@ -43,6 +43,7 @@
 #include "lowering/gpu/grid/slices.h"
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"

@@ -19,7 +19,7 @@
  * module, no unsigned types. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/block_axes.h"
-#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/passes.h"
 

@@ -12,11 +12,11 @@
  * the runners-up, which differ from it in one class and what follows from that. Remarks tell them. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/index_facts.h"
-#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/layout/access_layout.h"
 #include "lowering/gpu/layout/value_classes.h"
-#include "lowering/gpu/memory/promote_memory.h"
 #include "lowering/layout/cost.h"
 #include "lowering/layout/memory.h"
 #include "lowering/layout/minimum.h"

@@ -20,8 +20,9 @@
  * Of 8-bit floats the tensor core sums up in fewer bits than float32 has. So only TW_WGMMA_PROMOTION of k
  * are summed there, and these sums in float32, unless the module has tile.fp8_fast_accum. */
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
-#include "lowering/gpu/memory/promote_memory.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"

@@ -43,10 +43,9 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
-#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
@@ -54,7 +53,7 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { SWIZZLE_BYTES = 128, MAX_IDLE_WORDS = 32, MIN_STAGES = 2 };
+enum { MAX_IDLE_WORDS = 32, MIN_STAGES = 2 };
 
 typedef struct {
   const void *loop; /* innermost loop around the loads; null: none */
@@ -80,177 +79,11 @@ typedef struct {
 
 static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
-static bool is_element_cast(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_ARITH_EXTF,   TW_ARITH_TRUNCF, TW_ARITH_EXTSI,  TW_ARITH_EXTUI,
-                                       TW_ARITH_TRUNCI, TW_ARITH_SITOFP, TW_ARITH_UITOFP, TW_TILE_CAST};
-  return TW_OP_IS_ONE_OF(op, names);
-}
-
-static bool is_view(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_TILE_RESHAPE) ||
-         is_element_cast(op);
-}
-
 static bool is_gather(MlirOperation op) { return tw_op_is(op, TW_TILE_GATHER); }
-
-MlirOperation tw_load_behind(MlirValue value) {
-  MlirOperation op = tw_def(value);
-  while (!mlirOperationIsNull(op) && is_view(op) && tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
-    op = tw_def(mlirOperationGetOperand(op, 0));
-  bool found = !mlirOperationIsNull(op) && (tw_op_is(op, TW_TILE_LOAD) || (is_gather(op) && tw_promotes(op)));
-  return found ? op : tw_null_op();
-}
 
 static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
 
-/* Whether a gather gives zeros, or what it likes, where it reads nothing. */
-static bool pads_with_zeros(MlirOperation gather) {
-  enum { PADDING = 3 };
-  int64_t segments[PADDING + 1];
-  return tw_attr_ints(gather, "operandSegmentSizes", segments, PADDING + 1) == PADDING + 1 &&
-         (segments[PADDING] == 0 ||
-          tw_is_zero(mlirOperationGetOperand(gather, mlirOperationGetNumOperands(gather) - 1)));
-}
-
-bool tw_promotes(MlirOperation load) {
-  enum { MIN_COPY_BITS = 32 };
-  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
-  if (!tw_is_tile(tile) || tw_memory_bits(tw_element(tile)) < 8 || tw_is_bool(tile))
-    return false;
-  if (is_gather(load)) {
-    int dim;
-    return (int)tw_memory_bits(tw_element(tile)) << tw_gather_vector_bits(load, &dim) >= MIN_COPY_BITS &&
-           pads_with_zeros(load);
-  }
-  int64_t padding = tw_attr_int(load, "padding", TW_PADDING_UNDETERMINED);
-  return padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED;
-}
-
-/* ---- what an operand is computed from ------------------------------------------------------------ */
-
-typedef struct {
-  MlirBlock block; /* of the product */
-  MlirOperation *loads;
-  int num;
-} behind_t;
-
-static bool add_load(behind_t *behind, MlirOperation load) {
-  for (int i = 0; i < behind->num; i++)
-    if (mlirOperationEqual(behind->loads[i], load))
-      return true;
-  if (behind->num == TW_MAX_LOADS_BEHIND || !mlirBlockEqual(mlirOperationGetBlock(load), behind->block))
-    return false;
-  behind->loads[behind->num++] = load;
-  return true;
-}
-
-static bool add_behind(behind_t *behind, MlirValue value) {
-  if (!tw_is_tile(mlirValueGetType(value)) || !tw_defined_in(value, behind->block))
-    return true;
-  MlirOperation op = tw_def(value);
-  if (mlirOperationIsNull(op))
-    return false; /* carried by the loop */
-  if (tw_op_is(op, TW_TILE_LOAD))
-    return add_load(behind, op);
-  if (mlirOperationGetNumRegions(op) > 0 || !(tw_is_arithmetic(op) || is_view(op)))
-    return false;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    if (!add_behind(behind, mlirOperationGetOperand(op, i)))
-      return false;
-  return true;
-}
-
-/* Whether it pays to bring a tile by a copy. A vector that is spread over the operand does not, if it is what keeps the
- * tensor memory accelerator from bringing the rest. */
-static bool copy_pays(MlirOperation load, int64_t elements) {
-  tw_gpu_target_t target = tw_gpu_target_of(load);
-  tw_tma_copy_t copy;
-  int64_t order[TW_LAYOUT_MAX_RANK];
-  if (!tw_promotes(load))
-    return false;
-  if (tw_count(mlirValueGetType(mlirOperationGetResult(load, 0))) >= elements || !tw_gpu_has(&target, TW_GPU_TMA))
-    return true;
-  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
-  return tw_tma_is_allowed(load) &&
-         tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
-}
-
-/* What an operand is in each iteration but the first: the loop may carry it (pipeline_mma.c). */
-static MlirValue in_iteration(MlirOperation mma, MlirValue value) {
-  MlirOperation loop = mlirBlockGetParentOperation(mlirOperationGetBlock(mma));
-  intptr_t position =
-      tw_op_is(loop, TW_SCF_FOR) && mlirValueIsABlockArgument(value) ? tw_carried_position(loop, value) : -1;
-  return position < 0 ? value : tw_carried_next(loop, position);
-}
-
-int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOADS_BEHIND]) {
-  MlirValue value = in_iteration(mma, mlirOperationGetOperand(mma, operand));
-  behind_t behind = {.block = mlirOperationGetBlock(mma), .loads = out};
-  if (tw_loop_around(mma) == NULL || !mlirOperationIsNull(tw_load_behind(value)) || !add_behind(&behind, value))
-    return 0;
-  int num = 0;
-  for (int i = 0; i < behind.num; i++)
-    if (copy_pays(out[i], tw_count(mlirValueGetType(value))))
-      out[num++] = out[i];
-  return num;
-}
-
 /* ---- the buffer -------------------------------------------------------------------------------- */
-
-MlirValue tw_gather_if(MlirOperation gather, MlirValue condition) {
-  tw_builder_t at = tw_build_before(gather);
-  MlirType tile = mlirValueGetType(mlirOperationGetResult(gather, 0));
-  MlirType i1 = tw_with_element(tile, mlirIntegerTypeGet(at.context, 1));
-  int64_t given[4] = {0};
-  MlirValue operands[TW_MAX_RANK + 3], mask = tw_unary(&at, "tensor.splat", i1, condition);
-  tw_attr_ints(gather, "operandSegmentSizes", given, 4);
-  int n = 0;
-  for (; n < given[0] + given[1]; n++)
-    operands[n] = mlirOperationGetOperand(gather, n);
-  if (given[2])
-    mask = tw_binary(&at, "arith.andi", i1, mask, mlirOperationGetOperand(gather, n));
-  operands[n++] = mask;
-  operands[n++] = tw_is_float(tile) ? tw_const_float(&at, tile, 0) : tw_const_int(&at, tile, 0);
-  int32_t segments[] = {1, (int32_t)given[1], 1, 1};
-  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at.context, 4, segments)},
-                       {"check_bounds", tw_attr(gather, "check_bounds")}};
-  MlirOperation made = tw_build(&at, "tile.gather",
-                                (tw_op_parts_t){.num_operands = n,
-                                                .operands = operands,
-                                                .num_results = 1,
-                                                .results = &tile,
-                                                .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : 2,
-                                                .attrs = attrs});
-  return mlirOperationGetResult(made, 0);
-}
-
-int tw_contiguous_axis(MlirOperation load) {
-  int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), dim;
-  if (is_gather(load))
-    return tw_gather_vector_bits(load, &dim) > 0 ? dim : rank - 1;
-  MlirType array = mlirValueGetType(mlirOperationGetOperand(load, 0));
-  int64_t strides[TW_MAX_RANK], offset, order[TW_MAX_RANK];
-  intptr_t ordered = tw_attr_ints(load, "order", order, TW_MAX_RANK);
-  if (mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(array, strides, &offset)))
-    return rank - 1;
-  for (int d = rank - 1; d >= 0; d--)
-    if (strides[ordered ? order[d] : d] == 1 && tw_extent(mlirValueGetType(mlirOperationGetResult(load, 0)), d) > 1)
-      return d;
-  return rank - 1;
-}
-
-MlirType tw_promoted_type(MlirOperation load) {
-  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
-  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {1};
-  int rank = tw_tile_shape(tile, shape + 1), order[TW_LAYOUT_MAX_RANK], n = 0;
-  order[n++] = tw_contiguous_axis(load);
-  for (int d = rank - 1; d >= 0; d--)
-    if (d != order[0])
-      order[n++] = d;
-  tw_layout_t layout = tw_shared_swizzled(rank, shape + 1, order, tw_memory_bits(tw_element(tile)), SWIZZLE_BYTES);
-  MlirContext context = mlirTypeGetContext(tile);
-  return tw_buffer_type_get(context, rank + 1, shape, tw_element(tile), tw_layout_attribute(context, &layout));
-}
 
 static void build_plain(const tw_builder_t *at, const char *name) { tw_build(at, name, (tw_op_parts_t){0}); }
 
@@ -402,7 +235,7 @@ static void replace_load(MlirOperation load, MlirValue buffer, MlirOperation end
 /* Views that no one reads any more: they keep the load's value alive otherwise. */
 static void drop_dead_views(MlirValue value) {
   MlirOperation op = tw_def(value);
-  while (!mlirOperationIsNull(op) && is_view(op) &&
+  while (!mlirOperationIsNull(op) && tw_is_view_of_load(op) &&
          mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, 0)))) {
     MlirOperation next = tw_def(mlirOperationGetOperand(op, 0));
     mlirOperationDestroy(op);
@@ -502,13 +335,6 @@ static void finish_wgmma(const promoter_t *p, MlirOperation mma) {
 }
 
 /* ---- room -------------------------------------------------------------------------------------- */
-
-const void *tw_loop_around(MlirOperation op) {
-  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op))
-    if ((tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE)) && !tw_has_attr(op, TW_PERSISTENT))
-      return op.ptr;
-  return NULL;
-}
 
 /* Takes room for the load's buffer, or tells that there is none. Buffers of different loops can
  * share their bytes; those filled outside of loops may live through any of them. */

@@ -21,7 +21,7 @@
  * through shared memory. Copied are arithmetic, shape ops, loads and gathers of indices, each beside the op that it
  * repeats; what a loop carries is not. Gathers of the same shape share what they have in common. Runs before
  * tile-assign-layouts. */
-#include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"

@@ -4,6 +4,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
@@ -318,8 +319,6 @@ static bool make_rings(tw_ring_plan_t *plan) {
           return refuse(plan, plan->fills[f].copies[c], "it fills a buffer whose content is still read");
   return true;
 }
-
-bool tw_gathers_beside(int64_t warps) { return warps >= 2 * TW_GATHERING_WARPS; }
 
 bool tw_comes_round(const tw_ring_t *ring) { return ring->depth > 0 || ring->num_fills > ring->slots; }
 

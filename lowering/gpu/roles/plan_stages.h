@@ -19,9 +19,8 @@ enum {
   TW_MAX_TOGETHER = 4, /* copies of a fill */
   TW_MAX_FILLS = 32,
   TW_MAX_READS = 128,
-  TW_GATHERING_WARPS = 4, /* of a producer that gathers: a warpgroup, which can give up registers */
-  TW_MIN_SLOTS = 2,       /* of a ring whose slots are filled again */
-  TW_MANY_WORDS = 96      /* of products: with all else, more than three warps of a share of registers have */
+  TW_MIN_SLOTS = 2,  /* of a ring whose slots are filled again */
+  TW_MANY_WORDS = 96 /* of products: with all else, more than three warps of a share of registers have */
 };
 
 /* Copies that arrive together. */
@@ -87,8 +86,6 @@ int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy);
 bool tw_is_filled(const tw_ring_plan_t *plan, MlirValue buffer);
 /* Bytes of a fill that the tensor memory accelerator brings. */
 int64_t tw_announced_bytes(const tw_fill_t *fill);
-/* Whether a producer gathers for so many warps that compute. */
-bool tw_gathers_beside(int64_t warps);
 /* Whether slots are filled again, so that they must be given back. */
 bool tw_comes_round(const tw_ring_t *ring);
 /* The buffer's type, with so many slots. */

@@ -3,6 +3,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/loops.h"
 
 /* ---- which ops ----------------------------------------------------------------------------------- */

@@ -47,6 +47,7 @@
  * kernel is left to tile-pipeline, and a remark says why. `tile.num_stages` sets the number of slots. */
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
 #include "lowering/gpu/roles/role.h"

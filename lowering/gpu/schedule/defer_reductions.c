@@ -31,7 +31,7 @@
  * lies in memory along one of its axes, so that it is known which elements are in one thread. Runs before layouts. The
  * order of the additions changes, which a program does not fix. */
 #include "dialect/layouts.h"
-#include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"

@@ -38,8 +38,9 @@
  * a position that depends on nothing that the loop carries; the loop writes to no array; and the registers suffice for
  * all accumulators and %p at once. Else the loop stays, with a remark where only registers were missing. */
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
-#include "lowering/gpu/memory/promote_memory.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"

@@ -34,6 +34,7 @@
  *
  * What must hold, besides: %p goes through 16 bits into a product marked by tile-select-wgmma whose warps have whole
  * rows, and the module does not say tile.stale_softmax = 0. */
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/softmax/max_invariance.h"
 #include "lowering/ir.h"

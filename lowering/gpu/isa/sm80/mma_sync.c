@@ -1,12 +1,9 @@
-/* mma_sync.c - the table of mma.sync instructions, and the split of a product over warps. See mma_sync.h. */
+/* mma_sync.c - the table of mma.sync instructions, the split of a product over warps, the plan. See mma_sync.h. */
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 
 #include "dialect/layouts.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
-#include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/ir.h"
-
-enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32 };
 
 static const tw_mma_row_t rows[] = {
     {TW_MMA_F16, 16, 16, TW_GPU_MMA_F16},  {TW_MMA_BF16, 16, 16, TW_GPU_MMA_F16}, {TW_MMA_TF32, 8, 32, TW_GPU_MMA_TF32},
@@ -45,21 +42,10 @@ tw_mma_row_t tw_mma_row_for(const tw_gpu_target_t *target, MlirOperation mma) {
 
 /* ---- the split over warps ---------------------------------------------------------------------- */
 
-/* Whether rows of this product are combined, or go on into another product, in its own block: then
- * a row should stay within a warp. */
-static bool rows_stay_together(MlirOperation mma) {
-  MlirBlock block = mlirOperationGetBlock(mma);
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, TW_TILE_REDUCE) || (tw_op_is(op, TW_TILE_MMA) && !mlirOperationEqual(op, mma)))
-      return true;
-  return false;
-}
-
 /* Gives each warp a part as square as possible, at least 16 x 8: what a warp reads of both operands
  * is as the sum of the sides of its part. */
 static void split_warps(MlirOperation mma, int64_t m, int64_t n, int num_warps, tw_mma_plan_t *plan) {
-  bool together = rows_stay_together(mma);
+  bool together = tw_rows_stay_together(mma);
   plan->warps_m = plan->warps_n = 1;
   while (plan->warps_m * plan->warps_n < num_warps) {
     int64_t part_m = m / plan->warps_m, part_n = n / plan->warps_n;
@@ -120,14 +106,19 @@ static tw_layout_t fma_operand(const tw_layout_t *acc, int64_t k_extent, int kep
   return l;
 }
 
-/* ---- the plan ---------------------------------------------------------------------------------- */
+/* ---- how many warps ------------------------------------------------------------------------------ */
 
-tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int num_warps) {
-  tw_mma_plan_t plan = {.row = tw_mma_row_for(target, mma)};
-  if (tw_has_attr(mma, TW_WGMMA)) {
-    tw_wgmma_plan(mma, num_warps, &plan);
-    return plan;
-  }
+int64_t tw_mma_cycles(MlirOperation mma) {
+  enum { BITS_A_CYCLE = 4096 * 16, NARROW = 19, SLOW = 256 };
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
+           sum = mlirValueGetType(mlirOperationGetResult(mma, 0));
+  int64_t flop = 2 * tw_count(sum) * tw_extent(lhs, tw_rank(lhs) - 1), bits = tw_memory_bits(tw_element(lhs));
+  return flop / (tw_bits(lhs) > NARROW ? SLOW : BITS_A_CYCLE / bits);
+}
+
+/* ---- the plan ------------------------------------------------------------------------------------ */
+
+void tw_mma_sync_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *plan) {
   MlirType types[3];
   int64_t shapes[3][TW_LAYOUT_MAX_RANK] = {{0}};
   int rank = 0;
@@ -138,66 +129,15 @@ tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int 
       shapes[i][d] = tw_extent(types[i], d);
   }
   int64_t m = shapes[2][rank - 2], n = shapes[2][rank - 1], k = shapes[0][rank - 1];
-  split_warps(mma, m, n, num_warps, &plan);
-  if (plan.row.kind == TW_MMA_FMA) {
-    plan.acc = fma_acc(rank, shapes[2], num_warps);
-    plan.lhs = fma_operand(&plan.acc, k, rank - 2, rank - 1);
-    plan.rhs = fma_operand(&plan.acc, k, rank - 1, rank - 2);
-    return plan;
+  split_warps(mma, m, n, num_warps, plan);
+  if (plan->row.kind == TW_MMA_FMA) {
+    plan->acc = fma_acc(rank, shapes[2], num_warps);
+    plan->lhs = fma_operand(&plan->acc, k, rank - 2, rank - 1);
+    plan->rhs = fma_operand(&plan->acc, k, rank - 1, rank - 2);
+    return;
   }
-  int bits = plan.row.elem_bits == 64 ? 32 : plan.row.elem_bits; /* the same fragment at 32 and 64 bits */
-  plan.acc = tw_layout_mma_acc(rank, shapes[2], plan.warps_m, plan.warps_n);
-  plan.lhs = tw_layout_dot_operand(rank, shapes[0], 0, bits, plan.warps_m, plan.warps_n);
-  plan.rhs = tw_layout_dot_operand(rank, shapes[1], 1, bits, plan.warps_m, plan.warps_n);
-  return plan;
-}
-
-/* ---- how many warps ------------------------------------------------------------------------------ */
-
-typedef struct {
-  tw_gpu_target_t target;
-  int64_t largest; /* elements of the largest accumulator */
-  int64_t rows;    /* and its rows */
-  bool chained, fma, promoted, computed;
-} need_t;
-
-static MlirWalkResult measure(MlirOperation op, void *user) {
-  need_t *need = user;
-  MlirOperation loads[TW_MAX_LOADS_BEHIND];
-  if (!tw_op_is(op, TW_TILE_MMA))
-    return MlirWalkResultAdvance;
-  MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
-  if (tw_count(acc) > need->largest) {
-    need->largest = tw_count(acc);
-    need->rows = tw_extent(acc, tw_rank(acc) - 2);
-  }
-  need->chained |= rows_stay_together(op);
-  need->fma |= tw_mma_row_for(&need->target, op).kind == TW_MMA_FMA;
-  need->promoted |= tw_wgmma_promotes(op);
-  for (int i = 0; i < 2; i++)
-    need->computed |= tw_loads_behind(op, i, loads) > 0;
-  return MlirWalkResultAdvance;
-}
-
-int64_t tw_mma_cycles(MlirOperation mma) {
-  enum { BITS_A_CYCLE = 4096 * 16, NARROW = 19, SLOW = 256 };
-  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
-           sum = mlirValueGetType(mlirOperationGetResult(mma, 0));
-  int64_t flop = 2 * tw_count(sum) * tw_extent(lhs, tw_rank(lhs) - 1), bits = tw_memory_bits(tw_element(lhs));
-  return flop / (tw_bits(lhs) > NARROW ? SLOW : BITS_A_CYCLE / bits);
-}
-
-int tw_mma_num_warps(MlirOperation func) {
-  need_t need = {.target = tw_gpu_target_of(func)};
-  mlirOperationWalk(func, measure, &need, MlirWalkPreOrder);
-  if (need.largest == 0)
-    return 0;
-  int warps = 4;
-  /* Chained products keep two accumulators and the rows' state: 16 rows a warp. Without Tensor Cores
-   * more operands are at hand at a time, and promoted sums lie beside the accumulators, so fewer of these fit.
-   * Where operands are computed, a second group of warps does so while the first one's product runs. */
-  int64_t per_warp = need.fma || need.promoted || need.computed ? FEW_ACC_PER_WARP : ACC_PER_WARP;
-  while (warps < MAX_WARPS && (need.chained ? warps * 16 < need.rows : warps * per_warp < need.largest))
-    warps *= 2;
-  return warps;
+  int bits = plan->row.elem_bits == 64 ? 32 : plan->row.elem_bits; /* the same fragment at 32 and 64 bits */
+  plan->acc = tw_layout_mma_acc(rank, shapes[2], plan->warps_m, plan->warps_n);
+  plan->lhs = tw_layout_dot_operand(rank, shapes[0], 0, bits, plan->warps_m, plan->warps_n);
+  plan->rhs = tw_layout_dot_operand(rank, shapes[1], 1, bits, plan->warps_m, plan->warps_n);
 }

@@ -1,51 +1,19 @@
-/* mma_sync.h - how a tile.mma is computed by mma.sync, or by fused multiply-adds where no instruction fits
- *
- * A plan is a function of the op and the number of warps only, so that each pass makes it anew and
- * none hands it on: layout assignment takes the three layouts, promotion and lowering recognise
- * them in the types. */
+/* mma_sync.h - products that a warp computes from registers, or each thread by multiply-adds where no instruction
+ * fits */
 #ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM80_MMA_SYNC_H
 #define TILEWRIGHT_LOWERING_GPU_ISA_SM80_MMA_SYNC_H
 
-#include "lowering/gpu/machine/target.h"
-#include "lowering/layout/layout.h"
-
-typedef enum tw_mma_kind {
-  TW_MMA_FMA, /* no Tensor Core: each thread multiplies what it holds */
-  TW_MMA_F16,
-  TW_MMA_BF16,
-  TW_MMA_TF32,
-  TW_MMA_INT8,
-  TW_MMA_FP8,
-  TW_MMA_F64,
-} tw_mma_kind_t;
-
-/* One row of the table of instructions. All have m = 16 and n = 8 seen from here: the two halves of
- * the m8n8k4 of f64 are put together by the lowering. */
-typedef struct tw_mma_row {
-  tw_mma_kind_t kind;
-  int k;         /* k extent of one step */
-  int elem_bits; /* of an input */
-  tw_gpu_feature_t needs;
-} tw_mma_row_t;
-
-typedef struct tw_mma_plan {
-  tw_mma_row_t row;
-  int warps_m, warps_n;
-  tw_layout_t acc, lhs, rhs;
-} tw_mma_plan_t;
+#include "lowering/gpu/machine/mma_family.h"
 
 /* The instruction for an op on a target: TW_MMA_FMA where the inputs have no row, or the tile is
  * smaller than one step along k. */
 tw_mma_row_t tw_mma_row_for(const tw_gpu_target_t *target, MlirOperation mma);
 
-/* The three layouts for a block of `num_warps` warps. */
-tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int num_warps);
-
 /* Cycles that a multiprocessor takes for a product, roughly: 4096 operations in one on 16-bit numbers and in proportion
  * on others, 256 on those that no matrix instruction takes. */
 int64_t tw_mma_cycles(MlirOperation mma);
 
-/* Warps that a function should have for the matrix products in it; 0 if it has none. */
-int tw_mma_num_warps(MlirOperation func);
+/* The layouts of such a product for a block of `num_warps` warps; `out->row` is set. */
+void tw_mma_sync_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *out);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_ISA_SM80_MMA_SYNC_H */

@@ -2,7 +2,7 @@
 #include "lowering/gpu/isa/sm90/wgmma.h"
 
 #include "dialect/layouts.h"
-#include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/ir.h"
 #include "tilewright/dialect.h"
 

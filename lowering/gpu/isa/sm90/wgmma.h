@@ -12,7 +12,7 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM90_WGMMA_H
 #define TILEWRIGHT_LOWERING_GPU_ISA_SM90_WGMMA_H
 
-#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/machine/mma_family.h"
 
 /* Attributes of a tile.mma. TW_WGMMA: it becomes a wgmma; one letter for lhs and one for rhs says
  * where each is. TRANSPOSED: the operand in place is the transpose of the tile that is loaded for it.

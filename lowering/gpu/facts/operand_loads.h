@@ -1,0 +1,34 @@
+/* operand_loads.h - the loads behind the operands of products, and whether copies can bring them */
+#ifndef TILEWRIGHT_LOWERING_GPU_FACTS_OPERAND_LOADS_H
+#define TILEWRIGHT_LOWERING_GPU_FACTS_OPERAND_LOADS_H
+
+#include "lowering/ir.h"
+
+/* Whether an op only renames the elements of a tile or converts them: a product may find them behind it. */
+bool tw_is_view_of_load(MlirOperation op);
+/* The load behind an operand, through ops that only rename elements or convert them; or the gather, where it can go
+ * through shared memory. Null if there is none. */
+MlirOperation tw_load_behind(MlirValue value);
+
+/* The loads of an operand that is computed, in each iteration, from loads alone: arithmetic on tiles that stand in the
+ * product's own block, and on values from outside of it. Only those that will go through shared memory, where the
+ * arithmetic finds them in the operand's layout. Returns how many; 0 if anything else goes into it. */
+enum { TW_MAX_LOADS_BEHIND = 16 };
+
+int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOADS_BEHIND]);
+/* The axis of the loaded tile along which neighbours lie side by side in memory; the last one when none. */
+int tw_contiguous_axis(MlirOperation load);
+/* Whether a tile.load or tile.gather that feeds a product can go through shared memory. */
+bool tw_promotes(MlirOperation load);
+/* Makes a gather that tw_promotes again, before it, to give zeros where the i1 is false. */
+MlirValue tw_gather_if(MlirOperation gather, MlirValue condition);
+/* The innermost loop of the program around an op, by address; NULL if there is none. */
+const void *tw_loop_around(MlirOperation op);
+/* The buffer, of one slot, that it gets. */
+MlirType tw_promoted_type(MlirOperation load);
+
+/* Whether rows of this product are combined, or go on into another product, in its own block: then a row should stay
+ * within a warp. */
+bool tw_rows_stay_together(MlirOperation mma);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_FACTS_OPERAND_LOADS_H */
