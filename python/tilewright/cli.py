@@ -17,12 +17,16 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
+import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -116,21 +120,11 @@ def load_kernel(place: str) -> Any:
     """The kernel named by `FILE:KERNEL` or `module:KERNEL`."""
     from . import tile
 
-    file, colon, name = place.rpartition(":")
-    if not colon:
+    file, _, name = place.rpartition(":")
+    if not file or not name:
         raise TileValueError(f"{place!r}: expected FILE:KERNEL, for example matmul.py:matmul")
-    if file.endswith(".py"):
-        path = Path(file)
-        if not path.is_file():
-            raise TileValueError(f"there is no file {file!r}")
-        sys.path.insert(0, str(path.parent.resolve()))
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = module
-        spec.loader.exec_module(module)
-    else:
-        module = importlib.import_module(file)
+    with contextlib.redirect_stdout(sys.stderr):  # stdout is for what the command makes
+        module = _run_file(Path(file)) if file.endswith(".py") else _import(file)
     found = getattr(module, name, None)
     if not isinstance(found, tile.kernel):
         kernels = [key for key, value in vars(module).items() if isinstance(value, tile.kernel)]
@@ -138,9 +132,59 @@ def load_kernel(place: str) -> Any:
     return found
 
 
+def _run_file(path: Path) -> types.ModuleType:
+    if not path.is_file():
+        raise TileValueError(f"there is no file {str(path)!r}")
+    sys.path.insert(0, str(path.parent.resolve()))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except TileError:
+        raise
+    except Exception as error:
+        raise TileValueError(f"{path} does not run: {_told(error)}") from error
+    return module
+
+
+def _import(name: str) -> types.ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise TileValueError(f"{name!r} is neither a file that ends in .py nor a module: {error}") from error
+    except TileError:
+        raise
+    except Exception as error:
+        raise TileValueError(f"the module {name!r} does not run: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """The end of a traceback: the line, and what went wrong there."""
+    lines = traceback.format_exception(error, limit=0 if isinstance(error, SyntaxError) else -1)
+    return "\n" + "".join(line for line in lines if not line.startswith("Traceback")).rstrip()
+
+
+def check_output(path: str | None) -> None:
+    """Before the work is done: whether its result can be written there."""
+    if path is None:
+        return
+    folder = Path(path).parent
+    if not folder.is_dir() or Path(path).is_dir() or not os.access(folder, os.W_OK):
+        what = "is a folder" if Path(path).is_dir() else f"lies in {str(folder)!r}, which is no folder to write in"
+        raise TileValueError(f"the output {path!r} {what}")
+
+
 def specialization(kernel: Any, arguments: Sequence[str]) -> tuple[Any, ...]:
     """The key of a specialization, in the order of the kernel's parameters."""
-    given = dict(parse_argument(text) for text in arguments)
+    entries = [parse_argument(text) for text in arguments]
+    given = dict(entries)
+    twice = [name for name, _ in entries if [n for n, _ in entries].count(name) > 1]
+    if twice:
+        raise TileValueError(
+            f"--arg {twice[0]}=… is given {[n for n, _ in entries].count(twice[0])} times; expected once"
+        )
     parameters = list(kernel.parameters)
     unknown = [name for name in given if name not in parameters]
     missing = [name for name in parameters if name not in given]
@@ -206,6 +250,7 @@ def disassemble(ptx: bytes, target: str) -> bytes:
 
 
 def command_compile(options: argparse.Namespace) -> int:
+    check_output(options.output)
     kernel = load_kernel(options.kernel)
     times = Times(kernel.name, options.target)
     stage = options.emit or ("llvm" if options.remarks else "tile")
@@ -225,6 +270,7 @@ def command_compile(options: argparse.Namespace) -> int:
 def command_layout(options: argparse.Namespace) -> int:
     from . import picture
 
+    check_output(options.output if options.value is not None else None)
     if options.subject.startswith(("tensor<", "!tile.buffer<")):
         layout, title = picture.parse_layout(options.subject), ""
     else:
@@ -260,6 +306,7 @@ def _measure(options: argparse.Namespace, space: dict[str, list[Any]], **setting
     from . import tune
     from .tune.samples import make_arguments, read_grid
 
+    check_output(getattr(options, "plot", None) or getattr(options, "output", None))
     kernel = load_kernel(options.kernel)
     key = specialization(kernel, options.arg)
     args, memory = make_arguments(kernel, key, options.arg, options.device)
@@ -335,11 +382,7 @@ def diagnose() -> list[tuple[bool | None, str, str]]:
     except ImportError as error:
         advice = "run `make build` in the source tree, or reinstall the wheel"
         return [*findings, (False, "compiler", f"{error}; {advice}")]
-    try:
-        installed = version("tilewright")
-    except PackageNotFoundError:
-        installed = "from a source tree"
-    findings.append((True, "tilewright", f"{installed}, compiler at {_core.__file__}"))
+    findings.append((True, "tilewright", f"{_version()}, compiler at {_core.__file__}"))
     findings.append((True, "CPU back end", f"{platform.machine()}, {_core.cpu_threads()} threads"))
     findings += _diagnose_gpu(_core)
     cache = _core.cache_info()
@@ -423,6 +466,7 @@ def command_cache(options: argparse.Namespace) -> int:
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="tilewright", description="Tile programs in Python, on GPUs and CPUs.")
+    top.add_argument("--version", action="version", version=f"tilewright {_version()}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     arguments: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=WHAT"}
     argument_help = "what a parameter is: A=f16[?,?] or A=f32[1000,777] an array, n=i32 a scalar, TM=128 a constant"
@@ -502,6 +546,15 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tilewright")
+    except PackageNotFoundError:
+        return "from a source tree"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
@@ -509,8 +562,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TileError as error:
         print(f"tilewright: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         return 0
+    except OSError as error:
+        print(f"tilewright: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tilewright import cli, picture
+from tilewright import tile as ct
 from tilewright.errors import TileValueError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,6 +145,14 @@ def test_bad_argument(text: str, message: str) -> None:
         cli.parse_argument(text)
 
 
+VECTOR_ADD = [*(f"--arg={name}=f32[?]" for name in "ABC"), "--arg=T=64"]
+
+
+@ct.kernel
+def stored(X, value: ct.Constant):
+    ct.store(X, 0, ct.full((16,), value, ct.float32))
+
+
 # --- commands --------------------------------------------------------------------------------------------------------
 
 
@@ -166,7 +176,7 @@ def tilewright(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("sm_80", "ptx", r"\.target sm_80[\s\S]*mma\.sync"),
         ("cpu", "vector", r"vector\."),
         ("cpu", "llvm", r"llvm\.func"),
-        ("cpu", "asm", r"matmul"),
+        ("cpu", "asm", r"\.globl\s+matmul[\s\S]*\bmovq\b[\s\S]*\bretq\b"),
     ],
 )
 def test_compile_prints_each_stage(target: str, stage: str, expected: str) -> None:
@@ -195,6 +205,13 @@ def test_compile_writes_a_file_with_remarks(tmp_path: Path) -> None:
         (["compile", *MATMUL[:3]], "say what B, C, TM, TN, TK is"),
         (["compile", *MATMUL, "--arg", "X=1"], "has no parameter 'X'; it has A, B, C, TM, TN, TK"),
         (["compile", *MATMUL, "--emit", "tile", "--remarks"], "--remarks needs a later stage than tile"),
+        (["compile", ":k"], "expected FILE:KERNEL"),
+        (["compile", "matmul.py:"], "expected FILE:KERNEL"),
+        (["compile", "nosuch:k"], "'nosuch' is neither a file that ends in .py nor a module"),
+        (["compile", "/etc/passwd:k"], "'/etc/passwd' is neither a file that ends in .py nor a module"),
+        (["compile", *MATMUL, "-o", "/nonexistent/x"], "'/nonexistent/x' lies in '/nonexistent', which is no folder"),
+        (["compile", *MATMUL, "-o", "/tmp"], "the output '/tmp' is a folder"),
+        (["compile", *MATMUL, "--arg", "TM=64"], "--arg TM=… is given 2 times"),
         (["compile", *MATMUL, "--emit", "asm"], "target sm_90a has no stage 'asm'; it has tile, legal"),
     ],
 )
@@ -203,6 +220,33 @@ def test_errors_say_what_to_do(arguments: list[str], message: str) -> None:
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(:\n", 'bad.py", line 1'),
+        ("x = 1\nprint(y)\n", 'bad.py", line 2, in <module>'),
+        ("import nosuch\n", "No module named 'nosuch'"),
+    ],
+)
+def test_a_file_that_does_not_run(text: str, message: str, tmp_path: Path) -> None:
+    """The user's own line, and none of ours."""
+    (tmp_path / "bad.py").write_text(text)
+    done = tilewright("compile", f"{tmp_path / 'bad.py'}:f")
+    assert done.returncode == 1
+    assert "bad.py does not run:" in done.stderr and message in done.stderr
+    assert "tilewright/cli.py" not in done.stderr and "importlib" not in done.stderr
+
+
+def test_what_a_file_prints_is_not_in_the_output(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text("print('loud')\n" + (EXAMPLES / "vector_add.py").read_text())
+    done = tilewright("compile", f"{tmp_path / 'loud.py'}:vector_add", *VECTOR_ADD, "--emit", "ptx")
+    assert "loud" not in done.stdout and "loud\n" in done.stderr, done.stderr
+
+
+def test_version() -> None:
+    assert tilewright("--version").stdout.startswith("tilewright ")
 
 
 def test_layout_lists_and_draws(tmp_path: Path) -> None:
@@ -223,6 +267,10 @@ def test_doctor_says_what_is_there() -> None:
 
 def test_cache_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    x = np.zeros(16, np.float32)
+    ct.launch(None, 1, stored, (x, float(np.random.default_rng().uniform(1, 9))))
+    assert cli.main(["cache"]) == 0
+    assert "1 entries" in capsys.readouterr().out
     assert cli.main(["cache", "clear"]) == 0
     assert cli.main(["cache"]) == 0
     assert "0 entries" in capsys.readouterr().out
