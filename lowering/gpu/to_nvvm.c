@@ -21,6 +21,7 @@
  * emitter.h. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/passes.h"
 
@@ -69,7 +70,7 @@ static bool check_layouts(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_emit_block(tw_emitter_t *e, MlirBlock old) {
+static bool emit_block(tw_emitter_t *e, MlirBlock old) {
   for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     tw_rule_t rule = rules[tw_op_kind(op)];
@@ -141,7 +142,7 @@ static void bind_arguments(tw_emitter_t *e, MlirBlock old) {
 static void init_emitter(tw_emitter_t *e, MlirOperation module) {
   MlirContext c = mlirOperationGetContext(module);
   MlirStringRef target = tw_attr_string(module, "tile.target");
-  *e = (tw_emitter_t){.context = c, .module = module};
+  *e = (tw_emitter_t){.context = c, .module = module, .emit_block = emit_block};
   e->i1 = mlirIntegerTypeGet(c, 1);
   e->i8 = mlirIntegerTypeGet(c, 8);
   e->i16 = mlirIntegerTypeGet(c, 16);
@@ -297,9 +298,9 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   e->location = mlirOperationGetLocation(old);
   e->simt = tw_has_attr(old, "tile.simt");
   e->is_consumer = e->is_alone = false;
-  MlirOperation roles = twg_roles_of(old);
+  MlirOperation roles = tw_roles_of(old);
   e->producer_warps = mlirOperationIsNull(roles) ? 0 : (int)tw_attr_int(roles, "producer_warps", 0);
-  e->teams = twg_teams_of(old);
+  e->teams = tw_teams_of(old);
   e->team = (MlirValue){NULL};
   e->team_bytes = tw_attr_int(old, "tile.team_bytes", 0);
   if (!twg_collect_maps(e, old))
@@ -315,7 +316,7 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   MlirBlock first = e->block = twg_new_block(e, 0, NULL);
   twg_set_up_barriers(e, old);
   twg_tell_cluster(e, old);
-  bool ok = twg_emit_block(e, body);
+  bool ok = emit_block(e, body);
   e->block = e->entry;
   twg_branch(e, first, 0, NULL);
   mlirOperationDestroy(ok ? old : function);

@@ -593,3 +593,39 @@ bool tw_layout_disjoint(const tw_layout_t *l, int dim) {
       thread |= tw_layout_coord(l, l->basis[g][i], dim);
   return (thread & reg) == 0;
 }
+
+static bool along(const tw_layout_t *l, tw_input_t input, int bit, int axis) {
+  return (l->basis[input][bit] & tw_layout_dim_mask(l, axis)) != 0;
+}
+
+uint32_t tw_layout_warps_along(const tw_layout_t *l, int axis, int *count) {
+  uint32_t mask = 0;
+  *count = 0;
+  for (int i = 0; i < l->bits[TW_WARP]; i++)
+    if (along(l, TW_WARP, i, axis)) {
+      mask |= UINT32_C(1) << i;
+      (*count)++;
+    }
+  return mask;
+}
+
+uint32_t tw_layout_copies(const tw_layout_t *l, tw_input_t input) {
+  uint32_t mask = 0;
+  for (int i = 0; i < l->bits[input]; i++)
+    mask |= l->basis[input][i] == 0 ? UINT32_C(1) << i : 0;
+  return mask;
+}
+
+uint32_t tw_axis_bits_done(const tw_axis_bits_t *bits, tw_input_t input, int n) {
+  uint32_t mask = 0;
+  for (int i = 0; i < n; i++)
+    mask |= bits->at[i].input == input ? UINT32_C(1) << bits->at[i].bit : 0;
+  return mask;
+}
+
+int tw_axis_run_end(const tw_axis_bits_t *bits, int from) {
+  int to = from;
+  while (to < bits->count && bits->at[to].input == bits->at[from].input)
+    to++;
+  return to;
+}

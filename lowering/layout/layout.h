@@ -201,4 +201,13 @@ bool tw_layout_axis_bits(const tw_layout_t *layout, int axis, tw_axis_bits_t *ou
 /* Whether, along a dimension, the coordinates of thread and register add up: no bit belongs to both. */
 bool tw_layout_disjoint(const tw_layout_t *l, int dim);
 
+/* Warp bits along an axis, as a mask; their number in *count. */
+uint32_t tw_layout_warps_along(const tw_layout_t *l, int axis, int *count);
+/* Bits of an input that lead to no other element, as a mask. */
+uint32_t tw_layout_copies(const tw_layout_t *l, tw_input_t input);
+/* Bits of an input among the first n bits of the axis. */
+uint32_t tw_axis_bits_done(const tw_axis_bits_t *bits, tw_input_t input, int n);
+/* Where the run of bits of one input ends that begins at `from`. */
+int tw_axis_run_end(const tw_axis_bits_t *bits, int from);
+
 #endif

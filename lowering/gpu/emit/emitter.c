@@ -374,3 +374,24 @@ MlirValue twg_register_coord(tw_emitter_t *e, const tw_layout_t *l, int dim, int
   const char *join = tw_layout_disjoint(l, dim) ? "llvm.add" : "llvm.xor";
   return twg_binary(e, join, twg_thread_coord(e, l, dim), own);
 }
+
+/* ---- register by register ------------------------------------------------------------------------ */
+
+bool twg_each_register(tw_emitter_t *e, MlirOperation op, twg_element_fn_t fn) {
+  int n = (int)mlirOperationGetNumOperands(op);
+  tw_values_t in[3] = {{NULL, 0}};
+  for (int k = 0; k < n && k < 3; k++)
+    in[k] = twg_operand(e, op, k);
+  tw_values_t out = twg_new_values(e, in[n - 1].count);
+  for (int r = 0; r < out.count; r++) {
+    MlirValue x[3];
+    bool same = r > 0;
+    for (int k = 0; k < n && k < 3; k++) {
+      x[k] = in[k].count == 1 ? in[k].at[0] : in[k].at[r];
+      same = same && (in[k].count == 1 || mlirValueEqual(x[k], in[k].at[r - 1]));
+    }
+    out.at[r] = same ? out.at[r - 1] : fn(e, op, x);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}

@@ -58,7 +58,9 @@ typedef struct tw_emitter {
   int64_t team_bytes; /* of shared memory that each team has for its ops' own use */
   bool cluster_waits; /* until the first reduction across the cluster: not all of its blocks need have started */
   bool is_consumer;   /* within the consumers' region of tile.roles */
-  bool is_alone;      /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
+  /* Re-emits the ops of an old block at the current place: the walk over all rules, which stands above them. */
+  bool (*emit_block)(struct tw_emitter *e, MlirBlock old);
+  bool is_alone; /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
 } tw_emitter_t;
 
 /* Re-emits one op; false after an error was emitted. */
@@ -128,45 +130,18 @@ MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
 void twg_barrier(tw_emitter_t *e);
 /* A barrier that tells whether the i1 is true for any of the threads that meet. */
 MlirValue twg_barrier_any(tw_emitter_t *e, MlirValue x);
-/* Pointer to the slot that operands `at` (buffer) and `at` + 1 (slot) of an op name (emit/rules/shared.c). */
-MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
-
-/* Elements as they lie in memory, `bits` each (tw_memory_bits): 2^n elements to one i8 or i16, or to
- * words of i32; and back. `element` is the tile's element type. Returns the number of parts. */
-int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements, MlirValue words[4]);
-/* The bits of a padding value (TW_PADDING_...) in even and odd words, repeated for narrow elements. */
-void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]);
-void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
-                    MlirValue *elements);
 
 /* ---- control ----------------------------------------------------------------------------------- */
 MlirBlock twg_new_block(tw_emitter_t *e, int num_arguments, const MlirType *types);
 void twg_branch(tw_emitter_t *e, MlirBlock to, int num_operands, const MlirValue *operands);
 void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then, const MlirValue *then_operands,
                    MlirBlock otherwise, int num_otherwise, const MlirValue *otherwise_operands);
-/* Re-emits the ops of an old block at the current place. */
-bool twg_emit_block(tw_emitter_t *e, MlirBlock old);
 
 /* ---- roles (emit/rules/roles.c) ----------------------------------------------------------------------- */
-/* What the first lane has, the same in all lanes as far as the assembler can tell; and so the number of the warp. */
-MlirValue twg_uniform(tw_emitter_t *e, MlirValue x);
-MlirValue twg_uniform_warp(tw_emitter_t *e);
-/* What is emitted between the two is done by one lane of the first warp; where one lane is alone already, by that.
- * `begin` returns where the others go on, for `end`. */
-MlirBlock twg_begin_alone(tw_emitter_t *e);
-void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
-/* Whether it is this lane that would be alone. */
-MlirValue twg_is_first_lane(tw_emitter_t *e);
-/* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (slot) name. */
-MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */
 void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel);
 /* Has a block that reduces with others tell them that it has started (emit/rules/reduce.c). */
 void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel);
-/* The tile.roles of a kernel; null where there is none. */
-MlirOperation twg_roles_of(MlirOperation kernel);
-/* How many teams of consumers it has; 1 where there is no tile.roles. */
-int twg_teams_of(MlirOperation kernel);
 /* Finds the tensor maps that the copies of a kernel need; false after an error. */
 bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel);
 /* The map of a copy that was found there. */
@@ -186,41 +161,11 @@ MlirValue twg_thread_coord(tw_emitter_t *e, const tw_layout_t *l, int dim);
 /* Coordinate of register r along dim. */
 MlirValue twg_register_coord(tw_emitter_t *e, const tw_layout_t *l, int dim, int reg);
 
-/* ---- moving registers (emit/rules/convert_layout.c) ---------------------------------------------------------- */
-/* The registers of `from` renamed for `to`, which the same thread owns; false if it does not. */
-bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to, tw_values_t in,
-                          tw_values_t *out);
-/* Registers <-> a tile in shared memory at `base` (pointer in address space 3). `element` is the
- * type in registers; i1 is held as a byte. */
-void twg_write_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
-                      tw_values_t in, MlirValue base);
-/* The same for a slot of a buffer, by stmatrix where its layout has that form (emit/rules/shared.c). */
-void twg_write_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
-                      tw_values_t in, MlirValue base);
-tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
-                            MlirValue base);
-/* Where a tile in shared memory at `base` has the element of register r. */
-MlirValue twg_shared_pointer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element, int r,
-                             MlirValue base);
-/* Starts to copy 4, 8 or 16 bytes from global memory at from + offset, or zeros where `guard` does not hold
- * (emit/rules/shared.c). */
-void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard);
-/* x of another lane: the one numbered `lane`, or (butterfly) this one's number XOR `lane`. */
-MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue lane);
-/* Bytes of shared memory that a convert_layout, a reduce or a scan needs for itself. */
-int64_t twg_scratch_bytes(MlirOperation op);
-int64_t twg_reduce_scratch(MlirOperation op);
-int64_t twg_scan_scratch(MlirOperation op);
-int64_t twg_print_scratch(MlirOperation op);
-/* Value of the attribute tile.scratch, 0 where there is none. */
-int64_t twg_scratch_offset(MlirOperation op);
-/* Pointer to a byte of what an op has there, of this team. */
-MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes);
+/* ---- register by register ------------------------------------------------------------------------ */
 
-/* ---- conversions of elements (emit/rules/arith.c) ----------------------------------------------------- */
-/* Float to float; element types as in the tile. Handles the narrow ones. */
-MlirValue twg_convert_float(tw_emitter_t *e, MlirValue x, MlirType from, MlirType to);
-/* Bits of zeros, infinities and NaN in an element type (other numbers: narrow floats, f32, f64). */
-uint64_t twg_float_bits(MlirType element, double x);
+/* Emits an op of one element: operands in, result out. */
+typedef MlirValue (*twg_element_fn_t)(tw_emitter_t *e, MlirOperation op, const MlirValue *operands);
+/* Applies `fn` to each register. Registers that hold the same value (splats) share one result. */
+bool twg_each_register(tw_emitter_t *e, MlirOperation op, twg_element_fn_t fn);
 
 #endif

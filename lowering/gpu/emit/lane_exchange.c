@@ -4,6 +4,8 @@
  * for the half that it gives. */
 #include "lowering/gpu/emit/lane_exchange.h"
 
+#include "lowering/gpu/emit/lanes.h"
+
 /* The bit of an input that moves by 2^bit along the dimension, and nowhere else; -1 if none does. */
 static int bit_along(const tw_layout_t *l, tw_input_t input, int dim, int bit) {
   for (int i = 0; i < l->bits[input]; i++)

@@ -3,8 +3,12 @@
  * The address of a register is a constant XORed with what the thread's number adds, because layouts
  * are linear. The bits that both have are XORed once (outside of loops), the others become the
  * immediate offset of the access. */
+#include "lowering/gpu/emit/shared_access.h"
+
 #include "lowering/gpu/emit/address.h"
+#include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/scratch.h"
 
 enum { MAX_WORDS = 4 };
 
@@ -115,4 +119,22 @@ tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layo
     if (r & copies)
       out.at[r] = out.at[r & ~copies];
   return out;
+}
+
+/* ---- places -------------------------------------------------------------------------------------- */
+
+MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes) {
+  MlirValue at = twg_shared_at(e, tw_scratch_offset(op) + bytes);
+  return e->team.ptr ? twg_offset_pointer(e, at, twg_binary(e, "llvm.mul", e->team, twg_const_i32(e, e->team_bytes)))
+                     : at;
+}
+
+MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
+  MlirValue buffer = mlirOperationGetOperand(op, at);
+  int64_t bytes = tw_slot_bytes(mlirValueGetType(buffer)), slot;
+  MlirValue base = twg_lookup(e, buffer).at[0];
+  if (tw_known_int(mlirOperationGetOperand(op, at + 1), &slot))
+    return slot ? twg_offset_pointer(e, base, twg_const_i32(e, slot * bytes)) : base;
+  MlirValue distance = twg_binary(e, "llvm.mul", twg_operand(e, op, at + 1).at[0], twg_const_i32(e, bytes));
+  return twg_offset_pointer(e, base, distance);
 }

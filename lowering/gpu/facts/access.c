@@ -143,3 +143,7 @@ MlirValue tw_moved_tile(MlirOperation op) {
     return mlirOperationGetResult(op, 0);
   return mlirOperationGetOperand(op, 1 + mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
 }
+
+bool tw_is_shape_op(MlirOperation op) {
+  return tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_PERMUTE);
+}

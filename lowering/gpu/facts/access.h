@@ -48,4 +48,7 @@ MlirValue tw_copy_buffer(MlirOperation copy);
 /* The tile that a load, store, gather or scatter moves. */
 MlirValue tw_moved_tile(MlirOperation access);
 
+/* Whether an op gives the elements of its tile other places: broadcast, reshape, permute. */
+bool tw_is_shape_op(MlirOperation op);
+
 #endif

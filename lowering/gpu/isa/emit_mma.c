@@ -4,6 +4,8 @@
  * instruction, then (operands) the steps along k, then the instructions along m or n, then batches.
  * The rule recognises these layouts in the types; it does not choose. */
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/words.h"
+#include "lowering/gpu/isa/convert_float.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 
 #include "mlir-c/Dialect/LLVM.h"

@@ -1,6 +1,14 @@
 /* matrix_access.c - see matrix_access.h */
 #include "lowering/gpu/isa/matrix_access.h"
 
+#include "lowering/gpu/emit/shared_access.h"
+#include "lowering/gpu/emit/words.h"
+#include "lowering/gpu/machine/target.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <stdio.h>
+
 enum { WORD_BYTES = 4, ROW_LANES = 3 };
 
 /* Addresses of the basis vectors, in bytes. */
@@ -95,4 +103,110 @@ uint32_t tw_ldmatrix_register_part(const tw_layout_t *tile, const tw_ldmatrix_t 
     if (r >> b & 1)
       sum ^= m->reg[b];
   return sum;
+}
+
+/* ---- registers to and from buffers --------------------------------------------------------------- */
+
+static MlirValue add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes) {
+  return bytes ? twg_offset_pointer(e, pointer, twg_const_i32(e, bytes)) : pointer;
+}
+
+/* This thread's row, XORed with the part of a constant that shares bits with it; does not depend on
+ * the loop, so it goes to the entry. */
+static MlirValue row_of_thread(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, uint32_t overlap) {
+  MlirValue row = twg_linear_of_thread(e, m->address, TW_LDMATRIX_LANE_BITS, m->warp, tile->bits[TW_WARP]);
+  MlirBlock here = e->block;
+  e->block = e->entry;
+  if (overlap)
+    row = twg_binary(e, "llvm.xor", row, twg_const_i32(e, overlap));
+  e->block = here;
+  return row;
+}
+
+static void load_matrices(tw_emitter_t *e, const tw_ldmatrix_t *m, MlirValue pointer, MlirValue *words) {
+  int count = 1 << m->matrix_bits;
+  MlirType types[] = {e->i32, e->i32, e->i32, e->i32};
+  char name[80];
+  snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%d%s.b16.p3", count, m->trans ? ".trans" : "");
+  MlirType type = count == 1 ? e->i32 : mlirLLVMStructTypeLiteralGet(e->context, count, types, false);
+  MlirValue loaded = twg_intrinsic(e, name, type, 1, &pointer);
+  for (int i = 0; i < count; i++)
+    words[i] = count == 1 ? loaded : twg_extract(e, loaded, i, e->i32);
+}
+
+static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, MlirType element,
+                                 MlirValue base) {
+  int bits = tw_memory_bits(element), per_word = 1 << m->pack_bits, within = per_word - 1;
+  for (int i = 0; i < m->matrix_bits; i++)
+    within |= 1 << m->matrix[i];
+  int copies = tw_ldmatrix_copy_bits(tile, m);
+  tw_values_t out = twg_new_values(e, tw_layout_count(tile, TW_REGISTER));
+  for (int r = 0; r < out.count; r++) {
+    if (r & (within | copies))
+      continue;
+    uint32_t constant = tw_ldmatrix_register_part(tile, m, r);
+    MlirValue words[1 << TW_LDMATRIX_MAX_BITS];
+    MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & m->thread_mask));
+    load_matrices(e, m, add_bytes(e, pointer, constant & ~m->thread_mask), words);
+    for (int w = 0; w < 1 << m->matrix_bits; w++) {
+      int at = r;
+      for (int i = 0; i < m->matrix_bits; i++)
+        at |= (w >> i & 1) << m->matrix[i];
+      twg_from_words(e, element, bits, per_word, &words[w], &out.at[at]);
+    }
+  }
+  for (int r = 0; r < out.count; r++)
+    if (r & copies)
+      out.at[r] = out.at[r & ~copies];
+  return out;
+}
+
+static void store_matrices(tw_emitter_t *e, const tw_ldmatrix_t *m, MlirValue pointer, const MlirValue *words) {
+  int count = 1 << m->matrix_bits;
+  char name[80];
+  snprintf(name, sizeof name, "llvm.nvvm.stmatrix.sync.aligned.m8n8.x%d%s.b16.p3", count, m->trans ? ".trans" : "");
+  MlirValue operands[1 + (1 << TW_LDMATRIX_MAX_BITS)] = {pointer};
+  for (int i = 0; i < count; i++)
+    operands[1 + i] = words[i];
+  twg_intrinsic(e, name, (MlirType){NULL}, 1 + count, operands);
+}
+
+static void write_matrices(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, MlirType element,
+                           tw_values_t in, MlirValue base) {
+  int bits = tw_memory_bits(element), per_word = 1 << m->pack_bits, within = per_word - 1;
+  for (int i = 0; i < m->matrix_bits; i++)
+    within |= 1 << m->matrix[i];
+  int copies = tw_ldmatrix_copy_bits(tile, m);
+  for (int r = 0; r < in.count; r++) {
+    if (r & (within | copies))
+      continue;
+    uint32_t constant = tw_ldmatrix_register_part(tile, m, r);
+    MlirValue words[1 << TW_LDMATRIX_MAX_BITS];
+    for (int w = 0; w < 1 << m->matrix_bits; w++) {
+      int at = r;
+      for (int i = 0; i < m->matrix_bits; i++)
+        at |= (w >> i & 1) << m->matrix[i];
+      twg_to_words(e, element, bits, per_word, &in.at[at], &words[w]);
+    }
+    MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & m->thread_mask));
+    store_matrices(e, m, add_bytes(e, pointer, constant & ~m->thread_mask), words);
+  }
+}
+
+void twg_write_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                      tw_values_t in, MlirValue base) {
+  tw_gpu_target_t target = tw_gpu_target_of(e->module);
+  tw_ldmatrix_t matrices;
+  if (tw_gpu_has(&target, TW_GPU_STMATRIX) && tw_ldmatrix_match(l, shared, tw_memory_bits(element) / 8, &matrices))
+    write_matrices(e, l, &matrices, element, in, base);
+  else
+    twg_write_shared(e, l, shared, element, in, base);
+}
+
+tw_values_t twg_read_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
+                            MlirValue base) {
+  tw_ldmatrix_t matrices;
+  return tw_ldmatrix_match(l, shared, tw_memory_bits(element) / 8, &matrices)
+             ? read_matrices(e, l, &matrices, element, base)
+             : twg_read_shared(e, l, shared, element, base);
 }

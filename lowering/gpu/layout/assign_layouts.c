@@ -18,6 +18,7 @@
  * tile.layout_choice = n takes the n-th of those. What must hold: one func.func with tile.kernel a
  * module, no unsigned types. */
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/value_classes.h"
@@ -270,7 +271,7 @@ static void rewrite(assigner_t *a, MlirOperation op) {
     rewrite_scan(a, op);
   else if (tw_op_is(op, TW_TILE_MMA))
     rewrite_mma(a, op);
-  else if (twl_is_shape_op(op))
+  else if (tw_is_shape_op(op))
     rewrite_shape(a, op);
   else if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE))
     rewrite_loop_inits(a, op);

@@ -2,6 +2,7 @@
 #include "lowering/gpu/layout/value_classes.h"
 
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
@@ -64,10 +65,6 @@ bool twl_is_elementwise(MlirOperation op) {
   return tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER);
 }
 
-bool twl_is_shape_op(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_PERMUTE);
-}
-
 MlirValue twl_representative(MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (twl_has_class(mlirOperationGetResult(op, i)))
@@ -100,7 +97,7 @@ static void classify(twl_classes_t *c, MlirOperation op) {
       unite(c, mlirOperationGetOperand(op, i), mlirOperationGetResult(op, i));
   } else if (tw_op_in(op, "scf")) {
     tw_each_source(op, unite, c);
-  } else if (twl_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE)) {
+  } else if (tw_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE)) {
     add_edge(c, op);
   }
 }

@@ -51,7 +51,6 @@ twl_node_t *twl_class_of_node(twl_classes_t *c, int node);
 void twl_add_to_class(twl_classes_t *c, MlirValue stand_in, MlirValue value);
 
 bool twl_is_elementwise(MlirOperation op);
-bool twl_is_shape_op(MlirOperation op);
 /* The first tile among results and operands that has a class; all others have its shape. */
 MlirValue twl_representative(MlirOperation op);
 /* The tile that an access to memory moves; null for scalars and for other ops. */

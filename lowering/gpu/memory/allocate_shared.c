@@ -17,8 +17,9 @@
  *
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
  * they pass on. */
-#include "lowering/gpu/emit/emitter.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
@@ -133,7 +134,7 @@ typedef struct {
 static MlirWalkResult collect(MlirOperation op, void *user) {
   list_t *list = user;
   bool alloc = tw_op_is(op, TW_TILE_ALLOC_SHARED);
-  int64_t bytes = alloc ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : twg_scratch_bytes(op);
+  int64_t bytes = alloc ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : tw_scratch_bytes(op);
   if (bytes <= 0)
     return MlirWalkResultAdvance;
   if (list->num == list->capacity) {
@@ -231,7 +232,7 @@ static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
   spans_t spans = {0};
   number_ops(&spans, func);
   qsort(spans.spans, spans.num, sizeof *spans.spans, by_address);
-  list_t list = {.spans = &spans, .teams = twg_teams_of(func)};
+  list_t list = {.spans = &spans, .teams = tw_teams_of(func)};
   mlirOperationWalk(func, collect, &list, MlirWalkPreOrder);
   if (list.num)
     qsort(list.pieces, list.num, sizeof *list.pieces, by_size);

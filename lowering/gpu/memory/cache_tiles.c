@@ -36,11 +36,12 @@
  * memory. Runs when layouts are known and all copies for products are made. */
 #include "lowering/gpu/memory/cache_tiles.h"
 
-#include "lowering/gpu/emit/emitter.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -187,7 +188,7 @@ static bool are_spared(const plan_t *plan, bool assume) {
 /* ---- the plan -------------------------------------------------------------------------------------------- */
 
 static MlirWalkResult count_scratch(MlirOperation op, void *user) {
-  int64_t *most = user, bytes = twg_scratch_bytes(op);
+  int64_t *most = user, bytes = tw_scratch_bytes(op);
   *most = bytes > *most ? bytes : *most;
   return MlirWalkResultAdvance;
 }

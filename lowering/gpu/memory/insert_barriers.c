@@ -25,11 +25,12 @@
  * between its writes and its reads. Copies that are under way when their bytes are reused are waited
  * for. Order between asynchronous copies and reads of the same buffer is the business of the passes
  * that make them (tile-promote-memory, tile-pipeline). */
-#include "lowering/gpu/emit/emitter.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -261,7 +262,7 @@ static void visit_branch(state_t *s, MlirOperation op) {
 }
 
 static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
-  int64_t from = twg_scratch_offset(op);
+  int64_t from = tw_scratch_offset(op);
   settle(s, op, true, from, from + bytes);
   meet(s); /* the barrier inside of the op */
   note(s, (open_access_t){READ, from, from + bytes, op.ptr, tw_null_op()});
@@ -283,7 +284,7 @@ static void visit_wgmma(state_t *s, MlirOperation op) {
 
 static void visit(state_t *s, MlirOperation op) {
   open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
-  int64_t bytes = tw_has_attr(op, "tile.scratch") ? twg_scratch_bytes(op) : 0;
+  int64_t bytes = tw_has_attr(op, "tile.scratch") ? tw_scratch_bytes(op) : 0;
   if (find_array(op, &access))
     visit_array(s, op, access);
   if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE)) {

@@ -44,10 +44,11 @@
  * induction variable only (not on values that the loop carries), by arithmetic without conversions of
  * layout and by loads that check bounds, nothing in the body writes to these arrays (aliasing.h), and no loop inside of
  * it copies. Other loops keep the form that they have. */
-#include "lowering/gpu/emit/emitter.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/layout/memory.h"
@@ -216,7 +217,7 @@ static MlirWalkResult count_others(MlirOperation op, void *user) {
 
 static MlirWalkResult count_scratch(MlirOperation op, void *user) {
   others_t *others = user;
-  int64_t bytes = twg_scratch_bytes(op);
+  int64_t bytes = tw_scratch_bytes(op);
   others->scratch = bytes > others->scratch ? bytes : others->scratch;
   return MlirWalkResultAdvance;
 }

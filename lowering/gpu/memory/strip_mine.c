@@ -34,7 +34,6 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/gpu/layout/value_classes.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -147,7 +146,7 @@ static int result_axis(MlirOperation op, intptr_t i, int axis) {
 static bool can_part(MlirOperation op) {
   bool access = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE);
   bool elementwise = (tw_op_in(op, "arith") || tw_op_in(op, "math")) && mlirOperationGetNumResults(op) == 1;
-  return access || elementwise || twl_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE);
+  return access || elementwise || tw_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE);
 }
 
 /* A reduction along the axis, which takes it away. */

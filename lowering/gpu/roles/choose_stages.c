@@ -6,8 +6,9 @@
  *
  *   of 227 KB, slots of 48 KB beside 32 KB for the result       4 slots, one team
  *   of 227 KB, slots of 32 KB beside 16 KB for each result      6 slots, two teams */
-#include "lowering/gpu/emit/emitter.h"
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
@@ -44,7 +45,7 @@ static MlirWalkResult count_beside(MlirOperation op, void *user) {
     beside->buffers += tw_is_filled(beside->plan, buffer) ? 0 : rounded(tw_buffer_bytes(mlirValueGetType(buffer)));
     return MlirWalkResultAdvance;
   }
-  int64_t bytes = rounded(twg_scratch_bytes(op));
+  int64_t bytes = rounded(tw_scratch_bytes(op));
   if (bytes > PIECE && runs_beside(beside->plan, op))
     beside->scratch = bytes > beside->scratch ? bytes : beside->scratch;
   else if (bytes == PIECE)

@@ -3,6 +3,8 @@
  * What LLVM calls undefined and the dialect calls unspecified (division by zero, INT_MIN / -1,
  * oversized shifts) is steered to some value first: an optimizer must not draw conclusions. */
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/words.h"
+#include "lowering/gpu/isa/convert_float.h"
 #include "lowering/gpu/isa/sm89/fp8.h"
 
 #include <math.h>
@@ -55,27 +57,6 @@ static MlirType operand_element(MlirOperation op, intptr_t i) {
 }
 
 static bool is_narrow(MlirType element) { return mlirTypeIsAFloat(element) && mlirFloatTypeGetWidth(element) <= 8; }
-
-/* ---- one operand at a time ---------------------------------------------------------------------- */
-
-bool twg_each_register(tw_emitter_t *e, MlirOperation op, twg_element_fn_t fn) {
-  int n = (int)mlirOperationGetNumOperands(op);
-  tw_values_t in[3] = {{NULL, 0}};
-  for (int k = 0; k < n && k < 3; k++)
-    in[k] = twg_operand(e, op, k);
-  tw_values_t out = twg_new_values(e, in[n - 1].count);
-  for (int r = 0; r < out.count; r++) {
-    MlirValue x[3];
-    bool same = r > 0;
-    for (int k = 0; k < n && k < 3; k++) {
-      x[k] = in[k].count == 1 ? in[k].at[0] : in[k].at[r];
-      same = same && (in[k].count == 1 || mlirValueEqual(x[k], in[k].at[r - 1]));
-    }
-    out.at[r] = same ? out.at[r - 1] : fn(e, op, x);
-  }
-  twg_set_result(e, op, 0, out);
-  return true;
-}
 
 /* ---- floats ------------------------------------------------------------------------------------ */
 
@@ -209,148 +190,8 @@ bool twg_rule_select(tw_emitter_t *e, MlirOperation op) { return twg_each_regist
 
 /* ---- casts ------------------------------------------------------------------------------------- */
 
-/* How a narrow float is made up. `top` is the largest finite magnitude, as its bits. */
-typedef struct narrow {
-  int exponent_bits, mantissa_bits, bias;
-  uint32_t top;
-  int inf, nan; /* bits; -1: there is none */
-} narrow_t;
-
-static narrow_t narrow_format(MlirType element) {
-  if (mlirTypeIsAFloat8E5M2(element))
-    return (narrow_t){5, 2, 15, 0x7B, 0x7C, 0x7F};
-  if (mlirTypeIsAFloat8E8M0FNU(element))
-    return (narrow_t){8, 0, 127, 0xFE, -1, 0xFF};
-  if (mlirTypeIsAFloat4E2M1FN(element))
-    return (narrow_t){2, 1, 1, 0x7, -1, -1};
-  return (narrow_t){4, 3, 7, 0x7E, -1, 0x7F};
-}
-
-static double narrow_value(narrow_t f, uint32_t magnitude) {
-  uint32_t exponent = magnitude >> f.mantissa_bits, fraction = magnitude & ((1u << f.mantissa_bits) - 1);
-  double scaled = fraction + (exponent ? 1 << f.mantissa_bits : 0);
-  return ldexp(scaled, (int)(exponent ? exponent : 1) - f.bias - f.mantissa_bits);
-}
-
-/* Narrow bits (an i8) to f32: moved to f32's fields and scaled, which is exact and gets subnormals
- * right. */
-static MlirValue widen(tw_emitter_t *e, MlirValue bits, MlirType element) {
-  if (twg_has_narrow_conversion(e, element)) {
-    MlirValue out[2];
-    twg_widen_pair(e, element, (MlirValue[]){bits, bits}, out);
-    return out[0];
-  }
-  MlirValue x = twg_cast(e, "llvm.zext", e->i32, bits);
-  if (mlirTypeIsAFloat8E8M0FNU(element)) { /* a bare exponent: 0 is 2^-127, 255 is NaN */
-    MlirValue normal = twg_binary(e, "llvm.shl", x, twg_const_i32(e, 23));
-    MlirValue lowest = twg_icmp(e, TW_EQ, x, twg_const_i32(e, 0));
-    MlirValue nan = twg_icmp(e, TW_EQ, x, twg_const_i32(e, 255));
-    normal = twg_select(e, lowest, twg_const_i32(e, 0x00400000), normal);
-    return twg_bitcast(e, twg_select(e, nan, twg_const_i32(e, 0x7FC00000), normal), e->f32);
-  }
-  narrow_t f = narrow_format(element);
-  int width = 1 + f.exponent_bits + f.mantissa_bits;
-  MlirValue magnitude = twg_binary(e, "llvm.and", x, twg_const_i32(e, (1 << (width - 1)) - 1));
-  MlirValue moved = twg_binary(e, "llvm.shl", magnitude, twg_const_i32(e, 23 - f.mantissa_bits));
-  MlirValue value =
-      twg_binary(e, "llvm.fmul", twg_bitcast(e, moved, e->f32), twg_const_float(e, e->f32, ldexp(1, 127 - f.bias)));
-  if (f.inf >= 0)
-    value = twg_select(e, twg_icmp(e, TW_EQ, magnitude, twg_const_i32(e, f.inf)), twg_const_float(e, e->f32, INFINITY),
-                       value);
-  if (f.nan >= 0) {
-    uint32_t last = f.inf >= 0 ? (uint32_t)f.inf : f.top;
-    value =
-        twg_select(e, twg_icmp(e, TW_UGT, magnitude, twg_const_i32(e, last)), twg_const_float(e, e->f32, NAN), value);
-  }
-  MlirValue sign = twg_binary(e, "llvm.shl", twg_binary(e, "llvm.and", x, twg_const_i32(e, 1 << (width - 1))),
-                              twg_const_i32(e, 32 - width));
-  return twg_bitcast(e, twg_binary(e, "llvm.or", twg_bitcast(e, value, e->i32), sign), e->f32);
-}
-
-/* f32 to a bare exponent: the nearest power of two, halfway up; what is not positive or too large is
- * NaN. 2^-127, code 0, is subnormal in f32: half of 2^-126, code 1. */
-static MlirValue to_exponent(tw_emitter_t *e, MlirValue x) {
-  MlirValue bits = twg_bitcast(e, x, e->i32);
-  MlirValue code =
-      twg_binary(e, "llvm.lshr", twg_binary(e, "llvm.add", bits, twg_const_i32(e, 0x400000)), twg_const_i32(e, 23));
-  MlirValue above = twg_cast(e, "llvm.zext", e->i32, twg_icmp(e, TW_UGE, bits, twg_const_i32(e, 0x600000)));
-  code = twg_select(e, twg_icmp(e, TW_ULT, bits, twg_const_i32(e, 0x800000)), above, code);
-  MlirValue positive = twg_fcmp(e, TW_OGT, x, twg_const_float(e, e->f32, 0));
-  return twg_cast(e, "llvm.trunc", e->i8, twg_select(e, positive, code, twg_const_i32(e, 255)));
-}
-
-/* f32 to narrow bits: nearest even; past the top infinity where there is one, the top else. */
-static MlirValue narrow_down(tw_emitter_t *e, MlirValue x, MlirType element) {
-  if (twg_has_narrow_conversion(e, element)) {
-    MlirValue out[2];
-    twg_narrow_pair(e, element, (MlirValue[]){x, x}, out);
-    return out[0];
-  }
-  if (mlirTypeIsAFloat8E8M0FNU(element))
-    return to_exponent(e, x);
-  narrow_t f = narrow_format(element);
-  int width = 1 + f.exponent_bits + f.mantissa_bits, drop = 23 - f.mantissa_bits;
-  MlirValue bits = twg_bitcast(e, x, e->i32);
-  MlirValue magnitude = twg_binary(e, "llvm.and", bits, twg_const_i32(e, 0x7FFFFFFF));
-  MlirValue absolute = twg_bitcast(e, magnitude, e->f32);
-  /* normal: round by integer addition, then move the exponent's bias */
-  MlirValue odd =
-      twg_binary(e, "llvm.and", twg_binary(e, "llvm.lshr", magnitude, twg_const_i32(e, drop)), twg_const_i32(e, 1));
-  MlirValue half = twg_binary(e, "llvm.add", twg_const_i32(e, (1 << (drop - 1)) - 1), odd);
-  MlirValue normal = twg_binary(e, "llvm.lshr", twg_binary(e, "llvm.add", magnitude, half), twg_const_i32(e, drop));
-  normal = twg_binary(e, "llvm.sub", normal, twg_const_i32(e, (127 - f.bias) << f.mantissa_bits));
-  /* subnormal: adding a number whose last place is ours lets the adder round */
-  MlirValue magic = twg_const_float(e, e->f32, ldexp(1, 1 - f.bias - f.mantissa_bits + 23));
-  MlirValue tiny = twg_binary(e, "llvm.sub", twg_bitcast(e, twg_binary(e, "llvm.fadd", absolute, magic), e->i32),
-                              twg_bitcast(e, magic, e->i32));
-  MlirValue is_tiny = twg_fcmp(e, TW_OLT, absolute, twg_const_float(e, e->f32, ldexp(1, 1 - f.bias)));
-  MlirValue out = twg_select(e, is_tiny, tiny, normal);
-  MlirValue past = twg_icmp(e, TW_SGT, normal, twg_const_i32(e, f.top));
-  out = twg_select(e, twg_binary(e, "llvm.and", past, twg_icmp(e, TW_UGE, magnitude, twg_const_i32(e, 0x3F000000))),
-                   twg_const_i32(e, f.inf >= 0 ? f.inf : (int64_t)f.top), out);
-  if (f.nan >= 0)
-    out = twg_select(e, twg_fcmp(e, TW_UNO, x, x), twg_const_i32(e, f.nan), out);
-  MlirValue sign = twg_binary(e, "llvm.and", twg_binary(e, "llvm.lshr", bits, twg_const_i32(e, 32 - width)),
-                              twg_const_i32(e, 1 << (width - 1)));
-  return twg_cast(e, "llvm.trunc", e->i8, twg_binary(e, "llvm.or", out, sign));
-}
-
-/* tf32 keeps 10 bits of mantissa, to the nearest (ties away, as the hardware rounds). */
-static MlirValue round_tf32(tw_emitter_t *e, MlirValue x) {
-  MlirValue bits = twg_asm(e, "cvt.rna.tf32.f32 $0, $1;", "=r,f", e->i32, 1, &x, false);
-  return twg_bitcast(e, bits, e->f32);
-}
-
-MlirValue twg_convert_float(tw_emitter_t *e, MlirValue x, MlirType from, MlirType to) {
-  if (mlirTypeEqual(from, to))
-    return x;
-  if (is_narrow(from)) {
-    x = widen(e, x, from);
-    from = e->f32;
-  } else if (mlirTypeIsATF32(from)) {
-    from = e->f32;
-  }
-  MlirType target = is_narrow(to) || mlirTypeIsATF32(to) ? e->f32 : to;
-  int have = (int)mlirFloatTypeGetWidth(from), want = (int)mlirFloatTypeGetWidth(target);
-  if (have == want && !mlirTypeEqual(from, target)) { /* f16 <-> bf16 */
-    x = twg_cast(e, "llvm.fpext", e->f32, x);
-    have = 32;
-  }
-  if (have != want)
-    x = twg_cast(e, have < want ? "llvm.fpext" : "llvm.fptrunc", target, x);
-  if (is_narrow(to))
-    return narrow_down(e, x, to);
-  return mlirTypeIsATF32(to) ? round_tf32(e, x) : x;
-}
-
 static MlirValue float_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   return twg_convert_float(e, x[0], operand_element(op, 0), result_element(op));
-}
-
-void twg_truncate_pair(tw_emitter_t *e, MlirType to, const MlirValue x[2], MlirValue out[2]) {
-  MlirValue pair = twg_cast(e, "llvm.fptrunc", twg_vector_type(to, 2), twg_pack(e, e->f32, 2, x));
-  out[0] = twg_unpack(e, pair, 0, to);
-  out[1] = twg_unpack(e, pair, 1, to);
 }
 
 /* bf16 is the upper half of f32: one instruction for each element where a word has both. */
@@ -411,27 +252,10 @@ bool twg_rule_bitcast(tw_emitter_t *e, MlirOperation op) { return twg_each_regis
 
 /* ---- constants --------------------------------------------------------------------------------- */
 
-/* Bits of the narrow float nearest to `x` (constants of such types are exact in practice). */
-static int64_t narrow_bits(MlirType element, double x) {
-  narrow_t f = narrow_format(element);
-  int width = 1 + f.exponent_bits + f.mantissa_bits;
-  int64_t sign = signbit(x) ? (int64_t)1 << (width - 1) : 0, best = f.top;
-  if (mlirTypeIsAFloat8E8M0FNU(element) && !(x > 0 && x <= ldexp(1, 127)))
-    return f.nan;
-  if (isnan(x))
-    return f.nan >= 0 ? f.nan : (int64_t)f.top;
-  if (isinf(x))
-    return sign | (f.inf >= 0 ? f.inf : (int64_t)f.top);
-  for (int64_t bits = f.top; bits >= 0; bits--)
-    if (fabs(narrow_value(f, (uint32_t)bits) - fabs(x)) < fabs(narrow_value(f, (uint32_t)best) - fabs(x)))
-      best = bits;
-  return sign | best;
-}
-
 static MlirValue constant(tw_emitter_t *e, MlirType element, MlirAttribute value) {
   if (mlirTypeIsAFloat(element) && (is_narrow(element) || mlirTypeIsATF32(element))) {
     double x = mlirFloatAttrGetValueDouble(value);
-    return is_narrow(element) ? twg_const_int(e, e->i8, narrow_bits(element, x)) : twg_const_float(e, e->f32, x);
+    return is_narrow(element) ? twg_const_int(e, e->i8, tw_narrow_bits(element, x)) : twg_const_float(e, e->f32, x);
   }
   return twg_constant(e, element, value);
 }
@@ -452,25 +276,4 @@ bool twg_rule_constant(tw_emitter_t *e, MlirOperation op) {
     out.at[r] = one;
   twg_set_result(e, op, 0, out);
   return true;
-}
-
-uint64_t twg_float_bits(MlirType element, double x) {
-  if (is_narrow(element))
-    return (uint64_t)narrow_bits(element, x);
-  union {
-    double d;
-    uint64_t u;
-  } d = {.d = x};
-  union {
-    float f;
-    uint32_t u;
-  } f = {.f = (float)x};
-  if (mlirTypeIsAF64(element))
-    return d.u;
-  if (mlirTypeIsABF16(element))
-    return f.u >> 16;
-  if (!mlirTypeIsAF16(element))
-    return f.u;
-  uint64_t sign = signbit(x) ? 0x8000 : 0;
-  return sign | (isnan(x) ? 0x7E00 : isinf(x) ? 0x7C00 : 0);
 }

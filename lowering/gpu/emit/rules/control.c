@@ -1,5 +1,6 @@
 /* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays */
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/ranges.h"
 
 #include <stdio.h>
@@ -94,7 +95,7 @@ bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
   e->outside = before;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old, i), head, at);
-  if (!twg_emit_block(e, old))
+  if (!e->emit_block(e, old))
     return false;
   e->outside = outside;
   e->location = mlirOperationGetLocation(op);
@@ -120,7 +121,7 @@ static bool emit_arm(tw_emitter_t *e, MlirOperation op, int region, MlirBlock ar
   e->block = arm;
   tw_values_t yields = {NULL, 0};
   if (!mlirBlockIsNull(old)) {
-    if (!twg_emit_block(e, old))
+    if (!e->emit_block(e, old))
       return false;
     yields = flatten(e, mlirBlockGetTerminator(old), 0);
   }
@@ -152,7 +153,7 @@ bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
   e->block = before;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_before); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old_before, i), before, at);
-  if (!twg_emit_block(e, old_before))
+  if (!e->emit_block(e, old_before))
     return false;
   MlirOperation condition = mlirBlockGetTerminator(old_before);
   tw_values_t passed = flatten(e, condition, 1);
@@ -162,7 +163,7 @@ bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
   e->block = after;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_after); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old_after, i), after, at);
-  if (!twg_emit_block(e, old_after))
+  if (!e->emit_block(e, old_after))
     return false;
   tw_values_t yields = flatten(e, mlirBlockGetTerminator(old_after), 0);
   twg_branch(e, before, yields.count, yields.at);
@@ -221,7 +222,7 @@ bool twg_rule_barrier(tw_emitter_t *e, MlirOperation op) {
 /* ---- agreement of a warp ---------------------------------------------------------------------------- */
 
 static MlirWalkResult find_meeting(MlirOperation op, void *user) {
-  bool meets = tw_op_is(op, TW_TILE_BARRIER) || twg_scratch_bytes(op) > 0;
+  bool meets = tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) > 0;
   *(bool *)user = *(bool *)user || meets;
   return meets ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }

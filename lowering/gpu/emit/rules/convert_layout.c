@@ -1,18 +1,9 @@
 /* convert_layout.c - rules: moving elements between registers of one thread, lanes of a warp, and through
  * shared memory */
+#include "lowering/gpu/emit/lanes.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/shared_access.h"
 #include "lowering/layout/cost.h"
-
-bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to, tw_values_t in,
-                          tw_values_t *out) {
-  tw_conversion_t c;
-  if (tw_layout_classify(from, to) > TW_CONVERT_REGISTER || !tw_layout_conversion(from, to, &c))
-    return false;
-  *out = twg_new_values(e, tw_layout_count(to, TW_REGISTER));
-  for (int r = 0; r < out->count; r++)
-    out->at[r] = in.at[tw_conversion_apply(&c, (uint32_t)r, 0, 0).at[TW_REGISTER]];
-  return true;
-}
 
 /* Bits of an element in scratch memory. */
 static int shared_bits(MlirType element) {
@@ -29,28 +20,6 @@ static int first_copy(const tw_layout_t *l, int r) {
 }
 
 /* ---- shuffles ------------------------------------------------------------------------------------ */
-
-static MlirValue shuffle_word(tw_emitter_t *e, const char *name, MlirValue word, MlirValue lane) {
-  MlirValue operands[4] = {twg_const_i32(e, -1), word, lane, twg_const_i32(e, 31)};
-  return twg_intrinsic(e, name, e->i32, 4, operands);
-}
-
-MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue lane) {
-  const char *name = butterfly ? "llvm.nvvm.shfl.sync.bfly.i32" : "llvm.nvvm.shfl.sync.idx.i32";
-  MlirType type = mlirValueGetType(x);
-  unsigned bits = tw_bits(type);
-  if (bits == 64) {
-    MlirValue both = twg_bitcast(e, x, twg_vector_type(e->i32, 2)), half[2];
-    for (int i = 0; i < 2; i++)
-      half[i] = shuffle_word(e, name, twg_unpack(e, both, i, e->i32), lane);
-    return twg_bitcast(e, twg_pack(e, e->i32, 2, half), type);
-  }
-  if (bits == 32)
-    return twg_bitcast(e, shuffle_word(e, name, twg_bitcast(e, x, e->i32), lane), type);
-  MlirType small = mlirIntegerTypeGet(e->context, bits);
-  MlirValue wide = twg_cast(e, "llvm.zext", e->i32, twg_bitcast(e, x, small));
-  return twg_bitcast(e, twg_cast(e, "llvm.trunc", small, shuffle_word(e, name, wide, lane)), type);
-}
 
 /* The source register of a conversion may depend on the thread: it is one of 2^count registers,
  * told apart by bits that are linear in lane and warp. */
@@ -146,29 +115,4 @@ bool twg_rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
   twg_barrier(e);
   twg_set_result(e, op, 0, twg_read_shared(e, &to, &shared, element, base));
   return true;
-}
-
-int64_t twg_scratch_bytes(MlirOperation op) {
-  tw_layout_t from, to;
-  if (tw_op_is(op, TW_TILE_REDUCE))
-    return twg_reduce_scratch(op);
-  if (tw_op_is(op, TW_TILE_SCAN))
-    return twg_scan_scratch(op);
-  if (tw_op_is(op, TW_TILE_PRINT))
-    return twg_print_scratch(op);
-  if (!tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
-    return 0;
-  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
-  if (!tw_layout_of_type(type, &from) || !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &to) ||
-      !tw_converts_through_shared(&from, &to))
-    return 0;
-  return tw_count(type) * shared_bits(tw_element(type)) / 8;
-}
-
-int64_t twg_scratch_offset(MlirOperation op) { return tw_attr_int(op, "tile.scratch", 0); }
-
-MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes) {
-  MlirValue at = twg_shared_at(e, twg_scratch_offset(op) + bytes);
-  return e->team.ptr ? twg_offset_pointer(e, at, twg_binary(e, "llvm.mul", e->team, twg_const_i32(e, e->team_bytes)))
-                     : at;
 }

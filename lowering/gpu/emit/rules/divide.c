@@ -7,6 +7,7 @@
  * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
+#include "lowering/gpu/isa/convert_float.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -5,6 +5,9 @@
  * the launch reports. */
 #include "dialect/format.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/shared_access.h"
+#include "lowering/gpu/facts/scratch.h"
+#include "lowering/gpu/isa/convert_float.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -187,22 +190,10 @@ static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base, const sho
 
 /* ---- print --------------------------------------------------------------------------------------- */
 
-static int64_t scratch_of(MlirValue value) {
-  MlirType type = mlirValueGetType(value);
-  return tw_is_tile(type) ? (tw_count(type) * element_bytes(tw_element(type)) + 15) / 16 * 16 : 0;
-}
-
-int64_t twg_print_scratch(MlirOperation op) {
-  int64_t bytes = 0;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    bytes += scratch_of(mlirOperationGetOperand(op, i));
-  return bytes;
-}
-
 /* All threads put the tiles of the op into shared memory, in row-major order. */
 static void share_tiles(tw_emitter_t *e, MlirOperation op) {
   int64_t offset = 0;
-  if (twg_print_scratch(op) == 0)
+  if (tw_scratch_bytes(op) == 0)
     return;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue value = mlirOperationGetOperand(op, i);
@@ -216,7 +207,7 @@ static void share_tiles(tw_emitter_t *e, MlirOperation op) {
       order[d] = rank - 1 - d;
     tw_layout_t shared = tw_shared_rowmajor(rank, shape, order);
     twg_write_shared(e, &layout, &shared, tw_element(type), twg_lookup(e, value), twg_scratch_at(e, op, offset));
-    offset += scratch_of(value);
+    offset += tw_print_bytes(value);
   }
   twg_barrier(e);
 }
@@ -228,7 +219,7 @@ static void print_operand(tw_emitter_t *e, MlirOperation op, MlirValue value, in
     return;
   }
   print_tile(e, type, twg_scratch_at(e, op, *offset), shown);
-  *offset += scratch_of(value);
+  *offset += tw_print_bytes(value);
 }
 
 static void print_all(tw_emitter_t *e, MlirOperation op) {

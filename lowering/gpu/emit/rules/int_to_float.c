@@ -12,6 +12,7 @@
  * f32, 0x4B000000 stands for 2^23; bf16 is made of two f32. Other integers of 16 bits at the most, or whose range is
  * known to be small, go through f32, too, where the result has 16 bits: f32 holds them exactly, so it rounds once. */
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/isa/convert_float.h"
 #include "lowering/ranges.h"
 
 enum { BYTE = 8, BYTES = 4, F32_EXACT_BITS = 24 };

@@ -10,8 +10,12 @@
  * argmin and argmax carry a key and an index: the key is the element as an integer that orders as
  * the floats do, NaN before everything, so that ties and NaN need no further care. 16-bit sums are
  * held in f32. */
+#include "lowering/gpu/emit/lanes.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/scratch.h"
+#include "lowering/gpu/isa/convert_float.h"
 
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
@@ -34,13 +38,11 @@ typedef struct reduction {
   bool is_unsigned, arg;
 } reduction_t;
 
-static bool is_arg(tw_reduce_kind_t kind) { return kind == TW_REDUCE_ARGMIN || kind == TW_REDUCE_ARGMAX; }
-
 static MlirType held_type(tw_emitter_t *e, tw_reduce_kind_t kind, MlirType element) {
   if (!mlirTypeIsAFloat(element))
     return twg_register_type(e, element);
   bool wide = mlirTypeIsAF64(element);
-  if (is_arg(kind))
+  if (tw_reduces_to_index(kind))
     return wide ? e->i64 : e->i32;
   return wide ? element : e->f32;
 }
@@ -111,42 +113,7 @@ static bool along(const tw_layout_t *l, tw_input_t input, int bit, int axis) {
   return (l->basis[input][bit] & tw_layout_dim_mask(l, axis)) != 0;
 }
 
-/* Warp bits along the axis, as a mask; their number in *count. */
-static uint32_t warp_mask(const tw_layout_t *l, int axis, int *count) {
-  uint32_t mask = 0;
-  *count = 0;
-  for (int i = 0; i < l->bits[TW_WARP]; i++)
-    if (along(l, TW_WARP, i, axis)) {
-      mask |= UINT32_C(1) << i;
-      (*count)++;
-    }
-  return mask;
-}
-
-/* Items as they lie in shared memory: the partial results of one element side by side. */
-static int64_t part_bytes(MlirType held) { return tw_bits(held) < 8 ? 1 : (int64_t)tw_bits(held) / 8; }
-
 static MlirType stored_type(tw_emitter_t *e, MlirType held) { return tw_bits(held) < 8 ? e->i8 : held; }
-
-/* log2 of the blocks that reduce together. */
-static int block_bits(MlirOperation op) {
-  int bits = 0;
-  while (INT64_C(2) << bits <= tw_attr_int(op, TW_ACROSS, 1))
-    bits++;
-  return bits;
-}
-
-int64_t twg_reduce_scratch(MlirOperation op) {
-  tw_layout_t l;
-  int axis = (int)tw_attr_int(op, "axis", 0), warps;
-  tw_reduce_kind_t kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0);
-  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_element(type);
-  if (!tw_layout_of_type(type, &l) || (warp_mask(&l, axis, &warps) == 0 && block_bits(op) == 0))
-    return 0;
-  int64_t results = tw_count(type) / tw_layout_extent(&l, axis);
-  int64_t wide = mlirTypeIsAFloat(element) && !mlirTypeIsAF64(element) ? 4 : part_bytes(element);
-  return (results << (warps + block_bits(op))) * (wide + (is_arg(kind) ? 4 : 0));
-}
 
 /* ---- steps ------------------------------------------------------------------------------------- */
 
@@ -221,7 +188,7 @@ static MlirValue warp_rank(const reduction_t *r, const tw_layout_t *l, uint32_t 
 
 static MlirValue load_part(const reduction_t *r, MlirType type, MlirValue pointer) {
   MlirType stored = stored_type(r->e, type);
-  MlirValue x = twg_load_from(r->e, stored, pointer, (int)part_bytes(type));
+  MlirValue x = twg_load_from(r->e, stored, pointer, (int)tw_part_bytes(type));
   return mlirTypeEqual(stored, type) ? x : twg_cast(r->e, "llvm.trunc", type, x);
 }
 
@@ -229,7 +196,7 @@ static void store_part(const reduction_t *r, MlirValue x, MlirValue pointer) {
   MlirType type = mlirValueGetType(x), stored = stored_type(r->e, type);
   if (!mlirTypeEqual(stored, type))
     x = twg_cast(r->e, "llvm.zext", stored, x);
-  twg_store_to(r->e, x, pointer, (int)part_bytes(type));
+  twg_store_to(r->e, x, pointer, (int)tw_part_bytes(type));
 }
 
 /* ---- across a cluster ------------------------------------------------------------------------- */
@@ -252,13 +219,13 @@ void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel) {
     cluster_barrier(e, "arrive.relaxed");
 }
 
-/* Leaves what this warp has at the same place in each of the 2^blocks blocks. Lanes that have copies of it take a block
- * each. */
+/* Leaves what this warp has at the same place in each of the 2^blocks blocks. Lanes that have tw_layout_copies of it
+ * take a block each. */
 static void store_in_blocks(const reduction_t *r, const tw_layout_t *slice, int blocks, MlirValue x,
                             MlirValue pointer) {
   tw_emitter_t *e = r->e;
   uint32_t taken[TW_LAYOUT_MAX_BITS] = {0};
-  int by_lanes = 0, bits = (int)part_bytes(mlirValueGetType(x)) * 8;
+  int by_lanes = 0, bits = (int)tw_part_bytes(mlirValueGetType(x)) * 8;
   char text[160], constraints[16];
   for (int i = 0; i < slice->bits[TW_LANE] && by_lanes < blocks; i++)
     if (slice->basis[TW_LANE][i] == 0)
@@ -295,9 +262,9 @@ static item_t combine_parts(const reduction_t *r, const MlirType types[MAX_PARTS
 static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout_t *l, const tw_layout_t *slice,
                          int axis, item_t *items, int count) {
   tw_emitter_t *e = r->e;
-  int warps, blocks = block_bits(op);
-  uint32_t mask = warp_mask(l, axis, &warps);
-  int64_t results = INT64_C(1) << tw_layout_size_bits(slice), bytes[MAX_PARTS] = {part_bytes(r->held), 4};
+  int warps, blocks = tw_across_bits(op);
+  uint32_t mask = tw_layout_warps_along(l, axis, &warps);
+  int64_t results = INT64_C(1) << tw_layout_size_bits(slice), bytes[MAX_PARTS] = {tw_part_bytes(r->held), 4};
   int bits = warps + blocks;
   MlirType types[MAX_PARTS] = {r->held, e->i32};
   MlirValue base[MAX_PARTS], rank = warp_rank(r, l, mask);
@@ -383,7 +350,7 @@ bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
   int axis = (int)tw_attr_int(op, "axis", 0), warps;
   reduction_t r = {.e = e, .element = tw_element(type)};
   r.kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0);
-  r.arg = is_arg(r.kind);
+  r.arg = tw_reduces_to_index(r.kind);
   r.is_unsigned = tw_has_attr(op, "is_unsigned") || tw_is_bool(r.element);
   r.held = held_type(e, r.kind, r.element);
   tw_layout_t l;
@@ -391,7 +358,7 @@ bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
     tw_op_error(op, "needs a tile with a layout");
     return false;
   }
-  if (block_bits(op) > 0 && !mlirOperationIsNull(tw_enclosing_loop(op))) {
+  if (tw_across_bits(op) > 0 && !mlirOperationIsNull(tw_enclosing_loop(op))) {
     tw_op_error(op, "goes across a cluster in a loop, where its blocks may be an iteration apart");
     return false;
   }
@@ -402,7 +369,7 @@ bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t slice = tw_layout_slice(&l, axis, false);
   for (int i = 0; i < count; i++)
     items[i] = reduce_lanes(&r, &l, axis, items[i]);
-  if (warp_mask(&l, axis, &warps) != 0 || block_bits(op) > 0)
+  if (tw_layout_warps_along(&l, axis, &warps) != 0 || tw_across_bits(op) > 0)
     reduce_warps(&r, op, &l, &slice, axis, items, count);
   tw_values_t out = twg_new_values(e, count);
   for (int i = 0; i < count; i++)

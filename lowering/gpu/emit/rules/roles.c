@@ -4,6 +4,7 @@
  * single lane does for its warp is one predicated instruction where there is one, and a branch to code
  * that `elect` guards where there are more: the assembler takes such code to be uniform. Waits are
  * inline PTX: it reads and writes memory as far as LLVM knows, so nothing moves across. */
+#include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
@@ -12,62 +13,11 @@
 
 #include <stdio.h>
 
-enum { BARRIER_BYTES = 8, ALL_LANES = -1 };
+enum { BARRIER_BYTES = TWG_BARRIER_BYTES, ALL_LANES = -1 };
 
 static const MlirType nothing = {NULL};
 
-/* ---- one lane ------------------------------------------------------------------------------------ */
-
-MlirValue twg_uniform(tw_emitter_t *e, MlirValue x) {
-  MlirValue operands[] = {twg_const_i32(e, ALL_LANES), x, twg_const_i32(e, 0), twg_const_i32(e, 31)};
-  return twg_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", e->i32, 4, operands);
-}
-
-MlirValue twg_uniform_warp(tw_emitter_t *e) { return twg_uniform(e, e->warp); }
-
-static MlirValue elect(tw_emitter_t *e) { return twg_op(e, "nvvm.elect.sync", e->i1, 0, NULL, 0, NULL); }
-
-/* Goes on in a new block, which only those enter for whom the condition holds. */
-static void enter_if(tw_emitter_t *e, MlirValue condition, MlirBlock otherwise) {
-  MlirBlock block = twg_new_block(e, 0, NULL);
-  twg_branch_if(e, condition, block, 0, NULL, otherwise, 0, NULL);
-  e->block = block;
-}
-
-/* Goes on as one lane of the warp with this number. */
-static void enter_alone(tw_emitter_t *e, int64_t number, MlirBlock otherwise) {
-  enter_if(e, twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, number)), otherwise);
-  enter_if(e, elect(e), otherwise);
-}
-
-MlirValue twg_is_first_lane(tw_emitter_t *e) {
-  MlirValue first = twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, 0));
-  return twg_binary(e, "llvm.and", first, elect(e));
-}
-
-MlirBlock twg_begin_alone(tw_emitter_t *e) {
-  if (e->is_alone)
-    return (MlirBlock){NULL};
-  MlirBlock rest = twg_new_block(e, 0, NULL);
-  enter_alone(e, 0, rest);
-  e->is_alone = true;
-  return rest;
-}
-
-void twg_end_alone(tw_emitter_t *e, MlirBlock rest) {
-  if (mlirBlockIsNull(rest))
-    return;
-  twg_branch(e, rest, 0, NULL);
-  e->block = rest;
-  e->is_alone = false;
-}
-
 /* ---- barriers ------------------------------------------------------------------------------------ */
-
-MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
-  MlirValue base = twg_operand(e, op, at).at[0], slot = twg_operand(e, op, at + 1).at[0];
-  return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", slot, twg_const_i32(e, BARRIER_BYTES)));
-}
 
 bool twg_rule_alloc_barriers(tw_emitter_t *e, MlirOperation op) {
   if (!tw_has_attr(op, "offset")) {
@@ -169,24 +119,6 @@ void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel) {
 
 /* ---- roles --------------------------------------------------------------------------------------- */
 
-static MlirWalkResult find_roles(MlirOperation op, void *user) {
-  if (!tw_op_is(op, TW_TILE_ROLES))
-    return MlirWalkResultAdvance;
-  *(MlirOperation *)user = op;
-  return MlirWalkResultInterrupt;
-}
-
-MlirOperation twg_roles_of(MlirOperation kernel) {
-  MlirOperation roles = tw_null_op();
-  mlirOperationWalk(kernel, find_roles, &roles, MlirWalkPreOrder);
-  return roles;
-}
-
-int twg_teams_of(MlirOperation kernel) {
-  MlirOperation roles = twg_roles_of(kernel);
-  return mlirOperationIsNull(roles) ? 1 : (int)tw_attr_int(roles, "teams", 1);
-}
-
 /* Registers go from one role to the other: whole warpgroups ask for it together. */
 static void set_registers(tw_emitter_t *e, MlirOperation op, const char *count, const char *direction) {
   char text[64];
@@ -259,7 +191,7 @@ static MlirValue producers_warp(tw_emitter_t *e, int count) {
 }
 
 static bool emit_region(tw_emitter_t *e, MlirOperation op, int region) {
-  return twg_emit_block(e, tw_region_block(op, region));
+  return e->emit_block(e, tw_region_block(op, region));
 }
 
 /* The producer's warps end with their region; what follows the op is for the consumers. */
@@ -278,7 +210,7 @@ bool twg_rule_roles(tw_emitter_t *e, MlirOperation op) {
   int num_warps = e->num_warps;
   e->is_alone = !gathers(op);
   if (e->is_alone) {
-    enter_alone(e, producers, end);
+    twg_enter_alone(e, producers, end);
   } else {
     e->num_warps = e->producer_warps;
     e->warp = producers_warp(e, e->producer_warps);

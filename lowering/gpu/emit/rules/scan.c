@@ -9,7 +9,10 @@
  *   warps      each leaves its total in shared memory; every thread reads those of all (one barrier)
  *
  * So a row over vectors of 4, 32 lanes, 8 warps and 4 such passes costs 5 shuffles a pass and one barrier in all. */
+#include "lowering/gpu/emit/lanes.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/shared_access.h"
+#include "lowering/gpu/facts/scratch.h"
 
 #include "tilewright/dialect.h"
 
@@ -43,31 +46,11 @@ static MlirValue neutral(const scan_t *s) {
 
 static MlirValue or_neutral(const scan_t *s, MlirValue x) { return x.ptr ? x : neutral(s); }
 
-/* Bits of an input among the first n bits of the axis. */
-static uint32_t bits_done(const tw_axis_bits_t *bits, tw_input_t input, int n) {
-  uint32_t mask = 0;
-  for (int i = 0; i < n; i++)
-    mask |= bits->at[i].input == input ? UINT32_C(1) << bits->at[i].bit : 0;
-  return mask;
-}
-
-static uint32_t copies(const tw_layout_t *l, tw_input_t input) {
-  uint32_t mask = 0;
-  for (int i = 0; i < l->bits[input]; i++)
-    mask |= l->basis[input][i] == 0 ? UINT32_C(1) << i : 0;
-  return mask;
-}
-
-static int end_of_run(const tw_axis_bits_t *bits, int from) {
-  int to = from;
-  while (to < bits->count && bits->at[to].input == bits->at[from].input)
-    to++;
-  return to;
-}
-
-/* Registers that hold an item before the bits from `from` on are taken: neither copies nor parts of an item. */
+/* Registers that hold an item before the bits from `from` on are taken: neither tw_layout_copies nor parts of an item.
+ */
 static bool has_item(const scan_t *s, int from, int r) {
-  return ((uint32_t)r & (copies(&s->layout, TW_REGISTER) | bits_done(&s->bits, TW_REGISTER, from))) == 0;
+  return ((uint32_t)r & (tw_layout_copies(&s->layout, TW_REGISTER) | tw_axis_bits_done(&s->bits, TW_REGISTER, from))) ==
+         0;
 }
 
 static MlirValue *new_items(const scan_t *s) {
@@ -113,32 +96,10 @@ static void lanes_run(const scan_t *s, int from, int to, const MlirValue *items,
   }
 }
 
-/* Where the total of an item lies in shared memory: linear in those bits of register, lane and warp that tell items
- * apart, the totals of the warps of one run side by side. */
-typedef struct exchange {
-  uint32_t step[TW_NUM_INPUTS][TW_LAYOUT_MAX_BITS];
-  int64_t count;
-} exchange_t;
-
-static exchange_t exchange_of(const tw_layout_t *l, const tw_axis_bits_t *bits, int from, int to) {
-  exchange_t x = {.count = INT64_C(1) << (to - from)};
-  for (int k = from; k < to; k++)
-    x.step[TW_WARP][bits->at[k].bit] = UINT32_C(1) << (k - from);
-  for (int input = TW_REGISTER; input <= TW_WARP; input++) {
-    uint32_t taken = copies(l, (tw_input_t)input) | bits_done(bits, (tw_input_t)input, to);
-    for (int i = 0; i < l->bits[input]; i++)
-      if ((taken >> i & 1) == 0) {
-        x.step[input][i] = (uint32_t)x.count;
-        x.count *= 2;
-      }
-  }
-  return x;
-}
-
-static MlirValue exchange_pointer(const scan_t *s, const exchange_t *x, bool own_warp, int r) {
+static MlirValue exchange_pointer(const scan_t *s, const tw_scan_exchange_t *x, bool own_warp, int r) {
   tw_emitter_t *e = s->e;
   const tw_layout_t *l = &s->layout;
-  uint32_t own = 0, warp_step[TW_LAYOUT_MAX_BITS], run = bits_done(&s->bits, TW_WARP, s->bits.count);
+  uint32_t own = 0, warp_step[TW_LAYOUT_MAX_BITS], run = tw_axis_bits_done(&s->bits, TW_WARP, s->bits.count);
   for (int i = 0; i < l->bits[TW_REGISTER]; i++)
     own |= r >> i & 1 ? x->step[TW_REGISTER][i] : 0;
   for (int i = 0; i < l->bits[TW_WARP]; i++)
@@ -159,7 +120,7 @@ static MlirValue warp_rank(const scan_t *s, int from, int to) {
 
 static void warps_run(const scan_t *s, int from, int to, const MlirValue *items, MlirValue *before, MlirValue *totals) {
   tw_emitter_t *e = s->e;
-  exchange_t x = exchange_of(&s->layout, &s->bits, from, to);
+  tw_scan_exchange_t x = tw_scan_exchange_of(&s->layout, &s->bits, from, to);
   int bytes = (int)tw_bits(s->element) / 8, warps = 1 << (to - from);
   MlirValue rank = warp_rank(s, from, to);
   for (int r = 0; r < s->count; r++)
@@ -189,7 +150,7 @@ static void warps_run(const scan_t *s, int from, int to, const MlirValue *items,
 static void find_before(const scan_t *s, int from, const MlirValue *items, MlirValue *before) {
   if (from == s->bits.count)
     return;
-  int to = end_of_run(&s->bits, from);
+  int to = tw_axis_run_end(&s->bits, from);
   MlirValue *inside = new_items(s), *totals = new_items(s), *rest = new_items(s);
   switch (s->bits.at[from].input) {
   case TW_REGISTER: registers_run(s, from, to, items, inside, totals); break;
@@ -197,7 +158,7 @@ static void find_before(const scan_t *s, int from, const MlirValue *items, MlirV
   default: warps_run(s, from, to, items, inside, totals); break;
   }
   find_before(s, to, totals, rest);
-  uint32_t run = bits_done(&s->bits, TW_REGISTER, to);
+  uint32_t run = tw_axis_bits_done(&s->bits, TW_REGISTER, to);
   for (int r = 0; r < s->count; r++)
     if (has_item(s, from, r))
       before[r] = combine(s, rest[(uint32_t)r & ~run], inside[r]);
@@ -208,11 +169,11 @@ static void find_before(const scan_t *s, int from, const MlirValue *items, MlirV
 
 /* The lowest run of registers keeps sums that include each element; the others only say what comes before. */
 static void scan_registers(const scan_t *s, tw_values_t in, tw_values_t out) {
-  int to = s->bits.count > 0 && s->bits.at[0].input == TW_REGISTER ? end_of_run(&s->bits, 0) : 0;
+  int to = s->bits.count > 0 && s->bits.at[0].input == TW_REGISTER ? tw_axis_run_end(&s->bits, 0) : 0;
   MlirValue *before = new_items(s), *totals = new_items(s), *rest = new_items(s);
   registers_run(s, 0, to, in.at, before, totals);
   find_before(s, to, totals, rest);
-  uint32_t run = bits_done(&s->bits, TW_REGISTER, to), same = copies(&s->layout, TW_REGISTER);
+  uint32_t run = tw_axis_bits_done(&s->bits, TW_REGISTER, to), same = tw_layout_copies(&s->layout, TW_REGISTER);
   for (int r = 0; r < s->count; r++)
     out.at[r] = has_item(s, 0, r) ? combine(s, rest[(uint32_t)r & ~run], combine(s, before[r], in.at[r]))
                                   : out.at[(uint32_t)r & ~same];
@@ -221,28 +182,9 @@ static void scan_registers(const scan_t *s, tw_values_t in, tw_values_t out) {
   free(rest);
 }
 
-static bool read_scan(MlirOperation op, tw_layout_t *layout, tw_axis_bits_t *bits) {
-  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
-  return tw_layout_of_type(type, layout) && tw_layout_axis_bits(layout, (int)tw_attr_int(op, "axis", 0), bits);
-}
-
-int64_t twg_scan_scratch(MlirOperation op) {
-  tw_layout_t layout;
-  tw_axis_bits_t bits;
-  if (!read_scan(op, &layout, &bits))
-    return 0;
-  for (int from = 0, to; from < bits.count; from = to) {
-    to = end_of_run(&bits, from);
-    if (bits.at[from].input == TW_WARP)
-      return exchange_of(&layout, &bits, from, to).count *
-             tw_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)))) / 8;
-  }
-  return 0;
-}
-
 bool twg_rule_scan(tw_emitter_t *e, MlirOperation op) {
   scan_t s = {.e = e, .op = op, .multiplies = tw_attr_int(op, "kind", 0) == TW_REDUCE_MUL};
-  if (!read_scan(op, &s.layout, &s.bits)) {
+  if (!tw_read_scan(op, &s.layout, &s.bits)) {
     tw_op_error(op, "needs a layout whose bits each lie along its axis or across it, those of warps side by side");
     return false;
   }

@@ -1,5 +1,7 @@
 /* shape.c - rules: shape ops rename registers; iota computes coordinates */
+#include "lowering/gpu/emit/lanes.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/isa/convert_float.h"
 
 static bool layouts_of(MlirOperation op, tw_layout_t *from, tw_layout_t *to) {
   return tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, 0)), from) &&

@@ -3,6 +3,7 @@
  *
  * The counter goes from zero to total - 1 and back to zero: the last ticket leaves it as it was. A number passes
  * through the 8 bytes that belong to its barrier, behind all barriers; these order it. */
+#include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
 
 #include "tilewright/dialect.h"

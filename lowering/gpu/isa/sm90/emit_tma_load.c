@@ -2,7 +2,9 @@
  *
  * One lane starts them, a box at a time. Coordinates are i32 and may lie outside of the array, where the
  * accelerator reads zeros; tiles too far away to count so are brought to the end of what an i32 holds. */
+#include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 
 #include "tilewright/dialect.h"

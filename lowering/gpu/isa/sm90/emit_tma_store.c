@@ -3,8 +3,10 @@
  * Each warpgroup works by itself. For each of its boxes: all wait until the slot's last box was read, write the box
  * (by stmatrix, where elements have 16 bits), and show it to the accelerator; then one lane starts the copy, always the
  * same one. All threads close a group of copies for each box, and wait for groups; only that lane's hold any. */
+#include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/isa/matrix_access.h"
 #include "lowering/gpu/isa/sm90/store_boxes.h"
 
 #include "tilewright/dialect.h"

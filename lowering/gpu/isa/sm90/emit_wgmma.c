@@ -7,7 +7,10 @@
  * Where sums are promoted, each block of rows and TW_WGMMA_PROMOTED_COLUMNS of a part of k is such a block of
  * PTX that starts from zero; it is waited for and added up. While one warpgroup adds, others keep the
  * Tensor Core busy. */
+#include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/shared_access.h"
+#include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 
 #include "mlir-c/Dialect/LLVM.h"

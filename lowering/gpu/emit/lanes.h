@@ -1,0 +1,13 @@
+/* lanes.h - registers that move: renamed in a thread, or to another lane */
+#ifndef TILEWRIGHT_LOWERING_GPU_EMIT_LANES_H
+#define TILEWRIGHT_LOWERING_GPU_EMIT_LANES_H
+
+#include "lowering/gpu/emit/emitter.h"
+
+/* The registers of `from` renamed for `to`, which the same thread owns; false if it does not. */
+bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to, tw_values_t in,
+                          tw_values_t *out);
+/* x of another lane: the one numbered `lane`, or (butterfly) this one's number XOR `lane`. */
+MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue lane);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_EMIT_LANES_H */

@@ -1,0 +1,52 @@
+/* one_lane.c - what one lane does for its warp. See one_lane.h. */
+#include "lowering/gpu/emit/one_lane.h"
+
+enum { ALL_LANES = -1 };
+
+MlirValue twg_uniform(tw_emitter_t *e, MlirValue x) {
+  MlirValue operands[] = {twg_const_i32(e, ALL_LANES), x, twg_const_i32(e, 0), twg_const_i32(e, 31)};
+  return twg_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", e->i32, 4, operands);
+}
+
+MlirValue twg_uniform_warp(tw_emitter_t *e) { return twg_uniform(e, e->warp); }
+
+static MlirValue elect(tw_emitter_t *e) { return twg_op(e, "nvvm.elect.sync", e->i1, 0, NULL, 0, NULL); }
+
+/* Goes on in a new block, which only those enter for whom the condition holds. */
+static void enter_if(tw_emitter_t *e, MlirValue condition, MlirBlock otherwise) {
+  MlirBlock block = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, condition, block, 0, NULL, otherwise, 0, NULL);
+  e->block = block;
+}
+
+void twg_enter_alone(tw_emitter_t *e, int64_t number, MlirBlock otherwise) {
+  enter_if(e, twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, number)), otherwise);
+  enter_if(e, elect(e), otherwise);
+}
+
+MlirValue twg_is_first_lane(tw_emitter_t *e) {
+  MlirValue first = twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, 0));
+  return twg_binary(e, "llvm.and", first, elect(e));
+}
+
+MlirBlock twg_begin_alone(tw_emitter_t *e) {
+  if (e->is_alone)
+    return (MlirBlock){NULL};
+  MlirBlock rest = twg_new_block(e, 0, NULL);
+  twg_enter_alone(e, 0, rest);
+  e->is_alone = true;
+  return rest;
+}
+
+void twg_end_alone(tw_emitter_t *e, MlirBlock rest) {
+  if (mlirBlockIsNull(rest))
+    return;
+  twg_branch(e, rest, 0, NULL);
+  e->block = rest;
+  e->is_alone = false;
+}
+
+MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
+  MlirValue base = twg_operand(e, op, at).at[0], slot = twg_operand(e, op, at + 1).at[0];
+  return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", slot, twg_const_i32(e, TWG_BARRIER_BYTES)));
+}

@@ -1,0 +1,31 @@
+/* words.h - elements as they lie in memory, and words of 32 bits */
+#ifndef TILEWRIGHT_LOWERING_GPU_EMIT_WORDS_H
+#define TILEWRIGHT_LOWERING_GPU_EMIT_WORDS_H
+
+#include "lowering/gpu/emit/emitter.h"
+
+/* Elements as they lie in memory, `bits` each (tw_memory_bits): 2^n elements to one i8 or i16, or to
+ * words of i32; and back. `element` is the tile's element type. Returns the number of parts. */
+int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements, MlirValue words[4]);
+/* The bits of a padding value (TW_PADDING_...) in even and odd words, repeated for narrow elements. */
+void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]);
+void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
+                    MlirValue *elements);
+/* Bits of an element of a narrow float, or of zeros, infinities and NaN in another: for paddings. */
+uint64_t twg_float_bits(MlirType element, double x);
+
+/* The element that has these bits in memory. */
+MlirValue twg_bits_to_element(tw_emitter_t *e, MlirValue bits, MlirType element);
+
+/* How a narrow float is made up. `top` is the largest finite magnitude, as its bits. */
+typedef struct tw_narrow {
+  int exponent_bits, mantissa_bits, bias;
+  uint32_t top;
+  int inf, nan; /* bits; -1: there is none */
+} tw_narrow_t;
+
+tw_narrow_t tw_narrow_format(MlirType element);
+/* Bits of the narrow float nearest to `x` (constants of such types are exact in practice). */
+int64_t tw_narrow_bits(MlirType element, double x);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_EMIT_WORDS_H */

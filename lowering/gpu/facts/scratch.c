@@ -1,0 +1,130 @@
+/* scratch.c - shared memory that ops need for themselves. See scratch.h. */
+#include "lowering/gpu/facts/scratch.h"
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/layout/cost.h"
+#include "tilewright/dialect.h"
+
+/* ---- reductions ---------------------------------------------------------------------------------- */
+
+bool tw_reduces_to_index(tw_reduce_kind_t kind) { return kind == TW_REDUCE_ARGMIN || kind == TW_REDUCE_ARGMAX; }
+
+int64_t tw_part_bytes(MlirType held) { return tw_bits(held) < 8 ? 1 : (int64_t)tw_bits(held) / 8; }
+
+int tw_across_bits(MlirOperation op) {
+  int bits = 0;
+  while (INT64_C(2) << bits <= tw_attr_int(op, TW_ACROSS, 1))
+    bits++;
+  return bits;
+}
+
+static int64_t reduce_scratch(MlirOperation op) {
+  tw_layout_t l;
+  int axis = (int)tw_attr_int(op, "axis", 0), warps;
+  tw_reduce_kind_t kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0);
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_element(type);
+  if (!tw_layout_of_type(type, &l) || (tw_layout_warps_along(&l, axis, &warps) == 0 && tw_across_bits(op) == 0))
+    return 0;
+  int64_t results = tw_count(type) / tw_layout_extent(&l, axis);
+  int64_t wide = mlirTypeIsAFloat(element) && !mlirTypeIsAF64(element) ? 4 : tw_part_bytes(element);
+  return (results << (warps + tw_across_bits(op))) * (wide + (tw_reduces_to_index(kind) ? 4 : 0));
+}
+
+/* ---- scans --------------------------------------------------------------------------------------- */
+
+tw_scan_exchange_t tw_scan_exchange_of(const tw_layout_t *l, const tw_axis_bits_t *bits, int from, int to) {
+  tw_scan_exchange_t x = {.count = INT64_C(1) << (to - from)};
+  for (int k = from; k < to; k++)
+    x.step[TW_WARP][bits->at[k].bit] = UINT32_C(1) << (k - from);
+  for (int input = TW_REGISTER; input <= TW_WARP; input++) {
+    uint32_t taken = tw_layout_copies(l, (tw_input_t)input) | tw_axis_bits_done(bits, (tw_input_t)input, to);
+    for (int i = 0; i < l->bits[input]; i++)
+      if ((taken >> i & 1) == 0) {
+        x.step[input][i] = (uint32_t)x.count;
+        x.count *= 2;
+      }
+  }
+  return x;
+}
+
+bool tw_read_scan(MlirOperation op, tw_layout_t *layout, tw_axis_bits_t *bits) {
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
+  return tw_layout_of_type(type, layout) && tw_layout_axis_bits(layout, (int)tw_attr_int(op, "axis", 0), bits);
+}
+
+static int64_t scan_scratch(MlirOperation op) {
+  tw_layout_t layout;
+  tw_axis_bits_t bits;
+  if (!tw_read_scan(op, &layout, &bits))
+    return 0;
+  for (int from = 0, to; from < bits.count; from = to) {
+    to = tw_axis_run_end(&bits, from);
+    if (bits.at[from].input == TW_WARP)
+      return tw_scan_exchange_of(&layout, &bits, from, to).count *
+             tw_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)))) / 8;
+  }
+  return 0;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------- */
+
+static int element_bytes(MlirType element) {
+  int bits = tw_memory_bits(element);
+  return bits < 8 ? 1 : bits / 8;
+}
+
+int64_t tw_print_bytes(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  return tw_is_tile(type) ? (tw_count(type) * element_bytes(tw_element(type)) + 15) / 16 * 16 : 0;
+}
+
+static int64_t print_scratch(MlirOperation op) {
+  int64_t bytes = 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    bytes += tw_print_bytes(mlirOperationGetOperand(op, i));
+  return bytes;
+}
+
+/* Bits of an element in scratch memory. */
+static int shared_bits(MlirType element) {
+  int bits = tw_memory_bits(element);
+  return bits < 8 ? 8 : bits;
+}
+
+int64_t tw_scratch_bytes(MlirOperation op) {
+  tw_layout_t from, to;
+  if (tw_op_is(op, TW_TILE_REDUCE))
+    return reduce_scratch(op);
+  if (tw_op_is(op, TW_TILE_SCAN))
+    return scan_scratch(op);
+  if (tw_op_is(op, TW_TILE_PRINT))
+    return print_scratch(op);
+  if (!tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
+    return 0;
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
+  if (!tw_layout_of_type(type, &from) || !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &to) ||
+      !tw_converts_through_shared(&from, &to))
+    return 0;
+  return tw_count(type) * shared_bits(tw_element(type)) / 8;
+}
+
+int64_t tw_scratch_offset(MlirOperation op) { return tw_attr_int(op, "tile.scratch", 0); }
+
+static MlirWalkResult find_roles(MlirOperation op, void *user) {
+  if (!tw_op_is(op, TW_TILE_ROLES))
+    return MlirWalkResultAdvance;
+  *(MlirOperation *)user = op;
+  return MlirWalkResultInterrupt;
+}
+
+MlirOperation tw_roles_of(MlirOperation kernel) {
+  MlirOperation roles = tw_null_op();
+  mlirOperationWalk(kernel, find_roles, &roles, MlirWalkPreOrder);
+  return roles;
+}
+
+int tw_teams_of(MlirOperation kernel) {
+  MlirOperation roles = tw_roles_of(kernel);
+  return mlirOperationIsNull(roles) ? 1 : (int)tw_attr_int(roles, "teams", 1);
+}

@@ -1,0 +1,11 @@
+/* cp_async.h - copies to shared memory by threads: cp.async */
+#ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM80_CP_ASYNC_H
+#define TILEWRIGHT_LOWERING_GPU_ISA_SM80_CP_ASYNC_H
+
+#include "lowering/gpu/emit/emitter.h"
+
+/* Starts to copy 4, 8 or 16 bytes from global memory at from + offset, or zeros where `guard` does not hold
+ *. */
+void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_ISA_SM80_CP_ASYNC_H */
