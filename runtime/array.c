@@ -186,6 +186,9 @@ tw_status_t tw_array_from_dlpack(const tw_dl_tensor_t *tensor, unsigned flags, t
     return dtype_error(tensor->dtype);
   if (TW_UNLIKELY(tensor->rank < 0 || tensor->rank > TW_MAX_RANK))
     return TW_ERROR(TW_VALUE_ERROR, "it has %d dimensions, the most is %d; reshape it", tensor->rank, TW_MAX_RANK);
+  if (TW_UNLIKELY(tensor->rank > 0 && !tensor->shape))
+    return TW_ERROR(TW_VALUE_ERROR, "its DLPack tensor has %d dimension%s, but no shape", tensor->rank,
+                    tensor->rank == 1 ? "" : "s");
   out->dtype = (uint8_t)dtype;
   out->rank = (uint8_t)tensor->rank;
   out->data = tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL;

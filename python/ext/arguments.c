@@ -6,6 +6,7 @@
 #include "dispatch.h"
 #include "import.h"
 
+#include <math.h>
 #include <string.h>
 
 /* === messages ===================================================================================================== */
@@ -26,6 +27,8 @@ static bool is_ours(void) {
 
 /* "its dtype …" -> "kernel f, argument 'A': its dtype …" */
 static int name_argument(const dispatcher_t *self, Py_ssize_t i) {
+  if (!is_ours()) /* what a producer has raised, or Python of what it gave */
+    tw_ext_error_from_pending(TW_TYPE_ERROR, "it cannot be read");
   if (!is_ours())
     return -1;
   PyObject *type, *value, *trace, *fresh;
@@ -126,21 +129,29 @@ static int64_t read_extent(PyObject *object) {
   return value;
 }
 
+/* The extents of a tuple, or what else is not a tuple or an int: a list, a NumPy integer. How many; 0 for none. */
+static Py_ssize_t read_sequence(PyObject *object, int64_t extents[3]) {
+  PyObject *tuple = PyList_Check(object) ? PyList_AsTuple(object) : PyTuple_Check(object) ? Py_NewRef(object) : NULL;
+  Py_ssize_t count = tuple ? PyTuple_Size(tuple) : PyIndex_Check(object);
+  for (Py_ssize_t axis = 0; count <= 3 && axis < count; axis++)
+    extents[axis] = read_extent(tuple ? PyTuple_GetItem(tuple, axis) : object);
+  Py_XDECREF(tuple);
+  return count <= 3 ? count : 0;
+}
+
 TW_HOT int tw_call_read_extents(const dispatcher_t *self, PyObject *object, const char *what,
                                 tw_status_t (*check)(const int64_t *), uint32_t out[3]) {
   int64_t extents[3] = {1, 1, 1};
-  bool is_tuple = PyTuple_CheckExact(object); /* asked first: the others are calls */
-  if (!is_tuple && PyLong_Check(object)) {
-    extents[0] = read_extent(object);
-  } else {
-    Py_ssize_t count = is_tuple || PyTuple_Check(object) ? PyTuple_Size(object) : -1;
-    if (TW_UNLIKELY(count < 1 || count > 3)) {
-      tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be an int or a tuple of one to three, found %R", self->name,
-                   what, object);
-      return -1;
-    }
+  Py_ssize_t count = PyTuple_CheckExact(object) ? PyTuple_Size(object) : 0; /* asked first: the others are calls */
+  if (TW_LIKELY(count > 0 && count <= 3)) {
     for (Py_ssize_t axis = 0; axis < count; axis++)
       extents[axis] = read_extent(PyTuple_GetItem(object, axis));
+  } else if (PyLong_Check(object)) {
+    extents[0] = read_extent(object);
+  } else if (TW_UNLIKELY(read_sequence(object, extents) < 1)) {
+    tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be an int or a tuple of one to three, found %R", self->name,
+                 what, object);
+    return -1;
   }
   tw_status_t status = check(extents);
   if (TW_UNLIKELY(status != NULL)) { /* -1 is refused, whatever it means */
@@ -294,8 +305,15 @@ TW_HOT static int read_int(call_t *call, PyObject *object) {
 
 /* Python's float is float32 in tile code, as a constant is. */
 static int read_float(call_t *call, PyObject *object) {
-  float value = (float)PyFloat_AsDouble(object);
+  double wide = PyFloat_AsDouble(object);
+  float value = (float)wide;
   uint32_t bits;
+  if (TW_UNLIKELY(isinf(value) && !isinf(wide))) {
+    tw_ext_error(TW_VALUE_ERROR,
+                 "the float %R is beyond float32, as which a Python float is passed; pass numpy.float64(%R)", object,
+                 object);
+    return -1;
+  }
   memcpy(&bits, &value, sizeof bits);
   return put_scalar(call, TW_DTYPE_FLOAT32, bits, false);
 }
@@ -400,7 +418,7 @@ static inline int read_exchange(call_t *call, Py_ssize_t i, const tw_dl_exchange
 
 static int unsupported(PyObject *object) {
   tw_ext_error_type(TW_TYPE_ERROR,
-                    "a %U is not supported; pass an array (NumPy, or anything with DLPack or the "
+                    "an object of type %U is not supported; pass an array (NumPy, or anything with DLPack or the "
                     "CUDA Array Interface), an int, a float or a bool, or annotate the parameter "
                     "with ct.Constant",
                     object);

@@ -83,6 +83,25 @@ static bool is_numpy_array(PyObject *object) {
   return is_instance(object, numpy_class("ndarray", &ndarray));
 }
 
+/* Of a subclass whose elements may be missing: numpy.ma. */
+static bool is_masked(PyObject *object) {
+  static PyObject *ndarray;
+  if ((PyObject *)Py_TYPE(object) == numpy_class("ndarray", &ndarray))
+    return false;
+  PyObject *filled;
+  bool found = !tw_ext_optional_attr(object, "fill_value", &filled) && filled;
+  PyErr_Clear();
+  Py_XDECREF(filled);
+  return found;
+}
+
+static int read_numpy(PyObject *object, tw_array_t *out, tw_hold_t **holds) {
+  if (is_masked(object))
+    return tw_ext_fail(TW_UNIMPLEMENTED,
+                       "it is a masked array, which is not supported: pass data and mask as two arrays");
+  return tw_ext_read_numpy(object, out, holds);
+}
+
 bool tw_ext_is_numpy_scalar(PyObject *object) {
   static PyObject *generic;
   return is_instance(object, numpy_class("generic", &generic));
@@ -164,7 +183,7 @@ static int read_slowly(PyObject *object, tw_stream_t *stream, tw_array_t *out, t
   if (Py_TYPE(object) == view_type)
     return read_view(object, stream, out, holds);
   if (is_numpy_array(object))
-    return tw_ext_read_numpy(object, out, holds);
+    return read_numpy(object, out, holds);
   PyObject *found;
   if (tw_ext_optional_attr(object, "__dlpack__", &found))
     return -1;
@@ -197,10 +216,10 @@ bool tw_ext_is_array(PyObject *object) {
   static const char *const names[] = {"__dlpack__", "__cuda_array_interface__"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     PyObject *found;
-    if (tw_ext_optional_attr(object, names[i], &found))
-      PyErr_Clear();
+    bool raised = tw_ext_optional_attr(object, names[i], &found) != 0; /* which reading it tells */
+    PyErr_Clear();
     Py_XDECREF(found);
-    if (found)
+    if (found || raised)
       return true;
   }
   return PyObject_CheckBuffer(object) && !PyBytes_Check(object) && !tw_ext_is_numpy_scalar(object);

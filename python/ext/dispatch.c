@@ -8,6 +8,7 @@
  * The hot path allocates nothing, and knows an array like that of the launch before (tw_array_pack_known). Most of what
  * is left is the array library's, some 50 ns a torch tensor, and the time in which caches fill again with our code. */
 #include "dispatch.h"
+#include "import.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +148,9 @@ static entry_t *compile_variant(call_t *call, PyObject *arguments) {
   PyObject *target = tw_key_target(call->key[0]);
   PyObject *key = target ? tw_key_describe(self, call->key, arguments) : NULL;
   PyObject *variant = key ? PyObject_CallFunctionObjArgs(self->on_miss, (PyObject *)self, target, key, NULL) : NULL;
-  if (variant && !check_variant(call, variant)) {
+  if (variant && PyExceptionInstance_Check(variant)) { /* the user's mistake, which no frame of ours belongs to */
+    PyErr_SetObject((PyObject *)Py_TYPE(variant), variant);
+  } else if (variant && !check_variant(call, variant)) {
     entry = tw_table_find(self, call);
     if (!entry)
       entry = tw_table_insert(self, call, variant, target, key);
@@ -314,8 +317,23 @@ TW_HOT static bool is_dispatcher(PyObject *object) {
   return true;
 }
 
+/* Gives the last parameters their defaults, if they have enough of them. */
+TW_COLD static int add_defaults(call_t *call, PyObject **arguments) {
+  Py_ssize_t given = PyTuple_Size(*arguments), missing = call->self->count - given;
+  Py_ssize_t defaults = call->self->defaults ? PyTuple_Size(call->self->defaults) : 0;
+  if (missing < 0 || missing > defaults)
+    return 0; /* which is told later */
+  PyObject *last = PyTuple_GetSlice(call->self->defaults, defaults - missing, defaults);
+  PyObject *all = last ? PySequence_Concat(*arguments, last) : NULL;
+  Py_XDECREF(last);
+  if (!all || tw_ext_hold_object(&call->holds, all))
+    return -1;
+  *arguments = all;
+  return 0;
+}
+
 TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
-                             PyObject *arguments) {
+                             PyObject **arguments) {
   if (TW_UNLIKELY(!is_dispatcher(kernel))) {
     tw_ext_error_type(TW_TYPE_ERROR,
                       "launch() takes (stream, grid, kernel, args); as kernel it was given a %U, "
@@ -324,7 +342,6 @@ TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyO
     return -1;
   }
   call->self = (dispatcher_t *)kernel;
-  call->holds = NULL;
   call->has_block = block != NULL;
   if (TW_UNLIKELY(!call->self->parameters)) {
     tw_ext_error(TW_INTERNAL_ERROR, "the kernel was not initialized");
@@ -332,20 +349,32 @@ TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyO
   }
   if (TW_UNLIKELY(call->has_block != (call->self->threads != 0)))
     return form_error(call);
-  if (TW_UNLIKELY(!PyTuple_CheckExact(arguments) && !PyTuple_Check(arguments))) {
-    tw_ext_error_type(TW_TYPE_ERROR, "launch(): the arguments must be a tuple, found a %U", arguments);
+  if (TW_UNLIKELY(!PyTuple_CheckExact(*arguments) && !PyTuple_Check(*arguments))) {
+    tw_ext_error_type(TW_TYPE_ERROR, "launch(): the arguments must be a tuple, found a %U", *arguments);
     return -1;
   }
+  if (TW_UNLIKELY(PyTuple_Size(*arguments) != call->self->count) && add_defaults(call, arguments))
+    return -1;
   if (tw_call_read_extents(call->self, grid, "grid", tw_grid_check, call->grid) ||
       (block && tw_call_read_extents(call->self, block, "block", tw_block_check, call->block)))
     return -1;
   return tw_ext_stream_read(stream, &call->stream);
 }
 
+/* begin_call, after which there is nothing to let go if it failed. */
+TW_HOT static int begin(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
+                        PyObject **arguments) {
+  call->holds = NULL;
+  if (TW_LIKELY(!begin_call(call, stream, grid, block, kernel, arguments)))
+    return 0;
+  tw_hold_release(call->holds);
+  return -1;
+}
+
 TW_HOT static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
                                        PyObject *arguments) {
   call_t call;
-  if (TW_UNLIKELY(begin_call(&call, stream, grid, block, kernel, arguments)))
+  if (TW_UNLIKELY(begin(&call, stream, grid, block, kernel, &arguments)))
     return NULL;
   call.stream.scan = arguments;
   int failed = launch_call(&call, arguments);
@@ -389,11 +418,11 @@ static int read_constants(dispatcher_t *self, PyObject *positions) {
 }
 
 static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"name", "parameters", "constants", "on_miss", "threads", NULL};
+  static char *names[] = {"name", "parameters", "constants", "on_miss", "threads", "defaults", NULL};
   dispatcher_t *self = (dispatcher_t *)object;
-  PyObject *name, *parameters, *constants, *on_miss;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|p:Dispatcher", names, &name, &parameters, &constants,
-                                   &on_miss, &self->threads))
+  PyObject *name, *parameters, *constants, *on_miss, *defaults = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|pO:Dispatcher", names, &name, &parameters, &constants,
+                                   &on_miss, &self->threads, &defaults))
     return -1;
   if (self->parameters) {
     PyErr_SetString(PyExc_RuntimeError, "a Dispatcher is initialized once");
@@ -416,6 +445,7 @@ static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keyw
   }
   self->name = Py_NewRef(name);
   self->on_miss = Py_NewRef(on_miss);
+  self->defaults = PyTuple_Check(defaults) ? Py_NewRef(defaults) : NULL;
   self->parameters = tuple;
   return 0;
 }
@@ -425,6 +455,7 @@ static int dispatcher_traverse(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT((PyObject *)Py_TYPE(object));
   Py_VISIT(self->on_miss);
   Py_VISIT(self->watched);
+  Py_VISIT(self->defaults);
   Py_VISIT(self->objects);
   for (int i = 0; i < TW_MAX_ARGS; i++)
     Py_VISIT(self->seen[i]);
@@ -441,6 +472,7 @@ static int dispatcher_clear(PyObject *object) {
   tw_table_clear(self);
   Py_CLEAR(self->on_miss);
   Py_CLEAR(self->watched);
+  Py_CLEAR(self->defaults);
   Py_CLEAR(self->objects);
   for (int i = 0; i < TW_MAX_ARGS; i++)
     Py_CLEAR(self->seen[i]);
@@ -526,7 +558,7 @@ static PyObject *get_watched(PyObject *object, void *unused) {
 static PyObject *specialization(PyObject *object, PyObject *arguments) {
   call_t call;
   PyObject *one = PyLong_FromLong(1), *result = NULL;
-  if (!one || begin_call(&call, Py_None, one, ((dispatcher_t *)object)->threads ? one : NULL, object, arguments)) {
+  if (!one || begin(&call, Py_None, one, ((dispatcher_t *)object)->threads ? one : NULL, object, &arguments)) {
     Py_XDECREF(one);
     return NULL;
   }
@@ -547,8 +579,7 @@ static PyObject *specialization(PyObject *object, PyObject *arguments) {
 static PyObject *chosen(PyObject *object, PyObject *both) {
   call_t call;
   PyObject *grid, *arguments, *result = NULL;
-  if (!PyArg_ParseTuple(both, "OO:chosen", &grid, &arguments) ||
-      begin_call(&call, Py_None, grid, NULL, object, arguments))
+  if (!PyArg_ParseTuple(both, "OO:chosen", &grid, &arguments) || begin(&call, Py_None, grid, NULL, object, &arguments))
     return NULL;
   call.stream.scan = arguments;
   tw_variant_t *variant = find_variant(&call, arguments);
@@ -604,9 +635,9 @@ static PyType_Spec dispatcher_spec = {"tilewright._core.Dispatcher", sizeof(disp
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
     {"launch", FAST(launch), METH_FASTCALL,
-     "launch(stream, grid, kernel, args): run a kernel over a grid of blocks where its arrays are"},
+     "launch(stream, grid, kernel, args, /)\n--\n\nRun a kernel over a grid of blocks where its arrays are"},
     {"launch_threads", FAST(launch_threads), METH_FASTCALL,
-     "launch_threads(stream, grid, block, kernel, args): the same with threads per block"},
+     "launch_threads(stream, grid, block, kernel, args, /)\n--\n\nThe same with threads per block"},
     {NULL, NULL, 0, NULL}};
 
 int tw_ext_dispatch_add(PyObject *module) {

@@ -54,6 +54,7 @@ typedef struct dispatcher {
   PyObject *name;                /* owned str */
   PyObject *parameters;          /* owned tuple of str */
   PyObject *on_miss;             /* owned callable */
+  PyObject *defaults;            /* owned tuple or NULL: of the last parameters */
   PyObject *watched;             /* owned tuple or NULL: what the variants read outside of the kernel */
   PyObject *objects;             /* owned dict: constants that are no numbers -> small integers */
   PyObject *seen[TW_MAX_ARGS];   /* owned: last object at a constant position … */

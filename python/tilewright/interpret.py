@@ -191,10 +191,13 @@ add_operators()
 
 
 def _check_grid(grid: Any) -> tuple[int, int, int]:
-    values = tuple(grid) if isinstance(grid, Sequence) else (grid,)
+    values = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     if not 1 <= len(values) <= 3:
         raise TileValueError(f"a grid has 1 to 3 dimensions, found {grid!r}")
-    sizes = [operator.index(v) for v in values] + [1] * (3 - len(values))
+    try:
+        sizes = [operator.index(v) for v in values] + [1] * (3 - len(values))
+    except TypeError:
+        raise TileTypeError(f"the grid must be made of integers, found {grid!r}") from None
     for axis, (size, limit) in enumerate(zip(sizes, _GRID_LIMIT, strict=True)):
         if not 1 <= size <= limit:
             raise TileValueError(f"grid dimension {axis} is {size}; it must be 1 to {limit}")
@@ -203,6 +206,8 @@ def _check_grid(grid: Any) -> tuple[int, int, int]:
 
 def _host_array(value: Any, name: str) -> tuple[np.ndarray, Callable[[], None] | None]:
     """A NumPy array that shares the argument's memory, or a copy with the way back."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise NotImplementedError(f"argument {name!r}: it is a masked array; pass data and mask as two arrays")
     if isinstance(value, np.ndarray):
         return value, None
     module = type(value).__module__.split(".")[0]
@@ -245,7 +250,13 @@ def _scalar_argument(value: Any, name: str) -> Any:
     if isinstance(value, np.generic):
         return Tile(value, dt.as_dtype(value.dtype))
     if is_number(value):
-        return constant(value, dt.constant_dtype(value))
+        scalar = constant(value, dt.constant_dtype(value))
+        if isinstance(value, float) and math.isinf(float(scalar)) and not math.isinf(value):
+            raise TileValueError(
+                f"argument {name!r}: the float {value!r} is beyond float32, as which a Python float is passed; "
+                f"pass numpy.float64({value!r})"
+            )
+        return scalar
     raise TileTypeError(
         f"argument {name!r}: {type(value).__name__} cannot be passed to a kernel; "
         "expected an array, a number or a dtype (anything else can be a ct.Constant)"

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _core, compile, knobs
 from .dtype import DType
-from .errors import LaunchError, TileSyntaxError, TileTypeError, TileValueError
+from .errors import LaunchError, TileStaticEvalError, TileSyntaxError, TileTypeError, TileValueError
 from .tile import constant_parameters
 
 # Hint -> its smallest and largest value.
@@ -94,7 +94,7 @@ class kernel(_core.Dispatcher):
             )
         constants = constant_parameters(function)
         positions = [i for i, name in enumerate(parameters) if name in constants]
-        super().__init__(function.__name__, parameters, positions, compile_variant, self.simt)
+        super().__init__(function.__name__, parameters, positions, compile_variant, self.simt, function.__defaults__)
         self.function: Any = function
         self.hints = hints
         self._with_hints: dict[tuple[tuple[str, Any], ...], kernel] = {}
@@ -150,11 +150,12 @@ def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
 
 
 def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:
-    """What the dispatcher asks for when no variant fits a launch."""
+    """What the dispatcher asks for when no variant fits a launch: it, or the error to raise."""
     try:
         variant, reads = compile.compile_kernel(kernel, target, key)
-    except (TileSyntaxError, TileTypeError, TileValueError) as error:
-        raise error.with_traceback(None) from None  # the way through the capture tells a user nothing
+    except (TileStaticEvalError, TileSyntaxError, TileTypeError, TileValueError) as error:
+        error.__suppress_context__ = True
+        return error.with_traceback(None)  # the way through the capture tells a user nothing
     _watch(kernel, reads)
     return variant
 

@@ -91,6 +91,13 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def __dir__() -> list[str]:
+    """What tile code and its host use: no imports of this file, but what comes on demand."""
+    inner = (enum, functools, inspect, Callable, Sequence, Annotated, Any, TypeAlias, TypeVar, get_origin)
+    names = [n for n, v in globals().items() if not n.startswith("_") and not any(v is other for other in inner)]
+    return sorted({*names, *_LAZY} - {"TYPE_CHECKING", "annotations", "F", "T", "OPS", "op"})
+
+
 # ---------------------------------------------------------------------------------------------
 # Enumerations and annotations
 

@@ -776,7 +776,10 @@ def test_assert_statement() -> None:
         assert T == 4, "fixed"
         assert n > 0, "must be positive"
 
-    assert any("tile.assert" in op and '"must be positive"' in op for op in lines(kernel, N, ConstantArgument(4)))
+    assert any(
+        "tile.assert" in op and '"must be positive (test_capture.py, line ' in op
+        for op in lines(kernel, N, ConstantArgument(4))
+    )
 
 
 def test_unusual_layouts_of_source() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -400,3 +401,56 @@ def test_launch_interprets_when_asked(tmp_path: Path) -> None:
     environment = {**os.environ, "TILEWRIGHT_INTERPRET": "1", "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "4.0\n", done.stderr
+
+
+ASSERTIONS = """
+from tilewright import tile as ct
+
+@ct.kernel
+def kernel(X):
+    x = ct.load(X, 0, 4)
+    assert x < 20, "too large"
+    assert not (ct.max(x) > 20)
+    ct.store(X, 0, x + 1)
+"""
+
+
+def test_assertions_on_tiles(tmp_path: Path) -> None:
+    """As compiled: about each element. (In a file of its own: pytest makes other code of a test's assertions.)"""
+    (tmp_path / "kernels.py").write_text(ASSERTIONS)
+    kernel = runpy.run_path(str(tmp_path / "kernels.py"))["kernel"]
+    for way in (kernel.interpret, lambda grid, args: ct.launch(None, grid, kernel, args)):
+        x = np.arange(4, dtype=np.float32)
+        way(1, (x,))
+        assert x.tolist() == [1, 2, 3, 4]
+        with pytest.raises((AssertionError, TileError), match="too large"):
+            way(1, (x + 18,))
+
+    def branch(X):
+        if ct.load(X, 0, 4) < 20:
+            ct.store(X, 0, 0)
+
+    with pytest.raises(TileTypeError, match="a scalar is needed here"):
+        run(branch, np.arange(4, dtype=np.float32))
+
+
+def test_defaults_of_parameters() -> None:
+    @ct.kernel
+    def kernel(X, value=2.0, T: ct.Constant[int] = 4):
+        ct.store(X, 0, ct.full((T,), value, ct.float32))
+
+    for way in (kernel.interpret, lambda grid, args: ct.launch(None, grid, kernel, args)):
+        for args, expected in (((), [2, 2, 2, 2]), ((3.0,), [3, 3, 3, 3]), ((3.0, 2), [3, 3, 0, 0])):
+            x = np.zeros(4, np.float32)
+            way(1, (x, *args))
+            assert x.tolist() == expected
+    with pytest.raises(TileTypeError, match="takes 3 argument"):
+        ct.launch(None, 1, kernel, ())
+
+
+def test_the_names_of_tile_code_can_be_listed() -> None:
+    names = dir(ct)
+    assert {"kernel", "launch", "function", "ByTarget", "Tile", "Array", "load", "float32", "Constant"} <= set(names)
+    assert not {"functools", "inspect", "OPS", "F", "T", "annotations"} & set(names)
+    assert all(hasattr(ct, name) for name in names)
+    assert list(inspect.signature(ct.launch).parameters) == ["stream", "grid", "kernel", "args"]

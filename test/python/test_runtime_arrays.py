@@ -248,6 +248,16 @@ def test_refused_capsules(more: dict, error: type, message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_a_tensor_without_a_shape() -> None:
+    class Lying(p.Versioned):
+        def fill(self, tensor: Any) -> None:
+            super().fill(tensor)
+            tensor.shape = None
+
+    with pytest.raises(TileValueError, match="its DLPack tensor has 1 dimension, but no shape"):
+        _core.describe_array(Lying(address=ADDRESS, shape=(4,), device=(p.CPU, 0)))
+
+
 def test_a_producer_that_refuses() -> None:
     class Stubborn:
         def __dlpack_device__(self) -> tuple[int, int]:

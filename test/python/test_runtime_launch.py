@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import gc
+import re
 import struct
 import threading
 import weakref
@@ -293,13 +294,13 @@ FROZEN.flags.writeable = False
         (
             case(A, [1], C, 1),
             TileTypeError,
-            "kernel kernel, argument 'B': a list is not supported; pass an array (NumPy, or anything "
+            "kernel kernel, argument 'B': an object of type list is not supported; pass an array (NumPy, or anything "
             "with DLPack or the CUDA Array Interface), an int, a float or a bool, or annotate the "
             "parameter with ct.Constant",
         ),
-        (case(A, None, C, 1), TileTypeError, "argument 'B': a NoneType is not supported"),
-        (case(A, "x", C, 1), TileTypeError, "argument 'B': a str is not supported"),
-        (case(A, b"x", C, 1), TileTypeError, "argument 'B': a bytes is not supported"),
+        (case(A, None, C, 1), TileTypeError, "argument 'B': an object of type NoneType is not supported"),
+        (case(A, "x", C, 1), TileTypeError, "argument 'B': an object of type str is not supported"),
+        (case(A, b"x", C, 1), TileTypeError, "argument 'B': an object of type bytes is not supported"),
         (case(A, np.complex64(1), C, 1), TileTypeError, "argument 'B': a scalar of type complex64"),
         (case(A, 2**64, C, 1), TileValueError, "argument 'B': the integer 18446744073709551616"),
         (case(A, -(2**63) - 1, C, 1), TileValueError, "argument 'B': the integer -9223372036854775809"),
@@ -390,3 +391,43 @@ def test_out_of_memory_names_the_kernel() -> None:
 def test_constant_positions_are_checked() -> None:
     with pytest.raises(ValueError, match="constant position 3 is no parameter"):
         _core.Dispatcher("k", ["A"], [3], print)  # type: ignore[arg-type]
+
+
+class Raises:
+    """A producer that has lost its device."""
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        raise RuntimeError("device lost")
+
+
+def interface(**entries: Any) -> Any:
+    made = {"shape": (4,), "typestr": "<f4", "data": (0, False), "version": 3, **entries}
+    return type("Producer", (), {"__cuda_array_interface__": made})()
+
+
+@pytest.mark.parametrize(
+    ("array", "error", "message"),
+    [
+        (Raises(), TileTypeError, "it cannot be read: device lost"),
+        (interface(shape=(4.0,)), TileTypeError, "'float' object cannot be interpreted as an integer"),
+        (interface(shape=4), TileTypeError, "it cannot be read: object of type 'int' has no len"),
+        (interface(shape=(2**70,)), TileTypeError, "it cannot be read: int too big to convert"),
+        (interface(strides=("4",)), TileTypeError, "it cannot be read: 'str' object cannot be interpreted"),
+        (interface(data=(2**70, False)), TileTypeError, "it cannot be read: Python int too large"),
+        (interface(version="3"), TileTypeError, "it cannot be read: 'str' object cannot be interpreted"),
+        (np.ma.masked_array(A, mask=[1] * 16), NotImplementedError, "it is a masked array, which is not supported"),
+        (1e300, TileValueError, "the float 1e+300 is beyond float32, as which a Python float is passed"),
+    ],
+)
+def test_arguments_that_lie(array: Any, error: type, message: str) -> None:
+    """Whatever a producer does, the error names the parameter."""
+    with pytest.raises(error, match="kernel kernel, argument 'B': .*" + re.escape(message)):
+        _core.launch(None, 1, Kernel("A", "B", "C", "T", constants=(3,)), (A, array, C, 1))
+
+
+def test_grids_of_lists_and_numpy_integers() -> None:
+    for grid in ([2, 3], np.int64(6), (np.int32(2), 3), True):
+        k = Kernel("A")
+        _core.launch(None, grid, k, (A,))
+        assert len(k.blocks) == (6 if grid is not True else 1)

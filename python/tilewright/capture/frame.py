@@ -91,6 +91,11 @@ class Frame:
     def places(self, node: ast.AST) -> tuple[Place, ...]:
         return (*self.callers, self.source.place(node))
 
+    def told(self, node: ast.AST, message: str) -> str:
+        """What a kernel that stops at `node` says: also where that is."""
+        place = self.source.place(node)
+        return f"{message} ({place.file.rpartition('/')[2]}, line {place.line})"
+
     # -- names
 
     def lookup(self, node: ast.Name) -> Any:

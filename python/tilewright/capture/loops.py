@@ -435,7 +435,7 @@ def _for(frame: Frame, node: ast.For) -> None:
         if not isinstance(bounds, Range):
             unrolled(frame, node, elements(frame, bounds, "a 'for' loop"))
             return
-        count = _Count(frame, bounds)
+        count = _Count(frame, bounds, node)
     except TileError as error:
         error.places = error.places or frame.places(node.iter)
         raise
@@ -518,7 +518,7 @@ class _Count:
     run time counts iterations, in int64.
     """
 
-    def __init__(self, frame: Frame, bounds: Range) -> None:
+    def __init__(self, frame: Frame, bounds: Range, node: ast.For) -> None:
         emit = self.emit = frame.emit
         parts = [emit.index(b, "a bound of range") for b in (bounds.start, bounds.stop, bounds.step)]
         dtype = self.variable = self.dtype = int64 if any(p.dtype is int64 for p in parts) else int32
@@ -533,7 +533,7 @@ class _Count:
         self.value: Callable[[Tile], Tile] = self._same
         if known is None:
             self.start = start
-            self._count_iterations(frame, *(emit.cast(p, int64) for p in (start, stop, step)))
+            self._count_iterations(frame, node, *(emit.cast(p, int64) for p in (start, stop, step)))
         elif known > 0:
             self.lower, self.upper, self.step = start, stop, step
         else:
@@ -542,11 +542,11 @@ class _Count:
             self.lower, self.upper = (self._mirrored(emit.cast(p, self.dtype)) for p in (start, stop))
             self.step = emit.constant(-known, self.dtype)
 
-    def _count_iterations(self, frame: Frame, start: Tile, stop: Tile, step: Tile) -> None:
+    def _count_iterations(self, frame: Frame, node: ast.For, start: Tile, stop: Tile, step: Tile) -> None:
         emit = self.emit
         condition = emit.compare("not_equal", step, 0)
-        message = {"message": "the step of range must not be zero"}
-        frame.builder.op("tile.assert", [condition.ir], message, [])
+        message = frame.told(node, "the step of range must not be zero")
+        frame.builder.op("tile.assert", [condition.ir], {"message": message}, [])
         up = emit.binary("cdiv", emit.binary("sub", stop, start), step)
         down = emit.binary("cdiv", emit.binary("sub", start, stop), emit.unary("negative", step))
         self.value, self.dtype = self._after_iterations, int64

@@ -43,6 +43,7 @@ from .values import (
     Shape,
     Tile,
     describe,
+    dimensions,
     is_number,
     is_run_time,
     require_tile_or_number,
@@ -131,7 +132,7 @@ def _tile_shape(value: Any, what: str) -> Shape:
 def _axis(value: Any, ndim: int, what: str) -> int:
     axis = _static_int(value, f"{what}: axis")
     if not -ndim <= axis < ndim:
-        raise TileValueError(f"{what}: axis {axis} is outside a tile of {ndim} dimensions")
+        raise TileValueError(f"{what}: axis {axis} is outside a tile of {dimensions(ndim)}")
     return axis % ndim
 
 
@@ -207,7 +208,7 @@ def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> T
     tile_shape = _tile_shape(shape, "ct.num_tiles: shape")
     if len(tile_shape) != array.ndim:
         raise TileValueError(
-            f"ct.num_tiles: {describe(array)} needs a tile of {array.ndim} dimensions, found shape {tile_shape}"
+            f"ct.num_tiles: {describe(array)} needs a tile of {dimensions(array.ndim)}, found shape {tile_shape}"
         )
     k = _axis(axis, array.ndim, "ct.num_tiles")
     array_axis = _order(order, array.ndim, "ct.num_tiles")[k]
@@ -224,7 +225,7 @@ def _tile_index(frame: Frame, array: Array, index: Any, shape: Shape, what: str)
     values = index if isinstance(index, tuple) else (index,)
     if len(values) != array.ndim or len(shape) != array.ndim:
         raise TileValueError(
-            f"{what}: the array '{array.name}' has {array.ndim} dimensions, the index {len(values)} "
+            f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, the index {len(values)} "
             f"and the tile {len(shape)}; give one entry of each for each dimension"
         )
     return [frame.emit.index(v, f"{what}: index[{i}]").ir for i, v in enumerate(values)]
@@ -324,7 +325,7 @@ def _element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tup
     values = indices if isinstance(indices, tuple) else (indices,)
     if len(values) != array.ndim:
         raise TileValueError(
-            f"{what}: the array '{array.name}' has {array.ndim} dimensions, but there are "
+            f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, but there are "
             f"{len(values)} indices; give one for each dimension"
         )
     tiles = [_tile(frame, v, f"{what}: index") for v in values]
@@ -421,10 +422,10 @@ def _scatter(
 
 
 @op("full")
-def _full(frame: Frame, shape: Any, fill_value: Any, dtype: Any) -> Tile:
-    tile_shape = _tile_shape(shape, "ct.full: shape")
-    dtype = _dtype(dtype, "ct.full: dtype")
-    value = require_tile_or_number(fill_value, "ct.full")
+def _full(frame: Frame, shape: Any, fill_value: Any, dtype: Any, what: str = "ct.full") -> Tile:
+    tile_shape = _tile_shape(shape, f"{what}: shape")
+    dtype = _dtype(dtype, f"{what}: dtype")
+    value = require_tile_or_number(fill_value, what)
     if is_number(value):
         return frame.emit.constant(value, dtype, tile_shape)
     if value.shape:
@@ -434,12 +435,12 @@ def _full(frame: Frame, shape: Any, fill_value: Any, dtype: Any) -> Tile:
 
 @op("zeros")
 def _zeros(frame: Frame, shape: Any, dtype: Any) -> Tile:
-    return _full(frame, shape, 0, dtype)
+    return _full(frame, shape, 0, dtype, "ct.zeros")
 
 
 @op("ones")
 def _ones(frame: Frame, shape: Any, dtype: Any) -> Tile:
-    return _full(frame, shape, 1, dtype)
+    return _full(frame, shape, 1, dtype, "ct.ones")
 
 
 @op("arange")
@@ -527,7 +528,7 @@ def _transpose(frame: Frame, x: Any, axis0: Any, axis1: Any) -> Tile:
     tile = _tile(frame, x, "ct.transpose")
     if axis0 is None and axis1 is None:
         if tile.ndim != 2:
-            raise TileValueError(f"ct.transpose of a tile of {tile.ndim} dimensions needs the two axes to swap")
+            raise TileValueError(f"ct.transpose of a tile of {dimensions(tile.ndim)} needs the two axes to swap")
         axis0, axis1 = 0, 1
     elif axis0 is None or axis1 is None:
         raise TileValueError("ct.transpose needs both axes or none")

@@ -177,7 +177,9 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
         frame.at(node)
         if condition.dtype is not bool_:
             condition = frame.emit.compare("not_equal", condition, 0)
-        frame.builder.op("tile.assert", [condition.ir], {"message": message}, [])
+        frame.builder.op(
+            "tile.assert", [condition.ir], {"message": frame.told(node, message or ast.unparse(node.test))}, []
+        )
     elif not truth_of(frame, condition, "'assert'"):
         raise TileValueError(f"assertion failed{': ' + message if message else ''}")
 

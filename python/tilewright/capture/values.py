@@ -105,6 +105,10 @@ class Unusable:
         self.places = places
 
 
+def dimensions(count: int) -> str:
+    return f"{count} dimension{'' if count == 1 else 's'}"
+
+
 def tile_type(dtype: DType, shape: Shape) -> str:
     """The type's text in the IR."""
     if not shape:
@@ -179,7 +183,7 @@ def describe(value: Any) -> str:
     if isinstance(value, Tile):
         if not value.shape:
             return f"a run-time {value.dtype} scalar"
-        return f"a {value.dtype} tile of shape {value.shape}"
+        return f"{'an' if value.dtype.name.startswith('int') else 'a'} {value.dtype} tile of shape {value.shape}"
     if isinstance(value, Array):
         return f"the {value.ndim}-D {value.dtype} array '{value.name}'"
     if isinstance(value, bool | int | float) and is_number(value):
