@@ -37,6 +37,10 @@ APPROXIMATE = {
     "cvt.rna.tf32.f32": "emu_tf32",
 }
 GRIDS = ("persistent", "joined")  # a launch starts another grid than the program's: persist.c, pack_blocks.c
+# What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that threads.c knows.
+SHARED = """typedef struct { int word, rank, bytes, swizzle, axes[5], box[5]; } map_form_t;
+unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));
+"""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "half": 2, "bfloat": 2}
 
 
@@ -81,11 +85,10 @@ class Rewriter:
             return self.mma(result, text, types)
         if "wgmma.mma_async" in text:
             return self.wgmma(result, text, types)
-        if text.startswith(("wgmma.wait_group", "fence.proxy.async")):  # products are done when they are issued
-            pending = re.match(r"wgmma\.wait_group\.sync\.aligned (\d+);", text)
-            wait = f"  call void @emu_wgmma_wait(i32 {pending[1]})\n" if pending else "  call void @emu_fence()\n"
-            values = [f"%a{i}" for i in range(len(types))]
-            return wait + ("  ret void\n" if result == "void" else self.give(result, values))
+        if text.startswith("fence.proxy.async"):
+            return "  call void @emu_fence()\n" + self.same(result, types)
+        if text.startswith("wgmma.wait_group"):
+            return self.wgmma_wait(result, text, types)
         if text.startswith("atom.acq_rel.gpu.global.inc.u32"):
             return f"  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
         if text.startswith("bar.warp.sync"):
@@ -243,6 +246,23 @@ class Rewriter:
         )
         return "\n".join([*out, self.read_back(result)])
 
+    def same(self, result: str, types: list[str]) -> str:
+        """What goes in comes out."""
+        return "  ret void\n" if result == "void" else self.give(result, [f"%a{i}" for i in range(len(types))])
+
+    def wgmma_wait(self, result: str, text: str, types: list[str]) -> str:
+        """Accumulators are taken when what was waited for is done."""
+        pending = re.match(r"wgmma\.wait_group\.sync\.aligned (\d+);", text)
+        assert pending, text
+        wait = f"  call void @emu_wgmma_wait(i32 {pending[1]})\n"
+        if result == "void":
+            return wait + "  ret void\n"
+        out = [f"  %d = alloca [{len(types)} x i32]"]
+        for i, kind in enumerate(types):
+            out.append(f"  %p{i} = getelementptr i32, ptr %d, i64 {i}\n  store {kind} %a{i}, ptr %p{i}")
+        out.append(f"{wait}  call void @emu_wgmma_take(ptr %d, i32 {len(types)})")
+        return "\n".join([*out, self.read_back(result)])
+
     def wgmma(self, result: str, text: str, types: list[str]) -> str:
         kind, *more = split(result[1:-1])
         count = 1 + len(more)  # registers of the accumulator, which are the first arguments too
@@ -279,13 +299,17 @@ class Rewriter:
                 zero = f"%z{number}"
                 adds = int(form[7][1:]) - count
                 out.append(f"  %y{number} = xor i1 %a{adds}, true\n  {zero} = zext i1 %y{number} to i32")
+            if number == 0:
+                begin = f"@emu_wgmma_begin(ptr %d, i32 {count}, ptr {self.text(form[3])}, i32 {zero})"
+                out.append(f"  %sum = call i32 {begin}")
             out.append(
-                f"  call void @emu_wgmma(ptr %d, i32 {form[1]}, i32 {form[2]}, {names}, {lhs}, i64 %b_{number}, "
+                f"  call void @emu_wgmma(i32 %sum, i32 {form[1]}, i32 {form[2]}, {names}, {lhs}, i64 %b_{number}, "
                 f"i32 {zero}, i32 {a_major}, i32 {b_major})"
             )
             number += 1
         if "wgmma.commit_group" in text:
             out.append("  call void @emu_wgmma_commit()")
+        out.append("  call void @emu_wgmma_end(ptr %d, i32 %sum)")
         return "\n".join([*out, self.read_back(result)])
 
     @staticmethod
@@ -433,7 +457,10 @@ declare void @emu_store_wait(i32)
 declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @emu_wgmma_commit()
 declare void @emu_wgmma_wait(i32)
-declare void @emu_wgmma(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
+declare i32 @emu_wgmma_begin(ptr, i32, ptr, i32)
+declare void @emu_wgmma(i32, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
+declare void @emu_wgmma_end(ptr, i32)
+declare void @emu_wgmma_take(ptr, i32)
 declare void @emu_warp()
 declare i1 @emu_elect()
 declare void @emu_named_barrier(i32, i32)
@@ -481,22 +508,35 @@ def map_forms(maps: Any) -> str:
     )
 
 
+def runtime_object() -> Path:
+    """threads.c, which is the same for all kernels, built once."""
+    text = (HERE / "threads.c").read_text()
+    built = FOLDER / f"threads-{hashlib.sha256(text.encode()).hexdigest()[:24]}.o"
+    if not built.exists():
+        new = built.with_name(f"{built.name}.{os.getpid()}")
+        command = [CLANG, "-O2", "-ffp-contract=off", "-w", "-fPIC", "-c", str(HERE / "threads.c"), "-o", str(new)]
+        subprocess.run(command, check=True)
+        os.replace(new, built)
+    return built
+
+
 def shared_object(
     text: str, threads: int, grid: str, parts: int, tickets: int, members: int, cut: Sequence[int], maps: Any
 ) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
     source = Rewriter().module(text, threads, grid, parts, tickets, members, cut)
-    runtime = (HERE / "threads.c").read_text() + map_forms(maps)
-    name = hashlib.sha256((source + runtime).encode()).hexdigest()[:24]
+    data = SHARED + map_forms(maps)
+    runtime = runtime_object()
+    name = hashlib.sha256((source + data + runtime.name).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
     if not library.exists():
         part = FOLDER / f"{name}.{os.getpid()}"  # several processes may build the same text at once
         ir, c, new = (part.with_name(f"{part.name}.{suffix}") for suffix in ("ll", "c", "so"))
         ir.write_text(source)
-        c.write_text("unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));\n" + runtime)
-        command = [CLANG, "-O0", "-w", "-shared", "-fPIC", "--rtlib=compiler-rt", str(ir), str(c), "-lm", "-o"]
-        subprocess.run([*command, str(new)], check=True)
+        c.write_text(data)
+        command = [CLANG, "-O0", "-w", "-shared", "-fPIC", "--rtlib=compiler-rt", str(ir), str(c), str(runtime)]
+        subprocess.run([*command, "-lm", "-o", str(new)], check=True)
         os.replace(new, library)
     return ctypes.CDLL(str(library))
 

@@ -4,9 +4,10 @@
  * Shared memory is filled with garbage before each block, and an asynchronous copy moves its bytes only when
  * it is waited for, so that code which reads too early reads rubbish. What the tensor memory accelerator brings
  * comes as late as possible in even blocks, when no thread can go on, and at once in odd ones, so that code which
- * gives its bytes up too early finds others there. Products of warpgroups are computed at once, but a copy into what
- * one may still read, since no thread has waited for it, is an error. So is a copy by the accelerator into what a
- * thread has loaded without a fence or a barrier since: on a GPU it could overtake the load.
+ * gives its bytes up too early finds others there. Products of warpgroups are computed when they are waited for in even
+ * blocks, and at once in odd ones; either way their sums are there only behind the wait, and garbage before. A copy
+ * into what one may still read, since no thread has waited for it, is an error. So is a copy by the accelerator into
+ * what a thread has loaded without a fence or a barrier since: on a GPU it could overtake the load.
  *
  * The blocks of a cluster run together. Each has its shared memory at emu_shared while one of its threads runs. */
 #include <limits.h>
@@ -270,6 +271,8 @@ static void note(uint64_t *set, int64_t offset) {
 
 static void note_read(int64_t offset) { note(reads[current].groups[reads[current].closed], offset); }
 
+static int64_t groups_done[MAX_THREADS]; /* of products, that a thread has waited for */
+
 void emu_load(const void *from) { note(reads[current].loads, (const unsigned char *)from - emu_shared); }
 
 void emu_fence(void) { memset(reads[current].loads, 0, sizeof reads[current].loads); }
@@ -307,17 +310,6 @@ void emu_wgmma_commit(void) {
   if (next == MAX_GROUPS)
     give_up("%d groups of products are under way", next);
   memset(reads[current].groups[next], 0, sizeof reads[current].groups[next]);
-}
-
-/* All threads of the warp have waited when one goes on. */
-void emu_wgmma_wait(int32_t pending) {
-  int done = reads[current].closed - pending;
-  if (done > 0) {
-    reads[current].closed -= done;
-    memmove(reads[current].groups, reads[current].groups[done],
-            (size_t)(reads[current].closed + 1) * sizeof reads[current].groups[0]);
-  }
-  emu_warp();
 }
 
 /* ---- copies by the tensor memory accelerator --------------------------------------------------------- */
@@ -613,18 +605,20 @@ static double b_at(int first, const char *type, int k, int column) {
 
 /* ---- products of warpgroups -------------------------------------------------------------------------- */
 
-/* Element (row or column, k) of an operand in shared memory, found by its descriptor: lines of 128, 64 or 32 bytes,
- * whose pieces of 16 are exchanged. Of 16-bit elements m or n may be contiguous. */
-static double described(int64_t descriptor, const char *type, int at, int k, int mn_major) {
+/* Where element (row or column, k) of an operand in shared memory is, by its descriptor: in lines of 128, 64 or 32
+ * bytes, whose pieces of 16 are exchanged. Of 16-bit elements m or n may be contiguous. */
+static int64_t offset_of(int64_t descriptor, const char *type, int at, int k, int mn_major) {
   enum { FIELD = 0x3FFF, ADDRESS_MASK = 0x3FFFF };
   int64_t start = (descriptor & FIELD) << 4, leading = (descriptor >> 16 & FIELD) << 4,
           stride = (descriptor >> 32 & FIELD) << 4, line = 256 >> ((uint64_t)descriptor >> 62), wide = line / 2;
   int64_t address = mn_major ? start + at % wide * 2 + at / wide * leading + k % 8 * line + k / 8 * stride
                              : start + at % 8 * line + at / 8 * stride + k * (bits_of(type) / 8);
   address ^= (address >> 7 & (line / 16 - 1)) << 4;
-  int64_t offset = (address - (int64_t)(uintptr_t)emu_shared) & ADDRESS_MASK;
-  note_read(offset);
-  return element(type, emu_shared + offset, 0);
+  return (address - (int64_t)(uintptr_t)emu_shared) & ADDRESS_MASK;
+}
+
+static double described(int64_t descriptor, const char *type, int at, int k, int mn_major) {
+  return element(type, emu_shared + offset_of(descriptor, type, at, k, mn_major), 0);
 }
 
 /* What the tensor core adds up of 8-bit floats: it aligns products to the largest and keeps 13 bits after its first. */
@@ -648,36 +642,193 @@ static double sum_of_narrow(double sum, const double *product, int count) {
   return total;
 }
 
-/* d = a * b + d for the rows of this warp, at once; what it reads counts as read until it is waited for. lhs is four
- * words of registers, or has a descriptor. */
-void emu_wgmma(void *d, int32_t n, int32_t depth, const char *acc, const char *a_type, const char *b_type, int64_t a,
-               const int32_t *lhs, int64_t b, int32_t zero, int32_t a_major, int32_t b_major) {
+/* One instruction, d += a * b, that a thread has started. */
+typedef struct {
+  int32_t n, depth, in_registers, zero, a_major, b_major, lhs[4], sum, computed;
+  const char *acc, *a_type, *b_type;
+  int64_t a, b, group;
+} product_t;
+
+enum { SUMS = 32, MAX_PRODUCTS = 512, SUM_WORDS = 128, SERIALS = 4096 };
+
+/* The registers of an accumulator while products add to it. The program has tokens for them meanwhile, which no sum of
+ * numbers is: floats that are no numbers, and integers near the least one. A wait gives it the sums for its tokens,
+ * if they are done. Other uses of the tokens show in the result. */
+typedef struct {
+  const char *acc;
+  int serial, words, under_way; /* serial 0: unused */
+  int32_t value[SUM_WORDS];
+} sum_t;
+
+static struct {
+  sum_t sums[SUMS];
+  product_t products[MAX_PRODUCTS];
+  int num_products, next_sum, next_serial;
+} flights[MAX_THREADS];
+
+static void forget_products(void) {
+  for (int t = 0; t < num_threads(); t++) {
+    flights[t].num_products = 0;
+    groups_done[t] = 0;
+    for (int i = 0; i < SUMS; i++)
+      flights[t].sums[i].serial = 0;
+  }
+}
+
+static int is_half(const sum_t *s) { return s->acc[1] == '1'; }
+
+static int32_t token_of(const sum_t *s, int i) {
+  uint32_t half = (uint32_t)(s->serial << 6 | i), bits = (uint32_t)(s->serial << 7 | i);
+  if (is_half(s))
+    return (int32_t)(0xFE00FE00u | half >> 9 << 16 | (half & 0x1FF));
+  return (int32_t)((s->acc[0] == 's' ? 0x80000000u : 0x7FC00000u) | bits);
+}
+
+/* Which word of the sum has this token, or -1. */
+static int word_of(const sum_t *s, int32_t token) {
+  int i = s->serial == 0 ? 0 : is_half(s) ? token & 63 : token & 127;
+  return s->serial != 0 && i < s->words && token_of(s, i) == token ? i : -1;
+}
+
+static sum_t *sum_of(int32_t token) {
+  uint32_t t = (uint32_t)token, top = t & 0xFFC00000u;
+  if (top != 0x7FC00000u && top != 0x80000000u && (t & 0xFE00FE00u) != 0xFE00FE00u)
+    return NULL;
+  for (int i = 0; i < SUMS; i++)
+    if (word_of(&flights[current].sums[i], token) >= 0)
+      return &flights[current].sums[i];
+  return NULL;
+}
+
+/* The accumulator of products that begin: one under way, whose tokens these are, or other registers. Products that do
+ * not add to what is there take any. Returns its number. */
+int32_t emu_wgmma_begin(const int32_t *d, int32_t words, const char *acc, int32_t zero) {
+  sum_t *s = sum_of(d[0]);
+  int whole = s != NULL && !strcmp(s->acc, acc) && s->words == words;
+  for (int i = 0; i < words; i++) {
+    whole = whole && word_of(s, d[i]) == i;
+    if (!whole && !zero && sum_of(d[i]))
+      give_up("a product adds to word %d of a sum that is not the one that it had", i);
+  }
+  if (whole)
+    return (int32_t)(s - flights[current].sums);
+  int at = flights[current].next_sum;
+  while (flights[current].sums[at].under_way && flights[current].sums[at].serial)
+    at = (at + 1) % SUMS;
+  flights[current].next_sum = (at + 1) % SUMS;
+  s = &flights[current].sums[at];
+  *s = (sum_t){.acc = acc, .words = words};
+  memcpy(s->value, d, (size_t)words * 4);
+  return at;
+}
+
+/* From now on these tokens stand for the sum, and no others. */
+void emu_wgmma_end(int32_t *d, int32_t sum) {
+  sum_t *s = &flights[current].sums[sum];
+  s->serial = flights[current].next_serial = flights[current].next_serial % (SERIALS - 1) + 1;
+  for (int i = 0; i < s->words; i++)
+    d[i] = token_of(s, i);
+}
+
+/* For the rows of this warp. */
+static void compute(const product_t *p) {
   int first = current / 32 * 32, lane = current % 32, row_of_warp = current % emu_num_threads / 32 % 4 * 16;
-  if (lhs) {
-    memcpy(operands[current][0].bytes, lhs, 16);
+  void *d = flights[current].sums[p->sum].value;
+  if (p->in_registers) {
+    memcpy(operands[current][0].bytes, p->lhs, sizeof p->lhs);
     emu_warp();
   }
   for (int half = 0; half < 2; half++)
-    for (int column = lane % 4 * 2; column < n; column += column % 2 ? 7 : 1) {
+    for (int column = lane % 4 * 2; column < p->n; column += column % 2 ? 7 : 1) {
       int row = lane / 4 + 8 * half, at = column / 8 * 4 + half * 2 + column % 2;
-      double sum = zero ? 0 : element(acc, d, at), product[32];
-      for (int k = 0; k < depth; k++)
-        product[k] = (lhs ? a_at(first, a_type, 16, row, k) : described(a, a_type, row_of_warp + row, k, a_major)) *
-                     described(b, b_type, column, k, b_major);
-      if (bits_of(a_type) == 8 && !strcmp(acc, "f32"))
-        sum = sum_of_narrow(sum, product, depth);
+      double sum = p->zero ? 0 : element(p->acc, d, at), product[32];
+      for (int k = 0; k < p->depth; k++)
+        product[k] = (p->in_registers ? a_at(first, p->a_type, 16, row, k)
+                                      : described(p->a, p->a_type, row_of_warp + row, k, p->a_major)) *
+                     described(p->b, p->b_type, column, k, p->b_major);
+      if (bits_of(p->a_type) == 8 && !strcmp(p->acc, "f32"))
+        sum = sum_of_narrow(sum, product, p->depth);
       else
-        for (int k = 0; k < depth; k++)
+        for (int k = 0; k < p->depth; k++)
           sum += product[k];
-      if (!strcmp(acc, "s32"))
+      if (!strcmp(p->acc, "s32"))
         ((int32_t *)d)[at] = (int32_t)(int64_t)sum;
-      else if (!strcmp(acc, "f16"))
+      else if (!strcmp(p->acc, "f16"))
         ((_Float16 *)d)[at] = (_Float16)sum;
       else
         ((float *)d)[at] = (float)sum;
     }
-  if (lhs)
+  if (p->in_registers)
     emu_warp();
+}
+
+/* The lines [first, first + count) of an operand in shared memory are read until the product is waited for: each
+ * thread of the warp notes some. */
+static void note_reads(int64_t descriptor, const char *type, int first, int count, int depth, int mn_major) {
+  int piece = 8 * CHUNK_BYTES / bits_of(type), per_line = mn_major ? depth : depth / piece;
+  int total = mn_major ? count / piece * depth : count * per_line;
+  for (int i = current % 32; i < total; i += 32) {
+    int line = first + i / per_line * (mn_major ? piece : 1), k = i % per_line * (mn_major ? 1 : piece);
+    note_read(offset_of(descriptor, type, line, k, mn_major));
+  }
+}
+
+/* Starts d = a * b + d. It is computed at once in odd blocks, else when it is waited for. lhs is four words of
+ * registers, or has a descriptor. */
+void emu_wgmma(int32_t sum, int32_t n, int32_t depth, const char *acc, const char *a_type, const char *b_type,
+               int64_t a, const int32_t *lhs, int64_t b, int32_t zero, int32_t a_major, int32_t b_major) {
+  if (flights[current].num_products == MAX_PRODUCTS)
+    give_up("%d products are under way", MAX_PRODUCTS);
+  product_t *p = &flights[current].products[flights[current].num_products++];
+  *p = (product_t){n,       depth,  lhs != NULL, zero,    a_major,
+                   b_major, {0},    sum,         at_once, acc,
+                   a_type,  b_type, a,           b,       groups_done[current] + reads[current].closed};
+  if (lhs)
+    memcpy(p->lhs, lhs, sizeof p->lhs);
+  else
+    note_reads(a, a_type, current % emu_num_threads / 32 % 4 * 16, 16, depth, a_major);
+  note_reads(b, b_type, 0, n, depth, b_major);
+  flights[current].sums[sum].under_way++;
+  if (at_once)
+    compute(p);
+}
+
+/* Products of these groups end, in order. */
+static void finish_products(void) {
+  int kept = 0;
+  for (int i = 0; i < flights[current].num_products; i++) {
+    product_t *p = &flights[current].products[i];
+    if (p->group >= groups_done[current]) {
+      flights[current].products[kept++] = *p;
+      continue;
+    }
+    if (!p->computed)
+      compute(p);
+    flights[current].sums[p->sum].under_way--;
+  }
+  flights[current].num_products = kept;
+}
+
+/* All threads of the warp have waited when one goes on. */
+void emu_wgmma_wait(int32_t pending) {
+  int done = reads[current].closed - pending;
+  if (done > 0) {
+    groups_done[current] += done;
+    finish_products();
+    reads[current].closed -= done;
+    memmove(reads[current].groups, reads[current].groups[done],
+            (size_t)(reads[current].closed + 1) * sizeof reads[current].groups[0]);
+  }
+  emu_warp();
+}
+
+/* Sums for the tokens of those that are done. */
+void emu_wgmma_take(int32_t *values, int32_t words) {
+  for (int i = 0; i < words; i++) {
+    const sum_t *s = sum_of(values[i]);
+    if (s != NULL && s->under_way == 0)
+      values[i] = s->value[word_of(s, values[i])];
+  }
 }
 
 void emu_mma(int32_t m, int32_t k, const char *types[4], const void *a, const void *b, const void *c, void *d,
@@ -868,6 +1019,7 @@ static void run_block(void) {
   memset(come_by, 0, sizeof come_by);
   num_boxes = 0;
   forget_reads();
+  forget_products();
   at_once = (block[0] / members + block[1] + block[2]) % 2;
   for (int i = 0; i < num_threads(); i++) {
     thread_t *t = &threads[i];

@@ -26,6 +26,10 @@ from tilewright import tile as ct
 from tilewright.times import Times
 
 LAUNCHES = 2  # results must be right each time
+HARM = (  # errors after which the GPU runs nothing more for this process
+    "CUDA error", "ILLEGAL_ADDRESS", "ILLEGAL_INSTRUCTION", "MISALIGNED", "LAUNCH_FAILED", "LAUNCH_TIMEOUT",
+    "HARDWARE_STACK", "INVALID_ADDRESS_SPACE", "INVALID_PC", "CUDA_ERROR_ASSERT", "CUDA_ERROR_UNKNOWN",
+)  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -56,16 +60,29 @@ def kernel_of(source: str, folder: Path) -> Any:
 
 def check(choices: Choices, backend: str, folder: Path) -> Outcome:
     """`backend`: gpu; cpu (or what is installed in its place); interpret; or a target, for which it is compiled."""
+    try:
+        return unguarded(choices, backend, folder)
+    except Exception as error:
+        return Outcome(kind_of(error), f"{type(error).__name__}: {error}")
+
+
+def kind_of(error: Exception) -> str:
+    """The compiler, ours or the driver's, refuses the program; or it harmed the GPU's context; or this tool failed."""
+    text = str(error)
+    if any(word in text for word in HARM):
+        return "crashed"
+    refused = isinstance(error, errors.TileError) and not isinstance(error, errors.DriverError)
+    return "refused" if refused else "failed"
+
+
+def unguarded(choices: Choices, backend: str, folder: Path) -> Outcome:
     program = program_of(choices)
     kernel = kernel_of(program.source(json.dumps(choices)), folder)
     numbers = Torch(choices["seed"]) if backend == "gpu" else NumPy(choices["seed"])
     arguments, outputs = program.prepare(numbers)
-    try:
-        if backend.startswith("sm_"):
-            return compiled(kernel, backend, [*arguments, *fresh(numbers, outputs)])
-        return launched(kernel, program.grid(), backend, numbers, arguments, outputs)
-    except errors.TileError as error:
-        return Outcome("refused", str(error))
+    if backend.startswith("sm_"):
+        return compiled(kernel, backend, [*arguments, *fresh(numbers, outputs)])
+    return launched(kernel, program.grid(), backend, numbers, arguments, outputs)
 
 
 def fresh(numbers: Any, outputs: list[Any]) -> list[Any]:

@@ -29,12 +29,13 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "emulator")]
 BAD = ("wrong", "crashed", "timed out", "failed")
-EACH = 12  # files of one class of failures
+EACH = {"wrong": 40}  # files of one class of failures, where not 8
+GRACE = 30  # seconds that the last programs have
 
 
 def work(backend: str) -> None:
     """Programs come as lines of choices, outcomes go as lines; the process ends after what may have harmed it."""
-    from check import Outcome, check
+    from check import check
 
     if backend == "emulated":
         import emulate
@@ -45,21 +46,10 @@ def work(backend: str) -> None:
     os.dup2(2, 1)  # what a kernel prints is no answer
     with tempfile.TemporaryDirectory() as folder:
         for line in sys.stdin:
-            try:
-                outcome = check(json.loads(line), backend, Path(folder))
-            except Exception as error:  # whatever it is, it belongs to this program
-                outcome = Outcome("failed", f"{type(error).__name__}: {error}")
-            if (backend == "gpu" and outcome.kind == "failed") or "CUDA_ERROR" in outcome.text:
-                outcome = outcome if outcome.kind == "wrong" else Outcome(kind_of(outcome.text), outcome.text)
+            outcome = check(json.loads(line), backend, Path(folder))
             print(json.dumps([outcome.kind, outcome.text]), file=answers, flush=True)
             if outcome.kind in ("crashed", "failed"):
                 return
-
-
-def kind_of(text: str) -> str:
-    """An error of the GPU: the driver's compiler refuses, or the kernel has crashed."""
-    refused = ("CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_NO_BINARY", "JIT", "CUDA_ERROR_OUT_OF_MEMORY", "ptxas")
-    return "refused" if any(word in text for word in refused) else "crashed" if "CUDA" in text else "failed"
 
 
 class Worker:
@@ -122,18 +112,21 @@ class Report:
         self.kinds: collections.Counter[str] = collections.Counter()
         self.classes: collections.Counter[str] = collections.Counter()
         self.seeds: dict[str, list[int]] = collections.defaultdict(list)
+        self.choices: dict[str, collections.Counter[str]] = {kind: collections.Counter() for kind in ("all", "wrong")}
         self.begin = time.monotonic()
         self.lock = threading.Lock()
 
     def add(self, choices: Any, kind: str, text: str) -> None:
         with self.lock:
             self.kinds[kind] += 1
+            for name in ("all", "wrong") if kind == "wrong" else ("all",):
+                self.choices[name].update(f"{choices['kind']}, {key}: {value}" for key, value in choices.items())
             if kind == "right":
                 return
             name = class_of(kind, text)
             self.classes[name] += 1
             self.seeds[name].append(choices["seed"])
-            if self.out is not None and self.classes[name] <= EACH:
+            if self.out is not None and self.classes[name] <= EACH.get(name, 8):
                 save(self.out, choices, kind, text)
 
     def line(self) -> str:
@@ -144,7 +137,14 @@ class Report:
 
     def summary(self) -> str:
         rows = [f"  {n:6} {name}; seeds {self.seeds[name][:8]}" for name, n in self.classes.most_common()]
-        return "\n".join([f"summary, {self.backend}: {self.line()}", *rows])
+        return "\n".join([f"summary, {self.backend}: {self.line()}", *rows, *self.suspects()])
+
+    def suspects(self) -> list[str]:
+        """The choices with which programs are most often wrong."""
+        wrong, run = self.choices["wrong"], self.choices["all"]
+        often = [key for key, count in wrong.items() if count > 1 and "seed" not in key and "size" not in key]
+        often.sort(key=lambda key: wrong[key] / run[key], reverse=True)
+        return [f"  wrong with {key}: {wrong[key]} of {run[key]}" for key in often[:12]]
 
 
 def save(out: Path, choices: Any, kind: str, text: str) -> Path:
@@ -167,7 +167,8 @@ def run_all(options: Any) -> Report:
 
     def serve() -> None:
         worker = Worker(options.backend, options.limit)
-        while time.monotonic() - report.begin < options.seconds:
+        while (left := options.seconds - (time.monotonic() - report.begin)) > 0:
+            worker.limit = min(options.limit, left + GRACE)
             try:
                 seed = seeds.get_nowait()
             except queue.Empty:

@@ -1,0 +1,100 @@
+"""The emulator shows what a plan does wrong with products under way.
+
+The code of a plan, in LLVM IR, is broken: then it gives other numbers, or the emulator says what is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+import emulate
+
+FOLDERS = [str(Path(__file__).resolve().parent.parent / name) for name in ("emulator", "random_products", "python")]
+
+pytestmark = pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+
+GEMM = {
+    "kind": "gemm", "seed": 1, "small": True, "dtype": "float16", "sum": "wide", "tile": (64, 64, 64), "left": "load",
+    "right": "load", "loop": "for", "form": "mma", "grid": "plane", "before left": "none", "before right": "none",
+    "held": False, "init": "zeros", "second": None, "after": "none", "out": "low", "store": "store", "data": "integers",
+    "unit": 16, "size": (128, 128, 256, 1),
+}  # fmt: skip
+ATTENTION = {
+    "kind": "attention", "seed": 1, "small": True, "dtype": "float16", "tile": (64, 64, 64), "keys": "rows",
+    "values": "rows", "place": "heads first", "loop": "step", "form": "zeros", "scale": "wide", "mask": "causal",
+    "score": "softmax", "base": "exp2", "init": "-1e30", "early values": False, "end": "divide", "vectors": False,
+    "grid": "plane", "groups": 1, "bias": "none", "lse": False, "unit": 64, "size": (256, 2),
+}  # fmt: skip
+PLANS = {
+    "sums carried over": GEMM,
+    "sums of float16": GEMM | {"sum": "float16", "form": "zeros"},
+    "sums of integers": GEMM | {"dtype": "int8", "out": "sum"},
+    "left operand written by threads": GEMM | {"before right": "bytes", "num_stages": 1},
+    "left operand in registers": ATTENTION,
+}
+WAIT = re.compile(r'%(\S+) = call (\{[^\n]*?\}) asm sideeffect "wgmma\.wait_group[^\n]*?"\(([^\n]*?)\)')
+
+
+def fewer_waits(text: str) -> str:
+    """Each wait leaves one product more under way."""
+    return re.sub(r"wgmma\.wait_group\.sync\.aligned (\d)", lambda m: m[0][:-1] + str(int(m[1]) + 1), text)
+
+
+def early_uses(text: str) -> str:
+    """What a wait gives is taken from what it is given."""
+    for wait in WAIT.finditer(text):
+        given = wait[3].split(", ")
+        use = re.compile(rf"= extractvalue {re.escape(wait[2])} %{wait[1]}, (\d+)$", re.M)
+        text = use.sub(lambda m, given=given: f"= bitcast {given[int(m[1])]} to {given[int(m[1])].split()[0]}", text)
+    return text
+
+
+def not_committed(text: str) -> str:
+    return text.replace("wgmma.commit_group.sync.aligned;", "")
+
+
+FAULTS = {fault.__name__: fault for fault in (fewer_waits, early_uses, not_committed)}
+
+
+def outcome(plan: str, fault: str | None) -> str:
+    """What a program of the plan gives, in a process of its own: right, wrong, or what the emulator says."""
+    code = f"""
+import sys, tempfile
+from pathlib import Path
+sys.path[:0] = {FOLDERS!r}
+import emulate
+emulate.TARGET = "sm_90a"
+emulate.install()
+from check import check
+from test_emulated_products import FAULTS, PLANS
+build = emulate.shared_object
+def broken(text, *rest):
+    new = FAULTS[{fault!r}](text) if {fault!r} else text
+    assert "wgmma" in text and (new != text or not {fault!r}), "there is nothing to break"
+    return build(new, *rest)
+emulate.shared_object = broken
+with tempfile.TemporaryDirectory() as folder:
+    found = check(PLANS[{plan!r}], "cpu", Path(folder))
+print(found.kind if found.kind in ("right", "wrong") else found.text)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    return done.stdout.strip() if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_whole_plans_are_right(plan: str) -> None:
+    assert outcome(plan, None) == "right"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("plan", PLANS)
+def test_broken_plans_show(plan: str, fault: str) -> None:
+    found = outcome(plan, fault)
+    assert found == "wrong" or found.startswith("emulator: "), found
