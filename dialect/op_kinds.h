@@ -88,6 +88,14 @@ static inline tw_op_form_t tw_op_form(MlirOperation op) { return (tw_op_form_t)t
 static inline tw_op_class_t tw_op_class(MlirOperation op) { return (tw_op_class_t)tw_op_row(op)->arithmetic; }
 /* Whether one of these columns holds. */
 static inline bool tw_op_has(MlirOperation op, unsigned columns) { return (tw_op_row(op)->columns & columns) != 0; }
+/* Whether the op brings elements of an array to registers: tile.load, tile.gather. */
+static inline bool tw_op_loads(MlirOperation op) {
+  return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_WRITES_SHARED)) == TW_READS_ARRAY;
+}
+/* Whether it writes registers to an array: tile.store, tile.scatter. */
+static inline bool tw_op_stores(MlirOperation op) {
+  return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED)) == TW_WRITES_ARRAY;
+}
 /* Whether the op is of that kind, which is not TW_UNKNOWN_OP. */
 bool tw_op_is_kind(MlirOperation op, tw_op_kind_t kind);
 

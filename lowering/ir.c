@@ -41,8 +41,7 @@ bool tw_is_arithmetic(MlirOperation op) {
 }
 
 bool tw_stores_to_array(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_TILE_STORE, TW_TILE_SCATTER, TW_TILE_TMA_STORE};
-  return TW_OP_IS_ONE_OF(op, names);
+  return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY)) == TW_WRITES_ARRAY;
 }
 
 static MlirWalkResult find_write(MlirOperation op, void *user) {

@@ -186,9 +186,9 @@ static void count_mma(counter_t *c, MlirOperation op) {
 }
 
 static void count_op(counter_t *c, MlirOperation op) {
-  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER))
+  if (tw_op_loads(op))
     count_traffic(c, op, c->out->loaded);
-  else if (tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER))
+  else if (tw_op_stores(op))
     count_traffic(c, op, c->out->stored);
   else if (tw_op_is(op, TW_TILE_MMA))
     count_mma(c, op);

@@ -364,7 +364,7 @@ static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
     if (!contains(plan->tees, plan->num_tees, slot))
       plan->tees[plan->num_tees++] = slot;
   }
-  bool reads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  bool reads = tw_op_loads(op);
   if (reads && read_too_late(plan, op, map)) {
     fill_first(plan, slot);
     return;
@@ -548,7 +548,7 @@ static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation 
 static void add_cost(cpu_t *cx, MlirOperation op) {
   cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(op, 0));
   MlirType element = tw_element(mlirValueGetType(slot->value));
-  bool reads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  bool reads = tw_op_loads(op);
   slot->cost = cpu_rule(op)->cost + (reads && cpu_is_narrow(element) ? tw_bits(element) < 16 ? 8 : 1 : 0);
   slot->memory = reads;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -600,7 +600,7 @@ static bool reaches_memory(cpu_t *cx, MlirValue tile) {
   if (slot->kind != CPU_VIRTUAL || !slot->memory || mlirOperationIsNull(op) || slot->visit == cx->visit)
     return false;
   slot->visit = cx->visit;
-  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER))
+  if (tw_op_loads(op))
     return true;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))) &&
@@ -669,7 +669,7 @@ void cpu_before_regions(cpu_t *cx, MlirOperation op) {
 }
 
 static MlirWalkResult find_write(MlirOperation op, void *user) {
-  if (tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER))
+  if (tw_op_stores(op))
     *(bool *)user = true;
   return MlirWalkResultAdvance;
 }

@@ -152,7 +152,7 @@ static void tell_store(MlirOperation op) {
 /* Copies run as far ahead as the hint says; what goes through registers, and what is written, has no use for it. */
 static void tell_latency(MlirOperation op) {
   bool writes = tw_stores_to_array(op);
-  bool reads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  bool reads = tw_op_loads(op);
   if (tw_has_attr(op, TW_LATENCY) && (writes || reads))
     tw_op_remark(op, "has a latency that is not used: %s",
                  writes ? "nothing waits for what it writes" : "its tile is not copied ahead, in a loop");

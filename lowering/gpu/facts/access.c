@@ -125,9 +125,7 @@ bool tw_access_splits_lines(MlirOperation op) {
   return splits;
 }
 
-bool tw_is_async_copy(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_ASYNC_COPY) || tw_op_is(op, TW_TILE_ASYNC_GATHER);
-}
+bool tw_is_async_copy(MlirOperation op) { return tw_op_has(op, TW_COPIES_BY_THREADS); }
 
 intptr_t tw_copy_buffer_operand(MlirOperation op) {
   intptr_t i = 0;

@@ -148,7 +148,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
   if (tw_op_is(op, TW_TILE_MMA)) {
     cost->flop_cycles += tw_mma_cycles(op) * growth(cost, tile);
     cost->plan->sum_bits += bits * growth(cost, tile);
-  } else if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) {
+  } else if (tw_op_loads(op)) {
     cost->plan->bytes += bits / 8 * growth(cost, tile);
   }
   return MlirWalkResultAdvance;

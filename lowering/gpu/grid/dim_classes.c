@@ -176,9 +176,9 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i))))
       first_of(d, mlirOperationGetResult(op, i));
-  if ((tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) && d->num_reads < TW_MAX_ACCESSES)
+  if (tw_op_loads(op) && d->num_reads < TW_MAX_ACCESSES)
     d->reads[d->num_reads++] = op;
-  if ((tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER)) && d->num_writes < TW_MAX_ACCESSES)
+  if (tw_op_stores(op) && d->num_writes < TW_MAX_ACCESSES)
     d->writes[d->num_writes++] = op;
   if (tw_op_is(op, TW_ARITH_CONSTANT)) {
     if (!is_splat(op))

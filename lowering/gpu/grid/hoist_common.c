@@ -20,14 +20,12 @@ typedef struct {
   bool own, loads, multiplies;
 } reads_t;
 
-static bool only_computes(MlirOperation op) {
-  return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
-}
+static bool only_computes(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_loads(op); }
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   reads_t *r = user;
   bool position = tw_op_is(op, TW_TILE_BLOCK_ID) && tw_attr_int(op, "axis", 0) == r->axis;
-  r->loads |= tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  r->loads |= tw_op_loads(op);
   r->multiplies |= tw_op_is(op, TW_TILE_MMA);
   r->own |= position || !only_computes(op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {

@@ -54,8 +54,7 @@ static bool stands_in_the_way(MlirOperation op) {
 
 /* Of the tile that an access moves, if where it lies depends on the block. */
 static int64_t bytes_moved(const kernel_t *k, MlirOperation op) {
-  static const tw_op_kind_t accesses[] = {TW_TILE_LOAD, TW_TILE_STORE, TW_TILE_GATHER, TW_TILE_SCATTER};
-  bool moves = TW_OP_IS_ONE_OF(op, accesses);
+  bool moves = tw_op_loads(op) || tw_op_stores(op);
   uint32_t axes = 0;
   int64_t elements = 1;
   intptr_t first;

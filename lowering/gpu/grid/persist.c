@@ -113,8 +113,7 @@ static bool waits_for_memory(MlirOperation op) {
 }
 
 static bool shows_order(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) ||
-         ((tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) && waits_for_memory(op));
+  return tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) || (tw_op_loads(op) && waits_for_memory(op));
 }
 
 static const char *why_not_brought(MlirOperation load, int64_t num_warps) {
@@ -209,7 +208,7 @@ typedef struct {
 static MlirWalkResult find_reader(MlirOperation op, void *user) {
   reader_t *reader = user;
   intptr_t first;
-  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) {
+  if (tw_op_loads(op)) {
     MlirValue read = mlirOperationGetOperand(op, 0), written = tw_access_array(reader->write, &first);
     bool in_place = mlirValueEqual(read, written) && tw_reads_before(op, reader->write, tw_null_op());
     reader->found |= !in_place && !tw_may_be_disjoint(read, written);

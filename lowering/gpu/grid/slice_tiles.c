@@ -122,8 +122,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
     for (int i = 0; i < tw_rank(mlirValueGetType(sum)); i++)
       cycles = cycles * extent_of(cost, sum, i) / tw_extent(mlirValueGetType(sum), i);
     cost->flop_cycles += cycles;
-  } else if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_STORE) ||
-             tw_op_is(op, TW_TILE_SCATTER)) {
+  } else if (tw_op_loads(op) || tw_op_stores(op)) {
     cost->bytes += bytes_of(cost, op);
   }
   return MlirWalkResultAdvance;

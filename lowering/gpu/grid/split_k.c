@@ -63,8 +63,8 @@ typedef struct {
 /* ---- what can be split ------------------------------------------------------------------------- */
 
 static bool is_harmless(MlirOperation op) {
-  return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER) ||
-         tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
+  return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_loads(op) || tw_op_is(op, TW_TILE_MMA) ||
+         tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
 }
 
 static MlirWalkResult check_harmless(MlirOperation op, void *user) {
@@ -111,7 +111,7 @@ static MlirWalkResult count_cycles(MlirOperation op, void *user) {
   splitter_t *s = user;
   if (tw_op_is(op, TW_TILE_MMA)) {
     s->flop_cycles += tw_mma_cycles(op);
-  } else if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) {
+  } else if (tw_op_loads(op)) {
     MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
     s->bytes += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
   }

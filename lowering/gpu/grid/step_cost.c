@@ -66,7 +66,7 @@ static MlirWalkResult note_array(MlirOperation op, void *user) {
   loaded_t *loaded = user;
   int32_t place[TW_ARRAY_PLACE];
   intptr_t first;
-  if (!tw_op_is(op, TW_TILE_LOAD) && !tw_op_is(op, TW_TILE_GATHER))
+  if (!tw_op_loads(op))
     return MlirWalkResultAdvance;
   MlirValue array = tw_access_array(op, &first);
   if (!mlirValueIsABlockArgument(array) || loaded->count == MAX_LOADED * TW_ARRAY_PLACE)

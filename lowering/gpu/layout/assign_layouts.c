@@ -311,7 +311,7 @@ static int64_t bytes_together(const twl_classes_t *c, const tw_block_axes_t *axe
   int64_t bytes = 0;
   for (size_t i = 0; i < c->num_ops; i++) {
     MlirOperation op = c->ops[i];
-    bool loads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+    bool loads = tw_op_loads(op);
     MlirValue value = loads && mlirBlockEqual(mlirOperationGetBlock(op), block) ? twl_accessed(op) : (MlirValue){NULL};
     uint32_t own = 0;
     for (intptr_t k = 0; value.ptr && k < mlirOperationGetNumOperands(op); k++)
@@ -328,7 +328,7 @@ static bool moves_single_tiles(const twl_classes_t *c, int64_t most) {
     MlirOperation op = c->ops[i];
     if (tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN))
       return false;
-    bool loads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+    bool loads = tw_op_loads(op);
     MlirValue value = loads ? twl_accessed(op) : (MlirValue){NULL};
     large += value.ptr && 2 * bits_of(value) / 8 >= most;
   }

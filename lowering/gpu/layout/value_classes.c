@@ -110,10 +110,7 @@ static void note_reductions(twl_classes_t *c) {
   }
 }
 
-static bool is_access(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_GATHER) ||
-         tw_op_is(op, TW_TILE_SCATTER);
-}
+static bool is_access(MlirOperation op) { return tw_op_loads(op) || tw_op_stores(op); }
 
 MlirValue twl_accessed(MlirOperation op) {
   MlirValue value = {NULL};

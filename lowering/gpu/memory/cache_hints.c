@@ -36,8 +36,7 @@ typedef struct {
 static bool is_id(MlirOperation op) { return tw_op_is(op, TW_TILE_BLOCK_ID); }
 
 static bool reads_array(MlirOperation op) {
-  return (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER)) &&
-         tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return tw_op_loads(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
 
 /* What `value` tells of `number`, as far as `depth` ops show. */

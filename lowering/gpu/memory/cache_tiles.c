@@ -163,7 +163,7 @@ static MlirWalkResult look_at_write(MlirOperation op, void *user) {
   intptr_t first;
   if (mlirOperationGetNumRegions(op) > 0 || !tw_may_write_arrays(op))
     return MlirWalkResultAdvance;
-  if (!tw_op_is(op, TW_TILE_STORE) && !tw_op_is(op, TW_TILE_SCATTER)) {
+  if (!tw_op_stores(op)) {
     w->spared = false;
     return MlirWalkResultInterrupt;
   }

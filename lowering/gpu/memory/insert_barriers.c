@@ -176,9 +176,8 @@ static bool is_written(MlirValue array) {
 
 /* Whether the op reads or writes an array that the kernel writes. */
 static bool find_array(MlirOperation op, open_access_t *out) {
-  static const tw_op_kind_t reads[] = {TW_TILE_LOAD, TW_TILE_GATHER, TW_TILE_ASYNC_COPY, TW_TILE_ASYNC_GATHER};
   intptr_t first;
-  if (!tw_stores_to_array(op) && !TW_OP_IS_ONE_OF(op, reads))
+  if (!tw_stores_to_array(op) && !tw_op_loads(op) && !tw_is_async_copy(op))
     return false;
   MlirValue array = tw_access_array(op, &first);
   tw_layout_t layout;

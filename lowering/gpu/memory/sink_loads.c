@@ -64,9 +64,9 @@ static bool is_shared_load(MlirOperation op) {
   return true;
 }
 
-static bool writes(MlirOperation op) { return tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER); }
-
-static bool may_write(MlirOperation op) { return mlirOperationGetNumRegions(op) > 0 || writes(op); }
+static bool may_write(MlirOperation op) {
+  return mlirOperationGetNumRegions(op) > 0 || tw_op_has(op, TW_WRITES_ARRAY | TW_ORDERS_ALL);
+}
 
 static bool uses(MlirOperation user, MlirValue value) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(user); i++)
@@ -131,7 +131,7 @@ static bool run(MlirOperation function) {
   tw_ops_t list = tw_ops_in(function, may_wait, MlirWalkPreOrder);
   for (int i = list.count; i-- > 0;) /* from the end, so that what uses an op has found its place before */
     sink(list.at[i]);
-  tw_ops_t stores = tw_ops_in(function, writes, MlirWalkPreOrder);
+  tw_ops_t stores = tw_ops_in(function, tw_op_stores, MlirWalkPreOrder);
   for (int i = 0; i < list.count; i++)
     if (is_shared_load(list.at[i]) && stands_behind_boundary(list.at[i]) && is_apart(&stores, list.at[i], false) &&
         is_apart(&stores, list.at[i], true))

@@ -236,9 +236,8 @@ typedef struct {
 
 static MlirWalkResult look_at_needs(MlirOperation op, void *user) {
   needs_t *n = user;
-  n->writes = n->writes || tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER) ||
-              (mlirOperationGetNumRegions(op) == 0 && tw_may_write_arrays(op));
-  n->accesses = n->accesses || n->writes || tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  n->writes = n->writes || tw_op_stores(op) || (mlirOperationGetNumRegions(op) == 0 && tw_may_write_arrays(op));
+  n->accesses = n->accesses || n->writes || tw_op_loads(op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirOperation def = tw_ancestor_in(tw_def(mlirOperationGetOperand(op, i)), n->walk->block);
     for (int k = 0; !mlirOperationIsNull(def) && k < n->walk->num_ops; k++) {
@@ -301,12 +300,11 @@ static bool same_tile(MlirOperation load, MlirOperation store) {
 }
 
 static MlirWalkResult look_at_touch(MlirOperation op, void *user) {
-  static const tw_op_kind_t accesses[] = {TW_TILE_LOAD, TW_TILE_STORE, TW_TILE_GATHER, TW_TILE_SCATTER};
   touch_t *t = user;
   intptr_t first;
   if (mlirOperationEqual(op, t->store) || mlirOperationGetNumRegions(op) > 0)
     return MlirWalkResultAdvance;
-  if (!TW_OP_IS_ONE_OF(op, accesses)) {
+  if (!tw_op_loads(op) && !tw_op_stores(op)) {
     t->apart = t->apart && !tw_may_write_arrays(op); /* such as a print, which has its place */
     return MlirWalkResultAdvance;
   }

@@ -49,7 +49,7 @@ static bool is_table(MlirOperation op) {
 /* Ops that the producer can do again: arithmetic, and loads from arrays. Of tiles, which are the indices of a gather,
  * only what each thread does by itself. */
 static bool can_repeat(MlirOperation op) {
-  bool loads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  bool loads = tw_op_loads(op);
   if (mlirOperationGetNumRegions(op) > 0 || mlirOperationGetNumResults(op) != 1 || (loads && !reads_constant(op)))
     return false;
   if (!tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
@@ -132,7 +132,7 @@ typedef struct {
 
 /* What the producer copies, or loads to know where from. */
 static bool is_done_ahead(const tw_needs_t *needs, MlirOperation op) {
-  bool loads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  bool loads = tw_op_loads(op);
   return tw_is_async_copy(op) || (loads && tw_is_needed(needs, mlirOperationGetResult(op, 0).ptr));
 }
 

@@ -68,14 +68,12 @@ static MlirOperation barrier_of(MlirOperation wait) {
   return tw_op_is(next, TW_TILE_BARRIER) ? next : tw_null_op();
 }
 
-static bool is_load(MlirOperation op) { return tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER); }
-
 static bool is_pure(MlirOperation op) {
   return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_TILE_WGMMA);
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
-  if (is_pure(op) || is_load(op) || tw_op_in(op, "scf"))
+  if (is_pure(op) || tw_op_loads(op) || tw_op_in(op, "scf"))
     return MlirWalkResultAdvance;
   *(bool *)user = true;
   return MlirWalkResultInterrupt;
@@ -96,7 +94,7 @@ static bool may_load_early(MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
        !mlirOperationEqual(op, end) && !writes; op = mlirOperationGetNextInBlock(op)) {
     writes = tw_may_write_arrays(op);
-    if (tw_op_is(op, TW_TILE_WGMMA) || is_load(op))
+    if (tw_op_is(op, TW_TILE_WGMMA) || tw_op_loads(op))
       words += tw_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
   }
   return !writes && words <= WORDS_PER_THREAD;
@@ -148,14 +146,14 @@ static bool must_stay(const wait_t *w, MlirOperation op) {
     return true;
   if (mlirOperationGetNumRegions(op) > 0)
     mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
-  return products || has_effects(op) || (!w->loads && is_load(op)) || (w->effects && tw_op_is(op, TW_TILE_WGMMA));
+  return products || has_effects(op) || (!w->loads && tw_op_loads(op)) || (w->effects && tw_op_is(op, TW_TILE_WGMMA));
 }
 
 /* Waits for products and their barriers order nothing that a product needs; loads that stay do: there are no registers
  * for what they bring beside one more product. */
 static bool orders_more(MlirOperation op, MlirOperation before) {
   bool of_wait = tw_op_is(op, TW_TILE_BARRIER) && is_wait(before);
-  return !is_wait(op) && !of_wait && (has_effects(op) || is_load(op));
+  return !is_wait(op) && !of_wait && (has_effects(op) || tw_op_loads(op));
 }
 
 static void find_stay(wait_t *w) {
