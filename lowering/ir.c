@@ -28,16 +28,11 @@ bool tw_op_is_one_of(MlirOperation op, const tw_op_kind_t *kinds, size_t count) 
   return false;
 }
 
-bool tw_is_index_fact(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_TILE_DIM, TW_TILE_STRIDE, TW_TILE_BLOCK_ID, TW_TILE_NUM_BLOCKS};
-  return TW_OP_IS_ONE_OF(op, names);
-}
+bool tw_is_index_fact(MlirOperation op) { return tw_op_form(op) == TW_FORM_POSITION; }
 
 bool tw_is_arithmetic(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_TILE_BROADCAST, TW_TILE_RESHAPE, TW_TILE_PERMUTE,
-                                       TW_TILE_REDUCE,    TW_TILE_IOTA,    TW_TILE_WARP_ANY};
-  return tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_in(op, "tensor") || tw_is_index_fact(op) ||
-         TW_OP_IS_ONE_OF(op, names);
+  const tw_op_row_t *row = tw_op_row(op);
+  return (row->columns & TW_PURE) != 0 && row->form != TW_FORM_SCAN && row->form != TW_FORM_PRODUCT;
 }
 
 bool tw_stores_to_array(MlirOperation op) {
@@ -45,11 +40,7 @@ bool tw_stores_to_array(MlirOperation op) {
 }
 
 static MlirWalkResult find_write(MlirOperation op, void *user) {
-  static const tw_op_kind_t names[] = {
-      TW_TILE_LOAD,         TW_TILE_GATHER,     TW_TILE_WGMMA,          TW_TILE_WGMMA_WAIT,   TW_TILE_ASYNC_COPY,
-      TW_TILE_ASYNC_COMMIT, TW_TILE_ASYNC_WAIT, TW_TILE_BARRIER,        TW_TILE_LOCAL_LOAD,   TW_TILE_LOCAL_STORE,
-      TW_TILE_ALLOC_SHARED, TW_TILE_MMA,        TW_TILE_CONVERT_LAYOUT, TW_TILE_ASYNC_GATHER, TW_TILE_SCAN};
-  if (TW_OP_IS_ONE_OF(op, names) || tw_is_arithmetic(op) || tw_op_in(op, "scf"))
+  if (!tw_op_has(op, TW_WRITES_ARRAY | TW_ORDERS_ALL))
     return MlirWalkResultAdvance;
   *(bool *)user = true;
   return MlirWalkResultInterrupt;

@@ -34,7 +34,7 @@ bool tw_op_is_one_of(MlirOperation op, const tw_op_kind_t *kinds, size_t count);
 #define TW_OP_IS_ONE_OF(op, kinds) tw_op_is_one_of(op, kinds, sizeof(kinds) / sizeof *(kinds))
 /* Whether the op's name starts with `dialect` and a dot. */
 bool tw_op_in(MlirOperation op, const char *dialect);
-/* Whether the op tells an extent, a stride or a place in the grid: the same each time, for a scalar's price. */
+/* Whether the op tells an extent, a stride or a place in the launch: the same each time, for a scalar's price. */
 bool tw_is_index_fact(MlirOperation op);
 /* Whether the op only computes its results from its operands: arithmetic, views, reductions, facts of the launch.
  * Neither products nor what reads memory, which a pass names where it may count them, too. */

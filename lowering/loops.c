@@ -248,8 +248,7 @@ MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock withi
 
 /* Ops that do nothing but make their results. */
 static bool is_removable(MlirOperation op) {
-  return mlirOperationGetNumRegions(op) == 0 &&
-         (tw_is_arithmetic(op) || tw_op_loads(op) || tw_op_is(op, TW_TILE_CONVERT_LAYOUT));
+  return mlirOperationGetNumRegions(op) == 0 && (tw_is_arithmetic(op) || tw_op_loads(op));
 }
 
 /* Adds the op and what it is made from, as far as it can be removed, each once. */

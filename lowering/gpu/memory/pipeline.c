@@ -73,7 +73,7 @@ typedef struct {
 /* Arithmetic on scalars and tiles of indices, which may be repeated for another iteration. */
 static bool is_index_arithmetic(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 && tw_is_arithmetic(op) &&
-         !tw_op_is(op, TW_TILE_REDUCE) && !tw_op_is(op, TW_TILE_WARP_ANY);
+         !tw_op_has(op, TW_HAS_SCRATCH) && !tw_op_is(op, TW_TILE_WARP_ANY);
 }
 
 /* Loads that may be done for an iteration that does not exist: they read nothing outside of their array. */

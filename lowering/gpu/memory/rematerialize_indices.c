@@ -68,7 +68,7 @@ static tw_map_t *copies_for(owner_t *owner, MlirType indices) {
 
 static bool can_copy(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
-         ((tw_is_arithmetic(op) && !tw_op_is(op, TW_TILE_REDUCE)) || tw_op_loads(op));
+         ((tw_is_arithmetic(op) && !tw_op_has(op, TW_HAS_SCRATCH)) || tw_op_loads(op));
 }
 
 /* A tile made once more, as far as it is made by ops that can be copied. */

@@ -54,7 +54,7 @@ static bool can_repeat(MlirOperation op) {
     return false;
   if (!tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
     return !has_tile(op) && (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_is_index_fact(op) || loads);
-  return loads || (tw_is_arithmetic(op) && !tw_op_is(op, TW_TILE_REDUCE) && !is_table(op));
+  return loads || (tw_is_arithmetic(op) && !tw_op_has(op, TW_HAS_SCRATCH) && !is_table(op));
 }
 
 static bool need_value(tw_needs_t *needs, MlirValue value);

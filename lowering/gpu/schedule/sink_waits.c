@@ -68,9 +68,7 @@ static MlirOperation barrier_of(MlirOperation wait) {
   return tw_op_is(next, TW_TILE_BARRIER) ? next : tw_null_op();
 }
 
-static bool is_pure(MlirOperation op) {
-  return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_TILE_WGMMA);
-}
+static bool is_pure(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_WGMMA); }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
   if (is_pure(op) || tw_op_loads(op) || tw_op_in(op, "scf"))
@@ -276,7 +274,7 @@ static void order_function(MlirOperation wait) {
 /* Whether the values behind a store come from arithmetic on what no product of the block makes. */
 static bool is_known_before(const tw_slice_t *slice, MlirOperation first, MlirOperation store) {
   for (MlirOperation op = first; !mlirOperationEqual(op, store); op = mlirOperationGetNextInBlock(op))
-    if (tw_slice_has(slice, op) && !tw_is_arithmetic(op) && !tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
+    if (tw_slice_has(slice, op) && !tw_is_arithmetic(op))
       return false;
   return true;
 }
