@@ -25,7 +25,7 @@ typedef enum {
   TW_FORM_NONE,
   TW_FORM_ELEMENTWISE,
   TW_FORM_VIEW,     /* the same elements elsewhere: reshape, broadcast, permute, another layout */
-  TW_FORM_SOURCE,   /* a tile from nothing: constants, iota */
+  TW_FORM_SOURCE,   /* a tile that each thread can make: constants, splats, iota */
   TW_FORM_POSITION, /* a number of the launch: places in the grid, extents, strides */
   TW_FORM_REDUCTION,
   TW_FORM_SCAN,
@@ -95,6 +95,10 @@ static inline bool tw_op_loads(MlirOperation op) {
 /* Whether it writes registers to an array: tile.store, tile.scatter. */
 static inline bool tw_op_stores(MlirOperation op) {
   return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED)) == TW_WRITES_ARRAY;
+}
+/* Whether it combines elements along an axis: a reduction or a scan. */
+static inline bool tw_op_combines(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_REDUCTION || tw_op_form(op) == TW_FORM_SCAN;
 }
 /* Whether the op is of that kind, which is not TW_UNKNOWN_OP. */
 bool tw_op_is_kind(MlirOperation op, tw_op_kind_t kind);

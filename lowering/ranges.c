@@ -86,20 +86,16 @@ static tw_range_t of_select(MlirOperation op, int steps) {
 }
 
 static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
-  static const tw_op_kind_t same[] = {TW_TENSOR_SPLAT, TW_TILE_BROADCAST,      TW_TILE_RESHAPE,
-                                      TW_TILE_PERMUTE, TW_TILE_CONVERT_LAYOUT, TW_ARITH_EXTSI};
-  static const tw_op_kind_t sums[] = {TW_ARITH_ADDI, TW_ARITH_SUBI, TW_ARITH_MULI};
-  static const tw_op_kind_t divisions[] = {TW_ARITH_FLOORDIVSI, TW_ARITH_CEILDIVSI, TW_ARITH_DIVSI, TW_ARITH_DIVUI,
-                                           TW_ARITH_CEILDIVUI,  TW_ARITH_REMSI,     TW_ARITH_REMUI};
+  tw_op_class_t class = tw_op_class(op);
   if (tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS))
     return (tw_range_t){0, all.high};
   if (tw_op_is(op, TW_TILE_IOTA))
     return (tw_range_t){0, tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) - 1};
-  if (TW_OP_IS_ONE_OF(op, same))
+  if (tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_ARITH_EXTSI))
     return range(mlirOperationGetOperand(op, 0), steps);
-  if (TW_OP_IS_ONE_OF(op, sums))
+  if (class == TW_CLASS_SUM || class == TW_CLASS_MULTIPLE)
     return of_sum(op, all, steps);
-  if (TW_OP_IS_ONE_OF(op, divisions))
+  if (class == TW_CLASS_QUOTIENT || class == TW_CLASS_CEILING || class == TW_CLASS_REST)
     return of_division(op, all, steps);
   if (tw_op_is(op, TW_ARITH_SELECT))
     return of_select(op, steps);

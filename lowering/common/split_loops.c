@@ -91,10 +91,9 @@ static bool add_op(affine_t *a, MlirOperation loop, MlirOperation op, int64_t fa
   if (tw_op_is(op, TW_TILE_IOTA)) {
     add_range(&sum, 0, tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 0) - 1, factor);
     ok = true;
-  } else if (tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE) ||
-             tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_ARITH_EXTSI)) {
+  } else if (tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_ARITH_EXTSI)) {
     ok = add_value(&sum, loop, mlirOperationGetOperand(op, 0), factor);
-  } else if (tw_op_is(op, TW_ARITH_ADDI) || tw_op_is(op, TW_ARITH_SUBI)) {
+  } else if (tw_op_class(op) == TW_CLASS_SUM) {
     ok = add_value(&sum, loop, mlirOperationGetOperand(op, 0), factor) &&
          add_value(&sum, loop, mlirOperationGetOperand(op, 1), tw_op_is(op, TW_ARITH_SUBI) ? -factor : factor);
   } else if (tw_op_is(op, TW_ARITH_FLOORDIVSI) || tw_op_is(op, TW_ARITH_CEILDIVSI)) {

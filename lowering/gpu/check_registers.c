@@ -19,8 +19,7 @@ typedef struct {
 
 /* Ops whose results are known without registers. */
 static bool is_free(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_ARITH_CONSTANT, TW_TENSOR_SPLAT, TW_TILE_IOTA, TW_TILE_BROADCAST};
-  return TW_OP_IS_ONE_OF(op, names) || mlirOperationGetNumRegions(op) > 0;
+  return tw_op_form(op) == TW_FORM_SOURCE || tw_op_is(op, TW_TILE_BROADCAST) || mlirOperationGetNumRegions(op) > 0;
 }
 
 static MlirWalkResult measure(MlirOperation op, void *user) {

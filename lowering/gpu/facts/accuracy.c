@@ -15,8 +15,7 @@ static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
 /* ---- what it is made of ---------------------------------------------------------------------------- */
 
 static bool is_at_least(MlirValue value, int bound, int depth) {
-  static const tw_op_kind_t forms[] = {TW_TILE_CONVERT_LAYOUT, TW_TILE_RESHAPE, TW_TILE_BROADCAST, TW_TILE_PERMUTE,
-                                       TW_TENSOR_SPLAT,        TW_ARITH_EXTF,   TW_ARITH_TRUNCF};
+  static const tw_op_kind_t forms[] = {TW_TENSOR_SPLAT, TW_ARITH_EXTF, TW_ARITH_TRUNCF};
   static const tw_op_kind_t positive[] = {TW_MATH_EXP, TW_MATH_EXP2, TW_MATH_ABSF, TW_MATH_COSH};
   static const tw_op_kind_t joined[] = {TW_ARITH_MULF, TW_ARITH_DIVF, TW_ARITH_ADDF, TW_ARITH_MINIMUMF};
   double known;
@@ -27,8 +26,8 @@ static bool is_at_least(MlirValue value, int bound, int depth) {
     return false;
   if (bound == 0 && TW_OP_IS_ONE_OF(op, positive))
     return true;
-  if (TW_OP_IS_ONE_OF(op, forms) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
-      is_reduction(op, TW_REDUCE_ADD))
+  if (tw_op_form(op) == TW_FORM_VIEW || TW_OP_IS_ONE_OF(op, forms) || is_reduction(op, TW_REDUCE_MAX) ||
+      is_reduction(op, TW_REDUCE_MIN) || is_reduction(op, TW_REDUCE_ADD))
     return is_at_least(mlirOperationGetOperand(op, 0), bound, depth - 1);
   bool either = tw_op_is(op, TW_ARITH_MAXIMUMF), adds = tw_op_is(op, TW_ARITH_ADDF);
   bool selects = tw_op_is(op, TW_ARITH_SELECT);
@@ -57,11 +56,10 @@ static bool sums_one_sign(MlirOperation op) {
 
 /* Ops that hand a small relative error on without making it larger. */
 static bool keeps_accuracy(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_TILE_CONVERT_LAYOUT, TW_TILE_RESHAPE,   TW_TILE_BROADCAST,
-                                       TW_TILE_PERMUTE,        TW_ARITH_SELECT,   TW_ARITH_MULF,
-                                       TW_ARITH_DIVF,          TW_ARITH_MAXIMUMF, TW_ARITH_MINIMUMF};
-  return TW_OP_IS_ONE_OF(op, names) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
-         sums_one_sign(op);
+  static const tw_op_kind_t names[] = {TW_ARITH_SELECT, TW_ARITH_MULF, TW_ARITH_DIVF, TW_ARITH_MAXIMUMF,
+                                       TW_ARITH_MINIMUMF};
+  return tw_op_form(op) == TW_FORM_VIEW || TW_OP_IS_ONE_OF(op, names) || is_reduction(op, TW_REDUCE_MAX) ||
+         is_reduction(op, TW_REDUCE_MIN) || sums_one_sign(op);
 }
 
 static bool ends_narrow(MlirOperation op, int depth) {

@@ -13,11 +13,7 @@
 
 enum { SWIZZLE_BYTES = 128 };
 
-static bool is_element_cast(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_ARITH_EXTF,   TW_ARITH_TRUNCF, TW_ARITH_EXTSI,  TW_ARITH_EXTUI,
-                                       TW_ARITH_TRUNCI, TW_ARITH_SITOFP, TW_ARITH_UITOFP, TW_TILE_CAST};
-  return TW_OP_IS_ONE_OF(op, names);
-}
+static bool is_element_cast(MlirOperation op) { return tw_op_class(op) == TW_CLASS_CAST; }
 
 bool tw_is_view_of_load(MlirOperation op) {
   return tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_TILE_RESHAPE) ||

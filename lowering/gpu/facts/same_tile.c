@@ -63,7 +63,6 @@ bool tw_same_place(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOpe
 /* ---- another tile each time ---------------------------------------------------------------------------- */
 
 static bool moves(MlirOperation loop, MlirValue value) {
-  static const tw_op_kind_t sums[] = {TW_ARITH_ADDI, TW_ARITH_SUBI};
   MlirOperation op = tw_def(value);
   int64_t factor = 0;
   if (mlirValueEqual(value, tw_loop_iv(loop)))
@@ -73,7 +72,7 @@ static bool moves(MlirOperation loop, MlirValue value) {
   if (tw_op_is(op, TW_ARITH_MULI))
     return tw_known_int(mlirOperationGetOperand(op, 1), &factor) && factor != 0 &&
            moves(loop, mlirOperationGetOperand(op, 0));
-  for (int i = 0; i < 2 && TW_OP_IS_ONE_OF(op, sums); i++)
+  for (int i = 0; i < 2 && tw_op_class(op) == TW_CLASS_SUM; i++)
     if (!tw_defined_in(mlirOperationGetOperand(op, 1 - i), tw_loop_body(loop)))
       return moves(loop, mlirOperationGetOperand(op, i));
   return false;

@@ -221,8 +221,7 @@ static void look_for_diagonals(tw_dims_t *d) {
 /* ---- constants of one use ---------------------------------------------------------------------- */
 
 static bool is_flexible(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_ARITH_CONSTANT, TW_TENSOR_SPLAT, TW_TILE_IOTA};
-  return TW_OP_IS_ONE_OF(op, names) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return tw_op_form(op) == TW_FORM_SOURCE && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
 
 static MlirWalkResult separate(MlirOperation op, void *user) {

@@ -151,11 +151,13 @@ static int both(int x, int y) { return y == SAME || x == y ? x : x == SAME ? y :
 
 static int opposite(int slope) { return slope == UNKNOWN ? UNKNOWN : -slope; }
 
+/* Of its first operand, by a constant: it grows as that does, or falls. */
+static bool is_multiple(tw_op_class_t class) {
+  return class == TW_CLASS_MULTIPLE || class == TW_CLASS_QUOTIENT || class == TW_CLASS_CEILING ||
+         class == TW_CLASS_SHIFT;
+}
+
 static int slope_of(const tw_block_axes_t *axes, MlirValue value) {
-  static const tw_op_kind_t sums[] = {TW_ARITH_ADDI, TW_ARITH_MINSI, TW_ARITH_MAXSI, TW_ARITH_MINUI, TW_ARITH_MAXUI};
-  static const tw_op_kind_t multiples[] = {TW_ARITH_MULI,      TW_ARITH_DIVSI,     TW_ARITH_DIVUI, TW_ARITH_FLOORDIVSI,
-                                           TW_ARITH_CEILDIVSI, TW_ARITH_CEILDIVUI, TW_ARITH_SHLI,  TW_ARITH_SHRSI};
-  static const tw_op_kind_t casts[] = {TW_ARITH_EXTSI, TW_ARITH_EXTUI, TW_ARITH_TRUNCI};
   MlirOperation op = tw_def(value);
   int64_t factor;
   if (tw_block_axes_get(axes, value) == 0)
@@ -164,13 +166,14 @@ static int slope_of(const tw_block_axes_t *axes, MlirValue value) {
     return UNKNOWN;
   if (tw_op_is(op, TW_TILE_BLOCK_ID))
     return GROWS;
-  if (TW_OP_IS_ONE_OF(op, casts))
+  tw_op_class_t class = tw_op_class(op);
+  if (class == TW_CLASS_CAST)
     return slope_of(axes, mlirOperationGetOperand(op, 0));
-  if (TW_OP_IS_ONE_OF(op, multiples) && tw_known_int(mlirOperationGetOperand(op, 1), &factor)) {
+  if (is_multiple(class) && tw_known_int(mlirOperationGetOperand(op, 1), &factor)) {
     int slope = slope_of(axes, mlirOperationGetOperand(op, 0));
     return factor < 0 ? opposite(slope) : slope;
   }
-  if (!TW_OP_IS_ONE_OF(op, sums) && !tw_op_is(op, TW_ARITH_SUBI))
+  if (class != TW_CLASS_SUM && class != TW_CLASS_EXTREME)
     return UNKNOWN;
   int rhs = slope_of(axes, mlirOperationGetOperand(op, 1));
   return both(slope_of(axes, mlirOperationGetOperand(op, 0)), tw_op_is(op, TW_ARITH_SUBI) ? opposite(rhs) : rhs);

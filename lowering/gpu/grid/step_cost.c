@@ -19,10 +19,9 @@ static int64_t word_of(MlirOperation func, MlirValue value) {
 
 /* By how much `value` divides another; to one more or less it does not matter how it rounds. */
 static bool is_quotient(MlirValue value, int64_t *by) {
-  static const tw_op_kind_t divisions[] = {TW_ARITH_CEILDIVSI, TW_ARITH_CEILDIVUI, TW_ARITH_FLOORDIVSI, TW_ARITH_DIVSI,
-                                           TW_ARITH_DIVUI};
   MlirOperation op = tw_def(value);
-  return !mlirOperationIsNull(op) && TW_OP_IS_ONE_OF(op, divisions) && tw_known_int(mlirOperationGetOperand(op, 1), by);
+  tw_op_class_t class = mlirOperationIsNull(op) ? TW_CLASS_NONE : tw_op_class(op);
+  return (class == TW_CLASS_QUOTIENT || class == TW_CLASS_CEILING) && tw_known_int(mlirOperationGetOperand(op, 1), by);
 }
 
 bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {

@@ -326,7 +326,7 @@ static bool moves_single_tiles(const twl_classes_t *c, int64_t most) {
   int large = 0;
   for (size_t i = 0; i < c->num_ops; i++) {
     MlirOperation op = c->ops[i];
-    if (tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN))
+    if (tw_op_combines(op))
       return false;
     bool loads = tw_op_loads(op);
     MlirValue value = loads ? twl_accessed(op) : (MlirValue){NULL};

@@ -460,11 +460,11 @@ static void add_cost(chooser_t *x, const class_choice_t *k, int choice, int64_t 
 static int64_t slots_of(chooser_t *x, MlirOperation op, const tw_layout_t *l) {
   if (twl_is_elementwise(op))
     return (int64_t)tw_layout_own_registers(l) * (tw_op_in(op, "math") ? FUNCTION_SLOTS : 1);
-  return tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN) ? reduction_slots(x->c, op, l) : 0;
+  return tw_op_combines(op) ? reduction_slots(x->c, op, l) : 0;
 }
 
 static void add_op(chooser_t *x, MlirOperation op) {
-  bool reduces = tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN);
+  bool reduces = tw_op_combines(op);
   MlirValue value = reduces ? mlirOperationGetOperand(op, 0) : twl_representative(op);
   if ((!reduces && !twl_is_elementwise(op)) || value.ptr == NULL || !twl_has_class(value))
     return;

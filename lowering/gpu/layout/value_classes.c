@@ -15,8 +15,7 @@ bool twl_is_flexible(MlirValue value) {
     return false;
   if (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE))
     return !tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0)));
-  return tw_op_is(op, TW_ARITH_CONSTANT) || tw_op_is(op, TW_TILE_CONSTANT) || tw_op_is(op, TW_TENSOR_SPLAT) ||
-         tw_op_is(op, TW_TILE_IOTA);
+  return tw_op_form(op) == TW_FORM_SOURCE;
 }
 
 bool twl_has_class(MlirValue value) { return tw_is_tile(mlirValueGetType(value)) && !twl_is_flexible(value); }
@@ -105,7 +104,7 @@ static void classify(twl_classes_t *c, MlirOperation op) {
 static void note_reductions(twl_classes_t *c) {
   for (size_t i = 0; i < c->num_ops; i++) {
     MlirOperation op = c->ops[i];
-    if ((tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN)) && twl_has_class(mlirOperationGetOperand(op, 0)))
+    if (tw_op_combines(op) && twl_has_class(mlirOperationGetOperand(op, 0)))
       twl_class_of(c, mlirOperationGetOperand(op, 0))->reduced |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
   }
 }

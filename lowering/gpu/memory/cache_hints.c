@@ -41,11 +41,6 @@ static bool reads_array(MlirOperation op) {
 
 /* What `value` tells of `number`, as far as `depth` ops show. */
 static int told_by(MlirValue value, MlirValue number, int depth) {
-  static const tw_op_kind_t keep[] = {TW_ARITH_ADDI,  TW_ARITH_SUBI,  TW_ARITH_MULI,  TW_ARITH_SHLI,
-                                      TW_ARITH_EXTSI, TW_ARITH_EXTUI, TW_ARITH_TRUNCI};
-  static const tw_op_kind_t divide[] = {TW_ARITH_DIVSI, TW_ARITH_DIVUI, TW_ARITH_FLOORDIVSI, TW_ARITH_SHRSI,
-                                        TW_ARITH_SHRUI};
-  static const tw_op_kind_t leave[] = {TW_ARITH_REMSI, TW_ARITH_REMUI, TW_ARITH_ANDI};
   MlirOperation op = tw_def(value);
   if (mlirValueEqual(value, number))
     return ALL;
@@ -54,11 +49,13 @@ static int told_by(MlirValue value, MlirValue number, int depth) {
   int told[3] = {0};
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && i < 3; i++)
     told[i] = told_by(mlirOperationGetOperand(op, i), number, depth - 1);
-  if (TW_OP_IS_ONE_OF(op, keep))
+  tw_op_class_t class = tw_op_class(op);
+  bool grows = tw_op_is(op, TW_ARITH_SHLI), masks = tw_op_is(op, TW_ARITH_ANDI);
+  if (class == TW_CLASS_SUM || class == TW_CLASS_MULTIPLE || class == TW_CLASS_CAST || grows)
     return told[0] | told[1];
-  if (TW_OP_IS_ONE_OF(op, divide))
+  if (class == TW_CLASS_QUOTIENT || class == TW_CLASS_SHIFT)
     return told[0] & (ALL | QUOTIENT) ? QUOTIENT : 0;
-  if (TW_OP_IS_ONE_OF(op, leave))
+  if (class == TW_CLASS_REST || masks)
     return told[0] & ALL ? REST : 0;
   if (tw_op_is(op, TW_ARITH_SELECT)) /* the rest, brought to the sign of the divisor */
     return told[1] & told[2];

@@ -25,12 +25,9 @@
 #include "lowering/passes.h"
 #include "lowering/ranges.h"
 
-static bool is_remainder(MlirOperation op) { return tw_op_is(op, TW_ARITH_REMSI) || tw_op_is(op, TW_ARITH_REMUI); }
+static bool is_remainder(MlirOperation op) { return tw_op_class(op) == TW_CLASS_REST; }
 
-static bool is_division(MlirOperation op) {
-  static const tw_op_kind_t rounded_down[] = {TW_ARITH_FLOORDIVSI, TW_ARITH_DIVSI, TW_ARITH_DIVUI};
-  return is_remainder(op) || TW_OP_IS_ONE_OF(op, rounded_down);
-}
+static bool is_division(MlirOperation op) { return is_remainder(op) || tw_op_class(op) == TW_CLASS_QUOTIENT; }
 
 static bool reduces(MlirOperation op) {
   MlirOperation loop = tw_enclosing_loop(op);

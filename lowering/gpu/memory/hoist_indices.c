@@ -43,7 +43,7 @@ typedef struct {
 
 static bool is_shape_op(MlirOperation op) { return tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_BROADCAST); }
 
-static bool is_sum(MlirOperation op) { return tw_op_is(op, TW_ARITH_ADDI) || tw_op_is(op, TW_ARITH_SUBI); }
+static bool is_sum(MlirOperation op) { return tw_op_class(op) == TW_CLASS_SUM; }
 
 /* The factor of a product with a constant. */
 static bool is_multiple(MlirOperation op, int64_t *factor) {

@@ -25,7 +25,7 @@
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/passes.h"
 
-static bool is_boundary(MlirOperation op) { return tw_op_is(op, TW_TILE_REDUCE) || tw_op_is(op, TW_TILE_SCAN); }
+static bool is_boundary(MlirOperation op) { return tw_op_combines(op); }
 
 /* Ops that only give a tile another form. */
 static bool is_form(MlirOperation op) {

@@ -151,11 +151,7 @@ static bool is_written(MlirOperation func, MlirOperation load) {
 /* ---- rewriting --------------------------------------------------------------------------------------- */
 
 /* Ops that only give a tile another form. */
-static bool is_form(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_TILE_RESHAPE, TW_TILE_BROADCAST, TW_TILE_PERMUTE, TW_TILE_CONVERT_LAYOUT,
-                                       TW_ARITH_EXTF};
-  return TW_OP_IS_ONE_OF(op, names);
-}
+static bool is_form(MlirOperation op) { return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_ARITH_EXTF); }
 
 /* The first op of the block that reads the value, or holds one that does; null if the value is read elsewhere. */
 static MlirOperation first_user(MlirBlock block, MlirValue value) {
