@@ -100,6 +100,10 @@ static inline bool tw_op_stores(MlirOperation op) {
 static inline bool tw_op_combines(MlirOperation op) {
   return tw_op_form(op) == TW_FORM_REDUCTION || tw_op_form(op) == TW_FORM_SCAN;
 }
+/* Whether it only reads shared memory, of the buffers that it takes: tile.local_load, tile.wgmma. */
+static inline bool tw_op_reads_shared(MlirOperation op) {
+  return (tw_op_row(op)->columns & (TW_READS_SHARED | TW_WRITES_SHARED)) == TW_READS_SHARED;
+}
 /* Whether the op is of that kind, which is not TW_UNKNOWN_OP. */
 bool tw_op_is_kind(MlirOperation op, tw_op_kind_t kind);
 

@@ -130,7 +130,7 @@ static bool evaluate(const counter_t *c, MlirOperation op, int64_t *out) {
   }
   if (tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_STRIDE))
     return extent_of(c, op, tw_op_is(op, TW_TILE_STRIDE), out);
-  if (operands < 1 || operands > 3 || !tw_op_in(op, "arith"))
+  if (operands < 1 || operands > 3 || tw_op_form(op) != TW_FORM_ELEMENTWISE)
     return false;
   for (intptr_t i = 0; i < operands; i++)
     if (!number_of(c, mlirOperationGetOperand(op, i), &x[i]))
@@ -194,9 +194,9 @@ static void count_op(counter_t *c, MlirOperation op) {
     count_mma(c, op);
   else if (mlirOperationGetNumResults(op) == 1 && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) {
     double elements = c->times * (double)tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
-    if (tw_op_in(op, "math"))
+    if (tw_op_class(op) == TW_CLASS_FUNCTION)
       c->out->functions += elements;
-    else if (tw_op_in(op, "arith") && !tw_op_is(op, TW_ARITH_CONSTANT))
+    else if (tw_op_form(op) == TW_FORM_ELEMENTWISE)
       c->out->elements += elements;
   }
 }

@@ -187,7 +187,7 @@ typedef struct {
 
 static MlirWalkResult look_at_work(MlirOperation op, void *user) {
   work_t *work = user;
-  work->computes |= tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_WGMMA) || tw_op_is(op, TW_TILE_ROLES);
+  work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_op_is(op, TW_TILE_ROLES);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
     work->registers = count > work->registers ? count : work->registers;

@@ -170,8 +170,7 @@ static bool is_splat(MlirOperation constant) {
 }
 
 static MlirWalkResult relate(MlirOperation op, void *user) {
-  static const tw_op_kind_t silent[] = {TW_TENSOR_SPLAT, TW_TILE_IOTA, TW_TILE_LOAD,  TW_TILE_STORE,
-                                        TW_SCF_YIELD,    TW_FUNC_FUNC, TW_FUNC_RETURN};
+  static const tw_op_kind_t silent[] = {TW_TILE_LOAD, TW_TILE_STORE, TW_SCF_YIELD, TW_FUNC_FUNC, TW_FUNC_RETURN};
   tw_dims_t *d = user;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i))))
@@ -183,8 +182,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
   if (tw_op_is(op, TW_ARITH_CONSTANT)) {
     if (!is_splat(op))
       keep_operands_whole(d, op, "a constant differs along the axis");
-  } else if (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, TW_TILE_GATHER) ||
-             tw_op_is(op, TW_TILE_SCATTER)) {
+  } else if (tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER)) {
     tie_elementwise(d, op);
   } else if (tw_op_is(op, TW_TILE_BROADCAST)) {
     tie_broadcast(d, op);
@@ -201,7 +199,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
     tie_mma(d, op);
   } else if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_IF)) {
     tw_each_source(op, tie_all, d);
-  } else if (!tw_is_index_fact(op) && !TW_OP_IS_ONE_OF(op, silent)) {
+  } else if (!tw_is_index_fact(op) && tw_op_form(op) != TW_FORM_SOURCE && !TW_OP_IS_ONE_OF(op, silent)) {
     d->refused = tw_op_is(op, TW_SCF_WHILE)                                    ? "it has a loop that may wait"
                  : tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) ? "it prints or asserts"
                                                                                : "it has an op that may do anything";

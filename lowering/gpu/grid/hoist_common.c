@@ -20,7 +20,9 @@ typedef struct {
   bool own, loads, multiplies;
 } reads_t;
 
-static bool only_computes(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_loads(op); }
+static bool only_computes(MlirOperation op) {
+  return tw_is_arithmetic(op) || tw_op_form(op) == TW_FORM_CONTROL || tw_op_loads(op);
+}
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   reads_t *r = user;

@@ -113,7 +113,7 @@ static bool waits_for_memory(MlirOperation op) {
 }
 
 static bool shows_order(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) || (tw_op_loads(op) && waits_for_memory(op));
+  return tw_op_has(op, TW_ORDERS_ALL) || (tw_op_loads(op) && waits_for_memory(op));
 }
 
 static const char *why_not_brought(MlirOperation load, int64_t num_warps) {

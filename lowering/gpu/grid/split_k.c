@@ -63,7 +63,7 @@ typedef struct {
 /* ---- what can be split ------------------------------------------------------------------------- */
 
 static bool is_harmless(MlirOperation op) {
-  return tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_loads(op) || tw_op_is(op, TW_TILE_MMA) ||
+  return tw_is_arithmetic(op) || tw_op_form(op) == TW_FORM_CONTROL || tw_op_loads(op) || tw_op_is(op, TW_TILE_MMA) ||
          tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
 }
 

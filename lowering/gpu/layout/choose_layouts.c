@@ -459,7 +459,7 @@ static void add_cost(chooser_t *x, const class_choice_t *k, int choice, int64_t 
 /* What an op costs by itself, in the layout of the class of its tiles. */
 static int64_t slots_of(chooser_t *x, MlirOperation op, const tw_layout_t *l) {
   if (twl_is_elementwise(op))
-    return (int64_t)tw_layout_own_registers(l) * (tw_op_in(op, "math") ? FUNCTION_SLOTS : 1);
+    return (int64_t)tw_layout_own_registers(l) * (tw_op_class(op) == TW_CLASS_FUNCTION ? FUNCTION_SLOTS : 1);
   return tw_op_combines(op) ? reduction_slots(x->c, op, l) : 0;
 }
 

@@ -61,7 +61,7 @@ static void add_edge(twl_classes_t *c, MlirOperation op) {
 }
 
 bool twl_is_elementwise(MlirOperation op) {
-  return tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER);
+  return tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER);
 }
 
 MlirValue twl_representative(MlirOperation op) {
@@ -94,7 +94,7 @@ static void classify(twl_classes_t *c, MlirOperation op) {
   } else if (tw_op_is(op, TW_TILE_SUM_PARTS)) {
     for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(op); i++)
       unite(c, mlirOperationGetOperand(op, i), mlirOperationGetResult(op, i));
-  } else if (tw_op_in(op, "scf")) {
+  } else if (tw_op_form(op) == TW_FORM_CONTROL) {
     tw_each_source(op, unite, c);
   } else if (tw_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE)) {
     add_edge(c, op);

@@ -379,7 +379,7 @@ static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
     for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies.at[i])); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
       MlirOperation op = mlirOpOperandGetOwner(use);
-      if ((tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_op_is(op, TW_TILE_WGMMA)) && tw_inside(op, body))
+      if (tw_op_reads_shared(op) && tw_inside(op, body))
         mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(use) + 1, slot);
     }
 }

@@ -23,10 +23,8 @@
 #include "lowering/passes.h"
 
 static bool is_access(MlirOperation op) {
-  static const tw_op_kind_t names[] = {
-      TW_TILE_ASYNC_COPY, TW_TILE_ASYNC_GATHER, TW_TILE_ASYNC_WAIT, TW_TILE_LOCAL_LOAD,     TW_TILE_LOCAL_STORE,
-      TW_TILE_WGMMA,      TW_TILE_WGMMA_WAIT,   TW_TILE_TMA_STORE,  TW_TILE_TMA_STORE_WAIT, TW_TILE_BARRIER_WAIT};
-  return TW_OP_IS_ONE_OF(op, names);
+  return tw_op_has(op, TW_READS_SHARED | TW_WRITES_SHARED | TW_STARTS_ASYNC | TW_WAITS_ASYNC) &&
+         !tw_op_is(op, TW_TILE_TMA_LOAD);
 }
 
 /* Whether the op is in the first region of a tile.roles. */

@@ -47,7 +47,8 @@ static bool is_uniform(MlirValue value) {
     return tw_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), TW_FUNC_FUNC);
   if (is_part(op))
     return true;
-  if (!tw_op_in(op, "arith") && !tw_op_is(op, TW_TILE_DIM) && !tw_op_is(op, TW_TILE_NUM_BLOCKS))
+  if (tw_op_form(op) != TW_FORM_ELEMENTWISE && tw_op_form(op) != TW_FORM_SOURCE && !tw_op_is(op, TW_TILE_DIM) &&
+      !tw_op_is(op, TW_TILE_NUM_BLOCKS))
     return false;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (!is_uniform(mlirOperationGetOperand(op, i)))

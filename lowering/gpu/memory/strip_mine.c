@@ -145,7 +145,8 @@ static int result_axis(MlirOperation op, intptr_t i, int axis) {
 
 static bool can_part(MlirOperation op) {
   bool access = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE);
-  bool elementwise = (tw_op_in(op, "arith") || tw_op_in(op, "math")) && mlirOperationGetNumResults(op) == 1;
+  bool elementwise =
+      (tw_op_form(op) == TW_FORM_ELEMENTWISE && mlirOperationGetNumResults(op) == 1) || tw_op_is(op, TW_ARITH_CONSTANT);
   return access || elementwise || tw_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE);
 }
 

@@ -28,8 +28,6 @@ static int loops_around(MlirOperation op) {
 
 /* ---- copies and who reads them ------------------------------------------------------------------- */
 
-static bool is_read(MlirOperation op) { return tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_op_is(op, TW_TILE_WGMMA); }
-
 /* Whether what `copy` brings may be what `op` finds: the copy stands before it in a block around. */
 static bool may_reach(MlirOperation copy, MlirOperation op) {
   MlirOperation around = tw_ancestor_in(op, mlirOperationGetBlock(copy));
@@ -56,7 +54,7 @@ static MlirOperation first_reader(MlirOperation copy) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use);
-    if (!is_read(op) || !mlirOperationEqual(reaching(buffer, op), copy))
+    if (!tw_op_reads_shared(op) || !mlirOperationEqual(reaching(buffer, op), copy))
       continue;
     MlirOperation around = tw_ancestor_in(op, mlirOperationGetBlock(copy));
     if (mlirOperationIsNull(first) || mlirOperationIsBeforeInBlock(around, first))
@@ -168,7 +166,7 @@ static MlirWalkResult collect_copy(MlirOperation op, void *user) {
 
 static MlirWalkResult collect_read(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
-  for (intptr_t i = 0; is_read(op) && i < mlirOperationGetNumOperands(op); i++) {
+  for (intptr_t i = 0; tw_op_reads_shared(op) && i < mlirOperationGetNumOperands(op); i++) {
     MlirValue buffer = mlirOperationGetOperand(op, i);
     if (!tw_type_is_buffer(mlirValueGetType(buffer)) || !tw_is_filled(plan, buffer))
       continue; /* no buffer, or written by other means */
@@ -186,10 +184,9 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
 
 /* Ops among which lanes read one slot after the other. */
 static bool is_among_reads(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_TILE_LOCAL_LOAD, TW_TILE_LOAD,          TW_TILE_GATHER,
-                                       TW_TILE_ASYNC_COPY, TW_TILE_ASYNC_COMMIT,  TW_TILE_ASYNC_WAIT,
-                                       TW_TILE_BARRIER,    TW_TILE_CONVERT_LAYOUT};
-  return TW_OP_IS_ONE_OF(op, names) || (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
+  static const tw_op_kind_t kinds[] = {TW_TILE_LOCAL_LOAD, TW_TILE_ASYNC_COMMIT, TW_TILE_ASYNC_WAIT, TW_TILE_BARRIER};
+  return tw_op_loads(op) || tw_is_async_copy(op) || TW_OP_IS_ONE_OF(op, kinds) ||
+         (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
 }
 
 /* The last of the reads by lanes that stand together: then one fence serves all slots that they read. */

@@ -53,7 +53,8 @@ static bool can_repeat(MlirOperation op) {
   if (mlirOperationGetNumRegions(op) > 0 || mlirOperationGetNumResults(op) != 1 || (loads && !reads_constant(op)))
     return false;
   if (!tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
-    return !has_tile(op) && (tw_op_in(op, "arith") || tw_op_in(op, "math") || tw_is_index_fact(op) || loads);
+    return !has_tile(op) &&
+           (tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_form(op) == TW_FORM_SOURCE || tw_is_index_fact(op) || loads);
   return loads || (tw_is_arithmetic(op) && !tw_op_has(op, TW_HAS_SCRATCH) && !is_table(op));
 }
 

@@ -40,7 +40,7 @@
 enum { GROUPS = 2 };
 
 static MlirWalkResult find_function(MlirOperation op, void *found) {
-  if (!tw_op_in(op, "math") || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
+  if (tw_op_class(op) != TW_CLASS_FUNCTION || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
     return MlirWalkResultAdvance;
   *(bool *)found = true;
   return MlirWalkResultInterrupt;

@@ -54,7 +54,7 @@ static MlirOperation find_load(MlirValue value, int depth) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op) || depth == 0 || tw_op_is(op, TW_TILE_LOAD))
     return depth == 0 ? tw_null_op() : op;
-  if (!tw_op_in(op, "arith") && !tw_op_in(op, "math"))
+  if (tw_op_form(op) != TW_FORM_ELEMENTWISE)
     return tw_null_op();
   MlirOperation found = tw_null_op();
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && mlirOperationIsNull(found); i++)

@@ -80,7 +80,7 @@ static bool takes_registers(MlirOperation mma) {
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
-  if (tw_is_arithmetic(op) || tw_op_in(op, "scf") || tw_op_is(op, TW_TILE_MMA) || tw_op_loads(op))
+  if (tw_is_arithmetic(op) || tw_op_form(op) == TW_FORM_CONTROL || tw_op_is(op, TW_TILE_MMA) || tw_op_loads(op))
     return MlirWalkResultAdvance;
   *(bool *)user = true;
   return MlirWalkResultInterrupt;

@@ -71,7 +71,7 @@ static MlirOperation barrier_of(MlirOperation wait) {
 static bool is_pure(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_WGMMA); }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
-  if (is_pure(op) || tw_op_loads(op) || tw_op_in(op, "scf"))
+  if (is_pure(op) || tw_op_loads(op) || tw_op_form(op) == TW_FORM_CONTROL)
     return MlirWalkResultAdvance;
   *(bool *)user = true;
   return MlirWalkResultInterrupt;
@@ -236,7 +236,7 @@ static void order_successor(wait_t *w, MlirOperation product) {
 
 /* ---- functions in front of waits ------------------------------------------------------------------------ */
 
-static bool is_function(MlirOperation op) { return !mlirOperationIsNull(op) && tw_op_in(op, "math"); }
+static bool is_function(MlirOperation op) { return !mlirOperationIsNull(op) && tw_op_class(op) == TW_CLASS_FUNCTION; }
 
 /* Whether the op is a function of a tile, or a mask over one, and is read behind the wait only. */
 static bool crosses(MlirOperation op, MlirOperation wait) {
