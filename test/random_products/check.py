@@ -15,11 +15,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from attention_programs import Attention
 from choices import Choices
 from gemm import Gemm
 from numbers_of import NumPy, Torch
 
-from attention import Attention
 from tilewright import compile as compiler
 from tilewright import errors
 from tilewright import tile as ct
