@@ -28,7 +28,7 @@ wheel: $(B)/stamp/wheel ## one self-contained abi3 wheel in dist/
 demo: build ## four programs, one table, one picture
 	@$(PY) python/examples/demo.py
 
-test: build wheel ## every test: quick checks, C unit tests, lit, pytest
+test: build wheel $(B)/stamp/ptxas ## every test: quick checks, C unit tests, lit, pytest
 	@$(PY) tools/run_tests.py --build $(B)/dev --jobs $(JOBS)
 
 lint: build $(B)/stamp/lint ## clang-format, clang-tidy on what changed (ALL=1: on all), ruff, mypy, layers, generated files
@@ -46,7 +46,7 @@ sanitize: $(B)/san/build.ninja ## the C code and its tests under ASan and UBSan
 	@mkdir -p $(B)/san/python && tar -C python --exclude=_core.abi3.so -c . | tar -C $(B)/san/python -x
 	@$(PY) tools/run_tests.py --build $(B)/san --jobs $(JOBS) --sanitize
 
-gpu-test: build ## the numerics and Python tests on the GPU of this machine
+gpu-test: build $(B)/stamp/ptxas ## the numerics and Python tests on the GPU of this machine
 	@$(PY) -m pytest -q --backend=cuda test/numerics test/python
 
 bench: build ## measure against the peers; results go to bench/results/
@@ -71,6 +71,11 @@ $(B)/stamp/setup: tools/setup.sh tools/packages.txt tools/requirements.txt
 
 $(B)/stamp/lint: tools/setup.sh tools/packages.txt tools/requirements.txt | $(B)/stamp/setup
 	@bash tools/setup.sh $(B) lint
+
+# The versions of ptxas that the machine code of the tests' kernels is checked with.
+$(B)/stamp/ptxas: tools/ptxas.txt tools/fetch_ptxas.py | $(B)/stamp/setup
+	@$(PY) tools/fetch_ptxas.py $(B)/ptxas
+	@touch $@
 
 # --- build trees: dev links tw-opt against the dylibs, the extension always against the archives ---
 $(B)/dev/build.ninja: | $(B)/stamp/setup

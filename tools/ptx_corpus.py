@@ -129,15 +129,21 @@ def normalized(ptx: str) -> str:
     return re.sub(rf"(?<![\w$])({'|'.join(longest)})(?=$|[^\w$]|_param_)", lambda m: names[m.group(1)], ptx)
 
 
-def compiled(kernel: Any, key: Any, target: str) -> tuple[str, str]:
-    """PTX and launch facts; what the compiler says where it refuses."""
+def built(kernel: Any, key: Any, target: str) -> Any:
+    """The image of a kernel for a target, its code PTX."""
     from tilewright import compile
-    from tilewright.errors import TileError
     from tilewright.times import Times
 
+    times = Times(kernel.name, target)
+    return compile.build(kernel.capture(target, key), target, kernel.name, times, lambda ptx, _: ptx)
+
+
+def compiled(kernel: Any, key: Any, target: str) -> tuple[str, str]:
+    """PTX and launch facts; what the compiler says where it refuses."""
+    from tilewright.errors import TileError
+
     try:
-        times = Times(kernel.name, target)
-        image = compile.build(kernel.capture(target, key), target, kernel.name, times, lambda ptx, _: ptx)
+        image = built(kernel, key, target)
     except TileError as error:
         return f"refused: {error.message}\n", ""
     return normalized(image.code.rstrip(b"\0").decode()), "\n".join(
