@@ -398,6 +398,16 @@ void tw_op_error(MlirOperation op, const char *format, ...) {
   mlirEmitError(mlirOperationGetLocation(op), text);
 }
 
+void tw_op_does_not_fit(MlirOperation op, const char *what, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  format_message(text, sizeof text, op, format, args);
+  va_end(args);
+  mlirEmitError(mlirOperationGetLocation(op), text);
+  tw_set_attr(tw_module_of(op), TW_DOES_NOT_FIT, mlirStringAttrGet(mlirOperationGetContext(op), tw_str(what)));
+}
+
 void tw_op_remark(MlirOperation op, const char *format, ...) {
   char text[512];
   va_list args;

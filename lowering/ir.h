@@ -168,6 +168,14 @@ void tw_describe_tile(MlirType type, size_t size, char *out);
 __attribute__((format(printf, 2, 3))) void tw_op_error(MlirOperation op, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void tw_op_remark(MlirOperation op, const char *format, ...);
 
+/* The same for what a block, or a thread, has too little of: an error, upon which the kernel is planned again
+ * (tile-replan). The module's attribute TW_DOES_NOT_FIT says of what. */
+#define TW_DOES_NOT_FIT "tile.does_not_fit"
+#define TW_REGISTERS "registers"
+#define TW_SHARED_MEMORY "shared memory"
+__attribute__((format(printf, 3, 4))) void tw_op_does_not_fit(MlirOperation op, const char *what, const char *format,
+                                                              ...);
+
 /* --- Lists of ops --------------------------------------------------------------------------------------- */
 
 typedef struct {

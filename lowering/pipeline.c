@@ -25,7 +25,8 @@ typedef struct {
 static const stage_t gpu_stages[] = {
     {"legal", LEGAL CUT SPLIT},
     {"layout",
-     "func.func(tile-walk-tiles,tile-check-sizes,tile-swap-operands,tile-select-wgmma,tile-legalize-mma,tile-relax-"
+     "func.func(tile-replan,tile-walk-tiles,tile-walk-products,tile-check-sizes,tile-swap-operands,tile-select-wgmma,"
+     "tile-legalize-mma,tile-relax-"
      "scores,tile-fold-exp,"
      "tile-"
      "stale-softmax,tile-rotate-products,tile-persist,"

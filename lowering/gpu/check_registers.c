@@ -45,7 +45,7 @@ static bool run(MlirOperation func) {
   tw_describe_tile(mlirValueGetType(mlirOperationGetResult(largest.op, 0)), sizeof tile, tile);
   static const char text[] = "takes %lld registers of each thread for its tile of %s; there are %d: use smaller tiles";
   if (largest.words > ABSURD)
-    tw_op_error(largest.op, text, (long long)largest.words, tile, MOST_REGISTERS);
+    tw_op_does_not_fit(largest.op, TW_REGISTERS, text, (long long)largest.words, tile, MOST_REGISTERS);
   else
     tw_op_remark(largest.op, text, (long long)largest.words, tile, MOST_REGISTERS);
   return largest.words <= ABSURD;

@@ -19,8 +19,9 @@ static MlirWalkResult check(MlirOperation op, void *user) {
       continue;
     char tile[160];
     tw_describe_tile(type, sizeof tile, tile);
-    tw_op_error(op, "makes a tile of %s, %lld elements; on a GPU a tile has at most %lld: use smaller tiles", tile,
-                (long long)tw_count(type), (long long)most);
+    tw_op_does_not_fit(op, TW_REGISTERS,
+                       "makes a tile of %s, %lld elements; on a GPU a tile has at most %lld: use smaller tiles", tile,
+                       (long long)tw_count(type), (long long)most);
     *(bool *)user = false;
     return MlirWalkResultInterrupt;
   }

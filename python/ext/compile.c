@@ -4,6 +4,8 @@
 
 #include "tilewright/compiler.h"
 
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
 #include "mlir-c/Diagnostics.h"
 
 #include <stdlib.h>
@@ -94,6 +96,7 @@ static PyObject *diagnostics_end(diagnostics_t *scope, int failed) {
 typedef struct {
   PyObject_HEAD MlirContext context; /* owned */
   MlirModule module;                 /* owned */
+  MlirModule start;                  /* owned; as it was when keep() was called, or null */
 } module_object_t;
 
 static PyTypeObject *module_type;
@@ -107,12 +110,15 @@ PyObject *tw_ext_module_new(MlirContext context, MlirModule module) {
   }
   self->context = context;
   self->module = module;
+  self->start = (MlirModule){NULL};
   return (PyObject *)self;
 }
 
 static void module_dealloc(PyObject *object) {
   module_object_t *self = (module_object_t *)object;
   mlirModuleDestroy(self->module);
+  if (!mlirModuleIsNull(self->start))
+    mlirModuleDestroy(self->start);
   mlirContextDestroy(self->context);
   PyTypeObject *type = Py_TYPE(object);
   PyObject_Free(object);
@@ -152,6 +158,39 @@ static PyObject *module_lower(PyObject *object, PyObject *args) {
 static PyObject *module_run(PyObject *object, PyObject *args) {
   const char *pipeline;
   return PyArg_ParseTuple(args, "s", &pipeline) ? run_with_diagnostics(object, pipeline, tw_pipeline_run) : NULL;
+}
+
+static MlirModule clone(MlirModule module) {
+  return mlirModuleFromOperation(mlirOperationClone(mlirModuleGetOperation(module)));
+}
+
+static PyObject *module_keep(PyObject *object, PyObject *unused) {
+  (void)unused;
+  module_object_t *self = (module_object_t *)object;
+  if (mlirModuleIsNull(self->start))
+    self->start = clone(self->module);
+  Py_RETURN_NONE;
+}
+
+/* replan(plan, reason): as it was when keep() was called, with another plan */
+static PyObject *module_replan(PyObject *object, PyObject *args) {
+  module_object_t *self = (module_object_t *)object;
+  int plan;
+  const char *reason;
+  if (!PyArg_ParseTuple(args, "is", &plan, &reason))
+    return NULL;
+  if (mlirModuleIsNull(self->start)) {
+    PyErr_SetString(PyExc_ValueError, "replan() needs keep() before");
+    return NULL;
+  }
+  mlirModuleDestroy(self->module);
+  self->module = clone(self->start);
+  MlirOperation op = mlirModuleGetOperation(self->module);
+  MlirAttribute number = mlirIntegerAttrGet(mlirIntegerTypeGet(self->context, 32), plan);
+  MlirAttribute text = mlirStringAttrGet(self->context, mlirStringRefCreateFromCString(reason));
+  mlirOperationSetDiscardableAttributeByName(op, mlirStringRefCreateFromCString("tile.plan"), number);
+  mlirOperationSetDiscardableAttributeByName(op, mlirStringRefCreateFromCString("tile.plan_reason"), text);
+  Py_RETURN_NONE;
 }
 
 static PyObject *module_verify(PyObject *object, PyObject *unused) {
@@ -232,6 +271,8 @@ static PyMethodDef module_methods[] = {
     {"text", module_text, METH_VARARGS, "text(locations=False) -> str: the IR."},
     {"lower", module_lower, METH_VARARGS, "lower(stage) -> diagnostics: lower in place to a stage of the target."},
     {"run", module_run, METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},
+    {"keep", module_keep, METH_NOARGS, "keep(): remember the module as it is, for replan()."},
+    {"replan", module_replan, METH_VARARGS, "replan(plan, reason): back to what keep() remembers, with another plan."},
     {"verify", module_verify, METH_NOARGS, "verify(): raise if the IR is malformed."},
     {"emit", module_emit, METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
     {"attribute", module_attribute, METH_VARARGS,
@@ -277,7 +318,18 @@ static PyObject *target_problem(PyObject *unused, PyObject *args) {
   return PyUnicode_FromString(why);
 }
 
+static PyObject *next_plan(PyObject *unused, PyObject *args) {
+  (void)unused;
+  int plan;
+  const char *reason;
+  if (!PyArg_ParseTuple(args, "is", &plan, &reason))
+    return NULL;
+  return PyLong_FromLong(tw_next_plan(plan, mlirStringRefCreateFromCString(reason)));
+}
+
 static PyMethodDef functions[] = {
+    {"next_plan", next_plan, METH_VARARGS,
+     "next_plan(plan, reason) -> int: the plan to try after one that did not fit; 0: none is left."},
     {"target_problem", target_problem, METH_VARARGS,
      "target_problem(name) -> str | None: why no code can be made for a target."},
     {"parse", parse, METH_VARARGS, "parse(text) -> Module: read textual IR."},

@@ -205,6 +205,8 @@ def lower(
     kernel: Any, key: tuple[Any, ...], target: str, stage: str, remarks: bool = False, times: Times | None = None
 ) -> bytes:
     """The text of a kernel at a stage; how long each step took goes to `times`."""
+    from . import plans
+
     times = times if times is not None else Times(kernel.name, target)
     with times.step("capture"):
         module = kernel.capture(target, key)
@@ -216,10 +218,12 @@ def lower(
             raise TileValueError("--remarks needs a later stage than tile, where nothing is decided: leave --emit away")
         return module.text().encode()
     final = stage in ("ptx", "sass", "asm")
-    diagnostics = []
-    for step in stages[1 : stages.index("llvm" if final else stage) + 1]:
+
+    def run(step: str) -> plans.Diagnostics:
         with times.step(step):
-            diagnostics += module.lower(step)
+            return list(module.lower(step))
+
+    diagnostics = plans.lower(module, stages[1 : stages.index("llvm" if final else stage) + 1], run)
     if remarks:
         print(remarks_text(f"{kernel.name} for {target}", diagnostics), file=sys.stderr)
     if not final:

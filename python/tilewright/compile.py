@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _core, knobs
+from . import _core, knobs, plans
 from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 from .dtype import BY_NAME
 from .errors import DriverError, TileCompilationError, TileTypeError, TileValueError
@@ -170,6 +170,8 @@ def _build_or_report(
     try:
         return build(module, target, name, times, assembler)
     except (TileTypeError, TileValueError, TileCompilationError) as error:
+        if module.attribute("tile.does_not_fit"):
+            raise  # the program's tiles are too large
         raise TileCompilationError(
             f"kernel {name} does not compile for {target}: {error.message}\n{_reproducer(text)}", error.places
         ) from error
@@ -201,10 +203,14 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
     dump = _Dump(knobs.dump_folder(), name)
     dump.write("tile", "mlir", module)
     cpu = target.startswith("cpu")
-    for stage in CPU_STAGES if cpu else GPU_STAGES:
+
+    def run(stage: str) -> plans.Diagnostics:
         with times.step(stage):
-            module.lower(stage)
+            told: plans.Diagnostics = module.lower(stage)
         dump.write(stage, "mlir", module)
+        return told
+
+    plans.lower(module, CPU_STAGES if cpu else GPU_STAGES, run)
     if cpu:
         dump.write("asm", "s", lambda: module.emit(EMIT_ASSEMBLY).decode())
         with times.step("object"):

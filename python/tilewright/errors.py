@@ -122,7 +122,8 @@ class DriverError(TileError):
 
 _ERROR, _NOTE = 0, 2  # MLIR's severities
 _POSITION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to (?:(\d+))?:(\d+))?')
-_OP = re.compile(r"^'tile\.(\w+)' op ")
+_OP = re.compile(r"^'(\w+)\.([\w.]+)' op ")
+_TILE = re.compile(r"\b(\d+(?:x\d+)*)x((?:[bt]?f|i)\d\w*)\b")
 # Words that tell a message about values from one about types.
 _ABOUT_VALUES = re.compile(r"\b(shapes?|axis|axes|permutation|power of two|powers of two|rank)\b")
 
@@ -144,9 +145,26 @@ def from_message(message: str, name: str | None = None) -> TileError:
     match = _OP.match(message)
     if match is None:
         return TileCompilationError(message)
-    rest = message[match.end() :]
+    rest = _TILE.sub(_tile_text, message[match.end() :])
     kind = TileValueError if _ABOUT_VALUES.search(rest) else TileTypeError
-    return kind(f"{name or 'ct.' + match[1]}: {rest}")
+    subject = name or _public(match[1], match[2])
+    return kind(f"{subject}: {rest}" if subject else f"this {rest}")
+
+
+def _tile_text(tile: re.Match[str]) -> str:
+    """64x32xbf16 as a program has it: (64, 32) bfloat16."""
+    extents, element = tile[1].split("x"), tile[2]
+    dtype = re.sub(r"^(tf|bf|f|i)", lambda m: {"tf": "tfloat", "bf": "bfloat", "f": "float", "i": "int"}[m[1]], element)
+    shape = ", ".join(extents) if len(extents) > 1 else f"{extents[0]},"
+    return f"({shape}) {re.sub('E(.*)', lambda m: f'_e{m[1].lower()}', dtype)}"
+
+
+def _public(dialect: str, op: str) -> str | None:
+    """An op as tile code has it; None for those that passes make."""
+    from ._optable import OPS
+
+    found = [row.public for row in OPS if row.name == f"{dialect}.{op}" and row.public]
+    return f"ct.{found[0]}" if found else None
 
 
 def from_diagnostics(diagnostics: Sequence[tuple[int, str, str]]) -> TileError:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright import _core, compile
+from tilewright import _core, compile, plans
 
 HERE = Path(__file__).parent
 TARGET = os.environ.get("TILEWRIGHT_EMULATE", "sm_90")
@@ -544,7 +544,7 @@ def shared_object(
 def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
     """Stands in for compile.compile_kernel."""
     captured = compile.capture_kernel(kernel, TARGET, key)
-    captured.module.lower("llvm")
+    plans.lower(captured.module, ["llvm"], captured.module.lower)
     return host_kernel(captured.module, kernel.name, captured.written), captured.reads
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright import _core, compile
+from tilewright import _core, compile, plans
 from tilewright import tile as ct
 from tilewright.errors import Place, TileCompilationError, TileError, TileValueError
 from tilewright.times import Times
@@ -103,14 +104,18 @@ def test_tiles_larger_than_a_block_can_hold(target: str) -> None:
         build(large_scan, (np.zeros(8, np.float32), 1 << 21), target)
 
 
-# --- Hints ---------------------------------------------------------------------------------------------------------
+@ct.kernel
+def large_cast(X, Z):
+    ct.store(Z, (0, 0), ct.load(X, (0, 0), (1024, 1024)).astype(ct.float32))
 
 
-@pytest.mark.parametrize("warps", [3, 5, 6, 12, 24])
-def test_the_number_of_warps_is_a_power_of_two(warps: int) -> None:
-    for hint in (warps, ct.ByTarget(sm_90=warps)):
-        with pytest.raises(TileValueError, match=f"the hint num_warps is a power of two from 1 to 32, found {warps}"):
-            copy.replace_hints(num_warps=hint)
+def test_a_refusal_is_about_the_program() -> None:
+    with pytest.raises(TileValueError) as error:
+        build(large_cast, (np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32)), "sm_90a")
+    found = r"(this|ct\.load): takes|this takes"
+    assert re.search(found, error.value.message) and "(1024, 1024) float" in error.value.message
+    assert "use smaller tiles" in error.value.message and "tw-opt" not in str(error.value)
+    assert error.value.where is not None and error.value.where.file == __file__
 
 
 @ct.kernel
@@ -122,6 +127,39 @@ def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[
         b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
         acc = ct.mma(a, b, acc)
     ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+
+
+# --- Other plans -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype, tiles", [("f4", (64, 64, 128)), ("f4", (128, 256, 64)), ("f4", (16, 256, 128))])
+@pytest.mark.parametrize("target", GPUS)
+def test_products_of_all_sizes_compile(dtype: str, tiles: tuple[int, int, int], target: str) -> None:
+    a = np.zeros((512, 512), dtype)
+    _, key = matmul.specialization((a, a, a, *tiles))
+    module = matmul.capture(target, key)
+    told = plans.lower(module, ["llvm"], module.lower)
+    assert any("is planned again, with products in steps: " in message for _, _, message in told)
+    assert len(module.emit(compile.EMIT_ASSEMBLY)) < 500_000  # the assembler takes seconds
+
+
+def test_what_fits_is_planned_once() -> None:
+    a, c = np.zeros((512, 512), np.float16), np.zeros((512, 512), np.float32)
+    _, key = matmul.specialization((a, a, c, 128, 128, 64))
+    module = matmul.capture("sm_90a", key)
+    told = plans.lower(module, ["llvm"], module.lower)
+    assert not any("planned again" in message for _, _, message in told)
+    assert module.attribute("tile.plan") is None
+
+
+# --- Hints ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("warps", [3, 5, 6, 12, 24])
+def test_the_number_of_warps_is_a_power_of_two(warps: int) -> None:
+    for hint in (warps, ct.ByTarget(sm_90=warps)):
+        with pytest.raises(TileValueError, match=f"the hint num_warps is a power of two from 1 to 32, found {warps}"):
+            copy.replace_hints(num_warps=hint)
 
 
 @pytest.mark.parametrize("warps", [16, 32])

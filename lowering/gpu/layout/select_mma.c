@@ -231,7 +231,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 static bool run(MlirOperation func) {
   MlirOperation module = tw_module_of(func);
   selector_t s = {.func = func, .target = tw_gpu_target_of(func)};
-  if (!tw_gpu_has(&s.target, TW_GPU_WGMMA))
+  if (!tw_gpu_has(&s.target, TW_GPU_WGMMA) || tw_has_attr(module, "tile.no_wgmma"))
     return true;
   s.num_warps = (int)tw_attr_int(module, "tile.num_warps", 0);
   if (s.num_warps == 0)

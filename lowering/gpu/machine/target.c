@@ -92,6 +92,8 @@ tw_gpu_target_t tw_gpu_target_of(MlirOperation op) {
   MlirOperation module = tw_module_of(op);
   if (!mlirOperationIsNull(module))
     (void)tw_gpu_target_named(tw_attr_string(module, "tile.target"), &target);
+  int64_t spare = mlirOperationIsNull(module) ? 0 : tw_attr_int(module, TW_SPARE_SHARED, 0);
+  target.shared_bytes -= spare > 0 && spare < target.shared_bytes ? (int)spare : 0;
   return target;
 }
 

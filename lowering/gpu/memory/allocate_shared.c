@@ -200,15 +200,14 @@ static MlirWalkResult place_barriers(MlirOperation op, void *user) {
 
 /* Names the largest piece, at its place in the program: it is what a user can make smaller. */
 static void report(const piece_t *largest, int64_t bytes, const tw_gpu_target_t *target) {
-  char tile[160], text[400];
+  char tile[160];
   MlirOperation op = largest->op;
   tw_describe_tile(mlirValueGetType(largest->scratch ? mlirOperationGetOperand(op, 0) : mlirOperationGetResult(op, 0)),
                    sizeof tile, tile);
-  snprintf(text, sizeof text,
-           "a tile of %s takes %lld of the %lld bytes of shared memory that the kernel needs; a block of %s has %d: "
-           "use smaller tiles or fewer stages",
-           tile, (long long)largest->bytes, (long long)bytes, target->name, target->shared_bytes);
-  mlirEmitError(mlirOperationGetLocation(op), text);
+  tw_op_does_not_fit(op, TW_SHARED_MEMORY,
+                     "needs %lld bytes of shared memory for a tile of %s, the kernel %lld; a block of %s has %d: "
+                     "use smaller tiles or fewer stages",
+                     (long long)largest->bytes, tile, (long long)bytes, target->name, target->shared_bytes);
 }
 
 /* Gives all pieces their places; the bytes up to the end of the last. */
@@ -248,6 +247,7 @@ static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
 static bool run(MlirOperation module) {
   tw_gpu_target_t target = tw_gpu_target_of(module);
   int64_t most = 0;
+  target.shared_bytes += (int)tw_attr_int(module, TW_SPARE_SHARED, 0); /* spared for this */
   MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {

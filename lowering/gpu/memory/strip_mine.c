@@ -35,6 +35,7 @@
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/tile_parts.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -74,73 +75,6 @@ static int axis_of(const walk_t *w, MlirValue value) { return tw_map_number(&w->
 
 static bool has_extent(const walk_t *w, MlirType type, int axis) {
   return tw_is_tile(type) && axis >= 0 && axis < tw_rank(type) && tw_extent(type, axis) == w->extent;
-}
-
-/* Constants, splats and iotas are made anew for a part. */
-static bool is_made_anew(MlirValue value) {
-  MlirOperation op = tw_def(value);
-  if (mlirOperationIsNull(op))
-    return false;
-  if (tw_op_is(op, TW_ARITH_CONSTANT))
-    return mlirDenseElementsAttrIsSplat(tw_attr(op, "value"));
-  return tw_op_is(op, TW_TENSOR_SPLAT) ||
-         (tw_op_is(op, TW_TILE_IOTA) &&
-          mlirTypeEqual(tw_element(mlirValueGetType(value)), tw_i32(mlirTypeGetContext(mlirValueGetType(value)))));
-}
-
-/* The axis of `to` that stands where `axis` of `from` does, of tiles with the same elements in the same order; or -1.
- */
-static int reshaped_axis(MlirType from, int axis, MlirType to) {
-  int64_t before = 1, here = 1;
-  for (int d = 0; d < axis; d++)
-    before *= tw_extent(from, d);
-  for (int d = 0; d < tw_rank(to); here *= tw_extent(to, d++))
-    if (here == before && tw_extent(to, d) == tw_extent(from, axis))
-      return d;
-  return -1;
-}
-
-/* The axis that operand `i` of an op has where its result, or the value that it stores or reduces, has `axis`. -1: none
- * that it shares, such as of a broadcast row. */
-static int operand_axis(MlirOperation op, intptr_t i, int axis) {
-  MlirType from = mlirValueGetType(mlirOperationGetOperand(op, i));
-  if (!tw_is_tile(from))
-    return -1;
-  if (mlirOperationGetNumResults(op) == 0)
-    return axis;
-  MlirType result = mlirValueGetType(mlirOperationGetResult(op, 0));
-  if (tw_op_is(op, TW_TILE_RESHAPE))
-    return reshaped_axis(result, axis, from);
-  if (tw_op_is(op, TW_TILE_PERMUTE)) {
-    int64_t order[TW_MAX_RANK] = {0};
-    tw_attr_ints(op, "order", order, TW_MAX_RANK);
-    return (int)order[axis];
-  }
-  if (tw_op_is(op, TW_TILE_REDUCE)) /* of another axis */
-    return axis + (tw_attr_int(op, "axis", 0) <= axis);
-  if (!tw_op_is(op, TW_TILE_BROADCAST))
-    return axis;
-  int own = axis - (int)(tw_rank(result) - tw_rank(from));
-  return own >= 0 && tw_extent(from, own) == tw_extent(result, axis) ? own : -1;
-}
-
-/* The axis of an op's result where operand `i` has `axis`; -1 if none. */
-static int result_axis(MlirOperation op, intptr_t i, int axis) {
-  MlirType from = mlirValueGetType(mlirOperationGetOperand(op, i));
-  MlirType result = mlirValueGetType(mlirOperationGetResult(op, 0));
-  if (tw_op_is(op, TW_TILE_RESHAPE))
-    return reshaped_axis(from, axis, result);
-  if (tw_op_is(op, TW_TILE_PERMUTE)) {
-    int64_t order[TW_MAX_RANK] = {0};
-    intptr_t rank = tw_attr_ints(op, "order", order, TW_MAX_RANK);
-    for (int d = 0; d < rank; d++)
-      if (order[d] == axis)
-        return d;
-    return -1;
-  }
-  if (tw_op_is(op, TW_TILE_REDUCE))
-    return axis - (tw_attr_int(op, "axis", 0) < axis);
-  return tw_op_is(op, TW_TILE_BROADCAST) ? axis + (int)(tw_rank(result) - tw_rank(from)) : axis;
 }
 
 static bool can_part(MlirOperation op) {
@@ -188,7 +122,7 @@ static bool add_op(walk_t *w, MlirOperation op, int axis) {
     return blocked_by(w, op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue operand = mlirOperationGetOperand(op, i);
-    int own = operand_axis(op, i, axis);
+    int own = tw_operand_axis(op, i, axis);
     bool whole = own < 0 && tw_is_tile(mlirValueGetType(operand)) && !tw_op_is(op, TW_TILE_BROADCAST);
     if (whole || (own >= 0 && !add_value(w, operand, own)))
       return blocked_by(w, op);
@@ -199,13 +133,13 @@ static bool add_op(walk_t *w, MlirOperation op, int axis) {
 static bool add_user(walk_t *w, MlirOpOperand use, int axis) {
   MlirOperation user = mlirOpOperandGetOwner(use);
   if (can_part(user) && mlirOperationGetNumResults(user) > 0 && !ends_axis(w, user))
-    axis = result_axis(user, mlirOpOperandGetOperandNumber(use), axis);
+    axis = tw_result_axis(user, mlirOpOperandGetOperandNumber(use), axis);
   return axis < 0 ? blocked_by(w, user) : add_op(w, user, axis);
 }
 
 static bool add_value(walk_t *w, MlirValue value, int axis) {
   int known = axis_of(w, value);
-  if (known >= 0 || is_made_anew(value))
+  if (known >= 0 || tw_is_made_anew(value))
     return has_extent(w, mlirValueGetType(value), axis) && (known < 0 || known == axis);
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op) || !has_extent(w, mlirValueGetType(value), axis))
@@ -332,41 +266,6 @@ static bool stores_are_apart(walk_t *w) {
 
 /* ---- one loop -------------------------------------------------------------------------------------------- */
 
-static MlirType part_type(const walk_t *w, MlirType type, int axis) {
-  int64_t shape[TW_MAX_RANK];
-  intptr_t rank = tw_rank(type);
-  for (intptr_t d = 0; d < rank; d++)
-    shape[d] = d == axis ? w->part : tw_extent(type, d);
-  return tw_tile_type(tw_element(type), rank, shape);
-}
-
-/* A constant, splat or iota for part `j`. */
-static MlirValue make_anew(const walk_t *w, const tw_builder_t *at, MlirValue value, int axis, MlirValue j) {
-  MlirOperation op = tw_def(value);
-  MlirType type = part_type(w, mlirValueGetType(value), axis), i32 = tw_i32(at->context);
-  if (tw_op_is(op, TW_TENSOR_SPLAT))
-    return tw_unary(at, "tensor.splat", type, mlirOperationGetOperand(op, 0));
-  if (tw_op_is(op, TW_ARITH_CONSTANT)) {
-    MlirAttribute splat = mlirDenseElementsAttrGetSplatValue(tw_attr(op, "value"));
-    return tw_op1_attr(at, "arith.constant", type, 0, NULL, "value", mlirDenseElementsAttrSplatGet(type, splat));
-  }
-  MlirValue first = tw_binary(at, "arith.muli", i32, j, tw_const_int(at, i32, w->part));
-  return tw_binary(at, "arith.addi", type, tw_op1(at, "tile.iota", type, 0, NULL),
-                   tw_unary(at, "tensor.splat", type, first));
-}
-
-/* The index, in parts, of part `j` of the tile with an index in tiles. */
-static MlirValue part_index(const walk_t *w, const tw_builder_t *at, MlirValue index, MlirValue j) {
-  MlirType type = mlirValueGetType(index);
-  int64_t known;
-  if (mlirIntegerTypeGetWidth(type) > 32)
-    j = tw_unary(at, "arith.extsi", type, j);
-  if (tw_known_int(index, &known) && known == 0)
-    return j;
-  MlirValue first = tw_binary(at, "arith.muli", type, index, tw_const_int(at, type, w->extent / w->part));
-  return tw_binary(at, "arith.addi", type, first, j);
-}
-
 static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op, MlirValue j, tw_map_t *map) {
   bool stores = tw_op_is(op, TW_TILE_STORE);
   intptr_t num = mlirOperationGetNumOperands(op);
@@ -376,21 +275,22 @@ static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op
   tw_builder_t here = tw_build_before(made);
   for (intptr_t i = 0; i < num; i++) {
     MlirValue operand = mlirOperationGetOperand(op, i);
-    int own = operand_axis(op, i, axis);
+    int own = tw_operand_axis(op, i, axis);
     if (own >= 0)
-      mlirOperationSetOperand(
-          made, i, axis_of(w, operand) < 0 ? make_anew(w, &here, operand, own, j) : tw_map_value(map, operand));
+      mlirOperationSetOperand(made, i,
+                              axis_of(w, operand) < 0 ? tw_make_part_anew(&here, operand, own, w->part, j)
+                                                      : tw_map_value(map, operand));
   }
   if (stores || tw_op_is(op, TW_TILE_LOAD)) {
     intptr_t first;
     (void)tw_access_array(op, &first);
     MlirValue index = mlirOperationGetOperand(op, first + axis);
-    mlirOperationSetOperand(made, first + axis, part_index(w, &here, index, j));
+    mlirOperationSetOperand(made, first + axis, tw_part_index(&here, index, w->extent / w->part, j));
   }
   if (stores)
     return;
   MlirValue result = mlirOperationGetResult(op, 0), part = mlirOperationGetResult(made, 0);
-  mlirValueSetType(part, part_type(w, mlirValueGetType(result), axis));
+  mlirValueSetType(part, tw_part_type(mlirValueGetType(result), axis, w->part));
   tw_map_one(map, result, part);
 }
 
@@ -444,7 +344,7 @@ static void build_loop(const walk_t *w, int phase, MlirLocation location) {
     if (tw_op_is(op, TW_TILE_STORE))
       continue;
     MlirValue input = mlirOperationGetOperand(op, 0);
-    types[num] = part_type(w, mlirValueGetType(input), axis_of(w, input));
+    types[num] = tw_part_type(mlirValueGetType(input), axis_of(w, input), w->part);
     operands[TW_FOR_INITS + num] = neutral(&before, op, types[num]);
     mlirBlockAddArgument(body, types[num], location);
     reduces[num++] = op;
@@ -541,7 +441,7 @@ static bool walk_along(MlirOperation func, MlirOperation reduce, int axis, MlirO
     choose_part(w, func, tile);
     char whole[160], part[160];
     tw_describe_tile(tile, sizeof whole, whole);
-    tw_describe_tile(part_type(w, tile, axis), sizeof part, part);
+    tw_describe_tile(tw_part_type(tile, axis, w->part), sizeof part, part);
     tw_op_remark(reduce, "is of a tile of %s, which is more than registers hold: it is walked along in tiles of %s",
                  whole, part);
     rewrite(w, mlirOperationGetLocation(reduce));

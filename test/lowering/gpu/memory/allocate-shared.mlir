@@ -48,7 +48,7 @@ module attributes {tile.target = "sm_90"} {
 module attributes {tile.target = "sm_89"} {
   func.func @too_much(%x: tensor<32x32xf32, #a>) {
     %c0 = arith.constant 0 : i32
-    // expected-error @+1 {{a tile of 32x32x32xf32 takes 131072 of the 131072 bytes of shared memory that the kernel needs; a block of sm_89 has 101376: use smaller tiles or fewer stages}}
+    // expected-error @+1 {{needs 131072 bytes of shared memory for a tile of 32x32x32xf32, the kernel 131072; a block of sm_89 has 101376: use smaller tiles or fewer stages}}
     %b = tile.alloc_shared : !tile.buffer<32x32x32xf32, #s>
     tile.local_store %x, %b[%c0] : tensor<32x32xf32, #a>, !tile.buffer<32x32x32xf32, #s>
     return

@@ -1,0 +1,120 @@
+/* replan.c - tile-replan: another plan for a kernel whose first one does not fit
+ *
+ * Before, on a module that the driver of the compiler starts again with the number of a plan and what was wrong:
+ *
+ *   module attributes {tile.plan = 3 : i32, tile.plan_reason = "takes 1024 registers ..."}
+ *
+ * After, what the other passes shall do is written down:
+ *
+ *   module attributes {tile.plan = 3 : i32, ..., tile.product_step = 128 : i32}
+ *
+ * Plans are tried in the order of the table, from those that cost least: tw_next_plan passes over those that do not
+ * help where registers, or shared memory, are too few. A plan that would change nothing is an error, upon which the
+ * driver goes on. A remark tells which plan it is and why. Runs before all passes that plan. */
+#include "lowering/gpu/isa/families.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/ir.h"
+#include "lowering/passes.h"
+#include "tilewright/compiler.h"
+
+enum {
+  REGISTERS = 1,
+  SHARED = 2,
+  ANY = REGISTERS | SHARED,
+  MOST_WARPS = 16,
+  WIDE_STEP = 128,
+  NARROW_STEP = 64,
+  FEW = 5,
+  HALF = 50
+};
+
+typedef struct {
+  const char *with;
+  int helps;
+  bool other_warps; /* twice as many, or those of the compiler where a hint gives more */
+  bool few_stages;  /* no more than two slots of a ring, or buffers of a loop */
+  bool no_wgmma;    /* mma.sync instead */
+  int spare;        /* percent of shared memory that is planned without */
+  int product_step; /* bytes of k that a product takes at a time */
+} plan_t;
+
+static const plan_t plans[] = {
+    {"some shared memory to spare", SHARED, .spare = FEW},
+    {"products in steps", ANY, .product_step = WIDE_STEP},
+    {"other warps", REGISTERS, .other_warps = true},
+    {"two stages, half of shared memory", SHARED, .few_stages = true, .spare = HALF},
+    {"other warps, products in steps", REGISTERS, .other_warps = true, .product_step = WIDE_STEP},
+    {"two stages, half of shared memory, products in steps", SHARED, .few_stages = true, .spare = HALF,
+     .product_step = WIDE_STEP},
+    {"mma.sync", ANY, .no_wgmma = true},
+    {"mma.sync, other warps", ANY, .no_wgmma = true, .other_warps = true, .few_stages = true},
+    {"mma.sync, other warps, two stages, half of shared memory, products in steps", ANY, .no_wgmma = true,
+     .other_warps = true, .few_stages = true, .spare = HALF, .product_step = WIDE_STEP},
+    {"mma.sync, two stages, half of shared memory, products in short steps", ANY, .no_wgmma = true, .few_stages = true,
+     .spare = HALF, .product_step = NARROW_STEP},
+    {"mma.sync, other warps, two stages, half of shared memory, products in short steps", ANY, .no_wgmma = true,
+     .other_warps = true, .few_stages = true, .spare = HALF, .product_step = NARROW_STEP},
+};
+enum { NUM_PLANS = sizeof plans / sizeof *plans };
+
+int tw_next_plan(int plan, MlirStringRef reason) {
+  int needs = tw_str_is(reason, TW_REGISTERS) ? REGISTERS : tw_str_is(reason, TW_SHARED_MEMORY) ? SHARED : ANY;
+  for (int next = plan < 0 ? 0 : plan; next < NUM_PLANS; next++)
+    if (plans[next].helps & needs)
+      return next + 1;
+  return 0;
+}
+
+/* Other warps than the first plan had; false if there are none. */
+static bool change_warps(MlirOperation func, MlirOperation module) {
+  int own = tw_mma_num_warps(func);
+  int64_t had = tw_attr_int(module, "tile.num_warps", own);
+  int64_t warps = own > 0 && had > own ? own : 2 * had;
+  if (had <= 0 || warps > MOST_WARPS)
+    return false;
+  tw_set_int(module, "tile.num_warps", tw_i32(mlirOperationGetContext(module)), warps);
+  return true;
+}
+
+static bool apply(const plan_t *plan, MlirOperation func, MlirOperation module) {
+  MlirContext context = mlirOperationGetContext(module);
+  MlirType i32 = tw_i32(context);
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  bool changes = plan->spare > 0 || plan->product_step > 0;
+  if (plan->other_warps)
+    changes |= change_warps(func, module);
+  if (plan->few_stages && tw_attr_int(module, "tile.num_stages", 3) > 2) {
+    tw_set_int(module, "tile.num_stages", i32, 2);
+    changes = true;
+  }
+  if (plan->no_wgmma) {
+    tw_set_attr(module, "tile.no_wgmma", mlirUnitAttrGet(context));
+    changes = true;
+  }
+  if (plan->spare)
+    tw_set_int(module, TW_SPARE_SHARED, i32, target.shared_bytes * plan->spare / 100);
+  if (plan->product_step)
+    tw_set_int(module, "tile.product_step", i32, plan->product_step);
+  return changes;
+}
+
+static bool run(MlirOperation func) {
+  MlirOperation module = tw_module_of(func);
+  int64_t number = tw_attr_int(module, "tile.plan", 0);
+  if (number < 1 || number > NUM_PLANS || !tw_has_attr(func, "tile.kernel"))
+    return true;
+  const plan_t *plan = &plans[number - 1];
+  if (!apply(plan, func, module)) {
+    tw_op_error(func, "has nothing to change for a plan with %s", plan->with);
+    return false;
+  }
+  MlirStringRef reason = tw_attr_string(module, "tile.plan_reason");
+  tw_op_remark(func, "is planned again, with %s: %.*s", plan->with, (int)reason.length, reason.data);
+  return true;
+}
+
+MlirPass tw_create_replan(void) {
+  static _Alignas(8) char id;
+  static const tw_pass_t pass = {&id, "tile-replan", "Set down another plan for what does not fit", "func.func", run};
+  return tw_pass_create(&pass);
+}
