@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import Backends
+from harness import Backends, Tolerance
 
 from tilewright import tile as ct
 
@@ -298,3 +298,32 @@ def test_results_at_indices(backends: Backends, tiles: tuple[int, int], dtype: A
     stored = (rows >= 0) & (rows < 150) & (np.arange(150) < 140)
     wanted[rows[stored]] = (a.astype("f8") @ b.astype("f8").T)[stored]
     assert np.array_equal(found, wanted)
+
+
+def test_turns_of_warpgroups_where_values_are_masked(backends: Backends) -> None:
+    """A mask changes its layout through shared memory, where all threads meet, while one group waits for its turn."""
+    rows, columns, depth = 128, 64, 64
+
+    @ct.kernel
+    def kernel(Q, K, V, Z, n):
+        q = ct.load(Q, (0, 0), (rows, depth)) * ct.full((), 0.5, ct.bfloat16)
+        m, total = ct.full((rows, 1), -1e30, ct.float32), ct.zeros((rows, depth), ct.float32)
+        for i in range(ct.cdiv(n, columns)):
+            at = i * columns + ct.arange(columns, dtype=ct.int32)
+            k = ct.load(K, (i, 0), (columns, depth), padding_mode=ct.PaddingMode.ZERO)
+            s = ct.mma(q, k.T, ct.zeros((rows, columns), ct.float32))
+            s = ct.where((at < n)[None, :], s, -1e30)
+            new = ct.maximum(m, ct.max(s, axis=1, keepdims=True))
+            p = ct.exp2(s - new)
+            total = total * ct.exp2(m - new)
+            m = new
+            v = ct.gather(V, (at[:, None], ct.arange(depth, dtype=ct.int32)[None, :]), mask=(at < n)[:, None])
+            total = total + ct.mma(p.astype(ct.bfloat16), v, ct.zeros((rows, depth), ct.float32))
+        ct.store(Z, (0, 0), total)
+
+    n = 80
+    random = np.random.default_rng(3)
+    q, k, v = (random.standard_normal((count, depth)).astype(ml_dtypes.bfloat16) / 4 for count in (rows, n, n))
+    backends.run_all(
+        kernel, 1, lambda: [q, k, v, np.zeros((rows, depth), np.float32), n], tolerance=Tolerance(absolute=0.05)
+    )

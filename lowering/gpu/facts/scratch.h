@@ -12,6 +12,8 @@ int64_t tw_scratch_bytes(MlirOperation op);
 int64_t tw_scratch_offset(MlirOperation op);
 /* The tile.roles of a kernel; null where there is none. */
 MlirOperation tw_roles_of(MlirOperation kernel);
+/* On tile.team, tile.await_turn and tile.pass_turn: the two warpgroups of a block take turns, not teams. */
+#define TW_GROUPS "tile.groups"
 /* How many teams of consumers it has; 1 where there is no tile.roles. */
 int tw_teams_of(MlirOperation kernel);
 /* Whether a reduction gives an index. */

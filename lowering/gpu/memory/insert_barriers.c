@@ -329,11 +329,27 @@ static void visit_block(state_t *s, MlirBlock block) {
   }
 }
 
+/* Where a group of warps has its turn, another waits for it: if they were to meet there, none would go on. */
+static MlirWalkResult check_turn(MlirOperation op, void *user) {
+  if (!tw_op_is(op, TW_TILE_AWAIT_TURN) || !tw_has_attr(op, TW_GROUPS))
+    return MlirWalkResultAdvance;
+  for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op) && !tw_op_is(op, TW_TILE_PASS_TURN);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) > 0) {
+      *(bool *)user = false;
+      tw_op_error(op, "has threads meet while one of two warpgroups waits for its turn");
+      return MlirWalkResultInterrupt;
+    }
+  return MlirWalkResultAdvance;
+}
+
 static bool run(MlirOperation function) {
   state_t state = {.count = 0};
+  bool ok = true;
   if (tw_has_attr(function, "tile.kernel") && !tw_has_attr(function, "tile.simt"))
     visit_region(&state, function, 0);
-  return true;
+  mlirOperationWalk(function, check_turn, &ok, MlirWalkPreOrder);
+  return ok;
 }
 
 static _Alignas(8) char id;

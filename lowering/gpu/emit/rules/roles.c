@@ -7,6 +7,7 @@
 #include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 
 #include "tilewright/dialect.h"

@@ -23,8 +23,6 @@
 #define TW_WGMMA_TRANSPOSED_RHS "tile.wgmma_transposed_rhs"
 #define TW_WGMMA_PROMOTED "tile.wgmma_promoted"
 
-/* On tile.team, tile.await_turn and tile.pass_turn: the two warpgroups of a block take turns, not teams. */
-#define TW_GROUPS "tile.groups"
 
 typedef enum tw_wgmma_place {
   TW_WGMMA_NONE = 0,
