@@ -232,8 +232,7 @@ def test_plan(name: str) -> None:
     code = assemble(plan)
     assert code.spills == 0
     assert code.serialized == []
-    assert code.overwritten() == []
-    assert code.mixed() == []
+    assert code.wrong == []
     loops = code.loops(plan.opcode)
     assert loops
     wanted = sum(m * n * k for m, n, k in plan.products)
@@ -276,7 +275,7 @@ def states(X, W, Y, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[
 def test_loops_that_store(kernel: Any, tiles: tuple[int, int, int]) -> None:
     """A producer brings the tiles of all, and the accelerator takes the results."""
     code = assemble(gemm(*tiles, kernel=kernel))
-    assert code.spills == 0 and code.serialized == [] and code.overwritten() == []
+    assert code.spills == 0 and code.serialized == [] and code.wrong == []
     assert code.count("UTMALDG") > 0 and code.count("UTMASTG") > 0
     assert code.count("LDG") == code.count("STG") == code.count("LDGSTS") == 0
 
@@ -357,36 +356,16 @@ def test_a_tile_that_does_not_fit_is_cut(tiles: tuple[int, int, int]) -> None:
     assert code.spills == 0 and code.serialized == [] and code.count("HGMMA") > 0
 
 
-def parse(*lines: str) -> tuple[list[sass.Instruction], dict[str, int]]:
-    text = "".join(f"        /*{16 * i:04x}*/                   {line} ;\n" for i, line in enumerate(lines))
-    return sass.parse(".L_x_1:\n" + text)
-
-
-@pytest.mark.parametrize("pending, found", [(0, []), (1, ["LDSM.16.M88.4 R88, [R16+UR4]"])])
-def test_operands_overwritten_under_a_product(pending: int, found: list[str]) -> None:
-    """A loop whose next iteration loads into the registers that the product of this one reads."""
-    code = sass.Code(
-        *parse(
-            "LDSM.16.M88.4 R88, [R16+UR4]",
-            "HGMMA.64x128x16.F32.BF16 R24, R88, gdesc[UR16].tnspB, R24, gsb0",
-            f"WARPGROUP.DEPBAR.LE gsb0, {pending:#x}",
-            "@P0 BRA `(.L_x_1)",
-            "MOV R88, R89",
-            "EXIT",
-        ),
-        "",
-        [],
-        0,
-        1,
-    )
-    assert code.overwritten() == found + (["MOV R88, R89"] if pending else [])
+LOAD = sass.Instruction(16, "LDG.E.64", "R24, desc[UR4][R8]", writes=frozenset({"R24", "R25"}))
 
 
 @pytest.mark.parametrize(
     "between, added, found",
-    [("NOP", "R24", {24, 25}), ("LDG.E.64 R24, desc[UR4][R8]", "R24", set()), ("NOP", "RZ", set())],
+    [([], "R24", {24, 25}), ([LOAD], "R24", set()), ([], "RZ", set())],
+    ids=("added", "loaded", "not added"),
 )
-def test_zeroed_accumulators(between: str, added: str, found: set[int]) -> None:
+def test_zeroed_accumulators(between: list[sass.Instruction], added: str, found: set[int]) -> None:
     """Zeros matter where a product adds to them: not where they stand for what a load may leave out."""
-    body, _ = parse("CS2R R24, SRZ", between, f"HGMMA.64x64x16.F32.BF16 R24, gdesc[UR16], {added}, gsb0")
-    assert sass.zeroed_accumulators(body) == found
+    zeros = sass.Instruction(0, "CS2R", "R24, SRZ")
+    product = sass.Instruction(32, "HGMMA.64x64x16.F32.BF16", f"R24, gdesc[UR16], {added}, gsb0")
+    assert sass.zeroed_accumulators([zeros, *between, product]) == found

@@ -55,28 +55,26 @@ def tool(name: str) -> str:
 
 
 def check_ptx(text: str, ptxas: str, nvdisasm: str) -> Report:
-    target = re.search(r"^\.target\s+(\w+)", text, re.M)
+    entries = ptx.read(text)
     with tempfile.TemporaryDirectory() as folder:
-        source, cubin = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
-        source.write_text(text)
-        command = [
-            ptxas,
-            "-v",
-            "-lineinfo",
-            f"-arch={target[1] if target else 'sm_90a'}",
-            str(source),
-            "-o",
-            str(cubin),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True)
-        log = done.stdout + done.stderr
-        if done.returncode:
-            raise NotAssembledError(log.strip())
-        entries = ptx.read(text)
+        cubin, log = assemble(text, ptxas, Path(folder))
         kernels = disassemble(cubin, nvdisasm) if has_products(entries) else []
     findings = [f for e in entries.values() for f in barriers.check_barriers(e)]
     findings += [f for k in kernels for f in check_kernel(k, entries.get(k.name))]
     return Report(kernels, [*findings, *check_log(log)], log)
+
+
+def assemble(text: str, ptxas: str, folder: Path) -> tuple[Path, str]:
+    """The cubin, in the folder, and what ptxas says."""
+    target = re.search(r"^\.target\s+(\w+)", text, re.M)
+    source, cubin = folder / "kernel.ptx", folder / "kernel.cubin"
+    source.write_text(text)
+    options = ["-v", "-lineinfo", f"-arch={target[1] if target else 'sm_90a'}"]
+    done = subprocess.run([ptxas, *options, str(source), "-o", str(cubin)], capture_output=True, text=True)
+    log = done.stdout + done.stderr
+    if done.returncode:
+        raise NotAssembledError(log.strip())
+    return cubin, log
 
 
 def has_products(entries: dict[str, ptx.Entry]) -> bool:
