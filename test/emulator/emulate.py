@@ -279,14 +279,15 @@ class Rewriter:
             if not statement.startswith("wgmma.mma_async"):
                 continue
             form = re.search(
-                r"\.m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+) \{.*?\}, (a|\{.*?\}), b, ([pq]|\$\d+)((?:, \d+)*)$", statement
+                r"\.m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+) \{\$(\d+).*?\}, (a|\{.*?\}), b, ([pq]|\$\d+)((?:, \d+)*)$",
+                statement,
             )
             assert form, statement
-            flags = [int(v) for v in re.findall(r"\d+", form[8])]
+            flags = [int(v) for v in re.findall(r"\d+", form[9])]
             # floats: neither input negated; then, of 16 bits, which axis of each operand in shared memory is contiguous
             assert flags[:2] == ([] if form[3] == "s32" else [1, 1]), statement
             majors = flags[2:]
-            registers = [int(n) - count for n in re.findall(r"\d+", form[6])]
+            registers = [int(n) - count for n in re.findall(r"\d+", form[7])]
             assert len(majors) == (2 - bool(registers) if form[4] in ("f16", "bf16") else 0), statement
             for i, n in enumerate(registers):
                 out.append(f"  %r{number}_{i} = getelementptr i32, ptr %w, i64 {i}")
@@ -294,17 +295,17 @@ class Rewriter:
             lhs = "i64 0, ptr %w" if registers else f"i64 %a_{number}, ptr null"
             a_major, b_major = majors[0] if len(majors) == 2 else 0, majors[-1] if majors else 0
             names = ", ".join(f"ptr {self.text(form[i])}" for i in (3, 4, 5))
-            zero = str(int(form[7] == "q"))
-            if form[7].startswith("$"):  # known at run time only
+            zero = str(int(form[8] == "q"))
+            if form[8].startswith("$"):  # known at run time only
                 zero = f"%z{number}"
-                adds = int(form[7][1:]) - count
+                adds = int(form[8][1:]) - count
                 out.append(f"  %y{number} = xor i1 %a{adds}, true\n  {zero} = zext i1 %y{number} to i32")
             if number == 0:
                 begin = f"@emu_wgmma_begin(ptr %d, i32 {count}, ptr {self.text(form[3])}, i32 {zero})"
                 out.append(f"  %sum = call i32 {begin}")
             out.append(
-                f"  call void @emu_wgmma(i32 %sum, i32 {form[1]}, i32 {form[2]}, {names}, {lhs}, i64 %b_{number}, "
-                f"i32 {zero}, i32 {a_major}, i32 {b_major})"
+                f"  call void @emu_wgmma(i32 %sum, i32 {form[6]}, i32 {form[1]}, i32 {form[2]}, {names}, {lhs}, "
+                f"i64 %b_{number}, i32 {zero}, i32 {a_major}, i32 {b_major})"
             )
             number += 1
         if "wgmma.commit_group" in text:
@@ -458,7 +459,7 @@ declare void @emu_mma(i32, i32, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @emu_wgmma_commit()
 declare void @emu_wgmma_wait(i32)
 declare i32 @emu_wgmma_begin(ptr, i32, ptr, i32)
-declare void @emu_wgmma(i32, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
+declare void @emu_wgmma(i32, i32, i32, i32, ptr, ptr, ptr, i64, ptr, i64, i32, i32, i32)
 declare void @emu_wgmma_end(ptr, i32)
 declare void @emu_wgmma_take(ptr, i32)
 declare void @emu_warp()

@@ -644,12 +644,12 @@ static double sum_of_narrow(double sum, const double *product, int count) {
 
 /* One instruction, d += a * b, that a thread has started. */
 typedef struct {
-  int32_t n, depth, in_registers, zero, a_major, b_major, lhs[4], sum, computed;
+  int32_t n, depth, in_registers, zero, a_major, b_major, lhs[4], sum, word, computed; /* word: its first of the sum */
   const char *acc, *a_type, *b_type;
   int64_t a, b, group;
 } product_t;
 
-enum { SUMS = 32, MAX_PRODUCTS = 512, SUM_WORDS = 128, SERIALS = 4096 };
+enum { SUMS = 16, MAX_PRODUCTS = 512, SUM_WORDS = 512, SERIALS = 1024 };
 
 /* The registers of an accumulator while products add to it. The program has tokens for them meanwhile, which no sum of
  * numbers is: floats that are no numbers, and integers near the least one. A wait gives it the sums for its tokens,
@@ -678,7 +678,7 @@ static void forget_products(void) {
 static int is_half(const sum_t *s) { return s->acc[1] == '1'; }
 
 static int32_t token_of(const sum_t *s, int i) {
-  uint32_t half = (uint32_t)(s->serial << 6 | i), bits = (uint32_t)(s->serial << 7 | i);
+  uint32_t half = (uint32_t)(s->serial << 8 | i), bits = (uint32_t)(s->serial << 9 | i);
   if (is_half(s))
     return (int32_t)(0xFE00FE00u | half >> 9 << 16 | (half & 0x1FF));
   return (int32_t)((s->acc[0] == 's' ? 0x80000000u : 0x7FC00000u) | bits);
@@ -686,7 +686,7 @@ static int32_t token_of(const sum_t *s, int i) {
 
 /* Which word of the sum has this token, or -1. */
 static int word_of(const sum_t *s, int32_t token) {
-  int i = s->serial == 0 ? 0 : is_half(s) ? token & 63 : token & 127;
+  int i = s->serial == 0 ? 0 : is_half(s) ? token & 255 : token & 511;
   return s->serial != 0 && i < s->words && token_of(s, i) == token ? i : -1;
 }
 
@@ -733,7 +733,7 @@ void emu_wgmma_end(int32_t *d, int32_t sum) {
 /* For the rows of this warp. */
 static void compute(const product_t *p) {
   int first = current / 32 * 32, lane = current % 32, row_of_warp = current % emu_num_threads / 32 % 4 * 16;
-  void *d = flights[current].sums[p->sum].value;
+  void *d = flights[current].sums[p->sum].value + p->word;
   if (p->in_registers) {
     memcpy(operands[current][0].bytes, p->lhs, sizeof p->lhs);
     emu_warp();
@@ -775,14 +775,27 @@ static void note_reads(int64_t descriptor, const char *type, int first, int coun
 
 /* Starts d = a * b + d. It is computed at once in odd blocks, else when it is waited for. lhs is four words of
  * registers, or has a descriptor. */
-void emu_wgmma(int32_t sum, int32_t n, int32_t depth, const char *acc, const char *a_type, const char *b_type,
-               int64_t a, const int32_t *lhs, int64_t b, int32_t zero, int32_t a_major, int32_t b_major) {
+void emu_wgmma(int32_t sum, int32_t word, int32_t n, int32_t depth, const char *acc, const char *a_type,
+               const char *b_type, int64_t a, const int32_t *lhs, int64_t b, int32_t zero, int32_t a_major,
+               int32_t b_major) {
   if (flights[current].num_products == MAX_PRODUCTS)
     give_up("%d products are under way", MAX_PRODUCTS);
   product_t *p = &flights[current].products[flights[current].num_products++];
-  *p = (product_t){n,       depth,  lhs != NULL, zero,    a_major,
-                   b_major, {0},    sum,         at_once, acc,
-                   a_type,  b_type, a,           b,       groups_done[current] + reads[current].closed};
+  *p = (product_t){.n = n,
+                   .depth = depth,
+                   .in_registers = lhs != NULL,
+                   .zero = zero,
+                   .a_major = a_major,
+                   .b_major = b_major,
+                   .sum = sum,
+                   .word = word,
+                   .computed = at_once,
+                   .acc = acc,
+                   .a_type = a_type,
+                   .b_type = b_type,
+                   .a = a,
+                   .b = b,
+                   .group = groups_done[current] + reads[current].closed};
   if (lhs)
     memcpy(p->lhs, lhs, sizeof p->lhs);
   else

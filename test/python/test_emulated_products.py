@@ -14,7 +14,15 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "random_products"))
+import check
 import emulate
+from choices import choose
+from numbers_of import NumPy
+from registers import misused
+
+from tilewright import compile as compiler
+from tilewright.times import Times
 
 FOLDERS = [str(Path(__file__).resolve().parent.parent / name) for name in ("emulator", "random_products", "python")]
 
@@ -86,6 +94,42 @@ print(found.kind if found.kind in ("right", "wrong") else found.text)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     return done.stdout.strip() if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+
+
+def ptx_of(choices: dict[str, object], tmp_path: Path) -> str:
+    program, numbers = check.program_of(choices), NumPy(0)
+    kernel = check.kernel_of(program.source(""), tmp_path)
+    arguments, outputs = program.prepare(numbers)
+    _, key = kernel.specialization((*arguments, *check.fresh(numbers, outputs)))
+    built = compiler.build(kernel.capture("sm_90a", key), "sm_90a", "kernel", Times("kernel", "sm_90a"))
+    return built.code.rstrip(b"\0").decode()
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_registers_of_broken_plans(plan: str, tmp_path: Path) -> None:
+    """The PTX of plans leaves registers of products alone until the wait; without the waits it does not."""
+    ptx = ptx_of(PLANS[plan], tmp_path)
+    assert "wgmma.mma_async" in ptx
+    assert misused(ptx) == []
+    assert any("the sum of a product under way" in finding for finding in misused(fewer_waits(ptx)))
+
+
+def test_an_operand_that_is_overwritten(tmp_path: Path) -> None:
+    """A register of a left operand is written between the product and its wait."""
+    ptx = ptx_of(PLANS["left operand in registers"], tmp_path)
+    operand = re.search(r"wgmma\.mma_async[^\n]*?\}, \{(%r\d+)", ptx)
+    wait = "\twgmma.wait_group.sync.aligned 0;"
+    assert operand and wait in ptx
+    broken = ptx.replace(wait, f"\tmov.b32 {operand[1]}, 0;\n{wait}", 1)
+    assert [f"writes {operand[1]} of a product under way" in finding for finding in misused(broken)] == [True]
+
+
+def test_zeros_of_a_left_operand_are_not_those_of_the_sum(tmp_path: Path) -> None:
+    """A product writes its sum before it has read all of its operands, which begin with the same number here."""
+    choices = choose(23, "few")
+    assert choices["loop"] == "remainder" and choices["dtype"] == "float16"
+    ptx = ptx_of(choices, tmp_path)
+    assert "{%r" in ptx and misused(ptx) == []
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from tilewright import compile as compiler
 from tilewright import errors
 from tilewright import tile as ct
 from tilewright.times import Times
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+import registers
 
 LAUNCHES = 2  # results must be right each time
 HARM = (  # errors after which the GPU runs nothing more for this process
@@ -129,4 +133,5 @@ def compiled(kernel: Any, target: str, arguments: list[Any]) -> Outcome:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             return Outcome("refused", f"ptxas: {done.stderr.strip()}")
-    return Outcome("right")
+    misuses = registers.misused(code.decode(errors="replace")) if b"wgmma" in code and code[:4] != b"\x7fELF" else []
+    return Outcome("wrong", " / ".join(misuses[:3])) if misuses else Outcome("right")

@@ -24,7 +24,7 @@ enum {
   LINES = 8, /* of a group */
   MAX_TEXT = 64 * 1024,
   MAX_REGISTERS = 512,
-  MAX_CONSTRAINTS = 8 * MAX_REGISTERS
+  MAX_CONSTRAINTS = 16 * MAX_REGISTERS
 };
 
 typedef struct {
@@ -180,10 +180,11 @@ static void put_instructions(text_t *text, const product_t *p, const piece_t *pi
   put(text, piece->commit ? "wgmma.commit_group.sync.aligned; }" : "}");
 }
 
-/* Accumulators as results and tied operands. */
+/* Accumulators as results and tied operands. A block of PTX writes them before it has read all of its operands (&): a
+ * word of lhs that is the same number as a sum begins with, zero, is in another register. */
 static void put_tied(text_t *text, MlirType word, int count) {
   for (int i = 0; i < count; i++)
-    put(text, "%s=%c", i ? "," : "", mlirTypeIsAF32(word) ? 'f' : 'r');
+    put(text, "%s=&%c", i ? "," : "", mlirTypeIsAF32(word) ? 'f' : 'r');
   for (int i = 0; i < count; i++)
     put(text, ",%d", i);
 }

@@ -73,9 +73,9 @@
 // NVVM: ^bb{{[0-9]*}}({{.*}}: vector<2xbf16>
 // NVVM: wgmma.mma_async
 // NVVM: wgmma.mma_async
-// NVVM: wgmma.wait_group.sync.aligned 1;", "=f,=f
+// NVVM: wgmma.wait_group.sync.aligned 1;", "=&f,=&f
 // NVVM: llvm.nvvm.vote.any.sync
-// NVVM: wgmma.wait_group.sync.aligned 0;", "=f,=f
+// NVVM: wgmma.wait_group.sync.aligned 0;", "=&f,=&f
 module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
   func.func @attention(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
