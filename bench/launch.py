@@ -32,12 +32,12 @@ WORDS = 5  # of an array of rank 2: pointer, extents, strides
 GOALS = {3: 500, 20: 1800}  # nanoseconds over the driver's call
 
 
-def nothing(words: int, programmatic: bool = False) -> _core.CudaKernel:
+def nothing(words: int, dependent: bool = False) -> _core.CudaKernel:
     """A kernel of so many 64-bit parameters that returns at once."""
     parameters = ", ".join(f".param .b64 p{i}" for i in range(words))
-    body = "griddepcontrol.wait; ret;" if programmatic else "ret;"
+    body = "griddepcontrol.wait; ret;" if dependent else "ret;"
     ptx = f".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry nothing({parameters}) {{ {body} }}\n"
-    return _core.CudaKernel(ptx, "nothing", 32, programmatic=programmatic)
+    return _core.CudaKernel(ptx, "nothing", _core.launch_record(num_threads=32, dependent_launch=dependent))
 
 
 def calls_of(work: Callable[..., Any], arguments: tuple[Any, ...], calls: int) -> Callable[[], float]:

@@ -327,8 +327,15 @@ static bool verify_assert(const verify_t *v) {
 
 /* --- Shared memory ------------------------------------------------------------------------------------ */
 
-/* Threads are spoken of in SIMT kernels, and where rows of threads are blocks (tile.joined). A function that is no
- * kernel may be part of one. */
+static MlirAttribute packed_blocks_of(MlirOperation func) {
+  MlirAttribute record = mlirOperationGetAttributeByName(func, mlirStringRefCreateFromCString("tile.launch"));
+  bool good = !mlirAttributeIsNull(record) && mlirAttributeIsADictionary(record);
+  return good ? mlirDictionaryAttrGetElementByName(record, mlirStringRefCreateFromCString("packed_blocks"))
+              : mlirAttributeGetNull();
+}
+
+/* Threads are spoken of in SIMT kernels, and where rows of threads are blocks (packed_blocks of the launch record). A
+ * function that is no kernel may be part of one. */
 static bool verify_simt(const verify_t *v) {
   MlirOperation func = mlirOperationGetParentOperation(v->op);
   MlirStringRef kernel = mlirStringRefCreateFromCString("tile.kernel");
@@ -337,7 +344,7 @@ static bool verify_simt(const verify_t *v) {
   if (mlirOperationIsNull(func) || mlirAttributeIsNull(mlirOperationGetAttributeByName(func, kernel)))
     return true;
   return !mlirAttributeIsNull(mlirOperationGetAttributeByName(func, mlirStringRefCreateFromCString("tile.simt"))) ||
-         !mlirAttributeIsNull(mlirOperationGetAttributeByName(func, mlirStringRefCreateFromCString("tile.joined"))) ||
+         !mlirAttributeIsNull(packed_blocks_of(func)) ||
          tw_fail(&v->check, "is about one thread, and this is a kernel of tiles; a SIMT kernel has `tile.simt`");
 }
 

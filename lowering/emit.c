@@ -2,8 +2,8 @@
  *
  * The LLVM pass lists are short on purpose: the lowering already emits what -O3 would look for, and its loop
  * transformations cost compile time and undo schedules. */
+#include "lowering/launch_record.h"
 #include "tilewright/compiler.h"
-#include "tilewright/runtime.h"
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/Diagnostics.h"
@@ -49,11 +49,15 @@ static void read_target(MlirModule module, char *out, size_t size) {
   snprintf(out, size, "%.*s", (int)text.length, text.data);
 }
 
-/* The hint opt_level, 3 where there is none. */
+/* The hint opt_level, the least of the kernels', which are assembled together; 3 where there is none. */
 static int read_level(MlirModule module) {
-  MlirAttribute attribute = mlirOperationGetDiscardableAttributeByName(
-      mlirModuleGetOperation(module), mlirStringRefCreateFromCString("tile.opt_level"));
-  return mlirAttributeIsNull(attribute) ? MOST_OPTIMIZED : (int)mlirIntegerAttrGetValueInt(attribute);
+  int64_t least = MOST_OPTIMIZED;
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    int64_t level = tw_hint_opt_level(op, MOST_OPTIMIZED);
+    least = level < least ? level : least;
+  }
+  return (int)least;
 }
 
 typedef struct {

@@ -184,6 +184,12 @@ void tw_copy_attrs(MlirOperation from, MlirOperation to) {
   }
 }
 
+MlirOperation tw_function_of(MlirOperation op) {
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, TW_FUNC_FUNC) && !tw_op_is(op, TW_LLVM_FUNC))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
 MlirOperation tw_module_of(MlirOperation op) {
   while (!mlirOperationIsNull(op) && !tw_op_is(op, TW_BUILTIN_MODULE))
     op = mlirOperationGetParentOperation(op);
@@ -405,7 +411,7 @@ void tw_op_does_not_fit(MlirOperation op, const char *what, const char *format, 
   format_message(text, sizeof text, op, format, args);
   va_end(args);
   mlirEmitError(mlirOperationGetLocation(op), text);
-  tw_set_attr(tw_module_of(op), TW_DOES_NOT_FIT, mlirStringAttrGet(mlirOperationGetContext(op), tw_str(what)));
+  tw_set_attr(tw_function_of(op), TW_DOES_NOT_FIT, mlirStringAttrGet(mlirOperationGetContext(op), tw_str(what)));
 }
 
 void tw_op_remark(MlirOperation op, const char *format, ...) {

@@ -95,6 +95,8 @@ void tw_set_attr(MlirOperation op, const char *name, MlirAttribute value);
 void tw_set_int(MlirOperation op, const char *name, MlirType type, int64_t value);
 /* Gives `to` the attributes of `from`. */
 void tw_copy_attrs(MlirOperation from, MlirOperation to);
+/* The function around an op, func.func or llvm.func; or null. */
+MlirOperation tw_function_of(MlirOperation op);
 /* The builtin.module around an op. */
 MlirOperation tw_module_of(MlirOperation op);
 
@@ -169,7 +171,7 @@ __attribute__((format(printf, 2, 3))) void tw_op_error(MlirOperation op, const c
 __attribute__((format(printf, 2, 3))) void tw_op_remark(MlirOperation op, const char *format, ...);
 
 /* The same for what a block, or a thread, has too little of: an error, upon which the kernel is planned again
- * (tile-replan). The module's attribute TW_DOES_NOT_FIT says of what. */
+ * (tile-replan). The attribute TW_DOES_NOT_FIT of the function says of what. */
 #define TW_DOES_NOT_FIT "tile.does_not_fit"
 #define TW_REGISTERS "registers"
 #define TW_SHARED_MEMORY "shared memory"

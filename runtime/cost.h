@@ -11,6 +11,11 @@
 
 static inline int64_t tw_divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
+/* How often a loop runs in a launch with these words. */
+static inline int64_t tw_steps_of_launch(const tw_steps_t *loop, const uint64_t *words) {
+  return loop->word < 0 ? loop->steps : tw_divide_up((int64_t)words[loop->word], loop->per_step);
+}
+
 /* Until the L2 cache and the memory have delivered what all blocks load, of arrays of so many bytes. */
 static inline int64_t tw_delivery_cycles(int64_t loads, int64_t arrays, int64_t units) {
   enum { L2_BYTES_A_CYCLE = 60, MEMORY_BYTES_A_CYCLE = 17 }; /* for each multiprocessor when all of them load */

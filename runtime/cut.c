@@ -13,10 +13,10 @@ enum {
 };
 
 /* Blocks that have something to load where there are so many tiles: slices beyond the end of an array have not. */
-static int64_t busy_blocks(const tw_cut_t *cut, int plan, const uint64_t *words, int64_t tiles) {
-  for (int i = 0; i < cut->num_classes; i++) {
-    int64_t parts = cut->plans[plan].parts[i], tile = cut->classes[i].tile;
-    int64_t extent = cut->classes[i].word < 0 ? 0 : (int64_t)words[cut->classes[i].word];
+static int64_t busy_blocks(const tw_slicing_t *slice, int plan, const uint64_t *words, int64_t tiles) {
+  for (uint32_t i = 0; i < slice->num_classes; i++) {
+    int64_t parts = slice->plans[plan].parts[i], tile = slice->classes[i].tile;
+    int64_t extent = slice->classes[i].word < 0 ? 0 : (int64_t)words[slice->classes[i].word];
     if (extent > 0)
       tiles = tw_divide_up(tiles * tw_divide_up(extent, tile / parts), tw_divide_up(extent, tile));
     else
@@ -27,38 +27,38 @@ static int64_t busy_blocks(const tw_cut_t *cut, int plan, const uint64_t *words,
 
 /* A launch of so many blocks, which load from so many bytes of arrays. */
 typedef struct {
-  const tw_cut_t *cut;
+  const tw_slicing_t *slice;
   const uint64_t *words;
   int64_t arrays, blocks, units;
 } launch_t;
 
 static int64_t cycles_of(const launch_t *l, int plan) {
-  const tw_cut_t *cut = l->cut;
-  int64_t steps = cut->word < 0 ? cut->steps : tw_divide_up((int64_t)l->words[cut->word], cut->per_step);
-  int64_t own = tw_divide_up(l->blocks << plan, l->units) * steps * cut->plans[plan].cycles;
-  int64_t loads = busy_blocks(cut, plan, l->words, l->blocks) * steps * cut->plans[plan].bytes;
+  const tw_slicing_t *slice = l->slice;
+  int64_t steps = tw_steps_of_launch(&slice->loop, l->words);
+  int64_t own = tw_divide_up(l->blocks << plan, l->units) * steps * slice->plans[plan].cycles;
+  int64_t loads = busy_blocks(slice, plan, l->words, l->blocks) * steps * slice->plans[plan].bytes;
   return tw_launch_cycles(own, loads, l->arrays, l->units);
 }
 
 /* The same if several blocks share a slice where that is faster. */
 static int64_t shared_cycles(const launch_t *l, const tw_split_t *split, int plan) {
   int64_t cycles = cycles_of(l, plan), blocks = l->blocks << plan;
-  if (!split->step_cycles || (plan > 0 && blocks >= l->units))
+  if (!split || (plan > 0 && blocks >= l->units))
     return cycles;
-  tw_split_t slice = *split;
-  slice.step_cycles = l->cut->plans[plan].cycles;
-  slice.step_bytes = l->cut->plans[plan].bytes;
-  slice.part_bytes = (split->part_bytes >> plan) + 1;
-  int64_t shared = tw_split_cycles(&slice, l->words, l->arrays, blocks, l->units);
+  tw_split_t one = *split;
+  one.step_cycles = l->slice->plans[plan].cycles;
+  one.step_bytes = l->slice->plans[plan].bytes;
+  one.part_bytes = (split->part_bytes >> plan) + 1;
+  int64_t shared = tw_split_cycles(&one, l->words, l->arrays, blocks, l->units);
   return shared < cycles ? shared : cycles;
 }
 
-int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
-                  int64_t units) {
-  launch_t launch = {cut, words, arrays, blocks, units};
+int tw_cut_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
+                  int64_t blocks, int64_t units) {
+  launch_t launch = {slice, words, arrays, blocks, units};
   int64_t whole = cycles_of(&launch, 0), least = shared_cycles(&launch, split, 0);
   int best = 0;
-  for (int plan = 1; plan < cut->num_plans; plan++) {
+  for (int plan = 1; plan < (int)slice->num_plans; plan++) {
     int64_t cycles = shared_cycles(&launch, split, plan);
     if (cycles < least) {
       best = plan;
@@ -70,36 +70,37 @@ int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *
 
 /* ---- blocks in one ----------------------------------------------------------------------------- */
 
-bool tw_fuse_allowed(const tw_fuse_t *fuse, const int32_t blocks[3], const uint32_t grid[3], const uint64_t *words) {
-  for (int i = 0; i < fuse->num_stores; i++) {
-    int axis = fuse->stores[i].axis;
-    int64_t covered = (int64_t)grid[axis] * fuse->stores[i].tile;
-    if (grid[axis] % (uint32_t)blocks[axis] != 0 && covered < (int64_t)words[fuse->stores[i].word])
+bool tw_fuse_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
+                     const uint64_t *words) {
+  for (uint32_t i = 0; i < coarsen->num_stores; i++) {
+    int64_t axis = coarsen->stores[i].axis;
+    int64_t covered = (int64_t)grid[axis] * coarsen->stores[i].tile;
+    if (grid[axis] % (uint32_t)blocks[axis] != 0 && covered < (int64_t)words[coarsen->stores[i].word])
       return false;
   }
   return true;
 }
 
 /* Of that many blocks of the launch in one along each axis. */
-static int64_t fused_cycles(const tw_fuse_t *fuse, int plan, const uint32_t grid[3], int64_t steps, int64_t arrays,
-                            int64_t units) {
-  int64_t blocks = 1, step = fuse->plans[plan].cycles, bytes = fuse->plans[plan].bytes;
+static int64_t fused_cycles(const tw_coarsening_t *coarsen, int plan, const uint32_t grid[3], int64_t steps,
+                            int64_t arrays, int64_t units) {
+  int64_t blocks = 1, step = coarsen->plans[plan].cycles, bytes = coarsen->plans[plan].bytes;
   for (int axis = 0; axis < 3; axis++)
-    blocks *= tw_divide_up(grid[axis], fuse->plans[plan].blocks[axis]);
+    blocks *= tw_divide_up(grid[axis], coarsen->plans[plan].blocks[axis]);
   return tw_launch_cycles(tw_divide_up(blocks, units) * steps * step, blocks * steps * bytes, arrays, units);
 }
 
 /* Of plans that are about as fast, the one with the largest blocks: it loads the least. */
-int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
+int tw_fuse_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
                    int64_t units) {
-  int64_t steps = fuse->word < 0 ? fuse->steps : tw_divide_up((int64_t)words[fuse->word], fuse->per_step);
-  int64_t cycles[TW_CUT_PLANS] = {0}, least = INT64_MAX;
-  int best = fuse->num_plans - 1;
-  if (best >= TW_CUT_PLANS)
+  int64_t steps = tw_steps_of_launch(&coarsen->loop, words);
+  int64_t cycles[TW_PLANS] = {0}, least = INT64_MAX;
+  int best = (int)coarsen->num_plans - 1;
+  if (best >= TW_PLANS)
     return 1;
   for (int plan = 0; plan <= best; plan++) {
-    bool allowed = tw_fuse_allowed(fuse, fuse->plans[plan].blocks, grid, words);
-    cycles[plan] = allowed ? fused_cycles(fuse, plan, grid, steps, arrays, units) : INT64_MAX;
+    bool allowed = tw_fuse_allowed(coarsen, coarsen->plans[plan].blocks, grid, words);
+    cycles[plan] = allowed ? fused_cycles(coarsen, plan, grid, steps, arrays, units) : INT64_MAX;
     least = cycles[plan] < least ? cycles[plan] : least;
   }
   while (best > 0 && (cycles[best] == INT64_MAX || cycles[best] - least > least / LEAST_GAIN))

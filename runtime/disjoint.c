@@ -30,26 +30,9 @@ static bool is_same(const tw_array_place_t *a, const tw_array_place_t *b, const 
          !memcmp(words + a->word, words + b->word, (1 + 2u * a->rank) * sizeof *words);
 }
 
-bool tw_is_array_place(const tw_array_place_t *array) {
-  return array->rank <= TW_MAX_RANK && array->word + 2u * array->rank < TW_MAX_WORDS && array->bits > 0;
-}
-
-tw_status_t tw_cuda_kernel_set_disjoint(tw_cuda_kernel_t *kernel, const tw_disjoint_t *pairs, size_t count) {
-  bool good = count <= TW_MAX_DISJOINT;
-  for (size_t i = 0; good && i < count; i++)
-    good = tw_is_array_place(&pairs[i].array) && tw_is_array_place(&pairs[i].other);
-  if (!good)
-    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: %zu pairs of arrays that are separate are too many, or have no words",
-                    kernel->name, count);
-  for (size_t i = 0; i < count; i++)
-    kernel->disjoint[i] = pairs[i];
-  kernel->num_disjoint = (unsigned)count;
-  return NULL;
-}
-
 bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words) {
-  for (unsigned i = 0; i < kernel->num_disjoint; i++) {
-    const tw_disjoint_t *pair = &kernel->disjoint[i];
+  for (uint32_t i = 0; i < kernel->record.num_no_alias; i++) {
+    const tw_no_alias_t *pair = &kernel->record.no_alias[i];
     if (overlap(&pair->array, &pair->other, words) && !(pair->or_same && is_same(&pair->array, &pair->other, words)))
       return true;
   }

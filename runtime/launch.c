@@ -77,10 +77,11 @@ static tw_status_t tell_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid
 static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
                            CUstream stream, uint64_t blocks, uint64_t *words, started_t *start) {
   uint64_t workspace = 0;
-  tw_shares_t shares = tw_split_choose(&kernel->split, words, tw_loaded_bytes(&kernel->loaded, words), (int64_t)blocks,
-                                       device->sm_count, kernel->resident[device->ordinal]);
+  tw_shares_t shares = tw_split_choose(&kernel->record.split, words, tw_loaded_bytes(&kernel->record, words),
+                                       (int64_t)blocks, device->sm_count, kernel->resident[device->ordinal]);
   if (shares.parts > 1)
-    workspace = tw_workspace_take(driver, device, stream, tw_split_bytes(&kernel->split, shares, (int64_t)blocks));
+    workspace =
+        tw_workspace_take(driver, device, stream, tw_split_bytes(&kernel->record.split, shares, (int64_t)blocks));
   if (!workspace)
     shares = (tw_shares_t){1, (uint32_t)blocks};
   words[start->count++] = shares.parts;
@@ -93,7 +94,7 @@ static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *ke
 static tw_status_t cut_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[3], uint32_t out[3]) {
   int64_t all[3];
   for (int axis = 0; axis < 3; axis++) {
-    int64_t parts = kernel->cut_grid[axis];
+    int64_t parts = kernel->record.grid_scale[axis];
     out[axis] = (uint32_t)(all[axis] = parts < 0 ? (grid[axis] - parts - 1) / -parts : grid[axis] * parts);
   }
   return tw_status_prefix(tw_grid_check(all), "kernel %s, whose tiles are cut: ", kernel->name);
@@ -104,27 +105,28 @@ static tw_better_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t 
                               const uint64_t *words, int64_t blocks) {
   enum { FEW_TURNS = 2 }; /* of whole tiles: with more, the last one counts little */
   const tw_better_t none = {.kind = TW_BETTER_NONE};
+  const tw_launch_record_t *record = &kernel->record;
   int64_t units = device->sm_count;
-  if (kernel->fuse && kernel->cut_grid[0]) {
-    int32_t fused[3];
+  if (record->has_coarsen && record->grid_scale[0]) {
+    int64_t fused[3];
     for (int axis = 0; axis < 3; axis++)
-      fused[axis] = kernel->cut_grid[axis] < 0 ? -kernel->cut_grid[axis] : 1;
-    return tw_fuse_allowed(kernel->fuse, fused, grid, words) ? none : (tw_better_t){TW_BETTER_FUSED, 1};
+      fused[axis] = record->grid_scale[axis] < 0 ? -record->grid_scale[axis] : 1;
+    return tw_fuse_allowed(&record->coarsen, fused, grid, words) ? none : (tw_better_t){TW_BETTER_FUSED, 1};
   }
-  if (kernel->fuse && blocks >= units) {
-    int wanted = tw_fuse_choose(kernel->fuse, grid, words, tw_loaded_bytes(&kernel->loaded, words), units);
+  if (record->has_coarsen && blocks >= units) {
+    int wanted = tw_fuse_choose(&record->coarsen, grid, words, tw_loaded_bytes(record, words), units);
     if (wanted > 1)
       return (tw_better_t){TW_BETTER_FUSED, wanted};
   }
-  if (!kernel->cut || blocks >= FEW_TURNS * units)
+  if (!record->has_slice || blocks >= FEW_TURNS * units)
     return none;
-  int64_t arrays = tw_loaded_bytes(&kernel->loaded, words);
-  int parts = tw_cut_choose(kernel->cut, &kernel->split, words, arrays, blocks, units);
+  const tw_split_t *split = record->has_split ? &record->split : NULL;
+  int parts = tw_cut_choose(&record->slice, split, words, tw_loaded_bytes(record, words), blocks, units);
   return parts > 1 ? (tw_better_t){TW_BETTER_CUT, parts} : none;
 }
 
 /* Pairs of neighbours along an axis; of an odd number of blocks the last one has a neighbour beyond the grid. */
-static uint64_t count_pairs(const uint32_t grid[3], int axis) {
+static uint64_t count_pairs(const uint32_t grid[3], int64_t axis) {
   uint64_t extent = grid[axis];
   return (extent + 1) / 2 * ((uint64_t)grid[0] * grid[1] * grid[2] / extent);
 }
@@ -134,7 +136,7 @@ static uint64_t count_turns(uint64_t blocks, uint32_t at_a_time) {
 }
 
 /* Clusters along another axis, or none, where these take fewer turns, and the launch with them some less time. */
-static void choose_pairs(const tw_pairs_t *pairs, const uint32_t grid[3], uint32_t resident, tw_better_t *out) {
+static void choose_pairs(const tw_multicast_t *pairs, const uint32_t grid[3], uint32_t resident, tw_better_t *out) {
   enum { LEAST = 15, OF = 16 };
   uint64_t turns = count_turns(count_pairs(grid, pairs->axis), resident / 2);
   uint64_t least = turns * (uint64_t)pairs->cycles[pairs->axis] * LEAST / OF;
@@ -158,30 +160,32 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   uint32_t started[3] = {grid[0], grid[1], grid[2]};
   *out = (tw_better_t){.kind = TW_BETTER_NONE};
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
-  if (kernel->cut_grid[0])
+  if (kernel->record.grid_scale[0])
     TW_RETURN_IF_ERROR(cut_grid(kernel, grid, started));
   uint64_t plane = (uint64_t)started[0] * started[1], blocks = plane * started[2];
   if (plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT)
     return NULL;
   *out = find_parts(kernel, device, grid, words, (int64_t)blocks);
-  if (out->kind || (!kernel->pairs.alone && kernel->split.step_cycles == 0))
+  if (out->kind || !tw_launch_record_asks_for_room(&kernel->record))
     return NULL;
   if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(kernel, ordinal))) {
     out->kind = TW_BETTER_UNKNOWN;
     return NULL;
   }
-  if (kernel->pairs.alone)
-    choose_pairs(&kernel->pairs, started, kernel->resident[ordinal], out);
-  if (out->kind || kernel->split.step_cycles == 0)
+  if (kernel->record.has_multicast)
+    choose_pairs(&kernel->record.multicast, started, kernel->resident[ordinal], out);
+  if (out->kind == TW_BETTER_TWIN) /* code that shares tiles has no clusters either */
+    out->number = kernel->record.has_split;
+  if (out->kind || !kernel->record.has_split)
     return NULL;
-  tw_shares_t shares = tw_split_choose(&kernel->split, words, tw_loaded_bytes(&kernel->loaded, words), (int64_t)blocks,
-                                       device->sm_count, kernel->resident[ordinal]);
+  tw_shares_t shares = tw_split_choose(&kernel->record.split, words, tw_loaded_bytes(&kernel->record, words),
+                                       (int64_t)blocks, device->sm_count, kernel->resident[ordinal]);
   if (shares.parts == 1)
     return NULL;
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  if (tw_workspace_take(scope.driver, device, stream, tw_split_bytes(&kernel->split, shares, (int64_t)blocks)))
-    *out = (tw_better_t){.kind = TW_BETTER_TWIN};
+  if (tw_workspace_take(scope.driver, device, stream, tw_split_bytes(&kernel->record.split, shares, (int64_t)blocks)))
+    *out = (tw_better_t){TW_BETTER_TWIN, 1};
   tw_context_leave(&scope);
   return NULL;
 }
@@ -202,16 +206,17 @@ static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel
                     kernel->name, grid[0], grid[1], grid[2], MAX_PERSISTENT);
   TW_RETURN_IF_ERROR(tell_grid(kernel, grid, words, start));
   uint64_t all =
-      kernel->flags & TW_CUDA_SHARES ? add_shares(driver, kernel, device, stream, blocks, words, start) : blocks;
-  if (kernel->flags & TW_CUDA_TICKETS)
+      kernel->record.split_applied ? add_shares(driver, kernel, device, stream, blocks, words, start) : blocks;
+  if (kernel->record.dynamic)
     add_tickets(driver, device, stream, words, start);
   uint32_t resident = kernel->resident[device->ordinal];
   start->grid[1] = start->grid[2] = 1;
-  if (!(kernel->flags & TW_CUDA_PERSISTENT))
+  if (!kernel->record.persistent)
     start->grid[0] = (uint32_t)all;
-  else if (kernel->pairs.alone)
-    start->grid[0] = 2 * tw_grid_balance(count_pairs(grid, kernel->pairs.axis), resident < 2 ? 1 : resident / 2);
-  else if (all == blocks && !(kernel->flags & TW_CUDA_TICKETS))
+  else if (kernel->record.has_multicast)
+    start->grid[0] =
+        2 * tw_grid_balance(count_pairs(grid, kernel->record.multicast.axis), resident < 2 ? 1 : resident / 2);
+  else if (all == blocks && !kernel->record.dynamic)
     start->grid[0] = tw_grid_balance(blocks, resident);
   else /* parts come last and are short, or blocks as they get done: all multiprocessors are to have their share */
     start->grid[0] = (uint32_t)(all < resident ? all : resident);
@@ -222,7 +227,7 @@ static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel
 static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
                                 uint64_t *words, started_t *start) {
   enum { JOINED_PER_MULTIPROCESSOR = 2 };
-  uint32_t rows = kernel->flags >> TW_CUDA_JOINED;
+  uint32_t rows = kernel->record.packed_blocks;
   uint64_t joined = (uint64_t)(grid[0] / rows) * grid[1] * grid[2];
   if (joined >= (uint64_t)JOINED_PER_MULTIPROCESSOR * (uint64_t)device->sm_count) {
     start->grid[0] = grid[0] / rows + (grid[0] % rows != 0);
@@ -236,14 +241,14 @@ TW_HOT static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kern
                                    CUstream stream, const uint32_t grid[3], uint64_t *words, size_t count,
                                    started_t *start) {
   uint32_t slices[3];
-  if (TW_UNLIKELY(kernel->cut_grid[0] != 0)) {
+  if (TW_UNLIKELY(kernel->record.grid_scale[0] != 0)) {
     TW_RETURN_IF_ERROR(cut_grid(kernel, grid, slices));
     grid = slices;
   }
   *start = (started_t){{grid[0], grid[1], grid[2]}, 1, count};
-  if (kernel->flags & (TW_CUDA_PERSISTENT | TW_CUDA_SHARES))
+  if (kernel->record.persistent || kernel->record.split_applied)
     return start_in_line(driver, kernel, device, stream, grid, words, start);
-  if (kernel->flags >> TW_CUDA_JOINED)
+  if (kernel->record.packed_blocks)
     return start_joined(kernel, device, grid, words, start);
   return NULL;
 }
@@ -255,12 +260,12 @@ TW_HOT static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kern
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.flag = 1};
   CUlaunchConfig config = {.grid = {start->grid[0], start->grid[1], start->grid[2]},
-                           .block = {kernel->num_threads, start->rows, 1},
-                           .shared_bytes = kernel->shared_bytes,
+                           .block = {kernel->record.num_threads, start->rows, 1},
+                           .shared_bytes = kernel->record.shared_bytes,
                            .stream = stream,
                            .attributes = &overlap,
-                           .attribute_count = kernel->flags & TW_CUDA_PROGRAMMATIC};
-  if (TW_UNLIKELY(!kernel->num_threads && block))
+                           .attribute_count = kernel->record.dependent_launch};
+  if (TW_UNLIKELY(!kernel->record.num_threads && block))
     memcpy(config.block, block, sizeof config.block);
   return driver->launch(&config, function, NULL, size ? extra : NULL);
 }
@@ -299,7 +304,8 @@ static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_
   return tw_status_prefix(status,
                           "kernel %s, grid (%u, %u, %u), %u threads, %u bytes of shared "
                           "memory: ",
-                          kernel->name, grid[0], grid[1], grid[2], kernel->num_threads, kernel->shared_bytes);
+                          kernel->name, grid[0], grid[1], grid[2], kernel->record.num_threads,
+                          kernel->record.shared_bytes);
 }
 
 TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
@@ -318,11 +324,11 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
   CUresult result = CUDA_SUCCESS;
   started_t start;
   tw_status_t status = start_of(scope.driver, kernel, device, stream, grid, words, count, &start);
-  if (!status && kernel->num_maps)
+  if (!status && kernel->record.num_tensor_maps)
     status = call_with_maps(scope.driver, kernel, ordinal, function, stream, &start, block, words, &result);
   else if (!status)
     result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
-  if (TW_UNLIKELY(kernel->flags & (TW_CUDA_SHARES | TW_CUDA_TICKETS)))
+  if (TW_UNLIKELY(kernel->record.split_applied || kernel->record.dynamic))
     tw_workspace_leave(scope.driver, device, stream);
   tw_context_leave(&scope);
   if (TW_UNLIKELY(status != NULL))

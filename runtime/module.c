@@ -200,54 +200,38 @@ static const char *intern_name(const char *name) {
   return fresh->text;
 }
 
-tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name, unsigned num_threads,
-                                  unsigned shared_bytes, unsigned flags, tw_cuda_kernel_t **out_kernel) {
-  *out_kernel = NULL;
+static tw_cuda_kernel_t *new_kernel(const void *image, size_t size, const char *name,
+                                    const tw_launch_record_t *record) {
   tw_cuda_kernel_t *kernel = calloc(1, sizeof *kernel);
-  if (kernel) {
-    kernel->num_threads = num_threads;
-    kernel->shared_bytes = shared_bytes;
-    kernel->flags = flags;
-    atomic_flag_clear(&kernel->maps_taken);
-    pthread_mutex_lock(&lock);
-    kernel->image = intern_image(image, size);
-    kernel->name = intern_name(name);
-    pthread_mutex_unlock(&lock);
-  }
-  if (!kernel || !kernel->image || !kernel->name) {
-    free(kernel);
-    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for kernel %s", name);
-  }
-  *out_kernel = kernel;
+  if (!kernel)
+    return NULL;
+  kernel->record = *record;
+  kernel->maps = record->num_tensor_maps ? calloc(record->num_tensor_maps, sizeof *kernel->maps) : NULL;
+  atomic_flag_clear(&kernel->maps_taken);
+  pthread_mutex_lock(&lock);
+  kernel->image = intern_image(image, size);
+  kernel->name = intern_name(name);
+  pthread_mutex_unlock(&lock);
+  if (kernel->image && kernel->name && (kernel->maps || !record->num_tensor_maps))
+    return kernel;
+  tw_cuda_kernel_destroy(kernel);
   return NULL;
 }
 
-tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t *split) {
-  if (split->word < -1 || split->word >= TW_MAX_WORDS || split->per_step < 1 || split->steps < 0 ||
-      split->step_cycles < 1 || split->step_bytes < 0 || split->forced < 0 || split->part_bytes < 1)
-    return TW_ERROR(
-        TW_VALUE_ERROR,
-        "kernel %s: blocks cannot share tiles by (word %d, %d a step, %d steps of %d cycles, %d parts of %d "
-        "bytes)",
-        kernel->name, split->word, split->per_step, split->steps, split->step_cycles, split->forced, split->part_bytes);
-  kernel->split = *split;
-  return NULL;
+tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name, const tw_launch_record_t *record,
+                                  tw_cuda_kernel_t **out_kernel) {
+  *out_kernel = NULL;
+  TW_RETURN_IF_ERROR(tw_status_prefix(tw_launch_record_check(record), "kernel %s: ", name));
+  *out_kernel = new_kernel(image, size, name, record);
+  return *out_kernel ? NULL : TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for kernel %s", name);
 }
 
-tw_status_t tw_cuda_kernel_set_loaded(tw_cuda_kernel_t *kernel, const tw_loaded_t *loaded) {
-  bool good = loaded->count <= TW_MAX_LOADED;
-  for (uint32_t i = 0; good && i < loaded->count; i++)
-    good = tw_is_array_place(&loaded->arrays[i]);
-  if (!good)
-    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: it cannot load from these %u arrays", kernel->name, loaded->count);
-  kernel->loaded = *loaded;
-  return NULL;
-}
+const tw_launch_record_t *tw_cuda_kernel_record(const tw_cuda_kernel_t *kernel) { return &kernel->record; }
 
-int64_t tw_loaded_bytes(const tw_loaded_t *loaded, const uint64_t *words) {
+int64_t tw_loaded_bytes(const tw_launch_record_t *record, const uint64_t *words) {
   int64_t bytes = 0;
-  for (uint32_t i = 0; i < loaded->count; i++) {
-    const tw_array_place_t *array = &loaded->arrays[i];
+  for (uint32_t i = 0; i < record->num_loaded; i++) {
+    const tw_array_place_t *array = &record->loaded[i];
     int64_t bits = array->bits;
     for (int d = 0; d < array->rank; d++)
       if (__builtin_mul_overflow(bits, (int64_t)words[array->word + 1 + d], &bits))
@@ -258,93 +242,21 @@ int64_t tw_loaded_bytes(const tw_loaded_t *loaded, const uint64_t *words) {
   return bytes;
 }
 
-tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t *pairs) {
-  const int32_t *cycles = pairs->cycles;
-  if (pairs->axis < 0 || pairs->axis > 2 || cycles[0] < 0 || cycles[1] < 0 || cycles[2] < 0 ||
-      cycles[pairs->axis] < 1 || pairs->alone < 1)
-    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: there are no clusters along axis %d by (%d, %d, %d, alone %d) cycles",
-                    kernel->name, pairs->axis, cycles[0], cycles[1], cycles[2], pairs->alone);
-  kernel->pairs = *pairs;
-  return NULL;
-}
-
-enum { MOST_OF_AN_AXIS = 1024 };
-
-static bool is_sound(const tw_cut_t *cut) {
-  bool good = cut->word >= -1 && cut->word < TW_MAX_WORDS && cut->per_step >= 1 && cut->steps >= 0 &&
-              cut->num_classes >= 1 && cut->num_classes <= TW_CUT_CLASSES && cut->num_plans >= 2 &&
-              cut->num_plans <= TW_CUT_PLANS;
-  for (int i = 0; good && i < cut->num_classes; i++)
-    good = cut->classes[i].word >= -1 && cut->classes[i].word < TW_MAX_WORDS && cut->classes[i].tile >= 1;
-  for (int p = 0; good && p < cut->num_plans; p++) {
-    good = cut->plans[p].cycles >= 1 && cut->plans[p].bytes >= 0;
-    for (int i = 0; i < cut->num_classes; i++)
-      good = good && cut->plans[p].parts[i] >= 1 && cut->plans[p].parts[i] <= cut->classes[i].tile;
-  }
-  return good;
-}
-
-tw_status_t tw_cuda_kernel_set_cut(tw_cuda_kernel_t *kernel, const tw_cut_t *cut) {
-  if (!is_sound(cut))
-    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: its tiles cannot be cut by %d classes in %d plans", kernel->name,
-                    cut->num_classes, cut->num_plans);
-  kernel->cut = malloc(sizeof *cut);
-  if (!kernel->cut)
-    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for kernel %s", kernel->name);
-  *kernel->cut = *cut;
-  return NULL;
-}
-
-tw_status_t tw_cuda_kernel_set_fuse(tw_cuda_kernel_t *kernel, const tw_fuse_t *fuse) {
-  bool good = fuse->word >= -1 && fuse->word < TW_MAX_WORDS && fuse->per_step >= 1 && fuse->steps >= 0 &&
-              fuse->num_plans >= 2 && fuse->num_plans <= TW_CUT_PLANS && fuse->num_stores >= 0 &&
-              fuse->num_stores <= TW_FUSE_STORES;
-  for (int p = 0; good && p < fuse->num_plans; p++) {
-    good = fuse->plans[p].cycles >= 1 && fuse->plans[p].bytes >= 0;
-    for (int axis = 0; axis < 3; axis++)
-      good = good && fuse->plans[p].blocks[axis] >= 1 && fuse->plans[p].blocks[axis] <= MOST_OF_AN_AXIS;
-  }
-  for (int i = 0; good && i < fuse->num_stores; i++)
-    good = fuse->stores[i].axis >= 0 && fuse->stores[i].axis < 3 && fuse->stores[i].word >= 0 &&
-           fuse->stores[i].word < TW_MAX_WORDS && fuse->stores[i].tile >= 1;
-  if (!good)
-    return TW_ERROR(TW_VALUE_ERROR, "kernel %s: its blocks cannot be fused by %d plans and %d stores", kernel->name,
-                    fuse->num_plans, fuse->num_stores);
-  kernel->fuse = malloc(sizeof *fuse);
-  if (!kernel->fuse)
-    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for kernel %s", kernel->name);
-  *kernel->fuse = *fuse;
-  return NULL;
-}
-
-tw_status_t tw_cuda_kernel_set_cut_grid(tw_cuda_kernel_t *kernel, const int32_t parts[3]) {
-  for (int axis = 0; axis < 3; axis++) {
-    if (parts[axis] == 0 || parts[axis] < -MOST_OF_AN_AXIS || parts[axis] > MOST_OF_AN_AXIS)
-      return TW_ERROR(TW_VALUE_ERROR, "kernel %s: no block can be cut into %d along axis %d", kernel->name, parts[axis],
-                      axis);
-    kernel->cut_grid[axis] = (int16_t)parts[axis];
-  }
-  return NULL;
-}
-
 void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel) {
-  if (kernel) {
+  if (kernel)
     free(kernel->maps);
-    free(kernel->cut);
-    free(kernel->fuse);
-  }
   free(kernel);
 }
 
 static tw_status_t check_limits(const tw_cuda_kernel_t *kernel, const tw_device_t *device) {
-  if (kernel->shared_bytes > (unsigned)device->shared_bytes_per_block)
+  if (kernel->record.shared_bytes > (unsigned)device->shared_bytes_per_block)
     return TW_ERROR(TW_LAUNCH_ERROR,
                     "kernel %s needs %u bytes of shared memory per block, %s has %d; use smaller "
                     "tiles or fewer stages",
-                    kernel->name, kernel->shared_bytes, device->name, device->shared_bytes_per_block);
-  if (kernel->num_threads > (unsigned)device->max_threads_per_block)
+                    kernel->name, kernel->record.shared_bytes, device->name, device->shared_bytes_per_block);
+  if (kernel->record.num_threads > (unsigned)device->max_threads_per_block)
     return TW_ERROR(TW_LAUNCH_ERROR, "kernel %s has %u threads per block, %s allows %d", kernel->name,
-                    kernel->num_threads, device->name, device->max_threads_per_block);
+                    kernel->record.num_threads, device->name, device->max_threads_per_block);
   return NULL;
 }
 
@@ -359,17 +271,17 @@ static tw_status_t load_function(const tw_driver_t *driver, const tw_device_t *d
     return tw_status_prefix(tw_driver_error(driver, TW_INTERNAL_ERROR, result, "finding the kernel in its module"),
                             "kernel %s: ", kernel->name);
   /* More than 48 KiB must be asked for. */
-  result = driver->func_set_attribute(*out_function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)kernel->shared_bytes);
+  result = driver->func_set_attribute(*out_function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)kernel->record.shared_bytes);
   if (result)
     return tw_status_prefix(tw_driver_error(driver, TW_LAUNCH_ERROR, result, "reserving shared memory"),
-                            "kernel %s (%u bytes): ", kernel->name, kernel->shared_bytes);
-  return kernel->num_maps ? tw_cuda_find_maps(driver, kernel, device->ordinal, *out_function) : NULL;
+                            "kernel %s (%u bytes): ", kernel->name, kernel->record.shared_bytes);
+  return kernel->record.num_tensor_maps ? tw_cuda_find_maps(driver, kernel, device->ordinal, *out_function) : NULL;
 }
 
 static tw_status_t count_resident(const tw_driver_t *driver, const tw_device_t *device, tw_cuda_kernel_t *kernel,
                                   CUfunction function) {
   int blocks = 0;
-  CUresult result = driver->occupancy(&blocks, function, (int)kernel->num_threads, kernel->shared_bytes);
+  CUresult result = driver->occupancy(&blocks, function, (int)kernel->record.num_threads, kernel->record.shared_bytes);
   if (result)
     return tw_status_prefix(tw_driver_error(driver, TW_DRIVER_ERROR, result, "counting the blocks that fit"),
                             "kernel %s: ", kernel->name);
@@ -396,7 +308,7 @@ tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
   if (scope.driver->exchange_capture_mode)
     scope.driver->exchange_capture_mode(&mode);
   tw_status_t status = load_function(scope.driver, device, kernel, &function);
-  if (!status && (kernel->flags & TW_CUDA_PERSISTENT || kernel->split.step_cycles))
+  if (!status && (kernel->record.persistent || kernel->record.has_split))
     status = count_resident(scope.driver, device, kernel, function);
   if (scope.driver->exchange_capture_mode)
     scope.driver->exchange_capture_mode(&mode);

@@ -17,9 +17,8 @@ typedef struct tw_image {
   char bytes[];                     /* terminated */
 } tw_image_t;
 
-/* A tensor map that a kernel takes, and the one made last. */
+/* The map that was made last for a tensor map of the record. */
 typedef struct tw_map_slot {
-  tw_tensor_map_t form;
   bool known; /* `map` is that of `words` */
   uint64_t map[sizeof(CUtensorMap) / 8];
   uint64_t words[1 + 2 * TW_MAX_MAP_RANK]; /* pointer, extents, strides */
@@ -33,34 +32,20 @@ typedef struct tw_shares {
 struct tw_cuda_kernel {
   tw_image_t *image; /* borrowed, lives for ever */
   const char *name;  /* borrowed, lives for ever */
-  unsigned num_threads, shared_bytes, flags;
-  unsigned num_maps;
-  tw_map_slot_t *maps;    /* owned */
-  tw_split_t split;       /* step_cycles 0: blocks have nothing to share */
-  tw_loaded_t loaded;     /* what the loop of split, cut and fuse loads from */
-  tw_cut_t *cut;          /* owned; NULL: tiles stay whole, or are slices already */
-  tw_fuse_t *fuse;        /* owned; NULL: blocks cannot be fused */
-  tw_pairs_t pairs;       /* alone 0: no clusters */
-  int16_t cut_grid[3];    /* blocks for one of the launch's grid, or minus how many are in one; 0: the launch's own */
-  atomic_flag maps_taken; /* a launch reads or writes the maps that are kept */
+  tw_launch_record_t record;
+  tw_map_slot_t *maps;          /* owned; one for each tensor map of the record */
+  atomic_flag maps_taken;       /* a launch reads or writes the maps that are kept */
   uint8_t lead[TW_MAX_DEVICES]; /* words before the maps: the parameters do not begin aligned as maps are */
   _Atomic(CUfunction) functions[TW_MAX_DEVICES]; /* NULL: not loaded on that device yet */
   uint32_t resident[TW_MAX_DEVICES];             /* blocks that run at a time; known once the kernel is loaded */
-  unsigned num_disjoint;
-  tw_disjoint_t disjoint[TW_MAX_DISJOINT];
 };
 
 enum { TW_MAX_LEAD = 8 };
 
-/* --- disjoint.c --- */
-
-/* Whether an array may be where it is said to be among the words of a launch. */
-bool tw_is_array_place(const tw_array_place_t *array);
-
 /* --- module.c --- */
 
 /* Bytes of the arrays that a kernel's loop loads from; 0 where these are not known. */
-int64_t tw_loaded_bytes(const tw_loaded_t *loaded, const uint64_t *words);
+int64_t tw_loaded_bytes(const tw_launch_record_t *record, const uint64_t *words);
 
 /* --- split.c --- */
 
@@ -88,15 +73,17 @@ void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CU
 
 /* --- cut.c --- */
 
-/* Into how many slices a launch of few blocks does best to cut each tile; 1: none. `split` has step_cycles 0 where
- * blocks cannot share tiles. */
-int tw_cut_choose(const tw_cut_t *cut, const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
-                  int64_t units);
+/* Into how many slices a launch of few blocks does best to cut each tile; 1: none. `split` is NULL where blocks cannot
+ * share tiles. */
+int tw_cut_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
+                  int64_t blocks, int64_t units);
 
 /* How many blocks of a launch of many do best as one; 1: each alone. */
-int tw_fuse_choose(const tw_fuse_t *fuse, const uint32_t grid[3], const uint64_t *words, int64_t arrays, int64_t units);
+int tw_fuse_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
+                   int64_t units);
 /* Whether so many blocks along each axis may be one: then nothing is stored that no block of the launch would have. */
-bool tw_fuse_allowed(const tw_fuse_t *fuse, const int32_t blocks[3], const uint32_t grid[3], const uint64_t *words);
+bool tw_fuse_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
+                     const uint64_t *words);
 
 /* Parameters of a launch: tensor maps, then words. */
 typedef struct tw_packed {

@@ -15,10 +15,6 @@ enum {
   LEAST_GAIN = 8          /* of a launch, as 1 / LEAST_GAIN: code that can share is some percent slower */
 };
 
-static int64_t steps_of(const tw_split_t *split, const uint64_t *words) {
-  return split->word < 0 ? split->steps : tw_divide_up((int64_t)words[split->word], split->per_step);
-}
-
 /* What a launch is left with after whole turns of all multiprocessors, and what all of it takes to be delivered. */
 typedef struct {
   const tw_split_t *split;
@@ -27,7 +23,7 @@ typedef struct {
 
 static rest_t rest_of(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks, int64_t whole,
                       int64_t units) {
-  int64_t steps = steps_of(split, words);
+  int64_t steps = tw_steps_of_launch(&split->loop, words);
   int64_t delivery = tw_delivery_cycles(blocks * steps * split->step_bytes, arrays, units);
   return (rest_t){split, steps, whole / units, blocks - whole, units, delivery};
 }

@@ -4,40 +4,9 @@
  * from the address, extents and strides of this launch; it is kept until they change. */
 #include "module.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAP_WORDS = sizeof(CUtensorMap) / 8, STRIDE_STEP = 16 };
-
-/* === what compiled code asks for ============================================================== */
-
-static tw_status_t check_map(const tw_tensor_map_t *map, int number) {
-  unsigned seen = 0;
-  bool ok = map->rank >= 1 && map->rank <= TW_MAX_MAP_RANK && map->word < TW_MAX_WORDS &&
-            (map->bytes == 1 || map->bytes == 2 || map->bytes == 4 || map->bytes == 8) &&
-            (map->swizzle == 0 || map->swizzle == 32 || map->swizzle == 64 || map->swizzle == 128);
-  for (int d = 0; ok && d < map->rank; d++) {
-    ok = map->axes[d] < map->rank && !(seen >> map->axes[d] & 1) && map->box[d] >= 1 && map->box[d] <= 256;
-    seen |= 1u << (map->axes[d] & 31);
-  }
-  return ok ? NULL : TW_ERROR(TW_VALUE_ERROR, "tensor map %d of the kernel is malformed", number);
-}
-
-tw_status_t tw_cuda_kernel_set_maps(tw_cuda_kernel_t *kernel, const tw_tensor_map_t *maps, size_t count) {
-  if (count > TW_MAX_MAPS)
-    return TW_ERROR(TW_VALUE_ERROR, "kernel %s has %zu tensor maps, the most is %d", kernel->name, count, TW_MAX_MAPS);
-  for (size_t i = 0; i < count; i++)
-    TW_RETURN_IF_ERROR(tw_status_prefix(check_map(&maps[i], (int)i), "kernel %s: ", kernel->name));
-  if (!count)
-    return NULL;
-  kernel->maps = calloc(count, sizeof *kernel->maps);
-  if (!kernel->maps)
-    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for the tensor maps of kernel %s", kernel->name);
-  for (size_t i = 0; i < count; i++)
-    kernel->maps[i].form = maps[i];
-  kernel->num_maps = (unsigned)count;
-  return NULL;
-}
 
 /* === encoding ================================================================================= */
 
@@ -82,15 +51,15 @@ static tw_status_t encode_error(const tw_driver_t *driver, const tw_cuda_kernel_
 }
 
 /* The map of one array into the parameters: the one of the last launch if the array is the same. */
-static CUresult put_map(const tw_driver_t *driver, tw_map_slot_t *slot, const uint64_t *words, bool keep,
-                        uint64_t *out) {
-  size_t size = (1 + 2 * (size_t)slot->form.rank) * sizeof *words;
+static CUresult put_map(const tw_driver_t *driver, const tw_tensor_map_t *form, tw_map_slot_t *slot,
+                        const uint64_t *words, bool keep, uint64_t *out) {
+  size_t size = (1 + 2 * (size_t)form->rank) * sizeof *words;
   CUtensorMap fresh;
   if (TW_LIKELY(keep && slot->known && !memcmp(slot->words, words, size))) {
     memcpy(out, slot->map, sizeof slot->map);
     return CUDA_SUCCESS;
   }
-  CUresult result = encode(driver, &slot->form, words, &fresh);
+  CUresult result = encode(driver, form, words, &fresh);
   if (result)
     return result;
   memcpy(out, &fresh, sizeof fresh);
@@ -109,14 +78,14 @@ tw_status_t tw_cuda_pack_maps(const tw_driver_t *driver, tw_cuda_kernel_t *kerne
   tw_status_t status = NULL;
   uint64_t *at = out->words + kernel->lead[ordinal];
   memset(out->words, 0, (size_t)kernel->lead[ordinal] * sizeof *out->words);
-  for (unsigned i = 0; i < kernel->num_maps && !status; i++, at += MAP_WORDS) {
-    tw_map_slot_t *slot = &kernel->maps[i];
-    if (TW_UNLIKELY(slot->form.word + 1u + 2u * slot->form.rank > count)) {
+  for (unsigned i = 0; i < kernel->record.num_tensor_maps && !status; i++, at += MAP_WORDS) {
+    const tw_tensor_map_t *form = &kernel->record.tensor_maps[i];
+    if (TW_UNLIKELY(form->word + 1u + 2u * form->rank > count)) {
       status = TW_ERROR(TW_INTERNAL_ERROR, "kernel %s: tensor map %u is of an array that the launch has not",
                         kernel->name, i);
       break;
     }
-    CUresult result = put_map(driver, slot, words + slot->form.word, keep, at);
+    CUresult result = put_map(driver, form, &kernel->maps[i], words + form->word, keep, at);
     if (TW_UNLIKELY(result != CUDA_SUCCESS))
       status = encode_error(driver, kernel, i, result);
   }

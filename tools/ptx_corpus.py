@@ -140,15 +140,15 @@ def built(kernel: Any, key: Any, target: str) -> Any:
 
 def compiled(kernel: Any, key: Any, target: str) -> tuple[str, str]:
     """PTX and launch facts; what the compiler says where it refuses."""
+    from tilewright import _core
     from tilewright.errors import TileError
 
     try:
         image = built(kernel, key, target)
     except TileError as error:
         return f"refused: {error.message}\n", ""
-    return normalized(image.code.rstrip(b"\0").decode()), "\n".join(
-        f"{k}: {v!r}" for k, v in sorted(image.facts.items())
-    )
+    facts = _core.launch_facts(image.record)
+    return normalized(image.code.rstrip(b"\0").decode()), "\n".join(f"{k}: {v!r}" for k, v in sorted(facts.items()))
 
 
 def file_name(name: str) -> str:

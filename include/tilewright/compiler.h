@@ -2,7 +2,8 @@
  *
  * A stage is named by a string: "tile", "legal", then on a GPU "layout", "pipelined", "nvvm", "llvm", "ptx", and on
  * the CPU "vector", "llvm", "asm". Where a module stands is its attribute `tile.stage`, so that a dump of any stage
- * continues from there. All parameters (target, warps, stages of buffering) are attributes of the module. */
+ * continues from there. The target is an attribute of the module, what a program wants of a kernel `tile.hints` of its
+ * function. */
 #ifndef TILEWRIGHT_COMPILER_H
 #define TILEWRIGHT_COMPILER_H
 
@@ -11,6 +12,8 @@
 #include <stdint.h>
 
 #include "mlir-c/IR.h"
+
+#include "tilewright/base.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +43,20 @@ typedef enum { TW_EMIT_LLVM_TEXT, TW_EMIT_ASSEMBLY, TW_EMIT_OBJECT } tw_emit_kin
  * diagnostic. */
 char *tw_emit(MlirModule module, tw_emit_kind_t kind, size_t *out_size);
 
+/* Of what a kernel took more than there is, "registers" or "shared memory", where lowering failed; else "". */
+MlirStringRef tw_what_does_not_fit(MlirModule module);
+
+/* Visits the functions that have a launch record, with their names: the kernels of a module from the stage "layout" on.
+ * Stops at the first error, and returns it. */
+tw_status_t tw_each_kernel(MlirModule module, tw_status_t (*visit)(void *user, MlirOperation func, MlirStringRef name),
+                           void *user);
+
+/* Appends the bytes of a function's launch record (launch_record.h). */
+tw_status_t tw_kernel_record(MlirOperation func, tw_strbuf_t *out);
+
+/* What the layouts of a kernel cost, in issue slots of a warp, and those that come next; how many, at most `most`. */
+intptr_t tw_layout_costs(MlirModule module, const char *kernel, int64_t *out, intptr_t most);
+
 enum { TW_WORK_ARRAYS = 64 };
 
 /* What one block does. Bytes are those of the tiles that it loads and stores, whether or not they hit a cache; arrays
@@ -55,7 +72,8 @@ typedef struct {
 } tw_work_t;
 
 /* Counts the work of one block of the kernel in a module at the stage "legal", from the parameters that a launch would
- * pass (an array: any pointer, extents, strides; a scalar: its value). False without a kernel of so many words. */
+ * pass (an array: any pointer, extents, strides; a scalar: its value). False unless the module has one kernel, of so
+ * many words. */
 bool tw_count_work(MlirModule module, const int64_t *words, size_t num_words, const int32_t grid[3],
                    const int32_t block[3], tw_work_t *out);
 

@@ -9,6 +9,7 @@
 
 #include "tilewright/base.h"
 #include "tilewright/dlpack.h"
+#include "tilewright/launch_record.h"
 
 #include <string.h>
 
@@ -19,14 +20,10 @@ extern "C" {
 enum {
   TW_MAX_RANK = 8,     /* dimensions of an array argument */
   TW_MAX_ARGS = 64,    /* parameters of a kernel */
-  TW_MAX_WORDS = 512,  /* 8-byte words of parameters: the 4 KiB that every GPU takes */
   TW_GRID_WORDS = 3,   /* extents of the grid, which a launch may add */
   TW_SPLIT_WORDS = 3,  /* and what tells blocks which tiles they share */
   TW_TICKET_WORDS = 1, /* and where blocks find the next one's number; or this, or that */
-  TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS,
-  TW_MAX_DISJOINT = 16, /* pairs of arrays that a kernel takes for separate */
-  TW_MAX_MAPS = 32,     /* tensor maps of a kernel, 128 bytes each before the words */
-  TW_MAX_MAP_RANK = 5
+  TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS
 };
 
 /* === dtypes =================================================================================== */
@@ -220,125 +217,17 @@ tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal);
  * The bytes are owned by the caller (free).  `out_log` (may be NULL) gets what the driver said. */
 tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, size_t *out_size, char **out_log);
 
-enum {
-  /* The kernel waits for its predecessor itself (griddepcontrol.wait on every path), so the launch
-   * may overlap it. */
-  TW_CUDA_PROGRAMMATIC = 1,
-  /* Each block of the kernel takes several blocks of the grid: fewer are started, along one axis, and
-   * the extents of the grid follow the other words. */
-  TW_CUDA_PERSISTENT = 2,
-  /* Several blocks of the kernel may share a tile: its grid is started along one axis, and behind the extents of the
-   * program's grid come TW_SPLIT_WORDS more words. */
-  TW_CUDA_SHARES = 4,
-  /* Blocks of a persistent kernel take the numbers of the program's from a counter, when they are done with one: one
-   * more word tells where it is. */
-  TW_CUDA_TICKETS = 16,
-  /* From this bit on, how many rows of threads a block may have: they are blocks side by side along axis 0
-   * of the grid, whose extents follow the other words. 0: nothing of the kind. */
-  TW_CUDA_JOINED = 8
-};
-
-/* What PTX may begin with, before a digit from 0 to 4: the level at which the driver's assembler works on it. */
-#define TW_PTX_OPT_LEVEL "// opt_level "
-
 typedef struct tw_cuda_kernel tw_cuda_kernel_t;
 
-/* `image` is PTX text or a cubin (copied).  Nothing is loaded before the first launch on a device.
- * Equal images share one loaded module per device, which stays loaded for the life of the process:
- * a captured graph may still hold its functions. */
-tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name, unsigned num_threads,
-                                  unsigned shared_bytes, unsigned flags, tw_cuda_kernel_t **out_kernel);
+/* `image` is PTX text or a cubin (copied), `record` what a launch must know of the kernel (copied; refused if it is not
+ * right). Nothing is loaded before the first launch on a device. Equal images share one loaded module per device, which
+ * stays loaded for the life of the process: a captured graph may still hold its functions. */
+tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name, const tw_launch_record_t *record,
+                                  tw_cuda_kernel_t **out_kernel);
 void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
 
-/* How a kernel reads or writes an array by the tensor memory accelerator: what its map is made from at each
- * launch. Dimensions of the map come contiguous one first. */
-typedef struct tw_tensor_map {
-  uint16_t word;                 /* of the array's pointer; extents and strides follow it */
-  uint8_t rank, bytes, swizzle;  /* of the array; of an element; of a line in shared memory, 0: plain */
-  uint8_t axes[TW_MAX_MAP_RANK]; /* of the array */
-  uint16_t box[TW_MAX_MAP_RANK]; /* elements */
-} tw_tensor_map_t;
-
-/* The maps that the kernel takes before its words, in order; called once, before the first launch. Checks
- * them: they may come from a file. */
-tw_status_t tw_cuda_kernel_set_maps(tw_cuda_kernel_t *kernel, const tw_tensor_map_t *maps, size_t count);
-
-/* Where an array stands among the words of a launch: its pointer's word, extents and strides behind it. */
-typedef struct tw_array_place {
-  uint16_t word;
-  uint8_t rank, bits; /* of an element */
-} tw_array_place_t;
-
-/* What a launch decides by whether several blocks share a tile, a part of k each. */
-typedef struct tw_split {
-  int32_t word;        /* of the extent of k; -1: the number of steps is a constant */
-  int32_t per_step;    /* how much of the extent a step takes */
-  int32_t steps;       /* where it is a constant */
-  int32_t step_cycles; /* of a multiprocessor that has all of the memory to itself */
-  int32_t step_bytes;  /* that it loads */
-  int32_t forced;      /* the number of parts, if the program says it; else 0 */
-  int32_t part_bytes;  /* of the sums of a block */
-} tw_split_t;
-
-/* Called once, before the first launch, of a kernel that shares tiles, or of its twin that does not. Checks what may
- * come from a file. */
-tw_status_t tw_cuda_kernel_set_split(tw_cuda_kernel_t *kernel, const tw_split_t *split);
-
-enum { TW_MAX_LOADED = 8 };
-
-/* The arrays that the loop of tw_split_t, tw_cut_t and tw_fuse_t loads from. */
-typedef struct tw_loaded {
-  uint32_t count;
-  tw_array_place_t arrays[TW_MAX_LOADED];
-} tw_loaded_t;
-
-/* Called once, before the first launch; without it, nothing is known of them. Checks what may come from a file. */
-tw_status_t tw_cuda_kernel_set_loaded(tw_cuda_kernel_t *kernel, const tw_loaded_t *loaded);
-
-enum { TW_CUT_CLASSES = 3, TW_CUT_PLANS = 5, TW_FUSE_STORES = 24 };
-
-/* What a launch decides by whether several blocks compute a tile, a slice each. */
-typedef struct tw_cut {
-  int32_t word, per_step, steps; /* of the loop, as in tw_split_t */
-  int32_t num_classes, num_plans;
-  struct {
-    int32_t word, tile; /* of an extent of an array, or -1; the tile's */
-  } classes[TW_CUT_CLASSES];
-  struct {
-    int32_t parts[TW_CUT_CLASSES]; /* along each class */
-    int32_t cycles, bytes;         /* of a step */
-  } plans[TW_CUT_PLANS];           /* of 1, 2, 4 ... parts */
-} tw_cut_t;
-
-/* Called once, before the first launch, of a kernel whose tiles are whole. Checks what may come from a file. */
-tw_status_t tw_cuda_kernel_set_cut(tw_cuda_kernel_t *kernel, const tw_cut_t *cut);
-/* What a launch decides by whether a block computes the tiles of several. */
-typedef struct tw_fuse {
-  int32_t word, per_step, steps; /* of the loop, as in tw_split_t */
-  int32_t num_plans, num_stores;
-  struct {
-    int32_t blocks[3], cycles, bytes; /* in one, along each axis; of a step */
-  } plans[TW_CUT_PLANS];              /* of 1, 2, 4 ... blocks */
-  struct {
-    int32_t axis, word, tile; /* of the grid; of an extent of an array that is stored; the tile's */
-  } stores[TW_FUSE_STORES];
-} tw_fuse_t;
-
-/* Called once, before the first launch, of a kernel whose blocks can be fused, or are. Checks what may come from a
- * file. */
-tw_status_t tw_cuda_kernel_set_fuse(tw_cuda_kernel_t *kernel, const tw_fuse_t *fuse);
-/* The same of a kernel whose blocks compute slices: how many there are along each axis for one of a launch's grid; of
- * one with fused blocks, minus the number of blocks in one. */
-tw_status_t tw_cuda_kernel_set_cut_grid(tw_cuda_kernel_t *kernel, const int32_t parts[3]);
-
-/* The blocks of a persistent kernel are started in clusters of two: neighbours along an axis of the grid. What a step
- * of its loops takes, in cycles, in clusters along each axis (0: not possible), and with blocks alone. */
-typedef struct tw_pairs {
-  int32_t axis, cycles[3], alone;
-} tw_pairs_t;
-
-/* Called once, before the first launch. Checks what may come from a file. */
-tw_status_t tw_cuda_kernel_set_pairs(tw_cuda_kernel_t *kernel, const tw_pairs_t *pairs);
+/* Borrowed, as long as the kernel lives. */
+const tw_launch_record_t *tw_cuda_kernel_record(const tw_cuda_kernel_t *kernel);
 
 /* What would do better at a launch than a kernel, and a number. */
 typedef enum tw_better_kind {
@@ -346,7 +235,7 @@ typedef enum tw_better_kind {
   TW_BETTER_CUT,      /* so many blocks compute a tile, a slice each */
   TW_BETTER_FUSED,    /* a block computes the tiles of so many; 1: a kernel of fused blocks is not for this grid */
   TW_BETTER_CLUSTERS, /* along that axis */
-  TW_BETTER_TWIN,     /* blocks share tiles, or have no clusters */
+  TW_BETTER_TWIN,     /* blocks share tiles (number 1), or have no clusters (0) */
   TW_BETTER_UNKNOWN,  /* as long as the kernel is not loaded: to be asked again then */
 } tw_better_kind_t;
 
@@ -357,17 +246,8 @@ typedef struct tw_better {
 tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                                 const uint64_t *words, tw_better_t *out);
 
-/* Two arrays that the kernel reads and writes in another order than the program does: they must have no memory in
- * common, or else, where each tile is read before it is written, be one array. */
-typedef struct tw_disjoint {
-  tw_array_place_t array, other;
-  bool or_same;
-} tw_disjoint_t;
-
-/* Called once, before the first launch. */
-tw_status_t tw_cuda_kernel_set_disjoint(tw_cuda_kernel_t *kernel, const tw_disjoint_t *pairs, size_t count);
-
-/* Whether such arrays overlap in a launch with these words, which so needs a kernel compiled for that. */
+/* Whether arrays overlap in a launch with these words that the kernel takes for separate (`no_alias` of its record):
+ * the launch needs a kernel compiled for that. */
 bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words);
 
 /* Loads the kernel on a device now (a launch does it by itself). */
@@ -381,7 +261,7 @@ typedef struct tw_cuda_usage {
 tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_usage_t *out);
 
 /* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device.
- * `block` counts for kernels made with num_threads 0; else it may be NULL. Behind the `count` words
+ * `block` counts for kernels whose record has num_threads 0; else it may be NULL. Behind the `count` words
  * there must be room for TW_MORE_WORDS more. */
 tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                            const uint32_t block[3], uint64_t *words, size_t count);

@@ -279,11 +279,18 @@ static void bind_scalars(counter_t *c) {
   }
 }
 
+/* The one kernel of a module; null where there are none or several. */
 static MlirOperation find_kernel(MlirModule module) {
-  MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module));
-  while (!mlirOperationIsNull(op) && !tw_has_attr(op, "tile.kernel"))
-    op = mlirOperationGetNextInBlock(op);
-  return op;
+  MlirOperation found = tw_null_op();
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (!tw_has_attr(op, "tile.kernel"))
+      continue;
+    if (!mlirOperationIsNull(found))
+      return tw_null_op();
+    found = op;
+  }
+  return found;
 }
 
 static int64_t words_of_kernel(MlirOperation function) {

@@ -14,8 +14,9 @@
  *       scf.for %block = %first to %last {
  *         scf.for %j = 0 to 1024 step 16 { llvm.intr.masked.load …
  *
- * and `tile.scratch_bytes` on the module. What must hold: stage "legal"; every array is an argument of the kernel. */
+ * and `scratch_bytes` in the launch record. What must hold: stage "legal"; every array is an argument of the kernel. */
 #include "lowering/cpu/cpu.h"
+#include "lowering/launch_record.h"
 
 #include "lowering/passes.h"
 
@@ -255,13 +256,14 @@ static void read_target(cpu_t *cx) {
 /* --- the pass ------------------------------------------------------------------------------------------------------
  */
 
-static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_strings, int64_t *scratch) {
+static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_strings) {
   cpu_t cx = {.context = mlirOperationGetContext(module), .module = module, .num_strings = *num_strings};
   read_target(&cx);
   MlirOperation entry = build_entry(&cx, kernel);
   *num_strings = cx.num_strings;
-  if (cx.scratch_peak > *scratch)
-    *scratch = cx.scratch_peak;
+  tw_launch_set_scratch_bytes(entry, (uint64_t)cx.scratch_peak);
+  if (tw_has_attr(kernel, TW_HINTS))
+    tw_set_attr(entry, TW_HINTS, tw_attr(kernel, TW_HINTS));
   mlirOperationDestroy(cx.failed ? entry : kernel);
   cpu_release(&cx);
   return !cx.failed;
@@ -269,15 +271,12 @@ static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_st
 
 static bool run(MlirOperation module) {
   MlirBlock body = tw_region_block(module, 0);
-  int64_t scratch = 0;
   int num_strings = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    if (tw_op_is(op, TW_FUNC_FUNC) && tw_has_attr(op, "tile.kernel") &&
-        !lower_kernel(module, op, &num_strings, &scratch))
+    if (tw_op_is(op, TW_FUNC_FUNC) && tw_has_attr(op, "tile.kernel") && !lower_kernel(module, op, &num_strings))
       return false;
   }
-  tw_set_int(module, "tile.scratch_bytes", tw_i64(mlirOperationGetContext(module)), scratch);
   return true;
 }
 

@@ -4,16 +4,16 @@
  *
  *   module attributes {tile.plan = 3 : i32, tile.plan_reason = "takes 1024 registers ..."}
  *
- * After, what the other passes shall do is written down:
+ * After, what the other passes shall do is written down on each kernel:
  *
- *   module attributes {tile.plan = 3 : i32, ..., tile.product_step = 128 : i32}
+ *   func.func @k(...) attributes {tile.kernel, tile.product_step = 128 : i32}
  *
  * Plans are tried in the order of the table, from those that cost least: tw_next_plan passes over those that do not
  * help where registers, or shared memory, are too few. A plan that would change nothing is an error, upon which the
  * driver goes on. A remark tells which plan it is and why. Runs before all passes that plan. */
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/target.h"
-#include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/passes.h"
 #include "tilewright/compiler.h"
 
@@ -66,35 +66,35 @@ int tw_next_plan(int plan, MlirStringRef reason) {
 }
 
 /* Other warps than the first plan had; false if there are none. */
-static bool change_warps(MlirOperation func, MlirOperation module) {
+static bool change_warps(MlirOperation func) {
   int own = tw_mma_num_warps(func);
-  int64_t had = tw_attr_int(module, "tile.num_warps", own);
+  int64_t had = tw_num_warps(func, own);
   int64_t warps = own > 0 && had > own ? own : 2 * had;
   if (had <= 0 || warps > MOST_WARPS)
     return false;
-  tw_set_int(module, "tile.num_warps", tw_i32(mlirOperationGetContext(module)), warps);
+  tw_launch_set_num_warps(func, (uint32_t)warps);
   return true;
 }
 
-static bool apply(const plan_t *plan, MlirOperation func, MlirOperation module) {
-  MlirContext context = mlirOperationGetContext(module);
+static bool apply(const plan_t *plan, MlirOperation func) {
+  MlirContext context = mlirOperationGetContext(func);
   MlirType i32 = tw_i32(context);
   tw_gpu_target_t target = tw_gpu_target_of(func);
   bool changes = plan->spare > 0 || plan->product_step > 0;
   if (plan->other_warps)
-    changes |= change_warps(func, module);
-  if (plan->few_stages && tw_attr_int(module, "tile.num_stages", 3) > 2) {
-    tw_set_int(module, "tile.num_stages", i32, 2);
+    changes |= change_warps(func);
+  if (plan->few_stages && tw_hint_num_stages(func, 3) > 2) {
+    tw_plan_hint(func, "num_stages", 2);
     changes = true;
   }
   if (plan->no_wgmma) {
-    tw_set_attr(module, "tile.no_wgmma", mlirUnitAttrGet(context));
+    tw_set_attr(func, "tile.no_wgmma", mlirUnitAttrGet(context));
     changes = true;
   }
   if (plan->spare)
-    tw_set_int(module, TW_SPARE_SHARED, i32, target.shared_bytes * plan->spare / 100);
+    tw_set_int(func, TW_SPARE_SHARED, i32, target.shared_bytes * plan->spare / 100);
   if (plan->product_step)
-    tw_set_int(module, "tile.product_step", i32, plan->product_step);
+    tw_set_int(func, "tile.product_step", i32, plan->product_step);
   return changes;
 }
 
@@ -104,7 +104,7 @@ static bool run(MlirOperation func) {
   if (number < 1 || number > NUM_PLANS || !tw_has_attr(func, "tile.kernel"))
     return true;
   const plan_t *plan = &plans[number - 1];
-  if (!apply(plan, func, module)) {
+  if (!apply(plan, func)) {
     tw_op_error(func, "has nothing to change for a plan with %s", plan->with);
     return false;
   }

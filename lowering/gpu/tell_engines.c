@@ -23,6 +23,7 @@
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -158,7 +159,7 @@ static void tell_latency(MlirOperation op) {
                  writes ? "nothing waits for what it writes" : "its tile is not copied ahead, in a loop");
 }
 
-static int num_warps_of(MlirOperation op) { return (int)tw_attr_int(tw_module_of(op), "tile.num_warps", 1); }
+static int num_warps_of(MlirOperation op) { return (int)tw_num_warps(op, 1); }
 
 static MlirWalkResult tell(MlirOperation op, void *user) {
   tell_latency(op);

@@ -16,8 +16,8 @@
  *
  *   llvm.func @k(%map: !llvm.ptr {llvm.byval = ..., nvvm.grid_constant}, %ptr: i64, ...)
  *
- * The module gets tile.num_threads, tile.shared_bytes and tile.tensor_maps (what the maps are made from)
- * for the launcher. How each op is re-emitted is in emit/rules.def and emit/rules/; what the rules emit with, in
+ * The launch record gets num_threads, shared_bytes and tensor_maps (what the maps are made from); the new function has
+ * it, and the hints. How each op is re-emitted is in emit/rules.def and emit/rules/; what the rules emit with, in
  * emitter.h. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -35,6 +35,7 @@
 static const tw_rule_t rules[TW_NUM_OP_KINDS] = {
 #define TWG_RULE(kind, rule) [kind] = rule,
 #include "lowering/gpu/emit/rules.def"
+#include "lowering/launch_record.h"
 #undef TWG_RULE
 };
 
@@ -139,10 +140,15 @@ static void bind_arguments(tw_emitter_t *e, MlirBlock old) {
   }
 }
 
-static void init_emitter(tw_emitter_t *e, MlirOperation module) {
-  MlirContext c = mlirOperationGetContext(module);
-  MlirStringRef target = tw_attr_string(module, "tile.target");
-  *e = (tw_emitter_t){.context = c, .module = module, .emit_block = emit_block};
+static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
+  MlirContext c = mlirOperationGetContext(kernel);
+  tw_emitter_t made = {.context = c,
+                       .module = tw_module_of(kernel),
+                       .kernel = kernel,
+                       .num_strings = num_strings,
+                       .emit_block = emit_block};
+  tw_emitter_t *e = &made;
+  e->location = mlirOperationGetLocation(kernel);
   e->i1 = mlirIntegerTypeGet(c, 1);
   e->i8 = mlirIntegerTypeGet(c, 8);
   e->i16 = mlirIntegerTypeGet(c, 16);
@@ -156,10 +162,10 @@ static void init_emitter(tw_emitter_t *e, MlirOperation module) {
   e->shared = mlirLLVMPointerTypeGet(c, 3);
   e->contract = mlirAttributeParseGet(c, tw_str("#llvm.fastmath<contract>"));
   enum { FEW_WARPS = 4 };
-  e->num_warps = (int)tw_attr_int(module, "tile.num_warps", FEW_WARPS);
+  e->num_warps = (int)tw_num_warps(kernel, FEW_WARPS);
   if (e->num_warps < 1) /* of text that no pass wrote: the layouts will not fit */
     e->num_warps = FEW_WARPS;
-  e->arch = target.length > 3 ? atoi(target.data + 3) : 80;
+  return made;
 }
 
 static int32_t threads_of(const tw_emitter_t *e) { return 32 * (e->num_warps * e->teams + e->producer_warps); }
@@ -208,7 +214,7 @@ static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
     return 1;
   bool fills = work.registers > FEW_REGISTERS && work.registers <= MANY_REGISTERS;
   int blocks = fills && e->num_warps < STREAMING_WARPS ? STREAMING_WARPS / e->num_warps : 0;
-  int64_t shared = tw_attr_int(e->module, "tile.shared_bytes", 0) + TW_SHARED_BYTES_OF_DRIVER;
+  int64_t shared = tw_launch_shared_bytes(function, 0) + TW_SHARED_BYTES_OF_DRIVER;
   int room = (int)(tw_gpu_target_of(function).shared_bytes_sm / shared);
   return room <= FEW_BLOCKS && (blocks == 0 || room < blocks) ? room : blocks;
 }
@@ -217,8 +223,8 @@ static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
 static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
   enum { THREADS = 2048 }; /* of a multiprocessor; some have fewer, of which ptxas knows */
   tw_gpu_target_t target = tw_gpu_target_of(function);
-  int wanted = (int)tw_attr_int(e->module, "tile.occupancy", 0), most = THREADS / threads_of(e);
-  int64_t shared = tw_attr_int(e->module, "tile.shared_bytes", 0) + TW_SHARED_BYTES_OF_DRIVER;
+  int wanted = (int)tw_hint_occupancy(function, 0), most = THREADS / threads_of(e);
+  int64_t shared = tw_launch_shared_bytes(function, 0) + TW_SHARED_BYTES_OF_DRIVER;
   if (wanted == 0)
     return natural_blocks(e, function);
   bool by_threads = target.shared_bytes_sm / shared >= most;
@@ -228,11 +234,6 @@ static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
   tw_op_remark(function, "has occupancy=%d, but its %s leave room for %d block%s on a multiprocessor", wanted,
                by_threads ? "threads" : "tiles in shared memory", most, most == 1 ? "" : "s");
   return most;
-}
-
-static int32_t blocks_of_cluster(tw_emitter_t *e) {
-  int64_t shared = tw_attr_int(e->module, TW_CLUSTER_BLOCKS, 1), persistent = tw_attr_int(e->module, TW_PERSISTENT, 0);
-  return (int32_t)(persistent > shared ? persistent : shared);
 }
 
 static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
@@ -256,12 +257,12 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
       twg_named(e, "nvvm.minctasm", twg_i32_attr(e, resident)),
   };
   MlirOperationState state = mlirOperationStateGet(tw_str("llvm.func"), e->location);
-  int32_t most[] = {threads, (int32_t)tw_attr_int(e->module, TW_JOINED, 1)};
-  if (tw_has_attr(old, TW_JOINED)) /* the launch decides on how many rows of threads */
+  int32_t most[] = {threads, (int32_t)tw_launch_packed_blocks(old, 1)};
+  if (tw_launch_has_packed_blocks(old)) /* the launch decides on how many rows of threads */
     attributes[5] = twg_named(e, "nvvm.maxntid", mlirDenseI32ArrayGet(e->context, 2, most));
   int num_attributes = e->simt ? 5 : resident ? 7 : 6; /* simt: the launch decides on the block */
   mlirOperationStateAddAttributes(&state, num_attributes, attributes);
-  const int32_t blocks[] = {blocks_of_cluster(e), 1, 1};
+  const int32_t blocks[] = {(int32_t)tw_launch_cluster_blocks(old, 1), 1, 1};
   if (blocks[0] > 1) {
     MlirNamedAttribute cluster = twg_named(e, "nvvm.cluster_dim", mlirDenseI32ArrayGet(e->context, 3, blocks));
     mlirOperationStateAddAttributes(&state, 1, &cluster);
@@ -287,6 +288,18 @@ static int count_words(MlirBlock body) {
   return words;
 }
 
+/* The launch record of the old function, completed, and its hints: the new one has them, too. */
+static void tell_launcher(tw_emitter_t *e, MlirOperation old, MlirOperation function) {
+  static const char *const kept[] = {TW_LAUNCH, TW_HINTS};
+  tw_launch_set_num_threads(old, e->simt ? 0 : (uint32_t)threads_of(e)); /* 0: given at each launch */
+  tw_launch_set_shared_bytes(old, (uint32_t)tw_launch_shared_bytes(old, 0));
+  if (e->num_maps)
+    tw_launch_set_tensor_maps(old, e->maps, (size_t)e->num_maps);
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+    if (tw_has_attr(old, kept[i]))
+      tw_set_attr(function, kept[i], tw_attr(old, kept[i]));
+}
+
 /* The new function stands before the old one, or nowhere if a rule failed. */
 static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   MlirBlock body = tw_region_block(old, 0);
@@ -295,13 +308,10 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
     tw_op_error(old, "is a kernel with an argument that is neither an array nor a scalar");
     return false;
   }
-  e->location = mlirOperationGetLocation(old);
   e->simt = tw_has_attr(old, "tile.simt");
-  e->is_consumer = e->is_alone = false;
   MlirOperation roles = tw_roles_of(old);
   e->producer_warps = mlirOperationIsNull(roles) ? 0 : (int)tw_attr_int(roles, "producer_warps", 0);
   e->teams = tw_teams_of(old);
-  e->team = (MlirValue){NULL};
   e->team_bytes = tw_attr_int(old, "tile.team_bytes", 0);
   if (!twg_collect_maps(e, old))
     return false;
@@ -319,30 +329,9 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   bool ok = emit_block(e, body);
   e->block = e->entry;
   twg_branch(e, first, 0, NULL);
+  tell_launcher(e, old, function);
   mlirOperationDestroy(ok ? old : function);
   return ok;
-}
-
-static MlirAttribute describe_map(tw_emitter_t *e, const tw_tma_map_t *map) {
-  int32_t axes[TW_TMA_MAX_RANK];
-  for (int d = 0; d < map->rank; d++)
-    axes[d] = map->axis[d];
-  MlirNamedAttribute fields[] = {
-      twg_named(e, "axes", mlirDenseI32ArrayGet(e->context, map->rank, axes)),
-      twg_named(e, "box", mlirDenseI32ArrayGet(e->context, map->rank, map->box)),
-      twg_named(e, "bytes", twg_i32_attr(e, map->element_bytes)),
-      twg_named(e, "swizzle", twg_i32_attr(e, map->swizzle)),
-      twg_named(e, "word", twg_i32_attr(e, map->word)),
-  };
-  return mlirDictionaryAttrGet(e->context, sizeof fields / sizeof *fields, fields);
-}
-
-/* What the launcher makes the maps from: `word` is that of the array's pointer among the words. */
-static MlirAttribute describe_maps(tw_emitter_t *e) {
-  MlirAttribute maps[TW_TMA_MAX_MAPS];
-  for (int i = 0; i < e->num_maps; i++)
-    maps[i] = describe_map(e, &e->maps[i]);
-  return mlirArrayAttrGet(e->context, e->num_maps, maps);
 }
 
 static void free_emitter(tw_emitter_t *e) {
@@ -351,52 +340,51 @@ static void free_emitter(tw_emitter_t *e) {
   twg_free_values(e);
 }
 
-/* Dynamic shared memory: the launcher decides on its size. */
-static void add_shared_global(tw_emitter_t *e) {
-  MlirNamedAttribute attributes[] = {
-      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(SHARED_NAME))),
-      twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, 0))),
-      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageExternal)),
-      twg_named(e, "addr_space", twg_i32_attr(e, 3)),
-      twg_named(e, "alignment", twg_i64_attr(e, 1024)),
+/* Dynamic shared memory of every kernel: the launcher decides on its size. */
+static void add_shared_global(MlirOperation module) {
+  MlirContext c = mlirOperationGetContext(module);
+  MlirType bytes = mlirLLVMArrayTypeGet(mlirIntegerTypeGet(c, 8), 0);
+  tw_attr_t attributes[] = {
+      {"sym_name", mlirStringAttrGet(c, tw_str(SHARED_NAME))},
+      {"global_type", mlirTypeAttrGet(bytes)},
+      {"linkage", mlirLLVMLinkageAttrGet(c, MlirLLVMLinkageExternal)},
+      {"addr_space", mlirIntegerAttrGet(tw_i32(c), 3)},
+      {"alignment", mlirIntegerAttrGet(tw_i64(c), 1024)},
   };
-  MlirOperationState state = mlirOperationStateGet(tw_str("llvm.mlir.global"), e->location);
-  mlirOperationStateAddAttributes(&state, 5, attributes);
   MlirRegion region = mlirRegionCreate();
-  mlirOperationStateAddOwnedRegions(&state, 1, &region);
-  mlirBlockInsertOwnedOperation(mlirModuleGetBody(mlirModuleFromOperation(e->module)), 0, mlirOperationCreate(&state));
+  tw_op_parts_t parts = {
+      .num_attrs = sizeof attributes / sizeof *attributes, .attrs = attributes, .num_regions = 1, .regions = &region};
+  MlirBlock body = tw_region_block(module, 0);
+  tw_builder_t at = {.context = c,
+                     .block = body,
+                     .before = mlirBlockGetFirstOperation(body),
+                     .location = mlirOperationGetLocation(module)};
+  tw_build(&at, "llvm.mlir.global", parts);
+}
+
+static bool emit_one(MlirOperation kernel, int *num_strings) {
+  tw_emitter_t e = new_emitter(kernel, *num_strings);
+  bool ok = emit_kernel(&e, kernel);
+  *num_strings = e.num_strings;
+  free_emitter(&e);
+  return ok;
 }
 
 static bool run(MlirOperation module) {
-  tw_emitter_t e;
   bool ok = true;
+  int num_strings = 0;
   MlirBlock body = tw_region_block(module, 0);
-  init_emitter(&e, module);
-  e.location = mlirOperationGetLocation(module);
-  int32_t threads = threads_of(&e); /* 0: given at each launch */
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; ok && !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
     if (!tw_op_is(op, TW_FUNC_FUNC))
       continue;
-    if (tw_has_attr(op, "tile.kernel")) {
-      ok = emit_kernel(&e, op);
-      threads = e.simt ? 0 : threads_of(&e);
-    } else {
+    if (tw_has_attr(op, "tile.kernel"))
+      ok = emit_one(op, &num_strings);
+    else
       mlirOperationDestroy(op); /* what kernels call was inlined */
-    }
-    tw_map_free(&e.values);
-    tw_map_free(&e.constants);
   }
-  e.location = mlirOperationGetLocation(module);
-  if (ok) {
-    add_shared_global(&e);
-    tw_set_int(module, "tile.num_threads", e.i32, threads);
-    if (e.num_maps)
-      tw_set_attr(module, TW_TENSOR_MAPS, describe_maps(&e));
-    if (!tw_has_attr(module, "tile.shared_bytes"))
-      tw_set_int(module, "tile.shared_bytes", e.i32, 0);
-  }
-  free_emitter(&e);
+  if (ok)
+    add_shared_global(module);
   return ok;
 }
 

@@ -1,6 +1,7 @@
 /* compile.c - `_core.Module`: a module of IR in Python's hands; parse, print, lower, emit */
 #define PY_SSIZE_T_CLEAN
 #include "ext.h"
+#include "launch.h"
 
 #include "tilewright/compiler.h"
 
@@ -218,6 +219,7 @@ static PyObject *module_emit(PyObject *object, PyObject *args) {
   return result;
 }
 
+/* attribute(name) -> str | None: an attribute of the module, printed. */
 static PyObject *module_attribute(PyObject *object, PyObject *args) {
   const char *name;
   if (!PyArg_ParseTuple(args, "s", &name))
@@ -231,6 +233,52 @@ static PyObject *module_attribute(PyObject *object, PyObject *args) {
   PyObject *text = PyUnicode_FromStringAndSize(out.text, (Py_ssize_t)out.size);
   free(out.text);
   return text;
+}
+
+/* does_not_fit() -> str: what a kernel takes more of than there is, upon an error; "" where that is not why. */
+static PyObject *module_does_not_fit(PyObject *object, PyObject *unused) {
+  (void)unused;
+  MlirStringRef what = tw_what_does_not_fit(((module_object_t *)object)->module);
+  return PyUnicode_FromStringAndSize(what.data, (Py_ssize_t)what.length);
+}
+
+static tw_status_t add_kernel(void *user, MlirOperation func, MlirStringRef name) {
+  tw_strbuf_t bytes = {0};
+  tw_status_t status = tw_kernel_record(func, &bytes);
+  PyObject *row = status ? NULL
+                         : Py_BuildValue("(s#y#)", name.data, (Py_ssize_t)name.length, tw_strbuf_cstr(&bytes),
+                                         (Py_ssize_t)bytes.size);
+  if (row)
+    PyList_Append(user, row);
+  Py_XDECREF(row);
+  tw_strbuf_free(&bytes);
+  return tw_status_prefix(status, "kernel %.*s: ", (int)name.length, name.data);
+}
+
+/* kernels() -> [(name, launch record)], from the stage "layout" on. */
+static PyObject *module_kernels(PyObject *object, PyObject *unused) {
+  (void)unused;
+  PyObject *list = PyList_New(0);
+  tw_status_t status = list ? tw_each_kernel(((module_object_t *)object)->module, add_kernel, list) : NULL;
+  if (status)
+    tw_ext_raise(status, NULL);
+  if (PyErr_Occurred())
+    Py_CLEAR(list);
+  return list;
+}
+
+/* layout_costs(kernel) -> [int]: what its layouts cost, and those that come next to them, at the stage "layout". */
+static PyObject *module_layout_costs(PyObject *object, PyObject *args) {
+  enum { MOST = 32 };
+  int64_t costs[MOST];
+  const char *name;
+  if (!PyArg_ParseTuple(args, "s", &name))
+    return NULL;
+  intptr_t count = tw_layout_costs(((module_object_t *)object)->module, name, costs, MOST);
+  PyObject *list = PyList_New(count);
+  for (intptr_t i = 0; list && i < count; i++)
+    PyList_SetItem(list, i, PyLong_FromLongLong(costs[i]));
+  return list;
 }
 
 static PyObject *list_of_doubles(const double *values, Py_ssize_t count) {
@@ -277,6 +325,11 @@ static PyMethodDef module_methods[] = {
     {"emit", module_emit, METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
     {"attribute", module_attribute, METH_VARARGS,
      "attribute(name) -> str | None: an attribute of the module, printed."},
+    {"does_not_fit", module_does_not_fit, METH_NOARGS,
+     "does_not_fit() -> str: what a kernel took too much of, upon an error; else \"\"."},
+    {"kernels", module_kernels, METH_NOARGS, "kernels() -> [(name, launch record)], from the stage \"layout\" on."},
+    {"layout_costs", module_layout_costs, METH_VARARGS,
+     "layout_costs(kernel) -> [int]: what its layouts cost, then the runners-up, at the stage \"layout\"."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -17,12 +17,10 @@ typedef struct tw_variant {
   tw_cpu_kernel_t cpu;
   tw_cuda_kernel_t *cuda; /* owned */
   uint64_t written;       /* bit i: the kernel writes to argument i */
-  unsigned num_threads, shared_bytes;
-  int persistent;
   /* What makes variants for launches that this one is not for, from a kind (tw_better_kind_t) and a number, and those:
    * by kind, and by the logarithm of the number of slices or blocks, or by the axis; and one for arrays that overlap.
    */
-  PyObject *better, *made[TW_BETTER_TWIN][TW_CUT_PLANS], *overlapping, *overlapped; /* owned, or NULL */
+  PyObject *better, *made[TW_BETTER_TWIN][TW_PLANS], *overlapping, *overlapped; /* owned, or NULL */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */

@@ -62,9 +62,14 @@ tw_dtype_t tw_ext_dtype_of(PyObject *object);
 /* Reads launch()'s stream argument: None, int, __cuda_stream__ and the attributes of known classes. */
 int tw_ext_stream_read(PyObject *object, tw_stream_t *out);
 
+/* Decodes the bytes of a launch record; 0, or -1 with an exception (record.c). */
+int tw_ext_record_read(PyObject *bytes, tw_launch_record_t *out);
+PyObject *tw_ext_record_bytes(const tw_launch_record_t *record);
+
 /* --- each file's types and functions, gathered by tw_ext_add_launch ----------------------------------- */
 
 int tw_ext_array_add(PyObject *module);    /* array.c */
+int tw_ext_record_add(PyObject *module);   /* record.c */
 int tw_ext_variant_add(PyObject *module);  /* variant.c */
 int tw_ext_dispatch_add(PyObject *module); /* dispatch.c */
 int tw_ext_memory_add(PyObject *module);   /* memory.c */

@@ -22,7 +22,7 @@ class CpuKernel:
         cls,
         address: int,
         name: str,
-        scratch_bytes: int = 0,
+        record: bytes,
         written: int = 0,
         owner: object = None,
     ) -> CpuKernel: ...
@@ -34,62 +34,40 @@ class CpuKernel:
     def scratch_bytes(self) -> int: ...
 
 class CudaKernel:
-    """PTX text or a cubin. Loaded at the first launch on a device, once for equal images.
+    """PTX text or a cubin, and its launch record. Loaded at the first launch on a device, once for equal images.
 
-    num_threads 0: launch_threads gives the block. `programmatic`: every path through the kernel
-    begins with griddepcontrol.wait, so a launch may overlap its predecessor. `persistent`: a block takes
-    several of the grid's, whose extents are three more words; it is started in clusters by `pairs`: (axis
-    along which two are neighbours, cycles of a step in clusters along each axis or 0, cycles of blocks
-    alone). `joined`: so does one whose rows of threads, so many at most, are blocks side by side.
-    `tensor_maps`: what it takes before its words, as (word of the array's pointer, bytes of an element,
-    swizzle, axes, box). `split`: blocks may share a tile by (word of the extent of k, extent of a step,
-    steps, cycles and bytes of a step, parts or 0, bytes of a part's sums); one that `shares` has three more
-    words that say which. `cut`: blocks may compute slices of a tile, by what lowering/gpu/grid/slice_tiles.c says;
-    one whose blocks do so starts as many for each as `cut_grid` says; of one with several blocks in one, by what
-    `fuse` and lowering/gpu/grid/coarsen_tiles.c say, that is minus their number. In the place of this one, `better`
-    makes another for launches that do better so, of ("cut", slices of each tile), ("fused", blocks in one),
-    ("clusters", the axis along which they are), or ("twin", 0): blocks share tiles, or have no clusters.
-    `disjoint`: pairs of arrays, as (word of the pointer, rank, bits of an element), that must have no
-    memory in common; where those of a launch do, `overlapping` makes the kernel for it, of ("twin", 0).
-    `loaded`: from which arrays the loop loads, (word of the pointer, rank, bits of an element) of each in a row.
-    `takes_tickets`: a block takes the number of its next one from a workspace, which the launch passes.
+    In the place of this one, `better` makes another for launches that do better so, of ("cut", slices of each tile),
+    ("fused", blocks in one), ("clusters", the axis along which they are), or ("twin", 1: blocks share tiles, or 0: they
+    have no clusters). It is asked where the record has such choices. Where arrays of a launch share memory that the
+    kernel takes for separate, `overlapping` makes the one for it, of ("twin", 0).
     """
 
     def __new__(
         cls,
         image: str | bytes,
         name: str,
-        num_threads: int,
-        shared_bytes: int = 0,
+        record: bytes,
         written: int = 0,
-        programmatic: bool = False,
-        persistent: bool = False,
-        joined: int = 0,
-        tensor_maps: Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]] = (),
-        split: Sequence[int] = (),
-        shares: bool = False,
         better: Callable[[str, int], CudaKernel] | None = None,
-        pairs: Sequence[int] = (),
-        disjoint: Sequence[Sequence[int]] = (),
         overlapping: Callable[[str, int], CudaKernel] | None = None,
-        cut: Sequence[int] = (),
-        cut_grid: Sequence[int] = (),
-        fuse: Sequence[int] = (),
-        loaded: Sequence[int] = (),
-        takes_tickets: bool = False,
     ) -> CudaKernel: ...
     @property
     def name(self) -> str: ...
     @property
     def written(self) -> int: ...
     @property
-    def num_threads(self) -> int: ...
-    @property
-    def shared_bytes(self) -> int: ...
-    @property
-    def persistent(self) -> bool: ...
+    def record(self) -> bytes: ...
     def load(self, device: int, /) -> None: ...
     def usage(self, device: int, /) -> dict[str, int]: ...
+
+# What a launch must know of a kernel, by the rows of include/tilewright/launch_record.def.
+LAUNCH_RECORD_VERSION: int
+
+def launch_record(**fields: Any) -> bytes: ...
+def launch_facts(record: bytes, /) -> dict[str, Any]: ...
+def settled_record(record: bytes, /) -> bytes: ...
+def asks_for_room(record: bytes, /) -> bool: ...
+def hint_ranges() -> dict[str, tuple[int, int]]: ...
 
 class Dispatcher:
     """Base of a kernel object: finds the compiled variant for the arguments of a launch.

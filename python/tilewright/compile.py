@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import os
-import re
 import struct
 import sys
 import tempfile
@@ -23,15 +21,13 @@ from typing import Any, NamedTuple
 from . import _core, knobs, plans
 from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 from .dtype import BY_NAME
-from .errors import DriverError, TileCompilationError, TileTypeError, TileValueError
+from .errors import DriverError, TileCompilationError, TileError, TileTypeError, TileValueError
 from .times import Times
 
 Key = tuple[tuple[Any, ...], ...]
 
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
-GPU_FACTS = ("num_threads", "shared_bytes", "persistent", "joined", "programmatic", "shares", "takes_tickets")
-GPU_ROWS = ("tensor_maps", "split", "disjoint", "cut", "cut_grid", "pairs", "fuse", "loaded")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 
 
@@ -39,7 +35,7 @@ class Image(NamedTuple):
     """Compiled code and what a launch needs to know of it: what the disk cache keeps."""
 
     code: bytes  # PTX or a cubin, or an object file
-    facts: dict[str, Any]  # GPU_FACTS and GPU_ROWS, or scratch_bytes
+    record: bytes  # the launch record (include/tilewright/launch_record.h)
 
     @property
     def is_ptx(self) -> bool:
@@ -49,29 +45,25 @@ class Image(NamedTuple):
     @property
     def is_asked_for_room(self) -> bool:
         """A launch may load it to see how many blocks a multiprocessor holds, before it runs this one or another."""
-        return bool(self.facts.get("split") or self.facts.get("pairs"))
+        return _core.asks_for_room(self.record)
 
     def settled(self) -> Image:
         """Without what a launch decides by which variant it runs: for one that it has decided on."""
-        decided = {"cut", "fuse", "disjoint", *(() if self.facts.get("shares") else ("split", "loaded"))}
-        return Image(self.code, {name: [] if name in decided else fact for name, fact in self.facts.items()})
+        return Image(self.code, _core.settled_record(self.record))
 
     def pack(self) -> bytes:
-        header = json.dumps(self.facts).encode()
-        return struct.pack("<I", len(header)) + header + self.code
+        return struct.pack("<I", len(self.record)) + self.record + self.code
 
     @classmethod
     def unpack(cls, blob: bytes) -> Image | None:
         """What `pack` made, or None: a file in a folder may hold anything."""
         try:
             (size,) = struct.unpack_from("<I", blob)
-            facts = json.loads(blob[4 : 4 + size])
-        except (struct.error, ValueError):
+            record = blob[4 : 4 + size]
+            _core.launch_facts(record)
+        except (struct.error, TileError):
             return None
-        names = set(facts) if isinstance(facts, dict) else set()
-        good = names in ({*GPU_FACTS, *GPU_ROWS}, {"scratch_bytes"})
-        good = good and all(isinstance(facts[n], list if n in GPU_ROWS else int) for n in names)
-        return cls(blob[4 + size :], facts) if good else None
+        return cls(blob[4 + size :], record)
 
 
 def capture_kernel(kernel: Any, target: str, key: Key, overlapping: bool = False) -> Captured:
@@ -79,8 +71,8 @@ def capture_kernel(kernel: Any, target: str, key: Key, overlapping: bool = False
     if problem := _core.target_problem(target):
         raise TileValueError(problem)
     arguments = [_argument(entry) for entry in key]
-    attributes = kernel.attributes(target) | ({"tile.may_alias": 1} if overlapping else {})
-    return capture(kernel.function, arguments, target, attributes, kernel.simt)
+    hints = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {})
+    return capture(kernel.function, arguments, target, hints, kernel.simt)
 
 
 def _argument(entry: tuple[Any, ...]) -> Any:
@@ -117,23 +109,18 @@ class Specialization:
         image = image_of(captured.module, captured.module.text(), self.target, name, times, self.assembler)
         if knobs.times():
             print(times, file=sys.stderr)
-        has = {row: bool(image.facts.get(row)) for row in GPU_ROWS}
-        twin = {"split_k": 0} if has["split"] else {"num_ctas": 1}  # code that shares tiles has no clusters either
-        choices = has["split"] or has["pairs"] or has["cut"] or has["fuse"]
-        better = functools.partial(self._better, twin) if choices else None
-        overlapping = self._overlapping if has["disjoint"] else None
-        variant = load(image, name, captured.written, self.target, better, overlapping)
+        variant = load(image, name, captured.written, self.target, self._better, self._overlapping)
         if self.made is not None:
             self.made(self, image, variant)
         return variant, captured.reads
 
-    def _better(self, twin: dict[str, int], kind: str, number: int) -> Any:
+    def _better(self, kind: str, number: int) -> Any:
         """The same for launches that do better otherwise (`tw_better_kind_t` of include/tilewright/runtime.h)."""
         hints = {
             "cut": {"cut_tiles": number},
             "fused": {"fuse_tiles": number},
             "clusters": {"num_ctas": 2, "cluster_axis": number},
-            "twin": twin,
+            "twin": {"split_k": 0} if number else {"num_ctas": 1},
         }[kind]
         return dataclasses.replace(self, kernel=self.kernel.replace_hints(**hints)).compile()[0]
 
@@ -170,7 +157,7 @@ def _build_or_report(
     try:
         return build(module, target, name, times, assembler)
     except (TileTypeError, TileValueError, TileCompilationError) as error:
-        if module.attribute("tile.does_not_fit"):
+        if module.does_not_fit():
             raise  # the program's tiles are too large
         raise TileCompilationError(
             f"kernel {name} does not compile for {target}: {error.message}\n{_reproducer(text)}", error.places
@@ -195,7 +182,7 @@ def _version() -> str:
     from . import __version__
 
     build = os.stat(_core.__file__)
-    return f"tilewright {__version__} {build.st_size} {build.st_mtime_ns}"
+    return f"tilewright {__version__} {build.st_size} {build.st_mtime_ns} {_core.LAUNCH_RECORD_VERSION}"
 
 
 def build(module: Any, target: str, name: str, times: Times, assembler: Assembler | None = None) -> Image:
@@ -215,15 +202,18 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
         dump.write("asm", "s", lambda: module.emit(EMIT_ASSEMBLY).decode())
         with times.step("object"):
             code = module.emit(EMIT_OBJECT)
-        return Image(code, {"scratch_bytes": _integer(module, "tile.scratch_bytes")})
+        return Image(code, record_of(module))
     with times.step("ptx"):
         ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
-    facts: dict[str, Any] = {n: _integer(module, f"tile.{n}") for n in GPU_FACTS}
-    facts |= {"tensor_maps": tensor_maps(module), "split": split(module), "disjoint": disjoint(module)}
-    facts |= {name: _integers(module, f"tile.{name}") for name in ("cut", "cut_grid", "pairs", "fuse", "loaded")}
     with times.step("driver's assembler"):
-        return Image((assembler or assemble)(ptx, target), facts)
+        return Image((assembler or assemble)(ptx, target), record_of(module))
+
+
+def record_of(module: Any) -> bytes:
+    """The launch record of a module's one kernel."""
+    ((_, record),) = module.kernels()
+    return record
 
 
 def assemble(ptx: bytes, target: str) -> bytes:
@@ -256,72 +246,13 @@ def load(
     better: Callable[[str, int], Any] | None = None,
     overlapping: Callable[[str, int], Any] | None = None,
 ) -> Any:
-    """`better` makes the kernel for launches that do better with another, of a kind and a number. `overlapping` makes
-    the one for arrays that share memory, if this one is only right for others."""
+    """`better` makes the kernel for launches that do better with another, of a kind and a number, if there are such.
+    `overlapping` makes the one for arrays that share memory, if this one is only right for others."""
     entry = symbol(name)
     if target.startswith("cpu"):
         code = _core.load_object(image.code, entry)
-        return _core.CpuKernel(code.address, name, image.facts["scratch_bytes"], written, code)
-    facts = image.facts
-    return _core.CudaKernel(
-        image.code,
-        entry,
-        facts["num_threads"],
-        facts["shared_bytes"],
-        written,
-        programmatic=facts["programmatic"] == 1,
-        persistent=facts["persistent"] > 0,
-        joined=facts["joined"],
-        tensor_maps=facts["tensor_maps"],
-        split=facts["split"],
-        shares=facts["shares"] == 1,
-        better=None if facts["shares"] else better,
-        pairs=facts["pairs"],
-        disjoint=facts["disjoint"],
-        loaded=facts["loaded"],
-        overlapping=overlapping,
-        cut=facts["cut"],
-        cut_grid=facts["cut_grid"],
-        fuse=facts["fuse"],
-        takes_tickets=facts["takes_tickets"] == 1,
-    )
-
-
-def _integer(module: Any, name: str) -> int:
-    """An integer attribute of the module; it prints as `128 : i32`."""
-    text = module.attribute(name)
-    return int(text.split(":")[0]) if text else 0
-
-
-def tensor_maps(module: Any) -> list[tuple[int, int, int, list[int], list[int]]]:
-    """The tensor maps that a kernel takes: (word, bytes, swizzle, axes, box) of each."""
-    text = module.attribute("tile.tensor_maps") or ""
-    maps = []
-    for fields in re.findall(r"\{(.*?)\}", text):
-        one = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+) : i32", fields)}
-        many = {
-            name: [int(v) for v in row.split(",")] for name, row in re.findall(r"(\w+) = array<i32: (.*?)>", fields)
-        }
-        maps.append((one["word"], one["bytes"], one["swizzle"], many["axes"], many["box"]))
-    return maps
-
-
-def split(module: Any) -> list[int]:
-    """What a launch decides by how many blocks share a tile; empty where none do."""
-    row = _integers(module, "tile.split")
-    return [*row, _integer(module, "tile.part_bytes")] if row else []
-
-
-def _integers(module: Any, name: str) -> list[int]:
-    """An attribute of the module that is a row of integers; it prints as `array<i64: 1, 2>`."""
-    _, _, row = (module.attribute(name) or "").partition(":")
-    return [int(number) for number in re.findall(r"-?\d+", row)]
-
-
-def disjoint(module: Any) -> list[list[int]]:
-    """Pairs of arrays that the kernel takes for separate: (word, rank, bits) of each, and 1 if they may be the same."""
-    rows = re.findall(r"array<i32: (.*?)>", module.attribute("tile.disjoint") or "")
-    return [[int(n) for n in row.split(",")] for row in rows]
+        return _core.CpuKernel(code.address, name, image.record, written, code)
+    return _core.CudaKernel(image.code, entry, image.record, written, better, overlapping)
 
 
 class _Dump:

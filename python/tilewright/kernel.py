@@ -17,23 +17,7 @@ from .dtype import DType
 from .errors import LaunchError, TileStaticEvalError, TileSyntaxError, TileTypeError, TileValueError
 from .tile import constant_parameters
 
-# Hint -> its smallest and largest value.
-_HINTS = {
-    "num_warps": (1, 32),
-    "num_stages": (1, 16),
-    "occupancy": (1, 32),
-    "num_ctas": (1, 16),
-    "cluster_axis": (0, 2),
-    "opt_level": (0, 3),
-    "programmatic": (0, 1),
-    "fp8_fast_accum": (0, 1),
-    "stale_softmax": (0, 1),
-    "layout_choice": (0, 7),
-    "split_k": (0, 64),
-    "cut_tiles": (0, 16),
-    "fuse_tiles": (0, 16),
-    "tickets": (0, 1),
-}
+_HINTS: dict[str, tuple[int, int]] = _core.hint_ranges()  # least and most of each, from include/tilewright/hints.def
 _POWERS_OF_TWO = {"num_warps"}
 
 
@@ -123,12 +107,12 @@ class kernel(_core.Dispatcher):
             self._with_hints[row] = type(self)(self.function, **merged)
         return self._with_hints[row]
 
-    def attributes(self, target: str) -> dict[str, int]:
-        """The hints as attributes of the module."""
+    def hints_for(self, target: str) -> dict[str, int]:
+        """The hints that the compiler gets for a target."""
         values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
         if knobs.race_check() and not target.startswith("cpu"):
             values |= {"race_check": 1, "programmatic": 0}
-        return {f"tile.{name}": int(value) for name, value in values.items() if value is not None}
+        return {name: int(value) for name, value in values.items() if value is not None}
 
     def capture(self, target: str, key: compile.Key) -> Any:
         """The kernel's module of tile IR for a target and the facts of a specialization."""

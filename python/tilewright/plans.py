@@ -30,7 +30,7 @@ def lower(module: Any, stages: Sequence[str], run: Callable[[str], Diagnostics],
         try:
             return [told for stage in stages for told in run(stage)]
         except TileError as error:
-            what = (module.attribute("tile.does_not_fit") or "").strip('"')
+            what = module.does_not_fit()
             lacks = what or lacks
             if first is None:
                 reason = error.message.splitlines()[0]

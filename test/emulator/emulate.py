@@ -36,7 +36,8 @@ APPROXIMATE = {
     "tanh.approx.f32": "emu_tanh",
     "cvt.rna.tf32.f32": "emu_tf32",
 }
-GRIDS = ("persistent", "joined")  # a launch starts another grid than the program's: persist.c, pack_blocks.c
+# A launch starts another grid than the program's: persist.c, pack_blocks.c.
+GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}
 # What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that threads.c knows.
 SHARED = """typedef struct { int word, rank, bytes, swizzle, axes[5], box[5]; } map_form_t;
 unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));
@@ -489,7 +490,7 @@ declare i32 @emu_narrow(ptr, float)
 declare i32 @emu_widen(ptr, i32)
 """
         count = f"@emu_num_threads = constant i32 {threads}\n@emu_num_words = constant i32 {words}\n"
-        for kind in GRIDS:
+        for kind in GRIDS.values():
             count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
         count += f"@emu_parts = constant i32 {parts}\n"
         count += f"@emu_tickets = constant i32 {tickets}\n"
@@ -549,24 +550,29 @@ def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
     return host_kernel(captured.module, kernel.name, captured.written), captured.reads
 
 
-def parts_of(module: Any) -> int:
+def parts_of(facts: dict[str, Any]) -> int:
     """How many blocks share a tile: as many as the program says, else so many as show a mistake; 0 where none can."""
-    return compile.split(module)[5] or PARTS if compile._integer(module, "tile.shares") else 0
+    return (facts["split"]["forced"] or PARTS) if facts["split_applied"] else 0
+
+
+def of_rank(tensor_map: dict[str, Any]) -> dict[str, Any]:
+    """Without the axes and extents that it has not."""
+    rank = tensor_map["rank"]
+    return tensor_map | {key: tensor_map[key][:rank] for key in ("axes", "box")}
 
 
 def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     """A module at the stage "llvm" as a kernel for NumPy arrays."""
     text = module.emit(compile.EMIT_LLVM).decode()
-    threads = compile._integer(module, "tile.num_threads")
-    grid = next((kind for kind in GRIDS if compile._integer(module, f"tile.{kind}")), "plain")
-    rows = compile._integer(module, "tile.joined") or 1
-    members = max(1, *(compile._integer(module, f"tile.{kind}") for kind in ("persistent", "cluster")))  # of a cluster
-    cut = compile._integers(module, "tile.cut_grid") or [1, 1, 1]  # blocks for one of the program's
-    tickets = compile._integer(module, "tile.takes_tickets")
-    maps = compile.tensor_maps(module)
-    library = shared_object(text, threads * rows, grid, parts_of(module), tickets, members, cut, maps)
+    record = compile.record_of(module)
+    facts = _core.launch_facts(record)
+    threads, rows, members = facts["num_threads"], facts["packed_blocks"] or 1, facts["cluster_blocks"] or 1
+    grid = next((kind for field, kind in GRIDS.items() if facts[field]), "plain")
+    cut = facts["grid_scale"] if any(facts["grid_scale"]) else [1, 1, 1]  # blocks for one of the program's
+    maps = [(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])]
+    library = shared_object(text, threads * rows, grid, parts_of(facts), facts["dynamic"], members, cut, maps)
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
-    return _core.CpuKernel(address, name, 0, written, library)
+    return _core.CpuKernel(address, name, record, written, library)
 
 
 def install() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from harness import Backends, ulp
 
-from tilewright import compile
+from tilewright import _core, compile
 from tilewright import tile as ct
 
 BF16 = ml_dtypes.bfloat16
@@ -74,7 +74,7 @@ def blocks_of(kernel: Any, arguments: tuple[Any, ...], **hints: int) -> int:
     kernel = kernel.replace_hints(**hints) if hints else kernel
     captured = compile.capture_kernel(kernel, "sm_90a", kernel.specialization(arguments)[1])
     captured.module.lower("pipelined")
-    return compile._integer(captured.module, "tile.cluster")
+    return _core.launch_facts(compile.record_of(captured.module))["cluster_blocks"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from harness import Backends, ulp
 
+from tilewright import _core, compile
 from tilewright import tile as ct
 
 ZERO = ct.PaddingMode.ZERO
@@ -122,7 +123,7 @@ def test_hopper_takes_them() -> None:
         taken = kernel.replace_hints(tickets=1, num_warps=8)
         module = taken.capture("sm_90a", taken.specialization((*args, *tiles))[1])
         module.lower("pipelined")
-        assert module.attribute("tile.takes_tickets") and "tile.take_ticket" in module.text()
+        assert _core.launch_facts(compile.record_of(module))["dynamic"] and "tile.take_ticket" in module.text()
 
 
 @pytest.mark.parametrize("count", [2, 11])

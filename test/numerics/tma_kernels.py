@@ -22,15 +22,19 @@ def launch(ir: str, name: str, grid: Sequence[int], arrays: Sequence[Any], backe
 
     def on_miss(kernel: Any, target: str, key: Any) -> Any:
         if backend == "cuda":
-            threads, shared = (compiler._integer(module, f"tile.{n}") for n in ("num_threads", "shared_bytes"))
             ptx = module.emit(compiler.EMIT_ASSEMBLY)
-            return _core.CudaKernel(ptx, name, threads, shared, written, tensor_maps=compiler.tensor_maps(module))
+            return _core.CudaKernel(ptx, name, compiler.record_of(module), written)
         import emulate
 
         return emulate.host_kernel(module, name, written)
 
     names = [f"x{i}" for i in range(len(arrays))]
     _core.launch(None, tuple(grid), _core.Dispatcher(name, names, (), on_miss), tuple(arrays))
+
+
+def hints(warps: int, *more: str) -> str:
+    """The attributes of a kernel."""
+    return f"{{{', '.join(('tile.kernel', *more, f'tile.hints = {{num_warps = {warps} : i32}}'))}}}"
 
 
 def linear(offsets: Sequence[Sequence[int]]) -> str:
@@ -98,8 +102,8 @@ def copy_kernel(shape: Sequence[int], element: str, bytes_: int, order: Sequence
     facts = "{tile.align = 16 : i32, tile.tma}"
     registers_ = registers(shape, 4)
     return f"""
-module attributes {{tile.num_warps = 4 : i32, tile.target = "sm_90a"}} {{
-  func.func @copy(%x: {source} {facts}, %y: {target}) attributes {{tile.kernel}} {{
+module attributes {{tile.target = "sm_90a"}} {{
+  func.func @copy(%x: {source} {facts}, %y: {target}) attributes {hints(4)} {{
     %c0 = arith.constant 0 : i32
     %i = tile.block_id 0
     %j = tile.block_id 1
@@ -147,8 +151,8 @@ def product_kernel(slots: int, warps: int, registers_: tuple[int, int] | None = 
         %other = arith.xori %parity, %c1 : i32
         %parity2 = arith.select %wraps, %other, %parity : i32"""
     return f"""
-module attributes {{tile.num_warps = {warps} : i32, tile.target = "sm_90a", tile.wgmma}} {{
-  func.func @product(%x: {array} {facts}, %y: {array} {facts}, %z: {out}) attributes {{tile.kernel}} {{
+module attributes {{tile.target = "sm_90a"}} {{
+  func.func @product(%x: {array} {facts}, %y: {array} {facts}, %z: {out}) attributes {hints(warps, "tile.wgmma")} {{
     %zero = arith.constant dense<0.0> : {f32}
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tilewright import compile
+from tilewright import _core, compile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from sasscheck import check, flow, listing, ptx
@@ -122,7 +122,8 @@ def zeroed_accumulators(instructions: list[Instruction]) -> set[int]:
 def assemble(kernel: Any, key: Any, target: str = "sm_90a") -> Code:
     module = kernel.capture(target, key)
     diagnostics = module.lower("llvm")
-    shared, warps = (int(module.attribute(f"tile.{name}").split(":")[0]) for name in ("shared_bytes", "num_warps"))
+    facts = _core.launch_facts(compile.record_of(module))
+    shared, warps = facts["shared_bytes"], facts["num_warps"]
     text = module.emit(compile.EMIT_ASSEMBLY).rstrip(b"\0").decode()
     with tempfile.TemporaryDirectory() as folder:
         cubin, log = check.assemble(text, PTXAS, Path(folder))

@@ -249,18 +249,11 @@ def test_disk_cache_that_is_damaged(cache_folder: Path) -> None:
 
 
 def test_images_from_a_file() -> None:
-    facts = dict.fromkeys(compile.GPU_FACTS, 1) | {name: [] for name in compile.GPU_ROWS}
-    facts |= {"tensor_maps": [[0, 2, 128, [1, 0], [64, 64]]], "disjoint": [[0, 1, 32, 3, 1, 32, 0]]}
-    for good in (facts, {"scratch_bytes": 64}):
-        image = compile.Image(b"code", good)
+    for record in (_core.launch_record(num_threads=64), _core.launch_record(scratch_bytes=64)):
+        image = compile.Image(b"code", record)
         assert compile.Image.unpack(image.pack()) == image
-    wrong: list[Any] = [
-        [], 7, None, {}, {"scratch_bytes": "x"}, facts | {"more": 1}, facts | {"num_threads": []},
-        facts | {"tensor_maps": 3}, facts | {"cut": 3},
-        facts | {"disjoint": 3}, {n: v for n, v in facts.items() if n != "tensor_maps"},
-    ]  # fmt: skip
-    for other in wrong:
-        assert compile.Image.unpack(compile.Image(b"code", other).pack()) is None
+        for other in (b"", record[:-1], record + b"x", record[:4] + bytes(8) + record[12:]):
+            assert compile.Image.unpack(compile.Image(b"code", other).pack()) is None
     for blob in (b"", b"abc", b"\xff\xff\xff\xffcode", b"\x02\0\0\0{", b"\x04\0\0\0\xff\xfe\0\0"):
         assert compile.Image.unpack(blob) is None
 
@@ -359,17 +352,17 @@ def test_interpret_by_environment() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
-def test_hints_are_attributes_of_the_module() -> None:
+def test_hints_are_attributes_of_the_kernel() -> None:
     @ct.kernel(num_warps=8, num_stages=ct.ByTarget(sm_90=4, default=2), occupancy=None, fp8_fast_accum=True)
     def kernel(X):
         pass
 
-    assert ct.kernel(lambda X: None, stale_softmax=0).attributes("cpu") == {"tile.stale_softmax": 0}
+    assert ct.kernel(lambda X: None, stale_softmax=0).hints_for("cpu") == {"stale_softmax": 0}
     key = (("array", "float32", 1, 16, (16,), ((1, 1),), True, True),)
-    assert kernel.attributes("sm_90a") == {"tile.num_warps": 8, "tile.num_stages": 4, "tile.fp8_fast_accum": 1}
-    assert kernel.attributes("sm_80") == {"tile.num_warps": 8, "tile.num_stages": 2, "tile.fp8_fast_accum": 1}
+    assert kernel.hints_for("sm_90a") == {"num_warps": 8, "num_stages": 4, "fp8_fast_accum": 1}
+    assert kernel.hints_for("sm_80") == {"num_warps": 8, "num_stages": 2, "fp8_fast_accum": 1}
     text = kernel.capture("sm_90a", key).text()
-    assert "tile.num_warps = 8 : i32" in text and "tile.num_stages = 4 : i32" in text
+    assert "tile.hints = {fp8_fast_accum = 1 : i32, num_stages = 4 : i32, num_warps = 8 : i32}" in text
     assert repr(kernel) == "<kernel kernel(X)>" and kernel.__name__ == "kernel"
     with pytest.raises(TileTypeError):
         kernel()

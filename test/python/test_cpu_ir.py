@@ -52,7 +52,8 @@ class Kernel:
         module.verify()
         module.lower("llvm")
         self.code = core.load_object(module.emit(2), "k")
-        self.scratch = int(module.attribute("tile.scratch_bytes").split(":")[0])
+        ((_, record),) = module.kernels()
+        self.scratch = core.launch_facts(record)["scratch_bytes"]
 
     def __call__(self, grid: tuple[int, ...], *args: Any) -> None:
         words: list[int] = []

@@ -40,10 +40,16 @@ PARAMETERS = [
     'tile.target = "sm_90a"',
     'tile.target = "cpu"',
     'tile.target = "bogus"',
-    'tile.target = 1 : i32, tile.num_warps = "x"',
-    'tile.target = "sm_80", tile.num_warps = 3 : i32',
-    'tile.target = "sm_90a", tile.num_warps = 0 : i32, tile.num_stages = -5 : i32',
-    'tile.target = "sm_90a", tile.num_warps = 1000000 : i32',
+    "tile.target = 1 : i32",
+]
+# Of each kernel: what is no dictionary, has no such entries, or has impossible ones.
+FACTS = [
+    "",
+    ", tile.hints = 3 : i32, tile.launch = []",
+    ', tile.hints = {num_warps = "x", nothing}, tile.launch = {split = 3 : i32, multicast}',
+    ", tile.hints = {num_warps = 3 : i32}",
+    ", tile.hints = {num_warps = 0 : i32, num_stages = -5 : i32}",
+    ", tile.hints = {num_warps = 1000000 : i32}, tile.launch = {cluster_blocks = 7 : i32, no_alias = [{}]}",
 ]
 
 
@@ -58,20 +64,22 @@ def pieces() -> list[str]:
     return [piece for piece in found if "func.func" in piece]
 
 
-def as_kernels(piece: str, parameters: str) -> str:
-    piece = re.sub(
-        r"^(\s*func\.func .*?)( attributes \{[^}]*\})? \{$", r"\1 attributes {tile.kernel} {", piece, flags=re.MULTILINE
-    )
-    if "module attributes" in piece:
-        return re.sub(r"module attributes \{[^}]*\}", f"module attributes {{{parameters}}}", piece)
+def as_kernels(piece: str, parameters: str, facts: str) -> str:
+    function = r"^(\s*func\.func .*?)( attributes \{(?:[^{}]|\{[^{}]*\})*\})? \{$"
+    piece = re.sub(function, rf"\1 attributes {{tile.kernel{facts}}} {{", piece, flags=re.MULTILINE)
+    if re.search(r"^module", piece, flags=re.MULTILINE):
+        return re.sub(
+            r"^module( attributes \{[^}]*\})?", f"module attributes {{{parameters}}}", piece, flags=re.MULTILINE
+        )
     return f"module attributes {{{parameters}}} {{\n{piece}\n}}\n"
 
 
 LARGE = """
 !X = memref<?x?xf16, strided<[?, 1]>>
 !Y = memref<?x?xf32, strided<[?, 1]>>
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @large(%x: !X {tile.tma, tile.align = 16 : i32}, %y: !Y, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @large(%x: !X {tile.tma, tile.align = 16 : i32}, %y: !Y, %n: i32)
+      attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<2048x2048xf32>
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -106,10 +114,10 @@ def test_no_pass_takes_a_tile_larger_than_a_layout(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not TW_OPT.exists(), reason="needs build/dev/bin/tw-opt")
-@pytest.mark.parametrize("parameters", PARAMETERS)
-def test_no_pass_crashes(parameters: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("parameters, facts", [*((p, "") for p in PARAMETERS), *((PARAMETERS[0], f) for f in FACTS)])
+def test_no_pass_crashes(parameters: str, facts: str, tmp_path: Path) -> None:
     source = tmp_path / "input.mlir"
-    source.write_text("\n// -----\n".join(as_kernels(piece, parameters) for piece in pieces()))
+    source.write_text("\n// -----\n".join(as_kernels(piece, parameters, facts) for piece in pieces()))
     for pipeline in PIPELINES:
         command = [TW_OPT, source, "-split-input-file", f"--pass-pipeline=builtin.module({pipeline})"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)

@@ -208,7 +208,7 @@ def test_float4_of_numpy_is_packed_and_given_back() -> None:
 
     entry = entry_type(run)
     address = ctypes.cast(entry, ctypes.c_void_p).value
-    k = _core.Dispatcher("k", ["A", "B"], [], lambda *_: _core.CpuKernel(address, "k", 0, 1, entry))
+    k = _core.Dispatcher("k", ["A", "B"], [], lambda *_: _core.CpuKernel(address, "k", _core.launch_record(), 1, entry))
     a = np.array([[1, 2, 3], [4, 6, -1]], ml_dtypes.float4_e2m1fn)  # rows of 1.5 bytes are padded to 2
     b = np.array(a.T, order="F").T[::-1]
     b.flags.writeable = False

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import csv
 import ctypes
-import functools
 import gc
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(HERE))
     import numpy as np
     import producers as p
+    import records as r
 
     from tilewright import _core
     from tilewright.errors import DriverError, LaunchError, TileCompilationError, TileTypeError, TileValueError
@@ -102,9 +103,16 @@ def make(*parameters: str, image: str = PTX, name: str = "kernel", **more: Any) 
     def miss(kernel: Any, target: str, key: Any) -> Any:
         misses.append((target, key))
         assert target.startswith("sm_9")
-        return _core.CudaKernel(image, name, more.pop("threads", 128), **more)
+        return cuda(more.pop("threads", 128), image=image, name=name, **more)
 
     return _core.Dispatcher("kernel", parameters, constants, miss, simt)
+
+
+def cuda(threads: int, shared_bytes: int = 0, *, image: Any = PTX, name: str = "kernel", **more: Any) -> Any:
+    """A kernel, with these fields of the launch record."""
+    own = {key: more.pop(key) for key in ("written", "better", "overlapping") if key in more}
+    record = _core.launch_record(num_threads=threads, shared_bytes=shared_bytes, **more)
+    return _core.CudaKernel(image, name, record, **own)
 
 
 def on(device: int, *shape: int, offset: int = 0, kind: Any = None) -> Any:
@@ -189,7 +197,7 @@ def arrays_unlike_those_of_the_launch_before() -> None:
 
 @case()
 def programmatic_launch_and_given_blocks() -> None:
-    _core.launch(None, 1, make("A", programmatic=True), (on(0, 4),))
+    _core.launch(None, 1, make("A", dependent_launch=True), (on(0, 4),))
     assert fake.last.attributes == 1
     _core.launch_threads(None, 2, (32, 4), make("A", threads=0, simt=True), (on(0, 4),))
     assert tuple(fake.last.block) == (32, 4, 1)
@@ -210,20 +218,24 @@ def persistent_kernels() -> None:
     many = "kernel kernel, grid (65536, 16385, 1): more than 1073741824 blocks; use larger tiles"
     refused(LaunchError, many, _core.launch, None, (1 << 16, (1 << 14) + 1), k, (a,))
     refused(LaunchError, "(2147483647, 65535, 65535)", _core.launch, None, (2147483647, 65535, 65535), k, (a,))
-    pairs = make("A", threads=384, persistent=True, pairs=(0, 1024, 0, 0, 1365))
+    pairs = make("A", threads=384, persistent=True, multicast=r.multicast(0, 1024, 0, 0, 1365))
     for blocks, started in [(1, 2), (132, 132), (133, 68), (264, 132), (265, 90)]:
         _core.launch(None, blocks, pairs, (a,))
         assert tuple(fake.last.grid) == (started, 1, 1)
     for wrong in [(3, 1, 1, 1, 1), (0, 0, 1, 1, 1), (0, 1, -1, 0, 1), (0, 1, 0, 0, 0)]:
-        none = make("A", persistent=True, pairs=wrong)
-        refused(TileValueError, "there are no clusters along axis", _core.launch, None, 1, none, (a,))
-    few = make("A", persistent=True, pairs=(1, 2))
-    refused(ValueError, "five numbers", _core.launch, None, 1, few, (a,))
-    assert _core.CudaKernel(PTX, "kernel", 64, persistent=True).persistent
-    assert not _core.CudaKernel(PTX, "kernel", 64).persistent
+        none = make("A", persistent=True, multicast=r.multicast(*wrong))
+        refused(Exception, "", _core.launch, None, 1, none, (a,))
+    assert _core.launch_facts(cuda(64, persistent=True).record)["persistent"]
+    assert not _core.launch_facts(cuda(64).record)["persistent"]
 
 
-SPLIT = (2, 64, 0, 1025, 4096, 0, 131072)  # word, per step, steps, its cycles and bytes, parts, bytes of a part's sums
+SPLIT = {
+    "loop": {"word": 2, "per_step": 64, "steps": 0},
+    "step_cycles": 1025,
+    "step_bytes": 4096,
+    "forced": 0,
+    "part_bytes": 131072,
+}
 
 
 def shares(kernel: Any, grid: Any, k: int, stream: Any = 0x5001) -> tuple[int, ...]:
@@ -237,7 +249,7 @@ def shares(kernel: Any, grid: Any, k: int, stream: Any = 0x5001) -> tuple[int, .
 @case()
 def tiles_that_blocks_share() -> None:
     """132 multiprocessors with room for one block of 384 threads, or two of 128."""
-    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
     blocks, parts, whole, workspace = shares(k, (8, 4), 1 << 16)
     assert (blocks, parts, whole) == (128, 4, 0) and workspace > 0
     assert shares(k, (8, 4), 1 << 16)[3] == workspace and fake.calls("cuMemAlloc_v2") == 1
@@ -247,20 +259,19 @@ def tiles_that_blocks_share() -> None:
     assert shares(k, (128,), 1 << 16) == (128, 1, 128, 0)
     assert shares(k, (17, 32), 1 << 14)[:3] == (132, 8, 528)  # four turns, and 16 tiles
     assert shares(k, (16, 32), 1 << 14) == (128, 1, 512, 0)  # four turns, nearly
-    memory = make("A", threads=384, persistent=True, split=(*SPLIT[:4], 294912, *SPLIT[5:]), shares=True)
+    memory = make("A", threads=384, persistent=True, split=SPLIT | {"step_bytes": 294912}, split_applied=True)
     assert shares(memory, (8, 4), 1 << 16) == (32, 1, 32, 0)  # the L2 cache has no more to give
-    large = make(
-        "A", threads=384, persistent=True, split=(*SPLIT[:4], 98304, *SPLIT[5:]), shares=True, loaded=(0, 2, 16)
-    )
+    wide, loaded = SPLIT | {"step_bytes": 98304}, [r.place(0, 2, 16)]
+    large = make("A", threads=384, persistent=True, split=wide, split_applied=True, loaded=loaded)
     assert shares(large, (8, 4), 4096)[:3] == (96, 3, 0)
     _core.launch(0x5001, (8, 4), large, (on(0, 1 << 20, 4096),))
     assert fake.words[8] == 1  # all that is loaded comes from memory, which has no more to give
-    plain = make("A", split=SPLIT, shares=True)  # two blocks a multiprocessor
+    plain = make("A", split=SPLIT, split_applied=True)  # two blocks a multiprocessor
     assert shares(plain, (8, 4), 1 << 16) == (128, 4, 0, workspace)
     assert shares(plain, (140,), 1 << 16) == (140, 1, 140, 0)
-    constant = make("A", threads=384, split=(-1, 1, 512, *SPLIT[3:]), shares=True)
+    constant = make("A", threads=384, split=SPLIT | {"loop": r.loop(-1, 1, 512)}, split_applied=True)
     assert shares(constant, (8, 4), 0)[:3] == (128, 4, 0)
-    forced = make("A", split=(*SPLIT[:5], 3, 131072), shares=True)
+    forced = make("A", split=SPLIT | {"forced": 3}, split_applied=True)
     assert shares(forced, (8, 4), 64)[:3] == (96, 3, 0)
     assert shares(forced, (100,), 64)[:3] == (100 + 2 * 88, 3, 12)  # as many as the workspace has room for
 
@@ -268,11 +279,14 @@ def tiles_that_blocks_share() -> None:
 @case()
 def blocks_that_take_tickets() -> None:
     """All blocks that fit are started: none has a share of the others. One more word says where tickets are counted."""
-    k = make("A", threads=384, persistent=True, takes_tickets=True)
+    k = make("A", threads=384, persistent=True, dynamic=True)
     blocks, workspace = shares(k, (17, 32), 0)
     assert blocks == 132 and workspace > 0
     assert shares(k, (133,), 0) == (132, workspace) and shares(k, (7, 3), 0) == (21, workspace)
-    assert shares(make("A", threads=384, persistent=True, split=SPLIT, shares=True), (8, 4), 1 << 16)[3] == workspace
+    assert (
+        shares(make("A", threads=384, persistent=True, split=SPLIT, split_applied=True), (8, 4), 1 << 16)[3]
+        == workspace
+    )
     assert shares(k, (9,), 0, 0x5002)[1] not in (0, workspace) and fake.calls("cuMemAlloc_v2") == 2
     fake.fail("cuMemAlloc_v2", 1, 2)
     assert shares(k, (9,), 0, 0x5003) == (9, 0)  # numbers in turn
@@ -280,7 +294,7 @@ def blocks_that_take_tickets() -> None:
 
 @case()
 def workspaces_belong_to_streams() -> None:
-    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
     found = {stream: shares(k, (8, 4), 1 << 16, stream)[3] for stream in (0x5001, 0x5002, 0x5001, 0x5003)}
     for stream in range(0x5010, 0x5015):
         found[stream] = shares(k, (8, 4), 1 << 16, stream)[3]
@@ -297,7 +311,7 @@ def own(k: Any, stream: int) -> int:
 
 @case()
 def streams_beyond_the_workspaces() -> None:
-    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
     first = [own(k, 0x5010 + n) for n in range(8)]
     assert own(k, 0x5010) == first[0]  # the oldest is the next one now
     before = fake.calls("cuCtxSynchronize")
@@ -316,7 +330,7 @@ def streams_beyond_the_workspaces() -> None:
 
 @case()
 def a_device_that_cannot_be_waited_for() -> None:
-    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
     first = [own(k, 0x5010 + n) for n in range(8)]
     fake.fail("cuCtxSynchronize", 1, 900)  # another stream captures
     assert shares(k, (8, 4), 1 << 16, 0x5020) == (32, 1, 32, 0)
@@ -325,7 +339,7 @@ def a_device_that_cannot_be_waited_for() -> None:
 
 @case()
 def workspaces_of_captured_graphs() -> None:
-    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
     eager = own(k, 0x500E)
     first, branch = own(k, 0x500F), own(k, 0x501F)
     assert len({eager, first, branch}) == 3 and own(k, 0x500F) == first
@@ -339,7 +353,7 @@ def workspaces_of_captured_graphs() -> None:
     fake.lib.fake_capture(3)
     assert {own(k, 0x500F), own(k, 0x501F)} == {first, branch} and fake.calls("cuMemAlloc_v2") == 4
     assert shares(k, (17, 32), 1 << 14, 0x500F)[3] in (first, branch)  # as large
-    large = make("A", threads=384, persistent=True, split=(*SPLIT[:6], 2 * SPLIT[6]), shares=True)
+    large = make("A", threads=384, persistent=True, split=SPLIT | {"part_bytes": 1 << 18}, split_applied=True)
     assert shares(large, (8, 4), 1 << 16, 0x500F)[1:3] == (4, 0) and fake.calls("cuMemAlloc_v2") == 5
     assert own(k, 0x500E) == eager
     failures = ("cuUserObjectCreate", "cuGraphRetainUserObject", "cuStreamCreate", "cuMemsetD8Async", "cuMemAlloc_v2")
@@ -354,7 +368,7 @@ def workspaces_of_captured_graphs() -> None:
 @case()
 def workspaces_that_there_is_no_memory_for() -> None:
     fake.fail("cuMemAlloc_v2", 1, 2)
-    k = make("A", threads=384, persistent=True, split=SPLIT, shares=True)
+    k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
     assert shares(k, (8, 4), 1 << 16) == (32, 1, 32, 0)
     assert shares(k, (8, 4), 1 << 16)[:3] == (128, 4, 0)
     assert fake.log.count("capture mode 2") == 3  # as loading, no part of a graph that another stream captures
@@ -367,10 +381,10 @@ def clusters_that_would_idle() -> None:
 
     def better(*what: Any) -> Any:
         made.append(what)
-        pairs = (0, 1138, 0, 0, 2147483647) if what == ("clusters", 0) else ()
-        return _core.CudaKernel(PTX, "kernel", 384, 512 * len(made), persistent=True, pairs=pairs)
+        pairs = r.multicast(0, 1138, 0, 0, 2147483647) if what == ("clusters", 0) else None
+        return cuda(384, 512 * len(made), persistent=True, multicast=pairs)
 
-    k = make("A", threads=384, persistent=True, pairs=(1, 1138, 1024, 0, 1365), better=better)
+    k = make("A", threads=384, persistent=True, multicast=r.multicast(1, 1138, 1024, 0, 1365), better=better)
     own, along_0, alone = 0, 512, 1024
     for grid, started, shared_bytes in [
         ((1, 1), 2, own),
@@ -393,8 +407,8 @@ def kernels_that_share_are_made_when_wanted() -> None:
     made: list[Any] = []
 
     def sharing(*what: Any) -> Any:
-        assert what == ("twin", 0)
-        made.append(_core.CudaKernel(PTX, "kernel", 384, 512, persistent=True, split=SPLIT, shares=True))
+        assert what == ("twin", 1)
+        made.append(cuda(384, 512, persistent=True, split=SPLIT, split_applied=True))
         return made[-1]
 
     k = make("A", threads=384, persistent=True, split=SPLIT, better=sharing)
@@ -408,19 +422,16 @@ def kernels_that_share_are_made_when_wanted() -> None:
     refused(Exception, "on_miss returned", _core.launch, 0x5001, (8, 4), wrong, (on(0, 4, 1 << 16),))
 
 
-@case()
-def splits_that_are_refused() -> None:
-    wrong: list[Any] = [
-        (512, *SPLIT[1:]), (-2, *SPLIT[1:]), (2, 0, *SPLIT[2:]), (2, 64, -1, *SPLIT[3:]), (*SPLIT[:3], 0, *SPLIT[4:]),
-        (*SPLIT[:4], -1, 0, 1), (*SPLIT[:5], -1, 1), (*SPLIT[:6], 0), SPLIT[1:], ("x", *SPLIT[1:]), 7,
-    ]  # fmt: skip
-    for row in wrong:
-        refused(Exception, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, (), row)
-    _core.CudaKernel(PTX, "kernel", 64, split=())
-
-
 # 64 of word 2 a step; one class, of the extent in word 1, in tiles of 128; 1, 2, 4 slices: cycles and bytes of a step.
-CUT = (2, 64, 0, 1, 1, 128, 1, 1088, 49152, 2, 576, 32768, 4, 320, 24576)
+CUT = {
+    "loop": {"word": 2, "per_step": 64, "steps": 0},
+    "classes": [{"word": 1, "tile": 128}],
+    "plans": [
+        {"parts": (1,), "cycles": 1088, "bytes": 49152},
+        {"parts": (2,), "cycles": 576, "bytes": 32768},
+        {"parts": (4,), "cycles": 320, "bytes": 24576},
+    ],
+}
 
 
 def cut_kernel(made: list[Any], row: Any = CUT, **more: Any) -> Any:
@@ -429,9 +440,9 @@ def cut_kernel(made: list[Any], row: Any = CUT, **more: Any) -> Any:
     def better(kind: str, parts: int) -> Any:
         assert kind == "cut"
         made.append(parts)
-        return _core.CudaKernel(PTX, "kernel", 384, parts, cut_grid=(parts, 1, 1))
+        return cuda(384, parts, grid_scale=(parts, 1, 1))
 
-    return make("A", threads=384, cut=row, better=better, **more)
+    return make("A", threads=384, slice=row, better=better, **more)
 
 
 def slices(kernel: Any, grid: Any, rows: int, columns: int) -> int:
@@ -455,10 +466,19 @@ def tiles_that_are_cut() -> None:
     assert slices(k, (8, 100), 1024, 1024) == 1
     assert slices(k, (8, 4), 1024, 64) == 1  # short
     assert slices(k, (1, 60), 32, 4096) == 2 and made == [4, 2]  # slices that are empty take as long
-    slow = cut_kernel(made, (*CUT[:8], 180000, 2, 576, 100000, 4, 320, 100000))
+    slow = cut_kernel(
+        made,
+        CUT
+        | {
+            "plans": [
+                r.slice_plan((1,), 1088, 180000),
+                *(r.slice_plan((n,), c, 100000) for n, c in ((2, 576), (4, 320))),
+            ]
+        },
+    )
     assert slices(slow, (1, 60), 128, 4096) == 1  # all wait for the memory
     assert slices(slow, (1, 60), 32, 4096) == 2  # ... but those that load nothing
-    constant = cut_kernel(made, (-1, 1, 16, 1, -1, *CUT[5:]))
+    constant = cut_kernel(made, CUT | {"loop": r.loop(-1, 1, 16), "classes": [{"word": -1, "tile": 128}]})
     assert slices(constant, (8, 4), 1, 1) == 4
 
 
@@ -483,26 +503,26 @@ def plan_kernel(whole: int, cut: int, shares: bool) -> Any:
     def better(kind: str, number: int) -> Any:
         return plan_kernel(whole, cut * number if kind == "cut" else cut, kind == "twin")
 
-    rows, columns, *step = SLICES[whole]
+    rows, columns, *_ = SLICES[whole]
     plans = [
-        number
+        r.slice_plan((rows // tm, columns // tn), *of_step)
         for cuts, (tm, tn, *of_step) in SLICES.items()
         if cuts >= whole
-        for number in (rows // tm, columns // tn, *of_step)
     ]
-    tm, tn, *step = SLICES[cut]
-    return _core.CudaKernel(
-        PTX,
-        "kernel",
+    tm, tn, cycles, size = SLICES[cut]
+    k = r.loop(2, 64, 0)
+    classes = [{"word": 11, "tile": rows}, {"word": 12, "tile": columns}]
+    whole_tiles = cut == whole and not shares and len(plans) > 1
+    return cuda(
         384,
         2 * cut + shares,
         persistent=True,
-        shares=shares,
-        split=(2, 64, 0, *step, 0, 4 * tm * tn),
-        loaded=(0, 2, 16, 5, 2, 16),
-        cut=(2, 64, 0, 2, 11, rows, 12, columns, *plans) if cut == whole and not shares else (),
-        cut_grid=(rows // tm, columns // tn, 1) if cut > whole else (),
-        better=None if shares else better,
+        split_applied=shares,
+        split={"loop": k, "step_cycles": cycles, "step_bytes": size, "part_bytes": 4 * tm * tn},
+        loaded=[r.place(0, 2, 16), r.place(5, 2, 16)],
+        slice={"loop": k, "classes": classes, "plans": plans} if whole_tiles else None,
+        grid_scale=(rows // tm, columns // tn, 1) if cut > whole else (),
+        better=better,
     )
 
 
@@ -547,9 +567,9 @@ def variants_forgotten_while_one_is_made() -> None:
         gc.collect()
         assert any(type(thing) is _core.CudaKernel for thing in gc.get_objects())  # the one whose launch this is
         made.append(parts)
-        return _core.CudaKernel(PTX, "kernel", 384, parts, cut_grid=(parts, 1, 1))
+        return cuda(384, parts, grid_scale=(parts, 1, 1))
 
-    k = make("A", threads=384, cut=CUT, better=better)
+    k = make("A", threads=384, slice=CUT, better=better)
     for _ in range(3):
         assert slices(k, (8, 4), 1024, 1024) == 4
     assert made == [4] * 3 and len(k.variants()) == 0
@@ -559,15 +579,23 @@ def variants_forgotten_while_one_is_made() -> None:
 def tiles_that_are_cut_or_shared() -> None:
     """Parts of k are for longer loops than slices are."""
     made: list[Any] = []
-    k = make("A", threads=384, split=SPLIT, cut=CUT, better=lambda *what: made.append(what))
-    for steps, wanted in [(64, ("cut", 4)), (2048, ("twin", 0))]:
+    k = make("A", threads=384, split=SPLIT, slice=CUT, better=lambda *what: made.append(what))
+    for steps, wanted in [(64, ("cut", 4)), (2048, ("twin", 1))]:
         refused(Exception, "on_miss returned", _core.launch, 0x5001, (8, 4), k, (on(0, 1024, 64 * steps),))
         assert made[-1] == wanted
 
 
 # 64 of word 2 a step; 1, 2, 4 blocks in one: how many along each axis, cycles and bytes of a step. Axis 0 covers word 1
 # by 64 a block.
-FUSE = (2, 64, 0, 3, 1, 1, 1, 234, 16384, 2, 1, 1, 320, 24576, 2, 2, 1, 576, 32768, 0, 1, 64)
+FUSE = {
+    "loop": {"word": 2, "per_step": 64, "steps": 0},
+    "plans": [
+        {"blocks": (1, 1, 1), "cycles": 234, "bytes": 16384},
+        {"blocks": (2, 1, 1), "cycles": 320, "bytes": 24576},
+        {"blocks": (2, 2, 1), "cycles": 576, "bytes": 32768},
+    ],
+    "stores": [{"axis": 0, "word": 1, "tile": 64}],
+}
 
 
 @case()
@@ -579,14 +607,14 @@ def blocks_that_are_fused() -> None:
         assert kind == "fused"
         made.append(blocks)
         grid = {1: (), 2: (-2, 1, 1), 4: (-2, -2, 1)}[blocks]
-        return _core.CudaKernel(PTX, "kernel", 384, blocks, fuse=FUSE, cut_grid=grid)
+        return cuda(384, blocks, coarsen=FUSE, grid_scale=grid)
 
     def started(kernel: Any, grid: tuple[int, int], rows: int, columns: int = 4096) -> tuple[int, ...]:
         _core.launch(0x5001, grid, kernel, (on(0, rows, columns),))
         assert len(fake.words) == 5
         return (*fake.last.grid, fake.last.shared_bytes)
 
-    k = make("A", threads=384, fuse=FUSE, better=better)
+    k = make("A", threads=384, coarsen=FUSE, better=better)
     assert started(k, (64, 64), 4096) == (32, 32, 1, 4) and made == [4]
     assert started(k, (63, 33), 4032) == (32, 17, 1, 4)  # all of the array: nothing is stored beyond
     assert started(k, (62, 33), 4096) == (31, 17, 1, 4)  # not all, but an even number
@@ -594,41 +622,67 @@ def blocks_that_are_fused() -> None:
     assert started(k, (8, 8), 512) == (8, 8, 1, 0)  # few
     assert started(k, (16, 16), 1024) == (8, 16, 1, 2) and made == [4, 2]  # four in one would be too few
     assert started(k, (64, 64), 4096, 0) == (64, 64, 1, 0) and made == [4, 2]
-    forced = make("A", threads=384, fuse=FUSE, cut_grid=(-2, -1, 1), better=better)
+    forced = make("A", threads=384, coarsen=FUSE, grid_scale=(-2, -1, 1), better=better)
     assert started(forced, (7, 3), 448) == (4, 3, 1, 0)
     assert started(forced, (7, 3), 449) == (7, 3, 1, 1) and made == [4, 2, 1]
 
 
-@case()
-def loaded_arrays_that_are_refused() -> None:
-    for row in [(0, 9, 16), (512, 2, 16), (0, 2, 0), (0, 2, 16) * 9, (0, 2), (0, 2, 512), 7]:
-        refused(Exception, "", lambda row=row: _core.CudaKernel(PTX, "kernel", 64, loaded=row))
+def records_with(field: str, value: Any) -> Iterator[Any]:
+    """What is like the value, but for one number that is far beyond its bounds, or one entry that has gone."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield {name: other for name, other in value.items() if name != key} | {"nothing": 1}
+            for other in records_with(key, part):
+                yield value | {key: other}
+    elif isinstance(value, list | tuple):
+        yield [*value] * 40
+        for i, part in enumerate(value):
+            for other in records_with(field, part):
+                yield [*value[:i], other, *value[i + 1 :]]
+    else:
+        yield from (-(1 << 33), 1 << 33, "x", None)
 
 
 @case()
-def fusions_that_are_refused() -> None:
-    wrong: list[Any] = [
-        (512, *FUSE[1:]), (2, 0, *FUSE[2:]), (2, 64, -1, *FUSE[3:]), (*FUSE[:3], 6, *FUSE[4:]), FUSE[:-1], FUSE[:9],
-        (*FUSE[:4], 0, *FUSE[5:]), (*FUSE[:7], 0, *FUSE[8:]), (*FUSE[:-3], 3, 1, 64), (*FUSE[:-3], 0, 512, 64),
-        (*FUSE[:-1], 0), FUSE * 9, ("x", *FUSE[1:]), 7,
-    ]  # fmt: skip
-    for row in wrong:
-        refused(Exception, "", lambda row=row: _core.CudaKernel(PTX, "kernel", 64, fuse=row))
-
-
-@case()
-def cuts_that_are_refused() -> None:
-    wrong: list[Any] = [
-        (512, *CUT[1:]), (-2, *CUT[1:]), (2, 0, *CUT[2:]), (2, 64, -1, *CUT[3:]), (*CUT[:3], 4, *CUT[4:]), CUT[:9],
-        (*CUT[:3], 0, *CUT[4:]), (*CUT[:4], 512, *CUT[5:]), (*CUT[:5], 0, *CUT[6:]), (*CUT[:7], 0, *CUT[8:]), CUT[1:],
-        (*CUT[:9], 129, *CUT[10:]), (*CUT[:9], 0, *CUT[10:]), CUT * 5, (1 << 40, *CUT[1:]), ("x", *CUT[1:]), 7,
-    ]  # fmt: skip
-    for row in wrong:
-        refused(Exception, "", lambda row=row: _core.CudaKernel(PTX, "kernel", 64, cut=row))
-    for grid in [(2, 1), (0, 1, 1), (1, 1, 1 << 20), (1, -1025, 1), 3]:
-        refused(Exception, "", lambda row=grid: _core.CudaKernel(PTX, "kernel", 64, cut_grid=row))
-    tall = make("A", cut_grid=(1, 4, 1))
+def records_that_are_refused() -> None:
+    good: dict[str, Any] = {
+        "split": SPLIT,
+        "slice": CUT,
+        "coarsen": FUSE,
+        "multicast": r.multicast(1, 1138, 1024, 0, 1365),
+        "loaded": [r.place(0, 2, 16)],
+        "no_alias": [r.no_alias(0, 1, 32, 3, 2, 32, 0)],
+        "tensor_maps": [r.tensor_map(*MAP)],
+        "grid_scale": (2, 1, 1),
+    }
+    for field, value in good.items():
+        cuda(64, **{field: value})
+        for wrong in records_with(field, value):
+            refused(Exception, "", lambda wrong=wrong, field=field: cuda(64, **{field: wrong}))
+    for field, wrong in {
+        "split": SPLIT | {"part_bytes": 0},
+        "slice": CUT | {"classes": []},
+        "coarsen": FUSE | {"plans": FUSE["plans"][:1]},
+        "multicast": r.multicast(2, 1138, 1024, 0, 1365),
+        "loaded": [r.place(510, 2, 16)],
+        "no_alias": [r.no_alias(0, 1, 32, 510, 2, 32, 0)],
+        "grid_scale": (0, 1, 1),
+        "split_applied": 1,
+        "dynamic": 1,
+    }.items():
+        refused(TileValueError, "launch record: ", lambda wrong=wrong, field=field: cuda(64, **{field: wrong}))
+    more = [*CUT["plans"][:2], r.slice_plan((129,), 320, 24576)]
+    refused(TileValueError, "slice.plans.parts does not fit", lambda: cuda(64, slice=CUT | {"plans": more}))
+    tall = make("A", grid_scale=(1, 4, 1))
     refused(LaunchError, "whose tiles are cut: grid (1, 80000, 1)", _core.launch, None, (1, 20000), tall, (on(0, 4),))
+
+
+@case()
+def bytes_that_are_refused() -> None:
+    record = _core.launch_record(num_threads=64, split=SPLIT)
+    for wrong in (b"", b"x", record[:-1], record + b"x", b"TWLR" + bytes(8), record[:4] + b"x" + record[5:]):
+        refused(TileValueError, "launch record: ", _core.CudaKernel, PTX, "kernel", wrong)
+    refused(TypeError, "", _core.CudaKernel, PTX, "kernel", {"num_threads": 64})
 
 
 @case()
@@ -638,11 +692,11 @@ def arrays_that_overlap() -> None:
     made: list[Any] = []
 
     def overlapping(*_: Any) -> Any:
-        made.append(_core.CudaKernel(PTX, "kernel", 64, 512))
+        made.append(cuda(64, 512))
         return made[-1]
 
-    pairs = [(0, 1, 32, 3, 2, 32, 0)]
-    k = make("A", "B", threads=64, disjoint=pairs, overlapping=overlapping)
+    pairs = [r.no_alias(0, 1, 32, 3, 2, 32, 0)]
+    k = make("A", "B", threads=64, no_alias=pairs, overlapping=overlapping)
     line, address = on(0, 64), p.device_address(0)  # 256 bytes
     for b, together in [
         (on(0, 8, 8, offset=1024), False),
@@ -657,10 +711,10 @@ def arrays_that_overlap() -> None:
             _core.launch(None, (1,), k, (line, b))
             assert fake.last.shared_bytes == (512 if together else 0)
     assert 1 < len(made) < 4  # by the facts of the arrays
-    wrong = make("A", "B", threads=64, disjoint=pairs, overlapping=lambda *_: 7)
+    wrong = make("A", "B", threads=64, no_alias=pairs, overlapping=lambda *_: 7)
     refused(Exception, "on_miss returned", _core.launch, None, (1,), wrong, (line, line))
     number = len(made)
-    k = make("A", "B", threads=64, disjoint=[(0, 1, 32, 3, 1, 32, 1)], overlapping=overlapping)
+    k = make("A", "B", threads=64, no_alias=[r.no_alias(0, 1, 32, 3, 1, 32, 1)], overlapping=overlapping)
     for b, together in [
         (line, False),
         (on(0, 60), True),
@@ -671,19 +725,16 @@ def arrays_that_overlap() -> None:
         _core.launch(None, (1,), k, (line, b))
         assert fake.last.shared_bytes == (512 if together else 0)
     assert len(made) > number
-    k = make("A", "B", threads=64, disjoint=[(0, 1, 32, 3, 2, 32, 1)], overlapping=overlapping)
+    k = make("A", "B", threads=64, no_alias=[r.no_alias(0, 1, 32, 3, 2, 32, 1)], overlapping=overlapping)
     _core.launch(None, (1,), k, (line, on(0, 8, 8)))
     assert fake.last.shared_bytes == 512  # no array is one of another rank
-    for rows in [[(0, 1, 32)], [(0, 9, 32, 0, 9, 32, 0)], [(510, 2, 32) * 2 + (0,)], [(0, 1, 0) * 2 + (0,)], pairs * 20,
-                 [(0, 1)], [(0, 300, 32) * 2 + (0,)], [pairs[0] + (1,)], [7], 7]:  # fmt: skip
-        refused(Exception, "", functools.partial(_core.CudaKernel, PTX, "kernel", 64, disjoint=rows))
 
 
 @case()
 def joined_kernels() -> None:
     """Four blocks of a warp as the rows of one, where each of 132 multiprocessors still has two of those."""
     a, words = on(0, 4), [p.device_address(0), 4, 1]
-    k = make("A", threads=32, joined=4)
+    k = make("A", threads=32, packed_blocks=4)
     many = 4 * 2 * 132
     for grid, started, rows in [
         ((1,), (1, 1, 1), 1),
@@ -705,7 +756,7 @@ def cubins_and_usage() -> None:
     assert cubin.startswith(b"CUBIN") and log == ""
     assert _core.ptx_to_cubin(PTX, "sm_91a")[0] == cubin
     refused(DriverError, "none of the 2 CUDA device(s) runs code for sm_80", _core.ptx_to_cubin, PTX, "sm_80")
-    kernel = _core.CudaKernel(cubin, "kernel", 64, 1000)
+    kernel = cuda(64, 1000, image=cubin)
     kernel.load(0)
     assert kernel.usage(0) == {
         "registers": 32,
@@ -713,13 +764,14 @@ def cubins_and_usage() -> None:
         "shared_bytes": 0,
         "max_threads": 1024,
     }
-    assert (kernel.num_threads, kernel.shared_bytes, kernel.name) == (64, 1000, "kernel")
+    facts = _core.launch_facts(kernel.record)
+    assert (facts["num_threads"], facts["shared_bytes"], kernel.name) == (64, 1000, "kernel")
     assert fake.calls("cuModuleLoadDataEx") == 1
     assert _core._bench_driver_launch(kernel, 0, 0, bytes(24), 10) > 0
     assert fake.calls("cuLaunchKernelEx") == 10
     assert not any(line.startswith("level") for line in fake.log)
     _core.ptx_to_cubin("// opt_level 1\n" + PTX)
-    _core.CudaKernel("// opt_level 0\n" + PTX, "kernel", 64).load(0)
+    cuda(64, image="// opt_level 0\n" + PTX).load(0)
     assert [line for line in fake.log if line.startswith("level")] == ["level 1", "level 0"]
 
 
@@ -738,7 +790,7 @@ def described(words: list[int]) -> tuple[Any, ...]:
 
 @case()
 def tensor_maps_come_before_the_words() -> None:
-    k = make("n", "A", "B", tensor_maps=[(1, *MAP[1:]), (6, 2, 0, (0,), (256,))])
+    k = make("n", "A", "B", tensor_maps=[r.tensor_map(1, *MAP[1:]), r.tensor_map(6, 2, 0, (0,), (256,))])
     a, b = on(0, 100, 48), on(0, 1000, offset=4096)
     _core.launch(None, 1, k, (7, a, b))
     words = fake.words[6:]  # the driver's parameters begin 48 bytes before
@@ -751,7 +803,7 @@ def tensor_maps_come_before_the_words() -> None:
 
 @case()
 def tensor_maps_are_made_when_an_array_changes() -> None:
-    k = make("A", tensor_maps=[MAP])
+    k = make("A", tensor_maps=[r.tensor_map(*MAP)])
     for n, array in enumerate((on(0, 100, 48), on(0, 100, 48, offset=64), on(0, 99, 48), on(0, 99, 44)), 1):
         for _ in range(3):
             _core.launch(None, 1, k, (array,))
@@ -763,46 +815,35 @@ def tensor_maps_are_made_when_an_array_changes() -> None:
 def tensor_maps_are_found_when_the_kernel_is_loaded() -> None:
     fake.fail("cuFuncGetParamInfo", 1, 1)
     message = "kernel kernel: finding the tensor maps failed: CUDA_ERROR_INVALID_VALUE (1)"
-    refused(Exception, message, _core.launch, None, 1, make("A", tensor_maps=[MAP]), (on(0, 100, 48),))
+    refused(Exception, message, _core.launch, None, 1, make("A", tensor_maps=[r.tensor_map(*MAP)]), (on(0, 100, 48),))
 
 
 @case()
 def extents_of_one_may_have_any_stride() -> None:
-    _core.launch(None, 1, make("A", tensor_maps=[MAP]), (on(0, 1, 44),))
+    _core.launch(None, 1, make("A", tensor_maps=[r.tensor_map(*MAP)]), (on(0, 1, 44),))
     assert described(fake.words[6:])[5] == [16]
 
 
 @case()
 def tensor_maps_that_are_refused() -> None:
-    k = make("A", tensor_maps=[MAP])
+    k = make("A", tensor_maps=[r.tensor_map(*MAP)])
     fake.fail("cuTensorMapEncodeTiled", 1, 1)
     message = "kernel kernel, tensor map 0: describing an array to the GPU failed: CUDA_ERROR_INVALID_VALUE (1)"
     refused(LaunchError, message, _core.launch, None, 1, k, (on(0, 100, 48),))
     _core.launch(None, 1, k, (on(0, 100, 48),))
-    k = make("n", tensor_maps=[MAP])
+    k = make("n", tensor_maps=[r.tensor_map(*MAP)])
     refused(Exception, "tensor map 0 is of an array that the launch has not", _core.launch, 0x5007, 1, k, (3,))
-    wrong: list[Any] = [
+    for wrong in [
         (0, 3, 128, (1, 0), (32, 64)),
         (0, 4, 100, (1, 0), (32, 64)),
         (0, 4, 128, (1, 1), (32, 64)),
         (0, 4, 128, (2, 0), (32, 64)),
-        (0, 4, 128, (1, 0), (32, 257)),
         (0, 4, 128, (1, 0), (0, 64)),
         (0, 4, 128, (), ()),
-        (4000, 4, 128, (1, 0), (32, 64)),
-        (-1, 4, 128, (1, 0), (32, 64)),
-        (0, 4, 128, (1, 0), (32,)),
-        (0, 4, 128, (0, 1, 2, 3, 4, 5), (1,)),
-        (0, 4, 128, (1, -1), (32, 64)),
-        ("x", 4, 128, (1, 0), (32, 64)),
-        (0, 4),
-        7,
-    ]
-    for row in wrong:
-        refused(Exception, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, [row])
-    many = [MAP] * 33
-    refused(TileValueError, "has 33 tensor maps", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, many)
-    refused(TypeError, "", _core.CudaKernel, PTX, "kernel", 64, 0, 0, False, False, 0, 3)
+        (508, 4, 128, (1, 0), (32, 64)),
+    ]:
+        row = r.tensor_map(*wrong)
+        refused(TileValueError, "launch record: ", lambda row=row: cuda(64, tensor_maps=[row]))
 
 
 # --- streams -----------------------------------------------------------------------------------------

@@ -62,8 +62,13 @@ FAULT = f"""{HEAD}
 """
 
 
+def cuda(image: Any, name: str, **more: Any) -> Any:
+    own = {key: more.pop(key) for key in ("written", "better", "overlapping") if key in more}
+    return _core.CudaKernel(image, name, _core.launch_record(num_threads=128, **more), **own)
+
+
 def make(image: Any = ADD, name: str = "add", **more: Any) -> Any:
-    return _core.Dispatcher(name, ["A", "B", "C"], [], lambda *_: _core.CudaKernel(image, name, 128, **more))
+    return _core.Dispatcher(name, ["A", "B", "C"], [], lambda *_: cuda(image, name, **more))
 
 
 def arrays(n: int = 1000, device: str = "cuda") -> tuple[Any, Any, Any]:
@@ -93,7 +98,7 @@ def test_cubin() -> None:
     args = arrays()
     _core.launch(None, 8, make(cubin), args)
     check(*args)
-    usage = _core.CudaKernel(cubin, "add", 128).usage(0)
+    usage = cuda(cubin, "add").usage(0)
     assert 0 < usage["registers"] < 64 and usage["max_threads"] >= 128
 
 
@@ -293,7 +298,7 @@ import torch
 from tilewright import _core
 from tilewright.errors import LaunchError
 k = _core.Dispatcher("writes_nowhere", ["A", "B", "C"], [],
-    lambda *_: _core.CudaKernel({FAULT!r}, "writes_nowhere", 32))
+    lambda *_: _core.CudaKernel({FAULT!r}, "writes_nowhere", _core.launch_record(num_threads=32)))
 a = torch.zeros(4, device="cuda")
 _core.launch(None, 1, k, (a, a, a))
 try:

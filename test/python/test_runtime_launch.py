@@ -55,7 +55,8 @@ class Kernel(_core.Dispatcher):
         entry = ENTRY(self.run)
         address = ctypes.cast(entry, ctypes.c_void_p).value
         assert address
-        return _core.CpuKernel(address, "kernel", self.scratch, self.written, entry)
+        record = _core.launch_record(scratch_bytes=self.scratch)
+        return _core.CpuKernel(address, "kernel", record, self.written, entry)
 
     def run(self, words: Any, grid: Any, first: int, last: int, scratch: int | None) -> None:
         self.words = words[: self.count]

@@ -193,9 +193,7 @@ def test_hangs_and_faults_on_a_gpu_take_nothing_along() -> None:
     result.launch()
     assert (y == 2).all()
 
-    numbers = dict.fromkeys(compiler.GPU_FACTS, 0)
-    facts: dict[str, Any] = numbers | {"num_threads": 32} | {name: [] for name in compiler.GPU_ROWS}
-    image = compiler.Image(TRAP.encode(), facts).pack()
+    image = compiler.Image(TRAP.encode(), _core.launch_record(num_threads=32)).pack()
     layout = memory.describe((x,), [0])
     path = memory.save(layout)
     try:

@@ -158,8 +158,8 @@ def launched_again() -> None:
     grid = (8, 4, 1)
     tune.launch(None, tiles(1024, 1024), matmul, (*product(1024, 1024, 1024), 128, 256, 7))
     last = Fake().last
-    facts = compile.Image.unpack(made[-1]).facts  # type: ignore[union-attr]
-    parts = facts["cut_grid"]
+    facts = _core.launch_facts(compile.Image.unpack(made[-1]).record)  # type: ignore[union-attr]
+    parts = facts["grid_scale"]
     assert tuple(last.grid) == tuple(n * p for n, p in zip(grid, parts, strict=True)) or facts["persistent"]
     assert (last.block[0], last.shared_bytes) == (facts["num_threads"], facts["shared_bytes"])
     print(_core.hash128(made[-1].hex()), grid)

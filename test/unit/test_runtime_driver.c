@@ -47,7 +47,8 @@ static void good(tw_status_t status) {
 
 static tw_cuda_kernel_t *make(const char *image, const char *name, unsigned shared) {
   tw_cuda_kernel_t *kernel;
-  good(tw_cuda_kernel_create(image, strlen(image), name, 128, shared, 0, &kernel));
+  const tw_launch_record_t record = {.num_threads = 128, .shared_bytes = shared};
+  good(tw_cuda_kernel_create(image, strlen(image), name, &record, &kernel));
   return kernel;
 }
 
@@ -133,7 +134,8 @@ static void case_bad_ptx(void) {
   good(tw_cubin_from_ptx(ptx, 1, &cubin, &size, &log));
   assert(!strncmp(cubin, "CUBIN", 5) && size == strlen(cubin) + 1);
   tw_cuda_kernel_t *kernel;
-  good(tw_cuda_kernel_create(cubin, size, "add", 128, 0, 0, &kernel));
+  const tw_launch_record_t record = {.num_threads = 128};
+  good(tw_cuda_kernel_create(cubin, size, "add", &record, &kernel));
   free(cubin);
   free(log);
   good(launch(kernel, 1, NULL));

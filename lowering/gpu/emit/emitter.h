@@ -22,7 +22,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/machine/copy_engine.h"
-#include "lowering/ir.h"
+#include "lowering/launch_record.h"
 
 typedef struct tw_values {
   MlirValue *at; /* owned by the emitter */
@@ -43,14 +43,13 @@ typedef struct tw_emitter {
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
   MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;
-  int arch; /* 80, 89, 90, ... */
   MlirValue thread, lane, warp,
-      shared_base;     /* in entry; where all threads of producers work, their warps count from 0 */
-  MlirValue warpgroup; /* in entry; null until a product asks for it */
-  MlirOperation module;
-  int num_strings;                    /* globals made for print */
-  bool simt;                          /* scalars are one a thread, not one a block */
-  tw_tma_map_t maps[TW_TMA_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
+      shared_base;                   /* in entry; where all threads of producers work, their warps count from 0 */
+  MlirValue warpgroup;               /* in entry; null until a product asks for it */
+  MlirOperation module, kernel;      /* the old function, whose launch record rules may set */
+  int num_strings;                   /* globals made for print */
+  bool simt;                         /* scalars are one a thread, not one a block */
+  tw_tensor_map_t maps[TW_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
   int num_maps;
   int producer_warps; /* after those of the consumers; 0: the kernel has no roles */
   int teams;          /* of consumers, each with the warps of the layouts */

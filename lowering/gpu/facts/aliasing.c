@@ -1,8 +1,7 @@
 /* aliasing.c - arrays of a kernel that have no memory in common. See aliasing.h. */
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
-
-enum { MAX_PAIRS = 16 };
+#include "lowering/launch_record.h"
 
 static MlirOperation function_of(MlirValue array) {
   MlirOperation owner =
@@ -13,33 +12,25 @@ static MlirOperation function_of(MlirValue array) {
 bool tw_may_be_disjoint(MlirValue a, MlirValue b) {
   MlirOperation func = function_of(a);
   return !mlirValueEqual(a, b) && !mlirOperationIsNull(func) && mlirOperationEqual(func, function_of(b)) &&
-         !tw_has_attr(tw_module_of(func), TW_MAY_ALIAS);
+         !tw_has_hint_may_alias(func);
 }
-
-enum { OF_PAIR = 2 * TW_ARRAY_PLACE + 1 };
 
 /* Arrays of a pair in the order of the arguments, so that there is one row of them, which says the most. */
 static bool note(MlirValue a, MlirValue b, bool or_same) {
-  MlirOperation module = tw_module_of(function_of(a));
-  MlirContext context = mlirOperationGetContext(module);
-  MlirAttribute known = tw_attr(module, TW_DISJOINT), all[MAX_PAIRS + 1];
-  intptr_t count = mlirAttributeIsNull(known) ? 0 : mlirArrayAttrGetNumElements(known), at = 0;
+  tw_no_alias_t all[TW_MAX_NO_ALIAS + 1];
+  MlirOperation func = function_of(a);
+  size_t count = tw_launch_get_no_alias(func, all), at = 0;
   bool swap = mlirBlockArgumentGetArgNumber(a) > mlirBlockArgumentGetArgNumber(b);
-  int32_t row[OF_PAIR];
-  tw_array_place(swap ? b : a, row);
-  tw_array_place(swap ? a : b, row + TW_ARRAY_PLACE);
-  row[OF_PAIR - 1] = or_same && row[1] == row[1 + TW_ARRAY_PLACE] && row[2] == row[2 + TW_ARRAY_PLACE];
-  for (intptr_t i = 0; i < count; i++)
-    all[i] = mlirArrayAttrGetElement(known, i);
-  while (at < count && (mlirDenseI32ArrayGetElement(all[at], 0) != row[0] ||
-                        mlirDenseI32ArrayGetElement(all[at], TW_ARRAY_PLACE) != row[TW_ARRAY_PLACE]))
+  tw_no_alias_t pair = {.array = tw_array_place(swap ? b : a), .other = tw_array_place(swap ? a : b)};
+  pair.or_same = or_same && pair.array.rank == pair.other.rank && pair.array.bits == pair.other.bits;
+  while (at < count && (all[at].array.word != pair.array.word || all[at].other.word != pair.other.word))
     at++;
-  if (at == MAX_PAIRS)
+  if (at == TW_MAX_NO_ALIAS)
     return false;
-  if (at < count && mlirDenseI32ArrayGetElement(all[at], OF_PAIR - 1) == 0)
+  if (at < count && !all[at].or_same)
     return true;
-  all[at] = mlirDenseI32ArrayGet(context, OF_PAIR, row);
-  tw_set_attr(module, TW_DISJOINT, mlirArrayAttrGet(context, at == count ? count + 1 : count, all));
+  all[at] = pair;
+  tw_launch_set_no_alias(func, all, at == count ? count + 1 : count);
   return true;
 }
 

@@ -1,21 +1,15 @@
 /* aliasing.h - arrays of a kernel that have no memory in common
  *
  * Whether two arrays overlap is known at the launch only. A pass that has loads from one run before stores to another
- * assumes that they do not, and says so on the module. Where each tile is read by the iteration that writes it, and
- * before (same_tile.h), they may as well be one array that the launch passes twice. Each pair is a row: of both arrays
- * the word of the pointer, the rank, and the bits of an element; and 1 if they may be the same:
- *
- *   tile.disjoint = [array<i32: 0, 4, 16, 27, 4, 16, 0>, ...]
+ * assumes that they do not, and says so in the launch record (`no_alias`). Where each tile is read by the iteration
+ * that writes it, and before (same_tile.h), they may as well be one array that the launch passes twice.
  *
  * The launcher looks at the addresses each time. Where such arrays do overlap it has the kernel compiled once more,
- * with `tile.may_alias` on the module: then nothing is assumed. */
+ * with the hint `may_alias`: then nothing is assumed. */
 #ifndef TILEWRIGHT_LOWERING_GPU_FACTS_ALIASING_H
 #define TILEWRIGHT_LOWERING_GPU_FACTS_ALIASING_H
 
 #include "lowering/ir.h"
-
-#define TW_DISJOINT "tile.disjoint"
-#define TW_MAY_ALIAS "tile.may_alias"
 
 /* Whether it may be assumed that two arrays have no memory in common. */
 bool tw_may_be_disjoint(MlirValue a, MlirValue b);

@@ -1,5 +1,6 @@
 /* kernel_words.c - the words that a kernel takes. See kernel_words.h. */
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/launch_record.h"
 
 #include "dialect/layouts.h"
 
@@ -15,11 +16,11 @@ int tw_first_word(MlirValue argument) {
   return word;
 }
 
-void tw_array_place(MlirValue array, int32_t out[TW_ARRAY_PLACE]) {
+tw_array_place_t tw_array_place(MlirValue array) {
   MlirType type = mlirValueGetType(array);
-  out[0] = tw_first_word(array);
-  out[1] = (int32_t)mlirShapedTypeGetRank(type);
-  out[2] = tw_memory_bits(mlirShapedTypeGetElementType(type));
+  return (tw_array_place_t){.word = (uint16_t)tw_first_word(array),
+                            .rank = (uint8_t)mlirShapedTypeGetRank(type),
+                            .bits = (uint8_t)tw_memory_bits(mlirShapedTypeGetElementType(type))};
 }
 
 void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out) {

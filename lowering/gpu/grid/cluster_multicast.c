@@ -19,6 +19,7 @@
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
 typedef struct {
@@ -99,20 +100,19 @@ static int64_t paired_cycles(const pairing_t *p, const tw_raster_t *raster, int 
 }
 
 /* Along which most lines are shared, or what the hint says. */
-static int best_axis(const pairing_t *p, MlirOperation module, const tw_raster_t *raster) {
+static int best_axis(const pairing_t *p, MlirOperation func, const tw_raster_t *raster) {
   int best = p->alike[raster->rows] >= p->alike[raster->columns] ? raster->rows : raster->columns;
-  int hint = (int)tw_attr_int(module, "tile.cluster_axis", best);
+  int hint = (int)tw_hint_cluster_axis(func, best);
   return p->alike[hint] > 0 && (hint == raster->rows || hint == raster->columns) ? hint : best;
 }
 
 /* Where a hint says the axis, there is no other choice. */
-static void tell_launcher(const pairing_t *p, MlirOperation module, const tw_raster_t *raster, int axis) {
-  bool told = tw_has_attr(module, "tile.cluster_axis");
-  int64_t facts[] = {axis, 0, 0, 0, told ? INT32_MAX : step_cycles(p, p->lines)};
+static void tell_launcher(const pairing_t *p, MlirOperation func, const tw_raster_t *raster, int axis) {
+  bool told = tw_has_hint_cluster_axis(func);
+  tw_multicast_t facts = {.axis = axis, .alone = told ? INT32_MAX : step_cycles(p, p->lines)};
   for (int other = 0; other < TW_GRID_AXES; other++)
-    facts[1 + other] = told && other != axis ? 0 : paired_cycles(p, raster, other);
-  tw_set_attr(module, TW_PAIRS,
-              mlirDenseI64ArrayGet(mlirOperationGetContext(module), sizeof facts / sizeof *facts, facts));
+    facts.cycles[other] = told && other != axis ? 0 : paired_cycles(p, raster, other);
+  tw_launch_set_multicast(func, &facts);
 }
 
 typedef struct {
@@ -128,9 +128,8 @@ static MlirWalkResult mark(MlirOperation op, void *user) {
 }
 
 int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_raster_t *raster) {
-  MlirOperation module = tw_module_of(func);
-  int64_t hint = tw_attr_int(module, "tile.num_ctas", 0);
-  pairing_t p = {.axes = axes, .top = tw_region_block(func, 0), .unfit = tw_has_attr(module, "tile.split_k")};
+  int64_t hint = tw_hint_num_ctas(func, 0);
+  pairing_t p = {.axes = axes, .top = tw_region_block(func, 0), .unfit = tw_has_hint_split_k(func)};
   mlirOperationWalk(func, look, &p, MlirWalkPreOrder);
   if (hint == 1 || (hint == 0 && (!p.splits || step_cycles(&p, p.lines) <= p.cycles)))
     return -1;
@@ -139,9 +138,9 @@ int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_ra
                        "under conditions nor write before their loops end");
     return -1;
   }
-  marking_t marking = {&p, best_axis(&p, module, raster)};
+  marking_t marking = {&p, best_axis(&p, func, raster)};
   mlirOperationWalk(func, mark, &marking, MlirWalkPreOrder);
-  tell_launcher(&p, module, raster, marking.axis);
+  tell_launcher(&p, func, raster, marking.axis);
   tw_op_remark(func, "runs in clusters of %d blocks along axis %d, each of which brings a part of what they share%s",
                TW_CLUSTER, marking.axis,
                hint == 0 ? ": rows that are no multiple of 128 bytes have the L2 cache give two lines for each" : "");

@@ -40,6 +40,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/slices.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -151,9 +152,8 @@ static int64_t bytes_kept(sharer_t *s) {
 /* The fewest of which a multiprocessor has room for BLOCKS; 1: a whole row. */
 static int64_t choose_parts(sharer_t *s) {
   tw_gpu_target_t target = tw_gpu_target_of(s->func);
-  MlirOperation module = tw_module_of(s->func);
-  int64_t hint = tw_attr_int(module, "tile.num_ctas", 0), parts = 1;
-  int64_t blocks = tw_attr_int(module, "tile.occupancy", BLOCKS), bytes = bytes_kept(s);
+  int64_t hint = tw_hint_num_ctas(s->func, 0), parts = 1;
+  int64_t blocks = tw_hint_occupancy(s->func, BLOCKS), bytes = bytes_kept(s);
   int64_t room = target.shared_bytes_sm / blocks - TW_SHARED_BYTES_OF_DRIVER, most = hint ? hint : MAX_PARTS;
   while (parts < MAX_PARTS && 2 * parts <= most && bytes > parts * room)
     parts *= 2;
@@ -166,7 +166,7 @@ static void rewrite(sharer_t *s, int64_t parts) {
   MlirType i32 = tw_i32(mlirOperationGetContext(s->func));
   tw_cut_t cut = {.class = s->class, .axis = 0, .parts = parts};
   tw_cut_tiles(&s->dims, &cut, 1);
-  tw_set_int(tw_module_of(s->func), TW_CLUSTER_BLOCKS, i32, parts);
+  tw_launch_set_cluster_blocks(s->func, (uint32_t)parts);
   for (int i = 0; i < s->reduces.count; i++)
     tw_set_int(s->reduces.at[i], TW_ACROSS, i32, parts);
 }
@@ -195,11 +195,9 @@ static bool share(sharer_t *s, MlirOperation reduce) {
 }
 
 static bool run(MlirOperation func) {
-  MlirOperation module = tw_module_of(func);
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA) ||
-      !tw_gpu_has(&target, TW_GPU_CLUSTERS) || tw_attr_int(module, "tile.cut_tiles", 0) > 1 ||
-      tw_attr_int(module, "tile.fuse_tiles", 0) > 1)
+      !tw_gpu_has(&target, TW_GPU_CLUSTERS) || tw_hint_cut_tiles(func, 0) > 1 || tw_hint_fuse_tiles(func, 0) > 1)
     return true;
   tw_ops_t reduces = tw_ops_in(func, is_reduce, MlirWalkPreOrder);
   bool shared = false;

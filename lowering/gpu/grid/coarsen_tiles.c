@@ -39,6 +39,7 @@
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
@@ -102,12 +103,10 @@ static bool can_fuse(fuser_t *f, int axis, const tw_grid_ids_t *ids) {
 }
 
 static const char *find_classes(fuser_t *f) {
-  static const char *const hints[] = {"tile.num_warps", "tile.num_stages", "tile.occupancy"};
   tw_grid_ids_t ids = tw_grid_ids_in(f->func);
   bool any = false;
-  for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-    if (tw_has_attr(tw_module_of(f->func), hints[i]))
-      return "num_warps, num_stages or occupancy is for the tile that it has";
+  if (tw_has_hint_num_warps(f->func) || tw_has_hint_num_stages(f->func) || tw_has_hint_occupancy(f->func))
+    return "num_warps, num_stages or occupancy is for the tile that it has";
   if (f->dims.refused)
     return f->dims.refused;
   if (!tw_op_is(f->loop, TW_SCF_FOR) || !tw_has_op(f->loop, TW_TILE_MMA))
@@ -172,41 +171,37 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
 
 /* False where the launcher could not tell whether a grid is all of an array. */
 static bool tell_launcher(fuser_t *f) {
-  enum { HEAD = 4, OF_PLAN = TW_GRID_AXES + 2, OF_STORE = 3 };
-  int64_t facts[HEAD + (TW_MAX_LOG_PLAN + 1) * OF_PLAN + MAX_STORES * TW_GRID_AXES * OF_STORE], extent;
-  tw_steps_t steps = tw_steps_or_guess(f->func, f->loop);
-  MlirOperation module = tw_module_of(f->func);
-  int n = 0;
-  facts[n++] = steps.word;
-  facts[n++] = steps.per_step;
-  facts[n++] = steps.steps;
-  facts[n++] = f->plans.count;
-  n += tw_tell_plans(&f->plans, TW_GRID_AXES, facts + n);
+  tw_coarsening_t facts = {.loop = tw_steps_or_guess(f->func, f->loop), .num_plans = (uint32_t)f->plans.count};
+  for (int p = 0; p < f->plans.count; p++) {
+    const tw_plan_t *plan = &f->plans.at[p];
+    facts.plans[p] = (tw_coarsen_plan_t){.cycles = plan->cycles, .bytes = plan->bytes};
+    for (int axis = 0; axis < TW_GRID_AXES; axis++)
+      facts.plans[p].blocks[axis] = INT64_C(1) << plan->log[axis];
+  }
   for (int axis = 0; axis < TW_GRID_AXES; axis++)
     for (int i = 0; f->class[axis] >= 0 && i < f->dims.num_writes; i++) {
       intptr_t first;
+      int64_t extent;
       MlirValue array = tw_access_array(f->dims.writes[i], &first);
       if (!mlirValueIsABlockArgument(array))
         return false;
-      facts[n++] = axis;
-      facts[n++] = tw_first_word(array) + 1 + tw_dims_axis(&f->dims, f->dims.writes[i], f->class[axis], &extent);
-      facts[n++] = extent;
+      int dim = tw_dims_axis(&f->dims, f->dims.writes[i], f->class[axis], &extent);
+      facts.stores[facts.num_stores++] = (tw_coarsen_store_t){axis, tw_first_word(array) + 1 + dim, extent};
     }
   tw_tell_loaded(f->func, f->loop);
-  tw_set_attr(module, TW_FUSE, mlirDenseI64ArrayGet(mlirOperationGetContext(module), n, facts));
+  tw_launch_set_coarsen(f->func, &facts);
   return true;
 }
 
 static void rewrite(fuser_t *f, const tw_plan_t *plan) {
-  int64_t grid[TW_GRID_AXES];
+  int32_t grid[TW_GRID_AXES];
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
-    int64_t blocks = (int64_t)1 << plan->log[axis];
+    int32_t blocks = 1 << plan->log[axis];
     grid[axis] = blocks == 1 ? 1 : -blocks;
     if (blocks > 1)
       tw_dims_multiply(&f->dims, f->class[axis], blocks);
   }
-  tw_set_attr(tw_module_of(f->func), TW_CUT_GRID,
-              mlirDenseI64ArrayGet(mlirOperationGetContext(f->func), TW_GRID_AXES, grid));
+  tw_launch_set_grid_scale(f->func, grid);
 }
 
 static const char *decide(fuser_t *f, int64_t wanted) {
@@ -230,9 +225,9 @@ static const char *decide(fuser_t *f, int64_t wanted) {
 
 static bool run(MlirOperation func) {
   fuser_t f = {.func = func};
-  int64_t wanted = tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0);
+  int64_t wanted = tw_hint_fuse_tiles(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
-      tw_has_attr(tw_module_of(func), TW_CLUSTER_BLOCKS) || tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0) > 1 ||
+      tw_launch_has_cluster_blocks(func) || tw_hint_cut_tiles(func, 0) > 1 ||
       (wanted == 0 && !tw_has_op(func, TW_TILE_MMA)))
     return true;
   f.dims = tw_dims_of(func);

@@ -33,6 +33,7 @@
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
@@ -105,8 +106,7 @@ static void join(MlirOperation func, const kernel_t *k, int most) {
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(id, 0), tw_op_is(id, TW_TILE_BLOCK_ID) ? place : extents[0]);
     mlirOperationDestroy(id);
   }
-  tw_set_attr(func, TW_JOINED, mlirUnitAttrGet(at.context));
-  tw_set_int(tw_module_of(func), TW_JOINED, i32, most);
+  tw_launch_set_packed_blocks(func, (uint32_t)most);
   tw_op_remark(func, "starts %d of its blocks as one: each is a warp that moves %lld bytes", most, (long long)k->bytes);
 }
 
@@ -119,10 +119,8 @@ static int rows_for(int64_t bytes) {
 }
 
 static bool run(MlirOperation func) {
-  MlirOperation module = tw_module_of(func);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_attr(module, TW_PERSISTENT) ||
-      tw_has_attr(module, TW_CLUSTER_BLOCKS) || tw_attr_int(module, "tile.num_warps", 0) != 1 ||
-      tw_attr_int(module, "tile.shared_bytes", 0) != 0 ||
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_launch_has_persistent(func) ||
+      tw_launch_has_cluster_blocks(func) || tw_num_warps(func, 0) != 1 || tw_launch_shared_bytes(func, 0) != 0 ||
       mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS)
     return true;
   kernel_t k = {.axes = tw_block_axes_of(func)};

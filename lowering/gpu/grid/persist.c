@@ -84,6 +84,7 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
@@ -407,7 +408,9 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work, b
     tw_pairs_guard_stores(inner, position[pairs], extents[pairs]);
   tw_build(&in, "scf.yield", (tw_op_parts_t){0});
   tw_grid_replace_ids(&k->ids, position, extents);
-  tw_set_int(tw_module_of(k->func), TW_PERSISTENT, i32, cluster);
+  tw_launch_set_persistent(k->func, true);
+  if (cluster > 1)
+    tw_launch_set_cluster_blocks(k->func, (uint32_t)cluster);
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */
@@ -416,7 +419,7 @@ static void rewrite(kernel_t *k) {
   static const tw_raster_t in_order = {.rows = 0, .columns = 1, .slices = 2};
   tw_gpu_target_t target = tw_gpu_target_of(k->func);
   int axis = axis_of_work(k);
-  bool tickets = tw_attr_int(tw_module_of(k->func), TW_TICKETS, k->uneven && !k->gathers);
+  bool tickets = tw_hint_tickets(k->func, k->uneven && !k->gathers);
   if (axis >= 0) {
     tw_op_remark(k->func,
                  "is persistent: the blocks that fit on the GPU take those of the grid %s, those with the "
@@ -492,7 +495,7 @@ static bool run(MlirOperation func) {
   kernel_t k = {.func = func, .ids = tw_grid_ids_in(func)};
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
-  k.num_warps = tw_attr_int(tw_module_of(func), "tile.num_warps", 0);
+  k.num_warps = tw_num_warps(func, 0);
   if (k.num_warps == 0)
     k.num_warps = tw_mma_num_warps(func);
   k.axes = tw_block_axes_of(func);

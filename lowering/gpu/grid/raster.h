@@ -15,7 +15,7 @@
 #include "lowering/divide.h"
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/ir.h"
+#include "lowering/launch_record.h"
 
 typedef struct tw_raster {
   int rows, columns, slices; /* axes of the grid; 0, 1, 2 in its own order. slices: -1 if planes are not told apart */

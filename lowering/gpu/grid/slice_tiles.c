@@ -45,6 +45,7 @@
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
@@ -200,18 +201,17 @@ static int64_t extent_word(cutter_t *c, int class) {
 }
 
 static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
-  enum { HEAD = 4, MAX_FACTS = HEAD + 2 * MAX_CLASSES + (TW_MAX_LOG_PLAN + 1) * (MAX_CLASSES + 2) };
-  MlirOperation module = tw_module_of(c->func);
-  MlirContext context = mlirOperationGetContext(c->func);
-  int64_t facts[MAX_FACTS] = {steps->word, steps->per_step, steps->steps, c->num_classes};
-  int n = HEAD;
-  for (int i = 0; i < c->num_classes; i++) {
-    facts[n++] = extent_word(c, c->classes[i]);
-    facts[n++] = c->dims.at[c->classes[i]].extent;
+  tw_slicing_t facts = {.loop = *steps, .num_classes = (uint32_t)c->num_classes, .num_plans = (uint32_t)c->plans.count};
+  for (int i = 0; i < c->num_classes; i++)
+    facts.classes[i] = (tw_slice_class_t){extent_word(c, c->classes[i]), c->dims.at[c->classes[i]].extent};
+  for (int p = 0; p < c->plans.count; p++) {
+    const tw_plan_t *plan = &c->plans.at[p];
+    facts.plans[p] = (tw_slice_plan_t){.cycles = plan->cycles, .bytes = plan->bytes};
+    for (int i = 0; i < c->num_classes; i++)
+      facts.plans[p].parts[i] = INT64_C(1) << plan->log[i];
   }
-  n += tw_tell_plans(&c->plans, c->num_classes, facts + n);
   tw_tell_loaded(c->func, c->scope);
-  tw_set_attr(module, TW_CUT, mlirDenseI64ArrayGet(context, n, facts));
+  tw_launch_set_slice(c->func, &facts);
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */
@@ -229,7 +229,7 @@ static MlirWalkResult measure_sums(MlirOperation op, void *most) {
 static int64_t parts_that_fit(cutter_t *c) {
   enum { REGISTERS = 192, BITS_OF_WARP = 32 * 32 }; /* of a thread; of a register in all of its lanes */
   int64_t bits = 0, parts = 1;
-  int64_t warps = tw_attr_int(tw_module_of(c->func), "tile.num_warps", 0);
+  int64_t warps = tw_num_warps(c->func, 0);
   mlirOperationWalk(c->func, measure_sums, &bits, MlirWalkPreOrder);
   if (warps == 0)
     warps = tw_mma_num_warps(c->func);
@@ -268,9 +268,9 @@ static const char *decide(cutter_t *c, int64_t wanted) {
 
 static bool run(MlirOperation func) {
   cutter_t c = {.func = func};
-  int64_t wanted = tw_attr_int(tw_module_of(func), "tile.cut_tiles", 0);
+  int64_t wanted = tw_hint_cut_tiles(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
-      tw_has_attr(tw_module_of(func), TW_CLUSTER_BLOCKS) || tw_attr_int(tw_module_of(func), "tile.fuse_tiles", 0) > 1)
+      tw_launch_has_cluster_blocks(func) || tw_hint_fuse_tiles(func, 0) > 1)
     return true;
   c.dims = tw_dims_of(func);
   int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;

@@ -5,6 +5,7 @@
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/raster.h"
+#include "lowering/launch_record.h"
 
 /* ---- arrays that must lie apart ---------------------------------------------------------------- */
 
@@ -91,7 +92,7 @@ static void place(tw_dims_t *dims, MlirOperation op, const tw_cut_t *cut, const 
 
 void tw_cut_tiles(tw_dims_t *dims, tw_cut_t *cuts, int num) {
   axis_t axes[TW_GRID_AXES];
-  int64_t grid[TW_GRID_AXES];
+  int32_t grid[TW_GRID_AXES];
   number_blocks(dims->func, axes, cuts, num);
   for (int i = 0; i < num; i++) {
     for (int r = 0; r < dims->num_reads; r++)
@@ -101,7 +102,6 @@ void tw_cut_tiles(tw_dims_t *dims, tw_cut_t *cuts, int num) {
     tw_dims_divide(dims, cuts[i].class, cuts[i].parts, cuts[i].part);
   }
   for (int a = 0; a < TW_GRID_AXES; a++)
-    grid[a] = axes[a].parts;
-  tw_set_attr(tw_module_of(dims->func), TW_CUT_GRID,
-              mlirDenseI64ArrayGet(mlirOperationGetContext(dims->func), TW_GRID_AXES, grid));
+    grid[a] = (int32_t)axes[a].parts;
+  tw_launch_set_grid_scale(dims->func, grid);
 }

@@ -46,6 +46,7 @@
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
@@ -244,21 +245,21 @@ static int64_t part_bytes(const splitter_t *s) {
 }
 
 static void tell_launcher(splitter_t *s, int64_t forced) {
-  MlirOperation module = tw_module_of(s->func);
-  MlirContext context = mlirOperationGetContext(s->func);
   mlirOperationWalk(s->loop, count_cycles, s, MlirWalkPreOrder);
-  int64_t facts[] = {
-      s->steps.word, s->steps.per_step, s->steps.steps, tw_step_cycles(s->flop_cycles, s->bytes), s->bytes, forced};
+  tw_split_t split = {.loop = s->steps,
+                      .step_cycles = tw_step_cycles(s->flop_cycles, s->bytes),
+                      .step_bytes = s->bytes,
+                      .forced = forced,
+                      .part_bytes = part_bytes(s)};
   tw_tell_loaded(s->func, s->loop);
-  tw_set_attr(module, TW_SPLIT, mlirDenseI64ArrayGet(context, sizeof facts / sizeof *facts, facts));
-  tw_set_int(module, "tile.part_bytes", tw_i32(context), part_bytes(s));
+  tw_launch_set_split(s->func, &split);
 }
 
 static void rewrite(splitter_t *s) {
   share_t share = mlirOperationIsNull(s->blocks) ? share_plain(s) : share_persistent(s);
   bound_loop(s, &share);
   finish(s, &share);
-  tw_set_int(tw_module_of(s->func), "tile.shares", tw_i32(mlirOperationGetContext(s->func)), 1);
+  tw_launch_set_split_applied(s->func, true);
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */
@@ -272,7 +273,7 @@ static MlirWalkResult find_blocks(MlirOperation op, void *user) {
 
 static bool run(MlirOperation func) {
   splitter_t s = {.func = func};
-  int64_t forced = tw_attr_int(tw_module_of(func), "tile.split_k", 0);
+  int64_t forced = tw_hint_split_k(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || forced == 1 ||
       !tw_has_op(func, TW_TILE_MMA))
     return true;
@@ -294,7 +295,7 @@ static bool run(MlirOperation func) {
   tw_op_remark(s.loop,
                "is shared by several blocks, a part of k each, where a launch has fewer tiles than multiprocessors");
   tell_launcher(&s, forced);
-  if (tw_has_attr(tw_module_of(func), "tile.split_k"))
+  if (tw_has_hint_split_k(func))
     rewrite(&s);
   return true;
 }

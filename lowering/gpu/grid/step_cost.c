@@ -4,6 +4,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
 /* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
@@ -54,34 +55,29 @@ int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes) {
   return LATENCY + (memory > flop_cycles ? memory : flop_cycles);
 }
 
-enum { MAX_LOADED = 8 };
-
 typedef struct {
-  int64_t numbers[MAX_LOADED * TW_ARRAY_PLACE];
-  int count;
+  tw_array_place_t arrays[TW_MAX_LOADED];
+  size_t count;
 } loaded_t;
 
 static MlirWalkResult note_array(MlirOperation op, void *user) {
   loaded_t *loaded = user;
-  int32_t place[TW_ARRAY_PLACE];
   intptr_t first;
   if (!tw_op_loads(op))
     return MlirWalkResultAdvance;
   MlirValue array = tw_access_array(op, &first);
-  if (!mlirValueIsABlockArgument(array) || loaded->count == MAX_LOADED * TW_ARRAY_PLACE)
+  if (!mlirValueIsABlockArgument(array) || loaded->count == TW_MAX_LOADED)
     return MlirWalkResultAdvance;
-  tw_array_place(array, place);
-  for (int i = 0; i < loaded->count; i += TW_ARRAY_PLACE)
-    if (loaded->numbers[i] == place[0])
+  tw_array_place_t place = tw_array_place(array);
+  for (size_t i = 0; i < loaded->count; i++)
+    if (loaded->arrays[i].word == place.word)
       return MlirWalkResultAdvance;
-  for (int i = 0; i < TW_ARRAY_PLACE; i++)
-    loaded->numbers[loaded->count++] = place[i];
+  loaded->arrays[loaded->count++] = place;
   return MlirWalkResultAdvance;
 }
 
 void tw_tell_loaded(MlirOperation func, MlirOperation loop) {
   loaded_t loaded = {.count = 0};
   mlirOperationWalk(loop, note_array, &loaded, MlirWalkPreOrder);
-  tw_set_attr(tw_module_of(func), "tile.loaded",
-              mlirDenseI64ArrayGet(mlirOperationGetContext(func), loaded.count, loaded.numbers));
+  tw_launch_set_loaded(func, loaded.arrays, loaded.count);
 }

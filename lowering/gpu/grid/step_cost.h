@@ -5,22 +5,17 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_STEP_COST_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_STEP_COST_H
 
-#include "lowering/ir.h"
+#include "lowering/launch_record.h"
 
 /* How often a loop runs, or once less: word number `word` of the launch divided by `per_step`, rounded up; where `word`
- * is negative, `steps`. */
-typedef struct tw_steps {
-  int64_t word, per_step, steps;
-} tw_steps_t;
-/* False where that is not known at the launch. The loop is an scf.for with step 1. */
+ * is negative, `steps`. False where that is not known at the launch. The loop is an scf.for with step 1. */
 bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out);
 /* The same of any loop, guessed where it is not known; once where it is the function itself. */
 tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop);
 /* Cycles of an iteration: its latencies, and products or what a multiprocessor loads. */
 int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes);
 
-/* Tells the launcher from which arrays the loop loads, by the word of each one's pointer, its rank and the bits of an
- * element (tile.loaded = array<i64: 0, 2, 16, ...>): however often they are loaded, they come from memory once. */
+/* Tells the launcher from which arrays the loop loads: however often they are loaded, they come from memory once. */
 void tw_tell_loaded(MlirOperation func, MlirOperation loop);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_STEP_COST_H */

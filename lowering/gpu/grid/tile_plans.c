@@ -28,14 +28,3 @@ int tw_plan_for(const tw_plans_t *plans, int64_t most) {
     log++;
   return log;
 }
-
-int tw_tell_plans(const tw_plans_t *plans, int ways, int64_t *out) {
-  int n = 0;
-  for (const tw_plan_t *plan = plans->at; plan < plans->at + plans->count; plan++) {
-    for (int way = 0; way < ways; way++)
-      out[n++] = INT64_C(1) << plan->log[way];
-    out[n++] = plan->cycles;
-    out[n++] = plan->bytes;
-  }
-  return n;
-}

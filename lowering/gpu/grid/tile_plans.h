@@ -28,7 +28,4 @@ typedef bool (*tw_weigh_t)(void *user, const tw_plan_t *from, int way, tw_plan_t
 void tw_make_plans(tw_plans_t *plans, int ways, bool last, tw_weigh_t weigh, void *user);
 /* The number of the largest plan of at most so many. */
 int tw_plan_for(const tw_plans_t *plans, int64_t most);
-/* What the launcher decides by: the numbers of each plan in the ways, its cycles and bytes. Returns how many. */
-int tw_tell_plans(const tw_plans_t *plans, int ways, int64_t *out);
-
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_TILE_PLANS_H */

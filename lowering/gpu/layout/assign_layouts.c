@@ -22,6 +22,7 @@
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/value_classes.h"
+#include "lowering/launch_record.h"
 #include "lowering/passes.h"
 
 #include <stdlib.h>
@@ -381,7 +382,6 @@ static bool takes_tiles(MlirOperation function) {
 }
 
 static bool run(MlirOperation function) {
-  MlirOperation module = tw_module_of(function);
   assigner_t a = {.classes = {.context = mlirOperationGetContext(function), .target = tw_gpu_target_of(function)}};
   twl_classes_t *classes = &a.classes;
   if (!tw_has_attr(function, "tile.kernel") || tw_has_attr(function, "tile.simt"))
@@ -391,11 +391,10 @@ static bool run(MlirOperation function) {
     return false;
   }
   twl_classify(classes, function);
-  classes->num_warps = (int)tw_attr_int(module, "tile.num_warps", 0);
-  if (classes->num_warps == 0) {
+  classes->num_warps = (int)tw_num_warps(function, 0);
+  if (classes->num_warps == 0)
     classes->num_warps = choose_warps(classes, function);
-    tw_set_int(module, "tile.num_warps", tw_i32(classes->context), classes->num_warps);
-  }
+  tw_launch_set_num_warps(function, (uint32_t)classes->num_warps);
   twl_choose(classes, function);
   set_types(&a);
   for (size_t i = 0; i < classes->num_ops; i++)

@@ -17,6 +17,7 @@
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/layout/access_layout.h"
 #include "lowering/gpu/layout/value_classes.h"
+#include "lowering/launch_record.h"
 #include "lowering/layout/cost.h"
 #include "lowering/layout/memory.h"
 #include "lowering/layout/minimum.h"
@@ -176,7 +177,7 @@ static int64_t access_slots(const access_t *a, const tw_layout_t *layout) {
  * load that goes as well without one: what a product is added to. */
 static bool takes_slots(const access_t *a, const tw_layout_t *own, const tw_layout_t *layout) {
   enum { SLOT_BITS = 8 << 14 };
-  return a->bits >= SLOT_BITS && tw_op_is(a->op, TW_TILE_LOAD) && tw_has_attr(tw_module_of(a->op), TW_WGMMA) &&
+  return a->bits >= SLOT_BITS && tw_op_is(a->op, TW_TILE_LOAD) && tw_has_attr(tw_function_of(a->op), TW_WGMMA) &&
          tw_converts_through_shared(own, layout);
 }
 
@@ -641,8 +642,7 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
   int64_t all[1 + MAX_RUNNERS_UP] = {slots};
   for (int i = 0; i < count; i++)
     all[i + 1] = ranking->at[i].slots;
-  MlirOperation module = tw_module_of(function);
-  tw_set_attr(module, "tile.layout_slots", mlirDenseI64ArrayGet(x->c->context, 1 + count, all));
+  tw_set_attr(function, TW_LAYOUT_COSTS, mlirDenseI64ArrayGet(x->c->context, 1 + count, all));
   if (count > 0)
     tw_op_remark(function,
                  "has its tiles laid out over threads for an estimated %lld issue slots of a warp; others come within "
@@ -655,7 +655,7 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
                  (long long)slots, WITHIN_PERCENT);
   for (int i = 0; i < count && i < MAX_TOLD; i++)
     tell_runner_up(x, function, i + 1, &ranking->at[i]);
-  int64_t wanted = tw_attr_int(module, "tile.layout_choice", 0);
+  int64_t wanted = tw_hint_layout_choice(function, 0);
   if (wanted > count)
     tw_op_remark(function, "has no layout_choice %lld: the best is taken", (long long)wanted);
 }
@@ -669,7 +669,7 @@ void twl_choose(twl_classes_t *c, MlirOperation function) {
   find_candidates(&x);
   build_graph(&x);
   int *chosen = tw_allocate((size_t)x.graph.num_variables, sizeof *chosen);
-  int64_t wanted = tw_attr_int(tw_module_of(function), "tile.layout_choice", 0);
+  int64_t wanted = tw_hint_layout_choice(function, 0);
   int64_t slots = tw_least_cost(&x.graph, -1, 0, chosen) + x.fixed;
   ranking_t ranking = find_runners_up(&x, chosen, slots);
   tell(&x, function, slots, &ranking);

@@ -18,12 +18,13 @@
  * read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
  *
  * Of 8-bit floats the tensor core sums up in fewer bits than float32 has. So only TW_WGMMA_PROMOTION of k
- * are summed there, and these sums in float32, unless the module has tile.fp8_fast_accum. */
+ * are summed there, and these sums in float32, unless the kernel has the hint fp8_fast_accum. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -229,11 +230,10 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 }
 
 static bool run(MlirOperation func) {
-  MlirOperation module = tw_module_of(func);
   selector_t s = {.func = func, .target = tw_gpu_target_of(func)};
-  if (!tw_gpu_has(&s.target, TW_GPU_WGMMA) || tw_has_attr(module, "tile.no_wgmma"))
+  if (!tw_gpu_has(&s.target, TW_GPU_WGMMA) || tw_has_attr(func, "tile.no_wgmma"))
     return true;
-  s.num_warps = (int)tw_attr_int(module, "tile.num_warps", 0);
+  s.num_warps = (int)tw_num_warps(func, 0);
   if (s.num_warps == 0)
     s.num_warps = tw_mma_num_warps(func);
   mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
@@ -247,7 +247,7 @@ static bool run(MlirOperation func) {
   tw_ops_free(&s.products);
   free(s.loads);
   if (s.any)
-    tw_set_attr(module, TW_WGMMA, mlirUnitAttrGet(mlirOperationGetContext(func)));
+    tw_set_attr(func, TW_WGMMA, mlirUnitAttrGet(mlirOperationGetContext(func)));
   return true;
 }
 

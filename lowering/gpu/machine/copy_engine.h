@@ -11,6 +11,7 @@
 #define TILEWRIGHT_LOWERING_GPU_MACHINE_COPY_ENGINE_H
 
 #include "lowering/layout/layout.h"
+#include "tilewright/launch_record.h"
 
 #include "mlir-c/IR.h"
 
@@ -18,23 +19,12 @@
 #define TW_TMA "tile.tma"
 /* Boolean attribute of an access: false where the program asks for other means. */
 #define TW_ALLOW_TMA "tile.allow_tma"
-/* Array attribute of the module: a dictionary for each tensor map that the kernel takes before its words. */
-#define TW_TENSOR_MAPS "tile.tensor_maps"
 
-enum { TW_TMA_MAX_RANK = 5, TW_TMA_MAX_BOX = 256, TW_TMA_MAX_MAPS = 32, TW_TMA_MAX_LOADED = 16 };
-
-/* What a tensor map is made from, next to the array. */
-typedef struct tw_tma_map {
-  int word;                     /* of the array's pointer among the words of the kernel */
-  int rank, element_bytes;      /* 1, 2, 4 or 8 */
-  int swizzle;                  /* bytes of a line: 0 (no exchange), 32, 64 or 128 */
-  int axis[TW_TMA_MAX_RANK];    /* of the array, for each dimension of the map */
-  int32_t box[TW_TMA_MAX_RANK]; /* elements */
-} tw_tma_map_t;
+enum { TW_TMA_MAX_RANK = TW_MAX_MAP_RANK, TW_TMA_MAX_BOX = 256, TW_TMA_MAX_LOADED = 16 };
 
 /* How a slot of a buffer is filled: box i holds the elements from the sum of step[b] over the set bits b of i. */
 typedef struct tw_tma_copy {
-  tw_tma_map_t map;
+  tw_tensor_map_t map;
   int dim[TW_TMA_MAX_RANK];          /* of the tile, for each dimension of the map */
   int step_bits;                     /* log2 of the number of boxes */
   uint32_t step[TW_LAYOUT_MAX_BITS]; /* flat index within the tile */
@@ -48,7 +38,7 @@ const char *tw_tma_plan(MlirOperation copy, tw_tma_copy_t *out);
 const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buffer, tw_tma_copy_t *out);
 
 /* Whether one tensor map serves both. */
-bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b);
+bool tw_tma_same_map(const tw_tensor_map_t *a, const tw_tensor_map_t *b);
 
 /* Whether the program leaves it to us how an access is done (TW_ALLOW_TMA). */
 bool tw_tma_is_allowed(MlirOperation access);

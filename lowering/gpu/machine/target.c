@@ -2,6 +2,7 @@
 #include "lowering/gpu/machine/target.h"
 
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 
 #include <stdio.h>
 
@@ -92,14 +93,15 @@ tw_gpu_target_t tw_gpu_target_of(MlirOperation op) {
   MlirOperation module = tw_module_of(op);
   if (!mlirOperationIsNull(module))
     (void)tw_gpu_target_named(tw_attr_string(module, "tile.target"), &target);
-  int64_t spare = mlirOperationIsNull(module) ? 0 : tw_attr_int(module, TW_SPARE_SHARED, 0);
+  MlirOperation func = tw_function_of(op);
+  int64_t spare = mlirOperationIsNull(func) ? 0 : tw_attr_int(func, TW_SPARE_SHARED, 0);
   target.shared_bytes -= spare > 0 && spare < target.shared_bytes ? (int)spare : 0;
   return target;
 }
 
 tw_gpu_target_t tw_gpu_share_of(MlirOperation op) {
   tw_gpu_target_t target = tw_gpu_target_of(op);
-  int blocks = (int)tw_attr_int(tw_module_of(op), "tile.occupancy", 0);
+  int blocks = (int)tw_hint_occupancy(op, 0);
   if (blocks == 0)
     return target;
   int share = target.shared_bytes_sm / blocks - TW_SHARED_BYTES_OF_DRIVER;

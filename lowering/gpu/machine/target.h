@@ -44,9 +44,10 @@ typedef struct tw_gpu_target {
 bool tw_gpu_target_named(MlirStringRef name, tw_gpu_target_t *out);
 /* Whether it is none that code can be made for; then `out` says so, and what there is. */
 bool tw_gpu_target_refused(MlirStringRef name, size_t size, char *out);
-/* Of a module: bytes of shared memory that passes plan without, where all of it was not enough (tile-replan). */
+/* On a kernel: bytes of shared memory that passes plan without, where all of it was not enough (tile-replan). */
 #define TW_SPARE_SHARED "tile.spare_shared"
-/* The target of the module around `op`; sm_80 where it names none. A block has TW_SPARE_SHARED bytes less. */
+/* The target of the module around `op`; sm_80 where it names none. A block has as many bytes less as the kernel
+ * around `op` has of TW_SPARE_SHARED. */
 tw_gpu_target_t tw_gpu_target_of(MlirOperation op);
 
 /* The same with the shared memory and registers that a block should take where the module has tile.occupancy, the

@@ -4,7 +4,7 @@
  *          %c = tile.convert_layout %x (through shared memory)
  * After:   %a = tile.alloc_shared at 0 : ...
  *          %c = tile.convert_layout %x {tile.scratch = 49152 : i32}
- *          and on the module, tile.shared_bytes: what the launcher has to ask for.
+ *          and in the launch record, shared_bytes: what the launcher has to ask for.
  *
  * Two things may share bytes when one is dead before the other begins. A buffer lives from its first
  * use to its last, where a use inside of a loop (or branch) that does not hold all uses counts as the
@@ -21,6 +21,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -246,17 +247,15 @@ static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
 
 static bool run(MlirOperation module) {
   tw_gpu_target_t target = tw_gpu_target_of(module);
-  int64_t most = 0;
-  target.shared_bytes += (int)tw_attr_int(module, TW_SPARE_SHARED, 0); /* spared for this */
   MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     int64_t bytes = tw_op_is(op, TW_FUNC_FUNC) ? allocate(op, &target) : 0;
     if (bytes < 0)
       return false;
-    most = bytes > most ? bytes : most;
+    if (bytes > 0 || tw_has_attr(op, "tile.kernel"))
+      tw_launch_set_shared_bytes(op, (uint32_t)bytes);
   }
-  tw_set_int(module, "tile.shared_bytes", tw_i32(mlirOperationGetContext(module)), most);
   return true;
 }
 

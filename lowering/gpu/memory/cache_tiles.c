@@ -43,6 +43,7 @@
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -205,7 +206,7 @@ static int64_t slot_bytes(const plan_t *plan) {
 static int choose_slots(const plan_t *plan, MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_share_of(func);
   int64_t scratch = 0, room = target.shared_bytes, share = target.shared_bytes_sm / BLOCKS - TW_SHARED_BYTES_OF_DRIVER;
-  if (plan->trips < 0 && !tw_has_attr(tw_module_of(func), "tile.occupancy") && share < room)
+  if (plan->trips < 0 && !tw_has_hint_occupancy(func) && share < room)
     room = share;
   mlirOperationWalk(func, count_scratch, &scratch, MlirWalkPreOrder);
   int64_t slots = (room - scratch) / slot_bytes(plan);

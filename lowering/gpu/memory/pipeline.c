@@ -51,6 +51,7 @@
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -233,19 +234,17 @@ static int64_t taken_beside(const plan_t *plan, MlirOperation func) {
 /* Few warps hide latency badly: then two blocks should fit on a multiprocessor, if that leaves
  * enough stages. */
 static int choose_stages(const plan_t *plan, MlirOperation func) {
-  MlirOperation module = tw_module_of(func);
   tw_gpu_target_t target = tw_gpu_share_of(func);
   int64_t stage = 0, others = taken_beside(plan, func);
   for (int i = 0; i < plan->copies.count; i++)
     stage += tw_buffer_bytes(mlirValueGetType(tw_copy_buffer(plan->copies.at[i])));
   int64_t fit = (target.shared_bytes - others) / stage;
-  int64_t wanted = tw_attr_int(module, "tile.num_stages", 0);
+  int64_t wanted = tw_hint_num_stages(func, 0);
   for (int i = 0; i < plan->copies.count && wanted == 0; i++)
     wanted = tw_attr_int(plan->copies.at[i], TW_LATENCY, -1) + 1;
   if (wanted == 0) {
     int64_t shared = (target.shared_bytes_sm / 2 - TW_SHARED_BYTES_OF_DRIVER - others) / stage;
-    bool share = !tw_has_attr(module, "tile.occupancy") &&
-                 tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS && shared > MIN_STAGES;
+    bool share = !tw_has_hint_occupancy(func) && tw_num_warps(func, FEW_WARPS) <= FEW_WARPS && shared > MIN_STAGES;
     wanted = share && shared < MAX_STAGES ? shared : MAX_STAGES;
   }
   if (wanted > fit)
@@ -426,7 +425,7 @@ static void wait_after_loop(const tw_builder_t *at, const plan_t *plan) {
 /* Two blocks on a multiprocessor hide each other's waits; one alone overlaps its own iterations. */
 static void choose_distance(plan_t *plan, MlirOperation func) {
   enum { STAGES_TO_OVERLAP = 4 };
-  bool alone = tw_attr_int(tw_module_of(func), "tile.num_warps", FEW_WARPS) > FEW_WARPS;
+  bool alone = tw_num_warps(func, FEW_WARPS) > FEW_WARPS;
   plan->overlapped = overlapped_wait(plan->loop);
   if (!alone || plan->stages < STAGES_TO_OVERLAP)
     plan->overlapped = tw_null_op();

@@ -38,6 +38,7 @@
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/memory/cache_tiles.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -105,7 +106,7 @@ static bool is_of_copies(MlirOperation loop, MlirOperation load) {
       tw_slice_add_op(&slice, op);
   bool found = tw_slice_has(&slice, load);
   tw_slice_free(&slice);
-  return found && !tw_gathers_beside(tw_attr_int(tw_module_of(load), "tile.num_warps", 0));
+  return found && !tw_gathers_beside(tw_num_warps(load, 0));
 }
 
 typedef struct {

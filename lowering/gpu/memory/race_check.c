@@ -20,6 +20,7 @@
  * overlaps; modules without the attribute are left alone. In `tile.roles` only consumers get barriers, since the
  * producer, a single warp, has no one to meet. */
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/passes.h"
 
 static bool is_access(MlirOperation op) {
@@ -100,7 +101,7 @@ static void visit_block(MlirBlock block) {
 
 static bool run(MlirOperation func) {
   MlirBlock body = tw_region_block(func, 0);
-  if (tw_has_attr(tw_module_of(func), "tile.race_check") && !tw_has_attr(func, "tile.simt") && !mlirBlockIsNull(body))
+  if (tw_has_hint_race_check(func) && !tw_has_attr(func, "tile.simt") && !mlirBlockIsNull(body))
     visit_block(body);
   return true;
 }

@@ -32,17 +32,12 @@
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum {
-  MAX_STAGED = TW_TMA_MAX_MAPS - TW_TMA_MAX_LOADED,
-  SLOTS = 2,
-  SWIZZLE_BYTES = 128,
-  MIN_STAGES = 2,
-  BARRIERS = 2048
-};
+enum { MAX_STAGED = TW_MAX_MAPS - TW_TMA_MAX_LOADED, SLOTS = 2, SWIZZLE_BYTES = 128, MIN_STAGES = 2, BARRIERS = 2048 };
 
 typedef struct {
   MlirOperation func;
@@ -229,7 +224,7 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
 static bool run(MlirOperation func) {
   stager_t s = {.func = func};
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(tw_module_of(func), TW_WGMMA))
+  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(tw_function_of(func), TW_WGMMA))
     return true;
   mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
   for (int i = 0; i < s.stores.count; i++) {

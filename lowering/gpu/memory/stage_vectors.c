@@ -41,6 +41,7 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/cache_tiles.h"
 #include "lowering/gpu/memory/promote_memory.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -103,7 +104,7 @@ static bool can_be_brought(MlirOperation load) {
 
 static bool is_held_by_many(MlirOperation load) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
-  int64_t threads = LANES * tw_attr_int(tw_module_of(load), "tile.num_warps", 0);
+  int64_t threads = LANES * tw_num_warps(load, 0);
   return tw_register_count(tile) * threads >= LANES * tw_count(tile);
 }
 

@@ -36,6 +36,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/tile_parts.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -416,12 +417,11 @@ static int64_t bytes_loaded(const walk_t *w) {
 /* How much of the axis makes a part of PART_ELEMENTS for each thread. A multiprocessor that has room for one block's
  * tiles only gets more warps in it. */
 static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
-  MlirOperation module = tw_module_of(func);
   tw_gpu_target_t target = tw_gpu_share_of(func);
-  int64_t warps = tw_attr_int(module, "tile.num_warps", 0);
+  int64_t warps = tw_num_warps(func, 0);
   if (warps == 0) {
     warps = w->num_phases > 1 && 2 * bytes_loaded(w) > target.shared_bytes ? MANY_WARPS : FEW_WARPS;
-    tw_set_int(module, "tile.num_warps", tw_i32(mlirOperationGetContext(func)), warps);
+    tw_launch_set_num_warps(func, (uint32_t)warps);
   }
   w->part = w->extent;
   while (w->part > 1 && tw_count(tile) / w->extent * w->part > warps * 32 * PART_ELEMENTS)

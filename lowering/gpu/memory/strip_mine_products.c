@@ -1,6 +1,6 @@
 /* strip_mine_products.c - tile-walk-products: a product is taken in steps along k, where whole operands do not fit
  *
- * Before, with tile.product_step = 128 bytes on the module:
+ * Before, with tile.product_step = 128 bytes on the kernel:
  *
  *   %d = scf.for %k = 0 to %n step 1 iter_args(%acc = %zero) {
  *     %a = tile.load %A[%i, %k] : ... -> tensor<128x128xf32>
@@ -256,7 +256,7 @@ static void walk(MlirOperation mma, int64_t bytes) {
 static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
 static bool run(MlirOperation func) {
-  int64_t bytes = tw_attr_int(tw_module_of(func), "tile.product_step", 0);
+  int64_t bytes = tw_attr_int(func, "tile.product_step", 0);
   if (bytes <= 0)
     return true;
   tw_ops_t products = tw_ops_in(func, is_product, MlirWalkPreOrder);

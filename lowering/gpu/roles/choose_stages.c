@@ -13,6 +13,7 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
 #include "lowering/gpu/roles/plan_stages.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
@@ -112,7 +113,7 @@ static int slots_wanted(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
     return ring->num_fills;
   if (is_around_others(plan, ring))
     return PREFETCH;
-  int64_t stages = tw_attr_int(tw_module_of(plan->func), "tile.num_stages", 0);
+  int64_t stages = tw_hint_num_stages(plan->func, 0);
   if (stages == 0)
     stages = tw_attr_int(plan->fills[ring->first].copies[0], TW_LATENCY, -1) + 1;
   return stages > 0 ? (int)stages : MAX_SLOTS;
@@ -146,7 +147,6 @@ static void deal_slots(tw_ring_plan_t *plan, int64_t room) {
  * slots and registers. */
 bool tw_choose_slots(tw_ring_plan_t *plan) {
   enum { FEW_WARPS = 4, ENOUGH = 3, TEAMS = 2, ENOUGH_FOR_TEAMS = 4 };
-  MlirOperation module = tw_module_of(plan->func);
   tw_gpu_target_t target = tw_gpu_target_of(plan->func), own = tw_gpu_share_of(plan->func);
   beside_t beside = {.plan = plan};
   mlirOperationWalk(plan->func, count_beside, &beside, MlirWalkPreOrder);
@@ -161,10 +161,9 @@ bool tw_choose_slots(tw_ring_plan_t *plan) {
   if (taken + least > target.shared_bytes)
     return tw_refuse(&plan->refused, plan->fills[0].copies[0],
                      "two slots of each buffer do not fit into shared memory");
-  bool share = !tw_has_attr(module, "tile.occupancy") &&
-               tw_attr_int(module, "tile.num_warps", FEW_WARPS) <= FEW_WARPS &&
+  bool share = !tw_has_hint_occupancy(plan->func) && tw_num_warps(plan->func, FEW_WARPS) <= FEW_WARPS &&
                tw_works_between_products(&plan->overlaps, plan->func) && plan->product_words <= TW_MANY_WORDS &&
-               tw_attr_int(module, "tile.num_stages", 0) == 0 && least / TW_MIN_SLOTS * ENOUGH <= half;
+               tw_hint_num_stages(plan->func, 0) == 0 && least / TW_MIN_SLOTS * ENOUGH <= half;
   deal_slots(plan, share ? half : own.shared_bytes - taken);
   return true;
 }

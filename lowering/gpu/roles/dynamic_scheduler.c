@@ -39,6 +39,7 @@
  * What must hold: a producer, and one team of consumers. Else the loop stays as it is, and a remark says so. Runs
  * when roles are made; the bounds of the loop do not change while it runs. */
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -282,10 +283,9 @@ static const char *why_not(tickets_t *t) {
 
 static void rewrite(tickets_t *t) {
   MlirType i64 = tw_i64(mlirOperationGetContext(t->func));
-  MlirOperation module = tw_module_of(t->func);
   tw_add_words(t->func, 1, &i64, &t->workspace);
   t->gathers = tw_has_op(t->roles, TW_TILE_ASYNC_GATHER);
-  int64_t consumers = tw_attr_int(module, "tile.num_warps", 0);
+  int64_t consumers = tw_num_warps(t->func, 0);
   int64_t producers = t->gathers ? tw_attr_int(t->roles, "producer_warps", 1) : 0;
   tw_builder_t at = tw_build_before(t->roles);
   at.location = mlirOperationGetLocation(t->func);
@@ -293,7 +293,7 @@ static void rewrite(tickets_t *t) {
   t->empty = alloc_barriers(&at, consumers + producers, false);
   for (int region = 0; region < 2; region++)
     rewrite_loop(t, t->loops[region], region == 0);
-  tw_set_int(module, TW_TAKES_TICKETS, tw_i32(at.context), 1);
+  tw_launch_set_dynamic(t->func, true);
 }
 
 static bool run(MlirOperation func) {

@@ -7,6 +7,7 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
@@ -111,7 +112,7 @@ static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reade
 }
 
 /* Whether there is a tensor map for a copy, perhaps one more. */
-static bool has_map(tw_ring_plan_t *plan, const tw_tma_map_t *map) {
+static bool has_map(tw_ring_plan_t *plan, const tw_tensor_map_t *map) {
   for (int i = 0; i < plan->num_maps; i++)
     if (tw_tma_same_map(&plan->maps[i], map))
       return true;
@@ -129,7 +130,7 @@ static const char *why_not_brought(tw_ring_plan_t *plan, MlirOperation op) {
 
 /* Few warps that compute would wait for as many that gather; these do better beside another block's. */
 static const char *why_not_gathered(const tw_ring_plan_t *plan) {
-  int64_t warps = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0);
+  int64_t warps = tw_num_warps(plan->func, 0);
   return tw_gathers_beside(warps) ? NULL : "a producer that gathers pays beside eight or more warps that compute";
 }
 
@@ -357,7 +358,7 @@ static bool need_copies(tw_ring_plan_t *plan) {
 /* Whether a block may have a producer's warps, too. */
 static bool has_room_for_warps(tw_ring_plan_t *plan) {
   enum { MOST_WARPS = 32, MOST_OF_PRODUCER = 4 };
-  return tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) + MOST_OF_PRODUCER <= MOST_WARPS ||
+  return tw_num_warps(plan->func, 0) + MOST_OF_PRODUCER <= MOST_WARPS ||
          refuse(plan, plan->func, "a block has 1024 threads, and the kernel's own warps take them all");
 }
 

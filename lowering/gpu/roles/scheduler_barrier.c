@@ -38,6 +38,7 @@
  * to 1.01 of its rate. */
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
@@ -154,9 +155,8 @@ static bool run(MlirOperation func) {
   MlirOperation roles = tw_null_op();
   tw_ops_t found = {NULL, 0};
   mlirOperationWalk(func, find_roles, &roles, MlirWalkPreOrder);
-  if (mlirOperationIsNull(roles) || tw_has_attr(tw_module_of(func), "tile.race_check") ||
-      tw_attr_int(roles, "teams", 1) > 1 ||
-      tw_attr_int(tw_module_of(func), "tile.num_warps", 0) != TW_WGMMA_WARPS * GROUPS)
+  if (mlirOperationIsNull(roles) || tw_has_hint_race_check(func) || tw_attr_int(roles, "teams", 1) > 1 ||
+      tw_num_warps(func, 0) != TW_WGMMA_WARPS * GROUPS)
     return true;
   MlirBlock consumer = tw_region_block(roles, 1);
   for (MlirOperation op = mlirBlockGetFirstOperation(consumer); !mlirOperationIsNull(op);

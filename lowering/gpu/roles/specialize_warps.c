@@ -51,6 +51,7 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
 #include "lowering/gpu/roles/role.h"
+#include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -73,9 +74,7 @@ static void alloc_ring(const tw_builder_t *at, const tw_ring_plan_t *plan, tw_ri
   int64_t arrivals = first->gathers ? TW_GATHERING_WARPS * LANES + (tw_announced_bytes(first) > 0) : 1;
   ring->full = alloc_barriers(at, ring->slots, arrivals);
   if (tw_comes_round(ring))
-    ring->empty =
-        alloc_barriers(at, ring->slots,
-                       tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 4) * (ring->multicast ? TW_CLUSTER : 1));
+    ring->empty = alloc_barriers(at, ring->slots, tw_num_warps(plan->func, 4) * (ring->multicast ? TW_CLUSTER : 1));
 }
 
 /* ---- registers ------------------------------------------------------------------------------------- */
@@ -87,7 +86,7 @@ enum { MAX_ROLE_ATTRS = 4 };
  * the consumers. If it gathers it keeps what indices and addresses take. */
 static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context, tw_attr_t out[MAX_ROLE_ATTRS]) {
   enum { STEP = 8, MOST = 240, KEPT = 24, KEPT_TO_GATHER = 104 };
-  int64_t groups = tw_attr_int(tw_module_of(plan->func), "tile.num_warps", 0) * plan->teams / GROUP;
+  int64_t groups = tw_num_warps(plan->func, 0) * plan->teams / GROUP;
   int64_t all = tw_gpu_share_of(plan->func).registers_sm / GROUP / LANES; /* of a lane of each warp of a share */
   int64_t given = all / (groups + 1) / STEP * STEP, kept = plan->gathers ? KEPT_TO_GATHER : KEPT;
   int64_t got = groups > 0 ? (given * (groups + 1) - kept) / groups / STEP * STEP : 0;
@@ -149,7 +148,7 @@ static MlirWalkResult find_store(MlirOperation op, void *user) {
 static bool run(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(func, "tile.kernel") ||
-      tw_attr_int(tw_module_of(func), "tile.num_stages", TW_MIN_SLOTS) < TW_MIN_SLOTS)
+      tw_hint_num_stages(func, TW_MIN_SLOTS) < TW_MIN_SLOTS)
     return true;
   tw_ring_plan_t *plan = tw_allocate(1, sizeof *plan);
   plan->func = func;

@@ -32,6 +32,7 @@
  * order of the additions changes, which a program does not fix. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -68,7 +69,7 @@ static int64_t rows_of_thread(MlirOperation load) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   int64_t bytes = tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;
   int64_t most = bytes / WARP_BYTES < MAX_WARPS ? bytes / WARP_BYTES : MAX_WARPS;
-  int64_t warps = tw_attr_int(tw_module_of(load), "tile.num_warps", most > 1 ? most : 1);
+  int64_t warps = tw_num_warps(load, most > 1 ? most : 1);
   return bytes * 8 / (VECTOR_BITS * 32 * warps);
 }
 
@@ -80,7 +81,7 @@ static bool is_deferrable_reduction(sum_t *sum) {
   if (along < 0)
     return false;
   sum->apart = along != sum->axis;
-  if (sum->apart && tw_has_op(tw_module_of(load), TW_TILE_MMA))
+  if (sum->apart && tw_has_op(tw_function_of(load), TW_TILE_MMA))
     return false;
   int bits = tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetResult(load, 0))));
   sum->mine = sum->apart ? rows_of_thread(load) : VECTOR_BITS / bits;

@@ -25,6 +25,7 @@
  * successor that was launched to overlap waits in its turn until this kernel has ended. */
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/passes.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -98,17 +99,17 @@ static void put(MlirOperation before, const char *action) {
 
 static bool run(MlirOperation module) {
   tw_gpu_target_t target = tw_gpu_target_of(module);
-  bool wanted = tw_attr_int(module, "tile.programmatic", 1) && tw_gpu_has(&target, TW_GPU_DEPENDENT_LAUNCH);
+  bool able = tw_gpu_has(&target, TW_GPU_DEPENDENT_LAUNCH);
   MlirBlock body = tw_region_block(module, 0);
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); wanted && !mlirOperationIsNull(op);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); able && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!tw_op_is(op, TW_LLVM_FUNC) || !tw_has_attr(op, "nvvm.kernel"))
+    if (!tw_op_is(op, TW_LLVM_FUNC) || !tw_has_attr(op, "nvvm.kernel") || !tw_hint_programmatic(op, 1))
       continue;
     MlirBlock entry = tw_region_block(op, 0);
     put(find_place(entry), "wait");
     put(mlirBlockGetFirstOperation(entry), "launch_dependents");
+    tw_launch_set_dependent_launch(op, true);
   }
-  tw_set_int(module, "tile.programmatic", tw_i32(mlirOperationGetContext(module)), wanted);
   return true;
 }
 

@@ -42,6 +42,7 @@
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -404,8 +405,8 @@ static bool rotate_next(rotator_t *all, MlirOperation *loop) {
 }
 
 static bool run(MlirOperation func) {
-  rotator_t all = {.num_warps = (int)tw_attr_int(tw_module_of(func), "tile.num_warps", 0)};
-  if (!tw_has_attr(tw_module_of(func), TW_WGMMA))
+  rotator_t all = {.num_warps = (int)tw_num_warps(func, 0)};
+  if (!tw_has_attr(tw_function_of(func), TW_WGMMA))
     return true;
   if (all.num_warps == 0)
     all.num_warps = tw_mma_num_warps(func);

@@ -38,6 +38,7 @@
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/softmax/max_invariance.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -438,9 +439,8 @@ static void rewrite(tw_references_t *references, const tw_running_t *running, in
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
 static bool run(MlirOperation func) {
-  MlirOperation module = tw_module_of(func);
-  int num_warps = (int)tw_attr_int(module, "tile.num_warps", 0);
-  if (!tw_has_attr(module, TW_WGMMA) || tw_attr_int(module, "tile.stale_softmax", 1) == 0)
+  int num_warps = (int)tw_num_warps(func, 0);
+  if (!tw_has_attr(func, TW_WGMMA) || tw_hint_stale_softmax(func, 1) == 0)
     return true;
   tw_references_t references;
   if (tw_references_of(func, &references)) {

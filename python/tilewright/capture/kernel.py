@@ -101,16 +101,14 @@ def capture(
     function: types.FunctionType,
     arguments: Sequence[Argument],
     target: str,
-    attributes: Mapping[str, Any] | None = None,
+    hints: Mapping[str, int] | None = None,
     simt: bool = False,
 ) -> Captured:
-    """Capture `function` as a kernel for `target`, one of threads if `simt`; `attributes` go on the module."""
+    """Capture `function` as a kernel for `target`, one of threads if `simt`; `hints` are those of hints.def."""
     source = source_of(function)
     names = _parameters(source, arguments)
     builder = _core.Builder(source.file)
     builder.set("tile.target", target)
-    for name, value in (attributes or {}).items():
-        builder.set(name, value)
     state = Capture(builder, simt)
     state.active.append(function.__code__)
     run_time = [a for a in arguments if not isinstance(a, ConstantArgument)]
@@ -123,7 +121,7 @@ def capture(
     frame.at(source.tree)
     builder.op("func.return", [], None, [])
     builder.leave()
-    builder.op("func.func", [], _attributes(builder, function, run_time, simt), [], [block])
+    builder.op("func.func", [], _attributes(builder, function, run_time, simt, hints or {}), [], [block])
     module = builder.finish()
     module.verify()
     return Captured(module, sum(1 << i for i in state.written if i >= 0), list(state.reads.values()))
@@ -170,7 +168,9 @@ def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], val
         frame.env[name] = value
 
 
-def _attributes(builder: Any, function: types.FunctionType, arguments: Sequence[Any], simt: bool) -> dict[str, Any]:
+def _attributes(
+    builder: Any, function: types.FunctionType, arguments: Sequence[Any], simt: bool, hints: Mapping[str, int]
+) -> dict[str, Any]:
     types_ = ", ".join(a.type() for a in arguments)
     facts = ", ".join(f"{{{a.facts()}}}" for a in arguments)
     attributes = {
@@ -180,6 +180,8 @@ def _attributes(builder: Any, function: types.FunctionType, arguments: Sequence[
     }
     if simt:
         attributes["tile.simt"] = None
+    if hints:
+        attributes["tile.hints"] = builder.attribute(f"{{{', '.join(f'{k} = {v} : i32' for k, v in hints.items())}}}")
     if arguments:
         attributes["arg_attrs"] = builder.attribute(f"[{facts}]")
     return attributes

@@ -12,7 +12,6 @@ import functools
 import math
 import os
 import queue
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -239,11 +238,11 @@ class _Search:
     def _layout_seconds(self, module: Any, grid: tuple[int, int, int], choice: int) -> float:
         """What a runner-up among the layouts should take longer than the best, by the compiler's own estimate."""
         module.lower("layout")
-        text = module.attribute("tile.layout_slots") or ""
-        slots = [int(n) for n in re.findall(r"-?\d+", text.partition(":")[2])]
+        ((name, record),) = module.kernels()
+        slots = module.layout_costs(name)
         if choice >= len(slots):
             raise TileValueError(f"the layouts have {max(0, len(slots) - 1) or 'no'} runners-up")
-        warps = int((module.attribute("tile.num_warps") or "1").split(":")[0])
+        warps = _core.launch_facts(record)["num_warps"] or 1
         return cost.slot_seconds((slots[choice] - slots[0]) * warps * math.prod(grid), self.machine)
 
     def _values(self, candidate: Candidate) -> tuple[Any, ...]:

@@ -4,8 +4,8 @@
 !array = memref<?x?xf32, strided<[?, 1]>>
 
 // Softmax is three loops and one buffer: the second one sums the exponentials and keeps them on the way.
-// CHECK: tile.scratch_bytes = 4224
 // CHECK-LABEL: func.func @softmax
+// CHECK-SAME: scratch_bytes = 4224
 // CHECK: scf.for
 // CHECK: scf.for {{.*}} iter_args
 // CHECK: arith.cmpf ogt
@@ -42,11 +42,11 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
 !array = memref<?x?xf32, strided<[?, 1]>>
 
 // An accumulator is updated in its place: 3 buffers of 4 KiB, and no copy in the loop. The product is a function.
-// CHECK: tile.scratch_bytes = 12288
 // CHECK: func.func private @tw_mma_1x32x32x32_f32
 // CHECK: iter_args
 // CHECK-COUNT-8: math.fma
 // CHECK-LABEL: func.func @gemm
+// CHECK-SAME: scratch_bytes = 12288
 // CHECK: call @tw_mma_1x32x32x32_f32
 // CHECK-NEXT: }
 module attributes {tile.target = "cpu:x86-64-v4"} {

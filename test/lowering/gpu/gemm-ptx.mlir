@@ -4,12 +4,11 @@
 
 !array = memref<?x?xbf16, strided<[?, 1]>>
 
-// CHECK: module attributes {
-// CHECK-SAME: tile.num_threads = 128
-// CHECK-SAME: tile.num_warps = 4
-// CHECK-SAME: tile.shared_bytes = 98304
 module attributes {tile.target = "sm_90a"} {
   // CHECK: llvm.func @gemm
+  // CHECK-SAME: num_threads = 128
+  // CHECK-SAME: num_warps = 4
+  // CHECK-SAME: shared_bytes = 98304
   func.func @gemm(%A: !array {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>},
                   %B: !array {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>},
                   %C: !array {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>})

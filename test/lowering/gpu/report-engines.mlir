@@ -40,8 +40,8 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: remark: 'tile.wgmma' op runs as wgmma m64n32k16 on 1 warpgroup, its left operand in registers
 // CHECK: remark: 'tile.mma' op runs as mma.sync m16n8k16 on 4 warps
 // CHECK-NOT: remark
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @products(%f: tensor<64x64xbf16, #ab>, %g: tensor<64x32xbf16, #acc>, %c: tensor<64x32xf32, #acc>, %i: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @products(%f: tensor<64x64xbf16, #ab>, %g: tensor<64x32xbf16, #acc>, %c: tensor<64x32xf32, #acc>, %i: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %a = tile.alloc_shared : !tile.buffer<2x64x64xbf16, #swizzled>
     %b = tile.alloc_shared : !tile.buffer<2x64x32xbf16, #narrow>
     %d = tile.wgmma %a[%i], %b[%i], %c : !tile.buffer<2x64x64xbf16, #swizzled>, !tile.buffer<2x64x32xbf16, #narrow>, tensor<64x32xf32, #acc> -> tensor<64x32xf32, #acc>
@@ -59,8 +59,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK: remark: 'tile.store' op moves 64x64xbf16 from registers, in pieces of up to 16 bytes
 // CHECK: remark: 'tile.tma_store' op moves 64x64xbf16 by TMA, through shared memory
 // CHECK-NOT: remark
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @stores(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>, tile.tma}, %t: tensor<64x64xbf16, #acc>, %s: bf16, %i: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @stores(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>, tile.tma}, %t: tensor<64x64xbf16, #acc>, %s: bf16, %i: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     tile.store %t, %x[%i, %i] : tensor<64x64xbf16, #acc>, memref<?x?xbf16, strided<[?, 1]>>, i32, i32
     %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #boxes>
     tile.tma_store %t through %b into %x[%i, %i] : tensor<64x64xbf16, #acc> through !tile.buffer<1x64x64xbf16, #boxes> into memref<?x?xbf16, strided<[?, 1]>>, i32, i32

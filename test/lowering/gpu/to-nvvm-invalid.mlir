@@ -35,8 +35,8 @@ module attributes {tile.target = "sm_80"} {
 // -----
 
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
-module attributes {tile.target = "sm_80", tile.num_warps = 2 : i32} {
-  func.func @other_block(%a: memref<?xf32, strided<[1]>>, %i: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @other_block(%a: memref<?xf32, strided<[1]>>, %i: i32) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
     // expected-error@+1 {{does not give each element to one of 32 lanes in 2 warps}}
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
     return
@@ -56,8 +56,8 @@ module attributes {tile.target = "sm_80"} {
 
 #l = #tile.linear<register = [[1]], lane = [[3], [4], [8], [16], [32]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
-  func.func @k(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @k(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %x = tile.load %a[%c0] : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
     // expected-error @below {{needs a layout whose bits each lie along its axis or across it, those of warps side by side}}
@@ -71,8 +71,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 #l = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [1, 0]], warp = [[2, 0]]>
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0]]>
 
-module attributes {tile.target = "sm_80", tile.num_warps = 2 : i32} {
-  func.func @scattered(%a: memref<?x?xbf16, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @scattered(%a: memref<?x?xbf16, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
     %c0 = arith.constant 0 : i32
     %zeros = arith.constant dense<0> : tensor<4x32xi32, #l>
     %b = tile.alloc_shared at 0 : !tile.buffer<1x4x32xbf16, #s>

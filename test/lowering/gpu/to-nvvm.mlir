@@ -3,11 +3,12 @@
 
 #l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
 
-// CHECK: module attributes {{{.*}}tile.num_threads = 64 : i32, tile.num_warps = 2 : i32, tile.shared_bytes = 0 : i32
-module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // An array is three words here, a scalar one; the block has as many threads as the layouts have.
-  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
-  func.func @saxpy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 4>}, %s: f32) attributes {tile.kernel} {
+  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>,
+  // CHECK-SAME: num_threads = 64 : i32
+  // CHECK-SAME: shared_bytes = 0 : i32
+  func.func @saxpy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 4>}, %s: f32) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
     %i = tile.block_id 0
     // One access of 16 bytes under one predicate, zeros where it does not hold.
     // CHECK: llvm.inline_asm has_side_effects "mov.b32 $0, 0x0; {{.*}}@$5 ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 0];"
@@ -23,7 +24,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
 
   // What may wait for stores says so still.
   // CHECK-LABEL: llvm.func @late
-  func.func @late(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @late(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
     %i = tile.block_id 0
     // CHECK-COUNT-4: llvm.inline_asm has_side_effects {tile.late} "mov.b32 $0, 0x0; @$2 ld.global.b32
     %x = tile.load %a[%i] {tile.late} : memref<?xf32, strided<[1]>>, i32 -> tensor<256xf32, #l>
@@ -38,10 +39,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
 #m = #tile.linear<register = [[1], [8]], lane = [[2], [4], [0], [0], [0]]>
 #s = #tile.linear<register = [[1]], lane = [[0], [0], [2], [4], [8]]>
 
-module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_80"} {
   // Along an axis: registers, then the lanes that the axis lies on, and no others.
   // CHECK-LABEL: llvm.func @reduce
-  func.func @reduce(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @reduce(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<16x8xf32, #l>
     // CHECK-COUNT-2: llvm.intr.maximum
@@ -61,10 +62,10 @@ module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
 
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 
-module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_80"} {
   // A loop carries one value a register; a division cannot trap.
   // CHECK-LABEL: llvm.func @loop
-  func.func @loop(%a: memref<?xi32, strided<[1]>>, %n: i32) attributes {tile.kernel} {
+  func.func @loop(%a: memref<?xi32, strided<[1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %x = tile.load %a[%c0] : memref<?xi32, strided<[1]>>, i32 -> tensor<64xi32, #l>
@@ -86,10 +87,10 @@ module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
 
 #l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
 
-module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_80"} {
   // An array of any length: long accesses for a tile that lies inside of it, single elements at its edge.
   // CHECK-LABEL: llvm.func @ragged
-  func.func @ragged(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}) attributes {tile.kernel} {
+  func.func @ragged(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     // CHECK: llvm.cond_br %{{.*}}, ^[[INSIDE:.*]], ^[[EDGE:.*]]
     // CHECK: ^[[INSIDE]]:
@@ -109,10 +110,10 @@ module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
 
 #l = #tile.linear<register = [[1], [2], [1024], [2048], [4096], [8192]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256], [512]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // A row that fills the registers: 16 warps of a multiprocessor shall have one all the same.
-  // CHECK: llvm.func @long_row({{.*}} attributes {nvvm.kernel, nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 256>}
-  func.func @long_row(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}) attributes {tile.kernel} {
+  // CHECK: llvm.func @long_row({{.*}} attributes {nvvm.kernel, nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 256>,
+  func.func @long_row(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<16384xf32, #l>
     tile.store %x, %a[%i] : tensor<16384xf32, #l>, memref<?xf32, strided<[1]>>, i32

@@ -9,6 +9,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/launch_record.h"
 
 #include "tilewright/dialect.h"
 
@@ -112,7 +113,7 @@ void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel) {
   if (s.first_thread.ptr == NULL)
     return;
   twg_asm(e, "fence.mbarrier_init.release.cluster;", "", nothing, 0, NULL, true);
-  if (tw_attr_int(e->module, TW_PERSISTENT, 0) == TW_CLUSTER)
+  if (tw_launch_persistent(e->kernel, 0) && tw_launch_cluster_blocks(e->kernel, 0) == TW_CLUSTER)
     twg_asm(e, "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;", "", nothing, 0, NULL, true);
   else
     twg_barrier(e);

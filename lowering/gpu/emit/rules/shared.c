@@ -32,7 +32,7 @@ static void fence_async_proxy(tw_emitter_t *e) {
 bool twg_rule_async_wait(tw_emitter_t *e, MlirOperation op) {
   MlirValue pending = twg_const_i32(e, tw_attr_int(op, "pending", 0));
   twg_intrinsic(e, "llvm.nvvm.cp.async.wait.group", (MlirType){NULL}, 1, &pending);
-  if (tw_has_attr(e->module, TW_WGMMA)) /* which reads through the asynchronous proxy */
+  if (tw_has_attr(e->kernel, TW_WGMMA)) /* which reads through the asynchronous proxy */
     fence_async_proxy(e);
   return true;
 }

@@ -3,6 +3,7 @@
  * In a SIMT kernel (attribute tile.simt) a scalar is one element a thread, which is what the emitter
  * makes of scalars anyway; only these ops know of threads. */
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/launch_record.h"
 
 #include <stdio.h>
 
@@ -23,10 +24,10 @@ bool twg_rule_sync_threads(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* Bytes of shared memory for `bytes` more, from the total that the module carries; returns their offset. */
+/* Takes so many more bytes of shared memory; returns their offset. */
 static int64_t take_shared(tw_emitter_t *e, int64_t bytes) {
-  int64_t offset = (tw_attr_int(e->module, "tile.shared_bytes", 0) + 15) / 16 * 16;
-  tw_set_int(e->module, "tile.shared_bytes", e->i32, offset + bytes);
+  int64_t offset = (tw_launch_shared_bytes(e->kernel, 0) + 15) / 16 * 16;
+  tw_launch_set_shared_bytes(e->kernel, (uint32_t)(offset + bytes));
   return offset;
 }
 

@@ -11,6 +11,7 @@
  *     for p = 0 to parts, step 2:                                        (if last; for 8 accesses at a time)
  *       x, y = values of parts p and p + 1 ; sums += x ; sums += y, or 0 where there is no such part */
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/launch_record.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -233,7 +234,11 @@ bool twg_rule_sum_parts(tw_emitter_t *e, MlirOperation op) {
   sum_up(&s, workspace, first, parts, after);
   e->block = after;
   set_results(&s, op, num, after);
-  tw_set_int(e->module, "tile.part_bytes", e->i32, s.part_bytes);
+  tw_split_t split;
+  if (tw_launch_get_split(e->kernel, &split)) { /* with the padding of what threads leave */
+    split.part_bytes = s.part_bytes;
+    tw_launch_set_split(e->kernel, &split);
+  }
   free(own);
   free(unread);
   free(s.pieces);

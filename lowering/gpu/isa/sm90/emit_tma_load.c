@@ -14,7 +14,7 @@
 /* ---- tensor maps --------------------------------------------------------------------------------- */
 
 /* Number of the map among those of the kernel; num_maps if it is new. */
-static int find_map(const tw_emitter_t *e, const tw_tma_map_t *map) {
+static int find_map(const tw_emitter_t *e, const tw_tensor_map_t *map) {
   int i = 0;
   while (i < e->num_maps && !tw_tma_same_map(&e->maps[i], map))
     i++;
@@ -33,7 +33,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   if (!tw_op_is(op, TW_TILE_TMA_LOAD) && !tw_op_is(op, TW_TILE_TMA_STORE))
     return MlirWalkResultAdvance;
   const char *problem = tw_tma_plan(op, &copy);
-  if (problem == NULL && find_map(e, &copy.map) == TW_TMA_MAX_MAPS)
+  if (problem == NULL && find_map(e, &copy.map) == TW_MAX_MAPS)
     problem = "the kernel has too many tensor maps";
   if (problem != NULL) {
     tw_op_error(op, "is beyond the tensor memory accelerator: %s", problem);

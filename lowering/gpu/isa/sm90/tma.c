@@ -56,7 +56,7 @@ static bool grow(tw_tma_copy_t *out, const tw_layout_t *l, uint32_t image) {
     out->map.box[last] = 1;
   }
   if (last == 0 && out->map.swizzle)
-    limit = out->map.swizzle / out->map.element_bytes;
+    limit = out->map.swizzle / out->map.bytes;
   if (out->map.box[last] != 1 << bit || out->map.box[last] >= limit)
     return false;
   out->map.box[last] *= 2;
@@ -80,7 +80,7 @@ static void add_other_dims(tw_tma_copy_t *out, const tw_layout_t *l) {
 static bool split_into_boxes(const tw_layout_t *shared, int element_bytes, int swizzle, tw_tma_copy_t *out) {
   tw_layout_t l = without_swizzle(shared, element_bytes, swizzle);
   int at = 0, bits = l.bits[TW_OFFSET], dim, bit;
-  *out = (tw_tma_copy_t){.map = {.element_bytes = element_bytes, .swizzle = swizzle}};
+  *out = (tw_tma_copy_t){.map = {.bytes = (uint8_t)element_bytes, .swizzle = (uint8_t)swizzle}};
   while (at < bits && grow(out, &l, l.basis[TW_OFFSET][at]))
     at++;
   out->box_bytes = (int64_t)element_bytes << at;
@@ -117,9 +117,9 @@ static bool is_described(MlirValue array) {
 
 /* ---- the whole ------------------------------------------------------------------------------------- */
 
-bool tw_tma_same_map(const tw_tma_map_t *a, const tw_tma_map_t *b) {
-  return a->word == b->word && a->rank == b->rank && a->element_bytes == b->element_bytes && a->swizzle == b->swizzle &&
-         !memcmp(a->axis, b->axis, (size_t)a->rank * sizeof *a->axis) &&
+bool tw_tma_same_map(const tw_tensor_map_t *a, const tw_tensor_map_t *b) {
+  return a->word == b->word && a->rank == b->rank && a->bytes == b->bytes && a->swizzle == b->swizzle &&
+         !memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) &&
          !memcmp(a->box, b->box, (size_t)a->rank * sizeof *a->box);
 }
 
@@ -143,7 +143,7 @@ const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buff
       return "lines of its tile are not contiguous in the array";
     out->map.word = tw_first_word(array);
     for (int d = 0; d < out->map.rank; d++)
-      out->map.axis[d] = (int)order[out->dim[d]];
+      out->map.axes[d] = (uint8_t)order[out->dim[d]];
     return NULL;
   }
   return "its tile is too small, or does not lie in shared memory as boxes do";

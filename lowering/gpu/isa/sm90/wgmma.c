@@ -4,6 +4,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "tilewright/dialect.h"
 
 enum { WARPS_PER_GROUP = 4 };
@@ -52,7 +53,7 @@ bool tw_wgmma_promotes(MlirOperation mma) {
            acc = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 2)));
   tw_gpu_target_t target = tw_gpu_target_of(mma);
   return tw_gpu_has(&target, TW_GPU_WGMMA) && mlirTypeIsAFloat(in) && tw_bits(in) == 8 && mlirTypeIsAF32(acc) &&
-         tw_attr_int(tw_module_of(mma), "tile.fp8_fast_accum", 0) == 0;
+         tw_hint_fp8_fast_accum(mma, 0) == 0;
 }
 
 tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand) {

@@ -17,7 +17,7 @@
 /* Attributes of a tile.mma. TW_WGMMA: it becomes a wgmma; one letter for lhs and one for rhs says
  * where each is. TRANSPOSED: the operand in place is the transpose of the tile that is loaded for it.
  * PROMOTED (an integer): so much of k is summed by the instruction, and these sums in float32
- * outside of it. The module has TW_WGMMA too, if any op has. */
+ * outside of it. The kernel has TW_WGMMA too, if any op has. */
 #define TW_WGMMA "tile.wgmma"
 #define TW_WGMMA_TRANSPOSED_LHS "tile.wgmma_transposed_lhs"
 #define TW_WGMMA_TRANSPOSED_RHS "tile.wgmma_transposed_rhs"

@@ -7,12 +7,14 @@
 
 // 768 lines in 1024 cycles; together two blocks ask for a third less.
 // REMARK: runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share: rows that are no multiple of 128 bytes
-// CHECK: module attributes {{.*}}tile.pairs = array<i64: 0, 1024, 1137, 0, 1365>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @both_split
+// CHECK-SAME: cluster_blocks = 2 : i32
+// CHECK-SAME: multicast = {alone = 1365 : i64, axis = 0 : i64, cycles = array<i64: 1024, 1137, 0>}
+// CHECK-SAME: persistent = 1 : i32
 // CHECK: tile.load %arg0{{.*}} padding zero :
 // CHECK: tile.load %arg1{{.*}} padding zero {tile.multicast}
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @both_split(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @both_split(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -37,12 +39,14 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 
 // The bigger tile is the one of %x: neighbours along the other axis share it.
 // REMARK: runs in clusters of 2 blocks along axis 1, each of which brings a part of what they share: rows that are no multiple of 128 bytes
-// CHECK: module attributes {{.*}}tile.pairs = array<i64: 1, 1137, 1024, 0, 1365>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @other_way
+// CHECK-SAME: cluster_blocks = 2 : i32
+// CHECK-SAME: multicast = {alone = 1365 : i64, axis = 1 : i64, cycles = array<i64: 1137, 1024, 0>}
+// CHECK-SAME: persistent = 1 : i32
 // CHECK: tile.load %arg0{{.*}} padding zero {tile.multicast}
 // CHECK: tile.load %arg1{{.*}} padding zero :
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @other_way(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @other_way(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -67,12 +71,14 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 
 // Of equal tiles the one that is given in two lines counts twice.
 // REMARK: runs in clusters of 2 blocks along axis 1, each of which brings a part of what they share: rows that are no multiple of 128 bytes
-// CHECK: module attributes {{.*}}tile.pairs = array<i64: 1, 568, 512, 0, 682>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @one_splits
+// CHECK-SAME: cluster_blocks = 2 : i32
+// CHECK-SAME: multicast = {alone = 682 : i64, axis = 1 : i64, cycles = array<i64: 568, 512, 0>}
+// CHECK-SAME: persistent = 1 : i32
 // CHECK: tile.load %arg0{{.*}} padding zero {tile.multicast}
 // CHECK: tile.load %arg1{{.*}} padding zero :
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @one_splits(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @one_splits(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -96,11 +102,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // 512 lines in 1024 cycles, since only the smaller tile is split: the cache keeps up.
-// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @few_split
+// CHECK-SAME: persistent = 1 : i32
 // CHECK-NOT: multicast
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @few_split(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @few_split(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -124,11 +130,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Small tiles of whole lines: something else limits these.
-// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @whole_lines
+// CHECK-SAME: persistent = 1 : i32
 // CHECK-NOT: multicast
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @whole_lines(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @whole_lines(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -152,11 +158,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // The hint says that blocks stay alone.
-// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @refused
+// CHECK-SAME: persistent = 1 : i32
 // CHECK-NOT: multicast
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 1 : i32} {
-  func.func @refused(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @refused(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_ctas = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -180,12 +186,14 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ct
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // The hints say that whole lines are shared, too, and along which axis; nothing is left to a launch.
-// CHECK: module attributes {{.*}}tile.pairs = array<i64: 1, 0, 1024, 0, 2147483647>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @told
+// CHECK-SAME: cluster_blocks = 2 : i32
+// CHECK-SAME: multicast = {alone = 2147483647 : i64, axis = 1 : i64, cycles = array<i64: 0, 1024, 0>}
+// CHECK-SAME: persistent = 1 : i32
 // CHECK: tile.load %arg0{{.*}} padding zero {tile.multicast}
 // CHECK: tile.load %arg1{{.*}} padding zero :
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 2 : i32, tile.cluster_axis = 1 : i32} {
-  func.func @told(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @told(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_ctas = 2 : i32, cluster_axis = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -210,12 +218,14 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ct
 !V = memref<?xbf16, strided<[1]>>
 
 // A tile of which no block can bring 1024 bytes comes to each by itself.
-// CHECK: module attributes {{.*}}tile.pairs = array<i64: 0, 1024, 1139, 0, 1367>, tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @small_tile
+// CHECK-SAME: cluster_blocks = 2 : i32
+// CHECK-SAME: multicast = {alone = 1367 : i64, axis = 0 : i64, cycles = array<i64: 1024, 1139, 0>}
+// CHECK-SAME: persistent = 1 : i32
 // CHECK: tile.load %arg3[%{{.*}}] padding zero :
 // CHECK: tile.load %arg1{{.*}} padding zero {tile.multicast}
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @small_tile(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A, %v: !V {tile.tma, tile.align = 16 : i32}) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @small_tile(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A, %v: !V {tile.tma, tile.align = 16 : i32}) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -244,11 +254,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 
 // The neighbour may not come to this load: who brings half of a tile has to do so for both.
 // REMARK: has no clusters: {{.*}} load under conditions
-// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @conditional
+// CHECK-SAME: persistent = 1 : i32
 // CHECK-NOT: multicast
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @conditional(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @conditional(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32

@@ -4,9 +4,11 @@
 
 // A softmax: both reductions go across the two blocks; whole rows of the array are %b / 2, halves %b % 2.
 // REMARK: remark: 'tile.reduce' op is of a tile of 1x65536xf32, which 2 blocks share: a multiprocessor has room for several slices
-// CHECK: module attributes {tile.cluster = 2 : i32, tile.cut_grid = array<i64: 2, 1, 1>, tile.disjoint = [array<i32: 0, 2, 16, 5, 2, 16, 1>]
 module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: func.func @softmax
+  // CHECK-SAME: cluster_blocks = 2 : i32
+  // CHECK-SAME: grid_scale = array<i32: 2, 1, 1>
+  // CHECK-SAME: no_alias = [{array = {bits = 16 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 1 : i32, other = {bits = 16 : i32, rank = 2 : i32, word = 5 : i32}}]
   func.func @softmax(%X: memref<?x?xbf16, strided<[?, 1]>>, %Y: memref<?x?xbf16, strided<[?, 1]>>) attributes {tile.kernel} {
     // CHECK: %[[B:.*]] = tile.block_id 0
     // CHECK-NEXT: %[[PART:.*]] = arith.remui %[[B]], %c2_i32
@@ -38,10 +40,10 @@ module attributes {tile.target = "sm_90a"} {
 
 // In place, each block keeps to its part, and no other array may matter. Along the second axis of the grid; what counts
 // along the row counts from the part; a result of the row is stored by all.
-// CHECK: tile.cluster = 4 : i32
-// CHECK-SAME: tile.disjoint = [array<i32: 0, 2, 32, 5, 1, 32, 0>]
 module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: func.func @in_place
+  // CHECK-SAME: cluster_blocks = 4 : i32
+  // CHECK-SAME: no_alias = [{array = {bits = 32 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 0 : i32, other = {bits = 32 : i32, rank = 1 : i32, word = 5 : i32}}]
   func.func @in_place(%X: memref<?x?xf32, strided<[?, 1]>>, %S: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
     // CHECK: %[[B:.*]] = tile.block_id 0
     // CHECK-NEXT: %[[PART:.*]] = arith.remui %[[B]], %c4_i32
@@ -70,9 +72,9 @@ module attributes {tile.target = "sm_90a"} {
 // -----
 
 // A row that nothing reads again is not kept, and need not be shared; nor one of which three fit.
-// CHECK-NOT: tile.cluster
 module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: func.func @sum
+  // CHECK-NOT: cluster_blocks
   func.func @sum(%X: memref<?x?xf32, strided<[?, 1]>>, %S: memref<?xf32, strided<[1]>>, %T: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %row = tile.block_id 0
@@ -95,10 +97,10 @@ module attributes {tile.target = "sm_90a"} {
 
 // Indices count from the row's begin; a scan wants what is before; a reduction in a loop, and one block reads what
 // another one has written: whole rows.
-// CHECK-NOT: tile.cluster
 // REMARK: remark: 'tile.reduce' op is of a tile of 1x65536xf32, which one block has: a reduction is in a loop or branch, gives indices or small integers, or many results
 module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: func.func @indices
+  // CHECK-NOT: cluster_blocks
   func.func @indices(%X: memref<?x?xf32, strided<[?, 1]>>, %Y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %row = tile.block_id 0
@@ -116,9 +118,9 @@ module attributes {tile.target = "sm_90a"} {
 // -----
 
 // REMARK: remark: 'tile.reduce' op is of a tile of 1x65536xf32, which one block has: a scan runs along the axis
-// CHECK-NOT: tile.cluster
 module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: func.func @scan
+  // CHECK-NOT: cluster_blocks
   func.func @scan(%X: memref<?x?xf32, strided<[?, 1]>>, %Y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %row = tile.block_id 0
@@ -136,10 +138,10 @@ module attributes {tile.target = "sm_90a"} {
 // -----
 
 // REMARK: remark: 'tile.reduce' op is of a tile of 1x65536xf32, which one block has: a block may read or write what another one writes
-// CHECK-NOT: tile.cluster
-module attributes {tile.target = "sm_90a", tile.may_alias} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: func.func @overlapping
-  func.func @overlapping(%X: memref<?x?xf32, strided<[?, 1]>>, %Y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  // CHECK-NOT: cluster_blocks
+  func.func @overlapping(%X: memref<?x?xf32, strided<[?, 1]>>, %Y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {may_alias}} {
     %c0 = arith.constant 0 : i32
     %row = tile.block_id 0
     %x = tile.load %X[%row, %c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x65536xf32>
@@ -155,10 +157,10 @@ module attributes {tile.target = "sm_90a", tile.may_alias} {
 // -----
 
 // The hints: no clusters, or of at most two blocks.
-// CHECK-NOT: tile.cluster
-module attributes {tile.target = "sm_90a", tile.num_ctas = 1 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: func.func @alone
-  func.func @alone(%X: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  // CHECK-NOT: cluster_blocks
+  func.func @alone(%X: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_ctas = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %row = tile.block_id 0
     %x = tile.load %X[%row, %c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x65536xf32>
@@ -173,9 +175,8 @@ module attributes {tile.target = "sm_90a", tile.num_ctas = 1 : i32} {
 
 // -----
 
-// CHECK: tile.cluster = 2 : i32
-module attributes {tile.target = "sm_90a", tile.num_ctas = 2 : i32} {
-  func.func @two(%X: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @two(%X: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_ctas = 2 : i32}} {
     %c0 = arith.constant 0 : i32
     %row = tile.block_id 0
     %x = tile.load %X[%row, %c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x65536xf32>
@@ -188,12 +189,13 @@ module attributes {tile.target = "sm_90a", tile.num_ctas = 2 : i32} {
   }
 }
 
+// CHECK: cluster_blocks = 2 : i32
 // -----
 
 // No clusters before sm_90.
-// CHECK-NOT: tile.cluster
 module attributes {tile.target = "sm_80"} {
   // CHECK-LABEL: func.func @ampere
+  // CHECK-NOT: cluster_blocks
   func.func @ampere(%X: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %row = tile.block_id 0

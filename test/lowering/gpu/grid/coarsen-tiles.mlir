@@ -7,8 +7,8 @@
 // The launcher decides: 64 of word 2 are a step; four plans of 1, 2, 4 and 8 blocks, each with the blocks along each axis,
 // and the cycles and bytes of an iteration; axis 0 covers word 11 by 64 a block, and axis 1 word 12.
 // REMARK: remark: 'func.func' op has the tiles of up to 8 blocks computed by one where a launch has many
-// CHECK: tile.fuse = array<i64: 2, 64, 0, 4, 1, 1, 1, 234, 16384, 1, 2, 1, 320, 24576, 2, 2, 1, 576, 32768, 2, 4, 1, 1088, 49152, 0, 11, 64, 1, 12, 64>
 // CHECK-LABEL: func.func @decided_at_launch
+// CHECK-SAME: coarsen = {loop = {per_step = 64 : i64, steps = 0 : i64, word = 2 : i64}, plans = [{blocks = array<i64: 1, 1, 1>, bytes = 16384 : i64, cycles = 234 : i64}, {blocks = array<i64: 1, 2, 1>, bytes = 24576 : i64, cycles = 320 : i64}, {blocks = array<i64: 2, 2, 1>, bytes = 32768 : i64, cycles = 576 : i64}, {blocks = array<i64: 2, 4, 1>, bytes = 49152 : i64, cycles = 1088 : i64}], stores = [{axis = 0 : i64, tile = 64 : i64, word = 11 : i64}, {axis = 1 : i64, tile = 64 : i64, word = 12 : i64}]}
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
 module attributes {tile.target = "sm_90a"} {
   func.func @decided_at_launch(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
@@ -38,14 +38,14 @@ module attributes {tile.target = "sm_90a"} {
 
 // Four in one, by the hint: the program with tiles of 256x64, for only the position along axis 0 is nothing but an index.
 // REMARK: remark: 'func.func' op has the tiles of 4 blocks computed by one
-// CHECK: tile.cut_grid = array<i64: -4, 1, 1>
 // CHECK-LABEL: func.func @rows
+// CHECK-SAME: grid_scale = array<i32: -4, 1, 1>
 // CHECK: %[[I:.*]] = tile.block_id 0
 // CHECK: tile.load %{{.*}}[%[[I]], %{{.*}}] {{.*}} -> tensor<256x64xbf16>
 // CHECK: tile.load {{.*}} -> tensor<64x64xbf16>
 // CHECK: tile.store %{{.*}}[%[[I]], %{{.*}}] : tensor<256x64xbf16>
-module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
-  func.func @rows(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @rows(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {fuse_tiles = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -71,8 +71,8 @@ module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
 // REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: a block's index is more than the position of its tiles, or their elements depend on each other
 // CHECK-LABEL: func.func @asks
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
-module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
-  func.func @asks(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @asks(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {fuse_tiles = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -104,8 +104,8 @@ module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
 // REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: a block's index is more than the position
 // CHECK-LABEL: func.func @elsewhere
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
-module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
-  func.func @elsewhere(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @elsewhere(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {fuse_tiles = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c8 = arith.constant 8 : i32
@@ -133,8 +133,8 @@ module attributes {tile.target = "sm_90a", tile.fuse_tiles = 4 : i32} {
 
 // Nor large tiles, of which two have no registers.
 // REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: its tiles are large
-// CHECK-NOT: tile.fuse =
 // CHECK-LABEL: func.func @large
+// CHECK-NOT: coarsen
 module attributes {tile.target = "sm_90a"} {
   func.func @large(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32

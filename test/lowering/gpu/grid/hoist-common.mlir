@@ -33,8 +33,8 @@
 // CHECK: tile.store %{{.*}}, %arg2[%[[I]], %[[J]]]
 // CHECK: } {tile.persistent}
 // CHECK: } {tile.persistent}
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 1 : i32} {
-  func.func @rows(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @rows(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_ctas = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %none = arith.constant dense<0.0> : tensor<128xf32>
@@ -77,8 +77,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ct
 // CHECK-NOT: scf.for
 // CHECK: } {tile.persistent}
 // CHECK-NEXT: return
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 1 : i32} {
-  func.func @written(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @written(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_ctas = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %none = arith.constant dense<0.0> : tensor<128xf32>

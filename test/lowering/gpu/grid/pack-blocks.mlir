@@ -5,9 +5,9 @@
 #l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
 
 // CHECK: remark: {{.*}}starts 16 of its blocks as one: each is a warp that moves 1024 bytes
-// CHECK: module attributes {tile.joined = 16 : i32
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared_bytes = 0 : i32} {
-  // CHECK: func.func @scale({{.*}}, %[[X:arg2]]: i32, %{{.*}}: i32, %{{.*}}: i32) attributes {tile.joined, tile.kernel}
+module attributes {tile.target = "sm_90a"} {
+  // CHECK: func.func @scale({{.*}}, %[[X:arg2]]: i32, %{{.*}}: i32, %{{.*}}: i32) attributes {tile.hints = {num_warps = 1 : i32}, tile.kernel,
+  // CHECK-SAME: packed_blocks = 16 : i32
   // CHECK: %[[B:.*]] = tile.block_id 0
   // CHECK: %[[R:.*]] = tile.block_dim 1
   // CHECK: %[[M:.*]] = arith.muli %[[B]], %[[R]]
@@ -22,7 +22,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared
   // CODE-SAME: nvvm.maxntid = array<i32: 32, 16>
   // CODE-NOT: reqntid
   // CODE: nvvm.read.ptx.sreg.tid.y
-  func.func @scale(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @scale(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
     %i = tile.block_id 0
     %n = tile.num_blocks 0
     %k = tile.block_id 1
@@ -38,11 +38,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64]]>
 
 // Not where a block has two warps ...
-// CHECK-NOT: tile.joined
-module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32, tile.shared_bytes = 0 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK: func.func @two_warps
+  // CHECK-NOT: packed_blocks
   // CHECK-NOT: scf.if
-  func.func @two_warps(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @two_warps(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #l>
     tile.store %x, %a[%i] : tensor<128xf32, #l>, memref<?xf32, strided<[1]>>, i32
@@ -55,11 +55,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32, tile.shared
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 
 // ... or shared memory ...
-// CHECK-NOT: tile.joined
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared_bytes = 512 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK: func.func @shared
+  // CHECK-NOT: packed_blocks
   // CHECK-NOT: scf.if
-  func.func @shared(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @shared(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 512 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
     tile.store %x, %a[%i] : tensor<64xf32, #l>, memref<?xf32, strided<[1]>>, i32
@@ -72,11 +72,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 
 // ... or a loop, ...
-// CHECK-NOT: tile.joined
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared_bytes = 0 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK: func.func @loop
+  // CHECK-NOT: packed_blocks
   // CHECK-NOT: scf.if
-  func.func @loop(%a: memref<?xf32, strided<[1]>>, %n: i32) attributes {tile.kernel} {
+  func.func @loop(%a: memref<?xf32, strided<[1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
     %c1 = arith.constant 1 : i32
     %i = tile.block_id 0
     scf.for %k = %i to %n step %c1 : i32 {
@@ -92,11 +92,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 
 // ... or where there is one block only.
-// CHECK-NOT: tile.joined
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared_bytes = 0 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK: func.func @one_block
+  // CHECK-NOT: packed_blocks
   // CHECK-NOT: scf.if
-  func.func @one_block(%a: memref<?xf32, strided<[1]>>, %i: i32) attributes {tile.kernel} {
+  func.func @one_block(%a: memref<?xf32, strided<[1]>>, %i: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
     tile.store %x, %a[%i] : tensor<64xf32, #l>, memref<?xf32, strided<[1]>>, i32
     return

@@ -24,8 +24,8 @@
 // CHECK: %[[NUMBER:.*]] = arith.subi %[[LAST]], %[[V]]
 // CHECK: arith.extui %[[NUMBER]]
 // CHECK: } {tile.persistent, tile.tickets}
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.split_k = 2 : i32} {
-  func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, split_k = 2 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -50,8 +50,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.split_
 // CHECK-LABEL: func.func @lengths
 // CHECK: scf.for
 // CHECK: } {tile.persistent, tile.tickets}
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @lengths(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %l: memref<?xi32, strided<[1]>>, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @lengths(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %l: memref<?xi32, strided<[1]>>, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -76,8 +76,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // All have as much to do: on demand only.
 // CHECK-LABEL: func.func @even
 // CHECK: } {tile.persistent, tile.tickets}
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.tickets = 1 : i32} {
-  func.func @even(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @even(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, tickets = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -102,8 +102,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.ticket
 // CHECK-LABEL: func.func @gathers
 // CHECK-NOT: tile.tickets
 // CHECK: } {tile.persistent}
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @gathers(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %l: memref<?xi32, strided<[1]>>, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gathers(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %l: memref<?xi32, strided<[1]>>, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x64xf32>

@@ -25,10 +25,10 @@
 
 // The rows of 16 blocks and the columns of nine: the smallest sum of what is loaded for 132 blocks. One loop over the
 // blocks of the program, whose extents are the last arguments; it divides by multiplying.
-// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @gemm
 // CHECK-SAME: {tile.align = 16 : i32
 // CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32)
+// CHECK-SAME: persistent = 1 : i32
 // CHECK-DAG: %[[XY:.*]] = arith.muli %[[X]], %[[Y]]
 // CHECK-DAG: %[[ALL:.*]] = arith.muli %[[XY]], %[[Z]]
 // CHECK-DAG: arith.divui %{{.*}}, %[[XY]]
@@ -39,8 +39,8 @@
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[Y]]
 // CHECK: } {tile.persistent}
 // CHECK-NEXT: return
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 1 : i32} {
-  func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_ctas = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x256xf32>
@@ -68,8 +68,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ct
 // CHECK-DAG: %[[YZ:.*]] = arith.muli %[[Y]], %[[Z]]
 // CHECK-DAG: arith.divui %{{.*}}, %[[YZ]]
 // CHECK: scf.for
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_ctas = 1 : i32} {
-  func.func @batched(%x: !A {tile.tma, tile.align = 16 : i32}, %y: !A {tile.tma, tile.align = 16 : i32}, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @batched(%x: !A {tile.tma, tile.align = 16 : i32}, %y: !A {tile.tma, tile.align = 16 : i32}, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, num_ctas = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -98,9 +98,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_ct
 
 // Every second round of the blocks goes backwards, if it is whole. Of what there is to take four rows are walked column
 // by column, from the last column on, which has the most to do; rows beyond them as they are.
-// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @causal
 // CHECK-SAME: %[[COLUMNS:[^:]*]]: i32, %[[ROWS:[^:]*]]: i32, %[[Z:[^:]*]]: i32)
+// CHECK-SAME: persistent = 1 : i32
 // CHECK-DAG: %[[TOTAL:.*]] = arith.muli %{{.*}}, %[[Z]]
 // CHECK-DAG: %[[STEP:.*]] = tile.num_blocks 0
 // CHECK-DAG: arith.divui %c-1_i32, %[[STEP]]
@@ -129,8 +129,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_ct
 // CHECK: tile.load %arg0[%[[I]], %[[H]]]
 // CHECK: scf.for %{{.*}} to %[[I]] step
 // CHECK: } {tile.persistent}
-module attributes {tile.target = "sm_90a", tile.tickets = 0 : i32, tile.num_warps = 4 : i32} {
-  func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {tickets = 0 : i32, num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -158,8 +158,8 @@ module attributes {tile.target = "sm_90a", tile.tickets = 0 : i32, tile.num_warp
 // CHECK: %[[COLUMN:.*]] = arith.select %{{.*}}, %[[SHIFTED]]
 // CHECK-NOT: arith.subi %{{.*}}, %[[COLUMN]]
 // CHECK: tile.load
-module attributes {tile.target = "sm_90a", tile.tickets = 0 : i32, tile.num_warps = 4 : i32} {
-  func.func @falling(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @falling(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {tickets = 0 : i32, num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %minus = arith.constant -2 : i32
@@ -189,8 +189,8 @@ module attributes {tile.target = "sm_90a", tile.tickets = 0 : i32, tile.num_warp
 // CHECK: tile.block_id 0
 // CHECK-NOT: arith.select
 // CHECK: tile.load
-module attributes {tile.target = "sm_90a", tile.tickets = 0 : i32, tile.num_warps = 4 : i32} {
-  func.func @window(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @window(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {tickets = 0 : i32, num_warps = 4 : i32}} {
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -241,8 +241,8 @@ module attributes {tile.target = "sm_90a"} {
 // Copies of 16 bytes by every thread bring what no tensor map describes.
 // CHECK-LABEL: func.func @undescribed
 // CHECK-NOT: divui
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @undescribed(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @undescribed(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -266,8 +266,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // What is written may be what a later iteration loads.
 // CHECK-LABEL: func.func @writes
 // CHECK-NOT: divui
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.may_alias} {
-  func.func @writes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @writes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, may_alias}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -290,9 +290,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.may_al
 
 // Where arrays are taken for separate, blocks go on.
 // CHECK-LABEL: func.func @writes_elsewhere
-// CHECK: tile.persistent
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @writes_elsewhere(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @writes_elsewhere(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -309,6 +308,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   }
 }
 
+// CHECK: persistent
 // -----
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
@@ -316,8 +316,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // Rows at indices come by copies that all warps start.
 // CHECK-LABEL: func.func @gathers
 // CHECK-NOT: divui
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @gathers(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %places: tensor<64x1xi32>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gathers(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %places: tensor<64x1xi32>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -346,9 +346,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 
 // Two blocks, neighbours along axis 0, bring the tile of %y together.
 // They walk over half of that axis; where its extent is odd, the last block stores nothing.
-// CHECK: module attributes {{.*}}tile.persistent = 2 : i32
 // CHECK-LABEL: func.func @pairs
 // CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32)
+// CHECK-SAME: cluster_blocks = 2 : i32
+// CHECK-SAME: persistent = 1 : i32
 // CHECK-DAG: %[[UP:.*]] = arith.addi %[[X]], %c1
 // CHECK-DAG: %[[HALF:.*]] = arith.divui %[[UP]], %c2
 // CHECK-DAG: %[[ID:.*]] = tile.block_id 0
@@ -364,8 +365,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK: %[[IN:.*]] = arith.cmpi slt, %[[I]], %[[X]]
 // CHECK-NEXT: %[[TO:.*]] = arith.select %[[IN]], %[[I]], %c16777215
 // CHECK-NEXT: tile.store %{{.*}}, %arg2[%[[TO]], %{{.*}}]
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 2 : i32} {
-  func.func @pairs(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @pairs(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_ctas = 2 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -389,10 +390,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ct
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // One axis of blocks: they share a tile, but there is no plane in which they could be neighbours.
-// CHECK: module attributes {{.*}}tile.persistent = 1 : i32
 // CHECK-LABEL: func.func @row
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_ctas = 2 : i32} {
-  func.func @row(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
+// CHECK-SAME: persistent = 1 : i32
+module attributes {tile.target = "sm_90a"} {
+  func.func @row(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_ctas = 2 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32

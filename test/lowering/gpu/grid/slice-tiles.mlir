@@ -7,10 +7,10 @@
 // The launcher decides: the loop takes 64 of word 2; words 11 and 12 tell how many tiles of 128 and 256 have work; 1, 2,
 // 4 and 8 parts, each with the cycles and bytes of an iteration.
 // REMARK: remark: 'func.func' op has each tile cut over up to 8 blocks where a launch has fewer than multiprocessors
-// CHECK: tile.cut = array<i64: 2, 64, 0, 2, 11, 128, 12, 256, 1, 1, 1088, 49152, 1, 2, 576, 32768, 2, 2, 320, 24576, 2, 4, 234, 16384>
-// CHECK-NOT: tile.cut_grid
-// CHECK-NOT: tile.disjoint
 // CHECK-LABEL: func.func @decided_at_launch
+// CHECK-SAME: slice = {classes = [{tile = 128 : i64, word = 11 : i64}, {tile = 256 : i64, word = 12 : i64}], loop = {per_step = 64 : i64, steps = 0 : i64, word = 2 : i64}, plans = [{bytes = 49152 : i64, cycles = 1088 : i64, parts = array<i64: 1, 1, 0>}, {bytes = 32768 : i64, cycles = 576 : i64, parts = array<i64: 1, 2, 0>}, {bytes = 24576 : i64, cycles = 320 : i64, parts = array<i64: 2, 2, 0>}, {bytes = 16384 : i64, cycles = 234 : i64, parts = array<i64: 2, 4, 0>}]}
+// CHECK-NOT: grid_scale
+// CHECK-NOT: no_alias
 // CHECK: tile.mma {{.*}} tensor<128x256xf32>
 module attributes {tile.target = "sm_90a"} {
   func.func @decided_at_launch(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
@@ -42,10 +42,10 @@ module attributes {tile.target = "sm_90a"} {
 // made from; where the program asks for its position, that is of its own grid. All slices
 // of a row read the same of %x: no input may overlap the output.
 // REMARK: remark: 'func.func' op has each tile computed by 4 blocks, a slice each
-// CHECK: tile.cut_grid = array<i64: 2, 2, 1>
-// CHECK-SAME: tile.disjoint = [array<i32: 0, 2, 16, 13, 2, 16, 0>, array<i32: 5, 2, 16, 13, 2, 16, 0>, array<i32: 10, 1, 16, 13, 2, 16, 0>]
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME: %[[X:.*]]: memref<?x?xbf16, strided<[?, 1]>>, %[[Y:.*]]: memref<?x?xbf16, strided<[?, 1]>>, %[[B:.*]]: memref<?xbf16
+// CHECK-SAME: grid_scale = array<i32: 2, 2, 1>
+// CHECK-SAME: no_alias = [{array = {bits = 16 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 0 : i32, other = {bits = 16 : i32, rank = 2 : i32, word = 13 : i32}}, {array = {bits = 16 : i32, rank = 2 : i32, word = 5 : i32}, or_same = 0 : i32, other = {bits = 16 : i32, rank = 2 : i32, word = 13 : i32}}, {array = {bits = 16 : i32, rank = 1 : i32, word = 10 : i32}, or_same = 0 : i32, other = {bits = 16 : i32, rank = 2 : i32, word = 13 : i32}}]
 // CHECK: %[[I:.*]] = tile.block_id 0
 // CHECK: %[[OLD:.*]] = arith.divui %[[I]], %c2_i32
 // CHECK: %[[J:.*]] = tile.block_id 1
@@ -56,8 +56,8 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.reshape %{{.*}} : tensor<128xbf16> -> tensor<1x128xbf16>
 // CHECK: tile.broadcast %{{.*}} : tensor<1x128xbf16> -> tensor<64x128xbf16>
 // CHECK: tile.store %{{.*}}[%[[I]], %[[J]]] : tensor<64x128xbf16>
-module attributes {tile.target = "sm_90a", tile.cut_tiles = 4 : i32} {
-  func.func @product(%x: !A, %y: !A, %bias: memref<?xbf16, strided<[1]>>, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @product(%x: !A, %y: !A, %bias: memref<?xbf16, strided<[1]>>, %z: !A) attributes {tile.kernel, tile.hints = {cut_tiles = 4 : i32}} {
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
     %zero = arith.constant dense<0.0> : tensor<128x256xf32>
@@ -85,8 +85,8 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 4 : i32} {
 
 // Rows whose elements are reduced: only M. The same grid axis tells both; iotas count from the part's first row.
 // REMARK: remark: 'func.func' op has each tile computed by 8 blocks, a slice each
-// CHECK: tile.cut_grid = array<i64: 8, 1, 1>
 // CHECK-LABEL: func.func @rows
+// CHECK-SAME: grid_scale = array<i32: 8, 1, 1>
 // CHECK: %[[I:.*]] = tile.block_id 0
 // CHECK-DAG: %[[PART:.*]] = arith.remui %[[I]], %c8_i32
 // CHECK-DAG: %[[OLD:.*]] = arith.divui %[[I]], %c8_i32
@@ -100,8 +100,8 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 4 : i32} {
 // CHECK: %[[SPLAT:.*]] = tensor.splat %[[FIRST]] : tensor<2xi32>
 // CHECK: arith.addi %[[N]], %[[SPLAT]] : tensor<2xi32>
 // CHECK: tile.store
-module attributes {tile.target = "sm_90a", tile.cut_tiles = 8 : i32} {
-  func.func @rows(%x: !A, %z: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @rows(%x: !A, %z: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {cut_tiles = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c3 = arith.constant 3 : i32
     %id = tile.block_id 0
@@ -125,8 +125,8 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 8 : i32} {
 // REMARK: remark: 'func.func' op has no tile cut over several blocks: a scan runs along the axis
 // CHECK-LABEL: func.func @scan
 // CHECK: tile.scan add, %{{.*}} : tensor<64xf32>
-module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
-  func.func @scan(%x: !V, %z: !V) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @scan(%x: !V, %z: !V) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
     %s = tile.scan add, %a axis 0 : tensor<64xf32>
@@ -143,8 +143,8 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
 // REMARK: remark: 'func.func' op has no tile cut over several blocks: it prints or asserts
 // CHECK-LABEL: func.func @prints
 // CHECK: tile.load {{.*}} -> tensor<64xf32>
-module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
-  func.func @prints(%x: !V, %z: !V) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @prints(%x: !V, %z: !V) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
     tile.print "{}", %i : i32
@@ -161,8 +161,8 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
 // REMARK: remark: 'func.func' op has no tile cut over several blocks: not all that is stored has the axis
 // CHECK-LABEL: func.func @total
 // CHECK: tile.load {{.*}} -> tensor<64xf32>
-module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
-  func.func @total(%x: !V, %y: !V, %z: !V) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @total(%x: !V, %y: !V, %z: !V) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
     %b = tile.load %y[%i] padding zero : !V, i32 -> tensor<4xf32>
@@ -180,8 +180,8 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
 // REMARK: remark: 'func.func' op has no tile cut over several blocks: a part may read of an array what another part has written
 // CHECK-LABEL: func.func @transpose_in_place
 // CHECK: tile.load {{.*}} -> tensor<64x64xf32>
-module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
-  func.func @transpose_in_place(%x: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @transpose_in_place(%x: !A) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<64x64xf32>
     %t = tile.permute %a [1, 0] : tensor<64x64xf32>
@@ -199,8 +199,8 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
 // REMARK: remark: 'func.func' op has no tile cut over several blocks: a tile has the axis twice
 // CHECK-LABEL: func.func @outer_product
 // CHECK: tile.load {{.*}} -> tensor<64xf32>
-module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
-  func.func @outer_product(%x: !V, %z: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @outer_product(%x: !V, %z: !A) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
     %c = tile.reshape %a : tensor<64xf32> -> tensor<64x1xf32>
@@ -220,8 +220,8 @@ module attributes {tile.target = "sm_90a", tile.cut_tiles = 2 : i32} {
 // Sums that no thread's registers can hold, 256 of each with eight warps, are cut without a hint.
 // REMARK: remark: 'func.func' op has sums of products that no thread's registers can hold
 // REMARK: remark: 'func.func' op has each tile computed by 2 blocks, a slice each
-// CHECK: tile.cut_grid = array<i64: 1, 2, 1>
 // CHECK-LABEL: func.func @large
+// CHECK-SAME: grid_scale = array<i32: 1, 2, 1>
 // CHECK: tile.mma {{.*}} tensor<128x256xf32>
 module attributes {tile.target = "sm_90a"} {
   func.func @large(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
@@ -244,8 +244,8 @@ module attributes {tile.target = "sm_90a"} {
 
 // A short block, and the hint 1: nothing is told to the launcher.
 // REMARK-NOT: remark
-// CHECK-NOT: tile.cut
 // CHECK-LABEL: func.func @short
+// CHECK-NOT: slice
 module attributes {tile.target = "sm_90a"} {
   func.func @short(%x: !V, %z: !V) attributes {tile.kernel} {
     %i = tile.block_id 0

@@ -3,9 +3,9 @@
 // CHECK-NOT: tile.sum_parts
 
 !A = memref<?x?xf16, strided<[?, 1]>>
-module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // expected-remark @below {{computes each sum over k in one block: the loop's step is not 1}}
-  func.func @step(%x: !A, %z: !A) attributes {tile.kernel} {
+  func.func @step(%x: !A, %z: !A) attributes {tile.kernel, tile.hints = {split_k = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c2 = arith.constant 2 : i32
     %c8 = arith.constant 8 : i32
@@ -20,7 +20,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
   }
 
   // expected-remark @below {{computes each sum over k in one block: the loop carries something else than sums of products from zero}}
-  func.func @factor(%x: !A, %z: !A) attributes {tile.kernel} {
+  func.func @factor(%x: !A, %z: !A) attributes {tile.kernel, tile.hints = {split_k = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c8 = arith.constant 8 : i32
@@ -35,7 +35,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
   }
 
   // expected-remark @below {{computes each sum over k in one block: the loop carries something else than sums of products from zero}}
-  func.func @from_something(%x: !A, %z: !A) attributes {tile.kernel} {
+  func.func @from_something(%x: !A, %z: !A) attributes {tile.kernel, tile.hints = {split_k = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c8 = arith.constant 8 : i32
@@ -50,7 +50,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
   }
 
   // expected-remark @below {{computes each sum over k in one block: the loop carries something else than sums of products from zero}}
-  func.func @crossed(%x: !A, %z: !A) attributes {tile.kernel} {
+  func.func @crossed(%x: !A, %z: !A) attributes {tile.kernel, tile.hints = {split_k = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c8 = arith.constant 8 : i32
@@ -67,7 +67,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
   }
 
   // expected-remark @below {{computes each sum over k in one block: the loop carries something else than sums of products from zero}}
-  func.func @in_a_branch(%x: !A, %z: !A) attributes {tile.kernel} {
+  func.func @in_a_branch(%x: !A, %z: !A) attributes {tile.kernel, tile.hints = {split_k = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c8 = arith.constant 8 : i32
@@ -88,7 +88,7 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
   }
 
   // expected-remark @below {{computes each sum over k in one block: its first product is in no loop over numbers}}
-  func.func @no_loop(%x: !A, %z: !A) attributes {tile.kernel} {
+  func.func @no_loop(%x: !A, %z: !A) attributes {tile.kernel, tile.hints = {split_k = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %zero = arith.constant dense<0.0> : tensor<16x16xf16>
     %a = tile.load %x[%c0, %c0] : !A, i32, i32 -> tensor<16x16xf16>

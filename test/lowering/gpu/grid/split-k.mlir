@@ -15,9 +15,10 @@
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // A persistent kernel: the loop over blocks counts parts. Word 2 is the extent of k, 64 of it are a step.
-// CHECK: module attributes {{.*}}tile.part_bytes = 131072 : i32{{.*}}tile.shares = 1 : i32, tile.split = array<i64: 2, 64, 0, 1088, 49152, 0>
 // CHECK-LABEL: func.func @gemm
 // CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32, %[[PARTS:[^:]*]]: i32, %[[WHOLE:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
+// CHECK-SAME: split = {forced = 0 : i64, loop = {per_step = 64 : i64, steps = 0 : i64, word = 2 : i64}, part_bytes = 131072 : i64, step_bytes = 49152 : i64, step_cycles = 1088 : i64}
+// CHECK-SAME: split_applied = 1 : i32
 // CHECK: %[[ALL:.*]] = arith.addi %[[WHOLE]], %{{.*}}
 // CHECK: scf.for %[[V:.*]] = %{{.*}} to %[[ALL]]
 // CHECK: %[[IS_WHOLE:.*]] = arith.cmpi slt, %[[V]], %[[WHOLE]]
@@ -30,8 +31,8 @@
 // CHECK: scf.if %[[LAST]] {
 // CHECK: tile.store %[[SUM]]
 // CHECK: } {tile.persistent}
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.split_k = 0 : i32} {
-  func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !C) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, split_k = 0 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32
@@ -57,9 +58,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.split_
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // Another kernel finds its position from the number of its block. The hint says how many parts; two sums meet at once.
-// CHECK: module attributes {{.*}}tile.split = array<i64: -1, 1, 9, 128, 6144, 4>
 // CHECK-LABEL: func.func @few_rows
 // CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32, %[[PARTS:[^:]*]]: i32, %[[WHOLE:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
+// CHECK-SAME: split = {forced = 4 : i64, loop = {per_step = 1 : i64, steps = 9 : i64, word = -1 : i64}, part_bytes = {{[0-9]+}} : i64, step_bytes = 6144 : i64, step_cycles = 128 : i64}
 // CHECK: %[[V:.*]] = tile.block_id 0
 // CHECK-NOT: tile.block_id
 // CHECK: arith.cmpi slt, %[[V]], %[[WHOLE]]
@@ -67,8 +68,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.split_
 // CHECK: %[[SUMS:.*]]:2, %[[LAST:.*]] = tile.sum_parts %[[SOME]]#0, %[[SOME]]#1 part
 // CHECK: scf.if %[[LAST]] {
 // CHECK-NEXT: arith.mulf %[[SUMS]]#0, %[[SUMS]]#1
-module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
-  func.func @few_rows(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @few_rows(%x: !A, %y: !A, %z: !C) attributes {tile.kernel, tile.hints = {split_k = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -94,8 +95,9 @@ module attributes {tile.target = "sm_90a", tile.split_k = 4 : i32} {
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // Without the hint, the launcher is told, and the code stays as it was.
-// CHECK: module attributes {tile.loaded = array<i64: 0, 2, 16, 5, 2, 16>, tile.part_bytes = 2048 : i32, tile.split = array<i64: -1, 1, 9, 128, 6144, 0>, tile.target = "sm_90a"}
 // CHECK-LABEL: func.func @told
+// CHECK-SAME: loaded = [{bits = 16 : i32, rank = 2 : i32, word = 0 : i32}, {bits = 16 : i32, rank = 2 : i32, word = 5 : i32}]
+// CHECK-SAME: split = {forced = 0 : i64, loop = {per_step = 1 : i64, steps = 9 : i64, word = -1 : i64}, part_bytes = 2048 : i64, step_bytes = 6144 : i64, step_cycles = 128 : i64}
 // CHECK-NOT: tile.sum_parts
 module attributes {tile.target = "sm_90a"} {
   func.func @told(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
@@ -225,8 +227,8 @@ module attributes {tile.target = "sm_90a"} {
 // The hint says that none do.
 // CHECK-LABEL: func.func @asked
 // CHECK-NOT: tile.sum_parts
-module attributes {tile.target = "sm_90a", tile.split_k = 1 : i32} {
-  func.func @asked(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @asked(%x: !A, %y: !A, %z: !C) attributes {tile.kernel, tile.hints = {split_k = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -248,10 +250,10 @@ module attributes {tile.target = "sm_90a", tile.split_k = 1 : i32} {
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // A program may round the number of steps down.
-// CHECK: module attributes {{.*}}tile.split = array<i64: 2, 64,
 // CHECK-LABEL: func.func @whole_steps
-module attributes {tile.target = "sm_80", tile.split_k = 0 : i32} {
-  func.func @whole_steps(%x: !A, %z: !C) attributes {tile.kernel} {
+// CHECK-SAME: split = {
+module attributes {tile.target = "sm_80"} {
+  func.func @whole_steps(%x: !A, %z: !C) attributes {tile.kernel, tile.hints = {split_k = 0 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32

@@ -3,8 +3,8 @@
 
 // 16-byte accesses, neighbouring lanes side by side; as many warps as give a thread 64 bytes.
 // CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[1], [2], [256], [512]], lane = {{\[}}[4], [8], [16], [32], [64]], warp = {{\[}}[128]]>
-// CHECK: module attributes {{{.*}}tile.num_warps = 2 : i32
 // CHECK-LABEL: @copy
+// CHECK-SAME: num_warps = 2 : i32
 module attributes {tile.target = "sm_80"} {
   func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
     %i = tile.block_id 0
@@ -20,8 +20,8 @@ module attributes {tile.target = "sm_80"} {
 // Rows that start at multiples of two elements allow no access of four.
 // CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[0, 1], [0, 64]], lane = {{\[}}[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]>
 // CHECK-LABEL: @even
-module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
-  func.func @even(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 2, 1>}) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @even(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 2, 1>}) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1x128xf32, #[[L]]>
     %x = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x128xf32>
@@ -36,8 +36,8 @@ module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
 // CHECK-DAG: #[[L:.*]] = #tile.linear<register = {{.*}}, lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = {{\[}}[1, 0], [2, 0]]>
 // CHECK-DAG: #[[S:.*]] = #tile.linear<register = {{\[}}[4]], lane = {{\[}}[0], [0], [0], [0], [0]], warp = {{\[}}[1], [2]]>
 // CHECK-LABEL: @rows
-module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
-  func.func @rows(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 16>, tile.stride_div = array<i64: 16, 1>}, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @rows(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 16>, tile.stride_div = array<i64: 16, 1>}, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %i = tile.block_id 0
     // CHECK: tensor<8x256xf32, #[[L]]>
     %x = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<8x256xf32>
@@ -52,8 +52,8 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
 
 // A transpose loads along rows and stores along rows: the conversion stands in between.
 // CHECK-LABEL: @transpose
-module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
-  func.func @transpose(%a: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @transpose(%a: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %i = tile.block_id 0
     // CHECK: %[[X:.*]] = tile.load
     // CHECK: %[[C:.*]] = tile.convert_layout %[[X]]
@@ -70,8 +70,8 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
 
 // A vector that is spread over the rows of a tile is loaded the way it is spread; constants follow each use.
 // CHECK-LABEL: @bias
-module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
-  func.func @bias(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @bias(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %i = tile.block_id 0
     %one = arith.constant dense<1.0> : tensor<64x64xf32>
     %x = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<64x64xf32>
@@ -93,8 +93,8 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
 // instruction's layout.
 // CHECK: #[[ACC:linear.*]] = #tile.linear<register = {{.*}}, lane = {{\[}}[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]
 // CHECK-LABEL: @product
-module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
-  func.func @product(%a: memref<?x?xf16, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @product(%a: memref<?x?xf16, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     // CHECK: arith.constant dense<0.000000e+00> : tensor<64x64xf32, #[[ACC]]>
@@ -120,8 +120,8 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
 // CHECK-DAG: #[[ROWS:.*]] = #tile.linear<register = {{\[}}[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], lane = {{\[}}[0, 8], [0, 16], [0, 32], [0, 64], [8, 0]]
 // CHECK-DAG: #[[COLUMNS:.*]] = #tile.linear<register = {{\[}}[1, 0], [2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], lane = {{\[}}[8, 0], [16, 0], [32, 0], [64, 0], [0, 8]]
 // CHECK-LABEL: @patches
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @patches(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @patches(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<128x128xbf16, #[[ROWS]]>
     %x = tile.load %a[%i, %i] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<128x128xbf16>
@@ -136,8 +136,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // -----
 
 // What is loaded together counts together: two tiles of 4 KiB have the warps of one of 8; the third is the same for all.
-// CHECK: module attributes {{{.*}}tile.num_warps = 4 : i32
 // CHECK-LABEL: @together
+// CHECK-SAME: num_warps = 4 : i32
 module attributes {tile.target = "sm_90a"} {
   func.func @together(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}, %b: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
@@ -155,8 +155,8 @@ module attributes {tile.target = "sm_90a"} {
 // -----
 
 // What moves single tiles, of 8 KiB or more, has twice as many warps; not what has several to wait for.
-// CHECK: module attributes {{{.*}}tile.num_warps = 8 : i32
 // CHECK-LABEL: @moves
+// CHECK-SAME: num_warps = 8 : i32
 module attributes {tile.target = "sm_90a"} {
   func.func @moves(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}, %b: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
     %i = tile.block_id 0
@@ -173,8 +173,8 @@ module attributes {tile.target = "sm_90a"} {
 // A number that is spread over a tile says nothing of its layout: the accesses to the tile decide.
 // CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[0, 1], [0, 2], [0, 256], [0, 512]], lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = {{\[}}[0, 128]]>
 // CHECK-LABEL: @spread
-module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
-  func.func @spread(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @spread(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %i = tile.block_id 0

@@ -4,8 +4,8 @@
 
 // A copy: 544 slots with accesses of 16 bytes, 576 with those of 8.
 // CHECK: #[[WIDE:.*]] = #tile.linear<register = {{\[}}[1], [2], [256], [512]]
-// CHECK: tile.layout_slots = array<i64: 544, 576>
 // CHECK-LABEL: @copy
+// CHECK-SAME: tile.layout_costs = array<i64: 544, 576>
 module attributes {tile.target = "sm_80"} {
   // expected-remark @below {{has its tiles laid out over threads for an estimated 544 issue slots of a warp; others come within 25 % of that, up to layout_choice=1}}
   func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
@@ -23,8 +23,8 @@ module attributes {tile.target = "sm_80"} {
 // The runner-up.
 // CHECK: #[[NARROW:.*]] = #tile.linear<register = {{\[}}[1], [128], [256], [512]]
 // CHECK-LABEL: @narrow
-module attributes {tile.target = "sm_80", tile.layout_choice = 1 : i32} {
-  func.func @narrow(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @narrow(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_choice = 1 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[NARROW]]>
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
@@ -38,9 +38,9 @@ module attributes {tile.target = "sm_80", tile.layout_choice = 1 : i32} {
 // There is none so far down.
 // CHECK: #[[WIDE2:.*]] = #tile.linear<register = {{\[}}[1], [2], [256], [512]]
 // CHECK-LABEL: @none
-module attributes {tile.target = "sm_80", tile.layout_choice = 5 : i32} {
+module attributes {tile.target = "sm_80"} {
   // expected-remark @below {{has no layout_choice 5: the best is taken}}
-  func.func @none(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
+  func.func @none(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_choice = 5 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[WIDE2]]>
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
@@ -54,8 +54,8 @@ module attributes {tile.target = "sm_80", tile.layout_choice = 5 : i32} {
 // Values that a loop ties together have one layout, whatever vectors their elements would allow alone: nothing is
 // converted in the loop.
 // CHECK-LABEL: @loop
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @loop(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %b: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @loop(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %b: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %x = tile.load %a[%c0, %c0] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<16x256xbf16>

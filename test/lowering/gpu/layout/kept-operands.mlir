@@ -8,11 +8,11 @@
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !L = tensor<128x64xbf16>
 !D = tensor<128x64xf32>
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: @several
   // CHECK-COUNT-2: tile.wgmma = "rs"
   // CHECK: tile.wgmma = "ss"
-  func.func @several(%x: !A, %n: i32, %init: !D) {
+  func.func @several(%x: !A, %n: i32, %init: !D) attributes {tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : !D
@@ -32,7 +32,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
   // One such product leaves shared memory time beside others.
   // CHECK-LABEL: @one
   // CHECK: tile.wgmma = "ss"
-  func.func @one(%x: !A, %n: i32, %init: !D) {
+  func.func @one(%x: !A, %n: i32, %init: !D) attributes {tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %k = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> !L
@@ -47,7 +47,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
   // With 128 columns the product takes longer than its operands do.
   // CHECK-LABEL: @wide
   // CHECK-COUNT-2: tile.wgmma = "ss"
-  func.func @wide(%x: !A, %n: i32, %init: tensor<128x128xf32>) {
+  func.func @wide(%x: !A, %n: i32, %init: tensor<128x128xf32>) attributes {tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %k = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> !L
@@ -64,7 +64,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
   // Registers do not suffice for four operands of 32 words beside four sums of 32.
   // CHECK-LABEL: @many
   // CHECK-COUNT-4: tile.wgmma = "ss"
-  func.func @many(%x: !A, %n: i32, %init: !D) {
+  func.func @many(%x: !A, %n: i32, %init: !D) attributes {tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %k = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<128x128xbf16>

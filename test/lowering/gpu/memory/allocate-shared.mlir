@@ -4,11 +4,11 @@
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 #a = #tile.linear<register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[0, 4], [0, 8], [0, 16], [8, 0], [16, 0]]>
 
-// CHECK: tile.shared_bytes = 12288
 module attributes {tile.target = "sm_90"} {
   // What is used before the loop only makes room for what lives through it; of what each iteration makes anew, the
   // first makes room for the second; what an iteration finds as the one before left it lives through the loop.
   // CHECK-LABEL: @lifetimes
+  // CHECK-SAME: shared_bytes = 12288
   func.func @lifetimes(%x: tensor<32x32xf32, #a>, %n: i32) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

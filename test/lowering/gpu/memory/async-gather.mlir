@@ -5,7 +5,7 @@
 
 !table = memref<?xi32, strided<[1]>>
 !array = memref<?x?xbf16, strided<[?, 1]>>
-module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+module attributes {tile.target = "sm_80"} {
   // OWN-LABEL: @rows
   // CHECK-LABEL: func.func @rows
   // NVVM: remark: 'tile.async_gather' op reads 64x32xbf16 by cp.async, in pieces of up to 16 bytes
@@ -14,7 +14,7 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
                   %B: !array {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>},
                   %T: !table {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>},
                   %C: !array {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>},
-                  %n: i32, %end: i32) attributes {tile.kernel} {
+                  %n: i32, %end: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32

@@ -28,8 +28,8 @@
 // CHECK: tile.store %{{.*}}, %arg1[%c0_i32, %[[J]]]
 // CHECK: scf.for %[[J:.*]] = %[[K]] to %arg2 step %c1_i32
 // CHECK: tile.load %arg0[%c0_i32, %[[J]]]
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @softmax(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @softmax(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %low = arith.constant dense<-1.0e30> : tensor<1xf32, #slice>
@@ -68,8 +68,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // CHECK: tile.load %arg1[%c0_i32, %[[J]]]
 // CHECK: tile.store
 // CHECK: return
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @known(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @known(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c6 = arith.constant 6 : i32
@@ -91,7 +91,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 
   // CHECK-LABEL: @changed
   // CHECK-NOT: tile.alloc_shared
-  func.func @changed(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}) attributes {tile.kernel} {
+  func.func @changed(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c6 = arith.constant 6 : i32
@@ -113,7 +113,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
   // A tile that is read behind the store, and one that several iterations store.
   // CHECK-LABEL: @read_again
   // CHECK-NOT: tile.alloc_shared
-  func.func @read_again(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A) attributes {tile.kernel} {
+  func.func @read_again(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c6 = arith.constant 6 : i32
@@ -134,7 +134,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 
   // CHECK-LABEL: @halves
   // CHECK-NOT: tile.alloc_shared
-  func.func @halves(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}) attributes {tile.kernel} {
+  func.func @halves(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c6 = arith.constant 6 : i32
@@ -161,11 +161,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 !A = memref<?x?xf32, strided<[?, 1]>>
 
 // The launch may pass one array for both.
-// CHECK: tile.disjoint = [array<i32: 0, 2, 32, 5, 2, 32, 1>]
 // CHECK-LABEL: @one_or_two
+// CHECK-SAME: no_alias = [{array = {bits = 32 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 1 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}}]
 // CHECK: tile.alloc_shared
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @one_or_two(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @one_or_two(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c6 = arith.constant 6 : i32

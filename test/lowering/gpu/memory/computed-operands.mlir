@@ -7,8 +7,8 @@
 
 // The left operand stays in registers; nothing is converted between its parts and the product. A loop in front that loads
 // the same tiles for something else reads copies, too. Where operands are computed, two groups of warps take turns.
-// CHECK: module attributes {{.*}}tile.num_warps = 8
 // CHECK-LABEL: @scaled
+// CHECK-SAME: num_warps = 8
 // CHECK: scf.for
 // CHECK: tile.async_copy %arg0
 // CHECK: tile.local_load

@@ -7,8 +7,8 @@
 // CHECK-LABEL: @ahead
 // CHECK: tile.alloc_shared : <6x32x32xf32
 // CHECK: tile.async_copy {{.*}} {tile.in_bounds, tile.latency = 5 : i32}
-module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
-  func.func @ahead(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_80"} {
+  func.func @ahead(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %init = arith.constant dense<0.0> : tensor<32x32xf32, #a>

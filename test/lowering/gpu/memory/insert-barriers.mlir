@@ -126,8 +126,8 @@ func.func @arrays(%x: !array, %y: !array, %at: tensor<1x16xi32, #c>, %i: i32, %n
 
 // Another array, of which a thread stores what another one loads: the launch sees to it that they do not overlap. Where
 // each thread keeps to its own elements, arrays may be one.
-// CHECK: module attributes {tile.disjoint = [array<i32: 0, 2, 32, 10, 2, 32, 0>, array<i32: 5, 2, 32, 10, 2, 32, 0>]}
 // CHECK-LABEL: @others
+// CHECK-SAME: no_alias = [{array = {bits = 32 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 0 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 10 : i32}}, {array = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}, or_same = 0 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 10 : i32}}]
 // CHECK-NOT: tile.barrier
 module {
   func.func @others(%x: !array, %y: !array, %z: !array, %i: i32) attributes {tile.kernel} {
@@ -149,8 +149,8 @@ module {
 // CHECK: tile.load
 // CHECK-NEXT: tile.barrier
 // CHECK-NEXT: tile.store
-module attributes {tile.may_alias} {
-  func.func @overlapping(%x: !array, %y: !array, %i: i32) attributes {tile.kernel} {
+module {
+  func.func @overlapping(%x: !array, %y: !array, %i: i32) attributes {tile.kernel, tile.hints = {may_alias}} {
     %r = tile.load %x[%i, %i] : !array, i32, i32 -> tensor<16x16xf32, #a>
     tile.store %r, %y[%i, %i] : tensor<16x16xf32, #a>, !array, i32, i32
     return

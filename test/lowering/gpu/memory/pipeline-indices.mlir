@@ -6,7 +6,7 @@
 !table = memref<?xi32, strided<[1]>>
 !buffer = !tile.buffer<1x32x32xf32, #s>
 
-module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
+module attributes {tile.target = "sm_90"} {
   // Three slots: copies are two iterations ahead, these loads three. Each goes to its own copy.
   // CHECK-LABEL: @two_tables
   // CHECK: %[[R0:.*]] = tile.gather %[[R:arg1]][%c0_i32]
@@ -25,7 +25,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK: %[[RN:.*]] = tile.gather %[[R]][%[[AFTER]]]
   // CHECK: %[[SN:.*]] = tile.gather %[[S]][%[[AFTER]]]
   // CHECK: scf.yield %{{.*}}, %{{.*}}, %[[RN]], %[[SN]]
-  func.func @two_tables(%A: !array, %R: !table, %S: !table, %n: i32) {
+  func.func @two_tables(%A: !array, %R: !table, %S: !table, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !buffer
@@ -51,7 +51,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK: %[[NEXT:.*]] = tile.gather %arg1
   // CHECK-NOT: tile.gather
   // CHECK: scf.yield %{{.*}}, %{{.*}}, %[[NEXT]]
-  func.func @table_of_tables(%A: !array, %R: !table, %S: !table, %n: i32) {
+  func.func @table_of_tables(%A: !array, %R: !table, %S: !table, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !buffer

@@ -7,14 +7,14 @@
 !table = memref<?xi32, strided<[1]>>
 !buffer = !tile.buffer<1x32x32xf32, #s>
 
-module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
+module attributes {tile.target = "sm_90"} {
   // The position is a number from memory, which an iteration that does not exist must not read.
   // CHECK-LABEL: @position_from_memory
   // CHECK: scf.for {{.*}} : i32 {
   // CHECK-NEXT: tile.gather
   // CHECK-NEXT: tile.async_copy
   // CHECK: tile.async_wait 0
-  func.func @position_from_memory(%A: !array, %T: !table, %n: i32) {
+  func.func @position_from_memory(%A: !array, %T: !table, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !buffer
@@ -34,7 +34,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK-NEXT: tile.gather
   // CHECK-NEXT: tile.async_copy
   // CHECK: tile.async_wait 0
-  func.func @table_is_written(%A: !array, %T: !table, %n: i32) {
+  func.func @table_is_written(%A: !array, %T: !table, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !buffer
@@ -54,7 +54,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK: scf.for {{.*}} : i32 {
   // CHECK-NEXT: tile.async_copy
   // CHECK: tile.async_wait 0
-  func.func @second_store(%A: !array, %B: !array, %n: i32) {
+  func.func @second_store(%A: !array, %B: !array, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !buffer
@@ -76,7 +76,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK: scf.for {{.*}} : i32 {
   // CHECK-NEXT: tile.async_copy
   // CHECK: tile.async_wait 0
-  func.func @threads_meet(%A: !array, %n: i32) {
+  func.func @threads_meet(%A: !array, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !buffer
@@ -97,7 +97,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK: tile.async_wait 0
   // CHECK: scf.if
   // CHECK-NEXT: tile.async_copy
-  func.func @copy_in_a_branch(%A: !array, %n: i32, %c: i1) {
+  func.func @copy_in_a_branch(%A: !array, %n: i32, %c: i1) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !buffer
@@ -121,7 +121,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK: scf.for {{.*}} : i32 {
   // CHECK-NEXT: tile.async_copy
   // CHECK: tile.async_wait 0
-  func.func @barrier_in_a_branch(%A: !array, %n: i32, %c: i1) {
+  func.func @barrier_in_a_branch(%A: !array, %n: i32, %c: i1) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !buffer

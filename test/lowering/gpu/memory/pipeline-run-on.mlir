@@ -12,8 +12,8 @@
 // CHECK: }
 // CHECK: tile.wgmma_wait %{{.*}}, 0
 // CHECK: tile.store
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_stages = 4 : i32} {
-  func.func @adds(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @adds(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>
@@ -37,8 +37,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_st
 // CHECK: scf.for
 // CHECK: %[[D:.*]] = tile.wgmma %
 // CHECK: tile.wgmma_wait %[[D]], 0
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_stages = 3 : i32} {
-  func.func @few_slots(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @few_slots(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>
@@ -62,8 +62,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_st
 // CHECK: scf.for
 // CHECK: %[[D:.*]] = tile.wgmma %
 // CHECK: tile.wgmma_wait %[[D]], 0
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 4 : i32} {
-  func.func @few_warps(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @few_warps(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>
@@ -87,8 +87,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // CHECK: scf.for
 // CHECK: %[[D:.*]] = tile.wgmma %
 // CHECK: tile.wgmma_wait %[[D]], 0
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_stages = 4 : i32} {
-  func.func @swapped(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @swapped(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>
@@ -113,8 +113,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_st
 // CHECK: %[[L:.*]] = arith.truncf
 // CHECK: %[[D:.*]] = tile.wgmma %[[L]], %
 // CHECK: tile.wgmma_wait %[[D]], 0
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_stages = 4 : i32} {
-  func.func @from_registers(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @from_registers(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>

@@ -14,8 +14,8 @@
 #a = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 
 // CHECK-LABEL: @stream
-module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
-  func.func @stream(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: tensor<32x32xf32, #a>) -> tensor<32x32xf32, #a> {
+module attributes {tile.target = "sm_90"} {
+  func.func @stream(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: tensor<32x32xf32, #a>) -> tensor<32x32xf32, #a> attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     // CHECK: %[[BUF:.*]] = tile.alloc_shared : <3x32x32xf32, #{{.*}}>
@@ -59,7 +59,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK-LABEL: @writes
   // CHECK: scf.for {{.*}} : i32 {
   // CHECK-NEXT: tile.async_copy
-  func.func @writes(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+  func.func @writes(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
@@ -80,7 +80,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK: tile.async_copy
   // CHECK: scf.for {{.*}} : i32 {
   // CHECK-NEXT: tile.async_wait 1
-  func.func @writes_in_place(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+  func.func @writes_in_place(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
@@ -99,7 +99,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // CHECK-LABEL: @writes_again
   // CHECK: scf.for {{.*}} : i32 {
   // CHECK: tile.async_copy
-  func.func @writes_again(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+  func.func @writes_again(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
@@ -119,7 +119,7 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
   // Where the next position is a value that the loop carries, nothing can run ahead.
   // CHECK-LABEL: @carried
   // CHECK: tile.async_wait 0
-  func.func @carried(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) -> i32 {
+  func.func @carried(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) -> i32 attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
@@ -142,13 +142,13 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
 
 // One that writes to another is taken to be right unless the launch finds that the arrays overlap; here they may
 // be the same. Word 5 is B's pointer.
-// CHECK: module attributes {{{.*}}tile.disjoint = [array<i32: 0, 2, 32, 5, 2, 32, 1>]
 // CHECK-LABEL: @writes_elsewhere
+// CHECK-SAME: no_alias = [{array = {bits = 32 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 1 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}}]
 // CHECK: tile.async_copy
 // CHECK: scf.for
 // CHECK-NEXT: tile.async_wait 1
-module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
-  func.func @writes_elsewhere(%A: memref<?x?xf32, strided<[?, 1]>>, %B: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+module attributes {tile.target = "sm_90"} {
+  func.func @writes_elsewhere(%A: memref<?x?xf32, strided<[?, 1]>>, %B: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
@@ -170,12 +170,12 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0]]>
 #a = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [16, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 
-// CHECK-NOT: tile.disjoint
 // CHECK-LABEL: @writes_elsewhere
+// CHECK-NOT: no_alias
 // CHECK: scf.for
 // CHECK-NEXT: tile.async_copy
-module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32, tile.may_alias} {
-  func.func @writes_elsewhere(%A: memref<?x?xf32, strided<[?, 1]>>, %B: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+module attributes {tile.target = "sm_90"} {
+  func.func @writes_elsewhere(%A: memref<?x?xf32, strided<[?, 1]>>, %B: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_stages = 3 : i32, may_alias}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
@@ -198,8 +198,8 @@ module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32, tile.may_al
 
 // CHECK-LABEL: @one_stage
 // CHECK: tile.async_wait 0
-module attributes {tile.target = "sm_90", tile.num_stages = 1 : i32} {
-  func.func @one_stage(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+module attributes {tile.target = "sm_90"} {
+  func.func @one_stage(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_stages = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
@@ -220,8 +220,8 @@ module attributes {tile.target = "sm_90", tile.num_stages = 1 : i32} {
 
 // CHECK-LABEL: @meets
 // CHECK: tile.async_wait 0
-module attributes {tile.target = "sm_90", tile.num_stages = 3 : i32} {
-  func.func @meets(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+module attributes {tile.target = "sm_90"} {
+  func.func @meets(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>

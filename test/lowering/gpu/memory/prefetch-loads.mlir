@@ -23,8 +23,8 @@
 // CHECK: scf.yield %{{.*}}, %[[I]], %[[J]]
 // What comes early may be beyond the last iteration: there no promise that it lies inside holds.
 // CHECK-NOT: tile.in_bounds
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @scales(%s: !A, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+module attributes {tile.target = "sm_90a"} {
+  func.func @scales(%s: !A, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
@@ -52,7 +52,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   // CHECK: %[[I:.*]] = tile.load %arg0[%c0_i32, %[[N]]]
   // CHECK: tile.reduce
   // CHECK: scf.yield %{{.*}}, %[[I]]
-  func.func @walk(%s: !A, %n: i32, %init: tensor<64xf32, #slice>) -> tensor<64xf32, #slice> {
+  func.func @walk(%s: !A, %n: i32, %init: tensor<64xf32, #slice>) -> tensor<64xf32, #slice> attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<64xf32, #slice>) : i32 {
@@ -69,7 +69,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   // CHECK-LABEL: @writes
   // CHECK-NOT: iter_args
   // CHECK: return
-  func.func @writes(%s: !A, %a: !B, %n: i32) {
+  func.func @writes(%s: !A, %a: !B, %n: i32) attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
@@ -88,7 +88,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[I:.*]] = %{{.*}})
   // CHECK: tile.load %arg0[%c0_i32, %[[I]]]
   // CHECK: tile.wgmma
-  func.func @chained(%s: !A, %t: memref<?xi32, strided<[1]>>, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+  func.func @chained(%s: !A, %t: memref<?xi32, strided<[1]>>, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
@@ -111,7 +111,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   // CHECK-NOT: iter_args({{.*}}, {{.*}}, {{.*}})
   // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
   // CHECK: return
-  func.func @stay(%s: !A, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+  func.func @stay(%s: !A, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
@@ -148,16 +148,16 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 
 // Sums so far, a tile at a time: the next one comes meanwhile, if the launch finds the arrays apart, or
 // one and the same.
-// CHECK: module attributes {tile.disjoint = [array<i32: 0, 2, 32, 5, 2, 32, 1>]
 // CHECK-LABEL: @running
+// CHECK-SAME: no_alias = [{array = {bits = 32 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 1 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}}]
 // CHECK: %[[FIRST:.*]] = tile.load
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[FIRST]])
 // CHECK: tile.scan
 // CHECK-NEXT: arith.addi
 // CHECK-NEXT: tile.load
 // CHECK: tile.store
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @running(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %zero: tensor<64x1xf32, #rows>) {
+module attributes {tile.target = "sm_90a"} {
+  func.func @running(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %zero: tensor<64x1xf32, #rows>) attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%before = %zero) -> (tensor<64x1xf32, #rows>) : i32 {
@@ -184,8 +184,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK-LABEL: @running
 // CHECK: scf.for {{.*}} iter_args(%{{[a-z0-9]*}} = %{{[a-z0-9]*}})
 // CHECK-NEXT: tile.load
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.may_alias} {
-  func.func @running(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %zero: tensor<64x1xf32, #rows>) {
+module attributes {tile.target = "sm_90a"} {
+  func.func @running(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %zero: tensor<64x1xf32, #rows>) attributes {tile.hints = {num_warps = 4 : i32, may_alias}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%before = %zero) -> (tensor<64x1xf32, #rows>) : i32 {
@@ -207,8 +207,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.may_al
 // CHECK-LABEL: @tickets
 // CHECK: scf.for %[[V:[a-z0-9]*]] = %{{.*}} {
 // CHECK-NEXT: tile.load %{{.*}}[%c0_i32, %[[V]]]
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @tickets(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) {
+module attributes {tile.target = "sm_90a"} {
+  func.func @tickets(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     scf.for %v = %c0 to %n step %c1 : i32 {

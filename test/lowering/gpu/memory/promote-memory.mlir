@@ -9,9 +9,9 @@
 // A 64-byte row has four chunks of 16 bytes: they are XORed with bits 1 and 2 of the row.
 // CHECK: #[[SHARED:.*]] = #tile.linear<offset = {{\[}}[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0]]>
 // CHECK-LABEL: @gemm
-module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_80"} {
   func.func @gemm(%A: memref<?x?xbf16, strided<[?, 1]>>, %B: memref<?x?xbf16, strided<[?, 1]>>, %i: i32, %k: i32,
-                  %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> {
+                  %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {tile.hints = {num_warps = 1 : i32}} {
     // CHECK: %[[BBUF:.*]] = tile.alloc_shared : <1x32x32xbf16, #[[SHARED]]>
     // CHECK: %[[ABUF:.*]] = tile.alloc_shared : <1x32x32xbf16, #[[SHARED]]>
     // CHECK: tile.async_copy %arg0[%arg2, %arg3] into %[[ABUF]][%{{.*}}]
@@ -35,7 +35,7 @@ module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
   // permute is redone on the operand.
   // CHECK-LABEL: @transposed
   func.func @transposed(%B: memref<?x?xbf16, strided<[1, ?]>>, %k: i32, %al: tensor<32x32xbf16, #a>,
-                        %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> {
+                        %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {tile.hints = {num_warps = 1 : i32}} {
     // CHECK: tile.async_copy
     // CHECK: %[[B:.*]] = tile.local_load
     // CHECK: %[[P:.*]] = tile.permute %[[B]] [1, 0]
@@ -51,7 +51,7 @@ module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
   // CHECK-LABEL: @other_padding
   // CHECK-NOT: async_copy
   func.func @other_padding(%A: memref<?x?xbf16, strided<[?, 1]>>, %k: i32, %bl: tensor<32x32xbf16, #b>,
-                           %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> {
+                           %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {tile.hints = {num_warps = 1 : i32}} {
     %a = tile.load %A[%k, %k] padding nan : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<32x32xbf16, #load>
     %al = tile.convert_layout %a : tensor<32x32xbf16, #load> -> tensor<32x32xbf16, #a>
     %d = "tile.mma"(%al, %bl, %c) : (tensor<32x32xbf16, #a>, tensor<32x32xbf16, #b>, tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc>

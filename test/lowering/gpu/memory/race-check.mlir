@@ -3,9 +3,9 @@
 
 #l = #tile.linear<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0]]>
-module attributes {tile.race_check = 1 : i32} {
+module {
   // CHECK-LABEL: @shared
-  func.func @shared(%x: tensor<64x16xf32, #l>, %slot: i32) -> tensor<64x16xf32, #l> attributes {tile.kernel} {
+  func.func @shared(%x: tensor<64x16xf32, #l>, %slot: i32) -> tensor<64x16xf32, #l> attributes {tile.kernel, tile.hints = {race_check = 1 : i32}} {
     %b = tile.alloc_shared : !tile.buffer<2x64x16xf32, #s>
     // CHECK: tile.async_wait 0
     // CHECK-NEXT: tile.barrier
@@ -27,10 +27,10 @@ module attributes {tile.race_check = 1 : i32} {
 
 #l = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 8], [0, 16], [0, 32]]>
-module attributes {tile.race_check = 1 : i32} {
+module {
   // A product that would run into the next iteration is waited for where it is.
   // CHECK-LABEL: @product
-  func.func @product(%a: !tile.buffer<2x64x64xbf16, #s>, %c: tensor<64x64xf32, #l>, %n: i32) -> tensor<64x64xf32, #l> attributes {tile.kernel} {
+  func.func @product(%a: !tile.buffer<2x64x64xbf16, #s>, %c: tensor<64x64xf32, #l>, %n: i32) -> tensor<64x64xf32, #l> attributes {tile.kernel, tile.hints = {race_check = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %c) -> tensor<64x64xf32, #l> : i32 {
@@ -64,10 +64,10 @@ func.func @usual() attributes {tile.kernel} {
 
 #l = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tile.race_check = 1 : i32} {
+module {
   // What is on its way to memory has been read before anything goes on.
   // CHECK-LABEL: @result
-  func.func @result(%x: tensor<64x64xbf16, #l>, %a: memref<?x?xbf16, strided<[?, 1]>>, %i: i32) attributes {tile.kernel} {
+  func.func @result(%x: tensor<64x64xbf16, #l>, %a: memref<?x?xbf16, strided<[?, 1]>>, %i: i32) attributes {tile.kernel, tile.hints = {race_check = 1 : i32}} {
     %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
     // CHECK: tile.barrier
     // CHECK-NEXT: tile.tma_store

@@ -1,6 +1,6 @@
 // RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-replan))' | FileCheck %s
 
-// CHECK: module attributes {{.*}}tile.product_step = 128
+// CHECK: func.func @k() attributes {{.*}}tile.product_step = 128
 module attributes {tile.target = "sm_90a", tile.plan = 2 : i32, tile.plan_reason = "takes too much"} {
   // expected-remark @+1 {{is planned again, with products in steps: takes too much}}
   func.func @k() attributes {tile.kernel} { return }
@@ -8,7 +8,7 @@ module attributes {tile.target = "sm_90a", tile.plan = 2 : i32, tile.plan_reason
 
 // -----
 
-// CHECK: module attributes {{.*}}tile.num_stages = 2 : i32{{.*}}tile.spare_shared = 116224
+// CHECK: func.func @k() attributes {tile.hints = {num_stages = 2 : i32}, {{.*}}tile.spare_shared = 116224
 module attributes {tile.target = "sm_90a", tile.plan = 4 : i32} {
   // expected-remark @+1 {{is planned again, with two stages, half of shared memory}}
   func.func @k() attributes {tile.kernel} { return }

@@ -42,8 +42,8 @@
 // ROLES-NOT: tile.barrier_wait
 // ROLES: tile.local_load
 // ROLES: tile.barrier_arrive %{{.*}} together
-module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma} {
-  func.func @brought(%x: !A {tile.tma}, %v: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @brought(%x: !A {tile.tma}, %v: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : !D
@@ -91,8 +91,8 @@ module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma}
 // CHECK-NOT: tile.async_copy
 // CHECK-NOT: tile.local_load
 // CHECK-COUNT-4: tile.load
-module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma} {
-  func.func @left(%x: !A {tile.tma}, %v: !V {tile.tma}, %other: !V, %y: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @left(%x: !A {tile.tma}, %v: !V {tile.tma}, %other: !V, %y: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : !D

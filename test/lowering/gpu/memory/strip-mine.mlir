@@ -7,8 +7,8 @@
 
 // One walk for the maximum, one for the stores. An iota counts on from part to part, an index in tiles becomes one in
 // parts, and what has one column stays whole.
-// CHECK: tile.num_warps = 16
 // CHECK-LABEL: @row
+// CHECK-SAME: num_warps = 16
 // CHECK: %[[P:.*]] = scf.for %[[J:.*]] = %c0_i32 to %c4_i32 step %c1_i32 iter_args(%[[M:.*]] = %{{.*}}) -> (tensor<1x16384xf32>)
 // CHECK: %[[X:.*]] = tile.load %arg0[%arg3, %[[J]]] padding neg_inf : {{.*}} -> tensor<1x16384xbf16>
 // CHECK: %[[F:.*]] = arith.extf %[[X]]
@@ -57,8 +57,8 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xf32, strided<[?, 1]>>
 
 // Along rows that are reduced each for itself one walk does all.
-// CHECK: tile.num_warps = 8
 // CHECK-LABEL: @rows
+// CHECK-SAME: num_warps = 8
 // CHECK: scf.for %[[J:.*]] = %c0_i32 to %c8_i32 step %c1_i32 {{.*}} {
 // CHECK: %[[X:.*]] = tile.load %arg0[%[[J]], %c0_i32] : {{.*}} -> tensor<8x1024xf32>
 // CHECK: tile.reduce add, %[[X]] axis 1 : tensor<8x1024xf32>

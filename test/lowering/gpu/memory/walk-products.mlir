@@ -2,9 +2,9 @@
 
 // The loop's iterations become steps: its index is that of what they load.
 !A = memref<?x?xf32, strided<[?, 1]>>
-module attributes {tile.product_step = 128 : i32} {
+module {
 // CHECK-LABEL: @steps
-func.func @steps(%A: !A, %B: !A, %i: i32, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tile.kernel} {
+func.func @steps(%A: !A, %B: !A, %i: i32, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tile.kernel, tile.product_step = 128 : i32} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c9 = arith.constant 9 : i32
@@ -26,9 +26,9 @@ func.func @steps(%A: !A, %B: !A, %i: i32, %zero: tensor<64x64xf32>) -> tensor<64
 
 // What is computed element by element, and transposed, has parts, too; a loop of its own takes the steps.
 !A = memref<?x?xf32, strided<[?, 1]>>
-module attributes {tile.product_step = 128 : i32} {
+module {
 // CHECK-LABEL: @own
-func.func @own(%A: !A, %i: i32, %r: tensor<64x1xf32>, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tile.kernel} {
+func.func @own(%A: !A, %i: i32, %r: tensor<64x1xf32>, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tile.kernel, tile.product_step = 128 : i32} {
   // CHECK: scf.for %[[S:arg[0-9]+]] = {{.*}} iter_args
   // CHECK: %[[A:.*]] = tile.load {{.*}} -> tensor<64x32xf32>
   // CHECK: %[[B:.*]] = tile.broadcast {{.*}} -> tensor<64x32xf32>
@@ -47,9 +47,9 @@ func.func @own(%A: !A, %i: i32, %r: tensor<64x1xf32>, %zero: tensor<64x64xf32>) 
 
 // A store between a load and the product keeps it whole.
 !A = memref<?x?xf32, strided<[?, 1]>>
-module attributes {tile.product_step = 128 : i32} {
+module {
 // CHECK-LABEL: @written
-func.func @written(%A: !A, %i: i32, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tile.kernel} {
+func.func @written(%A: !A, %i: i32, %zero: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tile.kernel, tile.product_step = 128 : i32} {
   // CHECK-NOT: scf.for
   %a = tile.load %A[%i, %i] padding zero : !A, i32, i32 -> tensor<64x128xf32>
   %b = tile.load %A[%i, %i] padding zero : !A, i32, i32 -> tensor<128x64xf32>

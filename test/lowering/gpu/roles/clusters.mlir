@@ -18,8 +18,8 @@
 // CHECK: tile.barrier_arrive %[[EMPTY]][%{{.*}}] if %{{.*}} {tile.multicast}
 
 // Blocks meet when their barriers are there. The box of the tile that they share has half of its 64 rows.
-// NVVM: tile.tensor_maps = [{{{.*}}box = array<i32: 64, 128>{{.*}}}, {{{.*}}box = array<i32: 64, 32>
 // NVVM: nvvm.cluster_dim = array<i32: 2, 1, 1>
+// NVVM-SAME: tensor_maps = [{{{.*}}box = array<i32: 64, 128, 0, 0, 0>{{.*}}}, {{{.*}}box = array<i32: 64, 32, 0, 0, 0>
 // NVVM: fence.mbarrier_init.release.cluster
 // NVVM-NEXT: "barrier.cluster.arrive.relaxed.aligned;\0Abarrier.cluster.wait.aligned;"
 // NVVM: nvvm.griddepcontrol wait
@@ -30,8 +30,8 @@
 // NVVM-NEXT: %[[TO:.*]] = llvm.getelementptr %{{.*}}[%[[PART]]]
 // NVVM: bytes.multicast::cluster.L2::cache_hint [$0], [$1, {$3, $4}], [$2], $5, 0x14F0000000000000;", "r,l,r,r,r,h" %[[TO]]
 // NVVM: mapa.shared::cluster.u32 a, $0, $2;\0A@$1 mbarrier.arrive.shared::cluster.b64 _, [a];
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_stages = 2 : i32, tile.persistent = 2 : i32} {
-  func.func @f(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @f(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 2 : i32}, tile.launch = {persistent = 1 : i32, cluster_blocks = 2 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32

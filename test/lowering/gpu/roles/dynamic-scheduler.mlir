@@ -9,9 +9,9 @@
 
 // The producer takes a ticket behind its last loop, if that does not tell its last iteration, and posts the number at the
 // end; what the loop carried before it still does.
-// CHECK: module attributes {{.*}}tile.takes_tickets = 1 : i32
 // CHECK-LABEL: func.func @alone
 // CHECK-SAME: %[[FIRST:[^:]*]]: i32, %[[TOTAL:[^:]*]]: i32, %[[STEP:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
+// CHECK-SAME: dynamic = 1 : i32
 // CHECK: %[[FULL:.*]] = tile.alloc_barriers arrivals 1 numbers : <2>
 // CHECK: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 4 : <2>
 // CHECK: producer {
@@ -46,8 +46,8 @@
 
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
 !array = memref<?x?xbf16, strided<[?, 1]>>
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @alone(%a: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %first: i32, %total: i32, %step: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @alone(%a: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c7 = arith.constant 7 : i32
     %s = tile.alloc_shared : !tile.buffer<1x8x64xbf16, #line>
@@ -100,8 +100,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK: arith.addi %[[TICKET]]
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
 !array = memref<?x?xbf16, strided<[?, 1]>>
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @last(%a: !array {tile.tma}, %first: i32, %total: i32, %step: i32, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @last(%a: !array {tile.tma}, %first: i32, %total: i32, %step: i32, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %s = tile.alloc_shared : !tile.buffer<1x8x64xbf16, #line>
@@ -137,8 +137,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK: tile.barrier_arrive %[[EMPTY]]
 #i = #tile.linear<register = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0]], warp = []>
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @gathers(%x: memref<?x?xbf16, strided<[?, 1]>>, %first: i32, %total: i32, %step: i32, %rows: tensor<8x8xi32, #i>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gathers(%x: memref<?x?xbf16, strided<[?, 1]>>, %first: i32, %total: i32, %step: i32, %rows: tensor<8x8xi32, #i>) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %b = tile.alloc_shared : !tile.buffer<1x8x8xbf16, #s>
     tile.roles producer_warps 4 producer {
@@ -158,8 +158,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // CHECK-LABEL: func.func @no_roles
 // CHECK: scf.for
 // CHECK: } {tile.persistent}
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @no_roles(%first: i32, %total: i32, %step: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @no_roles(%first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     scf.for %v = %first to %total step %step : i32 {
     } {tile.persistent, tile.tickets}
     return
@@ -171,8 +171,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK-LABEL: func.func @teams
 // CHECK-COUNT-2: scf.for
 // CHECK-NOT: tile.tickets
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @teams(%first: i32, %total: i32, %step: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @teams(%first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     tile.roles producer_warps 4 teams 2 producer {
       scf.for %v = %first to %total step %step : i32 {
       } {tile.persistent, tile.tickets}
@@ -188,8 +188,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 
 // CHECK-LABEL: func.func @idle
 // CHECK-NOT: tile.tickets
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @idle(%first: i32, %total: i32, %step: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @idle(%first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     tile.roles producer_warps 1 producer {
     } consumer {
       scf.for %v = %first to %total step %step : i32 {

@@ -20,8 +20,8 @@
 // CHECK: scf.yield %[[X]], %[[Y]]
 // CHECK: tile.wgmma_wait %[[IN]]#0, 0
 // CHECK: tile.wgmma_wait %[[IN]]#1, 0
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @gradients(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gradients(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x64xf32>
@@ -62,8 +62,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // CHECK: %[[PINNED:.*]] = tile.wgmma_wait %[[E]], 1 {complete}
 // CHECK-NEXT: tile.barrier_wait %{{.*}}[%[[SLOT]]]
 // CHECK-NEXT: tile.wgmma_wait %[[D]], 0 with %[[PINNED]]
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @softmax(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @softmax(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>

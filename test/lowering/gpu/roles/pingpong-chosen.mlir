@@ -18,8 +18,8 @@
 // CHECK: tile.wgmma
 // CHECK: tile.pass_turn
 // CHECK: tile.wgmma_wait
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @product(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @product(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %i = tile.block_id 0
@@ -45,8 +45,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK-LABEL: @triangle
 // CHECK: tile.roles producer_warps
 // CHECK-NOT: tile.team
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @triangle(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @triangle(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %i = tile.block_id 0
@@ -73,8 +73,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // CHECK-LABEL: @two_groups
 // CHECK: tile.roles producer_warps
 // CHECK-NOT: tile.team
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @two_groups(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @two_groups(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %i = tile.block_id 0
@@ -100,8 +100,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // CHECK-LABEL: @faded
 // CHECK: tile.roles producer_warps
 // CHECK-NOT: tile.team
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @faded(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @faded(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %i = tile.block_id 0

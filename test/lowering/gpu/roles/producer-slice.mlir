@@ -8,7 +8,7 @@
 !buffer = !tile.buffer<1x32x32xf32, #s>
 !tile = tensor<32x32xf32, #a>
 
-module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90"} {
   // The bound and the position come from memory that nothing writes to; the position is carried. Sums are not needed.
   // CHECK-LABEL: @from_memory
   // CHECK: producer {
@@ -19,7 +19,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
   // CHECK-NOT: arith.addf
   // CHECK: consumer {
   // CHECK: arith.addf
-  func.func @from_memory(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %T: !T, %z: !tile, %Z: !A) attributes {tile.kernel} {
+  func.func @from_memory(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %T: !T, %z: !tile, %Z: !A) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %n = tile.gather %T[%c0] : !T, i32 -> i32
@@ -39,7 +39,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
   // The same, but the kernel writes to the table: the producer would not see it.
   // CHECK-LABEL: @table_written
   // CHECK-NOT: tile.roles
-  func.func @table_written(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %T: !T, %n: i32) attributes {tile.kernel} {
+  func.func @table_written(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %T: !T, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -56,7 +56,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
   // Carried from one iteration to the next.
   // CHECK-LABEL: @written_table_carried
   // CHECK-NOT: tile.roles
-  func.func @written_table_carried(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %T: !T, %n: i32) attributes {tile.kernel} {
+  func.func @written_table_carried(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %T: !T, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -74,7 +74,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
   // As the condition of a branch around.
   // CHECK-LABEL: @written_table_decides
   // CHECK-NOT: tile.roles
-  func.func @written_table_decides(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %T: !T, %n: i32) attributes {tile.kernel} {
+  func.func @written_table_decides(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %T: !T, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -94,7 +94,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
   // A store before the loop, and one in a branch before it: the copies of the loop would overtake them.
   // CHECK-LABEL: @stored_before
   // CHECK-NOT: tile.roles
-  func.func @stored_before(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: !tile) attributes {tile.kernel} {
+  func.func @stored_before(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: !tile) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -109,7 +109,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
 
   // CHECK-LABEL: @stored_in_a_branch_before
   // CHECK-NOT: tile.roles
-  func.func @stored_in_a_branch_before(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: !tile, %c: i1) attributes {tile.kernel} {
+  func.func @stored_in_a_branch_before(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: !tile, %c: i1) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -127,7 +127,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
   // A store behind all copies is in nobody's way.
   // CHECK-LABEL: @stored_behind
   // CHECK: tile.roles
-  func.func @stored_behind(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: !tile) attributes {tile.kernel} {
+  func.func @stored_behind(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: !tile) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer

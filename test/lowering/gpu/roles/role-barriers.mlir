@@ -8,12 +8,12 @@
 !buffer = !tile.buffer<1x32x32xf32, #s>
 !tile = tensor<32x32xf32, #a>
 
-module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90"} {
   // CHECK-LABEL: @reads
   // CHECK: consumer {
   // CHECK-NOT: tile.barrier{{$}}
   // CHECK: return
-  func.func @reads(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel} {
+  func.func @reads(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -41,7 +41,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
   // CHECK-NEXT: tile.barrier{{$}}
   // CHECK-NOT: tile.barrier{{$}}
   // CHECK: scf.yield
-  func.func @writes(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel} {
+  func.func @writes(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer

@@ -13,8 +13,8 @@
 // CHECK-NEXT: tile.pass_turn {tile.groups}
 // CHECK-NEXT: tile.convert_layout
 // CHECK-NEXT: tile.wgmma_wait
-module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma} {
-  func.func @exchanges(%n: i32, %v: tensor<64xi32, #row>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @exchanges(%n: i32, %v: tensor<64xi32, #row>) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>
     %left = arith.constant dense<1.0> : tensor<128x64xbf16, #acc>
     %c0 = arith.constant 0 : i32
@@ -44,8 +44,8 @@ module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma}
 // What threads write they meet for before a product reads it: there are no turns.
 // CHECK-LABEL: func.func @writes
 // CHECK-NOT: _turn
-module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma} {
-  func.func @writes(%n: i32, %v: tensor<64x64xbf16, #t>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @writes(%n: i32, %v: tensor<64x64xbf16, #t>) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>
     %left = arith.constant dense<1.0> : tensor<128x64xbf16, #acc>
     %c0 = arith.constant 0 : i32

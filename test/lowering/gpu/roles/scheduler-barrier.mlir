@@ -2,7 +2,7 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups))' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups))' 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups),tile-allocate-shared,tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
-// RUN: sed 's/tile.wgmma}/tile.wgmma, tile.race_check = 1 : i32}/' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups,tile-race-check))' 2>/dev/null | FileCheck %s --check-prefix=RACE
+// RUN: sed 's/tile.hints = {/tile.hints = {race_check = 1 : i32, /' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups,tile-race-check))' 2>/dev/null | FileCheck %s --check-prefix=RACE
 
 // REMARK: remark: 'func.func' op has its two warpgroups start their products in turn: one computes while the other's run
 // REMARK-NOT: in turn
@@ -40,8 +40,8 @@
 // NVVM: %[[G:.*]] = llvm.udiv
 // NVVM: llvm.nvvm.barrier.cta.arrive.aligned.count"(%{{.*}}, %[[ALL:.*]]) :
 // NVVM: llvm.nvvm.barrier.cta.sync.aligned.count"
-module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma} {
-  func.func @computes(%n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @computes(%n: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -74,8 +74,8 @@ module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma}
 // Products that merely add up keep the Tensor Core busy by themselves, and so do those of a rotated loop.
 // CHECK-LABEL: func.func @adds_up
 // CHECK-NOT: _turn
-module attributes {tile.num_warps = 8 : i32, tile.target = "sm_90a", tile.wgmma} {
-  func.func @adds_up(%n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @adds_up(%n: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

@@ -9,8 +9,8 @@
 !buffer = !tile.buffer<1x32x32xf32, #s>
 !tile = tensor<32x32xf32, #a>
 
-module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
-  func.func @unread(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90"} {
+  func.func @unread(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -21,7 +21,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
     return
   }
 
-  func.func @gathered(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %i: tensor<32x32xi32, #a>) attributes {tile.kernel} {
+  func.func @gathered(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %i: tensor<32x32xi32, #a>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -33,7 +33,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
     return
   }
 
-  func.func @read_elsewhere(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+  func.func @read_elsewhere(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -46,7 +46,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
     return
   }
 
-  func.func @filled_while_read(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+  func.func @filled_while_read(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -62,7 +62,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
     return
   }
 
-  func.func @no_loop(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+  func.func @no_loop(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -78,7 +78,7 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
   }
 
   // Nothing is to be gained without a loop, and nothing to be said.
-  func.func @once(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}) attributes {tile.kernel} {
+  func.func @once(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %b = tile.alloc_shared : !buffer
     tile.async_copy %A[%c0, %c0] into %b[%c0] : !A, i32, i32 into !buffer
@@ -94,8 +94,8 @@ module attributes {tile.target = "sm_90", tile.num_warps = 1 : i32} {
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !buffer = !tile.buffer<1x64x64xbf16, #s>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @not_waited_for(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @not_waited_for(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
@@ -116,8 +116,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 #a = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]>
 !buffer = !tile.buffer<1x1024x64xbf16, #s>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
-  func.func @too_large(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @too_large(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %n: i32, %x: i1) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -137,8 +137,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 #a = #tile.linear<register = [[0, 1], [1, 0], [2, 0], [4, 0]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]>
 !buffer = !tile.buffer<1x8x64xbf16, #s>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
-  func.func @many_arrays(%A0: !A {tile.align = 16 : i32, tile.tma}, %A1: !A {tile.align = 16 : i32, tile.tma}, %A2: !A {tile.align = 16 : i32, tile.tma}, %A3: !A {tile.align = 16 : i32, tile.tma}, %A4: !A {tile.align = 16 : i32, tile.tma}, %A5: !A {tile.align = 16 : i32, tile.tma}, %A6: !A {tile.align = 16 : i32, tile.tma}, %A7: !A {tile.align = 16 : i32, tile.tma}, %A8: !A {tile.align = 16 : i32, tile.tma}, %A9: !A {tile.align = 16 : i32, tile.tma}, %A10: !A {tile.align = 16 : i32, tile.tma}, %A11: !A {tile.align = 16 : i32, tile.tma}, %A12: !A {tile.align = 16 : i32, tile.tma}, %A13: !A {tile.align = 16 : i32, tile.tma}, %A14: !A {tile.align = 16 : i32, tile.tma}, %A15: !A {tile.align = 16 : i32, tile.tma}, %A16: !A {tile.align = 16 : i32, tile.tma}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @many_arrays(%A0: !A {tile.align = 16 : i32, tile.tma}, %A1: !A {tile.align = 16 : i32, tile.tma}, %A2: !A {tile.align = 16 : i32, tile.tma}, %A3: !A {tile.align = 16 : i32, tile.tma}, %A4: !A {tile.align = 16 : i32, tile.tma}, %A5: !A {tile.align = 16 : i32, tile.tma}, %A6: !A {tile.align = 16 : i32, tile.tma}, %A7: !A {tile.align = 16 : i32, tile.tma}, %A8: !A {tile.align = 16 : i32, tile.tma}, %A9: !A {tile.align = 16 : i32, tile.tma}, %A10: !A {tile.align = 16 : i32, tile.tma}, %A11: !A {tile.align = 16 : i32, tile.tma}, %A12: !A {tile.align = 16 : i32, tile.tma}, %A13: !A {tile.align = 16 : i32, tile.tma}, %A14: !A {tile.align = 16 : i32, tile.tma}, %A15: !A {tile.align = 16 : i32, tile.tma}, %A16: !A {tile.align = 16 : i32, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -190,8 +190,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 #a = #tile.linear<register = [[0, 0, 0, 0, 0, 1]], lane = [[0, 0, 0, 0, 0, 2], [0, 0, 0, 0, 0, 4], [0, 0, 0, 0, 0, 8], [0, 0, 0, 0, 0, 16], [0, 0, 0, 0, 0, 32]]>
 !buffer = !tile.buffer<1x1x1x1x1x1x64xbf16, #s>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
-  func.func @many_axes(%A: !A {tile.align = 16 : i32}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @many_axes(%A: !A {tile.align = 16 : i32}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -212,8 +212,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 !buffer = !tile.buffer<1x32x32xf32, #s>
 !tile = tensor<32x32xf32, #a>
 
-module attributes {tile.target = "sm_90", tile.num_warps = 8 : i32} {
-  func.func @gathered_at_chosen(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1, %i: tensor<32x32xi32, #a>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90"} {
+  func.func @gathered_at_chosen(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32, %x: i1, %i: tensor<32x32xi32, #a>) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer

@@ -39,8 +39,8 @@
 // CHECK-NEXT: %[[OUT:.*]] = arith.select %[[RAN]], %[[DONE]], %[[ZERO]]
 // CHECK: tile.store
 // CHECK-NOT: tile.barrier{{$}}
-module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32} {
-  func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gemm(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x256xf32>
@@ -66,8 +66,8 @@ module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32} {
 // CHECK: %[[A:.*]] = arith.mulf %[[L]], %[[L]]
 // CHECK: %[[D:.*]] = tile.wgmma %[[A]], %{{.*}}[%{{.*}}], %{{.*}}
 // CHECK-NEXT: tile.wgmma_wait %[[D]], 0
-module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32, tile.num_warps = 8 : i32} {
-  func.func @registers(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @registers(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_stages = 4 : i32, num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>
@@ -103,8 +103,8 @@ module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32, tile.num_w
 // CHECK-NOT: arith.select
 // CHECK: tile.store
 // CHECK-NEXT: scf.yield %[[IN]]#1, %[[IN]]#2, %[[IN]]#3
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @nested(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @nested(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
@@ -219,8 +219,8 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: scf.for
 // CHECK: tile.wgmma %[[K]][%{{.*}}], %[[K]][%{{.*}}],
 // CHECK: tile.store
-module attributes {tile.target = "sm_90a", tile.num_stages = 4 : i32} {
-  func.func @chained(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @chained(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -335,8 +335,8 @@ module attributes {tile.target = "sm_90a"} {
 // REMARK: remark: 'tile.async_copy' op is done by a producer warp, into a ring of 7 slots of 16384 bytes
 // CHECK-LABEL: @shared
 // CHECK: tile.alloc_shared : <7x128x64xbf16
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @shared(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @shared(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %one = arith.constant dense<1.0> : tensor<64x64xf32>
@@ -478,8 +478,8 @@ module attributes {tile.target = "sm_90a"} {
 // REMARK: remark: 'tile.store' op keeps the kernel without producer warps: it writes to an array that may be the one of a later copy
 // CHECK-LABEL: @writes
 // CHECK-NOT: tile.roles
-module attributes {tile.target = "sm_90a", tile.may_alias} {
-  func.func @writes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @writes(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {may_alias}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -498,8 +498,8 @@ module attributes {tile.target = "sm_90a", tile.may_alias} {
 
 // Else the launch makes sure that they do not: word 5 is z's pointer, word 0 that of x. The product reads what threads
 // write, too, of which all barriers are but one are between two accesses.
-// CHECK: module attributes {tile.disjoint = [array<i32: 0, 2, 16, 5, 2, 32, 0>]
 // CHECK-LABEL: @writes_elsewhere
+// CHECK-SAME: no_alias = [{array = {bits = 16 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 0 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}}]
 // CHECK: tile.roles
 // CHECK: scf.for
 // CHECK: tile.tma_load

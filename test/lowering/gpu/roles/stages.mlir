@@ -7,8 +7,8 @@
 // CHECK: into a ring of 1 slots of 65536 bytes
 // CHECK: into a ring of 5 slots of 16384 bytes
 // CHECK: into a ring of 3 slots of 16384 bytes
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @gradient(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gradient(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x64xf32>

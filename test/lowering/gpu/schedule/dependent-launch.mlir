@@ -1,10 +1,10 @@
 // A kernel waits for its predecessor before it touches memory that others see, and lets its successor start at once.
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-overlap-launches)' | FileCheck %s
 
-// CHECK: module attributes {tile.programmatic = 1 : i32
 module attributes {tile.target = "sm_90a"} {
   // The wait follows what is harmless, through blocks without a choice.
   // CHECK-LABEL: llvm.func @straight
+  // CHECK-SAME: dependent_launch = 1 : i32
   llvm.func @straight(%p: i64, %shared: !llvm.ptr<3>) attributes {nvvm.kernel} {
     // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
     // CHECK-NEXT: nvvm.read.ptx.sreg.tid.x
@@ -74,18 +74,20 @@ module attributes {tile.target = "sm_90a"} {
 // -----
 
 // Refused by the caller, or not known to the chip.
-// CHECK: module attributes {tile.programmatic = 0 : i32
-module attributes {tile.target = "sm_90a", tile.programmatic = 0 : i32} {
+module attributes {tile.target = "sm_90a"} {
+  // CHECK: llvm.func @refused
+  // CHECK-NOT: dependent_launch
   // CHECK-NOT: griddepcontrol
-  llvm.func @k() attributes {nvvm.kernel} {
+  llvm.func @refused() attributes {nvvm.kernel, tile.hints = {programmatic = 0 : i32}} {
     llvm.return
   }
 }
 
 // -----
 
-// CHECK: module attributes {tile.programmatic = 0 : i32
 module attributes {tile.target = "sm_80"} {
+  // CHECK: llvm.func @k
+  // CHECK-NOT: dependent_launch
   // CHECK-NOT: griddepcontrol
   llvm.func @k() attributes {nvvm.kernel} {
     llvm.return

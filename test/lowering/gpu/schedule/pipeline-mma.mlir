@@ -76,8 +76,8 @@
 // NVVM: wgmma.wait_group.sync.aligned 1;", "=&f,=&f
 // NVVM: llvm.nvvm.vote.any.sync
 // NVVM: wgmma.wait_group.sync.aligned 0;", "=&f,=&f
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @attention(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @attention(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x64xf32>
@@ -134,8 +134,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // STALE-LABEL: @chain
 // WAIT-LABEL: @chain
 // NVVM-LABEL: @chain
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @chain(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %o: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @chain(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %o: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x64xf32>
@@ -174,8 +174,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // STALE-LABEL: @crowded
 // WAIT-LABEL: @crowded
 // NVVM-LABEL: @crowded
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @crowded(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @crowded(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x256xf32>
@@ -205,8 +205,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // ROTATE-LABEL: @keeps_maximum
 // WAIT-LABEL: @keeps_maximum
 // NVVM-LABEL: @keeps_maximum
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @keeps_maximum(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @keeps_maximum(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>

@@ -14,8 +14,8 @@
 // CHECK: %[[EITHER:.*]] = arith.ori %[[FAR]], %[[UNSET]]
 // CHECK: tile.warp_any %[[EITHER]]
 // CHECK: math.log
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @guarded(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !F, %lse: !F, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @guarded(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !F, %lse: !F, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -75,8 +75,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // REMARK: remark: 'tile.store' op depends on the running maximum itself
 // CHECK-LABEL: @stores_sums
 // CHECK-NOT: tile.warp_any
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @stores_sums(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !F, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @stores_sums(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !F, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -115,8 +115,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // REMARK: remark: 'arith.addf' op depends on the running maximum itself
 // CHECK-LABEL: @wrong_base
 // CHECK-NOT: tile.warp_any
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @wrong_base(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !F, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @wrong_base(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !F, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>

@@ -10,8 +10,8 @@
 // CHECK-NOT: ld.global
 // CHECK-COUNT-2: st.global.v4.b32
 // CHECK-NOT: st.global
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @rows(%t: !table {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @rows(%t: !table {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %row = tensor.splat %n : tensor<2x1024xi32>
     %i = tile.iota : tensor<1024xi32>
     %i2 = tile.reshape %i : tensor<1024xi32> -> tensor<1x1024xi32>
@@ -28,8 +28,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // The row is one longer than a vector divides, or columns that start anywhere: element by element.
 // CHECK-LABEL: llvm.func @odd
 // CHECK-NOT: ld.global.v
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @odd(%t: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %u: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @odd(%t: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %u: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %row = tensor.splat %n : tensor<1x1024xi32>
     %i = tile.iota : tensor<1024xi32>
     %column = tile.reshape %i : tensor<1024xi32> -> tensor<1x1024xi32>

@@ -4,8 +4,8 @@
 // A block says how many of its kind a multiprocessor shall hold.
 // CHECK-LABEL: llvm.func @three_blocks
 // CHECK-SAME: nvvm.minctasm = 3
-module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32, tile.occupancy = 3 : i32} {
-  func.func @three_blocks(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @three_blocks(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32, occupancy = 3 : i32}} {
     return
   }
 }
@@ -15,9 +15,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32, tile.occupa
 // No more than fit, with a remark.
 // CHECK-LABEL: llvm.func @large
 // CHECK-SAME: nvvm.minctasm = 2
-module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32, tile.occupancy = 3 : i32, tile.shared_bytes = 100000 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // expected-remark @below {{has occupancy=3, but its tiles in shared memory leave room for 2 blocks on a multiprocessor}}
-  func.func @large(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @large(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32, occupancy = 3 : i32}, tile.launch = {shared_bytes = 100000 : i32}} {
     return
   }
 }
@@ -25,9 +25,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32, tile.occupa
 // -----
 
 // CHECK-LABEL: llvm.func @wide
-module attributes {tile.target = "sm_90a", tile.num_warps = 32 : i32, tile.occupancy = 4 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // expected-remark @below {{has occupancy=4, but its threads leave room for 2 blocks on a multiprocessor}}
-  func.func @wide(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @wide(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 32 : i32, occupancy = 4 : i32}} {
     return
   }
 }
@@ -42,8 +42,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 32 : i32, tile.occup
 // CHECK-NOT: llvm.icmp
 // CHECK: "ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 0];"
 // CHECK: "st.global.v4.b32 [$4 + 0], {$0, $1, $2, $3};"
-module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
-  func.func @inside(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1>}) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @inside(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
     %i = tile.block_id 0
     // expected-remark @below {{has a latency that is not used: its tile is not copied ahead, in a loop}}
     %x = tile.load %a[%i] {tile.in_bounds, tile.latency = 4 : i32} : memref<?xf32, strided<[1]>>, i32 -> tensor<256xf32, #l>

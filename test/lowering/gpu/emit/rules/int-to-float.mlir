@@ -4,7 +4,7 @@
 #l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
 !bytes = memref<?xi8, strided<[1]>>
 !shorts = memref<?xi16, strided<[1]>>
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared_bytes = 0 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // The upper halves of bytes, less 3: 1024 + 8 + 3 = 1035 is taken off.
   // CHECK-LABEL: llvm.func @halves
   // CHECK-DAG: %[[LOW:.*]] = llvm.mlir.constant(252645135 : i32)
@@ -17,7 +17,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared
   // CHECK: llvm.fsub %{{.*}} : vector<2xf16>
   // CHECK: llvm.call_intrinsic "llvm.nvvm.prmt"(%[[U]],
   // CHECK-NOT: llvm.sitofp
-  func.func @halves(%x: !bytes {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}, %z: memref<?xf16, strided<[1]>>) attributes {tile.kernel} {
+  func.func @halves(%x: !bytes {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}, %z: memref<?xf16, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
     %c0 = arith.constant 0 : i32
     %four = arith.constant dense<4> : tensor<128xi8, #l>
     %three = arith.constant dense<3> : tensor<128xi8, #l>
@@ -35,7 +35,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared
   // CHECK: llvm.sub %{{.*}} : i8
   // CHECK: llvm.sitofp %{{.*}} : i8 to f32
   // CHECK: llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xbf16>
-  func.func @wraps(%x: !bytes {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}, %z: memref<?xbf16, strided<[1]>>) attributes {tile.kernel} {
+  func.func @wraps(%x: !bytes {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}, %z: memref<?xbf16, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
     %c0 = arith.constant 0 : i32
     %three = arith.constant dense<3> : tensor<128xi8, #l>
     %w = tile.load %x[%c0] padding zero : !bytes, i32 -> tensor<128xi8, #l>
@@ -48,7 +48,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.shared
   // CHECK-LABEL: llvm.func @shorts
   // CHECK: llvm.uitofp %{{.*}} : i16 to f32
   // CHECK: llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xf16>
-  func.func @shorts(%x: !shorts {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}, %z: memref<?xf16, strided<[1]>>) attributes {tile.kernel} {
+  func.func @shorts(%x: !shorts {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}, %z: memref<?xf16, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
     %c0 = arith.constant 0 : i32
     %w = tile.load %x[%c0] padding zero : !shorts, i32 -> tensor<128xi16, #l>
     %f = arith.uitofp %w : tensor<128xi16, #l> to tensor<128xf16, #l>

@@ -3,10 +3,10 @@
 
 #l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // x / (1 + e^-x), rounded to 16 bits: the sum cannot cancel, and its inverse is normal after a scaling.
   // CHECK-LABEL: llvm.func @sigmoid
-  func.func @sigmoid(%a: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>) attributes {tile.kernel} {
+  func.func @sigmoid(%a: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
     %one = arith.constant dense<1.0> : tensor<32xf32, #l>
@@ -33,10 +33,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 
 #l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // Where the result is f32, or may cancel on the way, e^x has 2 ulp, with its exponent in the last bits of a float.
   // CHECK-LABEL: llvm.func @exact
-  func.func @exact(%a: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>) attributes {tile.kernel} {
+  func.func @exact(%a: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
     // CHECK: llvm.call_intrinsic "llvm.nvvm.fma.rn.sat.f"
@@ -70,10 +70,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 
 #l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // 1 + tanh(x) as one inverse.
   // CHECK-LABEL: llvm.func @gelu
-  func.func @gelu(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @gelu(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
     %one = arith.constant dense<1.0> : tensor<32xf32, #l>
@@ -95,10 +95,10 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // Both bf16 of a word become f32 in one instruction each.
   // CHECK-LABEL: llvm.func @widen
-  func.func @widen(%a: memref<?xbf16, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>}, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @widen(%a: memref<?xbf16, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>}, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding zero : memref<?xbf16, strided<[1]>>, i32 -> tensor<64xbf16, #l>
     // CHECK: llvm.extractelement
@@ -115,11 +115,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 
 #l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // Where an absolute error counts, tanh is 1 - 2 / (e^2x + 1) all over. Four share a reciprocal, for which none may be
   // too large, or no number; such a one is none in the end.
   // CHECK-LABEL: llvm.func @bent
-  func.func @bent(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @bent(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #l>
     // CHECK: ex2.approx.ftz
@@ -143,11 +143,11 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 
 #l = #tile.linear<register = [[1], [2], [4]], lane = [[8], [16], [32], [64], [128]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // Of many numbers a warp looks first whether the squares of all are below a limit, by the signs of their distances:
   // then three terms in these do. Where some are not, other numbers give what those are bent to.
   // CHECK-LABEL: llvm.func @bent_little
-  func.func @bent_little(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @bent_little(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<256xf32, #l>
     // CHECK-COUNT-8: llvm.intr.fma

@@ -13,11 +13,10 @@
 // PLACE: tile.alloc_barriers arrivals 4 at 9216
 // PLACE: tile.convert_layout {{.*}}tile.scratch = 1024
 
-// CHECK: module attributes {
-// CHECK-SAME: tile.num_threads = 288
-// CHECK-SAME: tile.shared_bytes = 9224
 // CHECK: llvm.func @teams
 // CHECK-SAME: nvvm.reqntid = array<i32: 288>
+// CHECK-SAME: num_threads = 288
+// CHECK-SAME: shared_bytes = 9224
 // CHECK-DAG: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
 // CHECK-DAG: %[[OWN:.*]] = llvm.urem %[[THREAD]], %{{.*}} : i32
 // The producer's warp comes after both teams.
@@ -35,8 +34,8 @@
 // CHECK-NEXT: llvm.getelementptr %{{.*}}[%[[DISTANCE]]]
 // CHECK: %[[MEET:.*]] = llvm.add %[[TEAM]], %{{.*}} : i32
 // CHECK-NEXT: llvm.nvvm.barrier.cta.sync.aligned.count"(%[[MEET]]
-module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @teams(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @teams(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %buffer = tile.alloc_shared : !tile.buffer<1x4x4xf32, #line>
     %empty = tile.alloc_barriers arrivals 4 : !tile.barriers<1>
@@ -57,8 +56,8 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 
 // -----
 
-module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @alone(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @alone(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     // expected-error @below {{'tile.await_turn' op stands where there is no team}}
     tile.await_turn
     return

@@ -6,12 +6,12 @@
 
 // Two warps of four blocks: each leaves its sum in each block, a lane in one, and all meet. Each reduction has bytes of
 // its own, which no block is done with when another one comes to the next. Blocks first wait until all have started.
-// CHECK: module attributes {{{.*}}tile.shared_bytes = 2048
-module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32, tile.cluster = 4 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: llvm.func @sums
   // CHECK-SAME: nvvm.cluster_dim = array<i32: 4, 1, 1>
+  // CHECK-SAME: shared_bytes = 2048
   // CHECK: barrier.cluster.arrive.relaxed.aligned;
-  func.func @sums(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @sums(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}, tile.launch = {cluster_blocks = 4 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i, %i] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x128xf32, #l>
     // CHECK-COUNT-5: llvm.nvvm.shfl.sync.bfly
@@ -43,9 +43,9 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32, tile.cluste
 #r = #tile.linear<lane = [[0], [0], [1], [2], [4]]>
 
 // One warp: there is nothing to reduce over warps, but over blocks. Four lanes have a row, so each takes two blocks.
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.cluster = 8 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: llvm.func @rows
-  func.func @rows(%a: memref<?x?xi64, strided<[?, 1]>>, %b: memref<?xi64, strided<[1]>>) attributes {tile.kernel} {
+  func.func @rows(%a: memref<?x?xi64, strided<[?, 1]>>, %b: memref<?xi64, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {cluster_blocks = 8 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i, %i] : memref<?x?xi64, strided<[?, 1]>>, i32, i32 -> tensor<8x8xi64, #l>
     // CHECK-COUNT-2: st.shared::cluster.b64 [a], $1; }", "r,l,r"
@@ -62,8 +62,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.cluste
 #l = #tile.linear<register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]>
 #r = #tile.linear<lane = [[0], [0], [0], [0], [0]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, tile.cluster = 2 : i32} {
-  func.func @loop(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @loop(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {cluster_blocks = 2 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     scf.for %i = %c0 to %n step %c1 : i32 {

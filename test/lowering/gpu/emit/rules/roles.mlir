@@ -14,13 +14,12 @@
 // PLACE: tile.alloc_barriers arrivals 4 at 98328
 // PLACE: tile.convert_layout {{.*}}tile.scratch = 0
 
-// CHECK: module attributes {
-// CHECK-SAME: tile.num_threads = 160
-// CHECK-SAME: tile.shared_bytes = 98352
 // One box of 128 bytes by 128 rows for lhs, two of 64 rows for rhs.
-// CHECK-SAME: tile.tensor_maps = [{axes = array<i32: 1, 0>, box = array<i32: 64, 128>, bytes = 2 : i32, swizzle = 128 : i32, word = 0 : i32}, {axes = array<i32: 1, 0>, box = array<i32: 64, 64>, bytes = 2 : i32, swizzle = 128 : i32, word = 5 : i32}]
 // CHECK: llvm.func @gemm(%[[X:.*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<16 x i64>, nvvm.grid_constant}, %[[Y:.*]]: !llvm.ptr {{.*}}nvvm.grid_constant}, %{{.*}}: i64
 // CHECK-SAME: nvvm.reqntid = array<i32: 160>
+// CHECK-SAME: num_threads = 160
+// CHECK-SAME: shared_bytes = 98352
+// CHECK-SAME: tensor_maps = [{axes = array<i32: 1, 0, 0, 0, 0>, box = array<i32: 64, 128, 0, 0, 0>, bytes = 2 : i32, rank = 2 : i32, swizzle = 128 : i32, word = 0 : i32}, {axes = array<i32: 1, 0, 0, 0, 0>, box = array<i32: 64, 64, 0, 0, 0>, bytes = 2 : i32, rank = 2 : i32, swizzle = 128 : i32, word = 5 : i32}]
 // CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %{{.*}}, %{{.*}} : i32
 // CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[X]], %[[FIRST]]
 // CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[Y]], %[[FIRST]]
@@ -50,8 +49,8 @@
 // The consumers meet among themselves.
 // CHECK: llvm.nvvm.barrier.cta.sync.aligned.count
 // CHECK-NOT: nvvm.barrier0
-module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a", tile.wgmma} {
-  func.func @gemm(%x: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %y: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @gemm(%x: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %y: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x128xf32, #acc>
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

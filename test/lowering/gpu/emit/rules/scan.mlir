@@ -4,11 +4,11 @@
 
 #l = #tile.linear<register = [[1], [2], [512]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // Four warps leave a total for each of the two passes.
-  // SHARED: tile.shared_bytes = 1024
+  // SHARED: shared_bytes = 1024
   // CHECK-LABEL: llvm.func @row
-  func.func @row(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  func.func @row(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32, #l>
     // CHECK-COUNT-6: llvm.fadd
@@ -27,15 +27,15 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 
 #l = #tile.linear<register = [[1, 0], [0, 32]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]>
 
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
+module attributes {tile.target = "sm_90a"} {
   // An axis within a thread: one addition, no lane asks another.
-  // SHARED: tile.shared_bytes = 0
+  // SHARED: shared_bytes = 0
   // CHECK-LABEL: llvm.func @columns
   // CHECK-NOT: shfl
   // CHECK-COUNT-2: llvm.mul {{.*}} : i32
   // CHECK-NOT: shfl
   // CHECK: llvm.return
-  func.func @columns(%a: memref<?x?xi32, strided<[64, 1]>>) attributes {tile.kernel} {
+  func.func @columns(%a: memref<?x?xi32, strided<[64, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %x = tile.load %a[%c0, %c0] : memref<?x?xi32, strided<[64, 1]>>, i32, i32 -> tensor<2x64xi32, #l>
     %s = tile.scan mul, %x axis 0 {reverse} : tensor<2x64xi32, #l>

@@ -1,9 +1,10 @@
 // RUN: tw-opt %s -tile-to-nvvm | FileCheck %s
 
 // A thread's scalars are the emitter's scalars; the launch gives the number of threads.
-// CHECK: module attributes {tile.num_threads = 0 : i32, tile.shared_bytes = 1040 : i32
 module attributes {tile.target = "sm_90a"} {
-  // CHECK: llvm.func @reverse{{.*}}attributes {nvvm.kernel}
+  // CHECK: llvm.func @reverse{{.*}}attributes {nvvm.kernel,
+  // CHECK-SAME: num_threads = 0 : i32
+  // CHECK-SAME: shared_bytes = 1040 : i32
   func.func @reverse(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.simt} {
 
     // CHECK-DAG: nvvm.read.ptx.sreg.tid.x

@@ -2,8 +2,8 @@
 
 // Behind a buffer and a barrier of the ring, 1032 bytes, four barriers and room for two numbers: 48 bytes. One lane counts, if there is where;
 // what is read is the same in all lanes.
-// CHECK: tile.shared_bytes = 1080 : i32
 // CHECK-LABEL: llvm.func @alone
+// CHECK-SAME: shared_bytes = 1080 : i32
 // CHECK: llvm.icmp "ne" %{{.*}}, %{{.*}} : i64
 // CHECK: llvm.atomicrmw uinc_wrap %{{.*}}, %{{.*}} syncscope("device") monotonic
 // CHECK: llvm.store %{{.*}} : i32, !llvm.ptr<3>
@@ -15,8 +15,8 @@
 // CHECK: llvm.nvvm.shfl.sync.idx.i32
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
 !array = memref<?x?xbf16, strided<[?, 1]>>
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @alone(%a: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %first: i32, %total: i32, %step: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @alone(%a: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c7 = arith.constant 7 : i32
     %s = tile.alloc_shared : !tile.buffer<1x8x64xbf16, #line>

@@ -11,8 +11,8 @@
 // CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cta.red.or.aligned.all"
 // CHECK: llvm.cond_br
 // CHECK: nvvm.barrier
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
-  func.func @votes(%a: memref<?xf32, strided<[1]>>, %i: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @votes(%a: memref<?xf32, strided<[1]>>, %i: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<64xf32, #half>
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #half>
     %c = arith.cmpf ogt, %x, %zero : tensor<64xf32, #half>

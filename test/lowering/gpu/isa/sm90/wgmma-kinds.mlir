@@ -24,8 +24,8 @@
 // NVVM: wgmma.fence.sync.aligned{{.*}}m64n128k32.f32.e4m3.e4m3 {{.*}}, a, b, q, 1, 1;
 // NVVM: wgmma.fence.sync.aligned{{.*}}m64n128k32.f32.e4m3.e4m3 {{.*}}, a, b, q, 1, 1;
 // NVVM: llvm.fadd
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
-  func.func @promoted(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %y: !B {tile.align = 16 : i32, tile.stride_div = array<i64: 1, 16>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @promoted(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %y: !B {tile.align = 16 : i32, tile.stride_div = array<i64: 1, 16>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %zero = arith.constant dense<0.0> : tensor<64x256xf32>
     %a = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<64x256xf8E4M3FN>
@@ -53,8 +53,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // NVVM: fence.proxy.async
 // NVVM: barrier
 // NVVM: m64n128k32.f16.e5m2.e4m3 {$0,$1,$2,{{.*}},$31}, a, b, q, 1, 1;
-module attributes {tile.target = "sm_90a", tile.fp8_fast_accum = 1 : i32} {
-  func.func @fast(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %y: !B {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %z: memref<?x?xf16, strided<[?, 1]>>) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @fast(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %y: !B {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %z: memref<?x?xf16, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {fp8_fast_accum = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %zero = arith.constant dense<0.0> : tensor<64x128xf16>
     %a = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<64x128xf8E5M2>

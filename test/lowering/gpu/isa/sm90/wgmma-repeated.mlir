@@ -20,8 +20,8 @@
 // NVVM-LABEL: @repeated
 // NVVM: wgmma.mma_async.sync.aligned.m64n64k16
 // NVVM: wgmma.mma_async.sync.aligned.m64n64k16
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @repeated(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @repeated(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %none = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -47,8 +47,8 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
 // SELECT-LABEL: @too_small
 // PIPE-LABEL: @too_small
 // PIPE-NOT: tile.wgmma
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
-  func.func @too_small(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @too_small(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>

@@ -55,8 +55,8 @@ module attributes {tile.target = "sm_90a"} {
 // NVVM-LABEL: @alone
 // NVVM: wgmma.wait_group.sync.aligned 1
 // NVVM: wgmma.wait_group.sync.aligned 0
-module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32, tile.num_stages = 4 : i32} {
-  func.func @alone(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
+module attributes {tile.target = "sm_90a"} {
+  func.func @alone(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>

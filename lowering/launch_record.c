@@ -1,0 +1,249 @@
+/* launch_record.c - the launch record as a dictionary of attributes, by the rows of launch_record.def
+ *
+ * A number is an i32, or an i64 where its type is as long; several numbers are a dense array, which may leave out zeros
+ * at its end where it is read; a struct is a dictionary, a list an array. See launch_record.h. */
+#include "lowering/launch_record.h"
+#include "tilewright/compiler.h"
+
+#include <stdlib.h>
+
+/* An entry of a dictionary, or null. */
+static MlirAttribute entry_of(MlirAttribute dictionary, const char *name) {
+  bool good = !mlirAttributeIsNull(dictionary) && mlirAttributeIsADictionary(dictionary);
+  return good ? mlirDictionaryAttrGetElementByName(dictionary, tw_str(name)) : mlirAttributeGetNull();
+}
+
+static MlirAttribute entry_of_kernel(MlirOperation op, const char *dictionary, const char *name) {
+  MlirOperation func = tw_function_of(op);
+  return mlirOperationIsNull(func) ? mlirAttributeGetNull() : entry_of(tw_attr(func, dictionary), name);
+}
+
+static int64_t integer_or(MlirAttribute value, int64_t otherwise) {
+  bool good = !mlirAttributeIsNull(value) && mlirAttributeIsAInteger(value);
+  return good ? mlirIntegerAttrGetValueInt(value) : otherwise;
+}
+
+/* ---- struct to attribute ---------------------------------------------------------------------------- */
+
+static MlirAttribute of_struct(MlirContext context, const tw_row_struct_t *rows, const void *values);
+
+static MlirAttribute of_numbers(MlirContext context, const tw_row_t *row, const void *values) {
+  enum { MOST = 16 };
+  int64_t wide[MOST];
+  int32_t narrow[MOST];
+  intptr_t count = (intptr_t)row->count < MOST ? (intptr_t)row->count : MOST;
+  for (intptr_t i = 0; i < count; i++) {
+    wide[i] = tw_row_number(row, values, (size_t)i);
+    narrow[i] = (int32_t)wide[i];
+  }
+  bool is_wide = row->size > sizeof(int32_t);
+  if (!row->is_array)
+    return mlirIntegerAttrGet(is_wide ? tw_i64(context) : tw_i32(context), wide[0]);
+  return is_wide ? mlirDenseI64ArrayGet(context, count, wide) : mlirDenseI32ArrayGet(context, count, narrow);
+}
+
+static MlirAttribute of_list(MlirContext context, const tw_row_t *row, const void *values, size_t count) {
+  MlirAttribute items[TW_MAX_MAPS]; /* no list has more */
+  for (size_t i = 0; i < count && i < TW_MAX_MAPS; i++)
+    items[i] = of_struct(context, row->of, (const char *)values + i * row->size);
+  return mlirArrayAttrGet(context, (intptr_t)count, items);
+}
+
+static MlirAttribute of_row(MlirContext context, const tw_row_t *row, const void *values, size_t count) {
+  return row->kind == TW_ROW_NUMBER ? of_numbers(context, row, values)
+         : row->kind == TW_ROW_LIST ? of_list(context, row, values, count)
+                                    : of_struct(context, row->of, values);
+}
+
+static MlirNamedAttribute named(MlirContext context, const char *name, MlirAttribute value) {
+  return mlirNamedAttributeGet(mlirIdentifierGet(context, tw_str(name)), value);
+}
+
+static MlirAttribute of_struct(MlirContext context, const tw_row_struct_t *rows, const void *values) {
+  enum { MOST = 8 }; /* members of a struct */
+  MlirNamedAttribute entries[MOST];
+  intptr_t count = 0;
+  for (const tw_row_t *row = rows->rows; row < rows->rows + rows->count && count < MOST; row++)
+    entries[count++] =
+        named(context, row->name, of_row(context, row, (const char *)values + row->offset, tw_row_count(row, values)));
+  return mlirDictionaryAttrGet(context, count, entries);
+}
+
+/* ---- attribute to struct: false where it is malformed ---------------------------------------------------- */
+
+static bool read_struct(const tw_row_struct_t *rows, MlirAttribute from, void *values);
+
+static bool read_numbers(const tw_row_t *row, MlirAttribute from, void *values) {
+  enum { MOST = 16 };
+  int64_t numbers[MOST] = {0};
+  bool good = row->is_array ? mlirAttributeIsADenseI32Array(from) || mlirAttributeIsADenseI64Array(from)
+                            : mlirAttributeIsAInteger(from);
+  if (good && row->is_array)
+    good = tw_array_ints(from, numbers, MOST) <= (intptr_t)row->count;
+  else if (good)
+    numbers[0] = mlirIntegerAttrGetValueInt(from);
+  for (size_t i = 0; good && i < row->count; i++) {
+    /* An array may leave out numbers, which are 0 then. */
+    good = numbers[i] >= row->least && numbers[i] <= row->most;
+    tw_row_set_number(row, values, i, numbers[i]);
+  }
+  return good;
+}
+
+/* Into the place of the row's first value; how many there are, at most `most`; -1 where one is malformed. */
+static intptr_t read_row(const tw_row_t *row, MlirAttribute from, void *values, size_t most) {
+  if (mlirAttributeIsNull(from))
+    return -1;
+  if (row->kind == TW_ROW_NUMBER)
+    return read_numbers(row, from, values) ? (intptr_t)row->count : -1;
+  if (row->kind != TW_ROW_LIST)
+    return read_struct(row->of, from, values) ? 1 : -1;
+  intptr_t count = mlirAttributeIsAArray(from) ? mlirArrayAttrGetNumElements(from) : -1;
+  if (count > (intptr_t)most)
+    return -1;
+  for (intptr_t i = 0; i < count; i++)
+    if (!read_struct(row->of, mlirArrayAttrGetElement(from, i), (char *)values + (size_t)i * row->size))
+      return -1;
+  return count;
+}
+
+static bool read_struct(const tw_row_struct_t *rows, MlirAttribute from, void *values) {
+  if (!mlirAttributeIsADictionary(from) || mlirDictionaryAttrGetNumElements(from) != (intptr_t)rows->count)
+    return false;
+  for (const tw_row_t *row = rows->rows; row < rows->rows + rows->count; row++) {
+    intptr_t count = read_row(row, entry_of(from, row->name), (char *)values + row->offset, row->count);
+    if (count < 0)
+      return false;
+    tw_row_set_count(row, values, (size_t)count);
+  }
+  return true;
+}
+
+static const tw_row_t *row_named(MlirStringRef name) {
+  for (size_t i = 0; i < tw_launch_rows.count; i++)
+    if (tw_str_is(name, tw_launch_rows.rows[i].name))
+      return &tw_launch_rows.rows[i];
+  return NULL;
+}
+
+bool tw_launch_read(MlirOperation func, tw_launch_record_t *out, const char **wrong) {
+  MlirAttribute all = tw_attr(func, TW_LAUNCH);
+  *out = (tw_launch_record_t){0};
+  *wrong = "a dictionary of launch_record.def's fields";
+  if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all))
+    return false;
+  for (intptr_t i = 0; i < mlirDictionaryAttrGetNumElements(all); i++) {
+    MlirNamedAttribute entry = mlirDictionaryAttrGetElement(all, i);
+    const tw_row_t *row = row_named(mlirIdentifierStr(entry.name));
+    if (row == NULL)
+      return false;
+    *wrong = row->name;
+    intptr_t count = read_row(row, entry.attribute, (char *)out + row->offset, row->count);
+    if (count < 0)
+      return false;
+    tw_row_set_count(row, out, (size_t)count);
+  }
+  return true;
+}
+
+/* ---- fields ------------------------------------------------------------------------------------------- */
+
+bool tw_launch_has(MlirOperation op, int field) {
+  return !mlirAttributeIsNull(entry_of_kernel(op, TW_LAUNCH, tw_launch_rows.rows[field].name));
+}
+
+int64_t tw_launch_number(MlirOperation op, int field, int64_t otherwise) {
+  return integer_or(entry_of_kernel(op, TW_LAUNCH, tw_launch_rows.rows[field].name), otherwise);
+}
+
+size_t tw_launch_get(MlirOperation op, int field, void *values, size_t most) {
+  const tw_row_t *row = &tw_launch_rows.rows[field];
+  intptr_t count = read_row(row, entry_of_kernel(op, TW_LAUNCH, row->name), values, most);
+  return count < 0 ? 0 : (size_t)count;
+}
+
+/* The dictionary, with this entry in the place of the one of its name. */
+static void set_entry(MlirOperation func, const char *dictionary, const char *name, MlirAttribute value) {
+  MlirContext context = mlirOperationGetContext(func);
+  MlirAttribute old = tw_attr(func, dictionary);
+  bool none = mlirAttributeIsNull(old) || !mlirAttributeIsADictionary(old);
+  intptr_t num = none ? 0 : mlirDictionaryAttrGetNumElements(old), kept = 0;
+  MlirNamedAttribute *entries = malloc((size_t)(num + 1) * sizeof *entries);
+  if (entries == NULL)
+    abort();
+  for (intptr_t i = 0; i < num; i++) {
+    MlirNamedAttribute entry = mlirDictionaryAttrGetElement(old, i);
+    if (!tw_str_is(mlirIdentifierStr(entry.name), name))
+      entries[kept++] = entry;
+  }
+  entries[kept++] = named(context, name, value);
+  tw_set_attr(func, dictionary, mlirDictionaryAttrGet(context, kept, entries));
+  free(entries);
+}
+
+void tw_launch_set(MlirOperation op, int field, const void *values, size_t count) {
+  MlirOperation func = tw_function_of(op);
+  const tw_row_t *row = &tw_launch_rows.rows[field];
+  if (!mlirOperationIsNull(func))
+    set_entry(func, TW_LAUNCH, row->name, of_row(mlirOperationGetContext(func), row, values, count));
+}
+
+/* ---- hints ---------------------------------------------------------------------------------------------- */
+
+void tw_plan_hint(MlirOperation func, const char *name, int64_t value) {
+  MlirType type = tw_i32(mlirOperationGetContext(func));
+  set_entry(func, TW_HINTS, name, mlirIntegerAttrGet(type, value));
+}
+
+bool tw_has_hint(MlirOperation op, const char *name) {
+  return !mlirAttributeIsNull(entry_of_kernel(op, TW_HINTS, name));
+}
+
+int64_t tw_hint(MlirOperation op, const char *name, int64_t otherwise) {
+  return integer_or(entry_of_kernel(op, TW_HINTS, name), otherwise);
+}
+
+int64_t tw_num_warps(MlirOperation op, int64_t otherwise) {
+  return tw_launch_num_warps(op, tw_hint_num_warps(op, otherwise));
+}
+
+/* ---- the kernels of a module ------------------------------------------------------------------------------ */
+
+static bool has_record(MlirOperation op) {
+  return (tw_op_is(op, TW_FUNC_FUNC) || tw_op_is(op, TW_LLVM_FUNC)) && tw_has_attr(op, TW_LAUNCH);
+}
+
+tw_status_t tw_each_kernel(MlirModule module, tw_status_t (*visit)(void *user, MlirOperation func, MlirStringRef name),
+                           void *user) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (has_record(op))
+      TW_RETURN_IF_ERROR(visit(user, op, tw_attr_string(op, "sym_name")));
+  return NULL;
+}
+
+MlirStringRef tw_what_does_not_fit(MlirModule module) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_has_attr(op, TW_DOES_NOT_FIT))
+      return tw_attr_string(op, TW_DOES_NOT_FIT);
+  return tw_str("");
+}
+
+tw_status_t tw_kernel_record(MlirOperation func, tw_strbuf_t *out) {
+  tw_launch_record_t record;
+  const char *wrong;
+  if (!tw_launch_read(func, &record, &wrong))
+    return TW_ERROR(TW_VALUE_ERROR, "launch record: " TW_LAUNCH " has no well-formed %s", wrong);
+  return tw_launch_record_encode(&record, out);
+}
+
+intptr_t tw_layout_costs(MlirModule module, const char *kernel, int64_t *out, intptr_t most) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, TW_FUNC_FUNC) && tw_str_is(tw_attr_string(op, "sym_name"), kernel)) {
+      intptr_t count = tw_attr_ints(op, TW_LAYOUT_COSTS, out, most);
+      return count < most ? count : most;
+    }
+  return 0;
+}
