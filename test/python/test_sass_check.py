@@ -131,6 +131,13 @@ def test_operands_of_ptx() -> None:
     assert product.operands == ({"0x0", "line 8"}, {"0x0"}, {"nothing"}, {"nothing"})
 
 
+@pytest.mark.parametrize("operand, found", [("%f4", 1), ("%r4", 0)])
+def test_a_sum_is_no_operand_of_its_product(operand: str, found: int) -> None:
+    sums = "{%f1,%f2,%f3,%f4}"
+    product = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {sums}, {{%r1,%r2,%r3,{operand}}}, %rd1, 1, 1, 1, 0;"
+    assert len(list(products.check_sums(entry(product)))) == found
+
+
 INIT = ["mov.b32 %r1, shared;", "add.s32 %r2, %r1, 64;", "mbarrier.init.shared.b64 [%r2], 1;", "bar.sync 0;"]
 SLOT = ["shl.b32 %r8, %r9, 3;", "add.s32 %r3, %r1, %r8;", "add.s32 %r4, %r3, 64;"]
 WAITS, ARRIVES = "mbarrier.try_wait.parity.shared.b64 %p1, [%r4], 0;", "mbarrier.arrive.shared.b64 _, [%r3+64];"

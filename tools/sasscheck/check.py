@@ -59,7 +59,7 @@ def check_ptx(text: str, ptxas: str, nvdisasm: str) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         cubin, log = assemble(text, ptxas, Path(folder))
         kernels = disassemble(cubin, nvdisasm) if has_products(entries) else []
-    findings = [f for e in entries.values() for f in barriers.check_barriers(e)]
+    findings = [f for e in entries.values() for f in (*barriers.check_barriers(e), *products.check_sums(e))]
     findings += [f for k in kernels for f in check_kernel(k, entries.get(k.name))]
     return Report(kernels, [*findings, *check_log(log)], log)
 

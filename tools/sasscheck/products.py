@@ -138,6 +138,14 @@ def check_operands(kernel: Kernel, graph: Graph, entry: ptx.Entry) -> Iterator[F
                 yield stale(kernel, i, left, min(differences, key=len, default=[]))
 
 
+def check_sums(entry: ptx.Entry) -> Iterator[Finding]:
+    """In the PTX no register is both a sum of a product and of its left operand."""
+    for p in entry.products:
+        if p.shared:
+            reason = f"line {p.line} of the PTX adds to {', '.join(p.shared)}, and has it as left operand"
+            yield Finding(entry.name, "operand", reason)
+
+
 Difference = tuple[int, int, str, frozenset[str]]  # register, where it is written, the value, those wanted
 
 

@@ -60,6 +60,7 @@ class Product:
     shape: str  # 64x128x16
     operands: tuple[frozenset[str], ...]  # what each register of the left one may hold; none: in shared memory
     halves: tuple[frozenset[str], ...]  # ... and what that is computed from
+    shared: tuple[str, ...] = ()  # registers of the left one that are sums, too
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +179,8 @@ def products(code: list[Statement], graph: Graph) -> list[Product]:
             left = registers_in_order(s.operands[1]) if s.operands[1].startswith("{") else []
             values = tuple(frozenset(graph.values(at, r)) for r in left)
             halves = tuple(frozenset(sources(code, graph, at, r, HALVES_DEPTH)) for r in left)
-            found.append(Product(s.line, "x".join(shape.groups()), values, halves))
+            sums = tuple(r for r in left if r in registers(s.operands[0]))
+            found.append(Product(s.line, "x".join(shape.groups()), values, halves, sums))
     return found
 
 
