@@ -3,6 +3,12 @@
     base  <-  runtime
           <-  lowering/layout  <-  dialect  <-  lowering/{common,gpu,cpu}  <-  lowering  <-  python/ext
 
+The rooms of lowering/gpu are layers, too; those in braces do not see each other, nor do the generations of isa:
+
+    machine  <-  facts  <-  emit  <-  isa  <-  {grid,softmax,layout,memory,schedule,roles,emit/rules}  <-  lowering/gpu
+
+No file includes itself by way of others.
+
 MLIR and LLVM stay out of base, lowering/layout and runtime; Python.h stays in python/ext; C++ headers of MLIR
 stay in the .cpp files of dialect/ and tools/. A table (.def) may be expanded anywhere: it has no code.
 """
@@ -20,6 +26,9 @@ MLIR_C = r"(mlir-c|llvm-c)/.*"
 MLIR_CPP = r"(mlir|llvm)/.*"
 PUBLIC = ["base", "include/tilewright"]
 COMPILER = [*PUBLIC, "dialect", "lowering/common", "lowering/layout", "lowering-shared"]
+ROOMS = [f"lowering/gpu/{room}" for room in ("machine", "facts", "emit", "isa")]  # each sees those before it
+PASSES = [f"lowering/gpu/{room}" for room in ("grid", "softmax", "layout", "memory", "schedule", "roles", "emit/rules")]
+GENERATIONS = [f"lowering/gpu/isa/{name}" for name in ("sm80", "sm89", "sm90")]
 LAYERS: dict[str, tuple[list[str], list[str]]] = {
     "base": (["include/tilewright"], [C_LIBRARY]),
     "include/tilewright": (["base"], [C_LIBRARY, MLIR_C]),
@@ -27,10 +36,14 @@ LAYERS: dict[str, tuple[list[str], list[str]]] = {
     "runtime": (PUBLIC, [C_LIBRARY]),
     "dialect": ([*PUBLIC, "lowering/layout", "lowering-shared"], [C_LIBRARY, MLIR_C, MLIR_CPP]),
     "lowering/common": (COMPILER, [C_LIBRARY, MLIR_C]),
-    "lowering/gpu": (COMPILER, [C_LIBRARY, MLIR_C]),
+    **{room: ([*COMPILER, *ROOMS[:number]], [C_LIBRARY, MLIR_C]) for number, room in enumerate(ROOMS[:3])},
+    "lowering/gpu/isa": ([*COMPILER, *ROOMS, *GENERATIONS], [C_LIBRARY, MLIR_C]),
+    **{name: ([*COMPILER, *ROOMS], [C_LIBRARY, MLIR_C]) for name in GENERATIONS},
+    **{room: ([*COMPILER, *ROOMS, *GENERATIONS], [C_LIBRARY, MLIR_C]) for room in PASSES},
+    "lowering/gpu": ([*COMPILER, *ROOMS, *GENERATIONS, *PASSES], [C_LIBRARY, MLIR_C]),
     "lowering/cpu": (COMPILER, [C_LIBRARY, MLIR_C]),
-    "lowering-shared": ([*COMPILER, "lowering/gpu", "lowering/cpu"], [C_LIBRARY, MLIR_C]),
-    "python/ext": ([*COMPILER, "runtime", "lowering/cpu", "lowering/gpu"], [C_LIBRARY, MLIR_C, r"Python\.h"]),
+    "lowering-shared": ([*COMPILER, "lowering/gpu", ROOMS[0], "lowering/cpu"], [C_LIBRARY, MLIR_C]),
+    "python/ext": ([*COMPILER, "runtime", "lowering/cpu", "lowering/gpu", ROOMS[0]], [C_LIBRARY, MLIR_C, r"Python\.h"]),
     "tools": (["dialect", "include/tilewright"], [C_LIBRARY, MLIR_C, MLIR_CPP]),
 }
 SEARCH = ["", "include", "dialect"]
@@ -130,8 +143,7 @@ def main() -> int:
     command = ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", "*.cpp"]
     files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     found = [problem for path in files if (ROOT / path).exists() for problem in problems(path)]
-    for circle in circles([path for path in files if (ROOT / path).exists()]):
-        print(circle)
+    found += circles([path for path in files if (ROOT / path).exists()])
     for problem in found:
         print(problem, file=sys.stderr)
     print(f"check_layers: {len(files)} files, {len(found)} problems")

@@ -1,0 +1,46 @@
+"""tools/check_layers.py: rooms are layers, generations do not see each other, and no file includes itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import check_layers
+
+
+def write(root: Path, files: dict[str, str]) -> list[str]:
+    for name, includes in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("".join(f'#include "{header}"\n' for header in includes.split()))
+    return list(files)
+
+
+def test_circle_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through a .c and the header of the same name, which are one."""
+    monkeypatch.setattr(check_layers, "ROOT", tmp_path)
+    files = write(tmp_path, {"base/a.h": "", "base/a.c": "base/a.h base/b.h", "base/b.h": "base/c.h", "base/c.h": ""})
+    assert check_layers.circles(files) == []
+    files = write(tmp_path, {"base/a.h": "", "base/a.c": "base/b.h", "base/b.h": "base/c.h", "base/c.h": "base/a.h"})
+    (circle,) = check_layers.circles(files)
+    assert circle == "base/c -> base/a -> base/b -> base/c: a circle of files"
+
+
+@pytest.mark.parametrize(
+    ("file", "header", "allowed"),
+    [
+        ("lowering/gpu/grid/a.c", "lowering/gpu/facts/b.h", True),
+        ("lowering/gpu/grid/a.c", "lowering/gpu/memory/b.h", False),
+        ("lowering/gpu/facts/a.c", "lowering/gpu/emit/b.h", False),
+        ("lowering/gpu/isa/sm80/a.c", "lowering/gpu/isa/sm90/b.h", False),
+        ("lowering/gpu/emit/a.c", "lowering/gpu/emit/rules/b.h", False),
+        ("lowering/gpu/a.c", "lowering/gpu/emit/rules/b.h", True),
+    ],
+)
+def test_rooms(file: str, header: str, allowed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_layers, "ROOT", tmp_path)
+    monkeypatch.setattr(check_layers, "SEARCH", [str(tmp_path)])
+    write(tmp_path, {header: "", file: header})
+    assert (check_layers.problems(file) == []) == allowed
