@@ -35,7 +35,7 @@ void tw_register_passes(void) {
   registerReconcileUnrealizedCastsPass();
   arith::registerArithExpandOpsPass();
   memref::registerExpandStridedMetadataPass();
-#define TW_PASS(create) registerPass([] { return std::unique_ptr<Pass>(unwrap(create())); });
-#include "lowering/passes.def"
-#undef TW_PASS
+  for (size_t i = 0; i < tw_num_passes; i++)
+    if (tw_passes[i].run)
+      registerPass([i] { return std::unique_ptr<Pass>(unwrap(tw_pass_create(i))); });
 }

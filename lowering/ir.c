@@ -5,8 +5,6 @@
 #include "tilewright/dialect.h"
 
 #include "mlir-c/Dialect/LLVM.h"
-#include "mlir-c/Dialect/NVVM.h"
-#include "mlir-c/Dialect/Vector.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -541,34 +539,4 @@ void tw_sets_unite(tw_sets_t *sets, int a, int b) {
 void tw_sets_free(tw_sets_t *sets) {
   free(sets->parent);
   *sets = (tw_sets_t){0};
-}
-
-/* --- Passes --------------------------------------------------------------------------------------- */
-
-static void nothing(void *user) { (void)user; }
-static void *same(void *user) { return user; }
-
-static void run(MlirOperation op, MlirExternalPass self, void *user) {
-  const tw_pass_t *pass = user;
-  if (!pass->run(op))
-    mlirExternalPassSignalFailure(self);
-}
-
-/* Loading the tile dialect loads every other that passes build ops of (register_dialects.cpp). */
-static MlirPass create(const tw_pass_t *pass, intptr_t num_dialects, MlirDialectHandle *dialects) {
-  MlirExternalPassCallbacks callbacks = {.construct = nothing, .destruct = nothing, .clone = same, .run = run};
-  return mlirCreateExternalPass(mlirTypeIDCreate(pass->id), tw_str(pass->argument), tw_str(pass->argument),
-                                tw_str(pass->description), tw_str(pass->anchor), num_dialects, dialects, callbacks,
-                                (void *)pass);
-}
-
-MlirPass tw_pass_create(const tw_pass_t *pass) {
-  MlirDialectHandle tile = mlirGetDialectHandle__tile__();
-  return create(pass, 1, &tile);
-}
-
-MlirPass tw_pass_create_to_llvm(const tw_pass_t *pass) {
-  MlirDialectHandle dialects[] = {mlirGetDialectHandle__tile__(), mlirGetDialectHandle__llvm__(),
-                                  mlirGetDialectHandle__nvvm__(), mlirGetDialectHandle__vector__()};
-  return create(pass, 4, dialects);
 }

@@ -223,20 +223,4 @@ int tw_sets_find(tw_sets_t *sets, int number);
 void tw_sets_unite(tw_sets_t *sets, int a, int b);
 void tw_sets_free(tw_sets_t *sets);
 
-/* --- Passes --------------------------------------------------------------------------------------- */
-
-/* A pass from a function. `id` is the address of a static, 8-byte aligned, mutable object, one a pass; `anchor`
- * is "builtin.module" or "func.func". `run` returns false after it emitted an error. */
-typedef struct {
-  void *id;
-  const char *argument, *description, *anchor;
-  bool (*run)(MlirOperation op);
-} tw_pass_t;
-
-/* `pass` has static storage. */
-MlirPass tw_pass_create(const tw_pass_t *pass);
-/* The same for a pass that leaves the tile dialect: it also builds ops of llvm, nvvm and vector, which are loaded only
- * for such passes (they are most of what a context costs). */
-MlirPass tw_pass_create_to_llvm(const tw_pass_t *pass);
-
 #endif /* TILEWRIGHT_LOWERING_IR_H */

@@ -1,7 +1,8 @@
-/* pipeline.c - the passes in order, by target: where a reader of the compiler starts
+/* pipeline.c - runs the passes of passes.def in order: where a reader of the compiler starts
  *
- * Each stage is a name that `--emit` accepts, and the passes that lead to it from the stage before. */
+ * `--emit` accepts the name of a stage, which is after the last pass that leads to it, and that of a pass. */
 #include "lowering/gpu/machine/target.h"
+#include "lowering/passes.h"
 #include "tilewright/compiler.h"
 #include "tilewright/dialect.h"
 
@@ -11,41 +12,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-typedef struct {
-  const char *name;
-  const char *passes;
-} stage_t;
-
-#define CLEAN "canonicalize,cse"
-#define LEGAL "tile-legalize,func.func(tile-gather-to-load)," CLEAN ",loop-invariant-code-motion,"
-#define CUT "func.func(tile-share-rows,tile-fuse-blocks,tile-cut-blocks,tile-hint-caches),"
-#define SPLIT "func.func(tile-split-loops,tile-gather-to-load)," CLEAN
-
-static const stage_t gpu_stages[] = {
-    {"legal", LEGAL CUT SPLIT},
-    {"layout",
-     "func.func(tile-replan,tile-walk-tiles,tile-walk-products,tile-check-sizes,tile-swap-operands,tile-select-wgmma,"
-     "tile-legalize-mma,tile-relax-"
-     "scores,tile-fold-exp,"
-     "tile-"
-     "stale-softmax,tile-rotate-products,tile-persist,"
-     "tile-split-k,tile-defer-sums,tile-own-indices,tile-lift-indices,tile-reduce-strength,tile-assign-layouts)"},
-    {"pipelined",
-     "func.func(tile-sink-loads,tile-promote-memory,tile-stage-stores,tile-delay-waits,tile-prefetch-loads,"
-     "tile-bring-vectors,tile-specialize-warps,tile-alternate-groups,tile-take-tickets,tile-pipeline,tile-keep-tiles)"
-     "," CLEAN ",func.func(tile-tell-engines,tile-check-registers,tile-race-check)"},
-    {"nvvm", "tile-allocate-shared,func.func(tile-insert-barriers,tile-join-blocks),tile-to-nvvm,tile-order-stores,"
-             "tile-overlap-launches"},
-    {NULL, NULL},
-};
-
-static const stage_t cpu_stages[] = {
-    {"legal", LEGAL SPLIT},
-    {"vector", "tile-to-cpu"},
-    {"llvm", "cse,convert-scf-to-cf,convert-to-llvm,reconcile-unrealized-casts"},
-    {NULL, NULL},
-};
 
 static MlirStringRef str(const char *text) { return mlirStringRefCreateFromCString(text); }
 
@@ -99,36 +65,76 @@ bool tw_pipeline_run(MlirModule module, const char *pipeline) {
   return ok;
 }
 
-static bool run_stage(MlirModule module, const stage_t *stage) {
-  char pipeline[1024];
-  snprintf(pipeline, sizeof pipeline, "builtin.module(%s)", stage->passes);
-  if (!tw_pipeline_run(module, pipeline))
-    return false;
-  mlirOperationSetDiscardableAttributeByName(mlirModuleGetOperation(module), str("tile.stage"),
-                                             mlirStringAttrGet(mlirModuleGetContext(module), str(stage->name)));
-  return true;
+static void put(char *out, size_t size, const char *text) {
+  size_t length = strlen(out);
+  snprintf(out + length, size - length, "%s", text);
 }
 
-/* Position after the stage that the module names; 0 for a module at "tile". */
-static size_t stages_done(const stage_t *stages, MlirStringRef at) {
-  for (size_t i = 0; stages[i].name; i++)
-    if (mlirStringRefEqual(str(stages[i].name), at))
-      return i + 1;
+/* Passes on functions that follow each other are one pipeline of each function. */
+static void describe(size_t from, size_t to, tw_pass_targets_t target, size_t size, char *out) {
+  bool inside = false;
+  const char *separator = "builtin.module(";
+  *out = 0;
+  for (size_t i = from; i < to; i++) {
+    bool function = tw_passes[i].anchor == TW_ANCHOR_FUNCTION;
+    if (!(tw_passes[i].targets & target))
+      continue;
+    if (inside && !function)
+      put(out, size, ")");
+    put(out, size, separator);
+    if (!inside && function)
+      put(out, size, "func.func(");
+    put(out, size, tw_passes[i].name);
+    inside = function;
+    separator = ",";
+  }
+  put(out, size, inside ? "))" : ")");
+}
+
+static bool is_at(const tw_pass_row_t *row, tw_pass_targets_t target, MlirStringRef name) {
+  return (row->targets & target) &&
+         (mlirStringRefEqual(str(row->stage), name) || (row->run && mlirStringRefEqual(str(row->name), name)));
+}
+
+/* How many rows lead to a stage, or to behind a pass; 0 for "tile". */
+static size_t rows_to(tw_pass_targets_t target, MlirStringRef name) {
+  for (size_t i = tw_num_passes; i > 0; i--)
+    if (is_at(&tw_passes[i - 1], target, name))
+      return i;
   return 0;
+}
+
+static size_t end_of_stage(size_t from) {
+  size_t end = from;
+  while (end < tw_num_passes && !strcmp(tw_passes[end].stage, tw_passes[from].stage))
+    end++;
+  return end;
+}
+
+/* Runs the rows up to `to`, which are of one stage, and notes where the module stands. */
+static bool run_rows(MlirModule module, tw_pass_targets_t target, size_t from, size_t to) {
+  char pipeline[2048];
+  describe(from, to, target, sizeof pipeline, pipeline);
+  if (!tw_pipeline_run(module, pipeline))
+    return false;
+  const char *at = to == end_of_stage(from) ? tw_passes[from].stage : tw_passes[to - 1].name;
+  mlirOperationSetDiscardableAttributeByName(mlirModuleGetOperation(module), str("tile.stage"),
+                                             mlirStringAttrGet(mlirModuleGetContext(module), str(at)));
+  return true;
 }
 
 bool tw_lower_to(MlirModule module, const char *goal) {
   if (!target_is_known(module))
     return false;
-  const stage_t *stages = is_cpu(module_string(module, "tile.target")) ? cpu_stages : gpu_stages;
-  size_t done = stages_done(stages, module_string(module, "tile.stage")), wanted = stages_done(stages, str(goal));
-  if (wanted > 0 && wanted <= done) /* it is there, or past it */
-    return true;
-  for (size_t i = done; stages[i].name; i++) {
-    if (!run_stage(module, &stages[i]))
+  tw_pass_targets_t target = is_cpu(module_string(module, "tile.target")) ? TW_ON_CPU : TW_ON_GPU;
+  size_t done = rows_to(target, module_string(module, "tile.stage")), wanted = rows_to(target, str(goal));
+  if (wanted == 0) /* behind all of them */
+    wanted = tw_num_passes;
+  while (done < wanted) {
+    size_t end = end_of_stage(done), to = end < wanted ? end : wanted;
+    if ((tw_passes[done].targets & target) && !run_rows(module, target, done, to))
       return false;
-    if (!strcmp(stages[i].name, goal))
-      return true;
+    done = to;
   }
   return true;
 }

@@ -2,7 +2,8 @@
 """Derives what follows from the op definitions (dialect/TileOps.td).
 
     twgen.py tables OPS.json FOLDER  rows that C includes; 1 if a back end lacks a rule for an op (build time)
-    twgen.py generate OPS.json       docs/dialect.md, docs/ops/ and python/tilewright/_optable.py, which are committed
+    twgen.py generate OPS.json       docs/dialect.md, docs/ops/, the table of passes in docs/design/lowering.md and
+                                     python/tilewright/_optable.py, which are committed
     twgen.py check OPS.json          1 if one of these is not what would be written
 
 OPS.json is what `llvm-tblgen -dump-json dialect/TileOps.td` prints.
@@ -403,6 +404,37 @@ def overview(ops: list[Record]) -> str:
     return "\n".join(lines) + "\n"
 
 
+PASS_ROW = re.compile(r'^TW_PASS\((\w+), (\w+), \w+, "(.+?)", (\w+), (\w+), (\w+),\s+"(.+)"\)$', re.MULTILINE)
+MADE = re.compile(r"(<!-- passes: .*? -->\n).*?(<!-- end of passes -->)", re.DOTALL)
+
+
+def file_of(run: str) -> str:
+    """Where the function of a pass is."""
+    paths = sorted((ROOT / "lowering").rglob("*.c"))
+    return next(str(p.relative_to(ROOT)) for p in paths if re.search(rf"^bool {run}\(", p.read_text(), re.MULTILINE))
+
+
+def pass_table() -> str:
+    """The rows of lowering/passes.def for docs/design/lowering.md."""
+    lines = ["| stage | pass | what it does | for | file |", "|---|---|---|---|---|"]
+    last = ""
+    for stage, targets, name, run, feature, group, sentence in PASS_ROW.findall(
+        (ROOT / "lowering/passes.def").read_text()
+    ):
+        facts = [{"ALL": "", "GPU": "", "CPU": "CPU"}[targets], "" if feature == "ANY_GPU" else feature]
+        facts.append("" if group == "GENERAL" else group.lower().replace("_", " "))
+        told = ", ".join(fact for fact in facts if fact)
+        shown = stage.lower() if stage != last else ""
+        lines.append(f"| {shown} | `{name}` | {cell(sentence)} | {told} | `{file_of(run)}` |")
+        last = stage
+    return "\n".join(lines) + "\n"
+
+
+def lowering_page() -> str:
+    text = (ROOT / "docs/design/lowering.md").read_text()
+    return MADE.sub(lambda match: match.group(1) + pass_table() + match.group(2), text)
+
+
 def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
@@ -412,7 +444,8 @@ def cell(text: str) -> str:
 
 def committed(ops: list[Record]) -> dict[Path, str]:
     table = ROOT / "python/tilewright/_optable.py"
-    return {table: python_table(ops), ROOT / "docs/dialect.md": overview(ops), **pages(ops)}
+    made = {table: python_table(ops), ROOT / "docs/dialect.md": overview(ops), **pages(ops)}
+    return made | {ROOT / "docs/design/lowering.md": lowering_page()}
 
 
 def generate(ops: list[Record]) -> int:

@@ -1,9 +1,9 @@
 /* compiler.h - from a module of the tile dialect to PTX or native code
  *
  * A stage is named by a string: "tile", "legal", then on a GPU "layout", "pipelined", "nvvm", "llvm", "ptx", and on
- * the CPU "vector", "llvm", "asm". Where a module stands is its attribute `tile.stage`, so that a dump of any stage
- * continues from there. The target is an attribute of the module, what a program wants of a kernel `tile.hints` of its
- * function. */
+ * the CPU "vector", "llvm", "asm". Where a module stands is its attribute `tile.stage`, the name of a stage or of the
+ * last pass, so that a dump continues from there. The target is an attribute of the module, what a program wants of a
+ * kernel `tile.hints` of its function. */
 #ifndef TILEWRIGHT_COMPILER_H
 #define TILEWRIGHT_COMPILER_H
 
@@ -33,7 +33,8 @@ bool tw_pipeline_run(MlirModule module, const char *pipeline);
  * the number as its attribute tile.plan. */
 int tw_next_plan(int plan, MlirStringRef reason);
 
-/* Lowers a module in place to a stage of MLIR text ("legal" … "nvvm", "vector", "llvm"). */
+/* Lowers a module in place to a stage of MLIR text ("legal" … "nvvm", "vector", "llvm"), or until a pass has run: to
+ * its name in lowering/passes.def. */
 bool tw_lower_to(MlirModule module, const char *stage);
 
 typedef enum { TW_EMIT_LLVM_TEXT, TW_EMIT_ASSEMBLY, TW_EMIT_OBJECT } tw_emit_kind_t;

@@ -1,4 +1,5 @@
-/* gather_to_load.c - tile-gather-to-load: gathers and scatters whose indices count up become loads and stores of tiles
+/* gather_to_load.c - in tile-legalize and tile-split-loops: gathers and scatters whose indices count up become loads
+ * and stores of tiles
  *
  *   before   %b = arith.muli %i, %c1024 : i32
  *            %s = tensor.splat %b : tensor<1024xi32>
@@ -25,8 +26,8 @@
  *            %t = tile.gather %a[%p, %r] : ... -> tensor<64xf32>   %t = tile.load %a[%p, %r] : ... -> tensor<1x64xf32>
  *
  * Runs again after tile-split-loops, when masks of such tables hold in all iterations of a loop. */
+#include "lowering/common/gather_to_load.h"
 #include "lowering/ir.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 #include <math.h>
@@ -381,14 +382,7 @@ static void visit_below(MlirOperation op) {
       }
 }
 
-static bool run(MlirOperation func) {
+bool tw_gather_to_load(MlirOperation func) {
   visit_below(func);
   return true;
-}
-
-MlirPass tw_create_gather_to_load(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-gather-to-load", "gathers and scatters of tiles become loads and stores",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

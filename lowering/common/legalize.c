@@ -17,6 +17,7 @@
  * The function is rewritten in place. Types stay unsigned until the end, because an op that was not looked at yet reads
  * its meaning from them; arith ops on unsigned types exist only within this pass. */
 #include "lowering/common/legalize.h"
+#include "lowering/common/gather_to_load.h"
 
 #include "lowering/passes.h"
 
@@ -319,13 +320,9 @@ static bool make_op_signless(MlirOperation op) {
   return true;
 }
 
-static bool run(MlirOperation module) {
-  return for_each_op(module, legalize_op) && for_each_op(module, make_op_signless);
-}
+static bool gather_to_load(MlirOperation op) { return !tw_op_is(op, TW_FUNC_FUNC) || tw_gather_to_load(op); }
 
-MlirPass tw_create_legalize(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-legalize", "make broadcasts and promotions explicit and types signless",
-                                 "builtin.module", run};
-  return tw_pass_create(&pass);
+bool tw_run_legalize(MlirOperation module) {
+  return for_each_op(module, legalize_op) && for_each_op(module, make_op_signless) &&
+         for_each_op(module, gather_to_load);
 }

@@ -22,6 +22,7 @@
  * 1; the mask compares signed integers whose difference is a multiple of the induction variable, plus scalars from
  * outside of the loop, plus what differs within the tile by iotas; and this arithmetic does not overflow. The result is
  * the same, bit for bit: every iteration runs once, in order. */
+#include "lowering/common/gather_to_load.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -300,7 +301,7 @@ static void split_loop(const split_t *split) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-static bool run(MlirOperation func) {
+static bool split_loops(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
   for (int i = 0; i < loops.count; i++) {
     split_t split;
@@ -312,11 +313,5 @@ static bool run(MlirOperation func) {
   return true;
 }
 
-MlirPass tw_create_split_loops(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-split-loops", "Run iterations in which a mask holds everywhere without it",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
-}
+/* Gathers whose mask holds in all iterations of a loop are loads then. */
+bool tw_run_split_loops(MlirOperation func) { return split_loops(func) && tw_gather_to_load(func); }

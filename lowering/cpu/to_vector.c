@@ -269,7 +269,7 @@ static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_st
   return !cx.failed;
 }
 
-static bool run(MlirOperation module) {
+bool tw_run_to_cpu(MlirOperation module) {
   MlirBlock body = tw_region_block(module, 0);
   int num_strings = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {
@@ -279,14 +279,3 @@ static bool run(MlirOperation module) {
   }
   return true;
 }
-
-static _Alignas(8) char id;
-static const tw_pass_t pass = {
-    .id = &id,
-    .argument = "tile-to-cpu",
-    .description = "lower tiles to loops over strips of one machine register",
-    .anchor = "builtin.module",
-    .run = run,
-};
-
-MlirPass tw_create_tile_to_cpu(void) { return tw_pass_create_to_llvm(&pass); }

@@ -98,7 +98,7 @@ static bool apply(const plan_t *plan, MlirOperation func) {
   return changes;
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_replan(MlirOperation func) {
   MlirOperation module = tw_module_of(func);
   int64_t number = tw_attr_int(module, "tile.plan", 0);
   if (number < 1 || number > NUM_PLANS || !tw_has_attr(func, "tile.kernel"))
@@ -111,10 +111,4 @@ static bool run(MlirOperation func) {
   MlirStringRef reason = tw_attr_string(module, "tile.plan_reason");
   tw_op_remark(func, "is planned again, with %s: %.*s", plan->with, (int)reason.length, reason.data);
   return true;
-}
-
-MlirPass tw_create_replan(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-replan", "Set down another plan for what does not fit", "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -370,7 +370,7 @@ static bool emit_one(MlirOperation kernel, int *num_strings) {
   return ok;
 }
 
-static bool run(MlirOperation module) {
+bool tw_run_to_nvvm(MlirOperation module) {
   bool ok = true;
   int num_strings = 0;
   MlirBlock body = tw_region_block(module, 0);
@@ -386,12 +386,4 @@ static bool run(MlirOperation module) {
   if (ok)
     add_shared_global(module);
   return ok;
-}
-
-static _Alignas(8) char id;
-
-MlirPass tw_create_to_nvvm(void) {
-  static const tw_pass_t pass = {&id, "tile-to-nvvm", "re-emit kernels as the code of one thread", "builtin.module",
-                                 run};
-  return tw_pass_create_to_llvm(&pass);
 }

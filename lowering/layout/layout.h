@@ -70,7 +70,7 @@ uint32_t tw_layout_image(const tw_layout_t *l, tw_input_t input, uint32_t value)
 /* The element at (register, lane, warp), block 0. */
 uint32_t tw_layout_apply(const tw_layout_t *l, uint32_t reg, uint32_t lane, uint32_t warp);
 /* Appends an input bit, if there is room: a layout that lacks one is not onto. No pass gets tiles that need more
- * (tile-check-sizes). */
+ * (tile-strip-mine). */
 void tw_layout_push(tw_layout_t *l, tw_input_t input, uint32_t image);
 
 bool tw_layout_equal(const tw_layout_t *a, const tw_layout_t *b);

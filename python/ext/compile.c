@@ -3,6 +3,7 @@
 #include "ext.h"
 #include "launch.h"
 
+#include "lowering/passes.h"
 #include "tilewright/compiler.h"
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -380,7 +381,29 @@ static PyObject *next_plan(PyObject *unused, PyObject *args) {
   return PyLong_FromLong(tw_next_plan(plan, mlirStringRefCreateFromCString(reason)));
 }
 
+/* passes(target) -> [(stage, name, group)]: ours, in the order in which they run */
+static PyObject *passes(PyObject *self, PyObject *args) {
+  const char *target;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "s", &target))
+    return NULL;
+  unsigned wanted = strncmp(target, "cpu", 3) ? TW_ON_GPU : TW_ON_CPU;
+  PyObject *list = PyList_New(0);
+  for (size_t i = 0; list && i < tw_num_passes; i++) {
+    const tw_pass_row_t *row = &tw_passes[i];
+    if (!row->run || !(row->targets & wanted))
+      continue;
+    PyObject *entry = Py_BuildValue("(sss)", row->stage, row->name, row->group);
+    if (!entry || PyList_Append(list, entry))
+      Py_CLEAR(list);
+    Py_XDECREF(entry);
+  }
+  return list;
+}
+
 static PyMethodDef functions[] = {
+    {"passes", passes, METH_VARARGS,
+     "passes(target) -> list: (stage, name, group) of each pass, in the order in which they run."},
     {"next_plan", next_plan, METH_VARARGS,
      "next_plan(plan, reason) -> int: the plan to try after one that did not fit; 0: none is left."},
     {"target_problem", target_problem, METH_VARARGS,

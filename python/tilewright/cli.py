@@ -204,26 +204,30 @@ def specialization(kernel: Any, arguments: Sequence[str]) -> tuple[Any, ...]:
 def lower(
     kernel: Any, key: tuple[Any, ...], target: str, stage: str, remarks: bool = False, times: Times | None = None
 ) -> bytes:
-    """The text of a kernel at a stage; how long each step took goes to `times`."""
-    from . import plans
+    """The text of a kernel at a stage, or after a pass; how long each step took goes to `times`."""
+    from . import _core, plans
 
     times = times if times is not None else Times(kernel.name, target)
     with times.step("capture"):
         module = kernel.capture(target, key)
     stages = CPU_STAGES if target.startswith("cpu") else GPU_STAGES
-    if stage not in stages:
-        raise TileValueError(f"target {target} has no stage {stage!r}; it has {', '.join(stages)}")
+    stage_of = {name: stage for stage, name, _ in _core.passes(target)}
+    if stage not in stages and stage not in stage_of:
+        raise TileValueError(
+            f"target {target} has no stage {stage!r}; it has {', '.join(stages)}, and the passes {', '.join(stage_of)}"
+        )
     if stage == "tile":
         if remarks:
             raise TileValueError("--remarks needs a later stage than tile, where nothing is decided: leave --emit away")
         return module.text().encode()
     final = stage in ("ptx", "sass", "asm")
+    steps = stages[1 : stages.index("llvm" if final else stage_of.get(stage, stage)) + 1]
 
     def run(step: str) -> plans.Diagnostics:
         with times.step(step):
             return list(module.lower(step))
 
-    diagnostics = plans.lower(module, stages[1 : stages.index("llvm" if final else stage) + 1], run)
+    diagnostics = plans.lower(module, (*steps[:-1], stage) if stage in stage_of else steps, run)
     if remarks:
         print(remarks_text(f"{kernel.name} for {target}", diagnostics), file=sys.stderr)
     if not final:
@@ -479,8 +483,9 @@ def parser() -> argparse.ArgumentParser:
     compile_.add_argument("kernel", metavar="FILE:KERNEL")
     compile_.add_argument("--arg", **arguments, help=argument_help)
     compile_.add_argument("--target", default="sm_90a", help="cpu, sm_80, sm_89, sm_90a, … (default: sm_90a)")
-    stages = sorted({*GPU_STAGES, *CPU_STAGES})
-    compile_.add_argument("--emit", choices=stages, help="default: tile, or nothing with --remarks")
+    stages = ", ".join(dict.fromkeys((*GPU_STAGES, *CPU_STAGES)))
+    emit = f"{stages}; or the name of a pass, such as tile-assign-layouts (default: tile, or nothing with --remarks)"
+    compile_.add_argument("--emit", metavar="STAGE", help=emit)
     compile_.add_argument("--remarks", action="store_true", help="tell what the compiler chose and why, on stderr")
     compile_.add_argument("--times", action="store_true", help="tell on stderr how long each step took")
     compile_.add_argument("-o", "--output", metavar="FILE")

@@ -193,7 +193,11 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
 
     def run(stage: str) -> plans.Diagnostics:
         with times.step(stage):
-            told: plans.Diagnostics = module.lower(stage)
+            told: plans.Diagnostics = []
+            for step in dump.passes(target, stage):
+                told += module.lower(step)
+                dump.write(step, "mlir", module)
+            told += module.lower(stage)
         dump.write(stage, "mlir", module)
         return told
 
@@ -256,7 +260,7 @@ def load(
 
 
 class _Dump:
-    """One file a stage under TILEWRIGHT_DUMP; any of them goes on from there in tw-opt."""
+    """One file a stage under TILEWRIGHT_DUMP, and a pass of TILEWRIGHT_DUMP_AFTER; tw-opt goes on from any of them."""
 
     counter = 0
 
@@ -265,6 +269,12 @@ class _Dump:
         _Dump.counter += 1
         self.stem = f"{symbol(name)}.{os.getpid()}.{_Dump.counter}"
         self.stage = 0
+
+    def passes(self, target: str, stage: str) -> list[str]:
+        """The passes of a stage after which the text is wanted."""
+        wanted = knobs.dump_after() if self.folder is not None else []
+        names = [name for its, name, _ in _core.passes(target) if its == stage] if wanted else []
+        return [name for name in names if name in wanted or "all" in wanted]
 
     def write(self, stage: str, suffix: str, content: Any) -> None:
         """`content` is text, a module, or what gives the text."""

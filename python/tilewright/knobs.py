@@ -2,6 +2,7 @@
 
     TILEWRIGHT_INTERPRET=1     ct.launch runs the reference execution
     TILEWRIGHT_DUMP=DIR        write each stage of each compilation to a file
+    TILEWRIGHT_DUMP_AFTER=PASS,…  and after these passes, or after `all` of them
     TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
     TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
     TILEWRIGHT_TIMES=1         tell on stderr how long each step of each compilation took (the cache is not read)
@@ -26,6 +27,10 @@ def interpret() -> bool:
 
 def dump_folder() -> str | None:
     return os.environ.get("TILEWRIGHT_DUMP") or None
+
+
+def dump_after() -> list[str]:
+    return [name for name in os.environ.get("TILEWRIGHT_DUMP_AFTER", "").split(",") if name]
 
 
 def cache() -> bool:

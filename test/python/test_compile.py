@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright import _core, compile
+from tilewright import _core, cli, compile
 from tilewright import tile as ct
 from tilewright.errors import Place, TileTypeError
+from tilewright.times import Times
 
 FACTOR = 2.0
 
@@ -308,6 +309,29 @@ def test_dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         module.lower("llvm")
         assert module.emit(compile.EMIT_OBJECT)
     assert "test_compile.py" in files[0].read_text()
+
+
+def test_dump_after_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pass has a file, in the order of the passes; compilation goes on from any of them to the same code."""
+    monkeypatch.setenv("TILEWRIGHT_DUMP", str(tmp_path))
+    monkeypatch.setenv("TILEWRIGHT_DUMP_AFTER", "all")
+    key = cli.specialization(scale, ["X=f32[?]", "Z=f32[?]", "T=16"])
+    times = Times("scale", "sm_90a")
+    code = compile.build(scale.capture("sm_90a", key), "sm_90a", "scale", times, lambda ptx, _: ptx).code
+    files = sorted(tmp_path.glob("*.mlir"), key=lambda file: int(file.name.split(".")[3].split("-")[0]))
+    after = [file.name.split("-", 1)[1].removesuffix(".mlir") for file in files if "-tile-" in file.name]
+    assert after == [name for _, name, _ in _core.passes("sm_90a")]
+    for file in files[:: len(files) // 6]:
+        module = _core.parse(file.read_text())
+        module.lower("llvm")
+        assert module.emit(compile.EMIT_ASSEMBLY) == code, file.name
+
+
+def test_at_most_thirty_passes() -> None:
+    """Of our own for a GPU; each general, or of a named group."""
+    passes = _core.passes("sm_90a")
+    assert len({name for _, name, _ in passes}) == len(passes) <= 30
+    assert {group for _, _, group in passes} <= {"general", "online softmax", "long rows", "tiny rows", "debug"}
 
 
 def test_dump_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,17 +20,17 @@ PASSES = [
     f"func.func({name})" if on_functions else name
     for name, on_functions in (
         ("tile-legalize", False),
-        ("tile-gather-to-load", True),
-        ("tile-legalize-mma", True),
+        ("tile-split-loops", True),
+        ("tile-select-mma", True),
         ("tile-assign-layouts", True),
         ("tile-promote-memory", True),
         ("tile-pipeline", True),
-        ("tile-check-registers", True),
+        ("tile-report", True),
         ("tile-race-check", True),
         ("tile-allocate-shared", False),
         ("tile-insert-barriers", True),
         ("tile-to-nvvm", False),
-        ("tile-overlap-launches", False),
+        ("tile-dependent-launch", False),
         ("tile-to-cpu", False),
     )
 ]

@@ -47,8 +47,8 @@ static bool is_alike(const pairing_t *p, MlirOperation load, int axis) {
   return !(tw_block_axes_of_load(p->axes, load) >> axis & 1) && bytes_of(load) >= LEAST_BYTES;
 }
 
-/* Whether all blocks do it equally often: there is nothing around it but loops over numbers, of which tile-persist has
- * found that they run equally often. */
+/* Whether all blocks do it equally often: there is nothing around it but loops over numbers, of which
+ * tile-persistent-loop has found that they run equally often. */
 static bool is_even(MlirOperation op) {
   MlirOperation around = mlirOperationGetParentOperation(op);
   while (tw_op_is(around, TW_SCF_FOR))

@@ -1,4 +1,4 @@
-/* cluster_rows.c - tile-share-rows: the blocks of a cluster share a row, a slice each
+/* cluster_rows.c - tile-resize-tiles: the blocks of a cluster share a row, a slice each
  *
  * Before, a row of 128 KB, which leaves a multiprocessor no room for another one:
  *
@@ -38,11 +38,11 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/gpu/grid/slices.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 enum { BLOCKS = 3 /* on a multiprocessor */, MAX_PARTS = 8 /* blocks of a cluster, which any GPU has room for */ };
@@ -194,7 +194,7 @@ static bool share(sharer_t *s, MlirOperation reduce) {
   return shared;
 }
 
-static bool run(MlirOperation func) {
+bool tw_cluster_rows(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA) ||
       !tw_gpu_has(&target, TW_GPU_CLUSTERS) || tw_hint_cut_tiles(func, 0) > 1 || tw_hint_fuse_tiles(func, 0) > 1)
@@ -209,10 +209,4 @@ static bool run(MlirOperation func) {
   }
   tw_ops_free(&reduces);
   return true;
-}
-
-MlirPass tw_create_share_rows(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-share-rows", "Have the blocks of a cluster share a row", "func.func", run};
-  return tw_pass_create(&pass);
 }

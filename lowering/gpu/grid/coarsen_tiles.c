@@ -1,4 +1,4 @@
-/* coarsen_tiles.c - tile-fuse-blocks: a block computes the tiles of several neighbours
+/* coarsen_tiles.c - tile-resize-tiles: a block computes the tiles of several neighbours
  *
  * Before:
  *
@@ -36,12 +36,12 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/dim_classes.h"
 #include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 
 enum { MAX_STORES = 8 };
 
@@ -223,7 +223,7 @@ static const char *decide(fuser_t *f, int64_t wanted) {
   return NULL;
 }
 
-static bool run(MlirOperation func) {
+bool tw_coarsen_tiles(MlirOperation func) {
   fuser_t f = {.func = func};
   int64_t wanted = tw_hint_fuse_tiles(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
@@ -237,11 +237,4 @@ static bool run(MlirOperation func) {
     tw_op_remark(func, "has no neighbouring blocks fused into one: %s", why);
   tw_dims_free(&f.dims);
   return true;
-}
-
-MlirPass tw_create_fuse_blocks(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-fuse-blocks", "Compute the tiles of several blocks in one", "func.func",
-                                 run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-/* pack_blocks.c - tile-join-blocks: several blocks of one warp are started as one
+/* pack_blocks.c - tile-pack-blocks: several blocks of one warp are started as one
  *
  * Before: a block of one warp, whose position is the hardware's.
  *
@@ -118,7 +118,7 @@ static int rows_for(int64_t bytes) {
   return rows;
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_pack_blocks(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_launch_has_persistent(func) ||
       tw_launch_has_cluster_blocks(func) || tw_num_warps(func, 0) != 1 || tw_launch_shared_bytes(func, 0) != 0 ||
       mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS)
@@ -131,10 +131,4 @@ static bool run(MlirOperation func) {
   tw_block_axes_free(&k.axes);
   tw_ops_free(&k.ids);
   return true;
-}
-
-MlirPass tw_create_join_blocks(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-join-blocks", "Start several blocks of one warp as one", "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-/* persist.c - tile-persist: blocks run in an order that suits the L2 cache, and few run many
+/* persist.c - tile-persistent-loop: blocks run in an order that suits the L2 cache, and few run many
  *
  * Before, a block of the grid is a block of threads, and the hardware starts them with axis 0 first:
  *
@@ -35,7 +35,7 @@
  *       tile.store %t, %C[%i < %x ? %i : (beyond every array), %j]
  *     } {tile.persistent}
  *
- * Runs after tile-select-wgmma and before layouts. Kernels whose products warpgroups compute in a loop
+ * Runs after tile-select-mma and before layouts. Kernels whose products warpgroups compute in a loop
  * are taken, and only if a producer warp can bring what products wait for, ahead of everything else: a
  * loop that writes to an array which it may read has to wait with it. There a block's
  * next tiles arrive while it finishes the last ones, and positions are computed by one thread, not in
@@ -491,7 +491,7 @@ static void follow_stores(kernel_t *k) {
   tw_grid_reorder(k->func, &k->ids, &along_1);
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_persistent_loop(MlirOperation func) {
   kernel_t k = {.func = func, .ids = tw_grid_ids_in(func)};
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
@@ -507,11 +507,4 @@ static bool run(MlirOperation func) {
     follow_stores(&k);
   tw_block_axes_free(&k.axes);
   return true;
-}
-
-MlirPass tw_create_persist(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-persist",
-                                 "Run blocks in an order that suits the L2 cache, and few run many", "func.func", run};
-  return tw_pass_create(&pass);
 }

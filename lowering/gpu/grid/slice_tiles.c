@@ -1,4 +1,4 @@
-/* slice_tiles.c - tile-cut-blocks: a tile is computed by several blocks, a slice each
+/* slice_tiles.c - tile-resize-tiles: a tile is computed by several blocks, a slice each
  *
  * Before:
  *
@@ -40,6 +40,7 @@
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/dim_classes.h"
+#include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/gpu/grid/slices.h"
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"
@@ -47,7 +48,6 @@
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 
 enum { MAX_CLASSES = TW_PLAN_WAYS };
 
@@ -266,7 +266,7 @@ static const char *decide(cutter_t *c, int64_t wanted) {
   return NULL;
 }
 
-static bool run(MlirOperation func) {
+bool tw_slice_tiles(MlirOperation func) {
   cutter_t c = {.func = func};
   int64_t wanted = tw_hint_cut_tiles(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
@@ -281,11 +281,4 @@ static bool run(MlirOperation func) {
     tw_op_remark(func, "has no tile cut over several blocks: %s", why);
   tw_dims_free(&c.dims);
   return true;
-}
-
-MlirPass tw_create_cut_blocks(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-cut-blocks", "Cut tiles over several blocks, a slice each", "func.func",
-                                 run};
-  return tw_pass_create(&pass);
 }

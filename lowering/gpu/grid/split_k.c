@@ -39,7 +39,7 @@
  * What must hold: one loop with products in the block, all that it carries are sums of products from zero, its step
  * is 1 and its bounds are known at the launch (unless the hint asks for parts). Before and in it nothing is written,
  * printed or asserted, for the parts repeat that. What comes behind it is done by one block, when all parts have read
- * what they read. Runs after tile-persist and before layouts. */
+ * what they read. Runs after tile-persistent-loop and before layouts. */
 #include "dialect/layouts.h"
 #include "lowering/divide.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -271,7 +271,7 @@ static MlirWalkResult find_blocks(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_split_k(MlirOperation func) {
   splitter_t s = {.func = func};
   int64_t forced = tw_hint_split_k(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || forced == 1 ||
@@ -298,10 +298,4 @@ static bool run(MlirOperation func) {
   if (tw_has_hint_split_k(func))
     rewrite(&s);
   return true;
-}
-
-MlirPass tw_create_split_k(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-split-k", "Let blocks share a tile, a part of k each", "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -381,7 +381,7 @@ static bool takes_tiles(MlirOperation function) {
   return false;
 }
 
-static bool run(MlirOperation function) {
+bool tw_run_assign_layouts(MlirOperation function) {
   assigner_t a = {.classes = {.context = mlirOperationGetContext(function), .target = tw_gpu_target_of(function)}};
   twl_classes_t *classes = &a.classes;
   if (!tw_has_attr(function, "tile.kernel") || tw_has_attr(function, "tile.simt"))
@@ -403,11 +403,4 @@ static bool run(MlirOperation function) {
   twl_free(classes);
   tw_map_free(&a.moved);
   return true;
-}
-
-static _Alignas(8) char id;
-
-MlirPass tw_create_assign_layouts(void) {
-  static const tw_pass_t pass = {&id, "tile-assign-layouts", "choose the layout of every tile", "func.func", run};
-  return tw_pass_create(&pass);
 }

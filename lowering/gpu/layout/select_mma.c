@@ -1,4 +1,4 @@
-/* select_mma.c - tile-select-wgmma: which products warpgroups compute from shared memory
+/* select_mma.c - tile-select-mma: which products warpgroups compute from shared memory
  *
  * Before (no layouts yet):
  *
@@ -19,6 +19,7 @@
  *
  * Of 8-bit floats the tensor core sums up in fewer bits than float32 has. So only TW_WGMMA_PROMOTION of k
  * are summed there, and these sums in float32, unless the kernel has the hint fp8_fast_accum. */
+#include "lowering/gpu/layout/select_mma.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
@@ -229,7 +230,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static bool run(MlirOperation func) {
+static bool select_async(MlirOperation func) {
   selector_t s = {.func = func, .target = tw_gpu_target_of(func)};
   if (!tw_gpu_has(&s.target, TW_GPU_WGMMA) || tw_has_attr(func, "tile.no_wgmma"))
     return true;
@@ -251,11 +252,6 @@ static bool run(MlirOperation func) {
   return true;
 }
 
-MlirPass tw_create_select_wgmma(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-select-wgmma",
-                                 "Mark the products that warpgroups compute from shared memory", "func.func", run};
-  return tw_pass_create(&pass);
+bool tw_run_select_mma(MlirOperation func) {
+  return tw_swap_operands(func) && select_async(func) && tw_widen_mma(func);
 }

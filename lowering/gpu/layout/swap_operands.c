@@ -1,4 +1,4 @@
-/* swap_operands.c - tile-swap-operands: what is computed becomes the left operand of a product
+/* swap_operands.c - tile-select-mma: what is computed becomes the left operand of a product
  *
  * Before, the right operand is computed. A wgmma reads its right operand from shared memory only, so each iteration
  * would write it there, and the product would wait for that:
@@ -25,11 +25,11 @@
  * What must hold: the target has wgmma; the loop carries the sum from zero, and only products read it; all of these
  * have a computed right operand and load their left one, of 16 bits an element, for which wgmma takes either order in
  * memory; the sum has 64 rows, and 128 columns (of 64, two warpgroups would compute each element twice). Fewer rows are
- * no wgmma. Runs before tile-select-wgmma. */
+ * no wgmma. Runs before tile-select-mma. */
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/layout/select_mma.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 
 static MlirType turned_type(MlirType type) {
   int64_t shape[] = {tw_extent(type, 1), tw_extent(type, 0)};
@@ -96,7 +96,7 @@ static void turn_sum(MlirOperation loop, intptr_t i, const tw_ops_t *products) {
   mlirValueReplaceAllUsesExcept(sum, result, 1, &permute);
 }
 
-static bool run(MlirOperation func) {
+bool tw_swap_operands(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || !tw_gpu_has(&target, TW_GPU_WGMMA))
     return true;
@@ -115,12 +115,4 @@ static bool run(MlirOperation func) {
     }
   tw_ops_free(&loops);
   return true;
-}
-
-MlirPass tw_create_swap_operands(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-swap-operands",
-                                 "Make what is computed the left operand of a product, which may stay in registers",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -1,6 +1,6 @@
-/* widen_mma.c - tile-legalize-mma: products that the target's Tensor Cores lack
+/* widen_mma.c - tile-select-mma: products that the target's Tensor Cores lack
  *
- * Runs after tile-select-wgmma, which may have found an instruction.
+ * Runs after tile-select-mma, which may have found an instruction.
  *
  * Before, on sm_80, which has no matrix instruction for 8-bit floats:
  *
@@ -17,8 +17,8 @@
  * layouts are assigned. */
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/layout/select_mma.h"
 #include "lowering/ir.h"
-#include "lowering/passes.h"
 
 static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
@@ -61,20 +61,11 @@ static void legalize(const tw_gpu_target_t *target, MlirOperation mma) {
                dtype_name(in), mlirTypeIsAF32(in) ? "; inputs of tfloat32 would have one" : "");
 }
 
-static bool run(MlirOperation func) {
+bool tw_widen_mma(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   tw_ops_t products = tw_ops_in(func, is_product, MlirWalkPreOrder);
   for (int i = 0; i < products.count; i++)
     legalize(&target, products.at[i]);
   tw_ops_free(&products);
   return true;
-}
-
-MlirPass tw_create_legalize_mma(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-legalize-mma", "Widen the inputs of products that the target lacks",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

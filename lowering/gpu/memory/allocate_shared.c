@@ -245,7 +245,7 @@ static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
   return total > target->shared_bytes ? -1 : total;
 }
 
-static bool run(MlirOperation module) {
+bool tw_run_allocate_shared(MlirOperation module) {
   tw_gpu_target_t target = tw_gpu_target_of(module);
   MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
@@ -257,13 +257,4 @@ static bool run(MlirOperation module) {
       tw_launch_set_shared_bytes(op, (uint32_t)bytes);
   }
   return true;
-}
-
-MlirPass tw_create_allocate_shared(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-allocate-shared", "Give everything in shared memory its offset",
-                                 "builtin.module", run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-/* cache_hints.c - tile-hint-caches: tiles that a launch reads once make room for those that it reads again
+/* cache_hints.c - tile-cache-hints: tiles that a launch reads once make room for those that it reads again
  *
  * Before:
  *
@@ -18,10 +18,9 @@
  * one the rest. And there must be something to make room for: a load in a loop that is not of this kind. Only speed
  * depends on all this, so what is unlikely (factors of zero, two arguments that are one array) is left out of account.
  *
- * Runs when blocks have the work that they keep (tile-cut-blocks, tile-fuse-blocks), and before loops are split or
+ * Runs when blocks have the work that they keep (tile-resize-tiles, tile-resize-tiles), and before loops are split or
  * rotated, of whose loads there are then several. */
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -89,9 +88,8 @@ static bool is_read_once(const kernel_t *k, MlirOperation load) {
   return true;
 }
 
-static bool run(MlirOperation func) {
-  tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || !tw_gpu_has(&target, TW_GPU_TMA))
+bool tw_run_cache_hints(MlirOperation func) {
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
   kernel_t k = {tw_ops_in(func, is_id, MlirWalkPreOrder), tw_ops_in(func, reads_array, MlirWalkPreOrder)};
   bool makes_room = false;
@@ -103,13 +101,4 @@ static bool run(MlirOperation func) {
   tw_ops_free(&k.ids);
   tw_ops_free(&k.loads);
   return true;
-}
-
-MlirPass tw_create_hint_caches(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-hint-caches", "Mark tiles that a launch reads once, beside others",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

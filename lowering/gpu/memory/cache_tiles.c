@@ -1,4 +1,4 @@
-/* cache_tiles.c - tile-keep-tiles: what several walks along an array read is brought once, and kept in shared memory
+/* cache_tiles.c - tile-cache-tiles: what several walks along an array read is brought once, and kept in shared memory
  *
  * Before, each walk loads the tiles anew, and waits for memory with few bytes under way:
  *
@@ -412,15 +412,8 @@ static void visit_block(MlirOperation func, MlirBlock block) {
   }
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_cache_tiles(MlirOperation func) {
   if (tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt") && has_room(func))
     visit_block(func, tw_region_block(func, 0));
   return true;
-}
-
-MlirPass tw_create_keep_tiles(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-keep-tiles", "Keep what several walks read in shared memory", "func.func",
-                                 run};
-  return tw_pass_create(&pass);
 }

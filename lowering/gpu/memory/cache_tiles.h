@@ -1,4 +1,4 @@
-/* cache_tiles.h - what tile-keep-tiles will do with a load, for passes that plan on it */
+/* cache_tiles.h - what tile-cache-tiles will do with a load, for passes that plan on it */
 #ifndef TILEWRIGHT_LOWERING_GPU_MEMORY_CACHE_TILES_H
 #define TILEWRIGHT_LOWERING_GPU_MEMORY_CACHE_TILES_H
 

@@ -1,4 +1,4 @@
-/* divide_by_invariant.c - tile-reduce-strength: divisions in a loop by what it does not change become multiplications
+/* divide_by_invariant.c - tile-optimize-indices: divisions in a loop by what it does not change become multiplications
  *
  * Before, for example where one loop goes through rows, places and channels of a filter:
  *
@@ -20,9 +20,9 @@
  * are scalars of 32 bits, of which ranges.h tells that they are not negative, and the divisor is made outside of the
  * loop and no constant. Comparisons that ranges decide become constants, which MLIR's canonicalization makes use of. */
 #include "lowering/divide.h"
+#include "lowering/gpu/memory/optimize_indices.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "lowering/ranges.h"
 
 static bool is_remainder(MlirOperation op) { return tw_op_class(op) == TW_CLASS_REST; }
@@ -64,19 +64,10 @@ static void reduce(MlirOperation op) {
   mlirOperationDestroy(op);
 }
 
-static bool run(MlirOperation func) {
+bool tw_divide_by_invariant(MlirOperation func) {
   tw_ops_t ops = tw_ops_in(func, is_wanted, MlirWalkPreOrder);
   for (int i = ops.count - 1; i >= 0; i--) /* what an op was found by is made by those before it */
     reduce(ops.at[i]);
   tw_ops_free(&ops);
   return true;
-}
-
-MlirPass tw_create_reduce_strength(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-reduce-strength",
-                                 "Multiply where a loop divides by what it does not change", "func.func", run};
-  return tw_pass_create(&pass);
 }

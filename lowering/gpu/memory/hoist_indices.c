@@ -1,4 +1,4 @@
-/* hoist_indices.c - tile-lift-indices: what a loop does not change of a gather's indices is computed before it
+/* hoist_indices.c - tile-optimize-indices: what a loop does not change of a gather's indices is computed before it
  *
  * Before, an index tile that moves by a scalar is spread over the gathered tile in each iteration:
  *
@@ -26,9 +26,9 @@
  * have the sum that they would have without an overflow, or one that is beyond any array. Runs before
  * tile-assign-layouts. */
 #include "lowering/gpu/facts/index_facts.h"
+#include "lowering/gpu/memory/optimize_indices.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "lowering/ranges.h"
 
 /* An index, as a tile from outside of the loop plus a scalar; either may be null. */
@@ -130,7 +130,7 @@ static bool is_gather_in_loop(MlirOperation op) {
   return tw_op_is(op, TW_TILE_GATHER) && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR);
 }
 
-static bool run(MlirOperation func) {
+bool tw_hoist_indices(MlirOperation func) {
   tw_ops_t gathers = tw_ops_in(func, is_gather_in_loop, MlirWalkPreOrder);
   for (int i = 0; i < gathers.count; i++) {
     MlirOperation gather = gathers.at[i], loop = tw_enclosing_loop(gather);
@@ -140,13 +140,4 @@ static bool run(MlirOperation func) {
   }
   tw_ops_free(&gathers);
   return true;
-}
-
-MlirPass tw_create_lift_indices(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-lift-indices", "Compute before a loop what it does not change of indices",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

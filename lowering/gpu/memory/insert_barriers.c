@@ -343,19 +343,11 @@ static MlirWalkResult check_turn(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static bool run(MlirOperation function) {
+bool tw_run_insert_barriers(MlirOperation function) {
   state_t state = {.count = 0};
   bool ok = true;
   if (tw_has_attr(function, "tile.kernel") && !tw_has_attr(function, "tile.simt"))
     visit_region(&state, function, 0);
   mlirOperationWalk(function, check_turn, &ok, MlirWalkPreOrder);
   return ok;
-}
-
-static _Alignas(8) char id;
-
-MlirPass tw_create_insert_barriers(void) {
-  static const tw_pass_t pass = {&id, "tile-insert-barriers", "let threads meet before memory changes hands",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -486,7 +486,7 @@ static bool has_role(MlirOperation loop) {
   return !mlirOperationIsNull(up);
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_pipeline(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = loops.count - 1; i >= 0; i--) { /* inner loops first */
     if (has_role(loops.at[i]))
@@ -508,13 +508,4 @@ static bool run(MlirOperation func) {
   }
   tw_ops_free(&loops);
   return true;
-}
-
-MlirPass tw_create_pipeline(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-pipeline", "Let copies into shared memory run ahead of their use",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -38,6 +38,7 @@
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/memory/cache_tiles.h"
+#include "lowering/gpu/memory/stage_vectors.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -187,7 +188,7 @@ static void prefetch_all(MlirOperation loop, int64_t most) {
   tw_ops_free(&loads);
 }
 
-static bool run(MlirOperation func) {
+static bool prefetch_tiles(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++) {
     int64_t most = most_words(tw_loop_body(loops.at[i]));
@@ -198,9 +199,4 @@ static bool run(MlirOperation func) {
   return true;
 }
 
-MlirPass tw_create_prefetch_loads(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-prefetch-loads",
-                                 "Load tiles beside a product or a reduction an iteration early", "func.func", run};
-  return tw_pass_create(&pass);
-}
+bool tw_run_prefetch_loads(MlirOperation func) { return prefetch_tiles(func) && tw_stage_vectors(func); }

@@ -32,7 +32,7 @@
  * An operand that was loaded outside of the loop of its product, and would take too many registers
  * to wait there, is read from shared memory in each iteration.
  *
- * A product that tile-select-wgmma marked reads its operands where they lie: it becomes
+ * A product that tile-select-mma marked reads its operands where they lie: it becomes
  *
  *   %d = tile.wgmma %a[%zero], %b[%zero], %c
  *   %w = tile.wgmma_wait %d, 0
@@ -47,6 +47,7 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/stage_stores.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -408,11 +409,8 @@ static void bring_operand(promoter_t *p, MlirOperation mma, int operand) {
     bring(p, loads[i - 1]);
 }
 
-static bool run(MlirOperation func) {
+static bool promote_operands(MlirOperation func) {
   promoter_t p = {.func = func};
-  tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_gpu_has(&target, TW_GPU_CP_ASYNC))
-    return true;
   p.products = tw_ops_in(func, is_product, MlirWalkPreOrder);
   for (int i = 0; i < 2 * p.products.count; i++)
     bring_operand(&p, p.products.at[i / 2], i % 2);
@@ -429,11 +427,4 @@ static bool run(MlirOperation func) {
   return true;
 }
 
-MlirPass tw_create_promote_memory(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-promote-memory",
-                                 "Copy what feeds matrix products through swizzled shared memory", "func.func", run};
-  return tw_pass_create(&pass);
-}
+bool tw_run_promote_memory(MlirOperation func) { return promote_operands(func) && tw_stage_stores(func); }

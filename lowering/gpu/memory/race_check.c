@@ -99,18 +99,9 @@ static void visit_block(MlirBlock block) {
   }
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_race_check(MlirOperation func) {
   MlirBlock body = tw_region_block(func, 0);
   if (tw_has_hint_race_check(func) && !tw_has_attr(func, "tile.simt") && !mlirBlockIsNull(body))
     visit_block(body);
   return true;
-}
-
-MlirPass tw_create_race_check(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-race-check", "Let nothing run by itself, for tests to compare with",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-/* rematerialize_indices.c - tile-own-indices: what tells a copy where to read is computed for it alone
+/* rematerialize_indices.c - tile-optimize-indices: what tells a copy where to read is computed for it alone
  *
  * Before, the positions that a gathered operand of a product has are also those of a mask, or of a result:
  *
@@ -22,10 +22,10 @@
  * repeats; what a loop carries is not. Gathers of the same shape share what they have in common. Runs before
  * tile-assign-layouts. */
 #include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/memory/optimize_indices.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 
 /* Gathers whose index tiles have one type, and what was copied for them. */
 typedef struct {
@@ -85,7 +85,7 @@ static MlirValue own(tw_map_t *copies, MlirValue value) {
   return mlirOperationGetResult(copy, 0);
 }
 
-static bool run(MlirOperation func) {
+bool tw_rematerialize_indices(MlirOperation func) {
   owner_t owner = {.num_families = 0};
   mlirOperationWalk(func, collect, &owner, MlirWalkPreOrder);
   for (int g = 0; g < owner.gathers.count; g++) {
@@ -102,13 +102,4 @@ static bool run(MlirOperation func) {
   free(owner.families);
   tw_ops_free(&owner.gathers);
   return true;
-}
-
-MlirPass tw_create_own_indices(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-own-indices", "Compute what tells a copy where to read for this copy alone",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -128,7 +128,7 @@ static bool is_apart(const tw_ops_t *stores, MlirOperation load, bool assume) {
   return true;
 }
 
-static bool run(MlirOperation function) {
+bool tw_run_sink_loads(MlirOperation function) {
   tw_ops_t list = tw_ops_in(function, may_wait, MlirWalkPreOrder);
   for (int i = list.count; i-- > 0;) /* from the end, so that what uses an op has found its place before */
     sink(list.at[i]);
@@ -140,11 +140,4 @@ static bool run(MlirOperation function) {
   tw_ops_free(&stores);
   tw_ops_free(&list);
   return true;
-}
-
-MlirPass tw_create_sink_loads(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-sink-loads", "what a reduction does not need waits behind it", "func.func",
-                                 run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-/* stage_stores.c - tile-stage-stores: results of warpgroups leave by the tensor memory accelerator
+/* stage_stores.c - tile-promote-memory: results of warpgroups leave by the tensor memory accelerator
  *
  * Before, each thread writes what it owns, after an exchange that gives it neighbours:
  *
@@ -21,6 +21,7 @@
  * accesses shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers leave
  * room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are dropped
  * by the accelerator. */
+#include "lowering/gpu/memory/stage_stores.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
@@ -34,7 +35,6 @@
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 enum { MAX_STAGED = TW_MAX_MAPS - TW_TMA_MAX_LOADED, SLOTS = 2, SWIZZLE_BYTES = 128, MIN_STAGES = 2, BARRIERS = 2048 };
@@ -221,7 +221,7 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
   s->num_staged++;
 }
 
-static bool run(MlirOperation func) {
+bool tw_stage_stores(MlirOperation func) {
   stager_t s = {.func = func};
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(tw_function_of(func), TW_WGMMA))
@@ -241,11 +241,4 @@ static bool run(MlirOperation func) {
   }
   tw_ops_free(&s.stores);
   return true;
-}
-
-MlirPass tw_create_stage_stores(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-stage-stores",
-                                 "Results of warpgroups leave by the tensor memory accelerator", "func.func", run};
-  return tw_pass_create(&pass);
 }

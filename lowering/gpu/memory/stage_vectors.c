@@ -1,4 +1,4 @@
-/* stage_vectors.c - tile-bring-vectors: a vector that many threads hold comes through shared memory
+/* stage_vectors.c - tile-prefetch-loads: a vector that many threads hold comes through shared memory
  *
  * Before, where a vector is spread over a tile each thread loads its part of it, eight rows or more of threads the
  * same, and waits for memory between products:
@@ -31,8 +31,9 @@
  * What must hold: the loop has products, and the accelerator brings their tiles; it can bring the vector, too; its
  * position follows from scalars of the loop that no copy or product makes; as many threads as a warp has hold each
  * element; nothing writes to its array (of two arrays it is assumed that they share no memory: aliasing.h), nor do
- * threads to shared memory; there is room. Runs after tile-delay-waits, which does not move products past reads of
+ * threads to shared memory; there is room. Runs after tile-sink-waits, which does not move products past reads of
  * shared memory, and tile-prefetch-loads, which has taken what needs few registers. */
+#include "lowering/gpu/memory/stage_vectors.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
@@ -43,7 +44,6 @@
 #include "lowering/gpu/memory/promote_memory.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 enum { LANES = 32, MAX_VECTORS = 4 };
@@ -216,7 +216,7 @@ static void bring_vectors(MlirOperation func, MlirOperation loop) {
   }
 }
 
-static bool run(MlirOperation func) {
+bool tw_stage_vectors(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_gpu_has(&target, TW_GPU_TMA))
     return true;
@@ -225,11 +225,4 @@ static bool run(MlirOperation func) {
     bring_vectors(func, loops.at[i]);
   tw_ops_free(&loops);
   return true;
-}
-
-MlirPass tw_create_bring_vectors(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-bring-vectors", "Bring vectors that many threads hold by copies",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-/* strip_mine.c - tile-walk-tiles: a tile that registers cannot hold is walked along, a part at a time
+/* strip_mine.c - tile-strip-mine: a tile that registers cannot hold is walked along, a part at a time
  *
  * Before, each thread of the largest block has more elements than registers:
  *
@@ -22,7 +22,7 @@
  *     %x = tile.load %X[%row, %j] ; %f = arith.extf %x ; %b = tile.broadcast (%m as 1x1) ; ... ; tile.store
  *   }
  *
- * What several loops need is computed in each of them, from the loads on; tile-keep-tiles then keeps the loaded parts
+ * What several loops need is computed in each of them, from the loads on; tile-cache-tiles then keeps the loaded parts
  * in shared memory. Tiles go along an axis that no reduction takes away, if there is one: then one loop does all.
  *
  * What must hold: the tile, all that is computed from it and all that it is computed from, as far as it has the axis,
@@ -35,6 +35,8 @@
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/check_sizes.h"
+#include "lowering/gpu/memory/strip_mine_products.h"
 #include "lowering/gpu/memory/tile_parts.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
@@ -474,7 +476,7 @@ static bool is_too_wide(MlirOperation op) {
 }
 
 /* A walk moves the reductions along its axis, and takes others into its loops. */
-static bool run(MlirOperation func) {
+static bool strip_mine(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA))
     return true;
   for (int refused = 0;;) {
@@ -487,9 +489,6 @@ static bool run(MlirOperation func) {
   }
 }
 
-MlirPass tw_create_walk_tiles(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-walk-tiles", "Walk along tiles that registers cannot hold", "func.func",
-                                 run};
-  return tw_pass_create(&pass);
+bool tw_run_strip_mine(MlirOperation func) {
+  return strip_mine(func) && tw_strip_mine_products(func) && tw_check_sizes(func);
 }

@@ -1,4 +1,4 @@
-/* strip_mine_products.c - tile-walk-products: a product is taken in steps along k, where whole operands do not fit
+/* strip_mine_products.c - tile-strip-mine: a product is taken in steps along k, where whole operands do not fit
  *
  * Before, with tile.product_step = 128 bytes on the kernel:
  *
@@ -20,11 +20,12 @@
  * What must hold: operands are computed element by element from loads and gathers that no store comes between.
  * Products whose operands are not, such as those computed from another product, stay whole; a remark says so. Runs
  * before layouts, where tile-replan has set tile.product_step. */
+#include "lowering/gpu/memory/strip_mine_products.h"
+
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/memory/tile_parts.h"
 #include "lowering/layout/layout.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 
 typedef struct {
   MlirOperation mma;
@@ -255,7 +256,7 @@ static void walk(MlirOperation mma, int64_t bytes) {
 
 static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
-static bool run(MlirOperation func) {
+bool tw_strip_mine_products(MlirOperation func) {
   int64_t bytes = tw_attr_int(func, "tile.product_step", 0);
   if (bytes <= 0)
     return true;
@@ -264,10 +265,4 @@ static bool run(MlirOperation func) {
     walk(products.at[i], bytes);
   tw_ops_free(&products);
   return true;
-}
-
-MlirPass tw_create_walk_products(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-walk-products", "Take products in steps along k", "func.func", run};
-  return tw_pass_create(&pass);
 }

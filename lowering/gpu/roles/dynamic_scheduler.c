@@ -1,7 +1,7 @@
-/* dynamic_scheduler.c - tile-take-tickets: which block runs next is decided when one is done
+/* dynamic_scheduler.c - tile-specialize-warps: which block runs next is decided when one is done
  *
- * Before, in both roles of a kernel whose blocks have unequal work (marked so by tile-persist), each block goes through
- * numbers that are known from the start:
+ * Before, in both roles of a kernel whose blocks have unequal work (marked so by tile-persistent-loop), each block goes
+ * through numbers that are known from the start:
  *
  *   tile.roles producer {
  *     scf.for %v = %first to %total step %step iter_args(%x = %a) { ... ; yield %y } {tile.persistent, tile.tickets}
@@ -39,9 +39,9 @@
  * What must hold: a producer, and one team of consumers. Else the loop stays as it is, and a remark says so. Runs
  * when roles are made; the bounds of the loop do not change while it runs. */
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 #include <stdlib.h>
@@ -296,7 +296,7 @@ static void rewrite(tickets_t *t) {
   tw_launch_set_dynamic(t->func, true);
 }
 
-static bool run(MlirOperation func) {
+bool tw_dynamic_scheduler(MlirOperation func) {
   tw_ops_t marked = tw_ops_in(func, is_marked, MlirWalkPreOrder), roles = tw_ops_in(func, is_roles, MlirWalkPreOrder);
   tickets_t t = {.func = func, .roles = roles.count == 1 ? roles.at[0] : tw_null_op()};
   const char *reason = marked.count ? why_not(&t) : NULL;
@@ -309,13 +309,4 @@ static bool run(MlirOperation func) {
   tw_ops_free(&marked);
   tw_ops_free(&roles);
   return true;
-}
-
-MlirPass tw_create_take_tickets(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-take-tickets", "Decide which block runs next when one is done", "func.func",
-                                 run};
-  return tw_pass_create(&pass);
 }

@@ -229,7 +229,7 @@ static bool reads_kept_registers(MlirOperation product) {
          !tw_defined_in(mlirOperationGetOperand(product, 0), mlirOperationGetBlock(product));
 }
 
-/* A wait for a product orders other values, too, to be made while the product runs (tile-delay-waits). The assembler
+/* A wait for a product orders other values, too, to be made while the product runs (tile-sink-waits). The assembler
  * knows no cost of such a wait and would move it up in front of them, but not past a branch: so the barrier of what the
  * product reads is waited for once more, which has been passed. The values go through a wait that waits for nothing, or
  * they would follow the branch. */

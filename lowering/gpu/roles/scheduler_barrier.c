@@ -1,4 +1,4 @@
-/* scheduler_barrier.c - tile-alternate-groups: one warpgroup computes while the other's products run
+/* scheduler_barrier.c - tile-specialize-warps: one warpgroup computes while the other's products run
  *
  * Before, two warpgroups of a block wait for the same tiles, start their products at the same time, and then compute
  * exponentials at the same time, while the Tensor Core idles:
@@ -28,7 +28,7 @@
  * waits for its turn would not come, and the turn not be passed on.
  *
  * What must hold: two warpgroups compute one tile, in loops that run as often for both: they stand in loops only, and
- * functions of tiles follow the products. Where a product of the iteration before runs meanwhile (tile-rotate-products)
+ * functions of tiles follow the products. Where a product of the iteration before runs meanwhile (tile-pipeline-mma)
  * nothing is gained: there must be one behind the first wait. The last turn that is passed on is taken, or the barrier
  * would be left half full. Runs after tile-specialize-warps. In a race-check build the groups meet around each product,
  * so that none could wait for the other's turn: they take none.
@@ -38,9 +38,9 @@
  * to 1.01 of its rate. */
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 
 enum { GROUPS = 2 };
 
@@ -151,7 +151,7 @@ static MlirWalkResult find_roles(MlirOperation op, void *found) {
   return MlirWalkResultInterrupt;
 }
 
-static bool run(MlirOperation func) {
+bool tw_scheduler_barrier(MlirOperation func) {
   MlirOperation roles = tw_null_op();
   tw_ops_t found = {NULL, 0};
   mlirOperationWalk(func, find_roles, &roles, MlirWalkPreOrder);
@@ -175,11 +175,4 @@ static bool run(MlirOperation func) {
   turn_of(&end, "tile.await_turn", group, 0);
   tw_op_remark(func, "has its two warpgroups start their products in turn: one computes while the other's run");
   return true;
-}
-
-MlirPass tw_create_alternate_groups(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-alternate-groups",
-                                 "Let one warpgroup compute while the other's products run", "func.func", run};
-  return tw_pass_create(&pass);
 }

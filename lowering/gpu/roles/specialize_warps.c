@@ -45,6 +45,7 @@
  * passes on, what a copy brings is read after it in its own block or deeper, no array that is copied from is written
  * before (of two arrays it is assumed that they share no memory: aliasing.h), and two slots of each ring fit. Else the
  * kernel is left to tile-pipeline, and a remark says why. `tile.num_stages` sets the number of slots. */
+#include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/budget.h"
@@ -145,7 +146,7 @@ static MlirWalkResult find_store(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static bool run(MlirOperation func) {
+static bool make_roles(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(func, "tile.kernel") ||
       tw_hint_num_stages(func, TW_MIN_SLOTS) < TW_MIN_SLOTS)
@@ -172,11 +173,6 @@ static bool run(MlirOperation func) {
   return true;
 }
 
-MlirPass tw_create_specialize_warps(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-specialize-warps", "Let a warp of its own bring what the others compute on",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
+bool tw_run_specialize_warps(MlirOperation func) {
+  return make_roles(func) && tw_scheduler_barrier(func) && tw_dynamic_scheduler(func);
 }

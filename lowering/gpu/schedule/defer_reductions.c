@@ -1,4 +1,5 @@
-/* defer_reductions.c - tile-defer-sums: a loop's running sum is added up over lanes and warps once, behind the loop
+/* defer_reductions.c - tile-defer-reductions: a loop's running sum is added up over lanes and warps once, behind the
+ * loop
  *
  * Before, each iteration ends with an exchange between lanes, and between warps:
  *
@@ -153,7 +154,7 @@ static MlirOperation defer(const sum_t *sum) {
   return loop;
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_defer_reductions(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++) {
     intptr_t num = mlirOperationGetNumResults(loops.at[i]);
@@ -165,11 +166,4 @@ static bool run(MlirOperation func) {
   }
   tw_ops_free(&loops);
   return true;
-}
-
-MlirPass tw_create_defer_sums(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-defer-sums", "Add up a loop's running sum over lanes and warps behind it",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-/* dependent_launch.c - tile-overlap-launches: a kernel starts while its predecessor in the stream still ends
+/* dependent_launch.c - tile-dependent-launch: a kernel starts while its predecessor in the stream still ends
  *
  * Before: kernels as the code of one thread. A launch waits until the kernel before it has ended and written its
  * memory, and only then are blocks started, parameters fetched and barriers set up.
@@ -97,7 +97,7 @@ static void put(MlirOperation before, const char *action) {
   tw_build(&at, "nvvm.griddepcontrol", (tw_op_parts_t){.num_attrs = 1, .attrs = &kind});
 }
 
-static bool run(MlirOperation module) {
+bool tw_run_dependent_launch(MlirOperation module) {
   tw_gpu_target_t target = tw_gpu_target_of(module);
   bool able = tw_gpu_has(&target, TW_GPU_DEPENDENT_LAUNCH);
   MlirBlock body = tw_region_block(module, 0);
@@ -111,12 +111,4 @@ static bool run(MlirOperation module) {
     tw_launch_set_dependent_launch(op, true);
   }
   return true;
-}
-
-static _Alignas(8) char id;
-
-MlirPass tw_create_overlap_launches(void) {
-  static const tw_pass_t pass = {&id, "tile-overlap-launches", "let kernels start before their predecessor has ended",
-                                 "builtin.module", run};
-  return tw_pass_create_to_llvm(&pass);
 }

@@ -193,7 +193,7 @@ static void visit_block(stretch_t *s, MlirBlock block) {
   }
 }
 
-static bool run(MlirOperation module) {
+bool tw_run_order_stores(MlirOperation module) {
   stretch_t stretch = {.num = 0};
   MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
@@ -206,12 +206,4 @@ static bool run(MlirOperation module) {
   free(stretch.items);
   free(stretch.index);
   return true;
-}
-
-static _Alignas(8) char id;
-
-MlirPass tw_create_order_stores(void) {
-  static const tw_pass_t pass = {&id, "tile-order-stores", "compute what is stored right before it", "builtin.module",
-                                 run};
-  return tw_pass_create_to_llvm(&pass);
 }

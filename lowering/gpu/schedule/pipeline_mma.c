@@ -1,4 +1,4 @@
-/* pipeline_mma.c - tile-rotate-products: a product whose operand is computed runs one iteration late
+/* pipeline_mma.c - tile-pipeline-mma: a product whose operand is computed runs one iteration late
  *
  * Before, the second product waits for what is made of the first one's result, and neither can run meanwhile:
  *
@@ -33,7 +33,7 @@
  * loop that was split where a mask begins), it takes %c#0 and %c#1 instead, and its first iteration has the last
  * product of the loop before.
  *
- * What must hold: both products are marked by tile-select-wgmma, so they run by themselves; %p depends on the first, or
+ * What must hold: both products are marked by tile-select-mma, so they run by themselves; %p depends on the first, or
  * on loads that go through shared memory, and is of 16 bits; %d is only yielded; %v is loaded for this product only, at
  * a position that depends on nothing that the loop carries; the loop writes to no array; and the registers suffice for
  * all accumulators and %p at once. Else the loop stays, with a remark where only registers were missing. */
@@ -404,7 +404,7 @@ static bool rotate_next(rotator_t *all, MlirOperation *loop) {
   return false;
 }
 
-static bool run(MlirOperation func) {
+bool tw_run_pipeline_mma(MlirOperation func) {
   rotator_t all = {.num_warps = (int)tw_num_warps(func, 0)};
   if (!tw_has_attr(tw_function_of(func), TW_WGMMA))
     return true;
@@ -420,14 +420,4 @@ static bool run(MlirOperation func) {
   free(all.rests);
   tw_ops_free(&loops);
   return true;
-}
-
-MlirPass tw_create_rotate_products(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-rotate-products",
-                                 "Start a product's successor in a chain one iteration late, beside the next product",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-/* sink_waits.c - tile-delay-waits: work that needs no product runs before the wait for it
+/* sink_waits.c - tile-sink-waits: work that needs no product runs before the wait for it
  *
  * Before (made by tile-promote-memory), each product is waited for at once:
  *
@@ -349,7 +349,7 @@ static void count_pending(MlirOperation wait) {
 
 static bool is_local_store(MlirOperation op) { return tw_op_is(op, TW_TILE_LOCAL_STORE); }
 
-static bool run(MlirOperation func) {
+bool tw_run_sink_waits(MlirOperation func) {
   tw_ops_t stores = tw_ops_in(func, is_local_store, MlirWalkPreOrder);
   for (int i = 0; i < stores.count; i++)
     write_early(stores.at[i]);
@@ -367,13 +367,4 @@ static bool run(MlirOperation func) {
   tw_ops_free(&moved);
   tw_ops_free(&placed);
   return true;
-}
-
-MlirPass tw_create_delay_waits(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-delay-waits", "Wait for a product behind all that does not depend on it",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

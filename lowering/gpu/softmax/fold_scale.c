@@ -1,4 +1,4 @@
-/* fold_scale.c - tile-fold-exp: one multiply-add and one instruction for each exponential of a softmax
+/* fold_scale.c - tile-online-softmax: one multiply-add and one instruction for each exponential of a softmax
  *
  * Before: scores are scaled, the reference is subtracted, and the exponential is to base e.
  *
@@ -23,8 +23,8 @@
  * What must hold: the results go through 16 bits into products, and into sums, and nowhere else, so that it does not
  * show; a math.exp that is read otherwise keeps its 2 ulp. */
 #include "lowering/gpu/facts/accuracy.h"
+#include "lowering/gpu/softmax/online_softmax.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 
 #include <math.h>
 
@@ -117,19 +117,10 @@ static void fold(MlirOperation op) {
 
 static bool is_exponential(MlirOperation op) { return tw_op_is(op, TW_MATH_EXP) || tw_op_is(op, TW_MATH_EXP2); }
 
-static bool run(MlirOperation func) {
+bool tw_fold_scale(MlirOperation func) {
   tw_ops_t all = tw_ops_in(func, is_exponential, MlirWalkPreOrder);
   for (int i = 0; i < all.count; i++)
     fold(all.at[i]);
   tw_ops_free(&all);
   return true;
-}
-
-MlirPass tw_create_fold_exp(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-fold-exp", "Fold the scale of a softmax, and its base, into one factor",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

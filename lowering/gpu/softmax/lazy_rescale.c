@@ -1,4 +1,4 @@
-/* lazy_rescale.c - tile-stale-softmax: a running softmax keeps its reference while no score is far above it
+/* lazy_rescale.c - tile-online-softmax: a running softmax keeps its reference while no score is far above it
  *
  * Before, each iteration finds the rows' largest score so far, and rescales all that was summed:
  *
@@ -32,15 +32,15 @@
  * iteration, far from what f32 and the 16-bit types hold. The first block of a row (%m is -inf), inf and NaN take the
  * branch, in which the ops of the program stand as they were.
  *
- * What must hold, besides: %p goes through 16 bits into a product marked by tile-select-wgmma whose warps have whole
+ * What must hold, besides: %p goes through 16 bits into a product marked by tile-select-mma whose warps have whole
  * rows, and the module does not say tile.stale_softmax = 0. */
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/softmax/max_invariance.h"
+#include "lowering/gpu/softmax/online_softmax.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 #include <math.h>
@@ -438,7 +438,7 @@ static void rewrite(tw_references_t *references, const tw_running_t *running, in
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-static bool run(MlirOperation func) {
+bool tw_lazy_rescale(MlirOperation func) {
   int num_warps = (int)tw_num_warps(func, 0);
   if (!tw_has_attr(func, TW_WGMMA) || tw_hint_stale_softmax(func, 1) == 0)
     return true;
@@ -451,14 +451,4 @@ static bool run(MlirOperation func) {
   }
   tw_references_free(&references);
   return true;
-}
-
-MlirPass tw_create_stale_softmax(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-stale-softmax",
-                                 "Keep the reference of a running softmax while no score is far above it", "func.func",
-                                 run};
-  return tw_pass_create(&pass);
 }

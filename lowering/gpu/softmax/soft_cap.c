@@ -1,4 +1,4 @@
-/* soft_cap.c - tile-relax-scores: how scores are bent in front of a softmax need not be exact to the last bit
+/* soft_cap.c - tile-online-softmax: how scores are bent in front of a softmax need not be exact to the last bit
  *
  * Before, scores are divided and bent exactly, which takes some 60 instructions and a branch for each:
  *
@@ -14,13 +14,14 @@
  *   %t = math.tanh %u {tile.absolute}
  *   ...
  *
- * What it does to accuracy: the exponent is off by some roundings of the scores, as where tile-fold-exp makes one
+ * What it does to accuracy: the exponent is off by some roundings of the scores, as where tile-online-softmax makes one
  * factor of several. What must hold: all that is made of the result enters exponents, by sums, differences, maxima,
  * masks and constant factors, of which tanh's are not large; and of these exponentials those of scores are weights
- * (tw_is_weight). A maximum that is stored is read otherwise. Runs before tile-fold-exp, which collects the factors. */
+ * (tw_is_weight). A maximum that is stored is read otherwise. Runs before tile-online-softmax, which collects the
+ * factors. */
 #include "lowering/gpu/facts/accuracy.h"
+#include "lowering/gpu/softmax/online_softmax.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 #include <math.h>
@@ -146,7 +147,7 @@ static void multiply(MlirOperation quotient) {
   tw_erase_dead(quotient);
 }
 
-static bool run(MlirOperation func) {
+bool tw_soft_cap(MlirOperation func) {
   tw_ops_t found = tw_ops_in(func, may_relax, MlirWalkPreOrder);
   for (int i = 0; i < found.count; i++) {
     if (!is_relaxed(found.at[i]))
@@ -158,11 +159,4 @@ static bool run(MlirOperation func) {
   }
   tw_ops_free(&found);
   return true;
-}
-
-MlirPass tw_create_relax_scores(void) {
-  static _Alignas(8) char id;
-  static const tw_pass_t pass = {&id, "tile-relax-scores", "Bend the scores of a softmax no more exactly than it shows",
-                                 "func.func", run};
-  return tw_pass_create(&pass);
 }

@@ -1,4 +1,4 @@
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-gather-to-load),canonicalize)' | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-split-loops),canonicalize)' | FileCheck %s
 
 // CHECK-LABEL: func.func @vector
 func.func @vector(%a: memref<?xf32, strided<[?]>>) -> tensor<64xf32> {

@@ -146,10 +146,10 @@ func.func @begins_at_the_border(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>, %i
 // The mask of the indices of rows that a product reads, however few.
 // CHECK-LABEL: @gathered
 // CHECK: scf.for
-// CHECK: tile.gather %{{.*}} mask %cst
+// CHECK: tile.load %arg1[%{{.*}}] {tile.in_bounds}
 // CHECK: scf.for
 // CHECK: %[[MASK:.*]] = arith.cmpi slt
-// CHECK: tile.gather %{{.*}} mask %[[MASK]]
+// CHECK: arith.select %[[MASK]]
 func.func @gathered(%a: memref<?x?xf16, strided<[?, 1]>>, %table: memref<?xi32>, %keys: i32, %n: i32) -> tensor<16x16xf32> {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

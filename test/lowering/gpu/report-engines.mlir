@@ -1,5 +1,5 @@
 // What brings each tile is a remark, told once a load, and what computes each product, told once a product.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-tell-engines))' 2>&1 | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-report))' 2>&1 | FileCheck %s
 
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
 #two = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [0, 64]]>

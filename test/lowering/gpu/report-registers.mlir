@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-check-registers))'
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-report))'
 
 #l = #tile.linear<register = [[1], [2], [4], [8], [16], [32], [64], [128]], lane = [[256], [512], [1024], [2048], [4096]]>
 func.func @too_many(%x: tensor<8192xf32, #l>) -> tensor<8192xf32, #l> attributes {tile.kernel} {

@@ -6,7 +6,7 @@
  * 128-byte rows); or that of 64 or 32 bytes, where the tile is no wider. Of 16-bit elements either axis may be the
  * contiguous one; of others only k.
  *
- * tile-select-wgmma marks the tile.mma that qualify with the attributes below; layouts, promotion
+ * tile-select-mma marks the tile.mma that qualify with the attributes below; layouts, promotion
  * and lowering follow the mark. Source: PTX ISA 8.0, "Asynchronous Warpgroup Level Matrix
  * Instructions". */
 #ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM90_WGMMA_H
@@ -22,7 +22,6 @@
 #define TW_WGMMA_TRANSPOSED_LHS "tile.wgmma_transposed_lhs"
 #define TW_WGMMA_TRANSPOSED_RHS "tile.wgmma_transposed_rhs"
 #define TW_WGMMA_PROMOTED "tile.wgmma_promoted"
-
 
 typedef enum tw_wgmma_place {
   TW_WGMMA_NONE = 0,

@@ -1,5 +1,5 @@
 // Blocks of a cluster share rows that leave a multiprocessor no room for others.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-share-rows),canonicalize,cse)' 2>%t | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-resize-tiles),canonicalize,cse)' 2>%t | FileCheck %s
 // RUN: FileCheck --check-prefix=REMARK %s < %t
 
 // A softmax: both reductions go across the two blocks; whole rows of the array are %b / 2, halves %b % 2.

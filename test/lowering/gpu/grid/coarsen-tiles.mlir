@@ -1,6 +1,6 @@
 // A block computes the tiles of several neighbours, where positions are nothing but indices of tiles.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-fuse-blocks),canonicalize,cse)' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-fuse-blocks),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-resize-tiles),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-resize-tiles),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 

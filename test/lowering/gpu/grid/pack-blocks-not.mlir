@@ -1,5 +1,5 @@
 // Which blocks of one warp are not started together; and that sixteen are the most.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-join-blocks))' 2>&1 | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-pack-blocks))' 2>&1 | FileCheck %s
 
 #l = #tile.linear<lane = [[1], [2], [4], [8], [16]]>
 

@@ -1,6 +1,6 @@
 // Blocks of one warp are rows of one block.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-join-blocks))' 2>&1 | FileCheck %s
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-join-blocks),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=CODE
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-pack-blocks))' 2>&1 | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-pack-blocks),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=CODE
 
 #l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
 

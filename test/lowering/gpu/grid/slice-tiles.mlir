@@ -1,6 +1,6 @@
 // A tile is computed by several blocks, a slice each, where elements along a dimension do not see each other.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-cut-blocks),canonicalize,cse)' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-cut-blocks),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-resize-tiles),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-resize-tiles),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 

@@ -1,6 +1,6 @@
 // Products with a computed right operand are computed transposed; whatever else there is stays.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-swap-operands),canonicalize)' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-swap-operands))' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-mma),canonicalize)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-mma))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // REMARK: remark: 'tile.mma' op is computed transposed: the operand that is computed is the left one then, which stays in registers
 // REMARK: remark: 'tile.mma' op is computed transposed
@@ -15,7 +15,7 @@
 // CHECK: %[[A:.*]] = tile.load %arg0
 // CHECK: %[[F:.*]] = arith.sitofp %{{.*}} : tensor<128x64xi8> to tensor<128x64xbf16>
 // CHECK: %[[L:.*]] = tile.permute %[[A]] [1, 0]
-// CHECK: %[[D:.*]] = tile.mma %[[F]], %[[L]], %[[ACC]] : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+// CHECK: %[[D:.*]] = tile.mma %[[F]], %[[L]], %[[ACC]] {tile.wgmma = "rs", tile.wgmma_transposed_rhs} : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
 // A second product on the same sum.
 // CHECK: %[[E:.*]] = tile.mma %{{.*}}, %[[L2:.*]], %[[D]]
 // CHECK: scf.yield %[[E]]

@@ -1,5 +1,5 @@
 // Products without an instruction are widened, or run as multiply-adds, with a remark.
-// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-legalize-mma))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-select-mma))' | FileCheck %s
 
 // CHECK-LABEL: @fp8_on_ampere
 module attributes {tile.target = "sm_80"} {
@@ -30,6 +30,7 @@ module attributes {tile.target = "sm_89"} {
 module attributes {tile.target = "sm_90a"} {
   func.func @f32(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>, %c: tensor<16x8xf32>) -> tensor<16x8xf32> {
     // CHECK-NEXT: tile.mma %arg0, %arg1, %arg2
+    // expected-remark @+2 {{'tile.mma' op is not a wgmma: it has no instruction for its dtypes}}
     // expected-remark @+1 {{'tile.mma' op runs as multiply-adds: sm_90 has no matrix instruction for float32 of this shape; inputs of tfloat32 would have one}}
     %d = tile.mma %a, %b, %c : tensor<16x32xf32>, tensor<32x8xf32>, tensor<16x8xf32>
     return %d : tensor<16x8xf32>

@@ -1,5 +1,5 @@
 // What several walks along an array read is brought once, and kept in shared memory.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-keep-tiles),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-cache-tiles),canonicalize,cse)' | FileCheck %s
 
 #walk = #tile.linear<register = [[0, 1], [0, 2], [0, 1024], [0, 2048]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256], [0, 512]]>
 #slice = #tile.linear<lane = [[0], [0], [0], [0], [0]], warp = [[0], [0], [0]]>

@@ -1,5 +1,5 @@
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-reduce-strength),canonicalize)' | FileCheck %s
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-lift-indices,tile-reduce-strength),canonicalize)' | FileCheck %s --check-prefix=LIFT
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-optimize-indices),canonicalize)' | FileCheck %s
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-optimize-indices),canonicalize)' | FileCheck %s --check-prefix=LIFT
 
 // What goes through rows, places and channels by one loop divides by numbers of the launch. None of them is negative, so
 // the remainder with the sign of the divisor is the plain one.

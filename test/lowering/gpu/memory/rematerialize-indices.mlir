@@ -1,5 +1,5 @@
 // Rows at loaded indices, which are also those that the result goes to: each has its own.
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-own-indices))' | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-optimize-indices))' | FileCheck %s
 
 !table = memref<?xi32, strided<[1]>>
 !array = memref<?x?xbf16, strided<[?, 1]>>

@@ -1,6 +1,6 @@
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-stage-stores))' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-stage-stores))' 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-stage-stores),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-promote-memory))' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-promote-memory))' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-promote-memory),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
 
 // One after the other, of the kernels below.
 // REMARK: remark: 'tile.store' op is done by the threads: the kernel reads or writes the array elsewhere too

@@ -1,6 +1,6 @@
 // Vectors that many threads hold are copied beside the tiles of products, and read from shared memory where they are used.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-bring-vectors))' | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-bring-vectors,tile-specialize-warps))' 2>/dev/null | FileCheck %s --check-prefix=ROLES
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-prefetch-loads))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-prefetch-loads,tile-specialize-warps))' 2>/dev/null | FileCheck %s --check-prefix=ROLES
 
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #columns = #tile.linear<register = [[0, 1], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [0, 0], [0, 0], [0, 0]], warp = [[0, 0], [0, 0], [0, 0]]>

@@ -1,7 +1,7 @@
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-take-tickets))' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-take-tickets))' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK-NOT: remark
+// REMARK-NOT: has its blocks
 // REMARK: remark: 'func.func' op has its blocks take numbers in turn, not when one is done: no producer can take them ahead
 // REMARK: remark: 'func.func' op has its blocks take numbers in turn, not when one is done: teams of warps take them in turn
 // REMARK: remark: 'func.func' op has its blocks take numbers in turn, not when one is done: a role has no loop over them

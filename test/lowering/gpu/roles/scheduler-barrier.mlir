@@ -1,8 +1,8 @@
 // Two warpgroups of a block start their products in turn, so that one computes while the other's run.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups))' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups))' 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups),tile-allocate-shared,tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
-// RUN: sed 's/tile.hints = {/tile.hints = {race_check = 1 : i32, /' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-alternate-groups,tile-race-check))' 2>/dev/null | FileCheck %s --check-prefix=RACE
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps),tile-allocate-shared,tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
+// RUN: sed 's/tile.hints = {/tile.hints = {race_check = 1 : i32, /' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps,tile-race-check))' 2>/dev/null | FileCheck %s --check-prefix=RACE
 
 // REMARK: remark: 'func.func' op has its two warpgroups start their products in turn: one computes while the other's run
 // REMARK-NOT: in turn

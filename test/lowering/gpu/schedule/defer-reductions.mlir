@@ -1,5 +1,5 @@
 // A running sum of what a loop loads is added up over lanes and warps behind the loop.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-defer-sums),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-defer-reductions),canonicalize,cse)' | FileCheck %s
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 

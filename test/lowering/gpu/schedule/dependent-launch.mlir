@@ -1,5 +1,5 @@
 // A kernel waits for its predecessor before it touches memory that others see, and lets its successor start at once.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-overlap-launches)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-dependent-launch)' | FileCheck %s
 
 module attributes {tile.target = "sm_90a"} {
   // The wait follows what is harmless, through blocks without a choice.

@@ -1,5 +1,5 @@
 // How many products may go on is counted when all of them stand where they will.
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-delay-waits))' | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-sink-waits))' | FileCheck %s
 
 #l = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 8], [0, 16], [0, 32]]>

@@ -1,5 +1,5 @@
 // What hints of kernels and accesses change.
-// RUN: tw-opt %s -split-input-file -verify-diagnostics=only-expected -pass-pipeline='builtin.module(func.func(tile-tell-engines),tile-to-nvvm)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -verify-diagnostics=only-expected -pass-pipeline='builtin.module(func.func(tile-report),tile-to-nvvm)' | FileCheck %s
 
 // A block says how many of its kind a multiprocessor shall hold.
 // CHECK-LABEL: llvm.func @three_blocks

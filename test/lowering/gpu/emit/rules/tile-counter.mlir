@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-take-tickets),tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-specialize-warps),tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s
 
 // Behind a buffer and a barrier of the ring, 1032 bytes, four barriers and room for two numbers: 48 bytes. One lane counts, if there is where;
 // what is read is the same in all lanes.

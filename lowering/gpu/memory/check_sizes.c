@@ -1,12 +1,12 @@
-/* check_sizes.c - tile-check-sizes: tiles that are too large to be shared out among the threads of a block
+/* check_sizes.c - tile-strip-mine: tiles that are too large to be shared out among the threads of a block
  *
  *   %x = tile.load %X[0, 0] : ... -> tensor<2048x2048xf32>
  *
  * has 2^22 elements. A layout names 2^20, which is 1024 in each of 1024 threads. The error names the tile. Runs when
  * tiles that may be walked along in parts have been, and before the first layout; changes nothing. */
+#include "lowering/gpu/memory/check_sizes.h"
 #include "lowering/ir.h"
 #include "lowering/layout/layout.h"
-#include "lowering/passes.h"
 
 static const int64_t most = INT64_C(1) << TW_LAYOUT_MAX_BITS;
 
@@ -28,16 +28,8 @@ static MlirWalkResult check(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static bool run(MlirOperation func) {
+bool tw_check_sizes(MlirOperation func) {
   bool fine = true;
   mlirOperationWalk(func, check, &fine, MlirWalkPreOrder);
   return fine;
-}
-
-MlirPass tw_create_check_sizes(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-check-sizes", "Tell which tile is too large for a block", "func.func", run};
-  return tw_pass_create(&pass);
 }

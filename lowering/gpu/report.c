@@ -1,4 +1,4 @@
-/* tell_engines.c - tile-tell-engines: a remark of each load and store says what moves its tile, of each product what
+/* tell_engines.c - tile-report: a remark of each load and store says what moves its tile, of each product what
  * computes it
  *
  *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
@@ -23,7 +23,9 @@
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/ir.h"
 #include "lowering/launch_record.h"
+
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -128,7 +130,7 @@ static void tell_wgmma(MlirOperation op, int num_warps) {
                shared ? "shared memory" : "registers");
 }
 
-/* Of one without an instruction, tile-legalize-mma has said so. */
+/* Of one without an instruction, tile-select-mma has said so. */
 static void tell_mma(MlirOperation op, int num_warps) {
   tw_gpu_target_t target = tw_gpu_target_of(op);
   tw_mma_row_t row = tw_mma_row_for(&target, op);
@@ -190,7 +192,7 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static bool run(MlirOperation func) {
+static bool report_engines(MlirOperation func) {
   tw_ops_t told = {NULL, 0};
   if (tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt"))
     mlirOperationWalk(func, tell, &told, MlirWalkPreOrder);
@@ -198,12 +200,48 @@ static bool run(MlirOperation func) {
   return true;
 }
 
-MlirPass tw_create_tell_engines(void) {
-  static struct {
-    _Alignas(8) char unused;
-  } id;
-  static const tw_pass_t pass = {&id, "tile-tell-engines",
-                                 "say of each load what brings its tile, of each product what computes it", "func.func",
-                                 run};
-  return tw_pass_create(&pass);
+/* ---- registers ------------------------------------------------------------------------------------ */
+
+enum { MOST_REGISTERS = 255, ABSURD = 4 * MOST_REGISTERS };
+
+typedef struct {
+  MlirOperation op;
+  int64_t words;
+} largest_t;
+
+/* Ops whose results are known without registers. */
+static bool is_free(MlirOperation op) {
+  static const tw_op_kind_t names[] = {TW_ARITH_CONSTANT, TW_TENSOR_SPLAT, TW_TILE_IOTA, TW_TILE_BROADCAST};
+  return TW_OP_IS_ONE_OF(op, names) || mlirOperationGetNumRegions(op) > 0;
 }
+
+static MlirWalkResult measure(MlirOperation op, void *user) {
+  largest_t *largest = user;
+  tw_layout_t layout;
+  for (intptr_t i = 0; !is_free(op) && i < mlirOperationGetNumResults(op); i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetResult(op, i));
+    if (!tw_is_tile(type) || !tw_layout_of_type(type, &layout))
+      continue;
+    int64_t words = (int64_t)tw_layout_count(&layout, TW_REGISTER) * tw_memory_bits(tw_element(type)) / 32;
+    if (words > largest->words)
+      *largest = (largest_t){op, words};
+  }
+  return MlirWalkResultAdvance;
+}
+
+static bool report_registers(MlirOperation func) {
+  largest_t largest = {.words = MOST_REGISTERS};
+  char tile[160];
+  mlirOperationWalk(func, measure, &largest, MlirWalkPreOrder);
+  if (largest.words <= MOST_REGISTERS)
+    return true;
+  tw_describe_tile(mlirValueGetType(mlirOperationGetResult(largest.op, 0)), sizeof tile, tile);
+  static const char text[] = "takes %lld registers of each thread for its tile of %s; there are %d: use smaller tiles";
+  if (largest.words > ABSURD)
+    tw_op_does_not_fit(largest.op, TW_REGISTERS, text, (long long)largest.words, tile, MOST_REGISTERS);
+  else
+    tw_op_remark(largest.op, text, (long long)largest.words, tile, MOST_REGISTERS);
+  return largest.words <= ABSURD;
+}
+
+bool tw_run_report(MlirOperation func) { return report_engines(func) && report_registers(func); }

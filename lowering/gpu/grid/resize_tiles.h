@@ -1,0 +1,16 @@
+/* resize_tiles.h - the parts of tile-resize-tiles, in their order */
+#ifndef TILEWRIGHT_LOWERING_GPU_GRID_RESIZE_TILES_H
+#define TILEWRIGHT_LOWERING_GPU_GRID_RESIZE_TILES_H
+
+#include <stdbool.h>
+
+#include "mlir-c/IR.h"
+
+/* cluster_rows.c: the blocks of a cluster share a row. */
+bool tw_cluster_rows(MlirOperation func);
+/* coarsen_tiles.c: a block computes the tiles of several neighbours. */
+bool tw_coarsen_tiles(MlirOperation func);
+/* slice_tiles.c: several blocks compute a tile, a slice each. */
+bool tw_slice_tiles(MlirOperation func);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_GRID_RESIZE_TILES_H */
