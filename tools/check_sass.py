@@ -63,9 +63,8 @@ def check_programs(programs: Iterator[Program], assemblers: dict[str, str]) -> i
 
 
 def versions_for(program: Program, versions: list[str]) -> list[str]:
-    """A kernel with products meets them all, its other plans all but the oldest, what has no products one."""
-    begin = min(program.hinted, len(versions) - 1)
-    return versions[begin:] if "wgmma" in program.ptx else versions[-2:][:1]
+    """A kernel with products meets them all; its other plans, and what has no products, the newest but one."""
+    return versions if "wgmma" in program.ptx and not program.hinted else versions[-2:][:1]
 
 
 def main() -> int:
