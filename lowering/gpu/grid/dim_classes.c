@@ -41,8 +41,8 @@ static const char *reason(const char *known, const char *why) {
 }
 
 static void keep_whole(tw_dims_t *d, MlirValue tile, int dim, const char *why) {
-  tw_dim_t *class = &d->at[tw_dims_class(d, tile, dim)];
-  class->whole = reason(class->whole, why);
+  int class = tw_dims_class(d, tile, dim); /* which may move what `at` points to */
+  d->at[class].whole = reason(d->at[class].whole, why);
 }
 
 static void keep_all_whole(tw_dims_t *d, MlirValue value, const char *why) {
@@ -136,7 +136,8 @@ static void tie_reduce(tw_dims_t *d, MlirOperation op) {
 }
 
 static void need(tw_dims_t *d, MlirValue tile, int dim, int64_t many, int64_t few) {
-  tw_dim_t *class = &d->at[tw_dims_class(d, tile, dim)];
+  int number = tw_dims_class(d, tile, dim);
+  tw_dim_t *class = &d->at[number];
   int64_t least = class->extent >= many ? many : few;
   class->least = class->least > least ? class->least : least;
 }
