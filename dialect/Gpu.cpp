@@ -112,6 +112,10 @@ Type BufferType::parse(AsmParser &parser) {
     parser.emitError(loc, "expected the number of slots");
     return {};
   }
+  if (tw_elem_of(wrap(element)) == TW_NO_ELEM) {
+    parser.emitError(loc, "expected elements of a dtype, found ") << element;
+    return {};
+  }
   if (failed(verifyLayout(layout, ArrayRef(shape).drop_front(), emitError)))
     return {};
   return BufferType::get(parser.getContext(), shape, element, layout);

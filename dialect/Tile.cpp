@@ -66,6 +66,14 @@ static LogicalResult inferOp(StringRef name, MLIRContext *context, std::optional
 #define GET_OP_CLASSES
 #include "TileOps.cpp.inc"
 
+LogicalResult tw::TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  return unwrap(tw_verify_attribute(wrap(op), wrap(attribute.getName().getValue()), wrap(attribute.getValue())));
+}
+
+LogicalResult tw::TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+  return unwrap(tw_verify_attribute(wrap(op), wrap(attribute.getName().getValue()), wrap(attribute.getValue())));
+}
+
 void tw::TileDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST

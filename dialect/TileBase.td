@@ -29,6 +29,8 @@ def Tile_Dialect : Dialect {
     that broadcasts and promotes by inference, reductions and matrix products.
   }];
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1; // the facts and hints that stand on ops of other dialects
+  let hasRegionArgAttrVerify = 1; // and on the arguments of kernels
   let dependentDialects = ["::mlir::arith::ArithDialect"]; // for the constants of folders
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

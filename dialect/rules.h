@@ -10,6 +10,8 @@ extern "C" {
 
 /* Verifies one operation of the dialect; emits the error itself. */
 MlirLogicalResult tw_verify_op(MlirOperation op);
+/* Whether a fact or hint that stands on an op, or on an argument of one, is a number that passes can take. */
+MlirLogicalResult tw_verify_attribute(MlirOperation op, MlirStringRef name, MlirAttribute value);
 
 /* The result type of the op `name` from its operand types and attributes (a dictionary, or null).
  * A null type means that an error was emitted at `location`. */

@@ -127,6 +127,11 @@ static void unpack_array(cpu_t *cx, MlirValue argument, MlirValue words, int *po
 static void unpack_scalar(cpu_t *cx, MlirValue argument, MlirValue words, int *position) {
   MlirType type = mlirValueGetType(argument);
   MlirValue word = load_word(cx, words, position);
+  if (tw_is_tile(type) || (mlirTypeIsAInteger(type) && !mlirIntegerTypeIsSignless(type))) {
+    cpu_error(cx, mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(argument)),
+              "is a kernel with an argument that is a tile, or of a dtype that tile-legalize makes signless");
+    return;
+  }
   if (!mlirTypeIsAFloat(type)) {
     cpu_set_scalar(cx, argument, cpu_cast(cx, "arith.trunci", word, type));
     return;

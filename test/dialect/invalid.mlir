@@ -791,3 +791,22 @@ func.func @wait_grows(%d: tensor<4x4xf32>) {
 func.func @long_layout(%x: tensor<2xf32, #tile.linear<register = [[1], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]]>>) {
   return
 }
+
+// -----
+
+// expected-error @below {{'builtin.module' op has tile.num_warps that is no integer from 1 to 32}}
+module attributes {tile.num_warps = 2147483647 : i32} {}
+
+// -----
+
+// expected-error @below {{'func.func' op has tile.stride_div that is no list of 64-bit integers from 0 to}}
+func.func @f(%x: memref<?x?xf32> {tile.stride_div = array<i64: -8, 1>}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected elements of a dtype, found 'index'}}
+func.func @f(%x: !tile.buffer<1x8xindex, #tile.linear<offset = [[1], [2], [4]]>>) {
+  return
+}
