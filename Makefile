@@ -17,7 +17,7 @@ CMAKE_FLAGS = -G Ninja -S . -DPython_EXECUTABLE=$(abspath $(PY)) \
 WHEEL_SOURCES = $(shell git ls-files -co --exclude-standard -- CMakeLists.txt cmake pyproject.toml README.md LICENSE \
   base dialect include lowering runtime python 2>/dev/null)
 
-.PHONY: build wheel demo test lint format generate sanitize gpu-test bench figures doctor help clean
+.PHONY: build wheel demo test lint format generate sanitize gpu-test fuzz bench figures doctor help clean
 .DEFAULT_GOAL := build
 
 build: $(B)/dev/build.ninja ## build/venv with tilewright importable, build/bin/tw-opt
@@ -48,6 +48,10 @@ sanitize: $(B)/san/build.ninja ## the C code and its tests under ASan and UBSan
 
 gpu-test: build $(B)/stamp/ptxas ## the numerics and Python tests on the GPU of this machine
 	@$(PY) -m pytest -q --backend=cuda test/numerics test/python
+
+SECONDS ?= 600
+fuzz: build ## random programs, mutants of IR, arrays that lie, cache files, command lines: SECONDS=600 of all at once
+	@nice $(PY) test/fuzz/run.py --seconds $(SECONDS)
 
 bench: build ## measure against the peers; results go to bench/results/
 	@$(PY) bench/run.py
