@@ -9,8 +9,9 @@
  *   func.func @k(...) attributes {tile.kernel, tile.product_step = 128 : i32}
  *
  * Plans are tried in the order of the table, from those that cost least: tw_next_plan passes over those that do not
- * help where registers, or shared memory, are too few. A plan that would change nothing is an error, upon which the
- * driver goes on. A remark tells which plan it is and why. Runs before all passes that plan. */
+ * help where registers, or shared memory, are too few, or where registers are kept in local memory. A plan that would
+ * change nothing is an error, upon which the driver goes on. A remark tells which plan it is and why. Runs before all
+ * passes that plan. */
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
@@ -20,6 +21,7 @@
 enum {
   REGISTERS = 1,
   SHARED = 2,
+  LOCAL = 4,
   ANY = REGISTERS | SHARED,
   MOST_WARPS = 16,
   WIDE_STEP = 128,
@@ -40,10 +42,10 @@ typedef struct {
 
 static const plan_t plans[] = {
     {"some shared memory to spare", SHARED, .spare = FEW},
-    {"products in steps", ANY, .product_step = WIDE_STEP},
-    {"other warps", REGISTERS, .other_warps = true},
+    {"products in steps", ANY | LOCAL, .product_step = WIDE_STEP},
+    {"other warps", REGISTERS | LOCAL, .other_warps = true},
     {"two stages, half of shared memory", SHARED, .few_stages = true, .spare = HALF},
-    {"other warps, products in steps", REGISTERS, .other_warps = true, .product_step = WIDE_STEP},
+    {"other warps, products in steps", REGISTERS | LOCAL, .other_warps = true, .product_step = WIDE_STEP},
     {"two stages, half of shared memory, products in steps", SHARED, .few_stages = true, .spare = HALF,
      .product_step = WIDE_STEP},
     {"mma.sync", ANY, .no_wgmma = true},
@@ -58,7 +60,10 @@ static const plan_t plans[] = {
 enum { NUM_PLANS = sizeof plans / sizeof *plans };
 
 int tw_next_plan(int plan, MlirStringRef reason) {
-  int needs = tw_str_is(reason, TW_REGISTERS) ? REGISTERS : tw_str_is(reason, TW_SHARED_MEMORY) ? SHARED : ANY;
+  int needs = tw_str_is(reason, TW_REGISTERS)       ? REGISTERS
+              : tw_str_is(reason, TW_SHARED_MEMORY) ? SHARED
+              : tw_str_is(reason, "local memory")   ? LOCAL
+                                                    : ANY;
   for (int next = plan < 0 ? 0 : plan; next < NUM_PLANS; next++)
     if (plans[next].helps & needs)
       return next + 1;
@@ -76,11 +81,32 @@ static bool change_warps(MlirOperation func) {
   return true;
 }
 
+typedef struct {
+  int64_t step;
+  bool found;
+} longer_t;
+
+static MlirWalkResult find_longer(MlirOperation op, void *user) {
+  longer_t *longer = user;
+  if (tw_op_is(op, TW_TILE_MMA)) {
+    MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0));
+    longer->found |= tw_extent(lhs, tw_rank(lhs) - 1) * tw_bytes(lhs) > longer->step;
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* Whether a product has more of k than a step. */
+static bool has_steps(MlirOperation func, int64_t step) {
+  longer_t longer = {.step = step};
+  mlirOperationWalk(func, find_longer, &longer, MlirWalkPreOrder);
+  return step > 0 && longer.found;
+}
+
 static bool apply(const plan_t *plan, MlirOperation func) {
   MlirContext context = mlirOperationGetContext(func);
   MlirType i32 = tw_i32(context);
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  bool changes = plan->spare > 0 || plan->product_step > 0;
+  bool changes = plan->spare > 0 || has_steps(func, plan->product_step);
   if (plan->other_warps)
     changes |= change_warps(func);
   if (plan->few_stages && tw_hint_num_stages(func, 3) > 2) {

@@ -182,13 +182,45 @@ static int run_on_cpu(call_t *call, tw_variant_t *variant) {
   return status ? tw_call_error(call->self, status) : 0;
 }
 
-/* Loading takes milliseconds, and longer for PTX: other Python threads go on meanwhile. */
-static int load_on_gpu(call_t *call, tw_variant_t *variant) {
+/* Asks for a variant by another plan in the place of one that was not loaded, or spills. NULL: there is none. */
+static tw_variant_t *other_plan(call_t *call, tw_variant_t *variant, const char *problem, int local_bytes) {
+  PyObject *made =
+      PyObject_CallFunction(variant->or_else, "izi", call->device_id, problem, local_bytes); /* NULL: as if None */
+  if (!made || Py_IsNone(made) || check_variant(call, made)) {
+    Py_XDECREF(made);
+    PyErr_Clear();
+    return NULL;
+  }
+  if (variant->instead) /* another thread was faster */
+    Py_DECREF(made);
+  else
+    variant->instead = made;
+  return (tw_variant_t *)variant->instead;
+}
+
+/* Loads a variant, or the one of another plan: then that is the one. NULL with an exception. It takes milliseconds, and
+ * longer for PTX: other Python threads go on meanwhile. */
+static tw_variant_t *load_on_gpu(call_t *call, tw_variant_t *variant) {
+  enum { MUCH_LOCAL = 2048 }; /* bytes of a thread, in place of registers */
+  while (variant->instead)
+    variant = (tw_variant_t *)variant->instead;
+  if (tw_cuda_kernel_is_loaded(variant->cuda, call->device_id))
+    return variant;
+  tw_cuda_usage_t usage = {0};
   tw_status_t status;
   Py_INCREF((PyObject *)variant);
   Py_BEGIN_ALLOW_THREADS status = tw_cuda_kernel_load(variant->cuda, call->device_id);
-  Py_END_ALLOW_THREADS Py_DECREF((PyObject *)variant);
-  return status ? tw_call_error(call->self, status) : 0;
+  if (!status && variant->or_else)
+    status = tw_cuda_kernel_usage(variant->cuda, call->device_id, &usage);
+  Py_END_ALLOW_THREADS tw_variant_t *other = NULL;
+  if (variant->or_else && (status ? tw_status_code(status) == TW_COMPILE_ERROR : usage.local_bytes >= MUCH_LOCAL))
+    other = other_plan(call, variant, status ? tw_status_message(status) : NULL, usage.local_bytes);
+  Py_DECREF((PyObject *)variant);
+  if (other && status)
+    tw_status_free(status);
+  else if (status)
+    tw_call_error(call->self, status);
+  return other ? load_on_gpu(call, other) : status ? NULL : variant;
 }
 
 /* The variant that `maker` makes when it is first wanted; NULL with an exception if there is none. */
@@ -225,7 +257,7 @@ static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
     if (TW_LIKELY(better.kind == TW_BETTER_NONE))
       break;
     if (better.kind == TW_BETTER_UNKNOWN) {
-      if (load_on_gpu(call, variant))
+      if (!(variant = load_on_gpu(call, variant)))
         return NULL;
       continue;
     }
@@ -258,7 +290,8 @@ TW_HOT static tw_variant_t *chosen_variant(call_t *call, tw_variant_t *variant) 
 TW_HOT static int start_on_gpu(call_t *call, tw_variant_t *variant) {
   if (!(variant = chosen_variant(call, variant)))
     return -1;
-  if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) && load_on_gpu(call, variant))
+  if (TW_UNLIKELY(variant->instead || !tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) &&
+      !(variant = load_on_gpu(call, variant)))
     return -1;
   tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->stream.handle, call->grid,
                                       call->has_block ? call->block : NULL, call->words, call->word_count);

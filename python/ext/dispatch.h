@@ -21,6 +21,9 @@ typedef struct tw_variant {
    * by kind, and by the logarithm of the number of slices or blocks, or by the axis; and one for arrays that overlap.
    */
   PyObject *better, *made[TW_BETTER_TWIN][TW_PLANS], *overlapping, *overlapped; /* owned, or NULL */
+  /* What makes a variant by another plan where the driver does not take this one's code, or this one needs much local
+   * memory; and the variant, which is launched in the place of this one. */
+  PyObject *or_else, *instead; /* owned, or NULL */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */

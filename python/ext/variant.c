@@ -27,6 +27,8 @@ static void variant_dealloc(PyObject *self) {
       Py_XDECREF(variant->made[kind][i]);
   Py_XDECREF(variant->overlapping);
   Py_XDECREF(variant->overlapped);
+  Py_XDECREF(variant->or_else);
+  Py_XDECREF(variant->instead);
   Py_XDECREF(variant->name);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF((PyObject *)type);
@@ -42,6 +44,8 @@ static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
       Py_VISIT(((tw_variant_t *)self)->made[kind][i]);
   Py_VISIT(((tw_variant_t *)self)->overlapping);
   Py_VISIT(((tw_variant_t *)self)->overlapped);
+  Py_VISIT(((tw_variant_t *)self)->or_else);
+  Py_VISIT(((tw_variant_t *)self)->instead);
   return 0;
 }
 
@@ -152,7 +156,17 @@ static PyGetSetDef cuda_properties[] = {{"name", get_name, NULL, "name of the en
                                         {"record", get_record, NULL, "the launch record", NULL},
                                         {NULL, NULL, NULL, NULL, NULL}};
 
+static PyObject *cuda_or_else(PyObject *self, PyObject *maker) {
+  PyObject *old = ((tw_variant_t *)self)->or_else;
+  ((tw_variant_t *)self)->or_else = Py_NewRef(maker);
+  Py_XDECREF(old);
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef cuda_methods[] = {
+    {"or_else", cuda_or_else, METH_O,
+     "or_else(maker): maker(device, problem, local_bytes) gives the variant to launch instead where the driver has a "
+     "problem with the code, or it takes much local memory; or None."},
     {"usage", cuda_usage, METH_O, "usage(device) -> dict of registers, local and shared bytes"},
     {"load", cuda_load, METH_O, "load(device): load now what the first launch would load"},
     {NULL, NULL, 0, NULL}};

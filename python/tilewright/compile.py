@@ -36,6 +36,7 @@ class Image(NamedTuple):
 
     code: bytes  # PTX or a cubin, or an object file
     record: bytes  # the launch record (include/tilewright/launch_record.h)
+    plan: int = 0  # by which it was made (plans.py)
 
     @property
     def is_ptx(self) -> bool:
@@ -49,21 +50,21 @@ class Image(NamedTuple):
 
     def settled(self) -> Image:
         """Without what a launch decides by which variant it runs: for one that it has decided on."""
-        return Image(self.code, _core.settled_record(self.record))
+        return self._replace(record=_core.settled_record(self.record))
 
     def pack(self) -> bytes:
-        return struct.pack("<I", len(self.record)) + self.record + self.code
+        return struct.pack("<II", len(self.record), self.plan) + self.record + self.code
 
     @classmethod
     def unpack(cls, blob: bytes) -> Image | None:
         """What `pack` made, or None: a file in a folder may hold anything."""
         try:
-            (size,) = struct.unpack_from("<I", blob)
-            record = blob[4 : 4 + size]
+            size, plan = struct.unpack_from("<II", blob)
+            record = blob[8 : 8 + size]
             _core.launch_facts(record)
         except (struct.error, TileError):
             return None
-        return cls(blob[4 + size :], record)
+        return cls(blob[8 + size :], record, plan)
 
 
 def capture_kernel(kernel: Any, target: str, key: Key, overlapping: bool = False) -> Captured:
@@ -97,22 +98,48 @@ class Specialization:
     target: str
     key: Key
     overlapping: bool = False  # arrays may share memory
+    plan: int = 0  # the first to try (plans.py)
     assembler: Assembler | None = None
     made: Callable[[Specialization, Image, Any], None] | None = None  # hears of every variant
 
     def compile(self) -> tuple[Any, list[tuple[Any, str | None, Any]]]:
         """A `_core.CudaKernel` or `_core.CpuKernel`, and the variables outside of the kernel that it was made from."""
+        variant, reads, _ = self._compile()
+        return variant, reads
+
+    def _compile(self) -> tuple[Any, list[tuple[Any, str | None, Any]], Image]:
         name = self.kernel.name
         times = Times(name, self.target)
         with times.step("capture"):
             captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping)
-        image = image_of(captured.module, captured.module.text(), self.target, name, times, self.assembler)
+        text = captured.module.text()
+        image = image_of(captured.module, text, self.target, name, times, self.assembler, self.plan)
         if knobs.times():
             print(times, file=sys.stderr)
         variant = load(image, name, captured.written, self.target, self._better, self._overlapping)
+        if not self.target.startswith("cpu"):
+            variant.or_else(functools.partial(self._other_plan, text, image))
         if self.made is not None:
             self.made(self, image, variant)
-        return variant, captured.reads
+        return variant, captured.reads, image
+
+    def _other_plan(self, text: str, image: Image, device: int, problem: str | None, local_bytes: int) -> Any:
+        """The variant of another plan, where the driver does not take this one's code, or takes it with so much local
+        memory; None where none does better. The next process begins with it."""
+        plan = image.plan
+        while plan := _core.next_plan(plan, "registers" if problem else "local memory"):
+            try:
+                variant, _, other = dataclasses.replace(self, plan=plan)._compile()
+                variant.load(device)
+                used = variant.usage(device)["local_bytes"]
+            except TileError:
+                continue  # nor does this one
+            plan = other.plan
+            if problem or used < local_bytes // 2:
+                if knobs.cache():
+                    _core.cache_put(_address(text, self.target), other.pack())
+                return variant
+        return None
 
     def _better(self, kind: str, number: int) -> Any:
         """The same for launches that do better otherwise (`tw_better_kind_t` of include/tilewright/runtime.h)."""
@@ -132,30 +159,43 @@ def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[
     return Specialization(kernel, target, key).compile()
 
 
-def image_of(module: Any, text: str, target: str, name: str, times: Times, assembler: Assembler | None = None) -> Image:
+def _address(text: str, target: str, plan: int = 0) -> bytes:
+    """Of an image in the disk cache."""
+    return _core.hash128(f"{_version()}\n{target}\n{text}" + (f"\nplan {plan}" if plan else ""))
+
+
+def image_of(
+    module: Any,
+    text: str,
+    target: str,
+    name: str,
+    times: Times,
+    assembler: Assembler | None = None,
+    plan: int = 0,
+) -> Image:
     """The image of a module, from the disk cache or built; `text` is the module's at the stage "tile".
 
     Safe in several threads, each with a module of its own; they run at the same time, up to the driver's assembler,
     which takes one at a time in a process.
     """
-    address = _core.hash128(f"{_version()}\n{target}\n{text}")
+    address = _address(text, target, plan)
     wanted = knobs.cache() and knobs.dump_folder() is None and not knobs.times()  # a dump shows every stage
     blob = _core.cache_get(address) if wanted else None
     image = Image.unpack(blob) if blob is not None else None
     if image is not None:
         return image
-    image = _build_or_report(module, target, name, text, times, assembler)
+    image = _build_or_report(module, target, name, text, times, assembler, plan)
     if knobs.cache():
         _core.cache_put(address, image.pack())
     return image
 
 
 def _build_or_report(
-    module: Any, target: str, name: str, text: str, times: Times, assembler: Assembler | None
+    module: Any, target: str, name: str, text: str, times: Times, assembler: Assembler | None, plan: int
 ) -> Image:
     """`build`; a failure says where the module is that shows it. What the capture has accepted should compile."""
     try:
-        return build(module, target, name, times, assembler)
+        return build(module, target, name, times, assembler, plan)
     except (TileTypeError, TileValueError, TileCompilationError) as error:
         if module.does_not_fit():
             raise  # the program's tiles are too large
@@ -185,8 +225,26 @@ def _version() -> str:
     return f"tilewright {__version__} {build.st_size} {build.st_mtime_ns} {_core.LAUNCH_RECORD_VERSION}"
 
 
-def build(module: Any, target: str, name: str, times: Times, assembler: Assembler | None = None) -> Image:
-    """Lower a module at the stage "tile" to code."""
+def build(
+    module: Any, target: str, name: str, times: Times, assembler: Assembler | None = None, plan: int = 0
+) -> Image:
+    """Lower a module at the stage "tile" to code, by the first plan from `plan` on that fits and can be assembled."""
+    first: TileCompilationError | None = None
+    while True:
+        try:
+            return _build(module, target, name, times, assembler, plan)
+        except AssemblerError as error:
+            first = first or error
+            plan = _core.next_plan(plan_of(module), "registers")
+            if not plan:
+                raise first from None
+
+
+class AssemblerError(TileCompilationError):
+    """The driver's assembler does not take what it was given: most often for want of registers."""
+
+
+def _build(module: Any, target: str, name: str, times: Times, assembler: Assembler | None, plan: int) -> Image:
     dump = _Dump(knobs.dump_folder(), name)
     dump.write("tile", "mlir", module)
     cpu = target.startswith("cpu")
@@ -201,7 +259,7 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
         dump.write(stage, "mlir", module)
         return told
 
-    plans.lower(module, CPU_STAGES if cpu else GPU_STAGES, run)
+    plans.lower(module, CPU_STAGES if cpu else GPU_STAGES, run, plan)
     if cpu:
         dump.write("asm", "s", lambda: module.emit(EMIT_ASSEMBLY).decode())
         with times.step("object"):
@@ -211,7 +269,15 @@ def build(module: Any, target: str, name: str, times: Times, assembler: Assemble
         ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
     with times.step("driver's assembler"):
-        return Image((assembler or assemble)(ptx, target), record_of(module))
+        try:
+            return Image((assembler or assemble)(ptx, target), record_of(module), plan_of(module))
+        except TileCompilationError as error:
+            raise AssemblerError(error.message, error.places) from error
+
+
+def plan_of(module: Any) -> int:
+    """The plan that the module was taken through the stages by."""
+    return int((module.attribute("tile.plan") or "0").split(":")[0])
 
 
 def record_of(module: Any) -> bytes:

@@ -1137,6 +1137,59 @@ def a_fault_names_the_kernels() -> None:
 
 
 @case()
+def a_plan_that_the_driver_refuses() -> None:
+    bad, spills = PTX + " syntax error", PTX + " // local 4096"
+    asked = []
+
+    def other(device: int, problem: str | None, local_bytes: int, threads: int = 96) -> Any:
+        asked.append((device, problem is not None and "syntax error" in problem, local_bytes))
+        return cuda(threads)
+
+    def launched(image: str, maker: Any) -> int:
+        variant = cuda(128, image=image)
+        variant.or_else(maker)
+        k = _core.Dispatcher("kernel", ("A",), (), lambda *_: variant)
+        for _ in range(2):
+            _core.launch(None, 1, k, (on(0, 4),))
+        return int(fake.last.block[0])
+
+    assert launched(bad, other) == 96 and asked == [(0, True, 0)]
+    assert launched(spills, other) == 96 and asked[1:] == [(0, False, 4096)]
+    assert launched(spills, lambda *_: None) == 128 and launched(PTX, other) == 128 and len(asked) == 2
+    refused(TileCompilationError, "syntax error", launched, bad + " ", lambda *_: None)
+    refused(TileCompilationError, "syntax error", launched, bad + "  ", lambda *_: 7)
+
+
+@case()
+def the_next_plan_is_taken_and_remembered() -> None:
+    import tempfile
+
+    from tilewright import tile as ct
+
+    os.environ["TILEWRIGHT_CACHE_DIR"] = tempfile.mkdtemp()
+
+    def product(A, B, C):
+        acc = ct.zeros((128, 128), ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(128, 64))):
+            acc = ct.mma(ct.load(A, (0, k), (128, 64)), ct.load(B, (k, 0), (64, 128)), acc)
+        ct.store(C, (0, 0), acc)
+
+    a, c = on(0, 256, 256), on(0, 256, 256)
+    half = p.Exchange(p.device_address(0), (256, 256), device=(p.CUDA, 0), dtype=(2, 16, 1))
+    threads = []
+    for failures in (0, 1, 0):
+        kernel = ct.kernel(product, cut_tiles=1, fuse_tiles=1, split_k=1, num_warps=4 if failures or threads else 8)
+        if failures:
+            fake.fail("cuModuleLoadDataEx", 1, 218)
+        ct.launch(None, 1, kernel, (half, half, c))
+        threads.append(fake.last.block[0])
+    assert a and threads[1] == threads[2] > 0, threads  # the third finds what the second one settled on
+    plain = ct.kernel(product, cut_tiles=1, fuse_tiles=1, split_k=1, num_warps=4, tickets=0)
+    ct.launch(None, 1, plain, (half, half, c))
+    assert fake.last.block[0] != threads[2]
+
+
+@case()
 def read_only_outputs() -> None:
     k = make("A", "B", written=2)
     b = p.CudaArray(p.device_address(0), (4,), read_only=True)
