@@ -113,6 +113,26 @@ def test_passes_are_named_once_in_order() -> None:
         assert re.search(rf"--{name} +- +{re.escape(sentence)}", told), name
 
 
+@pytest.mark.parametrize("room", sorted({p.parent for p in (ROOT / "lowering/gpu").glob("*/**/*.c")}), ids=name)
+def test_rooms_say_what_is_in_them(room: Path) -> None:
+    """In at most fifteen lines, each file, and passes in running order. The page of isa has the generations, too."""
+    page = room / "README.md" if (room / "README.md").exists() else room.parent / "README.md"
+    text = page.read_text()
+    assert len(text.splitlines()) <= 15
+    missing = [
+        path.stem for path in room.glob("*.c") if not re.search(rf"`[^`]*\b{path.stem}\b[^`]*`", pass_files(text))
+    ]
+    assert not missing
+    running = re.findall(r'"(tile-[a-z0-9-]+)"', (ROOT / "lowering/passes.def").read_text())
+    named = re.findall(r"`(tile-[a-z0-9-]+)`", text)
+    assert named == sorted(named, key=running.index)
+
+
+def pass_files(text: str) -> str:
+    """With the file of each pass beside it, which has its name."""
+    return re.sub(r"`tile-([a-z0-9-]+)`", lambda match: f"`{match.group(1).replace('-', '_')}`", text)
+
+
 def test_options_are_all_named() -> None:
     from tilewright.kernel import _HINTS
 

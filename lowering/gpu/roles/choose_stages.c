@@ -6,13 +6,13 @@
  *
  *   of 227 KB, slots of 48 KB beside 32 KB for the result       4 slots, one team
  *   of 227 KB, slots of 32 KB beside 16 KB for each result      6 slots, two teams */
+#include "lowering/gpu/roles/choose_stages.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
-#include "lowering/gpu/roles/plan_stages.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"

@@ -1,5 +1,6 @@
 /* plan_stages.c - see plan_stages.h */
 #include "lowering/gpu/roles/plan_stages.h"
+
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -7,17 +8,13 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/roles/choose_stages.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
 static bool refuse(tw_ring_plan_t *plan, MlirOperation op, const char *reason) {
   return tw_refuse(&plan->refused, op, reason);
-}
-
-/* In one block: x stands before y, or is y. */
-bool tw_not_after(MlirOperation x, MlirOperation y) {
-  return mlirOperationEqual(x, y) || mlirOperationIsBeforeInBlock(x, y);
 }
 
 static int loops_around(MlirOperation op) {
@@ -64,36 +61,6 @@ static MlirOperation first_reader(MlirOperation copy) {
   return first;
 }
 
-int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy) {
-  for (int f = 0; f < plan->num_fills; f++)
-    for (int c = 0; c < plan->fills[f].num_copies; c++)
-      if (mlirOperationEqual(plan->fills[f].copies[c], copy))
-        return f;
-  return -1;
-}
-
-static bool fills_buffer(const tw_fill_t *fill, MlirValue buffer) {
-  for (int c = 0; c < fill->num_copies; c++)
-    if (mlirValueEqual(tw_copy_buffer(fill->copies[c]), buffer))
-      return true;
-  return false;
-}
-
-bool tw_is_filled(const tw_ring_plan_t *plan, MlirValue buffer) {
-  for (int f = 0; f < plan->num_fills; f++)
-    if (fills_buffer(&plan->fills[f], buffer))
-      return true;
-  return false;
-}
-
-int64_t tw_announced_bytes(const tw_fill_t *fill) {
-  int64_t bytes = 0;
-  for (int c = 0; c < fill->num_copies; c++)
-    if (!tw_op_is(fill->copies[c], TW_TILE_ASYNC_GATHER))
-      bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
-  return bytes;
-}
-
 static int64_t copied_bytes(MlirOperation copy) { return tw_slot_bytes(mlirValueGetType(tw_copy_buffer(copy))); }
 
 /* Whether a copy is so small beside the first of a fill that who waits for that one hardly waits for it. */
@@ -108,7 +75,7 @@ static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reade
   return mlirBlockEqual(mlirOperationGetBlock(fill->copies[0]), mlirOperationGetBlock(copy)) &&
          fill->num_copies < TW_MAX_TOGETHER && !mlirOperationIsNull(reader) &&
          (mlirOperationEqual(fill->reader, reader) || is_little(fill, copy)) &&
-         !fills_buffer(fill, tw_copy_buffer(copy)) && mlirOperationIsBeforeInBlock(copy, fill->reader);
+         !tw_fills_buffer(fill, tw_copy_buffer(copy)) && mlirOperationIsBeforeInBlock(copy, fill->reader);
 }
 
 /* Whether there is a tensor map for a copy, perhaps one more. */
@@ -313,20 +280,9 @@ static bool make_rings(tw_ring_plan_t *plan) {
     for (int g = 0; g < f; g++)
       for (int c = 0; c < plan->fills[f].num_copies; c++)
         if (plan->fills[f].ring != plan->fills[g].ring &&
-            fills_buffer(&plan->fills[g], tw_copy_buffer(plan->fills[f].copies[c])))
+            tw_fills_buffer(&plan->fills[g], tw_copy_buffer(plan->fills[f].copies[c])))
           return refuse(plan, plan->fills[f].copies[c], "it fills a buffer whose content is still read");
   return true;
-}
-
-bool tw_comes_round(const tw_ring_t *ring) { return ring->depth > 0 || ring->num_fills > ring->slots; }
-
-MlirType tw_with_slots(MlirType buffer, int slots) {
-  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {slots};
-  intptr_t rank = tw_buffer_type_rank(buffer);
-  for (intptr_t d = 1; d < rank; d++)
-    shape[d] = tw_buffer_type_extent(buffer, d);
-  return tw_buffer_type_get(mlirTypeGetContext(buffer), rank, shape, tw_buffer_type_element(buffer),
-                            tw_buffer_type_layout(buffer));
 }
 
 /* ---- the decision ---------------------------------------------------------------------------------- */

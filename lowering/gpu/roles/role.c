@@ -129,7 +129,7 @@ static void emit_op(tw_role_t *r, MlirOperation op) {
     tw_emit_releases(r, op);
 }
 
-void tw_emit_block(tw_role_t *r, MlirBlock old) {
+static void emit_block(tw_role_t *r, MlirBlock old) {
   MlirOperation end = mlirBlockGetTerminator(old), before = tw_null_op();
   for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationEqual(op, end);
        before = op, op = mlirOperationGetNextInBlock(op)) {
@@ -140,13 +140,13 @@ void tw_emit_block(tw_role_t *r, MlirBlock old) {
 
 MlirBlock tw_emit_role(const tw_ring_plan_t *plan, bool producer, MlirLocation location) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
-  tw_role_t r = {.plan = plan, .producer = producer, .at = tw_build_at_end(block, location)};
+  tw_role_t r = {.plan = plan, .producer = producer, .at = tw_build_at_end(block, location), .emit_block = emit_block};
   MlirValue zero = tw_role_int(&r, 0);
   for (int ring = 0; ring < plan->num_rings; ring++)
     r.rings[ring] = (tw_ring_state_t){zero, zero, zero};
   if (!producer)
     tw_start_keeping(&r);
-  tw_emit_block(&r, tw_region_block(plan->func, 0));
+  emit_block(&r, tw_region_block(plan->func, 0));
   tw_drain(&r);
   tw_map_free(&r.values);
   return block;

@@ -11,7 +11,7 @@
 #ifndef TILEWRIGHT_LOWERING_GPU_ROLES_ROLE_H
 #define TILEWRIGHT_LOWERING_GPU_ROLES_ROLE_H
 
-#include "lowering/gpu/roles/plan_stages.h"
+#include "lowering/gpu/roles/stage_plan.h"
 
 /* Where a ring stands: the slot to fill or read next, the parity of its phase, the slot filled last. */
 typedef struct tw_ring_state {
@@ -30,6 +30,8 @@ typedef struct tw_role {
   MlirValue kept[TW_MAX_OVERLAPS][TW_MAX_PRODUCTS];
   MlirOperation in_row; /* a product whose operands were waited for with those of the one before it */
   MlirOperation before; /* the op of the kernel that stands before the one at hand */
+  /* The ops of a block of the kernel, without its terminator: role.c, which stands above the other files. */
+  void (*emit_block)(struct tw_role *r, MlirBlock old);
 } tw_role_t;
 
 static inline MlirValue tw_role_int(const tw_role_t *r, int64_t value) {
@@ -41,8 +43,6 @@ static inline MlirValue tw_role_value(const tw_role_t *r, MlirValue value) { ret
 /* ---- role.c -------------------------------------------------------------------------------------- */
 
 MlirBlock tw_emit_role(const tw_ring_plan_t *plan, bool producer, MlirLocation location);
-/* The ops of a block of the kernel, without its terminator. */
-void tw_emit_block(tw_role_t *r, MlirBlock old);
 
 /* ---- loops and branches: role_flow.c --------------------------------------------------------------- */
 

@@ -131,7 +131,7 @@ void tw_emit_for(tw_role_t *r, MlirOperation old) {
   r->at = tw_build_at_end(body, here.location);
   if (overlap)
     r->more = tw_compare(&r->at, TW_NE, mlirBlockGetArgument(body, 0), bounds[0]);
-  tw_emit_block(r, tw_loop_body(old));
+  r->emit_block(r, tw_loop_body(old));
   if (skipped.ptr)
     tw_skip_slots(r, skipped);
   leave(r, &carried, tw_loop_yield(old), 0, &yields);
@@ -174,7 +174,7 @@ void tw_emit_if(tw_role_t *r, MlirOperation old) {
     arms[arm] = mlirBlockCreate(0, NULL, NULL);
     r->at = tw_build_at_end(arms[arm], here.location);
     if (!empty)
-      tw_emit_block(r, old_arm);
+      r->emit_block(r, old_arm);
     leave(r, &results, empty ? tw_null_op() : mlirBlockGetTerminator(old_arm), 0, &yields);
     terminate(r, "scf.yield", &yields);
   }
@@ -196,7 +196,7 @@ void tw_emit_while(tw_role_t *r, MlirOperation old) {
   add_arguments(before, inits.num, inits.types, here.location);
   arrive_in(r, &carried, before, 0);
   r->at = tw_build_at_end(before, here.location);
-  tw_emit_block(r, old_before);
+  r->emit_block(r, old_before);
   append(&condition, tw_role_value(r, mlirOperationGetOperand(old_condition, 0)));
   leave(r, &passed_on, old_condition, 1, &condition);
   intptr_t num_results = condition.num - 1;
@@ -204,7 +204,7 @@ void tw_emit_while(tw_role_t *r, MlirOperation old) {
   tw_build(&r->at, "scf.condition", (tw_op_parts_t){.num_operands = condition.num, .operands = condition.values});
   arrive_in(r, &passed_on, after, 0);
   r->at = tw_build_at_end(after, here.location);
-  tw_emit_block(r, old_after);
+  r->emit_block(r, old_after);
   leave(r, &carried, mlirBlockGetTerminator(old_after), 0, &yields);
   terminate(r, "scf.yield", &yields);
   MlirRegion regions[] = {tw_region_with(before), tw_region_with(after)};

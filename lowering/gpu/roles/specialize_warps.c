@@ -30,7 +30,7 @@
  *     tile.wgmma_wait 0 ; tile.barrier_arrive %empty[%last] if %lb < %ub ; zeros unless %lb < %ub
  *   }
  *
- * Which copies arrive together, through which rings of slots, is planned in plan_stages.h; which products run into the
+ * Which copies arrive together, through which rings of slots, is planned in stage_plan.h; which products run into the
  * next iteration, as above, in mma_overlap.h. Both roles are the kernel emitted again (role.h): the producer's is
  * sliced to what the copies' positions depend on (producer_slice.h); in both every loop or branch around a copy carries
  * the state of its ring (slot and parity), so that any nesting goes on with it. Two teams may compute in turn
@@ -51,6 +51,7 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
+#include "lowering/gpu/roles/plan_stages.h"
 #include "lowering/gpu/roles/role.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
