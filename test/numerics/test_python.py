@@ -270,3 +270,29 @@ def test_refusals(backends: Backends) -> None:
     ):
         with pytest.raises(kind, match=words):
             ct.launch(None, 1, kernel, (x, x.copy(), 3))
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("n", [0, 2])
+def test_truth_of_mixed_types(backends: Backends, n: int, flag: bool) -> None:
+    """In a condition only the truth of the sides of 'and' and 'or' is asked, at run time and of constants."""
+
+    @ct.kernel
+    def kernel(X, Z, n, flag, one: ct.Constant):
+        x = ct.load(X, (0,), (8,))
+        if n and flag and one:
+            x += 1
+        if flag or n or not one:
+            x += 10
+        while not (n and flag) and n < 5:
+            n += 3
+            x += 100
+        x += 1000 if n or flag and one else 0
+        ct.store(Z, (0,), x)
+
+    wanted, count = 1 * bool(n and flag) + 10 * bool(flag or n), n
+    while not (count and flag) and count < 5:
+        count += 3
+        wanted += 100
+    wanted += 1000 if count or flag else 0
+    assert check(backends, kernel, n, flag, 1)[0] == wanted

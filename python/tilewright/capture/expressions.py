@@ -236,6 +236,44 @@ def truth_of(frame: Frame, value: Any, what: str) -> bool | Tile:
     return bool(value)
 
 
+def condition(frame: Frame, node: ast.expr, what: str) -> bool | Tile:
+    """The truth of an expression, of which only that is asked: the sides of 'and' and 'or' may differ in type."""
+    if isinstance(node, ast.BoolOp):
+        is_and = isinstance(node.op, ast.And)
+        truth = condition(frame, node.values[0], what)
+        for right in node.values[1:]:
+            truth = _join_truth(frame, is_and, truth, right, what)
+        return truth
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        truth = condition(frame, node.operand, what)
+        return frame.emit.logical_not(truth) if isinstance(truth, Tile) else not truth
+    value = evaluate(frame, node)
+    frame.at(node)
+    try:
+        return truth_of(frame, value, what)
+    except TileError as error:
+        error.places = error.places or frame.places(node)
+        raise
+
+
+def _join_truth(frame: Frame, is_and: bool, left: bool | Tile, right: ast.expr, what: str) -> bool | Tile:
+    """The truth of `left and right`, `left or right`; the right side is evaluated only where it decides."""
+    if not isinstance(left, Tile):
+        return condition(frame, right, what) if left is is_and else left
+    if _has_no_effect(right):
+        joined: Tile = frame.emit.binary("bitwise_and" if is_and else "bitwise_or", left, condition(frame, right, what))
+        return joined
+
+    def take_right() -> Any:
+        return condition(frame, right, what)
+
+    def take_left() -> Any:
+        return not is_and
+
+    chosen: bool | Tile = choose(frame, left, *((take_right, take_left) if is_and else (take_left, take_right)), right)
+    return chosen
+
+
 @handles(ast.BoolOp)
 def _bool_op(frame: Frame, node: ast.BoolOp) -> Any:
     value = evaluate(frame, node.values[0])
@@ -275,9 +313,7 @@ def _has_no_effect(node: ast.expr) -> bool:
 
 @handles(ast.IfExp)
 def _conditional(frame: Frame, node: ast.IfExp) -> Any:
-    condition = evaluate(frame, node.test)
-    frame.at(node.test)
-    truth = truth_of(frame, condition, "the condition")
+    truth = condition(frame, node.test, "the condition")
     if not isinstance(truth, Tile):
         return evaluate(frame, node.body if truth else node.orelse)
     return choose(
@@ -913,6 +949,7 @@ __all__ = [
     "binary",
     "call",
     "compare_pair",
+    "condition",
     "evaluate",
     "handles",
     "index_of",

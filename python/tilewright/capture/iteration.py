@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import TileTypeError
-from .expressions import BUILTINS, call, evaluate, handles, truth_of
+from .expressions import BUILTINS, call, condition, evaluate, handles, truth_of
 from .frame import Frame
 from .ops import op
 from .statements import assign, run_statements, run_unless
@@ -103,7 +103,7 @@ def _each(frame: Frame, generators: list[ast.comprehension], take: Callable[[], 
 
 
 def _is_kept(frame: Frame, test: ast.expr) -> bool:
-    truth = truth_of(frame, evaluate(frame, test), "the condition of a comprehension")
+    truth = condition(frame, test, "the condition of a comprehension")
     if isinstance(truth, Tile):
         raise TileTypeError(
             "the condition of a comprehension must be a constant: how many elements there are is "

@@ -16,7 +16,7 @@ from typing import Any
 from ..dtype import DType, bool_, constant_dtype, int32, int64
 from ..errors import TileError, TileSyntaxError, TileValueError
 from .branches import MISSING, as_tile, branch, fits, same_constant
-from .expressions import evaluate, truth_of
+from .expressions import condition, evaluate
 from .frame import RETURN, VALUE, Frame
 from .iteration import elements, unrolled
 from .source import assigned_names
@@ -378,8 +378,8 @@ def _while(frame: Frame, node: ast.While) -> None:
         head = frame.builder.block(types)
         frame.builder.enter(head)
         frame.env = loop.bind(head.args)
-        condition = _while_condition(loop, head.args)
-        frame.builder.op("scf.condition", [condition.ir, *head.args], None, [])
+        goes_on = _while_condition(loop, head.args)
+        frame.builder.op("scf.condition", [goes_on.ir, *head.args], None, [])
         frame.builder.leave()
         body = frame.builder.block(types)
         frame.builder.enter(body)
@@ -398,9 +398,7 @@ def _while(frame: Frame, node: ast.While) -> None:
 
 def _while_condition(loop: _Loop, args: Sequence[Any]) -> Tile:
     frame, test = loop.frame, loop.node.test  # type: ignore[union-attr]
-    value = evaluate(frame, test)
-    frame.at(test)
-    truth = truth_of(frame, value, "the condition of 'while'")
+    truth = condition(frame, test, "the condition of 'while'")
     if truth is True and not loop.plan.exits and not _may_exit(loop.node):
         raise TileValueError(
             "the condition of this 'while' is always true and nothing leaves the loop; expected "

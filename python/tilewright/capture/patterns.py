@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import TileSyntaxError, TileTypeError
 from .branches import branch
-from .expressions import compare_pair, evaluate, truth_of
+from .expressions import compare_pair, condition, evaluate, truth_of
 from .frame import Frame
 from .statements import handles, run_statements
 from .values import Tile, describe, is_record, is_record_type
@@ -34,7 +34,7 @@ def _run_cases(frame: Frame, subject: Any, cases: list[ast.match_case], node: as
             continue
         frame.env.update(bindings)
         if case.guard is not None:
-            guard = truth_of(frame, evaluate(frame, case.guard), "the guard of a 'case'")
+            guard = condition(frame, case.guard, "the guard of a 'case'")
             holds = _both(frame, holds, guard)
         if holds is False:
             continue

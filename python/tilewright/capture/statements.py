@@ -15,7 +15,7 @@ from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
 from . import simt
 from .branches import branch
-from .expressions import BINARY, binary, evaluate, index_of, local_function, truth_of, unsupported
+from .expressions import BINARY, binary, condition, evaluate, index_of, local_function, truth_of, unsupported
 from .frame import RETURN, VALUE, Frame, is_flag
 from .values import Array, Range, Tile, describe
 
@@ -169,18 +169,18 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
 
 @handles(ast.Assert)
 def _assert(frame: Frame, node: ast.Assert) -> None:
-    condition = evaluate(frame, node.test)
+    holds = evaluate(frame, node.test)
     message = "" if node.msg is None else evaluate(frame, node.msg)
     if not isinstance(message, str):
         raise TileTypeError(f"the message of 'assert' must be a constant, found {describe(message)}")
-    if isinstance(condition, Tile):
+    if isinstance(holds, Tile):
         frame.at(node)
-        if condition.dtype is not bool_:
-            condition = frame.emit.compare("not_equal", condition, 0)
+        if holds.dtype is not bool_:
+            holds = frame.emit.compare("not_equal", holds, 0)
         frame.builder.op(
-            "tile.assert", [condition.ir], {"message": frame.told(node, message or ast.unparse(node.test))}, []
+            "tile.assert", [holds.ir], {"message": frame.told(node, message or ast.unparse(node.test))}, []
         )
-    elif not truth_of(frame, condition, "'assert'"):
+    elif not truth_of(frame, holds, "'assert'"):
         raise TileValueError(f"assertion failed{': ' + message if message else ''}")
 
 
@@ -216,9 +216,7 @@ def _continue(frame: Frame, node: ast.Continue) -> None:
 
 @handles(ast.If)
 def _if(frame: Frame, node: ast.If) -> None:
-    condition = evaluate(frame, node.test)
-    frame.at(node.test)
-    truth = truth_of(frame, condition, "the condition of 'if'")
+    truth = condition(frame, node.test, "the condition of 'if'")
     if not isinstance(truth, Tile):
         run_statements(frame, node.body if truth else node.orelse)
         return
