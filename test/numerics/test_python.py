@@ -287,7 +287,7 @@ def test_truth_of_mixed_types(backends: Backends, n: int, flag: bool) -> None:
         while not (n and flag) and n < 5:
             n += 3
             x += 100
-        x += 1000 if n or flag and one else 0
+        x += 1000 if n or (flag and one) else 0
         ct.store(Z, (0,), x)
 
     wanted, count = 1 * bool(n and flag) + 10 * bool(flag or n), n
