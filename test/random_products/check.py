@@ -1,6 +1,9 @@
 """One random program: its text in a file, launched or compiled, its results held against what they must be.
 
-outcome = check(choose(7), "cpu", folder)       # .kind: right, wrong, refused, failed; .text: what about it
+    outcome = check(choose(7), "cpu", folder)
+
+`.kind` is right, wrong, refused, crashed or failed; `.text` tells what about it. A program that is only compiled is
+wrong if its PTX uses registers of products that are under way.
 """
 
 from __future__ import annotations
@@ -101,6 +104,7 @@ def launched(kernel: Any, grid: Any, backend: str, numbers: Any, arguments: Any,
         elif backend == "gpu":
             ct.launch(numbers.lib.cuda.current_stream(), grid, kernel, (*arguments, *results))
             numbers.lib.cuda.synchronize()
+            numbers.lib.cuda.empty_cache()  # other processes want memory, too
         else:
             ct.launch(None, grid, kernel, (*arguments, *results))
         for result, output in zip(results, outputs, strict=True):
