@@ -202,7 +202,8 @@ static bool report_engines(MlirOperation func) {
 
 /* ---- registers ------------------------------------------------------------------------------------ */
 
-enum { MOST_REGISTERS = 255, ABSURD = 4 * MOST_REGISTERS };
+/* So many times what a thread may have is no matter of spills. */
+enum { ABSURD = 4 };
 
 typedef struct {
   MlirOperation op;
@@ -211,8 +212,7 @@ typedef struct {
 
 /* Ops whose results are known without registers. */
 static bool is_free(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_ARITH_CONSTANT, TW_TENSOR_SPLAT, TW_TILE_IOTA, TW_TILE_BROADCAST};
-  return TW_OP_IS_ONE_OF(op, names) || mlirOperationGetNumRegions(op) > 0;
+  return tw_op_form(op) == TW_FORM_SOURCE || tw_op_is(op, TW_TILE_BROADCAST) || mlirOperationGetNumRegions(op) > 0;
 }
 
 static MlirWalkResult measure(MlirOperation op, void *user) {
@@ -230,18 +230,19 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
 }
 
 static bool report_registers(MlirOperation func) {
-  largest_t largest = {.words = MOST_REGISTERS};
+  int most = tw_gpu_target_of(func).machine->thread_registers;
+  largest_t largest = {.words = most};
   char tile[160];
   mlirOperationWalk(func, measure, &largest, MlirWalkPreOrder);
-  if (largest.words <= MOST_REGISTERS)
+  if (largest.words <= most)
     return true;
   tw_describe_tile(mlirValueGetType(mlirOperationGetResult(largest.op, 0)), sizeof tile, tile);
   static const char text[] = "takes %lld registers of each thread for its tile of %s; there are %d: use smaller tiles";
-  if (largest.words > ABSURD)
-    tw_op_does_not_fit(largest.op, TW_REGISTERS, text, (long long)largest.words, tile, MOST_REGISTERS);
+  if (largest.words > ABSURD * most)
+    tw_op_does_not_fit(largest.op, TW_REGISTERS, text, (long long)largest.words, tile, most);
   else
-    tw_op_remark(largest.op, text, (long long)largest.words, tile, MOST_REGISTERS);
-  return largest.words <= ABSURD;
+    tw_op_remark(largest.op, text, (long long)largest.words, tile, most);
+  return largest.words <= ABSURD * most;
 }
 
 bool tw_run_report(MlirOperation func) { return report_engines(func) && report_registers(func); }

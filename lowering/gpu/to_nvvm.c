@@ -221,9 +221,8 @@ static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
 
 /* The same, or as many as the hint `occupancy` asks for and shared memory and threads allow. */
 static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
-  enum { THREADS = 2048 }; /* of a multiprocessor; some have fewer, of which ptxas knows */
   tw_gpu_target_t target = tw_gpu_target_of(function);
-  int wanted = (int)tw_hint_occupancy(function, 0), most = THREADS / threads_of(e);
+  int wanted = (int)tw_hint_occupancy(function, 0), most = target.machine->threads_sm / threads_of(e);
   int64_t shared = tw_launch_shared_bytes(function, 0) + TW_SHARED_BYTES_OF_DRIVER;
   if (wanted == 0)
     return natural_blocks(e, function);

@@ -1,7 +1,7 @@
 /* cost.c - what layouts cost. See cost.h. */
 #include "lowering/layout/cost.h"
 
-enum { MAX_ACCESS_BITS = 128, LINE_BYTES = 128, WARP_LANES = 32, WORD_BITS = 32 };
+enum { MAX_ACCESS_BITS = 128, WORD_BITS = 32 };
 
 static int max_int(int a, int b) { return a > b ? a : b; }
 
@@ -31,7 +31,7 @@ int64_t tw_shared_access_slots(const tw_layout_t *shared, const tw_layout_t *sid
   int regs[TW_LAYOUT_MAX_BITS], widest = tw_log2(MAX_ACCESS_BITS / elem_bits);
   int vector = tw_shared_vector_bits(shared, side, widest, regs);
   int64_t accesses = tw_layout_own_registers(side) >> vector;
-  int passes = max_int(1, WARP_LANES * (elem_bits << vector) / 8 / LINE_BYTES);
+  int passes = max_int(1, TW_WARP_LANES * (elem_bits << vector) / 8 / TW_LINE_BYTES);
   return accesses * passes * tw_shared_conflicts(shared, side, elem_bits, vector) * TW_SLOTS_BANK_PASS;
 }
 

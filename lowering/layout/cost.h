@@ -10,6 +10,7 @@
 #define TW_LOWERING_LAYOUT_COST_H
 
 #include "lowering/layout/layout.h"
+#include "tilewright/machine.h"
 
 enum {
   TW_SLOTS_SHUFFLE = 4,
@@ -21,7 +22,7 @@ enum {
   TW_MAX_SHUFFLES = 32 /* of one conversion; from there on it goes through shared memory */
 };
 
-enum { TW_SECTOR_BITS = 32 * 8, TW_LINE_BITS = 128 * 8 };
+enum { TW_SECTOR_BITS = TW_SECTOR_BYTES * 8, TW_LINE_BITS = TW_LINE_BYTES * 8 };
 
 /* Registers that hold no copy of another one of the thread. */
 int tw_layout_own_registers(const tw_layout_t *l);

@@ -1,10 +1,11 @@
 /* Layouts of shared memory: row-major, the hardware's XOR swizzle, and swizzles derived from the
  * two register layouts that meet in a buffer; bank conflicts. See layout.h. */
 #include "lowering/layout/layout.h"
+#include "tilewright/machine.h"
 
 #include <string.h>
 
-enum { BANK_BYTES = 4, LINE_BYTES = 128, MAX_ACCESS_BYTES = 16, WARP_LANES = 32 };
+enum { BANK_BYTES = 4, MAX_ACCESS_BYTES = 16 };
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
@@ -68,7 +69,7 @@ static bool space_add(space_t *s, uint32_t v) {
 /* What a warp touches in one pass over the banks: the vector and the lanes of one phase. */
 static space_t phase_space(const tw_layout_t *l, const space_t *vector, int access_bytes) {
   space_t s = *vector;
-  int lanes = access_bytes > BANK_BYTES ? LINE_BYTES / access_bytes : WARP_LANES;
+  int lanes = access_bytes > BANK_BYTES ? TW_LINE_BYTES / access_bytes : TW_WARP_LANES;
   for (int i = 0; i < l->bits[TW_LANE] && (1 << i) < lanes; i++)
     (void)space_add(&s, l->basis[TW_LANE][i]);
   return s;
@@ -130,7 +131,7 @@ tw_layout_t tw_shared_for(const tw_layout_t *writer, const tw_layout_t *reader, 
   int access_bytes = (1 << v) * elem_bits / 8; /* NOLINT(clang-analyzer-core.BitwiseShift): counted up from 0 */
   space_t write = phase_space(writer, &vector, access_bytes);
   space_t read = phase_space(reader, &vector, access_bytes);
-  int line = min_int(n, tw_log2((int64_t)LINE_BYTES * 8 / elem_bits));
+  int line = min_int(n, tw_log2((int64_t)TW_LINE_BYTES * 8 / elem_bits));
   uint32_t segment[32];
   int segments = choose_segments(&l, &vector, &write, &read, n - (line > v ? line : v), segment);
   space_t taken = vector;
@@ -153,10 +154,10 @@ int tw_shared_conflicts(const tw_layout_t *shared, const tw_layout_t *distribute
   if (!tw_layout_invert(shared, &inv))
     return 0;
   int access_bytes = (1 << vector_bits) * elem_bits / 8;
-  int lanes = access_bytes > BANK_BYTES ? LINE_BYTES / access_bytes : WARP_LANES, worst = 1;
-  for (int first = 0; first < WARP_LANES; first += lanes) {
-    uint32_t words[WARP_LANES];
-    int per_bank[LINE_BYTES / BANK_BYTES] = {0}, count = 0;
+  int lanes = access_bytes > BANK_BYTES ? TW_LINE_BYTES / access_bytes : TW_WARP_LANES, worst = 1;
+  for (int first = 0; first < TW_WARP_LANES; first += lanes) {
+    uint32_t words[TW_WARP_LANES];
+    int per_bank[TW_LINE_BYTES / BANK_BYTES] = {0}, count = 0;
     for (int lane = first; lane < first + lanes; lane++) {
       uint32_t flat = tw_layout_apply(distributed, 0, (uint32_t)lane, 0);
       uint32_t byte = tw_inverse_apply(&inv, flat).at[TW_OFFSET] * (uint32_t)elem_bits / 8;
@@ -167,7 +168,7 @@ int tw_shared_conflicts(const tw_layout_t *shared, const tw_layout_t *distribute
       if (seen)
         continue;
       words[count++] = word;
-      int load = ++per_bank[word % (LINE_BYTES / BANK_BYTES)];
+      int load = ++per_bank[word % (TW_LINE_BYTES / BANK_BYTES)];
       worst = load > worst ? load : worst;
     }
   }

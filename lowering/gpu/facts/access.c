@@ -3,6 +3,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/machine/copy_engine.h"
+#include "lowering/gpu/machine/target.h"
 #include "tilewright/dialect.h"
 
 /* ---- facts --------------------------------------------------------------------------------------- */
@@ -108,7 +109,6 @@ int tw_access_inner_vector_bits(MlirOperation op, int rank) {
 }
 
 bool tw_access_splits_lines(MlirOperation op) {
-  enum { LINE_BYTES = 128 };
   intptr_t first;
   int64_t strides[TW_MAX_RANK];
   MlirValue array = tw_access_array(op, &first);
@@ -120,7 +120,7 @@ bool tw_access_splits_lines(MlirOperation op) {
   bool splits = false;
   for (int axis = 0; axis < mlirShapedTypeGetRank(type); axis++) {
     int64_t divisor = strides[axis] > 0 ? strides[axis] : fact(function, argument, "tile.stride_div", axis);
-    splits |= strides[axis] != 1 && divisor * tw_memory_bits(tw_element(type)) % (8 * LINE_BYTES) != 0;
+    splits |= strides[axis] != 1 && divisor * tw_memory_bits(tw_element(type)) % (8 * TW_LINE_BYTES) != 0;
   }
   return splits;
 }

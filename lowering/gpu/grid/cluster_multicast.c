@@ -19,6 +19,7 @@
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
@@ -29,6 +30,7 @@ typedef struct {
   bool splits;                        /* lines that are loaded begin within those of the cache */
   int64_t cycles;                     /* of the products in loops, once around */
   int64_t lines, alike[TW_GRID_AXES]; /* of the cache, that loads touch meanwhile; that two along an axis both touch */
+  const tw_machine_t *machine;
 } pairing_t;
 
 static bool is_looped_load(MlirOperation op) {
@@ -58,9 +60,8 @@ static bool is_even(MlirOperation op) {
 
 /* Of loads beside products, in the same loop. */
 static void count_lines(pairing_t *p, MlirOperation load) {
-  enum { LINE_BYTES = 128 };
   bool splits = tw_access_splits_lines(load);
-  int64_t lines = bytes_of(load) / LINE_BYTES * (splits ? 2 : 1);
+  int64_t lines = bytes_of(load) / TW_LINE_BYTES * (splits ? 2 : 1);
   if (!is_looped_load(load) || !tw_has_op(tw_enclosing_loop(load), TW_TILE_MMA))
     return;
   p->splits |= splits;
@@ -88,8 +89,7 @@ static MlirWalkResult look(MlirOperation op, void *user) {
 
 /* What a step takes in which a block asks the cache for so many lines. */
 static int64_t step_cycles(const pairing_t *p, int64_t lines) {
-  enum { LINES = 9, CYCLES = 16 };
-  int64_t cycles = lines * CYCLES / LINES;
+  int64_t cycles = lines * TW_LINE_BYTES / p->machine->l2_line_bytes;
   return cycles > p->cycles ? cycles : p->cycles;
 }
 
@@ -129,7 +129,10 @@ static MlirWalkResult mark(MlirOperation op, void *user) {
 
 int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_raster_t *raster) {
   int64_t hint = tw_hint_num_ctas(func, 0);
-  pairing_t p = {.axes = axes, .top = tw_region_block(func, 0), .unfit = tw_has_hint_split_k(func)};
+  pairing_t p = {.axes = axes,
+                 .top = tw_region_block(func, 0),
+                 .unfit = tw_has_hint_split_k(func),
+                 .machine = tw_gpu_target_of(func).machine};
   mlirOperationWalk(func, look, &p, MlirWalkPreOrder);
   if (hint == 1 || (hint == 0 && (!p.splits || step_cycles(&p, p.lines) <= p.cycles)))
     return -1;

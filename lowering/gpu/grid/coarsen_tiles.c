@@ -163,7 +163,7 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   cost_t cost = {.fuser = f, .plan = plan};
   plan->bytes = plan->sum_bits = 0;
   mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
-  plan->cycles = tw_step_cycles(cost.flop_cycles, plan->bytes);
+  plan->cycles = tw_step_cycles(f->func, cost.flop_cycles, plan->bytes);
   return plan->sum_bits <= MOST_SUM_BITS && plan->bytes <= MOST_BYTES;
 }
 

@@ -428,7 +428,7 @@ static void rewrite(kernel_t *k) {
     stay(k, in_order, -1, axis, tickets);
     return;
   }
-  tw_raster_t raster = tw_raster_choose(k->func, &k->axes, target.multiprocessors);
+  tw_raster_t raster = tw_raster_choose(k->func, &k->axes, target.machine->multiprocessors);
   if (raster.group)
     tw_op_remark(k->func, "runs its blocks in groups of %lld along axis %d, then along axis %d of the grid",
                  (long long)raster.group, raster.rows, raster.columns);

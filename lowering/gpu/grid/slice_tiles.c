@@ -46,6 +46,8 @@
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
@@ -103,7 +105,6 @@ static int64_t extent_of(cost_t *cost, MlirValue tile, int dim) {
 
 /* Lines in memory are as long as a sector of the cache at least. */
 static int64_t bytes_of(cost_t *cost, MlirOperation op) {
-  enum { SECTOR = 32 };
   MlirValue tile = tw_moved_tile(op);
   MlirType type = mlirValueGetType(tile);
   intptr_t first;
@@ -112,7 +113,7 @@ static int64_t bytes_of(cost_t *cost, MlirOperation op) {
   int64_t bytes = 1, line = along < 0 ? 1 : extent_of(cost, tile, along) * bits / 8;
   for (int i = 0; i < rank; i++)
     bytes *= i == along ? 1 : extent_of(cost, tile, i);
-  return bytes * (line > SECTOR ? line : SECTOR);
+  return bytes * (line > TW_SECTOR_BYTES ? line : TW_SECTOR_BYTES);
 }
 
 static MlirWalkResult add_cost(MlirOperation op, void *user) {
@@ -139,7 +140,7 @@ static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
     return false;
   cost_t cost = {.cutter = c, .plan = plan};
   mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
-  plan->cycles = tw_step_cycles(cost.flop_cycles, cost.bytes);
+  plan->cycles = tw_step_cycles(c->func, cost.flop_cycles, cost.bytes);
   plan->bytes = cost.bytes;
   return plan->bytes < before;
 }
@@ -227,13 +228,14 @@ static MlirWalkResult measure_sums(MlirOperation op, void *most) {
 
 /* The fewest parts of which each has registers for the sums of a product. */
 static int64_t parts_that_fit(cutter_t *c) {
-  enum { REGISTERS = 192, BITS_OF_WARP = 32 * 32 }; /* of a thread; of a register in all of its lanes */
+  enum { BITS_OF_WARP = 32 * TW_WARP_LANES }; /* of a register in all of its lanes */
+  int64_t registers = tw_register_budget(c->func, TW_BUDGET_SUMS);
   int64_t bits = 0, parts = 1;
   int64_t warps = tw_num_warps(c->func, 0);
   mlirOperationWalk(c->func, measure_sums, &bits, MlirWalkPreOrder);
   if (warps == 0)
     warps = tw_mma_num_warps(c->func);
-  while (bits > parts * REGISTERS * BITS_OF_WARP * warps)
+  while (bits > parts * registers * BITS_OF_WARP * warps)
     parts *= 2;
   return parts;
 }

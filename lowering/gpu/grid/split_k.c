@@ -247,7 +247,7 @@ static int64_t part_bytes(const splitter_t *s) {
 static void tell_launcher(splitter_t *s, int64_t forced) {
   mlirOperationWalk(s->loop, count_cycles, s, MlirWalkPreOrder);
   tw_split_t split = {.loop = s->steps,
-                      .step_cycles = tw_step_cycles(s->flop_cycles, s->bytes),
+                      .step_cycles = tw_step_cycles(s->func, s->flop_cycles, s->bytes),
                       .step_bytes = s->bytes,
                       .forced = forced,
                       .part_bytes = part_bytes(s)};

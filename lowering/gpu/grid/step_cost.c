@@ -4,6 +4,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
@@ -49,10 +50,10 @@ tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop) {
   return known ? steps : guessed;
 }
 
-int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes) {
-  enum { LATENCY = 64, BYTES_A_CYCLE = 96 };
-  int64_t memory = bytes / BYTES_A_CYCLE;
-  return LATENCY + (memory > flop_cycles ? memory : flop_cycles);
+int64_t tw_step_cycles(MlirOperation func, int64_t flop_cycles, int64_t bytes) {
+  const tw_machine_t *machine = tw_gpu_target_of(func).machine;
+  int64_t memory = bytes / machine->l2_bytes_alone;
+  return machine->step_clocks + (memory > flop_cycles ? memory : flop_cycles);
 }
 
 typedef struct {

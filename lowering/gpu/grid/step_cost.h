@@ -13,7 +13,7 @@ bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out);
 /* The same of any loop, guessed where it is not known; once where it is the function itself. */
 tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop);
 /* Cycles of an iteration: its latencies, and products or what a multiprocessor loads. */
-int64_t tw_step_cycles(int64_t flop_cycles, int64_t bytes);
+int64_t tw_step_cycles(MlirOperation func, int64_t flop_cycles, int64_t bytes);
 
 /* Tells the launcher from which arrays the loop loads: however often they are loaded, they come from memory once. */
 void tw_tell_loaded(MlirOperation func, MlirOperation loop);

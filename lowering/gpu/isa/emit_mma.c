@@ -7,6 +7,7 @@
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/convert_float.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/machine/target.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 

@@ -4,6 +4,7 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 
 enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32 };

@@ -3,8 +3,9 @@
 
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
+#include "lowering/gpu/machine/target.h"
 
-enum { LANE_BITS = 5 };
+enum { LANE_BITS = TW_WARP_LANE_BITS };
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 

@@ -22,6 +22,8 @@
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/value_classes.h"
+#include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/passes.h"
 
@@ -31,10 +33,9 @@
 enum {
   BYTES_PER_THREAD = 64, /* of the largest tile in memory, for choosing warps */
   FEW_WARPS = 4,
-  MAX_WARPS = 8,         /* unless a thread would hold more than ELEMENTS_PER_THREAD */
+  MAX_WARPS = 8,         /* unless a thread would hold too much */
   MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
-  MOST_WARPS = 32,
-  ELEMENTS_PER_THREAD = 64
+  MOST_WARPS = 32
 };
 
 typedef struct assigner {
@@ -361,7 +362,7 @@ static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
     warps *= 2;
   if (warps >= FEW_WARPS && most <= MOVED_BYTES && moves_single_tiles(c, most))
     warps *= 2;
-  while (warps < MOST_WARPS && elements > (int64_t)warps * 32 * ELEMENTS_PER_THREAD)
+  while (warps < MOST_WARPS && elements > (int64_t)warps * TW_WARP_LANES * tw_register_budget(function, TW_BUDGET_TILE))
     warps *= 2;
   return warps;
 }

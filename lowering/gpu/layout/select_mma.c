@@ -24,13 +24,15 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
-enum { STAGES = 2, WORD_BITS = 32, LANES = 32, MOST_WORDS = 200 /* of the 240 that a thread has */ };
+enum { STAGES = 2, WORD_BITS = 32, LANES = TW_WARP_LANES };
 
 typedef struct {
   const void *op, *loop; /* a load for products, and the loop that it is in (null: none) */
@@ -159,7 +161,7 @@ static bool stays_in_registers(const selector_t *s, MlirOperation mma) {
     words += words_of(s, other);
     narrow += is_narrow(s, other);
   }
-  return is_narrow(s, mma) && narrow >= SEVERAL && words <= MOST_WORDS;
+  return is_narrow(s, mma) && narrow >= SEVERAL && words <= tw_register_budget(mma, TW_BUDGET_HELD_OPERANDS);
 }
 
 /* ---- the mark ------------------------------------------------------------------------------------------ */

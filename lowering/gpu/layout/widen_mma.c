@@ -18,6 +18,7 @@
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/layout/select_mma.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 
 static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }

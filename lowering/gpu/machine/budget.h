@@ -5,6 +5,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mlir-c/IR.h"
+
+typedef enum {
+#define TW_REGISTER_BUDGET(use, registers) TW_BUDGET_##use,
+#include "lowering/gpu/machine/budgets.def"
+#undef TW_REGISTER_BUDGET
+} tw_register_use_t;
+
+/* Registers of a thread that values of this use may have, on the target of the module around `op`. */
+int tw_register_budget(MlirOperation op, tw_register_use_t use);
+
 /* Warps of a producer that gathers: a warpgroup, which can give up registers. */
 enum { TW_GATHERING_WARPS = 4 };
 

@@ -1,6 +1,7 @@
 /* target.c - the table of chips. See target.h. */
 #include "lowering/gpu/machine/target.h"
 
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 
@@ -11,25 +12,33 @@ enum {
   ADA = AMPERE | TW_GPU_MMA_FP8 | TW_GPU_CVT_FP8,
   HOPPER = ADA | TW_GPU_MMA_F64_WIDE | TW_GPU_BF16_ARITH | TW_GPU_STMATRIX | TW_GPU_TMA | TW_GPU_DEPENDENT_LAUNCH |
            TW_GPU_CLUSTERS,
-  REGISTERS = 64 * 1024,
   KIB = 1024
 };
 
 typedef struct {
   int number;
-  tw_gpu_target_t target;
+  const char *name;
+  uint32_t features, accelerated;
+  tw_machine_t machine;
 } row_t;
 
-/* Ascending. A block may have 1 KiB less than the multiprocessor, which the driver keeps for itself. */
 static const row_t rows[] = {
-    {80, {"sm_80", AMPERE, 0, 163 * KIB, 164 * KIB, REGISTERS, 108}},
-    {86, {"sm_86", AMPERE, 0, 99 * KIB, 100 * KIB, REGISTERS, 84}},
-    {87, {"sm_87", AMPERE, 0, 163 * KIB, 164 * KIB, REGISTERS, 16}},
-    {89, {"sm_89", ADA, 0, 99 * KIB, 100 * KIB, REGISTERS, 142}},
-    {90, {"sm_90", HOPPER, TW_GPU_WGMMA, 227 * KIB, 228 * KIB, REGISTERS, 132}},
-    {100, {"sm_100", HOPPER, TW_GPU_TCGEN05, 227 * KIB, 228 * KIB, REGISTERS, 148}},
-    {120, {"sm_120", HOPPER, TW_GPU_MMA_BLOCK_SCALE, 99 * KIB, 100 * KIB, REGISTERS, 188}},
+#define DATASHEET(figure) (figure)
+#define MEASURED(figure) (figure)
+#define GUESS(figure) (figure)
+#define TW_TARGET(number, name, features, accelerated, ...) {number, name, features, accelerated, {__VA_ARGS__}},
+#include "tilewright/targets.def"
+#undef TW_TARGET
+#undef GUESS
+#undef MEASURED
+#undef DATASHEET
 };
+
+static tw_gpu_target_t target_of_row(const row_t *row) {
+  const tw_machine_t *m = &row->machine;
+  return (tw_gpu_target_t){
+      row->name, row->features, row->accelerated, m->shared_bytes, m->shared_bytes_sm, m->registers_sm, m};
+}
 
 /* What LLVM writes PTX for, a row of the table or between two. */
 static const int known[] = {80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
@@ -80,7 +89,7 @@ bool tw_gpu_target_named(MlirStringRef name, tw_gpu_target_t *out) {
     return false;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].number <= number) {
-      *out = rows[i].target;
+      *out = target_of_row(&rows[i]);
       found = true;
     }
   if (found && accelerated)
@@ -89,7 +98,7 @@ bool tw_gpu_target_named(MlirStringRef name, tw_gpu_target_t *out) {
 }
 
 tw_gpu_target_t tw_gpu_target_of(MlirOperation op) {
-  tw_gpu_target_t target = rows[0].target;
+  tw_gpu_target_t target = target_of_row(&rows[0]);
   MlirOperation module = tw_module_of(op);
   if (!mlirOperationIsNull(module))
     (void)tw_gpu_target_named(tw_attr_string(module, "tile.target"), &target);
@@ -97,6 +106,16 @@ tw_gpu_target_t tw_gpu_target_of(MlirOperation op) {
   int64_t spare = mlirOperationIsNull(func) ? 0 : tw_attr_int(func, TW_SPARE_SHARED, 0);
   target.shared_bytes -= spare > 0 && spare < target.shared_bytes ? (int)spare : 0;
   return target;
+}
+
+int tw_register_budget(MlirOperation op, tw_register_use_t use) {
+  enum { FITTED_FOR = 255 };
+  static const int registers[] = {
+#define TW_REGISTER_BUDGET(use, registers) [TW_BUDGET_##use] = (registers),
+#include "lowering/gpu/machine/budgets.def"
+#undef TW_REGISTER_BUDGET
+  };
+  return registers[use] * tw_gpu_target_of(op).machine->thread_registers / FITTED_FOR;
 }
 
 tw_gpu_target_t tw_gpu_share_of(MlirOperation op) {

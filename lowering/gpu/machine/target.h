@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tilewright/machine.h"
+
 #include "mlir-c/IR.h"
 
 typedef enum tw_gpu_feature {
@@ -33,10 +35,9 @@ typedef struct tw_gpu_target {
   const char *name;     /* "sm_90" */
   uint32_t features;    /* of the chip without suffix */
   uint32_t accelerated; /* more features with the suffix "a" */
-  int shared_bytes;     /* dynamic shared memory that one block may have */
-  int shared_bytes_sm;  /* shared memory of a multiprocessor */
-  int registers_sm;     /* 32-bit registers of a multiprocessor */
-  int multiprocessors;  /* of the largest GPU with this chip, for cost models */
+  /* What a block and a multiprocessor may have; less than the chip has where a module asks for it. */
+  int shared_bytes, shared_bytes_sm, registers_sm;
+  const tw_machine_t *machine;
 } tw_gpu_target_t;
 
 /* The chip of `tile.target` ("sm_90a"), with the features of its suffix merged in. An unknown chip

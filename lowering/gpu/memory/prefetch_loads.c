@@ -45,9 +45,7 @@
 #include "tilewright/dialect.h"
 
 enum {
-  MOST_TILES = 8,           /* of the largest size */
-  WORDS_BESIDE_PRODUCT = 8, /* of a thread, whose registers have the sums */
-  WORDS_OF_WALK = 16
+  MOST_TILES = 8 /* of the largest size */
 };
 
 /* ---- which loops and loads --------------------------------------------------------------------------- */
@@ -62,9 +60,11 @@ static bool has(MlirBlock body, tw_op_kind_t kind) {
 
 /* The words that a thread may have of a tile that comes early. */
 static int64_t most_words(MlirBlock body) {
+  MlirOperation loop = mlirBlockGetParentOperation(body);
   if (has(body, TW_TILE_WGMMA))
-    return WORDS_BESIDE_PRODUCT;
-  return (has(body, TW_TILE_REDUCE) || has(body, TW_TILE_SCAN)) && !has(body, TW_TILE_MMA) ? WORDS_OF_WALK : 0;
+    return tw_register_budget(loop, TW_BUDGET_PREFETCH_BESIDE_MMA);
+  bool reduces = (has(body, TW_TILE_REDUCE) || has(body, TW_TILE_SCAN)) && !has(body, TW_TILE_MMA);
+  return reduces ? tw_register_budget(loop, TW_BUDGET_PREFETCH) : 0;
 }
 
 static int64_t words_of(MlirType type) {

@@ -46,6 +46,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/stage_stores.h"
 #include "lowering/ir.h"
@@ -54,7 +55,7 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_IDLE_WORDS = 32, MIN_STAGES = 2 };
+enum { MIN_STAGES = 2 };
 
 typedef struct {
   const void *loop; /* innermost loop around the loads; null: none */
@@ -199,7 +200,7 @@ static void read_operand(MlirOperation mma, int operand, MlirOperation load, Mli
   if (!tw_layout_of_type(mlirValueGetType(value), &layout))
     return;
   bool outside = !mlirOperationIsNull(around) && !mlirOperationEqual(around, mma);
-  bool late = outside && words_of(mlirValueGetType(value), &layout) > MAX_IDLE_WORDS;
+  bool late = outside && words_of(mlirValueGetType(value), &layout) > tw_register_budget(mma, TW_BUDGET_IDLE_OPERAND);
   tw_builder_t at = tw_build_before(late ? mma : end);
   mlirOperationSetOperand(mma, operand, rebuild(&at, value, &layout, buffer));
   if (late) {

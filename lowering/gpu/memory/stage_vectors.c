@@ -46,7 +46,7 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-enum { LANES = 32, MAX_VECTORS = 4 };
+enum { LANES = TW_WARP_LANES, MAX_VECTORS = 4 };
 
 /* ---- which loops ------------------------------------------------------------------------------------- */
 

@@ -34,6 +34,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/check_sizes.h"
 #include "lowering/gpu/memory/strip_mine_products.h"
@@ -48,7 +49,6 @@
 
 enum {
   MOST_ELEMENTS = 16384, /* of a tile: 64 for each thread of 8 warps */
-  PART_ELEMENTS = 32,    /* for each thread */
   FEW_WARPS = 8,
   MANY_WARPS = 16,
   MAX_OPS = 512,
@@ -416,8 +416,8 @@ static int64_t bytes_loaded(const walk_t *w) {
   return bytes;
 }
 
-/* How much of the axis makes a part of PART_ELEMENTS for each thread. A multiprocessor that has room for one block's
- * tiles only gets more warps in it. */
+/* How much of the axis makes a part of which a thread has registers for its elements. A multiprocessor that has room
+ * for one block's tiles only gets more warps in it. */
 static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
   tw_gpu_target_t target = tw_gpu_share_of(func);
   int64_t warps = tw_num_warps(func, 0);
@@ -426,7 +426,8 @@ static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
     tw_launch_set_num_warps(func, (uint32_t)warps);
   }
   w->part = w->extent;
-  while (w->part > 1 && tw_count(tile) / w->extent * w->part > warps * 32 * PART_ELEMENTS)
+  int64_t most = warps * TW_WARP_LANES * tw_register_budget(func, TW_BUDGET_PART);
+  while (w->part > 1 && tw_count(tile) / w->extent * w->part > most)
     w->part /= 2;
 }
 

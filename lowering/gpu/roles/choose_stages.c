@@ -11,6 +11,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
 #include "lowering/launch_record.h"
@@ -162,7 +163,8 @@ bool tw_choose_slots(tw_ring_plan_t *plan) {
     return tw_refuse(&plan->refused, plan->fills[0].copies[0],
                      "two slots of each buffer do not fit into shared memory");
   bool share = !tw_has_hint_occupancy(plan->func) && tw_num_warps(plan->func, FEW_WARPS) <= FEW_WARPS &&
-               tw_works_between_products(&plan->overlaps, plan->func) && plan->product_words <= TW_MANY_WORDS &&
+               tw_works_between_products(&plan->overlaps, plan->func) &&
+               plan->product_words <= tw_register_budget(plan->func, TW_BUDGET_TWO_BLOCKS) &&
                tw_hint_num_stages(plan->func, 0) == 0 && least / TW_MIN_SLOTS * ENOUGH <= half;
   deal_slots(plan, share ? half : own.shared_bytes - taken);
   return true;

@@ -2,6 +2,7 @@
 #include "lowering/gpu/roles/mma_overlap.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/loops.h"
 
 /* ---- which products ------------------------------------------------------------------------------ */
@@ -127,7 +128,7 @@ static void start_behind(const tw_overlap_t *overlap) {
  * read which run on, and for computing with the widest tile. What need not be there before the first wait is made room
  * by starting behind it. */
 static bool fits_registers(const tw_overlap_t *overlap) {
-  enum { MOST = 232, MOST_AT_ONCE = 216, AT_A_TIME = 4 };
+  enum { AT_A_TIME = 4 };
   int64_t words = 0, widest = 0;
   for (int p = 0; p < overlap->num_products; p++)
     words += words_of(mlirOperationGetOperand(overlap->products[p], 0));
@@ -140,9 +141,9 @@ static bool fits_registers(const tw_overlap_t *overlap) {
     if (!runs_on(overlap, op))
       widest = sums > widest ? sums : widest;
   }
-  if (words + widest / AT_A_TIME > MOST)
+  if (words + widest / AT_A_TIME > tw_register_budget(overlap->loop, TW_BUDGET_OVERLAP))
     return false;
-  if (words > MOST_AT_ONCE)
+  if (words > tw_register_budget(overlap->loop, TW_BUDGET_OVERLAP_AT_ONCE))
     start_behind(overlap);
   return true;
 }

@@ -1,6 +1,7 @@
 /* pingpong_plan.c - see pingpong_plan.h */
 #include "lowering/gpu/roles/pingpong_plan.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/launch_record.h"
 #include "tilewright/dialect.h"
 
@@ -59,9 +60,10 @@ static bool has_other_buffers(const tw_ring_plan_t *plan) {
 }
 
 bool tw_may_have_teams(const tw_ring_plan_t *plan) {
-  enum { GROUP = 4, MOST_WORDS = 160 /* beside which there are registers for all else */ };
+  enum { GROUP = 4 };
   MlirOperation loop = only_loop(plan);
-  return !mlirOperationIsNull(loop) && tw_num_warps(plan->func, 0) == GROUP && plan->product_words <= MOST_WORDS &&
+  return !mlirOperationIsNull(loop) && tw_num_warps(plan->func, 0) == GROUP &&
+         plan->product_words <= tw_register_budget(plan->func, TW_BUDGET_PINGPONG) &&
          !tw_works_between_products(&plan->overlaps, plan->func) && !plan->has_stores && !has_other_buffers(plan) &&
          runs_evenly(loop);
 }

@@ -58,7 +58,7 @@
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
-enum { GROUP = TW_GATHERING_WARPS, LANES = 32 };
+enum { GROUP = TW_GATHERING_WARPS, LANES = TW_WARP_LANES };
 
 /* ---- rings ----------------------------------------------------------------------------------------- */
 
@@ -87,12 +87,14 @@ enum { MAX_ROLE_ATTRS = 4 };
  * that a whole warpgroup costs no more than one warp: where products need many registers it gives most of its own to
  * the consumers. If it gathers it keeps what indices and addresses take. */
 static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context, tw_attr_t out[MAX_ROLE_ATTRS]) {
-  enum { STEP = 8, MOST = 240, KEPT = 24, KEPT_TO_GATHER = 104 };
+  enum { STEP = 8 };
+  int most = tw_register_budget(plan->func, TW_BUDGET_CONSUMER);
   int64_t groups = tw_num_warps(plan->func, 0) * plan->teams / GROUP;
   int64_t all = tw_gpu_share_of(plan->func).registers_sm / GROUP / LANES; /* of a lane of each warp of a share */
-  int64_t given = all / (groups + 1) / STEP * STEP, kept = plan->gathers ? KEPT_TO_GATHER : KEPT;
+  int64_t given = all / (groups + 1) / STEP * STEP,
+          kept = tw_register_budget(plan->func, plan->gathers ? TW_BUDGET_GATHERING_PRODUCER : TW_BUDGET_PRODUCER);
   int64_t got = groups > 0 ? (given * (groups + 1) - kept) / groups / STEP * STEP : 0;
-  bool moves = plan->product_words > TW_MANY_WORDS && groups > 1 && kept < given;
+  bool moves = plan->product_words > tw_register_budget(plan->func, TW_BUDGET_TWO_BLOCKS) && groups > 1 && kept < given;
   MlirType i32 = tw_i32(context);
   intptr_t n = 0;
   out[n++] = (tw_attr_t){"producer_warps", mlirIntegerAttrGet(i32, moves || plan->gathers ? GROUP : 1)};
@@ -100,7 +102,7 @@ static intptr_t role_attributes(const tw_ring_plan_t *plan, MlirContext context,
     out[n++] = (tw_attr_t){"teams", mlirIntegerAttrGet(i32, plan->teams)};
   if (moves) {
     out[n++] = (tw_attr_t){"producer_registers", mlirIntegerAttrGet(i32, kept)};
-    out[n++] = (tw_attr_t){"consumer_registers", mlirIntegerAttrGet(i32, got < MOST ? got : MOST)};
+    out[n++] = (tw_attr_t){"consumer_registers", mlirIntegerAttrGet(i32, got < most ? got : most)};
   }
   return n;
 }

@@ -41,14 +41,14 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
-
-enum { WORDS_PER_THREAD = 216, THREADS_PER_WARP = 32 };
 
 /* A loop and the product in it that will run late. */
 typedef struct {
@@ -158,7 +158,7 @@ static bool first_loads(MlirOperation loop, MlirOperation product, tw_slice_t *o
 
 /* Words of 32 bits that each thread has of a tile. */
 static int64_t words(MlirType tile, int num_warps) {
-  return tw_count(tile) * tw_bits(tile) / 32 / THREADS_PER_WARP / num_warps;
+  return tw_count(tile) * tw_bits(tile) / 32 / TW_WARP_LANES / num_warps;
 }
 
 /* Words that a thread holds once the product is rotated: every accumulator, the operand, and beside it the next one,
@@ -193,7 +193,7 @@ static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps,
   }
   bool ok = !tw_slice_reads(&out->first, tw_carried(loop, out->position));
   int64_t held = words_held(out, num_warps);
-  if (ok && held > WORDS_PER_THREAD) {
+  if (ok && held > tw_register_budget(loop, TW_BUDGET_LATE_MMA)) {
     tw_op_remark(product, "waits for the product before it: to run beside the next would take %lld registers a thread",
                  (long long)held);
     ok = false;

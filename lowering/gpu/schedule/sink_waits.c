@@ -48,6 +48,7 @@
  * that the product reads, and no effect that stays behind comes before its own. Loads move where the block writes to no
  * array and registers suffice. */
 #include "dialect/layouts.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -86,7 +87,6 @@ static bool has_effects(MlirOperation op) {
 /* Whether loads may come before waits: the block writes to no array, and a thread has registers for what they bring
  * beside all accumulators. */
 static bool may_load_early(MlirBlock block) {
-  enum { WORDS_PER_THREAD = 224 };
   bool writes = false;
   int64_t words = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
@@ -95,7 +95,7 @@ static bool may_load_early(MlirBlock block) {
     if (tw_op_is(op, TW_TILE_WGMMA) || tw_op_loads(op))
       words += tw_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
   }
-  return !writes && words <= WORDS_PER_THREAD;
+  return !writes && words <= tw_register_budget(mlirBlockGetParentOperation(block), TW_BUDGET_EARLY_LOADS);
 }
 
 static MlirOperation product_of(MlirOperation wait) {

@@ -11,13 +11,14 @@
  *     for p = 0 to parts, step 2:                                        (if last; for 8 accesses at a time)
  *       x, y = values of parts p and p + 1 ; sums += x ; sums += y, or 0 where there is no such part */
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
 #include <stdlib.h>
 
-enum { VECTOR_BYTES = 16, PIECES_AT_ONCE = 8, COUNTER_BYTES = 4, WARP = 32 };
+enum { VECTOR_BYTES = 16, PIECES_AT_ONCE = 8, COUNTER_BYTES = 4, WARP = TW_WARP_LANES };
 
 /* `count` registers from `first` on that one access moves. */
 typedef struct {

@@ -10,11 +10,12 @@
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/machine/target.h"
 #include "tilewright/dialect.h"
 
 #include <stdio.h>
 
-enum { MAX_PIECE_BYTES = 16, MIN_COPY_BYTES = 4, LANE_BITS = 5 };
+enum { MAX_PIECE_BYTES = 16, MIN_COPY_BYTES = 4, LANE_BITS = TW_WARP_LANE_BITS };
 
 static MlirValue add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes) {
   return bytes ? twg_offset_pointer(e, pointer, twg_const_i32(e, bytes)) : pointer;

@@ -3,6 +3,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 
 static const tw_mma_row_t rows[] = {
@@ -109,11 +110,12 @@ static tw_layout_t fma_operand(const tw_layout_t *acc, int64_t k_extent, int kep
 /* ---- how many warps ------------------------------------------------------------------------------ */
 
 int64_t tw_mma_cycles(MlirOperation mma) {
-  enum { BITS_A_CYCLE = 4096 * 16, NARROW = 19, SLOW = 256 };
+  enum { NARROW = 19, HALF = 16 };
+  const tw_machine_t *machine = tw_gpu_target_of(mma).machine;
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
            sum = mlirValueGetType(mlirOperationGetResult(mma, 0));
   int64_t flop = 2 * tw_count(sum) * tw_extent(lhs, tw_rank(lhs) - 1), bits = tw_memory_bits(tw_element(lhs));
-  return flop / (tw_bits(lhs) > NARROW ? SLOW : BITS_A_CYCLE / bits);
+  return flop / (tw_bits(lhs) > NARROW ? machine->fma_flop : machine->tensor_flop * HALF / bits);
 }
 
 /* ---- the plan ------------------------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "tilewright/dialect.h"
@@ -147,18 +148,19 @@ static tw_layout_t fragment(const int64_t *shape, tw_wgmma_split_t split, int pa
  * has square blocks, and lanes run along both axes at once, so that each of the two accesses finds them in different
  * banks. */
 static tw_layout_t transposing(const int64_t *shape, int line, int source, int elem_bits, int num_warps) {
-  enum { ACCESS_BITS = 64, LANES = 5 };
+  enum { ACCESS_BITS = 64, LANE_BITS = TW_WARP_LANE_BITS };
   tw_layout_t l = tw_layout_empty(2, shape);
   int first = tw_log2(ACCESS_BITS / elem_bits), lane = 0, warps = tw_log2(num_warps), at[] = {first, first};
   push_registers(&l, source, 0, first);
   push_registers(&l, line, 0, first);
-  for (; lane < LANES - 1 && at[source] < l.log_shape[source] && at[source] < l.log_shape[line]; lane++, at[source]++)
+  for (; lane < LANE_BITS - 1 && at[source] < l.log_shape[source] && at[source] < l.log_shape[line];
+       lane++, at[source]++)
     tw_layout_push(&l, TW_LANE,
                    UINT32_C(1) << (tw_layout_dim_shift(&l, 0) + at[source]) |
                        UINT32_C(1) << (tw_layout_dim_shift(&l, 1) + at[source]));
-  for (; lane < LANES + warps; lane++) {
+  for (; lane < LANE_BITS + warps; lane++) {
     int axis = at[line] < l.log_shape[line] ? line : source;
-    push(&l, lane < LANES ? TW_LANE : TW_WARP, axis, at[axis]++);
+    push(&l, lane < LANE_BITS ? TW_LANE : TW_WARP, axis, at[axis]++);
   }
   push_registers(&l, line, at[line], l.log_shape[line]);
   push_registers(&l, source, at[source], l.log_shape[source]);

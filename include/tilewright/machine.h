@@ -1,0 +1,36 @@
+/* machine.h - what is known of a GPU: the columns of targets.def, which the compiler, the launcher and the tuner read
+ *
+ * Rates are bytes or operations a clock of one multiprocessor, latencies are clocks, unless their names say otherwise.
+ * Pure C, for all layers. */
+#ifndef TILEWRIGHT_MACHINE_H
+#define TILEWRIGHT_MACHINE_H
+
+/* The same on every chip of the table: lanes of a warp, and bytes of a line of the caches and of a part of it that
+ * memory delivers. */
+enum { TW_WARP_LANES = 32, TW_WARP_LANE_BITS = 5, TW_LINE_BYTES = 128, TW_SECTOR_BYTES = 32 };
+
+typedef struct tw_machine {
+  int shared_bytes;       /* that a block may have */
+  int shared_bytes_sm;    /* of a multiprocessor; the driver keeps some for each block */
+  int registers_sm;       /* of 32 bits */
+  int thread_registers;   /* the most of a thread */
+  int threads_sm;         /* the most that a multiprocessor holds */
+  int multiprocessors;    /* of the largest GPU with this chip */
+  int cluster_blocks;     /* the most of a cluster that every GPU grants; 1: there are none */
+  int tensor_memory;      /* bytes of a multiprocessor's tensor memory */
+  int tensor_flop;        /* of products of 16-bit numbers */
+  int fma_flop;           /* of f32 without Tensor Cores */
+  int l2_bytes;           /* that L2 brings to each multiprocessor when all of them load */
+  int l2_line_bytes;      /* the same of whole lines of tiles, and nothing besides */
+  int l2_bytes_alone;     /* that it brings to one */
+  int memory_bytes;       /* that memory brings to each when all of them load */
+  int shared_rate;        /* bytes of shared memory */
+  int step_clocks;        /* of a loop's iteration that waits for its tiles and lets them go */
+  int memory_ns, wave_ns; /* until memory answers under load; to fill and drain a wave of blocks */
+  int turn_ns;            /* of a loop's iteration in a launch of many blocks */
+  int meeting_clocks;     /* until a block sees what others wrote last to add it up */
+  int part_clocks;        /* until it sees the first of a part */
+  int sum_bytes;          /* that a multiprocessor writes or reads of such sums */
+} tw_machine_t;
+
+#endif /* TILEWRIGHT_MACHINE_H */
