@@ -15,13 +15,14 @@ from typing import Any
 from readme import ROOT, Row, newest
 
 sys.path.insert(0, str(ROOT / "python"))
+from tilewright import _core
 from tilewright.tune.cost import Machine
 from tilewright.tune.plot import OTHER, PEAK, Point, draw_roofline, pyplot
 
 OUT = ROOT / "bench" / "roofline.svg"
 OURS, PEER = "#c23b22", "#4878a8"
 # What `_core.device_info` says: multiprocessors, Hz, bytes a second, shared bytes, generation.
-PEAKS = {"NVIDIA H200": Machine("NVIDIA H200", True, 132, 1.98e9, 4.814e12, 233472, 9)}
+PEAKS = {"NVIDIA H200": Machine("NVIDIA H200", True, 132, 1.98e9, 4.814e12, 233472, _core.chip(90))}
 
 
 def element_bytes(bench: str) -> int:

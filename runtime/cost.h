@@ -1,9 +1,9 @@
 /* cost.h - how long the blocks of a launch take, estimated from what the compiler tells of an iteration
  *
  * A launch is as long as its busiest multiprocessor computes, or as the L2 cache takes to deliver what all blocks load,
- * or as the memory takes to deliver the arrays themselves, each once: whichever is longest. The figures are those of an
- * H200, found from products of 21 shapes with tiles cut and shared in every way (test/data/plans.csv). Private to
- * runtime/. */
+ * or as the memory takes to deliver the arrays themselves, each once: whichever is longest. The figures are those of
+ * the device's chip (tilewright/targets.def); an H200's were found from products of 21 shapes with tiles cut and shared
+ * in every way (test/data/plans.csv). Private to runtime/. */
 #ifndef TILEWRIGHT_RUNTIME_COST_H
 #define TILEWRIGHT_RUNTIME_COST_H
 
@@ -17,16 +17,16 @@ static inline int64_t tw_steps_of_launch(const tw_steps_t *loop, const uint64_t 
 }
 
 /* Until the L2 cache and the memory have delivered what all blocks load, of arrays of so many bytes. */
-static inline int64_t tw_delivery_cycles(int64_t loads, int64_t arrays, int64_t units) {
-  enum { L2_BYTES_A_CYCLE = 60, MEMORY_BYTES_A_CYCLE = 17 }; /* for each multiprocessor when all of them load */
-  int64_t cache = loads / (units * L2_BYTES_A_CYCLE);
-  int64_t memory = (arrays < loads ? arrays : loads) / (units * MEMORY_BYTES_A_CYCLE);
+static inline int64_t tw_delivery_cycles(int64_t loads, int64_t arrays, const tw_device_t *device) {
+  int64_t units = device->sm_count, least = arrays < loads ? arrays : loads;
+  int64_t cache = loads / (units * device->machine->l2_bytes);
+  int64_t memory = least / (units * device->machine->memory_bytes);
   return cache > memory ? cache : memory;
 }
 
 /* The same of a launch whose busiest multiprocessor computes for `own` cycles. */
-static inline int64_t tw_launch_cycles(int64_t own, int64_t loads, int64_t arrays, int64_t units) {
-  int64_t delivery = tw_delivery_cycles(loads, arrays, units);
+static inline int64_t tw_launch_cycles(int64_t own, int64_t loads, int64_t arrays, const tw_device_t *device) {
+  int64_t delivery = tw_delivery_cycles(loads, arrays, device);
   return own > delivery ? own : delivery;
 }
 

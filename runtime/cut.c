@@ -29,33 +29,34 @@ static int64_t busy_blocks(const tw_slicing_t *slice, int plan, const uint64_t *
 typedef struct {
   const tw_slicing_t *slice;
   const uint64_t *words;
-  int64_t arrays, blocks, units;
+  int64_t arrays, blocks;
+  const tw_device_t *device;
 } launch_t;
 
 static int64_t cycles_of(const launch_t *l, int plan) {
   const tw_slicing_t *slice = l->slice;
   int64_t steps = tw_steps_of_launch(&slice->loop, l->words);
-  int64_t own = tw_divide_up(l->blocks << plan, l->units) * steps * slice->plans[plan].cycles;
+  int64_t own = tw_divide_up(l->blocks << plan, l->device->sm_count) * steps * slice->plans[plan].cycles;
   int64_t loads = busy_blocks(slice, plan, l->words, l->blocks) * steps * slice->plans[plan].bytes;
-  return tw_launch_cycles(own, loads, l->arrays, l->units);
+  return tw_launch_cycles(own, loads, l->arrays, l->device);
 }
 
 /* The same if several blocks share a slice where that is faster. */
 static int64_t shared_cycles(const launch_t *l, const tw_split_t *split, int plan) {
   int64_t cycles = cycles_of(l, plan), blocks = l->blocks << plan;
-  if (!split || (plan > 0 && blocks >= l->units))
+  if (!split || (plan > 0 && blocks >= l->device->sm_count))
     return cycles;
   tw_split_t one = *split;
   one.step_cycles = l->slice->plans[plan].cycles;
   one.step_bytes = l->slice->plans[plan].bytes;
   one.part_bytes = (split->part_bytes >> plan) + 1;
-  int64_t shared = tw_split_cycles(&one, l->words, l->arrays, blocks, l->units);
+  int64_t shared = tw_split_cycles(&one, l->words, l->arrays, blocks, l->device);
   return shared < cycles ? shared : cycles;
 }
 
 int tw_cut_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
-                  int64_t blocks, int64_t units) {
-  launch_t launch = {slice, words, arrays, blocks, units};
+                  int64_t blocks, const tw_device_t *device) {
+  launch_t launch = {slice, words, arrays, blocks, device};
   int64_t whole = cycles_of(&launch, 0), least = shared_cycles(&launch, split, 0);
   int best = 0;
   for (int plan = 1; plan < (int)slice->num_plans; plan++) {
@@ -83,16 +84,17 @@ bool tw_fuse_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], co
 
 /* Of that many blocks of the launch in one along each axis. */
 static int64_t fused_cycles(const tw_coarsening_t *coarsen, int plan, const uint32_t grid[3], int64_t steps,
-                            int64_t arrays, int64_t units) {
+                            int64_t arrays, const tw_device_t *device) {
   int64_t blocks = 1, step = coarsen->plans[plan].cycles, bytes = coarsen->plans[plan].bytes;
   for (int axis = 0; axis < 3; axis++)
     blocks *= tw_divide_up(grid[axis], coarsen->plans[plan].blocks[axis]);
-  return tw_launch_cycles(tw_divide_up(blocks, units) * steps * step, blocks * steps * bytes, arrays, units);
+  int64_t own = tw_divide_up(blocks, device->sm_count) * steps * step;
+  return tw_launch_cycles(own, blocks * steps * bytes, arrays, device);
 }
 
 /* Of plans that are about as fast, the one with the largest blocks: it loads the least. */
 int tw_fuse_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
-                   int64_t units) {
+                   const tw_device_t *device) {
   int64_t steps = tw_steps_of_launch(&coarsen->loop, words);
   int64_t cycles[TW_PLANS] = {0}, least = INT64_MAX;
   int best = (int)coarsen->num_plans - 1;
@@ -100,7 +102,7 @@ int tw_fuse_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const
     return 1;
   for (int plan = 0; plan <= best; plan++) {
     bool allowed = tw_fuse_allowed(coarsen, coarsen->plans[plan].blocks, grid, words);
-    cycles[plan] = allowed ? fused_cycles(coarsen, plan, grid, steps, arrays, units) : INT64_MAX;
+    cycles[plan] = allowed ? fused_cycles(coarsen, plan, grid, steps, arrays, device) : INT64_MAX;
     least = cycles[plan] < least ? cycles[plan] : least;
   }
   while (best > 0 && (cycles[best] == INT64_MAX || cycles[best] - least > least / LEAST_GAIN))

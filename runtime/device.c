@@ -26,6 +26,28 @@ tw_status_t tw_device_count(int *out_count) {
   return NULL;
 }
 
+const tw_machine_t *tw_machine_of(int number) {
+  enum { KIB = 1024 };
+  static const struct {
+    int number;
+    tw_machine_t machine;
+  } rows[] = {
+#define DATASHEET(figure) (figure)
+#define MEASURED(figure) (figure)
+#define GUESS(figure) (figure)
+#define TW_TARGET(number, name, features, accelerated, ...) {number, {__VA_ARGS__}},
+#include "tilewright/targets.def"
+#undef TW_TARGET
+#undef GUESS
+#undef MEASURED
+#undef DATASHEET
+  };
+  size_t found = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    found = rows[i].number <= number ? i : found;
+  return &rows[found].machine;
+}
+
 static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_device_t *device) {
   const struct {
     int attribute;
@@ -49,6 +71,7 @@ static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_d
   if (!result)
     result = driver->device_total_mem(&memory, handle);
   device->memory_bytes = memory;
+  device->machine = tw_machine_of(10 * device->major + device->minor);
   return result;
 }
 

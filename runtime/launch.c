@@ -78,7 +78,7 @@ static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *ke
                            CUstream stream, uint64_t blocks, uint64_t *words, started_t *start) {
   uint64_t workspace = 0;
   tw_shares_t shares = tw_split_choose(&kernel->record.split, words, tw_loaded_bytes(&kernel->record, words),
-                                       (int64_t)blocks, device->sm_count, kernel->resident[device->ordinal]);
+                                       (int64_t)blocks, device, kernel->resident[device->ordinal]);
   if (shares.parts > 1)
     workspace =
         tw_workspace_take(driver, device, stream, tw_split_bytes(&kernel->record.split, shares, (int64_t)blocks));
@@ -114,14 +114,14 @@ static tw_better_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t 
     return tw_fuse_allowed(&record->coarsen, fused, grid, words) ? none : (tw_better_t){TW_BETTER_FUSED, 1};
   }
   if (record->has_coarsen && blocks >= units) {
-    int wanted = tw_fuse_choose(&record->coarsen, grid, words, tw_loaded_bytes(record, words), units);
+    int wanted = tw_fuse_choose(&record->coarsen, grid, words, tw_loaded_bytes(record, words), device);
     if (wanted > 1)
       return (tw_better_t){TW_BETTER_FUSED, wanted};
   }
   if (!record->has_slice || blocks >= FEW_TURNS * units)
     return none;
   const tw_split_t *split = record->has_split ? &record->split : NULL;
-  int parts = tw_cut_choose(&record->slice, split, words, tw_loaded_bytes(record, words), blocks, units);
+  int parts = tw_cut_choose(&record->slice, split, words, tw_loaded_bytes(record, words), blocks, device);
   return parts > 1 ? (tw_better_t){TW_BETTER_CUT, parts} : none;
 }
 
@@ -179,7 +179,7 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   if (out->kind || !kernel->record.has_split)
     return NULL;
   tw_shares_t shares = tw_split_choose(&kernel->record.split, words, tw_loaded_bytes(&kernel->record, words),
-                                       (int64_t)blocks, device->sm_count, kernel->resident[ordinal]);
+                                       (int64_t)blocks, device, kernel->resident[ordinal]);
   if (shares.parts == 1)
     return NULL;
   tw_context_scope_t scope;

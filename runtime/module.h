@@ -54,13 +54,14 @@ enum {
   TW_SPLIT_BYTES_PER_SM = 1 << 18 /* as many as registers: more sums than that are never made at a time */
 };
 
-/* What `blocks` tiles of a launch with these words do best on `units` multiprocessors that have `resident` blocks; they
- * load from `arrays` bytes. */
+/* What `blocks` tiles of a launch with these words do best on a device whose multiprocessors have `resident` blocks;
+ * they load from `arrays` bytes. */
 tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
-                            int64_t units, int64_t resident);
+                            const tw_device_t *device, int64_t resident);
 /* Cycles of a launch of so many tiles if those beyond whole turns are computed by as many blocks as do it first; the
  * most there are where none is beyond. */
-int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks, int64_t units);
+int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
+                        const tw_device_t *device);
 /* Of a workspace for them. */
 size_t tw_split_bytes(const tw_split_t *split, tw_shares_t shares, int64_t blocks);
 
@@ -76,11 +77,11 @@ void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CU
 /* Into how many slices a launch of few blocks does best to cut each tile; 1: none. `split` is NULL where blocks cannot
  * share tiles. */
 int tw_cut_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
-                  int64_t blocks, int64_t units);
+                  int64_t blocks, const tw_device_t *device);
 
 /* How many blocks of a launch of many do best as one; 1: each alone. */
 int tw_fuse_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
-                   int64_t units);
+                   const tw_device_t *device);
 /* Whether so many blocks along each axis may be one: then nothing is stored that no block of the launch would have. */
 bool tw_fuse_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
                      const uint64_t *words);

@@ -8,39 +8,39 @@
 
 enum {
   MAX_PARTS = 32,
-  MIN_STEPS = 2,          /* of a part */
-  MEETING_CYCLES = 10000, /* until what was written last is seen by the block that adds up */
-  PART_CYCLES = 700,      /* until it sees the first of a part */
-  SUM_BYTES_A_CYCLE = 70, /* that a multiprocessor writes or reads of sums */
-  LEAST_GAIN = 8          /* of a launch, as 1 / LEAST_GAIN: code that can share is some percent slower */
+  MIN_STEPS = 2, /* of a part */
+  LEAST_GAIN = 8 /* of a launch, as 1 / LEAST_GAIN: code that can share is some percent slower */
 };
 
 /* What a launch is left with after whole turns of all multiprocessors, and what all of it takes to be delivered. */
 typedef struct {
   const tw_split_t *split;
-  int64_t steps, turns, tiles, units, delivery;
+  const tw_device_t *device;
+  int64_t steps, turns, tiles, delivery;
 } rest_t;
 
 static rest_t rest_of(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks, int64_t whole,
-                      int64_t units) {
+                      const tw_device_t *device) {
   int64_t steps = tw_steps_of_launch(&split->loop, words);
-  int64_t delivery = tw_delivery_cycles(blocks * steps * split->step_bytes, arrays, units);
-  return (rest_t){split, steps, whole / units, blocks - whole, units, delivery};
+  int64_t delivery = tw_delivery_cycles(blocks * steps * split->step_bytes, arrays, device);
+  return (rest_t){split, device, steps, whole / device->sm_count, blocks - whole, delivery};
 }
 
 /* Cycles of the launch if each of the tiles that are left is computed by `parts` blocks at once. */
 static int64_t cycles_of(const rest_t *rest, int64_t parts) {
   const tw_split_t *split = rest->split;
   int64_t own = (rest->turns * rest->steps + tw_divide_up(rest->steps, parts)) * split->step_cycles;
-  int64_t moved = (parts + 1) * split->part_bytes / SUM_BYTES_A_CYCLE;
-  int64_t sum = parts == 1 ? 0 : MEETING_CYCLES + parts * PART_CYCLES + moved;
+  const tw_machine_t *machine = rest->device->machine;
+  int64_t moved = (parts + 1) * split->part_bytes / machine->sum_bytes;
+  int64_t sum = parts == 1 ? 0 : machine->meeting_clocks + parts * machine->part_clocks + moved;
   return (own > rest->delivery ? own : rest->delivery) + sum;
 }
 
 /* The number of parts with which the launch is done first, if that is worth it. */
 static int64_t fastest(const rest_t *rest) {
   int64_t whole = cycles_of(rest, 1), least = whole, best = 1;
-  for (int64_t parts = 2; parts <= MAX_PARTS && parts * rest->tiles <= rest->units && parts * MIN_STEPS <= rest->steps;
+  int64_t units = rest->device->sm_count;
+  for (int64_t parts = 2; parts <= MAX_PARTS && parts * rest->tiles <= units && parts * MIN_STEPS <= rest->steps;
        parts++) {
     int64_t cycles = cycles_of(rest, parts);
     if (cycles < least) {
@@ -51,15 +51,16 @@ static int64_t fastest(const rest_t *rest) {
   return (whole - least) * LEAST_GAIN > whole ? best : 1;
 }
 
-int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks, int64_t units) {
-  int64_t whole = blocks / units * units;
-  rest_t rest = rest_of(split, words, arrays, blocks, whole, units);
+int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
+                        const tw_device_t *device) {
+  int64_t units = device->sm_count, whole = blocks / units * units;
+  rest_t rest = rest_of(split, words, arrays, blocks, whole, device);
   return blocks == whole ? INT64_MAX : cycles_of(&rest, fastest(&rest));
 }
 
 tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
-                            int64_t units, int64_t resident) {
-  int64_t room = units * TW_SPLIT_BYTES_PER_SM / split->part_bytes, parts = 1, whole;
+                            const tw_device_t *device, int64_t resident) {
+  int64_t units = device->sm_count, room = units * TW_SPLIT_BYTES_PER_SM / split->part_bytes, parts = 1, whole;
   if (split->forced) {
     int64_t most = room / split->forced < TW_SPLIT_COUNTERS ? room / split->forced : TW_SPLIT_COUNTERS;
     parts = split->forced;
@@ -67,7 +68,7 @@ tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int6
   } else {
     /* Where a multiprocessor has several blocks, they share what it can do: a turn is no longer a step in time. */
     whole = resident > units ? (blocks < units ? 0 : blocks) : blocks / units * units;
-    rest_t rest = rest_of(split, words, arrays, blocks, whole, units);
+    rest_t rest = rest_of(split, words, arrays, blocks, whole, device);
     if (blocks > whole)
       parts = fastest(&rest);
     if ((blocks - whole) * parts > room)

@@ -10,6 +10,7 @@
 #include "tilewright/base.h"
 #include "tilewright/dlpack.h"
 #include "tilewright/launch_record.h"
+#include "tilewright/machine.h"
 
 #include <string.h>
 
@@ -198,11 +199,14 @@ typedef struct tw_device {
   int max_threads_per_block;
   int clock_khz, memory_clock_khz, memory_bus_bits; /* at most; memory moves data twice a clock */
   uint64_t memory_bytes;
-  void *context; /* the primary context, retained for the life of the process */
+  const tw_machine_t *machine; /* what is known of its chip, or of the newest older one */
+  void *context;               /* the primary context, retained for the life of the process */
 } tw_device_t;
 
 /* Opens libcuda (TILEWRIGHT_CUDA_DRIVER names another file) when first called. */
 tw_status_t tw_driver_open(void);
+/* Figures of the chip with this number (90 for sm_90); of an unknown one, those of the newest older one. */
+const tw_machine_t *tw_machine_of(int number);
 tw_status_t tw_driver_version(int *out_version); /* 12040 for CUDA 12.4 */
 tw_status_t tw_device_count(int *out_count);
 tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device); /* borrowed, for ever */

@@ -33,6 +33,19 @@ static int ordinal_of(PyObject *object, int *out) {
   return 0;
 }
 
+/* The figures of a chip that the tuner's model asks for. */
+static PyObject *figures_of(const tw_machine_t *m) {
+  return Py_BuildValue("{sisisisisisisisisi}", "tensor_flop", m->tensor_flop, "fma_flop", m->fma_flop, "l2_bytes",
+                       m->l2_bytes, "shared_rate", m->shared_rate, "threads_sm", m->threads_sm, "registers_sm",
+                       m->registers_sm, "memory_ns", m->memory_ns, "wave_ns", m->wave_ns, "turn_ns", m->turn_ns);
+}
+
+static PyObject *chip(PyObject *module, PyObject *object) {
+  (void)module;
+  long number = PyLong_AsLong(object);
+  return number == -1 && PyErr_Occurred() ? NULL : figures_of(tw_machine_of((int)number));
+}
+
 static PyObject *device_info(PyObject *module, PyObject *object) {
   (void)module;
   int ordinal;
@@ -42,12 +55,13 @@ static PyObject *device_info(PyObject *module, PyObject *object) {
   tw_status_t status = tw_device_get(ordinal, &device);
   if (status)
     return tw_ext_raise(status, NULL);
-  return Py_BuildValue("{sss(ii)sisisisisisisisisK}", "name", device->name, "capability", device->major, device->minor,
-                       "sm_count", device->sm_count, "shared_bytes_per_block", device->shared_bytes_per_block,
-                       "shared_bytes_per_sm", device->shared_bytes_per_sm, "l2_bytes", device->l2_bytes,
-                       "max_threads_per_block", device->max_threads_per_block, "clock_khz", device->clock_khz,
-                       "memory_clock_khz", device->memory_clock_khz, "memory_bus_bits", device->memory_bus_bits,
-                       "memory_bytes", (unsigned long long)device->memory_bytes);
+  return Py_BuildValue("{sss(ii)sisisisisisisisisKsN}", "name", device->name, "capability", device->major,
+                       device->minor, "sm_count", device->sm_count, "shared_bytes_per_block",
+                       device->shared_bytes_per_block, "shared_bytes_per_sm", device->shared_bytes_per_sm, "l2_bytes",
+                       device->l2_bytes, "max_threads_per_block", device->max_threads_per_block, "clock_khz",
+                       device->clock_khz, "memory_clock_khz", device->memory_clock_khz, "memory_bus_bits",
+                       device->memory_bus_bits, "memory_bytes", (unsigned long long)device->memory_bytes, "machine",
+                       figures_of(device->machine));
 }
 
 static PyObject *synchronize(PyObject *module, PyObject *arguments) {
@@ -214,6 +228,7 @@ static PyObject *bench_driver_launch(PyObject *module, PyObject *arguments) {
 static PyMethodDef methods[] = {
     {"driver_version", driver_version, METH_NOARGS, "12040 for a driver that supports CUDA 12.4"},
     {"device_count", device_count, METH_NOARGS, "number of CUDA devices"},
+    {"chip", chip, METH_O, "chip(number) -> dict: figures of sm_NUMBER"},
     {"device_info", device_info, METH_O, "device_info(ordinal) -> dict"},
     {"synchronize", synchronize, METH_VARARGS,
      "synchronize(device=0): wait for all work; an error names the last kernels"},

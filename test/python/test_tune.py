@@ -268,7 +268,7 @@ def test_layouts_are_ranked_by_the_compilers_estimate() -> None:
     x, y = vectors(1 << 16)
     _, key = scale.specialization((x, y, 1024))
     search = _Search.__new__(_Search)
-    search.machine = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, 9)
+    search.machine = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, _core.chip(90))
     module = scale.capture("sm_90a", key)
     module.lower("legal")
     assert 0 < search._layout_seconds(module, (64, 1, 1), 1) < 1e-6
@@ -375,7 +375,7 @@ def test_triangular_loops_and_data_dependent_ones_are_counted() -> None:
 
 
 def test_the_model_ranks_the_obvious() -> None:
-    h200 = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, 9)
+    h200 = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, _core.chip(90))
 
     def matmul_work(m: int, n: int, k: int, size: int = 4096) -> cost.Work:
         count = (size // m) * (size // n)

@@ -19,7 +19,7 @@ enum {
   TW_MAX_TOGETHER = 4, /* copies of a fill */
   TW_MAX_FILLS = 32,
   TW_MAX_READS = 128,
-  TW_MIN_SLOTS = 2   /* of a ring whose slots are filled again */
+  TW_MIN_SLOTS = 2 /* of a ring whose slots are filled again */
 };
 
 /* Copies that arrive together. */

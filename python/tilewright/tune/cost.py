@@ -24,11 +24,6 @@ from ..dtype import BY_NAME
 from .memory import Layout
 
 KIB = 1024
-WAVE_SECONDS = 1.5e-6  # to fill and drain a wave of blocks
-TURN_SECONDS = 5e-8  # of a loop: waiting for its tiles, letting them go
-LATENCY = 0.8e-6  # of DRAM under load, seconds
-SHARED_PER_CLOCK, L2_PER_CLOCK_AND_SM = 128, 47  # bytes
-REGISTER_BYTES = 256 * KIB  # of a multiprocessor
 CPU_CLOCK, CPU_FLOP_PER_CLOCK, CPU_BANDWIDTH, CPU_CACHE = 3e9, 32, 2e10, 256 * KIB
 
 
@@ -42,16 +37,20 @@ class Machine:
     clock: float  # Hz
     bandwidth: float  # bytes a second
     shared_bytes: int  # of a unit
-    major: int = 0
+    chip: dict[str, int] = dataclasses.field(default_factory=dict)  # figures of include/tilewright/machine.h
 
     def flop_rate(self, bits: int) -> float:
         """Operations a second on operands of so many bits; 0: elementwise on 32."""
         if not self.is_gpu:
             return self.units * self.clock * CPU_FLOP_PER_CLOCK
         if bits == 0:
-            return self.units * self.clock * 256
-        sixteen = 4096 if self.major == 9 else 8192 if self.major >= 10 else 2048
-        return self.units * self.clock * sixteen * {8: 2.0, 16: 1.0, 19: 0.5, 32: 1 / 16, 64: 1 / 16}.get(bits, 1.0)
+            return self.units * self.clock * self.chip["fma_flop"]
+        return (
+            self.units
+            * self.clock
+            * self.chip["tensor_flop"]
+            * {8: 2.0, 16: 1.0, 19: 0.5, 32: 1 / 16, 64: 1 / 16}.get(bits, 1.0)
+        )
 
 
 def machine_of(device: int | None) -> Machine:
@@ -59,8 +58,8 @@ def machine_of(device: int | None) -> Machine:
         return Machine(cpu_name(), False, _core.cpu_threads(), CPU_CLOCK, CPU_BANDWIDTH, CPU_CACHE)
     info = _core.device_info(device)
     bandwidth = 2e3 * info["memory_clock_khz"] * info["memory_bus_bits"] / 8
-    clock, (major, _) = 1e3 * info["clock_khz"], info["capability"]
-    return Machine(info["name"], True, info["sm_count"], clock, bandwidth, info["shared_bytes_per_sm"], major)
+    shared, clock = info["shared_bytes_per_sm"], 1e3 * info["clock_khz"]
+    return Machine(info["name"], True, info["sm_count"], clock, bandwidth, shared, info["machine"])
 
 
 def cpu_name() -> str:
@@ -165,17 +164,19 @@ def _on_gpu(work: Work, machine: Machine, hints: dict[str, Any]) -> float:
     waves = math.ceil(work.blocks / slots)
     busy = work.blocks / (waves * slots)
     in_flight = resident * max(work.turn, work.moved / work.blocks if not work.turn else 0.0)
-    needed = machine.bandwidth / machine.units * LATENCY
+    chip = machine.chip
+    needed = machine.bandwidth / machine.units * chip["memory_ns"] * 1e-9
     dram = work.unique / machine.bandwidth / min(1.0, max(0.05, in_flight / needed))
     per_second = machine.units * machine.clock
     turns = work.moved / work.blocks / work.turn if work.turn else 0.0
     busy_times = (
-        work.moved / (per_second * L2_PER_CLOCK_AND_SM),
-        2 * work.operand_bytes / (per_second * SHARED_PER_CLOCK),
+        work.moved / (per_second * chip["l2_bytes"]),
+        2 * work.operand_bytes / (per_second * chip["shared_rate"]),
         work.flop / machine.flop_rate(work.bits) if work.bits else 0.0,
         work.elements / machine.flop_rate(0),
     )
-    return max(dram, max(busy_times) / busy) * spilling + WAVE_SECONDS * min(waves, 4) + TURN_SECONDS * turns * waves
+    waiting = chip["wave_ns"] * min(waves, 4) + chip["turn_ns"] * turns * waves
+    return max(dram, max(busy_times) / busy) * spilling + waiting * 1e-9
 
 
 def _residency(work: Work, machine: Machine, warps: int, stages: int) -> tuple[int, float]:
@@ -183,8 +184,8 @@ def _residency(work: Work, machine: Machine, warps: int, stages: int) -> tuple[i
     threads = 32 * warps
     registers = work.carried / threads / 4 + 48  # of a thread
     spilling = 1.0 + max(0.0, registers - 240) / 60
-    by_registers = REGISTER_BYTES / (threads * 4 * min(255.0, registers))
+    by_registers = machine.chip["registers_sm"] / (threads * min(255.0, registers))
     by_shared = machine.shared_bytes / (work.turn * stages + KIB) if work.bits else 32
     if by_shared < 1:  # the compiler takes fewer stages then
         spilling *= 1.5
-    return max(1, min(int(by_registers), int(by_shared), 2048 // threads)), spilling
+    return max(1, min(int(by_registers), int(by_shared), machine.chip["threads_sm"] // threads)), spilling
