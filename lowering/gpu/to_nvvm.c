@@ -97,7 +97,8 @@ static void emit_prologue(tw_emitter_t *e) {
   e->thread = sreg(e, "nvvm.read.ptx.sreg.tid.x");
   e->lane = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, 31));
   e->warp = twg_binary(e, "llvm.lshr", e->thread, twg_const_i32(e, 5));
-  e->warpgroup = (MlirValue){NULL};
+  e->warpgroup = e->zero = (MlirValue){NULL};
+  e->loop = NULL;
   e->shared_base = twg_op(e, "llvm.mlir.addressof", e->shared, 0, NULL, 1, &symbol);
 }
 
@@ -336,6 +337,7 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
 static void free_emitter(tw_emitter_t *e) {
   tw_map_free(&e->values);
   tw_map_free(&e->constants);
+  tw_map_free(&e->settled);
   twg_free_values(e);
 }
 

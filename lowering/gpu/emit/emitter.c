@@ -2,6 +2,7 @@
 #include "lowering/gpu/emit/emitter.h"
 
 #include "lowering/layout/memory.h"
+#include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
 #include <string.h>
@@ -185,8 +186,36 @@ MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType 
   return twg_op(e, "llvm.extractvalue", type, 1, &aggregate, 1, &attribute);
 }
 
+/* The vector that the elements x are all of, in order; null where they were not unpacked from one. */
+static MlirValue vector_behind(tw_emitter_t *e, int count, const MlirValue *x) {
+  MlirValue vector = {NULL};
+  for (int i = 0; i < count; i++) {
+    MlirOperation op = tw_def(x[i]);
+    if (mlirOperationIsNull(op) || !tw_op_is(op, TW_LLVM_EXTRACTELEMENT) ||
+        !mlirValueEqual(mlirOperationGetOperand(op, 1), twg_const_i32(e, i)))
+      return (MlirValue){NULL};
+    MlirValue from = mlirOperationGetOperand(op, 0);
+    if (i > 0 ? !mlirValueEqual(from, vector) : mlirShapedTypeGetDimSize(mlirValueGetType(from), 0) != count)
+      return (MlirValue){NULL};
+    vector = from;
+  }
+  return vector;
+}
+
+/* The word that a vector was settled from (twg_settle); null if it was not. */
+static MlirValue unsettled(tw_emitter_t *e, MlirValue vector) {
+  MlirOperation op = vector.ptr ? tw_def(vector) : tw_null_op();
+  if (mlirOperationIsNull(op) || mlirOperationGetNumOperands(op) != 1) /* no bitcast */
+    return (MlirValue){NULL};
+  tw_values_t found = look(&e->settled, mlirOperationGetOperand(op, 0).ptr);
+  return found.count ? found.at[0] : (MlirValue){NULL};
+}
+
 MlirValue twg_pack(tw_emitter_t *e, MlirType element, int count, const MlirValue *values) {
   MlirType type = twg_vector_type(element, count);
+  MlirValue word = unsettled(e, vector_behind(e, count, values));
+  if (word.ptr)
+    return twg_bitcast(e, word, type);
   MlirValue vector = twg_op(e, "llvm.mlir.poison", type, 0, NULL, 0, NULL);
   for (int i = 0; i < count; i++) {
     MlirValue operands[3] = {vector, values[i], twg_const_i32(e, i)};
@@ -201,19 +230,30 @@ MlirValue twg_unpack(tw_emitter_t *e, MlirValue vector, int index, MlirType elem
 }
 
 MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x) {
-  MlirValue vector = {NULL};
-  for (int i = 0; i < count; i++) {
-    MlirOperation op = tw_def(x[i]);
-    if (mlirOperationIsNull(op) || !tw_op_is(op, TW_LLVM_EXTRACTELEMENT) ||
-        !mlirValueEqual(mlirOperationGetOperand(op, 1), twg_const_i32(e, i)))
-      return (MlirValue){NULL};
-    MlirValue from = mlirOperationGetOperand(op, 0);
-    if (i > 0 ? !mlirValueEqual(from, vector) : mlirShapedTypeGetDimSize(mlirValueGetType(from), 0) != count)
-      return (MlirValue){NULL};
-    vector = from;
-  }
+  MlirValue vector = vector_behind(e, count, x), word = unsettled(e, vector);
+  if (word.ptr || !vector.ptr)
+    return word;
   MlirType element = mlirShapedTypeGetElementType(mlirValueGetType(vector));
   return twg_bitcast(e, vector, mlirIntegerTypeGet(e->context, (unsigned)count * tw_bits(element)));
+}
+
+/* An i32 that is 0: no lane has a number below and above its own. The assembler knows nothing of these masks. */
+static MlirValue opaque_zero(tw_emitter_t *e) {
+  return twg_asm(e,
+                 "{ .reg .b32 above; mov.u32 $0, %lanemask_lt; mov.u32 above, %lanemask_gt; "
+                 "and.b32 $0, $0, above; }",
+                 "=r", e->i32, 0, NULL, false);
+}
+
+MlirValue twg_settle(tw_emitter_t *e, MlirValue word) {
+  MlirBlock here = e->block;
+  e->block = e->entry;
+  e->zero = e->zero.ptr ? e->zero : opaque_zero(e);
+  e->block = here;
+  MlirValue operands[] = {word, e->zero};
+  MlirValue settled = twg_asm(e, "xor.b32 $0, $1, $2;", "=r,r,r", e->i32, 2, operands, false);
+  tw_map_one(&e->settled, settled, word);
+  return settled;
 }
 
 /* ---- constants --------------------------------------------------------------------------------- */
@@ -322,6 +362,52 @@ void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num
   mlirOperationStateAddSuccessors(&state, 2, successors);
   mlirOperationStateAddAttributes(&state, 1, &attribute);
   mlirBlockAppendOwnedOperation(e->block, mlirOperationCreate(&state));
+}
+
+void twg_begin_loop(tw_emitter_t *e, twg_loop_t *loop, MlirOperation op) {
+  *loop = (twg_loop_t){.op = op, .before = e->block, .around = e->loop};
+  e->loop = loop;
+}
+
+static bool is_made_in(MlirValue value, MlirOperation loop) {
+  if (mlirValueIsABlockArgument(value))
+    return tw_is_inside(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), loop);
+  return tw_is_inside(mlirOpResultGetOwner(value), loop);
+}
+
+twg_loop_t *twg_loop_without(tw_emitter_t *e, MlirValue old) {
+  twg_loop_t *found = NULL;
+  for (twg_loop_t *loop = e->loop; loop && !is_made_in(old, loop->op); loop = loop->around)
+    found = loop;
+  return found;
+}
+
+static tw_values_t join(tw_emitter_t *e, tw_values_t x, int count, const MlirValue *y) {
+  tw_values_t out = twg_new_values(e, x.count + count);
+  for (int i = 0; i < out.count; i++)
+    out.at[i] = i < x.count ? x.at[i] : y[i - x.count];
+  return out;
+}
+
+void twg_keep_behind(tw_emitter_t *e, twg_loop_t *loop, MlirValue old, tw_values_t words) {
+  for (int i = 0; i < loop->olds.count; i++)
+    if (mlirValueEqual(loop->olds.at[i], old))
+      return;
+  loop->olds = join(e, loop->olds, 1, &old);
+  loop->kept = join(e, loop->kept, words.count, words.at);
+}
+
+void twg_end_loop(tw_emitter_t *e, twg_loop_t *loop) {
+  enum { WORDS = 4 };
+  e->loop = loop->around;
+  if (loop->kept.count == 0)
+    return;
+  MlirValue operands[1 + WORDS] = {opaque_zero(e)};
+  for (int i = 0; i < loop->kept.count; i += WORDS) {
+    memcpy(operands + 1, loop->kept.at + i, WORDS * sizeof *operands);
+    twg_asm(e, "{ .reg .pred p; setp.ne.u32 p, $0, 0; @p st.shared.v4.b32 [$0], {$1, $2, $3, $4}; }", "r,r,r,r,r",
+            (MlirType){NULL}, 1 + WORDS, operands, true);
+  }
 }
 
 /* ---- positions --------------------------------------------------------------------------------- */

@@ -31,6 +31,14 @@ typedef struct tw_values {
 
 typedef struct tw_chunk tw_chunk_t;
 
+/* A loop whose body is being emitted. */
+typedef struct twg_loop {
+  MlirOperation op;
+  MlirBlock before;        /* not ended yet: what the loop does not change may be appended */
+  struct twg_loop *around; /* null: there is none */
+  tw_values_t olds, kept;  /* what shall live until the loop ends; its words, a multiple of four */
+} twg_loop_t;
+
 typedef struct tw_emitter {
   MlirContext context;
   MlirLocation location;      /* of the op at hand */
@@ -38,6 +46,7 @@ typedef struct tw_emitter {
   MlirBlock entry;            /* constants and values that depend on the thread only */
   MlirBlock block;            /* where ops are appended */
   MlirBlock outside;          /* the one before the innermost scf.for around; null: there is none */
+  twg_loop_t *loop;           /* the innermost loop around; null: there is none */
   tw_map_t values, constants; /* by old value; by attribute */
   tw_chunk_t *chunks;         /* memory of value arrays */
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
@@ -46,6 +55,8 @@ typedef struct tw_emitter {
   MlirValue thread, lane, warp,
       shared_base;                   /* in entry; where all threads of producers work, their warps count from 0 */
   MlirValue warpgroup;               /* in entry; null until a product asks for it */
+  MlirValue zero;                    /* in entry; null until it is asked for: an i32 that is 0, unknown to the assembler */
+  tw_map_t settled;                  /* words as products left them, by those of twg_settle */
   MlirOperation module, kernel;      /* the old function, whose launch record rules may set */
   int num_strings;                   /* globals made for print */
   bool simt;                         /* scalars are one a thread, not one a block */
@@ -111,6 +122,9 @@ MlirValue twg_unpack(tw_emitter_t *e, MlirValue vector, int index, MlirType elem
  */
 MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x);
 MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
+/* A word that the assembler takes for another one: what reads it is not moved in front of where it stands. Read as a
+ * whole (twg_word_behind), it is the word itself, and no instruction. */
+MlirValue twg_settle(tw_emitter_t *e, MlirValue word);
 
 /* ---- constants (in entry, one each) ------------------------------------------------------------ */
 MlirValue twg_constant(tw_emitter_t *e, MlirType type, MlirAttribute value);
@@ -135,6 +149,13 @@ MlirBlock twg_new_block(tw_emitter_t *e, int num_arguments, const MlirType *type
 void twg_branch(tw_emitter_t *e, MlirBlock to, int num_operands, const MlirValue *operands);
 void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then, const MlirValue *then_operands,
                    MlirBlock otherwise, int num_otherwise, const MlirValue *otherwise_operands);
+/* The body of a loop begins behind the current place, or has ended and is left there. */
+void twg_begin_loop(tw_emitter_t *e, twg_loop_t *loop, MlirOperation op);
+void twg_end_loop(tw_emitter_t *e, twg_loop_t *loop);
+/* The outermost loop around that does not make the value; null: the innermost one does. */
+twg_loop_t *twg_loop_without(tw_emitter_t *e, MlirValue old);
+/* Has the words of a value, emitted before the loop, live until it ends: stores that never run read them there. */
+void twg_keep_behind(tw_emitter_t *e, twg_loop_t *loop, MlirValue old, tw_values_t words);
 
 /* ---- roles (emit/rules/roles.c) ----------------------------------------------------------------------- */
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */

@@ -83,6 +83,7 @@ static MlirValue next_index(tw_emitter_t *e, MlirOperation op, MlirValue iv, Mli
  * last, so that the rules of the body can put there what the loop does not change. */
 bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
   MlirBlock old = tw_region_block(op, 0), before = e->block, outside = e->outside;
+  twg_loop_t loop;
   MlirValue bound = twg_operand(e, op, 1).at[0], step = twg_operand(e, op, 2).at[0];
   tw_values_t inits = flatten(e, op, 3);
   tw_values_t start = twg_new_values(e, 1 + inits.count);
@@ -91,6 +92,7 @@ bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
   MlirBlock head = block_like(e, start), body = twg_new_block(e, 0, NULL);
   MlirValue iv = mlirBlockGetArgument(head, 0);
   int at = 0;
+  twg_begin_loop(e, &loop, op);
   e->block = body;
   e->outside = before;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
@@ -111,6 +113,7 @@ bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
   e->block = before;
   twg_branch(e, head, start.count, start.at);
   e->block = exit;
+  twg_end_loop(e, &loop);
   bind_results(e, op, head, 1);
   return true;
 }
@@ -142,14 +145,16 @@ bool twg_rule_if(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* while: before(values): condition ? after(passed) : exit; after: ...; before(yields). */
+/* while: before(values): condition ? after(passed) : exit; after: ...; before(yields). The block in front of it is
+ * ended last, as that of a for is. */
 bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
   MlirBlock old_before = tw_region_block(op, 0);
   MlirBlock old_after = tw_region_block(op, 1);
   tw_values_t inits = flatten(e, op, 0);
   MlirBlock before = block_like(e, inits);
-  twg_branch(e, before, inits.count, inits.at);
+  twg_loop_t loop;
   int at = 0;
+  twg_begin_loop(e, &loop, op);
   e->block = before;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_before); i++)
     at = bind_to_arguments(e, mlirBlockGetArgument(old_before, i), before, at);
@@ -167,7 +172,10 @@ bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
     return false;
   tw_values_t yields = flatten(e, mlirBlockGetTerminator(old_after), 0);
   twg_branch(e, before, yields.count, yields.at);
+  e->block = loop.before;
+  twg_branch(e, before, inits.count, inits.at);
   e->block = exit;
+  twg_end_loop(e, &loop);
   bind_results(e, op, exit, 0);
   return true;
 }

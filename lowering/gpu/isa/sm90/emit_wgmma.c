@@ -1,17 +1,27 @@
 /* emit_wgmma.c - rules: products of warpgroups on shared memory
  *
- * One block of inline PTX for each 64 rows: a wgmma for every 32 bytes of k, with the accumulators as
- * tied operands, so that they stay where they are. Descriptors of shared memory: address, distance of
- * columns that are a line wide (leading), distance of groups of eight lines (stride), swizzle of a line's width.
+ * One block of inline PTX: a fence, then for each 64 rows a wgmma for every 32 bytes of k, with the
+ * accumulators as tied operands, so that they stay where they are. Descriptors of shared memory: address,
+ * distance of columns that are a line wide (leading), distance of groups of eight lines (stride), swizzle of a
+ * line's width.
  *
  * Where sums are promoted, each block of rows and TW_WGMMA_PROMOTED_COLUMNS of a part of k is such a block of
  * PTX that starts from zero; it is waited for and added up. While one warpgroup adds, others keep the
- * Tensor Core busy. */
+ * Tensor Core busy.
+ *
+ * What ptxas makes of products that is wrong, and what is emitted because of it (docs/design/tensor-cores.md):
+ *
+ *   - Registers that only products read, the same in each iteration of a loop, it gives to others there. So a
+ *     store that never runs reads them behind the loop:  @%never st.shared.v4.b32 [0], {%q0, %q1, %q2, %q3};
+ *   - mov.b32 {%lo, %hi}, %sum of a sum of two f16 it moves in front of the wait, and a fence between the first
+ *     products of two sums then has it read them too early. So what is taken apart is the sum after an
+ *     instruction, xor.b32 %word, %sum, %zero; and a product has one fence. */
 #include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/layout/memory.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
@@ -21,29 +31,30 @@
 #include <stdlib.h>
 
 enum {
-  LINES = 8, /* of a group */
-  MAX_TEXT = 64 * 1024,
-  MAX_REGISTERS = 512,
-  MAX_CONSTRAINTS = 16 * MAX_REGISTERS
+  LINES = 8,    /* of a group */
+  LHS_WORDS = 4 /* registers of lhs of one instruction */
 };
 
 typedef struct {
-  char *start, *at, *end;
+  char *start;
+  size_t length, room;
 } text_t;
 
-static text_t new_text(size_t size) {
-  char *memory = malloc(size);
-  if (memory == NULL)
-    abort();
-  return (text_t){memory, memory, memory + size};
+enum { MAX_PUT = 256 }; /* bytes at a time */
+
+static void make_room(text_t *text) {
+  if (text->room - text->length >= MAX_PUT)
+    return;
+  text->room = 2 * text->room + MAX_PUT;
+  text->start = tw_must(realloc(text->start, text->room));
 }
 
 __attribute__((format(printf, 2, 3))) static void put(text_t *text, const char *format, ...) {
   va_list arguments;
+  make_room(text);
   va_start(arguments, format);
-  int n = vsnprintf(text->at, (size_t)(text->end - text->at), format, arguments);
+  text->length += (size_t)vsnprintf(text->start + text->length, MAX_PUT, format, arguments);
   va_end(arguments);
-  text->at = n < text->end - text->at ? text->at + n : text->end - 1;
 }
 
 typedef struct {
@@ -57,14 +68,15 @@ typedef struct {
   MlirType in, acc, word;                   /* elements; a register of the accumulator */
   int64_t m, columns;                       /* of one warpgroup */
   int k_steps, part;                        /* along k: all, and those that are summed before they are promoted */
+  tw_values_t lhs_words;                    /* of lhs in registers: by block of rows, then step of k */
 } product_t;
 
 /* One block of PTX. */
 typedef struct {
   int64_t row, column; /* where it starts */
-  int64_t columns;
+  int64_t rows, columns;
   int k_from, k_to; /* steps */
-  bool from_zero, commit;
+  bool from_zero;
 } piece_t;
 
 /* ---- descriptors --------------------------------------------------------------------------------- */
@@ -144,40 +156,62 @@ static int elements_of(int64_t columns) { return (int)columns / 2; }
 
 static int words_of(MlirType acc, int elements) { return mlirTypeIsAF16(acc) ? elements / 2 : elements; }
 
-static void put_instructions(text_t *text, const product_t *p, const piece_t *piece) {
-  int words = words_of(p->acc, elements_of(piece->columns));
-  int lhs = 2 * words, rhs = lhs + (p->lhs_shared ? 1 : 4 * (piece->k_to - piece->k_from));
-  put(text, "{ .reg .pred p, q; .reg .b64 a, b; setp.eq.u32 p, 1, 1; setp.ne.u32 q, 1, 1;\n");
-  if ((piece->row == 0 && piece->k_from == 0) || piece->from_zero)
-    put(text, "wgmma.fence.sync.aligned;\n");
-  for (int k = piece->k_from; k < piece->k_to; k++) {
-    int64_t b = step_bytes(p, &p->rhs, k) + other_bytes(p, &p->rhs, piece->column);
-    put(text, "add.s64 b, $%d, %lld;\n", rhs, (long long)b / 16);
-    if (p->lhs_shared) {
-      int64_t a = step_bytes(p, &p->lhs, k) + other_bytes(p, &p->lhs, piece->row);
-      put(text, "add.s64 a, $%d, %lld;\n", lhs, (long long)a / 16);
-    }
-    put(text, "wgmma.mma_async.sync.aligned.m64n%lldk%d.%s.%s.%s ", (long long)piece->columns, p->kind.k, p->kind.acc,
-        p->kind.in[0], p->kind.in[1]);
-    put_list(text, 0, words);
-    put(text, ", ");
-    if (p->lhs_shared)
-      put(text, "a");
-    else
-      put_list(text, lhs + 4 * (k - piece->k_from), 4);
-    if (k == 0 && p->adds.ptr)
-      put(text, ", b, $%d", rhs + 1);
-    else
-      put(text, ", b, %c", piece->from_zero && k == piece->k_from ? 'q' : 'p');
-    if (!mlirTypeIsAInteger(p->in))
-      put(text, ", 1, 1"); /* neither input is negated */
-    if (p->lhs_shared && names_major(p))
-      put(text, ", %d", !p->lhs.k_major);
-    if (names_major(p))
-      put(text, ", %d", !p->rhs.k_major);
-    put(text, ";\n");
+static int words_of_block(const product_t *p, const piece_t *piece) {
+  return words_of(p->acc, elements_of(piece->columns));
+}
+
+static int blocks_of(const piece_t *piece) { return (int)(piece->rows / TW_WGMMA_ROWS); }
+
+/* Operands of a piece in the order of its block of PTX: sums, again as they are tied, lhs, rhs, the condition. */
+static int lhs_at(const product_t *p, const piece_t *piece) {
+  return 2 * blocks_of(piece) * words_of_block(p, piece);
+}
+
+static int rhs_at(const product_t *p, const piece_t *piece) {
+  int lhs = p->lhs_shared ? 1 : LHS_WORDS * blocks_of(piece) * (piece->k_to - piece->k_from);
+  return lhs_at(p, piece) + lhs;
+}
+
+/* Step k of one block of rows. */
+static void put_instruction(text_t *text, const product_t *p, const piece_t *piece, int block, int k) {
+  int words = words_of_block(p, piece), steps = piece->k_to - piece->k_from;
+  int lhs = lhs_at(p, piece), rhs = rhs_at(p, piece);
+  int64_t b = step_bytes(p, &p->rhs, k) + other_bytes(p, &p->rhs, piece->column);
+  put(text, "{ .reg .b64 a, b;\n"); /* of their own, or ptxas 13.5 computes more of them in each step */
+  put(text, "add.s64 b, $%d, %lld;\n", rhs, (long long)b / 16);
+  if (p->lhs_shared) {
+    int64_t a = step_bytes(p, &p->lhs, k) + other_bytes(p, &p->lhs, piece->row + (int64_t)block * TW_WGMMA_ROWS);
+    put(text, "add.s64 a, $%d, %lld;\n", lhs, (long long)a / 16);
   }
-  put(text, piece->commit ? "wgmma.commit_group.sync.aligned; }" : "}");
+  put(text, "wgmma.mma_async.sync.aligned.m64n%lldk%d.%s.%s.%s ", (long long)piece->columns, p->kind.k, p->kind.acc,
+      p->kind.in[0], p->kind.in[1]);
+  put_list(text, block * words, words);
+  put(text, ", ");
+  if (p->lhs_shared)
+    put(text, "a");
+  else
+    put_list(text, lhs + LHS_WORDS * (block * steps + k - piece->k_from), LHS_WORDS);
+  if (k == 0 && p->adds.ptr)
+    put(text, ", b, $%d", rhs + 1);
+  else
+    put(text, ", b, %c", piece->from_zero && k == piece->k_from ? 'q' : 'p');
+  if (!mlirTypeIsAInteger(p->in))
+    put(text, ", 1, 1"); /* neither input is negated */
+  if (p->lhs_shared && names_major(p))
+    put(text, ", %d", !p->lhs.k_major);
+  if (names_major(p))
+    put(text, ", %d", !p->rhs.k_major);
+  put(text, "; }\n");
+}
+
+/* Several blocks of rows take each step of k in turn: the Tensor Core need not wait for the sum that it adds to. */
+static void put_instructions(text_t *text, const product_t *p, const piece_t *piece) {
+  put(text, "{ .reg .pred p, q; setp.eq.u32 p, 1, 1; setp.ne.u32 q, 1, 1;\n");
+  put(text, "wgmma.fence.sync.aligned;\n");
+  for (int k = piece->k_from; k < piece->k_to; k++)
+    for (int block = 0; block < blocks_of(piece); block++)
+      put_instruction(text, p, piece, block, k);
+  put(text, "wgmma.commit_group.sync.aligned; }");
 }
 
 /* Accumulators as results and tied operands. A block of PTX writes them before it has read all of its operands (&): a
@@ -190,10 +224,12 @@ static void put_tied(text_t *text, MlirType word, int count) {
 }
 
 static MlirType struct_of(tw_emitter_t *e, MlirType element, int count) {
-  MlirType types[MAX_REGISTERS];
+  MlirType *types = tw_allocate((size_t)count, sizeof *types);
   for (int i = 0; i < count; i++)
     types[i] = element;
-  return mlirLLVMStructTypeLiteralGet(e->context, count, types, false);
+  MlirType type = mlirLLVMStructTypeLiteralGet(e->context, count, types, false);
+  free(types);
+  return type;
 }
 
 /* A register of the instruction's accumulator: two neighbours where they are 16 bits wide. */
@@ -207,39 +243,55 @@ static void to_words(tw_emitter_t *e, MlirType acc, int words, const MlirValue *
       out[i] = in[i];
 }
 
-static void from_words(tw_emitter_t *e, MlirType acc, int words, MlirValue all, MlirValue *out) {
+/* `settled`: a wait covers the words. What takes one of two numbers apart reads it through an instruction, which
+ * stays behind the wait. */
+static void from_words(tw_emitter_t *e, MlirType acc, int words, MlirValue all, bool settled, MlirValue *out) {
   for (int i = 0; i < words; i++) {
     MlirValue word = twg_extract(e, all, i, word_type(e, acc));
-    if (mlirTypeIsAF16(acc))
-      twg_from_words(e, acc, 16, 2, &word, out + (ptrdiff_t)2 * i);
-    else
+    if (!mlirTypeIsAF16(acc)) {
       out[i] = word;
+      continue;
+    }
+    if (settled)
+      word = twg_settle(e, word);
+    twg_from_words(e, acc, 16, 2, &word, out + (ptrdiff_t)2 * i);
   }
 }
 
-/* lhs in registers: four words for each step of k. */
-static int lhs_words(tw_emitter_t *e, const product_t *p, const piece_t *piece, MlirValue *words) {
-  enum { WORDS = 4 };
-  tw_values_t lhs = twg_operand(e, p->op, 0);
-  int elements = WORDS * 32 / p->kind.elem_bits, n = 0;
-  int64_t block = piece->row / TW_WGMMA_ROWS;
-  for (int k = piece->k_from; k < piece->k_to; k++, n += WORDS)
-    twg_to_words(e, p->in, p->kind.elem_bits, elements, lhs.at + (block * p->k_steps + k) * elements, words + n);
+/* lhs in registers: four words for each step of k, for each block of rows. */
+static tw_values_t lhs_words(tw_emitter_t *e, const product_t *p) {
+  int elements = LHS_WORDS * 32 / p->kind.elem_bits;
+  int instructions = (int)(p->m / TW_WGMMA_ROWS) * p->k_steps;
+  tw_values_t lhs = twg_operand(e, p->op, 0), words = twg_new_values(e, LHS_WORDS * instructions);
+  for (int i = 0; i < instructions; i++)
+    twg_to_words(e, p->in, p->kind.elem_bits, elements, lhs.at + (ptrdiff_t)i * elements,
+                 words.at + (ptrdiff_t)LHS_WORDS * i);
+  return words;
+}
+
+/* Those of a piece; returns how many. */
+static int take_lhs(const product_t *p, const piece_t *piece, MlirValue *out) {
+  int n = 0;
+  for (int block = 0; block < blocks_of(piece); block++)
+    for (int64_t k = piece->k_from; k < piece->k_to; k++)
+      for (int i = 0; i < LHS_WORDS; i++)
+        out[n++] = p->lhs_words.at[((piece->row / TW_WGMMA_ROWS + block) * p->k_steps + k) * LHS_WORDS + i];
   return n;
 }
 
 /* Adds a piece of the product to the elements at `acc`. */
 static void emit_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece, const MlirValue *acc,
                        MlirValue *out) {
-  text_t text = new_text(MAX_TEXT), constraints = new_text(MAX_CONSTRAINTS);
-  MlirValue operands[2 * MAX_REGISTERS];
-  int words = words_of(p->acc, elements_of(piece->columns)), n = words;
+  enum { DESCRIPTORS_AND_CONDITION = 3 };
+  text_t text = {NULL, 0, 0}, constraints = {NULL, 0, 0};
+  int words = blocks_of(piece) * words_of_block(p, piece), n = words;
+  MlirValue *operands = twg_new_values(e, words + p->lhs_words.count + DESCRIPTORS_AND_CONDITION).at;
   to_words(e, p->acc, words, acc, operands);
   put_tied(&constraints, p->word, words);
   if (p->lhs_shared)
     operands[n++] = p->lhs_descriptor;
   else
-    n += lhs_words(e, p, piece, operands + n);
+    n += take_lhs(p, piece, operands + n);
   for (int i = words; i < n; i++)
     put(&constraints, p->lhs_shared ? ",l" : ",r");
   operands[n++] = p->rhs_descriptor;
@@ -252,7 +304,23 @@ static void emit_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece
   MlirValue all = twg_asm(e, text.start, constraints.start, struct_of(e, p->word, words), n, operands, true);
   free(text.start);
   free(constraints.start);
-  from_words(e, p->acc, words, all, out);
+  from_words(e, p->acc, words, all, false, out);
+}
+
+/* ---- operands that a loop does not change ----------------------------------------------------------- */
+
+/* Has lhs in registers live until the end of the outermost loop that does not make it: ptxas does not see that
+ * products of later iterations read it. Behind the loop it is read by stores that never run. */
+static void keep_lhs(tw_emitter_t *e, product_t *p) {
+  MlirBlock here = e->block;
+  MlirValue lhs = mlirOperationGetOperand(p->op, 0);
+  twg_loop_t *loop = twg_loop_without(e, lhs);
+  if (loop)
+    e->block = loop->before;
+  p->lhs_words = lhs_words(e, p);
+  e->block = here;
+  if (loop)
+    twg_keep_behind(e, loop, lhs, p->lhs_words);
 }
 
 /* ---- rules --------------------------------------------------------------------------------------- */
@@ -295,6 +363,8 @@ static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   p->rhs_descriptor = descriptor(e, p, last - 2, &p->rhs, group_offset(e, p, true));
   if (p->lhs_shared)
     p->lhs_descriptor = descriptor(e, p, 0, &p->lhs, group_offset(e, p, false));
+  else
+    keep_lhs(e, p);
   return true;
 }
 
@@ -304,36 +374,29 @@ static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
  * and what makes them in front. */
 static void emit_wait(tw_emitter_t *e, int pending, MlirType acc, int count, const MlirValue *in, MlirValue *out) {
   char text[64];
-  MlirValue operands[MAX_REGISTERS];
   int words = words_of(acc, count);
-  text_t constraints = new_text(MAX_CONSTRAINTS);
+  MlirValue *operands = twg_new_values(e, words).at;
+  text_t constraints = {NULL, 0, 0};
   put_tied(&constraints, word_type(e, acc), words);
   to_words(e, acc, words, in, operands);
   snprintf(text, sizeof text, WAIT, pending);
   MlirValue all = twg_asm(e, text, constraints.start, struct_of(e, word_type(e, acc), words), words, operands, true);
   free(constraints.start);
-  from_words(e, acc, words, all, out);
+  from_words(e, acc, words, all, true, out);
 }
 
-/* Several blocks of rows take each step of k in turn: the Tensor Core need not wait for the sum that it adds to. */
 static void emit_whole(tw_emitter_t *e, const product_t *p, const MlirValue *acc, MlirValue *out) {
-  int step = p->m > TW_WGMMA_ROWS ? 1 : p->k_steps;
-  for (int k = 0; k < p->k_steps; k += step)
-    for (int64_t row = 0; row < p->m; row += TW_WGMMA_ROWS) {
-      ptrdiff_t at = row / TW_WGMMA_ROWS * elements_of(p->columns);
-      piece_t piece = {.row = row, .columns = p->columns, .k_from = k, .k_to = k + step};
-      piece.from_zero = p->from_zero && k == 0;
-      piece.commit = k + step == p->k_steps && row + TW_WGMMA_ROWS == p->m;
-      emit_piece(e, p, &piece, (k ? out : acc) + at, out + at);
-    }
+  piece_t piece = {.rows = p->m, .columns = p->columns, .k_to = p->k_steps, .from_zero = p->from_zero};
+  emit_piece(e, p, &piece, acc, out);
 }
 
 /* One piece from zero, waited for and added to out. What is in its registers before does not matter. The first sums
  * take the place of zeros. */
 static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece, MlirValue *out) {
   bool adds = !(p->from_zero && piece->k_from == 0);
-  MlirValue sum[MAX_REGISTERS], anything = twg_op(e, "llvm.mlir.poison", e->f32, 0, NULL, 0, NULL);
+  MlirValue anything = twg_op(e, "llvm.mlir.poison", e->f32, 0, NULL, 0, NULL);
   int count = elements_of(piece->columns);
+  MlirValue *sum = twg_new_values(e, count).at;
   for (int i = 0; i < count; i++)
     sum[i] = anything;
   emit_piece(e, p, piece, sum, sum);
@@ -344,8 +407,8 @@ static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece
 
 static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *acc, tw_values_t out) {
   piece_t piece = {.columns = p->columns < TW_WGMMA_PROMOTED_COLUMNS ? p->columns : TW_WGMMA_PROMOTED_COLUMNS,
-                   .from_zero = true,
-                   .commit = true};
+                   .rows = TW_WGMMA_ROWS,
+                   .from_zero = true};
   for (int i = 0; i < out.count; i++)
     out.at[i] = acc[i];
   for (; piece.k_from < p->k_steps; piece.k_from = piece.k_to) {

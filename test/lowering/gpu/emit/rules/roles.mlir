@@ -37,9 +37,8 @@
 // CHECK-NOT: cp.async.bulk
 // CHECK: mbarrier.try_wait.parity
 // A product whose accumulator may be replaced by zero says so in its first instruction.
-// CHECK: wgmma.mma_async{{.*}}, b, $130, 1, 1, 0, 1;{{.*}} "{{.*}},l,l,b"
-// CHECK: wgmma.mma_async{{.*}}, b, $130, 1, 1, 0, 1;
-// CHECK: wgmma.mma_async{{.*}}, b, p, 1, 1, 0, 1;
+// CHECK: wgmma.mma_async{{.*}}, b, $258, 1, 1, 0, 1;{{.*}}wgmma.mma_async{{.*}}, b, $258, 1, 1, 0, 1;
+// CHECK-SAME: wgmma.mma_async{{.*}}, b, p, 1, 1, 0, 1;{{.*}} "{{.*}},l,l,b"
 // CHECK: wgmma.wait_group
 // One lane arrives for its warp, when all have come, and if it is wanted.
 // CHECK: llvm.and

@@ -18,14 +18,14 @@
 // PIPE: tile.async_commit
 // PIPE-NEXT: tile.wgmma_wait %[[D]], 0
 // NVVM-LABEL: @gemm
-// Two blocks of 64 rows take the steps of k in turn, a fence before the first and a commit after the last; rhs is
-// transposed by the instruction.
+// Two blocks of 64 rows take the steps of k in turn, behind one fence and in one block of PTX, whose commit is the last;
+// rhs is transposed by the instruction.
 // NVVM: fence.proxy.async
-// NVVM: wgmma.fence.sync.aligned{{.*}}add.s64 a, $128, 0;{{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16{{.*}}, a, b, p, 1, 1, 0, 1;
-// NVVM: inline_asm{{.*}}add.s64 b, $129, 0;{{.*}}add.s64 a, $128, 512;{{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16{{.*}}, a, b, p, 1, 1, 0, 1;
-// NVVM: inline_asm{{.*}}add.s64 b, $129, 128;{{.*}}add.s64 a, $128, 2;
-// NVVM: inline_asm{{.*}}add.s64 a, $128, 514;{{.*}}wgmma.mma_async{{.*}}, a, b, p, 1, 1, 0, 1;
-// NVVM: wgmma.commit_group.sync.aligned
+// NVVM: wgmma.fence.sync.aligned;{{.*}}add.s64 b, $257, 0;\0Aadd.s64 a, $256, 0;\0Awgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0,
+// NVVM-SAME: ,$63}, a, b, p, 1, 1, 0, 1; }{{.*}}add.s64 b, $257, 0;\0Aadd.s64 a, $256, 512;\0Awgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$64,
+// NVVM-SAME: ,$127}, a, b, p, 1, 1, 0, 1; }{{.*}}add.s64 b, $257, 128;\0Aadd.s64 a, $256, 2;\0Awgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0,
+// NVVM-SAME: add.s64 a, $256, 514;
+// NVVM-SAME: wgmma.commit_group.sync.aligned
 // NVVM: wgmma.wait_group.sync.aligned 0
 module attributes {tile.target = "sm_90a"} {
   func.func @gemm(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
