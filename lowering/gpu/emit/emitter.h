@@ -53,13 +53,13 @@ typedef struct tw_emitter {
   MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;
   MlirValue thread, lane, warp,
-      shared_base;                   /* in entry; where all threads of producers work, their warps count from 0 */
-  MlirValue warpgroup;               /* in entry; null until a product asks for it */
-  MlirValue zero;                    /* in entry; null until it is asked for: an i32 that is 0, unknown to the assembler */
-  tw_map_t settled;                  /* words as products left them, by those of twg_settle */
-  MlirOperation module, kernel;      /* the old function, whose launch record rules may set */
-  int num_strings;                   /* globals made for print */
-  bool simt;                         /* scalars are one a thread, not one a block */
+      shared_base;              /* in entry; where all threads of producers work, their warps count from 0 */
+  MlirValue warpgroup;          /* in entry; null until a product asks for it */
+  MlirValue zero;               /* in entry; null until it is asked for: an i32 that is 0, unknown to the assembler */
+  tw_map_t settled;             /* words as products left them, by those of twg_settle */
+  MlirOperation module, kernel; /* the old function, whose launch record rules may set */
+  int num_strings;              /* globals made for print */
+  bool simt;                    /* scalars are one a thread, not one a block */
   tw_tensor_map_t maps[TW_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
   int num_maps;
   int producer_warps; /* after those of the consumers; 0: the kernel has no roles */

@@ -163,9 +163,7 @@ static int words_of_block(const product_t *p, const piece_t *piece) {
 static int blocks_of(const piece_t *piece) { return (int)(piece->rows / TW_WGMMA_ROWS); }
 
 /* Operands of a piece in the order of its block of PTX: sums, again as they are tied, lhs, rhs, the condition. */
-static int lhs_at(const product_t *p, const piece_t *piece) {
-  return 2 * blocks_of(piece) * words_of_block(p, piece);
-}
+static int lhs_at(const product_t *p, const piece_t *piece) { return 2 * blocks_of(piece) * words_of_block(p, piece); }
 
 static int rhs_at(const product_t *p, const piece_t *piece) {
   int lhs = p->lhs_shared ? 1 : LHS_WORDS * blocks_of(piece) * (piece->k_to - piece->k_from);
