@@ -1,6 +1,10 @@
-/* facts.c - facts and hints: attributes of the dialect on modules, functions and their arguments, and what they may say */
+/* facts.c - facts and hints: attributes of the dialect on modules, functions and their arguments, and what they may say
+ *
+ * A module has what holds for all of its kernels. What is wanted or known of one stands on its function, in tile.hints
+ * (hints.def) or tile.launch (launch_record.def). */
 #include "check.h"
 #include "rules.h"
+#include "tilewright/launch_record.h"
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -14,18 +18,25 @@ static const struct {
   int64_t low, high;
   bool is_list;
 } facts[] = {
-    {"tile.num_warps", 1, 32, false},          {"tile.num_stages", 1, 16, false},
-    {"tile.occupancy", 1, 32, false},          {"tile.num_ctas", 1, 16, false},
-    {"tile.cluster_axis", 0, 2, false},        {"tile.opt_level", 0, 3, false},
-    {"tile.programmatic", 0, 1, false},        {"tile.fp8_fast_accum", 0, 1, false},
-    {"tile.stale_softmax", 0, 1, false},       {"tile.layout_choice", 0, 7, false},
-    {"tile.split_k", 0, 64, false},            {"tile.cut_tiles", 0, 16, false},
-    {"tile.fuse_tiles", 0, 16, false},         
-    {"tile.race_check", 0, 1, false},          {"tile.latency", 1, 10, false},
-    {"tile.align", 1, INT32_MAX, false},       {"tile.div", 1, INT32_MAX, false},
-    {"tile.shape_div", 1, INT32_MAX, true},    {"tile.stride_div", 0, INT32_MAX, true},
-    {"tile.shared_bytes", 0, INT32_MAX, false},
+    {"tile.latency", 1, 10, false},         {"tile.align", 1, INT32_MAX, false},     {"tile.div", 1, INT32_MAX, false},
+    {"tile.shape_div", 1, INT32_MAX, true}, {"tile.stride_div", 0, INT32_MAX, true},
 };
+
+/* Those of a kernel as a whole: a hint whose most is 0 may say anything. */
+static const struct {
+  const char *name;
+  int64_t low, high;
+} hints[] = {
+#define TW_HINT(name, least, most, meaning) {#name, least, most},
+#include "tilewright/hints.def"
+#undef TW_HINT
+};
+
+static const char *const of_modules[] = {"tile.target", "tile.stage", "tile.plan", "tile.plan_reason"};
+
+static bool is_called(MlirStringRef name, const char *text) {
+  return name.length == strlen(text) && !memcmp(name.data, text, name.length);
+}
 
 static bool is_between(MlirAttribute value, int64_t low, int64_t high) {
   if (!mlirAttributeIsAInteger(value) || !mlirTypeIsAInteger(mlirAttributeGetType(value)) ||
@@ -44,18 +55,68 @@ static bool are_between(MlirAttribute list, int64_t low, int64_t high) {
   return all;
 }
 
+static bool verify_hint(const tw_check_t *check, MlirStringRef name, MlirAttribute value) {
+  for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+    if (is_called(name, hints[i].name))
+      return hints[i].high == 0 || is_between(value, hints[i].low, hints[i].high) ||
+             tw_fail(check, "has the hint %s, which is no integer from %lld to %lld", hints[i].name,
+                     (long long)hints[i].low, (long long)hints[i].high);
+  return tw_fail(check, "has no hint %.*s", (int)name.length, name.data);
+}
+
+/* Numbers only: the others are checked when bytes are made of them. */
+static bool verify_launch(const tw_check_t *check, MlirStringRef name, MlirAttribute value) {
+  for (size_t i = 0; i < tw_launch_rows.count; i++) {
+    const tw_row_t *row = &tw_launch_rows.rows[i];
+    if (is_called(name, row->name))
+      return row->of || row->is_array || is_between(value, row->least, row->most) ||
+             tw_fail(check, "has %s in its launch record, which is no integer from %lld to %lld", row->name,
+                     (long long)row->least, (long long)row->most);
+  }
+  return tw_fail(check, "has no field %.*s of a launch record", (int)name.length, name.data);
+}
+
+static bool verify_entries(const tw_check_t *check, MlirAttribute value,
+                           bool (*verify)(const tw_check_t *check, MlirStringRef name, MlirAttribute value)) {
+  if (!mlirAttributeIsADictionary(value))
+    return tw_fail(check, "has tile.hints or tile.launch that is no dictionary");
+  bool good = true;
+  for (intptr_t i = 0; good && i < mlirDictionaryAttrGetNumElements(value); i++) {
+    MlirNamedAttribute entry = mlirDictionaryAttrGetElement(value, i);
+    good = verify(check, mlirIdentifierStr(entry.name), entry.attribute);
+  }
+  return good;
+}
+
+static bool is_of_module(MlirStringRef name) {
+  bool found = false;
+  for (size_t i = 0; i < sizeof of_modules / sizeof *of_modules; i++)
+    found |= is_called(name, of_modules[i]);
+  return found;
+}
+
+static bool verify_fact(const tw_check_t *check, MlirStringRef name, MlirAttribute value) {
+  if (is_called(name, "tile.hints"))
+    return verify_entries(check, value, verify_hint);
+  if (is_called(name, "tile.launch"))
+    return verify_entries(check, value, verify_launch);
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+    if (is_called(name, facts[i].name))
+      return (facts[i].is_list ? are_between(value, facts[i].low, facts[i].high)
+                               : is_between(value, facts[i].low, facts[i].high)) ||
+             tw_fail(check, "has %s that is no %s from %lld to %lld", facts[i].name,
+                     facts[i].is_list ? "list of 64-bit integers" : "integer", (long long)facts[i].low,
+                     (long long)facts[i].high);
+  return true;
+}
+
 MlirLogicalResult tw_verify_attribute(MlirOperation op, MlirStringRef name, MlirAttribute value) {
   tw_check_t check = {.op = mlirIdentifierStr(mlirOperationGetName(op)), .location = mlirOperationGetLocation(op)};
-  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-    if (name.length != strlen(facts[i].name) || memcmp(name.data, facts[i].name, name.length))
-      continue;
-    bool fits = facts[i].is_list ? are_between(value, facts[i].low, facts[i].high)
-                                 : is_between(value, facts[i].low, facts[i].high);
-    if (fits)
-      return mlirLogicalResultSuccess();
-    tw_fail(&check, "has %s that is no %s from %lld to %lld", facts[i].name,
-            facts[i].is_list ? "list of 64-bit integers" : "integer", (long long)facts[i].low, (long long)facts[i].high);
-    return mlirLogicalResultFailure();
-  }
-  return mlirLogicalResultSuccess();
+  bool good = is_called(check.op, "builtin.module") && !is_of_module(name)
+                  ? tw_fail(&check,
+                            "has %.*s, which is of one kernel: it stands on that function, in tile.hints or "
+                            "tile.launch",
+                            (int)name.length, name.data)
+                  : verify_fact(&check, name, value);
+  return good ? mlirLogicalResultSuccess() : mlirLogicalResultFailure();
 }

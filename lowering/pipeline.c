@@ -123,6 +123,15 @@ static bool run_rows(MlirModule module, tw_pass_targets_t target, size_t from, s
   return true;
 }
 
+bool tw_stage_passes(MlirStringRef name, const char *stage, size_t size, char *out) {
+  tw_pass_targets_t target = is_cpu(name) ? TW_ON_CPU : TW_ON_GPU;
+  size_t from = 0;
+  while (from < tw_num_passes && !(strcmp(tw_passes[from].stage, stage) == 0 && tw_passes[from].targets & target))
+    from++;
+  describe(from, end_of_stage(from), target, size, out);
+  return from < tw_num_passes;
+}
+
 bool tw_lower_to(MlirModule module, const char *goal) {
   if (!target_is_known(module))
     return false;

@@ -33,6 +33,10 @@ bool tw_pipeline_run(MlirModule module, const char *pipeline);
  * the number as its attribute tile.plan. */
 int tw_next_plan(int plan, MlirStringRef reason);
 
+/* Writes the pipeline that leads a target to a stage from the one before, as tw-opt takes it; false without such a stage.
+ */
+bool tw_stage_passes(MlirStringRef target, const char *stage, size_t size, char *out);
+
 /* Lowers a module in place to a stage of MLIR text ("legal" … "nvvm", "vector", "llvm"), or until a pass has run: to
  * its name in lowering/passes.def. */
 bool tw_lower_to(MlirModule module, const char *stage);

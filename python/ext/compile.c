@@ -401,9 +401,22 @@ static PyObject *passes(PyObject *self, PyObject *args) {
   return list;
 }
 
+static PyObject *stage_passes(PyObject *unused, PyObject *args) {
+  const char *target, *stage;
+  (void)unused;
+  if (!PyArg_ParseTuple(args, "ss", &target, &stage))
+    return NULL;
+  char pipeline[2048];
+  if (!tw_stage_passes(mlirStringRefCreateFromCString(target), stage, sizeof pipeline, pipeline))
+    return PyErr_Format(PyExc_ValueError, "target %s has no stage %s", target, stage);
+  return PyUnicode_FromString(pipeline);
+}
+
 static PyMethodDef functions[] = {
     {"passes", passes, METH_VARARGS,
      "passes(target) -> list: (stage, name, group) of each pass, in the order in which they run."},
+    {"stage_passes", stage_passes, METH_VARARGS,
+     "stage_passes(target, stage) -> str: the pipeline that leads to it from the stage before, for tw-opt."},
     {"next_plan", next_plan, METH_VARARGS,
      "next_plan(plan, reason) -> int: the plan to try after one that did not fit; 0: none is left."},
     {"target_problem", target_problem, METH_VARARGS,

@@ -794,8 +794,38 @@ func.func @long_layout(%x: tensor<2xf32, #tile.linear<register = [[1], [0], [0],
 
 // -----
 
-// expected-error @below {{'builtin.module' op has tile.num_warps that is no integer from 1 to 32}}
-module attributes {tile.num_warps = 2147483647 : i32} {}
+// expected-error @below {{'func.func' op has the hint num_warps, which is no integer from 1 to 32}}
+func.func @f() attributes {tile.hints = {num_warps = 2147483647 : i32}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has no hint warps}}
+func.func @f() attributes {tile.hints = {warps = 4 : i32}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has num_threads in its launch record, which is no integer from 0 to 1024}}
+func.func @f() attributes {tile.launch = {num_threads = 2000 : i32}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has no field threads of a launch record}}
+func.func @f() attributes {tile.launch = {threads = 32 : i32}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tile.hints or tile.launch that is no dictionary}}
+func.func @f() attributes {tile.launch = 3 : i32} {
+  return
+}
 
 // -----
 
@@ -810,3 +840,6 @@ func.func @f(%x: memref<?x?xf32> {tile.stride_div = array<i64: -8, 1>}) {
 func.func @f(%x: !tile.buffer<1x8xindex, #tile.linear<offset = [[1], [2], [4]]>>) {
   return
 }
+// -----
+// expected-error @+1 {{has tile.num_warps, which is of one kernel: it stands on that function, in tile.hints or tile.launch}}
+module attributes {tile.num_warps = 4 : i32} {}
