@@ -28,44 +28,6 @@ static const MlirValue failed = {NULL};
 
 /* --- Building blocks --------------------------------------------------------------------------------- */
 
-MlirValue tw_legal_operand(const legalize_t *l, intptr_t index, tw_elem_t elem, MlirType like) {
-  return tw_legal_broadcast(l, tw_legal_cast(l, mlirOperationGetOperand(l->op, index), elem), like);
-}
-
-static bool is_half(MlirType type) {
-  MlirType element = tw_element(type);
-  return mlirTypeIsAF16(element) || mlirTypeIsABF16(element);
-}
-
-MlirValue tw_legal_compute(const legalize_t *l, const char *name, MlirType type, intptr_t num,
-                           const MlirValue *operands) {
-  bool widen = is_half(type) && (!strncmp(name, "math.", 5) || !strcmp(name, "arith.remf"));
-  if (!widen)
-    return tw_op1(&l->at, name, type, num, operands);
-  MlirType wide = tw_with_element(type, mlirF32TypeGet(l->at.context));
-  MlirValue inputs[3];
-  for (intptr_t i = 0; i < num; i++)
-    inputs[i] = tw_unary(&l->at, "arith.extf", wide, operands[i]);
-  return tw_unary(&l->at, "arith.truncf", type, tw_op1(&l->at, name, wide, num, inputs));
-}
-
-MlirValue tw_legal_compare(const legalize_t *l, tw_cmp_kind_t kind, MlirValue x, MlirValue y) {
-  /* Values of the upstream enums, in the order of tw_cmp_kind_t. */
-  static const int as_float[] = {1, 13, 4, 5, 2, 3}, as_signed[] = {0, 1, 2, 3, 4, 5},
-                   as_unsigned[] = {0, 1, 6, 7, 8, 9};
-  MlirType type = mlirValueGetType(x);
-  bool is_unsigned = tw_is_unsigned(type) || tw_is_bool(type);
-  int predicate = (tw_is_float(type) ? as_float : is_unsigned ? as_unsigned : as_signed)[kind];
-  MlirValue operands[] = {x, y};
-  return tw_op1_attr(&l->at, tw_is_float(type) ? "arith.cmpf" : "arith.cmpi",
-                     tw_with_element(type, mlirIntegerTypeGet(l->at.context, 1)), 2, operands, "predicate",
-                     mlirIntegerAttrGet(tw_i64(l->at.context), predicate));
-}
-
-MlirValue tw_legal_select(const legalize_t *l, MlirValue condition, MlirValue x, MlirValue y) {
-  return tw_select(&l->at, condition, x, y);
-}
-
 /* --- Elementwise ops, by their rows -------------------------------------------------------------------- */
 
 static const char *upstream_op(const tw_op_info_t *info, tw_elem_t elem) {
@@ -161,11 +123,11 @@ static MlirValue legalize_reduce(const legalize_t *l) {
   bool orders = kind != TW_REDUCE_ADD && kind != TW_REDUCE_MUL;
   if (orders && (tw_is_unsigned(input) || tw_is_bool(input)))
     set_unit(l->op, "is_unsigned");
-  tw_elem_t wide = is_half(input) ? TW_f32 : TW_i32;
-  if (orders || (!is_half(input) && !tw_is_bool(input)))
+  tw_elem_t wide = tw_legal_is_half(input) ? TW_f32 : TW_i32;
+  if (orders || (!tw_legal_is_half(input) && !tw_is_bool(input)))
     return kept(l);
   mlirOperationSetOperand(l->op, 0, tw_legal_cast(l, mlirOperationGetOperand(l->op, 0), wide));
-  if (!is_half(input))
+  if (!tw_legal_is_half(input))
     return kept(l);
   /* The op itself computes in f32; what used its result uses the rounded one, which comes after it. */
   MlirValue sum = kept(l);

@@ -25,8 +25,10 @@ MlirValue tw_legal_cast(const legalize_t *l, MlirValue x, tw_elem_t elem);
 /* `x` repeated to the shape of the type `like`: tensor.splat, or tile.reshape and tile.broadcast. */
 MlirValue tw_legal_broadcast(const legalize_t *l, MlirValue x, MlirType like);
 
-/* legalize.c: operand `index`, converted to `elem` and repeated to the shape of `like`. */
+/* Operand `index`, converted to `elem` and repeated to the shape of `like`. */
 MlirValue tw_legal_operand(const legalize_t *l, intptr_t index, tw_elem_t elem, MlirType like);
+/* legalize_build.c: whether the elements are f16 or bf16. */
+bool tw_legal_is_half(MlirType type);
 /* An upstream op; ops of `math` on 16-bit floats compute in f32 and round once. */
 MlirValue tw_legal_compute(const legalize_t *l, const char *name, MlirType type, intptr_t num,
                            const MlirValue *operands);

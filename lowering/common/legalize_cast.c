@@ -108,3 +108,7 @@ MlirValue tw_legal_broadcast(const legalize_t *l, MlirValue x, MlirType like) {
   }
   return mlirTypeEqual(from, to) ? x : tw_unary(&l->at, "tile.broadcast", to, x);
 }
+
+MlirValue tw_legal_operand(const legalize_t *l, intptr_t index, tw_elem_t elem, MlirType like) {
+  return tw_legal_broadcast(l, tw_legal_cast(l, mlirOperationGetOperand(l->op, index), elem), like);
+}

@@ -416,3 +416,70 @@ void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align) {
   tw_builder_t at = cpu_here(cx);
   tw_build(&at, "llvm.store", (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
 }
+
+tw_attr_t cpu_align_attr(cpu_t *cx, int bytes) {
+  return (tw_attr_t){"alignment", mlirIntegerAttrGet(cpu_int(cx, 32), bytes)};
+}
+
+static MlirValue all_lanes(cpu_t *cx, int lanes) { return cpu_int_const(cx, cpu_vector(cpu_int(cx, 1), lanes), 1); }
+
+MlirValue cpu_zero_of(cpu_t *cx, MlirType type) {
+  return tw_is_float(type) ? cpu_float_const(cx, type, 0) : cpu_int_const(cx, type, 0);
+}
+
+MlirValue cpu_addresses(cpu_t *cx, MlirValue base, MlirType element, MlirValue offsets) {
+  int64_t lanes = cpu_lanes_of(offsets);
+  int32_t raw = INT32_MIN;
+  MlirValue operands[2] = {base, offsets};
+  MlirType type = mlirVectorTypeGet(1, &lanes, cpu_pointer_type(cx));
+  tw_attr_t attrs[2] = {{"rawConstantIndices", mlirDenseI32ArrayGet(cx->context, 1, &raw)},
+                        {"elem_type", mlirTypeAttrGet(element)}};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation op = tw_build(
+      &at, "llvm.getelementptr",
+      (tw_op_parts_t){
+          .num_operands = 2, .operands = operands, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
+  return mlirOperationGetResult(op, 0);
+}
+
+MlirValue cpu_gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue mask, MlirValue passthru) {
+  int lanes = cpu_lanes_of(pointers);
+  MlirType result = cpu_vector(type, lanes);
+  MlirValue operands[3] = {pointers, mask.ptr ? cpu_splat(cx, mask, lanes) : all_lanes(cx, lanes),
+                           passthru.ptr ? cpu_splat(cx, passthru, lanes) : cpu_zero_of(cx, result)};
+  tw_attr_t align = cpu_align_attr(cx, (int)tw_bytes(type));
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation op = tw_build(&at, "llvm.intr.masked.gather",
+                              (tw_op_parts_t){.num_operands = 3,
+                                              .operands = operands,
+                                              .num_results = 1,
+                                              .results = &result,
+                                              .num_attrs = 1,
+                                              .attrs = &align});
+  return mlirOperationGetResult(op, 0);
+}
+
+void cpu_scatter_at(cpu_t *cx, MlirValue value, MlirValue pointers, MlirValue mask) {
+  int lanes = cpu_lanes_of(pointers);
+  MlirValue operands[3] = {cpu_splat(cx, value, lanes), pointers,
+                           mask.ptr ? cpu_splat(cx, mask, lanes) : all_lanes(cx, lanes)};
+  tw_attr_t align = cpu_align_attr(cx, (int)tw_bytes(cpu_element(value)));
+  tw_builder_t at = cpu_here(cx);
+  tw_build(&at, "llvm.intr.masked.scatter",
+           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = 1, .attrs = &align});
+}
+
+MlirValue cpu_lane_offsets(cpu_t *cx, MlirValue stride, int lanes) {
+  MlirValue lane = cpu_iota(cx, cpu_int(cx, 64), lanes);
+  return cpu_bin(cx, "arith.muli", lane, cpu_splat(cx, stride, lanes));
+}
+
+MlirValue cpu_gather(cpu_t *cx, MlirValue address, MlirType type, MlirValue stride, int lanes, MlirValue mask,
+                     MlirValue passthru) {
+  return cpu_gather_at(cx, cpu_addresses(cx, address, type, cpu_lane_offsets(cx, stride, lanes)), type, mask, passthru);
+}
+
+void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride, MlirValue mask) {
+  MlirType type = cpu_element(value);
+  cpu_scatter_at(cx, value, cpu_addresses(cx, address, type, cpu_lane_offsets(cx, stride, cpu_lanes_of(value))), mask);
+}

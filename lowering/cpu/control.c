@@ -96,7 +96,7 @@ static void update_in_place(cpu_t *cx, MlirBlock body, MlirValue argument, int i
       last->wanted = true;
       return;
     }
-    const cpu_rule_t *rule = cpu_rule(user);
+    const cpu_rule_t *rule = cpu_rule(cx, user);
     bool product = tw_op_is(user, TW_TILE_MMA) && operand == 2;
     if (!product && (!rule || rule->space != CPU_ELEMENTWISE || !rule->compute))
       return;

@@ -73,7 +73,7 @@ typedef struct {
   int depth;
 } cpu_memo_t;
 
-typedef struct {
+typedef struct cpu {
   MlirContext context;
   MlirOperation module, func;
   MlirLocation location;
@@ -104,6 +104,9 @@ typedef struct {
   void *allocations; /* list of what dies with the pass */
   int num_strings;
   bool failed;
+  /* Set by to_vector.c, which stands above the files that call them. */
+  const struct cpu_rule *const *rules; /* by kind of op */
+  MlirOperation (*emit_block)(struct cpu *cx, MlirBlock block);
 } cpu_t;
 
 void *cpu_alloc(cpu_t *cx, size_t size);
@@ -252,7 +255,19 @@ void cpu_before_write(cpu_t *cx, MlirOperation op, MlirType space, int num, cons
 void cpu_before_regions(cpu_t *cx, MlirOperation op);
 bool cpu_writes(MlirOperation op);
 
-/* memory.c: lanes of `type`, `stride` elements apart, from an address on; null mask: all; null passthru: zero. */
+/* build.c, for accesses. Zeros of a type. */
+MlirValue cpu_zero_of(cpu_t *cx, MlirType type);
+/* The attribute of an access that is aligned to so many bytes. */
+tw_attr_t cpu_align_attr(cpu_t *cx, int bytes);
+/* Addresses of elements, by their offsets. */
+MlirValue cpu_addresses(cpu_t *cx, MlirValue base, MlirType element, MlirValue offsets);
+/* Lanes from an address each; null mask: all; null passthru: zero. */
+MlirValue cpu_gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue mask, MlirValue passthru);
+/* Lanes to an address each. */
+void cpu_scatter_at(cpu_t *cx, MlirValue value, MlirValue pointers, MlirValue mask);
+/* Offsets of lanes that are `stride` elements apart. */
+MlirValue cpu_lane_offsets(cpu_t *cx, MlirValue stride, int lanes);
+/* Lanes of `type`, `stride` elements apart, from an address on; null mask: all; null passthru: zero. */
 MlirValue cpu_gather(cpu_t *cx, MlirValue address, MlirType type, MlirValue stride, int lanes, MlirValue mask,
                      MlirValue passthru);
 void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride, MlirValue mask);
@@ -261,7 +276,10 @@ void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride
 
 typedef enum { CPU_LEAF, CPU_ELEMENTWISE, CPU_BROADCAST, CPU_RESHAPE, CPU_PERMUTE, CPU_EFFECT } cpu_space_t;
 
-typedef struct {
+typedef struct cpu_rule {
+  /* Whether a buffer for the result is filled by blocks, not by a nest, and how; else null. */
+  bool (*fills_in_blocks)(cpu_t *cx, MlirValue tile);
+  void (*fill)(cpu_t *cx, MlirValue tile, MlirValue buffer);
   cpu_space_t space; /* how the operands' axes lie in the result's; CPU_EFFECT: emitted at its place */
   int cost;
   /* CPU_ELEMENTWISE: from operands of equal lanes in compute types. */
@@ -274,23 +292,24 @@ typedef struct {
 
 /* A rule stands behind its functions, as CPU_RULE(TW_TILE_LOAD, space, cost, compute, eval, place); tools/twgen.py
  * finds these rows, so that the name of the macro comes first in its line. */
-#define CPU_RULE(kind, ...) const cpu_rule_t cpu_rule_of_##kind = {__VA_ARGS__};
+#define CPU_RULE(kind, ...) const cpu_rule_t cpu_rule_of_##kind = {NULL, NULL, __VA_ARGS__};
+#define CPU_RULE_IN_BLOCKS(kind, ...) const cpu_rule_t cpu_rule_of_##kind = {__VA_ARGS__};
 #define CPU_ROW(kind) extern const cpu_rule_t cpu_rule_of_TW_##kind;
 #include "CpuRules.inc"
 #undef CPU_ROW
 
 /* The rule of the op's kind, or NULL. */
-const cpu_rule_t *cpu_rule(MlirOperation op);
+static inline const cpu_rule_t *cpu_rule(const cpu_t *cx, MlirOperation op) { return cx->rules[tw_op_kind(op)]; }
 
 /* Lowers the ops of a block; returns its terminator, which is left to the caller. */
-MlirOperation cpu_emit_block(cpu_t *cx, MlirBlock block);
+static inline MlirOperation cpu_emit_block(cpu_t *cx, MlirBlock block) { return cx->emit_block(cx, block); }
 
-/* shape.c: whether a reshape only adds or drops axes of extent one. */
+/* region.c: whether a reshape only adds or drops axes of extent one. */
 bool cpu_reshape_is_unit(MlirOperation op);
 
-/* transpose.c: whether an op is a permute that moves the last axis, so that its result is best made in a buffer. */
-bool cpu_moves_last_axis(cpu_t *cx, MlirOperation op);
-void cpu_permute_into(cpu_t *cx, MlirOperation op, MlirValue target);
+/* transpose.c: whether a permute moves the last axis, so that its result is best made in a buffer. */
+bool cpu_moves_last_axis(cpu_t *cx, MlirValue tile);
+void cpu_permute_into(cpu_t *cx, MlirValue tile, MlirValue target);
 /* The same for a load from an array that is contiguous along another axis. */
 bool cpu_load_is_swapped(cpu_t *cx, MlirValue tile);
 void cpu_swapped_load_into(cpu_t *cx, MlirValue tile, MlirValue target);
@@ -307,7 +326,7 @@ MlirValue cpu_round_f64(cpu_t *cx, MlirValue x, MlirType element);
 /* elementwise.c, for reductions too */
 MlirValue cpu_float_min_max(cpu_t *cx, MlirValue x, MlirValue y, bool max);
 
-/* to_vector.c: a function before the kernel, from begin to end; `unaliased` is an argument that is the only pointer to
+/* functions.c: a function before the kernel, from begin to end; `unaliased` is an argument that is the only pointer to
  * its memory, or -1. */
 void cpu_begin_function(cpu_t *cx, int num, const MlirType *types);
 MlirOperation cpu_end_function(cpu_t *cx, MlirAttribute name, int unaliased);

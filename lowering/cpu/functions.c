@@ -50,6 +50,8 @@ void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
 
 void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers) {
   *inner = (cpu_t){.context = cx->context,
+                   .rules = cx->rules,
+                   .emit_block = cx->emit_block,
                    .module = cx->module,
                    .func = cx->func,
                    .location = cx->location,
@@ -90,4 +92,97 @@ void cpu_release(cpu_t *cx) {
     free(cx->allocations);
     cx->allocations = next;
   }
+}
+
+MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index) {
+  MlirType i32 = cpu_int(cx, 32);
+  return cpu_load(cx, cpu_address(cx, pointer, i32, cpu_index(index)), i32, 4);
+}
+
+static MlirValue load_word(cpu_t *cx, MlirValue words, int *position) {
+  MlirType i64 = cpu_int(cx, 64);
+  return cpu_load(cx, cpu_address(cx, words, i64, cpu_index((*position)++)), i64, 8);
+}
+
+static void unpack_array(cpu_t *cx, MlirValue argument, MlirValue words, int *position) {
+  MlirType type = mlirValueGetType(argument);
+  cpu_array_t *array = cpu_alloc(cx, sizeof *array);
+  int64_t strides[TW_MAX_RANK], offset, dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
+  intptr_t rank = tw_rank(type);
+  if (rank > TW_MAX_RANK || mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(type, strides, &offset))) {
+    cpu_error(cx, cx->func, "has an array argument without strides");
+    return;
+  }
+  MlirType pointer = cpu_pointer_type(cx);
+  array->pointer = cpu_load(cx, cpu_address(cx, words, cpu_int(cx, 64), cpu_index(*position)), pointer, 8);
+  ++*position;
+  for (intptr_t d = 0; d < rank; d++) {
+    MlirValue extent = load_word(cx, words, position);
+    array->extent[d] = mlirShapedTypeIsDynamicDim(type, d) ? extent : cpu_i64_const(cx, tw_extent(type, d));
+  }
+  for (intptr_t d = 0; d < rank; d++) {
+    MlirValue stride = load_word(cx, words, position);
+    array->stride[d] = strides[d] == dynamic ? stride : cpu_i64_const(cx, strides[d]);
+    array->unit[d] = strides[d] == 1;
+  }
+  tw_map_one(&cx->arrays, argument, (MlirValue){array});
+}
+
+static void unpack_scalar(cpu_t *cx, MlirValue argument, MlirValue words, int *position) {
+  MlirType type = mlirValueGetType(argument);
+  MlirValue word = load_word(cx, words, position);
+  if (tw_is_tile(type) || (mlirTypeIsAInteger(type) && !mlirIntegerTypeIsSignless(type))) {
+    cpu_error(cx, mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(argument)),
+              "is a kernel with an argument that is a tile, or of a dtype that tile-legalize makes signless");
+    return;
+  }
+  if (!mlirTypeIsAFloat(type)) {
+    cpu_set_scalar(cx, argument, cpu_cast(cx, "arith.trunci", word, type));
+    return;
+  }
+  unsigned bits = 8 * (tw_bytes(type) ? tw_bytes(type) : 1);
+  MlirValue raw = cpu_cast(cx, "arith.trunci", word, cpu_int(cx, bits));
+  cpu_set_scalar(cx, argument, cpu_is_narrow(type) ? cpu_widen_bits(cx, raw, type) : cpu_bits(cx, raw, type));
+}
+
+void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue grid) {
+  int position = 0;
+  for (int d = 0; d < 3; d++)
+    cx->num_blocks[d] = cpu_load_i32(cx, grid, d);
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old) && !cx->failed; i++) {
+    MlirValue argument = mlirBlockGetArgument(old, i);
+    if (mlirTypeIsAMemRef(mlirValueGetType(argument)))
+      unpack_array(cx, argument, words, &position);
+    else
+      unpack_scalar(cx, argument, words, &position);
+  }
+}
+
+void cpu_begin_function(cpu_t *cx, int num, const MlirType *types) {
+  MlirLocation locations[8];
+  for (int i = 0; i < num; i++)
+    locations[i] = cx->location;
+  cx->entry = mlirBlockCreate(num, types, locations);
+  cx->scope[0] = cx->block = cx->entry;
+  tw_map_free(&cx->constants); /* they are in the entry block */
+}
+
+MlirOperation cpu_end_function(cpu_t *cx, MlirAttribute name, int unaliased) {
+  cpu_op0(cx, "func.return", 0, NULL);
+  intptr_t num = mlirBlockGetNumArguments(cx->entry);
+  MlirType types[8];
+  MlirNamedAttribute noalias = {mlirIdentifierGet(cx->context, tw_str("llvm.noalias")), mlirUnitAttrGet(cx->context)};
+  MlirAttribute arguments[8];
+  for (intptr_t i = 0; i < num; i++) {
+    types[i] = mlirValueGetType(mlirBlockGetArgument(cx->entry, i));
+    arguments[i] = mlirDictionaryAttrGet(cx->context, i == unaliased, &noalias);
+  }
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, cx->entry);
+  tw_attr_t attrs[] = {{"sym_name", name},
+                       {"function_type", mlirTypeAttrGet(mlirFunctionTypeGet(cx->context, num, types, 0, NULL))},
+                       {"arg_attrs", mlirArrayAttrGet(cx->context, num, arguments)}};
+  tw_builder_t at = tw_build_before(cx->func);
+  return tw_build(&at, "func.func",
+                  (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
 }

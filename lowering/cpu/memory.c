@@ -16,74 +16,6 @@
 
 static const MlirValue none = {NULL};
 
-static tw_attr_t align_attr(cpu_t *cx, int bytes) {
-  return (tw_attr_t){"alignment", mlirIntegerAttrGet(cpu_int(cx, 32), bytes)};
-}
-
-static MlirValue all_lanes(cpu_t *cx, int lanes) { return cpu_int_const(cx, cpu_vector(cpu_int(cx, 1), lanes), 1); }
-
-static MlirValue zero_of(cpu_t *cx, MlirType type) {
-  return tw_is_float(type) ? cpu_float_const(cx, type, 0) : cpu_int_const(cx, type, 0);
-}
-
-/* Addresses of lanes from offsets in elements. */
-static MlirValue addresses(cpu_t *cx, MlirValue base, MlirType element, MlirValue offsets) {
-  int64_t lanes = cpu_lanes_of(offsets);
-  int32_t raw = INT32_MIN;
-  MlirValue operands[2] = {base, offsets};
-  MlirType type = mlirVectorTypeGet(1, &lanes, cpu_pointer_type(cx));
-  tw_attr_t attrs[2] = {{"rawConstantIndices", mlirDenseI32ArrayGet(cx->context, 1, &raw)},
-                        {"elem_type", mlirTypeAttrGet(element)}};
-  tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(
-      &at, "llvm.getelementptr",
-      (tw_op_parts_t){
-          .num_operands = 2, .operands = operands, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
-  return mlirOperationGetResult(op, 0);
-}
-
-static MlirValue gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue mask, MlirValue passthru) {
-  int lanes = cpu_lanes_of(pointers);
-  MlirType result = cpu_vector(type, lanes);
-  MlirValue operands[3] = {pointers, mask.ptr ? cpu_splat(cx, mask, lanes) : all_lanes(cx, lanes),
-                           passthru.ptr ? cpu_splat(cx, passthru, lanes) : zero_of(cx, result)};
-  tw_attr_t align = align_attr(cx, (int)tw_bytes(type));
-  tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(&at, "llvm.intr.masked.gather",
-                              (tw_op_parts_t){.num_operands = 3,
-                                              .operands = operands,
-                                              .num_results = 1,
-                                              .results = &result,
-                                              .num_attrs = 1,
-                                              .attrs = &align});
-  return mlirOperationGetResult(op, 0);
-}
-
-static void scatter_at(cpu_t *cx, MlirValue value, MlirValue pointers, MlirValue mask) {
-  int lanes = cpu_lanes_of(pointers);
-  MlirValue operands[3] = {cpu_splat(cx, value, lanes), pointers,
-                           mask.ptr ? cpu_splat(cx, mask, lanes) : all_lanes(cx, lanes)};
-  tw_attr_t align = align_attr(cx, (int)tw_bytes(cpu_element(value)));
-  tw_builder_t at = cpu_here(cx);
-  tw_build(&at, "llvm.intr.masked.scatter",
-           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = 1, .attrs = &align});
-}
-
-static MlirValue lane_offsets(cpu_t *cx, MlirValue stride, int lanes) {
-  MlirValue lane = cpu_iota(cx, cpu_int(cx, 64), lanes);
-  return cpu_bin(cx, "arith.muli", lane, cpu_splat(cx, stride, lanes));
-}
-
-MlirValue cpu_gather(cpu_t *cx, MlirValue address, MlirType type, MlirValue stride, int lanes, MlirValue mask,
-                     MlirValue passthru) {
-  return gather_at(cx, addresses(cx, address, type, lane_offsets(cx, stride, lanes)), type, mask, passthru);
-}
-
-void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride, MlirValue mask) {
-  MlirType type = cpu_element(value);
-  scatter_at(cx, value, addresses(cx, address, type, lane_offsets(cx, stride, cpu_lanes_of(value))), mask);
-}
-
 /* A single element under a condition. */
 static MlirValue load_if(cpu_t *cx, MlirValue pointer, MlirType type, MlirValue mask, MlirValue passthru) {
   MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
@@ -121,7 +53,7 @@ static MlirValue reach_mask(cpu_t *cx, const reach_t *reach) {
 static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, const reach_t *reach, MlirValue passthru) {
   MlirType result = cpu_vector(type, reach->lanes);
   MlirValue operands[3] = {pointer, reach_mask(cx, reach), cpu_splat(cx, passthru, reach->lanes)};
-  tw_attr_t align = align_attr(cx, (int)tw_bytes(type));
+  tw_attr_t align = cpu_align_attr(cx, (int)tw_bytes(type));
   tw_builder_t at = cpu_here(cx);
   MlirOperation op = tw_build(&at, "llvm.intr.masked.load",
                               (tw_op_parts_t){.num_operands = 3,
@@ -135,7 +67,7 @@ static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, const 
 
 static void masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, const reach_t *reach) {
   MlirValue operands[3] = {value, pointer, reach_mask(cx, reach)};
-  tw_attr_t align = align_attr(cx, (int)tw_bytes(cpu_element(value)));
+  tw_attr_t align = cpu_align_attr(cx, (int)tw_bytes(cpu_element(value)));
   tw_builder_t at = cpu_here(cx);
   tw_build(&at, "llvm.intr.masked.store",
            (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = 1, .attrs = &align});
@@ -219,7 +151,7 @@ static MlirValue load_nibbles(cpu_t *cx, MlirValue pointer, MlirValue offsets, M
     bytes = load_if(cx, cpu_address(cx, pointer, i8, (cpu_index_t){byte, 0, cx->depth}), i8, mask,
                     cpu_int_const(cx, i8, 0));
   else
-    bytes = gather_at(cx, addresses(cx, pointer, i8, byte), i8, mask, none);
+    bytes = cpu_gather_at(cx, cpu_addresses(cx, pointer, i8, byte), i8, mask, none);
   return cpu_bin_i(cx, "arith.andi", cpu_bin(cx, "arith.shrui", bytes, shift), 15);
 }
 
@@ -349,7 +281,7 @@ static MlirValue strip_offsets(cpu_t *cx, const cpu_access_t *access, const cpu_
   if (point->lanes == 1)
     return first;
   return cpu_bin(cx, "arith.addi", cpu_splat(cx, first, point->lanes),
-                 lane_offsets(cx, access->stride[point->axis], point->lanes));
+                 cpu_lane_offsets(cx, access->stride[point->axis], point->lanes));
 }
 
 static bool contiguous(const cpu_access_t *access, const cpu_point_t *point) {
@@ -501,7 +433,7 @@ static MlirValue gather_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *i
     value =
         load_if(cx, cpu_address(cx, array->pointer, type, (cpu_index_t){all[0], 0, cx->depth}), type, all[1], passthru);
   else
-    value = gather_at(cx, addresses(cx, array->pointer, type, all[0]), type, all[1], passthru);
+    value = cpu_gather_at(cx, cpu_addresses(cx, array->pointer, type, all[0]), type, all[1], passthru);
   return from_memory(cx, value, element);
 }
 
@@ -515,7 +447,7 @@ static MlirValue gather_with(cpu_t *cx, MlirOperation op, MlirValue (*operand)(c
   MlirValue mask =
       segment(op, 2, &at) ? operand(cx, mlirOperationGetOperand(op, at), point) : cpu_int_const(cx, cpu_int(cx, 1), 1);
   MlirValue padding = segment(op, 3, &at) ? operand(cx, mlirOperationGetOperand(op, at), point)
-                                          : zero_of(cx, cpu_compute_type(cx, element));
+                                          : cpu_zero_of(cx, cpu_compute_type(cx, element));
   return cx->failed ? padding : gather_lanes(cx, op, num, indices, mask, padding);
 }
 
@@ -550,7 +482,7 @@ static void scatter_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indic
   else if (lanes == 1)
     store_if(cx, value, cpu_address(cx, array->pointer, type, (cpu_index_t){offset, 0, cx->depth}), mask);
   else
-    scatter_at(cx, value, addresses(cx, array->pointer, type, offset), mask);
+    cpu_scatter_at(cx, value, cpu_addresses(cx, array->pointer, type, offset), mask);
 }
 
 static void place_scatter(cpu_t *cx, MlirOperation op) {
@@ -583,7 +515,7 @@ static void place_scatter(cpu_t *cx, MlirOperation op) {
 
 CPU_RULE(TW_TILE_DIM, CPU_EFFECT, 0, NULL, NULL, place_dim)
 CPU_RULE(TW_TILE_STRIDE, CPU_EFFECT, 0, NULL, NULL, place_stride)
-CPU_RULE(TW_TILE_LOAD, CPU_LEAF, 2, NULL, eval_load, place_load)
+CPU_RULE_IN_BLOCKS(TW_TILE_LOAD, cpu_load_is_swapped, cpu_swapped_load_into, CPU_LEAF, 2, NULL, eval_load, place_load)
 CPU_RULE(TW_TILE_STORE, CPU_EFFECT, 0, NULL, NULL, place_store)
 CPU_RULE(TW_TILE_GATHER, CPU_ELEMENTWISE, 12, NULL, eval_gather, place_gather)
 CPU_RULE(TW_TILE_SCATTER, CPU_EFFECT, 0, NULL, NULL, place_scatter)

@@ -47,14 +47,6 @@ MlirValue cpu_scalar(cpu_t *cx, MlirValue value) {
   return slot->now;
 }
 
-static const cpu_rule_t *const rules[TW_NUM_OP_KINDS] = {
-#define CPU_ROW(kind) [TW_##kind] = &cpu_rule_of_TW_##kind,
-#include "CpuRules.inc"
-#undef CPU_ROW
-};
-
-const cpu_rule_t *cpu_rule(MlirOperation op) { return rules[tw_op_kind(op)]; }
-
 /* --- buffers ----------------------------------------------------------------------------------------------- */
 
 static int64_t element_bytes(cpu_t *cx, MlirType tile) { return tw_bytes(cpu_buffer_type(cx, tw_element(tile))); }
@@ -146,7 +138,7 @@ static void remember(cpu_t *cx, MlirValue value, const cpu_point_t *point, int d
 
 static MlirValue compute(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
   MlirOperation op = tw_def(value);
-  const cpu_rule_t *rule = mlirOperationIsNull(op) ? NULL : cpu_rule(op);
+  const cpu_rule_t *rule = mlirOperationIsNull(op) ? NULL : cpu_rule(cx, op);
   if (!rule || rule->space == CPU_EFFECT) {
     cpu_error(cx, mlirOperationIsNull(op) ? cx->func : op, "has no CPU lowering on tiles");
     return cpu_int_const(cx, cpu_int(cx, 64), 0);
@@ -331,8 +323,8 @@ static bool read_too_late(const plan_t *plan, MlirOperation read, const map_t *m
 
 /* A tile whose buffer is filled by blocks, not by a nest. */
 static bool in_blocks(cpu_t *cx, MlirValue tile) {
-  MlirOperation op = tw_def(tile);
-  return cpu_moves_last_axis(cx, op) || (tw_op_is(op, TW_TILE_LOAD) && cpu_load_is_swapped(cx, tile));
+  const cpu_rule_t *rule = cpu_rule(cx, tw_def(tile));
+  return rule && rule->fills_in_blocks && rule->fills_in_blocks(cx, tile);
 }
 
 /* A number for each map, so that a tile that many paths lead to is visited once. */
@@ -352,7 +344,7 @@ static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
     return;
   slot->visit = cx->visit;
   slot->visit_map = number_of(map);
-  const cpu_rule_t *rule = cpu_rule(op);
+  const cpu_rule_t *rule = cpu_rule(cx, op);
   if (!rule || rule->space == CPU_EFFECT)
     return;
   if (slot->wanted && tw_is_tile(mlirValueGetType(tile))) {
@@ -438,12 +430,8 @@ void cpu_forget_filled(cpu_t *cx, size_t since) {
 
 /* Fills the buffer of a tile that moves the last axis. */
 static void fill_in_blocks(cpu_t *cx, cpu_slot_t *slot) {
-  MlirOperation op = tw_def(slot->value);
   MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
-  if (tw_op_is(op, TW_TILE_LOAD))
-    cpu_swapped_load_into(cx, slot->value, buffer);
-  else
-    cpu_permute_into(cx, op, buffer);
+  cpu_rule(cx, tw_def(slot->value))->fill(cx, slot->value, buffer);
   slot->kind = CPU_BUFFER;
   note_filled(cx, slot);
   slot->now = buffer;
@@ -508,8 +496,8 @@ static void add_root(cpu_slot_t *slot, int root) {
     slot->first_root = root;
 }
 
-static bool is_virtual(MlirOperation op) {
-  const cpu_rule_t *rule = cpu_rule(op);
+static bool is_virtual(const cpu_t *cx, MlirOperation op) {
+  const cpu_rule_t *rule = cpu_rule(cx, op);
   return rule && rule->space != CPU_EFFECT && mlirOperationGetNumResults(op) == 1 &&
          tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
@@ -533,7 +521,7 @@ static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation 
       slot->wanted = true;
     return;
   }
-  if (!is_virtual(user)) {
+  if (!is_virtual(cx, user)) {
     add_root(slot, order_of(cx, user));
     return;
   }
@@ -541,7 +529,7 @@ static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation 
   if (result->first_root != INT_MAX)
     add_root(slot, result->first_root);
   slot->many_roots |= result->many_roots && !result->wanted;
-  if (cpu_rule(user)->space == CPU_BROADCAST)
+  if (cpu_rule(cx, user)->space == CPU_BROADCAST)
     want_if_repeated(slot, user);
 }
 
@@ -549,7 +537,7 @@ static void add_cost(cpu_t *cx, MlirOperation op) {
   cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(op, 0));
   MlirType element = tw_element(mlirValueGetType(slot->value));
   bool reads = tw_op_loads(op);
-  slot->cost = cpu_rule(op)->cost + (reads && cpu_is_narrow(element) ? tw_bits(element) < 16 ? 8 : 1 : 0);
+  slot->cost = cpu_rule(cx, op)->cost + (reads && cpu_is_narrow(element) ? tw_bits(element) < 16 ? 8 : 1 : 0);
   slot->memory = reads;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue operand = mlirOperationGetOperand(op, i);
@@ -568,7 +556,7 @@ void cpu_analyze(cpu_t *cx, MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     tw_map_one(&cx->order, (MlirValue){op.ptr}, (MlirValue){(void *)(intptr_t)num++});
-    if (is_virtual(op))
+    if (is_virtual(cx, op))
       add_cost(cx, op);
   }
   MlirOperation *ops = calloc((size_t)num + 1, sizeof *ops);
@@ -579,13 +567,14 @@ void cpu_analyze(cpu_t *cx, MlirBlock block) {
        op = mlirOperationGetNextInBlock(op))
     ops[num++] = op;
   while (num-- > 0) {
-    if (!is_virtual(ops[num]))
+    if (!is_virtual(cx, ops[num]))
       continue;
     cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(ops[num], 0));
     for (MlirOpOperand use = mlirValueGetFirstUse(slot->value); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use))
       add_use(cx, slot, block, mlirOpOperandGetOwner(use));
-    if ((slot->many_roots && slot->cost >= COST_SHARED) || cpu_moves_last_axis(cx, ops[num]))
+    if ((slot->many_roots && slot->cost >= COST_SHARED) ||
+        (cpu_rule(cx, ops[num])->space == CPU_PERMUTE && in_blocks(cx, slot->value)))
       slot->wanted = true;
   }
   free(ops);
@@ -678,4 +667,19 @@ bool cpu_writes(MlirOperation op) {
   bool writes = false;
   mlirOperationWalk(op, find_write, &writes, MlirWalkPreOrder);
   return writes;
+}
+
+bool cpu_reshape_is_unit(MlirOperation op) {
+  MlirType in = mlirValueGetType(mlirOperationGetOperand(op, 0)), out = mlirValueGetType(mlirOperationGetResult(op, 0));
+  intptr_t i = 0, o = 0;
+  for (;; i++, o++) {
+    while (i < tw_rank(in) && tw_extent(in, i) == 1)
+      i++;
+    while (o < tw_rank(out) && tw_extent(out, o) == 1)
+      o++;
+    if (i == tw_rank(in) || o == tw_rank(out))
+      return i == tw_rank(in) && o == tw_rank(out);
+    if (tw_extent(in, i) != tw_extent(out, o))
+      return false;
+  }
 }

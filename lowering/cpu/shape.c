@@ -4,21 +4,6 @@
 static MlirType operand_type(MlirOperation op) { return mlirValueGetType(mlirOperationGetOperand(op, 0)); }
 static MlirType result_type(MlirOperation op) { return mlirValueGetType(mlirOperationGetResult(op, 0)); }
 
-bool cpu_reshape_is_unit(MlirOperation op) {
-  MlirType in = operand_type(op), out = result_type(op);
-  intptr_t i = 0, o = 0;
-  for (;; i++, o++) {
-    while (i < tw_rank(in) && tw_extent(in, i) == 1)
-      i++;
-    while (o < tw_rank(out) && tw_extent(out, o) == 1)
-      o++;
-    if (i == tw_rank(in) || o == tw_rank(out))
-      return i == tw_rank(in) && o == tw_rank(out);
-    if (tw_extent(in, i) != tw_extent(out, o))
-      return false;
-  }
-}
-
 static void no_lanes(cpu_point_t *point) {
   point->axis = -1;
   point->lanes = 1;
@@ -66,7 +51,7 @@ static cpu_point_t reshape_point(MlirType in, MlirType out, const cpu_point_t *p
 /* The point of the operand for a point of the result of a broadcast, permute or unit reshape. */
 static cpu_point_t operand_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
   MlirType in = operand_type(op), out = result_type(op);
-  switch (cpu_rule(op)->space) {
+  switch (cpu_rule(cx, op)->space) {
   case CPU_BROADCAST: return broadcast_point(in, out, point);
   case CPU_PERMUTE: return permute_point(op, point);
   case CPU_RESHAPE: return reshape_point(in, out, point);
@@ -132,4 +117,4 @@ CPU_RULE(TW_TENSOR_SPLAT, CPU_LEAF, 0, NULL, eval_splat, NULL)
 CPU_RULE(TW_TILE_IOTA, CPU_LEAF, 1, NULL, eval_iota, NULL)
 CPU_RULE(TW_TILE_BROADCAST, CPU_BROADCAST, 0, NULL, eval_moved, NULL)
 CPU_RULE(TW_TILE_RESHAPE, CPU_RESHAPE, 0, NULL, eval_reshape, place_reshape)
-CPU_RULE(TW_TILE_PERMUTE, CPU_PERMUTE, 0, NULL, eval_moved, NULL)
+CPU_RULE_IN_BLOCKS(TW_TILE_PERMUTE, cpu_moves_last_axis, cpu_permute_into, CPU_PERMUTE, 0, NULL, eval_moved, NULL)

@@ -106,16 +106,16 @@ static void call_transpose(cpu_t *cx, const transpose_t *t, MlirValue from, Mlir
   cpu_call(cx, name, 2, (MlirValue[]){from, to});
 }
 
-bool cpu_moves_last_axis(cpu_t *cx, MlirOperation op) {
-  if (!tw_op_is(op, TW_TILE_PERMUTE))
-    return false;
+bool cpu_moves_last_axis(cpu_t *cx, MlirValue tile) {
+  MlirOperation op = tw_def(tile);
   int64_t order[TW_MAX_RANK];
   transpose_t t;
   tw_attr_ints(op, "order", order, TW_MAX_RANK);
   return set_transpose(cx, &t, mlirValueGetType(mlirOperationGetOperand(op, 0)), order);
 }
 
-void cpu_permute_into(cpu_t *cx, MlirOperation op, MlirValue target) {
+void cpu_permute_into(cpu_t *cx, MlirValue tile, MlirValue target) {
+  MlirOperation op = tw_def(tile);
   int64_t order[TW_MAX_RANK];
   transpose_t t;
   MlirValue operand = mlirOperationGetOperand(op, 0);
