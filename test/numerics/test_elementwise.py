@@ -220,9 +220,10 @@ def function_tolerance(op: Any, dtype: dt.DType) -> Tolerance:
 def function_arguments(op: Any, dtype: dt.DType) -> np.ndarray:
     x = [special(dtype), random_values(dtype, 150), random_values(dtype, 40) * dtype.numpy.type(9)]
     values = np.concatenate(x)
-    if op in PERIODIC:  # how exactly large angles are reduced is not said
-        with np.errstate(invalid="ignore"):
-            values = values[~(np.abs(values.astype(np.float64)) > 1e4)]
+    if op in PERIODIC:  # of all magnitudes, and the f64 that is nearest to a multiple of pi / 2, but for its tangent
+        bits = np.random.default_rng(1).integers(0, 256, 300 * dtype.numpy.itemsize, dtype=np.uint8)
+        nearest = [6381956970095103.0 * 2.0**797] if dtype.bits == 64 and op is not ct.tan else []
+        values = np.concatenate([values, bits.view(dtype.numpy), np.array(nearest, dtype.numpy)])
     return values
 
 

@@ -10,6 +10,8 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
 
+#include "mlir-c/Dialect/LLVM.h"
+
 #include <math.h>
 
 enum {
@@ -244,20 +246,155 @@ static MlirValue emit_rsqrt(tw_emitter_t *e, MlirValue x, bool rough) {
 
 /* ---- circular functions -------------------------------------------------------------------------- */
 
-/* x = n * pi/2 + r, |r| <= pi/4. The reduction is done in f64, where it is good up to about 2^50. */
+/* x = n * pi/2 + r, |r| <= pi/4. */
 typedef struct turned {
-  MlirValue r, quadrant; /* as x; i64 */
+  MlirValue r, quadrant; /* f64; i64 */
 } turned_t;
 
-static turned_t turn(tw_emitter_t *e, MlirValue x) {
-  MlirValue wide = is_f64(x) ? x : twg_cast(e, "llvm.fpext", e->f64, x);
+static MlirValue to_f64(tw_emitter_t *e, MlirValue x) { return is_f64(x) ? x : twg_cast(e, "llvm.fpext", e->f64, x); }
+
+/* The reduction in f64, with pi/2 in two parts: exact to 2^-60 below 2^40. */
+static const double NEAR_TURNS = 0x1p40;
+
+static turned_t turn_near(tw_emitter_t *e, MlirValue wide) {
   MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, wide, k(e, wide, 0.63661977236758134308)));
   MlirValue r = fma3(e, n, k(e, wide, -0x1.921fb54442d18p+0), wide);
   r = fma3(e, n, k(e, wide, -0x1.1a62633145c07p-54), r);
-  turned_t out = {r, twg_cast(e, "llvm.fptosi", e->i64, n)};
-  if (!is_f64(x))
-    out.r = twg_cast(e, "llvm.fptrunc", e->f32, r);
-  return out;
+  return (turned_t){r, twg_cast(e, "llvm.fptosi", e->i64, n)};
+}
+
+/* 2/pi after the point, behind a word of zeros: as many bits as an f64 has places. */
+static const uint64_t two_over_pi[] = {
+    0, /* */
+    0xa2f9836e4e441529,
+    0xfc2757d1f534ddc0,
+    0xdb6295993c439041,
+    0xfe5163abdebbc561,
+    0xb7246e3a424dd2e0,
+    0x06492eea09d1921c,
+    0xfe1deb1cb129a73e,
+    0xe88235f52ebb4484,
+    0xe99c7026b45f7e41,
+    0x3991d639835339f4,
+    0x9c845f8bbdf9283b,
+    0x1ff897ffde05980f,
+    0xef2f118b5a0a6d1f,
+    0x6d367ecf27cb09b7,
+    0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b,
+    0x3d0739f78a5292ea,
+    0x6bfb5fb11f8d5d08,
+    0x56033046fc7b6bab,
+};
+enum { WORD = 64, TABLE_WORDS = sizeof two_over_pi / sizeof *two_over_pi };
+
+/* The table's place in memory, made when it is first asked for. */
+static MlirValue table_of_turns(tw_emitter_t *e) {
+  static const char name[] = "tile_two_over_pi";
+  MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(e->module));
+  MlirOperation op = mlirBlockGetFirstOperation(body);
+  while (!mlirOperationIsNull(op) && !mlirStringRefEqual(tw_attr_string(op, "sym_name"), tw_str(name)))
+    op = mlirOperationGetNextInBlock(op);
+  if (mlirOperationIsNull(op)) {
+    MlirStringRef bytes = mlirStringRefCreate((const char *)two_over_pi, sizeof two_over_pi);
+    MlirNamedAttribute attributes[] = {
+        twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(name))),
+        twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, sizeof two_over_pi))),
+        twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
+        twg_named(e, "constant", mlirUnitAttrGet(e->context)),
+        twg_named(e, "addr_space", twg_i32_attr(e, 1)),
+        twg_named(e, "alignment", twg_i64_attr(e, sizeof *two_over_pi)),
+        twg_named(e, "value", mlirStringAttrGet(e->context, bytes)),
+    };
+    MlirOperationState state = mlirOperationStateGet(tw_str("llvm.mlir.global"), e->location);
+    MlirRegion region = mlirRegionCreate();
+    mlirOperationStateAddAttributes(&state, sizeof attributes / sizeof *attributes, attributes);
+    mlirOperationStateAddOwnedRegions(&state, 1, &region);
+    mlirBlockInsertOwnedOperation(body, 0, mlirOperationCreate(&state));
+  }
+  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
+  return twg_op(e, "llvm.mlir.addressof", e->global, 0, NULL, 1, &symbol);
+}
+
+static MlirValue i64_binary(tw_emitter_t *e, const char *name, MlirValue x, int64_t y) {
+  return twg_binary(e, name, x, twg_const_int(e, mlirValueGetType(x), y));
+}
+
+/* 192 bits of 2/pi from bit `first` of the table on, the high ones first. */
+static void window_of_turns(tw_emitter_t *e, MlirValue first, MlirValue out[3]) {
+  enum { BYTES = 8 };
+  MlirValue words[4], table = table_of_turns(e);
+  MlirValue from = i64_binary(e, "llvm.shl", i64_binary(e, "llvm.lshr", first, 6), 3);
+  for (int i = 0; i < 4; i++)
+    words[i] =
+        twg_load_from(e, e->i64, twg_offset_pointer(e, table, i64_binary(e, "llvm.add", from, i * BYTES)), BYTES);
+  for (int i = 0; i < 3; i++) {
+    MlirValue operands[] = {words[i], words[i + 1], i64_binary(e, "llvm.and", first, WORD - 1)};
+    out[i] = twg_intrinsic(e, "llvm.fshl.i64", e->i64, 3, operands);
+  }
+}
+
+/* Payne and Hanek's reduction, for |x| from NEAR_TURNS on: x = m * 2^p with a whole m, and of m * 2/pi * 2^p whole
+ * circles are left out before they are computed. What is left are quadrants in 2 bits and 126 bits behind the point, of
+ * which cancellation takes no more than 61. Not a number where x is infinite. */
+static turned_t turn_far(tw_emitter_t *e, MlirValue wide) {
+  enum { MANTISSA = 52, BIAS = 1075, LEFT_OUT = 2, FRACTION = 126 };
+  MlirType i128 = mlirIntegerTypeGet(e->context, 2 * WORD);
+  MlirValue bits = twg_bitcast(e, wide, e->i64), window[3];
+  MlirValue exponent = i64_binary(e, "llvm.and", i64_binary(e, "llvm.lshr", bits, MANTISSA), 0x7ff);
+  MlirValue m =
+      i64_binary(e, "llvm.or", i64_binary(e, "llvm.and", bits, (INT64_C(1) << MANTISSA) - 1), INT64_C(1) << MANTISSA);
+  window_of_turns(e, i64_binary(e, "llvm.add", exponent, WORD - BIAS - LEFT_OUT), window);
+  MlirValue high = twg_cast(e, "llvm.zext", i128, twg_binary(e, "llvm.mul", m, window[0])), turns;
+  MlirValue whole = twg_cast(e, "llvm.zext", i128, m);
+  MlirValue middle = twg_binary(e, "llvm.mul", whole, twg_cast(e, "llvm.zext", i128, window[1]));
+  MlirValue low = twg_binary(e, "llvm.mul", whole, twg_cast(e, "llvm.zext", i128, window[2]));
+  turns = twg_binary(e, "llvm.add", middle, i64_binary(e, "llvm.lshr", low, WORD));
+  turns = twg_binary(e, "llvm.add", turns, i64_binary(e, "llvm.shl", high, WORD));
+  MlirValue half = i64_binary(e, "llvm.shl", twg_const_int(e, i128, 1), FRACTION - 1);
+  MlirValue q = i64_binary(e, "llvm.lshr", twg_binary(e, "llvm.add", turns, half), FRACTION);
+  MlirValue rest = twg_binary(e, "llvm.sub", turns, i64_binary(e, "llvm.shl", q, FRACTION));
+  MlirValue above =
+      twg_cast(e, "llvm.sitofp", e->f64, twg_cast(e, "llvm.trunc", e->i64, i64_binary(e, "llvm.ashr", rest, WORD)));
+  MlirValue below = twg_cast(e, "llvm.uitofp", e->f64, twg_cast(e, "llvm.trunc", e->i64, rest));
+  MlirValue r = fma3(e, above, k(e, wide, 0x1p64), below);
+  r = mul(e, r, k(e, wide, 0x1.921fb54442d18p+0 * 0x1p-126));
+  MlirValue quadrant = twg_cast(e, "llvm.trunc", e->i64, q), minus = i64_binary(e, "llvm.mul", quadrant, -1);
+  MlirValue negative = twg_icmp(e, TW_SLT, bits, twg_const_int(e, e->i64, 0));
+  r = add(e, twg_select(e, negative, negate(e, r), r), sub(e, wide, wide));
+  return (turned_t){r, twg_select(e, negative, minus, quadrant)};
+}
+
+/* Of several numbers, where the far ones are a branch that is seldom taken. */
+static void turn_all(tw_emitter_t *e, int num, const MlirValue *x, turned_t *out) {
+  MlirType types[2 * MOST_AT_ONCE];
+  MlirValue near[2 * MOST_AT_ONCE], far[2 * MOST_AT_ONCE], is_far[MOST_AT_ONCE], any = {NULL};
+  for (int i = 0; i < num; i++) {
+    MlirValue wide = to_f64(e, x[i]);
+    turned_t t = turn_near(e, wide);
+    near[i] = t.r;
+    near[num + i] = t.quadrant;
+    types[i] = e->f64;
+    types[num + i] = e->i64;
+    is_far[i] = twg_fcmp(e, TW_OGE, absolute(e, wide), k(e, wide, NEAR_TURNS));
+    any = i ? twg_binary(e, "llvm.or", any, is_far[i]) : is_far[i];
+  }
+  MlirBlock away = twg_new_block(e, 0, NULL), join = twg_new_block(e, 2 * num, types);
+  twg_branch_if(e, any, away, 0, NULL, join, 2 * num, near);
+  e->block = away;
+  for (int i = 0; i < num; i++) {
+    MlirValue wide = to_f64(e, x[i]); /* of near ones the table has no bits */
+    turned_t t = turn_far(e, twg_select(e, is_far[i], wide, k(e, wide, NEAR_TURNS)));
+    far[i] = twg_select(e, is_far[i], t.r, near[i]);
+    far[num + i] = twg_select(e, is_far[i], t.quadrant, near[num + i]);
+  }
+  twg_branch(e, join, 2 * num, far);
+  e->block = join;
+  for (int i = 0; i < num; i++) {
+    MlirValue r = mlirBlockGetArgument(join, i);
+    out[i].r = is_f64(x[i]) ? r : twg_cast(e, "llvm.fptrunc", e->f32, r);
+    out[i].quadrant = mlirBlockGetArgument(join, num + i);
+  }
 }
 
 static MlirValue sin_near_zero(tw_emitter_t *e, MlirValue r) {
@@ -293,20 +430,23 @@ static MlirValue circular(tw_emitter_t *e, turned_t t, int shift) {
   return twg_select(e, back, negate(e, y), y);
 }
 
-static MlirValue emit_sin(tw_emitter_t *e, MlirValue x, bool rough) {
-  (void)rough;
-  return circular(e, turn(e, x), 0);
+static bool is_circular(MlirOperation op) {
+  return tw_op_is(op, TW_MATH_SIN) || tw_op_is(op, TW_MATH_COS) || tw_op_is(op, TW_MATH_TAN);
 }
 
-static MlirValue emit_cos(tw_emitter_t *e, MlirValue x, bool rough) {
-  (void)rough;
-  return circular(e, turn(e, x), 1);
-}
-
-static MlirValue emit_tan(tw_emitter_t *e, MlirValue x, bool rough) {
-  (void)rough;
-  turned_t t = turn(e, x);
-  return divide(e, circular(e, t, 0), circular(e, t, 1));
+static bool emit_circular(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), out = twg_new_values(e, x.count);
+  for (int first = 0, num; first < x.count; first += num) {
+    turned_t t[MOST_AT_ONCE];
+    num = x.count - first < MOST_AT_ONCE ? x.count - first : MOST_AT_ONCE;
+    turn_all(e, num, x.at + first, t);
+    for (int i = 0; i < num; i++) {
+      MlirValue y = circular(e, t[i], tw_op_is(op, TW_MATH_COS));
+      out.at[first + i] = tw_op_is(op, TW_MATH_TAN) ? divide(e, y, circular(e, t[i], 1)) : y;
+    }
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
 }
 
 /* ---- hyperbolic functions ------------------------------------------------------------------------ */
@@ -516,9 +656,9 @@ static MlirValue emit_pow(tw_emitter_t *e, MlirValue x, MlirValue y) {
 /* ---- rule -------------------------------------------------------------------------------------- */
 
 static const math_fn_t functions[TW_NUM_OP_KINDS] = {
-    [TW_MATH_EXP] = emit_exp,   [TW_MATH_EXP2] = emit_exp2,   [TW_MATH_LOG] = emit_log,   [TW_MATH_LOG2] = emit_log2,
-    [TW_MATH_SQRT] = emit_sqrt, [TW_MATH_RSQRT] = emit_rsqrt, [TW_MATH_SIN] = emit_sin,   [TW_MATH_COS] = emit_cos,
-    [TW_MATH_TAN] = emit_tan,   [TW_MATH_SINH] = emit_sinh,   [TW_MATH_COSH] = emit_cosh, [TW_MATH_TANH] = emit_tanh,
+    [TW_MATH_EXP] = emit_exp,   [TW_MATH_EXP2] = emit_exp2, [TW_MATH_LOG] = emit_log,
+    [TW_MATH_LOG2] = emit_log2, [TW_MATH_SQRT] = emit_sqrt, [TW_MATH_RSQRT] = emit_rsqrt,
+    [TW_MATH_SINH] = emit_sinh, [TW_MATH_COSH] = emit_cosh, [TW_MATH_TANH] = emit_tanh,
 };
 
 static MlirValue absolute_int(tw_emitter_t *e, MlirValue x) {
@@ -538,6 +678,8 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
 }
 
 bool twg_rule_math(tw_emitter_t *e, MlirOperation op) {
+  if (is_circular(op))
+    return emit_circular(e, op);
   return tw_has_attr(op, TW_ABSOLUTE) ? emit_tanh_absolute(e, op) : twg_each_register(e, op, one_element);
 }
 
