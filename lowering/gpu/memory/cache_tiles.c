@@ -104,12 +104,16 @@ static bool reads_number(MlirOperation load, MlirOperation loop) {
   return reads;
 }
 
-/* Notes a load of a walk with those of the same tile; in the first walk it makes one. */
+/* Notes a load of a walk with those of the same tile; in the first walk it makes one. A second load of it in the same
+ * walk is left alone. */
 static void note(plan_t *plan, int walk, MlirOperation load) {
   MlirOperation loop = plan->walks[walk], first = plan->walks[0];
-  for (int t = 0; walk > 0 && t < plan->num_tiles; t++)
-    if (same_load(plan->tiles[t].loads[0], first, load, loop))
-      plan->tiles[t].loads[walk] = load;
+  for (int t = 0; t < plan->num_tiles; t++)
+    if (same_load(plan->tiles[t].loads[0], first, load, loop)) {
+      if (mlirOperationIsNull(plan->tiles[t].loads[walk]))
+        plan->tiles[t].loads[walk] = load;
+      return;
+    }
   if (walk == 0 && plan->num_tiles < MAX_TILES && can_copy(load) && reads_number(load, loop) &&
       tw_same_place(load, loop, load, loop))
     plan->tiles[plan->num_tiles++] = (kept_t){.loads = {load}};
