@@ -116,6 +116,15 @@ Type BufferType::parse(AsmParser &parser) {
     parser.emitError(loc, "expected elements of a dtype, found ") << element;
     return {};
   }
+  constexpr int64_t most = int64_t{1} << TW_LAYOUT_MAX_BITS;
+  int64_t elements = 1;
+  for (int64_t extent : shape) {
+    if (extent < 1 || extent > most / elements) {
+      parser.emitError(loc, "expected a buffer of at most ") << most << " elements";
+      return {};
+    }
+    elements *= extent;
+  }
   if (failed(verifyLayout(layout, ArrayRef(shape).drop_front(), emitError)))
     return {};
   return BufferType::get(parser.getContext(), shape, element, layout);

@@ -843,3 +843,10 @@ func.func @f(%x: !tile.buffer<1x8xindex, #tile.linear<offset = [[1], [2], [4]]>>
 // -----
 // expected-error @+1 {{has tile.num_warps, which is of one kernel: it stands on that function, in tile.hints or tile.launch}}
 module attributes {tile.num_warps = 4 : i32} {}
+
+// -----
+
+// expected-error @below {{expected a buffer of at most 1048576 elements}}
+func.func @f(%x: !tile.buffer<1x1073741824x1073741824xf32, #tile.linear<offset = [[0, 1]]>>) {
+  return
+}

@@ -220,15 +220,11 @@ def mutant(number: int) -> tuple[str, list[str], random.Random]:
     for _ in range(pick.choice((0, 1, 1, 1, 2, 2, 3, 5))):
         text = pick.choice(CHANGES)(text, pick)
     if pick.random() < 0.5:
-        text = re.sub(
-            r"^(\s*func\.func [^{]*\))( attributes \{[^}]*\})? \{$",
-            r"\1 attributes {tile.kernel} {",
-            text,
-            flags=re.MULTILINE,
-        )
+        hints = f"tile.hints = {{num_warps = {pick.choice((1, 4, 8))} : i32}}"
+        head = r"^(\s*func\.func [^{]*\))( attributes \{[^}]*\})? \{$"
+        text = re.sub(head, rf"\1 attributes {{tile.kernel, {hints}}} {{", text, flags=re.MULTILINE)
     if "module attributes" not in text and pick.random() < 0.8:
-        parameters = f'tile.target = "{pick.choice(TARGETS)}", tile.num_warps = {pick.choice((1, 4, 8))} : i32'
-        text = f"module attributes {{{parameters}}} {{\n{text}\n}}"
+        text = f'module attributes {{tile.target = "{pick.choice(TARGETS)}"}} {{\n{text}\n}}'
     return text, passes, pick
 
 
