@@ -410,14 +410,14 @@ def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
   let summary = "some warps bring data, the others compute";
   let verifier = "verify_roles";
   let description = [{
-    `tile.num_warps` of the module are the consumers, which the layouts of tiles speak
+    `num_warps` of the launch record are the consumers, which the layouts of tiles speak
     of; the producer's warps come after them. One warp runs the producer's region; the
     others, if there are any, are there to give up registers: with `registers p, c` a
     thread of the producer's warps keeps p registers and one of the consumers gets c,
     and producer_warps must be a multiple of 4. A `tile.barrier` in the consumers' region
     is for the consumers only; the producer's has none.
 
-    With `teams n` there are n times `tile.num_warps` consumers, in teams that each run
+    With `teams n` there are n times `num_warps` consumers, in teams that each run
     the consumers' region for themselves: its barriers, and what an op needs of shared
     memory for itself, are a team's own. `tile.team` tells them apart.
 

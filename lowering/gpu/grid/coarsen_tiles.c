@@ -18,7 +18,7 @@
  *       %b = tile.load %B[%k, %j] -> tensor<64x256xbf16>
  *     tile.store %d, %C[%i, %j]
  *
- * The launcher divides the grid, rounding up (tile.cut_grid, where minus four is four blocks in one). Neighbours load
+ * The launcher divides the grid, rounding up (grid_scale, where minus four is four blocks in one). Neighbours load
  * the same tiles of what does not depend on their position, so that a product of small tiles waits for the L2 cache: on
  * an H200 bf16 of 4096x4096x4096 takes 310 us with tiles of 64x64, and 172 with 128x256.
  *
@@ -27,7 +27,7 @@
  * no iota counts along it. The largest tile is that of which eight warps can hold the sums.
  *
  * Whether blocks are fused is decided at each launch (runtime/cut.c), as it is whether they are cut; the module says
- * what it takes (tile.fuse): the number of iterations; for 1, 2, 4 ... blocks how many along each axis, and the cycles
+ * what it takes (`coarsen`): the number of iterations; for 1, 2, 4 ... blocks how many along each axis, and the cycles
  * and bytes of an iteration. Fused blocks must not store what no block of the program would have: where the grid is no
  * multiple, it must be all of each array that is stored. So the rest are axis, word of the extent, and tile of each.
  * The kernel is compiled again with the hint `fuse_tiles`, the number of blocks; 1: none. */

@@ -2,16 +2,16 @@
  *
  * Before: a block of one warp, whose position is the hardware's.
  *
- *   func.func @k(%A: ..., %B: ...) {                             // tile.num_warps = 1
+ *   func.func @k(%A: ..., %B: ...) {                             // num_warps = 1
  *     %i = tile.block_id 0
  *     %n = tile.num_blocks 0
  *     %x = tile.load %A[%i, %c0] ...
  *     ...
  *   }
  *
- * After: rows of threads are blocks side by side along axis 0 of the grid. The module says so (tile.joined), for the
- * launcher, which starts up to so many rows, and tells the kernel the extents of the program's grid, as it
- * does for a persistent one (persist.c): the last block may have rows to spare.
+ * After: rows of threads are blocks side by side along axis 0 of the grid. The launch record says so (packed_blocks),
+ * for the launcher, which starts up to so many rows, and tells the kernel the extents of the program's grid, as it does
+ * for a persistent one (persist.c): the last block may have rows to spare.
  *
  *   func.func @k(%A: ..., %B: ..., %x: i32, %y: i32, %z: i32) {
  *     %i = tile.block_id 0 * tile.block_dim 1 + tile.thread_id 1

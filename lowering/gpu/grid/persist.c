@@ -15,7 +15,7 @@
  *     %i, %j = position number %v in the raster
  *
  * and where it pays, the grid that the launcher starts is smaller than the program's (the module
- * says so: tile.persistent), whose extents are three more arguments:
+ * says so: persistent), whose extents are three more arguments:
  *
  *   func.func @k(%A: ..., %C: ..., %x: i32, %y: i32, %z: i32) {
  *     %first = tile.block_id 0

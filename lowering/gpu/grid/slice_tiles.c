@@ -22,7 +22,7 @@
  *       %b = tile.load %B[%k, %y] -> tensor<64x128xbf16>
  *     tile.store %d, %C[%x, %y]
  *
- * The launcher starts as many times more blocks along each axis as the module says (tile.cut_grid).
+ * The launcher starts as many times more blocks along each axis as the launch record says (grid_scale).
  *
  * What is cut are classes of dimensions (dim_classes.h): those whose elements do not see each other, and
  * which every store and scatter has. All else is computed by each part again. Where a part may read what another one
@@ -30,7 +30,7 @@
  * memory in common is left to the launcher (aliasing.h).
  *
  * How many parts there are is decided at each launch (runtime/cut.c): where a launch has fewer blocks than the GPU has
- * multiprocessors. The module tells it what it takes (tile.cut): the number of iterations of the loop as in tile.split;
+ * multiprocessors. The record tells it what it takes (`slice`): the number of iterations of the loop as in `split`;
  * the number of classes, and of each the word of an extent of an array, or -1, and the extent of the tile; then for 1,
  * 2, 4 ... parts into how many each class is cut, and the cycles and bytes of an iteration. The first launch that does
  * better with parts has the kernel compiled again, with the hint `cut_tiles`, which is their number; 1: none. Without

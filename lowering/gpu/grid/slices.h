@@ -1,7 +1,7 @@
 /* slices.h - blocks that compute a slice of a tile each: which slice, and whose memory they see
  *
  * The parts of a tile are neighbours along an axis of the grid: in the place of each block of the program, as many are
- * started as there are parts (tile.cut_grid). tile-resize-tiles cuts where parts do not see each other,
+ * started as there are parts (grid_scale). tile-resize-tiles cuts where parts do not see each other,
  * tile-resize-tiles where they do. */
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_SLICES_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_SLICES_H

@@ -30,11 +30,11 @@
  * number of the block: the launcher starts all parts along one axis.
  *
  * How many parts is decided at each launch (runtime/split.c), since only there the extents are known; the module tells
- * it what it takes: tile.split = [the word of the extent of k, or -1; how much of it a step takes; the number of steps
+ * it what it takes: `split` (the word of the extent of k, or -1; how much of it a step takes; the number of steps
  * where it is a constant; cycles that a step takes, and bytes; the number of parts where the hint `split_k` gives one,
- * else 0], tile.part_bytes, and tile.loaded (step_cost.h). Most launches have tiles enough, and the code costs time to
+ * else 0; the bytes of a part), and `loaded` (step_cost.h). Most launches have tiles enough, and the code costs time to
  * assemble: so a module without the hint gets these facts only, and the first launch that would have tiles shared has
- * the kernel compiled again, with split_k = 0. The module of shared tiles has tile.shares.
+ * the kernel compiled again, with split_k = 0. The record of shared tiles has split_applied.
  *
  * What must hold: one loop with products in the block, all that it carries are sums of products from zero, its step
  * is 1 and its bounds are known at the launch (unless the hint asks for parts). Before and in it nothing is written,

@@ -14,7 +14,7 @@
  * store may have a layout of its own, where that and a conversion cost less. Constants, splats and iotas are made anew
  * for each use, in the layout that it needs.
  *
- * The module gets tile.num_warps where it has none, and tile.layout_slots: what the layouts cost, and the runners-up.
+ * The launch record gets num_warps, and the kernel tile.layout_costs: what the layouts cost, and the runners-up.
  * tile.layout_choice = n takes the n-th of those. What must hold: one func.func with tile.kernel a
  * module, no unsigned types. */
 #include "dialect/layouts.h"

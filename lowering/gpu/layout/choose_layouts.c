@@ -8,7 +8,7 @@
  *   of a candidate         elementwise ops, accesses, reductions and scans, conversions to and from products
  *   of two, across an op   the conversion that the op needs
  *
- * The choice is the minimum of their sum (layout/minimum.h). The module gets tile.layout_slots: this sum, and those of
+ * The choice is the minimum of their sum (layout/minimum.h). The kernel gets tile.layout_costs: this sum, and those of
  * the runners-up, which differ from it in one class and what follows from that. Remarks tell them. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/index_facts.h"

@@ -51,7 +51,7 @@ bool tw_gpu_target_refused(MlirStringRef name, size_t size, char *out);
  * around `op` has of TW_SPARE_SHARED. */
 tw_gpu_target_t tw_gpu_target_of(MlirOperation op);
 
-/* The same with the shared memory and registers that a block should take where the module has tile.occupancy, the
+/* The same with the shared memory and registers that a block should take where the kernel has the hint occupancy, the
  * blocks that a multiprocessor shall hold: for what can do with less, not for what must fit. */
 tw_gpu_target_t tw_gpu_share_of(MlirOperation op);
 /* What the driver keeps of shared memory for each block. */

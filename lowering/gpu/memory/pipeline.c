@@ -22,7 +22,7 @@
  *   tile.async_wait 0 ; tile.barrier // the slots may be reused
  *
  * Groups are committed in every iteration, empty ones too, so that a constant counts them. N is
- * `tile.num_stages` of the module, else what shared memory allows, between 2 and 4.
+ * The hint `num_stages`, else what shared memory allows, between 2 and 4.
  *
  * Products on buffers (tile.wgmma) run by themselves: the copies are issued behind the first one, so
  * that it starts early. Where such a product only adds to a value that the loop carries, it may also

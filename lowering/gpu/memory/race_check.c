@@ -1,6 +1,6 @@
 /* race_check.c - tile-race-check: a build of a kernel in which nothing runs by itself
  *
- * Before, on a module with `tile.race_check`:
+ * Before, on a kernel with the hint `race_check`:
  *
  *   tile.async_wait 2
  *   %d = tile.wgmma %a[%s], %b[%s], %c
@@ -17,7 +17,7 @@
  * Every wait waits for everything, every access to shared memory stands between barriers, and with every wait goes the
  * fence between what threads and what the asynchronous engines wrote. The order of computations is the same: a kernel
  * whose results differ from those of this build, in any bit, has a race. Runs last among the passes that decide what
- * overlaps; modules without the attribute are left alone. In `tile.roles` only consumers get barriers, since the
+ * overlaps; kernels without it are left alone. In `tile.roles` only consumers get barriers, since the
  * producer, a single warp, has no one to meet. */
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"

@@ -31,7 +31,7 @@
  *       %next = tile.read_number %full[%slot] ; tile.barrier_arrive %empty[%slot]
  *   }
  *
- * The module gets tile.takes_tickets: the launcher passes the workspace as one more word (runtime/launch.c). Where it
+ * The launch record gets dynamic: the launcher passes the workspace as one more word (runtime/launch.c). Where it
  * has none, the word is zero, and numbers are those of before.
  *
  * A producer that gathers is four warps: one lane takes the number, and all read it as the consumers do.

@@ -44,7 +44,7 @@
  * warps compute where something is gathered, a copy is in a loop, positions depend on scalars and tiles that no branch
  * passes on, what a copy brings is read after it in its own block or deeper, no array that is copied from is written
  * before (of two arrays it is assumed that they share no memory: aliasing.h), and two slots of each ring fit. Else the
- * kernel is left to tile-pipeline, and a remark says why. `tile.num_stages` sets the number of slots. */
+ * kernel is left to tile-pipeline, and a remark says why. The hint `num_stages` sets the number of slots. */
 #include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"

@@ -16,8 +16,8 @@
  *     nvvm.griddepcontrol wait
  *     %x = llvm.inline_asm has_side_effects "ld.global..." ...
  *
- * The module gets tile.programmatic = 1, from which the launcher knows that the overlap is allowed; a module that comes
- * with tile.programmatic = 0 is left as it is, and so are targets without the feature.
+ * The launch record gets dependent_launch, from which the launcher knows that the overlap is allowed; a kernel that
+ * comes with the hint programmatic = 0 is left as it is, and so are targets without the feature.
  *
  * What must hold: the wait dominates the exits and everything that touches global memory. So it stands in the entry
  * block or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic,
