@@ -663,7 +663,9 @@ def mma(x: Tile, y: Tile, /, acc: Tile) -> Tile:
     accumulator's dtype is the result's:
     float16: float16 or float32; bfloat16, tfloat32, float32: float32; float64: float64;
     float8_e4m3fn, float8_e5m2: float16 or float32; int8, uint8: int32.
-    Sums are made in at least the accumulator's precision.
+    Sums are made in at least the accumulator's precision, but for 8-bit floats on Hopper: its Tensor Cores keep some 14
+    bits of a sum. There each 128 of k are summed so, and these sums in the accumulator's precision; with the hint
+    `fp8_fast_accum` all of k is summed so.
     """
 
 
