@@ -36,7 +36,7 @@ APPROXIMATE = {
     "tanh.approx.f32": "emu_tanh",
     "cvt.rna.tf32.f32": "emu_tf32",
 }
-# A launch starts another grid than the program's: persist.c, pack_blocks.c.
+# A launch starts another grid than the program's: persistent_loop.c, pack_blocks.c.
 GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}
 # What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that threads.c knows.
 SHARED = """typedef struct { int word, rank, bytes, swizzle, axes[5], box[5]; } map_form_t;

@@ -1,7 +1,7 @@
 /* hoist_common.h - what neighbours in the grid have in common is done once for several of them
  *
  * Blocks along an axis may begin with the same work: each block of a layer norm in front of a product reads its rows
- * for their means, whatever columns it computes. A persistent kernel (persist.c) then takes strips of blocks:
+ * for their means, whatever columns it computes. A persistent kernel (persistent_loop.c) then takes strips of blocks:
  *
  *   scf.for %v = ... {                       scf.for %s = ... {
  *     %i, %j = position of block %v            %i, %t = position of strip %s

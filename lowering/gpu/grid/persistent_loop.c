@@ -1,4 +1,4 @@
-/* persist.c - tile-persistent-loop: blocks run in an order that suits the L2 cache, and few run many
+/* persistent_loop.c - tile-persistent-loop: blocks run in an order that suits the L2 cache, and few run many
  *
  * Before, a block of the grid is a block of threads, and the hardware starts them with axis 0 first:
  *
