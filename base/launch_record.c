@@ -6,11 +6,11 @@
 /* --- the rows as data ------------------------------------------------------------------------------ */
 
 #define NUMBERS_ROW(struct_, type, name, count, array, least, most)                                                    \
-  {#name, TW_ROW_NUMBER, offsetof(tw_##struct_##_t, name), 0, sizeof(type), count, (type) - 1 < 1, array, least,       \
-   most,  NULL},
+  {#name, offsetof(tw_##struct_##_t, name), 0, sizeof(type), count, least, most, NULL, TW_ROW_NUMBER, (type) - 1 < 1,  \
+   array},
 #define STRUCT_ROW(struct_, kind, of, name, present, count)                                                            \
-  {#name, kind,           offsetof(tw_##struct_##_t, name), present, sizeof(tw_##of##_t), count, false, false, 0,      \
-   0,     &struct_of_##of},
+  {#name, offsetof(tw_##struct_##_t, name), present, sizeof(tw_##of##_t), count, 0, 0, &struct_of_##of, kind, false,   \
+   false},
 
 #define TW_STRUCT(struct_) static const tw_row_t rows_of_##struct_[] = {
 #define TW_STRUCT_END(struct_)                                                                                         \
@@ -41,7 +41,7 @@ int64_t tw_row_number(const tw_row_t *row, const void *numbers, size_t index) {
   uint64_t value = 0;
   for (size_t i = row->size; i-- > 0;)
     value = value << 8 | (uint8_t)at[i];
-  if (row->is_signed && row->size < 8 && value >> (8 * row->size - 1))
+  if (row->is_signed && row->size > 0 && row->size < 8 && value >> (8 * row->size - 1))
     value |= ~UINT64_C(0) << 8 * row->size;
   return (int64_t)value;
 }
@@ -70,16 +70,20 @@ void tw_row_set_count(const tw_row_t *row, void *around, size_t count) {
 }
 
 /* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size) {
-  for (size_t i = 0; i < size; i++)
-    hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+static uint64_t mix(uint64_t hash, uint8_t byte) { return (hash ^ byte) * UINT64_C(0x100000001b3); }
+
+static uint64_t mix_number(uint64_t hash, int64_t number) {
+  for (int i = 0; i < 8; i++)
+    hash = mix(hash, (uint8_t)((uint64_t)number >> 8 * i));
   return hash;
 }
 
 static uint64_t mix_struct(uint64_t hash, const tw_row_struct_t *rows) {
   for (const tw_row_t *row = rows->rows; row < rows->rows + rows->count; row++) {
-    const int64_t facts[] = {row->kind, (int64_t)row->count, row->least, row->most, row->of ? 0 : (int64_t)row->size};
-    hash = mix(mix(hash, row->name, strlen(row->name) + 1), facts, sizeof facts);
+    for (const char *at = row->name; *at; at++)
+      hash = mix(hash, (uint8_t)*at);
+    hash = mix_number(mix_number(mix_number(hash, row->kind), (int64_t)row->count), row->least);
+    hash = mix_number(mix_number(hash, row->most), row->of ? 0 : (int64_t)row->size);
     if (row->of)
       hash = mix_struct(hash, row->of);
   }
@@ -310,7 +314,7 @@ tw_status_t tw_launch_record_decode(const void *bytes, size_t size, tw_launch_re
   reader_t in = {bytes, (const uint8_t *)bytes + size};
   uint64_t version, next = 0;
   memset(out, 0, sizeof *out);
-  if (size < sizeof magic || memcmp(bytes, magic, sizeof magic))
+  if (size < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
     return TW_ERROR(TW_VALUE_ERROR, "launch record: these bytes are none");
   in.at += sizeof magic;
   if (!take(&in, NUMBER_BYTES, &version) || version != tw_launch_record_version())

@@ -52,13 +52,13 @@ typedef enum tw_row_kind { TW_ROW_NUMBER, TW_ROW_MEMBER, TW_ROW_OPTION, TW_ROW_L
 
 typedef struct tw_row {
   const char *name;
-  tw_row_kind_t kind;
-  size_t offset;            /* in the struct around it */
-  size_t present;           /* the same of `has_name` or `num_name` */
-  size_t size, count;       /* of one; how many there are, or may be */
-  bool is_signed, is_array; /* of numbers */
-  int64_t least, most;
+  size_t offset;                  /* in the struct around it */
+  size_t present;                 /* the same of `has_name` or `num_name` */
+  size_t size, count;             /* of one; how many there are, or may be */
+  int64_t least, most;            /* of numbers */
   const struct tw_row_struct *of; /* of other kinds */
+  tw_row_kind_t kind;
+  bool is_signed, is_array; /* of numbers */
 } tw_row_t;
 
 typedef struct tw_row_struct {
