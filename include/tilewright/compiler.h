@@ -29,11 +29,12 @@ bool tw_target_known(MlirStringRef name, size_t size, char *why);
 bool tw_pipeline_run(MlirModule module, const char *pipeline);
 
 /* The plan to try after `plan` (0: the first) for a kernel for a GPU of which something did not fit: "registers",
- * "shared memory", "local memory" (registers are kept there), or "" for what is not known. 0: there is none. The module starts again from the stage "tile" with
- * the number as its attribute tile.plan. */
+ * "shared memory", "local memory" (registers are kept there), or "" for what is not known. 0: there is none. The module
+ * starts again from the stage "tile" with the number as its attribute tile.plan. */
 int tw_next_plan(int plan, MlirStringRef reason);
 
-/* Writes the pipeline that leads a target to a stage from the one before, as tw-opt takes it; false without such a stage.
+/* Writes the pipeline that leads a target to a stage from the one before, as tw-opt takes it; false without such a
+ * stage.
  */
 bool tw_stage_passes(MlirStringRef target, const char *stage, size_t size, char *out);
 

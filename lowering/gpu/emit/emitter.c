@@ -295,6 +295,10 @@ MlirValue twg_offset_pointer(tw_emitter_t *e, MlirValue pointer, MlirValue bytes
   return twg_op(e, "llvm.getelementptr", mlirValueGetType(pointer), 2, operands, 2, attributes);
 }
 
+MlirValue twg_add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes) {
+  return bytes ? twg_offset_pointer(e, pointer, twg_const_i32(e, bytes)) : pointer;
+}
+
 MlirValue twg_load_from(tw_emitter_t *e, MlirType type, MlirValue pointer, int align) {
   MlirNamedAttribute attribute = twg_named(e, "alignment", twg_i64_attr(e, align));
   return twg_op(e, "llvm.load", type, 1, &pointer, 1, &attribute);

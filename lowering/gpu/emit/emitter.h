@@ -135,6 +135,8 @@ MlirValue twg_const_float(tw_emitter_t *e, MlirType type, double value);
 /* ---- memory and addresses ---------------------------------------------------------------------- */
 /* pointer + bytes (i32 or i64 value). */
 MlirValue twg_offset_pointer(tw_emitter_t *e, MlirValue pointer, MlirValue bytes);
+/* The same for a constant; the pointer itself for none. */
+MlirValue twg_add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes);
 MlirValue twg_load_from(tw_emitter_t *e, MlirType type, MlirValue pointer, int align);
 void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align);
 /* Pointer to the byte at a constant offset in the block's shared memory. */

@@ -111,8 +111,6 @@ void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
 
 /* ---- narrow floats ------------------------------------------------------------------------------- */
 
-static bool is_narrow(MlirType element) { return mlirTypeIsAFloat(element) && mlirFloatTypeGetWidth(element) <= 8; }
-
 tw_narrow_t tw_narrow_format(MlirType element) {
   if (mlirTypeIsAFloat8E5M2(element))
     return (tw_narrow_t){5, 2, 15, 0x7B, 0x7C, 0x7F};
@@ -146,7 +144,7 @@ int64_t tw_narrow_bits(MlirType element, double x) {
 }
 
 uint64_t twg_float_bits(MlirType element, double x) {
-  if (is_narrow(element))
+  if (tw_is_narrow(element))
     return (uint64_t)tw_narrow_bits(element, x);
   union {
     double d;

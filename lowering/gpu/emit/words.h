@@ -24,6 +24,10 @@ typedef struct tw_narrow {
   int inf, nan; /* bits; -1: there is none */
 } tw_narrow_t;
 
+/* Whether an element is a float of 8 bits or fewer. */
+static inline bool tw_is_narrow(MlirType element) {
+  return mlirTypeIsAFloat(element) && mlirFloatTypeGetWidth(element) <= 8;
+}
 tw_narrow_t tw_narrow_format(MlirType element);
 /* Bits of the narrow float nearest to `x` (constants of such types are exact in practice). */
 int64_t tw_narrow_bits(MlirType element, double x);

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-static bool is_narrow(MlirType element) { return mlirTypeIsAFloat(element) && mlirFloatTypeGetWidth(element) <= 8; }
-
 /* Narrow bits (an i8) to f32: moved to f32's fields and scaled, which is exact and gets subnormals
  * right. */
 static MlirValue widen(tw_emitter_t *e, MlirValue bits, MlirType element) {
@@ -100,13 +98,13 @@ static MlirValue round_tf32(tw_emitter_t *e, MlirValue x) {
 MlirValue twg_convert_float(tw_emitter_t *e, MlirValue x, MlirType from, MlirType to) {
   if (mlirTypeEqual(from, to))
     return x;
-  if (is_narrow(from)) {
+  if (tw_is_narrow(from)) {
     x = widen(e, x, from);
     from = e->f32;
   } else if (mlirTypeIsATF32(from)) {
     from = e->f32;
   }
-  MlirType target = is_narrow(to) || mlirTypeIsATF32(to) ? e->f32 : to;
+  MlirType target = tw_is_narrow(to) || mlirTypeIsATF32(to) ? e->f32 : to;
   int have = (int)mlirFloatTypeGetWidth(from), want = (int)mlirFloatTypeGetWidth(target);
   if (have == want && !mlirTypeEqual(from, target)) { /* f16 <-> bf16 */
     x = twg_cast(e, "llvm.fpext", e->f32, x);
@@ -114,7 +112,7 @@ MlirValue twg_convert_float(tw_emitter_t *e, MlirValue x, MlirType from, MlirTyp
   }
   if (have != want)
     x = twg_cast(e, have < want ? "llvm.fpext" : "llvm.fptrunc", target, x);
-  if (is_narrow(to))
+  if (tw_is_narrow(to))
     return narrow_down(e, x, to);
   return mlirTypeIsATF32(to) ? round_tf32(e, x) : x;
 }

@@ -107,10 +107,6 @@ uint32_t tw_ldmatrix_register_part(const tw_layout_t *tile, const tw_ldmatrix_t 
 
 /* ---- registers to and from buffers --------------------------------------------------------------- */
 
-static MlirValue add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes) {
-  return bytes ? twg_offset_pointer(e, pointer, twg_const_i32(e, bytes)) : pointer;
-}
-
 /* This thread's row, XORed with the part of a constant that shares bits with it; does not depend on
  * the loop, so it goes to the entry. */
 static MlirValue row_of_thread(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, uint32_t overlap) {
@@ -147,7 +143,7 @@ static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const
     uint32_t constant = tw_ldmatrix_register_part(tile, m, r);
     MlirValue words[1 << TW_LDMATRIX_MAX_BITS];
     MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & m->thread_mask));
-    load_matrices(e, m, add_bytes(e, pointer, constant & ~m->thread_mask), words);
+    load_matrices(e, m, twg_add_bytes(e, pointer, constant & ~m->thread_mask), words);
     for (int w = 0; w < 1 << m->matrix_bits; w++) {
       int at = r;
       for (int i = 0; i < m->matrix_bits; i++)
@@ -189,7 +185,7 @@ static void write_matrices(tw_emitter_t *e, const tw_layout_t *tile, const tw_ld
       twg_to_words(e, element, bits, per_word, &in.at[at], &words[w]);
     }
     MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & m->thread_mask));
-    store_matrices(e, m, add_bytes(e, pointer, constant & ~m->thread_mask), words);
+    store_matrices(e, m, twg_add_bytes(e, pointer, constant & ~m->thread_mask), words);
   }
 }
 

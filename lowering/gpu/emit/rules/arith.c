@@ -56,13 +56,11 @@ static MlirType operand_element(MlirOperation op, intptr_t i) {
   return tw_element(mlirValueGetType(mlirOperationGetOperand(op, i)));
 }
 
-static bool is_narrow(MlirType element) { return mlirTypeIsAFloat(element) && mlirFloatTypeGetWidth(element) <= 8; }
-
 /* ---- floats ------------------------------------------------------------------------------------ */
 
 static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType element = result_element(op);
-  if (!is_narrow(element))
+  if (!tw_is_narrow(element))
     return twg_binary(e, llvm_name(op), x[0], x[1]);
   MlirValue a = twg_convert_float(e, x[0], element, e->f32);
   MlirValue b = twg_convert_float(e, x[1], element, e->f32);
@@ -73,7 +71,7 @@ bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) { return twg_each_
 
 static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType element = result_element(op);
-  if (!is_narrow(element))
+  if (!tw_is_narrow(element))
     return twg_unary(e, llvm_name(op), x[0]);
   MlirValue a = twg_convert_float(e, x[0], element, e->f32);
   return twg_convert_float(e, twg_unary(e, llvm_name(op), a), e->f32, element);
@@ -173,7 +171,7 @@ static MlirValue compare(tw_emitter_t *e, MlirOperation op, const MlirValue *x) 
   MlirType element = operand_element(op, 0);
   if (!mlirTypeIsAFloat(element))
     return twg_icmp(e, predicate, x[0], x[1]);
-  if (!is_narrow(element))
+  if (!tw_is_narrow(element))
     return twg_fcmp(e, predicate, x[0], x[1]);
   return twg_fcmp(e, predicate, twg_convert_float(e, x[0], element, e->f32),
                   twg_convert_float(e, x[1], element, e->f32));
@@ -238,7 +236,7 @@ bool twg_rule_int_cast(tw_emitter_t *e, MlirOperation op) { return twg_each_regi
 
 static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType from = operand_element(op, 0);
-  MlirValue y = is_narrow(from) ? twg_convert_float(e, x[0], from, e->f32) : x[0];
+  MlirValue y = tw_is_narrow(from) ? twg_convert_float(e, x[0], from, e->f32) : x[0];
   return int_cast(e, op, &y);
 }
 
@@ -253,9 +251,9 @@ bool twg_rule_bitcast(tw_emitter_t *e, MlirOperation op) { return twg_each_regis
 /* ---- constants --------------------------------------------------------------------------------- */
 
 static MlirValue constant(tw_emitter_t *e, MlirType element, MlirAttribute value) {
-  if (mlirTypeIsAFloat(element) && (is_narrow(element) || mlirTypeIsATF32(element))) {
+  if (mlirTypeIsAFloat(element) && (tw_is_narrow(element) || mlirTypeIsATF32(element))) {
     double x = mlirFloatAttrGetValueDouble(value);
-    return is_narrow(element) ? twg_const_int(e, e->i8, tw_narrow_bits(element, x)) : twg_const_float(e, e->f32, x);
+    return tw_is_narrow(element) ? twg_const_int(e, e->i8, tw_narrow_bits(element, x)) : twg_const_float(e, e->f32, x);
   }
   return twg_constant(e, element, value);
 }

@@ -17,10 +17,6 @@
 
 enum { MAX_PIECE_BYTES = 16, MIN_COPY_BYTES = 4, LANE_BITS = TW_WARP_LANE_BITS };
 
-static MlirValue add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes) {
-  return bytes ? twg_offset_pointer(e, pointer, twg_const_i32(e, bytes)) : pointer;
-}
-
 typedef struct {
   tw_layout_t layout; /* which elements each thread copies: a register each */
   int vector_bits;    /* log2 of the elements of one piece, in the lowest registers */
@@ -179,7 +175,7 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
     MlirValue guard = twg_access_guard(e, &place, (int)r);
     if (enabled.ptr)
       guard = twg_binary(e, "llvm.and", guard, enabled);
-    MlirValue here = add_bytes(e, to, ((int64_t)i * piece) << share.thread_bits);
+    MlirValue here = twg_add_bytes(e, to, ((int64_t)i * piece) << share.thread_bits);
     if (share.cut_dim >= 0)
       copy_cut(e, here, from, offset, piece, bytes_inside(e, &share, &place, (int)r, piece), guard);
     else if (piece < MIN_COPY_BYTES)
