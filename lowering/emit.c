@@ -3,6 +3,7 @@
  * The LLVM pass lists are short on purpose: the lowering already emits what -O3 would look for, and its loop
  * transformations cost compile time and undo schedules. */
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "tilewright/compiler.h"
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -134,9 +135,7 @@ static char *optimize(LLVMModuleRef module, const target_t *target) {
 }
 
 static char *copy_bytes(const char *bytes, size_t size, size_t *out_size) {
-  char *copy = malloc(size + 1);
-  if (!copy)
-    abort();
+  char *copy = tw_must(malloc(size + 1));
   memcpy(copy, bytes, size);
   copy[size] = 0;
   *out_size = size;
@@ -155,9 +154,7 @@ static char *with_level(char *ptx, int level, size_t *size) {
   enum { LINE = sizeof TW_PTX_OPT_LEVEL + 1 }; /* with a digit and the end of the line */
   if (level >= MOST_OPTIMIZED)
     return ptx;
-  char *out = malloc(*size + LINE + 1);
-  if (!out)
-    abort();
+  char *out = tw_must(malloc(*size + LINE + 1));
   snprintf(out, LINE + 1, TW_PTX_OPT_LEVEL "%d\n", level);
   memcpy(out + LINE, ptx, *size + 1);
   *size += LINE;

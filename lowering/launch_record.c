@@ -3,6 +3,7 @@
  * A number is an i32, or an i64 where its type is as long; several numbers are a dense array, which may leave out zeros
  * at its end where it is read; a struct is a dictionary, a list an array. See launch_record.h. */
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "tilewright/compiler.h"
 
 #include <stdlib.h>
@@ -168,9 +169,7 @@ static void set_entry(MlirOperation func, const char *dictionary, const char *na
   MlirAttribute old = tw_attr(func, dictionary);
   bool none = mlirAttributeIsNull(old) || !mlirAttributeIsADictionary(old);
   intptr_t num = none ? 0 : mlirDictionaryAttrGetNumElements(old), kept = 0;
-  MlirNamedAttribute *entries = malloc((size_t)(num + 1) * sizeof *entries);
-  if (entries == NULL)
-    abort();
+  MlirNamedAttribute *entries = tw_must(malloc((size_t)(num + 1) * sizeof *entries));
   for (intptr_t i = 0; i < num; i++) {
     MlirNamedAttribute entry = mlirDictionaryAttrGetElement(old, i);
     if (!tw_str_is(mlirIdentifierStr(entry.name), name))

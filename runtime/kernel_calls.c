@@ -1,5 +1,6 @@
 /* kernel_calls.c - printing and failed assertions of CPU kernels */
 #include "tilewright/kernel_calls.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -19,9 +20,7 @@ static _Thread_local line_t line;
 static void put(const char *text, size_t size) {
   if (line.size + size > line.capacity) {
     line.capacity = 2 * (line.size + size) + 64;
-    line.text = realloc(line.text, line.capacity);
-    if (!line.text)
-      abort();
+    line.text = tw_must(realloc(line.text, line.capacity));
   }
   memcpy(line.text + line.size, text, size);
   line.size += size;

@@ -18,6 +18,7 @@
  * its meaning from them; arith ops on unsigned types exist only within this pass. */
 #include "lowering/common/legalize.h"
 #include "lowering/common/gather_to_load.h"
+#include "lowering/layout/memory.h"
 
 #include "lowering/passes.h"
 
@@ -250,9 +251,7 @@ static void make_blocks_signless(MlirOperation op) {
 static void make_signature_signless(MlirOperation func) {
   MlirType type = mlirTypeAttrGetValue(tw_attr(func, "function_type"));
   intptr_t num_inputs = mlirFunctionTypeGetNumInputs(type), num_results = mlirFunctionTypeGetNumResults(type);
-  MlirType *types = calloc((size_t)(num_inputs + num_results) + 1, sizeof *types);
-  if (!types)
-    abort();
+  MlirType *types = tw_allocate((size_t)(num_inputs + num_results) + 1, sizeof *types);
   for (intptr_t i = 0; i < num_inputs; i++)
     types[i] = signless(mlirFunctionTypeGetInput(type, i));
   for (intptr_t i = 0; i < num_results; i++)

@@ -3,6 +3,7 @@
  * A loop's body is built detached, and the loop is appended when the body is complete. So while a body is being built,
  * the block around it can still grow, and what depends only on outer loops goes there at once (cpu_enter_depth). */
 #include "lowering/cpu/cpu.h"
+#include "lowering/layout/memory.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -17,9 +18,7 @@ typedef struct allocation {
 
 void *cpu_alloc(cpu_t *cx, size_t size) {
   size_t header = 16;
-  allocation_t *block = calloc(1, header + size);
-  if (!block)
-    abort();
+  allocation_t *block = tw_allocate(1, header + size);
   block->next = cx->allocations;
   cx->allocations = block;
   return (char *)block + header;

@@ -4,6 +4,7 @@
  * that costs more than reading it back, is *wanted* in a buffer; so is one that a loop or branch inside needs. The
  * buffer is filled by the first nest that visits the whole tile in order, or else by a nest of its own (cpu_plan). */
 #include "lowering/cpu/cpu.h"
+#include "lowering/layout/memory.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -129,9 +130,7 @@ static int point_depth(cpu_t *cx, const cpu_point_t *point) {
 static void remember(cpu_t *cx, MlirValue value, const cpu_point_t *point, int depth, MlirValue result) {
   if (cx->memo_size == cx->memo_capacity) {
     cx->memo_capacity = cx->memo_capacity ? 2 * cx->memo_capacity : 64;
-    cx->memo = realloc(cx->memo, cx->memo_capacity * sizeof *cx->memo);
-    if (!cx->memo)
-      abort();
+    cx->memo = tw_must(realloc(cx->memo, cx->memo_capacity * sizeof *cx->memo));
   }
   cx->memo[cx->memo_size++] = (cpu_memo_t){value, result, *point, depth};
 }
@@ -404,9 +403,7 @@ void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOp
 static void note_filled(cpu_t *cx, cpu_slot_t *slot) {
   if (cx->filled_size == cx->filled_capacity) {
     cx->filled_capacity = cx->filled_capacity ? 2 * cx->filled_capacity : 64;
-    cx->filled = realloc(cx->filled, cx->filled_capacity * sizeof *cx->filled);
-    if (!cx->filled)
-      abort();
+    cx->filled = tw_must(realloc(cx->filled, cx->filled_capacity * sizeof *cx->filled));
   }
   cx->filled[cx->filled_size++] = slot;
 }
@@ -559,9 +556,7 @@ void cpu_analyze(cpu_t *cx, MlirBlock block) {
     if (is_virtual(cx, op))
       add_cost(cx, op);
   }
-  MlirOperation *ops = calloc((size_t)num + 1, sizeof *ops);
-  if (!ops)
-    abort();
+  MlirOperation *ops = tw_allocate((size_t)num + 1, sizeof *ops);
   num = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
@@ -616,9 +611,7 @@ static bool used_after(cpu_t *cx, cpu_slot_t *slot, MlirOperation op) {
 
 void cpu_before_write(cpu_t *cx, MlirOperation op, MlirType space, int num, const MlirValue *tiles) {
   size_t from = cx->live_base, to = cx->live_size;
-  bool *keep = calloc(to - from + 1, 1);
-  if (!keep)
-    abort();
+  bool *keep = tw_allocate(to - from + 1, 1);
   for (size_t i = from; i < to; i++) {
     cpu_slot_t *slot = cx->live[i];
     keep[i - from] = slot->kind == CPU_VIRTUAL && used_after(cx, slot, op) && depends_on_memory(cx, slot->value);

@@ -17,6 +17,7 @@
  * and `scratch_bytes` in the launch record. What must hold: stage "legal"; every array is an argument of the kernel. */
 #include "lowering/cpu/cpu.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 
 #include "lowering/passes.h"
 
@@ -47,9 +48,7 @@ static void place_scalar(cpu_t *cx, MlirOperation op, const cpu_rule_t *rule) {
 static void remember_live(cpu_t *cx, cpu_slot_t *slot) {
   if (cx->live_size == cx->live_capacity) {
     cx->live_capacity = cx->live_capacity ? 2 * cx->live_capacity : 64;
-    cx->live = realloc(cx->live, cx->live_capacity * sizeof *cx->live);
-    if (!cx->live)
-      abort();
+    cx->live = tw_must(realloc(cx->live, cx->live_capacity * sizeof *cx->live));
   }
   cx->live[cx->live_size++] = slot;
 }

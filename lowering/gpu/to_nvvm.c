@@ -23,6 +23,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -176,9 +177,7 @@ static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
   MlirAttribute map = mlirAttributeParseGet(
       e->context, tw_str("{llvm.align = 64 : i64, llvm.byval = !llvm.array<16 x i64>, nvvm.grid_constant}"));
   int n = e->num_maps + num_words;
-  MlirAttribute *all = malloc((size_t)(n + 1) * sizeof *all);
-  if (all == NULL)
-    abort();
+  MlirAttribute *all = tw_must(malloc((size_t)(n + 1) * sizeof *all));
   for (int i = 0; i < n; i++)
     all[i] = i < e->num_maps ? map : mlirDictionaryAttrGet(e->context, 0, NULL);
   MlirAttribute array = mlirArrayAttrGet(e->context, n, all);
@@ -238,9 +237,7 @@ static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
 
 static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
   int num_arguments = e->num_maps + num_words;
-  MlirType *arguments = malloc((size_t)(num_arguments + 1) * sizeof *arguments);
-  if (arguments == NULL)
-    abort();
+  MlirType *arguments = tw_must(malloc((size_t)(num_arguments + 1) * sizeof *arguments));
   for (int i = 0; i < num_arguments; i++)
     arguments[i] = i < e->num_maps ? mlirLLVMPointerTypeGet(e->context, 0) : e->i64;
   MlirType type = mlirLLVMFunctionTypeGet(mlirLLVMVoidTypeGet(e->context), num_arguments, arguments, false);

@@ -1,18 +1,11 @@
-/* memory.h - memory, or the end: a compiler that has none left can do nothing better */
+/* memory.h - arrays that grow, over base/memory.h */
 #ifndef TILEWRIGHT_LOWERING_LAYOUT_MEMORY_H
 #define TILEWRIGHT_LOWERING_LAYOUT_MEMORY_H
 
+#include "base/memory.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
-
-static inline void *tw_must(void *memory) {
-  if (memory == NULL)
-    abort();
-  return memory;
-}
-
-/* Zeroed; never null, for nothing neither. */
-static inline void *tw_allocate(size_t count, size_t size) { return tw_must(calloc(count ? count : 1, size)); }
 
 /* Room for one more element behind `used` of them in an array that only grows this way. */
 static inline void *tw_room(void *array, size_t used, size_t size) {

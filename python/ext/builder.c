@@ -18,6 +18,7 @@
  * it may use values of blocks that were entered before it, never the other way. */
 #define PY_SSIZE_T_CLEAN
 #include "ext.h"
+#include "lowering/layout/memory.h"
 
 #include "tilewright/compiler.h"
 
@@ -112,9 +113,7 @@ static void text_put(MlirStringRef piece, void *user) {
   text_t *text = user;
   if (text->size + piece.length > text->capacity) {
     size_t capacity = 2 * (text->size + piece.length);
-    char *data = malloc(capacity);
-    if (!data)
-      abort();
+    char *data = tw_must(malloc(capacity));
     memcpy(data, text->data, text->size);
     if (text->data != text->text)
       free(text->data);

@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include "ext.h"
 #include "launch.h"
+#include "lowering/layout/memory.h"
 
 #include "lowering/passes.h"
 #include "tilewright/compiler.h"
@@ -22,9 +23,7 @@ static void buffer_put(MlirStringRef piece, void *user) {
   buffer_t *buffer = user;
   if (buffer->size + piece.length + 1 > buffer->capacity) {
     buffer->capacity = 2 * (buffer->size + piece.length + 1);
-    buffer->text = realloc(buffer->text, buffer->capacity);
-    if (!buffer->text)
-      abort();
+    buffer->text = tw_must(realloc(buffer->text, buffer->capacity));
   }
   memcpy(buffer->text + buffer->size, piece.data, piece.length);
   buffer->size += piece.length;
@@ -60,9 +59,7 @@ static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
 }
 
 static diagnostics_t *diagnostics_begin(MlirContext context) {
-  diagnostics_t *scope = calloc(1, sizeof *scope);
-  if (!scope)
-    abort();
+  diagnostics_t *scope = tw_allocate(1, sizeof *scope);
   scope->context = context;
   scope->list = PyList_New(0);
   scope->handler = mlirContextAttachDiagnosticHandler(context, on_diagnostic, scope, NULL);

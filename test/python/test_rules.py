@@ -92,3 +92,11 @@ def test_declared_effects_have_a_column(ops: list[Any]) -> None:
         assert "PURE" not in columns or columns <= {"PURE", "HAS_SCRATCH"}, op["opName"]
         assert not kinds or columns & {"ORDERS_THREADS", "ORDERS_ALL"}, op["opName"]
         assert "PURE" in columns or columns or op["opName"].startswith(("alloc_", "shared_array")), op["opName"]
+
+
+def test_one_way_out_of_memory() -> None:
+    """Who asks for memory gets it, or the process ends in one place that says so."""
+    files = [
+        path for part in ("base", "dialect", "lowering", "runtime", "python/ext") for path in (ROOT / part).rglob("*.c")
+    ]
+    assert [path.name for path in files if "abort()" in path.read_text()] == ["memory.c"]

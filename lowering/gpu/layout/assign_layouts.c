@@ -25,6 +25,7 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 
 #include <stdlib.h>
@@ -102,9 +103,7 @@ static MlirValue converted(assigner_t *a, MlirValue value, const tw_layout_t *la
                                                       : mlirLocationUnknownGet(a->classes.context);
   MlirOperation op = twl_is_flexible(value) ? clone_flexible(tw_def(value), type) : new_convert(value, type, location);
   insert_after(value, op);
-  MlirValue *all = malloc((size_t)(n + 1) * sizeof *all);
-  if (all == NULL)
-    abort();
+  MlirValue *all = tw_must(malloc((size_t)(n + 1) * sizeof *all));
   if (n > 0)
     memcpy(all, made, (size_t)n * sizeof *all);
   all[n] = mlirOperationGetResult(op, 0);

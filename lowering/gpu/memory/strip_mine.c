@@ -40,6 +40,7 @@
 #include "lowering/gpu/memory/strip_mine_products.h"
 #include "lowering/gpu/memory/tile_parts.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -432,9 +433,7 @@ static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
 }
 
 static bool walk_along(MlirOperation func, MlirOperation reduce, int axis, MlirOperation *obstacle) {
-  walk_t *w = calloc(1, sizeof *w);
-  if (w == NULL)
-    abort();
+  walk_t *w = tw_allocate(1, sizeof *w);
   MlirValue input = mlirOperationGetOperand(reduce, 0);
   MlirType tile = mlirValueGetType(input);
   w->block = mlirOperationGetBlock(reduce);

@@ -23,6 +23,7 @@
  * asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores nothing stays as it
  * is. */
 #include "lowering/ir.h"
+#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 
 #include <stdlib.h>
@@ -167,10 +168,8 @@ static void reorder(stretch_t *s) {
 static void add(stretch_t *s, MlirOperation op) {
   if (s->num == s->capacity) {
     s->capacity = s->capacity ? 2 * s->capacity : 1024;
-    s->items = realloc(s->items, s->capacity * sizeof *s->items);
-    s->index = realloc(s->index, s->capacity * sizeof *s->index);
-    if (s->items == NULL || s->index == NULL)
-      abort();
+    s->items = tw_must(realloc(s->items, s->capacity * sizeof *s->items));
+    s->index = tw_must(realloc(s->index, s->capacity * sizeof *s->index));
   }
   s->items[s->num++] = (item_t){.op = op, .pure = is_pure(op)};
   s->late = s->late || tw_has_attr(op, TW_LATE);

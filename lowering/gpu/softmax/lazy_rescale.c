@@ -40,6 +40,7 @@
 #include "lowering/gpu/softmax/online_softmax.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
@@ -253,9 +254,7 @@ static void find_own(const rewrite_t *w, tw_map_t *own) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationEqual(op, w->maximum);
        op = mlirOperationGetNextInBlock(op))
     n++;
-  MlirOperation *before = malloc((n + 1) * sizeof *before), op = mlirBlockGetFirstOperation(w->body);
-  if (before == NULL)
-    abort();
+  MlirOperation *before = tw_must(malloc((n + 1) * sizeof *before)), op = mlirBlockGetFirstOperation(w->body);
   for (size_t i = 0; i < n; i++, op = mlirOperationGetNextInBlock(op))
     before[i] = op;
   tw_map_set(own, w->maximum.ptr, 0, NULL);

@@ -8,6 +8,7 @@
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/convert_float.h"
+#include "lowering/layout/memory.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -33,9 +34,7 @@ static MlirType generic_pointer(tw_emitter_t *e) { return mlirLLVMPointerTypeGet
 
 /* A generic pointer to a terminated string. */
 static MlirValue text_pointer(tw_emitter_t *e, const char *text, size_t size) {
-  char name[32], *bytes = malloc(size + 1);
-  if (bytes == NULL)
-    abort();
+  char name[32], *bytes = tw_must(malloc(size + 1));
   memcpy(bytes, text, size);
   bytes[size] = 0;
   snprintf(name, sizeof name, "tile_text_%d", e->num_strings++);

@@ -16,6 +16,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/convert_float.h"
+#include "lowering/layout/memory.h"
 
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
@@ -304,9 +305,7 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
 /* ---- rule -------------------------------------------------------------------------------------- */
 
 static item_t *held_items(const reduction_t *r, const tw_layout_t *l, int axis, tw_values_t in) {
-  item_t *items = calloc((size_t)in.count, sizeof *items);
-  if (items == NULL)
-    abort();
+  item_t *items = tw_allocate((size_t)in.count, sizeof *items);
   for (int i = 0; i < in.count; i++) {
     items[i].part[0] = hold(r, in.at[i]);
     if (r->arg)

@@ -13,6 +13,7 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/facts/scratch.h"
+#include "lowering/layout/memory.h"
 
 #include "tilewright/dialect.h"
 
@@ -54,9 +55,7 @@ static bool has_item(const scan_t *s, int from, int r) {
 }
 
 static MlirValue *new_items(const scan_t *s) {
-  MlirValue *items = calloc((size_t)s->count, sizeof *items);
-  if (items == NULL)
-    abort();
+  MlirValue *items = tw_allocate((size_t)s->count, sizeof *items);
   return items;
 }
 

@@ -13,6 +13,7 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -45,10 +46,8 @@ static void plan(sum_t *s, MlirOperation op, intptr_t num) {
   int total = 0;
   for (intptr_t i = 0; i < num; i++)
     total += twg_operand(s->e, op, i).count;
-  s->pieces = calloc((size_t)total + 1, sizeof *s->pieces);
-  s->types = calloc((size_t)total + 1, sizeof *s->types);
-  if (s->pieces == NULL || s->types == NULL)
-    abort();
+  s->pieces = tw_allocate((size_t)total + 1, sizeof *s->pieces);
+  s->types = tw_allocate((size_t)total + 1, sizeof *s->types);
   for (intptr_t i = 0; i < num; i++) {
     MlirType element = twg_register_type(s->e, tw_element(mlirValueGetType(mlirOperationGetOperand(op, i))));
     int count = twg_operand(s->e, op, i).count, bytes = (int)tw_bits(element) / 8;
@@ -169,9 +168,7 @@ static void sum_pieces(const sum_t *s, int at, int count, const int64_t *offsets
 /* From zero, in the order of the parts; goes on at `after` with the sums, then true. */
 static void sum_up(const sum_t *s, MlirValue workspace, MlirValue first, MlirValue parts, MlirBlock after) {
   int64_t offsets[PIECES_AT_ONCE], offset = 0;
-  MlirValue *values = calloc((size_t)s->num_registers + 1, sizeof *values);
-  if (values == NULL)
-    abort();
+  MlirValue *values = tw_allocate((size_t)s->num_registers + 1, sizeof *values);
   for (int at = 0, count; at < s->num_pieces; at += count) {
     for (count = 0; count < PIECES_AT_ONCE && at + count < s->num_pieces; count++) {
       offsets[count] = offset;
@@ -186,9 +183,7 @@ static void sum_up(const sum_t *s, MlirValue workspace, MlirValue first, MlirVal
 
 /* The registers of all values, then whether this block goes on with them. */
 static MlirValue *gather(const sum_t *s, MlirOperation op, intptr_t num, bool last) {
-  MlirValue *out = calloc((size_t)s->num_registers + 1, sizeof *out);
-  if (out == NULL)
-    abort();
+  MlirValue *out = tw_allocate((size_t)s->num_registers + 1, sizeof *out);
   int n = 0;
   for (intptr_t i = 0; i < num; i++) {
     tw_values_t x = twg_operand(s->e, op, i);
