@@ -271,11 +271,11 @@ static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation l
 
 /* Issues the copies of the iteration whose induction variable `map` has into `slot`, if it exists. */
 static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, MlirValue slot, MlirValue exists) {
-  enum { MAX_SEGMENTS = 6, MAX_ATTRS = 8 };
+  enum { MAX_SEGMENTS = 6 };
   for (int c = 0; c < plan->copies.count; c++) {
     MlirOperation copy = plan->copies.at[c];
     MlirValue operands[TW_MAX_RANK + 5];
-    tw_attr_t attrs[MAX_ATTRS];
+    tw_attr_t *attrs = tw_allocate((size_t)mlirOperationGetNumAttributes(copy), sizeof *attrs);
     int64_t given[MAX_SEGMENTS];
     int32_t segments[MAX_SEGMENTS];
     intptr_t buffer = tw_copy_buffer_operand(copy), n = 0, num_attrs = 0;
@@ -287,7 +287,7 @@ static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, Mli
     intptr_t num_segments = tw_attr_ints(copy, "operandSegmentSizes", given, MAX_SEGMENTS);
     for (intptr_t s = 0; s < num_segments; s++)
       segments[s] = s + 1 < num_segments ? (int32_t)given[s] : 1;
-    for (; num_attrs < mlirOperationGetNumAttributes(copy) && num_attrs < MAX_ATTRS; num_attrs++) {
+    for (; num_attrs < mlirOperationGetNumAttributes(copy); num_attrs++) {
       MlirNamedAttribute named = mlirOperationGetAttribute(copy, num_attrs);
       attrs[num_attrs] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
       if (!strcmp(attrs[num_attrs].name, "operandSegmentSizes"))
@@ -297,6 +297,7 @@ static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, Mli
     here.location = mlirOperationGetLocation(copy);
     tw_build(&here, tw_op_name(copy).data,
              (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = num_attrs, .attrs = attrs});
+    free(attrs);
   }
   tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
 }

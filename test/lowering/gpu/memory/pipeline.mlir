@@ -21,7 +21,7 @@ module attributes {tile.target = "sm_90"} {
     // CHECK: %[[BUF:.*]] = tile.alloc_shared : <3x32x32xf32, #{{.*}}>
     %buf = tile.alloc_shared : !tile.buffer<1x32x32xf32, #s>
     // CHECK: %[[E0:.*]] = arith.cmpi slt, %c0{{.*}}, %arg1
-    // CHECK: tile.async_copy %arg0[%c0{{.*}}, %{{.*}}] into %[[BUF]][%{{.*}}] if %[[E0]]
+    // CHECK: tile.async_copy %arg0[%c0{{.*}}, %{{.*}}] into %[[BUF]][%{{.*}}] if %[[E0]] {a, b, c, d, e, f, g, h, i}
     // CHECK: tile.async_commit
     // CHECK: tile.async_copy %arg0[%c0{{.*}}, %{{.*}}] into %[[BUF]][%{{.*}}] if
     // CHECK: tile.async_commit
@@ -36,7 +36,7 @@ module attributes {tile.target = "sm_90"} {
       // CHECK: tile.async_commit
       %c2 = arith.constant 2 : i32
       %column = arith.muli %k, %c2 : i32
-      tile.async_copy %A[%c0, %column] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
+      tile.async_copy %A[%c0, %column] into %buf[%c0] {a, b, c, d, e, f, g, h, i} : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
       tile.barrier
