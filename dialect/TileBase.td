@@ -41,25 +41,27 @@ def Tile_Dialect : Dialect {
 // Enums: builtin i32 attributes that print as keywords
 //===----------------------------------------------------------------------===//
 
-class Tile_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+/// In C, a value is `prefix` and its name (include/tilewright/dialect.h).
+class Tile_Enum<string name, string prefix, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::tw";
+  string cPrefix = prefix;
 }
 
-def Tile_Padding : Tile_Enum<"Padding", "what a load reads outside of the array", [
+def Tile_Padding : Tile_Enum<"Padding", "TW_PADDING_", "what a load reads outside of the array", [
     I32EnumAttrCase<"undetermined", 0>, I32EnumAttrCase<"zero", 1>,
     I32EnumAttrCase<"neg_zero", 2>, I32EnumAttrCase<"nan", 3>,
     I32EnumAttrCase<"pos_inf", 4>, I32EnumAttrCase<"neg_inf", 5>]>;
 
-def Tile_ReduceKind : Tile_Enum<"ReduceKind", "how a reduction combines", [
+def Tile_ReduceKind : Tile_Enum<"ReduceKind", "TW_REDUCE_", "how a reduction combines", [
     I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"mul", 1>,
     I32EnumAttrCase<"min", 2>, I32EnumAttrCase<"max", 3>,
     I32EnumAttrCase<"argmin", 4>, I32EnumAttrCase<"argmax", 5>]>;
 
-def Tile_Cache : Tile_Enum<"Cache", "which lines the L2 cache gives up", [
+def Tile_Cache : Tile_Enum<"Cache", "TW_", "which lines the L2 cache gives up", [
     I32EnumAttrCase<"evict_normal", 0>, I32EnumAttrCase<"evict_first", 1>, I32EnumAttrCase<"evict_last", 2>]>;
 
-def Tile_CmpKind : Tile_Enum<"CmpKind", "comparison predicate", [
+def Tile_CmpKind : Tile_Enum<"CmpKind", "TW_CMP_", "comparison predicate", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
     I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]>;
 

@@ -180,6 +180,18 @@ def hash_tables(kinds: list[Kind]) -> str:
     return "".join(texts)
 
 
+def c_enums(path: str) -> str:
+    """The values of attributes as enums of C."""
+    records, texts = json.loads(Path(path).read_text()), []
+    for name in records["!instanceof"]["Tile_Enum"]:
+        enum = records[name]
+        cases = [records[case["def"]] for case in enum["enumerants"]]
+        values = ", ".join(f"{enum['cPrefix']}{case['symbol'].upper()} = {case['value']}" for case in cases)
+        c_name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", enum["className"]).lower()
+        texts.append(f"typedef enum {{ {values} }} tw_{c_name}_t; /* {enum['summary']} */\n")
+    return "".join(texts)
+
+
 def own_functions(path: str, field: str) -> str:
     """TW_OWN(kind, number of operands, function) of the ops that have one of their own."""
     records, rows = json.loads(Path(path).read_text()), []
@@ -198,6 +210,7 @@ def tables(path: str, folder: Path) -> int:
         "TileOpTable.inc": op_table(ops),
         "TileOpKinds.inc": kind_rows(kinds),
         "TileOpHash.inc": hash_tables(kinds),
+        "TileValues.inc": c_enums(path),
         "TileVerifiers.inc": own_functions(path, "verifier"),
         "TileInference.inc": own_functions(path, "inference"),
         "TileLegalizers.inc": own_functions(path, "legalizer"),

@@ -16,31 +16,9 @@ extern "C" {
 
 MLIR_DECLARE_CAPI_DIALECT_REGISTRATION(Tile, tile);
 
-/* Values of the attribute `padding` of tile.load (an i32 attribute). */
-typedef enum {
-  TW_PADDING_UNDETERMINED,
-  TW_PADDING_ZERO,
-  TW_PADDING_NEG_ZERO,
-  TW_PADDING_NAN,
-  TW_PADDING_POS_INF,
-  TW_PADDING_NEG_INF,
-} tw_padding_t;
-
-/* Values of the attribute `kind` of tile.reduce. */
-typedef enum {
-  TW_REDUCE_ADD,
-  TW_REDUCE_MUL,
-  TW_REDUCE_MIN,
-  TW_REDUCE_MAX,
-  TW_REDUCE_ARGMIN,
-  TW_REDUCE_ARGMAX,
-} tw_reduce_kind_t;
-
-/* Values of the attribute `cache` of tile.tma_load. */
-typedef enum { TW_EVICT_NORMAL, TW_EVICT_FIRST, TW_EVICT_LAST } tw_cache_t;
-
-/* Values of the attribute `kind` of tile.cmp. */
-typedef enum { TW_CMP_EQ, TW_CMP_NE, TW_CMP_LT, TW_CMP_LE, TW_CMP_GT, TW_CMP_GE } tw_cmp_kind_t;
+/* Values of attributes, as dialect/TileBase.td has them: tw_padding_t (TW_PADDING_ZERO), tw_reduce_kind_t
+ * (TW_REDUCE_ADD), tw_cache_t (TW_EVICT_FIRST), tw_cmp_kind_t (TW_CMP_EQ). */
+#include "TileValues.inc"
 
 /* #tile.linear, as flat arrays: vectors of each group (register, lane, warp, block, offset) and the coordinates of all
  * vectors one after the other. dialect/layouts.h turns it into a tw_layout_t. */
