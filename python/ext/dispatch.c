@@ -415,8 +415,48 @@ TW_HOT static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObjec
   return TW_UNLIKELY(failed) ? NULL : Py_NewRef(Py_None);
 }
 
-TW_HOT static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
+/* Whether a keyword is only a wish: the compiler decides by itself where a kernel may start before its predecessor in
+ * the stream has ended, and what the wish comes to changes no result. */
+static bool is_wish(PyObject *name) {
+  return !PyUnicode_CompareWithASCIIString(name, "programmatic_dependent_launch");
+}
+
+/* Where launch() has the parameter `name`; -1 where it has none. */
+static Py_ssize_t launch_position(PyObject *name) {
+  static const char *const parameters[] = {"stream", "grid", "kernel", "kernel_args"};
+  for (Py_ssize_t i = 0; i < 4; i++)
+    if (!PyUnicode_CompareWithASCIIString(name, parameters[i]))
+      return i;
+  return -1;
+}
+
+/* Some of the arguments by name. */
+static PyObject *launch_by_name(PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+  PyObject *values[4] = {NULL};
+  for (Py_ssize_t i = 0; i < count && i < 4; i++)
+    values[i] = arguments[i];
+  for (Py_ssize_t i = 0; i < PyTuple_Size(names); i++) {
+    PyObject *name = PyTuple_GetItem(names, i);
+    if (is_wish(name))
+      continue;
+    Py_ssize_t position = launch_position(name);
+    if (position < 0 || values[position])
+      return tw_ext_error(TW_TYPE_ERROR,
+                          position < 0 ? "launch() takes no '%U'; it takes stream, grid, kernel, kernel_args and "
+                                         "programmatic_dependent_launch"
+                                       : "launch() was given '%U' twice",
+                          name);
+    values[position] = arguments[count + i];
+  }
+  if (count > 4 || !values[0] || !values[1] || !values[2] || !values[3])
+    return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, kernel_args)");
+  return launch_objects(values[0], values[1], NULL, values[2], values[3]);
+}
+
+TW_HOT static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
   (void)module;
+  if (TW_UNLIKELY(names != NULL))
+    return launch_by_name(arguments, count, names);
   if (TW_UNLIKELY(count != 4))
     return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, args), %zd arguments were given", count);
   return launch_objects(arguments[0], arguments[1], NULL, arguments[2], arguments[3]);
@@ -667,8 +707,8 @@ static PyType_Spec dispatcher_spec = {"tilewright._core.Dispatcher", sizeof(disp
 
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
-    {"launch", FAST(launch), METH_FASTCALL,
-     "launch(stream, grid, kernel, args, /)\n--\n\nRun a kernel over a grid of blocks where its arrays are"},
+    {"launch", FAST(launch), METH_FASTCALL | METH_KEYWORDS,
+     "launch(stream, grid, kernel, kernel_args, *, programmatic_dependent_launch=False)\n--\n\nRun a kernel over a grid of blocks where its arrays are"},
     {"launch_threads", FAST(launch_threads), METH_FASTCALL,
      "launch_threads(stream, grid, block, kernel, args, /)\n--\n\nThe same with threads per block"},
     {NULL, NULL, 0, NULL}};

@@ -110,7 +110,14 @@ class ArrayView:
     @property
     def dtype(self) -> str: ...
 
-def launch(stream: Any, grid: int | Sequence[int], kernel: Dispatcher, args: tuple[Any, ...], /) -> None: ...
+def launch(
+    stream: Any,
+    grid: int | Sequence[int],
+    kernel: Dispatcher,
+    kernel_args: tuple[Any, ...],
+    *,
+    programmatic_dependent_launch: bool = False,
+) -> None: ...
 def launch_threads(
     stream: Any,
     grid: int | Sequence[int],

@@ -212,8 +212,17 @@ def _from_numpy(value: object) -> DType | None:
     return _BY_NAME.get(name) if found.isnative else None
 
 
+def _from_torch(value: object) -> DType | None:
+    """The DType of a torch dtype, or None."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.dtype):
+        return None
+    name = str(value).removeprefix("torch.")
+    return bool_ if name == "bool" else _BY_NAME.get(name)
+
+
 def as_dtype(value: object) -> DType:
-    """The DType of anything that names one: a DType, its name or alias, a NumPy dtype or type.
+    """The DType of anything that names one: a DType, its name or alias, a dtype of NumPy or torch.
 
     Raises TileTypeError when there is none, as for complex and object dtypes.
     """
@@ -223,7 +232,7 @@ def as_dtype(value: object) -> DType:
         found = _BY_NAME.get(value) or ALIASES.get(value) or (bool_ if value == "bool" else None)
     else:
         found = {bool: bool_, int: int32, float: float32}.get(value)  # type: ignore[call-overload]
-        found = found or _from_numpy(value)
+        found = found or _from_numpy(value) or _from_torch(value)
     if found is None:
         raise TileTypeError(f"no tile dtype for {value!r}; expected one of {', '.join(_BY_NAME)}")
     return found

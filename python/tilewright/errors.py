@@ -93,6 +93,10 @@ class TileValueError(TileError):
     """A value, shape or axis out of its range."""
 
 
+class TileUnsupportedFeatureError(TileError):
+    """What the language has and this compiler, or this target, has not."""
+
+
 class TileStaticEvalError(TileError):
     """An expression that Python was to compute at compile time raised an exception."""
 
@@ -105,8 +109,15 @@ class TileRecursionError(TileSyntaxError):
     """A function that calls itself without end."""
 
 
-class TileCompilationError(TileError):
+class TileInternalError(TileError):
+    """Something went wrong for which the program is not to blame."""
+
+
+class TileCompilationError(TileInternalError):
     """The compiler failed at something that it should have been able to do."""
+
+
+TileCompilerExecutionError = TileCompilationError  # its name in cuTile
 
 
 class LaunchError(TileError):

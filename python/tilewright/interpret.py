@@ -42,6 +42,7 @@ from .reference.values import (
     Tile,
     add_operators,
     as_array,
+    as_tile,
     constant,
     int32_scalar,
     is_number,
@@ -100,6 +101,15 @@ def _static_assert(condition: Any, message: Any) -> None:
         raise TileStaticAssertionError(f"static assertion failed{': ' + message if message else ''}")
 
 
+def _assert(condition: Any, message: Any) -> None:
+    holds = as_tile(condition, "ct.assert_")
+    if not isinstance(message, str | None):
+        raise TileTypeError(f"ct.assert_ needs a constant message, found {message!r}")
+    if not holds.dtype.is_bool:
+        raise TileTypeError(f"ct.assert_ needs a bool_ condition, found {holds.dtype}; compare, as in x != 0")
+    assert bool(holds._data.all()), message or "ct.assert_ failed"
+
+
 def _ensure_constant(value: Any) -> Any:
     if isinstance(value, Tile):
         raise TileTypeError("ct.ensure_constant: this value is known at run time only")
@@ -151,6 +161,10 @@ def _table() -> dict[str, Callable[..., Any]]:
         "zeros": lambda shape, dtype: shapes.full(shape, 0, dtype),
         "ones": lambda shape, dtype: shapes.full(shape, 1, dtype),
         "arange": shapes.arange,
+        "astile": shapes.astile,
+        "divmod": lambda x, y: (elementwise.binary("floordiv", x, y), elementwise.binary("mod", x, y)),
+        "isnan": elementwise.isnan,
+        "assert_": _assert,
         "negative": elementwise.negative,
         "abs": elementwise.absolute,
         "where": elementwise.where,

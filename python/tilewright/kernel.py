@@ -9,12 +9,20 @@ from __future__ import annotations
 import enum
 import functools
 import types
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _core, compile, knobs
 from .dtype import DType
-from .errors import LaunchError, TileStaticEvalError, TileSyntaxError, TileTypeError, TileValueError
+from .errors import (
+    LaunchError,
+    TileStaticEvalError,
+    TileSyntaxError,
+    TileTypeError,
+    TileUnsupportedFeatureError,
+    TileValueError,
+)
 from .tile import constant_parameters
 
 _HINTS: dict[str, tuple[int, int]] = _core.hint_ranges()  # least and most of each, from include/tilewright/hints.def
@@ -51,7 +59,7 @@ class kernel(_core.Dispatcher):
     Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
     an integer or a `ct.ByTarget`. `occupancy` is the blocks that a multiprocessor shall hold, `opt_level`
     (0 to 3) that of the assembler, `num_ctas` 2 makes clusters of pairs of blocks that share tiles, neighbours along
-    `cluster_axis` of the grid. docs/options.md has them all.
+    `cluster_axis` of the grid. docs/options.md has them all. `num_worker_warps`, of cuTile, is heard but not taken.
     """
 
     simt = False  # one program a block; device.kernel: one a thread
@@ -112,7 +120,7 @@ class kernel(_core.Dispatcher):
         values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
         if knobs.race_check() and not target.startswith("cpu"):
             values |= {"race_check": 1, "programmatic": 0}
-        return {name: int(value) for name, value in values.items() if value is not None}
+        return {name: int(value) for name, value in values.items() if value is not None and name in _HINTS}
 
     def capture(self, target: str, key: compile.Key) -> Any:
         """The kernel's module of tile IR for a target and the facts of a specialization."""
@@ -120,12 +128,13 @@ class kernel(_core.Dispatcher):
 
 
 def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
+    if name == "num_worker_warps" and decorator.hint_names:
+        return _check_wish(name, value)
     if name not in decorator.hint_names:
         known = ", ".join(decorator.hint_names) or "none"
         raise TileTypeError(f"{decorator.decorator} has no hint {name!r}; it has {known}")
     low, high = _HINTS[name]
-    values = [*value.values.values(), value.default] if isinstance(value, ByTarget) else [value]
-    for one in values:
+    for one in _each_value(value):
         integer = type(one) is int or ((low, high) == (0, 1) and type(one) is bool)
         if one is not None and not (integer and low <= one <= high):
             raise TileValueError(f"@ct.kernel: the hint {name} is an integer from {low} to {high}, found {one!r}")
@@ -133,11 +142,30 @@ def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
             raise TileValueError(f"@ct.kernel: the hint {name} is a power of two from {low} to {high}, found {one!r}")
 
 
+def _check_wish(name: str, value: Any) -> None:
+    """A hint of cuTile that this compiler decides by itself, and so does not take: it changes no result."""
+    for one in _each_value(value):
+        if one not in (None, 4, 8):
+            raise TileValueError(f"@ct.kernel: the hint {name} is 4 or 8, found {one!r}")
+    if value is not None:
+        warnings.warn(
+            f"the hint {name} is not taken: the compiler chooses the warps of a block; num_warps sets their number",
+            stacklevel=4,
+        )
+
+
+def _each_value(value: Any) -> list[Any]:
+    return [*value.values.values(), value.default] if isinstance(value, ByTarget) else [value]
+
+
+_OF_THE_PROGRAM = (TileStaticEvalError, TileSyntaxError, TileTypeError, TileUnsupportedFeatureError, TileValueError)
+
+
 def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:
     """What the dispatcher asks for when no variant fits a launch: it, or the error to raise."""
     try:
         variant, reads = compile.compile_kernel(kernel, target, key)
-    except (TileStaticEvalError, TileSyntaxError, TileTypeError, TileValueError) as error:
+    except _OF_THE_PROGRAM as error:
         error.__suppress_context__ = True
         return error.with_traceback(None)  # the way through the capture tells a user nothing
     _watch(kernel, reads)
@@ -160,17 +188,26 @@ def _watch(kernel: Any, reads: Iterable[tuple[Any, str | None, Any]]) -> None:
     kernel.watch(list(rows.values()))
 
 
-def function(f: Callable[..., Any] | None = None, /) -> Any:
-    """Mark a function for use in tile code. Plain functions work too; the mark is for readers."""
-    return f if f is not None else function
+def function(f: Callable[..., Any] | None = None, /, *, host: bool = False, tile: bool = True) -> Any:
+    """Mark a function for use in tile code. Plain functions work too; the mark is for readers.
+
+    With `tile=False` it is for the host, and tile code may not call it. `host=True` says that the host calls it, too.
+    """
+    if f is None:
+        return functools.partial(function, host=host, tile=tile)
+    if not tile:
+        f.__tw_host_only__ = True  # type: ignore[attr-defined]
+    return f
 
 
-def _interpret_launch(stream: Any, grid: Any, kernel: Any, args: tuple[Any, ...], /) -> None:
+def _interpret_launch(
+    stream: Any, grid: Any, kernel: Any, kernel_args: tuple[Any, ...], *, programmatic_dependent_launch: bool = False
+) -> None:
     if not isinstance(kernel, _core.Dispatcher):
         raise LaunchError(f"launch() needs a @ct.kernel, found {kernel!r}")
-    kernel.interpret(grid, args)  # type: ignore[attr-defined]
+    kernel.interpret(grid, kernel_args)  # type: ignore[attr-defined]
 
 
-# launch(stream, grid, kernel, args): start a kernel on the device that its arrays live on. NumPy arrays
+# launch(stream, grid, kernel, kernel_args): start a kernel on the device that its arrays live on. NumPy arrays
 # and CPU tensors run on the CPU before the call returns; GPU arrays run on their GPU in stream order.
 launch = _interpret_launch if knobs.interpret() else _core.launch

@@ -49,12 +49,15 @@ from .dtype import (
 )
 from .errors import (
     TileCompilationError,
+    TileCompilerExecutionError,
     TileError,
+    TileInternalError,
     TileRecursionError,
     TileStaticAssertionError,
     TileStaticEvalError,
     TileSyntaxError,
     TileTypeError,
+    TileUnsupportedFeatureError,
     TileValueError,
 )
 
@@ -124,9 +127,30 @@ class RoundingMode(enum.Enum):
     RZ = "zero"
     RM = "negative_inf"
     RP = "positive_inf"
+    RA = "nearest_away"
     FULL = "full"
     APPROX = "approx"
     RZI = "nearest_int_to_zero"
+
+
+class MemoryOrder(enum.Enum):
+    """What other blocks see of a load or a store, and in which order. Loads and stores are WEAK so far."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+
+
+class MemoryScope(enum.Enum):
+    """Between whom a memory order holds; a WEAK access has NONE."""
+
+    NONE = "none"
+    BLOCK = "block"
+    CLUSTER = "cluster"
+    DEVICE = "device"
+    SYS = "sys"
 
 
 class ConstantAnnotation:
@@ -252,6 +276,8 @@ def load(
     check_bounds: bool = True,
     latency: int | None = None,
     allow_tma: bool | None = None,
+    memory_order: MemoryOrder = MemoryOrder.WEAK,
+    memory_scope: MemoryScope = MemoryScope.NONE,
 ) -> Tile:
     """The tile of `shape` (constant powers of two) at tile `index` of the array's tile space.
 
@@ -260,6 +286,8 @@ def load(
     reverse, or a permutation. Element (x, y) of the tile is array[i * tm + x, j * tn + y]
     in order "C". Elements outside the array become the value of `padding_mode` and are never
     read. `check_bounds=False` promises that there are none.
+
+    With shape () the element at `index`, as a scalar. A 0-d array has index ().
 
     `latency` (1 to 10) and `allow_tma` are hints.
     """
@@ -276,6 +304,8 @@ def store(
     check_bounds: bool = True,
     latency: int | None = None,
     allow_tma: bool | None = None,
+    memory_order: MemoryOrder = MemoryOrder.WEAK,
+    memory_scope: MemoryScope = MemoryScope.NONE,
 ) -> None:
     """Write `tile` at tile `index` of the array; elements outside the array are not written.
 
@@ -345,27 +375,39 @@ def arange(size: int, /, *, dtype: DType, start: Scalar = 0, step: Scalar = 1) -
     """The 1-D tile start, start + step, ... of `size` (a constant power of two) elements."""
 
 
+@op("astile")
+def astile(value: Any, /, *, dtype: DType) -> Tile:
+    """A tile of a number, or of nested tuples or lists of numbers: astile(((1, 2), (3, 4)), dtype=int32) is 2 by 2.
+
+    The numbers may be constants or scalars; each level has a power of two of entries of one shape.
+    """
+
+
 # ---------------------------------------------------------------------------------------------
 # Arithmetic. The operator of Python does the same: x + y is add(x, y).
 
 
 @op("add")
-def add(x: Any, y: Any, /) -> Any:
-    """x + y, promoted. Integers wrap. bool with bool and restricted dtypes are refused."""
+def add(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_to_zero: bool = False) -> Any:
+    """x + y, promoted. Integers wrap. bool with bool and restricted dtypes are refused.
+
+    A result is rounded to nearest even, `RoundingMode.RN`; the other modes are refused. `flush_to_zero`, of float32:
+    a subnormal operand or result becomes a zero of its sign. So do these keywords wherever they stand.
+    """
 
 
 @op("sub")
-def sub(x: Any, y: Any, /) -> Any:
+def sub(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_to_zero: bool = False) -> Any:
     """x - y, promoted. Integers wrap."""
 
 
 @op("mul")
-def mul(x: Any, y: Any, /) -> Any:
+def mul(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_to_zero: bool = False) -> Any:
     """x * y, promoted. Integers wrap."""
 
 
 @op("truediv")
-def truediv(x: Any, y: Any, /) -> Any:
+def truediv(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_to_zero: bool = False) -> Any:
     """x / y, promoted; two integers give float32."""
 
 
@@ -403,18 +445,29 @@ def abs(x: Any, /) -> Any:
 
 
 @op("minimum")
-def minimum(x: Any, y: Any, /) -> Any:
-    """The smaller of x and y, promoted; NaN if one of them is NaN."""
+def minimum(x: Any, y: Any, /, *, flush_to_zero: bool = False, propagate_nan: bool = True) -> Any:
+    """The smaller of x and y, promoted; NaN if one of them is NaN.
+
+    With `propagate_nan=False` the one that is a number, where one of them is NaN.
+    """
 
 
 @op("maximum")
-def maximum(x: Any, y: Any, /) -> Any:
-    """The larger of x and y, promoted; NaN if one of them is NaN."""
+def maximum(x: Any, y: Any, /, *, flush_to_zero: bool = False, propagate_nan: bool = True) -> Any:
+    """The larger of x and y, promoted; NaN if one of them is NaN.
+
+    With `propagate_nan=False` the one that is a number, where one of them is NaN.
+    """
 
 
 @op("where")
 def where(cond: Any, x: Any, y: Any, /) -> Tile:
     """x where the bool tile `cond` is True, else y. x and y promoted, all three broadcast."""
+
+
+@op("divmod")
+def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
+    """x // y and x % y, both promoted."""
 
 
 # ---------------------------------------------------------------------------------------------
@@ -449,6 +502,11 @@ def greater(x: Any, y: Any, /) -> Any:
 @op("greater_equal")
 def greater_equal(x: Any, y: Any, /) -> Any:
     """x >= y, operands promoted."""
+
+
+@op("isnan")
+def isnan(x: Any, /) -> Any:
+    """Whether x, of floats, is NaN: a bool_ tile."""
 
 
 # ---------------------------------------------------------------------------------------------
@@ -490,12 +548,12 @@ def bitwise_rshift(x: Any, y: Any, /) -> Any:
 
 
 @op("exp")
-def exp(x: Any, /) -> Any:
+def exp(x: Any, /, *, rounding_mode: RoundingMode | None = None) -> Any:
     """e to the power x."""
 
 
 @op("exp2")
-def exp2(x: Any, /) -> Any:
+def exp2(x: Any, /, *, flush_to_zero: bool = False) -> Any:
     """2 to the power x."""
 
 
@@ -510,12 +568,12 @@ def log2(x: Any, /) -> Any:
 
 
 @op("sqrt")
-def sqrt(x: Any, /) -> Any:
+def sqrt(x: Any, /, *, rounding_mode: RoundingMode | None = None, flush_to_zero: bool = False) -> Any:
     """Square root: NaN below 0."""
 
 
 @op("rsqrt")
-def rsqrt(x: Any, /) -> Any:
+def rsqrt(x: Any, /, *, flush_to_zero: bool = False) -> Any:
     """1 / sqrt(x)."""
 
 
@@ -545,7 +603,7 @@ def cosh(x: Any, /) -> Any:
 
 
 @op("tanh")
-def tanh(x: Any, /) -> Any:
+def tanh(x: Any, /, *, rounding_mode: RoundingMode | None = None) -> Any:
     """Hyperbolic tangent."""
 
 
@@ -564,7 +622,7 @@ def ceil(x: Any, /) -> Any:
 
 
 @op("astype")
-def astype(x: Any, dtype: DType, /) -> Any:
+def astype(x: Any, dtype: DType, /, *, rounding_mode: RoundingMode | None = None) -> Any:
     """x converted to `dtype`.
 
     Float to a narrower float rounds to nearest even (to tfloat32 on a GPU: to nearest, halves away
@@ -606,36 +664,69 @@ def broadcast_to(x: Any, /, shape: Shape) -> Tile:
 
 
 @op("sum")
-def sum(x: Tile, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tile:
+def sum(
+    x: Tile,
+    /,
+    axis: int | Sequence[int] | None = None,
+    *,
+    keepdims: bool = False,
+    rounding_mode: RoundingMode | None = None,
+    flush_to_zero: bool = False,
+) -> Tile:
     """Sum along `axis`, of x's dtype (bool: int32). 16-bit floats add up in float32."""
 
 
 @op("prod")
-def prod(x: Tile, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tile:
+def prod(
+    x: Tile,
+    /,
+    axis: int | Sequence[int] | None = None,
+    *,
+    keepdims: bool = False,
+    rounding_mode: RoundingMode | None = None,
+    flush_to_zero: bool = False,
+) -> Tile:
     """Product along `axis`, of x's dtype (bool: int32)."""
 
 
 @op("max")
-def max(x: Tile, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tile:
-    """Largest element along `axis`; NaN if there is one."""
+def max(
+    x: Tile,
+    /,
+    axis: int | Sequence[int] | None = None,
+    *,
+    keepdims: bool = False,
+    flush_to_zero: bool = False,
+    propagate_nan: bool = True,
+) -> Tile:
+    """Largest element along `axis`; NaN if there is one, or with `propagate_nan=False` if there is nothing else."""
 
 
 @op("min")
-def min(x: Tile, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tile:
-    """Smallest element along `axis`; NaN if there is one."""
+def min(
+    x: Tile,
+    /,
+    axis: int | Sequence[int] | None = None,
+    *,
+    keepdims: bool = False,
+    flush_to_zero: bool = False,
+    propagate_nan: bool = True,
+) -> Tile:
+    """Smallest element along `axis`; NaN if there is one, or with `propagate_nan=False` if there is nothing else."""
 
 
 @op("argmax")
-def argmax(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Tile:
+def argmax(x: Tile, /, axis: int | None = None, *, keepdims: bool = False, propagate_nan: bool = True) -> Tile:
     """Index (int32) of the first largest element along `axis`, or of the first NaN.
 
-    With axis None, the index into the elements in row-major order.
+    With `propagate_nan=False` a NaN is found only if there is nothing else. With axis None, the index into the
+    elements in row-major order.
     """
 
 
 @op("argmin")
-def argmin(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Tile:
-    """Index (int32) of the first smallest element along `axis`, or of the first NaN."""
+def argmin(x: Tile, /, axis: int | None = None, *, keepdims: bool = False, propagate_nan: bool = True) -> Tile:
+    """Index (int32) of the first smallest element along `axis`, or of the first NaN; see `argmax`."""
 
 
 # ---------------------------------------------------------------------------------------------
@@ -643,12 +734,28 @@ def argmin(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Ti
 
 
 @op("cumsum")
-def cumsum(x: Tile, /, axis: int = 0, *, reverse: bool = False) -> Tile:
+def cumsum(
+    x: Tile,
+    /,
+    axis: int = 0,
+    *,
+    reverse: bool = False,
+    rounding_mode: RoundingMode | None = None,
+    flush_to_zero: bool = False,
+) -> Tile:
     """Sums of the elements up to each, itself included, of x's dtype (bool: int32). 16-bit floats add up in float32."""
 
 
 @op("cumprod")
-def cumprod(x: Tile, /, axis: int = 0, *, reverse: bool = False) -> Tile:
+def cumprod(
+    x: Tile,
+    /,
+    axis: int = 0,
+    *,
+    reverse: bool = False,
+    rounding_mode: RoundingMode | None = None,
+    flush_to_zero: bool = False,
+) -> Tile:
     """Products of the elements up to each, itself included, of x's dtype (bool: int32)."""
 
 
@@ -657,7 +764,7 @@ def cumprod(x: Tile, /, axis: int = 0, *, reverse: bool = False) -> Tile:
 
 
 @op("mma")
-def mma(x: Tile, y: Tile, /, acc: Tile) -> Tile:
+def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
     """x @ y + acc: (m, k) with (k, n) and (m, n), or a batch of them: (b, m, k) and so on.
 
     x and y have one dtype (int8 and uint8 may be mixed, and so may the two 8-bit floats); the
@@ -666,7 +773,7 @@ def mma(x: Tile, y: Tile, /, acc: Tile) -> Tile:
     float8_e4m3fn, float8_e5m2: float16 or float32; int8, uint8: int32.
     Sums are made in at least the accumulator's precision, but for 8-bit floats on Hopper: its Tensor Cores keep some 14
     bits of a sum. There each 128 of k are summed so, and these sums in the accumulator's precision; with the hint
-    `fp8_fast_accum` all of k is summed so.
+    `fp8_fast_accum` all of k is summed so. `use_fast_acc` permits it for this product, and is not taken yet.
     """
 
 
@@ -682,6 +789,11 @@ def matmul(x: Tile, y: Tile, /) -> Tile:
 @op("static_assert")
 def static_assert(condition: bool, message: str | None = None, /) -> None:
     """TileStaticAssertionError with `message` at compile time if the constant `condition` is False."""
+
+
+@op("assert_")
+def assert_(condition: Any, /, message: str | None = None) -> None:
+    """Stop the kernel where `condition`, a bool_ scalar or tile, is not True everywhere; so does Python's `assert`."""
 
 
 @op("static_eval")

@@ -453,4 +453,10 @@ def test_the_names_of_tile_code_can_be_listed() -> None:
     assert {"kernel", "launch", "function", "ByTarget", "Tile", "Array", "load", "float32", "Constant"} <= set(names)
     assert not {"functools", "inspect", "OPS", "F", "T", "annotations"} & set(names)
     assert all(hasattr(ct, name) for name in names)
-    assert list(inspect.signature(ct.launch).parameters) == ["stream", "grid", "kernel", "args"]
+    assert list(inspect.signature(ct.launch).parameters) == [
+        "stream",
+        "grid",
+        "kernel",
+        "kernel_args",
+        "programmatic_dependent_launch",
+    ]

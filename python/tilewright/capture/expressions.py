@@ -555,6 +555,10 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         return _call_special(frame, function, args, keywords)
     if isinstance(function, DType):
         return _call_dtype(frame, function, args, keywords)
+    if getattr(function, "__tw_host_only__", False):
+        raise TileTypeError(
+            f"'{function.__name__}' is a function of the host, by ct.function(tile=False); tile code cannot call it"
+        )
     if isinstance(function, types.FunctionType) and is_context_manager(function):
         from .contexts import generator_context
 
@@ -805,10 +809,6 @@ def _pow(frame: Frame, x: Any, y: Any) -> Any:
     return frame.emit.binary("pow", x, y)
 
 
-def _divmod(frame: Frame, x: Any, y: Any) -> Any:
-    return frame.emit.binary("floordiv", x, y), frame.emit.binary("mod", x, y)
-
-
 BUILTINS: dict[Any, Builtin] = {
     range: _range,
     len: _len,
@@ -821,7 +821,7 @@ BUILTINS: dict[Any, Builtin] = {
     print: _print,
     isinstance: _isinstance,
     pow: _pow,
-    divmod: _divmod,
+    divmod: ops.OPS["divmod"],
     math.prod: lambda frame, values, *, start=1: _product(frame, values, start),
     sum: lambda frame, values, start=0: _sum(frame, values, start),
 }

@@ -80,6 +80,7 @@ class Frame:
 
     def at(self, node: Any) -> None:
         """The next ops come from `node`."""
+        self.node = node
         offset = self._offset
         self._at(
             node.lineno + offset,

@@ -34,7 +34,9 @@ from ..dtype import (
 )
 from ..errors import TileStaticAssertionError, TileTypeError, TileValueError
 from ..formats import BITS, FLOATS, SIGNED, Conversion, printf_parts
+from ..modes import check_cast_rounding, check_fast_accumulation, check_memory
 from ..tile import PaddingMode
+from . import numerics
 from .emit import BINARY_OPS, COMPARE_KINDS, REDUCE_KINDS, SCAN_KINDS, UNARY_OPS
 from .frame import Frame
 from .values import (
@@ -63,13 +65,13 @@ def op(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _register_elementwise() -> None:
     def binary(name: str) -> Callable[..., Any]:
-        return lambda frame, x, y: frame.emit.binary(name, x, y)
+        return lambda frame, x, y, **modes: numerics.binary(frame, name, x, y, **modes)
 
     def compare(name: str) -> Callable[..., Any]:
         return lambda frame, x, y: frame.emit.compare(name, x, y)
 
     def unary(name: str) -> Callable[..., Any]:
-        return lambda frame, x: frame.emit.unary(name, x)
+        return lambda frame, x, **modes: numerics.unary(frame, name, x, **modes)
 
     for names, make in ((BINARY_OPS, binary), (COMPARE_KINDS, compare), (UNARY_OPS, unary)):
         for name in names:
@@ -145,12 +147,6 @@ def _axes(value: Any, ndim: int, what: str) -> Shape:
     return axes
 
 
-def _flag(value: Any, what: str) -> bool:
-    if isinstance(value, Tile):
-        raise TileTypeError(f"{what} must be a constant, found {describe(value)}")
-    return bool(value)
-
-
 def _order(value: Any, ndim: int, what: str) -> Shape:
     if value == "C":
         return tuple(range(ndim))
@@ -176,7 +172,7 @@ def _hints(latency: Any, allow_tma: Any, what: str) -> dict[str, Any]:
             raise TileValueError(f"{what}: latency is 1 to 10, found {latency}")
         hints["tile.latency"] = latency
     if allow_tma is not None:
-        hints["tile.allow_tma"] = _flag(allow_tma, f"{what}: allow_tma")
+        hints["tile.allow_tma"] = numerics.constant_flag(allow_tma, f"{what}: allow_tma")
     return hints
 
 
@@ -275,18 +271,24 @@ def _load(
     check_bounds: Any,
     latency: Any,
     allow_tma: Any,
+    memory_order: Any,
+    memory_scope: Any,
 ) -> Tile:
     array = _array(array, "ct.load")
     tile_shape = _tile_shape(shape, "ct.load: shape")
+    check_memory(memory_order, memory_scope, "ct.load")
+    is_element = not tile_shape
+    tile_shape = tile_shape or (1,) * array.ndim
     indices = _tile_index(frame, array, index, tile_shape, "ct.load")
     attributes = {
         **_order_attribute(_order(order, array.ndim, "ct.load")),
         **_padding(padding_mode, array.dtype),
         **_hints(latency, allow_tma, "ct.load"),
     }
-    if not _flag(check_bounds, "ct.load: check_bounds"):
+    if not numerics.constant_flag(check_bounds, "ct.load: check_bounds"):
         attributes["tile.in_bounds"] = None
-    return frame.emit.typed("tile.load", [array.ir, *indices], attributes, array.dtype, tile_shape)
+    loaded = frame.emit.typed("tile.load", [array.ir, *indices], attributes, array.dtype, tile_shape)
+    return frame.emit.reshape(loaded, ()) if is_element else loaded
 
 
 def _output(frame: Frame, value: Any, what: str) -> Array:
@@ -305,7 +307,10 @@ def _store(
     check_bounds: Any,
     latency: Any,
     allow_tma: Any,
+    memory_order: Any,
+    memory_scope: Any,
 ) -> None:
+    check_memory(memory_order, memory_scope, "ct.store")
     array = _output(frame, array, "ct.store")
     value = frame.emit.implicit(tile, array.dtype, "ct.store")
     if not value.shape:
@@ -315,7 +320,7 @@ def _store(
         **_order_attribute(_order(order, array.ndim, "ct.store")),
         **_hints(latency, allow_tma, "ct.store"),
     }
-    if not _flag(check_bounds, "ct.store: check_bounds"):
+    if not numerics.constant_flag(check_bounds, "ct.store: check_bounds"):
         attributes["tile.in_bounds"] = None
     frame.builder.op("tile.store", [array.ir, *indices, value.ir], attributes, [])
 
@@ -384,12 +389,14 @@ def _gather(
 ) -> Tile:
     array = _array(array, "ct.gather")
     tiles, shape = _element_indices(frame, array, indices, "ct.gather")
+    if array.dtype is bool_ and is_number(padding_value):
+        padding_value = bool(padding_value)
     padding = frame.emit.implicit(padding_value, array.dtype, "ct.gather: padding_value")
     padding = _fit(frame, padding, shape, "ct.gather: padding_value")
     groups = [[array.ir], [t.ir for t in tiles], _mask(frame, mask, shape, "ct.gather")]
     groups.append([padding.ir])
     attributes = {**_segments(*groups), **_hints(latency, None, "ct.gather")}
-    if _flag(check_bounds, "ct.gather: check_bounds"):
+    if numerics.constant_flag(check_bounds, "ct.gather: check_bounds"):
         attributes["check_bounds"] = None
     operands = [ir for group in groups for ir in group]
     return frame.emit.typed("tile.gather", operands, attributes, array.dtype, shape)
@@ -412,7 +419,7 @@ def _scatter(
     groups = [[array.ir], [t.ir for t in tiles], [new.ir]]
     groups.append(_mask(frame, mask, shape, "ct.scatter"))
     attributes = {**_segments(*groups), **_hints(latency, None, "ct.scatter")}
-    if _flag(check_bounds, "ct.scatter: check_bounds"):
+    if numerics.constant_flag(check_bounds, "ct.scatter: check_bounds"):
         attributes["check_bounds"] = None
     frame.builder.op("tile.scatter", [ir for group in groups for ir in group], attributes, [])
 
@@ -441,6 +448,45 @@ def _zeros(frame: Frame, shape: Any, dtype: Any) -> Tile:
 @op("ones")
 def _ones(frame: Frame, shape: Any, dtype: Any) -> Tile:
     return _full(frame, shape, 1, dtype, "ct.ones")
+
+
+@op("astile")
+def _astile(frame: Frame, value: Any, dtype: Any) -> Tile:
+    dtype = _dtype(dtype, "ct.astile: dtype")
+    shape, entries = _nested(value, "ct.astile")
+    return _select_tree(frame, [frame.emit.cast(entry, dtype) for entry in entries], _tile_shape(shape, "ct.astile"))
+
+
+def _nested(value: Any, what: str) -> tuple[Shape, list[Any]]:
+    """The shape of nested tuples, and their scalars in row-major order."""
+    if not isinstance(value, tuple):
+        value = require_tile_or_number(value, what)
+        if isinstance(value, Tile) and value.shape:
+            raise TileTypeError(f"{what} needs numbers and scalars, found {describe(value)}")
+        return (), [value]
+    parts = [_nested(part, what) for part in value]
+    count, shapes = len(parts), sorted({shape for shape, _ in parts})
+    if count < 1 or count & (count - 1):
+        raise TileTypeError(f"{what}: a tuple of {count} entries; expected 1, 2, 4, 8, … of them")
+    if len(shapes) > 1:
+        shown = ", ".join(map(str, shapes))
+        raise TileTypeError(f"{what}: the entries of one tuple have the shapes {shown}; expected one shape")
+    return (count, *shapes[0]), [entry for _, entries in parts for entry in entries]
+
+
+def _select_tree(frame: Frame, entries: list[Tile], shape: Shape) -> Tile:
+    """A tile of given elements: each bit of the position halves what it may be."""
+    emit, count = frame.emit, len(entries)
+    if all(entry.ir is entries[0].ir for entry in entries):
+        return emit.broadcast(entries[0], shape)
+    position = emit.typed("tile.iota", [], None, int32, (count,))
+    values = [emit.broadcast(entry, (count,)) for entry in entries]
+    bit = 1
+    while len(values) > 1:
+        is_odd = emit.compare("not_equal", emit.binary("bitwise_and", position, bit), 0)
+        values = [emit.select(is_odd, odd, even) for even, odd in zip(values[::2], values[1::2], strict=True)]
+        bit *= 2
+    return emit.reshape(values[0], shape)
 
 
 @op("arange")
@@ -483,9 +529,27 @@ def _where(frame: Frame, condition: Any, x: Any, y: Any) -> Tile:
 
 
 @op("astype")
-def _astype(frame: Frame, x: Any, dtype: Any) -> Tile:
+def _astype(frame: Frame, x: Any, dtype: Any, rounding_mode: Any = None) -> Tile:
     value = require_tile_or_number(x, "ct.astype")
-    return frame.emit.cast(value, _dtype(dtype, "ct.astype"))
+    dtype = _dtype(dtype, "ct.astype")
+    check_cast_rounding(rounding_mode, constant_dtype(value) if is_number(value) else value.dtype, dtype)
+    return frame.emit.cast(value, dtype)
+
+
+@op("divmod")
+def _divmod(frame: Frame, x: Any, y: Any) -> tuple[Any, Any]:
+    return frame.emit.binary("floordiv", x, y), frame.emit.binary("mod", x, y)
+
+
+@op("isnan")
+def _isnan(frame: Frame, x: Any) -> Any:
+    value = require_tile_or_number(x, "ct.isnan")
+    if is_number(value):
+        return math.isnan(value)
+    if not value.dtype.is_float:
+        raise TileTypeError(f"ct.isnan needs floats, found {value.dtype}, which has no NaN")
+    require_arithmetic(value.dtype, "ct.isnan")
+    return numerics.isnan(frame, value)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -593,16 +657,13 @@ def item(frame: Frame, tile: Any) -> Tile:
 
 
 def _register_reductions() -> None:
-    def reduce(name: str) -> Callable[..., Any]:
-        return lambda frame, x, axis, keepdims: _reduce(frame, name, x, axis, keepdims)
-
-    def arg_reduce(name: str) -> Callable[..., Any]:
-        return lambda frame, x, axis, keepdims: _arg_reduce(frame, name, x, axis, keepdims)
+    def named(run: Callable[..., Any], name: str) -> Callable[..., Any]:
+        return lambda frame, *args, **keywords: run(frame, name, *args, **keywords)
 
     for name in REDUCE_KINDS:
-        OPS[name] = (arg_reduce if name.startswith("arg") else reduce)(name)
+        OPS[name] = named(_arg_reduce if name.startswith("arg") else _reduce, name)
     for name in SCAN_KINDS:
-        OPS[name] = lambda frame, x, axis, reverse, name=name: _scan(frame, name, x, axis, reverse)
+        OPS[name] = named(_scan, name)
 
 
 def _sum_dtype(dtype: DType) -> DType:
@@ -615,11 +676,24 @@ def _reduce_axis(frame: Frame, name: str, tile: Tile, axis: int) -> Tile:
     return frame.emit.op("tile.reduce", [tile], attributes, public=name)
 
 
-def _reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
-    """Along several axes one after the other, the last first. 16-bit floats add up in float32."""
+def _reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any, propagate_nan: Any = True, **modes: Any) -> Tile:
     tile = _tile(frame, x, f"ct.{name}")
     require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
     axes = _axes(axis, tile.ndim, f"ct.{name}")
+    keep = numerics.constant_flag(keepdims, f"ct.{name}: keepdims")
+    skip_nan = not numerics.constant_flag(propagate_nan, f"ct.{name}: propagate_nan") and tile.dtype.is_float
+
+    def run(tile: Tile) -> Tile:
+        return _reduce_axes(frame, name, tile, axes, keep)
+
+    def extreme(tile: Tile) -> Tile:
+        return numerics.extreme_number(frame, name, tile, run)
+
+    return numerics.under_modes(frame, name, tile, extreme if skip_nan else run, **modes)
+
+
+def _reduce_axes(frame: Frame, name: str, tile: Tile, axes: Shape, keep: bool) -> Tile:
+    """Along several axes one after the other, the last first. 16-bit floats add up in float32."""
     dtype, shape = tile.dtype, tile.shape
     if name in ("sum", "prod"):
         tile = frame.emit.cast(tile, _sum_dtype(dtype))
@@ -627,36 +701,53 @@ def _reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
     for one in sorted(axes, reverse=True):
         tile = _reduce_axis(frame, name, tile, one)
     tile = frame.emit.cast(tile, dtype)
-    if not _flag(keepdims, f"ct.{name}: keepdims"):
+    if not keep:
         return tile
     return frame.emit.reshape(tile, tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
-def _scan(frame: Frame, name: str, x: Any, axis: Any, reverse: Any) -> Tile:
+def _scan(frame: Frame, name: str, x: Any, axis: Any, reverse: Any, **modes: Any) -> Tile:
     tile = _tile(frame, x, f"ct.{name}")
     require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
     attributes: dict[str, Any] = {"kind": SCAN_KINDS[name], "axis": _axis(axis, tile.ndim, f"ct.{name}")}
-    if _flag(reverse, f"ct.{name}: reverse"):
+    if numerics.constant_flag(reverse, f"ct.{name}: reverse"):
         attributes["reverse"] = None
     dtype = int32 if tile.dtype is bool_ else tile.dtype
-    scanned = frame.emit.op("tile.scan", [frame.emit.cast(tile, _sum_dtype(tile.dtype))], attributes, public=name)
-    return frame.emit.cast(scanned, dtype)
+
+    def run(tile: Tile) -> Tile:
+        scanned = frame.emit.op("tile.scan", [frame.emit.cast(tile, _sum_dtype(tile.dtype))], attributes, public=name)
+        return frame.emit.cast(scanned, dtype)
+
+    return numerics.under_modes(frame, name, tile, run, **modes)
 
 
-def _arg_reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
+def _arg_reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any, propagate_nan: Any) -> Tile:
     tile = _tile(frame, x, f"ct.{name}")
     require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
-    keep = _flag(keepdims, f"ct.{name}: keepdims")
+    keep = numerics.constant_flag(keepdims, f"ct.{name}: keepdims")
+    skip_nan = not numerics.constant_flag(propagate_nan, f"ct.{name}: propagate_nan") and tile.dtype.is_float
+    place = _place_of_number if skip_nan else _reduce_axis
     shape = tile.shape
     if axis is None:
         if not shape:
             return frame.emit.int32(0)
         tile = frame.emit.reshape(tile, (math.prod(shape),))
-        result = _reduce_axis(frame, name, tile, 0)
+        result = place(frame, name, tile, 0)
         return frame.emit.reshape(result, (1,) * len(shape)) if keep else result
     at = _axis(axis, tile.ndim, f"ct.{name}")
-    result = _reduce_axis(frame, name, tile, at)
+    result = place(frame, name, tile, at)
     return frame.emit.reshape(result, (*shape[:at], 1, *shape[at + 1 :])) if keep else result
+
+
+def _place_of_number(frame: Frame, name: str, tile: Tile, axis: int) -> Tile:
+    return numerics.place_of_extreme_number(
+        frame,
+        tile,
+        lambda t: _reduce_axis(frame, name.removeprefix("arg"), t, axis),
+        lambda t: _reduce_axis(frame, name, t, axis),
+        lambda t: _reduce_axis(frame, "argmax", frame.emit.cast(t, int32), axis),
+        -1.0 if name == "argmax" else 1.0,
+    )
 
 
 _register_reductions()
@@ -678,8 +769,9 @@ _ACCUMULATOR: dict[DType, DType] = {
 
 
 @op("mma")
-def _mma(frame: Frame, x: Any, y: Any, acc: Any) -> Tile:
+def _mma(frame: Frame, x: Any, y: Any, acc: Any, use_fast_acc: Any) -> Tile:
     operands = [_tile(frame, v, "ct.mma") for v in (x, y, acc)]
+    check_fast_accumulation(numerics.constant_flag(use_fast_acc, "ct.mma: use_fast_acc"), operands[0].dtype)
     for tile in operands:
         if not tile.shape:
             raise TileValueError(f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {describe(tile)}")
@@ -727,6 +819,17 @@ def _static_assert(frame: Frame, condition: Any, message: Any) -> None:
         raise TileTypeError(f"ct.static_assert needs a constant message, found {describe(message)}")
     if not condition:
         raise TileStaticAssertionError(f"static assertion failed{': ' + message if message else ''}")
+
+
+@op("assert_")
+def _assert(frame: Frame, condition: Any, message: Any) -> None:
+    if not isinstance(message, str | None):
+        raise TileTypeError(f"ct.assert_ needs a constant message, found {describe(message)}")
+    holds = frame.emit.tile(condition, "ct.assert_")
+    if holds.dtype is not bool_:
+        raise TileTypeError(f"ct.assert_ needs a bool_ condition, found {describe(holds)}; compare, as in x != 0")
+    text = frame.told(frame.node, message or "ct.assert_ failed")
+    frame.builder.op("tile.assert", [holds.ir], {"message": text}, [])
 
 
 @op("ensure_constant")

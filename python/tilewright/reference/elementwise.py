@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from .. import dtype as dt
 from .._optable import OPS
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
+from ..modes import check_flush, check_rounding
 from .checks import broadcast_shapes
 from .values import (
     Tile,
@@ -92,15 +94,42 @@ def _is_power(y: Any) -> bool:
     return isinstance(y, int) and y >= 0
 
 
-def binary(name: str, x: Any, y: Any) -> Any:
+_OF_NUMBERS = {"minimum": np.fmin, "maximum": np.fmax}
+
+
+def binary(
+    name: str, x: Any, y: Any, rounding_mode: Any = None, flush_to_zero: Any = False, propagate_nan: Any = True
+) -> Any:
     x, y = as_operand(x, f"ct.{name}"), as_operand(y, f"ct.{name}")
-    if is_number(x) and is_number(y):
+    constant_only = is_number(x) and is_number(y)
+    a, b, dtype = _promoted(name, x, y) if not constant_only else (None, None, common_dtype(x, y))
+    check_rounding(name, rounding_mode, dtype)
+    if constant_only:
         return _fold(PYTHON_BINARY[name], name, x, y)
-    a, b, dtype = _promoted(name, x, y)
     dt.require_arithmetic(dtype, f"ct.{name}")
     if name == "pow":
         return _pow(a, b, dtype)
-    return compute(_NUMPY_BINARY[name], dtype, a, b)
+    run = _NUMPY_BINARY[name] if propagate_nan else _OF_NUMBERS[name]
+    if not check_flush(name, bool(flush_to_zero), dtype):
+        return compute(run, dtype, a, b)
+    return flushed(compute(run, dtype, flushed(a), flushed(b)))
+
+
+def flushed(x: Tile) -> Tile:
+    """A zero of its sign in the place of each subnormal float32."""
+    data = x._data
+    subnormal = (data != 0) & (np.abs(data) < np.finfo(np.float32).tiny)
+    return Tile(np.where(subnormal, np.copysign(np.float32(0), data), data), x.dtype)
+
+
+def isnan(x: Any) -> Any:
+    x = as_operand(x, "ct.isnan")
+    if is_number(x):
+        return math.isnan(x)
+    if not x.dtype.is_float:
+        raise TileTypeError(f"ct.isnan needs floats, found {x.dtype}, which has no NaN")
+    dt.require_arithmetic(x.dtype, "ct.isnan")
+    return Tile(np.isnan(exact(x._data)), dt.bool_)
 
 
 def _pow(a: Tile, b: Tile, dtype: DType) -> Tile:
@@ -183,17 +212,22 @@ def _float_functions() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
 FLOAT_FUNCTIONS = _float_functions()
 
 
-def float_function(name: str, x: Any) -> Any:
+def float_function(name: str, x: Any, rounding_mode: Any = None, flush_to_zero: Any = False) -> Any:
     x = as_operand(x, f"ct.{name}")
     run = FLOAT_FUNCTIONS[name]
     if is_number(x):
+        check_rounding(name, rounding_mode, dt.float32)
         return float(run(np.asarray(x, np.float64)))
     dtype = dt.require_arithmetic(x.dtype, f"ct.{name}")
     if not dtype.is_float:
         if name in ("floor", "ceil"):
             raise TileTypeError(f"ct.{name} needs floats, found {dtype}, which is integral already")
         dtype = dt.float32
-    return Tile(round_to(run(convert(x, dtype)._data.astype(np.float64)), dtype), dtype)
+    check_rounding(name, rounding_mode, dtype)
+    flush = check_flush(name, bool(flush_to_zero), dtype)
+    operand = flushed(convert(x, dtype)) if flush else convert(x, dtype)
+    result = Tile(round_to(run(operand._data.astype(np.float64)), dtype), dtype)
+    return flushed(result) if flush else result
 
 
 def cdiv(x: Any, y: Any) -> Any:

@@ -12,9 +12,10 @@ import numpy as np
 from .. import dtype as dt
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
+from ..modes import check_memory
 from ..tile import PaddingMode
 from .checks import broadcast_shapes, check_order, check_tile_shape
-from .values import Array, Shape, Tile, as_array, as_tile, promote_to
+from .values import Array, Shape, Tile, as_array, as_tile, is_number, promote_to
 
 
 def _padding(mode: Any, dtype: DType) -> np.ndarray:
@@ -97,9 +98,13 @@ def load(
     check_bounds: Any,
     latency: Any,
     allow_tma: Any,
+    memory_order: Any,
+    memory_scope: Any,
 ) -> Tile:
+    check_memory(memory_order, memory_scope, "ct.load")
     array = as_array(array, "ct.load")
-    tile_shape = check_tile_shape(shape, "ct.load: shape")
+    wanted = check_tile_shape(shape, "ct.load: shape")
+    tile_shape = wanted or (1,) * array.ndim
     data, first, end = _window(array, index, tile_shape, order, "ct.load")
     padding = _padding(padding_mode, array.dtype)
     if not check_bounds:
@@ -107,7 +112,7 @@ def load(
     result = np.full(tile_shape, padding)
     of_array, of_tile = _overlap(data, first, end)
     result[of_tile] = data[of_array]
-    return Tile(result, array.dtype)
+    return Tile(result if wanted else result.reshape(()), array.dtype)
 
 
 def store(
@@ -118,7 +123,10 @@ def store(
     check_bounds: Any,
     latency: Any,
     allow_tma: Any,
+    memory_order: Any,
+    memory_scope: Any,
 ) -> None:
+    check_memory(memory_order, memory_scope, "ct.store")
     array = _writable(array, "ct.store")
     value = promote_to(tile, array.dtype, "ct.store")
     shape = value.shape if value.ndim else (1,) * array.ndim
@@ -177,6 +185,8 @@ def _wide_index(tile: Tile) -> np.ndarray:
 def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds: Any, latency: Any) -> Tile:
     array = as_array(array, "ct.gather")
     where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.gather")
+    if array.dtype is dt.bool_ and is_number(padding_value):
+        padding_value = bool(padding_value)
     padding = promote_to(padding_value, array.dtype, "ct.gather: padding_value")
     if broadcast_shapes(padding.shape, shape, "ct.gather: padding_value") != shape:
         raise TileValueError(f"ct.gather: padding_value of shape {padding.shape} does not broadcast to {shape}")

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import dtype as dt
 from .. import tile as ct
+from ..errors import TileTypeError
 from .printing import text_of
 from .values import Tile
 
@@ -130,10 +131,16 @@ class Rebinder:
     def _value(self, value: Any) -> Any:
         if hasattr(value, "__tw_op__"):
             return value
+        if getattr(value, "__tw_host_only__", False):
+            return _refuse_host_only
         inner = value if isinstance(value, types.FunctionType) else _wrapped(value)
         if inner is None or (inner.__module__ or "").startswith("tilewright."):
             return value
         return self.rebind(inner)
+
+
+def _refuse_host_only(*args: Any, **keywords: Any) -> None:
+    raise TileTypeError("a function of the host, by ct.function(tile=False); tile code cannot call it")
 
 
 def _wrapped(value: Any) -> types.FunctionType | None:

@@ -10,7 +10,9 @@ import numpy as np
 from .. import dtype as dt
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
+from ..modes import check_fast_accumulation, check_flush, check_rounding
 from .checks import broadcast_shapes, check_axes, check_axis
+from .elementwise import flushed
 from .values import Tile, as_tile, common_dtype, convert, exact_elements, round_to
 
 _ADDING = ("sum", "prod", "cumsum", "cumprod")
@@ -22,12 +24,36 @@ def _reduction_input(name: str, x: Any) -> Tile:
     return convert(x, dt.int32) if x.dtype.is_bool and name in _ADDING else x
 
 
-def reduce(name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
+def _under_modes(name: str, x: Tile, run: Callable[[Tile], Tile], rounding_mode: Any, flush_to_zero: Any) -> Tile:
+    """Elements and results are flushed; what comes together in between is not."""
+    check_rounding(name, rounding_mode, x.dtype)
+    if not check_flush(name, bool(flush_to_zero), x.dtype):
+        return run(x)
+    return flushed(run(flushed(x)))
+
+
+def reduce(
+    name: str,
+    x: Any,
+    axis: Any,
+    keepdims: Any,
+    rounding_mode: Any = None,
+    flush_to_zero: Any = False,
+    propagate_nan: Any = True,
+) -> Tile:
     x = _reduction_input(name, x)
     axes = check_axes(axis, x.ndim, f"ct.{name}")
+    keep = bool(keepdims)
+    return _under_modes(
+        name, x, lambda x: _reduce(name, x, axes, keep, bool(propagate_nan)), rounding_mode, flush_to_zero
+    )
+
+
+def _reduce(name: str, x: Tile, axes: Any, keepdims: bool, propagate_nan: bool) -> Tile:
     run: Callable[..., Any] = getattr(np, name)
     data = x._data
     if name in ("max", "min"):
+        run = run if propagate_nan else (np.fmax if name == "max" else np.fmin).reduce
         return Tile(run(exact_elements(x), axis=axes, keepdims=bool(keepdims)), x.dtype)
     if x.dtype.is_float:
         wide = run(data.astype(np.float64), axis=axes, keepdims=bool(keepdims))
@@ -35,18 +61,31 @@ def reduce(name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
     return Tile(run(data, axis=axes, keepdims=bool(keepdims), dtype=data.dtype), x.dtype)
 
 
-def arg_reduce(name: str, x: Any, axis: Any, keepdims: Any) -> Tile:
+def arg_reduce(name: str, x: Any, axis: Any, keepdims: Any, propagate_nan: Any = True) -> Tile:
     x = _reduction_input(name, x)
     if axis is not None:
         axis = check_axis(axis, x.ndim, f"ct.{name}")
     data = exact_elements(x)
+    if x.dtype.is_float and not propagate_nan:
+        data = _ranks(data if name == "argmax" else -data)
+        name = "argmax"
     found = getattr(np, name)(data, axis=axis, keepdims=bool(keepdims))
     return Tile(np.asarray(found).astype(np.int32), dt.int32)
 
 
-def scan(name: str, x: Any, axis: Any, reverse: Any) -> Tile:
+def _ranks(data: np.ndarray) -> np.ndarray:
+    """Where each element stands in their order; equal ones together, NaN before all."""
+    _, rank = np.unique(np.where(np.isnan(data), 0, data), return_inverse=True)
+    return np.where(np.isnan(data), -1, rank.reshape(data.shape))
+
+
+def scan(name: str, x: Any, axis: Any, reverse: Any, rounding_mode: Any = None, flush_to_zero: Any = False) -> Tile:
     x = _reduction_input(name, x)
     axis = check_axis(axis, x.ndim, f"ct.{name}")
+    return _under_modes(name, x, lambda x: _scan(name, x, axis, bool(reverse)), rounding_mode, flush_to_zero)
+
+
+def _scan(name: str, x: Tile, axis: int, reverse: bool) -> Tile:
     run: Callable[..., Any] = getattr(np, name)
     data = x._data.astype(np.float64) if x.dtype.is_float else x._data
     data = np.flip(data, axis) if reverse else data
@@ -102,8 +141,9 @@ def _product(x: Tile, y: Tile) -> np.ndarray:
     return x._data.astype(wide) @ y._data.astype(wide)
 
 
-def mma(x: Any, y: Any, acc: Any) -> Tile:
+def mma(x: Any, y: Any, acc: Any, use_fast_acc: Any = False) -> Tile:
     x, y, acc = (as_tile(v, "ct.mma") for v in (x, y, acc))
+    check_fast_accumulation(bool(use_fast_acc), x.dtype)
     _check_mma_dtypes(x, y, acc)
     _check_mma_shapes(x, y, acc)
     total = _product(x, y) + acc._data

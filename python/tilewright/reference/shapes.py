@@ -9,13 +9,40 @@ import numpy as np
 
 from .. import dtype as dt
 from ..errors import TileTypeError, TileValueError
+from ..modes import check_cast_rounding
 from .checks import broadcast_shapes, check_axis, check_tile_shape, static_int, static_ints
 from .elementwise import compute
 from .values import Tile, as_operand, as_tile, cast, convert, promote_to
 
 
-def astype(x: Any, dtype: Any) -> Tile:
-    return cast(as_operand(x, "ct.astype"), dt.as_dtype(dtype))
+def astype(x: Any, dtype: Any, rounding_mode: Any = None) -> Tile:
+    value, dtype = as_operand(x, "ct.astype"), dt.as_dtype(dtype)
+    check_cast_rounding(rounding_mode, value.dtype if isinstance(value, Tile) else dt.constant_dtype(value), dtype)
+    return cast(value, dtype)
+
+
+def astile(value: Any, dtype: Any) -> Tile:
+    dtype = dt.as_dtype(dtype)
+    shape, entries = _nested(value)
+    check_tile_shape(shape, "ct.astile")
+    return Tile(np.array([cast(e, dtype)._data for e in entries], dtype.numpy).reshape(shape), dtype)
+
+
+def _nested(value: Any) -> tuple[tuple[int, ...], list[Any]]:
+    """The shape of nested tuples and lists, and their scalars in row-major order."""
+    if not isinstance(value, tuple | list):
+        value = as_operand(value, "ct.astile")
+        if isinstance(value, Tile) and value.ndim:
+            raise TileTypeError(f"ct.astile needs numbers and scalars, found a tile of shape {value.shape}")
+        return (), [value]
+    parts = [_nested(part) for part in value]
+    count, shapes = len(parts), sorted({shape for shape, _ in parts})
+    if count < 1 or count & (count - 1):
+        raise TileTypeError(f"ct.astile: a tuple of {count} entries; expected 1, 2, 4, 8, … of them")
+    if len(shapes) > 1:
+        shown = ", ".join(map(str, shapes))
+        raise TileTypeError(f"ct.astile: the entries of one tuple have the shapes {shown}; expected one shape")
+    return (count, *shapes[0]), [entry for _, entries in parts for entry in entries]
 
 
 def reshape(x: Any, shape: Any) -> Tile:

@@ -1,0 +1,91 @@
+"""Drop-in: `import cuda.tile as ct` means Tilewright.
+
+    python -m tilewright.dropin script.py ARGUMENTS      # runs a program written for cuTile as it is
+    import tilewright.dropin; tilewright.dropin.install()   # before the first `import cuda.tile`
+
+`cuda.tile` is then the module `tilewright.tile`, and `cuda.tile.tune` is `tilewright.tune`. Other packages under `cuda`
+stay what they are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import runpy
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+
+_MODULES = {"cuda.tile": "tilewright.tile", "cuda.tile.tune": "tilewright.tune"}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `cuda.tile` and what is in it, and `cuda` itself where no package of that name is installed."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name == "cuda.tile" or name.startswith("cuda.tile."):
+            return importlib.machinery.ModuleSpec(name, self, is_package=name == "cuda.tile")
+        if name == "cuda" and importlib.machinery.PathFinder.find_spec("cuda") is None:
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        if spec.name == "cuda":
+            return None
+        known = _MODULES.get(spec.name)
+        if known is None:
+            there = " and ".join(_MODULES)
+            raise ModuleNotFoundError(f"{spec.name} is not part of Tilewright; there are {there}", name=spec.name)
+        return _alias(spec.name, importlib.import_module(known))
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+def _alias(name: str, module: types.ModuleType) -> types.ModuleType:
+    """A module of another name with the same things in it: the import system writes its own names into it."""
+    alias = types.ModuleType(name, module.__doc__)
+    alias.__getattr__ = lambda attribute: getattr(module, attribute)  # type: ignore[method-assign]
+    alias.__dir__ = lambda: dir(module)  # type: ignore[method-assign]
+    public = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
+    alias.__dict__.update(__all__=list(public))
+    return alias
+
+
+def install() -> None:
+    """Have `import cuda.tile` mean `tilewright.tile` from now on, in this process."""
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    imported = sys.modules.get("cuda.tile")
+    if imported is not None:
+        raise ImportError(
+            f"cuda.tile was imported already, from {getattr(imported, '__file__', None) or 'elsewhere'}; "
+            "call tilewright.dropin.install() before the first import of it"
+        )
+    sys.meta_path.insert(0, _Finder())
+
+
+def main(arguments: Sequence[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("usage: python -m tilewright.dropin [-m MODULE | SCRIPT] [ARGUMENTS]")
+        return 0 if arguments else 2
+    install()
+    if arguments[0] == "-m" and len(arguments) > 1:
+        sys.argv = list(arguments[1:])
+        sys.path[0] = ""
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        return 0
+    sys.argv = list(arguments)
+    sys.path[0] = str(Path(arguments[0]).resolve().parent)
+    runpy.run_path(arguments[0], run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    # `tilewright.dropin` is the same module for the script, not a second one beside __main__.
+    sys.exit(importlib.import_module("tilewright.dropin").main(sys.argv[1:]))

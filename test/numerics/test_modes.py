@@ -1,0 +1,196 @@
+"""Keywords of operations: flushed subnormal numbers, NaN left out of account, rounding modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from harness import Backends, pairs, ulp
+
+from tilewright import tile as ct
+
+T = 128
+TINY = float(np.finfo(np.float32).tiny)
+EDGES = np.array([0, TINY / 8, TINY / 2, TINY, 1.5 * TINY, 1, 3e38, np.inf, np.nan], np.float32)
+EDGES = np.concatenate([EDGES, -EDGES])
+
+
+def padded(x: np.ndarray) -> np.ndarray:
+    return np.resize(x, -(-len(x) // T) * T).astype(x.dtype)
+
+
+def run_binary(backends: Backends, op: Callable[..., Any], dtype: Any, **tolerance: Any) -> np.ndarray:
+    @ct.kernel
+    def kernel(X, Y, Z):
+        i = ct.bid(0)
+        ct.store(Z, i, op(ct.load(X, i, T), ct.load(Y, i, T)))
+
+    x, y = (padded(v) for v in pairs(EDGES, EDGES))
+    with np.errstate(all="ignore"):
+        x, y = x.astype(dtype), y.astype(dtype)
+    found: np.ndarray = backends.run_all(kernel, len(x) // T, lambda: [x, y, np.zeros_like(x)], **tolerance)[2]
+    return found
+
+
+@pytest.mark.parametrize(
+    "op", [ct.add, ct.sub, ct.mul, ct.truediv, ct.minimum, ct.maximum], ids=lambda op: op.__tw_op__
+)
+def test_subnormal_operands_and_results_are_flushed(backends: Backends, op: Any) -> None:
+    found = run_binary(backends, lambda x, y: op(x, y, flush_to_zero=True), np.float32)
+    assert not np.any((found != 0) & (np.abs(found) < TINY))
+
+
+def test_flushed_zeros_have_their_sign(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, 0, 1.0 / ct.add(ct.load(X, 0, 2), -0.0, flush_to_zero=True))
+
+    x = np.array([TINY / 2, -TINY / 2], np.float32)
+    found = backends.run_all(kernel, 1, lambda: [x, np.zeros_like(x)])[1]
+    assert np.array_equal(found, [np.inf, -np.inf])
+
+
+@pytest.mark.parametrize("op", [ct.exp2, ct.sqrt, ct.rsqrt], ids=lambda op: op.__tw_op__)
+def test_functions_flush(backends: Backends, op: Any) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, 0, op(ct.load(X, 0, 32), flush_to_zero=True))
+
+    x = np.resize(np.concatenate([EDGES, [-127, -130, -126]]), 32).astype(np.float32)
+    backends.run_all(kernel, 1, lambda: [x, np.zeros_like(x)], tolerance=ulp(2))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "cumsum", "cumprod"])
+def test_reductions_and_scans_flush(backends: Backends, name: str) -> None:
+    op = getattr(ct, name)
+
+    @ct.kernel
+    def kernel(X, Z):
+        x = ct.load(X, (0, 0), (4, 4))
+        ct.store(Z, (0, 0), ct.broadcast_to(ct.expand_dims(op(x, 1, flush_to_zero=True), 1), (4, 4)))
+
+    @ct.kernel
+    def scan(X, Z):
+        ct.store(Z, (0, 0), op(ct.load(X, (0, 0), (4, 4)), 1, flush_to_zero=True))
+
+    x = np.array([[TINY / 2] * 4, [1, TINY / 2, 1, 1], [TINY, -TINY / 4, TINY, 2], [-TINY / 2, 0, 0, 0]], np.float32)
+    chosen = scan if name.startswith("cum") else kernel
+    found = backends.run_all(chosen, 1, lambda: [x, np.zeros_like(x)])[1]
+    assert found[0, 3] == 0 and not np.any((found != 0) & (np.abs(found) < TINY))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize("op", [ct.minimum, ct.maximum], ids=lambda op: op.__tw_op__)
+def test_a_number_beats_nan(backends: Backends, op: Any, dtype: Any) -> None:
+    found = run_binary(backends, lambda x, y: op(x, y, propagate_nan=False), dtype)
+    x, y = (padded(v) for v in pairs(EDGES, EDGES))
+    assert np.array_equal(np.isnan(found), np.isnan(x) & np.isnan(y))
+
+
+ROWS = np.array(
+    [
+        [3, np.inf, np.nan, 1, 5, -2, 2, 6],
+        [np.nan, np.nan, 7, 1, np.nan, 8, np.nan, 0.5],
+        [5, -3, 2, np.nan, 4, 0, -np.inf, 1],
+        [np.nan] * 8,
+        [np.nan, -np.inf, np.nan, -np.inf, np.nan, np.nan, np.nan, np.nan],
+        [np.nan, np.inf, np.nan, np.inf, np.nan, np.nan, np.nan, np.nan],
+        [1, 1, 2, 2, -7, -7, 0, 0],
+        [-np.inf] * 8,
+    ]
+)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_the_extreme_number(backends: Backends, name: str, dtype: Any) -> None:
+    op = getattr(ct, name)
+
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, 0, op(ct.load(X, (0, 0), (8, 8)), 1, propagate_nan=False))
+
+    found = backends.run_all(kernel, 1, lambda: [ROWS.astype(dtype), np.zeros(8, dtype)])[1]
+    expected = getattr(np, f"f{name}").reduce(ROWS.astype(np.float64), axis=1).astype(dtype)
+    assert np.array_equal(found.astype(np.float64), expected.astype(np.float64), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("argmax", [1, 5, 0, 0, 1, 1, 2, 0]), ("argmin", [5, 7, 6, 0, 1, 1, 4, 0])]
+)
+def test_the_place_of_the_extreme_number(backends: Backends, name: str, expected: list[int]) -> None:
+    op = getattr(ct, name)
+
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, 0, op(ct.load(X, (0, 0), (8, 8)), 1, propagate_nan=False))
+
+    found = backends.run_all(kernel, 1, lambda: [ROWS.astype(np.float32), np.zeros(8, np.int32)])[1]
+    assert found.tolist() == expected
+
+
+def test_a_more_exact_result_satisfies_every_mode_but_a_directed_one(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        x = ct.load(X, 0, 8)
+        x = ct.add(x, 1, rounding_mode=ct.RoundingMode.RN) + ct.exp(x, rounding_mode=ct.RoundingMode.APPROX)
+        x = ct.truediv(x, 3, rounding_mode=ct.RoundingMode.FULL) + ct.tanh(x, rounding_mode=ct.RoundingMode.FULL)
+        x = ct.sum(x, keepdims=True, rounding_mode=ct.RoundingMode.RN) + x.astype(
+            ct.float32, rounding_mode=ct.RoundingMode.RN
+        )
+        ct.store(Z, 0, x, memory_order=ct.MemoryOrder.WEAK, memory_scope=ct.MemoryScope.NONE)
+
+    backends.run_all(kernel, 1, lambda: [np.arange(8, dtype=np.float32), np.zeros(8, np.float32)], tolerance=ulp(8))
+
+
+def test_isnan_and_divmod(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Q, R, N):
+        x = ct.load(X, 0, 32)
+        q, r = ct.divmod(x, 2.5)
+        ct.store(Q, 0, q)
+        ct.store(R, 0, r)
+        ct.store(N, 0, ct.isnan(x))
+
+    x = np.resize(np.array([1, -7, 2.5, np.nan, 100, -0.5], np.float32), 32)
+    args = backends.run_all(kernel, 1, lambda: [x, np.zeros_like(x), np.zeros_like(x), np.zeros(32, bool)])
+    assert np.array_equal(args[3], np.isnan(x))
+
+
+def test_tiles_of_nested_tuples(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z, S, n):
+        ct.store(
+            Z, (0, 0), ct.astile(((1, 2, n, 4), [5, ct.load(X, 1, shape=()).astype(ct.int32), 7, -8]), dtype=ct.int32)
+        )
+        ct.store(S, 0, ct.astile(2.5, dtype=ct.float32) + ct.astile([0.5], dtype=ct.float32))
+
+    x = np.array([3, 6], np.float32)
+    args = backends.run_all(kernel, 1, lambda: [x, np.zeros((2, 4), np.int32), np.zeros(1, np.float32), 3])
+    assert args[1].tolist() == [[1, 2, 3, 4], [5, 6, 7, -8]] and args[2][0] == 3
+
+
+def test_one_element_and_arrays_without_dimensions(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, S, Z):
+        s = ct.load(S, (), ())
+        ct.assert_(s == 5, "five")
+        ct.store(Z, (), s + ct.load(X, (1, ct.bid(0)), shape=(), padding_mode=ct.PaddingMode.ZERO))
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    args = backends.run_all(kernel, 1, lambda: [x, np.array(5, np.float32), np.array(0, np.float32)])
+    assert args[2] == 8
+
+
+def test_outside_of_a_bool_array_is_false(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        i = ct.arange(8, dtype=ct.int32)
+        ct.store(Z, 0, ct.gather(X, i))
+        ct.store(Z, 1, ct.gather(X, i, padding_value=1))
+
+    args = backends.run_all(kernel, 1, lambda: [np.ones(5, bool), np.zeros(16, bool)])
+    assert args[1].tolist() == [True] * 5 + [False] * 3 + [True] * 8
