@@ -14,19 +14,19 @@ from harness import Backends, ulp
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from tilewright import compile
+from tilewright import _core, compile
 from tilewright import tile as ct
 
 ZERO = ct.PaddingMode.ZERO
-Pairs = list[list[int]]
+Pairs = list[dict[str, Any]]
 
 
 def pairs_of(kernel: Any, args: Sequence[Any], target: str) -> Pairs:
-    """What the kernel's code takes for separate (`compile.disjoint`)."""
+    """What the kernel's code takes for separate: `no_alias` of its launch record."""
     _, key = kernel.specialization(tuple(args))
     module = compile.capture_kernel(kernel, target, key).module
     module.lower("llvm")
-    return compile.disjoint(module)
+    return _core.launch_facts(compile.record_of(module))["no_alias"]
 
 
 def overlapping(pairs: Pairs, args: Sequence[Any]) -> bool:
@@ -37,9 +37,9 @@ def overlapping(pairs: Pairs, args: Sequence[Any]) -> bool:
             arrays[word] = a
         word += 1 + 2 * a.ndim if isinstance(a, np.ndarray) else 1
     for row in pairs:
-        a, b = arrays[row[0]], arrays[row[3]]
+        a, b = (arrays[row[name]["word"]] for name in ("array", "other"))
         same = (a.ctypes.data, a.shape, a.strides) == (b.ctypes.data, b.shape, b.strides)
-        if np.may_share_memory(a, b) and not (row[6] and same):
+        if np.may_share_memory(a, b) and not (row["or_same"] and same):
             return True
     return False
 
@@ -315,7 +315,10 @@ def kernel(X, W, Y, Z, R: ct.Constant[int], T: ct.Constant[int]):
     # Each thread loads and stores its own elements, in the order of the program: the launch does not look, and arrays
     # that overlap in part are the program's affair.
     if how == "shifted" and (
-        on_cpu or not any((row[0], row[3]) == (0, 10) for row in pairs_of(kernel, fresh(), "sm_90a"))
+        on_cpu
+        or not any(
+            (row["array"]["word"], row["other"]["word"]) == (0, 10) for row in pairs_of(kernel, fresh(), "sm_90a")
+        )
     ):
         how = "same"
     run(kernel, (1,), fresh, tolerance=ulp(0))

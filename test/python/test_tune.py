@@ -607,8 +607,12 @@ def test_the_command_tunes_and_draws(
     ],
 )
 def test_the_command_explains(change: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    base = ["--arg", "X=f32[64]", "--arg", "Y=f32[64]", "--arg", "T=16", "--device", "cpu", "--grid", "1"]
-    assert run("tune", SCALE, *base, *change) == 1
+    arguments = {name: text for name, _, text in (a.partition("=") for a in ("X=f32[64]", "Y=f32[64]", "T=16"))}
+    if change[0] == "--arg":
+        name, _, text = change[1].partition("=")
+        arguments, change = arguments | {name: text}, []
+    base = [word for name, text in arguments.items() for word in ("--arg", f"{name}={text}")]
+    assert run("tune", SCALE, *base, "--device", "cpu", "--grid", "1", *change) == 1
     import re
 
     assert re.search(message, capsys.readouterr().err)
