@@ -146,7 +146,7 @@ class DType:
     def __deepcopy__(self, memo: object) -> DType:
         return self
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: Any = 0) -> Any:
         """A scalar of this dtype: a 0-d tile in tile code, a NumPy scalar on the host."""
         from . import tile
 

@@ -44,6 +44,7 @@ from .reference.values import (
     as_array,
     as_tile,
     constant,
+    convert,
     int32_scalar,
     is_number,
 )
@@ -277,6 +278,13 @@ def _scalar_argument(value: Any, name: str) -> Any:
     )
 
 
+def _annotated(value: Any, name: str, wanted: DType | None) -> Any:
+    if wanted is None or not isinstance(value, Tile):
+        return value
+    ct.check_scalar_annotation(name, value.dtype, wanted)
+    return convert(value, wanted)
+
+
 def _arguments(function: types.FunctionType, args: Sequence[Any]) -> tuple[list[Any], list[Callable[[], None]]]:
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
@@ -286,6 +294,7 @@ def _arguments(function: types.FunctionType, args: Sequence[Any]) -> tuple[list[
     missing = len(names) - len(args)
     filled = [*args, *defaults[len(defaults) - missing :]]
     constants = ct.constant_parameters(function)
+    wanted = ct.index_dtypes(function)
     values: list[Any] = []
     finish: list[Callable[[], None]] = []
     for name, value in zip(names, filled, strict=True):
@@ -293,11 +302,11 @@ def _arguments(function: types.FunctionType, args: Sequence[Any]) -> tuple[list[
             values.append(value)
         elif _is_array(value):
             array, back = _host_array(value, name)
-            values.append(Array(array, name))
+            values.append(Array(array, name, wanted.get(name, dt.int32)))
             if back is not None:
                 finish.append(back)
         else:
-            values.append(_scalar_argument(value, name))
+            values.append(_annotated(_scalar_argument(value, name), name, wanted.get(name)))
     return values, finish
 
 

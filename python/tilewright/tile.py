@@ -15,6 +15,7 @@ Shapes in the text: a tile has a static shape of powers of two; a scalar is a ti
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import inspect
@@ -86,7 +87,10 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from .names import advice
+
+        hint = "" if name.startswith("_") else advice(name, __dir__())
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     import importlib
 
     value = getattr(importlib.import_module(f".{_LAZY[name]}", __package__), name)
@@ -96,7 +100,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """What tile code and its host use: no imports of this file, but what comes on demand."""
-    inner = (enum, functools, inspect, Callable, Sequence, Annotated, Any, TypeAlias, TypeVar, get_origin)
+    inner = (dataclasses, enum, functools, inspect, Callable, Sequence, Annotated, Any, TypeAlias, TypeVar, get_origin)
     names = [n for n, v in globals().items() if not n.startswith("_") and not any(v is other for other in inner)]
     return sorted({*names, *_LAZY} - {"TYPE_CHECKING", "annotations", "F", "T", "OPS", "op"})
 
@@ -164,6 +168,47 @@ class ConstantAnnotation:
 Constant = Annotated[T, ConstantAnnotation()]
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ArrayAnnotation:
+    """How a kernel sees an array parameter: `x: Annotated[ct.Array, ct.ArrayAnnotation(index_dtype=ct.int64)]`.
+
+    With `index_dtype` int64 extents are int64 scalars. Extents and strides as compile-time constants
+    (`static_shape_dims`, `static_stride_dims`) are refused so far.
+    """
+
+    index_dtype: DType = int32
+    static_shape_dims: tuple[int, ...] = ()
+    static_stride_dims: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_index_dtype("ArrayAnnotation: index_dtype", self.index_dtype)
+        for name in ("static_shape_dims", "static_stride_dims"):
+            if getattr(self, name):
+                raise TileUnsupportedFeatureError(
+                    f"ct.ArrayAnnotation: {name} is not supported yet; pass the extent as a ct.Constant parameter"
+                )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScalarAnnotation:
+    """How a kernel sees an integer parameter: as int32 or int64, whatever its value."""
+
+    dtype: DType
+
+    def __post_init__(self) -> None:
+        _check_index_dtype("ScalarAnnotation: dtype", self.dtype)
+
+
+def _check_index_dtype(what: str, dtype: Any) -> None:
+    if dtype not in (int32, int64):
+        raise TileValueError(f"ct.{what} is int32 or int64, found {dtype}")
+
+
+# `x: ct.IndexedWithInt64`: its extents are int64. `n: ct.ScalarInt64`: an int64, also where int32 would do.
+IndexedWithInt64 = Annotated[T, ArrayAnnotation(index_dtype=int64)]
+ScalarInt64 = Annotated[T, ScalarAnnotation(dtype=int64)]
+
+
 def is_constant_annotation(annotation: object) -> bool:
     """Whether a parameter's (evaluated) annotation is `Constant` or `Constant[...]`."""
     return get_origin(annotation) is Annotated and any(
@@ -174,11 +219,32 @@ def is_constant_annotation(annotation: object) -> bool:
 
 def constant_parameters(function: Callable[..., Any]) -> frozenset[str]:
     """Names of the parameters of `function` that are annotated as constants."""
+    return frozenset(n for n, a in _annotations(function).items() if is_constant_annotation(a))
+
+
+def index_dtypes(function: Callable[..., Any]) -> dict[str, DType]:
+    """Parameters of `function` with the integer dtype that their annotation asks for."""
+    found = {}
+    for name, annotation in _annotations(function).items():
+        for mark in getattr(annotation, "__metadata__", ()):
+            if isinstance(mark, ArrayAnnotation):
+                found[name] = mark.index_dtype
+            elif isinstance(mark, ScalarAnnotation):
+                found[name] = mark.dtype
+    return found
+
+
+def check_scalar_annotation(name: str, found: DType, wanted: DType) -> None:
+    """Whether an integer of the dtype `found` may be passed as one of `wanted`."""
+    if not found.is_integral or found.min < wanted.min or found.max > wanted.max:
+        raise TileTypeError(f"argument '{name}': it is annotated as an integer of {wanted}, found {found}")
+
+
+def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
     try:
-        annotations = inspect.get_annotations(function, eval_str=True)
+        return inspect.get_annotations(function, eval_str=True)
     except (NameError, AttributeError, SyntaxError):  # a name that only type checkers know
-        annotations = _evaluate_leniently(function)
-    return frozenset(n for n, a in annotations.items() if is_constant_annotation(a))
+        return _evaluate_leniently(function)
 
 
 def _evaluate_leniently(function: Callable[..., Any]) -> dict[str, Any]:
@@ -436,7 +502,7 @@ def pow(x: Any, y: Any, /) -> Any:
 
 @op("negative")
 def negative(x: Any, /) -> Any:
-    """-x. Integers wrap, so that the unsigned result is 2**bits - x."""
+    """-x. Integers wrap, so that the unsigned result is 2**bits - x. A bool counts as int32."""
 
 
 @op("abs")
@@ -622,7 +688,7 @@ def ceil(x: Any, /) -> Any:
 
 
 @op("astype")
-def astype(x: Any, dtype: DType, /, *, rounding_mode: RoundingMode | None = None) -> Any:
+def astype(x: Any, /, dtype: DType, *, rounding_mode: RoundingMode | None = None) -> Any:
     """x converted to `dtype`.
 
     Float to a narrower float rounds to nearest even (to tfloat32 on a GPU: to nearest, halves away

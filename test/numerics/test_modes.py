@@ -194,3 +194,29 @@ def test_outside_of_a_bool_array_is_false(backends: Backends) -> None:
 
     args = backends.run_all(kernel, 1, lambda: [np.ones(5, bool), np.zeros(16, bool)])
     assert args[1].tolist() == [True] * 5 + [False] * 3 + [True] * 8
+
+
+@pytest.mark.parametrize("op", [ct.exp, ct.log, ct.sqrt, ct.tanh], ids=lambda op: op.__tw_op__)
+def test_functions_of_bools_compute_in_float32(backends: Backends, op: Any) -> None:
+    @ct.kernel
+    def kernel(X, Z, N):
+        x = ct.load(X, 0, 8)
+        ct.store(Z, 0, op(x))
+        ct.store(N, 0, -x)
+
+    x = np.array([1, 0] * 4, bool)
+    args = backends.run_all(kernel, 1, lambda: [x, np.zeros(8, np.float32), np.zeros(8, np.int32)], tolerance=ulp(2))
+    assert args[2].tolist() == [-1, 0] * 4
+
+
+@ct.kernel
+def with_int64(X: ct.IndexedWithInt64, Y, Z, n: ct.ScalarInt64, m):
+    ct.static_assert(X.shape[0].dtype is ct.int64 and Y.shape[0].dtype is ct.int32)
+    ct.static_assert(n.dtype is ct.int64 and m.dtype is ct.int32)
+    ct.store(Z, 0, ct.astile((n * n, X.shape[0] * n * n * 4), dtype=ct.int64))
+
+
+def test_annotated_integers_are_wide(backends: Backends) -> None:
+    x = np.zeros(3, np.float32)
+    args = backends.run_all(with_int64, 1, lambda: [x, x.copy(), np.zeros(2, np.int64), 100_000, 1])
+    assert args[2].tolist() == [10**10, 12 * 10**10]

@@ -219,3 +219,19 @@ def test_dtypes_of_torch_and_numpy() -> None:
         x = np.zeros(8, np.float32)
         run(x, torch.int32)
         assert x[0] == 2
+
+
+def test_annotations_that_cannot_be_honoured() -> None:
+    with pytest.raises(TileUnsupportedFeatureError, match="static_shape_dims is not supported yet; pass the extent as"):
+        ct.ArrayAnnotation(static_shape_dims=(0,))
+    with pytest.raises(TileValueError, match="ct.ScalarAnnotation: dtype is int32 or int64, found int8"):
+        ct.ScalarAnnotation(dtype=ct.int8)
+
+    @ct.kernel
+    def kernel(X, n: ct.ScalarInt64):
+        ct.store(X, 0, n)
+
+    x = np.zeros(1, np.int64)
+    for run in (lambda *a: ct.launch(None, 1, kernel, a), lambda *a: kernel.interpret(1, a)):
+        with pytest.raises(TileTypeError, match="argument 'n': it is annotated as an integer of int64, found float32"):
+            run(x, 2.5)

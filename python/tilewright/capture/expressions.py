@@ -30,6 +30,7 @@ from ..errors import (
     TileValueError,
 )
 from ..formats import python_conversion
+from ..names import ELSEWHERE, advice
 from . import ops, simt
 from .branches import choose
 from .emit import fold
@@ -224,7 +225,7 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
         return frame.emit.logical_not(truth) if isinstance(truth, Tile) else not truth
     if isinstance(node.op, ast.UAdd):
         return +value if is_number(value) else ops.positive(value)
-    return frame.emit.unary("negative" if isinstance(node.op, ast.USub) else "bitwise_not", value)
+    return ops.OPS["negative" if isinstance(node.op, ast.USub) else "bitwise_not"](frame, value)
 
 
 def truth_of(frame: Frame, value: Any, what: str) -> bool | Tile:
@@ -420,9 +421,17 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
     try:
         found = getattr(value, name)
     except AttributeError:
-        raise TileTypeError(f"{describe(value)} has no attribute '{name}'") from None
+        raise TileTypeError(f"{describe(value)} has no attribute '{name}'{_near(value, name)}") from None
     _note_attribute(frame, value, name, found)
     return frame.adopt(found)
+
+
+def _near(value: Any, name: str) -> str:
+    """What may be meant by an attribute that a module does not have."""
+    if not isinstance(value, types.ModuleType):
+        return ""
+    is_ours = getattr(value, "kernel", None) is ct.kernel
+    return advice(name, dir(value)) if is_ours else advice(name, dir(value), "")
 
 
 def _note_attribute(frame: Frame, value: Any, name: str, found: Any) -> None:
@@ -454,7 +463,8 @@ def _tile_attribute(frame: Frame, value: Tile, name: str) -> Any:
     if name == "item" or name in ct.TILE_METHODS:
         return Method(value, name)
     known = ", ".join(("dtype", "shape", "ndim", "T", "item", *ct.TILE_METHODS))
-    hint = f"; use ct.{name}(x)" if name in ct.OPS else f"; it has {known}"
+    instead = f"; write {ELSEWHERE[name]}" if name in ELSEWHERE else f"; it has {known}"
+    hint = f"; use ct.{name}(x)" if name in ct.OPS else instead
     raise TileTypeError(f"a tile has no attribute '{name}'{hint}")
 
 
@@ -465,7 +475,8 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
         return value.ndim
     typed = frame.emit.typed
     if name == "shape":
-        return tuple(typed("tile.dim", [value.ir], {"axis": d}, int32, ()) for d in range(value.ndim))
+        extents = (typed("tile.dim", [value.ir], {"axis": d}, int32, ()) for d in range(value.ndim))
+        return tuple(frame.emit.cast(n, value.index_dtype) for n in extents)
     if name == "strides":
         return tuple(typed("tile.stride", [value.ir], {"axis": d}, int64, ()) for d in range(value.ndim))
     known = ", ".join(ct.ARRAY_ATTRIBUTES)
@@ -675,9 +686,9 @@ def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[s
 
 
 def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str, Any]) -> Any:
-    if len(args) != 1 or keywords:
+    if len(args) > 1 or keywords:
         raise TileTypeError(f"ct.{dtype} takes one value, found {len(args) + len(keywords)}")
-    return ops.OPS["astype"](frame, args[0], dtype)
+    return ops.OPS["astype"](frame, *(args or (0,)), dtype)
 
 
 def _make_record(frame: Frame, kind: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -703,20 +714,23 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
     if isinstance(function, type) and issubclass(function, enum.Enum | contextlib.nullcontext):
         known = True
     if not known or function in _REFUSED:
-        raise TileSyntaxError(
-            f"{name or repr(function)} cannot be called in tile code; expected an operation of "
-            "tilewright.tile, a Python function, or a @ct.function"
-        )
+        expected = "expected an operation of tilewright.tile, a Python function, or a @ct.function"
+        told = _in_tile_code(str(name).rsplit(".", 1)[-1])
+        raise TileSyntaxError(f"{name or repr(function)} cannot be called in tile code; {told or expected}")
     if isinstance(receiver, dict | tuple) and name in _READS_OF_CONTAINERS:
         return frame.adopt(function(*args, **keywords))
     if is_run_time(tuple(args)) or is_run_time(tuple(keywords.values())):
-        short = str(name).rsplit(".", 1)[-1]
-        hint = f"; use ct.{short}" if short in ct.OPS else ""
-        raise TileTypeError(f"'{module}.{name}' works on constants only{hint}")
+        told = _in_tile_code(str(name).rsplit(".", 1)[-1])
+        raise TileTypeError(f"'{module}.{name}' works on constants only{'; ' if told else ''}{told}")
     try:
         return frame.adopt(function(*args, **keywords))
     except Exception as error:
         raise TileValueError(f"'{name}' of constants: {error}") from None
+
+
+def _in_tile_code(name: str) -> str:
+    """What tile code has for a function of NumPy, Triton or another system; empty where there is nothing known."""
+    return f"use ct.{name}" if name in ct.OPS else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""
 
 
 _READS_OF_CONTAINERS = frozenset(f"dict.{n}" for n in ("get", "items", "keys", "values", "copy"))

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import Place, TileSyntaxError, TileTypeError, TileValueError
+from ..names import advice
 from .emit import Emitter
 from .source import Source
 from .values import Tile, Unusable, is_numpy_scalar
@@ -128,7 +129,9 @@ class Frame:
         elif hasattr(builtins, name):
             value = getattr(builtins, name)
         else:
-            raise TileSyntaxError(f"the name '{name}' is not defined")
+            known = {*self.env, *function.__globals__, *vars(builtins)}
+            hint = advice(name, (n for n in known if n.isidentifier()), "")
+            raise TileSyntaxError(f"the name '{name}' is not defined{hint}")
         return self.adopt(value)
 
     def adopt(self, value: Any) -> Any:

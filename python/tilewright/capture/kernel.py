@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core
-from ..dtype import DType
+from ..dtype import DType, int32
 from ..errors import TileError, TileTypeError
+from ..tile import check_scalar_annotation, index_dtypes
 from .frame import Capture, Frame, numpy_scalar
 from .source import Source, definition_place, source_of
 from .statements import run_body
@@ -156,11 +157,16 @@ def _parameters(source: Source, arguments: Sequence[Argument]) -> list[str]:
 
 
 def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], values: Any) -> None:
+    wanted = index_dtypes(frame.source.function)
     for position, (name, argument) in enumerate(zip(names, arguments, strict=True)):
         if isinstance(argument, ArrayArgument):
-            value: Any = Array(next(values), argument.dtype, argument.ndim, name, position)
+            index_dtype = wanted.get(name, int32)
+            value: Any = Array(next(values), argument.dtype, argument.ndim, name, position, index_dtype)
         elif isinstance(argument, ScalarArgument):
             value = Tile(next(values), argument.dtype, ())
+            if name in wanted:
+                check_scalar_annotation(name, argument.dtype, wanted[name])
+                value = frame.emit.cast(value, wanted[name])
         elif is_numpy_scalar(argument.value):
             value = numpy_scalar(frame.emit, argument.value)
         else:

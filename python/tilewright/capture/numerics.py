@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtype import DType, float32, promote
+from .._optable import BY_PUBLIC
+from ..dtype import DType, bool_, float32, int32, promote
 from ..errors import TileTypeError
 from ..modes import LEAST_NORMAL, check_flush, check_rounding
 from .emit import fold
@@ -69,6 +70,8 @@ def _unless_nan(frame: Frame, dtype: DType, x: Tile, y: Tile, both: Tile) -> Til
 
 def unary(frame: Frame, name: str, x: Any, rounding_mode: Any = None, flush_to_zero: Any = False) -> Any:
     flush = constant_flag(flush_to_zero, f"ct.{name}: flush_to_zero")
+    if isinstance(x, Tile) and x.dtype is bool_:
+        x = _of_bool(frame, name, x)
     if rounding_mode is None and not flush:
         return frame.emit.unary(name, x)
     operand = frame.emit.tile(x, f"ct.{name}")
@@ -79,6 +82,13 @@ def unary(frame: Frame, name: str, x: Any, rounding_mode: Any = None, flush_to_z
     if not check_flush(name, flush, dtype):
         return frame.emit.unary(name, x)
     return flushed(frame, frame.emit.unary(name, flushed(frame, frame.emit.cast(operand, dtype))))
+
+
+def _of_bool(frame: Frame, name: str, x: Tile) -> Tile:
+    """A bool as the number that an operation on numbers takes it for."""
+    if BY_PUBLIC[name].result == "float":
+        return frame.emit.cast(x, float32)
+    return frame.emit.cast(x, int32) if name == "negative" else x
 
 
 Reduction = Callable[[Tile], Tile]

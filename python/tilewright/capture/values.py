@@ -14,7 +14,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from ..dtype import DType, constant_dtype, number_text
+from ..dtype import DType, constant_dtype, int32, number_text
 from ..errors import Place, TileTypeError
 
 Shape = tuple[int, ...]
@@ -45,6 +45,7 @@ class Array:
     ndim: int
     name: str
     position: int
+    index_dtype: DType = int32  # of its extents
 
 
 @dataclasses.dataclass(slots=True, eq=False)

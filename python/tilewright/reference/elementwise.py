@@ -179,6 +179,7 @@ def negative(x: Any) -> Any:
     x = as_operand(x, "ct.negative")
     if is_number(x):
         return -x
+    x = convert(x, dt.int32) if x.dtype.is_bool else x
     return compute(np.negative, dt.require_arithmetic(x.dtype, "ct.negative"), x)
 
 
@@ -218,7 +219,7 @@ def float_function(name: str, x: Any, rounding_mode: Any = None, flush_to_zero: 
     if is_number(x):
         check_rounding(name, rounding_mode, dt.float32)
         return float(run(np.asarray(x, np.float64)))
-    dtype = dt.require_arithmetic(x.dtype, f"ct.{name}")
+    dtype = dt.require_arithmetic(x.dtype, f"ct.{name}", allow_bool=name not in ("floor", "ceil"))
     if not dtype.is_float:
         if name in ("floor", "ceil"):
             raise TileTypeError(f"ct.{name} needs floats, found {dtype}, which is integral already")

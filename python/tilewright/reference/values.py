@@ -6,6 +6,7 @@ A Python number is a loosely typed constant; everything else has a dtype.
 from __future__ import annotations
 
 import dis
+import inspect
 import math
 import sys
 import types
@@ -152,6 +153,7 @@ def _method(public: Callable[..., Any]) -> Any:
         return public(self, *_shape_arguments(public, args), **kwargs)
 
     method.__doc__ = public.__doc__
+    method.__signature__ = inspect.signature(public)  # type: ignore[attr-defined]
     return method
 
 
@@ -165,9 +167,9 @@ def _shape_arguments(public: Callable[..., Any], args: tuple[Any, ...]) -> tuple
 class Array:
     """An array in global memory, over the caller's NumPy array; strides count elements."""
 
-    __slots__ = ("_data", "_dtype", "_name")
+    __slots__ = ("_data", "_dtype", "_index_dtype", "_name")
 
-    def __init__(self, data: np.ndarray, name: str = "array") -> None:
+    def __init__(self, data: np.ndarray, name: str = "array", index_dtype: DType = dt.int32) -> None:
         dtype = dt._from_numpy(data.dtype)
         if dtype is None:
             raise TileTypeError(f"argument {name!r}: arrays of {data.dtype} are not supported")
@@ -181,6 +183,7 @@ class Array:
         self._data = data
         self._dtype = dtype
         self._name = name
+        self._index_dtype = index_dtype
 
     @property
     def dtype(self) -> DType:
@@ -188,8 +191,8 @@ class Array:
 
     @property
     def shape(self) -> tuple[Tile, ...]:
-        """int32 scalars: known only when the kernel runs."""
-        return tuple(int32_scalar(n) for n in self._data.shape)
+        """int32 scalars, or int64 where an annotation says so: known only when the kernel runs."""
+        return tuple(convert(int32_scalar(n), self._index_dtype) for n in self._data.shape)
 
     @property
     def strides(self) -> tuple[Tile, ...]:

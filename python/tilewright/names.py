@@ -1,0 +1,147 @@
+"""Names that tile code does not have: what to write instead, for users of cuTile, Triton, Numba, CuPy and NumPy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+# Names of cuTile that do not exist here yet, and what serves in the meantime.
+NOT_YET: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "atomic_add",
+            "atomic_max",
+            "atomic_min",
+            "atomic_and",
+            "atomic_or",
+            "atomic_xor",
+            "atomic_xchg",
+            "atomic_cas",
+        ),
+        "let each block store its own part, and add the parts up in a second kernel",
+    ),
+    "TiledView": "ct.load and ct.store with an index and a shape",
+    "Slice": "ct.gather and ct.scatter with index tiles",
+    "load_advanced_indexing": "ct.gather with index tiles",
+    "store_advanced_indexing": "ct.scatter with index tiles",
+    "ListAnnotation": "one parameter for each array",
+    "TileCompilerTimeoutError": "nothing stops a compilation yet",
+    "compiler_timeout": "nothing stops a compilation yet",
+    "compilation": "the command tilewright compile, with --emit ptx",
+    "assume_divisible_by": "a multiple of 16 is seen at the launch",
+    "float8_e5m3fnu": "ct.float8_e4m3fn or ct.float8_e5m2",
+    "bitcast": "a view of the array on the host, as in x.view(numpy.int32)",
+    "pack_to_bytes": "a view of the array on the host, as in x.view(numpy.uint8)",
+    "unpack_from_bytes": "a view of the array on the host, as in x.view(numpy.float32)",
+    "cat": "two ct.store, one beside the other",
+    "extract": "ct.load of the part, or ct.where",
+    "insert": "ct.where with a mask of positions",
+    "mma_scaled": "ct.mma of operands that are multiplied by their scales",
+    "reduce": "ct.sum, ct.prod, ct.max, ct.min, ct.argmax, ct.argmin",
+    "scan": "ct.cumsum, ct.cumprod",
+    "atan2": "ct.where of the quadrants",
+    "grid_dependency_control_wait": "nothing: the compiler places it",
+    "grid_dependency_control_launch_dependents": "nothing: the compiler places it",
+}
+
+# Names of other systems.
+ELSEWHERE: dict[str, str] = {
+    # Triton
+    "dot": "ct.mma(x, y, acc), or x @ y",
+    "program_id": "ct.bid(axis)",
+    "num_programs": "ct.num_blocks(axis)",
+    "constexpr": "ct.Constant",
+    "jit": "@ct.kernel",
+    "trans": "ct.transpose(x), or x.T",
+    "device_print": "ct.print or ct.printf",
+    "device_assert": "assert, or ct.assert_",
+    "to": "x.astype(dtype)",
+    "cast": "ct.astype(x, dtype)",
+    "view": "ct.reshape(x, shape)",
+    "make_block_ptr": "ct.load with an index and a shape",
+    "make_tensor_descriptor": "ct.load with an index and a shape",
+    "fdiv": "ct.truediv(x, y)",
+    "umulhi": "a product in ct.int64, shifted to the right by 32",
+    "fma": "x * y + z",
+    "sqrt_rn": "ct.sqrt(x)",
+    "static_range": "ct.static_iter(range(n)), or range(n) with a constant n",
+    "autotune": "tilewright.tune.search",
+    "heuristics": "tilewright.tune.search",
+    "associative_scan": "ct.cumsum, ct.cumprod",
+    # CUDA and Numba
+    "grid": "ct.bid(axis), which counts blocks: a program is one block, not one thread",
+    "threadIdx": "ct.arange: a program is one block, and works on tiles",
+    "blockIdx": "ct.bid(axis)",
+    "blockDim": "the shape of the tile",
+    "gridDim": "ct.num_blocks(axis)",
+    "syncthreads": "nothing: operations on tiles are in order",
+    "shared": "tiles: the compiler places them in shared memory",
+    "local": "tiles: the compiler places them in registers",
+    # NumPy and CuPy
+    "array": "ct.astile(values, dtype=…)",
+    "asarray": "ct.astile(values, dtype=…)",
+    "empty": "ct.zeros(shape, dtype)",
+    "empty_like": "ct.zeros(x.shape, x.dtype)",
+    "zeros_like": "ct.zeros(x.shape, x.dtype)",
+    "ones_like": "ct.ones(x.shape, x.dtype)",
+    "full_like": "ct.full(x.shape, value, x.dtype)",
+    "amax": "ct.max(x, axis)",
+    "amin": "ct.min(x, axis)",
+    "absolute": "ct.abs(x)",
+    "fabs": "ct.abs(x)",
+    "divide": "ct.truediv(x, y)",
+    "subtract": "ct.sub(x, y)",
+    "multiply": "ct.mul(x, y)",
+    "power": "ct.pow(x, y)",
+    "remainder": "ct.mod(x, y)",
+    "floor_divide": "ct.floordiv(x, y)",
+    "left_shift": "ct.bitwise_lshift(x, y)",
+    "right_shift": "ct.bitwise_rshift(x, y)",
+    "logical_and": "x & y",
+    "logical_or": "x | y",
+    "logical_xor": "x ^ y",
+    "logical_not": "~x",
+    "invert": "ct.bitwise_not(x), or ~x",
+    "fmax": "ct.maximum(x, y, propagate_nan=False)",
+    "fmin": "ct.minimum(x, y, propagate_nan=False)",
+    "nanmax": "ct.max(x, propagate_nan=False)",
+    "nanmin": "ct.min(x, propagate_nan=False)",
+    "isinf": "ct.abs(x) == math.inf",
+    "isfinite": "ct.abs(x) < math.inf",
+    "mean": "ct.sum(x, axis) / n",
+    "any": "ct.max(x)",
+    "all": "ct.min(x)",
+    "clip": "ct.minimum(ct.maximum(x, low), high)",
+    "square": "x * x",
+    "reciprocal": "1 / x",
+    "sigmoid": "1 / (1 + ct.exp(-x))",
+    "relu": "ct.maximum(x, 0)",
+    "softmax": "e = ct.exp(x - ct.max(x, axis, keepdims=True)); e / ct.sum(e, axis, keepdims=True)",
+    "flatten": "x.reshape((-1,))",
+    "ravel": "x.reshape((-1,))",
+    "swapaxes": "ct.transpose(x, axis0, axis1)",
+    "concatenate": "two ct.store, one beside the other",
+    "stack": "two ct.store, one beside the other",
+    "tile": "ct.broadcast_to(x, shape)",
+    "repeat": "ct.broadcast_to(x, shape)",
+    "squeeze": "ct.reshape(x, shape)",
+    "einsum": "ct.mma(x, y, acc), or x @ y",
+    "size": "math.prod(x.shape)",
+    "int": "ct.int32",
+    "float": "ct.float32",
+    "bool": "ct.bool_",
+    "long": "ct.int64",
+}
+
+
+def advice(name: str, known: Iterable[str], prefix: str = "ct.") -> str:
+    """What to write in the place of an unknown name, as the end of a sentence; empty where nothing is near."""
+    known = tuple(known)
+    if name in NOT_YET and prefix:
+        return f", which is part of cuTile, but not of Tilewright yet; instead: {NOT_YET[name]}"
+    lower = {n.lower().strip("_"): n for n in known}
+    same = lower.get(name.lower().strip("_"))
+    if same is None and name in ELSEWHERE:
+        return f"; write {ELSEWHERE[name]}"
+    near = [same] if same else difflib.get_close_matches(name, known, n=1, cutoff=0.65)
+    return f"; did you mean {prefix}{near[0]}?" if near else ""

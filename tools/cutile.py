@@ -1,0 +1,103 @@
+"""docs/cutile.md: each public name of cuTile 1.7, and whether it is here. Made of tools/cutile.tsv and what exists.
+
+python tools/cutile.py            # writes the page
+python tools/cutile.py check      # says whether it is as it should be
+"""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE, PAGE = ROOT / "tools/cutile.tsv", ROOT / "docs/cutile.md"
+
+HEAD = """# From cuTile
+
+Each public name of cuTile Python 1.7 and what it is in `tilewright.tile`. Made by `tools/cutile.py` from
+`tools/cutile.tsv` and from what exists; a test holds it to that. A program written for cuTile runs as it is:
+
+```sh sketch
+python -m tilewright.dropin script.py
+```
+
+or with `import tilewright.dropin; tilewright.dropin.install()` before its first `import cuda.tile`.
+
+What differs everywhere: results are rounded to nearest even, and the directed rounding modes are refused by name; a NaN
+is kept by `max`, `min`, `maximum`, `minimum`, `argmax` and `argmin` unless `propagate_nan=False` (the default of cuTile)
+says otherwise; loads and stores are `WEAK`; the text of an error is ours.
+
+"""
+
+
+def rows() -> list[dict[str, str]]:
+    """name, keywords that cuTile gives it, and what differs here."""
+    with TABLE.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def found(name: str) -> Any:
+    """What a name of the table is here; None where it is not."""
+    from tilewright import tile
+
+    value: Any = tile
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    if value is None and name == "tune":
+        from tilewright import tune as value
+    return value
+
+
+def missing_keywords(value: Any, keywords: str) -> list[str]:
+    """Keywords of the table that the thing does not take."""
+    if not keywords:
+        return []
+    from tilewright import kernel
+
+    own = {*kernel._HINTS, "num_worker_warps"} if value is kernel.kernel else set(inspect.signature(value).parameters)
+    return [k for k in keywords.split() if k not in own]
+
+
+def line(row: dict[str, str]) -> str:
+    from tilewright.names import NOT_YET
+
+    name, value = row["name"], found(row["name"])
+    if value is None:
+        instead = NOT_YET.get(name.rpartition(".")[2]) or row["differs"]
+        return f"| `{name}` | not yet | {instead} |"
+    lacks = missing_keywords(value, row["keywords"])
+    differs = "; ".join(
+        [*([f"no `{'`, `'.join(lacks)}`"] if lacks else []), *([row["differs"]] if row["differs"] else [])]
+    )
+    return f"| `{name}` | {'differs' if differs else 'yes'} | {differs} |"
+
+
+def page() -> str:
+    lines = [line(row) for row in rows()]
+    here = sum("| not yet |" not in text for text in lines)
+    count = f"Of {len(lines)} names {here} are here.\n\n"
+    return (
+        HEAD
+        + count
+        + "| name | here | what differs, or what to write instead |\n|---|---|---|\n"
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+def main() -> int:
+    sys.path.insert(0, str(ROOT / "python"))
+    if sys.argv[1:] != ["check"]:
+        PAGE.write_text(page())
+        return 0
+    if PAGE.read_text() == page():
+        return 0
+    print("docs/cutile.md is not as it should be; run python tools/cutile.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
