@@ -26,9 +26,9 @@ python -m tilewright.dropin script.py
 
 or with `import tilewright.dropin; tilewright.dropin.install()` before its first `import cuda.tile`.
 
-What differs everywhere: results are rounded to nearest even, and the directed rounding modes are refused by name; a NaN
-is kept by `max`, `min`, `maximum`, `minimum`, `argmax` and `argmin` unless `propagate_nan=False` (the default of cuTile)
-says otherwise; loads and stores are `WEAK`; the text of an error is ours.
+What differs everywhere: results are rounded to nearest even, and the directed rounding modes are refused by name; a
+NaN is kept by `max`, `min`, `maximum`, `minimum`, `argmax` and `argmin` unless `propagate_nan=False` (the default of
+cuTile) says otherwise; loads and stores are `WEAK`; the text of an error is ours.
 
 """
 
@@ -79,13 +79,8 @@ def page() -> str:
     lines = [line(row) for row in rows()]
     here = sum("| not yet |" not in text for text in lines)
     count = f"Of {len(lines)} names {here} are here.\n\n"
-    return (
-        HEAD
-        + count
-        + "| name | here | what differs, or what to write instead |\n|---|---|---|\n"
-        + "\n".join(lines)
-        + "\n"
-    )
+    head = count + "| name | here | what differs, or what to write instead |\n|---|---|---|\n"
+    return HEAD + head + "\n".join(lines) + "\n"
 
 
 def main() -> int:
