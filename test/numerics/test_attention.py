@@ -98,6 +98,9 @@ def scores(kind: str, rng: np.random.Generator, rows: int, keys: int, d: int) ->
         k[-3] = 12 * q[min(5, rows - 1)]
     elif kind == "low":
         q[:, 0], k[:, 0] = 30, -30
+    elif kind == "step":  # one key is e**6.875 = 968 above all others, with d = 64
+        q[:], k[:] = 0, 0
+        q[:, :2], k[-3, :2] = 8, (6.5, 0.375)
     return q, k
 
 
@@ -151,6 +154,15 @@ def test_rows_without_a_key_are_nan(backends: Backends, form: int) -> None:
 @pytest.mark.parametrize("d", [64, 128])
 def test_large_tiles(backends: Backends, d: int, mask: int, dtype: Any) -> None:
     check(backends, "rising", BASE_2, mask, 136, 392, d, dtype, tiles=(128, 128))
+
+
+def test_weights_stay_in_the_range_of_their_type(backends: Backends) -> None:
+    """968 is less than what makes a loop find a new maximum for 16 bits, and more than the largest float8_e4m3fn."""
+
+    def special(q: Any, k: Any, v: Any) -> None:
+        v[:] = 1  # too small a weight would show in every element
+
+    check(backends, "step", BASE_E, keys=128, rows=64, dtype=ml_dtypes.float8_e4m3fn, special=special)
 
 
 @pytest.mark.parametrize("keys", [1, 63, 64, 65, 129])

@@ -127,6 +127,11 @@ static double narrow_value(tw_narrow_t f, uint32_t magnitude) {
   return ldexp(scaled, (int)(exponent ? exponent : 1) - f.bias - f.mantissa_bits);
 }
 
+double tw_narrow_top(MlirType element) {
+  tw_narrow_t f = tw_narrow_format(element);
+  return narrow_value(f, f.top);
+}
+
 int64_t tw_narrow_bits(MlirType element, double x) {
   tw_narrow_t f = tw_narrow_format(element);
   int width = 1 + f.exponent_bits + f.mantissa_bits;

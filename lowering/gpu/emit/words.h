@@ -29,6 +29,8 @@ static inline bool tw_is_narrow(MlirType element) {
   return mlirTypeIsAFloat(element) && mlirFloatTypeGetWidth(element) <= 8;
 }
 tw_narrow_t tw_narrow_format(MlirType element);
+/* The largest finite number of a narrow float. */
+double tw_narrow_top(MlirType element);
 /* Bits of the narrow float nearest to `x` (constants of such types are exact in practice). */
 int64_t tw_narrow_bits(MlirType element, double x);
 

@@ -15,7 +15,7 @@
  *
  *   scf.for ... iter_args(%m, %l4, %acc) {
  *     %p0 = math.exp2 (%s - %m)                              ; %r0 = sums of %p0, four a row
- *     %far = tile.warp_any !(%r0 <= 1024)
+ *     %far = tile.warp_any !(%r0 <= limit)
  *     %m', %p, %r, %f = scf.if %far { as before } else { yield %m, %p0, %r0, 1.0 }
  *     %l4' = %l4 * %f + %r
  *     %a  = scf.if %far { yield %acc * %f } else { yield %acc }
@@ -27,13 +27,15 @@
  * Why it is right: any reference gives the same quotients, and quotients are all that the kernel stores. The analysis
  * of max_invariance.h proves this for the function at hand.
  *
- * What it does to accuracy: %p is rounded to 16 bits, whose relative error does not depend on the reference. That is
- * never above the largest score so far, so no more underflows than before; and sums are at most 1024 a thread and
- * iteration, far from what f32 and the 16-bit types hold. The first block of a row (%m is -inf), inf and NaN take the
- * branch, in which the ops of the program stand as they were.
+ * What it does to accuracy: %p is rounded to 16 or 8 bits, whose relative error does not depend on the reference. That
+ * is never above the largest score so far, so no more underflows than before. And no more overflows: no %p is above a
+ * sum that it is part of, and those are at most 1024 a thread and iteration, or the largest number of the narrowest
+ * type that the loop converts such values to (448 for f8E4M3FN, which would saturate above). The first block of a row
+ * (%m is -inf), inf and NaN take the branch, in which the ops of the program stand as they were.
  *
- * What must hold, besides: %p goes through 16 bits into a product marked by tile-select-mma whose warps have whole
+ * What must hold, besides: %p goes through a narrower type into a product marked by tile-select-mma whose warps have whole
  * rows, and the module does not say tile.stale_softmax = 0. */
+#include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/softmax/max_invariance.h"
@@ -55,7 +57,8 @@ typedef struct {
   MlirOperation loop, maximum;
   MlirBlock body;
   tw_map_t dependents;            /* ops of the body that depend on the maximum, by address */
-  MlirValue p;                    /* f32, goes through 16 bits into a product */
+  MlirValue p;                    /* f32, goes through a narrower type into a product */
+  double limit;                   /* of a thread's sums of p */
   MlirValue factors[MAX_FACTORS]; /* what sums so far are multiplied by */
   int num_factors;
   MlirOperation row_sum; /* of p; or null */
@@ -89,7 +92,7 @@ static bool depends(const rewrite_t *w, MlirValue value) {
   return !mlirOperationIsNull(def) && tw_map_get(&w->dependents, def.ptr, NULL) != NULL;
 }
 
-/* The operand of a conversion to 16 bits that a marked product takes, and which is a multiple by the reference now. */
+/* The operand of a conversion to fewer bits that a marked product takes, and which is a multiple by the reference now. */
 static bool find_weights(rewrite_t *w, int num_warps) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
@@ -106,6 +109,17 @@ static bool find_weights(rewrite_t *w, int num_warps) {
            tw_wgmma_split(tw_extent(acc, 0), tw_extent(mlirValueGetType(w->p), 1), num_warps, &split) && split.n == 1;
   }
   return false;
+}
+
+/* No weight may be too large for what it becomes. */
+static MlirWalkResult lower_limit(MlirOperation op, void *user) {
+  rewrite_t *w = user;
+  if (!tw_op_is(op, TW_ARITH_TRUNCF) || tw_change_of(w->references, mlirOperationGetOperand(op, 0)).kind != TW_FACTOR)
+    return MlirWalkResultAdvance;
+  MlirType narrow = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  if (tw_is_narrow(narrow))
+    w->limit = fmin(w->limit, tw_narrow_top(narrow));
+  return MlirWalkResultAdvance;
 }
 
 static bool is_exponential(MlirOperation op) { return tw_op_is(op, TW_MATH_EXP2) || tw_op_is(op, TW_MATH_EXP); }
@@ -210,12 +224,12 @@ static MlirValue copy_dependent(const tw_builder_t *at, const rewrite_t *w, Mlir
   return mlirOperationGetResult(clone, 0);
 }
 
-/* !(sums <= MAX_SUM), for any element that the warp has */
+/* !(sums <= limit), for any element that the warp has */
 static MlirValue build_test(const tw_builder_t *at, const rewrite_t *w, MlirValue sums) {
   enum { OEQ = 1, UGT = 9 }; /* the second is true for NaN */
   MlirContext context = at->context;
   MlirType type = mlirValueGetType(sums), bools = tw_with_element(type, mlirIntegerTypeGet(context, 1));
-  MlirValue operands[] = {sums, tw_const_float(at, type, MAX_SUM)};
+  MlirValue operands[] = {sums, tw_const_float(at, type, w->limit)};
   MlirValue far =
       tw_op1_attr(at, "arith.cmpf", bools, 2, operands, "predicate", mlirIntegerAttrGet(tw_i64(context), UGT));
   if (w->running->guarded) { /* another number stands for a reference of -inf: it must not stay */
@@ -416,13 +430,15 @@ static void split_row_sum(rewrite_t *w, MlirOperation branch) {
 }
 
 static void rewrite(tw_references_t *references, const tw_running_t *running, int num_warps) {
-  rewrite_t w = {.references = references, .running = running, .loop = running->loop, .maximum = running->maximum};
+  rewrite_t w = {.references = references, .running = running, .loop = running->loop, .maximum = running->maximum,
+                 .limit = MAX_SUM};
   w.body = tw_loop_body(w.loop);
   find_dependents(&w);
   if (!find_weights(&w, num_warps)) {
     tw_map_free(&w.dependents);
     return;
   }
+  mlirOperationWalk(w.loop, lower_limit, &w, MlirWalkPreOrder);
   find_factors(&w);
   find_row_sum(&w);
   MlirOperation anchor = find_anchor(&w), branch = build_softmax(&w, anchor);
