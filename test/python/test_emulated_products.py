@@ -47,6 +47,14 @@ PLANS = {
     "left operand written by threads": GEMM | {"before right": "bytes", "num_stages": 1},
     "left operand in registers": ATTENTION,
 }
+CONVERTED = {  # beside a product that reads what threads wrote, the left operand of the next goes through shared memory
+    **GEMM, "small": False, "tile": (128, 64, 64), "left": "flat", "right": "table", "loop": "two", "out": "sum",
+    "size": (112, 64, 192, 1),
+}  # fmt: skip
+SUMS_THAT_WRAP = {
+    **GEMM, "dtype": "uint8", "tile": (64, 128, 64), "after": "relu", "out": "sum", "store": "rows",
+    "size": (64, 512, 1024, 1),
+}  # fmt: skip
 WAIT = re.compile(r'%(\S+) = call (\{[^\n]*?\}) asm sideeffect "wgmma\.wait_group[^\n]*?"\(([^\n]*?)\)')
 
 
@@ -71,8 +79,8 @@ def not_committed(text: str) -> str:
 FAULTS = {fault.__name__: fault for fault in (fewer_waits, early_uses, not_committed)}
 
 
-def outcome(plan: str, fault: str | None) -> str:
-    """What a program of the plan gives, in a process of its own: right, wrong, or what the emulator says."""
+def outcome(choices: dict[str, object], fault: str | None) -> str:
+    """What a program gives, in a process of its own: right, wrong, or what the emulator says."""
     code = f"""
 import sys, tempfile
 from pathlib import Path
@@ -81,7 +89,7 @@ import emulate
 emulate.TARGET = "sm_90a"
 emulate.install()
 from check import check
-from test_emulated_products import FAULTS, PLANS
+from test_emulated_products import FAULTS
 build = emulate.shared_object
 def broken(text, *rest):
     new = FAULTS[{fault!r}](text) if {fault!r} else text
@@ -89,7 +97,7 @@ def broken(text, *rest):
     return build(new, *rest)
 emulate.shared_object = broken
 with tempfile.TemporaryDirectory() as folder:
-    found = check(PLANS[{plan!r}], "cpu", Path(folder))
+    found = check({choices!r}, "cpu", Path(folder))
 print(found.kind if found.kind in ("right", "wrong") else found.text)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
@@ -134,11 +142,23 @@ def test_zeros_of_a_left_operand_are_not_those_of_the_sum(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_whole_plans_are_right(plan: str) -> None:
-    assert outcome(plan, None) == "right"
+    assert outcome(PLANS[plan], None) == "right"
+
+
+def test_an_operand_stays_where_it_is_until_the_wait() -> None:
+    """No conversion of a layout uses bytes that a product under way reads."""
+    assert outcome(CONVERTED, None) == "right"
+
+
+def test_sums_that_wrap_are_expected() -> None:
+    choices = SUMS_THAT_WRAP
+    _, outputs = check.program_of(choices).prepare(NumPy(0))
+    assert abs(outputs[0].want).max() < 2.0**31
+    assert outcome(choices, None) == "right"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("plan", PLANS)
 def test_broken_plans_show(plan: str, fault: str) -> None:
-    found = outcome(plan, fault)
+    found = outcome(PLANS[plan], fault)
     assert found == "wrong" or found.startswith("emulator: "), found

@@ -383,6 +383,8 @@ class Gemm:
     def finished(self, numbers: Any, want: Any, allowed: Any, exact: bool) -> tuple[Any, Any]:
         c, (m, n, _) = self.c, self.size
         after = c["after"]
+        if is_integer(self.sum):
+            want = wrapped(want)
         if after == "relu":
             want = want * (want > 0)
         if after == "positions":
@@ -402,6 +404,8 @@ class Gemm:
             allowed = allowed + abs(want) * 2 * EPS[self.sum]
         if c["store"] == "rows":
             want, allowed = (self.rows_of(numbers, x) for x in (want, allowed))
+        if is_integer(self.sum):
+            want = wrapped(want)
         return (want.swapaxes(0, 1), allowed.swapaxes(0, 1)) if c["store"] in ("T", "order") else (want, allowed)
 
     def rows_of(self, numbers: Any, x: Any) -> Any:
@@ -409,6 +413,11 @@ class Gemm:
         padded = numbers.integers(0, 1, (self.size[0], self.gn * self.tile[1]))
         padded[:, : self.size[1]] = x
         return padded.reshape(self.size[0], self.gn, self.tile[1]).sum(2)
+
+
+def wrapped(x: Any) -> Any:
+    """What an int32 has of whole numbers."""
+    return (x + 2.0**31) % 2.0**32 - 2.0**31
 
 
 def product_of(numbers: Any, a: Any, b: Any) -> tuple[Any, Any, float]:

@@ -8,9 +8,15 @@
  *
  * Two things may share bytes when one is dead before the other begins. A buffer lives from its first
  * use to its last, where a use inside of a loop (or branch) that does not hold all uses counts as the
- * whole loop; what an op needs for itself lives while that op runs. All readers of shared memory end
- * with a barrier before they give their bytes up, so nothing needs to be added where bytes change
- * hands.
+ * whole loop; what an op needs for itself lives while that op runs. A product reads on while the ops behind it run:
+ * its buffers live until it was waited for.
+ *
+ *   %d = tile.wgmma %a, %b[%0], %acc
+ *   %c = tile.convert_layout %x            // not in the bytes of %b
+ *   %w = tile.wgmma_wait %d, 0             // the last use of %b
+ *
+ * All readers of shared memory end with a barrier before they give their bytes up, so nothing needs to be added where
+ * bytes change hands.
  *
  * Consumers in teams (tile.roles) run at different places, so what their ops need for themselves shares bytes with no
  * buffer. It lies behind the buffers, once for each team: the kernel gets tile.team_bytes, from one team's to the next.
@@ -98,28 +104,53 @@ static MlirOperation with_loop(MlirOperation use, bool first) {
   return first && loop && tw_op_is(use, TW_TILE_LOCAL_LOAD) ? parent : use;
 }
 
-/* From the first to the last use, each widened to the child of the innermost op that holds all. */
+/* The op after which a use is over: itself, or the wait for a product. Products are done in the order in which they
+ * were started, so a wait that leaves `pending` of them under way waits for one with as many behind it. What is inside
+ * of other ops may not run, and is not counted; where a block ends without a wait, what comes behind it has one. */
+static MlirOperation end_of_use(MlirOperation use) {
+  MlirOperation at = use;
+  int64_t later = 0;
+  while (tw_op_is(use, TW_TILE_WGMMA)) {
+    MlirOperation next = mlirOperationGetNextInBlock(at);
+    MlirOperation parent = mlirOperationGetParentOperation(at);
+    if (mlirOperationIsNull(next) && tw_op_is(parent, TW_FUNC_FUNC))
+      break;
+    at = mlirOperationIsNull(next) ? parent : next;
+    later += !mlirOperationIsNull(next) && tw_op_is(at, TW_TILE_WGMMA);
+    if (tw_op_is(at, TW_TILE_WGMMA_WAIT) && tw_attr_int(at, "pending", 0) <= later)
+      break;
+  }
+  return at;
+}
+
+/* Widens the piece's range by an op, or by the child of the innermost op that holds all of it from first to last. */
+static void widen(const spans_t *s, piece_t *piece, MlirOperation op, int first, int last) {
+  for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up) && !holds(s, up, first, last);
+       up = mlirOperationGetParentOperation(up))
+    op = up;
+  span_t span = span_of(s, op);
+  piece->first = span.begin < piece->first ? span.begin : piece->first;
+  piece->last = span.end > piece->last ? span.end : piece->last;
+}
+
+/* From the first use to the end of the last. */
 static void live_range(const spans_t *s, MlirOperation alloc, piece_t *piece) {
   int first = -1, last = -1;
   MlirValue buffer = mlirOperationGetResult(alloc, 0);
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use)) {
-    int at = span_of(s, mlirOpOperandGetOwner(use)).begin;
-    first = first < 0 || at < first ? at : first;
-    last = at > last ? at : last;
+    int begin = span_of(s, mlirOpOperandGetOwner(use)).begin;
+    int end = span_of(s, end_of_use(mlirOpOperandGetOwner(use))).begin;
+    first = first < 0 || begin < first ? begin : first;
+    last = end > last ? end : last;
   }
   piece->first = first;
   piece->last = last;
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use);
-    op = with_loop(op, span_of(s, op).begin == first);
-    for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up) && !holds(s, up, first, last);
-         up = mlirOperationGetParentOperation(up))
-      op = up;
-    span_t span = span_of(s, op);
-    piece->first = span.begin < piece->first ? span.begin : piece->first;
-    piece->last = span.end > piece->last ? span.end : piece->last;
+    widen(s, piece, with_loop(op, span_of(s, op).begin == first), first, last);
+    widen(s, piece, end_of_use(op), first, last);
   }
 }
 

@@ -349,7 +349,8 @@ static MlirValue plus(tw_emitter_t *e, MlirValue x, MlirValue y) {
   return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.add", x, y);
 }
 
-/* An index as a tile, and the scalar by which a loop moves it (hoist_indices.c); null where it does not. */
+/* An index as a tile, and the scalar by which a loop moves it (hoist_indices.c); null where it does not, as in an
+ * iteration that stands in front of the loop: what moves it is a constant there. */
 typedef struct {
   MlirValue tile, scalar;
 } index_t;
@@ -360,6 +361,8 @@ static index_t index_of(const indexed_t *x, MlirOperation op, intptr_t axis) {
   if (mlirOperationIsNull(sum) || !tw_has_attr(sum, TW_LIFTED))
     return (index_t){.tile = index};
   MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 1));
+  if (mlirOperationIsNull(splat) || !tw_op_is(splat, TW_TENSOR_SPLAT))
+    return (index_t){.tile = index};
   return (index_t){mlirOperationGetOperand(sum, 0), mlirOperationGetOperand(splat, 0)};
 }
 

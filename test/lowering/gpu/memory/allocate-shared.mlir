@@ -42,6 +42,52 @@ module attributes {tile.target = "sm_90"} {
 
 // -----
 
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 8], [0, 16], [0, 32]]>
+#c = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#w = #tile.linear<register = [[4, 0], [8, 0], [16, 0], [32, 0], [0, 32]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[1, 0], [2, 0]]>
+!b = !tile.buffer<1x64x64xbf16, #s>
+!c = tensor<64x64xf32, #c>
+!w = tensor<64x64xf32, #w>
+
+module attributes {tile.target = "sm_90a"} {
+  // A product reads its buffers until it was waited for: the first is done when one is left under way.
+  // CHECK-LABEL: @product
+  func.func @product(%x: !c) -> (!c, !c) {
+    // CHECK: tile.alloc_shared at 0 :
+    // CHECK: tile.alloc_shared at 16384 :
+    %first = tile.alloc_shared : !b
+    %second = tile.alloc_shared : !b
+    %c0 = arith.constant 0 : i32
+    %d = tile.wgmma %first[%c0], %first[%c0], %x : !b, !b, !c -> !c
+    %e = tile.wgmma %second[%c0], %second[%c0], %x : !b, !b, !c -> !c
+    %dw = tile.wgmma_wait %d, 1 {complete} : !c -> !c
+    // CHECK: tile.scratch = 0
+    %y = tile.convert_layout %x : !c -> !w
+    %ew = tile.wgmma_wait %e, 0 : !c -> !c
+    return %dw, %ew : !c, !c
+  }
+
+  // One that runs into the next iteration reads beside all that is in the loop.
+  // CHECK-LABEL: @over_iterations
+  func.func @over_iterations(%x: !c, %n: i32) -> !c {
+    // CHECK: tile.alloc_shared at 16384 :
+    %a = tile.alloc_shared : !b
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %x) -> !c : i32 {
+      // CHECK: tile.scratch = 0
+      %y = tile.convert_layout %x : !c -> !w
+      %d = tile.wgmma %a[%c0], %a[%c0], %acc : !b, !b, !c -> !c
+      %w = tile.wgmma_wait %d, 1 : !c -> !c
+      scf.yield %w : !c
+    }
+    %done = tile.wgmma_wait %r, 0 : !c -> !c
+    return %done : !c
+  }
+}
+
+// -----
+
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 #a = #tile.linear<register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[0, 4], [0, 8], [0, 16], [8, 0], [16, 0]]>
 

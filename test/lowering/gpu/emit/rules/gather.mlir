@@ -44,3 +44,24 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// An index that a loop moves is a constant away in an iteration that stands in front of it: it is an index as any other.
+// CHECK-LABEL: llvm.func @in_front
+// CHECK: ld.global
+module attributes {tile.target = "sm_90a"} {
+  func.func @in_front(%t: memref<?xf32, strided<[1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %i = tile.iota : tensor<128xi32>
+    %by = arith.constant dense<64> : tensor<128xi32>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %moved = arith.addi %i, %by {tile.lifted} : tensor<128xi32>
+      // expected-remark @below {{reads 128xf32}}
+      %x = tile.gather %t[%moved] {check_bounds} : memref<?xf32, strided<[1]>>, tensor<128xi32> -> tensor<128xf32>
+      tile.scatter %x, %t[%i] : tensor<128xf32>, memref<?xf32, strided<[1]>>, tensor<128xi32>
+    }
+    return
+  }
+}
