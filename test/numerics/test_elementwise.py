@@ -110,13 +110,7 @@ def test_arithmetic(backends: Backends, op: Any, dtype: dt.DType) -> None:
     result = np.float32 if real else dtype.numpy
     divides = op in (ct.floordiv, ct.mod)
     undefined = undefined_division(x, y, dtype) if divides else None
-    if op is ct.mod and dtype.is_float:  # the quotient does not fit the format
-        with np.errstate(all="ignore"):
-            quotient = x.astype(np.float64) / y.astype(np.float64)
-        undefined = ~(np.abs(quotient) < 2.0**10)
-    tolerance = ulp(1) if op is ct.mod and dtype.is_float else EXACT
-    if op is ct.truediv and np.dtype(result) == np.float32:
-        tolerance = TWICE_ROUNDED
+    tolerance = TWICE_ROUNDED if op is ct.truediv and np.dtype(result) == np.float32 else EXACT
     backends.run_all(
         binary_kernel(op),
         blocks(x),
@@ -124,6 +118,21 @@ def test_arithmetic(backends: Backends, op: Any, dtype: dt.DType) -> None:
         tolerance=tolerance,
         ignore={} if undefined is None else {2: undefined},
     )
+
+
+@pytest.mark.parametrize("dtype", [ct.float32, ct.float64], ids=by_name)
+def test_remainders_are_exact(backends: Backends, dtype: dt.DType) -> None:
+    """However large the quotient is: up to 2^277, or 2^2098."""
+    n, unsigned = dtype.numpy, {32: np.uint32, 64: np.uint64}[dtype.bits]
+    info = np.finfo(n)
+    edges = [info.smallest_subnormal, info.tiny, info.tiny / 3, 0.1, 3, info.max / 3, info.max, np.inf, np.nan]
+    x, y = pairs(*[np.array([*edges, *(-v for v in edges), 0], n)] * 2)
+    bits = np.random.default_rng(0).integers(0, np.iinfo(unsigned).max, (2, 1 << 9), unsigned, endpoint=True).view(n)
+    x, y = np.concatenate([x, bits[0]]), np.concatenate([y, bits[1]])
+    with np.errstate(all="ignore"):
+        expected = np.mod(x, y)
+    z = backends.run_all(binary_kernel(ct.mod), blocks(x), lambda: [x, y, np.zeros_like(x)])[2]
+    assert np.array_equal(z, expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", [ct.float16, ct.float32, ct.float64], ids=by_name)

@@ -141,3 +141,24 @@ def test_a_block_reads_what_it_wrote() -> None:
     ct.launch(None, (1,), kernel, (x, s, z))
     assert np.array_equal(z, written[:, :16])
     assert np.array_equal(s, np.concatenate([first[:, :16], written[:, 16:]], axis=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda d: d.__name__)
+def test_remainders_are_exact(dtype: Any) -> None:
+    """By a rule of our own: LLVM's frem, which is exact only here, is not in the code."""
+
+    @ct.kernel
+    def kernel(X, Y, Z, N: ct.Constant[int]):
+        ct.store(Z, (0,), ct.load(X, (0,), (N,)) % ct.load(Y, (0,), (N,)))
+
+    info = np.finfo(dtype)
+    edges = np.array([info.smallest_subnormal, info.tiny / 3, info.tiny, 0.1, 1e9, info.max / 3, info.max], dtype)
+    x, y = np.repeat(np.append(edges, -3), 8), np.tile(np.append(edges, np.inf), 8).astype(dtype)
+    z = np.zeros_like(x)
+    arguments = (x, y, z, 64)
+    _, key = kernel.specialization(arguments)
+    captured = compiler.capture_kernel(kernel, emulate.TARGET, key)
+    captured.module.lower("llvm")
+    assert b" frem " not in captured.module.emit(compiler.EMIT_LLVM)
+    ct.launch(None, (1,), kernel, arguments)
+    assert np.array_equal(z, np.mod(x, y))

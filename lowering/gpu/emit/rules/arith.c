@@ -16,7 +16,6 @@ static const char *const names[TW_NUM_OP_KINDS] = {
     [TW_ARITH_ADDF] = "llvm.fadd",
     [TW_ARITH_SUBF] = "llvm.fsub",
     [TW_ARITH_MULF] = "llvm.fmul",
-    [TW_ARITH_REMF] = "llvm.frem",
     [TW_ARITH_MAXIMUMF] = "llvm.intr.maximum",
     [TW_ARITH_MINIMUMF] = "llvm.intr.minimum",
     [TW_ARITH_MAXNUMF] = "llvm.intr.maxnum",
