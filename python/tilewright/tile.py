@@ -82,6 +82,10 @@ _LAZY = {
     "ByTarget": "kernel",
     "Array": "interpret",
     "Tile": "interpret",
+    **dict.fromkeys(
+        ("asinh", "atan2", "cbrt", "clip", "erf", "expm1", "gelu", "log1p", "relu", "sigmoid", "silu", "softplus"),
+        "library",
+    ),
 }
 
 

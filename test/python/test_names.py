@@ -35,7 +35,7 @@ CASES = {
     "x.flatten()": "write x.reshape((-1,))",
     "x.to(ct.int32)": "write x.astype(dtype)",
     "x.sum()": "use ct.sum(x)",
-    "np.clip(x, 0, 1)": "write ct.minimum(ct.maximum(x, low), high)",
+    "np.absolute(x)": "write ct.abs(x)",
     "np.maximum(x, 0)": "use ct.maximum",
     "np.maxmum": "did you mean maximum?",
     "xx + 1": "did you mean x?",

@@ -883,7 +883,8 @@ def inline(
         for part in ("__code__", "__defaults__", "__kwdefaults__"):
             if part == "__code__" or getattr(function, part) is not None:
                 frame.capture.note_read(function, part, getattr(function, part))
-        called = Frame(frame.capture, source, env, frame.places(node))
+        of_library = frame.of_library or function.__module__ == "tilewright.library"
+        called = Frame(frame.capture, source, env, frame.places(node), of_library=of_library)
         key, body, name = function.__code__, source.tree.body, function.__name__
     if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:
         raise TileRecursionError(
@@ -896,11 +897,14 @@ def inline(
     called.on_yield = on_yield
     capture, builder = frame.capture, frame.builder
     capture.active.append(key)
-    location = builder.call()
-    builder.file(called.source.file)
-    run_body(called, body)
-    builder.end_call(location)
-    builder.file(frame.source.file)
+    if called.of_library:
+        run_body(called, body)
+    else:
+        location = builder.call()
+        builder.file(called.source.file)
+        run_body(called, body)
+        builder.end_call(location)
+        builder.file(frame.source.file)
     capture.active.pop()
     return _returned(called, name)
 

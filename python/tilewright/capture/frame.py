@@ -68,6 +68,7 @@ class Frame:
     lexical: Frame | None = None  # of a function defined inside of another
     loops: int = 0  # how many loops are around the statement
     is_kernel: bool = False
+    of_library: bool = False  # a function of library.py: what is in it is said to be where it is called
     on_yield: Callable[[Frame, Any], None] | None = None  # what `yield` does in a generator that is a context
 
     def __post_init__(self) -> None:
@@ -81,6 +82,8 @@ class Frame:
 
     def at(self, node: Any) -> None:
         """The next ops come from `node`."""
+        if self.of_library:
+            return
         self.node = node
         offset = self._offset
         self._at(
@@ -91,7 +94,7 @@ class Frame:
         )
 
     def places(self, node: ast.AST) -> tuple[Place, ...]:
-        return (*self.callers, self.source.place(node))
+        return self.callers if self.of_library else (*self.callers, self.source.place(node))
 
     def told(self, node: ast.AST, message: str) -> str:
         """What a kernel that stops at `node` says: also where that is."""

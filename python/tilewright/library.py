@@ -1,0 +1,238 @@
+"""Functions that are written in tile code itself, of the operations: a call of one is captured as its body.
+
+Integers and bools compute as float32, 16-bit floats in float32, float64 in float64; a float gives its own dtype back.
+An error in one of them is about the line that calls it. test/numerics/test_library.py holds each to its stated bound.
+"""
+
+# Tile code: its values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+import math
+
+from . import tile as ct
+
+__all__ = [
+    "asinh",
+    "atan2",
+    "cbrt",
+    "clip",
+    "erf",
+    "expm1",
+    "gelu",
+    "log1p",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softplus",
+]
+
+
+_NUMBER = (int, float)
+
+
+def _wide(x):
+    """x as it is computed with."""
+    if isinstance(x, _NUMBER):
+        return ct.astype(x, ct.float32)
+    return x if x.dtype == ct.float64 else ct.astype(x, ct.float32)
+
+
+def _like(y, x):
+    """A result in the dtype of the operand, where that is a float."""
+    if isinstance(x, _NUMBER) or not x.dtype.is_float:
+        return y
+    return ct.astype(y, x.dtype)
+
+
+def _polynomial(x, coefficients):
+    """The coefficient of the highest power comes first."""
+    y = coefficients[0]
+    for coefficient in coefficients[1:]:
+        y = y * x + coefficient
+    return y
+
+
+def relu(x, /):
+    """The larger of x and 0; NaN stays."""
+    return ct.maximum(x, 0)
+
+
+def clip(x, low, high, /):
+    """x, or the bound that it is beyond; NaN stays."""
+    return ct.minimum(ct.maximum(x, low), high)
+
+
+def sigmoid(x, /):
+    """1 / (1 + exp(-x)), to 4 units in the last place of its dtype."""
+    wide = _wide(x)
+    e = ct.exp(-ct.abs(wide))
+    return _like(ct.where(wide < 0, e, 1.0) / (1 + e), x)
+
+
+def silu(x, /):
+    """x * sigmoid(x), to 5 units in the last place of its dtype."""
+    wide = _wide(x)
+    return _like(wide * sigmoid(wide), x)
+
+
+def softplus(x, /):
+    """log(1 + exp(x)), to 5 units in the last place of its dtype."""
+    wide = _wide(x)
+    return _like(ct.maximum(wide, 0) + log1p(ct.exp(-ct.abs(wide))), x)
+
+
+def gelu(x, /, approximate="none"):
+    """x times the normal distribution up to x, or with `approximate="tanh"` by that function.
+
+    To 4 units in the last place of x, in float64 to 64: no good bound for the small results of an x far below 0.
+    """
+    wide = _wide(x)
+    if approximate == "tanh":
+        inner = ct.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide))
+    else:
+        inner = erf(wide * math.sqrt(0.5))
+    return _like(0.5 * wide * (1 + inner), x)
+
+
+def log1p(x, /):
+    """log(1 + x), exact near 0: to 4 units in the last place of its dtype."""
+    wide = _wide(x)
+    near = 1 + wide
+    rest = near - 1  # what of x came into the sum: the quotient of the two makes up for the rest
+    y = ct.log(near) * (wide / ct.where(rest == 0, 1.0, rest))
+    return _like(ct.where((rest == 0) | (wide == math.inf), wide, y), x)
+
+
+def expm1(x, /):
+    """exp(x) - 1, exact near 0: to 6 units in the last place of its dtype."""
+    wide = _wide(x)
+    e = ct.exp(wide)
+    rest = e - 1
+    log = ct.log(e)
+    y = ct.where(rest == -1, -1.0, rest * (wide / ct.where(log == 0, 1.0, log)))
+    y = ct.where(e == math.inf, e, y)
+    return _like(ct.where(e == 1, wide, y), x)
+
+
+def asinh(x, /):
+    """The inverse of the hyperbolic sine, to 8 units in the last place of its dtype."""
+    wide = _wide(x)
+    size = ct.abs(wide)
+    small = ct.minimum(size, 2.0**28)  # its square is no infinity; beyond it the 1 does not matter
+    y = log1p(small + small * small / (1 + ct.sqrt(1 + small * small)))
+    y = ct.where(size > 2.0**28, ct.log(size) + math.log(2), y)
+    return _like(ct.where(wide < 0, -y, ct.where(wide == 0, wide, y)), x)
+
+
+def cbrt(x, /):
+    """The cube root, of negative numbers, too: to 2 units in the last place of its dtype."""
+    wide = _wide(x)
+    size = ct.abs(wide)
+    y = ct.exp2(ct.log2(size) * (1 / 3))
+    y = y - (y - size / (y * y)) * (1 / 3)  # Newton
+    y = ct.where(wide < 0, -y, y)
+    return _like(ct.where((size == 0) | (size == math.inf), wide, y), x)
+
+
+# erf(x) / x as a series in x * x, up to 1, and exp(x * x) * erfc(x) in x, moved to -1 up to 1, from 1 to _ERF_END.
+def _erf_series(count):
+    return tuple(2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in reversed(range(count)))
+
+
+_ERF_SERIES, _ERF_SERIES_64 = _erf_series(11), _erf_series(20)
+_ERF_END, _ERF_END_64 = 4.0, 6.0
+_ERFCX = (
+    9.64045152e-05,
+    -0.000245502588,
+    0.000367868672,
+    -0.000915563784,
+    0.0024258851,
+    -0.00561176278,
+    0.0124840357,
+    -0.0269977914,
+    0.0561109584,
+    -0.111521401,
+    0.210806358,
+)
+_ERFCX_64 = (
+    9.813714302356663e-08,
+    -2.1803873992958625e-07,
+    -1.0954104133751743e-07,
+    2.1321339303797978e-07,
+    1.1396485829546183e-06,
+    -2.3876470194827823e-06,
+    2.6159395851925113e-06,
+    -5.6472171021805462e-06,
+    1.4223449863654747e-05,
+    -2.9079076636877712e-05,
+    5.7213352770999447e-05,
+    -0.00011410958521443568,
+    0.00022460257224564856,
+    -0.00043346700239418759,
+    0.0008222382885713209,
+    -0.0015324940492086935,
+    0.0028033287235386742,
+    -0.0050280707146889494,
+    0.008833423690892234,
+    -0.01518251135114111,
+    0.025495559654121886,
+    -0.041766788125809425,
+    0.066632082453003005,
+    -0.10330894458306936,
+    0.15529365560889485,
+)
+
+
+def erf(x, /):
+    """The error function, to 4 units in the last place of its dtype; in float64 to 64."""
+    wide = _wide(x)
+    if wide.dtype == ct.float64:
+        return _erf(wide, _ERF_SERIES_64, _ERF_END_64, _ERFCX_64)
+    return _like(_erf(wide, _ERF_SERIES, _ERF_END, _ERFCX), x)
+
+
+def _erf(x, series, end, erfcx):
+    size = ct.minimum(ct.abs(x), end)
+    square = size * size
+    near = x * _polynomial(square, series)
+    far = 1 - ct.exp(-square) * _polynomial((2 * size - (1 + end)) * (1 / (end - 1)), erfcx)
+    return ct.where(size < 1, near, ct.where(x < 0, -far, far))
+
+
+# atan(t) / t as a series in t * t, where |t| is at most tan(pi / 8).
+_ATAN_SERIES = tuple((-1) ** n / (2 * n + 1) for n in reversed(range(11)))
+_ATAN_SERIES_64 = tuple((-1) ** n / (2 * n + 1) for n in reversed(range(21)))
+
+
+def atan2(y, x, /):
+    """The angle of the point (x, y), from -pi to pi, to 4 units in the last place of its dtype.
+
+    Zeros have signs: atan2(-0.0, -1) is -pi.
+    """
+    like = y + x
+    wide_y, wide_x = _wide(y), _wide(x)
+    if like.dtype == ct.float64:
+        wide_y, wide_x = ct.astype(wide_y, ct.float64), ct.astype(wide_x, ct.float64)
+        return _atan2(wide_y, wide_x, _ATAN_SERIES_64)
+    return _like(_atan2(wide_y, wide_x, _ATAN_SERIES), like)
+
+
+def _atan2(y, x, series):
+    height, width = ct.abs(y), ct.abs(x)
+    least, most = ct.minimum(height, width), ct.maximum(height, width)
+    ratio = ct.where(most == 0, 0.0, ct.where(least == most, 1.0, least / most))
+    is_steep = ratio > math.tan(math.pi / 8)
+    t = ct.where(is_steep, (ratio - 1) / (ratio + 1), ratio)
+    angle = t * _polynomial(t * t, series)
+    angle = ct.where(is_steep, angle + math.pi / 4, angle)
+    angle = ct.where(ct.isnan(most), most, angle)
+    angle = ct.where(height > width, math.pi / 2 - angle, angle)
+    angle = ct.where(_is_negative(x), math.pi - angle, angle)
+    return ct.where(_is_negative(y), -angle, angle)
+
+
+def _is_negative(x):
+    """Whether the sign says so, of zeros, too."""
+    return ct.where(x == 0, 1 / x, x) < 0
