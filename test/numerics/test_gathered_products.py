@@ -135,6 +135,37 @@ def test_table_in_the_loop(backends: Backends, tile: int, transposed: bool) -> N
     assert np.array_equal(found, b[:, :count] @ gathered if transposed else gathered.T @ b[:count])
 
 
+@pytest.mark.parametrize("narrow", [False, True], ids=["f32", "tf32"])
+@pytest.mark.parametrize("index", ["scattered", "wrapped", "flat"])
+def test_columns_without_neighbours(backends: Backends, index: str, narrow: bool) -> None:
+    """No two elements are known to lie side by side; each has four bytes, which is enough to be copied."""
+
+    @ct.kernel
+    def kernel(A, COLUMNS, B, C, N: ct.Constant, INDEX: ct.Constant, NARROW: ct.Constant):
+        columns = ct.bid(0) * 64 + ct.arange(64, dtype=ct.int32)
+        acc = ct.zeros((64, 64), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(64, 32))):
+            rows = k * 32 + ct.arange(32, dtype=ct.int32)
+            a = ct.load(A, index=(0, k), shape=(64, 32), padding_mode=ct.PaddingMode.ZERO)
+            if INDEX == "scattered":
+                b = ct.gather(B, (rows[:, None], ct.gather(COLUMNS, columns)[None, :]))
+            elif INDEX == "wrapped":
+                b = ct.gather(B, (rows[:, None], (columns % N)[None, :]))
+            else:
+                b = ct.gather(B, rows[:, None] * N + columns[None, :], mask=(columns < N)[None, :])
+            if NARROW:
+                acc = ct.mma(a.astype(ct.tfloat32), b.astype(ct.tfloat32), acc)
+            else:
+                acc = ct.mma(a, b, acc)
+        ct.store(C, index=(0, ct.bid(0)), tile=acc)
+
+    a, b = integers(1, 64, 80, dtype=np.float32), integers(2, 80, 77, dtype=np.float32)
+    table = np.random.default_rng(3).permutation(77).astype(np.int32)
+    array = b.reshape(-1) if index == "flat" else b
+    found = run(backends, kernel, 2, a, table, array, np.zeros((64, 77), np.float32), 77, index, narrow)[3]
+    assert np.array_equal(found, a @ (b[:, table] if index == "scattered" else b))
+
+
 def test_table_of_tables(backends: Backends) -> None:
     @ct.kernel
     def kernel(A, OUTER, INNER, B, C):

@@ -294,11 +294,11 @@ bool twl_is_copied_gather(const twl_classes_t *c, MlirOperation op) {
   return tw_op_is(op, TW_TILE_GATHER) && is_promoted(c, op);
 }
 
-/* Every thread has whole pieces, as long as the indices allow. */
+/* Every thread has whole pieces, as long as the indices allow: of one element where they tell of no neighbours. */
 tw_layout_t twl_copy_layout(const twl_classes_t *c, MlirOperation gather) {
   int64_t shape[TW_LAYOUT_MAX_RANK];
   int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetResult(gather, 0)), shape), order[TW_LAYOUT_MAX_RANK];
-  int contiguous, bits = tw_gather_vector_bits(gather, &contiguous), n = 1;
+  int neighbours, bits = tw_gather_vector_bits(gather, &neighbours), contiguous = tw_contiguous_axis(gather), n = 1;
   order[0] = contiguous;
   for (int d = rank - 1; d >= 0; d--)
     if (d != contiguous)

@@ -71,3 +71,23 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// A gather that is copied for a product: where its indices tell of no neighbours, lanes go along the last dimension. Rows
+// have owners, too.
+// CHECK: #[[PIECES:.*]] = #tile.linear<register = {{\[}}[4, 0], [8, 0], [16, 0]], lane = {{\[}}[0, 1], [0, 2], [0, 4], [0, 8], [1, 0]], warp = {{\[}}[2, 0]]>
+// CHECK-LABEL: @gathered
+module attributes {tile.target = "sm_80"} {
+  func.func @gathered(%a: memref<?x?xf32, strided<[?, 1]>>, %i: memref<?x?xi32, strided<[?, 1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<32x16xf32>
+    %x = tile.load %a[%c0, %c0] padding zero : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<32x32xf32>
+    %at = tile.load %i[%c0, %c0] : memref<?x?xi32, strided<[?, 1]>>, i32, i32 -> tensor<32x16xi32>
+    // CHECK: tile.gather {{.*}} -> tensor<32x16xf32, #[[PIECES]]>
+    %y = tile.gather %b[%at] {check_bounds} : memref<?xf32, strided<[1]>>, tensor<32x16xi32> -> tensor<32x16xf32>
+    %z = tile.mma %x, %y, %zero : tensor<32x32xf32>, tensor<32x16xf32>, tensor<32x16xf32>
+    tile.store %z, %a[%c0, %c0] : tensor<32x16xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
