@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")])
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"`([\w.-]+(?:/[\w.*{},-]+)+/?|[\w-]+\.(?:md|toml|txt))`")
+SOURCES = (".c", ".cpp", ".def", ".h", ".py", ".td")
 BUILT = ("build/", "dist/", "bench/results/")  # what a clean checkout has not
 
 
@@ -131,6 +132,19 @@ def test_rooms_say_what_is_in_them(room: Path) -> None:
 def pass_files(text: str) -> str:
     """With the file of each pass beside it, which has its name."""
     return re.sub(r"`tile-([a-z0-9-]+)`", lambda match: f"`{match.group(1).replace('-', '_')}`", text)
+
+
+def test_the_glossary_names_what_there_is() -> None:
+    """Each name in code spans, paths aside, is a word of some source; each page that a reader starts with links here."""
+    glossary = (ROOT / "docs/glossary.md").read_text()
+    folders = ("dialect", "include", "lowering", "python", "runtime")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in SOURCES]
+    source = "\n".join(path.read_text() for path in files)
+    names = {name for name in re.findall(r"`([^`]+)`", glossary) if "/" not in name}
+    missing = [name for name in names if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", source)]
+    assert not [name for name in missing if f'"{name.removeprefix("tile.")}"' not in source], "an op has no prefix there"
+    for page in ("README.md", "CONTRIBUTING.md", "docs/README.md", "lowering/gpu/README.md"):
+        assert re.search(r"\]\([\w./]*glossary\.md\)", (ROOT / page).read_text()), page
 
 
 def test_options_are_all_named() -> None:
