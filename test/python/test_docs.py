@@ -135,14 +135,14 @@ def pass_files(text: str) -> str:
 
 
 def test_the_glossary_names_what_there_is() -> None:
-    """Each name in code spans, paths aside, is a word of some source; each page that a reader starts with links here."""
+    """Each name in code spans, paths aside, is a word of some source; first pages link here."""
     glossary = (ROOT / "docs/glossary.md").read_text()
     folders = ("dialect", "include", "lowering", "python", "runtime")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in SOURCES]
     source = "\n".join(path.read_text() for path in files)
     names = {name for name in re.findall(r"`([^`]+)`", glossary) if "/" not in name}
     missing = [name for name in names if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", source)]
-    assert not [name for name in missing if f'"{name.removeprefix("tile.")}"' not in source], "an op has no prefix there"
+    assert not [name for name in missing if f'"{name.removeprefix("tile.")}"' not in source]
     for page in ("README.md", "CONTRIBUTING.md", "docs/README.md", "lowering/gpu/README.md"):
         assert re.search(r"\]\([\w./]*glossary\.md\)", (ROOT / page).read_text()), page
 
