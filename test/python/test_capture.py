@@ -87,8 +87,8 @@ def test_attributes_of_the_module() -> None:
     def kernel():
         pass
 
-    assert '"tile.num_warps" = 8' not in text_of(kernel)
-    assert "tile.num_warps = 8 : i32" in text_of(kernel, **{"tile.num_warps": 8})
+    assert "num_warps" not in text_of(kernel)
+    assert "{num_warps = 8 : i32}" in text_of(kernel, num_warps=8)
 
 
 def test_what_is_written() -> None:

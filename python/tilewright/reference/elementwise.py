@@ -101,11 +101,11 @@ def binary(
     name: str, x: Any, y: Any, rounding_mode: Any = None, flush_to_zero: Any = False, propagate_nan: Any = True
 ) -> Any:
     x, y = as_operand(x, f"ct.{name}"), as_operand(y, f"ct.{name}")
-    constant_only = is_number(x) and is_number(y)
-    a, b, dtype = _promoted(name, x, y) if not constant_only else (None, None, common_dtype(x, y))
-    check_rounding(name, rounding_mode, dtype)
-    if constant_only:
+    if is_number(x) and is_number(y):
+        check_rounding(name, rounding_mode, common_dtype(x, y))
         return _fold(PYTHON_BINARY[name], name, x, y)
+    a, b, dtype = _promoted(name, x, y)
+    check_rounding(name, rounding_mode, dtype)
     dt.require_arithmetic(dtype, f"ct.{name}")
     if name == "pow":
         return _pow(a, b, dtype)

@@ -53,7 +53,9 @@ def _reduce(name: str, x: Tile, axes: Any, keepdims: bool, propagate_nan: bool) 
     run: Callable[..., Any] = getattr(np, name)
     data = x._data
     if name in ("max", "min"):
-        run = run if propagate_nan else (np.fmax if name == "max" else np.fmin).reduce
+        if not propagate_nan:
+            of_numbers: Any = np.fmax if name == "max" else np.fmin
+            run = of_numbers.reduce
         return Tile(run(exact_elements(x), axis=axes, keepdims=bool(keepdims)), x.dtype)
     if x.dtype.is_float:
         wide = run(data.astype(np.float64), axis=axes, keepdims=bool(keepdims))
