@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tilewright import tile as ct
-from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture
+from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture, loops
 from tilewright.errors import TileTypeError
 
 MATRIX = ArrayArgument(ct.bfloat16, 2, 16, (16, 1), ((0, 8), (1, 1)))
@@ -589,6 +589,48 @@ def test_nested_control_flow() -> None:
 
     for n, limit in ((0, 0), (4, 2), (6, 7), (9, 100)):
         run(kernel, n, limit, count=3)
+
+
+NESTS = {
+    "break": ("for i{0} in range(n):", "if i{0} > 5: break", ""),
+    "return": ("for i{0} in range(n):", "", "if n == 7: return"),
+    "while": ("while n > 0:", "if n == {0}: break", "n = n - 1"),
+}
+
+
+@pytest.mark.parametrize("kind", NESTS)
+def test_nested_loops_are_captured_a_few_times_each(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an inner loop has learnt is not learnt again each time that the loop around it is captured."""
+    head, first, last = NESTS[kind]
+    depth = 12
+    text = ["def kernel(Z, n):"]
+    for i in range(depth):
+        text += ["    " * (i + 1) + head.format(i), "    " * (i + 2) + (first.format(i) or "pass")]
+    text += ["    " * (depth + 1) + line for line in ("ct.scatter(Z, 0, n)", last or "pass")]
+    (tmp_path / "nest.py").write_text("\n".join(text))
+    names: dict[str, Any] = {"ct": ct}
+    exec(compile((tmp_path / "nest.py").read_text(), str(tmp_path / "nest.py"), "exec"), names)
+    captures = []
+    once = loops._Loop.run_body
+    monkeypatch.setattr(loops._Loop, "run_body", lambda loop: (captures.append(loop.line), once(loop)))
+    assert text_of(names["kernel"], VECTOR, N).count("scf.while") == depth
+    assert len(captures) <= depth * (depth + 3) / 2
+
+
+def test_a_kept_plan_is_for_entries_of_one_form() -> None:
+    """The inner loop is captured with a step of float32 and again of float16, and must carry a sum of float16."""
+
+    def kernel(Z, n):
+        step = 1.0
+        for i in range(n):
+            total = 0
+            for _j in range(n):
+                total = total + step
+            put(Z, i, ct.astype(total, ct.int32))
+            step = ct.float16(0.5)
+
+    sums = [line for line in lines(kernel, VECTOR, N) if line.startswith("scf.for")]
+    assert len(sums) == 2 and all(line.count("f16") == 1 for line in sums)
 
 
 def test_returns_of_several_kinds() -> None:

@@ -40,6 +40,7 @@ class Capture:
         self.emit = Emitter(builder)
         self.active: list[types.CodeType] = []
         self.written: set[int] = set()  # positions of array parameters that are stored to
+        self.plans: dict[Any, Any] = {}  # what loops have learnt (loops.py)
         self.reads: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}
 
     def note_read(self, container: Any, name: str, value: Any) -> None:

@@ -4,6 +4,10 @@ Which variables a loop carries, and as what type, is known only when its body ha
 a body is captured under an assumption, the plan; if it turns out to be wrong, the block is thrown
 away and the body captured again under a better one. Each failure makes the plan more general, so
 that this ends.
+
+A loop inside of another is captured again with it. The plan that it ended with is kept for that: where the variables
+at its entry have the form that they had, it begins with that plan, and so is captured once. Without this, d loops in
+each other would be captured 2^d times.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from .iteration import elements, unrolled
 from .source import assigned_names
 from .statements import handles, run_statements
 from .values import (
+    LocalFunction,
     Range,
     Shape,
     Tile,
@@ -34,6 +39,8 @@ from .values import (
     type_name,
     with_parts,
 )
+
+_MOST_PLANS = 32  # kept of one loop: an unrolled loop around it enters it with other constants each time
 
 
 @dataclasses.dataclass(slots=True)
@@ -82,8 +89,39 @@ class _Loop:
         for name in self.assigned:
             if name in self.before:
                 self._plan_variable(name, self.before[name])
+        self._recall()
 
     # -- planning
+
+    def _visible(self) -> list[dict[str, Any]]:
+        """The variables at the entry: those of the function, and of the functions around it."""
+        around = [self.before]
+        frame = self.frame.lexical
+        while frame is not None:
+            around.append(dict(frame.env))
+            frame = frame.lexical
+        return around
+
+    def _kept(self) -> list[tuple[list[dict[str, Any]], _Plan]]:
+        """The plans that earlier captures of this loop ended with, and what was visible at the entry."""
+        kept: list[tuple[list[dict[str, Any]], _Plan]]
+        kept = self.frame.capture.plans.setdefault((self.node, self.frame.callers), [])
+        return kept
+
+    def _recall(self) -> None:
+        """Begins with the plan that an earlier capture ended with, if it began as this one does."""
+        visible = self._visible()
+        for then, plan in reversed(self._kept()):
+            if _all_alike(then, visible):
+                fresh = self.plan.carried
+                carried = {name: _with_slots(fresh[name], t) for name, t in plan.carried.items()}
+                self.plan = dataclasses.replace(plan, carried=carried, excluded=dict(plan.excluded))
+                return
+
+    def _keep(self) -> None:
+        kept = self._kept()
+        kept.append((self._visible(), self.plan))
+        del kept[:-_MOST_PLANS]
 
     def _plan_variable(self, name: str, value: Any) -> None:
         template = _template(value)
@@ -153,6 +191,8 @@ class _Loop:
         for name in self.assigned:
             if name in self.before and name not in plan.excluded:
                 changes += self._check_variable(name, env.get(name, MISSING))
+        if not changes:
+            self._keep()
         return not changes
 
     def _plan_result(self, value: Any) -> bool:
@@ -297,6 +337,31 @@ def _template(value: Any) -> Any:
     if all(p is None for p in parts):
         return None
     return _Tree(value, tuple(_Fixed(v) if p is None else p for p, v in zip(parts, held, strict=True)))
+
+
+def _with_slots(template: Any, learnt: Any) -> Any:
+    """A template of this entry with the slots of one that an entry of the same form has led to."""
+    if not isinstance(template, _Tree):
+        return learnt if isinstance(learnt, _Slot) else template
+    return _Tree(template.like, tuple(_with_slots(t, o) for t, o in zip(template.parts, learnt.parts, strict=True)))
+
+
+def _all_alike(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> bool:
+    return all(map(_alike, a, b)) and len(a) == len(b)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether a capture cannot tell two values, but for where they are. What a function reads is not known here."""
+    if isinstance(a, Tile):
+        return isinstance(b, Tile) and a.dtype is b.dtype and a.shape == b.shape
+    if isinstance(a, Unusable):
+        return isinstance(b, Unusable) and a.message == b.message
+    if isinstance(a, LocalFunction):
+        return False
+    held = parts_of(a)
+    if held is None:
+        return same_constant(a, b)
+    return same_form(a, b) and all(map(_alike, held, parts_of(b) or ()))
 
 
 def _leaves(template: Any) -> list[_Slot]:
