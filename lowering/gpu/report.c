@@ -1,5 +1,4 @@
-/* tell_engines.c - tile-report: a remark of each load and store says what moves its tile, of each product what
- * computes it
+/* report.c - tile-report: remarks on what moves each tile and what computes each product
  *
  *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
  *   tile.tma_load ... cache evict_first    ...; its lines leave the L2 cache first: this launch reads them once

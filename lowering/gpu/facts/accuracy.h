@@ -1,4 +1,4 @@
-/* accuracy.h - how exactly a result must be computed, from what is made of it and what it is made of */
+/* accuracy.h - how exactly a result must be computed, given its operands and its uses */
 #ifndef TILEWRIGHT_LOWERING_GPU_FACTS_ACCURACY_H
 #define TILEWRIGHT_LOWERING_GPU_FACTS_ACCURACY_H
 

@@ -1,17 +1,11 @@
-/* cluster_multicast.c - neighbours in the grid that are a cluster. See cluster_multicast.h.
+/* cluster_multicast.c - neighbouring blocks form a cluster and share loads. See cluster_multicast.h.
  *
- * What two blocks both want, each can bring half of to both. That pays where the L2 cache cannot keep up with the
- * products, and there it counts lines of 128 bytes: a line of a tile that begins within one, as in rows of 4104
- * elements, touches two. bf16 on an H200, as shares of cuBLAS's rate, alone and in pairs, with the lines that a block
- * alone asks for in a cycle of its products:
+ * Each block of a pair loads half of what both need, and multicasts it to both. That pays where the L2 cache cannot
+ * keep up with the products. The cache counts lines of 128 bytes, and a line of a tile that begins within one, as in
+ * rows of 4104 elements, touches two. Some 0.56 of a line are to be had in a cycle (docs/design/measurements.md). Where
+ * lines are whole, other things limit the products of small tiles.
  *
- *   4096x4096x4104                 128x256: 0.75  0.77 1.02     128x128: 1.0  0.59 0.77     64x128: 1.5  0.40 0.63
- *   the same, only A's rows odd    128x256: 0.5   1.02 1.01     256x128: 0.63 0.98 1.00     128x128: 0.75 0.82 0.86
- *   4096x4096x4096                 128x256: 0.38  1.01 1.01     64x256: 0.63  0.91 0.91     64x128: 0.75 0.86 0.75
- *
- * So some 0.56 of a line are to be had in a cycle; where lines are whole, other things limit the products of small
- * tiles. Along which axis, and whether at all, a launch may see better, which knows how many blocks find a neighbour
- * (tw_cuda_choose_twin). */
+ * A launch may choose another axis, or no cluster: it knows how many blocks find a neighbour (tw_cuda_choose_twin). */
 #include "lowering/gpu/grid/cluster_multicast.h"
 
 #include "dialect/layouts.h"

@@ -1,4 +1,4 @@
-/* cluster_multicast.h - neighbours in the grid that are a cluster: which ones, and what they bring for each other */
+/* cluster_multicast.h - which neighbouring blocks form a cluster, and what they load for each other */
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_CLUSTER_MULTICAST_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_CLUSTER_MULTICAST_H
 

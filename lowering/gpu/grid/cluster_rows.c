@@ -24,12 +24,8 @@
  * (cluster_blocks), and the launcher starts so many for one of the program's (grid_scale).
  *
  * Why: while a block waits for its row, reduces or stores it, others have to keep memory busy. Rows that are read again
- * after a reduction are kept on the multiprocessor (cache_tiles.c), and it takes three such blocks at least. Softmax of
- * rows of 65536 and 131072 bf16 on an H200 runs at 0.79 and 0.70 of a copy's speed with a block a row, and
- * so at 0.81 and 0.77; layer norm of the latter at 0.76 for 0.64, RMS norm at 0.93 for 0.81. Softmax written by hand
- * it runs at 0.94 and 0.89 with slices of 64 KB; at 0.80 and 0.79 with slices in registers, which have fewer bytes
- * under way; at 0.87 and 0.80 where rows are read again from the L2 cache; and at 0.90 and 0.65 with one block a
- * multiprocessor that has the next row brought meanwhile.
+ * after a reduction are kept on the multiprocessor (cache_tiles.c), and it takes three such blocks at least
+ * (docs/design/measurements.md).
  *
  * What must hold: of all that has the class of dimensions (dim_classes.h) that is cut, nothing but reductions wants all
  * at once. These stand in no loop or branch, since all blocks have to come there, and are no argmin or argmax, whose

@@ -1,4 +1,4 @@
-/* hoist_common.c - what neighbours in the grid have in common is done once. See hoist_common.h.
+/* hoist_common.c - hoists work that neighbouring blocks share. See hoist_common.h.
  *
  * An op is common if neither it nor what is in it reads the position along the axis, or what is not common, and it only
  * computes and loads, before the block writes anything: blocks promise no order, but each sees what it wrote itself. */

@@ -21,9 +21,8 @@
  *     }
  *   }
  *
- * Why: an H200 starts some 700 blocks in a microsecond. To keep its memory busy, each has to move 6 KiB, and a warp has
- * 2 in its registers; beside, a multiprocessor has room for 32 blocks and 64 warps. Softmax and norms of rows of
- * 1024 bf16 run at 0.77 of a copy's speed before, and 0.96 after.
+ * Why: the hardware starts only so many blocks in a microsecond (docs/design/measurements.md). To keep memory busy each
+ * would have to move 6 KiB, and a warp has 2 in its registers. A multiprocessor has room for 32 blocks, but 64 warps.
  *
  * What must hold, or the kernel stays as it is: no clusters; one warp, so that no barrier joins threads; nothing in
  * shared memory, which rows would share; no loop, else a block takes longer than its start, and the longest of a few

@@ -1,4 +1,4 @@
-/* persistent_loop.c - tile-persistent-loop: blocks run in an order that suits the L2 cache, and few run many
+/* persistent_loop.c - tile-persistent-loop: persistent grid: rasterizes blocks for L2 reuse and launches one wave
  *
  * Before, a block of the grid is a block of threads, and the hardware starts them with axis 0 first:
  *
@@ -59,15 +59,10 @@
  *   %r = (%v - %first) / %step ; number = %r is odd, and the round is whole ? (2 * %r + 1) * %step - 1 - %v : %v
  *
  * or, where the longest are not known, blocks are left to the hardware. So are by default those for which a producer
- * gathers. On an H200 causal attention (32 heads of 4096x64, 16 of 4096x128 and 8192x128) ran at 1.05, 1.17 and 1.25 of
- * cuDNN where the hardware started the blocks, in rounds at 1.12, 1.21 and 1.28, and with tickets at 1.02, 1.03
- * and 1.03 of the latter; the gradients of keys at 1.05, 1.015, 1.015, those of queries at 1.03, 1.03, 1.04; five heads
- * of 5000x128 at 1.63, but rows of 512 to 2048 keys at 0.975 to 0.985. A window of 1024 keys ran at 1.14 of what the
- * hardware made of it.
+ * gathers. docs/design/measurements.md compares the three schedules.
  *
  * Kernels without products, which only move memory, run first along the axis of the grid along which they store side by
- * side, if that is axis 1. Of a transpose either loads or stores lie side by side, and it is the stores that count: on
- * an H200 one of bf16 in tiles of 128x128 ran at 0.986 of a copy's rate so, and at 0.956 the other way. */
+ * side, if that is axis 1. Of a transpose either loads or stores lie side by side, and it is the stores that count. */
 #include "dialect/layouts.h"
 #include "lowering/divide.h"
 #include "lowering/gpu/facts/access.h"

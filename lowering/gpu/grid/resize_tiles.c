@@ -1,4 +1,4 @@
-/* resize_tiles.c - tile-resize-tiles: how many blocks compute a tile, or tiles a block
+/* resize_tiles.c - tile-resize-tiles: chooses how many blocks compute a tile, or how many tiles a block computes
  *
  * Three ways, each with the IR before and after at the head of its file. A kernel goes at most one of them: rows are
  * shared where there is no tile.mma; tiles are coarsened or sliced where no cluster shares rows, and a hint for the one

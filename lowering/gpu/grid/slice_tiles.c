@@ -1,4 +1,4 @@
-/* slice_tiles.c - tile-resize-tiles: a tile is computed by several blocks, a slice each
+/* slice_tiles.c - tile-resize-tiles: several blocks compute a tile, a slice each
  *
  * Before:
  *

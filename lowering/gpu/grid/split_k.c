@@ -1,4 +1,4 @@
-/* split_k.c - tile-split-k: where tiles are fewer than multiprocessors, blocks share one, a part of k each
+/* split_k.c - tile-split-k: blocks share a tile's sum over k where there are fewer tiles than multiprocessors
  *
  * Before, a block has all of k; here within the loop over blocks of a persistent kernel:
  *

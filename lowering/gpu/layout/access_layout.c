@@ -1,4 +1,4 @@
-/* access_layout.c - layouts for tiles that meet global memory. See access_layout.h. */
+/* access_layout.c - layouts of accesses to global memory. See access_layout.h. */
 #include "lowering/gpu/layout/access_layout.h"
 
 #include "lowering/gpu/facts/access.h"

@@ -1,4 +1,4 @@
-/* access_layout.h - layouts for tiles that meet global memory */
+/* access_layout.h - layouts of accesses to global memory */
 #ifndef TILEWRIGHT_LOWERING_GPU_LAYOUT_ACCESS_LAYOUT_H
 #define TILEWRIGHT_LOWERING_GPU_LAYOUT_ACCESS_LAYOUT_H
 

@@ -1,4 +1,4 @@
-/* assign_layouts.c - tile-assign-layouts: who owns which element
+/* assign_layouts.c - tile-assign-layouts: gives each tile the layout of least cost
  *
  * Before: legal IR, tiles without layout.
  *

@@ -1,4 +1,4 @@
-/* select_mma.c - tile-select-mma: which products warpgroups compute from shared memory
+/* select_mma.c - tile-select-mma: selects the products that warpgroups compute from shared memory
  *
  * Before (no layouts yet):
  *

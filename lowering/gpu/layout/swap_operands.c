@@ -1,4 +1,4 @@
-/* swap_operands.c - tile-select-mma: what is computed becomes the left operand of a product
+/* swap_operands.c - tile-select-mma: transposes products so that a computed operand is the left one
  *
  * Before, the right operand is computed. A wgmma reads its right operand from shared memory only, so each iteration
  * would write it there, and the product would wait for that:

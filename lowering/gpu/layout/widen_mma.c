@@ -1,4 +1,4 @@
-/* widen_mma.c - tile-select-mma: products that the target's Tensor Cores lack
+/* widen_mma.c - tile-select-mma: widens operands for which the target has no product instruction
  *
  * Runs after tile-select-mma, which may have found an instruction.
  *

@@ -1,4 +1,4 @@
-/* cache_hints.c - tile-cache-hints: tiles that a launch reads once make room for those that it reads again
+/* cache_hints.c - tile-cache-hints: tiles that a launch reads once leave the L2 cache first
  *
  * Before:
  *

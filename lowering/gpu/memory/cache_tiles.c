@@ -1,4 +1,4 @@
-/* cache_tiles.c - tile-cache-tiles: what several walks along an array read is brought once, and kept in shared memory
+/* cache_tiles.c - tile-cache-tiles: tiles that several loops read are copied once and kept in shared memory
  *
  * Before, each walk loads the tiles anew, and waits for memory with few bytes under way:
  *

@@ -1,4 +1,4 @@
-/* check_sizes.c - tile-strip-mine: tiles that are too large to be shared out among the threads of a block
+/* check_sizes.c - tile-strip-mine: refuses tiles that are too large for the threads of a block
  *
  *   %x = tile.load %X[0, 0] : ... -> tensor<2048x2048xf32>
  *

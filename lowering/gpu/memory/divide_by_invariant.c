@@ -1,4 +1,4 @@
-/* divide_by_invariant.c - tile-optimize-indices: divisions in a loop by what it does not change become multiplications
+/* divide_by_invariant.c - tile-optimize-indices: divisions by loop invariants become multiplications
  *
  * Before, for example where one loop goes through rows, places and channels of a filter:
  *

@@ -1,4 +1,4 @@
-/* hoist_indices.c - tile-optimize-indices: what a loop does not change of a gather's indices is computed before it
+/* hoist_indices.c - tile-optimize-indices: hoists the invariant part of a gather's indices out of loops
  *
  * Before, an index tile that moves by a scalar is spread over the gathered tile in each iteration:
  *

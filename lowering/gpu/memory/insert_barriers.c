@@ -1,4 +1,4 @@
-/* insert_barriers.c - tile-insert-barriers: threads meet before memory changes hands
+/* insert_barriers.c - tile-insert-barriers: puts barriers between accesses of different threads to the same bytes
  *
  * Before: shared memory is allocated; what an op needs for itself (tile.scratch) may lie where
  * another op's bytes lay.

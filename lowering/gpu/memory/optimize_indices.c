@@ -1,4 +1,4 @@
-/* optimize_indices.c - tile-optimize-indices: indices of copies are cheap, and have a layout of their own
+/* optimize_indices.c - tile-optimize-indices: rematerializes, hoists and simplifies the indices of copies
  *
  * Each part has the IR before and after at the head of its file. Hoisting takes the indices that rematerialization has
  * made a copy's own; what is left of divisions in loops is multiplied by an inverse. */

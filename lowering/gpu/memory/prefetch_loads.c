@@ -1,4 +1,4 @@
-/* prefetch_loads.c - tile-prefetch-loads: tiles beside a product or a reduction are loaded an iteration early
+/* prefetch_loads.c - tile-prefetch-loads: small tiles are loaded one iteration early
  *
  * Before, what each iteration needs few registers of (scales, row sums) comes when it is needed, and the product, or
  * what is made of it, waits for memory; so does a walk along rows that reduces each tile, whose threads meet twice an

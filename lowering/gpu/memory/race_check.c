@@ -1,4 +1,4 @@
-/* race_check.c - tile-race-check: a build of a kernel in which nothing runs by itself
+/* race_check.c - tile-race-check: a debug build in which nothing overlaps
  *
  * Before, on a kernel with the hint `race_check`:
  *

@@ -1,4 +1,4 @@
-/* rematerialize_indices.c - tile-optimize-indices: what tells a copy where to read is computed for it alone
+/* rematerialize_indices.c - tile-optimize-indices: rematerializes the indices of gathered operands
  *
  * Before, the positions that a gathered operand of a product has are also those of a mask, or of a result:
  *

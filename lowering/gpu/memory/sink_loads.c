@@ -1,4 +1,4 @@
-/* sink_loads.c - tile-sink-loads: what a reduction does not need waits behind it
+/* sink_loads.c - tile-sink-loads: sinks loads below reductions that do not need them
  *
  *   before   %x = tile.load %a[%row, %c0] : … -> tensor<1x4096xbf16, #l>
  *            %w = tile.load %g[%c0] : … -> tensor<4096xbf16, #s>

@@ -1,4 +1,4 @@
-/* stage_stores.c - tile-promote-memory: results of warpgroups leave by the tensor memory accelerator
+/* stage_stores.c - tile-promote-memory: results of warpgroups are stored by TMA through shared memory
  *
  * Before, each thread writes what it owns, after an exchange that gives it neighbours:
  *

@@ -1,4 +1,4 @@
-/* strip_mine.c - tile-strip-mine: a tile that registers cannot hold is walked along, a part at a time
+/* strip_mine.c - tile-strip-mine: a loop walks a tile that registers cannot hold, part by part
  *
  * Before, each thread of the largest block has more elements than registers:
  *

@@ -1,4 +1,4 @@
-/* strip_mine_products.c - tile-strip-mine: a product is taken in steps along k, where whole operands do not fit
+/* strip_mine_products.c - tile-strip-mine: splits a product into steps along k where whole operands do not fit
  *
  * Before, with tile.product_step = 128 bytes on the kernel:
  *

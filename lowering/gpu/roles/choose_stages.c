@@ -1,4 +1,4 @@
-/* choose_stages.c - how many slots the rings of a kernel have, and how many teams take its blocks
+/* choose_stages.c - chooses the stages of each multi-stage buffer, and whether warpgroups ping-pong
  *
  * What else needs shared memory beside rings is counted first. Then each ring gets the fewest slots that it can do
  * with, and the rest of shared memory in turn: of a block alone on its multiprocessor, or of half of it where two

@@ -1,4 +1,4 @@
-/* choose_stages.h - how many slots the rings of a kernel have, and how many teams take its blocks */
+/* choose_stages.h - chooses the stages of each multi-stage buffer, and whether warpgroups ping-pong */
 #ifndef TILEWRIGHT_LOWERING_GPU_ROLES_CHOOSE_STAGES_H
 #define TILEWRIGHT_LOWERING_GPU_ROLES_CHOOSE_STAGES_H
 

@@ -1,4 +1,4 @@
-/* dynamic_scheduler.c - tile-specialize-warps: which block runs next is decided when one is done
+/* dynamic_scheduler.c - tile-specialize-warps: dynamic tile scheduler: a block takes its next tile when it finishes one
  *
  * Before, in both roles of a kernel whose blocks have unequal work (marked so by tile-persistent-loop), each block goes
  * through numbers that are known from the start:

@@ -1,4 +1,4 @@
-/* pingpong_plan.h - two teams of warps, which take the blocks of a persistent kernel in turn
+/* pingpong_plan.h - ping-pong: two teams of warps take the blocks of a persistent kernel in turn
  *
  * Where one warpgroup computes a whole tile, the Tensor Core would idle while it writes its result. A second one
  * computes the next tile meanwhile. The producer brings the tiles of all blocks one after the other through the same

@@ -1,4 +1,4 @@
-/* plan_stages.h - finds which copies share a ring of slots, and what of a kernel the producer computes */
+/* plan_stages.h - finds which copies share a multi-stage buffer, and the slice of the kernel that the producer runs */
 #ifndef TILEWRIGHT_LOWERING_GPU_ROLES_PLAN_STAGES_H
 #define TILEWRIGHT_LOWERING_GPU_ROLES_PLAN_STAGES_H
 

@@ -1,4 +1,4 @@
-/* producer_slice.h - what a producer needs of the kernel, and whether it may go ahead of the rest
+/* producer_slice.h - the slice of a kernel that its producer runs, and whether it may run ahead
  *
  *   %n = tile.dim %A, 1 ; %s = tile.load %scales[%i]         // needed: %n, which is the loop's bound
  *   scf.for %k = 0 to %n step 64 iter_args(%x = %c, %acc) {  // needed: the loop, %k, %x

@@ -1,4 +1,4 @@
-/* role.c - the ops of the kernel again, as a role has them. See role.h */
+/* role.c - emits the kernel's ops again for one role. See role.h */
 #include "lowering/gpu/roles/role.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"

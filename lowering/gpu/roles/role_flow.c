@@ -1,4 +1,4 @@
-/* role_flow.c - loops and branches of a role, which carry where rings stand
+/* role_flow.c - loops and branches of a role, which carry the state of multi-stage buffers
  *
  * Before:
  *

@@ -1,4 +1,4 @@
-/* role_mma.c - products of a role that run on: what they start from, and waits for them. See mma_overlap.h
+/* role_mma.c - products of a role that run into the next iteration: initial sums and waits. See mma_overlap.h
  *
  *   scf.for %k = %lb to %ub iter_args(%acc = poison) {
  *     %more = %k != %lb ; %c = select %more, %acc, %zero

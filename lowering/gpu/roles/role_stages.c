@@ -1,4 +1,4 @@
-/* role_stages.c - what moves the rings of a role: copies, waits for them, slots given back. See role.h */
+/* role_stages.c - fills, waits for and releases the stages of a role's buffers. See role.h */
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"

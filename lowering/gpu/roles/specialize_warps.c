@@ -1,4 +1,4 @@
-/* specialize_warps.c - tile-specialize-warps: a producer warp brings tiles, the other warps compute
+/* specialize_warps.c - tile-specialize-warps: a producer warp copies tiles, the other warps compute
  *
  * Before (made by tile-promote-memory), every iteration waits for its own copies:
  *

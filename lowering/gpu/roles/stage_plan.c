@@ -1,4 +1,4 @@
-/* stage_plan.c - questions to a plan of rings. See stage_plan.h. */
+/* stage_plan.c - queries on a plan of multi-stage buffers. See stage_plan.h. */
 #include "lowering/gpu/roles/stage_plan.h"
 
 #include "dialect/layouts.h"

@@ -1,4 +1,4 @@
-/* stage_plan.h - what tile-specialize-warps plans: which copies arrive together, and through which rings of slots
+/* stage_plan.h - the plan of multi-stage buffers: which copies arrive together, and which share a ring
  *
  *   tile.async_copy %A[%i, %k] into %a[0] ; tile.async_copy %B[%k, %j] into %b[0]
  *   tile.wgmma %a[0], %b[0], %acc ; tile.wgmma_wait

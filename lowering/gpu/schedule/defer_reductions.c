@@ -1,5 +1,4 @@
-/* defer_reductions.c - tile-defer-reductions: a loop's running sum is added up over lanes and warps once, behind the
- * loop
+/* defer_reductions.c - tile-defer-reductions: reduces a loop's running sum across threads once, after the loop
  *
  * Before, each iteration ends with an exchange between lanes, and between warps:
  *

@@ -1,4 +1,4 @@
-/* dependent_launch.c - tile-dependent-launch: a kernel starts while its predecessor in the stream still ends
+/* dependent_launch.c - tile-dependent-launch: a kernel starts before its predecessor in the stream has ended
  *
  * Before: kernels as the code of one thread. A launch waits until the kernel before it has ended and written its
  * memory, and only then are blocks started, parameters fetched and barriers set up.

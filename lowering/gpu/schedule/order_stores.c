@@ -1,4 +1,4 @@
-/* order_stores.c - tile-order-stores: what is stored is computed right before it
+/* order_stores.c - tile-order-stores: schedules each store's computation next to it to shorten live ranges
  *
  * Before: the code of one thread, one operation for all its elements of a tile after the other.
  *
@@ -15,7 +15,7 @@
  *
  * Between two operations on all elements, a whole tile of temporaries is alive, and the assembler, which may move
  * arithmetic as it likes, makes that worse: it starts all elements at a time, to hide latency. It moves nothing across
- * a store, though. A GEMM with gelu and a residual in its epilogue spills 2,400 bytes before and none after.
+ * a store, though. So the epilogue of a GEMM with gelu and a residual no longer spills.
  *
  * Ops with effects keep their order, but for loads that may wait (tile.late, from tile-sink-loads): a piece of a row of
  * weights comes one store before the piece of the result that needs it, and registers hold two at a time. These, and

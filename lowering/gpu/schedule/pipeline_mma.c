@@ -1,4 +1,4 @@
-/* pipeline_mma.c - tile-pipeline-mma: a product whose operand is computed runs one iteration late
+/* pipeline_mma.c - tile-pipeline-mma: a product on computed operands runs one iteration late
  *
  * Before, the second product waits for what is made of the first one's result, and neither can run meanwhile:
  *

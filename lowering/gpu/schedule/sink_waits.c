@@ -1,4 +1,4 @@
-/* sink_waits.c - tile-sink-waits: work that needs no product runs before the wait for it
+/* sink_waits.c - tile-sink-waits: sinks waits for products below independent work
  *
  * Before (made by tile-promote-memory), each product is waited for at once:
  *

@@ -1,4 +1,4 @@
-/* fold_scale.c - tile-online-softmax: one multiply-add and one instruction for each exponential of a softmax
+/* fold_scale.c - tile-online-softmax: folds scale and log2(e) into one factor of the exponent
  *
  * Before: scores are scaled, the reference is subtracted, and the exponential is to base e.
  *

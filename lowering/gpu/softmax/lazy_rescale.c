@@ -1,4 +1,4 @@
-/* lazy_rescale.c - tile-online-softmax: a running softmax keeps its reference while no score is far above it
+/* lazy_rescale.c - tile-online-softmax: lazy rescaling: the running maximum stays while no score is far above it
  *
  * Before, each iteration finds the rows' largest score so far, and rescales all that was summed:
  *
@@ -33,8 +33,8 @@
  * type that the loop converts such values to (448 for f8E4M3FN, which would saturate above). The first block of a row
  * (%m is -inf), inf and NaN take the branch, in which the ops of the program stand as they were.
  *
- * What must hold, besides: %p goes through a narrower type into a product marked by tile-select-mma whose warps have whole
- * rows, and the module does not say tile.stale_softmax = 0. */
+ * What must hold, besides: %p goes through a narrower type into a product marked by tile-select-mma whose warps have
+ * whole rows, and the module does not say tile.stale_softmax = 0. */
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
@@ -92,7 +92,8 @@ static bool depends(const rewrite_t *w, MlirValue value) {
   return !mlirOperationIsNull(def) && tw_map_get(&w->dependents, def.ptr, NULL) != NULL;
 }
 
-/* The operand of a conversion to fewer bits that a marked product takes, and which is a multiple by the reference now. */
+/* The operand of a conversion to fewer bits that a marked product takes, and which is a multiple by the reference now.
+ */
 static bool find_weights(rewrite_t *w, int num_warps) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
@@ -430,7 +431,10 @@ static void split_row_sum(rewrite_t *w, MlirOperation branch) {
 }
 
 static void rewrite(tw_references_t *references, const tw_running_t *running, int num_warps) {
-  rewrite_t w = {.references = references, .running = running, .loop = running->loop, .maximum = running->maximum,
+  rewrite_t w = {.references = references,
+                 .running = running,
+                 .loop = running->loop,
+                 .maximum = running->maximum,
                  .limit = MAX_SUM};
   w.body = tw_loop_body(w.loop);
   find_dependents(&w);

@@ -1,4 +1,4 @@
-/* online_softmax.c - tile-online-softmax: exponents made simple, rescaling only where it is needed
+/* online_softmax.c - tile-online-softmax: cheap exponents and lazy rescaling
  *
  * Each part has the IR before and after at the head of its file. Their order matters: folding collects the factors that
  * the soft cap leaves, and lazy rescaling reads the exp2 that folding makes. */

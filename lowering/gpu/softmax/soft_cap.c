@@ -1,4 +1,4 @@
-/* soft_cap.c - tile-online-softmax: how scores are bent in front of a softmax need not be exact to the last bit
+/* soft_cap.c - tile-online-softmax: approximate division and tanh for soft-capped attention scores
  *
  * Before, scores are divided and bent exactly, which takes some 60 instructions and a branch for each:
  *

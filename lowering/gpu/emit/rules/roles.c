@@ -1,4 +1,4 @@
-/* roles.c - rules: barriers that count, and roles of warps
+/* roles.c - rules: mbarriers and warp roles
  *
  * Barriers are 8 bytes each in shared memory, made by one thread before the kernel's own code. What a
  * single lane does for its warp is one predicated instruction where there is one, and a branch to code

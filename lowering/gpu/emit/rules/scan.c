@@ -1,4 +1,4 @@
-/* scan.c - rules: sums and products so far, along one axis
+/* scan.c - rules: scans along one axis
  *
  * The bits of the axis's coordinate are taken from low to high, a run of them at a time that the layout gives to
  * registers, lanes or warps. A run turns items into what comes before each of them inside of the run, and the total of

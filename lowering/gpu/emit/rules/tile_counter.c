@@ -1,5 +1,4 @@
-/* tile_counter.c - rules: tickets, which the blocks of a launch take from a counter, and numbers that pass between
- * warps
+/* tile_counter.c - rules: the counter of the dynamic tile scheduler, and numbers that pass between warps
  *
  * The counter goes from zero to total - 1 and back to zero: the last ticket leaves it as it was. A number passes
  * through the 8 bytes that belong to its barrier, behind all barriers; these order it. */

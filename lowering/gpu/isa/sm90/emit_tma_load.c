@@ -1,4 +1,4 @@
-/* emit_tma_load.c - rules: copies by the tensor memory accelerator
+/* emit_tma_load.c - rules: TMA loads
  *
  * One lane starts them, a box at a time. Coordinates are i32 and may lie outside of the array, where the
  * accelerator reads zeros; tiles too far away to count so are brought to the end of what an i32 holds. */

@@ -1,4 +1,4 @@
-/* emit_tma_store.c - rules: tiles that the tensor memory accelerator stores
+/* emit_tma_store.c - rules: TMA stores
  *
  * Each warpgroup works by itself. For each of its boxes: all wait until the slot's last box was read, write the box
  * (by stmatrix, where elements have 16 bits), and show it to the accelerator; then one lane starts the copy, always the
