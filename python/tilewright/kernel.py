@@ -89,6 +89,11 @@ class kernel(_core.Dispatcher):
         super().__init__(function.__name__, parameters, positions, compile_variant, self.simt, function.__defaults__)
         self.function: Any = function
         self.hints = hints
+        if self.hints.pop("num_worker_warps", None) is not None:
+            warnings.warn(
+                "the hint num_worker_warps is not taken: the compiler chooses the warps; num_warps sets their number",
+                stacklevel=2,
+            )
         self._with_hints: dict[tuple[tuple[str, Any], ...], kernel] = {}
         functools.update_wrapper(self, function)
 
@@ -120,7 +125,7 @@ class kernel(_core.Dispatcher):
         values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
         if knobs.race_check() and not target.startswith("cpu"):
             values |= {"race_check": 1, "programmatic": 0}
-        return {name: int(value) for name, value in values.items() if value is not None and name in _HINTS}
+        return {name: int(value) for name, value in values.items() if value is not None}
 
     def capture(self, target: str, key: compile.Key) -> Any:
         """The kernel's module of tile IR for a target and the facts of a specialization."""
@@ -147,11 +152,6 @@ def _check_wish(name: str, value: Any) -> None:
     for one in _each_value(value):
         if one not in (None, 4, 8):
             raise TileValueError(f"@ct.kernel: the hint {name} is 4 or 8, found {one!r}")
-    if value is not None:
-        warnings.warn(
-            f"the hint {name} is not taken: the compiler chooses the warps of a block; num_warps sets their number",
-            stacklevel=4,
-        )
 
 
 def _each_value(value: Any) -> list[Any]:

@@ -178,7 +178,7 @@ def test_a_hint_that_is_not_taken_says_so() -> None:
 
     with pytest.warns(UserWarning, match="the hint num_worker_warps is not taken") as told:
         kernel = ct.kernel(num_worker_warps=ct.ByTarget(sm_90=8))(body)
-    assert told[0].filename == __file__
+    assert [warning.filename for warning in told] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ct.kernel(num_worker_warps=None)(body)
