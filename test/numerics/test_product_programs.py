@@ -15,9 +15,10 @@ from harness import Backends
 sys.path.insert(0, str(Path(__file__).parent.parent / "random_products"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 import emulate
+from attention_programs import Attention
 from check import difference, source_of
 from choices import TABLES, choose
-from numbers_of import NumPy, Output
+from numbers_of import NumPy, Output, rounded
 
 import run
 
@@ -121,3 +122,23 @@ def test_a_failing_program_becomes_plain(tmp_path: Path) -> None:
     for name, values in TABLES["gemm"].items():
         assert found[name] == ("while" if name == "loop" else values[0]) or name in ("tile", "unit"), name
     assert "    while k < ct.cdiv(K, TK):" in path.read_text()
+
+
+def sums_of_narrow(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """q k as a Tensor Core adds up 8-bit floats: 32 products at a time, cut off 13 bits below the largest term."""
+    total = np.zeros((len(q), len(k)))
+    for at in range(0, q.shape[1], 32):
+        terms = np.concatenate([q[:, None, at : at + 32] * k[None, :, at : at + 32], total[..., None]], axis=-1)
+        unit = np.ldexp(1.0, np.frexp(np.abs(terms).max(axis=-1, keepdims=True))[1] - 14)
+        total = (np.trunc(terms / unit) * unit).sum(axis=-1)
+    return total
+
+
+@pytest.mark.parametrize("d", [32, 64, 128])
+def test_scores_of_8_bits_are_as_inexact_as_the_tensor_core(d: int) -> None:
+    choices = next(c for c in map(choose, range(100)) if c["kind"] == "attention")
+    program = Attention(choices | {"dtype": "float8_e4m3fn", "bias": "none", "tile": [64, 64, d]}, 1)
+    numbers = NumPy(0)
+    q, k = (rounded(numbers, x * numbers.normal((n, d)), program.dtype) for x, n in ((2, 128), (1, 512)))
+    exact, found = q @ k.T * d**-0.5, sums_of_narrow(q, k) * d**-0.5
+    assert np.abs(found - exact).max() <= program.score_error(np.abs(exact).max())

@@ -250,8 +250,9 @@ class Attention:
         return [self.arrays[name] for name in self.parameters()], outputs
 
     def score_error(self, most: float) -> float:
-        """How far off scores may be: sums round a little, and a hyperbolic tangent is the hardware's."""
-        unit = 2.0**-12 if self.dtype.startswith("float8") else 2.0**-20
+        """How far off scores may be: sums round a little, and a hyperbolic tangent is the hardware's. Of 8-bit floats
+        each product is cut off 13 bits below the largest, so that the error grows with their number."""
+        unit = max(self.d, 64) * 2.0**-18 if self.dtype.startswith("float8") else 2.0**-20
         return (most + 4) * unit + (2.0**-9 * CAP if self.c["bias"] == "cap" else 0)
 
     def allowed(self, p: Any, total: Any, seen: Any, v: Any, most: float) -> Any:
