@@ -22,9 +22,11 @@
  *
  * The pass follows the program with the list of accesses since the last barrier; a loop is walked
  * twice, the second time with what its end leaves open. An op with scratch has a barrier inside,
- * between its writes and its reads. Copies that are under way when their bytes are reused are waited
- * for. Order between asynchronous copies and reads of the same buffer is the business of the passes
- * that make them (tile-promote-memory, tile-pipeline). */
+ * between its writes and its reads. A product reads its buffers until a wait says that it is done, whatever barriers
+ * come before: from then on a barrier ends the read, as that of any other op. That nothing else writes to these bytes
+ * earlier is what tile-allocate-shared is for, and checked. Copies that are under way when their bytes are reused are
+ * waited for. Order between asynchronous copies and reads of the same buffer is the business of the passes that make
+ * them (tile-promote-memory, tile-pipeline). */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
@@ -36,7 +38,7 @@
 
 #include <string.h>
 
-enum { MAX_OPEN = 128 };
+enum { MAX_OPEN = 128, MAX_UNDER_WAY = 64 };
 
 /* Where arrays begin, one byte each: behind all shared memory. */
 static const int64_t ARRAYS = INT64_C(1) << 32;
@@ -50,10 +52,19 @@ typedef struct open_access {
   MlirOperation op;  /* a load or store, by threads; else null */
 } open_access_t;
 
-/* Accesses since the last barrier. When the list is full everything is taken to be open. */
+typedef struct under_way {
+  open_access_t read;
+  int later; /* products that were started behind it, at least: with so many left under way it is done */
+} under_way_t;
+
+/* Accesses since the last barrier. When the list is full everything is taken to be open. And what products under way
+ * read. */
 typedef struct state {
   open_access_t open[MAX_OPEN];
   int count;
+  under_way_t products[MAX_UNDER_WAY];
+  int num_products;
+  bool *ok; /* false after an error */
 } state_t;
 
 static void note(state_t *s, open_access_t access) {
@@ -83,9 +94,36 @@ static void wait_for_copies(state_t *s) {
       s->open[i].kind = WRITE;
 }
 
+/* Of a buffer that is in the list the youngest product stays. When the list is full it is one of all bytes. */
+static void note_product(state_t *s, under_way_t product) {
+  for (int i = 0; i < s->num_products; i++)
+    if (s->products[i].read.owner == product.read.owner) {
+      s->products[i].later = product.later < s->products[i].later ? product.later : s->products[i].later;
+      return;
+    }
+  if (s->num_products == MAX_UNDER_WAY) {
+    s->num_products = 0;
+    product = (under_way_t){{READ, 0, INT64_MAX, NULL, tw_null_op()}, 0};
+  }
+  s->products[s->num_products++] = product;
+}
+
 static void unite(state_t *s, const state_t *other) {
   for (int i = 0; i < other->count; i++)
     note(s, other->open[i]);
+  for (int i = 0; i < other->num_products; i++)
+    note_product(s, other->products[i]);
+}
+
+/* Behind a wait that leaves `pending` products under way the others are done for this thread: others may wait yet. */
+static void wait_for_products(state_t *s, int64_t pending) {
+  int kept = 0;
+  for (int i = 0; i < s->num_products; i++)
+    if (s->products[i].later < pending)
+      s->products[kept++] = s->products[i];
+    else
+      note(s, s->products[i].read);
+  s->num_products = kept;
 }
 
 static bool conflicts(const state_t *s, bool writes, bool copies, int64_t from, int64_t to) {
@@ -112,6 +150,17 @@ static void put_before(MlirOperation op, const char *name, bool wait) {
   MlirNamedAttribute pending = {mlirIdentifierGet(context, tw_str("pending")), mlirIntegerAttrGet(tw_i32(context), 0)};
   mlirOperationStateAddAttributes(&state, wait, &pending);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, mlirOperationCreate(&state));
+}
+
+/* No thread may write what a product of it, or of another warpgroup, still reads. */
+static void check_products(state_t *s, MlirOperation op, const void *owner, int64_t from, int64_t to) {
+  for (int i = 0; i < s->num_products && *s->ok; i++) {
+    const open_access_t *read = &s->products[i].read;
+    if (read->owner != owner && read->from < to && from < read->to) {
+      tw_op_error(op, "writes where a product under way reads its operand");
+      *s->ok = false;
+    }
+  }
 }
 
 /* Puts what is needed before an op that reads or writes the bytes. */
@@ -247,7 +296,7 @@ static void visit_loop(state_t *s, MlirOperation op) {
 }
 
 static void visit_branch(state_t *s, MlirOperation op) {
-  state_t before = *s, after = {.count = 0};
+  state_t before = *s, after = {.ok = s->ok};
   if (tw_op_is(op, TW_TILE_ROLES)) { /* the producer has no one to meet; its barriers count */
     visit_region(s, op, 1);
     return;
@@ -262,6 +311,7 @@ static void visit_branch(state_t *s, MlirOperation op) {
 
 static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
   int64_t from = tw_scratch_offset(op);
+  check_products(s, op, op.ptr, from, from + bytes);
   settle(s, op, true, from, from + bytes);
   meet(s); /* the barrier inside of the op */
   note(s, (open_access_t){READ, from, from + bytes, op.ptr, tw_null_op()});
@@ -270,6 +320,8 @@ static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
 /* The slots that a product reads until it was waited for; what writes them is ordered by the pass
  * that made it. */
 static void visit_wgmma(state_t *s, MlirOperation op) {
+  for (int i = 0; i < s->num_products; i++)
+    s->products[i].later++;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
     MlirValue operand = mlirOperationGetOperand(op, i);
@@ -278,6 +330,7 @@ static void visit_wgmma(state_t *s, MlirOperation op) {
     if (conflicts(s, false, false, access.from, access.to))
       settle(s, op, false, access.from, access.to);
     note(s, access);
+    note_product(s, (under_way_t){access, 0});
   }
 }
 
@@ -299,6 +352,7 @@ static void visit(state_t *s, MlirOperation op) {
     visit_scratch(s, op, bytes);
   } else if (tw_is_async_copy(op) && find_buffer(op, &access)) {
     access.kind = COPY;
+    check_products(s, op, access.owner, access.from, access.to);
     if (bytes_changed_hands(s, &access)) {
       put_before(op, "tile.barrier", false);
       meet(s);
@@ -310,13 +364,17 @@ static void visit(state_t *s, MlirOperation op) {
     note(s, access);
   } else if (tw_op_is(op, TW_TILE_WGMMA)) {
     visit_wgmma(s, op);
+  } else if (tw_op_is(op, TW_TILE_WGMMA_WAIT)) {
+    wait_for_products(s, tw_attr_int(op, "pending", 0));
   } else if (tw_op_is(op, TW_TILE_TMA_STORE) && find_buffer(op, &access)) {
     access.kind = WRITE; /* which the op orders with its own reads */
+    check_products(s, op, access.owner, access.from, access.to);
     if (bytes_changed_hands(s, &access))
       settle(s, op, true, access.from, access.to);
     note(s, access);
   } else if (tw_op_is(op, TW_TILE_LOCAL_STORE) && find_buffer(op, &access)) {
     access.kind = WRITE;
+    check_products(s, op, access.owner, access.from, access.to);
     settle(s, op, true, access.from, access.to);
     note(s, access);
   }
@@ -344,8 +402,8 @@ static MlirWalkResult check_turn(MlirOperation op, void *user) {
 }
 
 bool tw_run_insert_barriers(MlirOperation function) {
-  state_t state = {.count = 0};
   bool ok = true;
+  state_t state = {.ok = &ok};
   if (tw_has_attr(function, "tile.kernel") && !tw_has_attr(function, "tile.simt"))
     visit_region(&state, function, 0);
   mlirOperationWalk(function, check_turn, &ok, MlirWalkPreOrder);

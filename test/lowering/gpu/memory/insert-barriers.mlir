@@ -1,5 +1,5 @@
 // Threads meet where memory changes hands, and nowhere else.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-insert-barriers))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-insert-barriers))' | FileCheck %s
 
 #a = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
 #b = #tile.linear<register = [[128], [256]], lane = [[4], [8], [16], [32], [64]], warp = [[1], [2]]>
@@ -155,4 +155,48 @@ module {
     tile.store %r, %y[%i, %i] : tensor<16x16xf32, #a>, !array, i32, i32
     return
   }
+}
+
+// -----
+
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 8], [0, 16], [0, 32]]>
+#c = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#w = #tile.linear<register = [[4, 0], [8, 0], [16, 0], [32, 0], [0, 32]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[1, 0], [2, 0]]>
+!b = !tile.buffer<1x64x64xbf16, #s>
+!c = tensor<64x64xf32, #c>
+!w = tensor<64x64xf32, #w>
+
+// A product of another warpgroup may read on behind every barrier, until there is one behind the wait.
+// CHECK-LABEL: @product
+func.func @product(%x: !c) -> (!c, !w, !w) attributes {tile.kernel} {
+  %b = tile.alloc_shared at 0 : !b
+  %c0 = arith.constant 0 : i32
+  %d = tile.wgmma %b[%c0], %b[%c0], %x : !b, !b, !c -> !c
+  tile.barrier
+  // CHECK: tile.convert_layout
+  // CHECK-NEXT: tile.wgmma_wait
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.convert_layout
+  %y = tile.convert_layout %x {tile.scratch = 16384 : i32} : !c -> !w
+  %e = tile.wgmma_wait %d, 0 : !c -> !c
+  %z = tile.convert_layout %x {tile.scratch = 0 : i32} : !c -> !w
+  return %e, %y, %z : !c, !w, !w
+}
+
+// -----
+
+#s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 8], [0, 16], [0, 32]]>
+#c = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+!b = !tile.buffer<1x64x64xbf16, #s>
+!c = tensor<64x64xf32, #c>
+
+func.func @under_way(%x: !c, %y: tensor<64x64xbf16, #c>) -> !c attributes {tile.kernel} {
+  %a = tile.alloc_shared at 0 : !b
+  %b = tile.alloc_shared at 0 : !b
+  %c0 = arith.constant 0 : i32
+  %d = tile.wgmma %a[%c0], %a[%c0], %x : !b, !b, !c -> !c
+  // expected-error @below {{writes where a product under way reads its operand}}
+  tile.local_store %y, %b[%c0] : tensor<64x64xbf16, #c>, !b
+  %e = tile.wgmma_wait %d, 0 : !c -> !c
+  return %e : !c
 }
