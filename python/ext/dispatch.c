@@ -491,11 +491,12 @@ static int read_constants(dispatcher_t *self, PyObject *positions) {
 }
 
 static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"name", "parameters", "constants", "on_miss", "threads", "defaults", NULL};
+  static char *names[] = {"name", "parameters", "constants", "on_miss",
+                          "threads", "defaults", "most_variants", NULL};
   dispatcher_t *self = (dispatcher_t *)object;
   PyObject *name, *parameters, *constants, *on_miss, *defaults = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|pO:Dispatcher", names, &name, &parameters, &constants,
-                                   &on_miss, &self->threads, &defaults))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|pOi:Dispatcher", names, &name, &parameters, &constants,
+                                   &on_miss, &self->threads, &defaults, &self->most_variants))
     return -1;
   if (self->parameters) {
     PyErr_SetString(PyExc_RuntimeError, "a Dispatcher is initialized once");
@@ -690,7 +691,8 @@ static PyType_Slot dispatcher_slots[] = {
     {Py_tp_clear, dispatcher_clear},
     {Py_tp_methods, dispatcher_methods},
     {Py_tp_getset, dispatcher_properties},
-    {Py_tp_doc, "Dispatcher(name, parameters, constants, on_miss, threads=False): base of a kernel object.\n\n"
+    {Py_tp_doc, "Dispatcher(name, parameters, constants, on_miss, threads=False, defaults=None, most_variants=0)\n\n"
+                "Base of a kernel object. most_variants: how many it keeps; 0: all.\n"
                 "threads: written for one thread, and launched with launch_threads.\n"
                 "parameters: names; constants: positions of those whose value is part of the specialization.\n"
                 "on_miss(dispatcher, target, key) compiles one specialization and returns a CpuKernel or\n"

@@ -43,7 +43,7 @@ enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS };
 enum { CONST_INT = 1, CONST_BOOL, CONST_FLOAT, CONST_NONE, CONST_OBJECT };
 
 typedef struct entry {
-  uint64_t hash;
+  uint64_t hash, used;    /* used: the dispatcher's clock when a launch of another variant last came to this one */
   tw_variant_t *variant;  /* owned */
   PyObject *target, *key; /* owned: what on_miss was asked for */
   size_t count;
@@ -66,6 +66,8 @@ typedef struct dispatcher {
   int threads;                   /* one program a thread: launched with threads per block */
   entry_t **table;               /* owned, open addressing, `slots` is a power of two */
   size_t slots, used;
+  uint64_t clock;    /* counts launches that change from one variant to another */
+  int most_variants; /* 0: no bound */
   entry_t *last; /* found by the last launch; in the table */
 } dispatcher_t;
 
@@ -104,7 +106,7 @@ PyObject *tw_ext_constant_value(PyObject *object);
 
 /* The variant for a call's key, or NULL without an exception. */
 entry_t *tw_table_find(dispatcher_t *self, const call_t *call);
-/* Adds one; NULL with MemoryError set. */
+/* Adds one, for which the oldest may have to go; NULL with MemoryError set. */
 entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *variant, PyObject *target, PyObject *key);
 void tw_table_clear(dispatcher_t *self);
 /* What on_miss is told: the target's name, and one tuple a parameter (values of constants from the arguments). */

@@ -1,7 +1,11 @@
 /* table.c - compiled variants of one kernel, found by the key words of a launch
  *
  * Open addressing by a hash of the words; a hit has to agree in all of them, because two keys of twenty words may well
- * share a hash. The variant of the last launch is tried first, without one. */
+ * share a hash. The variant of the last launch is tried first, without one.
+ *
+ * A kernel keeps so many variants as `most_variants` says: the one that was not launched for longest makes room. A launch
+ * holds its variant by itself, and what is loaded on a GPU stays there for graphs and streams (runtime/module.c), to be
+ * found again by its contents. */
 #include "dispatch.h"
 
 #include <stdlib.h>
@@ -82,8 +86,10 @@ static entry_t *find_by_hash(dispatcher_t *self, const call_t *call) {
     entry_t *entry = self->table[slot & (self->slots - 1)];
     if (!entry)
       return NULL;
-    if (entry->hash == hash && matches(entry, call))
+    if (entry->hash == hash && matches(entry, call)) {
+      entry->used = ++self->clock;
       return self->last = entry;
+    }
   }
   return NULL;
 }
@@ -99,11 +105,8 @@ static void place_entry(entry_t **table, size_t slots, entry_t *entry) {
   table[slot & (slots - 1)] = entry;
 }
 
-/* Room for one more at a load of at most a half. */
-static int grow_table(dispatcher_t *self) {
-  if (2 * (self->used + 1) <= self->slots)
-    return 0;
-  size_t slots = self->slots ? 2 * self->slots : 8;
+/* Places all entries anew: in more slots, or where one of them is empty now. */
+static int set_slots(dispatcher_t *self, size_t slots) {
   entry_t **table = calloc(slots, sizeof *table);
   if (!table) {
     PyErr_NoMemory();
@@ -118,14 +121,51 @@ static int grow_table(dispatcher_t *self) {
   return 0;
 }
 
+/* Room for one more at a load of at most a half. */
+static int grow_table(dispatcher_t *self) {
+  if (2 * (self->used + 1) <= self->slots)
+    return 0;
+  return set_slots(self, self->slots ? 2 * self->slots : 8);
+}
+
+static void free_entry(entry_t *entry) {
+  Py_DECREF((PyObject *)entry->variant);
+  Py_DECREF(entry->target);
+  Py_DECREF(entry->key);
+  free(entry);
+}
+
+/* Drops the variant that was not launched for longest. What its end runs may launch, and so change the table. */
+static int drop_oldest(dispatcher_t *self) {
+  entry_t **place = NULL;
+  for (size_t i = 0; i < self->slots; i++)
+    if (self->table[i] && (!place || self->table[i]->used < (*place)->used))
+      place = &self->table[i];
+  entry_t *oldest = *place;
+  *place = NULL;
+  if (set_slots(self, self->slots)) {
+    *place = oldest;
+    return -1;
+  }
+  self->used--;
+  if (self->last == oldest)
+    self->last = NULL;
+  free_entry(oldest);
+  return 0;
+}
+
 entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *variant, PyObject *target, PyObject *key) {
   size_t bytes = call->key_count * sizeof *call->key;
+  while (self->most_variants > 0 && self->used >= (size_t)self->most_variants)
+    if (drop_oldest(self))
+      return NULL;
   entry_t *entry = grow_table(self) ? NULL : malloc(sizeof *entry + bytes);
   if (!entry) {
     PyErr_NoMemory();
     return NULL;
   }
   *entry = (entry_t){.hash = hash_key(call),
+                     .used = ++self->clock,
                      .variant = (tw_variant_t *)Py_NewRef(variant),
                      .target = Py_NewRef(target),
                      .key = Py_NewRef(key),
@@ -142,13 +182,8 @@ void tw_table_clear(dispatcher_t *self) {
   self->table = NULL;
   self->last = NULL;
   self->slots = self->used = 0;
-  for (size_t i = 0; i < slots; i++) {
-    if (!table[i])
-      continue;
-    Py_DECREF((PyObject *)table[i]->variant);
-    Py_DECREF(table[i]->target);
-    Py_DECREF(table[i]->key);
-    free(table[i]);
-  }
+  for (size_t i = 0; i < slots; i++)
+    if (table[i])
+      free_entry(table[i]);
   free(table);
 }

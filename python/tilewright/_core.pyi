@@ -74,7 +74,8 @@ class Dispatcher:
     """Base of a kernel object: finds the compiled variant for the arguments of a launch.
 
     `on_miss(dispatcher, target, key)` compiles one; target is "cpu" or "sm_90a". It is called
-    once a specialization and returns a CpuKernel or a CudaKernel.
+    once a specialization and returns a CpuKernel or a CudaKernel. `most_variants` are kept (0: all),
+    those that were launched last.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Dispatcher:
         on_miss: Callable[[Any, str, Key], CpuKernel | CudaKernel],
         threads: bool = False,
         defaults: tuple[Any, ...] | None = None,
+        most_variants: int = 0,
     ) -> None: ...
     @property
     def name(self) -> str: ...

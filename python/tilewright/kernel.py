@@ -86,7 +86,8 @@ class kernel(_core.Dispatcher):
             )
         constants = constant_parameters(function)
         positions = [i for i, name in enumerate(parameters) if name in constants]
-        super().__init__(function.__name__, parameters, positions, compile_variant, self.simt, function.__defaults__)
+        defaults, most = function.__defaults__, knobs.most_variants()
+        super().__init__(function.__name__, parameters, positions, compile_variant, self.simt, defaults, most)
         self.function: Any = function
         self.hints = hints
         if self.hints.pop("num_worker_warps", None) is not None:

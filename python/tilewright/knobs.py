@@ -6,6 +6,7 @@
     TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
     TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
     TILEWRIGHT_TIMES=1         tell on stderr how long each step of each compilation took (the cache is not read)
+    TILEWRIGHT_VARIANTS=N      how many compiled variants of a kernel are kept (default: 512; 0: all)
     TILEWRIGHT_TUNED=FILE      where tilewright.tune keeps what it found (default: tuned.jsonl in the cache's folder)
 
 The runtime in C reads its own: TILEWRIGHT_CACHE_DIR, TILEWRIGHT_CACHE_SIZE, TILEWRIGHT_NUM_THREADS,
@@ -15,6 +16,8 @@ TILEWRIGHT_CUDA_DRIVER.
 from __future__ import annotations
 
 import os
+
+from .errors import TileValueError
 
 
 def _flag(name: str) -> bool:
@@ -43,6 +46,13 @@ def race_check() -> bool:
 
 def times() -> bool:
     return _flag("TILEWRIGHT_TIMES")
+
+
+def most_variants() -> int:
+    text = os.environ.get("TILEWRIGHT_VARIANTS") or "512"
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise TileValueError(f"TILEWRIGHT_VARIANTS is how many variants a kernel keeps, 0 for all, found {text!r}")
+    return int(text)
 
 
 def tuned_file() -> str | None:

@@ -72,6 +72,22 @@ def test_constants_are_told_apart_by_type() -> None:
     assert len(kernel.variants()) == 3
 
 
+def test_old_variants_are_dropped_and_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_VARIANTS", "2")
+
+    @ct.kernel
+    def kernel(X, Z, T: ct.Constant, value: ct.Constant):
+        ct.store(Z, ct.bid(0), ct.load(X, ct.bid(0), T) * value)
+
+    x = np.arange(16, dtype=np.float32)
+    for value in (1, 2, 3, 1, 3, 2):
+        assert np.array_equal(launch(kernel, x, value), x * value)
+        assert len(kernel.variants()) <= 2
+    monkeypatch.setenv("TILEWRIGHT_VARIANTS", "many")
+    with pytest.raises(ct.TileValueError, match="TILEWRIGHT_VARIANTS"):
+        ct.kernel(kernel.function)
+
+
 def test_a_global_that_changes() -> None:
     global FACTOR
     x = np.arange(16, dtype=np.float32)

@@ -576,6 +576,22 @@ def variants_forgotten_while_one_is_made() -> None:
 
 
 @case()
+def variants_launched_longest_ago_are_dropped() -> None:
+    """What was loaded stays for graphs that hold it, and is found again."""
+
+    def miss(kernel: Any, target: str, key: Any) -> Any:
+        return cuda(128, image=f"{PTX} // {key[0][1]}")
+
+    k = _core.Dispatcher("kernel", ("c", "A"), (0,), miss, False, None, 2)
+    for c in (0, 1, 2, 3, 0, 1):
+        _core.launch(0x5001, 1, k, (c, on(0, 16)))
+    gc.collect()
+    assert sum(type(thing) is _core.CudaKernel for thing in gc.get_objects()) == 2
+    assert {key[0][1] for _, key, _ in k.variants()} == {0, 1}
+    assert fake.calls("cuModuleLoadDataEx") == 4
+
+
+@case()
 def tiles_that_are_cut_or_shared() -> None:
     """Parts of k are for longer loops than slices are."""
     made: list[Any] = []

@@ -39,8 +39,9 @@ class Kernel(_core.Dispatcher):
         written: int = 0,
         scratch: int = 0,
         threads: bool = False,
+        most_variants: int = 0,
     ) -> None:
-        super().__init__("kernel", parameters, constants, Kernel.compile, threads)
+        super().__init__("kernel", parameters, constants, Kernel.compile, threads, None, most_variants)
         self.written, self.scratch = written, scratch
         self.misses: list[tuple[str, Any]] = []
         self.blocks: list[int] = []
@@ -265,6 +266,49 @@ def test_compiling_threads_agree_on_one_variant() -> None:
     for thread in threads:
         thread.join()
     assert len(k.misses) == 4 and len(d.variants()) == 1
+
+
+def kept_variants(k: Kernel) -> set[int]:
+    return {key[0][1] for _, key, _ in k.variants()}
+
+
+def test_variants_launched_longest_ago_are_dropped() -> None:
+    gc.collect()
+    before = sum(type(x) is _core.CpuKernel for x in gc.get_objects())
+    k = Kernel("c", "A", constants=(0,), most_variants=3)
+    for c in (0, 1, 2, 0, 3):
+        _core.launch(None, 1, k, (c, f32(4)))
+    assert kept_variants(k) == {0, 2, 3}
+    for c in (*range(4, 40), 38, 37, 39):
+        _core.launch(None, 1, k, (c, f32(4)))
+        assert len(k.variants()) == 3
+    assert kept_variants(k) == {37, 38, 39} and len(k.misses) == 40
+    assert sum(type(x) is _core.CpuKernel for x in gc.get_objects()) == before + 3
+    _core.launch(None, 1, k, (2, f32(4)))  # dropped, and made again
+    assert kept_variants(k) == {2, 37, 39} and len(k.misses) == 41
+
+
+def test_a_variant_that_runs_is_dropped_after_it_has() -> None:
+    running, dropped = threading.Event(), threading.Event()
+    ended: list[bool] = []
+
+    class Slow(Kernel):
+        def run(self, *words: Any) -> None:
+            if not running.is_set():
+                running.set()
+                ended.append(dropped.wait(10))
+
+    k = Slow("c", "A", constants=(0,), most_variants=1)
+    thread = threading.Thread(target=_core.launch, args=(None, 1, k, (0, f32(4))))
+    thread.start()
+    assert running.wait(10)
+    for c in (1, 2):
+        _core.launch(None, 1, k, (c, f32(4)))
+    assert kept_variants(k) == {2}
+    gc.collect()
+    dropped.set()
+    thread.join()
+    assert ended == [True]
 
 
 def test_kernels_are_collected() -> None:
