@@ -34,14 +34,14 @@ bool tw_op_is_one_of(MlirOperation op, const tw_op_kind_t *kinds, size_t count);
 #define TW_OP_IS_ONE_OF(op, kinds) tw_op_is_one_of(op, kinds, sizeof(kinds) / sizeof *(kinds))
 /* Whether the op's name starts with `dialect` and a dot. */
 bool tw_op_in(MlirOperation op, const char *dialect);
-/* Whether the op tells an extent, a stride or a place in the launch: the same each time, for a scalar's price. */
+/* Whether the op gives an extent, a stride or a place in the launch: the same each time, for a scalar's price. */
 bool tw_is_index_fact(MlirOperation op);
 /* Whether the op only computes its results from its operands: arithmetic, views, reductions, facts of the launch.
  * Neither products nor what reads memory, which a pass names where it may count them, too. */
 bool tw_is_arithmetic(MlirOperation op);
 /* Whether the op, or one in it, may write to an array: all do that are not known to do something else. */
 bool tw_may_write_arrays(MlirOperation op);
-/* Whether an op stores to an array, whose place tw_access_array tells. */
+/* Whether an op stores to an array, whose place tw_access_array gives. */
 bool tw_stores_to_array(MlirOperation op);
 /* Whether an op of this kind is the op or in it. */
 bool tw_has_op(MlirOperation op, tw_op_kind_t kind);
@@ -153,10 +153,10 @@ MlirValue tw_const_int(const tw_builder_t *at, MlirType type, int64_t value);
 MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value);
 MlirAttribute tw_splat_int(MlirType type, int64_t value);
 MlirAttribute tw_splat_float(MlirType type, double value);
-/* If `value` is a constant integer (a splat counts), tells it. */
+/* If `value` is a constant integer (a splat counts), returns it. */
 bool tw_known_int(MlirValue value, int64_t *out);
 bool tw_known_float(MlirValue value, double *out);
-/* If `value` is a product of floats with a constant, tells that and the other operand. */
+/* If `value` is a product of floats with a constant, returns that and the other operand. */
 bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest);
 /* Whether it is the constant zero of either kind. */
 bool tw_is_zero(MlirValue value);

@@ -1,4 +1,4 @@
-/* ranges.h - between which numbers an integer lies, as far as the ops that made it tell */
+/* ranges.h - bounds of integers, from the ops that made them */
 #ifndef TILEWRIGHT_LOWERING_RANGES_H
 #define TILEWRIGHT_LOWERING_RANGES_H
 
@@ -11,7 +11,7 @@ typedef struct tw_range {
 /* Of a scalar, or of all elements of a tile. */
 tw_range_t tw_range_of(MlirValue value);
 static inline bool tw_is_natural(MlirValue value) { return tw_range_of(value).low >= 0; }
-/* Whether ranges tell what an i1 is: then *out is that. */
+/* Whether ranges decide an i1: then *out is its value. */
 bool tw_is_decided(MlirValue condition, bool *out);
 
 #endif /* TILEWRIGHT_LOWERING_RANGES_H */

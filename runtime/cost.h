@@ -1,4 +1,4 @@
-/* cost.h - how long the blocks of a launch take, estimated from what the compiler tells of an iteration
+/* cost.h - how long the blocks of a launch take, estimated from the compiler's figures of an iteration
  *
  * A launch is as long as its busiest multiprocessor computes, or as the L2 cache takes to deliver what all blocks load,
  * or as the memory takes to deliver the arrays themselves, each once: whichever is longest. The figures are those of
@@ -16,7 +16,7 @@ static inline int64_t tw_steps_of_launch(const tw_steps_t *loop, const uint64_t 
   return loop->word < 0 ? loop->steps : tw_divide_up((int64_t)words[loop->word], loop->per_step);
 }
 
-/* Until the L2 cache and the memory have delivered what all blocks load, of arrays of so many bytes. */
+/* Cycles until L2 and DRAM have delivered all loads, from arrays of this size in bytes. */
 static inline int64_t tw_delivery_cycles(int64_t loads, int64_t arrays, const tw_device_t *device) {
   int64_t units = device->sm_count, least = arrays < loads ? arrays : loads;
   int64_t cache = loads / (units * device->machine->l2_bytes);

@@ -82,7 +82,7 @@ int tw_cut_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint
 /* How many blocks of a launch of many do best as one; 1: each alone. */
 int tw_fuse_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
                    const tw_device_t *device);
-/* Whether so many blocks along each axis may be one: then nothing is stored that no block of the launch would have. */
+/* Whether this many blocks along each axis may be fused: the fused ones store nothing that the launch would not. */
 bool tw_fuse_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
                      const uint64_t *words);
 

@@ -29,7 +29,7 @@ bool tw_target_known(MlirStringRef name, size_t size, char *why);
 bool tw_pipeline_run(MlirModule module, const char *pipeline);
 
 /* The plan to try after `plan` (0: the first) for a kernel for a GPU of which something did not fit: "registers",
- * "shared memory", "local memory" (registers are kept there), or "" for what is not known. 0: there is none. The module
+ * "shared memory", "local memory" (spilled registers), or "" if unknown. 0: there is none. The module
  * starts again from the stage "tile" with the number as its attribute tile.plan. */
 int tw_next_plan(int plan, MlirStringRef reason);
 
@@ -49,7 +49,7 @@ typedef enum { TW_EMIT_LLVM_TEXT, TW_EMIT_ASSEMBLY, TW_EMIT_OBJECT } tw_emit_kin
  * diagnostic. */
 char *tw_emit(MlirModule module, tw_emit_kind_t kind, size_t *out_size);
 
-/* Of what a kernel took more than there is, "registers" or "shared memory", where lowering failed; else "". */
+/* What a kernel had too little of where lowering failed, "registers" or "shared memory"; else "". */
 MlirStringRef tw_what_does_not_fit(MlirModule module);
 
 /* Visits the functions that have a launch record, with their names: the kernels of a module from the stage "layout" on.
@@ -60,7 +60,8 @@ tw_status_t tw_each_kernel(MlirModule module, tw_status_t (*visit)(void *user, M
 /* Appends the bytes of a function's launch record (launch_record.h). */
 tw_status_t tw_kernel_record(MlirOperation func, tw_strbuf_t *out);
 
-/* What the layouts of a kernel cost, in issue slots of a warp, and those that come next; how many, at most `most`. */
+/* The cost of a kernel's layouts, in issue slots of a warp, then that of the runners-up; returns how many, at most
+ * `most`. */
 intptr_t tw_layout_costs(MlirModule module, const char *kernel, int64_t *out, intptr_t most);
 
 enum { TW_WORK_ARRAYS = 64 };
@@ -78,8 +79,8 @@ typedef struct {
 } tw_work_t;
 
 /* Counts the work of one block of the kernel in a module at the stage "legal", from the parameters that a launch would
- * pass (an array: any pointer, extents, strides; a scalar: its value). False unless the module has one kernel, of so
- * many words. */
+ * pass (an array: any pointer, extents, strides; a scalar: its value). False unless the module has one kernel, and it
+ * takes that number of words. */
 bool tw_count_work(MlirModule module, const int64_t *words, size_t num_words, const int32_t grid[3],
                    const int32_t block[3], tw_work_t *out);
 

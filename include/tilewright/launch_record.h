@@ -79,18 +79,18 @@ void tw_row_set_count(const tw_row_t *row, void *around, size_t count);
 /* Differs where the rows do: bytes of one version are read by no other. */
 uint64_t tw_launch_record_version(void);
 
-/* Refuses what no kernel can ask for, naming the field: bytes may come from a file. */
+/* Refuses impossible values, and names the field: bytes may come from a file. */
 tw_status_t tw_launch_record_check(const tw_launch_record_t *record);
-/* Appends the bytes of a record that is right. */
+/* Appends the bytes of a valid record. */
 tw_status_t tw_launch_record_encode(const tw_launch_record_t *record, tw_strbuf_t *out);
-/* Whatever the bytes are; the record that it fills is right. */
+/* Any bytes may be passed; a record that it fills is valid. */
 tw_status_t tw_launch_record_decode(const void *bytes, size_t size, tw_launch_record_t *out);
 
 /* Whether another variant of the kernel may do better for some launches. */
 bool tw_launch_record_has_choices(const tw_launch_record_t *record);
 /* Whether a launch asks how many blocks a multiprocessor holds before it runs this kernel or another. */
 bool tw_launch_record_asks_for_room(const tw_launch_record_t *record);
-/* Takes out what a launch decides by which variant it runs: for one that was decided on. */
+/* Removes the choices between variants: for a variant that was chosen. */
 void tw_launch_record_settle(tw_launch_record_t *record);
 
 #ifdef __cplusplus

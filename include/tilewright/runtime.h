@@ -22,8 +22,8 @@ enum {
   TW_MAX_RANK = 8,     /* dimensions of an array argument */
   TW_MAX_ARGS = 64,    /* parameters of a kernel */
   TW_GRID_WORDS = 3,   /* extents of the grid, which a launch may add */
-  TW_SPLIT_WORDS = 3,  /* and what tells blocks which tiles they share */
-  TW_TICKET_WORDS = 1, /* and where blocks find the next one's number; or this, or that */
+  TW_SPLIT_WORDS = 3,  /* and which tiles blocks share */
+  TW_TICKET_WORDS = 1, /* and the counter of the dynamic tile scheduler; only one of these two */
   TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS
 };
 
@@ -209,7 +209,7 @@ tw_status_t tw_driver_open(void);
 const tw_machine_t *tw_machine_of(int number);
 tw_status_t tw_driver_version(int *out_version); /* 12040 for CUDA 12.4 */
 tw_status_t tw_device_count(int *out_count);
-tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device); /* borrowed, for ever */
+tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device); /* borrowed, never freed */
 tw_status_t tw_device_synchronize(int ordinal);
 /* The device of a stream; `stream` NULL: of the current context, or 0. */
 tw_status_t tw_stream_device(void *stream, int *out_ordinal);
@@ -233,14 +233,14 @@ void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
 /* Borrowed, as long as the kernel lives. */
 const tw_launch_record_t *tw_cuda_kernel_record(const tw_cuda_kernel_t *kernel);
 
-/* What would do better at a launch than a kernel, and a number. */
+/* A better variant of a kernel for this launch, with its parameter. */
 typedef enum tw_better_kind {
   TW_BETTER_NONE,
-  TW_BETTER_CUT,      /* so many blocks compute a tile, a slice each */
-  TW_BETTER_FUSED,    /* a block computes the tiles of so many; 1: a kernel of fused blocks is not for this grid */
-  TW_BETTER_CLUSTERS, /* along that axis */
+  TW_BETTER_CUT,      /* `number` blocks compute a tile, a slice each */
+  TW_BETTER_FUSED,    /* a block computes the tiles of `number`; 1: this grid needs a kernel without fused blocks */
+  TW_BETTER_CLUSTERS, /* along the axis `number` */
   TW_BETTER_TWIN,     /* blocks share tiles (number 1), or have no clusters (0) */
-  TW_BETTER_UNKNOWN,  /* as long as the kernel is not loaded: to be asked again then */
+  TW_BETTER_UNKNOWN,  /* the kernel is not loaded yet: ask again then */
 } tw_better_kind_t;
 
 typedef struct tw_better {
@@ -250,8 +250,8 @@ typedef struct tw_better {
 tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
                                 const uint64_t *words, tw_better_t *out);
 
-/* Whether arrays overlap in a launch with these words that the kernel takes for separate (`no_alias` of its record):
- * the launch needs a kernel compiled for that. */
+/* Whether arrays that the kernel assumes to be separate (`no_alias` of its record) overlap in a launch with these
+ * words: the launch then needs a kernel compiled for that. */
 bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words);
 
 /* Loads the kernel on a device now (a launch does it by itself). */

@@ -4,13 +4,13 @@
  *
  *   module attributes {tile.plan = 3 : i32, tile.plan_reason = "takes 1024 registers ..."}
  *
- * After, what the other passes shall do is written down on each kernel:
+ * After, what the other passes do differently is written down on each kernel:
  *
  *   func.func @k(...) attributes {tile.kernel, tile.product_step = 128 : i32}
  *
  * Plans are tried in the order of the table, from those that cost least: tw_next_plan passes over those that do not
  * help where registers, or shared memory, are too few, or where registers are kept in local memory. A plan that would
- * change nothing is an error, upon which the driver goes on. A remark tells which plan it is and why. Runs before all
+ * change nothing is an error, upon which the driver goes on. A remark names the plan and the reason. Runs before all
  * passes that plan. */
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/target.h"

@@ -1,4 +1,4 @@
-/* Linear layouts: who owns which element of a tile.
+/* Linear layouts: which thread and register holds which element of a tile.
  *
  * A layout is a linear map over GF(2). Its input is a position in the machine, split into named
  * groups of bits (register, lane, warp, block; or the offset of an element in shared memory); its

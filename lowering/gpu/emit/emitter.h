@@ -143,7 +143,7 @@ void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
 /* All threads meet; within the consumers' region of tile.roles, those of the consumers. */
 void twg_barrier(tw_emitter_t *e);
-/* A barrier that tells whether the i1 is true for any of the threads that meet. */
+/* A barrier that returns whether the i1 is true for any of its threads. */
 MlirValue twg_barrier_any(tw_emitter_t *e, MlirValue x);
 
 /* ---- control ----------------------------------------------------------------------------------- */
@@ -162,13 +162,13 @@ void twg_keep_behind(tw_emitter_t *e, twg_loop_t *loop, MlirValue old, tw_values
 /* ---- roles (emit/rules/roles.c) ----------------------------------------------------------------------- */
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */
 void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel);
-/* Has a block that reduces with others tell them that it has started (emit/rules/reduce.c). */
+/* Signals to the blocks that reduce together that this one has started (emit/rules/reduce.c). */
 void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel);
 /* Finds the tensor maps that the copies of a kernel need; false after an error. */
 bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel);
 /* The map of a copy that was found there. */
 MlirValue twg_tma_map(tw_emitter_t *e, const tw_tma_copy_t *copy);
-/* First element of the tile with this index along a dimension where it has so many. */
+/* First element of the tile with this index along a dimension of this extent. */
 MlirValue twg_tma_first_element(tw_emitter_t *e, MlirValue index, int64_t extent);
 
 /* ---- positions --------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 typedef struct tw_index_facts {
   int run;     /* aligned groups of 2^n neighbours, n <= run, count up by one ... */
   int divisor; /* ... from a multiple of 2^min(n, divisor) on; with run 0, each element is a multiple */
-  int same;    /* aligned groups of so many neighbours are equal */
+  int same;    /* aligned groups of this many neighbours are equal */
 } tw_index_facts_t;
 
 enum { TW_ANY_BITS = 30 };

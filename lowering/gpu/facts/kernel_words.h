@@ -19,7 +19,7 @@ enum { TW_GRID_AXES = 3 };
 /* On such a loop: a block takes the number of the next one when it is done with one, where a producer can do so for all
  * (roles/dynamic_scheduler.c). */
 #define TW_TICKETS "tile.tickets"
-/* On a tile.reduce: it takes the slices of so many blocks, a cluster (grid/cluster_rows.c). */
+/* On a tile.reduce: the number of blocks of the cluster whose slices it takes (grid/cluster_rows.c). */
 #define TW_ACROSS "tile.across"
 
 /* Three more arguments for a kernel of at most TW_MAX_GRID_ARGUMENTS: the extents of the grid as the program sees it.

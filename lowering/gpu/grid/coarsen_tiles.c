@@ -22,10 +22,10 @@
  * the same tiles of what does not depend on their position, so that a product of small tiles waits for the L2 cache.
  *
  * What must hold: a loop with products; the position along the axis is nothing but the index of one class of dimensions
- * (dim_classes.h), whose elements do not see each other, in everything that is loaded, and in all that is stored; and
+ * (dim_classes.h), whose elements are independent, in everything that is loaded, and in all that is stored; and
  * no iota counts along it. The largest tile is that of which eight warps can hold the sums.
  *
- * Whether blocks are fused is decided at each launch (runtime/cut.c), as it is whether they are cut; the module says
+ * Whether blocks are fused is decided at each launch (runtime/cut.c), as it is whether they are cut; the record says
  * what it takes (`coarsen`): the number of iterations; for 1, 2, 4 ... blocks how many along each axis, and the cycles
  * and bytes of an iteration. Fused blocks must not store what no block of the program would have: where the grid is no
  * multiple, it must be all of each array that is stored. So the rest are axis, word of the extent, and tile of each.

@@ -8,8 +8,8 @@
  *   %d = tile.mma %a, %b, %c : ... -> tensor<128x256xf32>     // M N; K is added up
  *   %r = tile.reduce max, %d axis 1                           // M; N is reduced
  *
- * Along a class that nothing adds up, orders or compares, elements do not see each other: M above. So the numbers of
- * such a class may as well be computed by several blocks, or those of several blocks by one. */
+ * Elements are independent along a class that no op reduces, scans or sorts: M above. So several blocks may compute
+ * the elements of such a class, or one block those of several. */
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_DIM_CLASSES_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_DIM_CLASSES_H
 
@@ -21,7 +21,7 @@ typedef struct tw_dim {
   int dim;
   int64_t extent;    /* the smallest of the members' */
   int64_t least;     /* below which products get slow, or instructions have none */
-  const char *whole; /* why all of it is wanted at once; null if elements do not see each other */
+  const char *whole; /* why all of it is wanted at once; null if elements are independent */
 } tw_dim_t;
 
 enum { TW_MAX_ACCESSES = 64 };
@@ -56,8 +56,8 @@ bool tw_dims_are_written(tw_dims_t *dims, int class);
 /* The loop whose iterations count: one with products, else the first one; the function if it has none. */
 MlirOperation tw_dims_loop(const tw_dims_t *dims);
 
-/* Divides the extents of all tiles along a class, which nothing wants whole. `part` (i32) tells which of the parts is
- * computed: iotas count from there. Where tiles lie in arrays is up to the caller. */
+/* Divides the extents of all tiles along a class, which no op needs whole. `part` (i32) is the number of the part that
+ * is computed: iotas count from there. Where tiles lie in arrays is up to the caller. */
 void tw_dims_divide(tw_dims_t *dims, int class, int64_t by, MlirValue part);
 /* Multiplies them, where no iota counts along the class. */
 void tw_dims_multiply(tw_dims_t *dims, int class, int64_t by);

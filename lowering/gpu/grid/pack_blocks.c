@@ -10,8 +10,8 @@
  *   }
  *
  * After: rows of threads are blocks side by side along axis 0 of the grid. The launch record says so (packed_blocks),
- * for the launcher, which starts up to so many rows, and tells the kernel the extents of the program's grid, as it does
- * for a persistent one (persistent_loop.c): the last block may have rows to spare.
+ * for the launcher, which starts up to that many rows, and passes the kernel the extents of the program's grid, as it
+ * does for a persistent one (persistent_loop.c): the last block may have rows to spare.
  *
  *   func.func @k(%A: ..., %B: ..., %x: i32, %y: i32, %z: i32) {
  *     %i = tile.block_id 0 * tile.block_dim 1 + tile.thread_id 1

@@ -14,8 +14,8 @@
  *     %v = block_id 0 + num_blocks 0 * (block_id 1 + num_blocks 1 * block_id 2)
  *     %i, %j = position number %v in the raster
  *
- * and where it pays, the grid that the launcher starts is smaller than the program's (the module
- * says so: persistent), whose extents are three more arguments:
+ * and where it pays, the grid that the launcher starts is smaller than the program's (the launch
+ * record says so: persistent), whose extents are three more arguments:
  *
  *   func.func @k(%A: ..., %C: ..., %x: i32, %y: i32, %z: i32) {
  *     %first = tile.block_id 0
@@ -46,8 +46,8 @@
  * If the work of a block changes with its position along an axis, those with the most go first, of a few heads at a
  * time:
  *
- *   axis 0 is the one that tells       0 1 2 3          0 2 4 6     and from right to left where
- *   the work, axis 1 has the heads     4 5 6 7   ->     1 3 5 7     the work grows with the position
+ *   axis 0 decides the work,           0 1 2 3          0 2 4 6     and from right to left where
+ *   axis 1 has the heads               4 5 6 7   ->     1 3 5 7     the work grows with the position
  *
  * There a block takes the next number when it is done with one (roles/dynamic_scheduler.c): the loop gets the mark
  * tile.tickets. All rows along the other two axes are one, in groups with two rounds of blocks, the longest first in

@@ -24,13 +24,13 @@
  *
  * The launcher starts as many times more blocks along each axis as the launch record says (grid_scale).
  *
- * What is cut are classes of dimensions (dim_classes.h): those whose elements do not see each other, and
+ * What is cut are classes of dimensions (dim_classes.h): those whose elements are independent, and
  * which every store and scatter has. All else is computed by each part again. Where a part may read what another one
  * has overwritten already (a product that is stored into one of its factors), tiles stay whole; that arrays have no
  * memory in common is left to the launcher (aliasing.h).
  *
  * How many parts there are is decided at each launch (runtime/cut.c): where a launch has fewer blocks than the GPU has
- * multiprocessors. The record tells it what it takes (`slice`): the number of iterations of the loop as in `split`;
+ * multiprocessors. The record says what it takes (`slice`): the number of iterations of the loop as in `split`;
  * the number of classes, and of each the word of an extent of an array, or -1, and the extent of the tile; then for 1,
  * 2, 4 ... parts into how many each class is cut, and the cycles and bytes of an iteration. The first launch that does
  * better with parts has the kernel compiled again, with the hint `cut_tiles`, which is their number; 1: none. Without

@@ -10,7 +10,7 @@
 
 enum { TW_MAX_CUTS = 3 };
 
-/* A class of dimensions, cut into so many parts along an axis of the grid. */
+/* A class of dimensions, cut into parts along an axis of the grid. */
 typedef struct tw_cut {
   int class, axis;
   int64_t parts;
@@ -20,7 +20,7 @@ typedef struct tw_cut {
 /* Whether no part reads what another one writes, nor writes by one op what another one does by another op. `rely`: for
  * good, and the launcher is told which arrays must be apart (aliasing.h). */
 bool tw_cuts_are_apart(tw_dims_t *dims, const tw_cut_t *cuts, int num, bool rely);
-/* Has each block compute its part, and tells the launcher how many there are. */
+/* Makes each block compute its part, and records their number for the launcher. */
 void tw_cut_tiles(tw_dims_t *dims, tw_cut_t *cuts, int num);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_SLICES_H */

@@ -29,8 +29,8 @@
  * A kernel that is not persistent gets the extents of the grid as arguments, too, and finds its position from the
  * number of the block: the launcher starts all parts along one axis.
  *
- * How many parts is decided at each launch (runtime/split.c), since only there the extents are known; the module tells
- * it what it takes: `split` (the word of the extent of k, or -1; how much of it a step takes; the number of steps
+ * How many parts is decided at each launch (runtime/split.c), since only there the extents are known; the record says
+ * what it takes: `split` (the word of the extent of k, or -1; how much of it a step takes; the number of steps
  * where it is a constant; cycles that a step takes, and bytes; the number of parts where the hint `split_k` gives one,
  * else 0; the bytes of a part), and `loaded` (step_cost.h). Most launches have tiles enough, and the code costs time to
  * assemble: so a module without the hint gets these facts only, and the first launch that would have tiles shared has

@@ -1,4 +1,4 @@
-/* step_cost.h - what a launch can tell of a block's work: how often its loop runs, and what an iteration takes
+/* step_cost.h - a launch's estimate of a block's work: trips of its loop, and the cost of an iteration
  *
  * The launcher has the words of the arguments and a few numbers that the compiler leaves it; by these it decides how
  * many blocks compute a tile (split_k.c, slice_tiles.c; runtime/split.c, runtime/cut.c). */

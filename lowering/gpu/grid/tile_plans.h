@@ -26,6 +26,6 @@ typedef bool (*tw_weigh_t)(void *user, const tw_plan_t *from, int way, tw_plan_t
 
 /* Of ways that load equally much the first is taken, or the last. */
 void tw_make_plans(tw_plans_t *plans, int ways, bool last, tw_weigh_t weigh, void *user);
-/* The number of the largest plan of at most so many. */
+/* The number of the largest plan with at most this many blocks. */
 int tw_plan_for(const tw_plans_t *plans, int64_t most);
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_TILE_PLANS_H */

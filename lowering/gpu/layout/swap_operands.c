@@ -25,7 +25,7 @@
  * What must hold: the target has wgmma; the loop carries the sum from zero, and only products read it; all of these
  * have a computed right operand and load their left one, of 16 bits an element, for which wgmma takes either order in
  * memory; the sum has 64 rows, and 128 columns (of 64, two warpgroups would compute each element twice). Fewer rows are
- * no wgmma. Runs before tile-select-mma. */
+ * no wgmma. Runs before select_mma.c. */
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/layout/select_mma.h"
 #include "lowering/gpu/machine/target.h"

@@ -1,6 +1,6 @@
 /* widen_mma.c - tile-select-mma: widens operands for which the target has no product instruction
  *
- * Runs after tile-select-mma, which may have found an instruction.
+ * Runs after select_mma.c, which may have found an instruction.
  *
  * Before, on sm_80, which has no matrix instruction for 8-bit floats:
  *

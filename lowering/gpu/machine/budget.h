@@ -19,7 +19,7 @@ int tw_register_budget(MlirOperation op, tw_register_use_t use);
 /* Warps of a producer that gathers: a warpgroup, which can give up registers. */
 enum { TW_GATHERING_WARPS = 4 };
 
-/* Whether a producer may gather beside so many warps that compute: few would wait for as many that gather. */
+/* True if a gathering producer is allowed with this many consumer warps: fewer would wait for it. */
 static inline bool tw_gathers_beside(int64_t warps) { return warps >= 2 * TW_GATHERING_WARPS; }
 
 #endif /* TILEWRIGHT_LOWERING_GPU_MACHINE_BUDGET_H */

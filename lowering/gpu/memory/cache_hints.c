@@ -18,7 +18,7 @@
  * one the rest. And there must be something to make room for: a load in a loop that is not of this kind. Only speed
  * depends on all this, so what is unlikely (factors of zero, two arguments that are one array) is left out of account.
  *
- * Runs when blocks have the work that they keep (tile-resize-tiles, tile-resize-tiles), and before loops are split or
+ * Runs when blocks have the work that they keep (tile-resize-tiles), and before loops are split or
  * rotated, of whose loads there are then several. */
 #include "lowering/gpu/facts/access.h"
 #include "lowering/loops.h"

@@ -17,7 +17,7 @@
  *   }
  *
  * A thread divides some 30 instructions long, and starts with a conversion to a float and back. What must hold: both
- * are scalars of 32 bits, of which ranges.h tells that they are not negative, and the divisor is made outside of the
+ * are scalars of 32 bits, which are not negative by ranges.h, and the divisor is made outside of the
  * loop and no constant. Comparisons that ranges decide become constants, which MLIR's canonicalization makes use of. */
 #include "lowering/divide.h"
 #include "lowering/gpu/memory/optimize_indices.h"

@@ -6,7 +6,7 @@
 
 #include "mlir-c/IR.h"
 
-/* rematerialize_indices.c: what tells a copy where to read is computed for it alone. */
+/* rematerialize_indices.c: rematerializes the indices of gathered operands. */
 bool tw_rematerialize_indices(MlirOperation func);
 /* hoist_indices.c: what a loop does not change of indices is computed before it. */
 bool tw_hoist_indices(MlirOperation func);

@@ -2,7 +2,7 @@
  *
  * Where one warpgroup computes a whole tile, the Tensor Core would idle while it writes its result. A second one
  * computes the next tile meanwhile. The producer brings the tiles of all blocks one after the other through the same
- * ring; a team skips the slots of blocks that are not its own. A parity tells only two phases of a slot apart, so a
+ * ring; a team skips the slots of blocks that are not its own. A parity distinguishes only two phases of a slot, so a
  * team begins when the other has found all of its slots full:
  *
  *   %t = tile.team ; tile.pass_turn if %t is the last

@@ -7,7 +7,7 @@
  *   }
  *
  * The producer does again what positions of copies depend on, and the loops and branches around: %s, %acc and the
- * products are not its business. It runs ahead, and nothing tells it that a store was done. So what must hold: the
+ * products are not part of the slice. It runs ahead, and does not wait for stores. So what must hold: the
  * positions come from arithmetic and from loads of arrays that nothing writes to, tiles among them pass through no
  * branch, and no array is stored to that a copy (or such a load) may read later. */
 #ifndef TILEWRIGHT_LOWERING_GPU_ROLES_PRODUCER_SLICE_H

@@ -81,7 +81,7 @@ bool tw_is_filled(const tw_ring_plan_t *plan, MlirValue buffer);
 int64_t tw_announced_bytes(const tw_fill_t *fill);
 /* Whether slots are filled again, so that they must be given back. */
 bool tw_comes_round(const tw_ring_t *ring);
-/* The buffer's type, with so many slots. */
+/* The buffer's type, with this number of slots. */
 MlirType tw_with_slots(MlirType buffer, int slots);
 /* In one block: x stands before y, or is y. */
 bool tw_not_after(MlirOperation x, MlirOperation y);

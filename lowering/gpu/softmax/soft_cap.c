@@ -1,6 +1,6 @@
 /* soft_cap.c - tile-online-softmax: approximate division and tanh for soft-capped attention scores
  *
- * Before, scores are divided and bent exactly, which takes some 60 instructions and a branch for each:
+ * Before, division and tanh are exact, which takes some 60 instructions and a branch for each score:
  *
  *   %u = arith.divf %s, 30.0
  *   %t = math.tanh %u
@@ -14,10 +14,10 @@
  *   %t = math.tanh %u {tile.absolute}
  *   ...
  *
- * What it does to accuracy: the exponent is off by some roundings of the scores, as where tile-online-softmax makes one
+ * What it does to accuracy: the exponent is off by some roundings of the scores, as where fold_scale.c makes one
  * factor of several. What must hold: all that is made of the result enters exponents, by sums, differences, maxima,
  * masks and constant factors, of which tanh's are not large; and of these exponentials those of scores are weights
- * (tw_is_weight). A maximum that is stored is read otherwise. Runs before tile-online-softmax, which collects the
+ * (tw_is_weight). A maximum that is stored is read otherwise. Runs before fold_scale.c, which collects the
  * factors. */
 #include "lowering/gpu/facts/accuracy.h"
 #include "lowering/gpu/softmax/online_softmax.h"
