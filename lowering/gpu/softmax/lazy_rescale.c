@@ -33,8 +33,8 @@
  * type that the loop converts such values to (448 for f8E4M3FN, which would saturate above). The first block of a row
  * (%m is -inf), inf and NaN take the branch, in which the ops of the program stand as they were.
  *
- * What must hold, besides: %p goes through a narrower type into a product marked by tile-select-mma whose warps have
- * whole rows, and the module does not say tile.stale_softmax = 0. */
+ * What must hold, besides: no %p is below zero, and it goes through a narrower type into a product marked by
+ * tile-select-mma whose warps have whole rows, and the module does not say tile.stale_softmax = 0. */
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
@@ -92,6 +92,23 @@ static bool depends(const rewrite_t *w, MlirValue value) {
   return !mlirOperationIsNull(def) && tw_map_get(&w->dependents, def.ptr, NULL) != NULL;
 }
 
+static bool is_exponential(MlirOperation op) { return tw_op_is(op, TW_MATH_EXP2) || tw_op_is(op, TW_MATH_EXP); }
+
+/* Whether no element is below zero, so that none is above a sum that it is part of. */
+static bool is_weight(MlirValue value) {
+  double number;
+  MlirOperation op = tw_def(value);
+  if (tw_known_float(value, &number))
+    return number >= 0;
+  if (mlirOperationIsNull(op) || is_exponential(op))
+    return !mlirOperationIsNull(op);
+  if (tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_BROADCAST))
+    return is_weight(mlirOperationGetOperand(op, 0));
+  intptr_t first = tw_op_is(op, TW_ARITH_SELECT) ? 1 : 0;
+  return (first == 1 || tw_op_is(op, TW_ARITH_MULF)) && is_weight(mlirOperationGetOperand(op, first)) &&
+         is_weight(mlirOperationGetOperand(op, first + 1));
+}
+
 /* The operand of a conversion to fewer bits that a marked product takes, and which is a multiple by the reference now.
  */
 static bool find_weights(rewrite_t *w, int num_warps) {
@@ -104,7 +121,7 @@ static bool find_weights(rewrite_t *w, int num_warps) {
     tw_wgmma_split_t split;
     w->p = mlirOperationGetOperand(narrow, 0);
     tw_change_t change = tw_change_of(w->references, w->p);
-    return depends(w, w->p) && change.kind == TW_FACTOR && tw_rank(mlirValueGetType(w->p)) == 2 &&
+    return depends(w, w->p) && is_weight(w->p) && change.kind == TW_FACTOR && tw_rank(mlirValueGetType(w->p)) == 2 &&
            tw_extent(mlirValueGetType(w->p), 1) >= LANES_PER_ROW * PER_LANE &&
            mlirTypeIsAF32(tw_element(mlirValueGetType(w->p))) && mlirOperationGetNumResults(tw_def(w->p)) == 1 &&
            tw_wgmma_split(tw_extent(acc, 0), tw_extent(mlirValueGetType(w->p), 1), num_warps, &split) && split.n == 1;
@@ -122,8 +139,6 @@ static MlirWalkResult lower_limit(MlirOperation op, void *user) {
     w->limit = fmin(w->limit, tw_narrow_top(narrow));
   return MlirWalkResultAdvance;
 }
-
-static bool is_exponential(MlirOperation op) { return tw_op_is(op, TW_MATH_EXP2) || tw_op_is(op, TW_MATH_EXP); }
 
 /* exp2 of what changes by as much as the reference did before this iteration: 1 if that is the one now. */
 static void find_factors(rewrite_t *w) {
