@@ -3,9 +3,9 @@
  * Open addressing by a hash of the words; a hit has to agree in all of them, because two keys of twenty words may well
  * share a hash. The variant of the last launch is tried first, without one.
  *
- * A kernel keeps so many variants as `most_variants` says: the one that was not launched for longest makes room. A launch
- * holds its variant by itself, and what is loaded on a GPU stays there for graphs and streams (runtime/module.c), to be
- * found again by its contents. */
+ * A kernel keeps as many variants as `most_variants` says: the one that was not launched for longest makes room. A
+ * launch holds its variant by itself, and what is loaded on a GPU stays there for graphs and streams
+ * (runtime/module.c), to be found again by its contents. */
 #include "dispatch.h"
 
 #include <stdlib.h>
