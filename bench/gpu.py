@@ -19,6 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
+from check import checked, relative_error
 from record import ROOT, Results, clocks, interleave, versions
 
 sys.path.insert(0, str(ROOT / "python" / "examples"))
@@ -87,12 +88,8 @@ class Timer:
         return measure
 
 
-def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
-    difference = (found.float() - expected.float()).abs().max()
-    return (difference / expected.float().abs().max()).item()
-
-
-Case = tuple[str, str, float, dict[str, Work], list[str], Callable[[], float]]
+# Program, shape, work, contenders, peers, error, and the outputs that it is the error of.
+Case = tuple[str, str, float, dict[str, Work], list[str], Callable[[], float], tuple[torch.Tensor, ...]]
 
 
 def copy_bandwidth() -> tuple[float, Work]:
@@ -109,7 +106,8 @@ def vector_add_case(sweep: bool) -> Iterator[Case]:
         contenders: dict[str, Work] = {"torch": lambda a=a, b=b, d=d: torch.add(a, b, out=d)}
         for tile in (1024, 2048, 4096, 8192) if sweep else (2048,):
             contenders[f"tilewright {tile}"] = lambda a=a, b=b, c=c, t=tile: vector_add.run(a, b, c, tile=t)
-        yield "vector add f32", f"{n}", 12.0 * n, contenders, ["torch"], lambda a=a, b=b, c=c: relative_error(c, a + b)
+        error = lambda a=a, b=b, c=c: relative_error(c, a + b)  # noqa: E731
+        yield "vector add f32", f"{n}", 12.0 * n, contenders, ["torch"], error, (c,)
 
 
 def softmax_case(sweep: bool) -> Iterator[Case]:
@@ -121,7 +119,7 @@ def softmax_case(sweep: bool) -> Iterator[Case]:
             "tilewright": lambda x=x, y=y: softmax.run(x, y),
         }
         error = lambda x=x, y=y: relative_error(y, torch.softmax(x.float(), dim=1))  # noqa: E731
-        yield "softmax bf16", f"{rows}x{columns}", 4.0 * x.numel(), contenders, ["torch"], error
+        yield "softmax bf16", f"{rows}x{columns}", 4.0 * x.numel(), contenders, ["torch"], error, (y,)
 
 
 GEMM_SHAPES = (
@@ -152,7 +150,7 @@ def gemm_line(name: str, shape: tuple[int, int, int], dtype: torch.dtype, column
         contenders[label] = lambda t=tiles: matmul.run(a, b, c, tiles=t)
     # Of a product that would not fit beside its check in f32, the first rows stand for all.
     error = lambda: relative_error(c[:2048], a[:2048].float() @ b.float())  # noqa: E731
-    return name, f"{m}x{n}x{k}", 2.0 * m * n * k, contenders, ["cuBLAS"], error
+    return name, f"{m}x{n}x{k}", 2.0 * m * n * k, contenders, ["cuBLAS"], error, (c,)
 
 
 def matmul_case(sweep: bool) -> Iterator[Case]:
@@ -187,7 +185,15 @@ def batched_line(batch: int, size: int, sweep: bool) -> Case:
         label = "tilewright " + "x".join(map(str, tiles))
         contenders[label] = lambda t=tiles, g=grid: ct.launch(None, g, batched_matmul, (a, b, c, *t))
     error = lambda: relative_error(c, torch.bmm(a.float(), b.float()))  # noqa: E731
-    return "matmul bf16 batched", f"{batch}x{size}x{size}x{size}", 2.0 * batch * size**3, contenders, ["cuBLAS"], error
+    return (
+        "matmul bf16 batched",
+        f"{batch}x{size}x{size}x{size}",
+        2.0 * batch * size**3,
+        contenders,
+        ["cuBLAS"],
+        error,
+        (c,),
+    )
 
 
 def cudnn_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> Work:
@@ -225,6 +231,7 @@ def attention_line(shape: tuple[int, int, int, int], causal: bool, sweep: bool) 
         contenders,
         ["cuDNN"],
         error,
+        (y,),
     )
 
 
@@ -239,16 +246,15 @@ CASES = {
 
 
 def measure(results: Results, timer: Timer, case: Case, rounds: int, copy: tuple[float, Work]) -> None:
-    name, shape, work, contenders, peers, error = case
+    name, shape, work, contenders, peers, error, outputs = case
     bandwidth = not name.startswith(("matmul", "attention"))
     working: dict[str, Work] = {}
     for contender, run in contenders.items():
         try:
-            run()
-            torch.cuda.synchronize()
+            if contender != "copy":  # which is a yardstick
+                found = checked(run, outputs, error, torch.cuda.synchronize)
+                results.add(bench=name, shape=shape, who=contender, error=found)
             working[contender] = run
-            if contender not in peers:
-                results.add(bench=name, shape=shape, who=contender, error=error())
         except Exception as problem:  # one variant that fails must not hide the others' figures
             results.add(bench=name, shape=shape, who=contender, failed=f"{type(problem).__name__}: {problem}"[:400])
     measures = {contender: timer(run) for contender, run in working.items()}

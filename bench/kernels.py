@@ -19,7 +19,8 @@ import torch
 from torch.nn import functional as nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from gpu import Timer, relative_error
+from check import checked, relative_error
+from gpu import Timer
 from record import ROOT, Results, clocks, interleave, versions
 
 sys.path.insert(0, str(ROOT / "python" / "examples"))
@@ -54,6 +55,7 @@ class Line:
         self.ours: dict[str, Work] = {}
         self.peers: dict[str, Work] = {}
         self.error: Callable[[], float] = lambda: math.nan
+        self.outputs: tuple[torch.Tensor, ...] = ()  # that it is the error of
 
     def plan(self, module: Any, *arrays: Any, about: str = "", **options: Any) -> None:
         tiles = options.get("tiles", options.get("tile", ""))
@@ -99,6 +101,7 @@ def linear_line(sweep: bool) -> Iterator[Line]:
             line.plan(linear, x, w, bias, residual, y, activation=activation, tiles=tiles)
         line.peers["F.linear and the rest"] = lambda f=function: f(nn.linear(x, w, bias)) + residual
         line.peers["F.linear alone"] = lambda: nn.linear(x, w, bias)
+        line.outputs = (y,)
         line.error = lambda y=y, f=function: relative_error(
             y, f(nn.linear(x.float(), w.float(), bias.float())) + residual
         )
@@ -113,6 +116,7 @@ def swiglu_line(sweep: bool) -> Iterator[Line]:
     for tiles in choose(sweep, (128, 128, 64), (128, 64, 64), (256, 64, 64)):
         line.plan(swiglu, x, w, u, y, tiles=tiles)
     line.peers["cuBLAS twice and the rest"] = lambda: nn.silu(x @ w) * (x @ u)
+    line.outputs = (y,)
     line.error = lambda: relative_error(y, nn.silu(x.float() @ w.float()) * (x.float() @ u.float()))
     yield line
 
@@ -128,6 +132,7 @@ def grouped_gemm_line(sweep: bool) -> Iterator[Line]:
     line.peers["torch._grouped_mm"] = lambda: torch._grouped_mm(a, b, offs=offsets[1:])
     line.peers["cuBLAS, a call each"] = lambda: [x @ y for x, y in zip(a.split(sizes), b, strict=True)]
     exact = torch.cat([x.float() @ y.float() for x, y in zip(a.split(sizes), b, strict=True)])
+    line.outputs = (c,)
     line.error = lambda: relative_error(c, exact)
     yield line
 
@@ -152,6 +157,7 @@ def moe_line(sweep: bool) -> Iterator[Line]:
 
     line.peers["torch._grouped_mm and the moves"] = whole
     line.peers["torch._grouped_mm alone"] = lambda: torch._grouped_mm(gathered, w, offs=offsets)
+    line.outputs = (y,)
     line.error = lambda: relative_error(
         y[:64], torch.stack([x[s // top].float() @ w[chosen[s]].float() for s in range(64)])
     )
@@ -171,6 +177,7 @@ def quantized_linear_line(sweep: bool) -> Iterator[Line]:
             whole = (w if bits == 8 else torch.cat([(w << 4) >> 4, w >> 4], dim=1)).to(BF16)
             line.peers["cuBLAS, 16 bits"] = lambda x=x, whole=whole: x @ whole.T
             exact = (x.float() @ whole.float().T) * scale
+            line.outputs = (y,)
             line.error = lambda y=y, exact=exact: relative_error(y, exact)
             yield line
 
@@ -195,6 +202,7 @@ def scaled_gemm_line(sweep: bool) -> Iterator[Line]:
     line.peers["cuBLAS, one scale"] = lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=BF16)
     wide = a.float() * a_scale.repeat_interleave(128, 1)
     exact = wide @ (b.float() * b_scale.repeat_interleave(128, 0).repeat_interleave(128, 1)).t()
+    line.outputs = (c,)
     line.error = lambda: relative_error(c, exact)
     yield line
 
@@ -207,6 +215,7 @@ def layer_norm_linear_line(sweep: bool) -> Iterator[Line]:
     for tiles in choose(sweep, (128, 256, 64), (128, 128, 64), (64, 128, 64)):
         line.plan(layer_norm_linear, x, gamma, beta, w, y, tiles=tiles)
     line.peers["F.layer_norm, F.linear"] = lambda: nn.linear(nn.layer_norm(x, (k,), gamma, beta), w)
+    line.outputs = (y,)
     line.error = lambda: relative_error(y, nn.layer_norm(x.float(), (k,), gamma.float(), beta.float()) @ w.float().t())
     yield line
 
@@ -223,6 +232,7 @@ def convolution_line(sweep: bool) -> Iterator[Line]:
     pictures, filters = x.permute(0, 3, 1, 2), f.permute(0, 3, 1, 2)  # channels last in memory
     line.peers["cuDNN"] = lambda: nn.conv2d(pictures, filters, padding=1)
     exact = nn.conv2d(pictures.float(), filters.float(), padding=1).permute(0, 2, 3, 1)
+    line.outputs = (y,)
     line.error = lambda: relative_error(y, exact)
     yield line
 
@@ -254,6 +264,7 @@ def attention_line(sweep: bool) -> Iterator[Line]:
         line.peers["cuDNN" + without] = sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, **causal)
         line.peers["flash" + without] = sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, **causal)
         wanted = exact(options.get("window", 0), options.get("cap", 0.0))
+        line.outputs = (y,)
         line.error = lambda y=y, wanted=wanted: relative_error(y[0, :4], wanted)
         yield line
 
@@ -276,6 +287,7 @@ def paged_attention_line(sweep: bool) -> Iterator[Line]:
     exact = nn.scaled_dot_product_attention(
         *(x[:1, :4].float() for x in (q, keys[:, :1].expand(-1, 4, -1, -1), values[:, :1].expand(-1, 4, -1, -1))), mask
     )
+    line.outputs = (y,)
     line.error = lambda: relative_error(y[:1, :4], exact)
     yield line
 
@@ -294,6 +306,7 @@ def decode_attention_line(sweep: bool) -> Iterator[Line]:
     one = q.view(batch, groups * group, 1, d)
     for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION):
         line.peers[backend.name.split("_")[0].lower()] = sdpa(backend, one, k, v, enable_gqa=True)
+    line.outputs = (y,)
     line.error = lambda: relative_error(y[:2], nn.scaled_dot_product_attention(*(x[:2].float() for x in (q, k, v))))
     yield line
 
@@ -318,6 +331,7 @@ def linear_attention_line(sweep: bool) -> Iterator[Line]:
         return (a @ before + (a @ b.transpose(-1, -2)).tril() @ c).view_as(q)
 
     line.peers["torch, chunks"] = chunked
+    line.outputs = (y,)
     line.error = lambda: relative_error(
         y[:1, :4], (q[:1, :4].float() @ k[:1, :4].float().transpose(-1, -2)).tril() @ v[:1, :4].float()
     )
@@ -365,7 +379,7 @@ def backward_of(batch: int, heads: int, length: int, d: int, causal: bool, sweep
         wanted = torch.autograd.grad(nn.scaled_dot_product_attention(*few, is_causal=causal), few, dy[:1, :2].float())
         return max(relative_error(x[:1, :2], w) for x, w in zip(outputs[1:], wanted, strict=True))
 
-    line.error = error
+    line.error, line.outputs = error, tuple(outputs[1:])
     return line
 
 
@@ -382,6 +396,7 @@ def rope_line(sweep: bool) -> Iterator[Line]:
         return torch.cat([x1 * cos - x2 * sin, x2 * cos + x1 * sin], dim=-1).to(x.dtype)
 
     line.peers["torch"] = lambda: turned(x)
+    line.outputs = (y,)
     line.error = lambda: relative_error(y, turned(x.float()))
     yield line
 
@@ -407,7 +422,7 @@ def cross_entropy_line(sweep: bool) -> Iterator[Line]:
         gradient = x.detach()[:64].float().softmax(-1) - nn.one_hot(target[:64], classes)
         return max(relative_error(loss, wanted), relative_error(dx[:64], gradient))
 
-    line.error = error
+    line.error, line.outputs = error, (loss, dx)
     yield line
 
 
@@ -419,11 +434,13 @@ def measure(results: Results, timer: Timer, line: Line, rounds: int, copy: tuple
     working: dict[str, Work] = {}
     for who, work in {**line.ours, **line.peers}.items():
         try:
-            work()
-            torch.cuda.synchronize()
-            working[who] = work
             if who in line.ours:
-                results.add(**about, who=who, error=line.error())
+                found = checked(work, line.outputs, line.error, torch.cuda.synchronize)
+                results.add(**about, who=who, error=found)
+            else:  # some compute less, as yardsticks
+                work()
+                torch.cuda.synchronize()
+            working[who] = work
         except Exception as problem:  # one that fails must not hide the others' figures
             results.add(**about, who=who, failed=f"{type(problem).__name__}: {problem}"[:300])
     measures = {who: timer(work) for who, work in working.items()}

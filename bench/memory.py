@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional
 
-from gpu import Timer, Work, relative_error
+from check import checked, relative_error
+from gpu import Timer, Work
 from record import ROOT, Results, clocks, interleave, versions
 
 sys.path.insert(0, str(ROOT / "python" / "examples"))
@@ -97,6 +98,7 @@ class Case(NamedTuple):
     moved: float  # bytes read and written once
     contenders: dict[str, Work]  # ours: "tilewright ..."
     error: Callable[[], float]
+    outputs: tuple[torch.Tensor, ...]  # that it is the error of
 
 
 def padded(columns: int) -> int:
@@ -105,7 +107,12 @@ def padded(columns: int) -> int:
 
 def with_triton(contenders: dict[str, Work], name: str, *arguments: Any) -> dict[str, Work]:
     if memory_triton is not None and hasattr(memory_triton, name):
-        contenders["triton"] = lambda: getattr(memory_triton, name)(*arguments)
+
+        def work() -> torch.Tensor:
+            getattr(memory_triton, name)(*arguments)
+            return arguments[-1]
+
+        contenders["triton"] = work
     return contenders
 
 
@@ -116,7 +123,8 @@ def vector_add_cases() -> Iterator[Case]:
         for tile in (1024, 2048, 4096):
             contenders[f"tilewright {tile}"] = lambda a=a, b=b, c=c, t=tile: vector_add.run(a, b, c, tile=t)
         with_triton(contenders, "vector_add", a, b, d)
-        yield Case("vector add f32", f"{n}", 12.0 * n, contenders, lambda a=a, b=b, c=c: relative_error(c, a + b))
+        error = lambda a=a, b=b, c=c: relative_error(c, a + b)  # noqa: E731
+        yield Case("vector add f32", f"{n}", 12.0 * n, contenders, error, (c,))
 
 
 def chain_cases() -> Iterator[Case]:
@@ -136,7 +144,7 @@ def chain_cases() -> Iterator[Case]:
             return relative_error(y[:n], reference(x[:n].float(), g[:n].float()))
 
         name = "SwiGLU bf16" if kernel is gates.swiglu else "GELU and residual bf16"
-        yield Case(name, f"{x.numel()}", 6.0 * x.numel(), contenders, error)
+        yield Case(name, f"{x.numel()}", 6.0 * x.numel(), contenders, error, (y,))
 
 
 def softmax_cases(sizes: tuple[int, ...] = (1024, 4096, 16384, 4000)) -> Iterator[Case]:
@@ -151,7 +159,7 @@ def softmax_cases(sizes: tuple[int, ...] = (1024, 4096, 16384, 4000)) -> Iterato
         if columns <= MOST_OF_TRITON:
             with_triton(contenders, "softmax", x, torch.empty_like(x))
         error = lambda x=x, y=y: relative_error(y, torch.softmax(x.float(), dim=1))  # noqa: E731
-        yield Case("softmax bf16", f"{rows}x{columns}", 4.0 * x.numel(), contenders, error)
+        yield Case("softmax bf16", f"{rows}x{columns}", 4.0 * x.numel(), contenders, error, (y,))
 
 
 def norm_cases(layer: bool, sizes: tuple[int, ...] = (1024, 4096, 16384)) -> Iterator[Case]:
@@ -174,7 +182,7 @@ def norm_cases(layer: bool, sizes: tuple[int, ...] = (1024, 4096, 16384)) -> Ite
         }
         error = lambda x=x, w=w, b=b, y=y, peer=peer: relative_error(y, peer(x.float(), w.float(), b.float()))  # noqa: E731
         name = "layer norm bf16" if layer else "RMS norm bf16"
-        yield Case(name, f"{rows}x{columns}", 4.0 * x.numel(), contenders, error)
+        yield Case(name, f"{rows}x{columns}", 4.0 * x.numel(), contenders, error, (y,))
 
 
 def wide_cases() -> Iterator[Case]:
@@ -195,7 +203,7 @@ def transpose_cases() -> Iterator[Case]:
             run = lambda x=x, y=y, t=tiles, grid=grid: ct.launch(None, grid, transpose, (x, y, *t))  # noqa: E731
             contenders[f"tilewright {tiles[0]}x{tiles[1]}"] = run
         error = lambda x=x, y=y: relative_error(y, x.t())  # noqa: E731
-        yield Case("transpose bf16", f"{n}x{n}", 4.0 * x.numel(), contenders, error)
+        yield Case("transpose bf16", f"{n}x{n}", 4.0 * x.numel(), contenders, error, (y,))
 
 
 def row_sum_cases() -> Iterator[Case]:
@@ -208,7 +216,7 @@ def row_sum_cases() -> Iterator[Case]:
         }
         error = lambda x=x, y=y: relative_error(y, x.float().sum(1))  # noqa: E731
         name = "row sum bf16" if dtype == BF16 else "row sum f32"
-        yield Case(name, f"{ROWS}x8192", float(x.numel() * x.element_size()), contenders, error)
+        yield Case(name, f"{ROWS}x8192", float(x.numel() * x.element_size()), contenders, error, (y,))
 
 
 def cumsum_cases() -> Iterator[Case]:
@@ -222,7 +230,7 @@ def cumsum_cases() -> Iterator[Case]:
         error = lambda x=x, y=y: relative_error(y, torch.cumsum(x.double(), dim=1))  # noqa: E731
         moved = 2.0 * x.numel() * x.element_size()
         yield Case(
-            f"cumulative sum {'bf16' if dtype == BF16 else 'f32'}", f"{ROWS}x{columns}", moved, contenders, error
+            f"cumulative sum {'bf16' if dtype == BF16 else 'f32'}", f"{ROWS}x{columns}", moved, contenders, error, (y,)
         )
 
 
@@ -236,7 +244,7 @@ def embedding_cases() -> Iterator[Case]:
         arguments = (table, index, y, rows, d)
         contenders[f"tilewright {rows}"] = lambda a=arguments: ct.launch(None, (ROWS // a[3],), embedding, a)
     error = lambda: relative_error(y, table[index.long()])  # noqa: E731
-    yield Case("embedding gather bf16", f"{ROWS}x{d} of 65536", 4.0 * y.numel(), contenders, error)
+    yield Case("embedding gather bf16", f"{ROWS}x{d} of 65536", 4.0 * y.numel(), contenders, error, (y,))
 
 
 CASES: dict[str, Callable[[], Iterator[Case]]] = {
@@ -263,11 +271,9 @@ def measure(results: Results, timer: Timer, case: Case, rounds: int) -> None:
     working: dict[str, Work] = {"copy": copy_of(case.moved)}
     for who, run in case.contenders.items():
         try:
-            run()
-            torch.cuda.synchronize()
+            found = checked(run, case.outputs, case.error, torch.cuda.synchronize)
+            results.add(bench=case.name, shape=case.shape, who=who, error=found)
             working[who] = run
-            if who.startswith("tilewright"):
-                results.add(bench=case.name, shape=case.shape, who=who, error=case.error())
         except Exception as problem:  # one variant that fails must not hide the others' figures
             results.add(bench=case.name, shape=case.shape, who=who, failed=f"{type(problem).__name__}: {problem}"[:400])
     measures = {who: timer(run) for who, run in working.items()}

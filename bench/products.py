@@ -62,7 +62,7 @@ def fp8_case(sweep: bool) -> Iterator[Case]:
             for t in tiles:
                 name = "tilewright " + "x".join(map(str, t))
                 contenders[name] = lambda a=a, b=b, c=c, t=t, kernel=kernel: launch(kernel, a, b, c, t)
-            yield f"matmul e4m3 {mode}", f"{m}x{n}x{k}", 2.0 * m * n * k, contenders, ["cuBLAS"], error
+            yield f"matmul e4m3 {mode}", f"{m}x{n}x{k}", 2.0 * m * n * k, contenders, ["cuBLAS"], error, (c,)
 
 
 def decode_case(sweep: bool) -> Iterator[Case]:
@@ -88,4 +88,4 @@ def decode_case(sweep: bool) -> Iterator[Case]:
                 expected = a.float() @ w.t().float()
                 return ((c.float() - expected).abs().max() / expected.abs().max()).item()
 
-            yield f"decode bf16 M={m}", f"{n}x{k}", 2.0 * n * k, contenders, ["cuBLAS", "copy"], error
+            yield f"decode bf16 M={m}", f"{n}x{k}", 2.0 * n * k, contenders, ["cuBLAS", "copy"], error, (c,)

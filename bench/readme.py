@@ -64,6 +64,31 @@ def best(rows: list[Row]) -> list[tuple[Row, dict[str, tuple[float, Row]]]]:
     return found
 
 
+def one_for_all(rows: list[Row]) -> dict[tuple[str, str], float]:
+    """(program, peer) -> the geometric mean over all sizes with the one variant that does best so.
+
+    Only of programs that several variants were measured of, at each of their sizes.
+    """
+    ratios: dict[str, dict[str, dict[tuple[str, str], float]]] = {}  # program, variant, (peer, shape)
+    for row in (row for row in rows if "ms" in row and row["who"].startswith("tilewright")):
+        its = ratios.setdefault(program_of(row), {}).setdefault(row["who"], {})
+        for key, value in row.items():
+            if re.match("of[ _]", key):
+                its[key[3:].replace("_", " "), f"{row['bench']} {row['shape']}"] = value
+    found = {}
+    for program, variants in ratios.items():
+        keys = set().union(*variants.values())
+        whole = [its for its in variants.values() if its.keys() == keys]
+        for peer in {peer for peer, _ in keys} if whole and len(variants) > 1 else ():
+            of_peer = ([ratio for (who, _), ratio in its.items() if who == peer] for its in whole)
+            found[program, peer] = max(map(statistics.geometric_mean, of_peer))
+    return found
+
+
+def program_of(row: Row) -> str:
+    return re.sub(r" M=.*", "", row["bench"])
+
+
 def gpu(what: str) -> list[str]:
     run = newest(what)
     if run is None:
@@ -87,6 +112,7 @@ def gpu(what: str) -> list[str]:
 def summary() -> list[str]:
     """A line a program: how we stand beside its first two peers, over all shapes."""
     programs: dict[str, dict[str, list[float]]] = {}
+    fixed: dict[tuple[str, str], float] = {}
     sources = []
     for what in ("gpu", "kernels", "memory"):
         run = newest(what)
@@ -95,10 +121,12 @@ def summary() -> list[str]:
         about, rows, _ = run
         sources.append(f"{about['device']}, {about['date']}, commit {about['commit']}")
         cases = best(rows)
-        for program in {re.sub(r" M=.*", "", ours["bench"]) for ours, _ in cases}:
+        for program in {program_of(ours) for ours, _ in cases}:
             programs.pop(program, None)  # what stands in a later file is measured there beside what limits it
+            fixed = {key: mean for key, mean in fixed.items() if key[0] != program}
+        fixed |= one_for_all(rows)
         for ours, peers in cases:
-            its = programs.setdefault(re.sub(r" M=.*", "", ours["bench"]), {})
+            its = programs.setdefault(program_of(ours), {})
             for who, (ratio, _) in list(peers.items())[:2]:
                 its.setdefault(who, []).append(ratio)
     body = []
@@ -107,11 +135,14 @@ def summary() -> list[str]:
         for who, ratios in its.items():
             mean, low, high = statistics.geometric_mean(ratios), min(ratios), max(ratios)
             beside.append(f"{mean:.2f} of {who}" + (f" ({low:.2f} to {high:.2f})" if len(ratios) > 1 else ""))
-        body.append([program, str(max(map(len, its.values()), default=0)), "; ".join(beside)])
-    head = (
-        f"{'; '.join(dict.fromkeys(sources))}. The geometric mean over all sizes, and the least and the largest ratio:"
-    )
-    return [head, "", *table(["program", "sizes", "speed beside"], body)] if body else []
+        alone = "; ".join(f"{fixed[program, who]:.2f}" for who in its if (program, who) in fixed)
+        body.append([program, str(max(map(len, its.values()), default=0)), "; ".join(beside), alone])
+    head = [
+        f"{'; '.join(dict.fromkeys(sources))}. The geometric mean over all sizes, and the least and the largest ratio.",
+        "At each size ours is the best of the tile sizes that the benchmark tries. The last column is the mean with",
+        "one tile size for all, where several were measured at every size.",
+    ]
+    return [*head, "", *table(["program", "sizes", "speed beside", "one tile size"], body)] if body else []
 
 
 def cpu() -> list[str]:
