@@ -218,7 +218,7 @@ static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel
         2 * tw_grid_balance(count_pairs(grid, kernel->record.multicast.axis), resident < 2 ? 1 : resident / 2);
   else if (all == blocks && !kernel->record.dynamic)
     start->grid[0] = tw_grid_balance(blocks, resident);
-  else /* parts come last and are short, or blocks as they get done: all multiprocessors are to have their share */
+  else /* parts come last and are short, or the schedule is dynamic: every multiprocessor gets its share */
     start->grid[0] = (uint32_t)(all < resident ? all : resident);
   return NULL;
 }

@@ -1,4 +1,4 @@
-/* memory.c - memory and events of a device, for those who measure kernels: the tuner and its worker process
+/* memory.c - memory and events of a device, for the tuner and its worker process, which measure kernels
  *
  * Everything is on the default stream, so a fill, a launch with stream 0 and an event keep their order. */
 #include "module.h"

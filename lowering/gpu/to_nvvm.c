@@ -46,7 +46,7 @@ static bool is_splat(MlirOperation op) {
   return !mlirAttributeIsNull(value) && mlirAttributeIsADenseElements(value) && mlirDenseElementsAttrIsSplat(value);
 }
 
-/* Tiles must say who owns their elements, among the threads that the block has. */
+/* Tiles must have layouts, for no more threads than the block has. */
 static bool check_layout(tw_emitter_t *e, MlirOperation op, MlirType type) {
   tw_layout_t layout;
   int warps = e->num_warps;

@@ -50,7 +50,7 @@ static inline const tw_dl_exchange_t *tw_ext_exchange_of(PyTypeObject *type) {
 
 int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream, tw_array_t *out,
                          tw_hold_t **holds);
-/* The second half of it, for who has asked for the tensor already. */
+/* The second half of it, for callers that have the tensor already. */
 int tw_ext_read_exchanged(const tw_dl_exchange_t *exchange, const tw_dl_tensor_t *tensor, tw_stream_t *stream,
                           tw_array_t *out);
 /* Raises for an exchange API that failed. Returns -1. */

@@ -32,7 +32,7 @@ typedef struct tw_scan_exchange {
 
 /* That of the run of warps from bit `from` to `to`. */
 tw_scan_exchange_t tw_scan_exchange_of(const tw_layout_t *l, const tw_axis_bits_t *bits, int from, int to);
-/* The layout of what is scanned, and who holds the bits along its axis; false if a scan cannot take it. */
+/* The layout of a scanned tile, and what holds the bits along its axis; false if a scan cannot take it. */
 bool tw_read_scan(MlirOperation op, tw_layout_t *layout, tw_axis_bits_t *bits);
 /* Bytes of a tile that is printed; 0 of a scalar. */
 int64_t tw_print_bytes(MlirValue value);

@@ -148,7 +148,7 @@ static void drop_single(plan_t *plan) {
 typedef struct {
   const plan_t *plan;
   const kept_t *tile;
-  bool assume; /* for good, that arrays have no memory in common */
+  bool assume; /* records that arrays have no memory in common */
   bool spared;
 } writes_t;
 

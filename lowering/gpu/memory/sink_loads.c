@@ -118,7 +118,7 @@ static bool stands_behind_boundary(MlirOperation op) {
   return found;
 }
 
-/* Whether no store changes the array; `assume`: for good. */
+/* Whether no store changes the array; `assume`: records the assumptions for the launch. */
 static bool is_apart(const tw_ops_t *stores, MlirOperation load, bool assume) {
   intptr_t first;
   for (int i = 0; i < stores->count; i++)

@@ -140,8 +140,8 @@ static bool has_last_iteration(MlirOperation op) {
          mlirTypeEqual(mlirValueGetType(tw_loop_iv(op)), tw_i32(mlirOperationGetContext(op)));
 }
 
-/* Where the producer takes a ticket: not before its last loop, for who takes one while it has much to do would not be
- * the one that gets done first; but so early that the counter has answered when the producer is done. */
+/* Where the producer takes a ticket. Not before its last loop: a block that still has much to do is not the one that
+ * finishes first. But early enough for the counter to answer before the producer is done. */
 static MlirValue take_in_time(const role_t *r, MlirBlock body) {
   MlirOperation yield = mlirBlockGetTerminator(body), loop = tw_null_op();
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationEqual(op, yield);

@@ -24,7 +24,7 @@ static int loops_around(MlirOperation op) {
   return depth;
 }
 
-/* ---- copies and who reads them ------------------------------------------------------------------- */
+/* ---- copies and their readers -------------------------------------------------------------------- */
 
 /* Whether what `copy` brings may be what `op` finds: the copy stands before it in a block around. */
 static bool may_reach(MlirOperation copy, MlirOperation op) {
@@ -63,7 +63,7 @@ static MlirOperation first_reader(MlirOperation copy) {
 
 static int64_t copied_bytes(MlirOperation copy) { return tw_slot_bytes(mlirValueGetType(tw_copy_buffer(copy))); }
 
-/* Whether a copy is so small beside the first of a fill that who waits for that one hardly waits for it. */
+/* Whether a copy is so small beside the first of a fill that waiting for it costs hardly more. */
 static bool is_little(const tw_fill_t *fill, MlirOperation copy) {
   enum { TIMES = 8 };
   return TIMES * copied_bytes(copy) <= copied_bytes(fill->copies[0]);

@@ -36,7 +36,7 @@ class Measurement:
         return f"{1e6 * self.median:.1f} us [{1e6 * self.low:.1f}, {1e6 * self.high:.1f}]"
 
 
-CLEAR = 0.01  # who is slower than the best by more, for certain, is out
+CLEAR = 0.01  # drop candidates slower than the best by more than this margin
 
 
 def survivors(measured: dict[int, Measurement]) -> list[int]:

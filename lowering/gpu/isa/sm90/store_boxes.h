@@ -12,7 +12,7 @@ enum { TW_STORE_GROUP_WARP_BITS = 2 };
 
 typedef struct tw_store_boxes {
   int64_t shape[TW_LAYOUT_MAX_RANK];  /* of a box */
-  tw_layout_t box;                    /* who owns what of one; groups repeat it */
+  tw_layout_t box;                    /* which thread holds what of one; groups repeat it */
   int inside[TW_LAYOUT_MAX_BITS];     /* the tile's register bits that are those of `box`, */
   int outside[TW_LAYOUT_MAX_BITS];    /* and those that select the box ... */
   int num_outside;                    /* */
