@@ -147,6 +147,13 @@ def test_the_glossary_names_what_there_is() -> None:
         assert re.search(r"\]\([\w./]*glossary\.md\)", (ROOT / page).read_text()), page
 
 
+def test_heads_of_passes_have_no_figures() -> None:
+    """Speeds that were measured have a date and a device: docs/design/measurements.md."""
+    heads = {path: path.read_text().partition("*/")[0] for path in (ROOT / "lowering/gpu").rglob("*.[ch]")}
+    found = [name(path) for path, head in heads.items() if re.search(r"H200|cuBLAS|cuDNN|\d (us|µs|TFLOP)", head)]
+    assert not found
+
+
 def test_options_are_all_named() -> None:
     from tilewright.kernel import _HINTS
 
