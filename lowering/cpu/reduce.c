@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { MAX_CHAINS = 4, LONG_COST = 12 };
+enum { MAX_CHAINS = 4, LONG_COST = 12, BLOCK = 128 /* steps of a chain */ };
 
 typedef struct {
   tw_reduce_kind_t kind;
@@ -124,6 +124,42 @@ static MlirValue positions(cpu_t *cx, const cpu_point_t *point, int axis) {
   return cpu_bin(cx, "arith.addi", first, cpu_iota(cx, i32, point->lanes));
 }
 
+/* Reduces `extent` elements of an axis from `first` on, into what is carried of each chain. */
+static void reduce_span(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point_t point, int axis, cpu_index_t first,
+                        int64_t extent, int chains, MlirValue *carried) {
+  int step = axis == point.axis ? point.lanes : 1, parts = r->has_index ? 2 : 1;
+  cpu_loop_t loop;
+  cpu_index_t at = cpu_loop_begin(cx, &loop, first, cpu_index_plus(first, extent), (int64_t)step * chains,
+                                  chains * parts, carried);
+  for (int c = 0; c < chains && !cx->failed; c++) {
+    point.at[axis] = cpu_index_plus(at, c * step);
+    partial_t old = {loop.args[c * parts], loop.args[c * parts + parts - 1]};
+    partial_t now = {.value = cpu_splat(cx, cpu_eval(cx, tile, &point), point.lanes)};
+    if (r->has_index)
+      now.index = positions(cx, &point, axis);
+    now = combine(cx, r, old, now, true);
+    carried[c * parts] = now.value;
+    if (r->has_index)
+      carried[c * parts + 1] = now.index;
+  }
+  cpu_loop_end(cx, &loop, carried, carried);
+}
+
+/* A long sum of floats by blocks: each is summed by itself, so that rounding errors grow with the length of a block and
+ * the number of blocks, not with that of elements. */
+static void reduce_blocks(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point_t point, int axis, int64_t extent,
+                          int64_t block, int chains, MlirValue *carried) {
+  cpu_loop_t loop;
+  MlirValue sums[2 * MAX_CHAINS];
+  for (int c = 0; c < chains; c++)
+    sums[c] = carried[c];
+  cpu_index_t at = cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(extent), block, chains, carried);
+  reduce_span(cx, r, tile, point, axis, at, block, chains, sums);
+  for (int c = 0; c < chains && !cx->failed; c++)
+    carried[c] = combine_values(cx, r, loop.args[c], sums[c]);
+  cpu_loop_end(cx, &loop, carried, carried);
+}
+
 /* The loop along `axis` at the nest's point; leaves the combined strip. */
 static partial_t reduce_axis(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point_t point, int axis,
                              int64_t extent) {
@@ -140,21 +176,11 @@ static partial_t reduce_axis(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_
     if (r->has_index)
       carried[c * parts + 1] = positions(cx, &point, axis);
   }
-  cpu_loop_t loop;
-  cpu_index_t at =
-      cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(extent), (int64_t)step * chains, chains * parts, carried);
-  for (int c = 0; c < chains && !cx->failed; c++) {
-    point.at[axis] = cpu_index_plus(at, c * step);
-    partial_t old = {loop.args[c * parts], loop.args[c * parts + parts - 1]};
-    partial_t now = {.value = cpu_splat(cx, cpu_eval(cx, tile, &point), point.lanes)};
-    if (r->has_index)
-      now.index = positions(cx, &point, axis);
-    now = combine(cx, r, old, now, true);
-    carried[c * parts] = now.value;
-    if (r->has_index)
-      carried[c * parts + 1] = now.index;
-  }
-  cpu_loop_end(cx, &loop, carried, carried);
+  int64_t block = (int64_t)BLOCK * step * chains;
+  if (r->is_float && r->kind == TW_REDUCE_ADD && extent > block && extent % block == 0)
+    reduce_blocks(cx, r, tile, point, axis, extent, block, chains, carried);
+  else
+    reduce_span(cx, r, tile, point, axis, cpu_index(0), extent, chains, carried);
   partial_t result = {carried[0], carried[parts - 1]};
   for (int c = 1; c < chains; c++)
     result = combine(cx, r, result, (partial_t){carried[c * parts], carried[c * parts + parts - 1]}, false);

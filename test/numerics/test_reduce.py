@@ -453,3 +453,16 @@ def test_refused_shapes(backends: Backends, name: str, error: Any, match: str) -
         ct.full((4,), 300, ct.uint8)
 
     backends.rejects(locals()[name], 1, list, error, match)
+
+
+def test_long_sums_of_floats_are_as_exact_as_those_of_numpy() -> None:
+    """They are made by blocks: one sum after the other would be 1e-5 off here."""
+
+    @ct.kernel
+    def total(X, Y, N: ct.Constant[int]):
+        ct.store(Y, (0,), ct.sum(ct.load(X, (0,), (N,)), axis=0, keepdims=True))
+
+    x, y = np.full(1 << 16, 0.1, np.float32), np.zeros(1, np.float32)
+    ct.launch(None, 1, total, (x, y, len(x)))
+    exact = float(np.float32(0.1)) * len(x)
+    assert abs(y[0] - exact) <= 2e-6 * exact
