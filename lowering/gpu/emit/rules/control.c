@@ -65,12 +65,14 @@ static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int
 }
 
 /* The induction variable of the next iteration. Past the end of its type it stays there, which no bound is above; the
- * plain sum would wrap to below the bound. */
+ * plain sum would wrap to below the bound. A persistent loop counts the blocks of a launch, of which there are at most
+ * 2^30 (runtime/launch.c), by no more than that. */
 static MlirValue next_index(tw_emitter_t *e, MlirOperation op, MlirValue iv, MlirValue step) {
   int64_t known;
   tw_range_t bound = tw_range_of(mlirOperationGetOperand(op, 1)), by = tw_range_of(mlirOperationGetOperand(op, 2));
   bool wraps = tw_bits(mlirValueGetType(iv)) > 32 || bound.high > INT32_MAX - by.high;
-  if (!wraps || (tw_known_int(mlirOperationGetOperand(op, 2), &known) && known == 1))
+  if (!wraps || tw_has_attr(op, "tile.persistent") ||
+      (tw_known_int(mlirOperationGetOperand(op, 2), &known) && known == 1))
     return twg_binary(e, "llvm.add", iv, step);
   MlirValue operands[] = {iv, step};
   const char *name = tw_has_attr(op, "unsignedCmp") ? "llvm.uadd.sat" : "llvm.sadd.sat";
