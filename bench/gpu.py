@@ -19,7 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from check import checked, relative_error
+from admission import checked, relative_error
 from record import ROOT, Results, clocks, interleave, versions
 
 sys.path.insert(0, str(ROOT / "python" / "examples"))

@@ -19,7 +19,7 @@ import torch
 from torch.nn import functional as nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from check import checked, relative_error
+from admission import checked, relative_error
 from gpu import Timer
 from record import ROOT, Results, clocks, interleave, versions
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional
 
-from check import checked, relative_error
+from admission import checked, relative_error
 from gpu import Timer, Work
 from record import ROOT, Results, clocks, interleave, versions
 

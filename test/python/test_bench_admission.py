@@ -1,4 +1,4 @@
-"""bench/check.py: a contender that is wrong does not get to be timed."""
+"""bench/admission.py: a contender that is wrong does not get to be timed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
-import check
+import admission
 import readme
 
 X = np.linspace(1, 2, 64, dtype=np.float32)
@@ -18,7 +18,7 @@ X = np.linspace(1, 2, 64, dtype=np.float32)
 
 def error_of(work: Any, out: np.ndarray) -> float:
     """Of a work that shall double X."""
-    return check.checked(work, (out,), lambda: float(abs(out - X * 2).max() / 4), lambda: None)
+    return admission.checked(work, (out,), lambda: float(abs(out - X * 2).max() / 4), lambda: None)
 
 
 def test_what_is_right_is_admitted() -> None:
@@ -32,17 +32,17 @@ def test_what_is_right_is_admitted() -> None:
 def test_what_writes_nothing_inherits_nothing() -> None:
     out = np.empty_like(X)
     error_of(lambda: np.multiply(X, 2, out=out), out)
-    with pytest.raises(check.WrongResultError, match="its error is nan"):
+    with pytest.raises(admission.WrongResultError, match="its error is nan"):
         error_of(lambda: None, out)
 
 
 def test_what_is_wrong_is_told() -> None:
     out = np.empty_like(X)
-    with pytest.raises(check.WrongResultError, match="expected 1e-05 at most"):
+    with pytest.raises(admission.WrongResultError, match="expected 1e-05 at most"):
         error_of(lambda: X * 2.001, out)
-    with pytest.raises(check.WrongResultError, match="its error is nan"):
+    with pytest.raises(admission.WrongResultError, match="its error is nan"):
         error_of(lambda: np.copyto(out[:32], X[:32] * 2), out)  # half of it is left out
-    with pytest.raises(check.WrongResultError, match="its result has the shape"):
+    with pytest.raises(admission.WrongResultError, match="its result has the shape"):
         error_of(lambda: X[:32] * 2, out)
 
 
