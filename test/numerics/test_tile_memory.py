@@ -308,7 +308,7 @@ def test_enumerations() -> None:
     values = ["undetermined", "zero", "neg_zero", "nan", "pos_inf", "neg_inf"]
     assert [PaddingMode(v).name for v in values] == [v.upper() for v in values]
     modes = {"RN": "nearest_even", "RZ": "zero", "RM": "negative_inf", "RP": "positive_inf"}
-    modes |= {"FULL": "full", "APPROX": "approx", "RZI": "nearest_int_to_zero"}
+    modes |= {"RA": "nearest_away", "FULL": "full", "APPROX": "approx", "RZI": "nearest_int_to_zero"}
     assert {m.name: m.value for m in ct.RoundingMode} == modes
     assert ct.RoundingMode("zero") is ct.RoundingMode.RZ
 
