@@ -129,8 +129,8 @@ static void reduce_span(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point
                         int64_t extent, int chains, MlirValue *carried) {
   int step = axis == point.axis ? point.lanes : 1, parts = r->has_index ? 2 : 1;
   cpu_loop_t loop;
-  cpu_index_t at = cpu_loop_begin(cx, &loop, first, cpu_index_plus(first, extent), (int64_t)step * chains,
-                                  chains * parts, carried);
+  cpu_index_t at =
+      cpu_loop_begin(cx, &loop, first, cpu_index_plus(first, extent), (int64_t)step * chains, chains * parts, carried);
   for (int c = 0; c < chains && !cx->failed; c++) {
     point.at[axis] = cpu_index_plus(at, c * step);
     partial_t old = {loop.args[c * parts], loop.args[c * parts + parts - 1]};

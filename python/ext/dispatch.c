@@ -417,9 +417,7 @@ TW_HOT static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObjec
 
 /* Whether a keyword is only a wish: the compiler decides by itself where a kernel may start before its predecessor in
  * the stream has ended, and what the wish comes to changes no result. */
-static bool is_wish(PyObject *name) {
-  return !PyUnicode_CompareWithASCIIString(name, "programmatic_dependent_launch");
-}
+static bool is_wish(PyObject *name) { return !PyUnicode_CompareWithASCIIString(name, "programmatic_dependent_launch"); }
 
 /* Where launch() has the parameter `name`; -1 where it has none. */
 static Py_ssize_t launch_position(PyObject *name) {
@@ -491,8 +489,7 @@ static int read_constants(dispatcher_t *self, PyObject *positions) {
 }
 
 static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"name", "parameters", "constants", "on_miss",
-                          "threads", "defaults", "most_variants", NULL};
+  static char *names[] = {"name", "parameters", "constants", "on_miss", "threads", "defaults", "most_variants", NULL};
   dispatcher_t *self = (dispatcher_t *)object;
   PyObject *name, *parameters, *constants, *on_miss, *defaults = Py_None;
   if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|pOi:Dispatcher", names, &name, &parameters, &constants,
@@ -710,7 +707,8 @@ static PyType_Spec dispatcher_spec = {"tilewright._core.Dispatcher", sizeof(disp
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
     {"launch", FAST(launch), METH_FASTCALL | METH_KEYWORDS,
-     "launch(stream, grid, kernel, kernel_args, *, programmatic_dependent_launch=False)\n--\n\nRun a kernel over a grid of blocks where its arrays are"},
+     "launch(stream, grid, kernel, kernel_args, *, programmatic_dependent_launch=False)\n--\n\nRun a kernel over a "
+     "grid of blocks where its arrays are"},
     {"launch_threads", FAST(launch_threads), METH_FASTCALL,
      "launch_threads(stream, grid, block, kernel, args, /)\n--\n\nThe same with threads per block"},
     {NULL, NULL, 0, NULL}};

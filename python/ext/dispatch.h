@@ -68,7 +68,7 @@ typedef struct dispatcher {
   size_t slots, used;
   uint64_t clock;    /* counts launches that change from one variant to another */
   int most_variants; /* 0: no bound */
-  entry_t *last; /* found by the last launch; in the table */
+  entry_t *last;     /* found by the last launch; in the table */
 } dispatcher_t;
 
 /* One launch in the making; not cleared as a whole, it is large. */
