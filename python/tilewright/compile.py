@@ -37,6 +37,7 @@ class Image(NamedTuple):
     code: bytes  # PTX or a cubin, or an object file
     record: bytes  # the launch record (include/tilewright/launch_record.h)
     plan: int = 0  # by which it was made (plans.py)
+    is_last: bool = False  # no other plan keeps much less in local memory
 
     @property
     def is_ptx(self) -> bool:
@@ -53,18 +54,18 @@ class Image(NamedTuple):
         return self._replace(record=_core.settled_record(self.record))
 
     def pack(self) -> bytes:
-        return struct.pack("<II", len(self.record), self.plan) + self.record + self.code
+        return struct.pack("<IHH", len(self.record), self.plan, self.is_last) + self.record + self.code
 
     @classmethod
     def unpack(cls, blob: bytes) -> Image | None:
         """What `pack` made, or None: a file in a folder may hold anything."""
         try:
-            size, plan = struct.unpack_from("<II", blob)
+            size, plan, is_last = struct.unpack_from("<IHH", blob)
             record = blob[8 : 8 + size]
             _core.launch_facts(record)
         except (struct.error, TileError):
             return None
-        return cls(blob[8 + size :], record, plan)
+        return cls(blob[8 + size :], record, plan, bool(is_last))
 
 
 def capture_kernel(kernel: Any, target: str, key: Key, overlapping: bool = False) -> Captured:
@@ -125,7 +126,9 @@ class Specialization:
 
     def _other_plan(self, text: str, image: Image, device: int, problem: str | None, local_bytes: int) -> Any:
         """The variant of another plan, where the driver does not take this one's code, or takes it with so much local
-        memory; None where none does better. The next process begins with it."""
+        memory; None where none does better. The next process begins with it, or knows that there is none."""
+        if image.is_last and not problem:
+            return None
         plan = image.plan
         while plan := _core.next_plan(plan, "registers" if problem else "local memory"):
             try:
@@ -139,6 +142,8 @@ class Specialization:
                 if knobs.cache():
                     _core.cache_put(_address(text, self.target), other.pack())
                 return variant
+        if not problem and knobs.cache():
+            _core.cache_put(_address(text, self.target, self.plan), image._replace(is_last=True).pack())
         return None
 
     def _better(self, kind: str, number: int) -> Any:
