@@ -7,6 +7,7 @@ expressions.py  expressions and calls
 statements.py   statements
 branches.py     branches, and what the variables are after them
 loops.py        loops, and which variables they carry
+elements.py     what can be gone through at compile time
 iteration.py    loops and comprehensions over what is known at compile time
 contexts.py     with
 patterns.py     match

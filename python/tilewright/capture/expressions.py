@@ -33,6 +33,7 @@ from ..formats import python_conversion
 from ..names import ELSEWHERE, advice
 from . import ops, simt
 from .branches import choose
+from .elements import elements
 from .emit import fold
 from .frame import RETURN, VALUE, Frame
 from .source import source_of
@@ -146,8 +147,6 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
             value = evaluate(frame, node.value)
-            from .iteration import elements
-
             values.extend(elements(frame, value, "'*'"))
         else:
             values.append(evaluate(frame, node))

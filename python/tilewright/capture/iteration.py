@@ -1,7 +1,6 @@
 """Iteration over what is known at compile time: loops that are unrolled, comprehensions, and the built-ins about them.
 
-An iterable is a tuple, a list, a dict, a string, an enumeration, a range of constants, or what `zip`, `enumerate`,
-`reversed`, `map` and `filter` make of them. Its elements may be tiles; how many there are may not depend on one.
+What an iterable is, elements.py says; `zip`, `enumerate`, `reversed`, `map` and `filter` make more of them.
 """
 
 from __future__ import annotations
@@ -9,42 +8,16 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import TileTypeError
+from .elements import elements
 from .expressions import BUILTINS, call, condition, evaluate, handles, truth_of
 from .frame import Frame
 from .ops import op
 from .statements import assign, run_statements, run_unless
-from .values import Array, Format, Range, Tile, describe, is_run_time
-
-_MOST = 1 << 14  # elements of one loop: more would take minutes to compile
-
-
-def elements(frame: Frame, value: Any, what: str) -> list[Any]:
-    """The elements of an iterable, as values."""
-    if isinstance(value, Tile | Array | Format) or not isinstance(value, Iterable | Range):
-        raise TileTypeError(
-            f"{what} goes over range(...), a tuple or another iterable of constant length, found {describe(value)}"
-        )
-    if isinstance(value, Range):
-        value = _constant_range(value, what)
-    found = []
-    for one in value:
-        found.append(frame.adopt(one))
-        if len(found) > _MOST:
-            raise TileTypeError(f"{what} has more than {_MOST} iterations to unroll; use 'for i in range(...)'")
-    return found
-
-
-def _constant_range(value: Range, what: str) -> range:
-    bounds = (value.start, value.stop, value.step)
-    for bound in bounds:
-        if type(bound) is not int:
-            raise TileTypeError(f"{what} needs a range of constants, found {describe(bound)}")
-    return range(*bounds)
-
+from .values import Tile, describe, is_run_time
 
 # ---------------------------------------------------------------------------------------------
 # Loops
@@ -277,4 +250,4 @@ def _static_iter(frame: Frame, iterable: Any) -> Any:
     return tuple(elements(frame, iterable, "ct.static_iter"))
 
 
-__all__ = ["elements", "unrolled"]
+__all__ = ["unrolled"]

@@ -20,9 +20,10 @@ from typing import Any
 from ..dtype import DType, bool_, constant_dtype, int32, int64
 from ..errors import TileError, TileSyntaxError, TileValueError
 from .branches import MISSING, as_tile, branch, fits, same_constant
+from .elements import elements
 from .expressions import condition, evaluate
 from .frame import RETURN, VALUE, Frame
-from .iteration import elements, unrolled
+from .iteration import unrolled
 from .source import assigned_names
 from .statements import handles, run_statements
 from .values import (

@@ -15,6 +15,7 @@ from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
 from . import simt
 from .branches import branch
+from .elements import elements
 from .expressions import BINARY, binary, condition, evaluate, index_of, local_function, truth_of, unsupported
 from .frame import RETURN, VALUE, Frame, is_flag
 from .values import Array, Range, Tile, describe
@@ -143,8 +144,6 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
     names = target.elts
     if not isinstance(value, tuple):
-        from .iteration import elements
-
         value = tuple(elements(frame, value, "an assignment to several names"))
     stars = [i for i, t in enumerate(names) if isinstance(t, ast.Starred)]
     wrong = len(value) < len(names) - 1 if stars else len(value) != len(names)

@@ -129,8 +129,10 @@ def is_numpy_scalar(value: Any) -> bool:
 
 def is_run_time(value: Any) -> bool:
     """Whether a value, or an entry of a tuple, is known only when the kernel runs."""
+    if isinstance(value, Tile | Array | Format):
+        return True
     parts = parts_of(value)
-    return isinstance(value, Tile | Array | Format) if parts is None else any(is_run_time(v) for v in parts)
+    return parts is not None and any(is_run_time(v) for v in parts)
 
 
 def is_record_type(value: Any) -> bool:
