@@ -441,14 +441,10 @@ MlirValue cpu_addresses(cpu_t *cx, MlirValue base, MlirType element, MlirValue o
   return mlirOperationGetResult(op, 0);
 }
 
-MlirValue cpu_gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue mask, MlirValue passthru) {
-  int lanes = cpu_lanes_of(pointers);
-  MlirType result = cpu_vector(type, lanes);
-  MlirValue operands[3] = {pointers, mask.ptr ? cpu_splat(cx, mask, lanes) : all_lanes(cx, lanes),
-                           passthru.ptr ? cpu_splat(cx, passthru, lanes) : cpu_zero_of(cx, result)};
+MlirValue cpu_masked_read(cpu_t *cx, const char *name, MlirType type, MlirValue operands[3], MlirType result) {
   tw_attr_t align = cpu_align_attr(cx, (int)tw_bytes(type));
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(&at, "llvm.intr.masked.gather",
+  MlirOperation op = tw_build(&at, name,
                               (tw_op_parts_t){.num_operands = 3,
                                               .operands = operands,
                                               .num_results = 1,
@@ -456,6 +452,14 @@ MlirValue cpu_gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue 
                                               .num_attrs = 1,
                                               .attrs = &align});
   return mlirOperationGetResult(op, 0);
+}
+
+MlirValue cpu_gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue mask, MlirValue passthru) {
+  int lanes = cpu_lanes_of(pointers);
+  MlirType result = cpu_vector(type, lanes);
+  MlirValue operands[3] = {pointers, mask.ptr ? cpu_splat(cx, mask, lanes) : all_lanes(cx, lanes),
+                           passthru.ptr ? cpu_splat(cx, passthru, lanes) : cpu_zero_of(cx, result)};
+  return cpu_masked_read(cx, "llvm.intr.masked.gather", type, operands, result);
 }
 
 void cpu_scatter_at(cpu_t *cx, MlirValue value, MlirValue pointers, MlirValue mask) {

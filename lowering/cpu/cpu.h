@@ -261,6 +261,8 @@ MlirValue cpu_zero_of(cpu_t *cx, MlirType type);
 tw_attr_t cpu_align_attr(cpu_t *cx, int bytes);
 /* Addresses of elements, by their offsets. */
 MlirValue cpu_addresses(cpu_t *cx, MlirValue base, MlirType element, MlirValue offsets);
+/* A masked read of elements of `type`: `operands` are where, a mask, and what it is where the mask is false. */
+MlirValue cpu_masked_read(cpu_t *cx, const char *name, MlirType type, MlirValue operands[3], MlirType result);
 /* Lanes from an address each; null mask: all; null passthru: zero. */
 MlirValue cpu_gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue mask, MlirValue passthru);
 /* Lanes to an address each. */

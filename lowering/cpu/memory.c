@@ -53,16 +53,7 @@ static MlirValue reach_mask(cpu_t *cx, const reach_t *reach) {
 static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, const reach_t *reach, MlirValue passthru) {
   MlirType result = cpu_vector(type, reach->lanes);
   MlirValue operands[3] = {pointer, reach_mask(cx, reach), cpu_splat(cx, passthru, reach->lanes)};
-  tw_attr_t align = cpu_align_attr(cx, (int)tw_bytes(type));
-  tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(&at, "llvm.intr.masked.load",
-                              (tw_op_parts_t){.num_operands = 3,
-                                              .operands = operands,
-                                              .num_results = 1,
-                                              .results = &result,
-                                              .num_attrs = 1,
-                                              .attrs = &align});
-  return mlirOperationGetResult(op, 0);
+  return cpu_masked_read(cx, "llvm.intr.masked.load", type, operands, result);
 }
 
 static void masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, const reach_t *reach) {
