@@ -64,6 +64,8 @@ typedef enum {
   TW_WAITS_ASYNC = 1 << 10,
   TW_HAS_SCRATCH = 1 << 11, /* may need shared memory for itself */
   TW_HAS_REGION = 1 << 12,
+  TW_BY_TILE = 1 << 13,    /* accesses the tile of an array at a tile index: tile.load, tile.async_copy */
+  TW_BY_ELEMENT = 1 << 14, /* accesses elements of an array at tiles of indices: tile.gather, tile.async_gather */
   TW_UNKNOWN =
       TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED | TW_ORDERS_THREADS | TW_ORDERS_ALL,
 } tw_op_columns_t;
@@ -96,6 +98,9 @@ static inline bool tw_op_loads(MlirOperation op) {
 static inline bool tw_op_stores(MlirOperation op) {
   return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED)) == TW_WRITES_ARRAY;
 }
+/* Whether it loads elements at tiles of indices (tile.gather), or stores them (tile.scatter). */
+static inline bool tw_op_gathers(MlirOperation op) { return tw_op_has(op, TW_BY_ELEMENT) && tw_op_loads(op); }
+static inline bool tw_op_scatters(MlirOperation op) { return tw_op_has(op, TW_BY_ELEMENT) && tw_op_stores(op); }
 /* Whether it combines elements along an axis: a reduction or a scan. */
 static inline bool tw_op_combines(MlirOperation op) {
   return tw_op_form(op) == TW_FORM_REDUCTION || tw_op_form(op) == TW_FORM_SCAN;
@@ -106,5 +111,23 @@ static inline bool tw_op_reads_shared(MlirOperation op) {
 }
 /* Whether the op is of that kind, which is not TW_UNKNOWN_OP. */
 bool tw_op_is_kind(MlirOperation op, tw_op_kind_t kind);
+
+/* --- Operands by the names that the definitions give them --------------------------------------------- */
+
+/* TW_OPERAND_MASK is what the definitions call `mask`. */
+typedef enum {
+#define TW_OPERAND(name) TW_OPERAND_##name,
+#include "TileOperandNames.inc"
+#undef TW_OPERAND
+  TW_NUM_OPERAND_NAMES
+} tw_operand_name_t;
+
+/* The operands of that name: how many they are, and which is the first of them, or would be. -1 if ops of this kind
+ * have none of that name. */
+intptr_t tw_operands(MlirOperation op, tw_operand_name_t name, intptr_t *first);
+/* The first of them; null where there is none. */
+MlirValue tw_operand(MlirOperation op, tw_operand_name_t name);
+/* Gives the op one operand of that name, in place of the one that it has, if any; none where the value is null. */
+void tw_set_operand(MlirOperation op, tw_operand_name_t name, MlirValue value);
 
 #endif /* TILEWRIGHT_DIALECT_OP_KINDS_H */

@@ -148,31 +148,15 @@ static bool verify_store(const verify_t *v) {
 
 /* --- Elements of arrays ----------------------------------------------------------------------------------- */
 
-/* Operand groups of gather (array, indices, mask, padding) and scatter (array, indices, value, mask). */
-typedef struct {
-  int64_t sizes[4];
-  intptr_t starts[4];
-} groups_t;
-
-static bool read_groups(const verify_t *v, groups_t *out) {
-  intptr_t at = 0;
-  if (tw_read_ints(attribute(v, "operandSegmentSizes"), out->sizes, 4) != 4)
-    return tw_fail(&v->check, "has no operandSegmentSizes");
-  for (int i = 0; i < 4; i++) {
-    out->starts[i] = at;
-    at += out->sizes[i];
-  }
-  return true;
-}
-
-static bool verify_indices(const verify_t *v, const groups_t *groups, const array_t *array, const tw_shape_t *shape) {
-  if (groups->sizes[1] != array->rank)
-    return tw_fail(&v->check, "has %d indices for an array of %d dimensions", (int)groups->sizes[1], (int)array->rank);
-  for (intptr_t i = 0; i < groups->sizes[1]; i++) {
+static bool verify_indices(const verify_t *v, const array_t *array, const tw_shape_t *shape) {
+  intptr_t first, count = tw_operands(v->op, TW_OPERAND_INDICES, &first);
+  if (count != array->rank)
+    return tw_fail(&v->check, "has %d indices for an array of %d dimensions", (int)count, (int)array->rank);
+  for (intptr_t i = 0; i < count; i++) {
     char what[32];
     tw_operand_t index;
     snprintf(what, sizeof what, "index %d", (int)i);
-    if (!tw_read_operand(&v->check, operand_type(v, groups->starts[1] + i), what, &index))
+    if (!tw_read_operand(&v->check, operand_type(v, first + i), what, &index))
       return false;
     if (tw_elem_kind(index.elem) != 'i')
       return tw_fail(&v->check, "%s is %s; indices are integers", what, tw_elem_name(index.elem));
@@ -182,37 +166,34 @@ static bool verify_indices(const verify_t *v, const groups_t *groups, const arra
   return true;
 }
 
-/* An optional operand group of at most one value, of a dtype and shape. */
-static bool verify_optional(const verify_t *v, const groups_t *groups, int group, const char *what, const char *of,
-                            tw_elem_t elem, const tw_shape_t *shape) {
+/* An operand that may be absent, of a dtype and shape. */
+static bool verify_optional(const verify_t *v, tw_operand_name_t name, const char *what, const char *of, tw_elem_t elem,
+                            const tw_shape_t *shape) {
+  MlirValue value = tw_operand(v->op, name);
   tw_operand_t operand;
-  if (groups->sizes[group] == 0)
+  if (mlirValueIsNull(value))
     return true;
-  return tw_read_operand(&v->check, operand_type(v, groups->starts[group]), what, &operand) &&
+  return tw_read_operand(&v->check, mlirValueGetType(value), what, &operand) &&
          same_elem(v, what, operand.elem, of, elem) && same_shape(v, what, &operand.shape, shape);
 }
 
 static bool verify_gather(const verify_t *v) {
   array_t array;
   tw_operand_t result;
-  groups_t groups;
-  return read_groups(v, &groups) && read_array(v, operand_type(v, 0), &array) &&
+  return read_array(v, operand_type(v, 0), &array) &&
          tw_read_operand(&v->check, result_type(v), "the result", &result) &&
-         same_elem(v, "the result", result.elem, "the array", array.elem) &&
-         verify_indices(v, &groups, &array, &result.shape) &&
-         verify_optional(v, &groups, 2, "the mask", "a mask", TW_b1, &result.shape) &&
-         verify_optional(v, &groups, 3, "the padding", "the array", array.elem, &result.shape);
+         same_elem(v, "the result", result.elem, "the array", array.elem) && verify_indices(v, &array, &result.shape) &&
+         verify_optional(v, TW_OPERAND_MASK, "the mask", "a mask", TW_b1, &result.shape) &&
+         verify_optional(v, TW_OPERAND_PADDING, "the padding", "the array", array.elem, &result.shape);
 }
 
 static bool verify_scatter(const verify_t *v) {
   array_t array;
   tw_operand_t value;
-  groups_t groups;
-  return read_groups(v, &groups) && read_array(v, operand_type(v, 0), &array) &&
-         tw_read_operand(&v->check, operand_type(v, groups.starts[2]), "the value", &value) &&
-         same_elem(v, "the value", value.elem, "the array", array.elem) &&
-         verify_indices(v, &groups, &array, &value.shape) &&
-         verify_optional(v, &groups, 3, "the mask", "a mask", TW_b1, &value.shape);
+  return read_array(v, operand_type(v, 0), &array) &&
+         tw_read_operand(&v->check, mlirValueGetType(tw_operand(v->op, TW_OPERAND_VALUE)), "the value", &value) &&
+         same_elem(v, "the value", value.elem, "the array", array.elem) && verify_indices(v, &array, &value.shape) &&
+         verify_optional(v, TW_OPERAND_MASK, "the mask", "a mask", TW_b1, &value.shape);
 }
 
 /* --- Creation ----------------------------------------------------------------------------------------- */

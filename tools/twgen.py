@@ -102,8 +102,21 @@ def is_pure(op: Record) -> bool:
     return any(trait["def"] == "Pure" for trait in op["traits"])
 
 
+def operand_groups(op: Record, records: Record) -> list[tuple[str, bool]]:
+    """The names of the operands in their order, and whether there may be several or none of them."""
+    groups = []
+    for argument, name in op["arguments"]["args"]:
+        operand = records[argument["def"]]
+        constraint = records[operand["constraint"]["def"]] if "constraint" in operand else operand
+        classes = constraint["!superclasses"]
+        if "AttrConstraint" not in classes:
+            groups.append((name, "Variadic" in classes or "Optional" in classes))
+    return groups
+
+
 def columns_of(op: Record, records: Record) -> list[str]:
     """The columns of one of our ops, in the order of tw_op_columns_t."""
+    operands = [name for name, _ in operand_groups(op, records)]
     said = {
         "PURE": is_pure(op),
         **dict.fromkeys(sorted(accesses(op, records)), True),
@@ -115,6 +128,8 @@ def columns_of(op: Record, records: Record) -> list[str]:
         "WAITS_ASYNC": op["async"] == "wait",
         "HAS_SCRATCH": op["scratch"],
         "HAS_REGION": bool(op["regions"]["args"]),
+        "BY_TILE": "array" in operands and "index" in operands,
+        "BY_ELEMENT": "array" in operands and "indices" in operands,
     }
     return [column for column, holds in said.items() if holds]
 
@@ -131,6 +146,22 @@ def our_kinds(path: str) -> list[Kind]:
 def kind_rows(kinds: list[Kind]) -> str:
     rows = [(kind_of(kind.name), f'"{kind.name}"', kind.form, kind.arithmetic, kind.columns) for kind in kinds]
     return "".join(f"TW_KIND({', '.join(row)})\n" for row in rows)
+
+
+def operand_tables(path: str) -> tuple[str, str]:
+    """TW_OPERAND of each name that operands have, and TW_OPERANDS of each op: what holds their number, that of the
+    group whose number is open, how many groups there are, and the group of each name."""
+    records, rows, names = json.loads(Path(path).read_text()), [], set()
+    for op in read_ops(path):
+        groups = operand_groups(op, records)
+        is_open = [number for number, (_, several) in enumerate(groups) if several]
+        counted = any(trait["def"] == "AttrSizedOperandSegments" for trait in op["traits"])
+        open_group = "TW_COUNTED" if counted else str(is_open[0]) if is_open else "TW_CLOSED"
+        places = "".join(f", [TW_OPERAND_{name.upper()}] = {number + 1}" for number, (name, _) in enumerate(groups))
+        if groups:
+            rows.append(f"TW_OPERANDS({kind_of('tile.' + op['opName'])}, {open_group}, {len(groups)}{places})\n")
+        names.update(name.upper() for name, _ in groups)
+    return "".join(f"TW_OPERAND({name})\n" for name in sorted(names)), "".join(rows)
 
 
 FACTOR, MASK, WORD = 0x9E3779B97F4A7C15, 2**64 - 1, 8
@@ -196,9 +227,8 @@ def own_functions(path: str, field: str) -> str:
     """TW_OWN(kind, number of operands, function) of the ops that have one of their own."""
     records, rows = json.loads(Path(path).read_text()), []
     for op in read_ops(path):
-        arguments = [records[argument["def"]]["!superclasses"] for argument, _ in op["arguments"]["args"]]
-        operands = sum("AttrConstraint" not in classes for classes in arguments)
         if op[field]:
+            operands = len(operand_groups(op, records))
             rows.append(f"TW_OWN({kind_of('tile.' + op['opName'])}, {operands}, {op[field]})\n")
     return "".join(rows)
 
@@ -206,10 +236,13 @@ def own_functions(path: str, field: str) -> str:
 def tables(path: str, folder: Path) -> int:
     """Writes what dialect/ and lowering/ include; an unchanged file keeps its time."""
     ops, kinds = read_ops(path), [*our_kinds(path), *upstream_kinds()]
+    operand_names, operand_rows = operand_tables(path)
     texts = {
         "TileOpTable.inc": op_table(ops),
         "TileOpKinds.inc": kind_rows(kinds),
         "TileOpHash.inc": hash_tables(kinds),
+        "TileOperandNames.inc": operand_names,
+        "TileOperands.inc": operand_rows,
         "TileValues.inc": c_enums(path),
         "TileVerifiers.inc": own_functions(path, "verifier"),
         "TileInference.inc": own_functions(path, "inference"),

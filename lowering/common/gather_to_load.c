@@ -199,27 +199,17 @@ typedef struct {
   MlirOperation op;
   MlirValue array, mask, padding; /* the latter two may be null */
   MlirType tile;                  /* of the result or the value */
-  intptr_t rank;                  /* of the array */
+  intptr_t rank, first;           /* of the array; the first index operand */
   sum_t index[TW_MAX_RANK];
   int64_t shape[TW_MAX_RANK]; /* of the tile, by axes of the array */
 } access_t;
 
 static bool read_operands(access_t *a, bool is_gather) {
-  int64_t sizes[4];
-  if (tw_attr_ints(a->op, "operandSegmentSizes", sizes, 4) != 4)
-    return false;
-  a->array = mlirOperationGetOperand(a->op, 0);
-  a->rank = sizes[1];
-  intptr_t third = 1 + sizes[1], fourth = third + sizes[2];
-  MlirValue value = {NULL};
-  if (is_gather) {
-    a->mask = sizes[2] ? mlirOperationGetOperand(a->op, third) : value;
-    a->padding = sizes[3] ? mlirOperationGetOperand(a->op, fourth) : value;
-    value = mlirOperationGetResult(a->op, 0);
-  } else {
-    value = mlirOperationGetOperand(a->op, third);
-    a->mask = sizes[3] ? mlirOperationGetOperand(a->op, fourth) : (MlirValue){NULL};
-  }
+  a->array = tw_operand(a->op, TW_OPERAND_ARRAY);
+  a->rank = tw_operands(a->op, TW_OPERAND_INDICES, &a->first);
+  a->mask = tw_operand(a->op, TW_OPERAND_MASK);
+  a->padding = tw_operand(a->op, TW_OPERAND_PADDING);
+  MlirValue value = is_gather ? mlirOperationGetResult(a->op, 0) : tw_operand(a->op, TW_OPERAND_VALUE);
   int64_t holds;
   if (!mlirValueIsNull(a->mask) && tw_known_int(a->mask, &holds) && holds != 0)
     a->mask = (MlirValue){NULL};
@@ -228,7 +218,7 @@ static bool read_operands(access_t *a, bool is_gather) {
 }
 
 static bool read_index(access_t *a, intptr_t d) {
-  MlirValue index = mlirOperationGetOperand(a->op, 1 + d);
+  MlirValue index = mlirOperationGetOperand(a->op, a->first + d);
   a->index[d] = (sum_t){.axis = -1, .op = a->op};
   return tw_bits(mlirValueGetType(index)) >= 32 && read_sum(&a->index[d], index, 1);
 }
@@ -306,7 +296,7 @@ static void build_store(const access_t *a) {
   MlirValue operands[2 + TW_MAX_RANK] = {a->array};
   build_indices(&at, a, operands + 1);
   MlirType type = tw_tile_type(tw_element(a->tile), a->rank, a->shape);
-  operands[1 + a->rank] = reshape(&at, mlirOperationGetOperand(a->op, 1 + a->rank), type);
+  operands[1 + a->rank] = reshape(&at, tw_operand(a->op, TW_OPERAND_VALUE), type);
   tw_attr_t attr;
   tw_op_parts_t parts = {.num_operands = 2 + a->rank, .operands = operands, .attrs = &attr};
   parts.num_attrs = in_bounds_attr(a, &attr);
@@ -334,31 +324,26 @@ static MlirValue scalar_constant(const tw_builder_t *at, MlirType type, MlirValu
 static bool build_scalar(const access_t *a) {
   tw_builder_t at = tw_build_before(a->op);
   MlirType element = tw_element(a->tile);
-  MlirValue operands[2 + TW_MAX_RANK] = {a->array};
-  bool pads = !mlirValueIsNull(a->padding);
-  if (pads && mlirValueIsNull(operands[1 + a->rank] = scalar_constant(&at, element, a->padding)))
+  MlirValue padding = a->padding;
+  if (!mlirValueIsNull(padding) && mlirValueIsNull(padding = scalar_constant(&at, element, padding)))
     return false;
+  MlirOperation made = mlirOperationClone(a->op);
   for (intptr_t d = 0; d < a->rank; d++)
-    operands[1 + d] = build_index(&at, &a->index[d], 1);
-  int32_t segments[] = {1, (int32_t)a->rank, 0, pads};
-  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at.context, 4, segments)},
-                       {"check_bounds", mlirUnitAttrGet(at.context)}};
-  tw_op_parts_t parts = {.num_operands = 1 + a->rank + pads,
-                         .operands = operands,
-                         .num_results = 1,
-                         .results = &element,
-                         .num_attrs = 1 + tw_has_attr(a->op, "check_bounds"),
-                         .attrs = attrs};
-  MlirValue scalar = mlirOperationGetResult(tw_build(&at, "tile.gather", parts), 0);
+    mlirOperationSetOperand(made, a->first + d, build_index(&at, &a->index[d], 1));
+  tw_set_operand(made, TW_OPERAND_MASK, (MlirValue){NULL});
+  tw_set_operand(made, TW_OPERAND_PADDING, padding);
+  MlirValue scalar = mlirOperationGetResult(made, 0);
+  mlirValueSetType(scalar, element);
+  mlirBlockInsertOwnedOperationBefore(at.block, at.before, made);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), tw_unary(&at, "tensor.splat", a->tile, scalar));
   mlirOperationDestroy(a->op);
   return true;
 }
 
 static void visit(MlirOperation op) {
-  bool is_gather = tw_op_is(op, TW_TILE_GATHER);
+  bool is_gather = tw_op_gathers(op);
   access_t a = {.op = op};
-  if ((!is_gather && !tw_op_is(op, TW_TILE_SCATTER)) || !read_operands(&a, is_gather))
+  if ((!is_gather && !tw_op_scatters(op)) || !read_operands(&a, is_gather))
     return;
   if (is_gather && mlirValueIsNull(a.mask) && is_of_scalar(&a) && build_scalar(&a))
     return;

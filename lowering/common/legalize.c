@@ -149,14 +149,12 @@ static MlirValue legalize_mma(const legalize_t *l) {
 
 /* Unsigned indices become signed ones that hold them. */
 static void widen_indices(const legalize_t *l) {
-  int64_t segments[5] = {0};
-  tw_attr_ints(l->op, "operandSegmentSizes", segments, 5);
-  for (intptr_t i = 0; i < segments[1]; i++) {
-    MlirType type = operand_type(l, segments[0] + i);
+  intptr_t first, count = tw_operands(l->op, TW_OPERAND_INDICES, &first);
+  for (intptr_t i = first; i < first + count; i++) {
+    MlirType type = operand_type(l, i);
     if (tw_is_unsigned(type))
       mlirOperationSetOperand(
-          l->op, segments[0] + i,
-          tw_legal_cast(l, mlirOperationGetOperand(l->op, segments[0] + i), tw_bits(type) < 32 ? TW_i32 : TW_i64));
+          l->op, i, tw_legal_cast(l, mlirOperationGetOperand(l->op, i), tw_bits(type) < 32 ? TW_i32 : TW_i64));
   }
 }
 

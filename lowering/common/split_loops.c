@@ -185,7 +185,7 @@ typedef struct {
 
 static bool masks_gather(MlirValue mask) {
   MlirOperation user = tw_only_user(mask);
-  return !mlirOperationIsNull(user) && tw_op_is(user, TW_TILE_GATHER);
+  return !mlirOperationIsNull(user) && tw_op_gathers(user);
 }
 
 /* A comparison for many elements, or for the indices of rows that a gather brings. */

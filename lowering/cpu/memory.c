@@ -378,15 +378,21 @@ static void place_store(cpu_t *cx, MlirOperation op) {
 /* --- gather and scatter: elements at tiles of indices --------------------------------------------------------------
  */
 
-/* Operands by segment of an op with AttrSizedOperandSegments. */
-static int segment(MlirOperation op, int index, int *first) {
-  int64_t sizes[8] = {0};
-  MlirAttribute attribute = tw_attr(op, "operandSegmentSizes");
-  intptr_t num = tw_array_ints(attribute, sizes, 8);
-  *first = 0;
-  for (int i = 0; i < index && i < num; i++)
-    *first += (int)sizes[i];
-  return index < num ? (int)sizes[index] : 0;
+/* What an operand is at a point. */
+typedef MlirValue (*element_t)(cpu_t *, MlirValue, const cpu_point_t *);
+
+/* The indices of an access, one for each axis of its array. Returns how many. */
+static int indices_of(cpu_t *cx, MlirOperation op, element_t element, const cpu_point_t *point, MlirValue *indices) {
+  intptr_t first, num = tw_operands(op, TW_OPERAND_INDICES, &first);
+  for (intptr_t d = 0; d < num; d++)
+    indices[d] = element(cx, mlirOperationGetOperand(op, first + d), point);
+  return (int)num;
+}
+
+/* The elements of its mask; true if it has none. */
+static MlirValue mask_of(cpu_t *cx, MlirOperation op, element_t element, const cpu_point_t *point) {
+  MlirValue mask = tw_operand(op, TW_OPERAND_MASK);
+  return mlirValueIsNull(mask) ? cpu_int_const(cx, cpu_int(cx, 1), 1) : element(cx, mask, point);
 }
 
 /* Offsets of the lanes, and which of them may be touched. */
@@ -428,17 +434,13 @@ static MlirValue gather_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *i
   return from_memory(cx, value, element);
 }
 
-static MlirValue gather_with(cpu_t *cx, MlirOperation op, MlirValue (*operand)(cpu_t *, MlirValue, const cpu_point_t *),
-                             const cpu_point_t *point) {
-  int at, num = segment(op, 1, &at);
-  MlirValue indices[TW_MAX_RANK];
-  for (int d = 0; d < num && d < TW_MAX_RANK; d++)
-    indices[d] = operand(cx, mlirOperationGetOperand(op, at + d), point);
+static MlirValue gather_with(cpu_t *cx, MlirOperation op, element_t operand, const cpu_point_t *point) {
+  MlirValue indices[TW_MAX_RANK], given = tw_operand(op, TW_OPERAND_PADDING);
+  int num = indices_of(cx, op, operand, point, indices);
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  MlirValue mask =
-      segment(op, 2, &at) ? operand(cx, mlirOperationGetOperand(op, at), point) : cpu_int_const(cx, cpu_int(cx, 1), 1);
-  MlirValue padding = segment(op, 3, &at) ? operand(cx, mlirOperationGetOperand(op, at), point)
-                                          : cpu_zero_of(cx, cpu_compute_type(cx, element));
+  MlirValue mask = mask_of(cx, op, operand, point);
+  MlirValue padding =
+      mlirValueIsNull(given) ? cpu_zero_of(cx, cpu_compute_type(cx, element)) : operand(cx, given, point);
   return cx->failed ? padding : gather_lanes(cx, op, num, indices, mask, padding);
 }
 
@@ -477,10 +479,7 @@ static void scatter_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indic
 }
 
 static void place_scatter(cpu_t *cx, MlirOperation op) {
-  int at, value_at, mask_at, num = segment(op, 1, &at);
-  segment(op, 2, &value_at);
-  bool masked = segment(op, 3, &mask_at) > 0;
-  MlirValue value = mlirOperationGetOperand(op, value_at), tiles[TW_MAX_RANK + 2], indices[TW_MAX_RANK];
+  MlirValue value = tw_operand(op, TW_OPERAND_VALUE), tiles[TW_MAX_RANK + 2], indices[TW_MAX_RANK];
   MlirType space = mlirValueGetType(value);
   int num_tiles = 0;
   for (intptr_t i = 1; i < mlirOperationGetNumOperands(op); i++)
@@ -493,11 +492,8 @@ static void place_scatter(cpu_t *cx, MlirOperation op) {
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, space, cpu_lane_axis(space));
   cpu_nest_begin(cx, &nest);
-  for (int d = 0; d < num; d++)
-    indices[d] = cpu_eval(cx, mlirOperationGetOperand(op, at + d), &nest.point);
-  MlirValue strip = cpu_eval(cx, value, &nest.point);
-  MlirValue mask =
-      masked ? cpu_eval(cx, mlirOperationGetOperand(op, mask_at), &nest.point) : cpu_int_const(cx, cpu_int(cx, 1), 1);
+  int num = indices_of(cx, op, cpu_eval, &nest.point, indices);
+  MlirValue strip = cpu_eval(cx, value, &nest.point), mask = mask_of(cx, op, cpu_eval, &nest.point);
   if (!cx->failed)
     scatter_lanes(cx, op, num, indices, strip, mask, nest.point.lanes);
   cpu_nest_end(cx, &nest);

@@ -165,7 +165,7 @@ static int num_warps_of(MlirOperation op) { return (int)tw_num_warps(op, 1); }
 static MlirWalkResult tell(MlirOperation op, void *user) {
   tell_latency(op);
   bool copy = tw_op_is(op, TW_TILE_TMA_LOAD) || tw_op_is(op, TW_TILE_ASYNC_COPY), load = tw_op_is(op, TW_TILE_LOAD);
-  if (tw_op_is(op, TW_TILE_GATHER) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
+  if (tw_op_gathers(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
     tell_gather(op);
   if (tw_op_is(op, TW_TILE_ASYNC_GATHER) && !is_told(user, op))
     tell_gather_copy(op);

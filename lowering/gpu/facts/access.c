@@ -128,18 +128,15 @@ bool tw_access_splits_lines(MlirOperation op) {
 bool tw_is_async_copy(MlirOperation op) { return tw_op_has(op, TW_COPIES_BY_THREADS); }
 
 intptr_t tw_copy_buffer_operand(MlirOperation op) {
-  intptr_t i = 0;
-  while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
-    i++;
-  return i;
+  intptr_t first;
+  (void)tw_operands(op, TW_OPERAND_BUFFER, &first);
+  return first;
 }
 
-MlirValue tw_copy_buffer(MlirOperation copy) { return mlirOperationGetOperand(copy, tw_copy_buffer_operand(copy)); }
+MlirValue tw_copy_buffer(MlirOperation copy) { return tw_operand(copy, TW_OPERAND_BUFFER); }
 
 MlirValue tw_moved_tile(MlirOperation op) {
-  if (mlirOperationGetNumResults(op) > 0)
-    return mlirOperationGetResult(op, 0);
-  return mlirOperationGetOperand(op, 1 + mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
+  return mlirOperationGetNumResults(op) > 0 ? mlirOperationGetResult(op, 0) : tw_operand(op, TW_OPERAND_VALUE);
 }
 
 bool tw_is_shape_op(MlirOperation op) {

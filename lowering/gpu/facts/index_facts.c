@@ -108,19 +108,15 @@ tw_index_facts_t tw_index_facts(MlirValue value, int dim) {
 
 /* Neighbours along `dim` of the tile that lie side by side along `axis` of the array, in other respects alike. */
 static int neighbours(MlirOperation op, int axis, int dim) {
-  enum { MAX_SEGMENTS = 6 };
-  int64_t sizes[MAX_SEGMENTS];
-  if (tw_attr_ints(op, "operandSegmentSizes", sizes, MAX_SEGMENTS) < 4)
-    return 0;
-  bool gathers = !tw_op_is(op, TW_TILE_SCATTER);
-  intptr_t mask = 1 + sizes[1] + (gathers ? 0 : sizes[2]);
-  int bits = TW_ANY_BITS;
-  for (intptr_t d = 0; d < sizes[1]; d++) {
-    tw_index_facts_t facts = tw_index_facts(mlirOperationGetOperand(op, 1 + d), dim);
+  intptr_t first, rank = tw_operands(op, TW_OPERAND_INDICES, &first);
+  MlirValue mask = tw_operand(op, TW_OPERAND_MASK);
+  int bits = rank > 0 ? TW_ANY_BITS : 0;
+  for (intptr_t d = 0; d < rank; d++) {
+    tw_index_facts_t facts = tw_index_facts(mlirOperationGetOperand(op, first + d), dim);
     bits = min_int(bits, d == axis ? min_int(facts.run, facts.divisor) : facts.same);
   }
-  if (sizes[gathers ? 2 : 3])
-    bits = min_int(bits, tw_index_facts(mlirOperationGetOperand(op, mask), dim).same);
+  if (!mlirValueIsNull(mask))
+    bits = min_int(bits, tw_index_facts(mask, dim).same);
   return bits;
 }
 

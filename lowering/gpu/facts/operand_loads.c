@@ -20,24 +20,19 @@ bool tw_is_view_of_load(MlirOperation op) {
          is_element_cast(op);
 }
 
-static bool is_gather(MlirOperation op) { return tw_op_is(op, TW_TILE_GATHER); }
-
 MlirOperation tw_load_behind(MlirValue value) {
   MlirOperation op = tw_def(value);
   while (!mlirOperationIsNull(op) && tw_is_view_of_load(op) &&
          tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  bool found = !mlirOperationIsNull(op) && (tw_op_is(op, TW_TILE_LOAD) || (is_gather(op) && tw_promotes(op)));
+  bool found = !mlirOperationIsNull(op) && tw_op_loads(op) && (tw_op_has(op, TW_BY_TILE) || tw_promotes(op));
   return found ? op : tw_null_op();
 }
 
 /* Whether a gather gives zeros, or what it likes, where it reads nothing. */
 static bool pads_with_zeros(MlirOperation gather) {
-  enum { PADDING = 3 };
-  int64_t segments[PADDING + 1];
-  return tw_attr_ints(gather, "operandSegmentSizes", segments, PADDING + 1) == PADDING + 1 &&
-         (segments[PADDING] == 0 ||
-          tw_is_zero(mlirOperationGetOperand(gather, mlirOperationGetNumOperands(gather) - 1)));
+  MlirValue padding = tw_operand(gather, TW_OPERAND_PADDING);
+  return mlirValueIsNull(padding) || tw_is_zero(padding);
 }
 
 bool tw_promotes(MlirOperation load) {
@@ -45,7 +40,7 @@ bool tw_promotes(MlirOperation load) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   if (!tw_is_tile(tile) || tw_memory_bits(tw_element(tile)) < 8 || tw_is_bool(tile))
     return false;
-  if (is_gather(load)) {
+  if (tw_op_gathers(load)) {
     int dim;
     return (int)tw_memory_bits(tw_element(tile)) << tw_gather_vector_bits(load, &dim) >= MIN_COPY_BITS &&
            pads_with_zeros(load);
@@ -125,32 +120,20 @@ MlirValue tw_gather_if(MlirOperation gather, MlirValue condition) {
   tw_builder_t at = tw_build_before(gather);
   MlirType tile = mlirValueGetType(mlirOperationGetResult(gather, 0));
   MlirType i1 = tw_with_element(tile, mlirIntegerTypeGet(at.context, 1));
-  int64_t given[4] = {0};
-  MlirValue operands[TW_MAX_RANK + 3], mask = tw_unary(&at, "tensor.splat", i1, condition);
-  tw_attr_ints(gather, "operandSegmentSizes", given, 4);
-  int n = 0;
-  for (; n < given[0] + given[1]; n++)
-    operands[n] = mlirOperationGetOperand(gather, n);
-  if (given[2])
-    mask = tw_binary(&at, "arith.andi", i1, mask, mlirOperationGetOperand(gather, n));
-  operands[n++] = mask;
-  operands[n++] = tw_is_float(tile) ? tw_const_float(&at, tile, 0) : tw_const_int(&at, tile, 0);
-  int32_t segments[] = {1, (int32_t)given[1], 1, 1};
-  tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at.context, 4, segments)},
-                       {"check_bounds", tw_attr(gather, "check_bounds")}};
-  MlirOperation made = tw_build(&at, "tile.gather",
-                                (tw_op_parts_t){.num_operands = n,
-                                                .operands = operands,
-                                                .num_results = 1,
-                                                .results = &tile,
-                                                .num_attrs = mlirAttributeIsNull(attrs[1].value) ? 1 : 2,
-                                                .attrs = attrs});
+  MlirValue mask = tw_unary(&at, "tensor.splat", i1, condition), given = tw_operand(gather, TW_OPERAND_MASK);
+  if (!mlirValueIsNull(given))
+    mask = tw_binary(&at, "arith.andi", i1, mask, given);
+  MlirOperation made = mlirOperationClone(gather);
+  tw_set_operand(made, TW_OPERAND_MASK, mask);
+  tw_set_operand(made, TW_OPERAND_PADDING,
+                 tw_is_float(tile) ? tw_const_float(&at, tile, 0) : tw_const_int(&at, tile, 0));
+  mlirBlockInsertOwnedOperationBefore(at.block, at.before, made);
   return mlirOperationGetResult(made, 0);
 }
 
 int tw_contiguous_axis(MlirOperation load) {
   int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), dim;
-  if (is_gather(load))
+  if (tw_op_gathers(load))
     return tw_gather_vector_bits(load, &dim) > 0 ? dim : rank - 1;
   MlirType array = mlirValueGetType(mlirOperationGetOperand(load, 0));
   int64_t strides[TW_MAX_RANK], offset, order[TW_MAX_RANK];

@@ -67,8 +67,7 @@ static void count_lines(pairing_t *p, MlirOperation load) {
 static MlirWalkResult look(MlirOperation op, void *user) {
   pairing_t *p = user;
   intptr_t first;
-  if (tw_op_is(op, TW_TILE_SCATTER) || tw_op_is(op, TW_TILE_GATHER))
-    p->unfit = true;
+  p->unfit |= tw_op_has(op, TW_BY_ELEMENT);
   if (tw_op_is(op, TW_TILE_STORE))
     p->unfit |= mlirShapedTypeGetRank(mlirValueGetType(tw_access_array(op, &first))) == 0 ||
                 !mlirBlockEqual(mlirOperationGetBlock(op), p->top);

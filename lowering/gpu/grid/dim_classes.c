@@ -183,7 +183,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
   if (tw_op_is(op, TW_ARITH_CONSTANT)) {
     if (!is_splat(op))
       keep_operands_whole(d, op, "a constant differs along the axis");
-  } else if (tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER)) {
+  } else if (tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_has(op, TW_BY_ELEMENT)) {
     tie_elementwise(d, op);
   } else if (tw_op_is(op, TW_TILE_BROADCAST)) {
     tie_broadcast(d, op);

@@ -115,7 +115,7 @@ static bool shows_order(MlirOperation op) {
 static const char *why_not_brought(MlirOperation load, int64_t num_warps) {
   tw_tma_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
-  if (tw_op_is(load, TW_TILE_GATHER))
+  if (tw_op_gathers(load))
     return tw_gathers_beside(num_warps) ? NULL : "few warps compute on what a load in a loop gathers";
   if (!tw_tma_is_allowed(load))
     return "a load in a loop says allow_tma=False";
@@ -134,7 +134,7 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
     if (!mlirOperationIsNull(plain) && !mlirOperationIsNull(tw_enclosing_loop(plain)))
       loads[num++] = plain;
     for (int l = 0; l < num; l++)
-      k->gathers |= tw_op_is(loads[l], TW_TILE_GATHER);
+      k->gathers |= tw_op_gathers(loads[l]);
     for (int l = 0; l < num && k->not_brought == NULL; l++)
       k->not_brought = why_not_brought(loads[l], k->num_warps);
   }
@@ -463,7 +463,7 @@ typedef struct {
 static MlirWalkResult look_at_move(MlirOperation op, void *user) {
   enum { AXIS_1 = 2 };
   moves_t *m = user;
-  m->other |= tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_SCATTER);
+  m->other |= tw_op_is(op, TW_TILE_MMA) || tw_op_scatters(op);
   if (!tw_op_is(op, TW_TILE_STORE))
     return MlirWalkResultAdvance;
   intptr_t first;

@@ -290,9 +290,7 @@ static bool is_promoted(const twl_classes_t *c, MlirOperation op) {
   return tw_map_get(&c->promoted, op.ptr, NULL) != NULL;
 }
 
-bool twl_is_copied_gather(const twl_classes_t *c, MlirOperation op) {
-  return tw_op_is(op, TW_TILE_GATHER) && is_promoted(c, op);
-}
+bool twl_is_copied_gather(const twl_classes_t *c, MlirOperation op) { return tw_op_gathers(op) && is_promoted(c, op); }
 
 /* Every thread has whole pieces, as long as the indices allow: of one element where they tell of no neighbours. */
 tw_layout_t twl_copy_layout(const twl_classes_t *c, MlirOperation gather) {
@@ -337,7 +335,7 @@ static void add_products(chooser_t *x) {
       if (mlirOperationIsNull(load) || !tw_promotes(load))
         continue;
       tw_map_set(&c->promoted, load.ptr, 0, NULL);
-      if (tw_op_is(load, TW_TILE_GATHER)) {
+      if (tw_op_gathers(load)) {
         tw_layout_t copied = twl_copy_layout(c, load);
         force(x, mlirOperationGetResult(load, 0), &copied);
       }

@@ -61,7 +61,7 @@ static void add_edge(twl_classes_t *c, MlirOperation op) {
 }
 
 bool twl_is_elementwise(MlirOperation op) {
-  return tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER);
+  return tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_has(op, TW_BY_ELEMENT);
 }
 
 MlirValue twl_representative(MlirOperation op) {

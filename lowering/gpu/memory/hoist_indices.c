@@ -127,7 +127,7 @@ static void lift_index(const lifter_t *l, MlirOperation gather, intptr_t operand
 
 static bool is_gather_in_loop(MlirOperation op) {
   MlirOperation loop = tw_enclosing_loop(op);
-  return tw_op_is(op, TW_TILE_GATHER) && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR);
+  return tw_op_gathers(op) && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR);
 }
 
 bool tw_hoist_indices(MlirOperation func) {

@@ -79,8 +79,11 @@ static bool is_index_arithmetic(MlirOperation op) {
 
 /* Loads that may be done for an iteration that does not exist: they read nothing outside of their array. */
 static bool is_index_load(MlirOperation op) {
-  bool tile = tw_op_is(op, TW_TILE_LOAD) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  return (tile && !tw_has_attr(op, TW_IN_BOUNDS)) || (tw_op_is(op, TW_TILE_GATHER) && tw_has_attr(op, "check_bounds"));
+  if (!tw_op_loads(op))
+    return false;
+  return tw_op_has(op, TW_BY_TILE)
+             ? tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !tw_has_attr(op, TW_IN_BOUNDS)
+             : tw_has_attr(op, "check_bounds");
 }
 
 static bool is_noted(const plan_t *plan, MlirOperation load) {
@@ -271,33 +274,13 @@ static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation l
 
 /* Issues the copies of the iteration whose induction variable `map` has into `slot`, if it exists. */
 static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, MlirValue slot, MlirValue exists) {
-  enum { MAX_SEGMENTS = 6 };
   for (int c = 0; c < plan->copies.count; c++) {
-    MlirOperation copy = plan->copies.at[c];
-    MlirValue operands[TW_MAX_RANK + 5];
-    tw_attr_t *attrs = tw_allocate((size_t)mlirOperationGetNumAttributes(copy), sizeof *attrs);
-    int64_t given[MAX_SEGMENTS];
-    int32_t segments[MAX_SEGMENTS];
-    intptr_t buffer = tw_copy_buffer_operand(copy), n = 0, num_attrs = 0;
-    for (; n < buffer; n++)
-      operands[n] = repeat(at, mlirOperationGetOperand(copy, n), plan->loop, map);
-    operands[n++] = tw_copy_buffer(copy);
-    operands[n++] = slot;
-    operands[n++] = exists;
-    intptr_t num_segments = tw_attr_ints(copy, "operandSegmentSizes", given, MAX_SEGMENTS);
-    for (intptr_t s = 0; s < num_segments; s++)
-      segments[s] = s + 1 < num_segments ? (int32_t)given[s] : 1;
-    for (; num_attrs < mlirOperationGetNumAttributes(copy); num_attrs++) {
-      MlirNamedAttribute named = mlirOperationGetAttribute(copy, num_attrs);
-      attrs[num_attrs] = (tw_attr_t){mlirIdentifierStr(named.name).data, named.attribute};
-      if (!strcmp(attrs[num_attrs].name, "operandSegmentSizes"))
-        attrs[num_attrs].value = mlirDenseI32ArrayGet(at->context, num_segments, segments);
-    }
-    tw_builder_t here = *at;
-    here.location = mlirOperationGetLocation(copy);
-    tw_build(&here, tw_op_name(copy).data,
-             (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = num_attrs, .attrs = attrs});
-    free(attrs);
+    MlirOperation copy = mlirOperationClone(plan->copies.at[c]);
+    for (intptr_t n = 0; n < tw_copy_buffer_operand(copy); n++)
+      mlirOperationSetOperand(copy, n, repeat(at, mlirOperationGetOperand(copy, n), plan->loop, map));
+    tw_set_operand(copy, TW_OPERAND_SLOT, slot);
+    tw_set_operand(copy, TW_OPERAND_ENABLED, exists);
+    mlirBlockInsertOwnedOperationBefore(at->block, at->before, copy);
   }
   tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
 }

@@ -51,7 +51,7 @@ enum {
 /* ---- which loops and loads --------------------------------------------------------------------------- */
 
 static bool is_safe_load(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_LOAD) || (tw_op_is(op, TW_TILE_GATHER) && tw_has_attr(op, "check_bounds"));
+  return tw_op_loads(op) && (tw_op_has(op, TW_BY_TILE) || tw_has_attr(op, "check_bounds"));
 }
 
 static bool has(MlirBlock body, tw_op_kind_t kind) {

@@ -81,8 +81,6 @@ typedef struct {
 
 static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
-static bool is_gather(MlirOperation op) { return tw_op_is(op, TW_TILE_GATHER); }
-
 static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
 
 /* ---- the buffer -------------------------------------------------------------------------------- */
@@ -160,7 +158,7 @@ static tw_layout_t layout_before(MlirOperation view, const tw_layout_t *layout) 
 static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layout_t *layout, MlirValue buffer) {
   MlirOperation op = tw_def(value);
   MlirType type = tw_type_with_layout(mlirValueGetType(value), layout);
-  if (tw_op_is(op, TW_TILE_LOAD) || is_gather(op))
+  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_gathers(op))
     return tw_build_local_load(at, buffer, type);
   tw_layout_t before = layout_before(op, layout);
   MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
@@ -178,7 +176,7 @@ MlirOperation tw_stage_load(MlirOperation func, MlirOperation load, MlirValue *b
   top.location = mlirOperationGetLocation(load);
   *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
   tw_builder_t at = tw_build_before(load);
-  (is_gather(load) ? build_gather_copy : build_copy)(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
+  (tw_op_gathers(load) ? build_gather_copy : build_copy)(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
   build_plain(&at, "tile.async_commit");
   tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
   tw_build(&at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});

@@ -72,7 +72,7 @@ static bool has_parts(product_t *p, MlirValue value, int axis) {
     return false;
   if (known >= 0 || tw_is_made_anew(value))
     return known < 0 || known == axis;
-  bool reads = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_GATHER);
+  bool reads = tw_op_loads(op);
   bool computes = tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_form(op) == TW_FORM_VIEW;
   if (mlirOperationGetNumResults(op) != 1 || !(computes || (reads && is_unwritten_until(op, p->mma))))
     return false;

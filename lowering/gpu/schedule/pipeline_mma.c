@@ -226,7 +226,7 @@ static MlirValue late_operand(const tw_builder_t *at, const rotation_t *r, MlirV
   MlirValue made = tw_copy_slice(at, mlirOperationGetOperand(r->product, 1), tw_loop_body(r->loop), &map);
   MlirOperation load = tw_def(tw_map_value(&map, mlirOperationGetResult(r->load, 0)));
   tw_map_free(&map);
-  if (tw_op_is(load, TW_TILE_GATHER)) {
+  if (tw_op_gathers(load)) {
     MlirValue all = mlirOperationGetResult(load, 0), masked = tw_gather_if(load, valid);
     made = mlirValueEqual(made, all) ? masked : made;
     mlirValueReplaceAllUsesOfWith(all, masked);

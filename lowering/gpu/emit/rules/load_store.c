@@ -304,22 +304,11 @@ typedef struct indexed {
   int shifted;
 } indexed_t;
 
-/* Operand `segment` of an op with segments; null if it is absent. */
-static MlirValue segment_operand(MlirOperation op, int segment) {
-  int64_t sizes[8], at = 0;
-  intptr_t n = tw_attr_ints(op, "operandSegmentSizes", sizes, 8);
-  if (segment >= n || sizes[segment] == 0)
-    return (MlirValue){NULL};
-  for (int i = 0; i < segment; i++)
-    at += sizes[i];
-  return mlirOperationGetOperand(op, at);
-}
-
-static indexed_t indexed_of(MlirOperation op, int mask_segment, int value_segment) {
-  indexed_t x = {.array = mlirOperationGetOperand(op, 0), .first = 1};
-  x.count = mlirShapedTypeGetRank(mlirValueGetType(x.array));
-  x.mask = segment_operand(op, mask_segment);
-  x.value = segment_operand(op, value_segment);
+static indexed_t indexed_of(MlirOperation op, tw_operand_name_t value) {
+  indexed_t x = {.array = tw_operand(op, TW_OPERAND_ARRAY)};
+  x.count = tw_operands(op, TW_OPERAND_INDICES, &x.first);
+  x.mask = tw_operand(op, TW_OPERAND_MASK);
+  x.value = tw_operand(op, value);
   x.check_bounds = tw_has_attr(op, "check_bounds");
   return x;
 }
@@ -513,7 +502,7 @@ static void gather_vector(tw_emitter_t *e, MlirOperation op, const indexed_t *x,
 
 bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  indexed_t x = indexed_of(op, 2, 3);
+  indexed_t x = indexed_of(op, TW_OPERAND_PADDING);
   tw_layout_t layout = {0};
   if (tw_is_tile(type) && tw_layout_of_type(type, &layout))
     find_vectors(op, &layout, &x);
@@ -529,11 +518,11 @@ bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
 
 /* Each thread copies the pieces that its index tiles name; the swizzle of the buffer is in where it puts them. */
 bool twg_rule_async_gather(tw_emitter_t *e, MlirOperation op) {
-  enum { MASK = 2, ENABLED = 5, MIN_COPY_BITS = 32 };
-  indexed_t x = indexed_of(op, MASK, MASK);
+  enum { MIN_COPY_BITS = 32 };
+  indexed_t x = indexed_of(op, TW_OPERAND_PADDING); /* of which there is none */
   intptr_t at = tw_copy_buffer_operand(op);
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
-  MlirValue enabled = segment_operand(op, ENABLED), to = twg_slot_pointer(e, op, at);
+  MlirValue enabled = tw_operand(op, TW_OPERAND_ENABLED), to = twg_slot_pointer(e, op, at);
   int bits = tw_memory_bits(element);
   tw_layout_t tile, shared;
   if (!tw_layout_of_type(type, &shared) ||
@@ -584,7 +573,7 @@ static int vector_words(tw_emitter_t *e, MlirType element, const indexed_t *x, i
 }
 
 bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
-  indexed_t x = indexed_of(op, 3, 2);
+  indexed_t x = indexed_of(op, TW_OPERAND_VALUE);
   MlirType type = mlirValueGetType(x.value), element = tw_element(type);
   int bits = tw_memory_bits(element);
   tw_layout_t layout = {0};
