@@ -279,9 +279,32 @@ static bool make_op_signless(MlirOperation op) {
   return true;
 }
 
+/* --- What comes later -------------------------------------------------------------------------------- */
+
+/* Layouts and buffers: what is re-emitted here would lose the first, and the elements of the second have signs. */
+static bool comes_later(MlirType type) {
+  return tw_type_is_buffer(type) ||
+         (mlirTypeIsARankedTensor(type) && !mlirAttributeIsNull(mlirRankedTensorTypeGetEncoding(type)));
+}
+
+static bool has_no_layouts(MlirOperation op) {
+  bool later = false;
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    later |= comes_later(mlirValueGetType(mlirOperationGetResult(op, i)));
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock block = tw_region_block(op, r); !mlirBlockIsNull(block); block = mlirBlockGetNextInRegion(block))
+      for (intptr_t i = 0; i < mlirBlockGetNumArguments(block); i++)
+        later |= comes_later(mlirValueGetType(mlirBlockGetArgument(block, i)));
+  if (later)
+    tw_op_error(op, "has tiles with layouts, or buffers, which tile-assign-layouts and later passes make of legal ops");
+  return !later;
+}
+
+/* --- The pass ---------------------------------------------------------------------------------------- */
+
 static bool gather_to_load(MlirOperation op) { return !tw_op_is(op, TW_FUNC_FUNC) || tw_gather_to_load(op); }
 
 bool tw_run_legalize(MlirOperation module) {
-  return for_each_op(module, legalize_op) && for_each_op(module, make_op_signless) &&
-         for_each_op(module, gather_to_load);
+  return for_each_op(module, has_no_layouts) && for_each_op(module, legalize_op) &&
+         for_each_op(module, make_op_signless) && for_each_op(module, gather_to_load);
 }

@@ -151,10 +151,13 @@ void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue g
     cx->num_blocks[d] = cpu_load_i32(cx, grid, d);
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old) && !cx->failed; i++) {
     MlirValue argument = mlirBlockGetArgument(old, i);
-    if (mlirTypeIsAMemRef(mlirValueGetType(argument)))
+    MlirType type = mlirValueGetType(argument);
+    if (mlirTypeIsAMemRef(type))
       unpack_array(cx, argument, words, &position);
-    else
+    else if (mlirTypeIsAInteger(type) || mlirTypeIsAFloat(type))
       unpack_scalar(cx, argument, words, &position);
+    else
+      cpu_error(cx, cx->func, "is a kernel with an argument that is neither an array nor a scalar");
   }
 }
 

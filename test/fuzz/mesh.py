@@ -15,7 +15,7 @@ class Kind(enum.Enum):
     FINE = "fine"
     REFUSED = "refused"  # by a typed error
     UNREAD = "unread"  # IR that does not parse
-    INVALID = "invalid"  # a pass made IR that the verifier refuses, of IR that it accepts and no other pass makes
+    INVALID = "invalid"  # a pass made IR that the verifier refuses, of IR that it accepts
     WRONG = "wrong"  # a wrong result, or an error that is none of ours
     CRASH = "crash"  # the process ended
     HANG = "hang"  # the case did not end in time
@@ -23,7 +23,7 @@ class Kind(enum.Enum):
 
     @property
     def is_bad(self) -> bool:
-        return self in (Kind.WRONG, Kind.CRASH, Kind.HANG)
+        return self in (Kind.INVALID, Kind.WRONG, Kind.CRASH, Kind.HANG)
 
 
 @dataclasses.dataclass(frozen=True)

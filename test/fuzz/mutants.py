@@ -21,15 +21,6 @@ from tilewright.errors import TileError
 
 ROOT = Path(__file__).resolve().parents[2]
 TW_OPT = Path(os.environ.get("TW_BIN", ROOT / "build/dev/bin")) / "tw-opt"
-MODULE_PASSES = (
-    "tile-legalize",
-    "tile-allocate-shared",
-    "tile-to-nvvm",
-    "tile-order-stores",
-    "tile-overlap-launches",
-    "tile-to-cpu",
-)
-UPSTREAM = ("canonicalize", "cse", "loop-invariant-code-motion")
 NUMBERS = (
     0,
     1,
@@ -124,9 +115,12 @@ def attributes_of_all() -> list[str]:
 
 
 @functools.cache
-def passes_of_all() -> list[str]:
-    text = subprocess.run([TW_OPT, "--help"], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"--(tile-[a-z0-9-]+)", text)
+def anchors() -> dict[str, str]:
+    """Of each pass of ours, what it runs on."""
+    rows = re.findall(
+        r'TW_PASS\([A-Z]+, [A-Z]+, ([A-Z]+),\s*"([a-z0-9-]+)"', (ROOT / "lowering/passes.def").read_text()
+    )
+    return {name: "func.func" if anchor == "FUNCTION" else "builtin.module" for anchor, name in rows}
 
 
 def replace_one(text: str, pattern: re.Pattern[str], new: list[str], pick: random.Random) -> str:
@@ -229,13 +223,13 @@ def mutant(number: int) -> tuple[str, list[str], random.Random]:
 
 
 def pipeline(name: str) -> str:
-    return f"builtin.module({name if name in MODULE_PASSES or name in UPSTREAM else f'func.func({name})'})"
+    return f"builtin.module({f'func.func({name})' if anchors().get(name) == 'func.func' else name})"
 
 
 def plans(passes: list[str], pick: random.Random) -> list[list[str]]:
     """Series of pipelines; a stage by its name alone."""
     own = [pipeline(name) for name in passes]
-    other = [pipeline(pick.choice(passes_of_all()))]
+    other = [pipeline(pick.choice(list(anchors())))]
     return [own, other, ["emit"]]
 
 

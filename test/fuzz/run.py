@@ -34,7 +34,7 @@ from mesh import Kind, Outcome  # noqa: E402 - needs the line above
 
 MESHES = ("mutants", "control", "tiles", "products", "arrays", "cache", "commands")
 START_SECONDS = 120.0  # until a process has begun its first case
-MOST_KEPT = 20  # files of one mesh
+MOST_KEPT = 100  # files of one mesh
 
 
 def make(name: str, folder: Path) -> Any:
@@ -135,7 +135,7 @@ class Runner:
 
     def note(self, number: int, outcome: Outcome) -> None:
         self.counts[outcome.kind] += 1
-        told = outcome.kind.is_bad or outcome.kind in (Kind.INVALID, Kind.UPSTREAM)
+        told = outcome.kind.is_bad or outcome.kind is Kind.UPSTREAM
         if not told or self.counts[outcome.kind] > MOST_KEPT:
             return
         self.kept.mkdir(parents=True, exist_ok=True)

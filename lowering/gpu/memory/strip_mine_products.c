@@ -260,6 +260,11 @@ bool tw_strip_mine_products(MlirOperation func) {
   int64_t bytes = tw_attr_int(func, "tile.product_step", 0);
   if (bytes <= 0)
     return true;
+  if (bytes < (int64_t)sizeof(double) || (bytes & (bytes - 1))) {
+    tw_op_error(func, "has tile.product_step of %lld bytes; it is a power of two that has room for any element",
+                (long long)bytes);
+    return false;
+  }
   tw_ops_t products = tw_ops_in(func, is_product, MlirWalkPreOrder);
   for (int i = 0; i < products.count; i++)
     walk(products.at[i], bytes);

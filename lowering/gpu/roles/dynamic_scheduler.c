@@ -282,10 +282,11 @@ static const char *why_not(tickets_t *t) {
 }
 
 static void rewrite(tickets_t *t) {
+  enum { FEW_WARPS = 4 };
   MlirType i64 = tw_i64(mlirOperationGetContext(t->func));
   tw_add_words(t->func, 1, &i64, &t->workspace);
   t->gathers = tw_has_op(t->roles, TW_TILE_ASYNC_GATHER);
-  int64_t consumers = tw_num_warps(t->func, 0);
+  int64_t consumers = tw_num_warps(t->func, FEW_WARPS);
   int64_t producers = t->gathers ? tw_attr_int(t->roles, "producer_warps", 1) : 0;
   tw_builder_t at = tw_build_before(t->roles);
   at.location = mlirOperationGetLocation(t->func);

@@ -20,3 +20,12 @@ module attributes {tile.target = "cpu"} {
     return
   }
 }
+
+// -----
+
+module attributes {tile.target = "cpu"} {
+  // expected-error@+1 {{is a kernel with an argument that is neither an array nor a scalar}}
+  func.func @buffer_argument(%a: !tile.buffer<1x64xf32, #tile.linear<offset = [[1], [2], [4], [8], [16], [32]]>>) attributes {tile.kernel} {
+    return
+  }
+}

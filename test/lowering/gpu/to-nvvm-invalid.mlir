@@ -81,3 +81,17 @@ module attributes {tile.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
+
+module attributes {tile.target = "sm_90a"} {
+  func.func @narrow(%a: memref<?xf16, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %x = tile.load %a[%c0] padding zero : memref<?xf16, strided<[1]>>, i32 -> tensor<32xf16, #l>
+    // expected-error @below {{is neither of f32 nor of f64, to which tile-legalize widens}}
+    %t = math.tanh %x : tensor<32xf16, #l>
+    return
+  }
+}

@@ -678,9 +678,15 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
 }
 
 bool twg_rule_math(tw_emitter_t *e, MlirOperation op) {
+  MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  bool is_f32 = mlirTypeIsAF32(element);
+  if (mlirTypeIsAFloat(element) && !is_f32 && !mlirTypeIsAF64(element)) {
+    tw_op_error(op, "is neither of f32 nor of f64, to which tile-legalize widens");
+    return false;
+  }
   if (is_circular(op))
     return emit_circular(e, op);
-  return tw_has_attr(op, TW_ABSOLUTE) ? emit_tanh_absolute(e, op) : twg_each_register(e, op, one_element);
+  return tw_has_attr(op, TW_ABSOLUTE) && is_f32 ? emit_tanh_absolute(e, op) : twg_each_register(e, op, one_element);
 }
 
 /* The x of 1 + tanh(x) in f32; else null. */

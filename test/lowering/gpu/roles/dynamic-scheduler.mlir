@@ -8,7 +8,7 @@
 // REMARK-NOT: remark
 
 // The producer takes a ticket behind its last loop, if that does not tell its last iteration, and posts the number at the
-// end; what the loop carried before it still does.
+// end; what the loop carried before it still does. Consumers are four warps where nothing says how many.
 // CHECK-LABEL: func.func @alone
 // CHECK-SAME: %[[FIRST:[^:]*]]: i32, %[[TOTAL:[^:]*]]: i32, %[[STEP:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
 // CHECK-SAME: dynamic = 1 : i32
@@ -47,7 +47,7 @@
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
 !array = memref<?x?xbf16, strided<[?, 1]>>
 module attributes {tile.target = "sm_90a"} {
-  func.func @alone(%a: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+  func.func @alone(%a: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %first: i32, %total: i32, %step: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c7 = arith.constant 7 : i32
     %s = tile.alloc_shared : !tile.buffer<1x8x64xbf16, #line>
