@@ -206,6 +206,7 @@ enum { ABSURD = 4 };
 
 typedef struct {
   MlirOperation op;
+  MlirType tile;
   int64_t words;
 } largest_t;
 
@@ -214,28 +215,39 @@ static bool is_free(MlirOperation op) {
   return tw_op_form(op) == TW_FORM_SOURCE || tw_op_is(op, TW_TILE_BROADCAST) || mlirOperationGetNumRegions(op) > 0;
 }
 
-static MlirWalkResult measure(MlirOperation op, void *user) {
-  largest_t *largest = user;
+static void measure_tile(largest_t *largest, MlirOperation op, MlirType tile) {
   tw_layout_t layout;
-  for (intptr_t i = 0; !is_free(op) && i < mlirOperationGetNumResults(op); i++) {
-    MlirType type = mlirValueGetType(mlirOperationGetResult(op, i));
-    if (!tw_is_tile(type) || !tw_layout_of_type(type, &layout))
-      continue;
-    int64_t words = (int64_t)tw_layout_count(&layout, TW_REGISTER) * tw_memory_bits(tw_element(type)) / 32;
-    if (words > largest->words)
-      *largest = (largest_t){op, words};
-  }
+  if (!tw_is_tile(tile) || !tw_layout_of_type(tile, &layout))
+    return;
+  int64_t words = (int64_t)tw_layout_count(&layout, TW_REGISTER) * tw_memory_bits(tw_element(tile)) / 32;
+  if (words > largest->words)
+    *largest = (largest_t){op, tile, words};
+}
+
+static MlirWalkResult measure(MlirOperation op, void *user) {
+  for (intptr_t i = 0; !is_free(op) && i < mlirOperationGetNumResults(op); i++)
+    measure_tile(user, op, mlirValueGetType(mlirOperationGetResult(op, i)));
+  return MlirWalkResultAdvance;
+}
+
+/* A constant takes a register at a time when it is stored, but as many instructions as other tiles. */
+static MlirWalkResult measure_stored(MlirOperation op, void *user) {
+  if (tw_op_is(op, TW_TILE_STORE))
+    measure_tile(user, op, mlirValueGetType(tw_moved_tile(op)));
   return MlirWalkResultAdvance;
 }
 
 static bool report_registers(MlirOperation func) {
   int most = tw_gpu_target_of(func).machine->thread_registers;
-  largest_t largest = {.words = most};
+  largest_t largest = {.words = most}, stored = {.words = ABSURD * most};
   char tile[160];
   mlirOperationWalk(func, measure, &largest, MlirWalkPreOrder);
+  mlirOperationWalk(func, measure_stored, &stored, MlirWalkPreOrder);
+  if (stored.words > ABSURD * most && largest.words <= ABSURD * most)
+    largest = stored;
   if (largest.words <= most)
     return true;
-  tw_describe_tile(mlirValueGetType(mlirOperationGetResult(largest.op, 0)), sizeof tile, tile);
+  tw_describe_tile(largest.tile, sizeof tile, tile);
   static const char text[] = "takes %lld registers of each thread for its tile of %s; there are %d: use smaller tiles";
   if (largest.words > ABSURD * most)
     tw_op_does_not_fit(largest.op, TW_REGISTERS, text, (long long)largest.words, tile, most);

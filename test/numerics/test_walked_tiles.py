@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from harness import Backends
 
+from tilewright import compile as compiler
 from tilewright import tile as ct
 
 BF16 = ml_dtypes.bfloat16
@@ -70,3 +71,28 @@ def test_reductions(backends: Backends, dtype: Any) -> None:
         x = whole_numbers(np.int32, rows, tile).astype(dtype)
         results = [np.zeros(rows, dtype), np.zeros(rows, dtype), np.zeros((1, tile), dtype)]
         backends.run_all(extremes, (1,), lambda x=x, r=results: [x, *(y.copy() for y in r), *x.shape])
+
+
+@ct.kernel
+def stored(X, Y, Z, R: ct.Constant[int], T: ct.Constant[int]):
+    """Nothing is reduced, and one tile is a constant."""
+    x = ct.load(X, index=(0, 0), shape=(R, T), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(Y, index=(0, 0), tile=x + ct.arange(T, dtype=ct.int32)[None, :])
+    ct.store(Z, index=(0, 0), tile=ct.full((R, T), 3, Z.dtype))
+
+
+@pytest.mark.parametrize("shape, tile", [((1, 100003), (1, 131072)), ((300, 257), (512, 512)), ((9, 3), (2**19, 1))])
+def test_stores(backends: Backends, shape: tuple[int, int], tile: tuple[int, int]) -> None:
+    x = whole_numbers(np.int32, *shape)
+    backends.run_all(stored, (1,), lambda: [x, np.zeros_like(x), np.ones(shape, np.float32), *tile])
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_80", "cpu"])
+def test_a_tile_of_any_size_is_little_code(target: str) -> None:
+    """Of the largest that Python makes, and of one that a block just does not hold."""
+    arrays = [np.zeros((8, 8), np.int32)] * 3
+    for rows in (2**20, 2**7):
+        _, key = stored.specialization((*arrays, rows, 2**10))
+        module = compiler.capture_kernel(stored, target, key).module
+        module.lower("llvm")
+        assert len(module.emit(compiler.EMIT_LLVM)) < 200_000

@@ -253,6 +253,8 @@ static const char *decide(cutter_t *c, int64_t wanted) {
   tw_steps_t steps = tw_steps_or_guess(c->func, c->scope);
   if (log == 0)
     return "its tiles are small";
+  if (c->plans.at[0].cycles > INT32_MAX || c->plans.at[0].bytes > INT32_MAX)
+    return "its tiles are too large for the launcher to weigh";
   why = why_not_apart(c, plan, wanted > 1);
   if (why != NULL)
     return why;

@@ -27,9 +27,10 @@
  *
  * What must hold: the tile, all that is computed from it and all that it is computed from, as far as it has the axis,
  * are made in one block, element by element or by loads, broadcasts, reshapes, permutes and reductions (sums and
- * extremes). A remark names the op that does not. Stores come last: what they write no other op of the block touches,
- * as far as arrays may be assumed to be apart (aliasing.h), but loads of the same place before them. Runs before
- * layouts, whose number of warps it sets. */
+ * extremes). A larger tile that is stored and nowhere reduced is walked along alike, a constant too. A remark names the
+ * op that does not. Stores come last: what they write no other op of the block touches, as far as arrays may be assumed
+ * to be apart (aliasing.h), but loads of the same place before them. Runs before layouts, whose number of warps it
+ * sets. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
@@ -49,7 +50,8 @@
 #include <stdlib.h>
 
 enum {
-  MOST_ELEMENTS = 16384, /* of a tile: 64 for each thread of 8 warps */
+  MOST_ELEMENTS = 16384, /* of a tile that is reduced: 64 for each thread of 8 warps */
+  MOST_STORED = 65536,   /* of one that is only stored: 64 for each thread of the largest block */
   FEW_WARPS = 8,
   MANY_WARPS = 16,
   MAX_OPS = 512,
@@ -64,7 +66,9 @@ typedef struct {
 
 typedef struct {
   MlirBlock block;
-  int64_t extent; /* of the axis */
+  MlirOperation root; /* the op that the walk is for: a reduction or a store */
+  int root_axis;      /* of its tile */
+  int64_t extent;     /* of the axis */
   int64_t part;
   tw_map_t axes; /* wide value -> its axis */
   entry_t ops[MAX_OPS];
@@ -76,6 +80,16 @@ typedef struct {
 
 /* The axis of a wide value, else -1. */
 static int axis_of(const walk_t *w, MlirValue value) { return tw_map_number(&w->axes, value, -1); }
+
+/* The tile that a reduction takes or a store moves. */
+static MlirValue tile_of(MlirOperation op) {
+  return mlirOperationGetOperand(op, tw_op_is(op, TW_TILE_STORE) ? mlirOperationGetNumOperands(op) - 1 : 0);
+}
+
+/* The same of what a store moves; a constant that the root stores is of no op, and has the root's. */
+static int axis_of_stored(const walk_t *w, MlirOperation store) {
+  return mlirOperationEqual(store, w->root) ? w->root_axis : axis_of(w, tile_of(store));
+}
 
 static bool has_extent(const walk_t *w, MlirType type, int axis) {
   return tw_is_tile(type) && axis >= 0 && axis < tw_rank(type) && tw_extent(type, axis) == w->extent;
@@ -162,9 +176,8 @@ static bool is_wide(const walk_t *w, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (axis_of(w, mlirOperationGetResult(op, i)) >= 0)
       return true;
-  return (tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_REDUCE)) &&
-         axis_of(w, mlirOperationGetOperand(op, tw_op_is(op, TW_TILE_STORE) ? mlirOperationGetNumOperands(op) - 1
-                                                                            : 0)) >= 0;
+  return tw_op_is(op, TW_TILE_STORE) ? axis_of_stored(w, op) >= 0
+                                     : tw_op_is(op, TW_TILE_REDUCE) && axis_of(w, tile_of(op)) >= 0;
 }
 
 typedef struct {
@@ -273,7 +286,7 @@ static bool stores_are_apart(walk_t *w) {
 static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op, MlirValue j, tw_map_t *map) {
   bool stores = tw_op_is(op, TW_TILE_STORE);
   intptr_t num = mlirOperationGetNumOperands(op);
-  int axis = axis_of(w, stores ? mlirOperationGetOperand(op, num - 1) : mlirOperationGetResult(op, 0));
+  int axis = stores ? axis_of_stored(w, op) : axis_of(w, mlirOperationGetResult(op, 0));
   MlirOperation made = mlirOperationClone(op);
   mlirBlockInsertOwnedOperationBefore(at->block, at->before, made);
   tw_builder_t here = tw_build_before(made);
@@ -432,21 +445,26 @@ static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
     w->part /= 2;
 }
 
-static bool walk_along(MlirOperation func, MlirOperation reduce, int axis, MlirOperation *obstacle) {
+/* Whether the tile of the root can be walked along the axis. */
+static bool can_walk(walk_t *w) {
+  bool wide = tw_op_is(w->root, TW_TILE_STORE) ? add_op(w, w->root, w->root_axis)
+                                               : add_value(w, tile_of(w->root), w->root_axis);
+  return wide && order_ops(w) && stores_are_apart(w);
+}
+
+static bool walk_along(MlirOperation func, MlirOperation root, int axis, MlirOperation *obstacle) {
   walk_t *w = tw_allocate(1, sizeof *w);
-  MlirValue input = mlirOperationGetOperand(reduce, 0);
-  MlirType tile = mlirValueGetType(input);
-  w->block = mlirOperationGetBlock(reduce);
-  w->extent = tw_extent(tile, axis);
-  bool ok = add_value(w, input, axis) && order_ops(w) && stores_are_apart(w);
+  MlirType tile = mlirValueGetType(tile_of(root));
+  *w = (walk_t){.block = mlirOperationGetBlock(root), .root = root, .root_axis = axis, .extent = tw_extent(tile, axis)};
+  bool ok = can_walk(w);
   if (ok) {
     choose_part(w, func, tile);
     char whole[160], part[160];
     tw_describe_tile(tile, sizeof whole, whole);
     tw_describe_tile(tw_part_type(tile, axis, w->part), sizeof part, part);
-    tw_op_remark(reduce, "is of a tile of %s, which is more than registers hold: it is walked along in tiles of %s",
+    tw_op_remark(root, "is of a tile of %s, which is more than registers hold: it is walked along in tiles of %s",
                  whole, part);
-    rewrite(w, mlirOperationGetLocation(reduce));
+    rewrite(w, mlirOperationGetLocation(root));
   }
   *obstacle = w->obstacle;
   tw_map_free(&w->axes);
@@ -454,41 +472,59 @@ static bool walk_along(MlirOperation func, MlirOperation reduce, int axis, MlirO
   return ok;
 }
 
-/* Along another axis than that of the reduction, if that does. */
-static bool walk(MlirOperation func, MlirOperation reduce) {
-  MlirType tile = mlirValueGetType(mlirOperationGetOperand(reduce, 0));
-  int last = (int)tw_attr_int(reduce, "axis", 0);
+/* Along another axis than that of a reduction, if that does. */
+static bool walk(MlirOperation func, MlirOperation root) {
+  MlirType tile = mlirValueGetType(tile_of(root));
+  int last = (int)tw_attr_int(root, "axis", -1);
   MlirOperation obstacle = tw_null_op();
   for (int axis = 0; axis < tw_rank(tile); axis++)
-    if (axis != last && tw_extent(tile, axis) > 1 && walk_along(func, reduce, axis, &obstacle))
+    if (axis != last && tw_extent(tile, axis) > 1 && walk_along(func, root, axis, &obstacle))
       return true;
-  if (walk_along(func, reduce, last, &obstacle))
+  if (last >= 0 && walk_along(func, root, last, &obstacle))
     return true;
   char text[160];
   tw_describe_tile(tile, sizeof text, text);
-  tw_op_remark(mlirOperationIsNull(obstacle) ? reduce : obstacle,
+  tw_op_remark(mlirOperationIsNull(obstacle) ? root : obstacle,
                "keeps a tile of %s whole, which is more than registers hold: use smaller tiles", text);
   return false;
 }
 
 static bool is_too_wide(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_REDUCE) && tw_count(mlirValueGetType(mlirOperationGetOperand(op, 0))) > MOST_ELEMENTS;
+  if (!tw_op_is(op, TW_TILE_REDUCE) && !tw_op_is(op, TW_TILE_STORE))
+    return false;
+  MlirType tile = mlirValueGetType(tile_of(op));
+  return tw_is_tile(tile) && tw_count(tile) > (tw_op_is(op, TW_TILE_STORE) ? MOST_STORED : MOST_ELEMENTS);
 }
 
-/* A walk moves the reductions along its axis, and takes others into its loops. */
+/* A walk moves the reductions along its axis, and takes others and stores into its loops. */
 static bool strip_mine(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA))
     return true;
   for (int refused = 0;;) {
-    tw_ops_t reduces = tw_ops_in(func, is_too_wide, MlirWalkPreOrder);
-    bool more = refused < reduces.count;
-    refused += more && !walk(func, reduces.at[refused]);
-    tw_ops_free(&reduces);
+    tw_ops_t wide = tw_ops_in(func, is_too_wide, MlirWalkPreOrder);
+    bool more = refused < wide.count;
+    refused += more && !walk(func, wide.at[refused]);
+    tw_ops_free(&wide);
     if (!more)
       return true;
   }
 }
 
+static bool is_unused_constant(MlirOperation op) {
+  return mlirOperationGetNumResults(op) == 1 && tw_is_unused(mlirOperationGetResult(op, 0)) &&
+         tw_is_made_anew(mlirOperationGetResult(op, 0));
+}
+
+/* Parts have constants of their own; those of whole tiles would be too large. */
+static void erase_unused_constants(MlirOperation func) {
+  tw_ops_t unused = tw_ops_in(func, is_unused_constant, MlirWalkPreOrder);
+  for (int i = 0; i < unused.count; i++)
+    mlirOperationDestroy(unused.at[i]);
+  tw_ops_free(&unused);
+}
+
 bool tw_run_strip_mine(MlirOperation func) {
-  return strip_mine(func) && tw_strip_mine_products(func) && tw_check_sizes(func);
+  bool ok = strip_mine(func) && tw_strip_mine_products(func);
+  erase_unused_constants(func);
+  return ok && tw_check_sizes(func);
 }

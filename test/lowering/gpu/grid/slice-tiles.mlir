@@ -254,3 +254,19 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// What no number of a launch record holds, no launch decides by.
+// CHECK-LABEL: func.func @huge(
+// CHECK-NOT: slice =
+module attributes {tile.target = "sm_90a"} {
+  func.func @huge(%x: !A, %y: !A) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<1048576x1024xbf16>
+    tile.store %a, %y[%i, %i] : tensor<1048576x1024xbf16>, !A, i32, i32
+    return
+  }
+}

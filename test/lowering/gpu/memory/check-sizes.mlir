@@ -12,3 +12,12 @@ func.func @too_many(%x: tensor<2048x1024xf32>) -> tensor<2048x1024xf32> attribut
   %y = arith.addf %x, %x : tensor<2048x1024xf32>
   return %y : tensor<2048x1024xf32>
 }
+
+// -----
+
+module {
+// expected-error @below {{has tile.product_step of 3 bytes; it is a power of two that has room for any element}}
+func.func @odd() attributes {tile.kernel, tile.product_step = 3 : i32} {
+  return
+}
+}

@@ -113,3 +113,39 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// What is only stored is walked along if no block has registers for it: a constant, too, of which each part has its own.
+// CHECK-LABEL: @stored
+// CHECK-SAME: num_warps = 8
+// CHECK: %[[C:.*]] = arith.constant dense<2.000000e+00> : tensor<8x1024xf32>
+// CHECK-NOT: tensor<2048x1024xf32>
+// CHECK: scf.for %[[J:.*]] = %c0_i32 to %c256_i32 step %c1_i32
+// CHECK: tile.store %[[C]], %arg0[%[[J]], %c0_i32] : tensor<8x1024xf32>
+// REMARK: 'tile.store' op is of a tile of 2048x1024xf32, which is more than registers hold: it is walked along in tiles of 8x1024xf32
+module attributes {tile.target = "sm_90a"} {
+  func.func @stored(%x: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %two = arith.constant dense<2.0> : tensor<2048x1024xf32>
+    tile.store %two, %x[%c0, %c0] : tensor<2048x1024xf32>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// CHECK-LABEL: @held
+// CHECK-NOT: scf.for
+module attributes {tile.target = "sm_90a"} {
+  func.func @held(%x: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %two = arith.constant dense<2.0> : tensor<64x1024xf32>
+    tile.store %two, %x[%c0, %c0] : tensor<64x1024xf32>, !A, i32, i32
+    return
+  }
+}
