@@ -179,27 +179,27 @@ def Tile_WarpAnyOp : Tile_GpuOp<"warp_any", [Pure]> {
 }
 
 //===----------------------------------------------------------------------===//
-// Hopper
+// Products that run by themselves, and roles of warps
 //===----------------------------------------------------------------------===//
 
 def Tile_TileOrBuffer : AnyTypeOf<[Tile_AnyTile, Tile_BufferType], "tile or buffer">;
 
-def Tile_WgmmaOp : Tile_GpuOp<"wgmma", [MemoryEffects<[MemWrite]>]> {
+def Tile_AsyncMmaOp : Tile_GpuOp<"async_mma", [MemoryEffects<[MemWrite]>]> {
   let summary = "start lhs @ rhs + acc on operands in shared memory";
   let form = "product"; let orders = "threads"; let async = "start"; let verifier = "verify_in_place";
   let description = [{
-    Warpgroups multiply what lies in slots of buffers; lhs may be a tile in
-    registers instead. Each starts work that waits count, so that two that compute the
-    same are not one. `transposed_lhs` says that the buffer holds the transpose of
+    Warps multiply what lies in slots of buffers; lhs may be a tile in registers
+    instead. The instruction is that of the target's asynchronous MMA family. Each starts
+    work that waits count, so that two that compute the same are not one. `transposed_lhs` says that the buffer holds the transpose of
     the operand, and `transposed_rhs` the same of rhs. The result may be read, and
-    the slots written, after a `tile.wgmma_wait` of it.
+    the slots written, after a `tile.mma_wait` of it.
 
     The Tensor Core keeps fewer bits of a sum of 8-bit floats than float32 has. With
     `promoted` it sums up so much of k only, each time from zero; these sums are waited
     for and added to acc in float32.
 
     ```mlir
-    %d = tile.wgmma %a[%s], %b[%s], %c : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc>
+    %d = tile.async_mma %a[%s], %b[%s], %c : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc>
     ```
   }];
   let arguments = (ins Arg<Tile_TileOrBuffer, "", [MemRead]>:$lhs, Optional<I32>:$lhs_slot,
@@ -213,7 +213,7 @@ def Tile_WgmmaOp : Tile_GpuOp<"wgmma", [MemoryEffects<[MemWrite]>]> {
   }];
 }
 
-def Tile_WgmmaWaitOp : Tile_GpuOp<"wgmma_wait", [MemoryEffects<[MemWrite]>]> {
+def Tile_MmaWaitOp : Tile_GpuOp<"mma_wait", [MemoryEffects<[MemWrite]>]> {
   let summary = "wait until at most `pending` products of this warpgroup are under way";
   let orders = "threads"; let async = "wait"; let verifier = "verify_in_place";
   let description = [{
@@ -284,7 +284,7 @@ def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]>
   let description = [{
     A fresh barrier is in its phase of parity 0, so that a wait for parity 1 passes at
     once: that of the producer for slots nobody has filled yet. With `gathered` threads
-    have filled the slot, which a `tile.wgmma` behind it may read.
+    have filled the slot, which a `tile.async_mma` behind it may read.
   }];
   let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32:$parity, UnitAttr:$gathered);
   let assemblyFormat = "$barriers `[` $slot `]` `,` $parity (`gathered` $gathered^)? attr-dict `:` type($barriers)";
@@ -295,7 +295,7 @@ def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite
   let orders = "threads";
   let description = [{
     With `together` the lanes of the warp meet first, so that the arrival speaks for
-    what each of them read. After a `tile.wgmma_wait` they have met. With `gathered` it is
+    what each of them read. After a `tile.mma_wait` they have met. With `gathered` it is
     one arrival for each thread, as soon as what it started by `tile.async_gather` is there.
   }];
   let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, Optional<I1>:$enabled, UnitAttr:$together,

@@ -105,7 +105,7 @@ static inline bool tw_op_scatters(MlirOperation op) { return tw_op_has(op, TW_BY
 static inline bool tw_op_combines(MlirOperation op) {
   return tw_op_form(op) == TW_FORM_REDUCTION || tw_op_form(op) == TW_FORM_SCAN;
 }
-/* Whether it only reads shared memory, of the buffers that it takes: tile.local_load, tile.wgmma. */
+/* Whether it only reads shared memory, of the buffers that it takes: tile.local_load, tile.async_mma. */
 static inline bool tw_op_reads_shared(MlirOperation op) {
   return (tw_op_row(op)->columns & (TW_READS_SHARED | TW_WRITES_SHARED)) == TW_READS_SHARED;
 }

@@ -114,7 +114,7 @@ static bool apply(const plan_t *plan, MlirOperation func) {
     changes = true;
   }
   if (plan->no_wgmma) {
-    tw_set_attr(func, "tile.no_wgmma", mlirUnitAttrGet(context));
+    tw_set_attr(func, "tile.no_async_mma", mlirUnitAttrGet(context));
     changes = true;
   }
   if (plan->spare)

@@ -8,7 +8,7 @@
  *   tile.gather ...      remark: reads 4x4096xbf16, in pieces of up to 16 bytes
  *   tile.store ...       remark: moves 128x64xbf16 from registers, in pieces of up to 16 bytes
  *   tile.tma_store ...   remark: moves 128x64xbf16 by TMA, through shared memory
- *   tile.wgmma ...       remark: runs as wgmma m64n256k16 on 2 warpgroups, its left operand in shared memory
+ *   tile.async_mma ...       remark: runs as wgmma m64n256k16 on 2 warpgroups, its left operand in shared memory
  *   tile.mma ...         remark: runs as mma.sync m16n8k16 on 8 warps
  *
  *   tile.load ... {tile.latency}   remark: has a latency that is not used: ...
@@ -169,7 +169,7 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
     tell_gather(op);
   if (tw_op_is(op, TW_TILE_ASYNC_GATHER) && !is_told(user, op))
     tell_gather_copy(op);
-  if (tw_op_is(op, TW_TILE_WGMMA) && !is_told(user, op))
+  if (tw_op_is(op, TW_TILE_ASYNC_MMA) && !is_told(user, op))
     tell_wgmma(op, num_warps_of(op));
   if (tw_op_is(op, TW_TILE_MMA) && !is_told(user, op))
     tell_mma(op, num_warps_of(op));

@@ -25,7 +25,7 @@ _NOUNS = {
     "scf.for": "loop",
     "scf.while": "loop",
     "tile.mma": "product",
-    "tile.wgmma": "product",
+    "tile.async_mma": "product",
     "tile.async_copy": "load",
     "tile.tma_load": "load",
     "tile.tma_store": "store",
@@ -34,7 +34,7 @@ _NOUNS = {
 
 
 def sentence(message: str) -> str:
-    """A remark with the name of its op in the user's words: \"'tile.wgmma' op runs …\" is \"the product runs …\"."""
+    """A remark with the name of its op in the user's words: \"'tile.mma' op runs …\" is \"the product runs …\"."""
     match = _OP.match(message)
     if match is None:
         return message

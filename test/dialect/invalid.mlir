@@ -772,16 +772,16 @@ func.func @f() {
 
 #s = #tile.linear<offset = [[0, 1], [0, 2], [1, 0], [2, 0]]>
 func.func @wgmma_grows(%b: !tile.buffer<1x4x4xbf16, #s>, %i: i32, %acc: tensor<4x4xf32>) {
-  // expected-error @below {{'tile.wgmma' op has a result of another type than the tile that it is made in}}
-  %d = tile.wgmma %b[%i], %b[%i], %acc : !tile.buffer<1x4x4xbf16, #s>, !tile.buffer<1x4x4xbf16, #s>, tensor<4x4xf32> -> tensor<4x8xf32>
+  // expected-error @below {{'tile.async_mma' op has a result of another type than the tile that it is made in}}
+  %d = tile.async_mma %b[%i], %b[%i], %acc : !tile.buffer<1x4x4xbf16, #s>, !tile.buffer<1x4x4xbf16, #s>, tensor<4x4xf32> -> tensor<4x8xf32>
   return
 }
 
 // -----
 
 func.func @wait_grows(%d: tensor<4x4xf32>) {
-  // expected-error @below {{'tile.wgmma_wait' op has a result of another type than the tile that it is made in}}
-  %e = tile.wgmma_wait %d, 0 : tensor<4x4xf32> -> tensor<4x8xf32>
+  // expected-error @below {{'tile.mma_wait' op has a result of another type than the tile that it is made in}}
+  %e = tile.mma_wait %d, 0 : tensor<4x4xf32> -> tensor<4x8xf32>
   return
 }
 

@@ -152,7 +152,7 @@ def product_kernel(slots: int, warps: int, registers_: tuple[int, int] | None = 
         %parity2 = arith.select %wraps, %other, %parity : i32"""
     return f"""
 module attributes {{tile.target = "sm_90a"}} {{
-  func.func @product(%x: {array} {facts}, %y: {array} {facts}, %z: {out}) attributes {hints(warps, "tile.wgmma")} {{
+  func.func @product(%x: {array} {facts}, %y: {array} {facts}, %z: {out}) attributes {hints(warps, "tile.async_mma")} {{
     %zero = arith.constant dense<0.0> : {f32}
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -179,8 +179,8 @@ module attributes {{tile.target = "sm_90a"}} {{
       %d:3 = scf.for %at = %c0 to %n step %c1 iter_args(%sum = %zero, %slot = %c0, %parity = %c0)
           -> ({f32}, i32, i32) : i32 {{
         tile.barrier_wait %full[%slot], %parity : {barriers}
-        %p = tile.wgmma %a[%slot], %b[%slot], %sum : {a_type}, {b_type}, {f32} -> {f32}
-        %w = tile.wgmma_wait %p, 0 : {f32} -> {f32}
+        %p = tile.async_mma %a[%slot], %b[%slot], %sum : {a_type}, {b_type}, {f32} -> {f32}
+        %w = tile.mma_wait %p, 0 : {f32} -> {f32}
         tile.barrier_arrive %empty[%slot] : {barriers}
         {advance}
         scf.yield %w, %slot2, %parity2 : {f32}, i32, i32

@@ -169,7 +169,7 @@ def tilewright(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("sm_90a", "tile", r"tile\.mma"),
         ("sm_90a", "legal", r"tile\.load"),
         ("sm_90a", "layout", r"#tile\.linear"),
-        ("sm_90a", "tile-select-mma", r'tile\.mma .*tile\.wgmma = "ss"(?![\s\S]*#tile\.linear)'),
+        ("sm_90a", "tile-select-mma", r'tile\.mma .*tile\.family = "wgmma", .*places = "ss"(?![\s\S]*#tile\.linear)'),
         ("sm_90a", "tile-promote-memory", r"tile\.async_copy(?![\s\S]*tile\.roles)"),
         ("sm_90a", "pipelined", r"tile\.tma_load"),
         ("sm_90a", "nvvm", r"nvvm\."),

@@ -127,7 +127,7 @@ def test_a_copy_over_what_a_product_reads_is_said() -> None:
     arrays = ", ".join(f"np.zeros({shape}, ml_dtypes.bfloat16)" for shape in ((64, 512), (512, 128)))
     arrays += ", np.zeros((64, 128), np.float32)"
     assert complaint_of(ir, "product", arrays, written=4) == ""
-    early = ir.replace("tile.wgmma_wait %p, 0", "tile.wgmma_wait %p, 1")
+    early = ir.replace("tile.mma_wait %p, 0", "tile.mma_wait %p, 1")
     assert "where a product that thread" in complaint_of(early, "product", arrays, written=4)
 
 

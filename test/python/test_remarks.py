@@ -21,7 +21,7 @@ REMARK = 3
     [
         ("'func.func' op is persistent", "the kernel is persistent"),
         ("'scf.for' op is shared", "the loop is shared"),
-        ("'tile.wgmma' op runs as wgmma m64n8k16", "the product runs as wgmma m64n8k16"),
+        ("'tile.async_mma' op runs as wgmma m64n8k16", "the product runs as wgmma m64n8k16"),
         ("'tile.tma_load' op moves 8x8xf32 by TMA", "the load moves 8x8xf32 by TMA"),
         ("'tile.reduce' op waits", "the reduce waits"),
         ("no op said this", "no op said this"),
@@ -42,7 +42,7 @@ def test_remarks_stand_under_their_lines_in_the_order_of_the_file(tmp_path: Path
             (REMARK, product, "'tile.mma' op is first"),
             (REMARK, f'"{file}":1:1 to 3:37', "'func.func' op is persistent"),
             (REMARK, product, "'tile.mma' op is second"),
-            (REMARK, product, "'tile.wgmma' op is first"),
+            (REMARK, product, "'tile.async_mma' op is first"),
             (REMARK, "unknown", "nowhere"),
         ],
     )

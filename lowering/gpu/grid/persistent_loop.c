@@ -185,7 +185,7 @@ static void look_at_length(kernel_t *k, MlirOperation loop) {
 }
 
 static MlirWalkResult find_wgmma(MlirOperation op, void *found) {
-  if (!tw_op_is(op, TW_TILE_MMA) || !tw_has_attr(op, TW_WGMMA))
+  if (!tw_op_is(op, TW_TILE_MMA) || !tw_has_attr(op, TW_MMA_FAMILY))
     return MlirWalkResultAdvance;
   *(bool *)found = true;
   return MlirWalkResultInterrupt;
@@ -225,7 +225,7 @@ static bool may_be_read(MlirOperation func, MlirOperation write) {
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
   bool looped = !mlirOperationIsNull(tw_enclosing_loop(op));
-  k->wgmma |= looped && tw_op_is(op, TW_TILE_MMA) && tw_has_attr(op, TW_WGMMA);
+  k->wgmma |= looped && tw_op_is(op, TW_TILE_MMA) && tw_has_attr(op, TW_MMA_FAMILY);
   if (looped && tw_op_is(op, TW_TILE_MMA))
     look_behind(k, op);
   if (tw_stores_to_array(op))

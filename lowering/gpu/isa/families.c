@@ -11,7 +11,7 @@ enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32 };
 
 tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int num_warps) {
   tw_mma_plan_t plan = {.row = tw_mma_row_for(target, mma)};
-  if (tw_has_attr(mma, TW_WGMMA))
+  if (tw_has_attr(mma, TW_MMA_FAMILY))
     tw_wgmma_plan(mma, num_warps, &plan);
   else
     tw_mma_sync_plan(mma, num_warps, &plan);

@@ -8,7 +8,7 @@
  *
  * After: the product is marked, with what the later passes need to know of its operands.
  *
- *   %s = tile.mma %q, %t, %zero {tile.wgmma = "ss", tile.wgmma_transposed_rhs} : ...
+ *   %s = tile.mma %q, %t, %zero {tile.family = "wgmma", tile.places = "ss", tile.transposed_rhs} : ...
  *
  * A product qualifies on a target with wgmma when there is an instruction for its dtypes, the block's
  * warps can share it out, and operands have lines of 32 bytes or more. An operand is read where it is loaded
@@ -181,7 +181,7 @@ static void explain(MlirOperation mma, const tw_wgmma_place_t place[2]) {
     else
       tw_op_remark(mma, "writes its %s operand to shared memory: it is computed", sides[i]);
   }
-  if (tw_has_attr(mma, TW_WGMMA_PROMOTED))
+  if (tw_has_attr(mma, TW_MMA_PROMOTED))
     tw_op_remark(mma,
                  "adds up in float32 what the tensor core sums over %d of k; the hint fp8_fast_accum leaves it all "
                  "to the tensor core",
@@ -189,7 +189,7 @@ static void explain(MlirOperation mma, const tw_wgmma_place_t place[2]) {
 }
 
 static void mark(selector_t *s, MlirOperation mma) {
-  static const char *const transposed_names[] = {TW_WGMMA_TRANSPOSED_LHS, TW_WGMMA_TRANSPOSED_RHS};
+  static const char *const transposed_names[] = {TW_MMA_TRANSPOSED_LHS, TW_MMA_TRANSPOSED_RHS};
   MlirContext context = mlirOperationGetContext(mma);
   tw_wgmma_place_t place[2];
   char letters[3] = "";
@@ -206,9 +206,10 @@ static void mark(selector_t *s, MlirOperation mma) {
                  "keeps its left operand in registers, which its loop does not change: with few columns, reading it "
                  "each time would take as long as the product");
   }
-  tw_set_attr(mma, TW_WGMMA, mlirStringAttrGet(context, tw_str(letters)));
+  tw_set_attr(mma, TW_MMA_FAMILY, mlirStringAttrGet(context, tw_str("wgmma")));
+  tw_set_attr(mma, TW_MMA_PLACES, mlirStringAttrGet(context, tw_str(letters)));
   if (tw_wgmma_promotes(mma))
-    tw_set_int(mma, TW_WGMMA_PROMOTED, tw_i32(context), TW_WGMMA_PROMOTION);
+    tw_set_int(mma, TW_MMA_PROMOTED, tw_i32(context), TW_WGMMA_PROMOTION);
   explain(mma, place);
   s->any = true;
 }
@@ -234,7 +235,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 
 static bool select_async(MlirOperation func) {
   selector_t s = {.func = func, .target = tw_gpu_target_of(func)};
-  if (!tw_gpu_has(&s.target, TW_GPU_WGMMA) || tw_has_attr(func, "tile.no_wgmma"))
+  if (!tw_gpu_has(&s.target, TW_GPU_WGMMA) || tw_has_attr(func, "tile.no_async_mma"))
     return true;
   s.num_warps = (int)tw_num_warps(func, 0);
   if (s.num_warps == 0)

@@ -48,7 +48,7 @@ static void widen_inputs(MlirOperation mma) {
 
 static void legalize(const tw_gpu_target_t *target, MlirOperation mma) {
   MlirType in = input_type(mma);
-  if (tw_has_attr(mma, TW_WGMMA) || tw_mma_row_for(target, mma).kind != TW_MMA_FMA)
+  if (tw_has_attr(mma, TW_MMA_FAMILY) || tw_mma_row_for(target, mma).kind != TW_MMA_FMA)
     return;
   if (is_narrow_float(in)) {
     widen_inputs(mma);

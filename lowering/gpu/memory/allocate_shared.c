@@ -11,9 +11,9 @@
  * whole loop; what an op needs for itself lives while that op runs. A product reads on while the ops behind it run:
  * its buffers live until it was waited for.
  *
- *   %d = tile.wgmma %a, %b[%0], %acc
+ *   %d = tile.async_mma %a, %b[%0], %acc
  *   %c = tile.convert_layout %x            // not in the bytes of %b
- *   %w = tile.wgmma_wait %d, 0             // the last use of %b
+ *   %w = tile.mma_wait %d, 0             // the last use of %b
  *
  * All readers of shared memory end with a barrier before they give their bytes up, so nothing needs to be added where
  * bytes change hands.
@@ -110,14 +110,14 @@ static MlirOperation with_loop(MlirOperation use, bool first) {
 static MlirOperation end_of_use(MlirOperation use) {
   MlirOperation at = use;
   int64_t later = 0;
-  while (tw_op_is(use, TW_TILE_WGMMA)) {
+  while (tw_op_is(use, TW_TILE_ASYNC_MMA)) {
     MlirOperation next = mlirOperationGetNextInBlock(at);
     MlirOperation parent = mlirOperationGetParentOperation(at);
     if (mlirOperationIsNull(next) && tw_op_is(parent, TW_FUNC_FUNC))
       break;
     at = mlirOperationIsNull(next) ? parent : next;
-    later += !mlirOperationIsNull(next) && tw_op_is(at, TW_TILE_WGMMA);
-    if (tw_op_is(at, TW_TILE_WGMMA_WAIT) && tw_attr_int(at, "pending", 0) <= later)
+    later += !mlirOperationIsNull(next) && tw_op_is(at, TW_TILE_ASYNC_MMA);
+    if (tw_op_is(at, TW_TILE_MMA_WAIT) && tw_attr_int(at, "pending", 0) <= later)
       break;
   }
   return at;

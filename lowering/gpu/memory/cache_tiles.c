@@ -254,7 +254,7 @@ static bool make_plan(plan_t *plan, MlirOperation func, MlirOperation first) {
 
 static bool has_room(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  return tw_gpu_has(&target, TW_GPU_CP_ASYNC) && !tw_has_op(func, TW_TILE_MMA) && !tw_has_op(func, TW_TILE_WGMMA) &&
+  return tw_gpu_has(&target, TW_GPU_CP_ASYNC) && !tw_has_op(func, TW_TILE_MMA) && !tw_has_op(func, TW_TILE_ASYNC_MMA) &&
          !tw_has_op(func, TW_TILE_ROLES) && !tw_has_op(func, TW_TILE_ALLOC_SHARED);
 }
 

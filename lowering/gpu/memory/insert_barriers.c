@@ -362,9 +362,9 @@ static void visit(state_t *s, MlirOperation op) {
     if (conflicts(s, false, false, access.from, access.to))
       settle(s, op, false, access.from, access.to);
     note(s, access);
-  } else if (tw_op_is(op, TW_TILE_WGMMA)) {
+  } else if (tw_op_is(op, TW_TILE_ASYNC_MMA)) {
     visit_wgmma(s, op);
-  } else if (tw_op_is(op, TW_TILE_WGMMA_WAIT)) {
+  } else if (tw_op_is(op, TW_TILE_MMA_WAIT)) {
     wait_for_products(s, tw_attr_int(op, "pending", 0));
   } else if (tw_op_is(op, TW_TILE_TMA_STORE) && find_buffer(op, &access)) {
     access.kind = WRITE; /* which the op orders with its own reads */

@@ -24,9 +24,9 @@
  * Groups are committed in every iteration, empty ones too, so that a constant counts them. N is
  * The hint `num_stages`, else what shared memory allows, between 2 and 4.
  *
- * Products on buffers (tile.wgmma) run by themselves: the copies are issued behind the first one, so
+ * Products on buffers (tile.async_mma) run by themselves: the copies are issued behind the first one, so
  * that it starts early. Where such a product only adds to a value that the loop carries, it may also
- * run into the next iteration (`tile.wgmma_wait %d, 1`): then the slot that copies go to is that of
+ * run into the next iteration (`tile.mma_wait %d, 1`): then the slot that copies go to is that of
  * two iterations ago, and copies run N-2 ahead.
  *
  * The positions of copies, tiles of indices too, are computed for the later iteration. What they take
@@ -383,8 +383,8 @@ static intptr_t only_yielded(MlirValue value, MlirBlock body) {
 
 /* The wait of the loop's one product, if the product may run on and adds to a carried value that only it reads. */
 static MlirOperation overlapped_wait(MlirOperation loop) {
-  MlirOperation none = {NULL}, product = first_op(tw_loop_body(loop), TW_TILE_WGMMA);
-  MlirOperation wait = first_op(tw_loop_body(loop), TW_TILE_WGMMA_WAIT);
+  MlirOperation none = {NULL}, product = first_op(tw_loop_body(loop), TW_TILE_ASYNC_MMA);
+  MlirOperation wait = first_op(tw_loop_body(loop), TW_TILE_MMA_WAIT);
   if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || !tw_wgmma_may_run_on(product) ||
       tw_wgmma_reads_registers(product) ||
       !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
@@ -402,7 +402,7 @@ static void wait_after_loop(const tw_builder_t *at, const plan_t *plan) {
   intptr_t position = only_yielded(mlirOperationGetResult(plan->overlapped, 0), tw_loop_body(plan->loop));
   MlirValue open = mlirOperationGetResult(plan->loop, position);
   MlirAttribute zero = mlirIntegerAttrGet(tw_i32(at->context), 0);
-  MlirValue done = tw_op1_attr(at, "tile.wgmma_wait", mlirValueGetType(open), 1, &open, "pending", zero);
+  MlirValue done = tw_op1_attr(at, "tile.mma_wait", mlirValueGetType(open), 1, &open, "pending", zero);
   mlirValueReplaceAllUsesExcept(open, done, 1, (MlirOperation[]){tw_def(done)});
 }
 
@@ -447,7 +447,7 @@ static void pipeline_loop(plan_t *plan) {
   read_from_slot(plan, body, carried[0]);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(body));
   build_wait(&top, plan->distance - 1);
-  MlirOperation product = first_op(body, TW_TILE_WGMMA);
+  MlirOperation product = first_op(body, TW_TILE_ASYNC_MMA);
   tw_builder_t behind = mlirOperationIsNull(product) ? top : tw_build_before(mlirOperationGetNextInBlock(product));
   copy_ahead(plan, &behind, carried, next);
   for (int i = 0; i < plan->copies.count; i++)

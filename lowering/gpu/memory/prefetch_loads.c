@@ -6,7 +6,7 @@
  *
  *   %r = scf.for %k = %lb to %ub step %c iter_args(%acc = %zero) {
  *     %s = tile.load %S[%i, %k]                                   // 128x1xf32
- *     %d = tile.wgmma ... ; %w = tile.wgmma_wait %d, 0
+ *     %d = tile.async_mma ... ; %w = tile.mma_wait %d, 0
  *     ... %w * %s ...
  *   }
  *
@@ -14,7 +14,7 @@
  *
  *   %first = tile.load %S[%i, %lb]
  *   %r = scf.for %k = %lb to %ub step %c iter_args(%acc = %zero, %s = %first) {
- *     %d = tile.wgmma ... ; %w = tile.wgmma_wait %d, 0
+ *     %d = tile.async_mma ... ; %w = tile.mma_wait %d, 0
  *     ... %w * %s ...
  *     %next = tile.load %S[%i, %k + %c]
  *     yield ..., %next
@@ -61,7 +61,7 @@ static bool has(MlirBlock body, tw_op_kind_t kind) {
 /* The words that a thread may have of a tile that comes early. */
 static int64_t most_words(MlirBlock body) {
   MlirOperation loop = mlirBlockGetParentOperation(body);
-  if (has(body, TW_TILE_WGMMA))
+  if (has(body, TW_TILE_ASYNC_MMA))
     return tw_register_budget(loop, TW_BUDGET_PREFETCH_BESIDE_MMA);
   bool reduces = (has(body, TW_TILE_REDUCE) || has(body, TW_TILE_SCAN)) && !has(body, TW_TILE_MMA);
   return reduces ? tw_register_budget(loop, TW_BUDGET_PREFETCH) : 0;

@@ -34,8 +34,8 @@
  *
  * A product that tile-select-mma marked reads its operands where they lie: it becomes
  *
- *   %d = tile.wgmma %a[%zero], %b[%zero], %c
- *   %w = tile.wgmma_wait %d, 0
+ *   %d = tile.async_mma %a[%zero], %b[%zero], %c
+ *   %w = tile.mma_wait %d, 0
  *   tile.barrier
  *
  * Before it, tile.local_store writes operands that no load put there in their form. */
@@ -264,11 +264,11 @@ static void promote(promoter_t *p, MlirOperation load) {
 /* ---- products on buffers --------------------------------------------------------------------------- */
 
 static MlirValue build_wgmma(const tw_builder_t *at, MlirOperation mma) {
-  static const char *const flags[][2] = {{TW_WGMMA_TRANSPOSED_LHS, "transposed_lhs"},
-                                         {TW_WGMMA_TRANSPOSED_RHS, "transposed_rhs"},
+  static const char *const flags[][2] = {{TW_MMA_TRANSPOSED_LHS, "transposed_lhs"},
+                                         {TW_MMA_TRANSPOSED_RHS, "transposed_rhs"},
                                          {"unsigned_lhs", "unsigned_lhs"},
                                          {"unsigned_rhs", "unsigned_rhs"},
-                                         {TW_WGMMA_PROMOTED, "promoted"}};
+                                         {TW_MMA_PROMOTED, "promoted"}};
   enum { NUM_FLAGS = sizeof flags / sizeof *flags };
   MlirValue lhs = mlirOperationGetOperand(mma, 0), zero = tw_const_int(at, tw_i32(at->context), 0), operands[5];
   int n = 0;
@@ -285,7 +285,7 @@ static MlirValue build_wgmma(const tw_builder_t *at, MlirOperation mma) {
     if (tw_has_attr(mma, flags[i][0]))
       attrs[num_attrs++] = (tw_attr_t){flags[i][1], tw_attr(mma, flags[i][0])};
   MlirType result = mlirValueGetType(mlirOperationGetResult(mma, 0));
-  MlirOperation made = tw_build(at, "tile.wgmma",
+  MlirOperation made = tw_build(at, "tile.async_mma",
                                 (tw_op_parts_t){.num_operands = n,
                                                 .operands = operands,
                                                 .num_results = 1,
@@ -313,7 +313,7 @@ static bool was_left_behind(MlirOperation mma, int operand) {
       tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, operand))))
     return false;
   mlirOperationRemoveDiscardableAttributeByName(
-      mma, tw_str(operand == 0 ? TW_WGMMA_TRANSPOSED_LHS : TW_WGMMA_TRANSPOSED_RHS));
+      mma, tw_str(operand == 0 ? TW_MMA_TRANSPOSED_LHS : TW_MMA_TRANSPOSED_RHS));
   return true;
 }
 
@@ -327,7 +327,7 @@ static void finish_wgmma(const promoter_t *p, MlirOperation mma) {
   if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
     return;
   MlirValue result = build_wgmma(&at, mma);
-  MlirValue done = tw_op1_attr(&at, "tile.wgmma_wait", mlirValueGetType(result), 1, &result, "pending",
+  MlirValue done = tw_op1_attr(&at, "tile.mma_wait", mlirValueGetType(result), 1, &result, "pending",
                                mlirIntegerAttrGet(tw_i32(at.context), 0));
   build_plain(&at, "tile.barrier");
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(mma, 0), done);

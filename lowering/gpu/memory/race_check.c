@@ -3,15 +3,15 @@
  * Before, on a kernel with the hint `race_check`:
  *
  *   tile.async_wait 2
- *   %d = tile.wgmma %a[%s], %b[%s], %c
- *   %w = tile.wgmma_wait %d, 1
+ *   %d = tile.async_mma %a[%s], %b[%s], %c
+ *   %w = tile.mma_wait %d, 1
  *   tile.local_store %w, %buf[%s]
  *
  * After, where STOP stands for `tile.async_wait 0 ; tile.barrier`:
  *
  *   tile.async_wait 0 ; STOP
- *   %d = tile.wgmma %a[%s], %b[%s], %c ; %e = tile.wgmma_wait %d, 0 ; STOP
- *   %w = tile.wgmma_wait %e, 0 ; STOP
+ *   %d = tile.async_mma %a[%s], %b[%s], %c ; %e = tile.mma_wait %d, 0 ; STOP
+ *   %w = tile.mma_wait %e, 0 ; STOP
  *   STOP ; tile.local_store %w, %buf[%s] ; STOP
  *
  * Every wait waits for everything, every access to shared memory stands between barriers, and with every wait goes the
@@ -60,7 +60,7 @@ static void wait_for_all(MlirOperation op) {
 static MlirOperation wait_for_product(MlirOperation product) {
   tw_builder_t at = behind(product);
   MlirValue result = mlirOperationGetResult(product, 0);
-  MlirValue done = tw_op1_attr(&at, "tile.wgmma_wait", mlirValueGetType(result), 1, &result, "pending",
+  MlirValue done = tw_op1_attr(&at, "tile.mma_wait", mlirValueGetType(result), 1, &result, "pending",
                                mlirIntegerAttrGet(tw_i32(at.context), 0));
   mlirValueReplaceAllUsesExcept(result, done, 1, (MlirOperation[]){tw_def(done)});
   return tw_def(done);
@@ -79,7 +79,7 @@ static void visit(MlirOperation op) {
     return;
   tw_builder_t before = tw_build_before(op);
   stop(&before);
-  if (tw_op_is(op, TW_TILE_WGMMA))
+  if (tw_op_is(op, TW_TILE_ASYNC_MMA))
     op = wait_for_product(op);
   else if (tw_op_is(op, TW_TILE_TMA_STORE))
     op = wait_for_store(op);

@@ -5,10 +5,10 @@
  *
  *   scf.for %i = ... {
  *     tile.async_copy %Q[%i, %c0] into %q[%c0] ; commit ; wait 0 ; barrier ; barrier
- *     %s = tile.wgmma %k[%c0], %q[%c0], %zero
+ *     %s = tile.async_mma %k[%c0], %q[%c0], %zero
  *     %l = tile.load %L[%i] : ... -> tensor<64xf32, #slice>
  *     %b = tile.broadcast (tile.reshape %l) : ... -> tensor<128x64xf32, #acc>
- *     %w = tile.wgmma_wait %s, 0
+ *     %w = tile.mma_wait %s, 0
  *     %d = arith.subf %w, %b
  *
  * After, it is copied in front of the first product, beside the tiles that products read, and each thread reads it
@@ -17,8 +17,8 @@
  *   scf.for %i = ... {
  *     tile.async_copy %Q[%i, %c0] into %q[%c0] ; commit ; wait 0 ; barrier ; barrier
  *     tile.async_copy %L[%i] into %v[%c0] ; commit ; wait 0 ; barrier ; barrier
- *     %s = tile.wgmma %k[%c0], %q[%c0], %zero
- *     %w = tile.wgmma_wait %s, 0
+ *     %s = tile.async_mma %k[%c0], %q[%c0], %zero
+ *     %w = tile.mma_wait %s, 0
  *     %l = tile.local_load %v[%c0] : ... -> tensor<64xf32, #slice> ; tile.barrier
  *     %b = tile.broadcast (tile.reshape %l) : ... -> tensor<128x64xf32, #acc>
  *     %d = arith.subf %w, %b
@@ -70,7 +70,7 @@ static MlirWalkResult look_at(MlirOperation op, void *user) {
     room->copies++;
     room->bad |= tw_op_is(op, TW_TILE_ASYNC_GATHER) || tw_tma_plan(op, &copy) != NULL;
     room->bytes += mlirBlockEqual(block, room->block)                    ? bytes
-                   : mlirOperationIsNull(first_of(block, TW_TILE_WGMMA)) ? 0
+                   : mlirOperationIsNull(first_of(block, TW_TILE_ASYNC_MMA)) ? 0
                                                                          : -bytes;
   }
   room->bad |= tw_op_is(op, TW_TILE_LOCAL_STORE);
@@ -179,7 +179,7 @@ static MlirOperation sink_forms(MlirBlock block, MlirValue value) {
 static void bring(MlirOperation func, MlirOperation loop, MlirOperation load, const tw_slice_t *slice) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation at = mlirBlockGetFirstOperation(body);
-  while (!tw_op_is(at, TW_TILE_WGMMA) && !tw_op_is(at, TW_TILE_LOCAL_LOAD))
+  while (!tw_op_is(at, TW_TILE_ASYNC_MMA) && !tw_op_is(at, TW_TILE_LOCAL_LOAD))
     at = mlirOperationGetNextInBlock(at);
   for (MlirOperation op = at, next; mlirOperationIsBeforeInBlock(at, load); op = next) {
     next = mlirOperationGetNextInBlock(op);
@@ -199,7 +199,7 @@ static void bring_vectors(MlirOperation func, MlirOperation loop) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation loads[MAX_VECTORS];
   int num = 0;
-  if (mlirOperationIsNull(first_of(body, TW_TILE_ASYNC_COPY)) || mlirOperationIsNull(first_of(body, TW_TILE_WGMMA)))
+  if (mlirOperationIsNull(first_of(body, TW_TILE_ASYNC_COPY)) || mlirOperationIsNull(first_of(body, TW_TILE_ASYNC_MMA)))
     return;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op) && num < MAX_VECTORS;
        op = mlirOperationGetNextInBlock(op))

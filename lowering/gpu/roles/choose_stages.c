@@ -64,7 +64,7 @@ typedef struct {
  * that are to be promoted. */
 static MlirWalkResult count_words(MlirOperation op, void *user) {
   words_t *words = user;
-  if (!tw_op_is(op, TW_TILE_WGMMA))
+  if (!tw_op_is(op, TW_TILE_ASYNC_MMA))
     return MlirWalkResultAdvance;
   if (!mlirBlockEqual(mlirOperationGetBlock(op), words->block))
     words->words = 0;

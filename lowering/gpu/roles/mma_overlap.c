@@ -11,7 +11,7 @@
 static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *out) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation wait = tw_only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
-  if (!tw_wgmma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, TW_TILE_WGMMA_WAIT) ||
+  if (!tw_wgmma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, TW_TILE_MMA_WAIT) ||
       !mlirBlockEqual(mlirOperationGetBlock(wait), body))
     return false;
   MlirValue done = mlirOperationGetResult(wait, 0);
@@ -36,7 +36,7 @@ typedef struct {
 static MlirWalkResult check_product(MlirOperation op, void *user) {
   overlap_check_t *check = user;
   tw_overlap_t *overlap = &check->overlap;
-  if (!tw_op_is(op, TW_TILE_WGMMA))
+  if (!tw_op_is(op, TW_TILE_ASYNC_MMA))
     return MlirWalkResultAdvance;
   check->bad |= !mlirBlockEqual(mlirOperationGetBlock(op), tw_loop_body(overlap->loop));
   if (check->bad)
@@ -67,7 +67,7 @@ static bool is_wait_of(const tw_overlap_t *overlap, MlirOperation wait) {
 
 /* The first wait at or behind `op` that is for a product which does not run on; null if there is none. */
 static MlirOperation next_wait(const tw_overlap_t *overlap, MlirOperation op) {
-  while (!mlirOperationIsNull(op) && (!tw_op_is(op, TW_TILE_WGMMA_WAIT) || is_wait_of(overlap, op)))
+  while (!mlirOperationIsNull(op) && (!tw_op_is(op, TW_TILE_MMA_WAIT) || is_wait_of(overlap, op)))
     op = mlirOperationGetNextInBlock(op);
   return op;
 }
@@ -119,7 +119,7 @@ static void start_behind(const tw_overlap_t *overlap) {
   MlirOperation at = mlirOperationGetNextInBlock(overlap->end);
   for (MlirOperation op = mlirOperationGetNextInBlock(first), next; !mlirOperationEqual(op, overlap->end); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    if (tw_op_is(op, TW_TILE_WGMMA))
+    if (tw_op_is(op, TW_TILE_ASYNC_MMA))
       mlirOperationMoveBefore(op, at);
   }
 }
@@ -134,7 +134,7 @@ static bool fits_registers(const tw_overlap_t *overlap) {
     words += words_of(mlirOperationGetOperand(overlap->products[p], 0));
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(overlap->loop)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!tw_op_is(op, TW_TILE_WGMMA))
+    if (!tw_op_is(op, TW_TILE_ASYNC_MMA))
       continue;
     int64_t sums = words_of(mlirOperationGetResult(op, 0));
     words += sums;
@@ -193,16 +193,16 @@ int64_t tw_pending(const tw_overlaps_t *overlaps, MlirOperation wait) {
   int64_t pending = 0;
   for (MlirOperation op = mlirOperationGetNextInBlock(tw_def(mlirOperationGetOperand(wait, 0)));
        !mlirOperationEqual(op, wait); op = mlirOperationGetNextInBlock(op))
-    pending += tw_op_is(op, TW_TILE_WGMMA);
+    pending += tw_op_is(op, TW_TILE_ASYNC_MMA);
   return pending;
 }
 
 /* Counts products from `op` on until a wait covers those before; null if the block has no such wait. */
 static MlirOperation covering_wait(const tw_overlaps_t *overlaps, MlirOperation op, int64_t *issued) {
   for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-    if (tw_op_is(op, TW_TILE_WGMMA))
+    if (tw_op_is(op, TW_TILE_ASYNC_MMA))
       ++*issued;
-    else if (tw_op_is(op, TW_TILE_WGMMA_WAIT) && !tw_drops_wait(overlaps, op) && tw_pending(overlaps, op) <= *issued)
+    else if (tw_op_is(op, TW_TILE_MMA_WAIT) && !tw_drops_wait(overlaps, op) && tw_pending(overlaps, op) <= *issued)
       return op;
   }
   return tw_null_op();
@@ -231,7 +231,7 @@ typedef struct {
 static MlirWalkResult find_work(MlirOperation op, void *user) {
   work_t *work = user;
   const tw_overlap_t *overlap = tw_overlap_of(work->overlaps, mlirOperationGetParentOperation(op));
-  work->works |= (tw_op_is(op, TW_TILE_WGMMA) || tw_op_is(op, TW_TILE_MMA)) && !(overlap && overlap->all);
+  work->works |= (tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_is(op, TW_TILE_MMA)) && !(overlap && overlap->all);
   return work->works ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 

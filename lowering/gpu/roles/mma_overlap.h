@@ -3,15 +3,15 @@
  * Before:
  *
  *   scf.for ... iter_args(%acc) {
- *     %d = tile.wgmma %a, %b, %acc ; %w = tile.wgmma_wait %d, 0 ; yield %w
+ *     %d = tile.async_mma %a, %b, %acc ; %w = tile.mma_wait %d, 0 ; yield %w
  *   }
  *
  * After, each iteration waits for the product of the one before, which is done while the next is issued:
  *
  *   scf.for ... iter_args(%acc) {
- *     %d = tile.wgmma %a, %b, %acc ; %w = tile.wgmma_wait %d, 1 ; yield %w
+ *     %d = tile.async_mma %a, %b, %acc ; %w = tile.mma_wait %d, 1 ; yield %w
  *   }
- *   tile.wgmma_wait 0
+ *   tile.mma_wait 0
  *
  * What must hold: the product only adds to a value that the loop carries, from which nothing else is made. Beside
  * products whose results the iteration needs, the first wait for one of these is behind all of the iteration before,

@@ -174,11 +174,11 @@ static bool find_ends(tw_ring_plan_t *plan) {
     tw_fill_t *fill = &plan->fills[read->fill];
     MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
     bool late = false;
-    MlirOperation end = tw_op_is(read->op, TW_TILE_WGMMA) ? tw_product_end(&plan->overlaps, read->op, block, &late)
+    MlirOperation end = tw_op_is(read->op, TW_TILE_ASYNC_MMA) ? tw_product_end(&plan->overlaps, read->op, block, &late)
                                                           : tw_ancestor_in(read->op, block);
     if (mlirOperationIsNull(end))
       return refuse(plan, read->op, "no wait ends one of its products");
-    fill->by_lanes |= !tw_op_is(read->op, TW_TILE_WGMMA);
+    fill->by_lanes |= !tw_op_is(read->op, TW_TILE_ASYNC_MMA);
     if (late == fill->late ? tw_not_after(fill->end, end) : late) {
       fill->end = end;
       fill->late = late;

@@ -3,7 +3,7 @@
  *   %n = tile.dim %A, 1 ; %s = tile.load %scales[%i]         // needed: %n, which is the loop's bound
  *   scf.for %k = 0 to %n step 64 iter_args(%x = %c, %acc) {  // needed: the loop, %k, %x
  *     tile.async_copy %A[%i, %x] into %a[0]                  // the copy
- *     ... tile.wgmma %a[0], ... ; %y = %x + 64 ; yield %y, %w
+ *     ... tile.async_mma %a[0], ... ; %y = %x + 64 ; yield %y, %w
  *   }
  *
  * The producer does again what positions of copies depend on, and the loops and branches around: %s, %acc and the

@@ -21,7 +21,7 @@ static bool have_met(const tw_role_t *r) {
 /* Whether a barrier keeps only what copies bring from being written early: it stands behind the wait for a product that
  * reads no buffer which threads write. */
 static bool is_of_ring(MlirOperation before) {
-  return tw_op_is(before, TW_TILE_WGMMA_WAIT) && !tw_wgmma_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
+  return tw_op_is(before, TW_TILE_MMA_WAIT) && !tw_wgmma_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
 }
 
 /* What only kept copies and reads of one slot apart. A barrier that orders stores to shared memory stays. */

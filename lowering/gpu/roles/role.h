@@ -2,7 +2,7 @@
  *
  *   of the kernel                                    producer                      consumer
  *   tile.async_copy %A[...] into %a[0]               wait empty, expect, tma_load  -
- *   tile.wgmma %a[0], %b[0], %acc                    -                             wait full, the same with a slot
+ *   tile.async_mma %a[0], %b[0], %acc                    -                             wait full, the same with a slot
  *   the wait that ends the last read of %a, %b       -                             the same, arrive empty
  *   scf.for, scf.while, scf.if around a copy         the same, carrying where the ring stands, slot and parity
  *   other ops                                        as far as copies need them    the same

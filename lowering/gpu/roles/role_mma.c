@@ -2,10 +2,10 @@
  *
  *   scf.for %k = %lb to %ub iter_args(%acc = poison) {
  *     %more = %k != %lb ; %c = select %more, %acc, %zero
- *     %d = tile.wgmma %a[%slot], %b[%slot], %c ; %w = tile.wgmma_wait %d, 1
+ *     %d = tile.async_mma %a[%slot], %b[%slot], %c ; %w = tile.mma_wait %d, 1
  *     yield %w
  *   }
- *   tile.wgmma_wait 0 ; zeros unless %lb < %ub */
+ *   tile.mma_wait 0 ; zeros unless %lb < %ub */
 #include "lowering/gpu/roles/role.h"
 #include "lowering/loops.h"
 
@@ -65,7 +65,7 @@ void tw_start_keeping(tw_role_t *r) { mlirOperationWalk(r->plan->func, start_kee
 /* Of the waits for products that run on, at most one stays, for those of the iteration before. True if `op` is one of
  * the others. */
 bool tw_emit_dropped_wait(tw_role_t *r, MlirOperation op) {
-  if (!tw_op_is(op, TW_TILE_WGMMA_WAIT) || !tw_drops_wait(&r->plan->overlaps, op))
+  if (!tw_op_is(op, TW_TILE_MMA_WAIT) || !tw_drops_wait(&r->plan->overlaps, op))
     return false;
   tw_map_one(&r->values, mlirOperationGetResult(op, 0), tw_role_value(r, mlirOperationGetOperand(op, 0)));
   return true;
@@ -75,14 +75,14 @@ void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made) {
   const tw_overlap_t *overlap = tw_overlap_of(&r->plan->overlaps, mlirOperationGetParentOperation(op));
   if (!overlap)
     return;
-  if (overlap->all && tw_op_is(op, TW_TILE_WGMMA)) {
+  if (overlap->all && tw_op_is(op, TW_TILE_ASYNC_MMA)) {
     tw_builder_t here = r->at;
     intptr_t at = mlirOperationGetNumOperands(made) - 1;
     MlirValue acc = mlirOperationGetOperand(made, at);
     r->at = tw_build_before(made);
     mlirOperationSetOperand(made, at, tw_select(&r->at, r->more, acc, zeros(&r->at, mlirValueGetType(acc))));
     r->at = here;
-  } else if (tw_op_is(op, TW_TILE_WGMMA_WAIT)) {
+  } else if (tw_op_is(op, TW_TILE_MMA_WAIT)) {
     int64_t pending = tw_pending(&r->plan->overlaps, op);
     tw_set_int(made, "pending", tw_i32(r->at.context), pending);
     if (!overlap->all && pending > 0)
@@ -91,7 +91,7 @@ void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made) {
 }
 
 static MlirValue wait_for_product(tw_role_t *r, MlirValue value) {
-  return tw_op1_attr(&r->at, "tile.wgmma_wait", mlirValueGetType(value), 1, &value, "pending",
+  return tw_op1_attr(&r->at, "tile.mma_wait", mlirValueGetType(value), 1, &value, "pending",
                      mlirIntegerAttrGet(tw_i32(r->at.context), 0));
 }
 

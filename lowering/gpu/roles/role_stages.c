@@ -197,19 +197,19 @@ static MlirOperation next_in_row(MlirOperation product) {
   MlirOperation op = mlirOperationGetNextInBlock(product);
   while (tw_op_is(op, TW_ARITH_CONSTANT))
     op = mlirOperationGetNextInBlock(op);
-  return tw_op_is(op, TW_TILE_WGMMA) ? op : tw_null_op();
+  return tw_op_is(op, TW_TILE_ASYNC_MMA) ? op : tw_null_op();
 }
 
 /* Products in a row have all waits in front: the assembler wants no branch between products that are under way
  * together. */
 void tw_emit_waits(tw_role_t *r, MlirOperation op) {
   bool waited = !mlirOperationIsNull(r->in_row) && mlirOperationEqual(r->in_row, op);
-  if (tw_op_is(op, TW_TILE_WGMMA))
+  if (tw_op_is(op, TW_TILE_ASYNC_MMA))
     r->in_row = next_in_row(op);
   if (waited)
     return;
   wait_to_read(r, op);
-  for (MlirOperation next = op; tw_op_is(next, TW_TILE_WGMMA) && !mlirOperationIsNull(next = next_in_row(next));)
+  for (MlirOperation next = op; tw_op_is(next, TW_TILE_ASYNC_MMA) && !mlirOperationIsNull(next = next_in_row(next));)
     wait_to_read(r, next);
 }
 
@@ -234,7 +234,7 @@ static bool reads_kept_registers(MlirOperation product) {
  * product reads is waited for once more, which has been passed. The values go through a wait that waits for nothing, or
  * they would follow the branch. */
 void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
-  if (!tw_op_is(wait, TW_TILE_WGMMA_WAIT) || mlirOperationGetNumOperands(wait) < 2 ||
+  if (!tw_op_is(wait, TW_TILE_MMA_WAIT) || mlirOperationGetNumOperands(wait) < 2 ||
       is_behind_branch(wait, mlirOperationGetOperand(wait, 1)))
     return;
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
@@ -248,7 +248,7 @@ void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
         {"complete", mlirUnitAttrGet(r->at.context)}};
     MlirType type = mlirValueGetType(made);
     MlirOperation pin = tw_build(
-        &r->at, "tile.wgmma_wait",
+        &r->at, "tile.mma_wait",
         (tw_op_parts_t){
             .num_operands = 1, .operands = &made, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
     tw_map_one(&r->values, value, mlirOperationGetResult(pin, 0));

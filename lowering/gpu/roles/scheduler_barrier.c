@@ -5,8 +5,8 @@
  *
  *   tile.roles ... consumer {
  *     scf.for ... {
- *       %s = tile.wgmma ... ; %t = tile.wgmma ... ; %x = tile.wgmma_wait %s, 1
- *       %p = math.exp2 ... %x ... ; %d = tile.wgmma %p, ...
+ *       %s = tile.async_mma ... ; %t = tile.async_mma ... ; %x = tile.mma_wait %s, 1
+ *       %p = math.exp2 ... %x ... ; %d = tile.async_mma %p, ...
  *     }
  *   }
  *
@@ -16,10 +16,10 @@
  *     %g = tile.team {tile.groups} ; tile.pass_turn {tile.groups} if %g is the last
  *     scf.for ... {
  *       tile.await_turn {tile.groups}
- *       %s = tile.wgmma ... ; %t = tile.wgmma ...
+ *       %s = tile.async_mma ... ; %t = tile.async_mma ...
  *       tile.pass_turn {tile.groups}
- *       %x = tile.wgmma_wait %s, 1
- *       %p = math.exp2 ... %x ... ; %d = tile.wgmma %p, ...
+ *       %x = tile.mma_wait %s, 1
+ *       %p = math.exp2 ... %x ... ; %d = tile.async_mma %p, ...
  *     }
  *     tile.await_turn {tile.groups} if %g is the first
  *   }
@@ -68,7 +68,7 @@ static void turn_of(const tw_builder_t *at, const char *name, MlirValue group, i
 
 static MlirWalkResult find_meeting(MlirOperation op, void *found) {
   unsigned memory = TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED;
-  bool moves = tw_op_has(op, memory) && !tw_op_has(op, TW_COPIES_BY_ENGINE) && !tw_op_is(op, TW_TILE_WGMMA);
+  bool moves = tw_op_has(op, memory) && !tw_op_has(op, TW_COPIES_BY_ENGINE) && !tw_op_is(op, TW_TILE_ASYNC_MMA);
   if (!moves && !tw_op_is(op, TW_TILE_BARRIER) && tw_scratch_bytes(op) == 0)
     return MlirWalkResultAdvance;
   *(bool *)found = true;
@@ -103,8 +103,8 @@ static bool reads_what_threads_wrote(MlirOperation product) {
 static MlirOperation end_of_turn(MlirOperation first) {
   MlirOperation end = tw_null_op();
   bool meets = false;
-  for (MlirOperation op = first; !tw_op_is(op, TW_TILE_WGMMA_WAIT); op = mlirOperationGetNextInBlock(op)) {
-    bool is_product = tw_op_is(op, TW_TILE_WGMMA);
+  for (MlirOperation op = first; !tw_op_is(op, TW_TILE_MMA_WAIT); op = mlirOperationGetNextInBlock(op)) {
+    bool is_product = tw_op_is(op, TW_TILE_ASYNC_MMA);
     if (is_product && (meets || reads_what_threads_wrote(op)))
       return tw_null_op();
     if (!is_product && !meets && may_meet(op)) {
@@ -112,11 +112,11 @@ static MlirOperation end_of_turn(MlirOperation first) {
       end = op;
     }
   }
-  return meets ? end : tw_next_op(first, TW_TILE_WGMMA_WAIT);
+  return meets ? end : tw_next_op(first, TW_TILE_MMA_WAIT);
 }
 
 static MlirOperation first_product(MlirOperation loop) {
-  return tw_next_op(mlirBlockGetFirstOperation(tw_loop_body(loop)), TW_TILE_WGMMA);
+  return tw_next_op(mlirBlockGetFirstOperation(tw_loop_body(loop)), TW_TILE_ASYNC_MMA);
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
@@ -124,8 +124,8 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   MlirOperation product = first_product(op);
-  MlirOperation wait = tw_next_op(product, TW_TILE_WGMMA_WAIT);
-  if (mlirOperationIsNull(tw_next_op(wait, TW_TILE_WGMMA)))
+  MlirOperation wait = tw_next_op(product, TW_TILE_MMA_WAIT);
+  if (mlirOperationIsNull(tw_next_op(wait, TW_TILE_ASYNC_MMA)))
     return MlirWalkResultAdvance;
   mlirOperationWalk(op, find_function, &computes, MlirWalkPreOrder);
   if (computes && stands_in_loops(op) && !mlirOperationIsNull(end_of_turn(product)))

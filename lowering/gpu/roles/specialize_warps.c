@@ -5,7 +5,7 @@
  *   scf.for %k = %lb to %ub step %s iter_args(%acc = %zero) {
  *     tile.async_copy %A[%i, %k] into %a[%c0] ; commit ; wait 0 ; barrier
  *     tile.async_copy %B[%k, %j] into %b[%c0] ; commit ; wait 0 ; barrier
- *     %d = tile.wgmma %a[%c0], %b[%c0], %acc ; %w = tile.wgmma_wait %d, 0 ; barrier
+ *     %d = tile.async_mma %a[%c0], %b[%c0], %acc ; %w = tile.mma_wait %d, 0 ; barrier
  *     yield %w
  *   }
  *
@@ -23,11 +23,11 @@
  *     scf.for %k ... iter_args(%acc = poison, %slot = 0, %parity = 0, %last = 0) {
  *       tile.barrier_wait %full[%slot], %parity
  *       %more = %k != %lb ; %c = select %more, %acc, %zero
- *       %d = tile.wgmma %a[%slot], %b[%slot], %c ; %w = tile.wgmma_wait %d, 1
+ *       %d = tile.async_mma %a[%slot], %b[%slot], %c ; %w = tile.mma_wait %d, 1
  *       tile.barrier_arrive %empty[%last] if %more
  *       yield %w, as above, %slot
  *     }
- *     tile.wgmma_wait 0 ; tile.barrier_arrive %empty[%last] if %lb < %ub ; zeros unless %lb < %ub
+ *     tile.mma_wait 0 ; tile.barrier_arrive %empty[%last] if %lb < %ub ; zeros unless %lb < %ub
  *   }
  *
  * Which copies arrive together, through which rings of slots, is planned in stage_plan.h; which products run into the

@@ -1,9 +1,9 @@
 /* stage_plan.h - the plan of multi-stage buffers: which copies arrive together, and which share a ring
  *
  *   tile.async_copy %A[%i, %k] into %a[0] ; tile.async_copy %B[%k, %j] into %b[0]
- *   tile.wgmma %a[0], %b[0], %acc ; tile.wgmma_wait
+ *   tile.async_mma %a[0], %b[0], %acc ; tile.mma_wait
  *
- * A *fill* is a run of copies that one op reads first: those of %a and %b, which tile.wgmma reads. They share a
+ * A *fill* is a run of copies that one op reads first: those of %a and %b, which tile.async_mma reads. They share a
  * barrier. A *ring* is the buffers of a fill, each with as many slots, and the barriers of the slots. Fills of the same
  * form whose contents never live at once share a ring. Where a fill's last read ends (here at the wait) its slot is
  * given back; with products that run on (mma_overlap.h) that is in the next iteration. */

@@ -3,11 +3,11 @@
  * Before, the second product waits for what is made of the first one's result, and neither can run meanwhile:
  *
  *   %r = scf.for %j = %lb to %ub step %c iter_args(%acc = %init) {
- *     %s = tile.mma %q, %k, %zero {tile.wgmma = "ss"}       // %k: loaded at %j
+ *     %s = tile.mma %q, %k, %zero {tile.family = "wgmma", tile.places = "ss"}       // %k: loaded at %j
  *     %p = ... %s ...                                       // for example a softmax
  *     %v = tile.load %V[%j]
  *     %a = ... %acc ...                                     // for example a rescaling
- *     %d = tile.mma %p, %v, %a {tile.wgmma = "rs"}
+ *     %d = tile.mma %p, %v, %a {tile.family = "wgmma", tile.places = "rs"}
  *     yield %d
  *   }
  *
@@ -74,10 +74,10 @@ typedef struct {
 
 /* ---- what can be rotated ------------------------------------------------------------------------- */
 
-static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && tw_has_attr(op, TW_WGMMA); }
+static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && tw_has_attr(op, TW_MMA_FAMILY); }
 
 static bool takes_registers(MlirOperation mma) {
-  return mlirStringRefEqual(tw_attr_string(mma, TW_WGMMA), tw_str("rs"));
+  return mlirStringRefEqual(tw_attr_string(mma, TW_MMA_PLACES), tw_str("rs"));
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {

@@ -3,8 +3,8 @@
  * Before (made by tile-promote-memory), each product is waited for at once:
  *
  *   scf.for ... iter_args(%c, %p) {
- *     %s = tile.wgmma %q[%0], %k[%0], %zero      ; %s' = tile.wgmma_wait %s, 0 ; tile.barrier
- *     %d = tile.wgmma %p, %v[%0], %c             ; %d' = tile.wgmma_wait %d, 0 ; tile.barrier
+ *     %s = tile.async_mma %q[%0], %k[%0], %zero      ; %s' = tile.mma_wait %s, 0 ; tile.barrier
+ *     %d = tile.async_mma %p, %v[%0], %c             ; %d' = tile.mma_wait %d, 0 ; tile.barrier
  *     %e = math.exp2 ... %s' ...
  *     %h = arith.truncf %e
  *     %a = arith.mulf %d', ...
@@ -14,11 +14,11 @@
  * After, a wait stands behind all that does not depend on it, and counts the products that may go on:
  *
  *   scf.for ... iter_args(%c, %p) {
- *     %s = tile.wgmma %q[%0], %k[%0], %zero
- *     %d = tile.wgmma %p, %v[%0], %c
- *     %s' = tile.wgmma_wait %s, 1 {complete} ; tile.barrier
+ *     %s = tile.async_mma %q[%0], %k[%0], %zero
+ *     %d = tile.async_mma %p, %v[%0], %c
+ *     %s' = tile.mma_wait %s, 1 {complete} ; tile.barrier
  *     %e = math.exp2 ... %s' ...                 // while %d is computed
- *     %d', %e' = tile.wgmma_wait %d, 0 with %e   ; tile.barrier
+ *     %d', %e' = tile.mma_wait %d, 0 with %e   ; tile.barrier
  *     %h = arith.truncf %e'
  *     %a = arith.mulf %d', ...
  *     yield %a, %h
@@ -31,16 +31,16 @@
  * So is a function that is read behind a wait only, as the weights of attention's gradients: %p stands in front of the
  * wait for the product that it is multiplied with,
  *
- *   %p = math.exp2 ... %s' ... ; %d', %p' = tile.wgmma_wait %d, 0 with %p ; %m = arith.mulf %p', %d'
+ *   %p = math.exp2 ... %s' ... ; %d', %p' = tile.mma_wait %d, 0 with %p ; %m = arith.mulf %p', %d'
  *
  * or the assembler, which knows no cost of a wait, would compute it there.
  *
  * What threads write for a product from values that come from before this iteration goes in front of all products:
  *
  *   scf.for ... iter_args(%c) {                              scf.for ... iter_args(%c) {
- *     %s = tile.wgmma %q[%0], %k[%0], %zero                    %t = arith.truncf %c ; tile.local_store %t, %b[%0]
- *     %t = arith.truncf %c ; tile.local_store %t, %b[%0]  ->   %s = tile.wgmma %q[%0], %k[%0], %zero
- *     %y = tile.wgmma %q[%0], %b[%0], %zero                    %y = tile.wgmma %q[%0], %b[%0], %zero
+ *     %s = tile.async_mma %q[%0], %k[%0], %zero                    %t = arith.truncf %c ; tile.local_store %t, %b[%0]
+ *     %t = arith.truncf %c ; tile.local_store %t, %b[%0]  ->   %s = tile.async_mma %q[%0], %k[%0], %zero
+ *     %y = tile.async_mma %q[%0], %b[%0], %zero                    %y = tile.async_mma %q[%0], %b[%0], %zero
  *
  * so that products are started in a row, and the assembler sees no accumulator read (%c) while one is under way.
  *
@@ -61,7 +61,7 @@ typedef struct {
   bool loads;    /* loads may move: nothing in the block writes to arrays, and there are registers */
 } wait_t;
 
-static bool is_wait(MlirOperation op) { return tw_op_is(op, TW_TILE_WGMMA_WAIT); }
+static bool is_wait(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA_WAIT); }
 
 /* The barrier that keeps a product's buffers from being written early belongs to its wait. */
 static MlirOperation barrier_of(MlirOperation wait) {
@@ -69,7 +69,7 @@ static MlirOperation barrier_of(MlirOperation wait) {
   return tw_op_is(next, TW_TILE_BARRIER) ? next : tw_null_op();
 }
 
-static bool is_pure(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_WGMMA); }
+static bool is_pure(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_ASYNC_MMA); }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
   if (is_pure(op) || tw_op_loads(op) || tw_op_form(op) == TW_FORM_CONTROL)
@@ -92,7 +92,7 @@ static bool may_load_early(MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
        !mlirOperationEqual(op, end) && !writes; op = mlirOperationGetNextInBlock(op)) {
     writes = tw_may_write_arrays(op);
-    if (tw_op_is(op, TW_TILE_WGMMA) || tw_op_loads(op))
+    if (tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_loads(op))
       words += tw_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
   }
   return !writes && words <= tw_register_budget(mlirBlockGetParentOperation(block), TW_BUDGET_EARLY_LOADS);
@@ -100,7 +100,7 @@ static bool may_load_early(MlirBlock block) {
 
 static MlirOperation product_of(MlirOperation wait) {
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
-  bool here = !mlirOperationIsNull(product) && tw_op_is(product, TW_TILE_WGMMA) &&
+  bool here = !mlirOperationIsNull(product) && tw_op_is(product, TW_TILE_ASYNC_MMA) &&
               mlirBlockEqual(mlirOperationGetBlock(product), mlirOperationGetBlock(wait));
   return here ? product : tw_null_op();
 }
@@ -133,7 +133,7 @@ static bool depends(const wait_t *w, MlirOperation op) {
 }
 
 static MlirWalkResult find_product(MlirOperation op, void *user) {
-  *(bool *)user = *(bool *)user || is_wait(op) || tw_op_is(op, TW_TILE_WGMMA);
+  *(bool *)user = *(bool *)user || is_wait(op) || tw_op_is(op, TW_TILE_ASYNC_MMA);
   return MlirWalkResultAdvance;
 }
 
@@ -144,7 +144,7 @@ static bool must_stay(const wait_t *w, MlirOperation op) {
     return true;
   if (mlirOperationGetNumRegions(op) > 0)
     mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
-  return products || has_effects(op) || (!w->loads && tw_op_loads(op)) || (w->effects && tw_op_is(op, TW_TILE_WGMMA));
+  return products || has_effects(op) || (!w->loads && tw_op_loads(op)) || (w->effects && tw_op_is(op, TW_TILE_ASYNC_MMA));
 }
 
 /* Waits for products and their barriers order nothing that a product needs; loads that stay do: there are no registers
@@ -200,7 +200,7 @@ static MlirOperation ordering(MlirOperation old, MlirValue value) {
   MlirType types[] = {mlirValueGetType(values[0]), mlirValueGetType(values[1])};
   tw_builder_t at = tw_build_before(old);
   tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
-  MlirOperation wait = tw_build(&at, "tile.wgmma_wait",
+  MlirOperation wait = tw_build(&at, "tile.mma_wait",
                                 (tw_op_parts_t){.num_operands = 2,
                                                 .operands = values,
                                                 .num_results = 2,
@@ -290,7 +290,7 @@ static bool uses(MlirOperation op, MlirValue value) {
 static void write_early(MlirOperation store) {
   MlirBlock block = mlirOperationGetBlock(store);
   MlirOperation first = mlirBlockGetFirstOperation(block);
-  while (!mlirOperationEqual(first, store) && !tw_op_is(first, TW_TILE_WGMMA))
+  while (!mlirOperationEqual(first, store) && !tw_op_is(first, TW_TILE_ASYNC_MMA))
     first = mlirOperationGetNextInBlock(first);
   tw_slice_t slice = {.block = block};
   tw_slice_add_op(&slice, store);
@@ -337,7 +337,7 @@ static void count_pending(MlirOperation wait) {
   for (MlirOperation later = mlirOperationGetNextInBlock(product); !mlirOperationEqual(later, wait);
        later = mlirOperationGetNextInBlock(later)) {
     int64_t open = is_wait(later) ? tw_attr_int(later, "pending", 0) : pending;
-    pending = tw_op_is(later, TW_TILE_WGMMA) ? pending + 1 : open < pending ? (int)open : pending;
+    pending = tw_op_is(later, TW_TILE_ASYNC_MMA) ? pending + 1 : open < pending ? (int)open : pending;
   }
   if (pending > 0) {
     tw_set_int(wait, "pending", tw_i32(context), pending);

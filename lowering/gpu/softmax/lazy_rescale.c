@@ -115,7 +115,7 @@ static bool find_weights(rewrite_t *w, int num_warps) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     MlirOperation narrow = tw_op_is(op, TW_TILE_MMA) ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
-    if (!tw_has_attr(op, TW_WGMMA) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, TW_ARITH_TRUNCF))
+    if (!tw_has_attr(op, TW_MMA_FAMILY) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, TW_ARITH_TRUNCF))
       continue;
     MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
     tw_wgmma_split_t split;

@@ -36,16 +36,16 @@ module attributes {tile.target = "sm_90a"} {
 #swizzled = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #narrow = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
 
-// CHECK: remark: 'tile.wgmma' op runs as wgmma m64n32k16 on 1 warpgroup, its left operand in shared memory
-// CHECK: remark: 'tile.wgmma' op runs as wgmma m64n32k16 on 1 warpgroup, its left operand in registers
+// CHECK: remark: 'tile.async_mma' op runs as wgmma m64n32k16 on 1 warpgroup, its left operand in shared memory
+// CHECK: remark: 'tile.async_mma' op runs as wgmma m64n32k16 on 1 warpgroup, its left operand in registers
 // CHECK: remark: 'tile.mma' op runs as mma.sync m16n8k16 on 4 warps
 // CHECK-NOT: remark
 module attributes {tile.target = "sm_90a"} {
   func.func @products(%f: tensor<64x64xbf16, #ab>, %g: tensor<64x32xbf16, #acc>, %c: tensor<64x32xf32, #acc>, %i: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %a = tile.alloc_shared : !tile.buffer<2x64x64xbf16, #swizzled>
     %b = tile.alloc_shared : !tile.buffer<2x64x32xbf16, #narrow>
-    %d = tile.wgmma %a[%i], %b[%i], %c : !tile.buffer<2x64x64xbf16, #swizzled>, !tile.buffer<2x64x32xbf16, #narrow>, tensor<64x32xf32, #acc> -> tensor<64x32xf32, #acc>
-    %e = tile.wgmma %f, %b[%i], %d : tensor<64x64xbf16, #ab>, !tile.buffer<2x64x32xbf16, #narrow>, tensor<64x32xf32, #acc> -> tensor<64x32xf32, #acc>
+    %d = tile.async_mma %a[%i], %b[%i], %c : !tile.buffer<2x64x64xbf16, #swizzled>, !tile.buffer<2x64x32xbf16, #narrow>, tensor<64x32xf32, #acc> -> tensor<64x32xf32, #acc>
+    %e = tile.async_mma %f, %b[%i], %d : tensor<64x64xbf16, #ab>, !tile.buffer<2x64x32xbf16, #narrow>, tensor<64x32xf32, #acc> -> tensor<64x32xf32, #acc>
     %h = tile.mma %f, %g, %e : tensor<64x64xbf16, #ab>, tensor<64x32xbf16, #acc>, tensor<64x32xf32, #acc>
     return
   }

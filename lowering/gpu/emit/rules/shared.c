@@ -51,7 +51,7 @@ bool twg_rule_local_load(tw_emitter_t *e, MlirOperation op) {
 
 static bool feeds_wgmma(MlirValue buffer) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_WGMMA))
+    if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_ASYNC_MMA))
       return true;
   return false;
 }

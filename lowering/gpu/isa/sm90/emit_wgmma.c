@@ -418,7 +418,7 @@ static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *
   }
 }
 
-bool twg_rule_wgmma(tw_emitter_t *e, MlirOperation op) {
+bool twg_rule_async_mma(tw_emitter_t *e, MlirOperation op) {
   product_t p;
   if (!describe(e, op, &p))
     return false;
@@ -431,7 +431,7 @@ bool twg_rule_wgmma(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
+bool twg_rule_mma_wait(tw_emitter_t *e, MlirOperation op) {
   int64_t pending = tw_attr_int(op, "pending", 0);
   int total = 0, at = 0;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)

@@ -58,7 +58,7 @@ bool tw_wgmma_promotes(MlirOperation mma) {
 }
 
 tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand) {
-  MlirStringRef letters = tw_attr_string(mma, TW_WGMMA);
+  MlirStringRef letters = tw_attr_string(mma, TW_MMA_PLACES);
   return letters.length == 2 ? (tw_wgmma_place_t)letters.data[operand] : TW_WGMMA_NONE;
 }
 

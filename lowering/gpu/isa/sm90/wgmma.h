@@ -14,14 +14,16 @@
 
 #include "lowering/gpu/machine/mma_family.h"
 
-/* Attributes of a tile.mma. TW_WGMMA: it becomes a wgmma; one letter for lhs and one for rhs says
- * where each is. TRANSPOSED: the operand in place is the transpose of the tile that is loaded for it.
- * PROMOTED (an integer): so much of k is summed by the instruction, and these sums in float32
- * outside of it. The kernel has TW_WGMMA too, if any op has. */
-#define TW_WGMMA "tile.wgmma"
-#define TW_WGMMA_TRANSPOSED_LHS "tile.wgmma_transposed_lhs"
-#define TW_WGMMA_TRANSPOSED_RHS "tile.wgmma_transposed_rhs"
-#define TW_WGMMA_PROMOTED "tile.wgmma_promoted"
+/* Attributes of a tile.mma that becomes a wgmma. FAMILY: "wgmma"; PLACES: one letter for lhs and one for rhs says where
+ * each is. TRANSPOSED: the operand in place is the transpose of the tile that is loaded for it. PROMOTED (an integer):
+ * so much of k is summed by the instruction, and these sums in float32 outside of it. The kernel has TW_WGMMA, if any op
+ * has one. */
+#define TW_WGMMA "tile.async_mma" /* of a kernel */
+#define TW_MMA_FAMILY "tile.family"
+#define TW_MMA_PLACES "tile.places"
+#define TW_MMA_TRANSPOSED_LHS "tile.transposed_lhs"
+#define TW_MMA_TRANSPOSED_RHS "tile.transposed_rhs"
+#define TW_MMA_PROMOTED "tile.promoted"
 
 typedef enum tw_wgmma_place {
   TW_WGMMA_NONE = 0,
@@ -97,11 +99,11 @@ typedef struct tw_wgmma_operand {
  * False if its layout is not the instruction's. */
 bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other, tw_wgmma_operand_t *out);
 
-/* Whether a tile.wgmma has its left operand in registers. */
+/* Whether a tile.async_mma has its left operand in registers. */
 bool tw_wgmma_reads_registers(MlirOperation product);
 /* Whether it reads a buffer that threads write to. */
 bool tw_wgmma_reads_written(MlirOperation product);
-/* Whether a tile.wgmma may be under way while its loop's next iteration begins: not one that is complete at once
+/* Whether a tile.async_mma may be under way while its loop's next iteration begins: not one that is complete at once
  * because it promotes sums; not one on buffers of one slot that threads store to, nor with accumulators that are taken
  * apart between iterations. Registers that it reads must not be written before it is done: that is left to the caller.
  */

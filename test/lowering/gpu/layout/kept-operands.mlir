@@ -10,8 +10,8 @@
 !D = tensor<128x64xf32>
 module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: @several
-  // CHECK-COUNT-2: tile.wgmma = "rs"
-  // CHECK: tile.wgmma = "ss"
+  // CHECK-COUNT-2: tile.family = "wgmma", tile.places = "rs"
+  // CHECK: tile.family = "wgmma", tile.places = "ss"
   func.func @several(%x: !A, %n: i32, %init: !D) attributes {tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -31,7 +31,7 @@ module attributes {tile.target = "sm_90a"} {
 
   // One such product leaves shared memory time beside others.
   // CHECK-LABEL: @one
-  // CHECK: tile.wgmma = "ss"
+  // CHECK: tile.family = "wgmma", tile.places = "ss"
   func.func @one(%x: !A, %n: i32, %init: !D) attributes {tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -46,7 +46,7 @@ module attributes {tile.target = "sm_90a"} {
 
   // With 128 columns the product takes longer than its operands do.
   // CHECK-LABEL: @wide
-  // CHECK-COUNT-2: tile.wgmma = "ss"
+  // CHECK-COUNT-2: tile.family = "wgmma", tile.places = "ss"
   func.func @wide(%x: !A, %n: i32, %init: tensor<128x128xf32>) attributes {tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -63,7 +63,7 @@ module attributes {tile.target = "sm_90a"} {
 
   // Registers do not suffice for four operands of 32 words beside four sums of 32.
   // CHECK-LABEL: @many
-  // CHECK-COUNT-4: tile.wgmma = "ss"
+  // CHECK-COUNT-4: tile.family = "wgmma", tile.places = "ss"
   func.func @many(%x: !A, %n: i32, %init: !D) attributes {tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

@@ -15,7 +15,7 @@
 // CHECK: %[[A:.*]] = tile.load %arg0
 // CHECK: %[[F:.*]] = arith.sitofp %{{.*}} : tensor<128x64xi8> to tensor<128x64xbf16>
 // CHECK: %[[L:.*]] = tile.permute %[[A]] [1, 0]
-// CHECK: %[[D:.*]] = tile.mma %[[F]], %[[L]], %[[ACC]] {tile.wgmma = "rs", tile.wgmma_transposed_rhs} : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+// CHECK: %[[D:.*]] = tile.mma %[[F]], %[[L]], %[[ACC]] {tile.family = "wgmma", tile.places = "rs", tile.transposed_rhs} : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
 // A second product on the same sum.
 // CHECK: %[[E:.*]] = tile.mma %{{.*}}, %[[L2:.*]], %[[D]]
 // CHECK: scf.yield %[[E]]

@@ -58,12 +58,12 @@ module attributes {tile.target = "sm_90a"} {
     %first = tile.alloc_shared : !b
     %second = tile.alloc_shared : !b
     %c0 = arith.constant 0 : i32
-    %d = tile.wgmma %first[%c0], %first[%c0], %x : !b, !b, !c -> !c
-    %e = tile.wgmma %second[%c0], %second[%c0], %x : !b, !b, !c -> !c
-    %dw = tile.wgmma_wait %d, 1 {complete} : !c -> !c
+    %d = tile.async_mma %first[%c0], %first[%c0], %x : !b, !b, !c -> !c
+    %e = tile.async_mma %second[%c0], %second[%c0], %x : !b, !b, !c -> !c
+    %dw = tile.mma_wait %d, 1 {complete} : !c -> !c
     // CHECK: tile.scratch = 0
     %y = tile.convert_layout %x : !c -> !w
-    %ew = tile.wgmma_wait %e, 0 : !c -> !c
+    %ew = tile.mma_wait %e, 0 : !c -> !c
     return %dw, %ew : !c, !c
   }
 
@@ -77,11 +77,11 @@ module attributes {tile.target = "sm_90a"} {
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %x) -> !c : i32 {
       // CHECK: tile.scratch = 0
       %y = tile.convert_layout %x : !c -> !w
-      %d = tile.wgmma %a[%c0], %a[%c0], %acc : !b, !b, !c -> !c
-      %w = tile.wgmma_wait %d, 1 : !c -> !c
+      %d = tile.async_mma %a[%c0], %a[%c0], %acc : !b, !b, !c -> !c
+      %w = tile.mma_wait %d, 1 : !c -> !c
       scf.yield %w : !c
     }
-    %done = tile.wgmma_wait %r, 0 : !c -> !c
+    %done = tile.mma_wait %r, 0 : !c -> !c
     return %done : !c
   }
 }

@@ -22,7 +22,7 @@
 // CHECK: tile.async_copy %arg2
 // CHECK: arith.mulf %{{.*}} : tensor<128x64xf32, #[[LHS]]>
 // CHECK: %[[L:.*]] = arith.truncf
-// CHECK: tile.wgmma %[[L]],
+// CHECK: tile.async_mma %[[L]],
 // The product runs one iteration late, behind the loads of the next operand's parts: while it does, this is computed, but
 // for what goes into the registers that the product reads. The first one multiplies zeros, the last one stands behind the
 // loop.
@@ -33,14 +33,14 @@
 // LATE: tile.async_copy %arg2[%c0_i32, %[[AT]]] into %[[W:[^\[]*]]
 // LATE: tile.local_load
 // LATE: tile.local_load
-// LATE: %[[D:.*]] = tile.wgmma %[[P]], %[[W]][%c0_i32], %[[ACC]]
-// LATE-NOT: tile.wgmma_wait
+// LATE: %[[D:.*]] = tile.async_mma %[[P]], %[[W]][%c0_i32], %[[ACC]]
+// LATE-NOT: tile.mma_wait
 // LATE-NOT: tile.local_load
 // LATE: arith.mulf
-// LATE: %[[SUM:.*]], %[[ORDERED:.*]] = tile.wgmma_wait %[[D]], 0 with %{{.*}}
+// LATE: %[[SUM:.*]], %[[ORDERED:.*]] = tile.mma_wait %[[D]], 0 with %{{.*}}
 // LATE: %[[NEXT:.*]] = arith.truncf %[[ORDERED]]
 // LATE-NEXT: scf.yield %[[SUM]], %[[NEXT]]
-// LATE: tile.wgmma
+// LATE: tile.async_mma
 module attributes {tile.target = "sm_90a"} {
   func.func @scaled(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !V {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
@@ -89,7 +89,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.local_load %{{.*}} -> tensor<64x64xi8
 // CHECK: tile.load %arg2
 // CHECK: tile.local_store
-// CHECK: tile.wgmma
+// CHECK: tile.async_mma
 module attributes {tile.target = "sm_90a"} {
   func.func @dequantized(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: memref<?x?xi8, strided<[?, 1]>> {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %v: !V, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32

@@ -171,14 +171,14 @@ module {
 func.func @product(%x: !c) -> (!c, !w, !w) attributes {tile.kernel} {
   %b = tile.alloc_shared at 0 : !b
   %c0 = arith.constant 0 : i32
-  %d = tile.wgmma %b[%c0], %b[%c0], %x : !b, !b, !c -> !c
+  %d = tile.async_mma %b[%c0], %b[%c0], %x : !b, !b, !c -> !c
   tile.barrier
   // CHECK: tile.convert_layout
-  // CHECK-NEXT: tile.wgmma_wait
+  // CHECK-NEXT: tile.mma_wait
   // CHECK-NEXT: tile.barrier
   // CHECK-NEXT: tile.convert_layout
   %y = tile.convert_layout %x {tile.scratch = 16384 : i32} : !c -> !w
-  %e = tile.wgmma_wait %d, 0 : !c -> !c
+  %e = tile.mma_wait %d, 0 : !c -> !c
   %z = tile.convert_layout %x {tile.scratch = 0 : i32} : !c -> !w
   return %e, %y, %z : !c, !w, !w
 }
@@ -194,9 +194,9 @@ func.func @under_way(%x: !c, %y: tensor<64x64xbf16, #c>) -> !c attributes {tile.
   %a = tile.alloc_shared at 0 : !b
   %b = tile.alloc_shared at 0 : !b
   %c0 = arith.constant 0 : i32
-  %d = tile.wgmma %a[%c0], %a[%c0], %x : !b, !b, !c -> !c
+  %d = tile.async_mma %a[%c0], %a[%c0], %x : !b, !b, !c -> !c
   // expected-error @below {{writes where a product under way reads its operand}}
   tile.local_store %y, %b[%c0] : tensor<64x64xbf16, #c>, !b
-  %e = tile.wgmma_wait %d, 0 : !c -> !c
+  %e = tile.mma_wait %d, 0 : !c -> !c
   return %e : !c
 }

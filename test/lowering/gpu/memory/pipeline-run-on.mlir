@@ -7,10 +7,10 @@
 // CHECK-LABEL: @adds
 // CHECK: scf.for
 // CHECK: tile.async_wait 1
-// CHECK: %[[D:.*]] = tile.wgmma
-// CHECK: tile.wgmma_wait %[[D]], 1
+// CHECK: %[[D:.*]] = tile.async_mma
+// CHECK: tile.mma_wait %[[D]], 1
 // CHECK: }
-// CHECK: tile.wgmma_wait %{{.*}}, 0
+// CHECK: tile.mma_wait %{{.*}}, 0
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a"} {
   func.func @adds(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 4 : i32}} {
@@ -35,8 +35,8 @@ module attributes {tile.target = "sm_90a"} {
 // Not with three slots, of which two copies have two.
 // CHECK-LABEL: @few_slots
 // CHECK: scf.for
-// CHECK: %[[D:.*]] = tile.wgmma %
-// CHECK: tile.wgmma_wait %[[D]], 0
+// CHECK: %[[D:.*]] = tile.async_mma %
+// CHECK: tile.mma_wait %[[D]], 0
 module attributes {tile.target = "sm_90a"} {
   func.func @few_slots(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -60,8 +60,8 @@ module attributes {tile.target = "sm_90a"} {
 // Not with four warps, beside which another block may stand.
 // CHECK-LABEL: @few_warps
 // CHECK: scf.for
-// CHECK: %[[D:.*]] = tile.wgmma %
-// CHECK: tile.wgmma_wait %[[D]], 0
+// CHECK: %[[D:.*]] = tile.async_mma %
+// CHECK: tile.mma_wait %[[D]], 0
 module attributes {tile.target = "sm_90a"} {
   func.func @few_warps(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -85,8 +85,8 @@ module attributes {tile.target = "sm_90a"} {
 // Not where the sum is carried elsewhere.
 // CHECK-LABEL: @swapped
 // CHECK: scf.for
-// CHECK: %[[D:.*]] = tile.wgmma %
-// CHECK: tile.wgmma_wait %[[D]], 0
+// CHECK: %[[D:.*]] = tile.async_mma %
+// CHECK: tile.mma_wait %[[D]], 0
 module attributes {tile.target = "sm_90a"} {
   func.func @swapped(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -111,8 +111,8 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: @from_registers
 // CHECK: scf.for
 // CHECK: %[[L:.*]] = arith.truncf
-// CHECK: %[[D:.*]] = tile.wgmma %[[L]], %
-// CHECK: tile.wgmma_wait %[[D]], 0
+// CHECK: %[[D:.*]] = tile.async_mma %[[L]], %
+// CHECK: tile.mma_wait %[[D]], 0
 module attributes {tile.target = "sm_90a"} {
   func.func @from_registers(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 4 : i32}} {
     %c0 = arith.constant 0 : i32

@@ -19,7 +19,7 @@
 // CHECK: %[[J:.*]] = tile.gather %arg0[%c0_i32, %[[N]]]{{.*}} -> f32
 // CHECK: arith.mulf %[[S]]
 // CHECK: %[[I:.*]] = tile.load %arg0[%c0_i32, %[[N]]]
-// CHECK: tile.wgmma
+// CHECK: tile.async_mma
 // CHECK: scf.yield %{{.*}}, %[[I]], %[[J]]
 // What comes early may be beyond the last iteration: there no promise that it lies inside holds.
 // CHECK-NOT: tile.in_bounds
@@ -33,8 +33,8 @@ module attributes {tile.target = "sm_90a"} {
       %y = tile.gather %s[%c0, %k] {check_bounds} : !A, i32, i32 -> f32
       %all = tensor.splat %y : tensor<64x1xf32, #rows>
       %z = arith.mulf %x, %all : tensor<64x1xf32, #rows>
-      %d = tile.wgmma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
-      %w = tile.wgmma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %d = tile.async_mma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %w = tile.mma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
       %b = tile.broadcast %z : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
       %m = arith.mulf %w, %b : tensor<64x64xf32, #acc>
       %e = arith.addf %sum, %m : tensor<64x64xf32, #acc>
@@ -76,8 +76,8 @@ module attributes {tile.target = "sm_90a"} {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %x = tile.load %s[%c0, %k] : !A, i32, i32 -> tensor<64x1xf32, #rows>
       %b = tile.broadcast %x : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
-      %d = tile.wgmma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
-      %w = tile.wgmma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %d = tile.async_mma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %w = tile.mma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
       %m = arith.mulf %w, %b : tensor<64x64xf32, #acc>
       tile.store %m, %s[%k, %c0] : tensor<64x64xf32, #acc>, !A, i32, i32
     }
@@ -87,7 +87,7 @@ module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: @chained
   // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[I:.*]] = %{{.*}})
   // CHECK: tile.load %arg0[%c0_i32, %[[I]]]
-  // CHECK: tile.wgmma
+  // CHECK: tile.async_mma
   func.func @chained(%s: !A, %t: memref<?xi32, strided<[1]>>, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -96,8 +96,8 @@ module attributes {tile.target = "sm_90a"} {
       %i = tile.gather %t[%k] {check_bounds} : memref<?xi32, strided<[1]>>, i32 -> i32
       %x = tile.load %s[%c0, %i] : !A, i32, i32 -> tensor<64x1xf32, #rows>
       %b = tile.broadcast %x : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
-      %d = tile.wgmma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
-      %w = tile.wgmma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %d = tile.async_mma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %w = tile.mma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
       %m = arith.mulf %w, %b : tensor<64x64xf32, #acc>
       %e = arith.addf %sum, %m : tensor<64x64xf32, #acc>
       scf.yield %e : tensor<64x64xf32, #acc>
@@ -123,8 +123,8 @@ module attributes {tile.target = "sm_90a"} {
       %all = tensor.splat %u : tensor<64x1xf32, #rows>
       %p = arith.mulf %v, %all : tensor<64x1xf32, #rows>
       %q = arith.mulf %p, %y : tensor<64x1xf32, #rows>
-      %d = tile.wgmma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
-      %e = tile.wgmma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %d = tile.async_mma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %e = tile.mma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
       %b = tile.broadcast %q : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
       %m = arith.mulf %e, %b : tensor<64x64xf32, #acc>
       %l = arith.addf %m, %w : tensor<64x64xf32, #acc>

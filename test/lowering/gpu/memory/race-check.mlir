@@ -35,14 +35,14 @@ module {
     %c1 = arith.constant 1 : i32
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %c) -> tensor<64x64xf32, #l> : i32 {
       // CHECK: tile.barrier
-      // CHECK-NEXT: %[[D:.*]] = tile.wgmma
-      // CHECK-NEXT: %[[E:.*]] = tile.wgmma_wait %[[D]], 0
+      // CHECK-NEXT: %[[D:.*]] = tile.async_mma
+      // CHECK-NEXT: %[[E:.*]] = tile.mma_wait %[[D]], 0
       // CHECK-NEXT: tile.async_wait 0
       // CHECK-NEXT: tile.barrier
-      // CHECK: %[[W:.*]] = tile.wgmma_wait %[[E]], 0
+      // CHECK: %[[W:.*]] = tile.mma_wait %[[E]], 0
       // CHECK: scf.yield %[[W]]
-      %d = tile.wgmma %a[%c0], %a[%c1], %acc : !tile.buffer<2x64x64xbf16, #s>, !tile.buffer<2x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-      %w = tile.wgmma_wait %d, 1 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+      %d = tile.async_mma %a[%c0], %a[%c1], %acc : !tile.buffer<2x64x64xbf16, #s>, !tile.buffer<2x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+      %w = tile.mma_wait %d, 1 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
       scf.yield %w : tensor<64x64xf32, #l>
     }
     return %r : tensor<64x64xf32, #l>

@@ -41,7 +41,7 @@
 // NVVM: elect.sync{{.*}}cp.async.bulk.tensor.2d.global.shared::cta{{.*}}cp.async.bulk.commit_group
 // NVVM: cp.async.bulk.wait_group.read 0;
 module attributes {tile.target = "sm_90a"} {
-  func.func @staged(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
+  func.func @staged(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
     %t = arith.constant dense<1.0> : tensor<128x128xbf16, #acc>
     %s = tile.convert_layout %t : tensor<128x128xbf16, #acc> -> tensor<128x128xbf16, #rows>
     tile.store %s, %c[%i, %i] : tensor<128x128xbf16, #rows>, !C, i32, i32
@@ -63,18 +63,18 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: func.func @behind
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a"} {
-  func.func @read(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
+  func.func @read(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %t = tile.load %c[%i, %c0] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
     tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
     return
   }
-  func.func @in_place(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
+  func.func @in_place(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32}} {
     %t = tile.load %c[%i, %i] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
     tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
     return
   }
-  func.func @behind(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %d: !C, %i: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
+  func.func @behind(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %d: !C, %i: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32}} {
     %t = arith.constant dense<1.0> : tensor<64x64xbf16, #acc>
     tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
     %u = tile.load %c[%i, %i] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
@@ -100,7 +100,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.tma_store_wait
 // CHECK-NEXT: return
 module attributes {tile.target = "sm_90a"} {
-  func.func @loop(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %d: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %e: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
+  func.func @loop(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %d: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %e: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32}} {
     %t = arith.constant dense<1.0> : tensor<64x64xbf16, #acc>
     tile.store %t, %b[%i, %i] {tile.allow_tma = false} : tensor<64x64xbf16, #acc>, !C, i32, i32
     scf.for %k = %i to %j step %i : i32 {
@@ -131,7 +131,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.tma_store_wait
 // CHECK-NEXT: return
 module attributes {tile.target = "sm_90a"} {
-  func.func @places(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
+  func.func @places(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32}} {
     %two = arith.constant 2 : i32
     %t = tile.load %b[%i, %i] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
     scf.for %k = %i to %j step %i : i32 {
@@ -154,7 +154,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: func.func @overlapping
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a"} {
-  func.func @overlapping(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32, may_alias}} {
+  func.func @overlapping(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32, %j: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32, may_alias}} {
     %two = arith.constant 2 : i32
     %t = tile.load %b[%i, %i] padding zero : !C, i32, i32 -> tensor<64x64xbf16, #acc>
     scf.for %k = %i to %j step %i : i32 {
@@ -178,7 +178,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: func.func @fallback
 // CHECK-COUNT-2: tile.store
 module attributes {tile.target = "sm_90a"} {
-  func.func @fallback(%c: !C {tile.align = 16 : i32}, %d: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
+  func.func @fallback(%c: !C {tile.align = 16 : i32}, %d: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32}} {
     %t = arith.constant dense<1.0> : tensor<64x64xbf16, #acc>
     %u = arith.constant dense<1.0> : tensor<64x64xbf16, #odd>
     tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
@@ -197,7 +197,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: func.func @full
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a"} {
-  func.func @full(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
+  func.func @full(%c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32}} {
     %b = tile.alloc_shared : !tile.buffer<1x256x256xbf16, #line>
     %t = arith.constant dense<1.0> : tensor<64x64xbf16, #acc>
     tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32

@@ -19,9 +19,9 @@
 // CHECK: tile.async_copy %arg0
 // CHECK: %[[NEXT:.*]] = arith.addi %[[I]], %c1_i32
 // CHECK: tile.async_copy %arg1[%[[NEXT]]] into %[[V]]
-// CHECK: tile.wgmma
+// CHECK: tile.async_mma
 // CHECK-NOT: tile.load
-// CHECK: tile.wgmma_wait
+// CHECK: tile.mma_wait
 // CHECK: arith.mulf
 // CHECK: %[[L:.*]] = tile.local_load %[[V]]
 // CHECK-NEXT: tile.barrier
@@ -37,13 +37,13 @@
 // ROLES: tile.tma_load %arg1
 // ROLES: consumer {
 // ROLES: tile.barrier_wait
-// ROLES: tile.wgmma
-// ROLES: tile.wgmma_wait
+// ROLES: tile.async_mma
+// ROLES: tile.mma_wait
 // ROLES-NOT: tile.barrier_wait
 // ROLES: tile.local_load
 // ROLES: tile.barrier_arrive %{{.*}} together
 module attributes {tile.target = "sm_90a"} {
-  func.func @brought(%x: !A {tile.tma}, %v: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
+  func.func @brought(%x: !A {tile.tma}, %v: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : !D
@@ -55,12 +55,12 @@ module attributes {tile.target = "sm_90a"} {
       tile.async_wait 0
       tile.barrier
       tile.barrier
-      %d = tile.wgmma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
+      %d = tile.async_mma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
       %next = arith.addi %i, %c1 : i32
       %l = tile.load %v[%next] padding zero : !V, i32 -> tensor<64xf32, #vector>
       %f = tile.reshape %l : tensor<64xf32, #vector> -> tensor<1x64xf32, #columns>
       %g = tile.broadcast %f : tensor<1x64xf32, #columns> -> !D
-      %w = tile.wgmma_wait %d, 0 : !D -> !D
+      %w = tile.mma_wait %d, 0 : !D -> !D
       tile.barrier
       %m = arith.mulf %w, %w : !D
       %s = arith.subf %m, %g : !D
@@ -92,7 +92,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NOT: tile.local_load
 // CHECK-COUNT-4: tile.load
 module attributes {tile.target = "sm_90a"} {
-  func.func @left(%x: !A {tile.tma}, %v: !V {tile.tma}, %other: !V, %y: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
+  func.func @left(%x: !A {tile.tma}, %v: !V {tile.tma}, %other: !V, %y: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : !D
@@ -104,8 +104,8 @@ module attributes {tile.target = "sm_90a"} {
       tile.async_wait 0
       tile.barrier
       tile.barrier
-      %d = tile.wgmma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
-      %w = tile.wgmma_wait %d, 0 : !D -> !D
+      %d = tile.async_mma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
+      %w = tile.mma_wait %d, 0 : !D -> !D
       tile.barrier
       %few = tile.load %v[%i] padding zero : !V, i32 -> tensor<256xf32, #own>
       tile.store %few, %y[%i] : tensor<256xf32, #own>, !V, i32

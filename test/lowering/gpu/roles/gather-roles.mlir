@@ -25,7 +25,7 @@
 // CHECK: } consumer {
 // CHECK-NOT: gather
 // CHECK: tile.barrier_wait %[[FULL]][%{{.*}}], %{{.*}} gathered
-// CHECK: tile.wgmma %[[A]][%{{.*}}], %[[B]]
+// CHECK: tile.async_mma %[[A]][%{{.*}}], %[[B]]
 
 // All threads of the producer work; one of its lanes starts the accelerator. The consumers have a fence.
 // NVVM-LABEL: llvm.func @rows

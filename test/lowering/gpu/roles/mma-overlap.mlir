@@ -8,18 +8,18 @@
 // CHECK-LABEL: @gradients
 // CHECK: consumer {
 // CHECK: %[[IN:.*]]:{{.*}} = scf.for
-// CHECK: %[[S:.*]] = tile.wgmma
-// CHECK-NOT: tile.wgmma %{{[0-9]}}
-// CHECK: tile.wgmma_wait %[[S]], 0
-// CHECK: %[[D:.*]] = tile.wgmma
+// CHECK: %[[S:.*]] = tile.async_mma
+// CHECK-NOT: tile.async_mma %{{[0-9]}}
+// CHECK: tile.mma_wait %[[S]], 0
+// CHECK: %[[D:.*]] = tile.async_mma
 // CHECK: %[[P:.*]] = arith.truncf
-// CHECK: %[[X:.*]] = tile.wgmma %[[P]]
-// CHECK: tile.wgmma_wait %[[D]], 1 {complete}
-// CHECK: %[[Y:.*]] = tile.wgmma
-// CHECK-NOT: tile.wgmma_wait
+// CHECK: %[[X:.*]] = tile.async_mma %[[P]]
+// CHECK: tile.mma_wait %[[D]], 1 {complete}
+// CHECK: %[[Y:.*]] = tile.async_mma
+// CHECK-NOT: tile.mma_wait
 // CHECK: scf.yield %[[X]], %[[Y]]
-// CHECK: tile.wgmma_wait %[[IN]]#0, 0
-// CHECK: tile.wgmma_wait %[[IN]]#1, 0
+// CHECK: tile.mma_wait %[[IN]]#0, 0
+// CHECK: tile.mma_wait %[[IN]]#1, 0
 module attributes {tile.target = "sm_90a"} {
   func.func @gradients(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -55,13 +55,13 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: @softmax
 // CHECK: consumer {
 // CHECK: scf.for
-// CHECK: %[[S:.*]] = tile.wgmma
-// CHECK: %[[D:.*]] = tile.wgmma %{{.*}}, %[[V:.*]][%[[SLOT:.*]]],
-// CHECK: tile.wgmma_wait %[[S]], 1 {complete}
+// CHECK: %[[S:.*]] = tile.async_mma
+// CHECK: %[[D:.*]] = tile.async_mma %{{.*}}, %[[V:.*]][%[[SLOT:.*]]],
+// CHECK: tile.mma_wait %[[S]], 1 {complete}
 // CHECK: %[[E:.*]] = math.exp2
-// CHECK: %[[PINNED:.*]] = tile.wgmma_wait %[[E]], 1 {complete}
+// CHECK: %[[PINNED:.*]] = tile.mma_wait %[[E]], 1 {complete}
 // CHECK-NEXT: tile.barrier_wait %{{.*}}[%[[SLOT]]]
-// CHECK-NEXT: tile.wgmma_wait %[[D]], 0 with %[[PINNED]]
+// CHECK-NEXT: tile.mma_wait %[[D]], 0 with %[[PINNED]]
 module attributes {tile.target = "sm_90a"} {
   func.func @softmax(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32

@@ -15,9 +15,9 @@
 // CHECK: scf.for
 // CHECK: tile.await_turn
 // CHECK: scf.for
-// CHECK: tile.wgmma
+// CHECK: tile.async_mma
 // CHECK: tile.pass_turn
-// CHECK: tile.wgmma_wait
+// CHECK: tile.mma_wait
 module attributes {tile.target = "sm_90a"} {
   func.func @product(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32

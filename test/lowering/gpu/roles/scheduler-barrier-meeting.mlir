@@ -9,12 +9,12 @@
 // The turn is passed on before threads exchange values through shared memory.
 // CHECK-LABEL: func.func @exchanges
 // CHECK: tile.await_turn {tile.groups}
-// CHECK-NEXT: tile.wgmma
+// CHECK-NEXT: tile.async_mma
 // CHECK-NEXT: tile.pass_turn {tile.groups}
 // CHECK-NEXT: tile.convert_layout
-// CHECK-NEXT: tile.wgmma_wait
+// CHECK-NEXT: tile.mma_wait
 module attributes {tile.target = "sm_90a"} {
-  func.func @exchanges(%n: i32, %v: tensor<64xi32, #row>) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
+  func.func @exchanges(%n: i32, %v: tensor<64xi32, #row>) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>
     %left = arith.constant dense<1.0> : tensor<128x64xbf16, #acc>
     %c0 = arith.constant 0 : i32
@@ -23,12 +23,12 @@ module attributes {tile.target = "sm_90a"} {
     tile.roles producer_warps 1 producer {
     } consumer {
       scf.for %k = %c0 to %n step %c1 : i32 {
-        %p = tile.wgmma %left, %b[%c0], %zero : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %p = tile.async_mma %left, %b[%c0], %zero : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
         %c = tile.convert_layout %v : tensor<64xi32, #row> -> tensor<64xi32, #column>
-        %w = tile.wgmma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %w = tile.mma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
         %e = math.exp2 %w : tensor<128x64xf32, #acc>
-        %q = tile.wgmma %left, %b[%c0], %e : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
-        %s = tile.wgmma_wait %q, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %q = tile.async_mma %left, %b[%c0], %e : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %s = tile.mma_wait %q, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
       }
     }
     return
@@ -45,7 +45,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: func.func @writes
 // CHECK-NOT: _turn
 module attributes {tile.target = "sm_90a"} {
-  func.func @writes(%n: i32, %v: tensor<64x64xbf16, #t>) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
+  func.func @writes(%n: i32, %v: tensor<64x64xbf16, #t>) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>
     %left = arith.constant dense<1.0> : tensor<128x64xbf16, #acc>
     %c0 = arith.constant 0 : i32
@@ -55,11 +55,11 @@ module attributes {tile.target = "sm_90a"} {
     } consumer {
       scf.for %k = %c0 to %n step %c1 : i32 {
         tile.local_store %v, %b[%c0] : tensor<64x64xbf16, #t>, !tile.buffer<1x64x64xbf16, #b>
-        %p = tile.wgmma %left, %b[%c0], %zero : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
-        %w = tile.wgmma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %p = tile.async_mma %left, %b[%c0], %zero : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %w = tile.mma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
         %e = math.exp2 %w : tensor<128x64xf32, #acc>
-        %q = tile.wgmma %left, %b[%c0], %e : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
-        %s = tile.wgmma_wait %q, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %q = tile.async_mma %left, %b[%c0], %e : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %s = tile.mma_wait %q, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
       }
     }
     return

@@ -21,9 +21,9 @@
 // CHECK: scf.for
 // CHECK: tile.barrier_wait
 // CHECK: tile.await_turn {tile.groups}
-// CHECK-NEXT: tile.wgmma
+// CHECK-NEXT: tile.async_mma
 // CHECK-NEXT: tile.pass_turn {tile.groups}
-// CHECK-NEXT: tile.wgmma_wait
+// CHECK-NEXT: tile.mma_wait
 // CHECK: math.exp2
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[GROUP]], %c0_i32
 // CHECK: scf.if %[[FIRST]] {
@@ -41,7 +41,7 @@
 // NVVM: llvm.nvvm.barrier.cta.arrive.aligned.count"(%{{.*}}, %[[ALL:.*]]) :
 // NVVM: llvm.nvvm.barrier.cta.sync.aligned.count"
 module attributes {tile.target = "sm_90a"} {
-  func.func @computes(%n: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
+  func.func @computes(%n: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -52,12 +52,12 @@ module attributes {tile.target = "sm_90a"} {
     } consumer {
       %d = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<128x64xf32, #acc>) : i32 {
         tile.barrier_wait %full[%c0], %c0 : !tile.barriers<1>
-        %p = tile.wgmma %a[%c0], %b[%c0], %zero : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
-        %w = tile.wgmma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %p = tile.async_mma %a[%c0], %b[%c0], %zero : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %w = tile.mma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
         %e = math.exp2 %w : tensor<128x64xf32, #acc>
         %t = arith.truncf %e : tensor<128x64xf32, #acc> to tensor<128x64xbf16, #acc>
-        %q = tile.wgmma %t, %b[%c0], %sum : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
-        %s = tile.wgmma_wait %q, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %q = tile.async_mma %t, %b[%c0], %sum : tensor<128x64xbf16, #acc>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %s = tile.mma_wait %q, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
         scf.yield %s : tensor<128x64xf32, #acc>
       }
     }
@@ -75,7 +75,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: func.func @adds_up
 // CHECK-NOT: _turn
 module attributes {tile.target = "sm_90a"} {
-  func.func @adds_up(%n: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 8 : i32}} {
+  func.func @adds_up(%n: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -84,13 +84,13 @@ module attributes {tile.target = "sm_90a"} {
     tile.roles producer_warps 1 producer {
     } consumer {
       %d = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<128x64xf32, #acc>) : i32 {
-        %p = tile.wgmma %a[%c0], %b[%c0], %sum : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
-        %w = tile.wgmma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %p = tile.async_mma %a[%c0], %b[%c0], %sum : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %w = tile.mma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
         scf.yield %w : tensor<128x64xf32, #acc>
       }
       %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<128x64xf32, #acc>) : i32 {
-        %p = tile.wgmma %a[%c0], %b[%c0], %zero : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
-        %w = tile.wgmma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %p = tile.async_mma %a[%c0], %b[%c0], %zero : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
+        %w = tile.mma_wait %p, 0 : tensor<128x64xf32, #acc> -> tensor<128x64xf32, #acc>
         %e = math.exp2 %w : tensor<128x64xf32, #acc>
         scf.yield %e : tensor<128x64xf32, #acc>
       }

@@ -103,7 +103,7 @@ module attributes {tile.target = "sm_90a"} {
     scf.for %k = %c0 to %n step %c1 : i32 {
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       // expected-remark @below {{keeps the kernel without producer warps: no wait ends one of its products}}
-      %t = tile.wgmma %b[%c0], %b[%c0], %zero : !buffer, !buffer, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %t = tile.async_mma %b[%c0], %b[%c0], %zero : !buffer, !buffer, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
     }
     return
   }

@@ -29,12 +29,12 @@
 // CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[K]], %c0
 // CHECK: tile.barrier_wait %[[FULL]][%[[SLOT]]], %[[PARITY]]
 // CHECK-NEXT: %[[IN:.*]] = arith.select %[[MORE]], %[[ACC]], %[[ZERO]]
-// CHECK-NEXT: %[[D:.*]] = tile.wgmma %[[A]][%[[SLOT]]], %[[B]][%[[SLOT]]], %[[IN]]
-// CHECK-NEXT: tile.wgmma_wait %[[D]], 1
+// CHECK-NEXT: %[[D:.*]] = tile.async_mma %[[A]][%[[SLOT]]], %[[B]][%[[SLOT]]], %[[IN]]
+// CHECK-NEXT: tile.mma_wait %[[D]], 1
 // CHECK-NEXT: tile.barrier_arrive %[[EMPTY]][%[[LAST]]] if %[[MORE]]
 // CHECK-NEXT: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %[[SLOT]]
 // CHECK: %[[RAN:.*]] = arith.cmpi
-// CHECK-NEXT: %[[DONE:.*]] = tile.wgmma_wait %{{.*}}, 0
+// CHECK-NEXT: %[[DONE:.*]] = tile.mma_wait %{{.*}}, 0
 // CHECK-NEXT: tile.barrier_arrive %[[EMPTY]][%{{.*}}] if %[[RAN]]
 // CHECK-NEXT: %[[OUT:.*]] = arith.select %[[RAN]], %[[DONE]], %[[ZERO]]
 // CHECK: tile.store
@@ -64,8 +64,8 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: } consumer {
 // CHECK: %[[L:.*]] = tile.local_load
 // CHECK: %[[A:.*]] = arith.mulf %[[L]], %[[L]]
-// CHECK: %[[D:.*]] = tile.wgmma %[[A]], %{{.*}}[%{{.*}}], %{{.*}}
-// CHECK-NEXT: tile.wgmma_wait %[[D]], 0
+// CHECK: %[[D:.*]] = tile.async_mma %[[A]], %{{.*}}[%{{.*}}], %{{.*}}
+// CHECK-NEXT: tile.mma_wait %[[D]], 0
 module attributes {tile.target = "sm_90a"} {
   func.func @registers(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_stages = 4 : i32, num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -98,7 +98,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: consumer {
 // CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %c0{{.*}}, %[[P:.*]] = %c0{{.*}}, %[[L:.*]] = %c0{{.*}}) -> (i32, i32, i32)
 // CHECK: %[[IN:.*]]:4 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[S]], %{{.*}} = %[[P]], %{{.*}} = %[[L]])
-// CHECK: %[[DONE:.*]] = tile.wgmma_wait %[[IN]]#0, 0
+// CHECK: %[[DONE:.*]] = tile.mma_wait %[[IN]]#0, 0
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%[[IN]]#3]
 // CHECK-NOT: arith.select
 // CHECK: tile.store
@@ -150,7 +150,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NEXT: tile.await_turn
 // CHECK-NEXT: %[[IN:.*]]:4 = scf.for {{.*}} to %[[N]] {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[S]], %{{.*}} = %[[P]]
 // CHECK: tile.pass_turn
-// CHECK: tile.wgmma_wait %[[IN]]#0, 0
+// CHECK: tile.mma_wait %[[IN]]#0, 0
 // CHECK: tile.tma_store %{{.*}} through %[[BOXES]]
 // CHECK: %[[ON:.*]] = arith.addi %[[IN]]#1, %[[TRIPS]]
 // CHECK: %[[ROUNDS:.*]] = arith.divui %[[ON]], %c8
@@ -205,19 +205,19 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.barrier_wait %[[ONCE]][%c0{{.*}}], %c0
 // CHECK: scf.for
 // CHECK: tile.barrier_wait
-// CHECK-NEXT: %[[S:.*]] = tile.wgmma %[[Q]][%c0{{.*}}], %[[K]][%[[SLOT:.*]]],
-// CHECK-NEXT: tile.wgmma_wait %[[S]], 0
+// CHECK-NEXT: %[[S:.*]] = tile.async_mma %[[Q]][%c0{{.*}}], %[[K]][%[[SLOT:.*]]],
+// CHECK-NEXT: tile.mma_wait %[[S]], 0
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%[[SLOT]]] :
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%{{.*}}] if
 // CHECK: arith.truncf
 // CHECK: tile.barrier_wait
-// CHECK-NEXT: %[[O:.*]] = tile.wgmma %{{.*}}, %[[V]][%{{.*}}],
-// CHECK-NOT: tile.wgmma_wait
+// CHECK-NEXT: %[[O:.*]] = tile.async_mma %{{.*}}, %[[V]][%{{.*}}],
+// CHECK-NOT: tile.mma_wait
 // CHECK: scf.yield %[[O]]
-// CHECK: tile.wgmma_wait %{{.*}}, 0
+// CHECK: tile.mma_wait %{{.*}}, 0
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%{{.*}}] if
 // CHECK: scf.for
-// CHECK: tile.wgmma %[[K]][%{{.*}}], %[[K]][%{{.*}}],
+// CHECK: tile.async_mma %[[K]][%{{.*}}], %[[K]][%{{.*}}],
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a"} {
   func.func @chained(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_stages = 4 : i32}} {
@@ -253,15 +253,15 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: consumer {
 // CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}, %[[S0:.*]] = %c0{{.*}}, %{{.*}}, %[[L0:.*]] = %c0{{.*}}, %[[S1:.*]] = %c0{{.*}}, %{{.*}}, %[[L1:.*]] = %c0{{.*}}) ->
 // CHECK: tile.barrier_wait %[[F0:.*]][%[[S0]]]
-// CHECK: %[[D:.*]] = tile.wgmma
+// CHECK: %[[D:.*]] = tile.async_mma
 // CHECK: tile.barrier_wait %[[F1:.*]][%[[S1]]]
-// CHECK: %[[E:.*]] = tile.wgmma
-// CHECK-NEXT: %[[W:.*]] = tile.wgmma_wait %[[E]], 2
+// CHECK: %[[E:.*]] = tile.async_mma
+// CHECK-NEXT: %[[W:.*]] = tile.mma_wait %[[E]], 2
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%[[L0]]] if
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%[[L1]]] if
 // CHECK-NEXT: scf.yield %[[D]], %[[W]],
-// CHECK: tile.wgmma_wait %{{.*}}#0, 0
-// CHECK: tile.wgmma_wait %{{.*}}#1, 0
+// CHECK: tile.mma_wait %{{.*}}#0, 0
+// CHECK: tile.mma_wait %{{.*}}#1, 0
 module attributes {tile.target = "sm_90a"} {
   func.func @dual(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
@@ -299,7 +299,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: consumer {
 // CHECK: scf.while
 // CHECK: scf.if {{.*}} -> (tensor<64x64xf32{{.*}}>, i32, i32)
-// CHECK: tile.wgmma
+// CHECK: tile.async_mma
 module attributes {tile.target = "sm_90a"} {
   func.func @control(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
@@ -391,7 +391,7 @@ module attributes {tile.target = "sm_90"} {
 // CHECK: tile.local_load
 // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] together
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%{{[^ ]*}}] :
-// CHECK: tile.wgmma
+// CHECK: tile.async_mma
 module attributes {tile.target = "sm_90a"} {
   func.func @meet(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !V {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32

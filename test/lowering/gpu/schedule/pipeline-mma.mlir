@@ -19,15 +19,15 @@
 // A tile outside of the array is zero, even if the program promised that there is none.
 // ROTATE-NOT: tile.in_bounds
 // ROTATE: %[[V:.*]] = tile.load %{{.*}}[%[[BEFORE]], %{{.*}}] padding zero :
-// ROTATE: tile.mma {{.*}} {tile.wgmma = "ss", tile.wgmma_transposed_rhs}
-// ROTATE-NEXT: %[[ACC:.*]] = tile.mma %[[P]], %[[V]], %[[A]] {tile.wgmma = "rs"}
+// ROTATE: tile.mma {{.*}} {tile.family = "wgmma", tile.places = "ss", tile.transposed_rhs}
+// ROTATE-NEXT: %[[ACC:.*]] = tile.mma %[[P]], %[[V]], %[[A]] {tile.family = "wgmma", tile.places = "rs"}
 // ROTATE: tile.reduce max
 // ROTATE: %[[P2:.*]] = arith.truncf
 // ROTATE: %[[A2:.*]] = arith.mulf %[[ACC]]
 // ROTATE-NOT: tile.mma
 // ROTATE: scf.yield %{{.*}}, %{{.*}}, %[[A2]], %[[P2]]
 // ROTATE: %[[LAST:.*]] = tile.load {{.*}} padding zero :
-// ROTATE: tile.mma %[[R]]#3, %[[LAST]], %[[R]]#2 {tile.wgmma = "rs"}
+// ROTATE: tile.mma %[[R]]#3, %[[LAST]], %[[R]]#2 {tile.family = "wgmma", tile.places = "rs"}
 
 // STALE-LABEL: @attention
 // STALE-DAG: %[[MAX:.*]] = arith.constant dense<1.024000e+03> : tensor<128x4xf32>
@@ -58,12 +58,12 @@
 
 // WAIT-LABEL: @attention
 // WAIT: scf.for
-// WAIT: %[[S:.*]] = tile.wgmma
-// WAIT-NEXT: %[[O:.*]] = tile.wgmma
-// WAIT: tile.wgmma_wait %[[S]], 1 {complete}
+// WAIT: %[[S:.*]] = tile.async_mma
+// WAIT-NEXT: %[[O:.*]] = tile.async_mma
+// WAIT: tile.mma_wait %[[S]], 1 {complete}
 // WAIT: math.exp2
 // WAIT: %[[IF:.*]]:4 = scf.if
-// WAIT: %{{.*}}, %[[ORDERED:.*]] = tile.wgmma_wait %[[O]], 0 with %[[IF]]#1
+// WAIT: %{{.*}}, %[[ORDERED:.*]] = tile.mma_wait %[[O]], 0 with %[[IF]]#1
 // WAIT: arith.truncf %[[ORDERED]]
 // WAIT: scf.if
 // WAIT: scf.yield
@@ -127,10 +127,10 @@ module attributes {tile.target = "sm_90a"} {
 // ROTATE: scf.for %[[J:.*]] = {{.*}} iter_args(%[[A:.*]] = %[[R]]#0, %[[P:.*]] = %[[R]]#1)
 // ROTATE: %[[LATE:.*]] = arith.cmpi sgt, %[[J]]
 // ROTATE: arith.ori %[[LATE]], %[[ANY]]
-// ROTATE: tile.mma {{.*}} {tile.wgmma = "ss", tile.wgmma_transposed_rhs}
-// ROTATE-NEXT: tile.mma %[[P]], %{{.*}}, %[[A]] {tile.wgmma = "rs"}
+// ROTATE: tile.mma {{.*}} {tile.family = "wgmma", tile.places = "ss", tile.transposed_rhs}
+// ROTATE-NEXT: tile.mma %[[P]], %{{.*}}, %[[A]] {tile.family = "wgmma", tile.places = "rs"}
 // ROTATE: scf.yield
-// ROTATE: tile.mma {{.*}} {tile.wgmma = "rs"}
+// ROTATE: tile.mma {{.*}} {tile.family = "wgmma", tile.places = "rs"}
 // STALE-LABEL: @chain
 // WAIT-LABEL: @chain
 // NVVM-LABEL: @chain

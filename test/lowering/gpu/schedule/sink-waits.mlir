@@ -9,18 +9,18 @@
 func.func @overtaken(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<64x64xf32, #l>) {
   %z = arith.constant 0 : i32
   %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
-  // CHECK: %[[X:.*]] = tile.wgmma
-  // CHECK-NEXT: %[[Z:.*]] = tile.wgmma
-  // CHECK-NEXT: %[[X2:.*]] = tile.wgmma_wait %[[X]], 1 {complete}
-  // CHECK-NEXT: %[[Y:.*]] = tile.wgmma {{.*}}, %[[X2]]
-  // CHECK-NEXT: tile.wgmma_wait %[[Y]], 0 :
-  // CHECK-NEXT: tile.wgmma_wait %[[Z]], 0 :
-  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %y = tile.wgmma %b[%z], %b[%z], %x2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %y2 = tile.wgmma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %w = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %w2 = tile.wgmma_wait %w, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  // CHECK: %[[X:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[Z:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[X2:.*]] = tile.mma_wait %[[X]], 1 {complete}
+  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma {{.*}}, %[[X2]]
+  // CHECK-NEXT: tile.mma_wait %[[Y]], 0 :
+  // CHECK-NEXT: tile.mma_wait %[[Z]], 0 :
+  %x = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y = tile.async_mma %b[%z], %b[%z], %x2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.mma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %w = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %w2 = tile.mma_wait %w, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   return %y2, %w2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
 }
 
@@ -31,17 +31,17 @@ func.func @overtaken(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tenso
 func.func @loaded(%a: !A, %c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<64x64xf32, #l>) {
   %z = arith.constant 0 : i32
   %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
-  // CHECK: %[[X:.*]] = tile.wgmma
+  // CHECK: %[[X:.*]] = tile.async_mma
   // CHECK-NEXT: %[[L:.*]] = tile.load
-  // CHECK-NEXT: %[[Y:.*]] = tile.wgmma
-  // CHECK-NEXT: %[[X2:.*]] = tile.wgmma_wait %[[X]], 1 {complete}
+  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[X2:.*]] = tile.mma_wait %[[X]], 1 {complete}
   // CHECK-NEXT: arith.addf %[[X2]], %[[L]]
-  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %l = tile.load %a[%z, %z] : !A, i32, i32 -> tensor<64x64xf32, #l>
   %s = arith.addf %x2, %l : tensor<64x64xf32, #l>
-  %y = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %y2 = tile.wgmma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.mma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   return %s, %y2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
 }
 
@@ -50,12 +50,12 @@ func.func @loaded(%a: !A, %c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, 
 func.func @stored(%a: !A, %c: tensor<64x64xf32, #l>) -> tensor<64x64xf32, #l> {
   %z = arith.constant 0 : i32
   %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
-  // CHECK: tile.wgmma
-  // CHECK-NEXT: tile.wgmma_wait
+  // CHECK: tile.async_mma
+  // CHECK-NEXT: tile.mma_wait
   // CHECK-NEXT: tile.store
   // CHECK-NEXT: tile.load
-  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   tile.store %c, %a[%z, %z] : tensor<64x64xf32, #l>, !A, i32, i32
   %l = tile.load %a[%z, %z] : !A, i32, i32 -> tensor<64x64xf32, #l>
   %s = arith.addf %x2, %l : tensor<64x64xf32, #l>
@@ -72,27 +72,27 @@ func.func @written(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<
   %e = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
   // CHECK: %[[T:.*]] = arith.truncf
   // CHECK-NEXT: tile.local_store %[[T]]
-  // CHECK-NEXT: %[[X:.*]] = tile.wgmma
-  // CHECK-NEXT: %[[Y:.*]] = tile.wgmma
-  // CHECK-NEXT: %[[X2:.*]] = tile.wgmma_wait %[[X]], 1 {complete}
+  // CHECK-NEXT: %[[X:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[X2:.*]] = tile.mma_wait %[[X]], 1 {complete}
   // CHECK-NEXT: %[[U:.*]] = arith.truncf %[[X2]]
   // CHECK: tile.local_store %[[U]]
-  // CHECK: tile.wgmma
+  // CHECK: tile.async_mma
   // CHECK: tile.local_store
-  // CHECK: tile.wgmma
-  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  // CHECK: tile.async_mma
+  %x = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %t = arith.truncf %c : tensor<64x64xf32, #l> to tensor<64x64xbf16, #l>
   tile.local_store %t, %d[%z] : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>
-  %y = tile.wgmma %b[%z], %d[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %y2 = tile.wgmma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y = tile.async_mma %b[%z], %d[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.mma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %u = arith.truncf %x2 : tensor<64x64xf32, #l> to tensor<64x64xbf16, #l>
   tile.local_store %u, %e[%z] : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>
-  %w = tile.wgmma %b[%z], %e[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %w2 = tile.wgmma_wait %w, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %w = tile.async_mma %b[%z], %e[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %w2 = tile.mma_wait %w, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   tile.local_store %t, %e[%z] : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>
-  %v = tile.wgmma %b[%z], %e[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %v2 = tile.wgmma_wait %v, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %v = tile.async_mma %b[%z], %e[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %v2 = tile.mma_wait %v, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   return %y2, %w2, %v2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
 }
 
@@ -101,19 +101,19 @@ func.func @written(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<
 func.func @weights(%c: tensor<64x64xf32, #l>, %m: tensor<64x64xi1, #l>) -> (tensor<64x64xf32, #l>, tensor<64x64xf32, #l>) {
   %z = arith.constant 0 : i32
   %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
-  // CHECK: %[[X:.*]] = tile.wgmma
-  // CHECK-NEXT: %[[Y:.*]] = tile.wgmma
-  // CHECK-NEXT: %[[X2:.*]] = tile.wgmma_wait %[[X]], 1 {complete}
+  // CHECK: %[[X:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[X2:.*]] = tile.mma_wait %[[X]], 1 {complete}
   // CHECK-NEXT: %[[E:.*]] = math.exp2 %[[X2]]
   // CHECK-NEXT: %[[P:.*]] = arith.select %{{.*}}, %[[E]], %{{.*}}
-  // CHECK-NEXT: %[[Y2:.*]], %[[P2:.*]] = tile.wgmma_wait %[[Y]], 0 with %[[P]]
+  // CHECK-NEXT: %[[Y2:.*]], %[[P2:.*]] = tile.mma_wait %[[Y]], 0 with %[[P]]
   // CHECK-NEXT: arith.mulf %[[P2]], %[[Y2]]
-  %x = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %x2 = tile.wgmma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %e = math.exp2 %x2 : tensor<64x64xf32, #l>
   %p = arith.select %m, %e, %c : tensor<64x64xi1, #l>, tensor<64x64xf32, #l>
-  %y = tile.wgmma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %y2 = tile.wgmma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.mma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %s = arith.mulf %p, %y2 : tensor<64x64xf32, #l>
   return %s, %y2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
 }

@@ -49,7 +49,7 @@
 // CHECK: llvm.nvvm.barrier.cta.sync.aligned.count
 // CHECK-NOT: nvvm.barrier0
 module attributes {tile.target = "sm_90a"} {
-  func.func @gemm(%x: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %y: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.wgmma, tile.hints = {num_warps = 4 : i32}} {
+  func.func @gemm(%x: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %y: !array {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>, tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x128xf32, #acc>
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -78,8 +78,8 @@ module attributes {tile.target = "sm_90a"} {
         tile.barrier_wait %full[%slot], %parity : !tile.barriers<3>
         %more = arith.cmpi ne, %k, %c0 : i32
         %start = arith.select %more, %sum, %zero : tensor<128x128xf32, #acc>
-        %p = tile.wgmma %a[%slot], %b[%slot], %start : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
-        %w = tile.wgmma_wait %p, 0 : tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
+        %p = tile.async_mma %a[%slot], %b[%slot], %start : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
+        %w = tile.mma_wait %p, 0 : tensor<128x128xf32, #acc> -> tensor<128x128xf32, #acc>
         tile.barrier_arrive %empty[%slot] if %more together : !tile.barriers<3>
         %next = arith.addi %slot, %c1 : i32
         %wraps = arith.cmpi eq, %next, %c3 : i32

@@ -14,9 +14,9 @@
 // Sums of 8-bit floats are promoted: each part of k starts from zero, is waited for and added. Not more than 128 columns
 // at a time, for want of registers. Nothing is added to zeros.
 // SELECT-LABEL: @promoted
-// SELECT: tile.wgmma = "ss", tile.wgmma_promoted = 128 : i32
+// SELECT: tile.family = "wgmma", tile.places = "ss", tile.promoted = 128 : i32
 // PIPE-LABEL: @promoted
-// PIPE: tile.wgmma {{.*}} promoted 128 :
+// PIPE: tile.async_mma {{.*}} promoted 128 :
 // NVVM-LABEL: @promoted
 // NVVM: wgmma.fence.sync.aligned{{.*}}m64n128k32.f32.e4m3.e4m3 {{.*}}, a, b, q, 1, 1;{{.*}}, a, b, p, 1, 1;{{.*}}commit_group
 // NVVM: wgmma.wait_group.sync.aligned 0
@@ -44,11 +44,11 @@ module attributes {tile.target = "sm_90a"} {
 // The fast mode leaves the sum to the Tensor Core. What is not contiguous along k is transposed on its way; accumulators
 // of 16 bits take half the registers.
 // SELECT-LABEL: @fast
-// SELECT: tile.wgmma = "sw"}
+// SELECT: tile.family = "wgmma", tile.places = "sw"}
 // PIPE-LABEL: @fast
 // PIPE: %[[T:.*]] = tile.local_load
 // PIPE: tile.local_store %[[T]], %[[W:.*]][%{{.*}}]
-// PIPE: tile.wgmma %{{.*}}[%{{.*}}], %[[W]][%{{.*}}], {{.*}} :
+// PIPE: tile.async_mma %{{.*}}[%{{.*}}], %[[W]][%{{.*}}], {{.*}} :
 // NVVM-LABEL: @fast
 // NVVM: fence.proxy.async
 // NVVM: barrier
@@ -72,7 +72,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // Bytes: signs as the product says; left operands from registers four to a word.
 // SELECT-LABEL: @bytes
-// SELECT: tile.wgmma = "rs"
+// SELECT: tile.family = "wgmma", tile.places = "rs"
 // NVVM-LABEL: @bytes
 // NVVM: m64n64k32.s32.u8.s8 {{.*}}{$64,$65,$66,$67}, b, q;{{.*}}{$68,$69,$70,$71}, b, p;
 module attributes {tile.target = "sm_90a"} {
@@ -95,7 +95,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // What is rounded to tfloat32 is in registers: lhs stays there, rhs is written for the instruction.
 // SELECT-LABEL: @rounded
-// SELECT: tile.wgmma = "rw"
+// SELECT: tile.family = "wgmma", tile.places = "rw"
 // NVVM-LABEL: @rounded
 // NVVM: cvt.rna.tf32.f32
 // NVVM: fence.proxy.async

@@ -11,12 +11,12 @@
 // Two warpgroups share out the columns of the second product, and both want all of the first one in registers: each
 // computes it. No layout is converted.
 // SELECT-LABEL: @repeated
-// SELECT: tile.wgmma = "ss"
-// SELECT: tile.wgmma = "rs"
+// SELECT: tile.family = "wgmma", tile.places = "ss"
+// SELECT: tile.family = "wgmma", tile.places = "rs"
 // PIPE-LABEL: @repeated
-// PIPE: tile.wgmma {{.*}} -> tensor<64x64xf32
+// PIPE: tile.async_mma {{.*}} -> tensor<64x64xf32
 // PIPE-NOT: tile.convert_layout
-// PIPE: tile.wgmma {{.*}} -> tensor<64x128xf32
+// PIPE: tile.async_mma {{.*}} -> tensor<64x128xf32
 // NVVM-LABEL: @repeated
 // NVVM: wgmma.mma_async.sync.aligned.m64n64k16
 // NVVM: wgmma.mma_async.sync.aligned.m64n64k16
@@ -46,7 +46,7 @@ module attributes {tile.target = "sm_90a"} {
 // Nobody wants all of it in registers twice.
 // SELECT-LABEL: @too_small
 // PIPE-LABEL: @too_small
-// PIPE-NOT: tile.wgmma
+// PIPE-NOT: tile.async_mma
 module attributes {tile.target = "sm_90a"} {
   func.func @too_small(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32

@@ -8,15 +8,15 @@
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // A row-major product reads both operands where they lie. The copies of a later iteration are issued behind it.
-// SELECT: tile.wgmma = "ss"
+// SELECT: tile.family = "wgmma", tile.places = "ss"
 // PIPE-LABEL: @gemm
 // PIPE: scf.for
 // PIPE-NEXT: tile.async_wait
 // PIPE-NEXT: tile.barrier
-// PIPE: %[[D:.*]] = tile.wgmma %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} : !tile.buffer<3x128x64xbf16, {{.*}}>, <3x64x128xbf16, {{.*}}>
+// PIPE: %[[D:.*]] = tile.async_mma %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} : !tile.buffer<3x128x64xbf16, {{.*}}>, <3x64x128xbf16, {{.*}}>
 // PIPE: tile.async_copy
 // PIPE: tile.async_commit
-// PIPE-NEXT: tile.wgmma_wait %[[D]], 0
+// PIPE-NEXT: tile.mma_wait %[[D]], 0
 // NVVM-LABEL: @gemm
 // Two blocks of 64 rows take the steps of k in turn, behind one fence and in one block of PTX, whose commit is the last;
 // rhs is transposed by the instruction.
@@ -49,9 +49,9 @@ module attributes {tile.target = "sm_90a"} {
 
 // With eight warps and four stages the block is alone on its multiprocessor: products run into the next iteration.
 // PIPE-LABEL: @alone
-// PIPE: tile.wgmma_wait %{{.*}}, 1
+// PIPE: tile.mma_wait %{{.*}}, 1
 // PIPE: scf.yield
-// PIPE: tile.wgmma_wait %{{.*}}, 0
+// PIPE: tile.mma_wait %{{.*}}, 0
 // NVVM-LABEL: @alone
 // NVVM: wgmma.wait_group.sync.aligned 1
 // NVVM: wgmma.wait_group.sync.aligned 0
@@ -77,8 +77,8 @@ module attributes {tile.target = "sm_90a"} {
 
 // The transpose of what is loaded, and a left operand that is computed: attention's two products. The first starts
 // from zero by itself.
-// SELECT: tile.wgmma = "ss", tile.wgmma_transposed_rhs
-// SELECT: tile.wgmma = "rs"
+// SELECT: tile.family = "wgmma", tile.places = "ss", tile.transposed_rhs
+// SELECT: tile.family = "wgmma", tile.places = "rs"
 // NVVM-LABEL: @chained
 // NVVM: wgmma.mma_async.sync.aligned.m64n64k16{{.*}}, a, b, q, 1, 1, 0, 0;{{.*}}, a, b, p, 1, 1, 0, 0;
 // NVVM: wgmma.mma_async.sync.aligned.m64n64k16{{.*}}{$64,$65,$66,$67}, b, q, 1, 1, 1;{{.*}}{$68,$69,$70,$71}, b, p, 1, 1, 1;
@@ -120,7 +120,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // Lines of 64 bytes, with their swizzle: in the descriptor 2, and groups of eight lines 512 bytes apart.
 // SELECT-LABEL: @narrow
-// SELECT: tile.wgmma = "ss"
+// SELECT: tile.family = "wgmma", tile.places = "ss"
 // NVVM-LABEL: @narrow
 // NVVM-DAG: llvm.mlir.constant(-9223371899399045120 : i64)
 // NVVM: wgmma.mma_async.sync.aligned.m64n32k16
