@@ -9,7 +9,7 @@ the clock; they take turns, and the figure is the median of the rounds in nanose
 something. `torch.add` into a given output stands for what PyTorch's own dispatch costs.
 
 The second part is a chain of vector additions of 16384 elements, each of which reads what the one before wrote: the
-time of one of them, launched one by one and as a CUDA graph, with and without overlap (`programmatic`). The chain's
+time of one of them, launched one by one and as a CUDA graph, with and without overlap (`dependent_launch`). The chain's
 result is checked.
 """
 
@@ -127,7 +127,7 @@ def chains(length: int) -> tuple[Contenders, Callable[[], float]]:
 
         return measure
 
-    for name, hints in (("overlapped", {}), ("one after the other", {"programmatic": 0})):
+    for name, hints in (("overlapped", {}), ("one after the other", {"dependent_launch": 0})):
         kernel = ct.kernel(add_body, **hints)
         run(kernel)
         graph = torch.cuda.CUDAGraph()

@@ -3,7 +3,7 @@
     python bench/tuned.py [--only NAME] [--shape TEXT] [--budget SECONDS] [--seconds N] [--plots FOLDER] [--out FILE]
 
 `untuned` is one choice for all shapes, with no hint. A search measures it and its candidates in turns, in one process,
-with the L2 cache emptied before each launch, as a launch runs them, which may cut, share or fuse tiles; the figure is
+with the L2 cache emptied before each launch, as a launch runs them (tiles sliced, shared or coarsened); the figure is
 the median. `ratio` is the speed of the untuned kernel over that of the tuned one: 1 means that there was nothing to
 find, and the goal is 0.93. Results are checked against the untuned kernel's. `dropped` says what did not work, and why.
 A line takes 3 to 8 seconds; `--seconds` is for all of them: what has not begun by then is told and left out.
@@ -34,7 +34,7 @@ from tilewright import tune
 from tilewright.errors import TileError
 
 Case = tuple[str, str, Any, tuple[Any, ...], dict[str, tuple[Any, ...]], Callable[..., Any]]
-LAYOUTS = {"layout_choice": (0, 1)}
+LAYOUTS = {"layout_rank": (0, 1)}
 ROWS = 16384
 
 

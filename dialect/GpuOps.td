@@ -317,8 +317,8 @@ def Tile_BarrierExpectOp : Tile_GpuOp<"barrier_expect", [MemoryEffects<[MemWrite
   let assemblyFormat = "$barriers `[` $slot `]` `,` $bytes attr-dict `:` type($barriers)";
 }
 
-def Tile_TakeTicketOp : Tile_GpuOp<"take_ticket", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "how many tickets the blocks of this launch have taken before this one";
+def Tile_NextTileOp : Tile_GpuOp<"next_tile", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the number of the next tile: how many the blocks of this launch have taken";
   let orders = "all";
   let description = [{
     They are counted in four bytes before `workspace`, from zero up; `total` are taken in
@@ -326,11 +326,11 @@ def Tile_TakeTicketOp : Tile_GpuOp<"take_ticket", [MemoryEffects<[MemRead, MemWr
     the result is `otherwise`. In a producer of several warps one lane knows the result.
 
     ```mlir
-    %ticket = tile.take_ticket %workspace of %total else %v
+    %next = tile.next_tile %workspace of %total else %v
     ```
   }];
   let arguments = (ins I64:$workspace, I32:$total, I32:$otherwise);
-  let results = (outs I32:$ticket);
+  let results = (outs I32:$next);
   let assemblyFormat = "$workspace `of` $total `else` $otherwise attr-dict";
 }
 

@@ -2,8 +2,8 @@
  *
  * A launch is as long as its busiest multiprocessor computes, or as the L2 cache takes to deliver what all blocks load,
  * or as the memory takes to deliver the arrays themselves, each once: whichever is longest. The figures are those of
- * the device's chip (tilewright/targets.def); an H200's were found from products of 21 shapes with tiles cut and shared
- * in every way (test/data/plans.csv). Private to runtime/. */
+ * the device's chip (tilewright/targets.def); an H200's were found from products of 21 shapes with tiles sliced and
+ * shared in every way (test/data/plans.csv). Private to runtime/. */
 #ifndef TILEWRIGHT_RUNTIME_COST_H
 #define TILEWRIGHT_RUNTIME_COST_H
 

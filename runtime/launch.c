@@ -91,16 +91,16 @@ static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *ke
 }
 
 /* The grid of blocks that compute slices, or the tiles of several. */
-static tw_status_t cut_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[3], uint32_t out[3]) {
+static tw_status_t resized_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid[3], uint32_t out[3]) {
   int64_t all[3];
   for (int axis = 0; axis < 3; axis++) {
     int64_t parts = kernel->record.grid_scale[axis];
     out[axis] = (uint32_t)(all[axis] = parts < 0 ? (grid[axis] - parts - 1) / -parts : grid[axis] * parts);
   }
-  return tw_status_prefix(tw_grid_check(all), "kernel %s, whose tiles are cut: ", kernel->name);
+  return tw_status_prefix(tw_grid_check(all), "kernel %s, whose tiles are resized: ", kernel->name);
 }
 
-/* Whether a launch has tiles cut, or blocks fused; or those of a kernel that were must not be. */
+/* Whether a launch has tiles sliced or coarsened, or must not have those that the kernel has. */
 static tw_better_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
                               const uint64_t *words, int64_t blocks) {
   enum { FEW_TURNS = 2 }; /* of whole tiles: with more, the last one counts little */
@@ -108,21 +108,21 @@ static tw_better_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t 
   const tw_launch_record_t *record = &kernel->record;
   int64_t units = device->sm_count;
   if (record->has_coarsen && record->grid_scale[0]) {
-    int64_t fused[3];
+    int64_t coarsened[3];
     for (int axis = 0; axis < 3; axis++)
-      fused[axis] = record->grid_scale[axis] < 0 ? -record->grid_scale[axis] : 1;
-    return tw_fuse_allowed(&record->coarsen, fused, grid, words) ? none : (tw_better_t){TW_BETTER_FUSED, 1};
+      coarsened[axis] = record->grid_scale[axis] < 0 ? -record->grid_scale[axis] : 1;
+    return tw_coarsen_allowed(&record->coarsen, coarsened, grid, words) ? none : (tw_better_t){TW_BETTER_COARSENED, 1};
   }
   if (record->has_coarsen && blocks >= units) {
-    int wanted = tw_fuse_choose(&record->coarsen, grid, words, tw_loaded_bytes(record, words), device);
+    int wanted = tw_coarsen_choose(&record->coarsen, grid, words, tw_loaded_bytes(record, words), device);
     if (wanted > 1)
-      return (tw_better_t){TW_BETTER_FUSED, wanted};
+      return (tw_better_t){TW_BETTER_COARSENED, wanted};
   }
   if (!record->has_slice || blocks >= FEW_TURNS * units)
     return none;
   const tw_split_t *split = record->has_split ? &record->split : NULL;
-  int parts = tw_cut_choose(&record->slice, split, words, tw_loaded_bytes(record, words), blocks, device);
-  return parts > 1 ? (tw_better_t){TW_BETTER_CUT, parts} : none;
+  int parts = tw_slice_choose(&record->slice, split, words, tw_loaded_bytes(record, words), blocks, device);
+  return parts > 1 ? (tw_better_t){TW_BETTER_SLICED, parts} : none;
 }
 
 /* Pairs of neighbours along an axis; of an odd number of blocks the last one has a neighbour beyond the grid. */
@@ -161,7 +161,7 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   *out = (tw_better_t){.kind = TW_BETTER_NONE};
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   if (kernel->record.grid_scale[0])
-    TW_RETURN_IF_ERROR(cut_grid(kernel, grid, started));
+    TW_RETURN_IF_ERROR(resized_grid(kernel, grid, started));
   uint64_t plane = (uint64_t)started[0] * started[1], blocks = plane * started[2];
   if (plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT)
     return NULL;
@@ -191,7 +191,7 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
 }
 
 /* Adds the word that says where blocks take the numbers of the next ones; 0 where no one may write there. */
-static void add_tickets(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, uint64_t *words,
+static void add_counter(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, uint64_t *words,
                         started_t *start) {
   words[start->count++] = tw_workspace_take(driver, device, stream, 0);
 }
@@ -208,7 +208,7 @@ static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel
   uint64_t all =
       kernel->record.split_applied ? add_shares(driver, kernel, device, stream, blocks, words, start) : blocks;
   if (kernel->record.dynamic)
-    add_tickets(driver, device, stream, words, start);
+    add_counter(driver, device, stream, words, start);
   uint32_t resident = kernel->resident[device->ordinal];
   start->grid[1] = start->grid[2] = 1;
   if (!kernel->record.persistent)
@@ -242,7 +242,7 @@ TW_HOT static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kern
                                    started_t *start) {
   uint32_t slices[3];
   if (TW_UNLIKELY(kernel->record.grid_scale[0] != 0)) {
-    TW_RETURN_IF_ERROR(cut_grid(kernel, grid, slices));
+    TW_RETURN_IF_ERROR(resized_grid(kernel, grid, slices));
     grid = slices;
   }
   *start = (started_t){{grid[0], grid[1], grid[2]}, 1, count};

@@ -72,19 +72,20 @@ uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device,
 /* The launch is queued. */
 void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CUstream stream);
 
-/* --- cut.c --- */
+/* --- resize_tiles.c --- */
 
-/* Into how many slices a launch of few blocks does best to cut each tile; 1: none. `split` is NULL where blocks cannot
- * share tiles. */
-int tw_cut_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
-                  int64_t blocks, const tw_device_t *device);
+/* Into how many slices a launch of few blocks does best to slice each tile; 1: none. `split` is NULL where blocks
+ * cannot share tiles. */
+int tw_slice_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
+                    int64_t blocks, const tw_device_t *device);
 
 /* How many blocks of a launch of many do best as one; 1: each alone. */
-int tw_fuse_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
-                   const tw_device_t *device);
-/* Whether this many blocks along each axis may be fused: the fused ones store nothing that the launch would not. */
-bool tw_fuse_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
-                     const uint64_t *words);
+int tw_coarsen_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
+                      const tw_device_t *device);
+/* Whether this many blocks along each axis may be coarsened: the coarse ones store nothing that the launch would not.
+ */
+bool tw_coarsen_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
+                        const uint64_t *words);
 
 /* Parameters of a launch: tensor maps, then words. */
 typedef struct tw_packed {

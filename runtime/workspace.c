@@ -1,4 +1,4 @@
-/* workspace.c - memory in which blocks that share a tile leave their sums (split.c), or count the tickets that they
+/* workspace.c - memory in which blocks that share a tile leave their sums (split.c), or count the tiles that they
  * take
  *
  * It begins with counters, which are zeroed once; each kernel leaves them zero. Two kernels must not use one workspace

@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("python", "python/examples", "
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 GEMM = (("TM=128", "TN=128", "TK=64"), ("TM=128", "TN=256", "TK=64"), ("TM=64", "TN=64", "TK=32"))
 # Hints under which the launcher asks for another variant of a kernel, tried on each kernel of the zoo for sm_90a.
-VARIANTS = ({"cut_tiles": 2}, {"fuse_tiles": 2}, {"split_k": 2}, {"num_ctas": 2}, {"tickets": 1})
+VARIANTS = ({"slice_tiles": 2}, {"coarsen_tiles": 2}, {"split_k": 2}, {"num_ctas": 2}, {"dynamic_schedule": 1})
 
 
 def matrices(dtype: str, *names: str) -> list[str]:

@@ -19,11 +19,11 @@ extern "C" {
 #endif
 
 enum {
-  TW_MAX_RANK = 8,     /* dimensions of an array argument */
-  TW_MAX_ARGS = 64,    /* parameters of a kernel */
-  TW_GRID_WORDS = 3,   /* extents of the grid, which a launch may add */
-  TW_SPLIT_WORDS = 3,  /* and which tiles blocks share */
-  TW_TICKET_WORDS = 1, /* and the counter of the dynamic tile scheduler; only one of these two */
+  TW_MAX_RANK = 8,      /* dimensions of an array argument */
+  TW_MAX_ARGS = 64,     /* parameters of a kernel */
+  TW_GRID_WORDS = 3,    /* extents of the grid, which a launch may add */
+  TW_SPLIT_WORDS = 3,   /* and which tiles blocks share */
+  TW_COUNTER_WORDS = 1, /* and the counter of the dynamic tile scheduler; only one of these two */
   TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS
 };
 
@@ -236,11 +236,11 @@ const tw_launch_record_t *tw_cuda_kernel_record(const tw_cuda_kernel_t *kernel);
 /* A better variant of a kernel for this launch, with its parameter. */
 typedef enum tw_better_kind {
   TW_BETTER_NONE,
-  TW_BETTER_CUT,      /* `number` blocks compute a tile, a slice each */
-  TW_BETTER_FUSED,    /* a block computes the tiles of `number`; 1: this grid needs a kernel without fused blocks */
-  TW_BETTER_CLUSTERS, /* along the axis `number` */
-  TW_BETTER_TWIN,     /* blocks share tiles (number 1), or have no clusters (0) */
-  TW_BETTER_UNKNOWN,  /* the kernel is not loaded yet: ask again then */
+  TW_BETTER_SLICED,    /* `number` blocks compute a tile, a slice each */
+  TW_BETTER_COARSENED, /* a block computes the tiles of `number`; 1: this grid needs a kernel without coarsened tiles */
+  TW_BETTER_CLUSTERS,  /* along the axis `number` */
+  TW_BETTER_TWIN,      /* blocks share tiles (number 1), or have no clusters (0) */
+  TW_BETTER_UNKNOWN,   /* the kernel is not loaded yet: ask again then */
 } tw_better_kind_t;
 
 typedef struct tw_better {

@@ -225,8 +225,8 @@ static tw_variant_t *load_on_gpu(call_t *call, tw_variant_t *variant) {
 
 /* The variant that `maker` makes when it is first wanted; NULL with an exception if there is none. */
 static tw_variant_t *made_once(call_t *call, PyObject *maker, tw_better_t what, PyObject **made) {
-  static const char *const kinds[] = {[TW_BETTER_CUT] = "cut",
-                                      [TW_BETTER_FUSED] = "fused",
+  static const char *const kinds[] = {[TW_BETTER_SLICED] = "slice",
+                                      [TW_BETTER_COARSENED] = "coarsen",
                                       [TW_BETTER_CLUSTERS] = "clusters",
                                       [TW_BETTER_TWIN] = "twin"};
   if (!*made) {
@@ -262,10 +262,10 @@ static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
       continue;
     }
     int place = better.number;
-    if (better.kind == TW_BETTER_CUT || better.kind == TW_BETTER_FUSED)
+    if (better.kind == TW_BETTER_SLICED || better.kind == TW_BETTER_COARSENED)
       for (place = 0; 2 << place <= better.number;)
         place++;
-    variant = made_once(call, variant->better, better, &variant->made[better.kind - TW_BETTER_CUT][place]);
+    variant = made_once(call, variant->better, better, &variant->made[better.kind - TW_BETTER_SLICED][place]);
   }
   return variant;
 }

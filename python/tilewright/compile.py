@@ -149,8 +149,8 @@ class Specialization:
     def _better(self, kind: str, number: int) -> Any:
         """The same for launches that do better otherwise (`tw_better_kind_t` of include/tilewright/runtime.h)."""
         hints = {
-            "cut": {"cut_tiles": number},
-            "fused": {"fuse_tiles": number},
+            "slice": {"slice_tiles": number},
+            "coarsen": {"coarsen_tiles": number},
             "clusters": {"num_ctas": 2, "cluster_axis": number},
             "twin": {"split_k": 0} if number else {"num_ctas": 1},
         }[kind]

@@ -23,6 +23,7 @@ from .errors import (
     TileUnsupportedFeatureError,
     TileValueError,
 )
+from .names import hint_advice
 from .tile import constant_parameters
 
 _HINTS: dict[str, tuple[int, int]] = _core.hint_ranges()  # least and most of each, from include/tilewright/hints.def
@@ -47,19 +48,15 @@ class ByTarget:
 class kernel(_core.Dispatcher):
     """Make a kernel of a function: `@ct.kernel`, or with hints `@ct.kernel(num_warps=8)`.
 
-    Hints refine what the compiler would choose and never change a result: `num_warps` and
-    `num_stages` for a block on a GPU, `programmatic` (0: starts only when its predecessor in the stream has ended),
-    `stale_softmax` (0: a running softmax finds the maximum of its rows in each iteration; else only
-    where scores are far above the reference that it has, which is as accurate), `layout_choice` (n: the n-th best
-    layouts by the compiler's estimate), `split_k` (so many blocks share a tile, a part of k each; 1: none do;
-    else the launch decides), `cut_tiles` (so many blocks compute a tile, a slice each; 1: one does;
-    else the launch decides), `fuse_tiles` (a block computes the tiles of so many neighbours; 1: its own; else the
-    launch decides), `tickets` (1: blocks take tiles as they get done; 0: they are shared out beforehand).
-    One trades accuracy for speed: with `fp8_fast_accum` products of 8-bit floats are summed as the
-    Tensor Cores do it, on Hopper to some 14 bits, instead of in float32 after each 128 of k. Each is
-    an integer or a `ct.ByTarget`. `occupancy` is the blocks that a multiprocessor shall hold, `opt_level`
-    (0 to 3) that of the assembler, `num_ctas` 2 makes clusters of pairs of blocks that share tiles, neighbours along
-    `cluster_axis` of the grid. docs/options.md has them all. `num_worker_warps`, of cuTile, is heard but not taken.
+    A hint changes what the compiler would choose. It is an integer or a `ct.ByTarget`; docs/options.md describes each.
+
+    - Of a block: `num_warps`, `num_stages`, `occupancy` (blocks on a multiprocessor).
+    - Of the grid: `dynamic_schedule`, `split_k`, `slice_tiles`, `coarsen_tiles`, `num_ctas` and `cluster_axis`,
+      `dependent_launch`.
+    - Of the code: `lazy_rescale`, `layout_rank`, `opt_level`.
+
+    Hints change no result, but for one: `fp8_fast_accum=1` sums products of 8-bit floats as the Tensor Cores do, on
+    Hopper to about 14 bits. `num_worker_warps`, a hint of cuTile, is accepted and not used.
     """
 
     simt = False  # one program a block; device.kernel: one a thread
@@ -125,7 +122,7 @@ class kernel(_core.Dispatcher):
         """The hints that the compiler gets for a target."""
         values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
         if knobs.race_check() and not target.startswith("cpu"):
-            values |= {"race_check": 1, "programmatic": 0}
+            values |= {"race_check": 1, "dependent_launch": 0}
         return {name: int(value) for name, value in values.items() if value is not None}
 
     def capture(self, target: str, key: compile.Key) -> Any:
@@ -138,7 +135,8 @@ def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
         return _check_wish(name, value)
     if name not in decorator.hint_names:
         known = ", ".join(decorator.hint_names) or "none"
-        raise TileTypeError(f"{decorator.decorator} has no hint {name!r}; it has {known}")
+        advice = hint_advice(name, decorator.hint_names) if decorator.hint_names else ""
+        raise TileTypeError(f"{decorator.decorator} has no hint {name!r}{advice}; it has {known}")
     low, high = _HINTS[name]
     for one in _each_value(value):
         integer = type(one) is int or ((low, high) == (0, 1) and type(one) is bool)

@@ -1,4 +1,5 @@
-"""Names that tile code does not have: what to write instead, for users of cuTile, Triton, Numba, CuPy and NumPy."""
+"""Names that tile code does not have: what to write instead, for users of cuTile, Triton, Numba, CuPy and NumPy; and
+hints under the names that they had before the first release."""
 
 from __future__ import annotations
 
@@ -128,6 +129,25 @@ ELSEWHERE: dict[str, str] = {
     "bool": "ct.bool_",
     "long": "ct.int64",
 }
+
+
+# Hints, by the names that they had before 0.1.0.
+RENAMED_HINTS: dict[str, str] = {
+    "cut_tiles": "slice_tiles",
+    "fuse_tiles": "coarsen_tiles",
+    "layout_choice": "layout_rank",
+    "programmatic": "dependent_launch",
+    "stale_softmax": "lazy_rescale",
+    "tickets": "dynamic_schedule",
+}
+
+
+def hint_advice(name: str, known: Iterable[str]) -> str:
+    """What to write in the place of an unknown hint, as the end of a sentence; empty where nothing is near."""
+    if name in RENAMED_HINTS:
+        return f"; it is called {RENAMED_HINTS[name]} now"
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def advice(name: str, known: Iterable[str], prefix: str = "ct.") -> str:

@@ -407,7 +407,7 @@ class Rewriter:
     # ---- a module -------------------------------------------------------------------------------
 
     def module(
-        self, text: str, threads: int, grid: str, parts: int, tickets: int, members: int, cut: Sequence[int]
+        self, text: str, threads: int, grid: str, parts: int, dynamic: int, members: int, grid_scale: Sequence[int]
     ) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
@@ -499,9 +499,9 @@ declare i32 @emu_widen(ptr, i32)
         for kind in GRIDS.values():
             count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
         count += f"@emu_parts = constant i32 {parts}\n"
-        count += f"@emu_tickets = constant i32 {tickets}\n"
+        count += f"@emu_dynamic = constant i32 {dynamic}\n"
         count += f"@emu_members = constant i32 {members}\n"
-        count += f"@emu_cut = constant [3 x i32] [{', '.join(f'i32 {n}' for n in cut)}]\n"
+        count += f"@emu_grid_scale = constant [3 x i32] [{', '.join(f'i32 {n}' for n in grid_scale)}]\n"
         return text + declared + count + "\n".join([*self.extra, *entry])
 
 
@@ -529,11 +529,11 @@ def runtime_object() -> Path:
 
 
 def shared_object(
-    text: str, threads: int, grid: str, parts: int, tickets: int, members: int, cut: Sequence[int], maps: Any
+    text: str, threads: int, grid: str, parts: int, dynamic: int, members: int, grid_scale: Sequence[int], maps: Any
 ) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads, grid, parts, tickets, members, cut)
+    source = Rewriter().module(text, threads, grid, parts, dynamic, members, grid_scale)
     data = SHARED + map_forms(maps)
     runtime = runtime_object()
     name = hashlib.sha256((source + data + runtime.name).encode()).hexdigest()[:24]
@@ -574,9 +574,9 @@ def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     facts = _core.launch_facts(record)
     threads, rows, members = facts["num_threads"], facts["packed_blocks"] or 1, facts["cluster_blocks"] or 1
     grid = next((kind for field, kind in GRIDS.items() if facts[field]), "plain")
-    cut = facts["grid_scale"] if any(facts["grid_scale"]) else [1, 1, 1]  # blocks for one of the program's
+    grid_scale = facts["grid_scale"] if any(facts["grid_scale"]) else [1, 1, 1]  # blocks for one of the program's
     maps = [(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])]
-    library = shared_object(text, threads * rows, grid, parts_of(facts), facts["dynamic"], members, cut, maps)
+    library = shared_object(text, threads * rows, grid, parts_of(facts), facts["dynamic"], members, grid_scale, maps)
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, name, record, written, library)
 

@@ -26,8 +26,8 @@ enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
 enum { MOST_MEMBERS = 8 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
-extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_tickets,
-    emu_cut[3];
+extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_dynamic,
+    emu_grid_scale[3];
 void emu_call(const int64_t *words);
 
 typedef struct {
@@ -1114,13 +1114,13 @@ static int64_t share_tiles(int64_t blocks, int64_t *words) {
  * words. */
 static void run_other_grid(const int64_t *words, const int32_t *dims) {
   int64_t longer[MAX_WORDS], blocks = 1;
-  int given = emu_num_words - 3 - (emu_parts ? 3 : 0) - emu_tickets;
+  int given = emu_num_words - 3 - (emu_parts ? 3 : 0) - emu_dynamic;
   memcpy(longer, words, (size_t)given * sizeof *longer);
   for (int i = 0; i < 3; i++)
     blocks *= longer[given + i] = dims[i];
   if (emu_parts)
     blocks = share_tiles(blocks, longer + given + 3);
-  if (emu_tickets)
+  if (emu_dynamic)
     longer[given + 3] = workspace();
   int rows = emu_num_threads / 32, in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
   if (members > 1)
@@ -1128,29 +1128,30 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
   int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : in_line, emu_joined ? dims[1] : 1,
                         emu_joined ? dims[2] : 1};
   run_plain(longer, started, 0, (int64_t)started[0] * started[1] * started[2]);
-  if (emu_parts || emu_tickets)
+  if (emu_parts || emu_dynamic)
     workspace();
 }
 
 /* The signature of a CPU kernel. */
 void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t to, void *scratch) {
-  int32_t cut[3];
+  int32_t grid_scale[3];
   int64_t slices = 1, blocks = 1;
   (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
   make_maps(words);
   members = emu_members;
   for (int i = 0; i < 3; i++) {
-    slices *= emu_cut[i];
-    blocks *= cut[i] = emu_cut[i] < 0 ? (dims[i] - emu_cut[i] - 1) / -emu_cut[i] : dims[i] * emu_cut[i];
+    slices *= emu_grid_scale[i];
+    blocks *= grid_scale[i] =
+        emu_grid_scale[i] < 0 ? (dims[i] - emu_grid_scale[i] - 1) / -emu_grid_scale[i] : dims[i] * emu_grid_scale[i];
   }
   int other = emu_persistent || emu_joined || emu_parts;
   if (!other && slices == 1)
     run_plain(words, dims, from, to);
   else if (from == 0 && other) /* the call that has the first block runs all */
-    run_other_grid(words, cut);
+    run_other_grid(words, grid_scale);
   else if (from == 0)
-    run_plain(words, cut, 0, blocks);
+    run_plain(words, grid_scale, 0, blocks);
   fflush(stdout);
   pthread_mutex_unlock(&one_at_a_time);
 }

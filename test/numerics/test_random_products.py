@@ -21,7 +21,7 @@ HINTS: dict[str, list[Any]] = {
     "num_ctas": [None, None, 2],
     "split_k": [None, 1, 2, 3],
     "occupancy": [None, None, 2],
-    "tickets": [None, None, 0, 1],
+    "dynamic_schedule": [None, None, 0, 1],
 }
 HEAD = """from tilewright import tile as ct
 

@@ -29,7 +29,7 @@ def gemm(
     suffix: str = "", tiles: tuple[int, int, int] = (128, 128, 64), dtype: str = "bf16", whole: bool = False
 ) -> list[str]:
     """`whole`: however large the tile is, a block computes it."""
-    kernel = matmul.matmul.replace_hints(cut_tiles=1) if whole else matmul.matmul
+    kernel = matmul.matmul.replace_hints(slice_tiles=1) if whole else matmul.matmul
     arrays = [f"{name}={dtype}[?,?]{suffix}" for name in "ABC"]
     return lower(kernel, *arrays, *(f"T{name}={extent}" for name, extent in zip("MNK", tiles, strict=True)))
 

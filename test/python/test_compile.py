@@ -397,7 +397,7 @@ def test_hints_are_attributes_of_the_kernel() -> None:
     def kernel(X):
         pass
 
-    assert ct.kernel(lambda X: None, stale_softmax=0).hints_for("cpu") == {"stale_softmax": 0}
+    assert ct.kernel(lambda X: None, lazy_rescale=0).hints_for("cpu") == {"lazy_rescale": 0}
     key = (("array", "float32", 1, 16, (16,), ((1, 1),), True, True),)
     assert kernel.hints_for("sm_90a") == {"num_warps": 8, "num_stages": 4, "fp8_fast_accum": 1}
     assert kernel.hints_for("sm_80") == {"num_warps": 8, "num_stages": 2, "fp8_fast_accum": 1}

@@ -82,7 +82,7 @@ def test_products(dtype: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> N
     ran = []
     for plan in all_plans():
         c = np.zeros((70, 64), np.float32)
-        kernel = matmul.replace_hints(tickets=0)
+        kernel = matmul.replace_hints(dynamic_schedule=0)
         if forced(plan, lambda c=c, k=kernel: ct.launch(None, (2, 1), k, (a, b, c, 64, 64, 128)), monkeypatch):
             assert np.array_equal(c, expected), plan
             ran.append(plan)

@@ -33,6 +33,7 @@ from tilewright.errors import (
     from_diagnostics,
     from_message,
 )
+from tilewright.names import RENAMED_HINTS
 
 F32 = ArrayArgument(ct.float32, 2, 16, (16, 16), ((0, 4), (1, 1)))
 VECTOR = ArrayArgument(ct.float32, 1, 16, (16,), ((1, 1),))
@@ -610,8 +611,12 @@ def test_read_only_output() -> None:
 
 
 def test_hints() -> None:
-    with pytest.raises(TileTypeError, match=r"@ct\.kernel has no hint 'warps'; it has num_warps"):
+    with pytest.raises(TileTypeError, match=r"has no hint 'warps'; did you mean num_warps\?; it has num_warps"):
         ct.kernel(warps=4)
+    for old, new in RENAMED_HINTS.items():
+        with pytest.raises(TileTypeError, match=f"@ct.kernel has no hint '{old}'; it is called {new} now; it has"):
+            copy.replace_hints(**{old: 1})
+        ct.kernel(lambda X: None, **{new: 1})
     with pytest.raises(TileValueError, match="the hint num_warps is an integer from 1 to 32, found 64"):
         ct.kernel(num_warps=64)
     with pytest.raises(TileTypeError, match="needs a function made by 'def'"):

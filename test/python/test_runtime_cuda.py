@@ -277,8 +277,8 @@ def tiles_that_blocks_share() -> None:
 
 
 @case()
-def blocks_that_take_tickets() -> None:
-    """All blocks that fit are started: none has a share of the others. One more word says where tickets are counted."""
+def blocks_of_the_dynamic_scheduler() -> None:
+    """All blocks that fit are started: none has a share of the others. One more word says where tiles are counted."""
     k = make("A", threads=384, persistent=True, dynamic=True)
     blocks, workspace = shares(k, (17, 32), 0)
     assert blocks == 132 and workspace > 0
@@ -1202,7 +1202,7 @@ def that_no_plan_does_better_is_remembered() -> None:
     half = p.Exchange(p.device_address(0), (64, 64), device=(p.CUDA, 0), dtype=(2, 16, 1))
     counts = []
     for _ in range(2):
-        ct.launch(None, 1, ct.kernel(product, cut_tiles=1, fuse_tiles=1, split_k=1), (half, half, on(0, 64, 64)))
+        ct.launch(None, 1, ct.kernel(product, slice_tiles=1, coarsen_tiles=1, split_k=1), (half, half, on(0, 64, 64)))
         counts.append(len(captured))
     assert counts[0] > 1 and counts[1] == counts[0] + 1, counts  # each plan that is tried is a capture
 
@@ -1225,13 +1225,14 @@ def the_next_plan_is_taken_and_remembered() -> None:
     half = p.Exchange(p.device_address(0), (256, 256), device=(p.CUDA, 0), dtype=(2, 16, 1))
     threads = []
     for failures in (0, 1, 0):
-        kernel = ct.kernel(product, cut_tiles=1, fuse_tiles=1, split_k=1, num_warps=4 if failures or threads else 8)
+        warps = 4 if failures or threads else 8
+        kernel = ct.kernel(product, slice_tiles=1, coarsen_tiles=1, split_k=1, num_warps=warps)
         if failures:
             fake.fail("cuModuleLoadDataEx", 1, 218)
         ct.launch(None, 1, kernel, (half, half, c))
         threads.append(fake.last.block[0])
     assert a and threads[1] == threads[2] > 0, threads  # the third finds what the second one settled on
-    plain = ct.kernel(product, cut_tiles=1, fuse_tiles=1, split_k=1, num_warps=4, tickets=0)
+    plain = ct.kernel(product, slice_tiles=1, coarsen_tiles=1, split_k=1, num_warps=4, dynamic_schedule=0)
     ct.launch(None, 1, plain, (half, half, c))
     assert fake.last.block[0] != threads[2]
 

@@ -110,7 +110,7 @@ PLANS = {
     "attention 128x64": heads(128, 64),
     "attention 128x128": heads(128, 128),
     "attention 128x128 of 64": heads(128, 128, d=64),
-    "attention 128x128, a maximum each time": heads(128, 128, stale_softmax=0),
+    "attention 128x128, a maximum each time": heads(128, 128, lazy_rescale=0),
     "swiglu": Plan(first(swiglu, *(empty(1024, 1024) for _ in range(4))), 2 * [(128, 128, 64)]),
     "linear": Plan(
         first(linear, *(empty(1024, 1024) for _ in range(2)), empty(1024), *(empty(1024, 1024) for _ in range(2))),
@@ -289,7 +289,7 @@ def test_a_gather_finds_addresses_before_its_loop() -> None:
 
 
 @pytest.mark.parametrize("name, counters", [("attention 128x128", 2), ("gradient of keys", 2), ("gemm 128x256x64", 0)])
-def test_unequal_blocks_take_tickets(name: str, counters: int) -> None:
+def test_unequal_blocks_are_scheduled_dynamically(name: str, counters: int) -> None:
     """In the last iteration of the producer's last loop, or behind a loop that does not run."""
     code = assemble(PLANS[name])
     assert code.count("ATOMG") == counters and code.count("MEMBAR.ALL.GPU") == 0
@@ -350,7 +350,7 @@ TOO_LARGE = [
 @pytest.mark.parametrize(("tiles", "message"), TOO_LARGE, ids=("shared memory", "registers"))
 def test_a_tile_that_does_not_fit_is_named(tiles: tuple[int, int, int], message: str) -> None:
     with pytest.raises(TileError, match=message):
-        assemble(gemm(*tiles, cut_tiles=1))
+        assemble(gemm(*tiles, slice_tiles=1))
 
 
 @pytest.mark.parametrize("tiles", [tiles for tiles, _ in TOO_LARGE], ids=str)

@@ -208,7 +208,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 # What is known to run one product after the other: slower, and right. CUDA 12.8 does so where sums start at zero.
-SERIALIZED = r"quantized linear, 4 bits|swiglu 0 split_k=2|two warpgroups 0 cut_tiles=2|ptxas 12\.8"
+SERIALIZED = r"quantized linear, 4 bits|swiglu 0 split_k=2|two warpgroups 0 slice_tiles=2|ptxas 12\.8"
 PARTS = 8
 
 

@@ -1,4 +1,4 @@
-"""What a search times is what a launch runs, against the stand-in driver: tiles that are cut, shared or fused, twins.
+"""What a search times is what a launch runs, against the stand-in driver: tiles sliced, shared or coarsened, twins.
 
 Each case runs in a process of its own, which opens the stand-in driver: this file runs itself with the name of a case.
 """
@@ -88,40 +88,40 @@ def loaded() -> list[bytes]:
 SAME = "is the same program as: as given"
 
 
-def cuts_and_shares() -> None:
+def slices_and_shares() -> None:
     """How many slices or parts is for the launch's model to say."""
-    found = searched((1024, 1024, 1024), (128, 256, 64), {"cut_tiles": (None, 1, 2, 4, 8), "split_k": (None, 1)})
+    found = searched((1024, 1024, 1024), (128, 256, 64), {"slice_tiles": (None, 1, 2, 4, 8), "split_k": (None, 1)})
     plan = found["as given"].strip()
-    assert re.fullmatch(r"cut_tiles=\d", plan), found
+    assert re.fullmatch(r"slice_tiles=\d", plan), found
     assert found[plan] == found["split_k=1"] == SAME
-    assert found["cut_tiles=1"] == ""
-    assert found["split_k=1 cut_tiles=1"] == "is the same program as: cut_tiles=1"
-    found = searched((256, 256, 16384), (128, 128, 64), {"split_k": (None, 1, 8), "cut_tiles": (None, 1)})
-    assert re.fullmatch(r"(cut_tiles=\d )?split_k=0 ", found["as given"]), found
-    assert found["cut_tiles=1"] in ("split_k=0 ", SAME) and found["split_k=1"].startswith("cut_tiles=")
-    assert found["split_k=8"] == found["split_k=1 cut_tiles=1"] == ""  # exactly that
+    assert found["slice_tiles=1"] == ""
+    assert found["split_k=1 slice_tiles=1"] == "is the same program as: slice_tiles=1"
+    found = searched((256, 256, 16384), (128, 128, 64), {"split_k": (None, 1, 8), "slice_tiles": (None, 1)})
+    assert re.fullmatch(r"(slice_tiles=\d )?split_k=0 ", found["as given"]), found
+    assert found["slice_tiles=1"] in ("split_k=0 ", SAME) and found["split_k=1"].startswith("slice_tiles=")
+    assert found["split_k=8"] == found["split_k=1 slice_tiles=1"] == ""  # exactly that
 
 
-def blocks_that_are_fused() -> None:
-    found = searched((4096, 4096, 4096), (64, 64, 64), {"fuse_tiles": (None, 1, 2, 4, 8, 16)})
+def tiles_that_are_coarsened() -> None:
+    found = searched((4096, 4096, 4096), (64, 64, 64), {"coarsen_tiles": (None, 1, 2, 4, 8, 16)})
     plan = found["as given"].strip()
-    assert re.fullmatch(r"fuse_tiles=\d+", plan), found
-    assert found[plan] == SAME and found["fuse_tiles=1"] == found["fuse_tiles=2"] == ""
+    assert re.fullmatch(r"coarsen_tiles=\d+", plan), found
+    assert found[plan] == SAME and found["coarsen_tiles=1"] == found["coarsen_tiles=2"] == ""
 
 
 def layouts() -> None:
     """Runners-up are programs of their own, as many as there are."""
     x, y = on_gpu((1024, 1024), (1024, 1024))
-    found = tune.search(across, (x, y, 64), space={"layout_choice": (0, 1, 7)}, grid=(16, 16), limit=None, **QUICK)
+    found = tune.search(across, (x, y, 64), space={"layout_rank": (0, 1, 7)}, grid=(16, 16), limit=None, **QUICK)
     assert "  - 1 more come to the same programs as these" in str(found)
     said = {str(trial.candidate): trial.dropped for trial in found.trials}
-    assert said["layout_choice=0"] == "is the same program as: as given"
-    assert said["layout_choice=1"] is None and said["layout_choice=7"] is None
+    assert said["layout_rank=0"] == "is the same program as: as given"
+    assert said["layout_rank=1"] is None and said["layout_rank=7"] is None
     args = (*on_gpu((512, 1024), (512, 1024)), 1024)
-    found = tune.search(softmax, args, space={"layout_choice": (1, 2)}, grid=512, limit=None, **QUICK)
+    found = tune.search(softmax, args, space={"layout_rank": (1, 2)}, grid=512, limit=None, **QUICK)
     said = {str(trial.candidate): trial.dropped for trial in found.trials}
-    assert said["layout_choice=1"] is None
-    assert said["layout_choice=2"] == "is not accepted: the layouts have 1 runners-up"
+    assert said["layout_rank=1"] is None
+    assert said["layout_rank=2"] == "is not accepted: the layouts have 1 runners-up"
 
 
 def arrays_that_overlap() -> None:
@@ -145,7 +145,7 @@ def kept(path: str) -> None:
     args = (*product(1024, 1024, 1024), 128, 256, 7)
     search = _Search(Problem(matmul, args, tiles(1024, 1024)), None, 10.0, 60.0, Progress(False))
     result = search.run({"TM": (128,), "TK": (64,)}, None, 0.1, False, path)
-    assert str(result.best.candidate) == "TK=64" and list(result.best.launched) == ["cut_tiles"]
+    assert str(result.best.candidate) == "TK=64" and list(result.best.launched) == ["slice_tiles"]
     found = tune.best(matmul, args, record_file=path)
     assert found is not None and found.entry.launched == result.best.launched
     program = search.programs[search.trials.index(result.best)]
@@ -177,7 +177,7 @@ def run(name: str, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["cuts_and_shares", "blocks_that_are_fused", "layouts", "arrays_that_overlap"])
+@pytest.mark.parametrize("name", ["slices_and_shares", "tiles_that_are_coarsened", "layouts", "arrays_that_overlap"])
 def test_a_search_times_what_a_launch_runs(name: str) -> None:
     run(name)
 
@@ -186,7 +186,7 @@ def test_the_next_process_launches_what_was_timed(tmp_path: Path) -> None:
     record = str(tmp_path / "tuned.jsonl")
     timed = run("kept", record)
     assert timed == run("launched_again", TILEWRIGHT_TUNED=record)
-    assert list(json.loads((tmp_path / "tuned.jsonl").read_text())["launched"]) == ["cut_tiles"]
+    assert list(json.loads((tmp_path / "tuned.jsonl").read_text())["launched"]) == ["slice_tiles"]
 
 
 if __name__ == "__main__":

@@ -24,12 +24,12 @@ HINTS: dict[str, list[Any]] = {
     "num_stages": [None, 1, 2, 3],
     "num_ctas": [None, 1, 2],
     "occupancy": [None, 1, 2],
-    "tickets": [None, 0, 1],
-    "programmatic": [None, 0],
-    "layout_choice": [None, 1, 2],
+    "dynamic_schedule": [None, 0, 1],
+    "dependent_launch": [None, 0],
+    "layout_rank": [None, 1, 2],
 }
-SHARING: dict[str, list[Any]] = {"split_k": [None, 1, 2, 3], "cut_tiles": [None, 1, 2], "fuse_tiles": [None, 1, 2]}
-STALE: dict[str, list[Any]] = {"stale_softmax": [None, 0, 1]}
+SHARING: dict[str, list[Any]] = {"split_k": [None, 1, 2, 3], "slice_tiles": [None, 1, 2], "coarsen_tiles": [None, 1, 2]}
+RESCALE: dict[str, list[Any]] = {"lazy_rescale": [None, 0, 1]}
 
 OPERANDS = ["load", "load", "T", "permute", "transpose", "order", "gather", "wrapped", "masked", "table", "flat"]
 
@@ -90,7 +90,7 @@ TABLES = {"gemm": GEMM, "attention": ATTENTION}
 
 
 def hints_of(kind: str) -> dict[str, list[Any]]:
-    return HINTS | (SHARING if kind == "gemm" else STALE)
+    return HINTS | (SHARING if kind == "gemm" else RESCALE)
 
 
 def choose(seed: int, sizes: str = "fill") -> Choices:
@@ -171,7 +171,7 @@ def settle_gemm(c: Choices) -> None:
             c["before right"], c["before right"]
         )
     if c["held"]:  # the left operand is the same in all iterations, which go along the columns
-        c |= {"grid": "plane", "second": None, "init": "zeros", "split_k": None, "cut_tiles": None, "fuse_tiles": None}
+        c |= {"grid": "plane", "second": None, "init": "zeros"} | dict.fromkeys(SHARING)
         c["loop"] = {"peeled": "for", "remainder": "for", "two": "for"}.get(c["loop"], c["loop"])
         c["store"] = {"rows": "store"}.get(c["store"], c["store"])
         m, n, k, _ = c["size"]
@@ -198,7 +198,7 @@ def settle_attention(c: Choices) -> None:
         c["form"] = {"matmul": "zeros"}.get(c["form"], c["form"])
         c["scale"] = {"low": "wide"}.get(c["scale"], c["scale"])
     if c["score"] != "softmax":
-        c |= {"lse": False, "init": "-1e30", "vectors": False, "stale_softmax": None}
+        c |= {"lse": False, "init": "-1e30", "vectors": False, "lazy_rescale": None}
         c["scale"] = {"late": "after"}.get(c["scale"], c["scale"])
         c["base"] = "exp"
     # An iteration may see no key of a row at all: its largest score is finite, so that nothing is infinity - infinity.

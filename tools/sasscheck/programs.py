@@ -16,7 +16,7 @@ import ptx_corpus  # makes tilewright and the kernels importable
 
 ROOT = Path(__file__).resolve().parents[2]
 # A launch of many blocks takes plans of several tiles a block, one of few blocks of parts of tiles.
-LAUNCHED = ({}, {"fuse_tiles": 2}, {"fuse_tiles": 4}, {"cut_tiles": 2})
+LAUNCHED = ({}, {"coarsen_tiles": 2}, {"coarsen_tiles": 4}, {"slice_tiles": 2})
 
 
 @dataclasses.dataclass(frozen=True)

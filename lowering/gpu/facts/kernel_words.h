@@ -18,7 +18,7 @@ enum { TW_GRID_AXES = 3 };
 #define TW_PERSISTENT "tile.persistent"
 /* On such a loop: a block takes the number of the next one when it is done with one, where a producer can do so for all
  * (roles/dynamic_scheduler.c). */
-#define TW_TICKETS "tile.tickets"
+#define TW_DYNAMIC_SCHEDULE "tile.dynamic_schedule"
 /* On a tile.reduce: the number of blocks of the cluster whose slices it takes (grid/cluster_rows.c). */
 #define TW_ACROSS "tile.across"
 

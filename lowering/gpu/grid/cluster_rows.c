@@ -27,10 +27,10 @@
  * after a reduction are kept on the multiprocessor (cache_tiles.c), and it takes three such blocks at least
  * (docs/design/measurements.md).
  *
- * What must hold: of all that has the class of dimensions (dim_classes.h) that is cut, nothing but reductions wants all
- * at once. These stand in no loop or branch, since all blocks have to come there, and are no argmin or argmax, whose
- * indices count from the row's begin. What is stored without the class is stored by each of the blocks. No block may
- * read what another one writes (slices.h). */
+ * What must hold: of all that has the class of dimensions (dim_classes.h) that is sliced, nothing but reductions wants
+ * all at once. These stand in no loop or branch, since all blocks have to come there, and are no argmin or argmax,
+ * whose indices count from the row's begin. What is stored without the class is stored by each of the blocks. No block
+ * may read what another one writes (slices.h). */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -79,7 +79,7 @@ static void find_reduces(sharer_t *s) {
 }
 
 static const char *why_not(sharer_t *s, int64_t parts, bool rely) {
-  tw_cut_t cut = {.class = s->class, .parts = parts};
+  tw_tile_slice_t slice = {.class = s->class, .parts = parts};
   const tw_dim_t *class = &s->dims.at[s->class];
   if (s->dims.refused)
     return s->dims.refused;
@@ -90,7 +90,7 @@ static const char *why_not(sharer_t *s, int64_t parts, bool rely) {
   for (int i = 0; i < s->reduces.count; i++)
     if (!can_cross(s->reduces.at[i]))
       return "a reduction is in a loop or branch, gives indices or small integers, or many results";
-  return tw_cuts_are_apart(&s->dims, &cut, 1, rely) ? NULL : "a block may read or write what another one writes";
+  return tw_slices_are_apart(&s->dims, &slice, 1, rely) ? NULL : "a block may read or write what another one writes";
 }
 
 /* ---- what it is good for --------------------------------------------------------------------------- */
@@ -160,8 +160,8 @@ static int64_t choose_parts(sharer_t *s) {
 
 static void rewrite(sharer_t *s, int64_t parts) {
   MlirType i32 = tw_i32(mlirOperationGetContext(s->func));
-  tw_cut_t cut = {.class = s->class, .axis = 0, .parts = parts};
-  tw_cut_tiles(&s->dims, &cut, 1);
+  tw_tile_slice_t slice = {.class = s->class, .axis = 0, .parts = parts};
+  tw_apply_slices(&s->dims, &slice, 1);
   tw_launch_set_cluster_blocks(s->func, (uint32_t)parts);
   for (int i = 0; i < s->reduces.count; i++)
     tw_set_int(s->reduces.at[i], TW_ACROSS, i32, parts);
@@ -193,7 +193,7 @@ static bool share(sharer_t *s, MlirOperation reduce) {
 bool tw_cluster_rows(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA) ||
-      !tw_gpu_has(&target, TW_GPU_CLUSTERS) || tw_hint_cut_tiles(func, 0) > 1 || tw_hint_fuse_tiles(func, 0) > 1)
+      !tw_gpu_has(&target, TW_GPU_CLUSTERS) || tw_hint_slice_tiles(func, 0) > 1 || tw_hint_coarsen_tiles(func, 0) > 1)
     return true;
   tw_ops_t reduces = tw_ops_in(func, is_reduce, MlirWalkPreOrder);
   bool shared = false;

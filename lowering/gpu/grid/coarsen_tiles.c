@@ -25,11 +25,11 @@
  * (dim_classes.h), whose elements are independent, in everything that is loaded, and in all that is stored; and
  * no iota counts along it. The largest tile is that of which eight warps can hold the sums.
  *
- * Whether blocks are fused is decided at each launch (runtime/cut.c), as it is whether they are cut; the record says
- * what it takes (`coarsen`): the number of iterations; for 1, 2, 4 ... blocks how many along each axis, and the cycles
- * and bytes of an iteration. Fused blocks must not store what no block of the program would have: where the grid is no
- * multiple, it must be all of each array that is stored. So the rest are axis, word of the extent, and tile of each.
- * The kernel is compiled again with the hint `fuse_tiles`, the number of blocks; 1: none. */
+ * Whether tiles are coarsened is decided at each launch (runtime/resize_tiles.c), as it is whether they are sliced; the
+ * record says what it takes (`coarsen`): the number of iterations; for 1, 2, 4 ... blocks how many along each axis, and
+ * the cycles and bytes of an iteration. Coarsened blocks must not store what no block of the program would have: where
+ * the grid is no multiple, it must be all of each array that is stored. So the rest are axis, word of the extent, and
+ * tile of each. The kernel is compiled again with the hint `coarsen_tiles`, the number of blocks; 1: none. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -48,10 +48,10 @@ typedef struct {
   MlirOperation func, loop;
   tw_dims_t dims;
   int class[TW_GRID_AXES]; /* that the position along the axis is the index of; -1: none, or it is used otherwise */
-  tw_plans_t plans;        /* an axis is a way to fuse */
-} fuser_t;
+  tw_plans_t plans;        /* an axis is a way to coarsen */
+} coarsener_t;
 
-/* ---- what can be fused ------------------------------------------------------------------------- */
+/* ---- what can be coarsened --------------------------------------------------------------------- */
 
 static bool is_position(MlirValue value, int axis) {
   MlirOperation op = tw_def(value);
@@ -59,7 +59,7 @@ static bool is_position(MlirValue value, int axis) {
 }
 
 /* The class that a use of a position as an index is along; -1 for another use. */
-static int class_of_use(fuser_t *f, MlirOpOperand use) {
+static int class_of_use(coarsener_t *f, MlirOpOperand use) {
   MlirOperation user = mlirOpOperandGetOwner(use);
   if (!tw_op_is(user, TW_TILE_LOAD) && !tw_op_is(user, TW_TILE_STORE))
     return -1;
@@ -69,7 +69,7 @@ static int class_of_use(fuser_t *f, MlirOpOperand use) {
 }
 
 /* Whether every access that has the class has it at the position. */
-static bool all_at_position(fuser_t *f, const MlirOperation *accesses, int num, int axis) {
+static bool all_at_position(coarsener_t *f, const MlirOperation *accesses, int num, int axis) {
   for (int i = 0; i < num; i++) {
     intptr_t index = tw_dims_index(&f->dims, accesses[i], f->class[axis]);
     if (index >= 0 ? !is_position(mlirOperationGetOperand(accesses[i], index), axis)
@@ -79,7 +79,7 @@ static bool all_at_position(fuser_t *f, const MlirOperation *accesses, int num, 
   return true;
 }
 
-static bool can_fuse(fuser_t *f, int axis, const tw_grid_ids_t *ids) {
+static bool can_coarsen(coarsener_t *f, int axis, const tw_grid_ids_t *ids) {
   enum { UNKNOWN = -1 };
   f->class[axis] = UNKNOWN;
   for (int i = 0; i < ids->count; i++) {
@@ -101,7 +101,7 @@ static bool can_fuse(fuser_t *f, int axis, const tw_grid_ids_t *ids) {
          all_at_position(f, f->dims.writes, f->dims.num_writes, axis);
 }
 
-static const char *find_classes(fuser_t *f) {
+static const char *find_classes(coarsener_t *f) {
   tw_grid_ids_t ids = tw_grid_ids_in(f->func);
   bool any = false;
   if (tw_has_hint_num_warps(f->func) || tw_has_hint_num_stages(f->func) || tw_has_hint_occupancy(f->func))
@@ -113,7 +113,7 @@ static const char *find_classes(fuser_t *f) {
   if (f->dims.num_reads == TW_MAX_ACCESSES || f->dims.num_writes > MAX_STORES || ids.count == TW_MAX_IDS)
     return "it has too many accesses";
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
-    if (!can_fuse(f, axis, &ids))
+    if (!can_coarsen(f, axis, &ids))
       f->class[axis] = -1;
     any |= f->class[axis] >= 0;
   }
@@ -123,7 +123,7 @@ static const char *find_classes(fuser_t *f) {
 /* ---- what it costs ----------------------------------------------------------------------------- */
 
 typedef struct {
-  fuser_t *fuser;
+  coarsener_t *coarsener;
   tw_plan_t *plan;
   int64_t flop_cycles;
 } cost_t;
@@ -132,7 +132,8 @@ typedef struct {
 static int64_t growth(cost_t *cost, MlirValue tile) {
   int64_t times = 1;
   for (int axis = 0; axis < TW_GRID_AXES; axis++)
-    if (cost->fuser->class[axis] >= 0 && tw_dims_find(&cost->fuser->dims, tile, cost->fuser->class[axis]) >= 0)
+    if (cost->coarsener->class[axis] >= 0 &&
+        tw_dims_find(&cost->coarsener->dims, tile, cost->coarsener->class[axis]) >= 0)
       times <<= cost->plan->log[axis];
   return times;
 }
@@ -155,11 +156,11 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
 /* A block has to have room for what it computes. */
 static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) {
   enum { MOST_SUM_BITS = 128 * 32 * 256, MOST_BYTES = 1 << 16 }; /* of 256 threads; a third of shared memory */
-  fuser_t *f = user;
+  coarsener_t *f = user;
   (void)from;
   if (axis >= 0 && f->class[axis] < 0)
     return false;
-  cost_t cost = {.fuser = f, .plan = plan};
+  cost_t cost = {.coarsener = f, .plan = plan};
   plan->bytes = plan->sum_bits = 0;
   mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
   plan->cycles = tw_step_cycles(f->func, cost.flop_cycles, plan->bytes);
@@ -169,7 +170,7 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
 /* ---- the decision ------------------------------------------------------------------------------ */
 
 /* False where the launcher could not tell whether a grid is all of an array. */
-static bool tell_launcher(fuser_t *f) {
+static bool tell_launcher(coarsener_t *f) {
   tw_coarsening_t facts = {.loop = tw_steps_or_guess(f->func, f->loop), .num_plans = (uint32_t)f->plans.count};
   for (int p = 0; p < f->plans.count; p++) {
     const tw_plan_t *plan = &f->plans.at[p];
@@ -192,7 +193,7 @@ static bool tell_launcher(fuser_t *f) {
   return true;
 }
 
-static void rewrite(fuser_t *f, const tw_plan_t *plan) {
+static void rewrite(coarsener_t *f, const tw_plan_t *plan) {
   int32_t grid[TW_GRID_AXES];
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
     int32_t blocks = 1 << plan->log[axis];
@@ -203,7 +204,7 @@ static void rewrite(fuser_t *f, const tw_plan_t *plan) {
   tw_launch_set_grid_scale(f->func, grid);
 }
 
-static const char *decide(fuser_t *f, int64_t wanted) {
+static const char *decide(coarsener_t *f, int64_t wanted) {
   const char *why = find_classes(f);
   if (why != NULL)
     return why;
@@ -223,17 +224,17 @@ static const char *decide(fuser_t *f, int64_t wanted) {
 }
 
 bool tw_coarsen_tiles(MlirOperation func) {
-  fuser_t f = {.func = func};
-  int64_t wanted = tw_hint_fuse_tiles(func, 0);
+  coarsener_t f = {.func = func};
+  int64_t wanted = tw_hint_coarsen_tiles(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
-      tw_launch_has_cluster_blocks(func) || tw_hint_cut_tiles(func, 0) > 1 ||
+      tw_launch_has_cluster_blocks(func) || tw_hint_slice_tiles(func, 0) > 1 ||
       (wanted == 0 && !tw_has_op(func, TW_TILE_MMA)))
     return true;
   f.dims = tw_dims_of(func);
   f.loop = tw_dims_loop(&f.dims);
   const char *why = decide(&f, wanted);
   if (why != NULL)
-    tw_op_remark(func, "has no neighbouring blocks fused into one: %s", why);
+    tw_op_remark(func, "coarsens no tiles: %s", why);
   tw_dims_free(&f.dims);
   return true;
 }

@@ -50,11 +50,11 @@
  *   axis 1 has the heads               4 5 6 7   ->     1 3 5 7     the work grows with the position
  *
  * There a block takes the next number when it is done with one (roles/dynamic_scheduler.c): the loop gets the mark
- * tile.tickets. All rows along the other two axes are one, in groups with two rounds of blocks, the longest first in
- * each, and the group that is not whole comes before all others. Where the work depends on the position otherwise, or
- * on what is in memory, the raster is that of the loads. The hint `tickets` decides otherwise: 1, and those of any
- * kernel take them; 0, and the rows of four heads are walked as above, every second round of the few blocks backwards,
- * so that the one which had the longest gets the shortest:
+ * tile.dynamic_schedule. All rows along the other two axes are one, in groups with two rounds of blocks, the longest
+ * first in each, and the group that is not whole comes before all others. Where the work depends on the position
+ * otherwise, or on what is in memory, the raster is that of the loads. The hint `dynamic_schedule` decides otherwise:
+ * 1, and those of any kernel take them; 0, and the rows of four heads are walked as above, every second round of the
+ * few blocks backwards, so that the one which had the longest gets the shortest:
  *
  *   %r = (%v - %first) / %step ; number = %r is odd, and the round is whole ? (2 * %r + 1) * %step - 1 - %v : %v
  *
@@ -291,19 +291,19 @@ static MlirValue to_and_fro(const tw_builder_t *at, MlirValue v, tw_divisor_t st
   return tw_select(at, odd, tw_select(at, whole, mirrored, v), v);
 }
 
-/* Blocks that take tickets start in the same order, but whatever the axis, and of more rows at a time: */
+/* Blocks of the dynamic scheduler start in the same order, but whatever the axis, and of more rows at a time: */
 typedef struct {
   int columns, inner, outer; /* axes: that of the work, and those along which rows lie */
   tw_divisor_t rows;         /* along `inner` */
-} ticket_order_t;
+} dynamic_order_t;
 
 /* Rows of both other axes are one. A group of them has two rounds of blocks: the longest ones start while there is work
  * enough for all others until they end, and what the group loads again and again stays in the L2 cache. */
-static ticket_order_t order_tickets(const tw_builder_t *at, int axis, MlirValue walked[TW_GRID_AXES],
-                                    tw_raster_t *raster) {
+static dynamic_order_t order_dynamic(const tw_builder_t *at, int axis, MlirValue walked[TW_GRID_AXES],
+                                     tw_raster_t *raster) {
   enum { ROUNDS = 2 };
   MlirType i32 = tw_i32(at->context);
-  ticket_order_t order = {.columns = axis, .inner = axis == 0, .outer = axis == 2 ? 1 : 2};
+  dynamic_order_t order = {.columns = axis, .inner = axis == 0, .outer = axis == 2 ? 1 : 2};
   order.rows = tw_divisor_of(at, walked[order.inner]);
   MlirValue rows = times(at, walked[order.inner], walked[order.outer]);
   MlirValue blocks = times(at, tw_grid_op(at, "tile.num_blocks", 0), tw_const_int(at, i32, ROUNDS));
@@ -315,9 +315,9 @@ static ticket_order_t order_tickets(const tw_builder_t *at, int axis, MlirValue 
 }
 
 /* Numbers go backwards, so that the group which is not whole comes first, and not when there is little left. */
-static void find_by_ticket(const kernel_t *k, const tw_builder_t *at, const ticket_order_t *order,
-                           const tw_raster_code_t *code, MlirValue number, MlirValue total,
-                           const MlirValue extents[TW_GRID_AXES], MlirValue position[TW_GRID_AXES]) {
+static void find_dynamic(const kernel_t *k, const tw_builder_t *at, const dynamic_order_t *order,
+                         const tw_raster_code_t *code, MlirValue number, MlirValue total,
+                         const MlirValue extents[TW_GRID_AXES], MlirValue position[TW_GRID_AXES]) {
   MlirType i32 = tw_i32(at->context);
   MlirValue one = tw_const_int(at, i32, 1), last = tw_binary(at, "arith.subi", i32, total, one);
   tw_raster_decode(at, code, tw_binary(at, "arith.subi", i32, last, number), position);
@@ -334,7 +334,7 @@ static MlirValue divided(const tw_builder_t *at, MlirValue x, int64_t y) {
 
 /* Everything in the function but its return goes into a loop over the blocks' numbers; of pairs, which are neighbours
  * along an axis, where that is not negative. Where one is given by which the work changes, the longest come first. */
-static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work, bool tickets) {
+static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work, bool dynamic) {
   MlirValue extents[TW_GRID_AXES], walked[TW_GRID_AXES], position[TW_GRID_AXES];
   tw_add_grid_extents(k->func, extents);
   MlirBlock body = tw_region_block(k->func, 0);
@@ -348,7 +348,7 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work, b
         axis == pairs ? divided(&at, plus(&at, extents[axis], tw_const_int(&at, i32, 1)), TW_CLUSTER) : extents[axis];
   if (pairs == raster.rows && raster.group > 1)
     raster.group /= TW_CLUSTER;
-  tw_strips_t strips = {.axis = pairs < 0 && !tickets && axis_of_work < 0 ? tw_strips_axis(k->func, &k->axes, &raster)
+  tw_strips_t strips = {.axis = pairs < 0 && !dynamic && axis_of_work < 0 ? tw_strips_axis(k->func, &k->axes, &raster)
                                                                           : -1};
   if (strips.axis >= 0) {
     strips = tw_strips_of(&at, strips.axis, extents);
@@ -356,31 +356,32 @@ static void stay(kernel_t *k, tw_raster_t raster, int pairs, int axis_of_work, b
     tw_op_remark(k->func, "does once for up to 8 blocks along axis %d of the grid what they have in common",
                  strips.axis);
   }
-  ticket_order_t order = {0};
-  if (axis_of_work >= 0 && tickets)
-    order = order_tickets(&at, axis_of_work, walked, &raster);
+  dynamic_order_t order = {0};
+  if (axis_of_work >= 0 && dynamic)
+    order = order_dynamic(&at, axis_of_work, walked, &raster);
   MlirValue total = times(&at, times(&at, walked[0], walked[1]), walked[2]);
   tw_raster_code_t code = tw_raster_prepare(&at, &raster, walked);
   MlirValue id = tw_grid_op(&at, "tile.block_id", 0);
   MlirValue bounds[] = {divided(&at, id, cluster), total, divided(&at, tw_grid_op(&at, "tile.num_blocks", 0), cluster)};
   tw_divisor_t rounds = {.value = bounds[2]};
-  if (axis_of_work >= 0 && !tickets)
+  if (axis_of_work >= 0 && !dynamic)
     rounds = tw_divisor_of(&at, rounds.value);
   MlirBlock inner = mlirBlockCreate(1, &i32, &at.location);
   MlirRegion region = mlirRegionCreate();
   mlirRegionAppendOwnedBlock(region, inner);
-  tw_attr_t marks[] = {{TW_PERSISTENT, mlirUnitAttrGet(at.context)}, {TW_TICKETS, mlirUnitAttrGet(at.context)}};
+  tw_attr_t marks[] = {{TW_PERSISTENT, mlirUnitAttrGet(at.context)},
+                       {TW_DYNAMIC_SCHEDULE, mlirUnitAttrGet(at.context)}};
   tw_build(&at, "scf.for",
            (tw_op_parts_t){.num_operands = 3,
                            .operands = bounds,
-                           .num_attrs = 1 + tickets,
+                           .num_attrs = 1 + dynamic,
                            .attrs = marks,
                            .num_regions = 1,
                            .regions = &region});
   tw_builder_t in = tw_build_at_end(inner, at.location);
   MlirValue number = mlirBlockGetArgument(inner, 0);
-  if (axis_of_work >= 0 && tickets) {
-    find_by_ticket(k, &in, &order, &code, number, total, extents, position);
+  if (axis_of_work >= 0 && dynamic) {
+    find_dynamic(k, &in, &order, &code, number, total, extents, position);
   } else if (axis_of_work >= 0) {
     tw_raster_decode(&in, &code, to_and_fro(&in, number, rounds, total), position);
     longest_first(k, &in, extents, axis_of_work, position);
@@ -414,20 +415,20 @@ static void rewrite(kernel_t *k) {
   static const tw_raster_t in_order = {.rows = 0, .columns = 1, .slices = 2};
   tw_gpu_target_t target = tw_gpu_target_of(k->func);
   int axis = axis_of_work(k);
-  bool tickets = tw_hint_tickets(k->func, k->uneven && !k->gathers);
+  bool dynamic = tw_hint_dynamic_schedule(k->func, k->uneven && !k->gathers);
   if (axis >= 0) {
     tw_op_remark(k->func,
                  "is persistent: the blocks that fit on the GPU take those of the grid %s, those with the "
                  "longest loops first",
-                 tickets ? "as they get done" : "to and fro");
-    stay(k, in_order, -1, axis, tickets);
+                 dynamic ? "as they get done" : "to and fro");
+    stay(k, in_order, -1, axis, dynamic);
     return;
   }
   tw_raster_t raster = tw_raster_choose(k->func, &k->axes, target.machine->multiprocessors);
   if (raster.group)
     tw_op_remark(k->func, "runs its blocks in groups of %lld along axis %d, then along axis %d of the grid",
                  (long long)raster.group, raster.rows, raster.columns);
-  if (tickets) {
+  if (dynamic) {
     stay(k, raster, -1, -1, true);
     tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take those of the grid as they get done");
   } else if (!k->uneven) {

@@ -24,17 +24,17 @@
  *
  * The launcher starts as many times more blocks along each axis as the launch record says (grid_scale).
  *
- * What is cut are classes of dimensions (dim_classes.h): those whose elements are independent, and
+ * Classes of dimensions are sliced (dim_classes.h): those whose elements are independent, and
  * which every store and scatter has. All else is computed by each part again. Where a part may read what another one
  * has overwritten already (a product that is stored into one of its factors), tiles stay whole; that arrays have no
  * memory in common is left to the launcher (aliasing.h).
  *
- * How many parts there are is decided at each launch (runtime/cut.c): where a launch has fewer blocks than the GPU has
- * multiprocessors. The record says what it takes (`slice`): the number of iterations of the loop as in `split`;
+ * How many parts there are is decided at each launch (runtime/resize_tiles.c): where a launch has fewer blocks than the
+ * GPU has multiprocessors. The record says what it takes (`slice`): the number of iterations of the loop as in `split`;
  * the number of classes, and of each the word of an extent of an array, or -1, and the extent of the tile; then for 1,
- * 2, 4 ... parts into how many each class is cut, and the cycles and bytes of an iteration. The first launch that does
- * better with parts has the kernel compiled again, with the hint `cut_tiles`, which is their number; 1: none. Without
- * the hint, tiles whose sums of products no thread's registers can hold are cut at once. */
+ * 2, 4 ... parts into how many each class is sliced, and the cycles and bytes of an iteration. The first launch that
+ * does better with parts has the kernel compiled again, with the hint `slice_tiles`, which is their number; 1: none.
+ * Without the hint, tiles whose sums of products no thread's registers can hold are sliced at once. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
@@ -56,14 +56,14 @@ enum { MAX_CLASSES = TW_PLAN_WAYS };
 typedef struct {
   MlirOperation func, scope; /* the loop whose iterations count, or the function */
   tw_dims_t dims;
-  int classes[MAX_CLASSES], num_classes; /* that may be cut */
-  tw_plans_t plans;                      /* a class is a way to cut */
-} cutter_t;
+  int classes[MAX_CLASSES], num_classes; /* that may be sliced */
+  tw_plans_t plans;                      /* a class is a way to slice */
+} slicer_t;
 
-/* ---- what can be cut --------------------------------------------------------------------------- */
+/* ---- what can be sliced --------------------------------------------------------------------------- */
 
-/* The classes of what is stored first, as far as they may be cut; else tells why the first one may not. */
-static const char *find_classes(cutter_t *c) {
+/* The classes of what is stored first, as far as they may be sliced; else tells why the first one may not. */
+static const char *find_classes(slicer_t *c) {
   const char *why = c->dims.refused;
   if (why == NULL &&
       (c->dims.num_reads == TW_MAX_ACCESSES || c->dims.num_writes == TW_MAX_ACCESSES || c->dims.num_writes == 0))
@@ -88,13 +88,13 @@ static const char *find_classes(cutter_t *c) {
 /* ---- what parts cost --------------------------------------------------------------------------- */
 
 typedef struct {
-  cutter_t *cutter;
+  slicer_t *slicer;
   const tw_plan_t *plan;
   int64_t flop_cycles, bytes;
 } cost_t;
 
 static int64_t extent_of(cost_t *cost, MlirValue tile, int dim) {
-  cutter_t *c = cost->cutter;
+  slicer_t *c = cost->slicer;
   int64_t extent = tw_extent(mlirValueGetType(tile), dim);
   int class = tw_dims_class(&c->dims, tile, dim);
   for (int i = 0; i < c->num_classes; i++)
@@ -130,15 +130,15 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* Parts that load the least are as square as possible, and cut along lines in memory. They load less than before, or
+/* Parts that load the least are as square as possible, and sliced along lines in memory. They load less than before, or
  * nothing is gained. */
 static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
-  cutter_t *c = user;
+  slicer_t *c = user;
   const tw_dim_t *class = way < 0 ? NULL : &c->dims.at[c->classes[way]];
   int64_t before = from->bytes;
   if (class && class->extent >> plan->log[way] < class->least)
     return false;
-  cost_t cost = {.cutter = c, .plan = plan};
+  cost_t cost = {.slicer = c, .plan = plan};
   mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
   plan->cycles = tw_step_cycles(c->func, cost.flop_cycles, cost.bytes);
   plan->bytes = cost.bytes;
@@ -148,7 +148,7 @@ static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
 /* ---- where parts are --------------------------------------------------------------------------- */
 
 /* Parts are neighbours along the one axis that tells where the class of a store lies, or along the first. */
-static int axis_of(cutter_t *c, const tw_block_axes_t *axes, int class) {
+static int axis_of(slicer_t *c, const tw_block_axes_t *axes, int class) {
   for (int i = 0; i < c->dims.num_writes; i++) {
     intptr_t at = tw_dims_index(&c->dims, c->dims.writes[i], class);
     for (int axis = 0; at >= 0 && axis < TW_GRID_AXES; axis++)
@@ -160,36 +160,36 @@ static int axis_of(cutter_t *c, const tw_block_axes_t *axes, int class) {
 
 /* ---- rewriting --------------------------------------------------------------------------------- */
 
-/* The classes that a plan cuts; along no axis yet. */
-static int cuts_of(const cutter_t *c, const tw_plan_t *plan, tw_cut_t cuts[MAX_CLASSES]) {
+/* The classes that a plan slices; along no axis yet. */
+static int slices_of(const slicer_t *c, const tw_plan_t *plan, tw_tile_slice_t slices[MAX_CLASSES]) {
   int num = 0;
   for (int i = 0; i < c->num_classes; i++)
     if (plan->log[i] > 0)
-      cuts[num++] = (tw_cut_t){.class = c->classes[i], .parts = (int64_t)1 << plan->log[i]};
+      slices[num++] = (tw_tile_slice_t){.class = c->classes[i], .parts = (int64_t)1 << plan->log[i]};
   return num;
 }
 
-static const char *why_not_apart(cutter_t *c, const tw_plan_t *plan, bool rely) {
-  tw_cut_t cuts[MAX_CLASSES];
-  int num = cuts_of(c, plan, cuts);
-  return tw_cuts_are_apart(&c->dims, cuts, num, rely) ? NULL
-                                                      : "a part may read of an array what another part has written";
+static const char *why_not_apart(slicer_t *c, const tw_plan_t *plan, bool rely) {
+  tw_tile_slice_t slices[MAX_CLASSES];
+  int num = slices_of(c, plan, slices);
+  return tw_slices_are_apart(&c->dims, slices, num, rely) ? NULL
+                                                          : "a part may read of an array what another part has written";
 }
 
-static void rewrite(cutter_t *c, const tw_plan_t *plan) {
-  tw_cut_t cuts[MAX_CLASSES];
-  int num = cuts_of(c, plan, cuts);
+static void rewrite(slicer_t *c, const tw_plan_t *plan) {
+  tw_tile_slice_t slices[MAX_CLASSES];
+  int num = slices_of(c, plan, slices);
   tw_block_axes_t depends = tw_block_axes_of(c->func);
   for (int i = 0; i < num; i++)
-    cuts[i].axis = axis_of(c, &depends, cuts[i].class);
+    slices[i].axis = axis_of(c, &depends, slices[i].class);
   tw_block_axes_free(&depends);
-  tw_cut_tiles(&c->dims, cuts, num);
+  tw_apply_slices(&c->dims, slices, num);
 }
 
 /* ---- what the launcher decides by ---------------------------------------------------------------- */
 
 /* The word of an extent that a class has in an array that is written, by which it is known how many parts have work. */
-static int64_t extent_word(cutter_t *c, int class) {
+static int64_t extent_word(slicer_t *c, int class) {
   int64_t extent;
   intptr_t first;
   for (int i = 0; i < c->dims.num_writes; i++) {
@@ -201,7 +201,7 @@ static int64_t extent_word(cutter_t *c, int class) {
   return -1;
 }
 
-static void tell_launcher(cutter_t *c, const tw_steps_t *steps) {
+static void tell_launcher(slicer_t *c, const tw_steps_t *steps) {
   tw_slicing_t facts = {.loop = *steps, .num_classes = (uint32_t)c->num_classes, .num_plans = (uint32_t)c->plans.count};
   for (int i = 0; i < c->num_classes; i++)
     facts.classes[i] = (tw_slice_class_t){extent_word(c, c->classes[i]), c->dims.at[c->classes[i]].extent};
@@ -227,7 +227,7 @@ static MlirWalkResult measure_sums(MlirOperation op, void *most) {
 }
 
 /* The fewest parts of which each has registers for the sums of a product. */
-static int64_t parts_that_fit(cutter_t *c) {
+static int64_t parts_that_fit(slicer_t *c) {
   enum { BITS_OF_WARP = 32 * TW_WARP_LANES }; /* of a register in all of its lanes */
   int64_t registers = tw_register_budget(c->func, TW_BUDGET_SUMS);
   int64_t bits = 0, parts = 1;
@@ -241,7 +241,7 @@ static int64_t parts_that_fit(cutter_t *c) {
 }
 
 /* Why tiles stay whole; else the kernel is rewritten or the launcher told. */
-static const char *decide(cutter_t *c, int64_t wanted) {
+static const char *decide(slicer_t *c, int64_t wanted) {
   enum { SHORT_CYCLES = 2000 }; /* of a block, which a launch of more blocks would not shorten */
   const char *why = find_classes(c);
   if (why != NULL)
@@ -264,17 +264,18 @@ static const char *decide(cutter_t *c, int64_t wanted) {
     tw_op_remark(c->func, "has each tile computed by %lld blocks, a slice each", (long long)parts);
   } else if (steps.word >= 0 || steps.steps * c->plans.at[0].cycles > SHORT_CYCLES) {
     tell_launcher(c, &steps);
-    tw_op_remark(c->func, "has each tile cut over up to %lld blocks where a launch has fewer than multiprocessors",
+    tw_op_remark(c->func,
+                 "slices each tile over up to %lld blocks where a launch has fewer blocks than multiprocessors",
                  (long long)parts);
   }
   return NULL;
 }
 
 bool tw_slice_tiles(MlirOperation func) {
-  cutter_t c = {.func = func};
-  int64_t wanted = tw_hint_cut_tiles(func, 0);
+  slicer_t c = {.func = func};
+  int64_t wanted = tw_hint_slice_tiles(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
-      tw_launch_has_cluster_blocks(func) || tw_hint_fuse_tiles(func, 0) > 1)
+      tw_launch_has_cluster_blocks(func) || tw_hint_coarsen_tiles(func, 0) > 1)
     return true;
   c.dims = tw_dims_of(func);
   int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;
@@ -282,7 +283,7 @@ bool tw_slice_tiles(MlirOperation func) {
     tw_op_remark(func, "has sums of products that no thread's registers can hold");
   const char *why = decide(&c, fitting > 1 ? fitting : wanted);
   if (why != NULL && (wanted > 1 || tw_has_op(func, TW_TILE_MMA)))
-    tw_op_remark(func, "has no tile cut over several blocks: %s", why);
+    tw_op_remark(func, "slices no tile over several blocks: %s", why);
   tw_dims_free(&c.dims);
   return true;
 }

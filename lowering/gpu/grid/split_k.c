@@ -283,8 +283,8 @@ bool tw_run_split_k(MlirOperation func) {
   bool known = reason == NULL && tw_steps_of(func, s.loop, &s.steps);
   if (reason == NULL && !known && forced == 0)
     reason = "how often the loop runs is not known at the launch";
-  if (reason == NULL && !mlirOperationIsNull(s.blocks) && tw_has_attr(s.blocks, TW_TICKETS))
-    reason = "its blocks take tickets";
+  if (reason == NULL && !mlirOperationIsNull(s.blocks) && tw_has_attr(s.blocks, TW_DYNAMIC_SCHEDULE))
+    reason = "its blocks are scheduled dynamically";
   if (reason == NULL && (tw_grid_ids_in(func).count == TW_MAX_IDS ||
                          mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS))
     reason = "it has too many arguments, or asks for its position too often";

@@ -1,7 +1,7 @@
 /* step_cost.h - a launch's estimate of a block's work: trips of its loop, and the cost of an iteration
  *
  * The launcher has the words of the arguments and a few numbers that the compiler leaves it; by these it decides how
- * many blocks compute a tile (split_k.c, slice_tiles.c; runtime/split.c, runtime/cut.c). */
+ * many blocks compute a tile (split_k.c, slice_tiles.c; runtime/split.c, runtime/resize_tiles.c). */
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_STEP_COST_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_STEP_COST_H
 

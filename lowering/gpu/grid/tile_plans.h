@@ -1,4 +1,4 @@
-/* tile_plans.h - into how many parts the blocks of a kernel are cut, or how many are fused: 1, 2, 4 ..., and what that
+/* tile_plans.h - into how many slices a tile is divided, or how many tiles a block takes: 1, 2, 4 ..., and what that
  * takes
  *
  * A plan doubles the one before in one of a few ways: that in which its blocks load the least. */

@@ -15,7 +15,7 @@
  * for each use, in the layout that it needs.
  *
  * The launch record gets num_warps, and the kernel tile.layout_costs: what the layouts cost, and the runners-up.
- * tile.layout_choice = n takes the n-th of those. What must hold: one func.func with tile.kernel a
+ * tile.layout_rank = n takes the n-th of those. What must hold: one func.func with tile.kernel a
  * module, no unsigned types. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"

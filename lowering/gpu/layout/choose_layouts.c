@@ -572,7 +572,7 @@ static void build_graph(chooser_t *x) {
     add_access(x, &x->accesses[i]);
   for (size_t i = 0; i < c->num_edges; i++)
     add_edge(x, &c->edges[i]);
-  x->graph = (tw_choice_graph_t){count, x->graph.num_pairs, x->num_choices, (const int64_t (*)[TW_MAX_CHOICES])x->cost,
+  x->graph = (tw_choice_graph_t){count, x->graph.num_pairs, x->num_choices, (const int64_t(*)[TW_MAX_CHOICES])x->cost,
                                  x->pairs};
 }
 
@@ -631,7 +631,7 @@ static void tell_runner_up(const chooser_t *x, MlirOperation function, int place
   tw_describe_tile(mlirValueGetType(k->value), sizeof tile, tile);
   bool whole = tw_layout_print(&layout, text, sizeof text) <= sizeof text;
   tw_op_remark(mlirOperationIsNull(def) ? function : def,
-               "could have another layout, which makes it %lld slots (layout_choice=%d): %s with %s%s",
+               "could have another layout, which makes it %lld slots (layout_rank=%d): %s with %s%s",
                (long long)r->slots, place, tile, text, whole ? "" : "...");
 }
 
@@ -644,7 +644,7 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
   if (count > 0)
     tw_op_remark(function,
                  "has its tiles laid out over threads for an estimated %lld issue slots of a warp; others come within "
-                 "%d %% of that, up to layout_choice=%d",
+                 "%d %% of that, up to layout_rank=%d",
                  (long long)slots, WITHIN_PERCENT, count);
   else
     tw_op_remark(function,
@@ -653,9 +653,9 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
                  (long long)slots, WITHIN_PERCENT);
   for (int i = 0; i < count && i < MAX_TOLD; i++)
     tell_runner_up(x, function, i + 1, &ranking->at[i]);
-  int64_t wanted = tw_hint_layout_choice(function, 0);
+  int64_t wanted = tw_hint_layout_rank(function, 0);
   if (wanted > count)
-    tw_op_remark(function, "has no layout_choice %lld: the best is taken", (long long)wanted);
+    tw_op_remark(function, "has no layout_rank %lld: the best is taken", (long long)wanted);
 }
 
 void twl_choose(twl_classes_t *c, MlirOperation function) {
@@ -667,7 +667,7 @@ void twl_choose(twl_classes_t *c, MlirOperation function) {
   find_candidates(&x);
   build_graph(&x);
   int *chosen = tw_allocate((size_t)x.graph.num_variables, sizeof *chosen);
-  int64_t wanted = tw_hint_layout_choice(function, 0);
+  int64_t wanted = tw_hint_layout_rank(function, 0);
   int64_t slots = tw_least_cost(&x.graph, -1, 0, chosen) + x.fixed;
   ranking_t ranking = find_runners_up(&x, chosen, slots);
   tell(&x, function, slots, &ranking);

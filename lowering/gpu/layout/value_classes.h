@@ -63,7 +63,7 @@ tw_layout_t twl_backward(MlirOperation op, const tw_layout_t *to);
 
 /* ---- choose_layouts.c ----------------------------------------------------------------------------- */
 
-/* Chooses the layout of every class: that of least cost, or where the module has tile.layout_choice = n, the n-th
+/* Chooses the layout of every class: that of least cost, or where the module has tile.layout_rank = n, the n-th
  * runner-up. */
 void twl_choose(twl_classes_t *c, MlirOperation function);
 

@@ -26,11 +26,11 @@
  * the product.
  *
  * What must hold: the loop has a product, a reduction or a scan, and its next number is known, as it is not where
- * blocks take tickets; it writes to no array that the load may read (of two arrays it is assumed that they share no
- * memory: aliasing.h); the load's position follows from the induction variable by arithmetic; a thread has few words of
- * it; and a gather checks its indices. Runs when layouts are known, after tile-promote-memory, which has taken the
- * operands of products. What only the positions of copies need is left to tile-pipeline, unless a producer warp does
- * these. */
+ * blocks are scheduled dynamically; it writes to no array that the load may read (of two arrays it is assumed that they
+ * share no memory: aliasing.h); the load's position follows from the induction variable by arithmetic; a thread has few
+ * words of it; and a gather checks its indices. Runs when layouts are known, after tile-promote-memory, which has taken
+ * the operands of products. What only the positions of copies need is left to tile-pipeline, unless a producer warp
+ * does these. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
@@ -192,7 +192,7 @@ static bool prefetch_tiles(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++) {
     int64_t most = most_words(tw_loop_body(loops.at[i]));
-    if (most > 0 && !tw_has_attr(loops.at[i], TW_TICKETS))
+    if (most > 0 && !tw_has_attr(loops.at[i], TW_DYNAMIC_SCHEDULE))
       prefetch_all(loops.at[i], most);
   }
   tw_ops_free(&loops);

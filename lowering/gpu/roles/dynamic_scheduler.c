@@ -4,8 +4,8 @@
  * through numbers that are known from the start:
  *
  *   tile.roles producer {
- *     scf.for %v = %first to %total step %step iter_args(%x = %a) { ... ; yield %y } {tile.persistent, tile.tickets}
- *   } consumer { the same loop with other work }
+ *     scf.for %v = %first to %total step %step iter_args(%x = %a) { ... ; yield %y } {tile.persistent,
+ * tile.dynamic_schedule} } consumer { the same loop with other work }
  *
  * After, it takes the next number that no other has taken. The producer does in the last iteration that it brings tiles
  * for, and passes it on to the consumers, which are some slots behind, through a ring of two slots of its own:
@@ -15,11 +15,11 @@
  *   tile.roles producer {
  *     scf.while (%v = %first, %x = %a, %slot = 0, %parity = 0) { condition %v < %total }
  *     do {
- *       %ticket = scf.for %k = %lo to %hi step 1 iter_args(%t = %v) {
- *         %u = scf.if %k == %hi - 1 { tile.take_ticket %workspace of %total else %v } else { %t }
+ *       %next = scf.for %k = %lo to %hi step 1 iter_args(%t = %v) {
+ *         %u = scf.if %k == %hi - 1 { tile.next_tile %workspace of %total else %v } else { %t }
  *         ... tile.tma_load ... ; yield %u
  *       }                                                              (taken behind a loop that does not run)
- *       %taken = %ticket + %step
+ *       %taken = %next + %step
  *       tile.barrier_wait %empty[%slot], %parity ^ 1
  *       tile.post_number %taken, %full[%slot] ; tile.barrier_arrive %full[%slot]
  *       %next = tile.read_number %full[%slot]
@@ -52,11 +52,11 @@ typedef struct {
   MlirOperation func, roles, loops[2]; /* of the producer, of the consumers */
   bool gathers;
   MlirValue workspace, full, empty;
-} tickets_t;
+} scheduler_t;
 
 /* One loop while it is made again. */
 typedef struct {
-  const tickets_t *tickets;
+  const scheduler_t *scheduler;
   bool producer;
   tw_builder_t at;
   MlirValue number, step, total, slot, parity;
@@ -79,7 +79,7 @@ static void arrive(const role_t *r, MlirValue barriers) {
 }
 
 static void post(const role_t *r, MlirValue number) {
-  const tickets_t *t = r->tickets;
+  const scheduler_t *t = r->scheduler;
   wait_for(r, t->empty, tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), r->parity, constant(&r->at, 1)));
   MlirValue operands[] = {number, t->full, r->slot};
   tw_build(&r->at, "tile.post_number", (tw_op_parts_t){.num_operands = 3, .operands = operands});
@@ -87,28 +87,28 @@ static void post(const role_t *r, MlirValue number) {
 }
 
 static MlirValue read_number(const role_t *r) {
-  MlirValue operands[] = {r->tickets->full, r->slot};
+  MlirValue operands[] = {r->scheduler->full, r->slot};
   return tw_op1(&r->at, "tile.read_number", tw_i32(r->at.context), 2, operands);
 }
 
 static MlirValue receive(const role_t *r) {
-  wait_for(r, r->tickets->full, r->parity);
+  wait_for(r, r->scheduler->full, r->parity);
   MlirValue number = read_number(r);
-  arrive(r, r->tickets->empty);
+  arrive(r, r->scheduler->empty);
   return number;
 }
 
-static MlirValue take_ticket(const role_t *r, const tw_builder_t *at) {
-  MlirValue operands[] = {r->tickets->workspace, r->total, r->number};
-  return tw_op1(at, "tile.take_ticket", tw_i32(at->context), 3, operands);
+static MlirValue next_tile(const role_t *r, const tw_builder_t *at) {
+  MlirValue operands[] = {r->scheduler->workspace, r->total, r->number};
+  return tw_op1(at, "tile.next_tile", tw_i32(at->context), 3, operands);
 }
 
-/* A ticket if the condition holds, else the one that was taken before. */
-static MlirValue take_ticket_if(const role_t *r, const tw_builder_t *at, MlirValue condition, MlirValue taken) {
+/* The next tile's number if the condition holds, else the one that was taken before. */
+static MlirValue next_tile_if(const role_t *r, const tw_builder_t *at, MlirValue condition, MlirValue taken) {
   MlirBlock then = mlirBlockCreate(0, NULL, NULL), otherwise = mlirBlockCreate(0, NULL, NULL);
   tw_builder_t in = tw_build_at_end(then, at->location), out = tw_build_at_end(otherwise, at->location);
-  MlirValue ticket = take_ticket(r, &in);
-  tw_build(&in, "scf.yield", (tw_op_parts_t){.num_operands = 1, .operands = &ticket});
+  MlirValue next = next_tile(r, &in);
+  tw_build(&in, "scf.yield", (tw_op_parts_t){.num_operands = 1, .operands = &next});
   tw_build(&out, "scf.yield", (tw_op_parts_t){.num_operands = 1, .operands = &taken});
   return mlirOperationGetResult(tw_build_if(at, condition, then, otherwise), 0);
 }
@@ -126,9 +126,9 @@ static MlirValue take_in_last_iteration(const role_t *r, MlirOperation loop) {
   tw_builder_t behind = tw_build_before(mlirOperationGetNextInBlock(loop));
   in.location = behind.location = r->at.location;
   MlirValue now = tw_compare(&in, TW_EQ, tw_loop_iv(loop), last);
-  MlirValue ticket = take_ticket_if(r, &in, now, tw_carried(loop, carried));
-  tw_extend_yield(body, 1, &ticket);
-  return take_ticket_if(r, &behind, tw_compare(&behind, TW_SGE, first, end), mlirOperationGetResult(loop, carried));
+  MlirValue next = next_tile_if(r, &in, now, tw_carried(loop, carried));
+  tw_extend_yield(body, 1, &next);
+  return next_tile_if(r, &behind, tw_compare(&behind, TW_SGE, first, end), mlirOperationGetResult(loop, carried));
 }
 
 static bool brings(MlirOperation op) { return tw_has_op(op, TW_TILE_TMA_LOAD) || tw_has_op(op, TW_TILE_ASYNC_GATHER); }
@@ -140,7 +140,7 @@ static bool has_last_iteration(MlirOperation op) {
          mlirTypeEqual(mlirValueGetType(tw_loop_iv(op)), tw_i32(mlirOperationGetContext(op)));
 }
 
-/* Where the producer takes a ticket. Not before its last loop: a block that still has much to do is not the one that
+/* Where the producer takes a number. Not before its last loop: a block that still has much to do is not the one that
  * finishes first. But early enough for the counter to answer before the producer is done. */
 static MlirValue take_in_time(const role_t *r, MlirBlock body) {
   MlirOperation yield = mlirBlockGetTerminator(body), loop = tw_null_op();
@@ -152,16 +152,16 @@ static MlirValue take_in_time(const role_t *r, MlirBlock body) {
     return take_in_last_iteration(r, loop);
   tw_builder_t at = tw_build_before(mlirOperationIsNull(loop) ? yield : mlirOperationGetNextInBlock(loop));
   at.location = r->at.location;
-  return take_ticket(r, &at);
+  return next_tile(r, &at);
 }
 
 /* The number that comes next, at the end of the loop's body. A lane that is alone reads what it posted, too: what
- * positions follow from the assembler wants in a uniform register, and would wait for where the ticket is taken. */
+ * positions follow from the assembler wants in a uniform register, and would wait for where the number is taken. */
 static MlirValue next_number(role_t *r, MlirBlock body) {
   if (!r->producer)
     return receive(r);
   post(r, tw_binary(&r->at, "arith.addi", tw_i32(r->at.context), take_in_time(r, body), r->step));
-  return r->tickets->gathers ? receive(r) : read_number(r);
+  return r->scheduler->gathers ? receive(r) : read_number(r);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ static void end_body(role_t *r, MlirBlock body) {
   MlirValue operands[MAX_VALUES];
   intptr_t num = 0, carried = mlirOperationGetNumOperands(yield);
   r->at = tw_build_before(yield);
-  r->at.location = mlirOperationGetLocation(r->tickets->func);
+  r->at.location = mlirOperationGetLocation(r->scheduler->func);
   operands[num++] = next_number(r, body);
   for (intptr_t i = 0; i < carried; i++)
     operands[num++] = mlirOperationGetOperand(yield, i);
@@ -200,10 +200,10 @@ static void end_body(role_t *r, MlirBlock body) {
   mlirOperationDestroy(yield);
 }
 
-static void rewrite_loop(const tickets_t *tickets, MlirOperation loop, bool producer) {
+static void rewrite_loop(const scheduler_t *scheduler, MlirOperation loop, bool producer) {
   tw_builder_t at = tw_build_before(loop);
-  at.location = mlirOperationGetLocation(tickets->func);
-  role_t r = {.tickets = tickets,
+  at.location = mlirOperationGetLocation(scheduler->func);
+  role_t r = {.scheduler = scheduler,
               .producer = producer,
               .at = at,
               .step = mlirOperationGetOperand(loop, 2),
@@ -245,7 +245,7 @@ static void rewrite_loop(const tickets_t *tickets, MlirOperation loop, bool prod
 
 /* ---- the kernel -------------------------------------------------------------------------------------- */
 
-static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_SCF_FOR) && tw_has_attr(op, TW_TICKETS); }
+static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_SCF_FOR) && tw_has_attr(op, TW_DYNAMIC_SCHEDULE); }
 
 static bool is_roles(MlirOperation op) { return tw_op_is(op, TW_TILE_ROLES); }
 
@@ -271,7 +271,7 @@ static bool fits(MlirOperation loop) {
   return !mlirOperationIsNull(loop) && mlirOperationGetNumResults(loop) + 1 + SLOTS <= MAX_VALUES;
 }
 
-static const char *why_not(tickets_t *t) {
+static const char *why_not(scheduler_t *t) {
   if (mlirOperationIsNull(t->roles))
     return "no producer can take them ahead";
   if (tw_attr_int(t->roles, "teams", 1) > 1)
@@ -281,7 +281,7 @@ static const char *why_not(tickets_t *t) {
   return fits(t->loops[0]) && fits(t->loops[1]) ? NULL : "a role has no loop over them";
 }
 
-static void rewrite(tickets_t *t) {
+static void rewrite(scheduler_t *t) {
   enum { FEW_WARPS = 4 };
   MlirType i64 = tw_i64(mlirOperationGetContext(t->func));
   tw_add_words(t->func, 1, &i64, &t->workspace);
@@ -299,12 +299,12 @@ static void rewrite(tickets_t *t) {
 
 bool tw_dynamic_scheduler(MlirOperation func) {
   tw_ops_t marked = tw_ops_in(func, is_marked, MlirWalkPreOrder), roles = tw_ops_in(func, is_roles, MlirWalkPreOrder);
-  tickets_t t = {.func = func, .roles = roles.count == 1 ? roles.at[0] : tw_null_op()};
+  scheduler_t t = {.func = func, .roles = roles.count == 1 ? roles.at[0] : tw_null_op()};
   const char *reason = marked.count ? why_not(&t) : NULL;
   if (reason)
     tw_op_remark(func, "has its blocks take numbers in turn, not when one is done: %s", reason);
   for (int i = 0; reason && i < marked.count; i++)
-    mlirOperationRemoveAttributeByName(marked.at[i], tw_str(TW_TICKETS));
+    mlirOperationRemoveAttributeByName(marked.at[i], tw_str(TW_DYNAMIC_SCHEDULE));
   if (marked.count && !reason)
     rewrite(&t);
   tw_ops_free(&marked);

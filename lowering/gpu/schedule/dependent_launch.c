@@ -17,7 +17,7 @@
  *     %x = llvm.inline_asm has_side_effects "ld.global..." ...
  *
  * The launch record gets dependent_launch, from which the launcher knows that the overlap is allowed; a kernel that
- * comes with the hint programmatic = 0 is left as it is, and so are targets without the feature.
+ * comes with the hint dependent_launch = 0 is left as it is, and so are targets without the feature.
  *
  * What must hold: the wait dominates the exits and everything that touches global memory. So it stands in the entry
  * block or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic,
@@ -103,7 +103,7 @@ bool tw_run_dependent_launch(MlirOperation module) {
   MlirBlock body = tw_region_block(module, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); able && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!tw_op_is(op, TW_LLVM_FUNC) || !tw_has_attr(op, "nvvm.kernel") || !tw_hint_programmatic(op, 1))
+    if (!tw_op_is(op, TW_LLVM_FUNC) || !tw_has_attr(op, "nvvm.kernel") || !tw_hint_dependent_launch(op, 1))
       continue;
     MlirBlock entry = tw_region_block(op, 0);
     put(find_place(entry), "wait");

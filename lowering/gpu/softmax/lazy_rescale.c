@@ -34,7 +34,7 @@
  * (%m is -inf), inf and NaN take the branch, in which the ops of the program stand as they were.
  *
  * What must hold, besides: no %p is below zero, and it goes through a narrower type into a product marked by
- * tile-select-mma whose warps have whole rows, and the module does not say tile.stale_softmax = 0. */
+ * tile-select-mma whose warps have whole rows, and the module does not say tile.lazy_rescale = 0. */
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
@@ -474,7 +474,7 @@ static void rewrite(tw_references_t *references, const tw_running_t *running, in
 
 bool tw_lazy_rescale(MlirOperation func) {
   int num_warps = (int)tw_num_warps(func, 0);
-  if (!tw_has_attr(func, TW_WGMMA) || tw_hint_stale_softmax(func, 1) == 0)
+  if (!tw_has_attr(func, TW_WGMMA) || tw_hint_lazy_rescale(func, 1) == 0)
     return true;
   tw_references_t references;
   if (tw_references_of(func, &references)) {

@@ -231,7 +231,7 @@ class _Search:
         work = cost.count(module, self.layout, self._values(candidate), grid, self.constants)
         hints = dict(kernel.hints)
         seconds = cost.predict(work, self.machine, hints)
-        if choice := hints.get("layout_choice") or 0:
+        if choice := hints.get("layout_rank") or 0:
             seconds += self._layout_seconds(module, grid, choice)
         return work, seconds
 
@@ -282,7 +282,7 @@ class _Search:
 
     def _program(self, assemblers: Assemblers | None, number: int) -> tuple[Program, dict[str, int]]:
         """What a launch of a candidate runs, and the hints that it runs it with beyond the candidate's: the launch
-        itself is asked, which may have tiles cut, shared or fused, or other clusters."""
+        itself is asked, which may slice, share or coarsen tiles, or other clusters."""
         problem, candidate = self.problem, self.trials[number].candidate
         kernel, grid = problem.kernel_of(candidate), problem.grid_of(candidate)
         made: dict[Any, tuple[compile.Specialization, compile.Image]] = {}

@@ -1,6 +1,6 @@
 /* tile_counter.c - rules: the counter of the dynamic tile scheduler, and numbers that pass between warps
  *
- * The counter goes from zero to total - 1 and back to zero: the last ticket leaves it as it was. A number passes
+ * The counter goes from zero to total - 1 and back to zero: the last tile leaves it as it was. A number passes
  * through the 8 bytes that belong to its barrier, behind all barriers; these order it. */
 #include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
@@ -21,8 +21,8 @@ static MlirValue count_up(tw_emitter_t *e, MlirValue counter, MlirValue most) {
   return twg_op(e, "llvm.atomicrmw", e->i32, 2, operands, 3, attributes);
 }
 
-/* One lane of the producer's first warp takes the ticket: it alone knows it. */
-bool twg_rule_take_ticket(tw_emitter_t *e, MlirOperation op) {
+/* One lane of the producer's first warp counts: it alone knows the number. */
+bool twg_rule_next_tile(tw_emitter_t *e, MlirOperation op) {
   MlirValue word = twg_operand(e, op, 0).at[0], total = twg_operand(e, op, 1).at[0];
   MlirValue otherwise = twg_operand(e, op, 2).at[0];
   MlirBlock counts = twg_new_block(e, 0, NULL), rest = twg_new_block(e, 1, &e->i32);

@@ -45,7 +45,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.load {{.*}} -> tensor<64x64xbf16>
 // CHECK: tile.store %{{.*}}[%[[I]], %{{.*}}] : tensor<256x64xbf16>
 module attributes {tile.target = "sm_90a"} {
-  func.func @rows(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {fuse_tiles = 4 : i32}} {
+  func.func @rows(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {coarsen_tiles = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -68,11 +68,11 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Not where the number of blocks is asked for, or an iota counts, ...
-// REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: a block's index is more than the position of its tiles, or their elements depend on each other
+// REMARK: remark: 'func.func' op coarsens no tiles: a block's index is more than the position of its tiles, or their elements depend on each other
 // CHECK-LABEL: func.func @asks
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
 module attributes {tile.target = "sm_90a"} {
-  func.func @asks(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {fuse_tiles = 4 : i32}} {
+  func.func @asks(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {coarsen_tiles = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -101,11 +101,11 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // ... nor where something is at another place, or not a tile's index: the diagonal, or an element.
-// REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: a block's index is more than the position
+// REMARK: remark: 'func.func' op coarsens no tiles: a block's index is more than the position
 // CHECK-LABEL: func.func @elsewhere
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
 module attributes {tile.target = "sm_90a"} {
-  func.func @elsewhere(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {fuse_tiles = 4 : i32}} {
+  func.func @elsewhere(%x: !A, %y: !A, %z: !A) attributes {tile.kernel, tile.hints = {coarsen_tiles = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c8 = arith.constant 8 : i32
@@ -132,7 +132,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Nor large tiles, of which two have no registers.
-// REMARK: remark: 'func.func' op has no neighbouring blocks fused into one: its tiles are large
+// REMARK: remark: 'func.func' op coarsens no tiles: its tiles are large
 // CHECK-LABEL: func.func @large
 // CHECK-NOT: coarsen
 module attributes {tile.target = "sm_90a"} {

@@ -130,7 +130,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: scf.for %{{.*}} to %[[I]] step
 // CHECK: } {tile.persistent}
 module attributes {tile.target = "sm_90a"} {
-  func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {tickets = 0 : i32, num_warps = 4 : i32}} {
+  func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {dynamic_schedule = 0 : i32, num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -159,7 +159,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NOT: arith.subi %{{.*}}, %[[COLUMN]]
 // CHECK: tile.load
 module attributes {tile.target = "sm_90a"} {
-  func.func @falling(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {tickets = 0 : i32, num_warps = 4 : i32}} {
+  func.func @falling(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {dynamic_schedule = 0 : i32, num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %minus = arith.constant -2 : i32
@@ -190,7 +190,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NOT: arith.select
 // CHECK: tile.load
 module attributes {tile.target = "sm_90a"} {
-  func.func @window(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {tickets = 0 : i32, num_warps = 4 : i32}} {
+  func.func @window(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {dynamic_schedule = 0 : i32, num_warps = 4 : i32}} {
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>

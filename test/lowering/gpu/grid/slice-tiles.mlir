@@ -6,7 +6,7 @@
 
 // The launcher decides: the loop takes 64 of word 2; words 11 and 12 tell how many tiles of 128 and 256 have work; 1, 2,
 // 4 and 8 parts, each with the cycles and bytes of an iteration.
-// REMARK: remark: 'func.func' op has each tile cut over up to 8 blocks where a launch has fewer than multiprocessors
+// REMARK: remark: 'func.func' op slices each tile over up to 8 blocks where a launch has fewer blocks than multiprocessors
 // CHECK-LABEL: func.func @decided_at_launch
 // CHECK-SAME: slice = {classes = [{tile = 128 : i64, word = 11 : i64}, {tile = 256 : i64, word = 12 : i64}], loop = {per_step = 64 : i64, steps = 0 : i64, word = 2 : i64}, plans = [{bytes = 49152 : i64, cycles = 1088 : i64, parts = array<i64: 1, 1, 0>}, {bytes = 32768 : i64, cycles = 576 : i64, parts = array<i64: 1, 2, 0>}, {bytes = 24576 : i64, cycles = 320 : i64, parts = array<i64: 2, 2, 0>}, {bytes = 16384 : i64, cycles = 234 : i64, parts = array<i64: 2, 4, 0>}]}
 // CHECK-NOT: grid_scale
@@ -57,7 +57,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.broadcast %{{.*}} : tensor<1x128xbf16> -> tensor<64x128xbf16>
 // CHECK: tile.store %{{.*}}[%[[I]], %[[J]]] : tensor<64x128xbf16>
 module attributes {tile.target = "sm_90a"} {
-  func.func @product(%x: !A, %y: !A, %bias: memref<?xbf16, strided<[1]>>, %z: !A) attributes {tile.kernel, tile.hints = {cut_tiles = 4 : i32}} {
+  func.func @product(%x: !A, %y: !A, %bias: memref<?xbf16, strided<[1]>>, %z: !A) attributes {tile.kernel, tile.hints = {slice_tiles = 4 : i32}} {
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
     %zero = arith.constant dense<0.0> : tensor<128x256xf32>
@@ -101,7 +101,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: arith.addi %[[N]], %[[SPLAT]] : tensor<2xi32>
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a"} {
-  func.func @rows(%x: !A, %z: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {cut_tiles = 8 : i32}} {
+  func.func @rows(%x: !A, %z: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {slice_tiles = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c3 = arith.constant 3 : i32
     %id = tile.block_id 0
@@ -122,11 +122,11 @@ module attributes {tile.target = "sm_90a"} {
 !V = memref<?xf32, strided<[1]>>
 
 // Not along what a scan runs over, ...
-// REMARK: remark: 'func.func' op has no tile cut over several blocks: a scan runs along the axis
+// REMARK: remark: 'func.func' op slices no tile over several blocks: a scan runs along the axis
 // CHECK-LABEL: func.func @scan
 // CHECK: tile.scan add, %{{.*}} : tensor<64xf32>
 module attributes {tile.target = "sm_90a"} {
-  func.func @scan(%x: !V, %z: !V) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
+  func.func @scan(%x: !V, %z: !V) attributes {tile.kernel, tile.hints = {slice_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
     %s = tile.scan add, %a axis 0 : tensor<64xf32>
@@ -140,11 +140,11 @@ module attributes {tile.target = "sm_90a"} {
 !V = memref<?xf32, strided<[1]>>
 
 // ... nor where something happens that others see once, ...
-// REMARK: remark: 'func.func' op has no tile cut over several blocks: it prints or asserts
+// REMARK: remark: 'func.func' op slices no tile over several blocks: it prints or asserts
 // CHECK-LABEL: func.func @prints
 // CHECK: tile.load {{.*}} -> tensor<64xf32>
 module attributes {tile.target = "sm_90a"} {
-  func.func @prints(%x: !V, %z: !V) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
+  func.func @prints(%x: !V, %z: !V) attributes {tile.kernel, tile.hints = {slice_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
     tile.print "{}", %i : i32
@@ -158,11 +158,11 @@ module attributes {tile.target = "sm_90a"} {
 !V = memref<?xf32, strided<[1]>>
 
 // ... nor where a result is stored that has no part, ...
-// REMARK: remark: 'func.func' op has no tile cut over several blocks: not all that is stored has the axis
+// REMARK: remark: 'func.func' op slices no tile over several blocks: not all that is stored has the axis
 // CHECK-LABEL: func.func @total
 // CHECK: tile.load {{.*}} -> tensor<64xf32>
 module attributes {tile.target = "sm_90a"} {
-  func.func @total(%x: !V, %y: !V, %z: !V) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
+  func.func @total(%x: !V, %y: !V, %z: !V) attributes {tile.kernel, tile.hints = {slice_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
     %b = tile.load %y[%i] padding zero : !V, i32 -> tensor<4xf32>
@@ -177,11 +177,11 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xf32, strided<[?, 1]>>
 
 // ... nor where a part would read what another one has written: rows of the array itself, as columns, ...
-// REMARK: remark: 'func.func' op has no tile cut over several blocks: a part may read of an array what another part has written
+// REMARK: remark: 'func.func' op slices no tile over several blocks: a part may read of an array what another part has written
 // CHECK-LABEL: func.func @transpose_in_place
 // CHECK: tile.load {{.*}} -> tensor<64x64xf32>
 module attributes {tile.target = "sm_90a"} {
-  func.func @transpose_in_place(%x: !A) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
+  func.func @transpose_in_place(%x: !A) attributes {tile.kernel, tile.hints = {slice_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<64x64xf32>
     %t = tile.permute %a [1, 0] : tensor<64x64xf32>
@@ -196,11 +196,11 @@ module attributes {tile.target = "sm_90a"} {
 !V = memref<?xf32, strided<[1]>>
 
 // ... nor along a diagonal.
-// REMARK: remark: 'func.func' op has no tile cut over several blocks: a tile has the axis twice
+// REMARK: remark: 'func.func' op slices no tile over several blocks: a tile has the axis twice
 // CHECK-LABEL: func.func @outer_product
 // CHECK: tile.load {{.*}} -> tensor<64xf32>
 module attributes {tile.target = "sm_90a"} {
-  func.func @outer_product(%x: !V, %z: !A) attributes {tile.kernel, tile.hints = {cut_tiles = 2 : i32}} {
+  func.func @outer_product(%x: !V, %z: !A) attributes {tile.kernel, tile.hints = {slice_tiles = 2 : i32}} {
     %i = tile.block_id 0
     %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
     %c = tile.reshape %a : tensor<64xf32> -> tensor<64x1xf32>

@@ -7,11 +7,11 @@
 // CHECK-LABEL: @copy
 // CHECK-SAME: tile.layout_costs = array<i64: 544, 576>
 module attributes {tile.target = "sm_80"} {
-  // expected-remark @below {{has its tiles laid out over threads for an estimated 544 issue slots of a warp; others come within 25 % of that, up to layout_choice=1}}
+  // expected-remark @below {{has its tiles laid out over threads for an estimated 544 issue slots of a warp; others come within 25 % of that, up to layout_rank=1}}
   func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[WIDE]]>
-    // expected-remark @below {{could have another layout, which makes it 576 slots (layout_choice=1): 1024xf32 with register = [[1], [128], [256], [512]]}}
+    // expected-remark @below {{could have another layout, which makes it 576 slots (layout_rank=1): 1024xf32 with register = [[1], [128], [256], [512]]}}
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
     tile.store %x, %a[%i] : tensor<1024xf32>, memref<?xf32, strided<[1]>>, i32
     return
@@ -24,7 +24,7 @@ module attributes {tile.target = "sm_80"} {
 // CHECK: #[[NARROW:.*]] = #tile.linear<register = {{\[}}[1], [128], [256], [512]]
 // CHECK-LABEL: @narrow
 module attributes {tile.target = "sm_80"} {
-  func.func @narrow(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_choice = 1 : i32}} {
+  func.func @narrow(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_rank = 1 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[NARROW]]>
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
@@ -39,8 +39,8 @@ module attributes {tile.target = "sm_80"} {
 // CHECK: #[[WIDE2:.*]] = #tile.linear<register = {{\[}}[1], [2], [256], [512]]
 // CHECK-LABEL: @none
 module attributes {tile.target = "sm_80"} {
-  // expected-remark @below {{has no layout_choice 5: the best is taken}}
-  func.func @none(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_choice = 5 : i32}} {
+  // expected-remark @below {{has no layout_rank 5: the best is taken}}
+  func.func @none(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_rank = 5 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[WIDE2]]>
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>

@@ -203,19 +203,19 @@ module attributes {tile.target = "sm_90a"} {
 
 #rows = #tile.linear<register = [[8, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
-// Which block comes next is not known where blocks take tickets.
-// CHECK-LABEL: @tickets
+// Which block comes next is not known where blocks are scheduled dynamically.
+// CHECK-LABEL: @dynamic
 // CHECK: scf.for %[[V:[a-z0-9]*]] = %{{.*}} {
 // CHECK-NEXT: tile.load %{{.*}}[%c0_i32, %[[V]]]
 module attributes {tile.target = "sm_90a"} {
-  func.func @tickets(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_warps = 4 : i32}} {
+  func.func @dynamic(%x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     scf.for %v = %c0 to %n step %c1 : i32 {
       %a = tile.load %x[%c0, %v] padding zero : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<64x1xf32, #rows>
       %s = tile.scan add, %a axis 0 : tensor<64x1xf32, #rows>
       tile.store %s, %y[%c0, %v] : tensor<64x1xf32, #rows>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
-    } {tile.persistent, tile.tickets}
+    } {tile.dynamic_schedule, tile.persistent}
     return
   }
 }

@@ -7,7 +7,7 @@
 // REMARK: remark: 'func.func' op has its blocks take numbers in turn, not when one is done: a role has no loop over them
 // REMARK-NOT: remark
 
-// The producer takes a ticket behind its last loop, if that does not tell its last iteration, and posts the number at the
+// The producer takes the next tile behind its last loop, if that does not tell its last iteration, and posts the number at the
 // end; what the loop carried before it still does. Consumers are four warps where nothing says how many.
 // CHECK-LABEL: func.func @alone
 // CHECK-SAME: %[[FIRST:[^:]*]]: i32, %[[TOTAL:[^:]*]]: i32, %[[STEP:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
@@ -24,10 +24,10 @@
 // CHECK-NEXT: scf.for
 // CHECK-NEXT: tile.tma_load
 // CHECK-NEXT: }
-// CHECK-NEXT: %[[TICKET:.*]] = tile.take_ticket %[[WORKSPACE]] of %[[TOTAL]] else %[[V]]
+// CHECK-NEXT: %[[NEXT:.*]] = tile.next_tile %[[WORKSPACE]] of %[[TOTAL]] else %[[V]]
 // CHECK-NEXT: tile.barrier_wait %[[RING]]
 // CHECK-NEXT: tile.barrier_wait %[[RING]]
-// CHECK: %[[NUMBER:.*]] = arith.addi %[[TICKET]], %[[STEP]]
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[NEXT]], %[[STEP]]
 // CHECK: %[[OTHER:.*]] = arith.xori %[[PARITY]]
 // CHECK: tile.barrier_wait %[[EMPTY]][%[[SLOT]]], %[[OTHER]]
 // CHECK: tile.post_number %[[NUMBER]], %[[FULL]][%[[SLOT]]]
@@ -38,7 +38,7 @@
 // CHECK: consumer {
 // CHECK: scf.while
 // CHECK: ^bb0(%{{[^:]*}}: i32, %[[SLOT:[^:]*]]: i32, %[[PARITY:[^:]*]]: i32):
-// CHECK-NOT: take_ticket
+// CHECK-NOT: next_tile
 // CHECK: tile.barrier_wait %[[FULL]][%[[SLOT]]], %[[PARITY]]
 // CHECK-NEXT: %[[NEXT:.*]] = tile.read_number %[[FULL]][%[[SLOT]]]
 // CHECK-NEXT: tile.barrier_arrive %[[EMPTY]][%[[SLOT]]]
@@ -62,10 +62,10 @@ module attributes {tile.target = "sm_90a"} {
         tile.barrier_wait %ring[%c0], %c0 : !tile.barriers<1>
         tile.barrier_wait %ring[%c0], %c0 : !tile.barriers<1>
         scf.yield %y : i32
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     } consumer {
       scf.for %v = %first to %total step %step : i32 {
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     }
     return
   }
@@ -84,7 +84,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NEXT: %[[TAKEN:.*]] = scf.for %[[J:.*]] = %c0_i32 to %[[N]] step %{{.*}} iter_args(%[[T:.*]] = %[[V]])
 // CHECK-NEXT: %[[NOW:.*]] = arith.cmpi eq, %[[J]], %[[LAST]]
 // CHECK-NEXT: %[[U:.*]] = scf.if %[[NOW]] -> (i32) {
-// CHECK-NEXT: %[[NEW:.*]] = tile.take_ticket %{{.*}} of %{{.*}} else %[[V]]
+// CHECK-NEXT: %[[NEW:.*]] = tile.next_tile %{{.*}} of %{{.*}} else %[[V]]
 // CHECK-NEXT: scf.yield %[[NEW]]
 // CHECK-NEXT: } else {
 // CHECK-NEXT: scf.yield %[[T]]
@@ -93,11 +93,11 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NEXT: scf.yield %[[U]]
 // CHECK-NEXT: }
 // CHECK-NEXT: %[[NEVER:.*]] = arith.cmpi sge, %c0_i32, %[[N]]
-// CHECK-NEXT: %[[TICKET:.*]] = scf.if %[[NEVER]] -> (i32) {
-// CHECK-NEXT: tile.take_ticket
+// CHECK-NEXT: %[[NEXT:.*]] = scf.if %[[NEVER]] -> (i32) {
+// CHECK-NEXT: tile.next_tile
 // CHECK: } else {
 // CHECK-NEXT: scf.yield %[[TAKEN]]
-// CHECK: arith.addi %[[TICKET]]
+// CHECK: arith.addi %[[NEXT]]
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
 !array = memref<?x?xbf16, strided<[?, 1]>>
 module attributes {tile.target = "sm_90a"} {
@@ -114,10 +114,10 @@ module attributes {tile.target = "sm_90a"} {
         scf.for %j = %c0 to %n step %c1 : i32 {
           tile.tma_load %a[%v, %j] into %s[%c0] signal %ring[%c0] : !array, i32, i32 into !tile.buffer<1x8x64xbf16, #line>, !tile.barriers<1>
         }
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     } consumer {
       scf.for %v = %first to %total step %step : i32 {
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     }
     return
   }
@@ -125,11 +125,11 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
-// Four warps that gather: one lane of them takes the ticket, and all read the number.
+// Four warps that gather: one lane of them takes the number, and all read the number.
 // CHECK-LABEL: func.func @gathers
 // CHECK: %[[FULL:.*]] = tile.alloc_barriers arrivals 4 numbers : <2>
 // CHECK: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 12 : <2>
-// CHECK: tile.take_ticket
+// CHECK: tile.next_tile
 // CHECK: tile.post_number
 // CHECK: tile.barrier_arrive %[[FULL]]
 // CHECK: tile.barrier_wait %[[FULL]]
@@ -144,10 +144,10 @@ module attributes {tile.target = "sm_90a"} {
     tile.roles producer_warps 4 producer {
       scf.for %v = %first to %total step %step : i32 {
         tile.async_gather %x[%rows, %rows] into %b[%c0] : memref<?x?xbf16, strided<[?, 1]>>, tensor<8x8xi32, #i>, tensor<8x8xi32, #i> into !tile.buffer<1x8x8xbf16, #s>
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     } consumer {
       scf.for %v = %first to %total step %step : i32 {
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     }
     return
   }
@@ -161,7 +161,7 @@ module attributes {tile.target = "sm_90a"} {
 module attributes {tile.target = "sm_90a"} {
   func.func @no_roles(%first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     scf.for %v = %first to %total step %step : i32 {
-    } {tile.persistent, tile.tickets}
+    } {tile.dynamic_schedule, tile.persistent}
     return
   }
 }
@@ -170,15 +170,15 @@ module attributes {tile.target = "sm_90a"} {
 
 // CHECK-LABEL: func.func @teams
 // CHECK-COUNT-2: scf.for
-// CHECK-NOT: tile.tickets
+// CHECK-NOT: tile.dynamic_schedule
 module attributes {tile.target = "sm_90a"} {
   func.func @teams(%first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     tile.roles producer_warps 4 teams 2 producer {
       scf.for %v = %first to %total step %step : i32 {
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     } consumer {
       scf.for %v = %first to %total step %step : i32 {
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     }
     return
   }
@@ -187,13 +187,13 @@ module attributes {tile.target = "sm_90a"} {
 // -----
 
 // CHECK-LABEL: func.func @idle
-// CHECK-NOT: tile.tickets
+// CHECK-NOT: tile.dynamic_schedule
 module attributes {tile.target = "sm_90a"} {
   func.func @idle(%first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     tile.roles producer_warps 1 producer {
     } consumer {
       scf.for %v = %first to %total step %step : i32 {
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     }
     return
   }

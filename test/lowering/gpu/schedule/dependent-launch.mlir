@@ -76,9 +76,9 @@ module attributes {tile.target = "sm_90a"} {
 // Refused by the caller, or not known to the chip.
 module attributes {tile.target = "sm_90a"} {
   // CHECK: llvm.func @refused
-  // CHECK-NOT: dependent_launch
+  // CHECK-NOT: dependent_launch = 1
   // CHECK-NOT: griddepcontrol
-  llvm.func @refused() attributes {nvvm.kernel, tile.hints = {programmatic = 0 : i32}} {
+  llvm.func @refused() attributes {nvvm.kernel, tile.hints = {dependent_launch = 0 : i32}} {
     llvm.return
   }
 }
@@ -87,7 +87,7 @@ module attributes {tile.target = "sm_90a"} {
 
 module attributes {tile.target = "sm_80"} {
   // CHECK: llvm.func @k
-  // CHECK-NOT: dependent_launch
+  // CHECK-NOT: dependent_launch = 1
   // CHECK-NOT: griddepcontrol
   llvm.func @k() attributes {nvvm.kernel} {
     llvm.return

@@ -1,5 +1,5 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-pipeline-mma),canonicalize,cse)' | FileCheck %s --check-prefix=ROTATE
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax),canonicalize,cse)' | FileCheck %s --check-prefix=STALE
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax),canonicalize,cse)' | FileCheck %s --check-prefix=LAZY
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits),canonicalize,cse)' | FileCheck %s --check-prefix=WAIT
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-pipeline),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' | FileCheck %s --check-prefix=NVVM
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax,tile-pipeline-mma))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
@@ -29,32 +29,32 @@
 // ROTATE: %[[LAST:.*]] = tile.load {{.*}} padding zero :
 // ROTATE: tile.mma %[[R]]#3, %[[LAST]], %[[R]]#2 {tile.family = "wgmma", tile.places = "rs"}
 
-// STALE-LABEL: @attention
-// STALE-DAG: %[[MAX:.*]] = arith.constant dense<1.024000e+03> : tensor<128x4xf32>
-// STALE-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<128x1xf32>
-// STALE: scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[A:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}})
-// STALE: %[[SHIFT:.*]] = tile.broadcast %[[M]]
-// STALE: %[[D:.*]] = arith.subf %{{.*}}, %[[SHIFT]]
-// STALE: %[[P:.*]] = math.exp2 %[[D]]
-// STALE: tile.reduce add
-// STALE: %[[SUMS:.*]] = tile.reduce add, %{{.*}} axis 1 {tile.in_order} : tensor<128x8x4xf32>
-// STALE: %[[FAR:.*]] = arith.cmpf ugt, %[[SUMS]], %[[MAX]]
-// STALE: %[[ANY:.*]] = tile.warp_any %[[FAR]]
-// STALE: %[[IF:.*]]:4 = scf.if %[[ANY]]
-// STALE: tile.reduce max
-// STALE: %[[M2:.*]] = arith.maximumf
-// STALE: math.exp2
-// STALE: math.exp2
-// STALE: scf.yield %[[M2]]
-// STALE: else
-// STALE-NEXT: scf.yield %[[M]], %[[P]], %[[SUMS]], %[[ONE]]
-// STALE: %[[SCALED:.*]] = scf.if %[[ANY]]
-// STALE-NEXT: arith.mulf
-// STALE: else
-// STALE-NEXT: scf.yield %[[A]]
-// STALE: tile.mma %{{.*}}, %{{.*}}, %[[SCALED]]
-// STALE: scf.yield
-// STALE: tile.reduce add, %{{.*}} axis 1 {tile.in_order} : tensor<128x4xf32>
+// LAZY-LABEL: @attention
+// LAZY-DAG: %[[MAX:.*]] = arith.constant dense<1.024000e+03> : tensor<128x4xf32>
+// LAZY-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<128x1xf32>
+// LAZY: scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[A:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}})
+// LAZY: %[[SHIFT:.*]] = tile.broadcast %[[M]]
+// LAZY: %[[D:.*]] = arith.subf %{{.*}}, %[[SHIFT]]
+// LAZY: %[[P:.*]] = math.exp2 %[[D]]
+// LAZY: tile.reduce add
+// LAZY: %[[SUMS:.*]] = tile.reduce add, %{{.*}} axis 1 {tile.in_order} : tensor<128x8x4xf32>
+// LAZY: %[[FAR:.*]] = arith.cmpf ugt, %[[SUMS]], %[[MAX]]
+// LAZY: %[[ANY:.*]] = tile.warp_any %[[FAR]]
+// LAZY: %[[IF:.*]]:4 = scf.if %[[ANY]]
+// LAZY: tile.reduce max
+// LAZY: %[[M2:.*]] = arith.maximumf
+// LAZY: math.exp2
+// LAZY: math.exp2
+// LAZY: scf.yield %[[M2]]
+// LAZY: else
+// LAZY-NEXT: scf.yield %[[M]], %[[P]], %[[SUMS]], %[[ONE]]
+// LAZY: %[[SCALED:.*]] = scf.if %[[ANY]]
+// LAZY-NEXT: arith.mulf
+// LAZY: else
+// LAZY-NEXT: scf.yield %[[A]]
+// LAZY: tile.mma %{{.*}}, %{{.*}}, %[[SCALED]]
+// LAZY: scf.yield
+// LAZY: tile.reduce add, %{{.*}} axis 1 {tile.in_order} : tensor<128x4xf32>
 
 // WAIT-LABEL: @attention
 // WAIT: scf.for
@@ -131,7 +131,7 @@ module attributes {tile.target = "sm_90a"} {
 // ROTATE-NEXT: tile.mma %[[P]], %{{.*}}, %[[A]] {tile.family = "wgmma", tile.places = "rs"}
 // ROTATE: scf.yield
 // ROTATE: tile.mma {{.*}} {tile.family = "wgmma", tile.places = "rs"}
-// STALE-LABEL: @chain
+// LAZY-LABEL: @chain
 // WAIT-LABEL: @chain
 // NVVM-LABEL: @chain
 module attributes {tile.target = "sm_90a"} {
@@ -171,7 +171,7 @@ module attributes {tile.target = "sm_90a"} {
 // One warpgroup would hold accumulators of 64x256 and 64x128 values, and the weights.
 // ROTATE-LABEL: @crowded
 // ROTATE: scf.for {{.*}} iter_args(%{{[^,]*}}) -> (tensor<64x256xf32>)
-// STALE-LABEL: @crowded
+// LAZY-LABEL: @crowded
 // WAIT-LABEL: @crowded
 // NVVM-LABEL: @crowded
 module attributes {tile.target = "sm_90a"} {
@@ -200,8 +200,8 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // What stores the maximum itself keeps it.
-// STALE-LABEL: @keeps_maximum
-// STALE-NOT: tile.warp_any
+// LAZY-LABEL: @keeps_maximum
+// LAZY-NOT: tile.warp_any
 // ROTATE-LABEL: @keeps_maximum
 // WAIT-LABEL: @keeps_maximum
 // NVVM-LABEL: @keeps_maximum

@@ -158,7 +158,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-LABEL: @switched_off
 // CHECK-NOT: tile.warp_any
 module attributes {tile.target = "sm_90a"} {
-  func.func @switched_off(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !F, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, stale_softmax = 0 : i32}} {
+  func.func @switched_off(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !F, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, lazy_rescale = 0 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>

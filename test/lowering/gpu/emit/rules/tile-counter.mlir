@@ -31,10 +31,10 @@ module attributes {tile.target = "sm_90a"} {
         tile.barrier_wait %ring[%c0], %c0 : !tile.barriers<1>
         tile.barrier_wait %ring[%c0], %c0 : !tile.barriers<1>
         scf.yield %y : i32
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     } consumer {
       scf.for %v = %first to %total step %step : i32 {
-      } {tile.persistent, tile.tickets}
+      } {tile.dynamic_schedule, tile.persistent}
     }
     return
   }

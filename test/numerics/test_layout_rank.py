@@ -1,4 +1,4 @@
-"""Other layouts than the best by estimate, which `layout_choice` asks for: the same numbers."""
+"""Other layouts than the best by estimate, which `layout_rank` asks for: the same numbers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_choices(
         "softmax": lambda: np.exp(x) / np.exp(x).sum(1, keepdims=True),
         "gram": lambda: x @ x.T + 2 * (x @ x.T).sum(1, keepdims=True) - (x @ x.T).sum(0, keepdims=True),
     }[kernel.name]()
-    chosen = kernel.replace_hints(layout_choice=choice)
+    chosen = kernel.replace_hints(layout_rank=choice)
     make = lambda: [x.astype(dtype), np.zeros(y.shape, "f4" if kernel is gram else dtype), tile]  # noqa: E731
     close = {1: Tolerance(ulp=16)} if kernel is softmax else {}
     found = backends.run_all(chosen, grid, make, tolerance=close)[1]

@@ -1,9 +1,9 @@
-/* cut.c - blocks that compute a slice of a tile each, or the tiles of several: how many
+/* resize_tiles.c - blocks that compute a slice of a tile each, or the tiles of several: how many
  *
- * A kernel whose tiles can be cut (lowering/gpu/grid/slice_tiles.c) tells what an iteration takes with 1, 2, 4 ...
+ * A kernel whose tiles can be sliced (lowering/gpu/grid/slice_tiles.c) tells what an iteration takes with 1, 2, 4 ...
  * slices of a tile. A launch of few blocks takes the slices with which it is done first (cost.h): those that give each
  * multiprocessor one, or that fill its last turn. Slices may in turn be shared along k (split.c), so that this is
- * compared, too. A launch of many blocks costs one comparison. If its tiles are small, blocks may be fused
+ * compared, too. A launch of many blocks costs one comparison. If its tiles are small, tiles may be coarsened
  * (lowering/gpu/grid/coarsen_tiles.c), by the same estimate. */
 #include "cost.h"
 
@@ -54,8 +54,8 @@ static int64_t shared_cycles(const launch_t *l, const tw_split_t *split, int pla
   return shared < cycles ? shared : cycles;
 }
 
-int tw_cut_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
-                  int64_t blocks, const tw_device_t *device) {
+int tw_slice_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
+                    int64_t blocks, const tw_device_t *device) {
   launch_t launch = {slice, words, arrays, blocks, device};
   int64_t whole = cycles_of(&launch, 0), least = shared_cycles(&launch, split, 0);
   int best = 0;
@@ -71,8 +71,8 @@ int tw_cut_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint
 
 /* ---- blocks in one ----------------------------------------------------------------------------- */
 
-bool tw_fuse_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
-                     const uint64_t *words) {
+bool tw_coarsen_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
+                        const uint64_t *words) {
   for (uint32_t i = 0; i < coarsen->num_stores; i++) {
     int64_t axis = coarsen->stores[i].axis;
     int64_t covered = (int64_t)grid[axis] * coarsen->stores[i].tile;
@@ -83,8 +83,8 @@ bool tw_fuse_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], co
 }
 
 /* Of that many blocks of the launch in one along each axis. */
-static int64_t fused_cycles(const tw_coarsening_t *coarsen, int plan, const uint32_t grid[3], int64_t steps,
-                            int64_t arrays, const tw_device_t *device) {
+static int64_t coarsened_cycles(const tw_coarsening_t *coarsen, int plan, const uint32_t grid[3], int64_t steps,
+                                int64_t arrays, const tw_device_t *device) {
   int64_t blocks = 1, step = coarsen->plans[plan].cycles, bytes = coarsen->plans[plan].bytes;
   for (int axis = 0; axis < 3; axis++)
     blocks *= tw_divide_up(grid[axis], coarsen->plans[plan].blocks[axis]);
@@ -93,16 +93,16 @@ static int64_t fused_cycles(const tw_coarsening_t *coarsen, int plan, const uint
 }
 
 /* Of plans that are about as fast, the one with the largest blocks: it loads the least. */
-int tw_fuse_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
-                   const tw_device_t *device) {
+int tw_coarsen_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], const uint64_t *words, int64_t arrays,
+                      const tw_device_t *device) {
   int64_t steps = tw_steps_of_launch(&coarsen->loop, words);
   int64_t cycles[TW_PLANS] = {0}, least = INT64_MAX;
   int best = (int)coarsen->num_plans - 1;
   if (best >= TW_PLANS)
     return 1;
   for (int plan = 0; plan <= best; plan++) {
-    bool allowed = tw_fuse_allowed(coarsen, coarsen->plans[plan].blocks, grid, words);
-    cycles[plan] = allowed ? fused_cycles(coarsen, plan, grid, steps, arrays, device) : INT64_MAX;
+    bool allowed = tw_coarsen_allowed(coarsen, coarsen->plans[plan].blocks, grid, words);
+    cycles[plan] = allowed ? coarsened_cycles(coarsen, plan, grid, steps, arrays, device) : INT64_MAX;
     least = cycles[plan] < least ? cycles[plan] : least;
   }
   while (best > 0 && (cycles[best] == INT64_MAX || cycles[best] - least > least / LEAST_GAIN))

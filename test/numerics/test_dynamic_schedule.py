@@ -1,4 +1,4 @@
-"""Blocks that take tickets: whichever block runs what, the results are the same, bit by bit."""
+"""The dynamic tile scheduler: whichever block runs what, the results are the same, bit by bit."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def grid(m: int, n: int, tiles: Any) -> tuple[int, int]:
 
 # More blocks than run at a time, as many, and one.
 @pytest.mark.parametrize("m, n", [(600, 200), (130, 60), (60, 50)])
-@pytest.mark.parametrize("tickets", [0, 1])
-def test_longest_first(backends: Backends, m: int, n: int, tickets: int) -> None:
+@pytest.mark.parametrize("dynamic", [0, 1])
+def test_longest_first(backends: Backends, m: int, n: int, dynamic: int) -> None:
     a, b, tiles = integers(1, m, m), integers(2, m, n), (64, 64, 64)
-    kernel = triangle.replace_hints(tickets=tickets)
+    kernel = triangle.replace_hints(dynamic_schedule=dynamic)
     c = backends.run_all(kernel, grid(m, n, tiles), lambda: [a, b, np.full((m, n), 7, np.float32), *tiles])[2]
     assert np.array_equal(c, np.tril(a.astype("f4")) @ b.astype("f4"))
 
@@ -95,7 +95,7 @@ def test_longest_first(backends: Backends, m: int, n: int, tickets: int) -> None
 def test_lengths_in_memory(backends: Backends) -> None:
     m, n, k, tiles = 500, 100, 320, (128, 64, 64)
     a, b, steps = integers(1, m, k), integers(2, k, n), np.array([5, 0, 1, 4], np.int32)
-    kernel = lengths.replace_hints(tickets=1, num_warps=8)
+    kernel = lengths.replace_hints(dynamic_schedule=1, num_warps=8)
     c = backends.run_all(kernel, grid(m, n, tiles), lambda: [a, b, steps, np.full((m, n), 7, np.float32), *tiles])[3]
     for i, length in enumerate(steps):
         part, some = slice(128 * i, 128 * i + 128), slice(64 * length)
@@ -106,7 +106,7 @@ def test_a_producer_that_gathers(backends: Backends) -> None:
     m, n, k, tiles = 500, 200, 192, (128, 64, 64)
     a, b = integers(1, 300, k), integers(2, k, n)
     rows = np.random.default_rng(3).integers(0, 300, m).astype(np.int32)
-    kernel = rows_at.replace_hints(tickets=1, num_warps=8)
+    kernel = rows_at.replace_hints(dynamic_schedule=1, num_warps=8)
     c = backends.run_all(kernel, grid(m, n, tiles), lambda: [a, rows, b, np.full((m, n), 7, np.float32), *tiles])[3]
     assert np.array_equal(c, a[rows].astype("f4") @ b.astype("f4"))
 
@@ -120,10 +120,10 @@ def test_hopper_takes_them() -> None:
         lengths: (a, a, n, c),
         rows_at: (a, np.zeros(600, np.int32), a, c),
     }.items():
-        taken = kernel.replace_hints(tickets=1, num_warps=8)
+        taken = kernel.replace_hints(dynamic_schedule=1, num_warps=8)
         module = taken.capture("sm_90a", taken.specialization((*args, *tiles))[1])
         module.lower("pipelined")
-        assert _core.launch_facts(compile.record_of(module))["dynamic"] and "tile.take_ticket" in module.text()
+        assert _core.launch_facts(compile.record_of(module))["dynamic"] and "tile.next_tile" in module.text()
 
 
 @pytest.mark.parametrize("count", [2, 11])
@@ -142,9 +142,9 @@ def test_streams_and_graphs(backends: Backends, monkeypatch: pytest.MonkeyPatch,
 
     expected = torch.zeros(m, n, device="cuda")
     monkeypatch.setenv("TILEWRIGHT_RACE_CHECK", "1")
-    launch(ct.kernel(triangle.function).replace_hints(tickets=1, num_warps=8), None, expected)
+    launch(ct.kernel(triangle.function).replace_hints(dynamic_schedule=1, num_warps=8), None, expected)
     monkeypatch.delenv("TILEWRIGHT_RACE_CHECK")
-    kernel = triangle.replace_hints(tickets=1, num_warps=8)
+    kernel = triangle.replace_hints(dynamic_schedule=1, num_warps=8)
     streams = [torch.cuda.Stream() for _ in range(count)]
     results = [torch.zeros(m, n, device="cuda") for _ in range(10 * count)]
     torch.cuda.synchronize()
@@ -167,7 +167,7 @@ def test_streams_and_graphs(backends: Backends, monkeypatch: pytest.MonkeyPatch,
         assert all(torch.equal(c, expected) for c in (*captured, *results))
 
 
-@pytest.mark.parametrize("hints", [{}, {"tickets": 0}, {"tickets": 1}], ids=str)
+@pytest.mark.parametrize("hints", [{}, {"dynamic_schedule": 0}, {"dynamic_schedule": 1}], ids=str)
 def test_what_a_block_loads_first(backends: Backends, hints: dict[str, int]) -> None:
     """A length that each block loads is that of the block, not of the one that would be next in turn."""
     blocks, d, tiles = 10, 64, (128, 64, 64)

@@ -1,9 +1,9 @@
-// Blocks with unequal work take tickets, the longest first where that is known; if they gather, or are equal, on demand.
+// Blocks with unequal work are scheduled dynamically, the longest first where that is known; if they gather, or are equal, on demand.
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-persistent-loop,tile-split-k),canonicalize,cse)' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-persistent-loop,tile-split-k),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // REMARK: remark: 'func.func' op is persistent: the blocks that fit on the GPU take those of the grid as they get done, those with the longest loops first
-// REMARK: remark: 'func.func' op computes each sum over k in one block: its blocks take tickets
+// REMARK: remark: 'func.func' op computes each sum over k in one block: its blocks are scheduled dynamically
 // REMARK: remark: 'func.func' op is persistent: the blocks that fit on the GPU take those of the grid as they get done{{$}}
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
@@ -23,7 +23,7 @@
 // CHECK: %[[LAST:.*]] = arith.subi %[[TOTAL]], %c1
 // CHECK: %[[NUMBER:.*]] = arith.subi %[[LAST]], %[[V]]
 // CHECK: arith.extui %[[NUMBER]]
-// CHECK: } {tile.persistent, tile.tickets}
+// CHECK: } {tile.dynamic_schedule, tile.persistent}
 module attributes {tile.target = "sm_90a"} {
   func.func @causal(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, split_k = 2 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -49,7 +49,7 @@ module attributes {tile.target = "sm_90a"} {
 // How long the loop is stands in memory.
 // CHECK-LABEL: func.func @lengths
 // CHECK: scf.for
-// CHECK: } {tile.persistent, tile.tickets}
+// CHECK: } {tile.dynamic_schedule, tile.persistent}
 module attributes {tile.target = "sm_90a"} {
   func.func @lengths(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %l: memref<?xi32, strided<[1]>>, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -75,9 +75,9 @@ module attributes {tile.target = "sm_90a"} {
 
 // All have as much to do: on demand only.
 // CHECK-LABEL: func.func @even
-// CHECK: } {tile.persistent, tile.tickets}
+// CHECK: } {tile.dynamic_schedule, tile.persistent}
 module attributes {tile.target = "sm_90a"} {
-  func.func @even(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, tickets = 1 : i32}} {
+  func.func @even(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32, dynamic_schedule = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -100,7 +100,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // Four warps of a producer would take them: to and fro.
 // CHECK-LABEL: func.func @gathers
-// CHECK-NOT: tile.tickets
+// CHECK-NOT: tile.dynamic_schedule
 // CHECK: } {tile.persistent}
 module attributes {tile.target = "sm_90a"} {
   func.func @gathers(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %l: memref<?xi32, strided<[1]>>, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {

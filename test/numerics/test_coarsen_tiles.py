@@ -31,17 +31,16 @@ def gated(A, B, D, Y, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constan
     [((256, 256, 128), (64, 64, 64), 4), ((200, 136, 104), (32, 32, 32), 16), ((8, 72, 64), (16, 16, 32), 8)],
 )
 def test_product(backends: Backends, shape: Any, tiles: Any, blocks: int) -> None:
-    check(backends, {"fuse_tiles": blocks}, shape, tiles)
+    check(backends, {"coarsen_tiles": blocks}, shape, tiles)
 
 
 def test_is_the_larger_tile(backends: Backends) -> None:
-    check_bits(
-        backends, ({"fuse_tiles": 4, "cut_tiles": 1}, (64, 64, 64)), ({"fuse_tiles": 1, "cut_tiles": 1}, (128, 128, 64))
-    )
+    four, whole = ({"coarsen_tiles": n, "slice_tiles": 1} for n in (4, 1))
+    check_bits(backends, (four, (64, 64, 64)), (whole, (128, 128, 64)))
 
 
 def test_two_sums(backends: Backends) -> None:
     a, b, d = integers(1, 2, 72, 96), integers(2, 96, 72), integers(3, 96, 72)
-    kernel = gated.replace_hints(fuse_tiles=4)
+    kernel = gated.replace_hints(coarsen_tiles=4)
     y = backends.run_all(kernel, (3, 3, 2), lambda: [a, b, d, np.zeros((2, 72, 72), "f4"), 32, 32, 32])[3]
     assert np.array_equal(y, (a.astype("f4") @ b) * np.maximum(a.astype("f4") @ d, 0))

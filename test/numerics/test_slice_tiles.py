@@ -65,18 +65,18 @@ def heads(X, Y, H: ct.Constant[int], T: ct.Constant[int]):
     ],
 )
 def test_product(backends: Backends, shape: Any, tiles: Any, parts: int) -> None:
-    check(backends, {"cut_tiles": parts}, shape, tiles)
+    check(backends, {"slice_tiles": parts}, shape, tiles)
 
 
 def test_is_the_smaller_tile(backends: Backends) -> None:
     """The sums are those of the program with that tile."""
-    check_bits(backends, ({"cut_tiles": 4}, (128, 128, 64)), ({"cut_tiles": 1}, (64, 64, 64)))
+    check_bits(backends, ({"slice_tiles": 4}, (128, 128, 64)), ({"slice_tiles": 1}, (64, 64, 64)))
 
 
 @pytest.mark.parametrize("parts", [2, 4])
 def test_one_axis(backends: Backends, parts: int) -> None:
     a, b = integers(1, 200, 96), integers(2, 96, 136)
-    kernel = rows_first.replace_hints(cut_tiles=parts)
+    kernel = rows_first.replace_hints(slice_tiles=parts)
     c = backends.run_all(kernel, 2 * 2, lambda: [a, b, np.zeros((136, 200), "f4"), 128, 128, 32])[2]
     assert np.array_equal(c, (a.astype("f4") @ b.astype("f4")).T)
 
@@ -84,7 +84,7 @@ def test_one_axis(backends: Backends, parts: int) -> None:
 @pytest.mark.parametrize("parts", [4, 16])
 def test_rows(backends: Backends, parts: int) -> None:
     x = np.random.default_rng(1).standard_normal((21, 200)).astype("f4")
-    kernel, close = softmax.replace_hints(cut_tiles=parts), {1: Tolerance(ulp=16)}
+    kernel, close = softmax.replace_hints(slice_tiles=parts), {1: Tolerance(ulp=16)}
     y = backends.run_all(kernel, 3, lambda: [x, np.zeros_like(x), 8, 256], tolerance=close)[1]
     e = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
@@ -92,12 +92,12 @@ def test_rows(backends: Backends, parts: int) -> None:
 
 @pytest.mark.parametrize("parts", [2, 4])
 def test_positions(backends: Backends, parts: int) -> None:
-    y = backends.run_all(places.replace_hints(cut_tiles=parts), (2, 3), lambda: [np.zeros((16, 3), "i4"), 8])[0]
+    y = backends.run_all(places.replace_hints(slice_tiles=parts), (2, 3), lambda: [np.zeros((16, 3), "i4"), 8])[0]
     assert np.array_equal(y, np.arange(16)[:, None] * 100 + 20 + np.arange(3) + 3)
 
 
 @pytest.mark.parametrize("parts", [2, 4])
 def test_reshape(backends: Backends, parts: int) -> None:
     x, w = integers(1, 7, 32, 32, dtype="f4"), integers(2, 1, 32, 32, dtype="f4")
-    y = backends.run_all(heads.replace_hints(cut_tiles=parts), 2, lambda: [x.copy(), w, 4, 32])[0]
+    y = backends.run_all(heads.replace_hints(slice_tiles=parts), 2, lambda: [x.copy(), w, 4, 32])[0]
     assert np.array_equal(y, x @ w[0] + 2 * x)
