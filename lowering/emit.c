@@ -4,6 +4,7 @@
  * transformations cost compile time and undo schedules. */
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
+#include "lowering/ptx.h"
 #include "tilewright/compiler.h"
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -174,7 +175,10 @@ static char *generate(MlirModule source, LLVMModuleRef module, const target_t *t
   }
   char *bytes = copy_bytes(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer), out_size);
   LLVMDisposeMemoryBuffer(buffer);
-  return target->cpu ? bytes : with_level(bytes, read_level(source), out_size);
+  if (target->cpu)
+    return bytes;
+  bytes = tw_ptx_shift_halves(bytes, out_size);
+  return with_level(bytes, read_level(source), out_size);
 }
 
 static char *emit_module(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,

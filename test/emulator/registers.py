@@ -1,7 +1,8 @@
-"""What PTX does with registers while products of warpgroups are under way, which `emulate.py` cannot see.
+"""What PTX does with registers that goes wrong on a GPU, and which `emulate.py` cannot see.
 
-From its first `wgmma` to the wait that covers the last one, an accumulator is neither read nor written by anything but
-products that add to all of it, and registers of a left operand are not written:
+Upper halves are shifted out of numbers of 64 bits (`lowering/ptx.c` says why). From its first `wgmma` to the wait that
+covers the last one, an accumulator is neither read nor written by anything but products that add to all of it, and
+registers of a left operand are not written:
 
     for finding in misused(ptx): print(finding)
 """
@@ -113,6 +114,15 @@ def merged(x: Flight | None, y: Flight) -> Flight:
 
 
 def misused(ptx: str) -> list[str]:
+    return [*unpacked(ptx), *(products_misused(ptx) if "wgmma" in ptx else [])]
+
+
+def unpacked(ptx: str) -> list[str]:
+    """Upper halves of numbers of 64 bits that are not shifted out: ptxas multiplies those of products wrongly."""
+    return [f"`{line.strip()}` has to be a shift" for line in ptx.splitlines() if re.search(r"mov\.b64\s+\{_,", line)]
+
+
+def products_misused(ptx: str) -> list[str]:
     code = list(statements(ptx))
     places = {s.label: i for i, s in enumerate(code) if s.label}
     before: list[Flight | None] = [None] * (len(code) + 1)

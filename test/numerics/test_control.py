@@ -481,6 +481,21 @@ def test_literals_have_dtypes(backends: Backends) -> None:
         assert name.startswith("sm_") or (z == 1).all()
 
 
+def test_the_upper_half_of_a_product_in_a_loop(backends: Backends) -> None:
+    """Division by multiplying, as a user may write it: ptxas takes it for another product if the half is unpacked."""
+
+    @ct.kernel
+    def kernel(Z, count, d):
+        inverse = ct.int64(0xFFFFFFFF) // d
+        for k in range(count):
+            x = k * 7
+            quotient = ct.int32((ct.int64(x) * inverse) >> 32)
+            ct.store(Z, (k,), ct.full((1,), x - quotient * d, ct.int32))
+
+    z = once(backends, kernel, 100, 12, count=100)
+    assert np.array_equal(z % 12, np.arange(100) * 7 % 12)
+
+
 @pytest.mark.spec("T-005")
 @pytest.mark.parametrize("value", [{}, [1], {1, 2}, b"bytes", 1j, len], ids=str)
 def test_values_that_tile_code_has_not(backends: Backends, value: Any) -> None:

@@ -143,5 +143,5 @@ def compiled(kernel: Any, target: str, arguments: list[Any]) -> Outcome:
     _, key = kernel.specialization(tuple(arguments))
     module = kernel.capture(target, key)
     code = compiler.build(module, target, kernel.name, Times(kernel.name, target), assembled).code
-    misuses = registers.misused(code.decode(errors="replace")) if b"wgmma" in code else []
+    misuses = registers.misused(code.decode(errors="replace"))
     return Outcome("wrong", " / ".join(misuses[:3])) if misuses else Outcome("right")
