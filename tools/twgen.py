@@ -247,6 +247,7 @@ def tables(path: str, folder: Path) -> int:
         "TileVerifiers.inc": own_functions(path, "verifier"),
         "TileInference.inc": own_functions(path, "inference"),
         "TileLegalizers.inc": own_functions(path, "legalizer"),
+        "GpuRules.inc": "".join(f"TWG_ROW({kind})\n" for kind in sorted(rules_of("lowering/gpu"))),
         "CpuRules.inc": "".join(f"CPU_ROW({kind})\n" for kind in sorted(rules_of("lowering/cpu"))),
     }
     for name, text in texts.items():
@@ -264,7 +265,7 @@ LEGALIZED = ("cast", "constant")
 # A row at the start of a line: the name of a macro, and the kind of op as its first argument.
 RULE_ROWS = {
     "lowering/cpu": ("*.c", re.compile(r"^CPU_RULE\w*\(TW_(\w+),", re.MULTILINE)),
-    "lowering/gpu": ("*.def", re.compile(r"^TWG_RULE\(TW_(\w+),", re.MULTILINE)),
+    "lowering/gpu": ("*.c", re.compile(r"^TWG_RULE\(TW_(\w+),", re.MULTILINE)),
 }
 
 

@@ -17,12 +17,13 @@
  *   llvm.func @k(%map: !llvm.ptr {llvm.byval = ..., nvvm.grid_constant}, %ptr: i64, ...)
  *
  * The launch record gets num_threads, shared_bytes and tensor_maps (what the maps are made from); the new function has
- * it, and the hints. How each op is re-emitted is in emit/rules.def and emit/rules/; what the rules emit with, in
+ * it, and the hints. How each op is re-emitted is in emit/rules/; what the rules emit with, in
  * emitter.h. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 
@@ -33,11 +34,10 @@
 
 #define SHARED_NAME "tile_shared"
 
-static const tw_rule_t rules[TW_NUM_OP_KINDS] = {
-#define TWG_RULE(kind, rule) [kind] = rule,
-#include "lowering/gpu/emit/rules.def"
-#include "lowering/launch_record.h"
-#undef TWG_RULE
+static const tw_rule_t *const rules[TW_NUM_OP_KINDS] = {
+#define TWG_ROW(kind) [TW_##kind] = &twg_rule_of_TW_##kind,
+#include "GpuRules.inc"
+#undef TWG_ROW
 };
 
 /* A constant with equal elements is what it is for any number of warps: those of producers stand where others do. */
@@ -75,7 +75,7 @@ static bool check_layouts(tw_emitter_t *e, MlirOperation op) {
 static bool emit_block(tw_emitter_t *e, MlirBlock old) {
   for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    tw_rule_t rule = rules[tw_op_kind(op)];
+    const tw_rule_t *rule = rules[tw_op_kind(op)];
     e->location = mlirOperationGetLocation(op);
     if (tw_op_is(op, TW_SCF_YIELD) || tw_op_is(op, TW_SCF_CONDITION))
       continue; /* read by the rule of the op around it */
@@ -83,7 +83,7 @@ static bool emit_block(tw_emitter_t *e, MlirBlock old) {
       tw_op_error(op, "has no GPU lowering");
       return false;
     }
-    if (!check_layouts(e, op) || !rule(e, op))
+    if (!check_layouts(e, op) || !(*rule)(e, op))
       return false;
   }
   return true;

@@ -280,7 +280,7 @@ static product_t describe(tw_emitter_t *e, MlirOperation op, const tw_layout_t l
   return p;
 }
 
-bool twg_rule_mma(tw_emitter_t *e, MlirOperation op) {
+static bool rule_mma(tw_emitter_t *e, MlirOperation op) {
   tw_gpu_target_t target = tw_gpu_target_of(op);
   tw_mma_row_t row = tw_mma_row_for(&target, op);
   tw_layout_t l[3];
@@ -294,3 +294,5 @@ bool twg_rule_mma(tw_emitter_t *e, MlirOperation op) {
   twg_set_result(e, op, 0, emit_tiles(e, &p));
   return true;
 }
+
+TWG_RULE(TW_TILE_MMA, rule_mma)

@@ -76,7 +76,7 @@ static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue 
   return twg_convert_float(e, twg_unary(e, llvm_name(op), a), e->f32, element);
 }
 
-bool twg_rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_unary); }
+static bool rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_unary); }
 
 /* ---- integers ---------------------------------------------------------------------------------- */
 
@@ -84,7 +84,7 @@ static MlirValue int_binary(tw_emitter_t *e, MlirOperation op, const MlirValue *
   return twg_binary(e, llvm_name(op), x[0], x[1]);
 }
 
-bool twg_rule_int_binary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_binary); }
+static bool rule_int_binary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_binary); }
 
 static bool known(MlirOperation op, intptr_t operand, int64_t *value) {
   return tw_known_int(mlirOperationGetOperand(op, operand), value);
@@ -99,7 +99,7 @@ static MlirValue shift(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   return twg_binary(e, llvm_name(op), x[0], amount);
 }
 
-bool twg_rule_shift(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, shift); }
+static bool rule_shift(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, shift); }
 
 /* A divisor for which division is defined: 1 in place of 0, and of -1 under the least integer. */
 static MlirValue safe_divisor(tw_emitter_t *e, MlirOperation op, const MlirValue *x, bool is_signed) {
@@ -149,10 +149,10 @@ static MlirValue int_divide(tw_emitter_t *e, MlirOperation op, const MlirValue *
   return twg_binary(e, name, x[0], y);
 }
 
-bool twg_rule_int_divide(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_divide); }
+static bool rule_int_divide(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_divide); }
 
 /* A value that no one looks at. */
-bool twg_rule_poison(tw_emitter_t *e, MlirOperation op) {
+static bool rule_poison(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   tw_values_t out = twg_new_values(e, tw_register_count(type));
   MlirType element = twg_register_type(e, tw_element(type));
@@ -176,14 +176,14 @@ static MlirValue compare(tw_emitter_t *e, MlirOperation op, const MlirValue *x) 
                   twg_convert_float(e, x[1], element, e->f32));
 }
 
-bool twg_rule_compare(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, compare); }
+static bool rule_compare(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, compare); }
 
 static MlirValue choose(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   (void)op;
   return twg_select(e, x[0], x[1], x[2]);
 }
 
-bool twg_rule_select(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, choose); }
+static bool rule_select(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, choose); }
 
 /* ---- casts ------------------------------------------------------------------------------------- */
 
@@ -214,7 +214,7 @@ static bool cast_pair(tw_emitter_t *e, MlirType from, MlirType to, const MlirVal
   return true;
 }
 
-bool twg_rule_float_cast(tw_emitter_t *e, MlirOperation op) {
+static bool rule_float_cast(tw_emitter_t *e, MlirOperation op) {
   MlirType from = operand_element(op, 0), to = result_element(op);
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
   if (in.count == 1 || mlirValueEqual(in.at[0], in.at[1]) || !cast_pair(e, from, to, in.at, out.at))
@@ -231,7 +231,7 @@ static MlirValue int_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *x)
   return twg_cast(e, llvm_name(op), twg_register_type(e, result_element(op)), x[0]);
 }
 
-bool twg_rule_int_cast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_cast); }
+static bool rule_int_cast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_cast); }
 
 static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType from = operand_element(op, 0);
@@ -239,13 +239,13 @@ static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue
   return int_cast(e, op, &y);
 }
 
-bool twg_rule_float_to_int(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_to_int); }
+static bool rule_float_to_int(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_to_int); }
 
 static MlirValue bitcast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   return twg_bitcast(e, x[0], twg_register_type(e, result_element(op)));
 }
 
-bool twg_rule_bitcast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, bitcast); }
+static bool rule_bitcast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, bitcast); }
 
 /* ---- constants --------------------------------------------------------------------------------- */
 
@@ -257,7 +257,7 @@ static MlirValue constant(tw_emitter_t *e, MlirType element, MlirAttribute value
   return twg_constant(e, element, value);
 }
 
-bool twg_rule_constant(tw_emitter_t *e, MlirOperation op) {
+static bool rule_constant(tw_emitter_t *e, MlirOperation op) {
   MlirAttribute value = tw_attr(op, "value");
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   if (tw_is_tile(type)) {
@@ -274,3 +274,51 @@ bool twg_rule_constant(tw_emitter_t *e, MlirOperation op) {
   twg_set_result(e, op, 0, out);
   return true;
 }
+
+TWG_RULE(TW_ARITH_CONSTANT, rule_constant)
+TWG_RULE(TW_TILE_CONSTANT, rule_constant)
+TWG_RULE(TW_ARITH_SUBF, twg_rule_float_binary)
+TWG_RULE(TW_ARITH_MULF, twg_rule_float_binary)
+TWG_RULE(TW_ARITH_MAXIMUMF, twg_rule_float_binary)
+TWG_RULE(TW_ARITH_MINIMUMF, twg_rule_float_binary)
+TWG_RULE(TW_ARITH_MAXNUMF, twg_rule_float_binary)
+TWG_RULE(TW_ARITH_MINNUMF, twg_rule_float_binary)
+TWG_RULE(TW_ARITH_NEGF, rule_float_unary)
+TWG_RULE(TW_ARITH_ADDI, rule_int_binary)
+TWG_RULE(TW_ARITH_SUBI, rule_int_binary)
+TWG_RULE(TW_ARITH_MULI, rule_int_binary)
+TWG_RULE(TW_ARITH_ANDI, rule_int_binary)
+TWG_RULE(TW_ARITH_ORI, rule_int_binary)
+TWG_RULE(TW_ARITH_XORI, rule_int_binary)
+TWG_RULE(TW_ARITH_MINSI, rule_int_binary)
+TWG_RULE(TW_ARITH_MAXSI, rule_int_binary)
+TWG_RULE(TW_ARITH_MINUI, rule_int_binary)
+TWG_RULE(TW_ARITH_MAXUI, rule_int_binary)
+TWG_RULE(TW_ARITH_SHLI, rule_shift)
+TWG_RULE(TW_ARITH_SHRSI, rule_shift)
+TWG_RULE(TW_ARITH_SHRUI, rule_shift)
+TWG_RULE(TW_ARITH_DIVSI, rule_int_divide)
+TWG_RULE(TW_ARITH_DIVUI, rule_int_divide)
+TWG_RULE(TW_ARITH_REMSI, rule_int_divide)
+TWG_RULE(TW_ARITH_REMUI, rule_int_divide)
+TWG_RULE(TW_ARITH_FLOORDIVSI, rule_int_divide)
+TWG_RULE(TW_ARITH_CEILDIVSI, rule_int_divide)
+TWG_RULE(TW_ARITH_CEILDIVUI, rule_int_divide)
+TWG_RULE(TW_ARITH_CMPI, rule_compare)
+TWG_RULE(TW_ARITH_CMPF, rule_compare)
+TWG_RULE(TW_ARITH_SELECT, rule_select)
+TWG_RULE(TW_UB_POISON, rule_poison)
+TWG_RULE(TW_ARITH_EXTF, rule_float_cast)
+TWG_RULE(TW_ARITH_TRUNCF, rule_float_cast)
+TWG_RULE(TW_ARITH_EXTSI, rule_int_cast)
+TWG_RULE(TW_ARITH_EXTUI, rule_int_cast)
+TWG_RULE(TW_ARITH_TRUNCI, rule_int_cast)
+TWG_RULE(TW_ARITH_FPTOSI, rule_float_to_int)
+TWG_RULE(TW_ARITH_FPTOUI, rule_float_to_int)
+TWG_RULE(TW_ARITH_BITCAST, rule_bitcast)
+TWG_RULE(TW_MATH_ABSF, rule_float_unary)
+TWG_RULE(TW_MATH_COPYSIGN, twg_rule_float_binary)
+TWG_RULE(TW_MATH_FLOOR, rule_float_unary)
+TWG_RULE(TW_MATH_CEIL, rule_float_unary)
+TWG_RULE(TW_MATH_TRUNC, rule_float_unary)
+TWG_RULE(TW_MATH_ROUNDEVEN, rule_float_unary)

@@ -83,7 +83,7 @@ static MlirValue next_index(tw_emitter_t *e, MlirOperation op, MlirValue iv, Mli
 
 /* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). The block before it is ended
  * last, so that the rules of the body can put there what the loop does not change. */
-bool twg_rule_for(tw_emitter_t *e, MlirOperation op) {
+static bool rule_for(tw_emitter_t *e, MlirOperation op) {
   MlirBlock old = tw_region_block(op, 0), before = e->block, outside = e->outside;
   twg_loop_t loop;
   MlirValue bound = twg_operand(e, op, 1).at[0], step = twg_operand(e, op, 2).at[0];
@@ -137,7 +137,7 @@ static bool emit_arm(tw_emitter_t *e, MlirOperation op, int region, MlirBlock ar
   return true;
 }
 
-bool twg_rule_if(tw_emitter_t *e, MlirOperation op) {
+static bool rule_if(tw_emitter_t *e, MlirOperation op) {
   MlirBlock then = twg_new_block(e, 0, NULL), otherwise = twg_new_block(e, 0, NULL), join = {NULL};
   twg_branch_if(e, twg_operand(e, op, 0).at[0], then, 0, NULL, otherwise, 0, NULL);
   if (!emit_arm(e, op, 0, then, &join) || !emit_arm(e, op, 1, otherwise, &join))
@@ -149,7 +149,7 @@ bool twg_rule_if(tw_emitter_t *e, MlirOperation op) {
 
 /* while: before(values): condition ? after(passed) : exit; after: ...; before(yields). The block in front of it is
  * ended last, as that of a for is. */
-bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
+static bool rule_while(tw_emitter_t *e, MlirOperation op) {
   MlirBlock old_before = tw_region_block(op, 0);
   MlirBlock old_after = tw_region_block(op, 1);
   tw_values_t inits = flatten(e, op, 0);
@@ -182,7 +182,7 @@ bool twg_rule_while(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_return(tw_emitter_t *e, MlirOperation op) {
+static bool rule_return(tw_emitter_t *e, MlirOperation op) {
   (void)op;
   twg_op(e, "llvm.return", (MlirType){NULL}, 0, NULL, 0, NULL);
   return true;
@@ -198,32 +198,32 @@ static bool axis_register(tw_emitter_t *e, MlirOperation op, const char *const n
   return true;
 }
 
-bool twg_rule_block_id(tw_emitter_t *e, MlirOperation op) {
+static bool rule_block_id(tw_emitter_t *e, MlirOperation op) {
   static const char *const names[3] = {"nvvm.read.ptx.sreg.ctaid.x", "nvvm.read.ptx.sreg.ctaid.y",
                                        "nvvm.read.ptx.sreg.ctaid.z"};
   return axis_register(e, op, names);
 }
 
-bool twg_rule_num_blocks(tw_emitter_t *e, MlirOperation op) {
+static bool rule_num_blocks(tw_emitter_t *e, MlirOperation op) {
   static const char *const names[3] = {"nvvm.read.ptx.sreg.nctaid.x", "nvvm.read.ptx.sreg.nctaid.y",
                                        "nvvm.read.ptx.sreg.nctaid.z"};
   return axis_register(e, op, names);
 }
 
-bool twg_rule_dim(tw_emitter_t *e, MlirOperation op) {
+static bool rule_dim(tw_emitter_t *e, MlirOperation op) {
   int axis = (int)tw_attr_int(op, "axis", 0);
   MlirValue extent = twg_array_extent(e, mlirOperationGetOperand(op, 0), axis);
   twg_set_scalar(e, op, 0, twg_cast(e, "llvm.trunc", e->i32, extent));
   return true;
 }
 
-bool twg_rule_stride(tw_emitter_t *e, MlirOperation op) {
+static bool rule_stride(tw_emitter_t *e, MlirOperation op) {
   int axis = (int)tw_attr_int(op, "axis", 0);
   twg_set_scalar(e, op, 0, twg_array_stride(e, mlirOperationGetOperand(op, 0), axis));
   return true;
 }
 
-bool twg_rule_barrier(tw_emitter_t *e, MlirOperation op) {
+static bool rule_barrier(tw_emitter_t *e, MlirOperation op) {
   (void)op;
   twg_barrier(e);
   return true;
@@ -246,7 +246,7 @@ static bool decides_for_block(MlirValue condition) {
   return meets;
 }
 
-bool twg_rule_warp_any(tw_emitter_t *e, MlirOperation op) {
+static bool rule_warp_any(tw_emitter_t *e, MlirOperation op) {
   tw_values_t in = twg_operand(e, op, 0);
   MlirValue any = in.at[0];
   for (int i = 1; i < in.count; i++)
@@ -259,3 +259,14 @@ bool twg_rule_warp_any(tw_emitter_t *e, MlirOperation op) {
   twg_set_scalar(e, op, 0, twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands));
   return true;
 }
+
+TWG_RULE(TW_SCF_FOR, rule_for)
+TWG_RULE(TW_SCF_IF, rule_if)
+TWG_RULE(TW_SCF_WHILE, rule_while)
+TWG_RULE(TW_FUNC_RETURN, rule_return)
+TWG_RULE(TW_TILE_BLOCK_ID, rule_block_id)
+TWG_RULE(TW_TILE_NUM_BLOCKS, rule_num_blocks)
+TWG_RULE(TW_TILE_DIM, rule_dim)
+TWG_RULE(TW_TILE_STRIDE, rule_stride)
+TWG_RULE(TW_TILE_BARRIER, rule_barrier)
+TWG_RULE(TW_TILE_WARP_ANY, rule_warp_any)

@@ -88,7 +88,7 @@ static tw_values_t move_in_warp(tw_emitter_t *e, const tw_layout_t *from, const 
 
 /* ---- convert_layout ------------------------------------------------------------------------------ */
 
-bool twg_rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
+static bool rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0)), element = tw_element(type);
   tw_layout_t from, to;
   tw_values_t in = twg_operand(e, op, 0), out;
@@ -116,3 +116,5 @@ bool twg_rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
   twg_set_result(e, op, 0, twg_read_shared(e, &to, &shared, element, base));
   return true;
 }
+
+TWG_RULE(TW_TILE_CONVERT_LAYOUT, rule_convert_layout)

@@ -147,7 +147,7 @@ static bool divide_by_power(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_divf(tw_emitter_t *e, MlirOperation op) {
+static bool rule_divf(tw_emitter_t *e, MlirOperation op) {
   MlirType element = result_element(op);
   if (mlirTypeIsAF64(element))
     return twg_each_register(e, op, divide_by_assembler);
@@ -162,3 +162,5 @@ bool twg_rule_divf(tw_emitter_t *e, MlirOperation op) {
   bool large = tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
   return twg_each_register(e, op, large ? divide_by_large : divide_approximate);
 }
+
+TWG_RULE(TW_ARITH_DIVF, rule_divf)

@@ -236,7 +236,7 @@ static void print_all(tw_emitter_t *e, MlirOperation op) {
   }
 }
 
-bool twg_rule_print(tw_emitter_t *e, MlirOperation op) {
+static bool rule_print(tw_emitter_t *e, MlirOperation op) {
   MlirBlock print = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
   share_tiles(e, op);
   twg_branch_if(e, e->simt ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0)), print, 0,
@@ -250,7 +250,7 @@ bool twg_rule_print(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- assert -------------------------------------------------------------------------------------- */
 
-bool twg_rule_assert(tw_emitter_t *e, MlirOperation op) {
+static bool rule_assert(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0);
   MlirValue holds = x.at[0];
   for (int r = 1; r < x.count; r++)
@@ -266,3 +266,6 @@ bool twg_rule_assert(tw_emitter_t *e, MlirOperation op) {
   e->block = after;
   return true;
 }
+
+TWG_RULE(TW_TILE_PRINT, rule_print)
+TWG_RULE(TW_TILE_ASSERT, rule_assert)

@@ -191,7 +191,7 @@ static void convert_pair(tw_emitter_t *e, MlirOperation op, MlirType to, const M
   twg_truncate_pair(e, to, wide, out);
 }
 
-bool twg_rule_int_to_float(tw_emitter_t *e, MlirOperation op) {
+static bool rule_int_to_float(tw_emitter_t *e, MlirOperation op) {
   MlirType from = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
   MlirType to = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
@@ -207,3 +207,6 @@ bool twg_rule_int_to_float(tw_emitter_t *e, MlirOperation op) {
   twg_set_result(e, op, 0, out);
   return true;
 }
+
+TWG_RULE(TW_ARITH_SITOFP, rule_int_to_float)
+TWG_RULE(TW_ARITH_UITOFP, rule_int_to_float)

@@ -198,7 +198,7 @@ static void load_two_ways(tw_emitter_t *e, const loader_t *l, const tw_placed_t 
     out.at[r] = mlirBlockAddArgument(join, mlirValueGetType(out.at[r]), e->location);
 }
 
-bool twg_rule_load(tw_emitter_t *e, MlirOperation op) {
+static bool rule_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   loader_t l = {.element = tw_element(type), .late = tw_has_attr(op, TW_LATE)};
   tw_placed_t placed;
@@ -259,7 +259,7 @@ static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t
   }
 }
 
-bool twg_rule_store(tw_emitter_t *e, MlirOperation op) {
+static bool rule_store(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(stored_value(op)), element = tw_element(type);
   tw_layout_t layout;
   tw_placed_t placed;
@@ -500,7 +500,7 @@ static void gather_vector(tw_emitter_t *e, MlirOperation op, const indexed_t *x,
     out.at[lanes[i]] = pads ? twg_select(e, guard, elements[i], at_register(e, x->value, lanes[i])) : elements[i];
 }
 
-bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
+static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   indexed_t x = indexed_of(op, TW_OPERAND_PADDING);
   tw_layout_t layout = {0};
@@ -517,7 +517,7 @@ bool twg_rule_gather(tw_emitter_t *e, MlirOperation op) {
 }
 
 /* Each thread copies the pieces that its index tiles name; the swizzle of the buffer is in where it puts them. */
-bool twg_rule_async_gather(tw_emitter_t *e, MlirOperation op) {
+static bool rule_async_gather(tw_emitter_t *e, MlirOperation op) {
   enum { MIN_COPY_BITS = 32 };
   indexed_t x = indexed_of(op, TW_OPERAND_PADDING); /* of which there is none */
   intptr_t at = tw_copy_buffer_operand(op);
@@ -572,7 +572,7 @@ static int vector_words(tw_emitter_t *e, MlirType element, const indexed_t *x, i
   return twg_to_words(e, element, tw_memory_bits(element), 1 << x->vector, values, words);
 }
 
-bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
+static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
   indexed_t x = indexed_of(op, TW_OPERAND_VALUE);
   MlirType type = mlirValueGetType(x.value), element = tw_element(type);
   int bits = tw_memory_bits(element);
@@ -606,3 +606,9 @@ bool twg_rule_scatter(tw_emitter_t *e, MlirOperation op) {
   }
   return true;
 }
+
+TWG_RULE(TW_TILE_LOAD, rule_load)
+TWG_RULE(TW_TILE_STORE, rule_store)
+TWG_RULE(TW_TILE_GATHER, rule_gather)
+TWG_RULE(TW_TILE_SCATTER, rule_scatter)
+TWG_RULE(TW_TILE_ASYNC_GATHER, rule_async_gather)

@@ -673,11 +673,11 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
     return fma3(e, x[0], x[1], x[2]);
   if (tw_op_is(op, TW_MATH_POWF))
     return emit_pow(e, x[0], x[1]);
-  math_fn_t function = functions[tw_op_kind(op)]; /* every row of rules.def that names this rule has one */
+  math_fn_t function = functions[tw_op_kind(op)]; /* every row below that names this rule has one */
   return function(e, x[0], tw_only_read_narrower(op));
 }
 
-bool twg_rule_math(tw_emitter_t *e, MlirOperation op) {
+static bool rule_math(tw_emitter_t *e, MlirOperation op) {
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
   bool is_f32 = mlirTypeIsAF32(element);
   if (mlirTypeIsAFloat(element) && !is_f32 && !mlirTypeIsAF64(element)) {
@@ -702,7 +702,7 @@ static MlirValue shifted_tanh(MlirOperation op) {
   return (MlirValue){NULL};
 }
 
-bool twg_rule_addf(tw_emitter_t *e, MlirOperation op) {
+static bool rule_addf(tw_emitter_t *e, MlirOperation op) {
   MlirValue inner = shifted_tanh(op);
   if (inner.ptr == NULL)
     return twg_rule_float_binary(e, op);
@@ -713,3 +713,20 @@ bool twg_rule_addf(tw_emitter_t *e, MlirOperation op) {
   twg_set_result(e, op, 0, out);
   return true;
 }
+
+TWG_RULE(TW_ARITH_ADDF, rule_addf)
+TWG_RULE(TW_MATH_ABSI, rule_math)
+TWG_RULE(TW_MATH_EXP, rule_math)
+TWG_RULE(TW_MATH_EXP2, rule_math)
+TWG_RULE(TW_MATH_LOG, rule_math)
+TWG_RULE(TW_MATH_LOG2, rule_math)
+TWG_RULE(TW_MATH_SQRT, rule_math)
+TWG_RULE(TW_MATH_RSQRT, rule_math)
+TWG_RULE(TW_MATH_SIN, rule_math)
+TWG_RULE(TW_MATH_COS, rule_math)
+TWG_RULE(TW_MATH_TAN, rule_math)
+TWG_RULE(TW_MATH_SINH, rule_math)
+TWG_RULE(TW_MATH_COSH, rule_math)
+TWG_RULE(TW_MATH_TANH, rule_math)
+TWG_RULE(TW_MATH_POWF, rule_math)
+TWG_RULE(TW_MATH_FMA, rule_math)

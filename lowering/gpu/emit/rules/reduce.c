@@ -344,7 +344,7 @@ static bool set_result(tw_emitter_t *e, MlirOperation op, const tw_layout_t *sli
   return true;
 }
 
-bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
+static bool rule_reduce(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   int axis = (int)tw_attr_int(op, "axis", 0), warps;
   reduction_t r = {.e = e, .element = tw_element(type)};
@@ -376,3 +376,5 @@ bool twg_rule_reduce(tw_emitter_t *e, MlirOperation op) {
   free(items);
   return set_result(e, op, &slice, out);
 }
+
+TWG_RULE(TW_TILE_REDUCE, rule_reduce)

@@ -85,7 +85,7 @@ static bool is_splat(tw_values_t values) {
   return true;
 }
 
-bool twg_rule_remf(tw_emitter_t *e, MlirOperation op) {
+static bool rule_remf(tw_emitter_t *e, MlirOperation op) {
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
   MlirType wide = mlirTypeIsAF64(element) ? element : e->f32;
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), out = twg_new_values(e, x.count);
@@ -106,3 +106,5 @@ bool twg_rule_remf(tw_emitter_t *e, MlirOperation op) {
   twg_set_result(e, op, 0, out);
   return true;
 }
+
+TWG_RULE(TW_ARITH_REMF, rule_remf)

@@ -21,7 +21,7 @@ static const MlirType nothing = {NULL};
 
 /* ---- barriers ------------------------------------------------------------------------------------ */
 
-bool twg_rule_alloc_barriers(tw_emitter_t *e, MlirOperation op) {
+static bool rule_alloc_barriers(tw_emitter_t *e, MlirOperation op) {
   if (!tw_has_attr(op, "offset")) {
     tw_op_error(op, "has no offset; run tile-allocate-shared first");
     return false;
@@ -30,7 +30,7 @@ bool twg_rule_alloc_barriers(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
+static bool rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
   MlirValue operands[] = {twg_barrier_pointer(e, op, 0), twg_operand(e, op, 2).at[0]};
   twg_asm(e,
           "{ .reg .pred p;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra DONE;\n"
@@ -41,7 +41,7 @@ bool twg_rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
+static bool rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
   enum { ENABLED = 2 };
   MlirValue pointer = twg_barrier_pointer(e, op, 0);
   if (tw_has_attr(op, "gathered")) {
@@ -69,7 +69,7 @@ bool twg_rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_barrier_expect(tw_emitter_t *e, MlirOperation op) {
+static bool rule_barrier_expect(tw_emitter_t *e, MlirOperation op) {
   MlirBlock rest = twg_begin_alone(e);
   MlirValue operands[] = {twg_barrier_pointer(e, op, 0), twg_const_i32(e, tw_attr_int(op, "bytes", 0))};
   twg_asm(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", nothing, 2, operands, true);
@@ -147,7 +147,7 @@ static MlirValue warpgroup(tw_emitter_t *e) {
   return twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, TW_WGMMA_WARPS));
 }
 
-bool twg_rule_team(tw_emitter_t *e, MlirOperation op) {
+static bool rule_team(tw_emitter_t *e, MlirOperation op) {
   MlirValue team = tw_has_attr(op, TW_GROUPS) ? warpgroup(e) : e->team;
   twg_set_scalar(e, op, 0, team.ptr ? team : twg_const_i32(e, 0));
   return true;
@@ -172,11 +172,11 @@ static bool meet_at_turn(tw_emitter_t *e, MlirOperation op, const char *intrinsi
   return true;
 }
 
-bool twg_rule_await_turn(tw_emitter_t *e, MlirOperation op) {
+static bool rule_await_turn(tw_emitter_t *e, MlirOperation op) {
   return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.sync.aligned.count", false);
 }
 
-bool twg_rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
+static bool rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
   return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.arrive.aligned.count", true);
 }
 
@@ -197,7 +197,7 @@ static bool emit_region(tw_emitter_t *e, MlirOperation op, int region) {
 }
 
 /* The producer's warps end with their region; what follows the op is for the consumers. */
-bool twg_rule_roles(tw_emitter_t *e, MlirOperation op) {
+static bool rule_roles(tw_emitter_t *e, MlirOperation op) {
   if (!tw_op_is(mlirOperationGetParentOperation(op), TW_FUNC_FUNC)) {
     tw_op_error(op, "stands inside of another op; roles are those of the whole kernel");
     return false;
@@ -231,3 +231,12 @@ bool twg_rule_roles(tw_emitter_t *e, MlirOperation op) {
   enter_team(e);
   return emit_region(e, op, 1);
 }
+
+TWG_RULE(TW_TILE_ROLES, rule_roles)
+TWG_RULE(TW_TILE_TEAM, rule_team)
+TWG_RULE(TW_TILE_AWAIT_TURN, rule_await_turn)
+TWG_RULE(TW_TILE_PASS_TURN, rule_pass_turn)
+TWG_RULE(TW_TILE_ALLOC_BARRIERS, rule_alloc_barriers)
+TWG_RULE(TW_TILE_BARRIER_WAIT, rule_barrier_wait)
+TWG_RULE(TW_TILE_BARRIER_ARRIVE, rule_barrier_arrive)
+TWG_RULE(TW_TILE_BARRIER_EXPECT, rule_barrier_expect)

@@ -181,7 +181,7 @@ static void scan_registers(const scan_t *s, tw_values_t in, tw_values_t out) {
   free(rest);
 }
 
-bool twg_rule_scan(tw_emitter_t *e, MlirOperation op) {
+static bool rule_scan(tw_emitter_t *e, MlirOperation op) {
   scan_t s = {.e = e, .op = op, .multiplies = tw_attr_int(op, "kind", 0) == TW_REDUCE_MUL};
   if (!tw_read_scan(op, &s.layout, &s.bits)) {
     tw_op_error(op, "needs a layout whose bits each lie along its axis or across it, those of warps side by side");
@@ -195,3 +195,5 @@ bool twg_rule_scan(tw_emitter_t *e, MlirOperation op) {
   twg_set_result(e, op, 0, out);
   return true;
 }
+
+TWG_RULE(TW_TILE_SCAN, rule_scan)

@@ -28,9 +28,9 @@ static bool splat(tw_emitter_t *e, MlirOperation op, MlirValue value) {
   return true;
 }
 
-bool twg_rule_splat(tw_emitter_t *e, MlirOperation op) { return splat(e, op, twg_operand(e, op, 0).at[0]); }
+static bool rule_splat(tw_emitter_t *e, MlirOperation op) { return splat(e, op, twg_operand(e, op, 0).at[0]); }
 
-bool twg_rule_iota(tw_emitter_t *e, MlirOperation op) {
+static bool rule_iota(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0)), element = tw_element(type);
   tw_layout_t l;
   if (!tw_layout_of_type(type, &l))
@@ -52,7 +52,7 @@ bool twg_rule_iota(tw_emitter_t *e, MlirOperation op) {
 
 /* Elements repeat along the axes of extent one: the operand is the result with those axes dropped,
  * so a result register with coordinate c reads the operand's with c masked. */
-bool twg_rule_broadcast(tw_emitter_t *e, MlirOperation op) {
+static bool rule_broadcast(tw_emitter_t *e, MlirOperation op) {
   if (!tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
     return splat(e, op, twg_operand(e, op, 0).at[0]);
   tw_layout_t from, to;
@@ -77,7 +77,7 @@ bool twg_rule_broadcast(tw_emitter_t *e, MlirOperation op) {
   return rename(e, op, &wide, &masked);
 }
 
-bool twg_rule_reshape(tw_emitter_t *e, MlirOperation op) {
+static bool rule_reshape(tw_emitter_t *e, MlirOperation op) {
   bool from_tile = tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0)));
   bool to_tile = tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
   if (!from_tile || !to_tile) /* one element: every thread has it, in its first register */
@@ -92,7 +92,7 @@ bool twg_rule_reshape(tw_emitter_t *e, MlirOperation op) {
   return rename(e, op, &moved, &to);
 }
 
-bool twg_rule_permute(tw_emitter_t *e, MlirOperation op) {
+static bool rule_permute(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t from, to;
   int64_t order[TW_LAYOUT_MAX_RANK];
   int perm[TW_LAYOUT_MAX_RANK];
@@ -104,3 +104,9 @@ bool twg_rule_permute(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t moved = tw_layout_permute(&from, perm);
   return rename(e, op, &moved, &to);
 }
+
+TWG_RULE(TW_TENSOR_SPLAT, rule_splat)
+TWG_RULE(TW_TILE_IOTA, rule_iota)
+TWG_RULE(TW_TILE_BROADCAST, rule_broadcast)
+TWG_RULE(TW_TILE_RESHAPE, rule_reshape)
+TWG_RULE(TW_TILE_PERMUTE, rule_permute)

@@ -14,7 +14,7 @@
 
 /* ---- buffers ------------------------------------------------------------------------------------- */
 
-bool twg_rule_alloc_shared(tw_emitter_t *e, MlirOperation op) {
+static bool rule_alloc_shared(tw_emitter_t *e, MlirOperation op) {
   if (!tw_has_attr(op, "offset")) {
     tw_op_error(op, "has no offset; run tile-allocate-shared first");
     return false;
@@ -29,7 +29,7 @@ static void fence_async_proxy(tw_emitter_t *e) {
   twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
 }
 
-bool twg_rule_async_wait(tw_emitter_t *e, MlirOperation op) {
+static bool rule_async_wait(tw_emitter_t *e, MlirOperation op) {
   MlirValue pending = twg_const_i32(e, tw_attr_int(op, "pending", 0));
   twg_intrinsic(e, "llvm.nvvm.cp.async.wait.group", (MlirType){NULL}, 1, &pending);
   if (tw_has_attr(e->kernel, TW_WGMMA)) /* which reads through the asynchronous proxy */
@@ -39,7 +39,7 @@ bool twg_rule_async_wait(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- ldmatrix ------------------------------------------------------------------------------------ */
 
-bool twg_rule_local_load(tw_emitter_t *e, MlirOperation op) {
+static bool rule_local_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_buffer_type_element(type);
   tw_layout_t tile, shared;
   if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
@@ -56,7 +56,7 @@ static bool feeds_wgmma(MlirValue buffer) {
   return false;
 }
 
-bool twg_rule_local_store(tw_emitter_t *e, MlirOperation op) {
+static bool rule_local_store(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 1));
   tw_layout_t tile, shared;
   if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
@@ -67,3 +67,8 @@ bool twg_rule_local_store(tw_emitter_t *e, MlirOperation op) {
     fence_async_proxy(e);
   return true;
 }
+
+TWG_RULE(TW_TILE_ALLOC_SHARED, rule_alloc_shared)
+TWG_RULE(TW_TILE_ASYNC_WAIT, rule_async_wait)
+TWG_RULE(TW_TILE_LOCAL_LOAD, rule_local_load)
+TWG_RULE(TW_TILE_LOCAL_STORE, rule_local_store)

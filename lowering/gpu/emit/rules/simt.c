@@ -14,11 +14,11 @@ static bool bind_special_register(tw_emitter_t *e, MlirOperation op, const char 
   return true;
 }
 
-bool twg_rule_thread_id(tw_emitter_t *e, MlirOperation op) { return bind_special_register(e, op, "tid"); }
+static bool rule_thread_id(tw_emitter_t *e, MlirOperation op) { return bind_special_register(e, op, "tid"); }
 
-bool twg_rule_block_dim(tw_emitter_t *e, MlirOperation op) { return bind_special_register(e, op, "ntid"); }
+static bool rule_block_dim(tw_emitter_t *e, MlirOperation op) { return bind_special_register(e, op, "ntid"); }
 
-bool twg_rule_sync_threads(tw_emitter_t *e, MlirOperation op) {
+static bool rule_sync_threads(tw_emitter_t *e, MlirOperation op) {
   (void)op;
   twg_barrier(e);
   return true;
@@ -31,7 +31,7 @@ static int64_t take_shared(tw_emitter_t *e, int64_t bytes) {
   return offset;
 }
 
-bool twg_rule_shared_array(tw_emitter_t *e, MlirOperation op) {
+static bool rule_shared_array(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   int rank = (int)tw_rank(type);
   int64_t stride = 1;
@@ -45,3 +45,8 @@ bool twg_rule_shared_array(tw_emitter_t *e, MlirOperation op) {
   twg_set_result(e, op, 0, array);
   return true;
 }
+
+TWG_RULE(TW_TILE_THREAD_ID, rule_thread_id)
+TWG_RULE(TW_TILE_BLOCK_DIM, rule_block_dim)
+TWG_RULE(TW_TILE_SYNC_THREADS, rule_sync_threads)
+TWG_RULE(TW_TILE_SHARED_ARRAY, rule_shared_array)

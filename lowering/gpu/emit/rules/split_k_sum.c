@@ -211,7 +211,7 @@ static void set_results(const sum_t *s, MlirOperation op, intptr_t num, MlirBloc
   twg_set_scalar(s->e, op, num, mlirBlockGetArgument(after, n));
 }
 
-bool twg_rule_sum_parts(tw_emitter_t *e, MlirOperation op) {
+static bool rule_sum_parts(tw_emitter_t *e, MlirOperation op) {
   intptr_t num = mlirOperationGetNumResults(op) - 1;
   sum_t s = {.e = e};
   plan(&s, op, num);
@@ -241,3 +241,5 @@ bool twg_rule_sum_parts(tw_emitter_t *e, MlirOperation op) {
   free(s.types);
   return true;
 }
+
+TWG_RULE(TW_TILE_SUM_PARTS, rule_sum_parts)

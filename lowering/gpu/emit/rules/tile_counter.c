@@ -22,7 +22,7 @@ static MlirValue count_up(tw_emitter_t *e, MlirValue counter, MlirValue most) {
 }
 
 /* One lane of the producer's first warp counts: it alone knows the number. */
-bool twg_rule_next_tile(tw_emitter_t *e, MlirOperation op) {
+static bool rule_next_tile(tw_emitter_t *e, MlirOperation op) {
   MlirValue word = twg_operand(e, op, 0).at[0], total = twg_operand(e, op, 1).at[0];
   MlirValue otherwise = twg_operand(e, op, 2).at[0];
   MlirBlock counts = twg_new_block(e, 0, NULL), rest = twg_new_block(e, 1, &e->i32);
@@ -46,7 +46,7 @@ static MlirValue number_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) 
   return twg_offset_pointer(e, twg_barrier_pointer(e, op, at), twg_const_i32(e, NUMBER_BYTES * barriers));
 }
 
-bool twg_rule_post_number(tw_emitter_t *e, MlirOperation op) {
+static bool rule_post_number(tw_emitter_t *e, MlirOperation op) {
   MlirBlock rest = twg_begin_alone(e);
   twg_store_to(e, twg_operand(e, op, 0).at[0], number_pointer(e, op, 1), NUMBER_BYTES);
   twg_end_alone(e, rest);
@@ -54,8 +54,12 @@ bool twg_rule_post_number(tw_emitter_t *e, MlirOperation op) {
 }
 
 /* The same in all lanes as far as the assembler can tell: it is that of the first. */
-bool twg_rule_read_number(tw_emitter_t *e, MlirOperation op) {
+static bool rule_read_number(tw_emitter_t *e, MlirOperation op) {
   MlirValue number = twg_load_from(e, e->i32, number_pointer(e, op, 0), NUMBER_BYTES);
   twg_set_scalar(e, op, 0, e->is_alone ? number : twg_uniform(e, number));
   return true;
 }
+
+TWG_RULE(TW_TILE_POST_NUMBER, rule_post_number)
+TWG_RULE(TW_TILE_READ_NUMBER, rule_read_number)
+TWG_RULE(TW_TILE_NEXT_TILE, rule_next_tile)

@@ -150,7 +150,7 @@ static MlirValue fold_guards(tw_emitter_t *e, const share_t *share, MlirValue en
   return (MlirValue){NULL};
 }
 
-bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
+static bool rule_async_copy(tw_emitter_t *e, MlirOperation op) {
   intptr_t at = tw_copy_buffer_operand(op);
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
   tw_layout_t shared;
@@ -188,8 +188,11 @@ bool twg_rule_async_copy(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_async_commit(tw_emitter_t *e, MlirOperation op) {
+static bool rule_async_commit(tw_emitter_t *e, MlirOperation op) {
   (void)op;
   twg_intrinsic(e, "llvm.nvvm.cp.async.commit.group", (MlirType){NULL}, 0, NULL);
   return true;
 }
+
+TWG_RULE(TW_TILE_ASYNC_COPY, rule_async_copy)
+TWG_RULE(TW_TILE_ASYNC_COMMIT, rule_async_commit)

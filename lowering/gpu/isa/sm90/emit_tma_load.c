@@ -132,7 +132,7 @@ static void go_to_own_part(tw_emitter_t *e, const tw_tma_copy_t *copy, const tw_
   *slot = twg_offset_pointer(e, *slot, twg_binary(e, "llvm.mul", rank, twg_const_i32(e, copy->box_bytes << last)));
 }
 
-bool twg_rule_tma_load(tw_emitter_t *e, MlirOperation op) {
+static bool rule_tma_load(tw_emitter_t *e, MlirOperation op) {
   enum { AFTER_INDEX = 4 };
   intptr_t buffer = mlirOperationGetNumOperands(op) - AFTER_INDEX;
   tw_tma_copy_t copy;
@@ -161,3 +161,5 @@ bool twg_rule_tma_load(tw_emitter_t *e, MlirOperation op) {
   twg_end_alone(e, rest);
   return true;
 }
+
+TWG_RULE(TW_TILE_TMA_LOAD, rule_tma_load)

@@ -128,7 +128,7 @@ static void store_box(tw_emitter_t *e, const store_t *s, int number) {
   copy_box(e, s, to, number);
 }
 
-bool twg_rule_tma_store(tw_emitter_t *e, MlirOperation op) {
+static bool rule_tma_store(tw_emitter_t *e, MlirOperation op) {
   store_t s;
   if (!read_op(e, op, &s))
     return false;
@@ -144,8 +144,11 @@ bool twg_rule_tma_store(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_tma_store_wait(tw_emitter_t *e, MlirOperation op) {
+static bool rule_tma_store_wait(tw_emitter_t *e, MlirOperation op) {
   (void)op;
   wait_until_read(e, 0);
   return true;
 }
+
+TWG_RULE(TW_TILE_TMA_STORE, rule_tma_store)
+TWG_RULE(TW_TILE_TMA_STORE_WAIT, rule_tma_store_wait)

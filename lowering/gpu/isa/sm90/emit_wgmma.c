@@ -418,7 +418,7 @@ static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *
   }
 }
 
-bool twg_rule_async_mma(tw_emitter_t *e, MlirOperation op) {
+static bool rule_async_mma(tw_emitter_t *e, MlirOperation op) {
   product_t p;
   if (!describe(e, op, &p))
     return false;
@@ -431,7 +431,7 @@ bool twg_rule_async_mma(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-bool twg_rule_mma_wait(tw_emitter_t *e, MlirOperation op) {
+static bool rule_mma_wait(tw_emitter_t *e, MlirOperation op) {
   int64_t pending = tw_attr_int(op, "pending", 0);
   int total = 0, at = 0;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
@@ -455,3 +455,6 @@ bool twg_rule_mma_wait(tw_emitter_t *e, MlirOperation op) {
   }
   return true;
 }
+
+TWG_RULE(TW_TILE_ASYNC_MMA, rule_async_mma)
+TWG_RULE(TW_TILE_MMA_WAIT, rule_mma_wait)
