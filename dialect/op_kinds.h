@@ -98,6 +98,9 @@ static inline bool tw_op_loads(MlirOperation op) {
 static inline bool tw_op_stores(MlirOperation op) {
   return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED)) == TW_WRITES_ARRAY;
 }
+/* Whether it loads the tile at a tile index (tile.load), or stores it (tile.store). */
+static inline bool tw_op_loads_tile(MlirOperation op) { return tw_op_has(op, TW_BY_TILE) && tw_op_loads(op); }
+static inline bool tw_op_stores_tile(MlirOperation op) { return tw_op_has(op, TW_BY_TILE) && tw_op_stores(op); }
 /* Whether it loads elements at tiles of indices (tile.gather), or stores them (tile.scatter). */
 static inline bool tw_op_gathers(MlirOperation op) { return tw_op_has(op, TW_BY_ELEMENT) && tw_op_loads(op); }
 static inline bool tw_op_scatters(MlirOperation op) { return tw_op_has(op, TW_BY_ELEMENT) && tw_op_stores(op); }

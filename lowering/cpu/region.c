@@ -296,7 +296,7 @@ static map_t operand_map(MlirOperation op, const cpu_rule_t *rule, const map_t *
 
 static bool same_place(MlirOperation load, MlirOperation store) {
   intptr_t num = mlirOperationGetNumOperands(load);
-  if (!tw_op_is(load, TW_TILE_LOAD) || !tw_op_is(store, TW_TILE_STORE) ||
+  if (!tw_op_loads_tile(load) || !tw_op_stores_tile(store) ||
       !mlirTypeEqual(mlirValueGetType(mlirOperationGetResult(load, 0)),
                      mlirValueGetType(mlirOperationGetOperand(store, num))) ||
       !mlirAttributeEqual(tw_attr(load, "order"), tw_attr(store, "order")))
@@ -315,7 +315,7 @@ static bool read_too_late(const plan_t *plan, MlirOperation read, const map_t *m
     return false;
   bool same_array = mlirValueEqual(mlirOperationGetOperand(read, 0), mlirOperationGetOperand(plan->writer, 0));
   MlirType type = mlirValueGetType(mlirOperationGetResult(read, 0));
-  if (!same_array && tw_op_is(read, TW_TILE_LOAD) && tw_op_is(plan->writer, TW_TILE_STORE))
+  if (!same_array && tw_op_loads_tile(read) && tw_op_stores_tile(plan->writer))
     return !covers(plan->space, type, map);
   return !covers(plan->space, type, map) || !same_place(read, plan->writer);
 }

@@ -164,7 +164,7 @@ static int num_warps_of(MlirOperation op) { return (int)tw_num_warps(op, 1); }
 
 static MlirWalkResult tell(MlirOperation op, void *user) {
   tell_latency(op);
-  bool copy = tw_op_is(op, TW_TILE_TMA_LOAD) || tw_op_is(op, TW_TILE_ASYNC_COPY), load = tw_op_is(op, TW_TILE_LOAD);
+  bool copy = tw_op_is(op, TW_TILE_TMA_LOAD) || tw_op_is(op, TW_TILE_ASYNC_COPY), load = tw_op_loads_tile(op);
   if (tw_op_gathers(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
     tell_gather(op);
   if (tw_op_is(op, TW_TILE_ASYNC_GATHER) && !is_told(user, op))
@@ -173,7 +173,7 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
     tell_wgmma(op, num_warps_of(op));
   if (tw_op_is(op, TW_TILE_MMA) && !is_told(user, op))
     tell_mma(op, num_warps_of(op));
-  if ((tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_TMA_STORE)) && !is_told(user, op))
+  if ((tw_op_stores_tile(op) || tw_op_is(op, TW_TILE_TMA_STORE)) && !is_told(user, op))
     tell_store(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;
@@ -232,7 +232,7 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
 
 /* A constant takes a register at a time when it is stored, but as many instructions as other tiles. */
 static MlirWalkResult measure_stored(MlirOperation op, void *user) {
-  if (tw_op_is(op, TW_TILE_STORE))
+  if (tw_op_stores_tile(op))
     measure_tile(user, op, mlirValueGetType(tw_moved_tile(op)));
   return MlirWalkResultAdvance;
 }

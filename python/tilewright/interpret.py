@@ -32,7 +32,13 @@ from . import tile as ct
 from .dtype import DType
 from .errors import TileError, TileStaticAssertionError, TileTypeError, TileValueError
 from .formats import printf_parts
-from .reference import elementwise, memory, reductions, shapes
+from .reference import (
+    elementwise,
+    memory,  # noqa: F401 - declares its operations
+    reductions,
+    shapes,
+)
+from .reference import table as reference_table
 from .reference.checks import check_axis, check_order, check_tile_shape, static_int
 from .reference.printing import show, text_of
 from .reference.rebind import Rebinder
@@ -150,34 +156,14 @@ def _table() -> dict[str, Callable[..., Any]]:
     comparisons = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
     bits = tuple(n for n in elementwise.PYTHON_BINARY if n.startswith("bitwise_"))
     table: dict[str, Callable[..., Any]] = {
+        **reference_table.OPS,
         "bid": lambda axis: _grid_entry(_current().index, axis, "ct.bid"),
         "num_blocks": lambda axis: _grid_entry(_current().grid, axis, "ct.num_blocks"),
         "num_tiles": _num_tiles,
-        "cdiv": elementwise.cdiv,
-        "load": memory.load,
-        "store": memory.store,
-        "gather": memory.gather,
-        "scatter": memory.scatter,
-        "full": shapes.full,
         "zeros": lambda shape, dtype: shapes.full(shape, 0, dtype),
         "ones": lambda shape, dtype: shapes.full(shape, 1, dtype),
-        "arange": shapes.arange,
-        "astile": shapes.astile,
         "divmod": lambda x, y: (elementwise.binary("floordiv", x, y), elementwise.binary("mod", x, y)),
-        "isnan": elementwise.isnan,
         "assert_": _assert,
-        "negative": elementwise.negative,
-        "abs": elementwise.absolute,
-        "where": elementwise.where,
-        "bitwise_not": elementwise.bitwise_not,
-        "astype": shapes.astype,
-        "reshape": shapes.reshape,
-        "permute": shapes.permute,
-        "transpose": shapes.transpose,
-        "expand_dims": shapes.expand_dims,
-        "broadcast_to": shapes.broadcast_to,
-        "mma": reductions.mma,
-        "matmul": reductions.matmul,
         "static_assert": _static_assert,
         "static_eval": lambda value: value,
         "static_iter": tuple,

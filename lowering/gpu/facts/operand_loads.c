@@ -71,7 +71,7 @@ static bool add_behind(behind_t *behind, MlirValue value) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op))
     return false; /* carried by the loop */
-  if (tw_op_is(op, TW_TILE_LOAD))
+  if (tw_op_loads_tile(op))
     return add_load(behind, op);
   if (mlirOperationGetNumRegions(op) > 0 || !(tw_is_arithmetic(op) || tw_is_view_of_load(op)))
     return false;

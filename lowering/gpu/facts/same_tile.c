@@ -91,18 +91,18 @@ bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
 
 /* Extents of the tile that an access moves; -1 for what is none. */
 static intptr_t extents_of(MlirOperation op, int64_t extents[TW_MAX_RANK]) {
-  bool copies = tw_op_is(op, TW_TILE_ASYNC_COPY), loads = tw_op_is(op, TW_TILE_LOAD);
+  bool copies = tw_op_is(op, TW_TILE_ASYNC_COPY), loads = tw_op_loads_tile(op);
   if (copies) { /* into a slot of the buffer */
     MlirType buffer = mlirValueGetType(tw_copy_buffer(op));
     for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
       extents[d - 1] = tw_buffer_type_extent(buffer, d);
     return tw_buffer_type_rank(buffer) - 1;
   }
-  if (!loads && !tw_op_is(op, TW_TILE_STORE) && !tw_op_is(op, TW_TILE_TMA_STORE))
+  if (!loads && !tw_op_stores_tile(op) && !tw_op_is(op, TW_TILE_TMA_STORE))
     return -1;
   intptr_t last = mlirOperationGetNumOperands(op) - 1;
   MlirType tile = mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
-                                         : mlirOperationGetOperand(op, tw_op_is(op, TW_TILE_STORE) ? last : 0));
+                                         : mlirOperationGetOperand(op, tw_op_stores_tile(op) ? last : 0));
   for (intptr_t d = 0; d < tw_rank(tile); d++)
     extents[d] = tw_extent(tile, d);
   return tw_rank(tile);

@@ -96,7 +96,7 @@ int64_t tw_scratch_bytes(MlirOperation op) {
   tw_layout_t from, to;
   if (tw_op_is(op, TW_TILE_REDUCE))
     return reduce_scratch(op);
-  if (tw_op_is(op, TW_TILE_SCAN))
+  if (tw_op_form(op) == TW_FORM_SCAN)
     return scan_scratch(op);
   if (tw_op_is(op, TW_TILE_PRINT))
     return print_scratch(op);

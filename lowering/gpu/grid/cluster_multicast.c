@@ -28,7 +28,7 @@ typedef struct {
 } pairing_t;
 
 static bool is_looped_load(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_LOAD) && !mlirOperationIsNull(tw_enclosing_loop(op));
+  return tw_op_loads_tile(op) && !mlirOperationIsNull(tw_enclosing_loop(op));
 }
 
 static int64_t bytes_of(MlirOperation load) {
@@ -68,10 +68,10 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   pairing_t *p = user;
   intptr_t first;
   p->unfit |= tw_op_has(op, TW_BY_ELEMENT);
-  if (tw_op_is(op, TW_TILE_STORE))
+  if (tw_op_stores_tile(op))
     p->unfit |= mlirShapedTypeGetRank(mlirValueGetType(tw_access_array(op, &first))) == 0 ||
                 !mlirBlockEqual(mlirOperationGetBlock(op), p->top);
-  if (tw_op_is(op, TW_TILE_LOAD)) {
+  if (tw_op_loads_tile(op)) {
     p->unfit |= !is_even(op);
     count_lines(p, op);
   }
@@ -147,7 +147,7 @@ void tw_pairs_guard_stores(MlirBlock block, MlirValue position, MlirValue extent
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     intptr_t first;
-    if (!tw_op_is(op, TW_TILE_STORE))
+    if (!tw_op_stores_tile(op))
       continue;
     tw_builder_t at = tw_build_before(op);
     MlirValue array = tw_access_array(op, &first), index = mlirOperationGetOperand(op, first);

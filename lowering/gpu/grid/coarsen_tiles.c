@@ -61,7 +61,7 @@ static bool is_position(MlirValue value, int axis) {
 /* The class that a use of a position as an index is along; -1 for another use. */
 static int class_of_use(coarsener_t *f, MlirOpOperand use) {
   MlirOperation user = mlirOpOperandGetOwner(use);
-  if (!tw_op_is(user, TW_TILE_LOAD) && !tw_op_is(user, TW_TILE_STORE))
+  if (!tw_op_loads_tile(user) && !tw_op_stores_tile(user))
     return -1;
   MlirValue tile = tw_moved_tile(user);
   int dim = (int)mlirOpOperandGetOperandNumber(use) - 1;

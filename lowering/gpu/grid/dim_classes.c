@@ -171,7 +171,7 @@ static bool is_splat(MlirOperation constant) {
 }
 
 static MlirWalkResult relate(MlirOperation op, void *user) {
-  static const tw_op_kind_t silent[] = {TW_TILE_LOAD, TW_TILE_STORE, TW_SCF_YIELD, TW_FUNC_FUNC, TW_FUNC_RETURN};
+  static const tw_op_kind_t silent[] = {TW_SCF_YIELD, TW_FUNC_FUNC, TW_FUNC_RETURN};
   tw_dims_t *d = user;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i))))
@@ -193,14 +193,15 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
     tie_permute(d, op);
   } else if (tw_op_is(op, TW_TILE_REDUCE)) {
     tie_reduce(d, op);
-  } else if (tw_op_is(op, TW_TILE_SCAN)) {
+  } else if (tw_op_form(op) == TW_FORM_SCAN) {
     tie_all(d, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
     keep_whole(d, mlirOperationGetOperand(op, 0), (int)tw_attr_int(op, "axis", 0), "a scan runs along the axis");
   } else if (tw_op_is(op, TW_TILE_MMA)) {
     tie_mma(d, op);
   } else if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_IF)) {
     tw_each_source(op, tie_all, d);
-  } else if (!tw_is_index_fact(op) && tw_op_form(op) != TW_FORM_SOURCE && !TW_OP_IS_ONE_OF(op, silent)) {
+  } else if (!tw_is_index_fact(op) && tw_op_form(op) != TW_FORM_SOURCE && !tw_op_has(op, TW_BY_TILE) &&
+             !TW_OP_IS_ONE_OF(op, silent)) {
     d->refused = tw_op_is(op, TW_SCF_WHILE)                                    ? "it has a loop that may wait"
                  : tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) ? "it prints or asserts"
                                                                                : "it has an op that may do anything";
@@ -254,7 +255,7 @@ void tw_dims_free(tw_dims_t *dims) {
 
 intptr_t tw_dims_index(tw_dims_t *d, MlirOperation op, int class) {
   enum { FIRST_INDEX = 1 };
-  bool indexed = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE);
+  bool indexed = tw_op_loads_tile(op) || tw_op_stores_tile(op);
   int dim = indexed ? tw_dims_find(d, tw_moved_tile(op), class) : -1;
   return dim < 0 ? -1 : FIRST_INDEX + dim;
 }

@@ -465,7 +465,7 @@ static MlirWalkResult look_at_move(MlirOperation op, void *user) {
   enum { AXIS_1 = 2 };
   moves_t *m = user;
   m->other |= tw_op_is(op, TW_TILE_MMA) || tw_op_scatters(op);
-  if (!tw_op_is(op, TW_TILE_STORE))
+  if (!tw_op_stores_tile(op))
     return MlirWalkResultAdvance;
   intptr_t first;
   int64_t order[TW_LAYOUT_MAX_RANK];

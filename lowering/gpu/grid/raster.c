@@ -27,7 +27,7 @@ static MlirWalkResult count_traffic(MlirOperation op, void *user) {
   traffic_t *traffic = user;
   if (tw_op_is(op, TW_TILE_BLOCK_ID))
     traffic->used |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
-  if (!tw_op_is(op, TW_TILE_LOAD) || !is_in_loop(op))
+  if (!tw_op_loads_tile(op) || !is_in_loop(op))
     return MlirWalkResultAdvance;
   MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
   traffic->bytes[tw_block_axes_of_load(traffic->axes, op)] += tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8;

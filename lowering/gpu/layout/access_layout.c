@@ -62,7 +62,7 @@ tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *w
 
 tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
   tw_wish_t wish = {.contiguous = rank - 1, .num_warps = num_warps};
-  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE)) {
+  if (tw_op_loads_tile(op) || tw_op_stores_tile(op)) {
     wish.contiguous = tw_access_contiguous_dim(op, rank);
     wish.vector_bits = tw_access_inner_vector_bits(op, rank);
   } else {

@@ -262,13 +262,13 @@ static void rewrite_other(assigner_t *a, MlirOperation op) {
 }
 
 static void rewrite(assigner_t *a, MlirOperation op) {
-  if (tw_op_is(op, TW_TILE_LOAD))
+  if (tw_op_loads_tile(op))
     rewrite_load(a, op);
-  else if (tw_op_is(op, TW_TILE_STORE))
+  else if (tw_op_stores_tile(op))
     rewrite_store(a, op);
   else if (tw_op_is(op, TW_TILE_REDUCE))
     rewrite_reduce(a, op);
-  else if (tw_op_is(op, TW_TILE_SCAN))
+  else if (tw_op_form(op) == TW_FORM_SCAN)
     rewrite_scan(a, op);
   else if (tw_op_is(op, TW_TILE_MMA))
     rewrite_mma(a, op);
@@ -345,7 +345,7 @@ static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
   bool scans = false;
   tw_block_axes_t axes = tw_block_axes_of(function);
   for (size_t i = 0; i < c->num_ops; i++) {
-    scans = scans || tw_op_is(c->ops[i], TW_TILE_SCAN);
+    scans = scans || tw_op_form(c->ops[i]) == TW_FORM_SCAN;
     MlirValue value = twl_accessed(c->ops[i]);
     if (value.ptr && bits_of(value) / 8 > most)
       most = bits_of(value) / 8;

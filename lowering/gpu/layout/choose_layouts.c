@@ -177,17 +177,17 @@ static int64_t access_slots(const access_t *a, const tw_layout_t *layout) {
  * load that goes as well without one: what a product is added to. */
 static bool takes_slots(const access_t *a, const tw_layout_t *own, const tw_layout_t *layout) {
   enum { SLOT_BITS = 8 << 14 };
-  return a->bits >= SLOT_BITS && tw_op_is(a->op, TW_TILE_LOAD) && tw_has_attr(tw_function_of(a->op), TW_WGMMA) &&
+  return a->bits >= SLOT_BITS && tw_op_loads_tile(a->op) && tw_has_attr(tw_function_of(a->op), TW_WGMMA) &&
          tw_converts_through_shared(own, layout);
 }
 
 /* The access in the best layout for it, with a conversion where that is not the given one. */
 static int64_t best_access(const access_t *a, const tw_layout_t *layout, tw_layout_t *best) {
   int64_t least = access_slots(a, layout);
-  bool load = tw_op_is(a->op, TW_TILE_LOAD);
+  bool load = tw_op_loads_tile(a->op);
   int bits = element_bits(a->value);
   *best = *layout;
-  for (int i = 0; i < a->count && (load || tw_op_is(a->op, TW_TILE_STORE)); i++) {
+  for (int i = 0; i < a->count && (load || tw_op_stores_tile(a->op)); i++) {
     int64_t slots = access_slots(a, &a->own[i]);
     if (takes_slots(a, &a->own[i], layout))
       continue;
@@ -213,7 +213,7 @@ tw_layout_t twl_reduction_layout(twl_classes_t *c, MlirOperation op, const tw_la
   int axis = (int)tw_attr_int(op, "axis", 0);
   tw_axis_bits_t bits;
   bool fits =
-      tw_op_is(op, TW_TILE_SCAN) ? tw_layout_axis_bits(layout, axis, &bits) : tw_layout_splits_axis(layout, axis);
+      tw_op_form(op) == TW_FORM_SCAN ? tw_layout_axis_bits(layout, axis, &bits) : tw_layout_splits_axis(layout, axis);
   return fits ? *layout : twl_default_layout(c, mlirOperationGetOperand(op, 0));
 }
 
@@ -221,7 +221,7 @@ static int64_t reduction_slots(twl_classes_t *c, MlirOperation op, const tw_layo
   tw_layout_t taken = twl_reduction_layout(c, op, layout);
   int axis = (int)tw_attr_int(op, "axis", 0), bits = element_bits(mlirOperationGetOperand(op, 0));
   int64_t slots = tw_conversion_slots(layout, &taken, bits);
-  if (tw_op_is(op, TW_TILE_SCAN))
+  if (tw_op_form(op) == TW_FORM_SCAN)
     return slots + tw_scan_slots(&taken, axis) + tw_conversion_slots(&taken, layout, bits);
   return slots + tw_reduction_slots(&taken, axis);
 }
@@ -572,7 +572,7 @@ static void build_graph(chooser_t *x) {
     add_access(x, &x->accesses[i]);
   for (size_t i = 0; i < c->num_edges; i++)
     add_edge(x, &c->edges[i]);
-  x->graph = (tw_choice_graph_t){count, x->graph.num_pairs, x->num_choices, (const int64_t(*)[TW_MAX_CHOICES])x->cost,
+  x->graph = (tw_choice_graph_t){count, x->graph.num_pairs, x->num_choices, (const int64_t (*)[TW_MAX_CHOICES])x->cost,
                                  x->pairs};
 }
 

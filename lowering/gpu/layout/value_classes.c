@@ -87,7 +87,7 @@ static void classify(twl_classes_t *c, MlirOperation op) {
     MlirValue one = twl_representative(op);
     for (intptr_t i = 0; one.ptr && i < mlirOperationGetNumOperands(op); i++)
       unite(c, one, mlirOperationGetOperand(op, i));
-  } else if (tw_op_is(op, TW_TILE_SCAN)) {
+  } else if (tw_op_form(op) == TW_FORM_SCAN) {
     unite(c, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
   } else if (tw_op_is(op, TW_TILE_MMA)) {
     unite(c, mlirOperationGetOperand(op, 2), mlirOperationGetResult(op, 0));
@@ -117,7 +117,7 @@ MlirValue twl_accessed(MlirOperation op) {
     return value;
   if (mlirOperationGetNumResults(op))
     value = mlirOperationGetResult(op, 0);
-  else if (tw_op_is(op, TW_TILE_STORE))
+  else if (tw_op_stores_tile(op))
     value = mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
   else
     value = twl_representative(op);

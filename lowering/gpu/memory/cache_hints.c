@@ -77,7 +77,7 @@ static bool has_array_alone(const kernel_t *k, MlirOperation load) {
 }
 
 static bool is_read_once(const kernel_t *k, MlirOperation load) {
-  if (!tw_op_is(load, TW_TILE_LOAD) || !has_array_alone(k, load))
+  if (!tw_op_loads_tile(load) || !has_array_alone(k, load))
     return false;
   for (int i = 0; i < k->ids.count; i++)
     if (!is_told(load, mlirOperationGetResult(k->ids.at[i], 0)))

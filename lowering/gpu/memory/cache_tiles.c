@@ -123,7 +123,7 @@ static void note_loads(plan_t *plan) {
   for (int w = 0; w < plan->num_walks; w++)
     for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(plan->walks[w])); !mlirOperationIsNull(op);
          op = mlirOperationGetNextInBlock(op))
-      if (tw_op_is(op, TW_TILE_LOAD))
+      if (tw_op_loads_tile(op))
         note(plan, w, op);
 }
 
@@ -157,7 +157,7 @@ static bool stays_in_place(const writes_t *w, MlirOperation store) {
   int walk = w->plan->num_walks - 1;
   MlirOperation last = w->plan->walks[walk], load = w->tile->loads[walk];
   MlirValue value = mlirOperationGetOperand(store, mlirOperationGetNumOperands(store) - 1);
-  return tw_op_is(store, TW_TILE_STORE) && mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
+  return tw_op_stores_tile(store) && mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
          mlirTypeEqual(mlirValueGetType(value), mlirValueGetType(mlirOperationGetResult(w->tile->loads[0], 0))) &&
          tw_same_place(w->tile->loads[0], w->plan->walks[0], store, last) && tw_moves_each_time(last, store) &&
          (mlirOperationIsNull(load) || mlirOperationIsBeforeInBlock(load, store));

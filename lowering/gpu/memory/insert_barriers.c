@@ -236,9 +236,9 @@ static bool find_array(MlirOperation op, open_access_t *out) {
     out->to = out->from + 1;
     out->op = tw_is_async_copy(op) ? tw_null_op() : op;
   }
-  static const tw_op_kind_t tiles[] = {TW_TILE_LOAD, TW_TILE_STORE, TW_TILE_TMA_STORE};
-  if (TW_OP_IS_ONE_OF(op, tiles) && !tw_has_attr(op, "order") && tw_is_tile(type_moved(op)) &&
-      tw_layout_of_type(type_moved(op), &layout) && tw_layout_is_injective(&layout))
+  bool tile = tw_op_loads_tile(op) || tw_op_stores_tile(op) || tw_op_is(op, TW_TILE_TMA_STORE);
+  if (tile && !tw_has_attr(op, "order") && tw_is_tile(type_moved(op)) && tw_layout_of_type(type_moved(op), &layout) &&
+      tw_layout_is_injective(&layout))
     out->owner = type_moved(op).ptr;
   return is_written(array) || out->op.ptr;
 }

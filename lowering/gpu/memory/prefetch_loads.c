@@ -58,13 +58,21 @@ static bool has(MlirBlock body, tw_op_kind_t kind) {
   return !mlirOperationIsNull(tw_next_op(mlirBlockGetFirstOperation(body), kind));
 }
 
+/* Whether it adds up or scans tiles, and computes no products. */
+static bool only_combines(MlirBlock body) {
+  bool combines = false;
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    combines |= tw_op_combines(op);
+  return combines && !has(body, TW_TILE_MMA);
+}
+
 /* The words that a thread may have of a tile that comes early. */
 static int64_t most_words(MlirBlock body) {
   MlirOperation loop = mlirBlockGetParentOperation(body);
   if (has(body, TW_TILE_ASYNC_MMA))
     return tw_register_budget(loop, TW_BUDGET_PREFETCH_BESIDE_MMA);
-  bool reduces = (has(body, TW_TILE_REDUCE) || has(body, TW_TILE_SCAN)) && !has(body, TW_TILE_MMA);
-  return reduces ? tw_register_budget(loop, TW_BUDGET_PREFETCH) : 0;
+  return only_combines(body) ? tw_register_budget(loop, TW_BUDGET_PREFETCH) : 0;
 }
 
 static int64_t words_of(MlirType type) {
@@ -136,7 +144,7 @@ static bool reads_constant(MlirOperation loop, MlirOperation load) {
 }
 
 static bool is_early(MlirOperation loop, MlirOperation op, int64_t most) {
-  if (!is_safe_load(op) || is_of_copies(loop, op) || (tw_op_is(op, TW_TILE_LOAD) && tw_is_kept(op)) ||
+  if (!is_safe_load(op) || is_of_copies(loop, op) || (tw_op_loads_tile(op) && tw_is_kept(op)) ||
       words_of(mlirValueGetType(mlirOperationGetResult(op, 0))) > most)
     return false;
   MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(op, 0));

@@ -158,7 +158,7 @@ static tw_layout_t layout_before(MlirOperation view, const tw_layout_t *layout) 
 static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layout_t *layout, MlirValue buffer) {
   MlirOperation op = tw_def(value);
   MlirType type = tw_type_with_layout(mlirValueGetType(value), layout);
-  if (tw_op_is(op, TW_TILE_LOAD) || tw_op_gathers(op))
+  if (tw_op_loads_tile(op) || tw_op_gathers(op))
     return tw_build_local_load(at, buffer, type);
   tw_layout_t before = layout_before(op, layout);
   MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
@@ -312,8 +312,8 @@ static bool was_left_behind(MlirOperation mma, int operand) {
   if (tw_wgmma_place(mma, operand) != TW_WGMMA_SHARED ||
       tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, operand))))
     return false;
-  mlirOperationRemoveDiscardableAttributeByName(
-      mma, tw_str(operand == 0 ? TW_MMA_TRANSPOSED_LHS : TW_MMA_TRANSPOSED_RHS));
+  mlirOperationRemoveDiscardableAttributeByName(mma,
+                                                tw_str(operand == 0 ? TW_MMA_TRANSPOSED_LHS : TW_MMA_TRANSPOSED_RHS));
   return true;
 }
 
@@ -380,7 +380,7 @@ typedef struct {
 static MlirWalkResult find_alike(MlirOperation op, void *user) {
   alike_t *alike = user;
   const promoter_t *p = alike->promoter;
-  if (!tw_op_is(op, TW_TILE_LOAD) || !tw_promotes(op) || tw_loop_around(op) == NULL)
+  if (!tw_op_loads_tile(op) || !tw_promotes(op) || tw_loop_around(op) == NULL)
     return MlirWalkResultAdvance;
   for (int i = 0; i < p->num_brought; i++)
     if (mlirValueEqual(p->brought[i].array, mlirOperationGetOperand(op, 0)) &&

@@ -57,7 +57,7 @@ static bool is_uniform(MlirValue value) {
 }
 
 static bool is_shared_load(MlirOperation op) {
-  if (!tw_op_is(op, TW_TILE_LOAD) || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
+  if (!tw_op_loads_tile(op) || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
     return false;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (!is_uniform(mlirOperationGetOperand(op, i)))
@@ -85,7 +85,7 @@ static bool used_outside(MlirOperation op) {
 }
 
 static void sink(MlirOperation op) {
-  bool crosses = false, loads = tw_op_is(op, TW_TILE_LOAD);
+  bool crosses = false, loads = tw_op_loads_tile(op);
   MlirValue result = mlirOperationGetResult(op, 0);
   if (used_outside(op) || mlirOpOperandIsNull(mlirValueGetFirstUse(result)))
     return;
@@ -103,7 +103,7 @@ static void sink(MlirOperation op) {
 static bool is_loaded(MlirOperation op) {
   while (!mlirOperationIsNull(op) && is_form(op))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_LOAD);
+  return !mlirOperationIsNull(op) && tw_op_loads_tile(op);
 }
 
 static bool may_wait(MlirOperation op) { return (is_form(op) && is_loaded(op)) || is_shared_load(op); }

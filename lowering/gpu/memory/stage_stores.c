@@ -83,7 +83,7 @@ static int64_t bytes_taken(MlirOperation alloc) {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   stager_t *s = user;
-  if (tw_op_is(op, TW_TILE_STORE))
+  if (tw_op_stores_tile(op))
     tw_ops_add(&s->stores, op);
   if (tw_op_is(op, TW_TILE_ALLOC_SHARED))
     s->taken += bytes_taken(op);
@@ -92,7 +92,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 
 /* Whether an op loads each tile before the store writes it, and nothing loads it after. */
 static bool loads_in_place(MlirOperation op, MlirOperation store) {
-  return (tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_ASYNC_COPY)) && tw_reads_before(op, store, tw_null_op());
+  return (tw_op_loads_tile(op) || tw_op_is(op, TW_TILE_ASYNC_COPY)) && tw_reads_before(op, store, tw_null_op());
 }
 
 /* Whether the store is the only op that writes the array, and what others read of it cannot see that. */

@@ -68,10 +68,10 @@ static MlirWalkResult look_at(MlirOperation op, void *user) {
     int64_t bytes = tw_slot_bytes(mlirValueGetType(tw_copy_buffer(op)));
     MlirBlock block = mlirOperationGetBlock(op);
     room->copies++;
-    room->bad |= tw_op_is(op, TW_TILE_ASYNC_GATHER) || tw_tma_plan(op, &copy) != NULL;
-    room->bytes += mlirBlockEqual(block, room->block)                    ? bytes
+    room->bad |= tw_op_has(op, TW_BY_ELEMENT) || tw_tma_plan(op, &copy) != NULL;
+    room->bytes += mlirBlockEqual(block, room->block)                        ? bytes
                    : mlirOperationIsNull(first_of(block, TW_TILE_ASYNC_MMA)) ? 0
-                                                                         : -bytes;
+                                                                             : -bytes;
   }
   room->bad |= tw_op_is(op, TW_TILE_LOCAL_STORE);
   return room->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
@@ -92,7 +92,7 @@ static bool has_room(MlirOperation func, MlirBlock block) {
 static bool can_be_brought(MlirOperation load) {
   tw_tma_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
-  if (!tw_op_is(load, TW_TILE_LOAD) || tw_is_unused(mlirOperationGetResult(load, 0)) || !tw_promotes(load) ||
+  if (!tw_op_loads_tile(load) || tw_is_unused(mlirOperationGetResult(load, 0)) || !tw_promotes(load) ||
       !tw_tma_is_allowed(load) || tw_is_kept(load))
     return false;
   tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);

@@ -83,7 +83,7 @@ static int axis_of(const walk_t *w, MlirValue value) { return tw_map_number(&w->
 
 /* The tile that a reduction takes or a store moves. */
 static MlirValue tile_of(MlirOperation op) {
-  return mlirOperationGetOperand(op, tw_op_is(op, TW_TILE_STORE) ? mlirOperationGetNumOperands(op) - 1 : 0);
+  return mlirOperationGetOperand(op, tw_op_stores_tile(op) ? mlirOperationGetNumOperands(op) - 1 : 0);
 }
 
 /* The same of what a store moves; a constant that the root stores is of no op, and has the root's. */
@@ -96,7 +96,7 @@ static bool has_extent(const walk_t *w, MlirType type, int axis) {
 }
 
 static bool can_part(MlirOperation op) {
-  bool access = tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE);
+  bool access = tw_op_loads_tile(op) || tw_op_stores_tile(op);
   bool elementwise =
       (tw_op_form(op) == TW_FORM_ELEMENTWISE && mlirOperationGetNumResults(op) == 1) || tw_op_is(op, TW_ARITH_CONSTANT);
   return access || elementwise || tw_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE);
@@ -176,8 +176,8 @@ static bool is_wide(const walk_t *w, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (axis_of(w, mlirOperationGetResult(op, i)) >= 0)
       return true;
-  return tw_op_is(op, TW_TILE_STORE) ? axis_of_stored(w, op) >= 0
-                                     : tw_op_is(op, TW_TILE_REDUCE) && axis_of(w, tile_of(op)) >= 0;
+  return tw_op_stores_tile(op) ? axis_of_stored(w, op) >= 0
+                               : tw_op_is(op, TW_TILE_REDUCE) && axis_of(w, tile_of(op)) >= 0;
 }
 
 typedef struct {
@@ -224,7 +224,7 @@ static bool order_ops(walk_t *w) {
       w->num_phases = needs.phase + 1;
   }
   for (int i = 0; i < w->num_ops; i++)
-    if (tw_op_is(w->ops[i].op, TW_TILE_STORE) && w->ops[i].wide)
+    if (tw_op_stores_tile(w->ops[i].op) && w->ops[i].wide)
       w->ops[i].phase = w->num_phases - 1;
   return w->num_phases <= MAX_PHASES;
 }
@@ -261,7 +261,7 @@ static MlirWalkResult look_at_touch(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   }
   MlirValue mine = tw_access_array(op, &first), stored = tw_access_array(t->store, &first);
-  bool in_place = t->wide && t->before && tw_op_is(op, TW_TILE_LOAD) && same_tile(op, t->store);
+  bool in_place = t->wide && t->before && tw_op_loads_tile(op) && same_tile(op, t->store);
   t->apart = t->apart && tw_assume_unwritten(mine, stored, in_place);
   return MlirWalkResultAdvance;
 }
@@ -270,7 +270,7 @@ static MlirWalkResult look_at_touch(MlirOperation op, void *user) {
 static bool stores_are_apart(walk_t *w) {
   for (int s = 0; s < w->num_ops; s++) {
     touch_t t = {.store = w->ops[s].op, .apart = true};
-    for (int i = 0; i < w->num_ops && w->ops[s].wide && tw_op_is(t.store, TW_TILE_STORE); i++) {
+    for (int i = 0; i < w->num_ops && w->ops[s].wide && tw_op_stores_tile(t.store); i++) {
       t.wide = w->ops[i].wide;
       t.before = i < s;
       mlirOperationWalk(w->ops[i].op, look_at_touch, &t, MlirWalkPreOrder);
@@ -284,7 +284,7 @@ static bool stores_are_apart(walk_t *w) {
 /* ---- one loop -------------------------------------------------------------------------------------------- */
 
 static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op, MlirValue j, tw_map_t *map) {
-  bool stores = tw_op_is(op, TW_TILE_STORE);
+  bool stores = tw_op_stores_tile(op);
   intptr_t num = mlirOperationGetNumOperands(op);
   int axis = stores ? axis_of_stored(w, op) : axis_of(w, mlirOperationGetResult(op, 0));
   MlirOperation made = mlirOperationClone(op);
@@ -298,7 +298,7 @@ static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op
                               axis_of(w, operand) < 0 ? tw_make_part_anew(&here, operand, own, w->part, j)
                                                       : tw_map_value(map, operand));
   }
-  if (stores || tw_op_is(op, TW_TILE_LOAD)) {
+  if (stores || tw_op_loads_tile(op)) {
     intptr_t first;
     (void)tw_access_array(op, &first);
     MlirValue index = mlirOperationGetOperand(op, first + axis);
@@ -325,7 +325,7 @@ static MlirValue neutral(const tw_builder_t *at, MlirOperation reduce, MlirType 
 /* Whether the loop of a phase is there for the op: it stores, or reduces along the axis. */
 static bool is_root(const walk_t *w, int i, int phase) {
   MlirOperation op = w->ops[i].op;
-  return w->ops[i].wide && w->ops[i].phase == phase && (tw_op_is(op, TW_TILE_STORE) || ends_axis(w, op));
+  return w->ops[i].wide && w->ops[i].phase == phase && (tw_op_stores_tile(op) || ends_axis(w, op));
 }
 
 /* Marks what op `i` needs among the wide ops. */
@@ -358,7 +358,7 @@ static void build_loop(const walk_t *w, int phase, MlirLocation location) {
     if (!is_root(w, i, phase))
       continue;
     mark(w, i, needed);
-    if (tw_op_is(op, TW_TILE_STORE))
+    if (tw_op_stores_tile(op))
       continue;
     MlirValue input = mlirOperationGetOperand(op, 0);
     types[num] = tw_part_type(mlirValueGetType(input), axis_of(w, input), w->part);
@@ -423,7 +423,7 @@ static int64_t bytes_loaded(const walk_t *w) {
     if (is_root(w, i, 0))
       mark(w, i, needed);
   for (int i = 0; i < w->num_ops; i++)
-    if (needed[i] && tw_op_is(w->ops[i].op, TW_TILE_LOAD)) {
+    if (needed[i] && tw_op_loads_tile(w->ops[i].op)) {
       MlirType type = mlirValueGetType(mlirOperationGetResult(w->ops[i].op, 0));
       bytes += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
     }
@@ -447,8 +447,8 @@ static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
 
 /* Whether the tile of the root can be walked along the axis. */
 static bool can_walk(walk_t *w) {
-  bool wide = tw_op_is(w->root, TW_TILE_STORE) ? add_op(w, w->root, w->root_axis)
-                                               : add_value(w, tile_of(w->root), w->root_axis);
+  bool wide =
+      tw_op_stores_tile(w->root) ? add_op(w, w->root, w->root_axis) : add_value(w, tile_of(w->root), w->root_axis);
   return wide && order_ops(w) && stores_are_apart(w);
 }
 
@@ -490,10 +490,10 @@ static bool walk(MlirOperation func, MlirOperation root) {
 }
 
 static bool is_too_wide(MlirOperation op) {
-  if (!tw_op_is(op, TW_TILE_REDUCE) && !tw_op_is(op, TW_TILE_STORE))
+  if (!tw_op_is(op, TW_TILE_REDUCE) && !tw_op_stores_tile(op))
     return false;
   MlirType tile = mlirValueGetType(tile_of(op));
-  return tw_is_tile(tile) && tw_count(tile) > (tw_op_is(op, TW_TILE_STORE) ? MOST_STORED : MOST_ELEMENTS);
+  return tw_is_tile(tile) && tw_count(tile) > (tw_op_stores_tile(op) ? MOST_STORED : MOST_ELEMENTS);
 }
 
 /* A walk moves the reductions along its axis, and takes others and stores into its loops. */

@@ -110,7 +110,7 @@ static MlirValue build_part(const product_t *p, MlirValue value, int axis, const
     if (own >= 0)
       operands[i] = build_part(p, operands[i], own, step, made_of);
   }
-  if (tw_op_is(op, TW_TILE_LOAD)) {
+  if (tw_op_loads_tile(op)) {
     intptr_t first;
     (void)tw_access_array(op, &first);
     operands[first + axis] = index_of(p, &at, operands[first + axis], step);

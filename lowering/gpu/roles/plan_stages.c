@@ -105,7 +105,7 @@ static MlirWalkResult collect_copy(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
   if (!tw_is_async_copy(op))
     return MlirWalkResultAdvance;
-  bool gathers = tw_op_is(op, TW_TILE_ASYNC_GATHER);
+  bool gathers = tw_op_has(op, TW_BY_ELEMENT);
   const char *reason = gathers ? why_not_gathered(plan) : why_not_brought(plan, op);
   if (reason) {
     refuse(plan, op, reason);

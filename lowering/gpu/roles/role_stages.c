@@ -159,12 +159,12 @@ void tw_emit_copy(tw_role_t *r, MlirOperation copy) {
       expect(r, ring, tw_announced_bytes(fill), state->slot);
   }
   for (int c = 0; r->producer && c < fill->num_copies; c++)
-    if (mlirOperationEqual(copy, fill->copies[c]) && !tw_op_is(copy, TW_TILE_ASYNC_GATHER))
+    if (mlirOperationEqual(copy, fill->copies[c]) && !tw_op_has(copy, TW_BY_ELEMENT))
       load(r, copy, ring->buffers[c], ring->full, state->slot);
   if (!mlirOperationEqual(copy, fill->copies[fill->num_copies - 1]))
     return;
   for (int c = 0; r->producer && c < fill->num_copies; c++)
-    if (tw_op_is(fill->copies[c], TW_TILE_ASYNC_GATHER))
+    if (tw_op_has(fill->copies[c], TW_BY_ELEMENT))
       gather(r, fill->copies[c], ring->buffers[c], state->slot);
   if (r->producer && fill->gathers)
     arrive_gathered(r, ring, state->slot);

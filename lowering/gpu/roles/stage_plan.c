@@ -36,7 +36,7 @@ bool tw_is_filled(const tw_ring_plan_t *plan, MlirValue buffer) {
 int64_t tw_announced_bytes(const tw_fill_t *fill) {
   int64_t bytes = 0;
   for (int c = 0; c < fill->num_copies; c++)
-    if (!tw_op_is(fill->copies[c], TW_TILE_ASYNC_GATHER))
+    if (!tw_op_has(fill->copies[c], TW_BY_ELEMENT))
       bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
   return bytes;
 }

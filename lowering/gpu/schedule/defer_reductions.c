@@ -53,7 +53,7 @@ typedef struct {
 /* A load of a tile of this shape, of which the value is made element by element. */
 static MlirOperation find_load(MlirValue value, int depth) {
   MlirOperation op = tw_def(value);
-  if (mlirOperationIsNull(op) || depth == 0 || tw_op_is(op, TW_TILE_LOAD))
+  if (mlirOperationIsNull(op) || depth == 0 || tw_op_loads_tile(op))
     return depth == 0 ? tw_null_op() : op;
   if (tw_op_form(op) != TW_FORM_ELEMENTWISE)
     return tw_null_op();

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..dtype import (
     PROMOTION,
@@ -422,6 +422,15 @@ def _scatter(
     if numerics.constant_flag(check_bounds, "ct.scatter: check_bounds"):
         attributes["check_bounds"] = None
     frame.builder.op("tile.scatter", [ir for group in groups for ir in group], attributes, [])
+
+
+def read_element(frame: Frame, array: Array, index: tuple[Any, ...]) -> Tile:
+    """One element, of which the program says that it is inside."""
+    return cast(Tile, _gather(frame, array, index, None, 0, False, None))
+
+
+def write_element(frame: Frame, array: Array, index: tuple[Any, ...], value: Any) -> None:
+    _scatter(frame, array, index, value, None, False, None)
 
 
 # ---------------------------------------------------------------------------------------------

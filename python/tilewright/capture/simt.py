@@ -44,13 +44,12 @@ def shared_array(frame: Frame, shape: Any, dtype: Any) -> Array:
 
 def read(frame: Frame, array: Array, index: Any) -> Tile:
     """`array[index]`: the element, without a check of its bounds."""
-    element: Tile = ops.OPS["gather"](frame, array, _indices(array, index), None, 0, False, None)
-    return element
+    return ops.read_element(frame, array, _indices(array, index))
 
 
 def write(frame: Frame, array: Array, index: Any, value: Any) -> None:
     """`array[index] = value`."""
-    ops.OPS["scatter"](frame, array, _indices(array, index), value, None, False, None)
+    ops.write_element(frame, array, _indices(array, index), value)
 
 
 def _indices(array: Array, index: Any) -> tuple[Any, ...]:

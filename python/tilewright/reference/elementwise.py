@@ -16,6 +16,7 @@ from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..modes import check_flush, check_rounding
 from .checks import broadcast_shapes
+from .table import op
 from .values import (
     Tile,
     as_operand,
@@ -122,6 +123,7 @@ def flushed(x: Tile) -> Tile:
     return Tile(np.where(subnormal, np.copysign(np.float32(0), data), data), x.dtype)
 
 
+@op("isnan")
 def isnan(x: Any) -> Any:
     x = as_operand(x, "ct.isnan")
     if is_number(x):
@@ -165,6 +167,7 @@ def compare(name: str, x: Any, y: Any) -> Any:
     return Tile(getattr(np, name)(exact_elements(a), exact_elements(b)), dt.bool_)
 
 
+@op("where")
 def where(cond: Any, x: Any, y: Any) -> Tile:
     cond, x, y = (as_operand(v, "ct.where") for v in (cond, x, y))
     condition = as_tile(cond, "ct.where")
@@ -175,6 +178,7 @@ def where(cond: Any, x: Any, y: Any) -> Tile:
     return Tile(np.where(condition._data, a._data, b._data), dtype)
 
 
+@op("negative")
 def negative(x: Any) -> Any:
     x = as_operand(x, "ct.negative")
     if is_number(x):
@@ -183,6 +187,7 @@ def negative(x: Any) -> Any:
     return compute(np.negative, dt.require_arithmetic(x.dtype, "ct.negative"), x)
 
 
+@op("abs")
 def absolute(x: Any) -> Any:
     x = as_operand(x, "ct.abs")
     if is_number(x):
@@ -190,6 +195,7 @@ def absolute(x: Any) -> Any:
     return compute(np.abs, dt.require_arithmetic(x.dtype, "ct.abs"), x)
 
 
+@op("bitwise_not")
 def bitwise_not(x: Any) -> Any:
     x = as_operand(x, "ct.bitwise_not")
     if isinstance(x, bool):
@@ -231,6 +237,7 @@ def float_function(name: str, x: Any, rounding_mode: Any = None, flush_to_zero: 
     return flushed(result) if flush else result
 
 
+@op("cdiv")
 def cdiv(x: Any, y: Any) -> Any:
     x, y = as_operand(x, "ct.cdiv"), as_operand(y, "ct.cdiv")
     if is_number(x) and is_number(y):

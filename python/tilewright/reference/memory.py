@@ -15,6 +15,7 @@ from ..errors import TileTypeError, TileValueError
 from ..modes import check_memory
 from ..tile import PaddingMode
 from .checks import broadcast_shapes, check_order, check_tile_shape
+from .table import op
 from .values import Array, Shape, Tile, as_array, as_tile, is_number, promote_to
 
 
@@ -89,6 +90,7 @@ def _check_inside(data: np.ndarray, first: Shape, end: Shape, what: str) -> None
         )
 
 
+@op("load")
 def load(
     array: Any,
     index: Any,
@@ -115,6 +117,7 @@ def load(
     return Tile(result if wanted else result.reshape(()), array.dtype)
 
 
+@op("store")
 def store(
     array: Any,
     index: Any,
@@ -182,6 +185,7 @@ def _wide_index(tile: Tile) -> np.ndarray:
     return tile._data.astype(np.int64)
 
 
+@op("gather")
 def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds: Any, latency: Any) -> Tile:
     array = as_array(array, "ct.gather")
     where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.gather")
@@ -195,6 +199,7 @@ def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds
     return Tile(result, array.dtype)
 
 
+@op("scatter")
 def scatter(array: Any, indices: Any, value: Any, mask: Any, check_bounds: Any, latency: Any) -> None:
     array = _writable(array, "ct.scatter")
     where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.scatter")

@@ -13,6 +13,7 @@ from ..errors import TileTypeError, TileValueError
 from ..modes import check_fast_accumulation, check_flush, check_rounding
 from .checks import broadcast_shapes, check_axes, check_axis
 from .elementwise import flushed
+from .table import op
 from .values import Tile, as_tile, common_dtype, convert, exact_elements, round_to
 
 _ADDING = ("sum", "prod", "cumsum", "cumprod")
@@ -143,6 +144,7 @@ def _product(x: Tile, y: Tile) -> np.ndarray:
     return x._data.astype(wide) @ y._data.astype(wide)
 
 
+@op("mma")
 def mma(x: Any, y: Any, acc: Any, use_fast_acc: Any = False) -> Tile:
     x, y, acc = (as_tile(v, "ct.mma") for v in (x, y, acc))
     check_fast_accumulation(bool(use_fast_acc), x.dtype)
@@ -154,6 +156,7 @@ def mma(x: Any, y: Any, acc: Any, use_fast_acc: Any = False) -> Tile:
     return Tile(total.astype(np.int32), acc.dtype)
 
 
+@op("matmul")
 def matmul(x: Any, y: Any) -> Tile:
     a, b = (as_tile(v, "ct.matmul") for v in (x, y))
     dtype = common_dtype(a, b)

@@ -12,15 +12,18 @@ from ..errors import TileTypeError, TileValueError
 from ..modes import check_cast_rounding
 from .checks import broadcast_shapes, check_axis, check_tile_shape, static_int, static_ints
 from .elementwise import compute
+from .table import op
 from .values import Tile, as_operand, as_tile, cast, convert, promote_to
 
 
+@op("astype")
 def astype(x: Any, dtype: Any, rounding_mode: Any = None) -> Tile:
     value, dtype = as_operand(x, "ct.astype"), dt.as_dtype(dtype)
     check_cast_rounding(rounding_mode, value.dtype if isinstance(value, Tile) else dt.constant_dtype(value), dtype)
     return cast(value, dtype)
 
 
+@op("astile")
 def astile(value: Any, dtype: Any) -> Tile:
     dtype = dt.as_dtype(dtype)
     shape, entries = _nested(value)
@@ -45,6 +48,7 @@ def _nested(value: Any) -> tuple[tuple[int, ...], list[Any]]:
     return (count, *shapes[0]), [entry for _, entries in parts for entry in entries]
 
 
+@op("reshape")
 def reshape(x: Any, shape: Any) -> Tile:
     x = as_tile(x, "ct.reshape")
     wanted = static_ints(shape, "ct.reshape: shape")
@@ -60,6 +64,7 @@ def reshape(x: Any, shape: Any) -> Tile:
     return Tile(x._data.reshape(wanted), x.dtype)
 
 
+@op("permute")
 def permute(x: Any, axes: Any) -> Tile:
     x = as_tile(x, "ct.permute")
     order = tuple(check_axis(a, x.ndim, "ct.permute") for a in axes)
@@ -68,6 +73,7 @@ def permute(x: Any, axes: Any) -> Tile:
     return Tile(x._data.transpose(order), x.dtype)
 
 
+@op("transpose")
 def transpose(x: Any, axis0: Any, axis1: Any) -> Tile:
     x = as_tile(x, "ct.transpose")
     if axis0 is None and axis1 is None:
@@ -80,6 +86,7 @@ def transpose(x: Any, axis0: Any, axis1: Any) -> Tile:
     return Tile(np.swapaxes(x._data, a, b), x.dtype)
 
 
+@op("expand_dims")
 def expand_dims(x: Any, axis: Any) -> Tile:
     x = as_tile(x, "ct.expand_dims")
     return Tile(np.expand_dims(x._data, check_axis(axis, x.ndim + 1, "ct.expand_dims")), x.dtype)
@@ -99,6 +106,7 @@ def getitem(x: Tile, index: Any) -> Tile:
     return Tile(x._data[index], x.dtype)
 
 
+@op("broadcast_to")
 def broadcast_to(x: Any, shape: Any) -> Tile:
     x = as_tile(x, "ct.broadcast_to")
     wanted = check_tile_shape(shape, "ct.broadcast_to: shape")
@@ -107,6 +115,7 @@ def broadcast_to(x: Any, shape: Any) -> Tile:
     return Tile(np.broadcast_to(x._data, wanted), x.dtype)
 
 
+@op("full")
 def full(shape: Any, fill_value: Any, dtype: Any) -> Tile:
     value = cast(as_operand(fill_value, "ct.full"), dt.as_dtype(dtype))
     if value.ndim != 0:
@@ -114,6 +123,7 @@ def full(shape: Any, fill_value: Any, dtype: Any) -> Tile:
     return Tile(np.full(check_tile_shape(shape, "shape"), value._data), value.dtype)
 
 
+@op("arange")
 def arange(size: Any, dtype: Any, start: Any, step: Any) -> Tile:
     dtype = dt.as_dtype(dtype)
     (count,) = check_tile_shape(static_int(size, "ct.arange: size"), "ct.arange: size")

@@ -1,0 +1,95 @@
+"""How many files name an op: those that adding one like it would touch, if passes ask its columns and not its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import twgen
+
+ROOT = Path(__file__).resolve().parents[2]
+OPS_FILE = Path(os.environ.get("TW_BIN", ROOT / "build/dev/bin")).parent / "TileOps.json"
+FOLDERS = ("base", "dialect", "include", "lowering", "runtime", "python/ext", "python/tilewright")
+C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+PYTHON_TEXT = re.compile(r'#[^\n]*|""".*?"""', re.DOTALL)
+ELEMENTWISE_LIMIT, LIMIT = 4, 6
+
+# Why more files than the limit name an op, how many may, and which ops.
+PRODUCT = "layouts, pipelines and roles are planned around products"
+SHAPE = "passes follow elements through ops that move them"
+PLACE = "the grid, strides and extents are what passes of the grid count with"
+COPY = "passes of memory and roles make these copies, move them and wait for them"
+SUM = "sums along an axis are deferred, rescaled and strip-mined"
+FRONT = "Python itself has this: an operator, a statement, a conversion without a call"
+EXCEPTIONS = {
+    PRODUCT: (42, ("mma", "async_mma", "mma_wait")),
+    SHAPE: (24, ("reshape", "broadcast", "permute", "convert_layout", "iota")),
+    PLACE: (18, ("block_id", "num_blocks", "dim")),
+    COPY: (
+        13,
+        (
+            *("alloc_shared", "barrier", "async_wait", "async_copy", "async_gather", "async_commit", "tma_load"),
+            *("tma_store", "local_store", "local_load", "roles", "sum_parts"),
+        ),
+    ),
+    SUM: (20, ("reduce",)),
+    FRONT: (8, ("cast", "select", "print", "assert")),
+    "gathers whose indices count up become it": (7, ("load", "store")),
+}
+
+
+# A definition, a kind, a name as a string, and where Python declares an op.
+NAMES = re.compile(r'\bdef Tile_\w+|\bTW_TILE_\w+|"tile\.\w+"|@op\("\w+"|OPS\["\w+"\]')
+
+
+def names_in(path: Path) -> set[str]:
+    text = path.read_text()
+    return set(NAMES.findall((PYTHON_TEXT if path.suffix == ".py" else C_COMMENT).sub("", text)))
+
+
+def sources() -> dict[str, set[str]]:
+    """The names of ops in the files of the compiler, without comments and without what is generated."""
+    suffixes = (".c", ".h", ".def", ".cpp", ".td", ".py")
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
+    return {str(path.relative_to(ROOT)): names_in(path) for path in paths if path.name != "_optable.py"}
+
+
+def names_of(record: str, op: dict[str, Any]) -> set[str]:
+    kind = twgen.kind_of(f"tile.{op['opName']}")
+    python = {f'@op("{op["pyName"]}"', f'OPS["{op["pyName"]}"]'} if op["pyName"] else set()
+    return {f"def {record}", f"TW_{kind}", f'"tile.{op["opName"]}"', *python}
+
+
+def limit_of(op: dict[str, Any]) -> int:
+    for limit, names in EXCEPTIONS.values():
+        if op["opName"] in names:
+            return limit
+    return ELEMENTWISE_LIMIT if twgen.form_of(op) == "ELEMENTWISE" else LIMIT
+
+
+@pytest.mark.skipif(not OPS_FILE.exists(), reason="needs a build")
+def test_few_files_name_an_op() -> None:
+    named = sources()
+    records = json.loads(OPS_FILE.read_text())
+    excepted = {name for _, names in EXCEPTIONS.values() for name in names}
+    known = {records[record]["opName"] for record in records["!instanceof"]["Tile_Op"]}
+    assert excepted <= known
+    too_many, idle = [], set(excepted)
+    for record in records["!instanceof"]["Tile_Op"]:
+        op = records[record]
+        files = sorted(file for file, names in named.items() if names & names_of(record, op))
+        assert files, op["opName"]
+        usual = ELEMENTWISE_LIMIT if twgen.form_of(op) == "ELEMENTWISE" else LIMIT
+        if len(files) > limit_of(op):
+            too_many.append(f"tile.{op['opName']} is named in {len(files)} files, at most {limit_of(op)}: {files}")
+        if len(files) > usual:
+            idle.discard(op["opName"])
+    assert not too_many, "\n".join(too_many)
+    assert not idle, f"these need no exception: {sorted(idle)}"
