@@ -110,6 +110,7 @@ def Tile_LocalStoreOp : Tile_GpuOp<"local_store"> {
 
 def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
   let summary = "start to copy a tile of an array into a slot of a buffer";
+  let verifier = "verify_async_copy";
   let copies = "threads"; let async = "start";
   let description = [{
     The tile is named as in `tile.load`; what lies outside of the array becomes
@@ -127,6 +128,7 @@ def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
 
 def Tile_AsyncGatherOp : Tile_GpuOp<"async_gather", [AttrSizedOperandSegments]> {
   let summary = "start to copy elements of an array, found at tiles of indices, into a slot of a buffer";
+  let verifier = "verify_async_gather";
   let copies = "threads"; let async = "start";
   let description = [{
     Names the elements as `tile.gather` does, and joins a group as `tile.async_copy` does. What

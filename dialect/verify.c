@@ -371,19 +371,41 @@ static bool verify_barrier_expect(const verify_t *v) {
          tw_fail(&v->check, "expects %lld bytes; a phase takes 1 to %lld", (long long)bytes, (long long)most);
 }
 
-static bool verify_tma_load(const verify_t *v) {
-  enum { MAX_TMA_RANK = 5, AFTER_INDEX = 4 };
-  intptr_t buffer_at = mlirOperationGetNumOperands(v->op) - AFTER_INDEX;
-  MlirType buffer = operand_type(v, buffer_at);
-  tw_shape_t slot = {.rank = tw_buffer_type_rank(buffer) - 1};
+/* The tile that fills a slot of the buffer that a copy names, of at most so many dimensions. */
+static bool read_slot(const verify_t *v, intptr_t most, tw_shape_t *slot, MlirType *tile) {
+  MlirType buffer = mlirValueGetType(tw_operand(v->op, TW_OPERAND_BUFFER));
+  *slot = (tw_shape_t){.rank = tw_buffer_type_rank(buffer) - 1};
+  if (slot->rank < 1 || slot->rank > most)
+    return tw_fail(&v->check, "copies a tile of %d dimensions; it takes 1 to %d", (int)slot->rank, (int)most);
+  for (intptr_t i = 0; i < slot->rank; i++)
+    slot->dims[i] = tw_buffer_type_extent(buffer, i + 1);
+  *tile = tw_make_type(mlirOperationGetContext(v->op), tw_elem_of(tw_buffer_type_element(buffer)), slot);
+  return true;
+}
+
+static bool verify_copy(const verify_t *v, intptr_t most) {
+  tw_shape_t slot;
+  MlirType type;
   array_t array;
   tw_operand_t tile;
-  if (slot.rank < 1 || slot.rank > MAX_TMA_RANK)
-    return tw_fail(&v->check, "copies a tile of %d dimensions; it takes 1 to %d", (int)slot.rank, MAX_TMA_RANK);
-  for (intptr_t i = 0; i < slot.rank; i++)
-    slot.dims[i] = tw_buffer_type_extent(buffer, i + 1);
-  MlirType type = tw_make_type(mlirOperationGetContext(v->op), tw_elem_of(tw_buffer_type_element(buffer)), &slot);
-  return verify_access(v, 0, type, 1, buffer_at - 1, &array, &tile);
+  intptr_t first, num = tw_operands(v->op, TW_OPERAND_INDEX, &first);
+  return read_slot(v, most, &slot, &type) && verify_access(v, 0, type, first, num, &array, &tile);
+}
+
+static bool verify_async_copy(const verify_t *v) { return verify_copy(v, TW_RULE_MAX_RANK - 1); }
+
+static bool verify_tma_load(const verify_t *v) {
+  enum { MAX_TMA_RANK = 5 };
+  return verify_copy(v, MAX_TMA_RANK);
+}
+
+static bool verify_async_gather(const verify_t *v) {
+  tw_shape_t slot;
+  MlirType type;
+  array_t array;
+  return read_slot(v, TW_RULE_MAX_RANK - 1, &slot, &type) && read_array(v, operand_type(v, 0), &array) &&
+         same_elem(v, "the tile", tw_elem_of(type), "the array", array.elem) && verify_indices(v, &array, &slot) &&
+         verify_optional(v, TW_OPERAND_MASK, "the mask", "a mask", TW_b1, &slot);
 }
 
 /* That boxes make up the tile is for tile-to-nvvm to see, which knows the layouts. */

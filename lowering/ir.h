@@ -58,6 +58,10 @@ static inline MlirBlock tw_region_block(MlirOperation op, intptr_t region) {
 /* --- Types ---------------------------------------------------------------------------------------- */
 
 static inline bool tw_is_tile(MlirType type) { return mlirTypeIsARankedTensor(type); }
+/* A tile of which tile-assign-layouts has said who holds what. */
+static inline bool tw_has_layout(MlirType type) {
+  return tw_is_tile(type) && !mlirAttributeIsNull(mlirRankedTensorTypeGetEncoding(type));
+}
 /* The element type of a tile, a memref or a vector; a scalar itself. */
 MlirType tw_element(MlirType type);
 /* The same shape (and layout) with another element type. */

@@ -282,10 +282,7 @@ static bool make_op_signless(MlirOperation op) {
 /* --- What comes later -------------------------------------------------------------------------------- */
 
 /* Layouts and buffers: what is re-emitted here would lose the first, and the elements of the second have signs. */
-static bool comes_later(MlirType type) {
-  return tw_type_is_buffer(type) ||
-         (mlirTypeIsARankedTensor(type) && !mlirAttributeIsNull(mlirRankedTensorTypeGetEncoding(type)));
-}
+static bool comes_later(MlirType type) { return tw_type_is_buffer(type) || tw_has_layout(type); }
 
 static bool has_no_layouts(MlirOperation op) {
   bool later = false;

@@ -109,6 +109,10 @@ static void unpack_array(cpu_t *cx, MlirValue argument, MlirValue words, int *po
   cpu_array_t *array = cpu_alloc(cx, sizeof *array);
   int64_t strides[TW_MAX_RANK], offset, dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
   intptr_t rank = tw_rank(type);
+  if (tw_is_unsigned(type)) {
+    cpu_error(cx, cx->func, "has an array of a dtype that tile-legalize makes signless");
+    return;
+  }
   if (rank > TW_MAX_RANK || mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(type, strides, &offset))) {
     cpu_error(cx, cx->func, "has an array argument without strides");
     return;
@@ -131,9 +135,10 @@ static void unpack_array(cpu_t *cx, MlirValue argument, MlirValue words, int *po
 static void unpack_scalar(cpu_t *cx, MlirValue argument, MlirValue words, int *position) {
   MlirType type = mlirValueGetType(argument);
   MlirValue word = load_word(cx, words, position);
-  if (tw_is_tile(type) || (mlirTypeIsAInteger(type) && !mlirIntegerTypeIsSignless(type))) {
+  bool is_signless = mlirTypeIsAInteger(type) && mlirIntegerTypeIsSignless(type);
+  if (!is_signless && !mlirTypeIsAFloat(type)) {
     cpu_error(cx, mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(argument)),
-              "is a kernel with an argument that is a tile, or of a dtype that tile-legalize makes signless");
+              "is a kernel with an argument that is neither an array nor a scalar of a dtype without sign");
     return;
   }
   if (!mlirTypeIsAFloat(type)) {
@@ -151,13 +156,10 @@ void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue g
     cx->num_blocks[d] = cpu_load_i32(cx, grid, d);
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old) && !cx->failed; i++) {
     MlirValue argument = mlirBlockGetArgument(old, i);
-    MlirType type = mlirValueGetType(argument);
-    if (mlirTypeIsAMemRef(type))
+    if (mlirTypeIsAMemRef(mlirValueGetType(argument)))
       unpack_array(cx, argument, words, &position);
-    else if (mlirTypeIsAInteger(type) || mlirTypeIsAFloat(type))
-      unpack_scalar(cx, argument, words, &position);
     else
-      cpu_error(cx, cx->func, "is a kernel with an argument that is neither an array nor a scalar");
+      unpack_scalar(cx, argument, words, &position);
   }
 }
 

@@ -68,6 +68,11 @@ static void place(cpu_t *cx, MlirOperation op) {
     cpu_error(cx, op, "has no CPU lowering");
     return;
   }
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    if (tw_is_unsigned(mlirValueGetType(mlirOperationGetResult(op, i)))) {
+      cpu_error(cx, op, "is of a dtype that tile-legalize makes signless");
+      return;
+    }
   if (rule->place)
     rule->place(cx, op);
   if (rule->space == CPU_EFFECT)

@@ -850,3 +850,39 @@ module attributes {tile.num_warps = 4 : i32} {}
 func.func @f(%x: !tile.buffer<1x1073741824x1073741824xf32, #tile.linear<offset = [[0, 1]]>>) {
   return
 }
+
+// -----
+
+#line = #tile.linear<offset = [[0, 1], [1, 0]]>
+func.func @async_copy_dtype(%a: memref<?x?xf16, strided<[?, 1]>>, %s: !tile.buffer<1x2x2xf32, #line>, %i: i32) {
+  // expected-error @below {{'tile.async_copy' op the tile is float32, but the array is float16}}
+  tile.async_copy %a[%i, %i] into %s[%i] : memref<?x?xf16, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x2x2xf32, #line>
+  return
+}
+
+// -----
+
+#line = #tile.linear<offset = [[0, 1], [1, 0]]>
+func.func @async_copy_index(%a: memref<?x?xf32, strided<[?, 1]>>, %s: !tile.buffer<1x2x2xf32, #line>, %i: i32) {
+  // expected-error @below {{'tile.async_copy' op has 1 indices for an array of 2 dimensions}}
+  tile.async_copy %a[%i] into %s[%i] : memref<?x?xf32, strided<[?, 1]>>, i32 into !tile.buffer<1x2x2xf32, #line>
+  return
+}
+
+// -----
+
+#line = #tile.linear<offset = [[0, 1], [1, 0]]>
+func.func @async_gather_dtype(%a: memref<?xf16, strided<[1]>>, %s: !tile.buffer<1x2x2xf32, #line>, %x: tensor<2x2xi32>, %i: i32) {
+  // expected-error @below {{'tile.async_gather' op the tile is float32, but the array is float16}}
+  tile.async_gather %a[%x] into %s[%i] : memref<?xf16, strided<[1]>>, tensor<2x2xi32> into !tile.buffer<1x2x2xf32, #line>
+  return
+}
+
+// -----
+
+#line = #tile.linear<offset = [[0, 1], [1, 0]]>
+func.func @async_gather_shape(%a: memref<?xf32, strided<[1]>>, %s: !tile.buffer<1x2x2xf32, #line>, %x: tensor<4xi32>, %i: i32) {
+  // expected-error @below {{'tile.async_gather' op index 0 has shape (4,), expected (2, 2)}}
+  tile.async_gather %a[%x] into %s[%i] : memref<?xf32, strided<[1]>>, tensor<4xi32> into !tile.buffer<1x2x2xf32, #line>
+  return
+}

@@ -7,6 +7,7 @@ what the verifier accepts.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import random
@@ -17,6 +18,7 @@ from pathlib import Path
 from mesh import FINE, Base, Kind, Outcome
 
 from tilewright import _core
+from tilewright.compile import EMIT_ASSEMBLY
 from tilewright.errors import TileError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +80,9 @@ _EXTENT = re.compile(r"(?<=[<x])\d+(?=x)")
 _OP = re.compile(r"\b(?:tile|arith|math|scf)\.[a-z_0-9]+")
 _WORD = re.compile(r"(?<= )(?:zero|nan|undetermined|add|mul|min|max|argmax|argmin|eq|ne|slt|lt|gt)\b")
 _ATTRIBUTE = re.compile(r"tile\.[a-z_]+ = [^,}]+|tile\.[a-z_]+(?=[,}])")
+
+# The program's start, libraries, and the parsers of ops that ODS makes, which MLIR calls and which call it.
+_NOT_OURS = re.compile(r"(main|_start) |.*(\(/usr/lib|\(/lib|libc-start|libc_start)|tw::\w+::parse\(mlir::OpAsmParser")
 
 
 @functools.cache
@@ -227,27 +232,26 @@ def pipeline(name: str) -> str:
 
 
 def plans(passes: list[str], pick: random.Random) -> list[list[str]]:
-    """Series of pipelines; a stage by its name alone."""
+    """Series of pipelines; "code" stands for all that is left to do."""
     own = [pipeline(name) for name in passes]
     other = [pipeline(pick.choice(list(anchors())))]
-    return [own, other, ["emit"]]
+    return [own, other, ["code"]]
 
 
 def through(text: str, plan: list[str]) -> Outcome:
     module = _core.parse(text)
     for step in plan:
         try:
-            if step == "emit":
-                module.emit(1)
-            else:
-                module.run(step)
+            module.lower("llvm") if step == "code" else module.run(step)
         except TileError:
             return Outcome(Kind.REFUSED)
-        if step != "emit":
-            try:
-                module.verify()
-            except TileError as error:
-                return Outcome(Kind.INVALID, f"{step} makes what the verifier refuses: {str(error)[:400]}")
+        try:
+            module.verify()
+        except TileError as error:
+            return Outcome(Kind.INVALID, f"{step} makes what the verifier refuses: {str(error)[:400]}")
+        if step == "code":
+            with contextlib.suppress(TileError):
+                module.emit(EMIT_ASSEMBLY)
     return FINE
 
 
@@ -273,14 +277,12 @@ class Mesh(Base):
         file = self.folder / "crash.mlir"
         file.write_text(text)
         for plan in [[], *plans(passes, pick)]:
-            steps = [step[len("builtin.module(") : -1] for step in plan if step != "emit"]
+            steps = [step[len("builtin.module(") : -1] for step in plan if step != "code"]
             command = [TW_OPT, file, f"--pass-pipeline=builtin.module({','.join(steps)})", "-o", "/dev/null"]
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=self.limit)
             if done.returncode < 0 or done.returncode > 1:
                 frames = re.findall(r"^ *#\d+ 0x[0-9a-f]+ (.*)$", done.stderr, flags=re.MULTILINE)
-                ours = [
-                    f for f in frames if not re.match(r"(main|_start) |.*(\(/usr/lib|\(/lib|libc-start|libc_start)", f)
-                ]
+                ours = [f for f in frames if not _NOT_OURS.match(f)]
                 kind = Kind.CRASH if ours else Kind.UPSTREAM
                 return Outcome(kind, f"{' '.join(map(str, command[2:3]))}\n{done.stderr[-4000:]}")
         return None

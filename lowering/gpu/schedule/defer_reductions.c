@@ -92,6 +92,8 @@ static bool is_deferrable_reduction(sum_t *sum) {
 static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation add = tw_only_user(tw_carried(loop, position));
+  if (tw_has_layout(mlirValueGetType(tw_carried(loop, position))))
+    return false;
   *out = (sum_t){.loop = loop, .position = position};
   if (mlirOperationIsNull(add) || !tw_op_is(add, TW_ARITH_ADDF) || !mlirBlockEqual(mlirOperationGetBlock(add), body) ||
       !mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetResult(add, 0)))))

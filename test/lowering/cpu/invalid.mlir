@@ -24,8 +24,27 @@ module attributes {tile.target = "cpu"} {
 // -----
 
 module attributes {tile.target = "cpu"} {
-  // expected-error@+1 {{is a kernel with an argument that is neither an array nor a scalar}}
+  // expected-error@+1 {{is a kernel with an argument that is neither an array nor a scalar of a dtype without sign}}
   func.func @buffer_argument(%a: !tile.buffer<1x64xf32, #tile.linear<offset = [[1], [2], [4], [8], [16], [32]]>>) attributes {tile.kernel} {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.target = "cpu"} {
+  // expected-error@+1 {{has an array of a dtype that tile-legalize makes signless}}
+  func.func @array_with_sign(%a: memref<?xui8, strided<[1]>>) attributes {tile.kernel} {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.target = "cpu"} {
+  func.func @tile_with_sign() attributes {tile.kernel} {
+    // expected-error@+1 {{is of a dtype that tile-legalize makes signless}}
+    %x = tile.iota : tensor<8xui32>
     return
   }
 }

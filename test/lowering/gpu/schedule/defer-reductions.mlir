@@ -168,3 +168,23 @@ func.func @short(%x: !A, %n: i32, %init: tensor<64xf32>) -> tensor<64xf32> {
   }
   return %r : tensor<64xf32>
 }
+
+// -----
+
+// Layouts are assigned, and the parts would have none.
+!A = memref<?x?xf32, strided<[?, 1]>>
+#x = #tile.linear<register = [[0, 1], [32, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]]>
+#s = #tile.linear<register = [[32]], lane = [[0], [0], [1], [2], [4]], warp = [[8], [16]]>
+// CHECK-LABEL: @late
+// CHECK-NOT: reshape
+func.func @late(%a: !A, %n: i32, %init: tensor<64xf32, #s>) -> tensor<64xf32, #s> attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<64xf32, #s>) : i32 {
+    %x = tile.load %a[%c0, %k] : !A, i32, i32 -> tensor<64x8xf32, #x>
+    %m = "tile.reduce"(%x) {kind = 0 : i32, axis = 1 : i32} : (tensor<64x8xf32, #x>) -> tensor<64xf32, #s>
+    %e = arith.addf %sum, %m : tensor<64xf32, #s>
+    scf.yield %e : tensor<64xf32, #s>
+  }
+  return %r : tensor<64xf32, #s>
+}
