@@ -1,7 +1,7 @@
 /* facts.c - facts and hints: attributes of the dialect on modules, functions and their arguments, and what they may say
  *
  * A module has what holds for all of its kernels. What is wanted or known of one stands on its function, in tile.hints
- * (hints.def) or tile.launch (launch_record.def). */
+ * (hints.def) or tile.launch (launch_record.def); which blocks run when, in tile.grid. */
 #include "check.h"
 #include "rules.h"
 #include "tilewright/launch_record.h"
@@ -79,13 +79,75 @@ static bool verify_launch(const tw_check_t *check, MlirStringRef name, MlirAttri
 static bool verify_entries(const tw_check_t *check, MlirAttribute value,
                            bool (*verify)(const tw_check_t *check, MlirStringRef name, MlirAttribute value)) {
   if (!mlirAttributeIsADictionary(value))
-    return tw_fail(check, "has tile.hints or tile.launch that is no dictionary");
+    return tw_fail(check, "has tile.hints, tile.launch or tile.grid that is no dictionary");
   bool good = true;
   for (intptr_t i = 0; good && i < mlirDictionaryAttrGetNumElements(value); i++) {
     MlirNamedAttribute entry = mlirDictionaryAttrGetElement(value, i);
     good = verify(check, mlirIdentifierStr(entry.name), entry.attribute);
   }
   return good;
+}
+
+/* ---- tile.grid (lowering/gpu/grid/grid_plan.h) ----------------------------------------------------------- */
+
+enum { GRID_AXES = 3 };
+
+static MlirAttribute entry(MlirAttribute dictionary, const char *name) {
+  return mlirDictionaryAttrGetElementByName(dictionary, mlirStringRefCreateFromCString(name));
+}
+
+static bool has_entry(MlirAttribute dictionary, const char *name) {
+  return !mlirAttributeIsNull(entry(dictionary, name));
+}
+
+/* Each axis of a grid once. */
+static bool are_axes(MlirAttribute list) {
+  unsigned seen = 0;
+  if (mlirAttributeIsNull(list) || !mlirAttributeIsADenseI32Array(list) ||
+      mlirDenseArrayGetNumElements(list) != GRID_AXES)
+    return false;
+  for (intptr_t i = 0; i < GRID_AXES; i++) {
+    int32_t axis = mlirDenseI32ArrayGetElement(list, i);
+    seen |= axis >= 0 && axis < GRID_AXES ? 1U << axis : 0;
+  }
+  return seen == (1U << GRID_AXES) - 1;
+}
+
+static bool verify_grid_entry(const tw_check_t *check, MlirStringRef name, MlirAttribute value) {
+  static const char *const axes[] = {"cluster_axis", "hoist_axis", "work_axis"};
+  for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
+    if (is_called(name, axes[i]))
+      return is_between(value, 0, GRID_AXES - 1) || tw_fail(check, "has tile.grid whose %s is no axis", axes[i]);
+  if (is_called(name, "group"))
+    return is_between(value, 1, INT32_MAX) || tw_fail(check, "has tile.grid whose group is no number of rows");
+  return is_called(name, "raster") || is_called(name, "schedule") || is_called(name, "work_grows") ||
+         tw_fail(check, "has no entry %.*s of tile.grid", (int)name.length, name.data);
+}
+
+/* What goes with each schedule. */
+static bool verify_grid(const tw_check_t *check, MlirAttribute value) {
+  static const struct {
+    const char *name;
+    bool shares; /* neighbours may be a cluster, or have their common work hoisted */
+    bool ordered, must_be_ordered;
+  } schedules[] = {{"launch", false, false, false},
+                   {"static", true, false, false},
+                   {"serpentine", false, true, true},
+                   {"dynamic", false, true, false}};
+  if (!verify_entries(check, value, verify_grid_entry))
+    return false;
+  if (!are_axes(entry(value, "raster")))
+    return tw_fail(check, "has tile.grid whose raster is not the axes of a grid in some order");
+  MlirAttribute schedule = entry(value, "schedule");
+  bool clusters = has_entry(value, "cluster_axis"), hoists = has_entry(value, "hoist_axis");
+  bool ordered = has_entry(value, "work_axis");
+  for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
+    if (!mlirAttributeIsNull(schedule) && mlirAttributeIsAString(schedule) &&
+        is_called(mlirStringAttrGetValue(schedule), schedules[i].name))
+      return (clusters + hoists <= schedules[i].shares && ordered <= schedules[i].ordered &&
+              ordered >= schedules[i].must_be_ordered) ||
+             tw_fail(check, "has tile.grid whose axes do not go with the schedule \"%s\"", schedules[i].name);
+  return tw_fail(check, "has tile.grid without a schedule: launch, static, serpentine or dynamic");
 }
 
 static bool is_of_module(MlirStringRef name) {
@@ -100,6 +162,8 @@ static bool verify_fact(const tw_check_t *check, MlirStringRef name, MlirAttribu
     return verify_entries(check, value, verify_hint);
   if (is_called(name, "tile.launch"))
     return verify_entries(check, value, verify_launch);
+  if (is_called(name, "tile.grid"))
+    return verify_grid(check, value);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
     if (is_called(name, facts[i].name))
       return (facts[i].is_list ? are_between(value, facts[i].low, facts[i].high)

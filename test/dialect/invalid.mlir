@@ -822,8 +822,50 @@ func.func @f() attributes {tile.launch = {threads = 32 : i32}} {
 
 // -----
 
-// expected-error @below {{'func.func' op has tile.hints or tile.launch that is no dictionary}}
+// expected-error @below {{'func.func' op has tile.hints, tile.launch or tile.grid that is no dictionary}}
 func.func @f() attributes {tile.launch = 3 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has no entry order of tile.grid}}
+func.func @f() attributes {tile.grid = {raster = array<i32: 0, 1, 2>, schedule = "static", order = 1 : i32}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tile.grid whose raster is not the axes of a grid in some order}}
+func.func @f() attributes {tile.grid = {raster = array<i32: 0, 1, 1>, schedule = "static"}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tile.grid without a schedule: launch, static, serpentine or dynamic}}
+func.func @f() attributes {tile.grid = {raster = array<i32: 0, 1, 2>}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tile.grid whose cluster_axis is no axis}}
+func.func @f() attributes {tile.grid = {raster = array<i32: 0, 1, 2>, schedule = "static", cluster_axis = 3 : i32}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tile.grid whose axes do not go with the schedule "serpentine"}}
+func.func @f() attributes {tile.grid = {raster = array<i32: 0, 1, 2>, schedule = "serpentine"}} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tile.grid whose axes do not go with the schedule "dynamic"}}
+func.func @f() attributes {tile.grid = {raster = array<i32: 0, 1, 2>, schedule = "dynamic", hoist_axis = 1 : i32}} {
   return
 }
 

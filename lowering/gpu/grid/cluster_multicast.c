@@ -44,7 +44,7 @@ static bool is_alike(const pairing_t *p, MlirOperation load, int axis) {
 }
 
 /* Whether all blocks do it equally often: there is nothing around it but loops over numbers, of which
- * tile-persistent-loop has found that they run equally often. */
+ * tile-plan-grid has found that they run equally often. */
 static bool is_even(MlirOperation op) {
   MlirOperation around = mlirOperationGetParentOperation(op);
   while (tw_op_is(around, TW_SCF_FOR))

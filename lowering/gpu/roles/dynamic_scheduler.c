@@ -1,7 +1,7 @@
 /* dynamic_scheduler.c - tile-specialize-warps: dynamic tile scheduler: a block takes its next tile when it finishes one
  *
- * Before, in both roles of a kernel whose blocks have unequal work (marked so by tile-persistent-loop), each block goes
- * through numbers that are known from the start:
+ * Before, in both roles of a kernel with a dynamic schedule (tile-plan-grid), each block goes through numbers that are
+ * known from the start:
  *
  *   tile.roles producer {
  *     scf.for %v = %first to %total step %step iter_args(%x = %a) { ... ; yield %y } {tile.persistent,

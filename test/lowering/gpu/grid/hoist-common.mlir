@@ -1,6 +1,6 @@
 // What neighbours in the grid have in common is done once for several of them.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-persistent-loop),canonicalize,cse)' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-persistent-loop))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // REMARK: 'func.func' op does once for up to 8 blocks along axis 1 of the grid what they have in common
 // REMARK: 'func.func' op is persistent
