@@ -54,6 +54,13 @@ bool tw_layout_of_type(MlirType type, tw_layout_t *out) {
   return read_layout(mlirRankedTensorTypeGetEncoding(type), tw_tile_shape(type, shape), shape, out);
 }
 
+bool tw_layouts_of_operands(MlirOperation op, int count, tw_layout_t *out) {
+  for (int i = 0; i < count; i++)
+    if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, i)), &out[i]))
+      return false;
+  return true;
+}
+
 MlirType tw_type_with_layout(MlirType tile, const tw_layout_t *layout) {
   int64_t shape[TW_LAYOUT_MAX_RANK];
   int rank = tw_tile_shape(tile, shape);

@@ -11,6 +11,8 @@ MlirAttribute tw_layout_attribute(MlirContext context, const tw_layout_t *layout
 
 /* The layout of a tile type or of one slot of a buffer type; false where it has none. */
 bool tw_layout_of_type(MlirType type, tw_layout_t *out);
+/* The layouts of an op's first operands; false where one has none. */
+bool tw_layouts_of_operands(MlirOperation op, int count, tw_layout_t *out);
 
 /* The tile type with another layout (NULL: without one). */
 MlirType tw_type_with_layout(MlirType tile, const tw_layout_t *layout);

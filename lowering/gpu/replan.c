@@ -35,7 +35,7 @@ typedef struct {
   int helps;
   bool other_warps; /* twice as many, or those of the compiler where a hint gives more */
   bool few_stages;  /* no more than two slots of a ring, or buffers of a loop */
-  bool no_wgmma;    /* mma.sync instead */
+  bool no_async_mma;    /* mma.sync instead */
   int spare;        /* percent of shared memory that is planned without */
   int product_step; /* bytes of k that a product takes at a time */
 } plan_t;
@@ -48,13 +48,13 @@ static const plan_t plans[] = {
     {"other warps, products in steps", REGISTERS | LOCAL, .other_warps = true, .product_step = WIDE_STEP},
     {"two stages, half of shared memory, products in steps", SHARED, .few_stages = true, .spare = HALF,
      .product_step = WIDE_STEP},
-    {"mma.sync", ANY, .no_wgmma = true},
-    {"mma.sync, other warps", ANY, .no_wgmma = true, .other_warps = true, .few_stages = true},
-    {"mma.sync, other warps, two stages, half of shared memory, products in steps", ANY, .no_wgmma = true,
+    {"mma.sync", ANY, .no_async_mma = true},
+    {"mma.sync, other warps", ANY, .no_async_mma = true, .other_warps = true, .few_stages = true},
+    {"mma.sync, other warps, two stages, half of shared memory, products in steps", ANY, .no_async_mma = true,
      .other_warps = true, .few_stages = true, .spare = HALF, .product_step = WIDE_STEP},
-    {"mma.sync, two stages, half of shared memory, products in short steps", ANY, .no_wgmma = true, .few_stages = true,
+    {"mma.sync, two stages, half of shared memory, products in short steps", ANY, .no_async_mma = true, .few_stages = true,
      .spare = HALF, .product_step = NARROW_STEP},
-    {"mma.sync, other warps, two stages, half of shared memory, products in short steps", ANY, .no_wgmma = true,
+    {"mma.sync, other warps, two stages, half of shared memory, products in short steps", ANY, .no_async_mma = true,
      .other_warps = true, .few_stages = true, .spare = HALF, .product_step = NARROW_STEP},
 };
 enum { NUM_PLANS = sizeof plans / sizeof *plans };
@@ -113,8 +113,8 @@ static bool apply(const plan_t *plan, MlirOperation func) {
     tw_plan_hint(func, "num_stages", 2);
     changes = true;
   }
-  if (plan->no_wgmma) {
-    tw_set_attr(func, "tile.no_async_mma", mlirUnitAttrGet(context));
+  if (plan->no_async_mma) {
+    tw_set_attr(func, TW_NO_ASYNC_MMA, mlirUnitAttrGet(context));
     changes = true;
   }
   if (plan->spare)

@@ -18,8 +18,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
-#include "lowering/gpu/isa/sm80/mma_sync.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
@@ -112,29 +111,15 @@ static void tell_gather_copy(MlirOperation op) {
                (tw_memory_bits(tw_element(type)) << bits) / 8);
 }
 
-static void tell_wgmma(MlirOperation op, int num_warps) {
-  MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0)),
-           lhs = mlirValueGetType(mlirOperationGetOperand(op, 0));
-  bool shared = tw_type_is_buffer(lhs);
-  int bits = tw_memory_bits(shared ? tw_buffer_type_element(lhs) : tw_element(lhs));
-  tw_wgmma_split_t split;
-  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), num_warps, &split))
-    return;
-  int64_t columns = tw_extent(acc, 1) / split.n;
-  if (tw_has_attr(op, "promoted") && columns > TW_WGMMA_PROMOTED_COLUMNS)
-    columns = TW_WGMMA_PROMOTED_COLUMNS;
-  int groups = split.m * split.n;
-  tw_op_remark(op, "runs as wgmma m%dn%lldk%d on %d warpgroup%s, its left operand in %s", TW_WGMMA_ROWS,
-               (long long)columns, TW_WGMMA_K_BYTES * 8 / bits, groups, groups == 1 ? "" : "s",
-               shared ? "shared memory" : "registers");
-}
-
-/* Of one without an instruction, tile-select-mma has said so. */
-static void tell_mma(MlirOperation op, int num_warps) {
+/* Of one that no instruction takes, tile-select-mma has said so. */
+static void tell_product(MlirOperation op, int num_warps) {
   tw_gpu_target_t target = tw_gpu_target_of(op);
-  tw_mma_row_t row = tw_mma_row_for(&target, op);
-  if (row.kind != TW_MMA_FMA)
-    tw_op_remark(op, "runs as mma.sync m16n8k%d on %d warp%s", row.k, num_warps, num_warps == 1 ? "" : "s");
+  const tw_mma_family_t *family = tw_op_is(op, TW_TILE_MMA) ? tw_mma_family_of(op) : tw_async_family(&target);
+  char text[160] = "";
+  if (family != NULL)
+    family->describe(op, num_warps, sizeof text, text);
+  if (text[0] != 0)
+    tw_op_remark(op, "runs as %s", text);
 }
 
 static void tell_store(MlirOperation op) {
@@ -169,10 +154,8 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
     tell_gather(op);
   if (tw_op_is(op, TW_TILE_ASYNC_GATHER) && !is_told(user, op))
     tell_gather_copy(op);
-  if (tw_op_is(op, TW_TILE_ASYNC_MMA) && !is_told(user, op))
-    tell_wgmma(op, num_warps_of(op));
-  if (tw_op_is(op, TW_TILE_MMA) && !is_told(user, op))
-    tell_mma(op, num_warps_of(op));
+  if ((tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_is(op, TW_TILE_MMA)) && !is_told(user, op))
+    tell_product(op, num_warps_of(op));
   if ((tw_op_stores_tile(op) || tw_op_is(op, TW_TILE_TMA_STORE)) && !is_told(user, op))
     tell_store(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))

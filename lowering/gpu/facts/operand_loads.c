@@ -174,3 +174,16 @@ bool tw_rows_stay_together(MlirOperation mma) {
       return true;
   return false;
 }
+
+bool tw_reads_written(MlirOperation product) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
+    MlirValue operand = mlirOperationGetOperand(product, i);
+    if (!tw_type_is_buffer(mlirValueGetType(operand)))
+      continue;
+    for (MlirOpOperand use = mlirValueGetFirstUse(operand); !mlirOpOperandIsNull(use);
+         use = mlirOpOperandGetNextUse(use))
+      if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_LOCAL_STORE))
+        return true;
+  }
+  return false;
+}

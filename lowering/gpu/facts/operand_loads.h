@@ -30,5 +30,7 @@ MlirType tw_promoted_type(MlirOperation load);
 /* Whether rows of this product are combined, or go on into another product, in its own block: then a row should stay
  * within a warp. */
 bool tw_rows_stay_together(MlirOperation mma);
+/* Whether a tile.async_mma reads a buffer that threads write to. */
+bool tw_reads_written(MlirOperation product);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_FACTS_OPERAND_LOADS_H */

@@ -12,7 +12,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"

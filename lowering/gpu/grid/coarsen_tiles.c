@@ -38,7 +38,7 @@
 #include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"
-#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 

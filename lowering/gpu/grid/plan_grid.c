@@ -47,7 +47,6 @@
 #include "lowering/gpu/grid/grid_plan.h"
 #include "lowering/gpu/grid/hoist_common.h"
 #include "lowering/gpu/isa/families.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
@@ -59,7 +58,7 @@ typedef struct {
   int64_t num_warps;
   tw_block_axes_t axes;
   tw_block_work_t work;
-  bool wgmma;              /* a loop has a product that warpgroups compute */
+  bool async;              /* a loop has a product that runs by itself */
   const char *not_brought; /* why the accelerator cannot bring a load of a loop; null if it can bring all */
   bool writes;             /* a loop with such a product writes to an array that the kernel may read, too */
   bool in_order;           /* the order of the blocks can be seen */
@@ -109,18 +108,18 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
   }
 }
 
-static MlirWalkResult find_wgmma(MlirOperation op, void *found) {
-  if (!tw_op_is(op, TW_TILE_MMA) || !tw_has_attr(op, TW_MMA_FAMILY))
+static MlirWalkResult find_async(MlirOperation op, void *found) {
+  if (!tw_op_is(op, TW_TILE_MMA) || !tw_is_async_mma(op))
     return MlirWalkResultAdvance;
   *(bool *)found = true;
   return MlirWalkResultInterrupt;
 }
 
-/* Whether a loop around the op has a product of a warpgroup. */
+/* Whether a loop around the op has a product that runs by itself. */
 static bool is_beside_product(MlirOperation op) {
   bool found = false;
   for (MlirOperation loop = tw_enclosing_loop(op); !found && !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
-    mlirOperationWalk(loop, find_wgmma, &found, MlirWalkPreOrder);
+    mlirOperationWalk(loop, find_async, &found, MlirWalkPreOrder);
   return found;
 }
 
@@ -150,7 +149,7 @@ static bool may_be_read(MlirOperation func, MlirOperation write) {
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
   bool looped = !mlirOperationIsNull(tw_enclosing_loop(op));
-  k->wgmma |= looped && tw_op_is(op, TW_TILE_MMA) && tw_has_attr(op, TW_MMA_FAMILY);
+  k->async |= looped && tw_op_is(op, TW_TILE_MMA) && tw_is_async_mma(op);
   if (looped && tw_op_is(op, TW_TILE_MMA))
     look_behind(k, op);
   if (tw_stores_to_array(op))
@@ -279,7 +278,7 @@ bool tw_run_plan_grid(MlirOperation func) {
   k.work = tw_block_work_of(func, &k.axes);
   k.in_order = tw_grid_ids_in(func).count == TW_MAX_IDS;
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
-  if (k.wgmma && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= TW_MAX_GRID_ARGUMENTS)
+  if (k.async && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= TW_MAX_GRID_ARGUMENTS)
     decide(&k);
   else
     follow_stores(&k);

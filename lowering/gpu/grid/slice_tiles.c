@@ -45,7 +45,6 @@
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/families.h"
-#include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"

@@ -45,7 +45,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/step_cost.h"
-#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"

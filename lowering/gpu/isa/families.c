@@ -1,27 +1,114 @@
-/* families.c - the instructions that compute products. See families.h. */
+/* families.c - the table of families, best first, and what is asked of whichever a product has. See families.h. */
 #include "lowering/gpu/isa/families.h"
 
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/isa/fma.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
+#include "tilewright/dialect.h"
 
-enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32 };
+static const tw_mma_family_t *const families[] = {&tw_wgmma_family, &tw_mma_sync_family, &tw_fma_family};
+enum { NUM_FAMILIES = sizeof families / sizeof *families };
 
-tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int num_warps) {
-  tw_mma_plan_t plan = {.row = tw_mma_row_for(target, mma)};
-  if (tw_has_attr(mma, TW_MMA_FAMILY))
-    tw_wgmma_plan(mma, num_warps, &plan);
-  else
-    tw_mma_sync_plan(mma, num_warps, &plan);
+/* ---- which family -------------------------------------------------------------------------------- */
+
+static bool is_of(const tw_gpu_target_t *target, const tw_mma_family_t *family) {
+  return family->needs == 0 || tw_gpu_has(target, family->needs);
+}
+
+const tw_mma_family_t *tw_async_family(const tw_gpu_target_t *target) {
+  for (int i = 0; i < NUM_FAMILIES; i++)
+    if (families[i]->async != NULL && is_of(target, families[i]))
+      return families[i];
+  return NULL;
+}
+
+const tw_async_mma_t *tw_async_mma_of(MlirOperation op) {
+  tw_gpu_target_t target = tw_gpu_target_of(op);
+  const tw_mma_family_t *family = tw_async_family(&target);
+  return family ? family->async : NULL;
+}
+
+static const tw_mma_family_t *synchronous_family(MlirOperation mma) {
+  tw_gpu_target_t target = tw_gpu_target_of(mma);
+  for (int i = 0; i < NUM_FAMILIES; i++)
+    if (families[i]->async == NULL && is_of(&target, families[i]) && families[i]->why_not(mma, 0) == NULL)
+      return families[i];
+  return &tw_fma_family;
+}
+
+/* The asynchronous family that a tile.mma was given to; null if it was to none, or to one of another target. */
+static const tw_mma_family_t *given_family(MlirOperation mma) {
+  MlirStringRef name = tw_attr_string(mma, TW_MMA_FAMILY);
+  if (name.length == 0)
+    return NULL;
+  tw_gpu_target_t target = tw_gpu_target_of(mma);
+  const tw_mma_family_t *family = tw_async_family(&target);
+  return family && tw_str_is(name, family->name) ? family : NULL;
+}
+
+const tw_mma_family_t *tw_mma_family_of(MlirOperation mma) {
+  const tw_mma_family_t *given = given_family(mma);
+  return given ? given : synchronous_family(mma);
+}
+
+bool tw_is_async_mma(MlirOperation mma) { return given_family(mma) != NULL; }
+
+bool tw_has_async_mma(MlirOperation op) {
+  MlirOperation func = tw_function_of(op);
+  return tw_has_attr(func, TW_HAS_ASYNC_MMA) && tw_async_mma_of(func) != NULL;
+}
+
+bool tw_mma_has_instruction(MlirOperation mma) { return tw_mma_family_of(mma) != &tw_fma_family; }
+
+/* ---- of a product ---------------------------------------------------------------------------------- */
+
+tw_mma_plan_t tw_mma_plan(MlirOperation mma, int num_warps) {
+  tw_mma_plan_t plan;
+  tw_mma_family_of(mma)->plan(mma, num_warps, &plan);
   return plan;
+}
+
+tw_mma_place_t tw_mma_place(MlirOperation mma, int operand) {
+  MlirStringRef letters = tw_attr_string(mma, TW_MMA_PLACES);
+  return letters.length == 2 && tw_is_async_mma(mma) ? (tw_mma_place_t)letters.data[operand] : TW_PLACE_NONE;
+}
+
+bool tw_mma_reads_registers(MlirOperation product) {
+  return !tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, 0)));
+}
+
+bool tw_mma_may_run_on(MlirOperation product) {
+  const tw_async_mma_t *async = tw_async_mma_of(product);
+  return async != NULL && async->may_run_on(product);
+}
+
+int64_t tw_mma_words(MlirOperation product) {
+  const tw_async_mma_t *async = tw_async_mma_of(product);
+  int64_t words = async ? async->extra_words(product) : 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++)
+    words += tw_register_words(mlirValueGetType(mlirOperationGetOperand(product, i)));
+  return words;
+}
+
+int64_t tw_mma_cycles(MlirOperation mma) {
+  enum { NARROW = 19, HALF = 16 };
+  const tw_machine_t *machine = tw_gpu_target_of(mma).machine;
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
+           sum = mlirValueGetType(mlirOperationGetResult(mma, 0));
+  int64_t flop = 2 * tw_count(sum) * tw_extent(lhs, tw_rank(lhs) - 1), bits = tw_memory_bits(tw_element(lhs));
+  return flop / (tw_bits(lhs) > NARROW ? machine->fma_flop : machine->tensor_flop * HALF / bits);
 }
 
 /* ---- how many warps ------------------------------------------------------------------------------ */
 
+enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32 };
+
 typedef struct {
-  tw_gpu_target_t target;
+  const tw_async_mma_t *async; /* of the target; null if it has none */
   int64_t largest; /* elements of the largest accumulator */
   int64_t rows;    /* and its rows */
   bool chained, fma, promoted, computed;
@@ -38,15 +125,15 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
     need->rows = tw_extent(acc, tw_rank(acc) - 2);
   }
   need->chained |= tw_rows_stay_together(op);
-  need->fma |= tw_mma_row_for(&need->target, op).kind == TW_MMA_FMA;
-  need->promoted |= tw_wgmma_promotes(op);
+  need->fma |= synchronous_family(op) == &tw_fma_family;
+  need->promoted |= need->async != NULL && need->async->promotion(op) > 0;
   for (int i = 0; i < 2; i++)
     need->computed |= tw_loads_behind(op, i, loads) > 0;
   return MlirWalkResultAdvance;
 }
 
 int tw_mma_num_warps(MlirOperation func) {
-  need_t need = {.target = tw_gpu_target_of(func)};
+  need_t need = {.async = tw_async_mma_of(func)};
   mlirOperationWalk(func, measure, &need, MlirWalkPreOrder);
   if (need.largest == 0)
     return 0;

@@ -1,12 +1,39 @@
-/* families.h - the instructions that compute products, of all generations */
+/* families.h - the families of instructions for products, of all generations, and how passes get at them */
 #ifndef TILEWRIGHT_LOWERING_GPU_ISA_FAMILIES_H
 #define TILEWRIGHT_LOWERING_GPU_ISA_FAMILIES_H
 
 #include "lowering/gpu/machine/mma_family.h"
 
-/* The three layouts for a block of `num_warps` warps. */
-tw_mma_plan_t tw_mma_plan(const tw_gpu_target_t *target, MlirOperation mma, int num_warps);
+/* Of a tile.mma: the one that it was given (TW_MMA_FAMILY), else the best synchronous one that takes it. Never null:
+ * multiply-adds take everything. */
+const tw_mma_family_t *tw_mma_family_of(MlirOperation mma);
+/* The asynchronous family of a target; null if it has none. */
+const tw_mma_family_t *tw_async_family(const tw_gpu_target_t *target);
+/* What it is asked, of the target around an op; null if that has none. */
+const tw_async_mma_t *tw_async_mma_of(MlirOperation op);
+
+/* Whether a tile.mma was given to the asynchronous family. */
+bool tw_is_async_mma(MlirOperation mma);
+/* Whether the kernel around an op has such products, or had before they became tile.async_mma. */
+bool tw_has_async_mma(MlirOperation op);
+/* Whether a Tensor Core computes the product; else threads multiply and add. */
+bool tw_mma_has_instruction(MlirOperation mma);
+
+/* The three layouts of a tile.mma for a block of `num_warps` warps. */
+tw_mma_plan_t tw_mma_plan(MlirOperation mma, int num_warps);
+/* Where a tile.mma has operand 0 or 1; TW_PLACE_NONE of one that is not asynchronous. */
+tw_mma_place_t tw_mma_place(MlirOperation mma, int operand);
+
+/* Whether a tile.async_mma has its left operand in registers. */
+bool tw_mma_reads_registers(MlirOperation product);
+/* Whether it may be under way while its loop's next iteration begins (tw_async_mma_t). */
+bool tw_mma_may_run_on(MlirOperation product);
+/* Registers that a thread needs for it, with sums and operands. */
+int64_t tw_mma_words(MlirOperation product);
+
 /* Warps that a function should have for the matrix products in it; 0 if it has none. */
 int tw_mma_num_warps(MlirOperation func);
+/* Cycles that a multiprocessor takes for a product, roughly: by the rates of the target (machine.h). */
+int64_t tw_mma_cycles(MlirOperation mma);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_ISA_FAMILIES_H */

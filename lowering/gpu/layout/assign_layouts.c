@@ -194,7 +194,7 @@ static void rewrite_shape(assigner_t *a, MlirOperation op) {
 }
 
 static void rewrite_mma(assigner_t *a, MlirOperation op) {
-  tw_mma_plan_t plan = tw_mma_plan(&a->classes.target, op, a->classes.num_warps);
+  tw_mma_plan_t plan = tw_mma_plan(op, a->classes.num_warps);
   for (int i = 0; i < 3; i++)
     if (twl_needs_operand_layout(op, i))
       require(a, op, i, i == 0 ? &plan.lhs : i == 1 ? &plan.rhs : &plan.acc);

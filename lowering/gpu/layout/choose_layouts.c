@@ -14,7 +14,6 @@
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/layout/access_layout.h"
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/launch_record.h"
@@ -164,7 +163,7 @@ static access_t access_of(twl_classes_t *c, MlirOperation op) {
 bool twl_needs_operand_layout(MlirOperation mma, int i) {
   MlirValue value = mlirOperationGetOperand(mma, i);
   bool computed = i < 2 && !twl_is_flexible(value) && mlirOperationIsNull(tw_load_behind(value));
-  return !(computed && tw_wgmma_place(mma, i) == TW_WGMMA_WRITTEN); /* which any layout can be */
+  return !(computed && tw_mma_place(mma, i) == TW_PLACE_WRITTEN); /* which any layout can be */
 }
 
 /* ---- costs of an op, by the layout of a class ---------------------------------------------------------- */
@@ -177,7 +176,7 @@ static int64_t access_slots(const access_t *a, const tw_layout_t *layout) {
  * load that goes as well without one: what a product is added to. */
 static bool takes_slots(const access_t *a, const tw_layout_t *own, const tw_layout_t *layout) {
   enum { SLOT_BITS = 8 << 14 };
-  return a->bits >= SLOT_BITS && tw_op_loads_tile(a->op) && tw_has_attr(tw_function_of(a->op), TW_WGMMA) &&
+  return a->bits >= SLOT_BITS && tw_op_loads_tile(a->op) && tw_has_async_mma(a->op) &&
          tw_converts_through_shared(own, layout);
 }
 
@@ -328,7 +327,7 @@ static void add_products(chooser_t *x) {
   for (size_t i = 0; i < c->num_ops; i++) {
     if (!tw_op_is(c->ops[i], TW_TILE_MMA))
       continue;
-    tw_mma_plan_t plan = tw_mma_plan(&c->target, c->ops[i], c->num_warps);
+    tw_mma_plan_t plan = tw_mma_plan(c->ops[i], c->num_warps);
     force(x, mlirOperationGetResult(c->ops[i], 0), &plan.acc);
     for (int o = 0; o < 2; o++) {
       MlirOperation load = tw_load_behind(mlirOperationGetOperand(c->ops[i], o));
@@ -343,7 +342,7 @@ static void add_products(chooser_t *x) {
   }
   for (size_t i = 0; i < c->num_ops; i++)
     if (tw_op_is(c->ops[i], TW_TILE_MMA)) {
-      tw_mma_plan_t plan = tw_mma_plan(&c->target, c->ops[i], c->num_warps);
+      tw_mma_plan_t plan = tw_mma_plan(c->ops[i], c->num_warps);
       add_loads(x, c->ops[i], 0, &plan.lhs);
       add_loads(x, c->ops[i], 1, &plan.rhs);
     }
@@ -363,7 +362,7 @@ static void add_operands(chooser_t *x) {
       MlirValue value = mlirOperationGetOperand(c->ops[i], o);
       if (is_in_memory(x, c->ops[i], o) || !twl_has_class(value) || !twl_needs_operand_layout(c->ops[i], o))
         continue;
-      tw_mma_plan_t plan = tw_mma_plan(&c->target, c->ops[i], c->num_warps);
+      tw_mma_plan_t plan = tw_mma_plan(c->ops[i], c->num_warps);
       (void)add_candidate(x, choice_of(x, value), o == 0 ? &plan.lhs : &plan.rhs);
     }
 }
@@ -492,10 +491,10 @@ static int64_t operand_slots(chooser_t *x, MlirOperation mma, int o, const tw_la
   if (is_in_memory(x, mma, o))
     return 0;
   if (!twl_needs_operand_layout(mma, o))
-    return tw_layout_of_type(tw_wgmma_written(mma, o, x->c->num_warps).buffer, &buffer)
+    return tw_layout_of_type(tw_async_mma_of(mma)->written(mma, o, x->c->num_warps).buffer, &buffer)
                ? tw_shared_access_slots(&buffer, layout, bits)
                : 0;
-  tw_mma_plan_t plan = tw_mma_plan(&x->c->target, mma, x->c->num_warps);
+  tw_mma_plan_t plan = tw_mma_plan(mma, x->c->num_warps);
   return conversion_slots(x, layout, o == 0 ? &plan.lhs : o == 1 ? &plan.rhs : &plan.acc, bits);
 }
 
@@ -510,7 +509,7 @@ static void add_product(chooser_t *x, MlirOperation mma) {
       add_cost(x, k, i, trips * operand_slots(x, mma, o, &l));
     }
   }
-  tw_mma_plan_t plan = tw_mma_plan(&x->c->target, mma, x->c->num_warps);
+  tw_mma_plan_t plan = tw_mma_plan(mma, x->c->num_warps);
   const class_choice_t *k = choice_of(x, result);
   tw_layout_t l = candidate(x, k, 0); /* its only one */
   add_cost(x, k, 0, trips * conversion_slots(x, &plan.acc, &l, element_bits(result)));

@@ -1,4 +1,4 @@
-/* select_mma.c - tile-select-mma: selects the products that warpgroups compute from shared memory
+/* select_mma.c - tile-select-mma: gives products to the asynchronous family of the target
  *
  * Before (no layouts yet):
  *
@@ -10,20 +10,17 @@
  *
  *   %s = tile.mma %q, %t, %zero {tile.family = "wgmma", tile.places = "ss", tile.transposed_rhs} : ...
  *
- * A product qualifies on a target with wgmma when there is an instruction for its dtypes, the block's
- * warps can share it out, and operands have lines of 32 bytes or more. An operand is read where it is loaded
- * to if that has the form that the instruction reads ("s"); else rhs is written there from registers
- * ("w"), and lhs stays in them ("r"), unless it would have to be transposed. So does a lhs that a loop
- * does not change, where its products would keep shared memory busy and registers suffice. Everything that products
- * read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
+ * Which products qualify, and where their operands lie, is the family's to say (machine/mma_family.h): in the buffer that
+ * one is loaded into ("s"), in a buffer that registers write ("w"), in registers ("r"). A lhs that a loop does not change
+ * stays in registers, too, where its products would keep shared memory busy and registers suffice. Everything that
+ * products read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
  *
- * Of 8-bit floats the tensor core sums up in fewer bits than float32 has. So only TW_WGMMA_PROMOTION of k
- * are summed there, and these sums in float32, unless the kernel has the hint fp8_fast_accum. */
+ * Where an instruction keeps fewer bits of a sum than float32 has, it sums up so much of k as the family says
+ * (tile.promoted), and these sums are added up in float32. */
 #include "lowering/gpu/layout/select_mma.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
@@ -42,6 +39,8 @@ typedef struct {
 typedef struct {
   MlirOperation func;
   tw_gpu_target_t target;
+  const tw_mma_family_t *family;
+  const tw_async_mma_t *async; /* what it is asked */
   int num_warps;
   tw_ops_t products;
   wanted_t *loads; /* owned */
@@ -94,58 +93,52 @@ static bool feeds_product(MlirOperation mma) {
   return feeds;
 }
 
+static tw_mma_split_t split_of(const selector_t *s, MlirOperation mma) {
+  MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
+  tw_mma_split_t split = {.n = 1};
+  (void)s->async->split(tw_extent(acc, 0), tw_extent(acc, 1), s->num_warps, &split);
+  return split;
+}
+
 static const char *why_not(const selector_t *s, MlirOperation mma) {
-  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
-           acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
-  tw_wgmma_kind_t kind;
-  tw_wgmma_split_t split;
-  bool transposed;
-  if (!tw_wgmma_kind_of_mma(mma, &kind))
-    return "it has no instruction for its dtypes";
-  if (tw_rank(acc) != 2 || tw_extent(lhs, 1) < kind.k)
-    return "it is batched, or k is below 32 bytes";
-  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), s->num_warps, &split) ||
-      (split.same > 1 && !feeds_product(mma)))
-    return "its rows are no multiple of 64, or its warps cannot share it";
-  if (tw_wgmma_find_place(mma, 1, &transposed) == TW_WGMMA_NONE)
-    return "its right operand has no lines of 32 bytes";
+  const char *reason = s->family->why_not(mma, s->num_warps);
+  if (reason != NULL)
+    return reason;
+  if (split_of(s, mma).same > 1 && !feeds_product(mma))
+    return "its warps cannot share it: some would compute the same";
   return bytes_wanted(s) > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
 }
 
 /* ---- left operands that stay in registers -------------------------------------------------------------- */
 
 /* Whether the product reads the same left operand in each iteration of its loop, which is loaded before it. */
-static bool keeps_lhs(MlirOperation mma) {
+static bool keeps_lhs(const selector_t *s, MlirOperation mma) {
   bool transposed;
   const void *loop = tw_loop_around(mma);
-  return loop != NULL && !tw_wgmma_promotes(mma) && tw_wgmma_find_place(mma, 0, &transposed) == TW_WGMMA_SHARED &&
+  return loop != NULL && s->async->promotion(mma) == 0 && s->async->place(mma, 0, &transposed) == TW_PLACE_SHARED &&
          !transposed && tw_loop_around(tw_load_behind(mlirOperationGetOperand(mma, 0))) != loop;
 }
 
 /* Columns of one instruction. */
 static int64_t columns(const selector_t *s, MlirOperation mma) {
-  tw_wgmma_split_t split = {.n = 1};
-  int64_t m = tw_extent(mlirValueGetType(mlirOperationGetOperand(mma, 2)), 0),
-          n = tw_extent(mlirValueGetType(mlirOperationGetOperand(mma, 2)), 1);
-  tw_wgmma_split(m, n, s->num_warps, &split);
-  return n / split.n;
+  return tw_extent(mlirValueGetType(mlirOperationGetOperand(mma, 2)), 1) / split_of(s, mma).n;
 }
 
 /* Whether it has so few columns that shared memory would be as busy as the Tensor Core, and needs not be. */
 static bool is_narrow(const selector_t *s, MlirOperation mma) {
-  return keeps_lhs(mma) && columns(s, mma) <= TW_WGMMA_NARROW;
+  return keeps_lhs(s, mma) && columns(s, mma) <= s->async->narrow;
 }
 
 /* Words that a thread holds of a product: of the sums, and of a left operand that is no buffer. */
 static int64_t words_of(const selector_t *s, MlirOperation mma) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
            acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
-  bool transposed, held = tw_wgmma_find_place(mma, 0, &transposed) == TW_WGMMA_REGISTERS || keeps_lhs(mma);
+  bool transposed, held = s->async->place(mma, 0, &transposed) == TW_PLACE_REGISTERS || keeps_lhs(s, mma);
   int64_t row = columns(s, mma) * tw_bits(acc) + (held ? tw_extent(lhs, 1) * tw_bits(lhs) : 0);
-  return row * TW_WGMMA_ROWS / (WORD_BITS * LANES * TW_WGMMA_WARPS);
+  return row * s->async->rows / ((int64_t)WORD_BITS * LANES * s->async->warps);
 }
 
-/* Of 64 columns an instruction multiplies as long as shared memory takes to bring both operands: nothing is left for
+/* Of few columns an instruction multiplies as long as shared memory takes to bring both operands: nothing is left for
  * copies, nor for the other warpgroup. So where a loop has several such products (the gradients of attention: scores,
  * and what comes back through the weights), what stays the same stays in registers, if these suffice for it beside all
  * sums of the loop and computed operands. Beside one such product the Tensor Core recovers: 1 to 3 %. */
@@ -167,17 +160,16 @@ static bool stays_in_registers(const selector_t *s, MlirOperation mma) {
 /* ---- the mark ------------------------------------------------------------------------------------------ */
 
 /* Says how the product is computed, where that is not plain. */
-static void explain(MlirOperation mma, const tw_wgmma_place_t place[2]) {
+static void explain(const selector_t *s, MlirOperation mma, const tw_mma_place_t place[2]) {
   static const char *const sides[] = {"left", "right"};
   for (int i = 0; i < 2; i++) {
-    if (place[i] != TW_WGMMA_WRITTEN)
+    if (place[i] != TW_PLACE_WRITTEN)
       continue;
-    tw_wgmma_written_t written = tw_wgmma_written(mma, i, 1);
-    if (written.source != written.line)
+    if (s->async->written(mma, i, 1).transposes)
       tw_op_remark(mma,
-                   "transposes its %s operand through registers in each iteration: for this dtype wgmma reads "
+                   "transposes its %s operand through registers in each iteration: for this dtype %s reads "
                    "what is contiguous along k only",
-                   sides[i]);
+                   sides[i], s->family->name);
     else
       tw_op_remark(mma, "writes its %s operand to shared memory: it is computed", sides[i]);
   }
@@ -185,32 +177,32 @@ static void explain(MlirOperation mma, const tw_wgmma_place_t place[2]) {
     tw_op_remark(mma,
                  "adds up in float32 what the tensor core sums over %d of k; the hint fp8_fast_accum leaves it all "
                  "to the tensor core",
-                 TW_WGMMA_PROMOTION);
+                 s->async->promotion(mma));
 }
 
 static void mark(selector_t *s, MlirOperation mma) {
   static const char *const transposed_names[] = {TW_MMA_TRANSPOSED_LHS, TW_MMA_TRANSPOSED_RHS};
   MlirContext context = mlirOperationGetContext(mma);
-  tw_wgmma_place_t place[2];
+  tw_mma_place_t place[2];
   char letters[3] = "";
   for (int i = 0; i < 2; i++) {
     bool transposed;
-    place[i] = tw_wgmma_find_place(mma, i, &transposed);
+    place[i] = s->async->place(mma, i, &transposed);
     letters[i] = (char)place[i];
     if (transposed)
       tw_set_attr(mma, transposed_names[i], mlirUnitAttrGet(context));
   }
-  if (place[0] == TW_WGMMA_SHARED && stays_in_registers(s, mma)) {
-    letters[0] = (char)(place[0] = TW_WGMMA_REGISTERS);
+  if (place[0] == TW_PLACE_SHARED && stays_in_registers(s, mma)) {
+    letters[0] = (char)(place[0] = TW_PLACE_REGISTERS);
     tw_op_remark(mma,
                  "keeps its left operand in registers, which its loop does not change: with few columns, reading it "
                  "each time would take as long as the product");
   }
-  tw_set_attr(mma, TW_MMA_FAMILY, mlirStringAttrGet(context, tw_str("wgmma")));
+  tw_set_attr(mma, TW_MMA_FAMILY, mlirStringAttrGet(context, tw_str(s->family->name)));
   tw_set_attr(mma, TW_MMA_PLACES, mlirStringAttrGet(context, tw_str(letters)));
-  if (tw_wgmma_promotes(mma))
-    tw_set_int(mma, TW_MMA_PROMOTED, tw_i32(context), TW_WGMMA_PROMOTION);
-  explain(mma, place);
+  if (s->async->promotion(mma) > 0)
+    tw_set_int(mma, TW_MMA_PROMOTED, tw_i32(context), s->async->promotion(mma));
+  explain(s, mma, place);
   s->any = true;
 }
 
@@ -227,7 +219,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
       note_load(s, load);
     for (int l = tw_loads_behind(op, i, loads); l > 0; l--)
       note_load(s, loads[l - 1]);
-    if (tw_rank(type) == 2 && tw_wgmma_find_place(op, i, &transposed) == TW_WGMMA_WRITTEN)
+    if (tw_rank(type) == 2 && s->async->place(op, i, &transposed) == TW_PLACE_WRITTEN)
       s->written += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
   }
   return MlirWalkResultAdvance;
@@ -235,8 +227,10 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
 
 static bool select_async(MlirOperation func) {
   selector_t s = {.func = func, .target = tw_gpu_target_of(func)};
-  if (!tw_gpu_has(&s.target, TW_GPU_WGMMA) || tw_has_attr(func, "tile.no_async_mma"))
+  s.family = tw_async_family(&s.target);
+  if (s.family == NULL || tw_has_attr(func, TW_NO_ASYNC_MMA))
     return true;
+  s.async = s.family->async;
   s.num_warps = (int)tw_num_warps(func, 0);
   if (s.num_warps == 0)
     s.num_warps = tw_mma_num_warps(func);
@@ -244,14 +238,14 @@ static bool select_async(MlirOperation func) {
   for (int i = 0; i < s.products.count; i++) {
     const char *reason = why_not(&s, s.products.at[i]);
     if (reason)
-      tw_op_remark(s.products.at[i], "is not a wgmma: %s", reason);
+      tw_op_remark(s.products.at[i], "is not a %s: %s", s.family->name, reason);
     else
       mark(&s, s.products.at[i]);
   }
   tw_ops_free(&s.products);
   free(s.loads);
   if (s.any)
-    tw_set_attr(func, TW_WGMMA, mlirUnitAttrGet(mlirOperationGetContext(func)));
+    tw_set_attr(func, TW_HAS_ASYNC_MMA, mlirUnitAttrGet(mlirOperationGetContext(func)));
   return true;
 }
 

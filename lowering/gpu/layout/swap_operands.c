@@ -1,7 +1,7 @@
 /* swap_operands.c - tile-select-mma: transposes products so that a computed operand is the left one
  *
- * Before, the right operand is computed. A wgmma reads its right operand from shared memory only, so each iteration
- * would write it there, and the product would wait for that:
+ * Before, the right operand is computed. An asynchronous product reads its right operand from shared memory only, so each
+ * iteration would write it there, and the product would wait for that:
  *
  *   %s = scf.for %k = ... iter_args(%acc = %zero) -> (tensor<256x128xf32>) {
  *     %a = tile.load %x[...] -> tensor<256x64xbf16>
@@ -22,11 +22,11 @@
  *   }
  *   %s = tile.permute %t [1, 0]
  *
- * What must hold: the target has wgmma; the loop carries the sum from zero, and only products read it; all of these
- * have a computed right operand and load their left one, of 16 bits an element, for which wgmma takes either order in
- * memory; the sum has 64 rows, and 128 columns (of 64, two warpgroups would compute each element twice). Fewer rows are
- * no wgmma. Runs before select_mma.c. */
-#include "lowering/gpu/isa/sm90/wgmma.h"
+ * What must hold: the target has an asynchronous family; the loop carries the sum from zero, and only products read it;
+ * all of these have a computed right operand and load their left one, of 16 bits an element, which may be in either
+ * order in memory; the sum has the rows of an instruction, and 128 columns (of 64, two groups of warps would compute each
+ * element twice). Fewer rows are no such product. Runs before select_mma.c. */
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/select_mma.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
@@ -47,14 +47,13 @@ static MlirValue turned(const tw_builder_t *at, MlirValue value) {
                      mlirDenseI32ArrayGet(at->context, RANK, order));
 }
 
-static bool gains(MlirOperation mma) {
+static bool gains(const tw_async_mma_t *async, MlirOperation mma) {
   enum { LEAST_COLUMNS = 128, ELEMENT_BITS = 16 };
   MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   bool transposed;
   return tw_rank(acc) == 2 && tw_bits(mlirValueGetType(mlirOperationGetOperand(mma, 0))) == ELEMENT_BITS &&
-         tw_extent(acc, 0) >= TW_WGMMA_ROWS && tw_extent(acc, 0) <= TW_WGMMA_MAX_COLUMNS &&
-         tw_extent(acc, 1) >= LEAST_COLUMNS && tw_wgmma_find_place(mma, 0, &transposed) == TW_WGMMA_SHARED &&
-         tw_wgmma_find_place(mma, 1, &transposed) == TW_WGMMA_WRITTEN;
+         tw_extent(acc, 0) >= async->rows && tw_extent(acc, 0) <= async->columns && tw_extent(acc, 1) >= LEAST_COLUMNS &&
+         async->place(mma, 0, &transposed) == TW_PLACE_SHARED && async->place(mma, 1, &transposed) == TW_PLACE_WRITTEN;
 }
 
 /* The products that add to carried value `i`, one after the other. */
@@ -97,8 +96,8 @@ static void turn_sum(MlirOperation loop, intptr_t i, const tw_ops_t *products) {
 }
 
 bool tw_swap_operands(MlirOperation func) {
-  tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || !tw_gpu_has(&target, TW_GPU_WGMMA))
+  const tw_async_mma_t *async = tw_async_mma_of(func);
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || async == NULL)
     return true;
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int l = 0; l < loops.count; l++)
@@ -108,7 +107,7 @@ bool tw_swap_operands(MlirOperation func) {
       tw_ops_t products = products_of(loops.at[l], i);
       bool all = products.count > 0;
       for (int p = 0; p < products.count; p++)
-        all = all && gains(products.at[p]);
+        all = all && gains(async, products.at[p]);
       if (all)
         turn_sum(loops.at[l], i, &products);
       tw_ops_free(&products);

@@ -2,7 +2,7 @@
  *
  * Runs after select_mma.c, which may have found an instruction.
  *
- * Before, on sm_80, which has no matrix instruction for 8-bit floats:
+ * Before, on a chip that has no matrix instruction for 8-bit floats:
  *
  *   %d = tile.mma %a, %b, %c : tensor<64x32xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<64x64xf32>
  *
@@ -15,8 +15,7 @@
  * Each such product gets a remark, and so does one that runs as multiply-adds, because nothing
  * holds its inputs exactly (f32: rounding to tf32 is for the program to ask for). Runs before
  * layouts are assigned. */
-#include "lowering/gpu/isa/sm80/mma_sync.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/select_mma.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
@@ -48,11 +47,11 @@ static void widen_inputs(MlirOperation mma) {
 
 static void legalize(const tw_gpu_target_t *target, MlirOperation mma) {
   MlirType in = input_type(mma);
-  if (tw_has_attr(mma, TW_MMA_FAMILY) || tw_mma_row_for(target, mma).kind != TW_MMA_FMA)
+  if (tw_mma_has_instruction(mma))
     return;
   if (is_narrow_float(in)) {
     widen_inputs(mma);
-    if (tw_mma_row_for(target, mma).kind != TW_MMA_FMA) {
+    if (tw_mma_has_instruction(mma)) {
       tw_op_remark(mma, "runs on float16 inputs: %s has no matrix instruction for %s here", target->name,
                    dtype_name(in));
       return;

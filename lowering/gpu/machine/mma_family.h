@@ -1,37 +1,90 @@
-/* mma_family.h - how a tile.mma is computed: the instruction, and the layouts of its tiles
+/* mma_family.h - what a family of instructions for products is asked: the seam between generations of chips
  *
- * A plan is a function of the op and the number of warps only, so that each pass makes it anew and
- * none hands it on: layout assignment takes the three layouts, promotion and lowering recognise
- * them in the types. */
+ * A family is a row of the table in isa/families.c: multiply-adds, mma.sync, wgmma. Passes ask it what they must know of
+ * a product, never which one it is, and never which chip it runs on. Every answer is a function of the op and the number
+ * of warps only, so that each pass asks anew and none hands it on.
+ *
+ * A product is `tile.mma` until its operands lie where its family wants them. If the family is asynchronous it then
+ * becomes `tile.async_mma`, which only starts it, and a `tile.mma_wait`. No chip has two such families. */
 #ifndef TILEWRIGHT_LOWERING_GPU_MACHINE_MMA_FAMILY_H
 #define TILEWRIGHT_LOWERING_GPU_MACHINE_MMA_FAMILY_H
 
 #include "lowering/gpu/machine/target.h"
 #include "lowering/layout/layout.h"
 
-typedef enum tw_mma_kind {
-  TW_MMA_FMA, /* no Tensor Core: each thread multiplies what it holds */
-  TW_MMA_F16,
-  TW_MMA_BF16,
-  TW_MMA_TF32,
-  TW_MMA_INT8,
-  TW_MMA_FP8,
-  TW_MMA_F64,
-} tw_mma_kind_t;
+/* Attributes of a tile.mma that tile-select-mma gave to an asynchronous family: its name; where the operands are, a
+ * letter each (tw_mma_place_t); that an operand in place is the transpose of the tile that is loaded for it; and how
+ * much of k the instruction sums, where these sums are added up outside of it. */
+#define TW_MMA_FAMILY "tile.family"
+#define TW_MMA_PLACES "tile.places"
+#define TW_MMA_TRANSPOSED_LHS "tile.transposed_lhs"
+#define TW_MMA_TRANSPOSED_RHS "tile.transposed_rhs"
+#define TW_MMA_PROMOTED "tile.promoted"
+/* Unit attributes of a kernel: it has such a product; it shall have none (tile-replan). */
+#define TW_HAS_ASYNC_MMA "tile.async_mma"
+#define TW_NO_ASYNC_MMA "tile.no_async_mma"
 
-/* One row of the table of instructions. All have m = 16 and n = 8 seen from here: the two halves of
- * the m8n8k4 of f64 are put together by the lowering. */
-typedef struct tw_mma_row {
-  tw_mma_kind_t kind;
-  int k;         /* k extent of one step */
-  int elem_bits; /* of an input */
-  tw_gpu_feature_t needs;
-} tw_mma_row_t;
-
+/* The layouts of a product's tiles. */
 typedef struct tw_mma_plan {
-  tw_mma_row_t row;
-  int warps_m, warps_n;
   tw_layout_t acc, lhs, rhs;
 } tw_mma_plan_t;
+
+typedef enum tw_mma_place {
+  TW_PLACE_NONE = 0,
+  TW_PLACE_SHARED = 's',    /* in the buffer that it is loaded into */
+  TW_PLACE_REGISTERS = 'r', /* in the layout of the plan; lhs only */
+  TW_PLACE_WRITTEN = 'w',   /* in a buffer of its own, written from registers */
+} tw_mma_place_t;
+
+/* How an operand is written: the buffer, and the layout of registers that suits both it and where they get it from. */
+typedef struct tw_mma_written {
+  bool transposes; /* neighbours lie side by side along one axis where registers get it from, along another in it */
+  tw_layout_t registers;
+  MlirType buffer;
+} tw_mma_written_t;
+
+/* How groups of warps share a sum: parts along its rows and columns, and how many groups compute the same. */
+typedef struct tw_mma_split {
+  int m, n, same;
+} tw_mma_split_t;
+
+/* What is asked of products that run by themselves, on operands in shared memory. */
+typedef struct tw_async_mma {
+  int warps;   /* of a group, which starts a product together */
+  int rows;    /* of a group's instruction */
+  int columns; /* the most of them */
+  int narrow;  /* columns: with so few shared memory is as busy as the Tensor Core, with both operands there */
+  int lanes_per_row, columns_per_lane; /* a row of a sum in registers: neighbours in a lane, and lanes with them */
+  bool by_proxy; /* it reads shared memory past what threads have written: that takes a fence */
+  /* Whether so many warps can share a sum of these extents. */
+  bool (*split)(int64_t rows, int64_t columns, int num_warps, tw_mma_split_t *out);
+  /* Where operand 0 or 1 of a tile.mma would be, and whether as the transpose of what is loaded; none: nowhere. */
+  tw_mma_place_t (*place)(MlirOperation mma, int operand, bool *transposed);
+  tw_mma_written_t (*written)(MlirOperation mma, int operand, int num_warps);
+  /* How much of k an instruction may sum up before its sums are promoted to a wider type; 0: all. */
+  int (*promotion)(MlirOperation mma);
+  /* Registers that a thread needs for a tile.async_mma beside its sums and operands. */
+  int64_t (*extra_words)(MlirOperation product);
+  /* Whether a tile.async_mma may be under way while its loop's next iteration begins. That registers which it reads are
+   * not written before is left to the caller. */
+  bool (*may_run_on)(MlirOperation product);
+} tw_async_mma_t;
+
+struct tw_emitter;
+
+typedef struct tw_mma_family {
+  const char *name;            /* in the IR and in remarks */
+  tw_gpu_feature_t needs;      /* 0: each chip has it */
+  const tw_async_mma_t *async; /* null: a tile.mma is done when the next op begins */
+  /* Null if it takes the product; else why not: text for a remark. */
+  const char *(*why_not)(MlirOperation mma, int num_warps);
+  /* Layouts of the sum and of operands in registers; what is written gets that of `written`. */
+  void (*plan)(MlirOperation mma, int num_warps, tw_mma_plan_t *out);
+  /* "m16n8k16 on 8 warps"; empty where there is nothing to say. */
+  void (*describe)(MlirOperation product, int num_warps, size_t size, char *out);
+  /* Rules of tile-to-nvvm, for tile.mma or, of an asynchronous family, tile.async_mma and its wait. */
+  bool (*emit)(struct tw_emitter *e, MlirOperation product);
+  bool (*emit_wait)(struct tw_emitter *e, MlirOperation wait);
+} tw_mma_family_t;
 
 #endif /* TILEWRIGHT_LOWERING_GPU_MACHINE_MMA_FAMILY_H */

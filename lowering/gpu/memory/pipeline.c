@@ -49,7 +49,7 @@
 #include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
@@ -385,8 +385,8 @@ static intptr_t only_yielded(MlirValue value, MlirBlock body) {
 static MlirOperation overlapped_wait(MlirOperation loop) {
   MlirOperation none = {NULL}, product = first_op(tw_loop_body(loop), TW_TILE_ASYNC_MMA);
   MlirOperation wait = first_op(tw_loop_body(loop), TW_TILE_MMA_WAIT);
-  if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || !tw_wgmma_may_run_on(product) ||
-      tw_wgmma_reads_registers(product) ||
+  if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || !tw_mma_may_run_on(product) ||
+      tw_mma_reads_registers(product) ||
       !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
     return none;
   intptr_t position = only_yielded(mlirOperationGetResult(wait, 0), tw_loop_body(loop));

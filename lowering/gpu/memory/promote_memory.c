@@ -45,7 +45,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/stage_stores.h"
@@ -252,7 +252,7 @@ static void promote(promoter_t *p, MlirOperation load) {
     MlirOperation behind = tw_load_behind(value);
     if (mlirOperationIsNull(behind) || !mlirOperationEqual(behind, load))
       continue;
-    if (tw_wgmma_place(mma, i % 2) == TW_WGMMA_SHARED)
+    if (tw_mma_place(mma, i % 2) == TW_PLACE_SHARED)
       mlirOperationSetOperand(mma, i % 2, buffer);
     else
       read_operand(mma, i % 2, load, buffer, end);
@@ -263,7 +263,7 @@ static void promote(promoter_t *p, MlirOperation load) {
 
 /* ---- products on buffers --------------------------------------------------------------------------- */
 
-static MlirValue build_wgmma(const tw_builder_t *at, MlirOperation mma) {
+static MlirValue build_async_mma(const tw_builder_t *at, MlirOperation mma) {
   static const char *const flags[][2] = {{TW_MMA_TRANSPOSED_LHS, "transposed_lhs"},
                                          {TW_MMA_TRANSPOSED_RHS, "transposed_rhs"},
                                          {"unsigned_lhs", "unsigned_lhs"},
@@ -300,7 +300,7 @@ static void write_operand(const promoter_t *p, const tw_builder_t *at, MlirOpera
   MlirValue value = mlirOperationGetOperand(mma, operand), zero = tw_const_int(at, tw_i32(at->context), 0);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(p->func, 0)));
   top.location = at->location;
-  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", tw_wgmma_written(mma, operand, 1).buffer, 0, NULL);
+  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", tw_async_mma_of(mma)->written(mma, operand, 1).buffer, 0, NULL);
   MlirValue operands[] = {value, buffer, zero};
   tw_build(at, "tile.local_store", (tw_op_parts_t){.num_operands = 3, .operands = operands});
   mlirOperationSetOperand(mma, operand, buffer);
@@ -309,7 +309,7 @@ static void write_operand(const promoter_t *p, const tw_builder_t *at, MlirOpera
 /* An operand that was to lie where its load puts it, but whose load stayed in registers (shared memory has no room, or
  * a pass in between has changed a gather's indices): as it is, no longer transposed. */
 static bool was_left_behind(MlirOperation mma, int operand) {
-  if (tw_wgmma_place(mma, operand) != TW_WGMMA_SHARED ||
+  if (tw_mma_place(mma, operand) != TW_PLACE_SHARED ||
       tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, operand))))
     return false;
   mlirOperationRemoveDiscardableAttributeByName(mma,
@@ -317,16 +317,16 @@ static bool was_left_behind(MlirOperation mma, int operand) {
   return true;
 }
 
-static void finish_wgmma(const promoter_t *p, MlirOperation mma) {
+static void finish_async_mma(const promoter_t *p, MlirOperation mma) {
   tw_builder_t at = tw_build_before(mma);
   for (int i = 0; i < 2; i++) {
     bool behind = was_left_behind(mma, i);
-    if (tw_wgmma_place(mma, i) == TW_WGMMA_WRITTEN || (behind && i == 1)) /* lhs is in its registers already */
+    if (tw_mma_place(mma, i) == TW_PLACE_WRITTEN || (behind && i == 1)) /* lhs is in its registers already */
       write_operand(p, &at, mma, i);
   }
   if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
     return;
-  MlirValue result = build_wgmma(&at, mma);
+  MlirValue result = build_async_mma(&at, mma);
   MlirValue done = tw_op1_attr(&at, "tile.mma_wait", mlirValueGetType(result), 1, &result, "pending",
                                mlirIntegerAttrGet(tw_i32(at.context), 0));
   build_plain(&at, "tile.barrier");
@@ -418,7 +418,7 @@ static bool promote_operands(MlirOperation func) {
   for (int i = 0; i < alike.loads.count; i++)
     bring(&p, alike.loads.at[i]);
   for (int i = 0; i < p.products.count; i++)
-    finish_wgmma(&p, p.products.at[i]);
+    finish_async_mma(&p, p.products.at[i]);
   tw_ops_free(&alike.loads);
   tw_ops_free(&p.products);
   free(p.taken);

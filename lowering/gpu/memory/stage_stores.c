@@ -28,8 +28,8 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/sm90/store_boxes.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
@@ -224,7 +224,7 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
 bool tw_stage_stores(MlirOperation func) {
   stager_t s = {.func = func};
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(tw_function_of(func), TW_WGMMA))
+  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_async_mma(func))
     return true;
   mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
   for (int i = 0; i < s.stores.count; i++) {

@@ -10,7 +10,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/scratch.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
@@ -69,11 +69,7 @@ static MlirWalkResult count_words(MlirOperation op, void *user) {
   if (!mlirBlockEqual(mlirOperationGetBlock(op), words->block))
     words->words = 0;
   words->block = mlirOperationGetBlock(op);
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    words->words += tw_register_words(mlirValueGetType(mlirOperationGetOperand(op, i)));
-  int64_t sums = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  if (tw_has_attr(op, "promoted"))
-    words->words += sums < TW_WGMMA_PROMOTED_COLUMNS / 2 ? sums : TW_WGMMA_PROMOTED_COLUMNS / 2;
+  words->words += tw_mma_words(op);
   words->most = words->words > words->most ? words->words : words->most;
   return MlirWalkResultAdvance;
 }

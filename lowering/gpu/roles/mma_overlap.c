@@ -1,7 +1,7 @@
 /* mma_overlap.c - see mma_overlap.h */
 #include "lowering/gpu/roles/mma_overlap.h"
 #include "dialect/layouts.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/loops.h"
 
@@ -11,7 +11,7 @@
 static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *out) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation wait = tw_only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
-  if (!tw_wgmma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, TW_TILE_MMA_WAIT) ||
+  if (!tw_mma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, TW_TILE_MMA_WAIT) ||
       !mlirBlockEqual(mlirOperationGetBlock(wait), body))
     return false;
   MlirValue done = mlirOperationGetResult(wait, 0);
@@ -42,7 +42,7 @@ static MlirWalkResult check_product(MlirOperation op, void *user) {
   if (check->bad)
     return MlirWalkResultInterrupt;
   if (only_adds(overlap->loop, op, overlap))
-    overlap->all &= !tw_wgmma_reads_registers(op) &&
+    overlap->all &= !tw_mma_reads_registers(op) &&
                     tw_is_zero(tw_carried_init(overlap->loop, overlap->carried[overlap->num_products - 1]));
   else
     overlap->all = false;
@@ -74,7 +74,7 @@ static MlirOperation next_wait(const tw_overlap_t *overlap, MlirOperation op) {
 
 /* Whether what the product reads from registers is written when the one of the iteration before is done. */
 static bool reads_behind(const tw_overlap_t *overlap, MlirOperation product) {
-  if (!tw_wgmma_reads_registers(product))
+  if (!tw_mma_reads_registers(product))
     return true;
   tw_slice_t slice = {.block = tw_loop_body(overlap->loop)};
   tw_slice_add(&slice, mlirOperationGetOperand(product, 0));

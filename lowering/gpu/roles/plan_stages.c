@@ -4,7 +4,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/gpu/isa/sm80/mma_sync.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
@@ -290,8 +290,7 @@ static bool make_rings(tw_ring_plan_t *plan) {
 /* Multiply-adds are as fast as their operands stay in registers, of which a warp beside them would take a share. */
 static MlirWalkResult find_multiply_adds(MlirOperation op, void *user) {
   tw_ring_plan_t *plan = user;
-  tw_gpu_target_t target = tw_gpu_target_of(op);
-  if (tw_op_is(op, TW_TILE_MMA) && tw_mma_row_for(&target, op).kind == TW_MMA_FMA)
+  if (tw_op_is(op, TW_TILE_MMA) && !tw_mma_has_instruction(op))
     refuse(plan, op, "its multiply-adds need the registers that these would take");
   return plan->refused.reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }

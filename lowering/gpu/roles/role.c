@@ -2,7 +2,7 @@
 #include "lowering/gpu/roles/role.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/loops.h"
 
@@ -21,7 +21,7 @@ static bool have_met(const tw_role_t *r) {
 /* Whether a barrier keeps only what copies bring from being written early: it stands behind the wait for a product that
  * reads no buffer which threads write. */
 static bool is_of_ring(MlirOperation before) {
-  return tw_op_is(before, TW_TILE_MMA_WAIT) && !tw_wgmma_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
+  return tw_op_is(before, TW_TILE_MMA_WAIT) && !tw_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
 }
 
 /* What only kept copies and reads of one slot apart. A barrier that orders stores to shared memory stays. */

@@ -1,7 +1,7 @@
 /* role_stages.c - fills, waits for and releases the stages of a role's buffers. See role.h */
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/role.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
@@ -225,7 +225,7 @@ static bool is_behind_branch(MlirOperation op, MlirValue value) {
 /* Whether the product reads registers that the next iteration reads again. The assembler (ptxas 13.0) takes them for
  * free behind a branch that the product runs across, and gives them to others. */
 static bool reads_kept_registers(MlirOperation product) {
-  return tw_wgmma_reads_registers(product) &&
+  return tw_mma_reads_registers(product) &&
          !tw_defined_in(mlirOperationGetOperand(product, 0), mlirOperationGetBlock(product));
 }
 

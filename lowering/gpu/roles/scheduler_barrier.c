@@ -33,10 +33,10 @@
  * would be left half full. Runs after tile-specialize-warps. In a race-check build the groups meet around each product,
  * so that none could wait for the other's turn: they take none. */
 #include "lowering/gpu/facts/scratch.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
+#include "tilewright/machine.h"
 
 enum { GROUPS = 2 };
 
@@ -152,7 +152,7 @@ bool tw_scheduler_barrier(MlirOperation func) {
   tw_ops_t found = {NULL, 0};
   mlirOperationWalk(func, find_roles, &roles, MlirWalkPreOrder);
   if (mlirOperationIsNull(roles) || tw_has_hint_race_check(func) || tw_attr_int(roles, "teams", 1) > 1 ||
-      tw_num_warps(func, 0) != TW_WGMMA_WARPS * GROUPS)
+      tw_num_warps(func, 0) != TW_WARPGROUP_WARPS * GROUPS)
     return true;
   MlirBlock consumer = tw_region_block(roles, 1);
   for (MlirOperation op = mlirBlockGetFirstOperation(consumer); !mlirOperationIsNull(op);

@@ -40,7 +40,6 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
@@ -74,10 +73,10 @@ typedef struct {
 
 /* ---- what can be rotated ------------------------------------------------------------------------- */
 
-static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && tw_has_attr(op, TW_MMA_FAMILY); }
+static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && tw_is_async_mma(op); }
 
 static bool takes_registers(MlirOperation mma) {
-  return mlirStringRefEqual(tw_attr_string(mma, TW_MMA_PLACES), tw_str("rs"));
+  return tw_mma_place(mma, 0) == TW_PLACE_REGISTERS && tw_mma_place(mma, 1) == TW_PLACE_SHARED;
 }
 
 static MlirWalkResult find_effect(MlirOperation op, void *user) {
@@ -406,7 +405,7 @@ static bool rotate_next(rotator_t *all, MlirOperation *loop) {
 
 bool tw_run_pipeline_mma(MlirOperation func) {
   rotator_t all = {.num_warps = (int)tw_num_warps(func, 0)};
-  if (!tw_has_attr(tw_function_of(func), TW_WGMMA))
+  if (!tw_has_async_mma(func))
     return true;
   if (all.num_warps == 0)
     all.num_warps = tw_mma_num_warps(func);

@@ -37,7 +37,6 @@
  * tile-select-mma whose warps have whole rows, and the module does not say tile.lazy_rescale = 0. */
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/families.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/softmax/max_invariance.h"
 #include "lowering/gpu/softmax/online_softmax.h"
 #include "lowering/ir.h"
@@ -49,13 +48,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LANES_PER_ROW = 4, PER_LANE = 2, MAX_SUM = 1024, MAX_FACTORS = 4 };
+enum { MAX_SUM = 1024, MAX_FACTORS = 4 };
 
 typedef struct {
   tw_references_t *references;
   const tw_running_t *running;
   MlirOperation loop, maximum;
   MlirBlock body;
+  const tw_async_mma_t *async;    /* of the target: its sums decide what a thread has of a row */
   tw_map_t dependents;            /* ops of the body that depend on the maximum, by address */
   MlirValue p;                    /* f32, goes through a narrower type into a product */
   double limit;                   /* of a thread's sums of p */
@@ -115,16 +115,16 @@ static bool find_weights(rewrite_t *w, int num_warps) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     MlirOperation narrow = tw_op_is(op, TW_TILE_MMA) ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
-    if (!tw_has_attr(op, TW_MMA_FAMILY) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, TW_ARITH_TRUNCF))
+    if (!tw_is_async_mma(op) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, TW_ARITH_TRUNCF))
       continue;
     MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
-    tw_wgmma_split_t split;
+    tw_mma_split_t split;
     w->p = mlirOperationGetOperand(narrow, 0);
     tw_change_t change = tw_change_of(w->references, w->p);
     return depends(w, w->p) && is_weight(w->p) && change.kind == TW_FACTOR && tw_rank(mlirValueGetType(w->p)) == 2 &&
-           tw_extent(mlirValueGetType(w->p), 1) >= LANES_PER_ROW * PER_LANE &&
+           tw_extent(mlirValueGetType(w->p), 1) >= (int64_t)w->async->lanes_per_row * w->async->columns_per_lane &&
            mlirTypeIsAF32(tw_element(mlirValueGetType(w->p))) && mlirOperationGetNumResults(tw_def(w->p)) == 1 &&
-           tw_wgmma_split(tw_extent(acc, 0), tw_extent(mlirValueGetType(w->p), 1), num_warps, &split) && split.n == 1;
+           w->async->split(tw_extent(acc, 0), tw_extent(mlirValueGetType(w->p), 1), num_warps, &split) && split.n == 1;
   }
   return false;
 }
@@ -208,19 +208,20 @@ static MlirValue build_reshape(const tw_builder_t *at, MlirValue x, intptr_t ran
   return tw_unary(at, "tile.reshape", tw_tile_type(tw_element(mlirValueGetType(x)), rank, shape), x);
 }
 
-/* Sums over a row as far as a thread has them: two neighbouring columns, and every eighth pair. */
-static MlirValue build_partial_sums(const tw_builder_t *at, MlirValue p) {
+/* Sums over a row as far as a thread has them, of the columns that the layout of a sum gives it. */
+static MlirValue build_partial_sums(const tw_builder_t *at, const tw_async_mma_t *async, MlirValue p) {
   MlirType type = mlirValueGetType(p);
-  int64_t shape[] = {tw_extent(type, 0), tw_extent(type, 1) / (LANES_PER_ROW * PER_LANE), LANES_PER_ROW, PER_LANE};
+  int64_t lanes = async->lanes_per_row, neighbours = async->columns_per_lane;
+  int64_t shape[] = {tw_extent(type, 0), tw_extent(type, 1) / (lanes * neighbours), lanes, neighbours};
   return tw_sum_along(at, tw_sum_along(at, build_reshape(at, p, 4, shape), 3, true), 1, true);
 }
 
 /* A value per row as [rows, lanes]. */
-static MlirValue build_per_lane(const tw_builder_t *at, MlirValue x) {
+static MlirValue build_per_lane(const tw_builder_t *at, const tw_async_mma_t *async, MlirValue x) {
   int64_t shape[] = {tw_count(mlirValueGetType(x)), 1};
   x = behind_views(x);
   x = build_reshape(at, x, 2, shape);
-  shape[1] = LANES_PER_ROW;
+  shape[1] = async->lanes_per_row;
   return tw_unary(at, "tile.broadcast", tw_tile_type(tw_element(mlirValueGetType(x)), 2, shape), x);
 }
 
@@ -249,7 +250,7 @@ static MlirValue build_test(const tw_builder_t *at, const rewrite_t *w, MlirValu
   MlirValue far =
       tw_op1_attr(at, "arith.cmpf", bools, 2, operands, "predicate", mlirIntegerAttrGet(tw_i64(context), UGT));
   if (w->running->guarded) { /* another number stands for a reference of -inf: it must not stay */
-    MlirValue m = build_per_lane(at, tw_carried(w->loop, w->running->position));
+    MlirValue m = build_per_lane(at, w->async, tw_carried(w->loop, w->running->position));
     MlirValue limits[] = {m, tw_const_float(at, type, -INFINITY)};
     MlirValue none =
         tw_op1_attr(at, "arith.cmpf", bools, 2, limits, "predicate", mlirIntegerAttrGet(tw_i64(context), OEQ));
@@ -318,7 +319,7 @@ static MlirBlock build_branch(const rewrite_t *w, MlirLocation location) {
   find_own(w, &own);
   yields[REFERENCE] = copy_own(&at, &own, maximum, &map);
   yields[WEIGHTS] = copy_dependent(&at, w, w->p, &map);
-  yields[SUMS] = build_partial_sums(&at, yields[WEIGHTS]);
+  yields[SUMS] = build_partial_sums(&at, w->async, yields[WEIGHTS]);
   for (int i = 0; i < w->num_factors; i++)
     yields[FACTORS + i] = copy_dependent(&at, w, w->factors[i], &map);
   build_yield(block, location, FACTORS + w->num_factors, yields);
@@ -336,7 +337,7 @@ static MlirOperation build_softmax(rewrite_t *w, MlirOperation anchor) {
   tw_map_one(&map, mlirOperationGetResult(w->maximum, 0), m);
   yields[REFERENCE] = m;
   yields[WEIGHTS] = copy_dependent(&at, w, w->p, &map);
-  yields[SUMS] = build_partial_sums(&at, yields[WEIGHTS]);
+  yields[SUMS] = build_partial_sums(&at, w->async, yields[WEIGHTS]);
   tw_map_free(&map);
   w->far = build_test(&at, w, yields[SUMS]);
   MlirBlock near = mlirBlockCreate(0, NULL, NULL);
@@ -385,7 +386,7 @@ static void rescale_rarely(const rewrite_t *w) {
   int64_t rows = tw_extent(mlirValueGetType(w->p), 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (factor_operand(w, op) >= 0 && tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) > rows * LANES_PER_ROW)
+    if (factor_operand(w, op) >= 0 && tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) > rows * w->async->lanes_per_row)
       tw_ops_add(&products, op);
   for (int i = 0; i < products.count; i++) {
     MlirValue rest = mlirOperationGetOperand(products.at[i], 1 - factor_operand(w, products.at[i]));
@@ -405,7 +406,7 @@ static void rescale_rarely(const rewrite_t *w) {
 }
 
 /* The carried row sums as they start, split: a loop before may have left them so. */
-static MlirValue split_init(const tw_builder_t *at, MlirValue init, MlirType type) {
+static MlirValue split_init(const tw_builder_t *at, const tw_async_mma_t *async, MlirValue init, MlirType type) {
   double number;
   if (tw_known_float(init, &number) && number == 0)
     return tw_const_float(at, type, 0);
@@ -413,7 +414,8 @@ static MlirValue split_init(const tw_builder_t *at, MlirValue init, MlirType typ
   if (!mlirOperationIsNull(sum) && tw_op_is(sum, TW_TILE_REDUCE) && tw_attr_int(sum, "kind", 0) == TW_REDUCE_ADD &&
       mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(sum, 0)), type))
     return mlirOperationGetOperand(sum, 0);
-  return tw_binary(at, "arith.mulf", type, build_per_lane(at, init), tw_const_float(at, type, 1.0 / LANES_PER_ROW));
+  MlirValue share = tw_const_float(at, type, 1.0 / async->lanes_per_row);
+  return tw_binary(at, "arith.mulf", type, build_per_lane(at, async, init), share);
 }
 
 /* %l * factor + sums becomes the same on the split sums, which are added up behind the loop. */
@@ -421,7 +423,7 @@ static void split_row_sum(rewrite_t *w, MlirOperation branch) {
   intptr_t position = w->sum_position;
   MlirValue sums = mlirOperationGetResult(branch, SUMS);
   tw_builder_t before = tw_build_before(w->loop);
-  MlirValue init = split_init(&before, tw_carried_init(w->loop, position), mlirValueGetType(sums));
+  MlirValue init = split_init(&before, w->async, tw_carried_init(w->loop, position), mlirValueGetType(sums));
   MlirOperation add = tw_def(tw_carried_next(w->loop, position));
   int side = factor_operand(w, tw_def(mlirOperationGetOperand(add, 0))) >= 0 ? 0 : 1;
   MlirOperation faded = tw_def(mlirOperationGetOperand(add, side));
@@ -430,7 +432,7 @@ static void split_row_sum(rewrite_t *w, MlirOperation branch) {
   MlirValue carried = tw_carried(w->loop, mlirOperationGetNumResults(w->loop) - 1);
   tw_builder_t at = tw_build_before(tw_loop_yield(w->loop));
   MlirType type = mlirValueGetType(sums);
-  MlirValue next = tw_binary(&at, "arith.mulf", type, carried, build_per_lane(&at, factor));
+  MlirValue next = tw_binary(&at, "arith.mulf", type, carried, build_per_lane(&at, w->async, factor));
   next = tw_binary(&at, "arith.addf", type, next, sums);
   mlirOperationSetOperand(tw_loop_yield(w->loop), position, tw_carried(w->loop, position));
   tw_extend_yield(w->body, 1, &next);
@@ -450,6 +452,7 @@ static void rewrite(tw_references_t *references, const tw_running_t *running, in
                  .running = running,
                  .loop = running->loop,
                  .maximum = running->maximum,
+                 .async = tw_async_mma_of(running->loop),
                  .limit = MAX_SUM};
   w.body = tw_loop_body(w.loop);
   find_dependents(&w);
@@ -474,7 +477,7 @@ static void rewrite(tw_references_t *references, const tw_running_t *running, in
 
 bool tw_lazy_rescale(MlirOperation func) {
   int num_warps = (int)tw_num_warps(func, 0);
-  if (!tw_has_attr(func, TW_WGMMA) || tw_hint_lazy_rescale(func, 1) == 0)
+  if (!tw_has_async_mma(func) || tw_hint_lazy_rescale(func, 1) == 0)
     return true;
   tw_references_t references;
   if (tw_references_of(func, &references)) {

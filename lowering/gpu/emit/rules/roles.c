@@ -8,10 +8,10 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/launch_record.h"
 
 #include "tilewright/dialect.h"
+#include "tilewright/machine.h"
 
 #include <stdio.h>
 
@@ -144,7 +144,7 @@ static void enter_team(tw_emitter_t *e) {
 
 /* Number of the warpgroup, the same in all lanes as far as the assembler can tell. */
 static MlirValue warpgroup(tw_emitter_t *e) {
-  return twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, TW_WGMMA_WARPS));
+  return twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, TW_WARPGROUP_WARPS));
 }
 
 static bool rule_team(tw_emitter_t *e, MlirOperation op) {
@@ -167,7 +167,7 @@ static bool meet_at_turn(tw_emitter_t *e, MlirOperation op, const char *intrinsi
   if (next)
     team = twg_binary(e, "llvm.urem", twg_binary(e, "llvm.add", team, twg_const_i32(e, 1)), twg_const_i32(e, count));
   MlirValue operands[] = {twg_binary(e, "llvm.add", team, twg_const_i32(e, FIRST_TURN)),
-                          twg_const_i32(e, 32 * (int64_t)(groups ? TW_WGMMA_WARPS : e->num_warps) * TEAMS)};
+                          twg_const_i32(e, 32 * (int64_t)(groups ? TW_WARPGROUP_WARPS : e->num_warps) * TEAMS)};
   twg_intrinsic(e, intrinsic, nothing, 2, operands);
   return true;
 }

@@ -5,7 +5,7 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/isa/matrix_access.h"
-#include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/isa/families.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
@@ -29,10 +29,16 @@ static void fence_async_proxy(tw_emitter_t *e) {
   twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
 }
 
+/* Whether products read, where there are some, past what threads have written. */
+static bool reads_by_proxy(MlirOperation op, bool has_products) {
+  const tw_async_mma_t *async = has_products ? tw_async_mma_of(op) : NULL;
+  return async != NULL && async->by_proxy;
+}
+
 static bool rule_async_wait(tw_emitter_t *e, MlirOperation op) {
   MlirValue pending = twg_const_i32(e, tw_attr_int(op, "pending", 0));
   twg_intrinsic(e, "llvm.nvvm.cp.async.wait.group", (MlirType){NULL}, 1, &pending);
-  if (tw_has_attr(e->kernel, TW_WGMMA)) /* which reads through the asynchronous proxy */
+  if (reads_by_proxy(e->kernel, tw_has_async_mma(e->kernel)))
     fence_async_proxy(e);
   return true;
 }
@@ -49,7 +55,7 @@ static bool rule_local_load(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-static bool feeds_wgmma(MlirValue buffer) {
+static bool feeds_product(MlirValue buffer) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
     if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_ASYNC_MMA))
       return true;
@@ -63,7 +69,7 @@ static bool rule_local_store(tw_emitter_t *e, MlirOperation op) {
     return false;
   MlirValue base = twg_slot_pointer(e, op, 1);
   twg_write_buffer(e, &tile, &shared, tw_buffer_type_element(type), twg_operand(e, op, 0), base);
-  if (feeds_wgmma(mlirOperationGetOperand(op, 1)))
+  if (reads_by_proxy(op, feeds_product(mlirOperationGetOperand(op, 1))))
     fence_async_proxy(e);
   return true;
 }

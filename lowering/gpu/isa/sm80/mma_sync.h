@@ -1,19 +1,35 @@
-/* mma_sync.h - products that a warp computes from registers, or each thread by multiply-adds where no instruction
- * fits */
+/* mma_sync.h - products that a warp computes from registers: mma.sync of all generations */
 #ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM80_MMA_SYNC_H
 #define TILEWRIGHT_LOWERING_GPU_ISA_SM80_MMA_SYNC_H
 
 #include "lowering/gpu/machine/mma_family.h"
 
-/* The instruction for an op on a target: TW_MMA_FMA where the inputs have no row, or the tile is
- * smaller than one step along k. */
-tw_mma_row_t tw_mma_row_for(const tw_gpu_target_t *target, MlirOperation mma);
+extern const tw_mma_family_t tw_mma_sync_family;
 
-/* Cycles that a multiprocessor takes for a product, roughly: 4096 operations in one on 16-bit numbers and in proportion
- * on others, 256 on those that no matrix instruction takes. */
-int64_t tw_mma_cycles(MlirOperation mma);
+typedef enum tw_mma_sync_kind {
+  TW_SYNC_NONE,
+  TW_SYNC_F16,
+  TW_SYNC_BF16,
+  TW_SYNC_TF32,
+  TW_SYNC_INT8,
+  TW_SYNC_FP8,
+  TW_SYNC_F64,
+} tw_mma_sync_kind_t;
 
-/* The layouts of such a product for a block of `num_warps` warps; `out->row` is set. */
-void tw_mma_sync_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *out);
+/* One row of the table of instructions. All have m = 16 and n = 8 seen from here: the two halves of
+ * the m8n8k4 of f64 are put together by the lowering. */
+typedef struct tw_mma_sync_row {
+  tw_mma_sync_kind_t kind;
+  int k;         /* k extent of one step */
+  int elem_bits; /* of an input */
+  tw_gpu_feature_t needs;
+} tw_mma_sync_row_t;
+
+/* The instruction for a tile.mma on its target; null where the inputs have no row, or the tile is smaller than one step
+ * along k. */
+const tw_mma_sync_row_t *tw_mma_sync_row(MlirOperation mma);
+
+/* emit_mma_sync.c */
+bool twg_emit_mma_sync(struct tw_emitter *e, MlirOperation mma);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_ISA_SM80_MMA_SYNC_H */

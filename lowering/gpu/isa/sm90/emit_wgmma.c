@@ -1,4 +1,4 @@
-/* emit_wgmma.c - rules: products of warpgroups on shared memory
+/* emit_wgmma.c - products of warpgroups on shared memory, and waits for them
  *
  * One block of inline PTX: a fence, then for each 64 rows a wgmma for every 32 bytes of k, with the
  * accumulators as tied operands, so that they stay where they are. Descriptors of shared memory: address,
@@ -17,7 +17,6 @@
  *     products of two sums then has it read them too early. So what is taken apart is the sum after an
  *     instruction, xor.b32 %word, %sum, %zero; and a product has one fence. */
 #include "lowering/gpu/emit/one_lane.h"
-#include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
@@ -59,7 +58,7 @@ __attribute__((format(printf, 2, 3))) static void put(text_t *text, const char *
 
 typedef struct {
   MlirOperation op;
-  tw_wgmma_split_t split;
+  tw_mma_split_t split;
   tw_wgmma_operand_t lhs, rhs;
   bool lhs_shared, from_zero; /* lhs is a buffer; the accumulator is the constant 0 */
   tw_wgmma_kind_t kind;
@@ -418,7 +417,7 @@ static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *
   }
 }
 
-static bool rule_async_mma(tw_emitter_t *e, MlirOperation op) {
+bool twg_emit_wgmma(tw_emitter_t *e, MlirOperation op) {
   product_t p;
   if (!describe(e, op, &p))
     return false;
@@ -431,7 +430,7 @@ static bool rule_async_mma(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-static bool rule_mma_wait(tw_emitter_t *e, MlirOperation op) {
+bool twg_emit_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
   int64_t pending = tw_attr_int(op, "pending", 0);
   int total = 0, at = 0;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
@@ -455,6 +454,3 @@ static bool rule_mma_wait(tw_emitter_t *e, MlirOperation op) {
   }
   return true;
 }
-
-TWG_RULE(TW_TILE_ASYNC_MMA, rule_async_mma)
-TWG_RULE(TW_TILE_MMA_WAIT, rule_mma_wait)

@@ -1,4 +1,4 @@
-/* wgmma.c - layouts of wgmma's operands. See wgmma.h. */
+/* wgmma.c - the family wgmma: its instructions, where operands lie, layouts. See wgmma.h. */
 #include "lowering/gpu/isa/sm90/wgmma.h"
 
 #include "dialect/layouts.h"
@@ -8,7 +8,10 @@
 #include "lowering/launch_record.h"
 #include "tilewright/dialect.h"
 
-enum { WARPS_PER_GROUP = 4 };
+#include <stdio.h>
+
+/* Of a row of a sum: two neighbours in each of four lanes, again and again. */
+enum { ROW_LANE_BITS = 2, LANE_COLUMN_BITS = 1 };
 
 /* ---- kinds --------------------------------------------------------------------------------------- */
 
@@ -49,48 +52,34 @@ bool tw_wgmma_kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out) {
   return tw_wgmma_kind_of(type, is_unsigned, type[2], out);
 }
 
-bool tw_wgmma_promotes(MlirOperation mma) {
+static int promotion(MlirOperation mma) {
   MlirType in = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0))),
            acc = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 2)));
-  tw_gpu_target_t target = tw_gpu_target_of(mma);
-  return tw_gpu_has(&target, TW_GPU_WGMMA) && mlirTypeIsAFloat(in) && tw_bits(in) == 8 && mlirTypeIsAF32(acc) &&
-         tw_hint_fp8_fast_accum(mma, 0) == 0;
+  bool promotes =
+      mlirTypeIsAFloat(in) && tw_bits(in) == 8 && mlirTypeIsAF32(acc) && tw_hint_fp8_fast_accum(mma, 0) == 0;
+  return promotes ? TW_WGMMA_PROMOTION : 0;
 }
 
-tw_wgmma_place_t tw_wgmma_place(MlirOperation mma, int operand) {
-  MlirStringRef letters = tw_attr_string(mma, TW_MMA_PLACES);
-  return letters.length == 2 ? (tw_wgmma_place_t)letters.data[operand] : TW_WGMMA_NONE;
-}
-
-bool tw_wgmma_reads_registers(MlirOperation product) {
-  return !tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, 0)));
-}
-
-bool tw_wgmma_reads_written(MlirOperation product) {
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
-    MlirValue operand = mlirOperationGetOperand(product, i);
-    if (!tw_type_is_buffer(mlirValueGetType(operand)))
-      continue;
-    for (MlirOpOperand use = mlirValueGetFirstUse(operand); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use))
-      if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_LOCAL_STORE))
-        return true;
-  }
-  return false;
-}
-
-bool tw_wgmma_may_run_on(MlirOperation product) {
+static bool may_run_on(MlirOperation product) {
   MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0));
-  return !tw_has_attr(product, "promoted") && !tw_wgmma_reads_written(product) && tw_bits(acc) == 32;
+  return !tw_has_attr(product, "promoted") && !tw_reads_written(product) && tw_bits(acc) == 32;
+}
+
+/* Sums that are to be promoted. */
+static int64_t extra_words(MlirOperation product) {
+  int64_t sums = tw_register_count(mlirValueGetType(mlirOperationGetResult(product, 0)));
+  if (!tw_has_attr(product, "promoted"))
+    return 0;
+  return sums < TW_WGMMA_PROMOTED_COLUMNS / 2 ? sums : TW_WGMMA_PROMOTED_COLUMNS / 2;
 }
 
 /* ---- layouts ------------------------------------------------------------------------------------- */
 
-bool tw_wgmma_split(int64_t m, int64_t n, int num_warps, tw_wgmma_split_t *out) {
-  *out = (tw_wgmma_split_t){1, 1, 1};
-  if (num_warps % WARPS_PER_GROUP != 0 || m % TW_WGMMA_ROWS != 0)
+bool tw_wgmma_split(int64_t m, int64_t n, int num_warps, tw_mma_split_t *out) {
+  *out = (tw_mma_split_t){1, 1, 1};
+  if (num_warps % TW_WGMMA_WARPS != 0 || m % TW_WGMMA_ROWS != 0)
     return false;
-  for (int groups = num_warps / WARPS_PER_GROUP; groups > 1; groups /= 2)
+  for (int groups = num_warps / TW_WGMMA_WARPS; groups > 1; groups /= 2)
     if (m / out->m > TW_WGMMA_ROWS)
       out->m *= 2;
     else if (n / out->n > TW_WGMMA_SHARED_COLUMNS)
@@ -112,7 +101,7 @@ static void push_registers(tw_layout_t *l, int dim, int from, int to) {
 
 /* Columns from bit `column` on and rows within a warp, the warps of a group, and the groups: the same for accumulator
  * and lhs, but that groups which share out columns repeat lhs. Those beyond repeat both. */
-static void push_threads(tw_layout_t *l, int column, tw_wgmma_split_t split, bool is_acc) {
+static void push_threads(tw_layout_t *l, int column, tw_mma_split_t split, bool is_acc) {
   push(l, TW_LANE, 1, column);
   push(l, TW_LANE, 1, column + 1);
   for (int bit = 0; bit < 3; bit++)
@@ -132,13 +121,13 @@ static void push_threads(tw_layout_t *l, int column, tw_wgmma_split_t split, boo
 }
 
 /* The fragment of 64 rows; then, in further registers, columns and rows. A word has `pack` neighbours (log2). */
-static tw_layout_t fragment(const int64_t *shape, tw_wgmma_split_t split, int pack, bool is_acc) {
-  enum { COLUMN_LANE_BITS = 2, GROUP_ROW_BITS = 6 };
+static tw_layout_t fragment(const int64_t *shape, tw_mma_split_t split, int pack, bool is_acc) {
+  enum { GROUP_ROW_BITS = 6 };
   tw_layout_t l = tw_layout_empty(2, shape);
   int columns = l.log_shape[1] - (is_acc ? tw_log2(split.n) : 0);
   push_registers(&l, 1, 0, pack);
   push(&l, TW_REGISTER, 0, 3);
-  push_registers(&l, 1, pack + COLUMN_LANE_BITS, columns);
+  push_registers(&l, 1, pack + ROW_LANE_BITS, columns);
   push_registers(&l, 0, GROUP_ROW_BITS, l.log_shape[0] - tw_log2(split.m));
   push_threads(&l, pack, split, is_acc);
   return l;
@@ -183,20 +172,20 @@ static int source_axis(MlirValue value, int otherwise) {
   return tw_contiguous_axis(load) ^ swapped;
 }
 
-tw_wgmma_written_t tw_wgmma_written(MlirOperation mma, int operand, int num_warps) {
+static tw_mma_written_t written(MlirOperation mma, int operand, int num_warps) {
   enum { VECTOR_BITS = 128 };
   MlirValue value = mlirOperationGetOperand(mma, operand);
   MlirType type = mlirValueGetType(value);
   MlirContext context = mlirTypeGetContext(type);
   int bits = tw_memory_bits(tw_element(type)), k = 1 - operand;
-  tw_wgmma_written_t w = {.source = source_axis(value, k)};
-  w.line = bits == 16 ? w.source : k;
+  int source = source_axis(value, k), line = bits == 16 ? source : k;
+  tw_mma_written_t w = {.transposes = source != line};
   int64_t shape[] = {1, tw_extent(type, 0), tw_extent(type, 1)};
-  int order[] = {w.line, 1 - w.line};
+  int order[] = {line, 1 - line};
   tw_layout_t layout = tw_shared_swizzled(2, shape + 1, order, bits, TW_WGMMA_LINE_BYTES);
   w.buffer = tw_buffer_type_get(context, 3, shape, tw_element(type), tw_layout_attribute(context, &layout));
-  w.registers = w.source == w.line ? tw_layout_coalesced(2, shape + 1, VECTOR_BITS / bits, num_warps, order)
-                                   : transposing(shape + 1, w.line, w.source, bits, num_warps);
+  w.registers = source == line ? tw_layout_coalesced(2, shape + 1, VECTOR_BITS / bits, num_warps, order)
+                                   : transposing(shape + 1, line, source, bits, num_warps);
   return w;
 }
 
@@ -214,7 +203,7 @@ static MlirOperation plain_load(MlirValue value, bool *transposed) {
   return !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) ? op : tw_null_op();
 }
 
-tw_wgmma_place_t tw_wgmma_find_place(MlirOperation mma, int operand, bool *transposed) {
+static tw_mma_place_t place(MlirOperation mma, int operand, bool *transposed) {
   MlirValue value = mlirOperationGetOperand(mma, operand);
   MlirOperation load = plain_load(value, transposed);
   MlirType type = mlirValueGetType(value);
@@ -222,30 +211,13 @@ tw_wgmma_place_t tw_wgmma_find_place(MlirOperation mma, int operand, bool *trans
   tw_wgmma_operand_t shape;
   if (!mlirOperationIsNull(load) && tw_promotes(load) &&
       tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape))
-    return TW_WGMMA_SHARED;
+    return TW_PLACE_SHARED;
   *transposed = false;
-  tw_wgmma_written_t written = tw_wgmma_written(mma, operand, 1);
-  if (operand == 0 && written.source == written.line)
-    return TW_WGMMA_REGISTERS;
-  bool fits = tw_wgmma_operand_of(written.buffer, operand == 1, false, k, other, &shape);
-  return fits ? TW_WGMMA_WRITTEN : operand == 0 ? TW_WGMMA_REGISTERS : TW_WGMMA_NONE;
-}
-
-void tw_wgmma_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *plan) {
-  int64_t shape[3][TW_LAYOUT_MAX_RANK];
-  tw_wgmma_split_t split;
-  tw_wgmma_kind_t kind;
-  (void)tw_wgmma_kind_of_mma(mma, &kind);
-  for (int i = 0; i < 3; i++)
-    tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(mma, i)), shape[i]);
-  (void)tw_wgmma_split(shape[2][0], shape[2][1], num_warps, &split);
-  plan->warps_m = WARPS_PER_GROUP * split.m;
-  plan->warps_n = split.n;
-  plan->acc = fragment(shape[2], split, 1, true);
-  plan->lhs = fragment(shape[0], split, tw_log2(32 / kind.elem_bits), false);
-  plan->rhs = tw_wgmma_written(mma, 1, num_warps).registers;
-  if (tw_wgmma_place(mma, 0) == TW_WGMMA_WRITTEN)
-    plan->lhs = tw_wgmma_written(mma, 0, num_warps).registers;
+  tw_mma_written_t own = written(mma, operand, 1);
+  if (operand == 0 && !own.transposes)
+    return TW_PLACE_REGISTERS;
+  bool fits = tw_wgmma_operand_of(own.buffer, operand == 1, false, k, other, &shape);
+  return fits ? TW_PLACE_WRITTEN : operand == 0 ? TW_PLACE_REGISTERS : TW_PLACE_NONE;
 }
 
 bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other,
@@ -270,3 +242,80 @@ bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, 
   }
   return false;
 }
+
+/* ---- the family ---------------------------------------------------------------------------------- */
+
+static const char *why_not(MlirOperation mma, int num_warps) {
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
+           acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
+  tw_wgmma_kind_t kind;
+  tw_mma_split_t split;
+  bool transposed;
+  if (!tw_wgmma_kind_of_mma(mma, &kind))
+    return "it has no instruction for its dtypes";
+  if (tw_rank(acc) != 2 || tw_extent(lhs, 1) < kind.k)
+    return "it is batched, or k is below 32 bytes";
+  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), num_warps, &split))
+    return "its rows are no multiple of 64, or its warps cannot share it";
+  return place(mma, 1, &transposed) ? NULL : "its right operand has no lines of 32 bytes";
+}
+
+static void plan(MlirOperation mma, int num_warps, tw_mma_plan_t *out) {
+  int64_t shape[3][TW_LAYOUT_MAX_RANK];
+  tw_mma_split_t split;
+  tw_wgmma_kind_t kind;
+  (void)tw_wgmma_kind_of_mma(mma, &kind);
+  for (int i = 0; i < 3; i++)
+    tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(mma, i)), shape[i]);
+  (void)tw_wgmma_split(shape[2][0], shape[2][1], num_warps, &split);
+  MlirStringRef places = tw_attr_string(mma, TW_MMA_PLACES);
+  bool writes_lhs = places.length > 0 && places.data[0] == TW_PLACE_WRITTEN;
+  out->acc = fragment(shape[2], split, LANE_COLUMN_BITS, true);
+  out->lhs = writes_lhs ? written(mma, 0, num_warps).registers
+                        : fragment(shape[0], split, tw_log2(32 / kind.elem_bits), false);
+  out->rhs = written(mma, 1, num_warps).registers;
+}
+
+static void describe(MlirOperation product, int num_warps, size_t size, char *out) {
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(product, 0)),
+           lhs = mlirValueGetType(mlirOperationGetOperand(product, 0));
+  bool shared = tw_type_is_buffer(lhs);
+  int bits = tw_memory_bits(shared ? tw_buffer_type_element(lhs) : tw_element(lhs));
+  tw_mma_split_t split;
+  out[0] = 0;
+  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), num_warps, &split))
+    return;
+  int64_t columns = tw_extent(acc, 1) / split.n;
+  if (tw_has_attr(product, "promoted") && columns > TW_WGMMA_PROMOTED_COLUMNS)
+    columns = TW_WGMMA_PROMOTED_COLUMNS;
+  int groups = split.m * split.n;
+  snprintf(out, size, "wgmma m%dn%lldk%d on %d warpgroup%s, its left operand in %s", TW_WGMMA_ROWS, (long long)columns,
+           TW_WGMMA_K_BYTES * 8 / bits, groups, groups == 1 ? "" : "s", shared ? "shared memory" : "registers");
+}
+
+static const tw_async_mma_t async = {
+    .warps = TW_WGMMA_WARPS,
+    .rows = TW_WGMMA_ROWS,
+    .columns = TW_WGMMA_MAX_COLUMNS,
+    .narrow = TW_WGMMA_NARROW,
+    .lanes_per_row = 1 << ROW_LANE_BITS,
+    .columns_per_lane = 1 << LANE_COLUMN_BITS,
+    .by_proxy = true,
+    .split = tw_wgmma_split,
+    .place = place,
+    .written = written,
+    .promotion = promotion,
+    .extra_words = extra_words,
+    .may_run_on = may_run_on,
+};
+
+const tw_mma_family_t tw_wgmma_family = {
+    .name = "wgmma",
+    .needs = TW_GPU_WGMMA,
+    .async = &async,
+    .why_not = why_not,
+    .plan = plan,
+    .describe = describe,
+    .emit = twg_emit_wgmma,
+    .emit_wait = twg_emit_wgmma_wait,
+};
