@@ -5,8 +5,8 @@
 #ifndef TILEWRIGHT_MACHINE_H
 #define TILEWRIGHT_MACHINE_H
 
-/* The same on every chip of the table: lanes of a warp, warps of a warpgroup, and bytes of a line of the caches and of a
- * part of it that memory delivers. */
+/* The same on every chip of the table: lanes of a warp, warps of a warpgroup, and bytes of a line of the caches and of
+ * a part of it that memory delivers. */
 enum { TW_WARP_LANES = 32, TW_WARP_LANE_BITS = 5, TW_WARPGROUP_WARPS = 4, TW_LINE_BYTES = 128, TW_SECTOR_BYTES = 32 };
 
 typedef struct tw_machine {

@@ -33,11 +33,11 @@ enum {
 typedef struct {
   const char *with;
   int helps;
-  bool other_warps; /* twice as many, or those of the compiler where a hint gives more */
-  bool few_stages;  /* no more than two slots of a ring, or buffers of a loop */
-  bool no_async_mma;    /* mma.sync instead */
-  int spare;        /* percent of shared memory that is planned without */
-  int product_step; /* bytes of k that a product takes at a time */
+  bool other_warps;  /* twice as many, or those of the compiler where a hint gives more */
+  bool few_stages;   /* no more than two slots of a ring, or buffers of a loop */
+  bool no_async_mma; /* mma.sync instead */
+  int spare;         /* percent of shared memory that is planned without */
+  int product_step;  /* bytes of k that a product takes at a time */
 } plan_t;
 
 static const plan_t plans[] = {
@@ -52,8 +52,8 @@ static const plan_t plans[] = {
     {"mma.sync, other warps", ANY, .no_async_mma = true, .other_warps = true, .few_stages = true},
     {"mma.sync, other warps, two stages, half of shared memory, products in steps", ANY, .no_async_mma = true,
      .other_warps = true, .few_stages = true, .spare = HALF, .product_step = WIDE_STEP},
-    {"mma.sync, two stages, half of shared memory, products in short steps", ANY, .no_async_mma = true, .few_stages = true,
-     .spare = HALF, .product_step = NARROW_STEP},
+    {"mma.sync, two stages, half of shared memory, products in short steps", ANY, .no_async_mma = true,
+     .few_stages = true, .spare = HALF, .product_step = NARROW_STEP},
     {"mma.sync, other warps, two stages, half of shared memory, products in short steps", ANY, .no_async_mma = true,
      .other_warps = true, .few_stages = true, .spare = HALF, .product_step = NARROW_STEP},
 };

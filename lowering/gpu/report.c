@@ -1,15 +1,15 @@
 /* report.c - tile-report: remarks on what moves each tile and what computes each product
  *
- *   tile.tma_load ...    remark: moves 128x64xbf16 by TMA, in 1 box
- *   tile.tma_load ... cache evict_first    ...; its lines leave the L2 cache first: this launch reads them once
- *   tile.async_copy ...  remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>), and not by TMA: ...
- *   tile.load ...        remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
+ *   a copy by the engine  remark: moves 128x64xbf16 by <engine>, in 1 box
+ *   ... cache evict_first ...; its lines leave the L2 cache first: this launch reads them once
+ *   tile.async_copy ...   remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>), and not by
+ * <engine>: ... tile.load ...         remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
  *   tile.async_gather ... remark: reads 128x64xbf16 by cp.async, in pieces of up to 16 bytes
- *   tile.gather ...      remark: reads 4x4096xbf16, in pieces of up to 16 bytes
- *   tile.store ...       remark: moves 128x64xbf16 from registers, in pieces of up to 16 bytes
- *   tile.tma_store ...   remark: moves 128x64xbf16 by TMA, through shared memory
- *   tile.async_mma ...       remark: runs as wgmma m64n256k16 on 2 warpgroups, its left operand in shared memory
- *   tile.mma ...         remark: runs as mma.sync m16n8k16 on 8 warps
+ *   tile.gather ...       remark: reads 4x4096xbf16, in pieces of up to 16 bytes
+ *   tile.store ...        remark: moves 128x64xbf16 from registers, in pieces of up to 16 bytes
+ *   a store by the engine remark: moves 128x64xbf16 by <engine>, through shared memory
+ *   tile.async_mma ...    remark: runs as <what its family says of it>
+ *   tile.mma ...          remark: runs as mma.sync m16n8k16 on 8 warps
  *
  *   tile.load ... {tile.latency}   remark: has a latency that is not used: ...
  *
@@ -70,22 +70,22 @@ static const char *cache_hint(MlirOperation copy) {
 }
 
 static void tell_copy(MlirOperation op, MlirType buffer) {
-  tw_gpu_target_t target = tw_gpu_target_of(op);
   MlirType type = slot_type(buffer);
   char tile[160];
-  tw_tma_copy_t copy;
+  tw_engine_copy_t copy;
   tw_describe_tile(type, sizeof tile, tile);
-  const char *why = tw_tma_plan(op, &copy);
-  if (tw_op_is(op, TW_TILE_TMA_LOAD)) {
-    tw_op_remark(op, "moves %s by TMA, in %d box%s%s", tile, 1 << copy.step_bits, copy.step_bits ? "es" : "",
-                 cache_hint(op));
+  const char *why = tw_engine_plan(op, &copy);
+  if (tw_op_has(op, TW_COPIES_BY_ENGINE)) {
+    tw_op_remark(op, "moves %s by " TW_ENGINE_NAME ", in %d box%s%s", tile, 1 << copy.step_bits,
+                 copy.step_bits ? "es" : "", cache_hint(op));
     return;
   }
   int bytes = access_bytes(op, (int)tw_rank(type), tw_element(type));
   const char *narrow = why_narrow(op, type, bytes);
-  bool explain = tw_gpu_has(&target, TW_GPU_TMA) && why != NULL;
+  bool explain = tw_has_engine(op) && why != NULL;
   tw_op_remark(op, "moves %s by cp.async, in pieces of up to %d bytes%s%s%s%s%s", tile, bytes, narrow ? " (" : "",
-               narrow ? narrow : "", narrow ? ")" : "", explain ? ", and not by TMA: " : "", explain ? why : "");
+               narrow ? narrow : "", narrow ? ")" : "", explain ? ", and not by " TW_ENGINE_NAME ": " : "",
+               explain ? why : "");
 }
 
 static void tell_gather(MlirOperation op) {
@@ -123,14 +123,14 @@ static void tell_product(MlirOperation op, int num_warps) {
 }
 
 static void tell_store(MlirOperation op) {
-  bool by_tma = tw_op_is(op, TW_TILE_TMA_STORE);
-  MlirType tile = mlirValueGetType(by_tma ? mlirOperationGetOperand(op, 0) : tw_moved_tile(op));
+  bool by_engine = tw_op_has(op, TW_COPIES_BY_ENGINE);
+  MlirType tile = mlirValueGetType(by_engine ? mlirOperationGetOperand(op, 0) : tw_moved_tile(op));
   char text[160];
   if (!tw_is_tile(tile))
     return;
   tw_describe_tile(tile, sizeof text, text);
-  if (by_tma)
-    tw_op_remark(op, "moves %s by TMA, through shared memory", text);
+  if (by_engine)
+    tw_op_remark(op, "moves %s by " TW_ENGINE_NAME ", through shared memory", text);
   else
     tw_op_remark(op, "moves %s from registers, in pieces of up to %d bytes", text,
                  access_bytes(op, (int)tw_rank(tile), tw_element(tile)));
@@ -149,14 +149,15 @@ static int num_warps_of(MlirOperation op) { return (int)tw_num_warps(op, 1); }
 
 static MlirWalkResult tell(MlirOperation op, void *user) {
   tell_latency(op);
-  bool copy = tw_op_is(op, TW_TILE_TMA_LOAD) || tw_op_is(op, TW_TILE_ASYNC_COPY), load = tw_op_loads_tile(op);
+  bool by_engine = tw_op_has(op, TW_COPIES_BY_ENGINE), load = tw_op_loads_tile(op);
+  bool copy = (by_engine && tw_op_has(op, TW_READS_ARRAY)) || tw_op_is(op, TW_TILE_ASYNC_COPY);
   if (tw_op_gathers(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
     tell_gather(op);
   if (tw_op_is(op, TW_TILE_ASYNC_GATHER) && !is_told(user, op))
     tell_gather_copy(op);
   if ((tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_is(op, TW_TILE_MMA)) && !is_told(user, op))
     tell_product(op, num_warps_of(op));
-  if ((tw_op_stores_tile(op) || tw_op_is(op, TW_TILE_TMA_STORE)) && !is_told(user, op))
+  if ((tw_op_stores_tile(op) || (by_engine && tw_op_has(op, TW_WRITES_ARRAY))) && !is_told(user, op))
     tell_store(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;

@@ -322,7 +322,7 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   bind_arguments(e, body);
   MlirBlock first = e->block = twg_new_block(e, 0, NULL);
   twg_set_up_barriers(e, old);
-  twg_tell_cluster(e, old);
+  twg_tell_blocks(e, old);
   bool ok = emit_block(e, body);
   e->block = e->entry;
   twg_branch(e, first, 0, NULL);

@@ -1,6 +1,6 @@
 /* Takes the tiles of warpgroups apart into boxes, and puts them together again: every element is in one box, at the
  * place that the tile's layout says. */
-#include "lowering/gpu/isa/sm90/store_boxes.h"
+#include "lowering/gpu/machine/store_boxes.h"
 
 #include "check.h"
 

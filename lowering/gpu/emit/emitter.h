@@ -66,7 +66,7 @@ typedef struct tw_emitter {
   int teams;          /* of consumers, each with the warps of the layouts */
   MlirValue team;     /* uniform; null where there is one team, and outside of the consumers' region */
   int64_t team_bytes; /* of shared memory that each team has for its ops' own use */
-  bool cluster_waits; /* until the first reduction across the cluster: not all of its blocks need have started */
+  bool blocks_start;  /* until the first reduction across blocks: not all of these need have started */
   bool is_consumer;   /* within the consumers' region of tile.roles */
   /* Re-emits the ops of an old block at the current place: the walk over all rules, which stands above them. */
   bool (*emit_block)(struct tw_emitter *e, MlirBlock old);
@@ -163,13 +163,13 @@ void twg_keep_behind(tw_emitter_t *e, twg_loop_t *loop, MlirValue old, tw_values
 /* At the beginning of a kernel: sets up the barriers of all tile.alloc_barriers, fetches tensor maps. */
 void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel);
 /* Signals to the blocks that reduce together that this one has started (emit/rules/reduce.c). */
-void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel);
+void twg_tell_blocks(tw_emitter_t *e, MlirOperation kernel);
 /* Finds the tensor maps that the copies of a kernel need; false after an error. */
 bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel);
 /* The map of a copy that was found there. */
-MlirValue twg_tma_map(tw_emitter_t *e, const tw_tma_copy_t *copy);
+MlirValue twg_tensor_map(tw_emitter_t *e, const tw_engine_copy_t *copy);
 /* First element of the tile with this index along a dimension of this extent. */
-MlirValue twg_tma_first_element(tw_emitter_t *e, MlirValue index, int64_t extent);
+MlirValue twg_box_start(tw_emitter_t *e, MlirValue index, int64_t extent);
 
 /* ---- positions --------------------------------------------------------------------------------- */
 /* An i32 that depends linearly on lane and warp: XOR of lane_bits[i] and warp_bits[i] over the set

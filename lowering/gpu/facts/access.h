@@ -15,13 +15,13 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
  * checked. Of a load that is copied: how many iterations of a loop the copy shall run ahead. */
 #define TW_IN_BOUNDS "tile.in_bounds"
 #define TW_LATENCY "tile.latency"
-/* On a load: what its lines in the L2 cache shall be, if a copy by TMA brings its tile (memory/cache_hints.c). */
+/* On a load: what its lines in the L2 cache shall be, if the copy engine brings its tile (memory/cache_hints.c). */
 #define TW_CACHE "tile.cache"
 /* On an async_copy of a tile: the padding of the load that it stands for, if it is not zero. */
 #define TW_COPY_PADDING "tile.padding"
 
 /* Gives an op that takes the place of an access what that says of itself: its order, the attributes above, and whether
- * TMA may do it. */
+ * the copy engine may do it. */
 void tw_access_keep(MlirOperation from, MlirOperation to);
 /* Has a load check bounds: one for an iteration that may not exist, of which nobody promised anything. */
 void tw_access_check(MlirOperation load);
@@ -41,7 +41,7 @@ bool tw_access_splits_lines(MlirOperation op);
 
 /* Whether threads copy an array's elements into a buffer by cp.async: tile.async_copy or tile.async_gather. */
 bool tw_is_async_copy(MlirOperation op);
-/* The buffer that such an op or a tile.tma_load fills, and the number of that operand. */
+/* The buffer that such an op, or a copy of the engine, fills, and the number of that operand. */
 intptr_t tw_copy_buffer_operand(MlirOperation copy);
 MlirValue tw_copy_buffer(MlirOperation copy);
 

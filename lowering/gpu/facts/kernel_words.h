@@ -19,7 +19,7 @@ enum { TW_GRID_AXES = 3 };
 /* On such a loop: a block takes the number of the next one when it is done with one, where a producer can do so for all
  * (roles/dynamic_scheduler.c). */
 #define TW_DYNAMIC_SCHEDULE "tile.dynamic_schedule"
-/* On a tile.reduce: the number of blocks of the cluster whose slices it takes (grid/cluster_rows.c). */
+/* On a tile.reduce: the number of blocks whose slices it takes, which start together (grid/resize_tiles.c). */
 #define TW_ACROSS "tile.across"
 
 /* Three more arguments for a kernel of at most TW_MAX_GRID_ARGUMENTS: the extents of the grid as the program sees it.
@@ -27,10 +27,10 @@ enum { TW_GRID_AXES = 3 };
 enum { TW_MAX_GRID_ARGUMENTS = 64 };
 
 void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]);
-/* On a load or copy: the blocks of a cluster want the same tile, and each brings a part of it to all. */
+/* On a load or copy: blocks that start together want the same tile, and each brings a part of it to all. */
 #define TW_MULTICAST "tile.multicast"
 
-enum { TW_CLUSTER = 2 /* blocks */ };
+enum { TW_MULTICAST_BLOCKS = 2 };
 
 /* Gives the function, of at most TW_MAX_GRID_ARGUMENTS, one more scalar argument of each type, which the launcher knows
  * of. */

@@ -6,7 +6,6 @@
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/copy_engine.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
@@ -82,18 +81,17 @@ static bool add_behind(behind_t *behind, MlirValue value) {
 }
 
 /* Whether it pays to bring a tile by a copy. A vector that is spread over the operand does not, if it is what keeps the
- * tensor memory accelerator from bringing the rest. */
+ * copy engine from bringing the rest. */
 static bool copy_pays(MlirOperation load, int64_t elements) {
-  tw_gpu_target_t target = tw_gpu_target_of(load);
-  tw_tma_copy_t copy;
+  tw_engine_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
   if (!tw_promotes(load))
     return false;
-  if (tw_count(mlirValueGetType(mlirOperationGetResult(load, 0))) >= elements || !tw_gpu_has(&target, TW_GPU_TMA))
+  if (tw_count(mlirValueGetType(mlirOperationGetResult(load, 0))) >= elements || !tw_has_engine(load))
     return true;
   tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
-  return tw_tma_is_allowed(load) &&
-         tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+  return tw_engine_is_allowed(load) &&
+         tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
 }
 
 /* What an operand is in each iteration but the first: the loop may carry it (pipeline_mma.c). */

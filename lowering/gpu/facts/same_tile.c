@@ -98,11 +98,12 @@ static intptr_t extents_of(MlirOperation op, int64_t extents[TW_MAX_RANK]) {
       extents[d - 1] = tw_buffer_type_extent(buffer, d);
     return tw_buffer_type_rank(buffer) - 1;
   }
-  if (!loads && !tw_op_stores_tile(op) && !tw_op_is(op, TW_TILE_TMA_STORE))
+  bool by_engine = tw_op_has(op, TW_COPIES_BY_ENGINE) && tw_op_has(op, TW_WRITES_ARRAY);
+  if (!loads && !tw_op_stores_tile(op) && !by_engine)
     return -1;
   intptr_t last = mlirOperationGetNumOperands(op) - 1;
-  MlirType tile = mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
-                                         : mlirOperationGetOperand(op, tw_op_stores_tile(op) ? last : 0));
+  MlirType tile =
+      mlirValueGetType(loads ? mlirOperationGetResult(op, 0) : mlirOperationGetOperand(op, by_engine ? 0 : last));
   for (intptr_t d = 0; d < tw_rank(tile); d++)
     extents[d] = tw_extent(tile, d);
   return tw_rank(tile);

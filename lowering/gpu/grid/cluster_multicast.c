@@ -39,7 +39,7 @@ static int64_t bytes_of(MlirOperation load) {
 /* Whether neighbours along the axis want the same tile, of which each can bring half: 1024 bytes, after which swizzles
  * repeat, or more. */
 static bool is_alike(const pairing_t *p, MlirOperation load, int axis) {
-  enum { LEAST_BYTES = TW_CLUSTER * 1024 };
+  enum { LEAST_BYTES = TW_MULTICAST_BLOCKS * 1024 };
   return !(tw_block_axes_of_load(p->axes, load) >> axis & 1) && bytes_of(load) >= LEAST_BYTES;
 }
 
@@ -89,7 +89,7 @@ static int64_t step_cycles(const pairing_t *p, int64_t lines) {
 /* The same where neighbours along the axis share what they can; 0 where they cannot be neighbours. */
 static int64_t paired_cycles(const pairing_t *p, const tw_raster_t *raster, int axis) {
   bool possible = p->alike[axis] > 0 && (axis == raster->rows || axis == raster->columns);
-  return possible ? step_cycles(p, p->lines - p->alike[axis] / TW_CLUSTER) : 0;
+  return possible ? step_cycles(p, p->lines - p->alike[axis] / TW_MULTICAST_BLOCKS) : 0;
 }
 
 /* Along which most lines are shared, or what the hint says. */
@@ -138,7 +138,7 @@ int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_ra
   mlirOperationWalk(func, mark, &marking, MlirWalkPreOrder);
   tell_launcher(&p, func, raster, marking.axis);
   tw_op_remark(func, "runs in clusters of %d blocks along axis %d, each of which brings a part of what they share%s",
-               TW_CLUSTER, marking.axis,
+               TW_MULTICAST_BLOCKS, marking.axis,
                hint == 0 ? ": rows that are no multiple of 128 bytes have the L2 cache give two lines for each" : "");
   return marking.axis;
 }

@@ -79,11 +79,11 @@ static void count_clusters(const tw_builder_t *at, grid_t *g) {
   tw_raster_t *raster = &g->plan.raster;
   int paired = g->plan.cluster_axis;
   for (int axis = 0; axis < TW_GRID_AXES; axis++)
-    g->walked[axis] = axis == paired
-                          ? divided(at, binary(at, "arith.addi", g->extents[axis], constant(at, 1)), TW_CLUSTER)
-                          : g->extents[axis];
+    g->walked[axis] =
+        axis == paired ? divided(at, binary(at, "arith.addi", g->extents[axis], constant(at, 1)), TW_MULTICAST_BLOCKS)
+                       : g->extents[axis];
   if (paired == raster->rows && raster->group > 1)
-    raster->group /= TW_CLUSTER;
+    raster->group /= TW_MULTICAST_BLOCKS;
 }
 
 static void count_strips(const tw_builder_t *at, grid_t *g) {
@@ -118,8 +118,8 @@ static MlirBlock build_loop(const tw_builder_t *at, grid_t *g) {
 
 /* The second block of a cluster is one further than the first. */
 static MlirValue place_in_cluster(const tw_builder_t *at, const grid_t *g, MlirValue cluster) {
-  MlirValue second = binary(at, "arith.andi", g->id, constant(at, TW_CLUSTER - 1));
-  return binary(at, "arith.addi", binary(at, "arith.muli", cluster, constant(at, TW_CLUSTER)), second);
+  MlirValue second = binary(at, "arith.andi", g->id, constant(at, TW_MULTICAST_BLOCKS - 1));
+  return binary(at, "arith.addi", binary(at, "arith.muli", cluster, constant(at, TW_MULTICAST_BLOCKS)), second);
 }
 
 static void move_ops(const grid_t *g, MlirBlock body) {
@@ -155,7 +155,7 @@ static void make_persistent(grid_t *g) {
   tw_add_grid_extents(g->func, g->extents);
   g->first = mlirBlockGetFirstOperation(block);
   g->end = mlirBlockGetTerminator(block);
-  g->cluster = g->plan.cluster_axis < 0 ? 1 : TW_CLUSTER;
+  g->cluster = g->plan.cluster_axis < 0 ? 1 : TW_MULTICAST_BLOCKS;
   tw_builder_t at = tw_build_before(g->first);
   at.location = mlirOperationGetLocation(g->func);
   count_clusters(&at, g);

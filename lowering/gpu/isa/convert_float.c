@@ -122,3 +122,25 @@ void twg_truncate_pair(tw_emitter_t *e, MlirType to, const MlirValue x[2], MlirV
   out[0] = twg_unpack(e, pair, 0, to);
   out[1] = twg_unpack(e, pair, 1, to);
 }
+
+/* bf16 is the upper half of f32: one instruction for each element where a word has both. */
+static bool widen_bf16_pair(tw_emitter_t *e, const MlirValue x[2], MlirValue out[2]) {
+  MlirValue word = twg_word_behind(e, 2, x);
+  if (word.ptr == NULL)
+    return false;
+  out[0] = twg_bitcast(e, twg_binary(e, "llvm.shl", word, twg_const_i32(e, 16)), e->f32);
+  out[1] = twg_bitcast(e, twg_binary(e, "llvm.and", word, twg_const_i32(e, (int32_t)0xFFFF0000)), e->f32);
+  return true;
+}
+
+bool twg_convert_pair(tw_emitter_t *e, MlirType from, MlirType to, const MlirValue x[2], MlirValue out[2]) {
+  if (mlirTypeIsAF32(from) && (mlirTypeIsAF16(to) || mlirTypeIsABF16(to)))
+    twg_truncate_pair(e, to, x, out);
+  else if (mlirTypeIsAF32(from) && twg_has_narrow_conversion(e, to))
+    twg_narrow_pair(e, to, x, out);
+  else if (mlirTypeIsAF32(to) && twg_has_narrow_conversion(e, from))
+    twg_widen_pair(e, from, x, out);
+  else
+    return mlirTypeIsABF16(from) && mlirTypeIsAF32(to) && widen_bf16_pair(e, x, out);
+  return true;
+}

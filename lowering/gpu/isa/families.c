@@ -109,8 +109,8 @@ enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32 };
 
 typedef struct {
   const tw_async_mma_t *async; /* of the target; null if it has none */
-  int64_t largest; /* elements of the largest accumulator */
-  int64_t rows;    /* and its rows */
+  int64_t largest;             /* elements of the largest accumulator */
+  int64_t rows;                /* and its rows */
   bool chained, fma, promoted, computed;
 } need_t;
 

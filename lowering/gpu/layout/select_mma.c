@@ -10,10 +10,10 @@
  *
  *   %s = tile.mma %q, %t, %zero {tile.family = "wgmma", tile.places = "ss", tile.transposed_rhs} : ...
  *
- * Which products qualify, and where their operands lie, is the family's to say (machine/mma_family.h): in the buffer that
- * one is loaded into ("s"), in a buffer that registers write ("w"), in registers ("r"). A lhs that a loop does not change
- * stays in registers, too, where its products would keep shared memory busy and registers suffice. Everything that
- * products read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
+ * Which products qualify, and where their operands lie, is the family's to say (machine/mma_family.h): in the buffer
+ * that one is loaded into ("s"), in a buffer that registers write ("w"), in registers ("r"). A lhs that a loop does not
+ * change stays in registers, too, where its products would keep shared memory busy and registers suffice. Everything
+ * that products read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
  *
  * Where an instruction keeps fewer bits of a sum than float32 has, it sums up so much of k as the family says
  * (tile.promoted), and these sums are added up in float32. */

@@ -1,7 +1,7 @@
 /* swap_operands.c - tile-select-mma: transposes products so that a computed operand is the left one
  *
- * Before, the right operand is computed. An asynchronous product reads its right operand from shared memory only, so each
- * iteration would write it there, and the product would wait for that:
+ * Before, the right operand is computed. An asynchronous product reads its right operand from shared memory only, so
+ * each iteration would write it there, and the product would wait for that:
  *
  *   %s = scf.for %k = ... iter_args(%acc = %zero) -> (tensor<256x128xf32>) {
  *     %a = tile.load %x[...] -> tensor<256x64xbf16>
@@ -24,11 +24,10 @@
  *
  * What must hold: the target has an asynchronous family; the loop carries the sum from zero, and only products read it;
  * all of these have a computed right operand and load their left one, of 16 bits an element, which may be in either
- * order in memory; the sum has the rows of an instruction, and 128 columns (of 64, two groups of warps would compute each
- * element twice). Fewer rows are no such product. Runs before select_mma.c. */
+ * order in memory; the sum has the rows of an instruction, and 128 columns (of 64, two groups of warps would compute
+ * each element twice). Fewer rows are no such product. Runs before select_mma.c. */
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/select_mma.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
 
 static MlirType turned_type(MlirType type) {
@@ -52,8 +51,9 @@ static bool gains(const tw_async_mma_t *async, MlirOperation mma) {
   MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   bool transposed;
   return tw_rank(acc) == 2 && tw_bits(mlirValueGetType(mlirOperationGetOperand(mma, 0))) == ELEMENT_BITS &&
-         tw_extent(acc, 0) >= async->rows && tw_extent(acc, 0) <= async->columns && tw_extent(acc, 1) >= LEAST_COLUMNS &&
-         async->place(mma, 0, &transposed) == TW_PLACE_SHARED && async->place(mma, 1, &transposed) == TW_PLACE_WRITTEN;
+         tw_extent(acc, 0) >= async->rows && tw_extent(acc, 0) <= async->columns &&
+         tw_extent(acc, 1) >= LEAST_COLUMNS && async->place(mma, 0, &transposed) == TW_PLACE_SHARED &&
+         async->place(mma, 1, &transposed) == TW_PLACE_WRITTEN;
 }
 
 /* The products that add to carried value `i`, one after the other. */

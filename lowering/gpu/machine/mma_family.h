@@ -1,8 +1,8 @@
 /* mma_family.h - what a family of instructions for products is asked: the seam between generations of chips
  *
- * A family is a row of the table in isa/families.c: multiply-adds, mma.sync, wgmma. Passes ask it what they must know of
- * a product, never which one it is, and never which chip it runs on. Every answer is a function of the op and the number
- * of warps only, so that each pass asks anew and none hands it on.
+ * A family is a row of the table in isa/families.c: multiply-adds, mma.sync, wgmma. Passes ask it what they must know
+ * of a product, never which one it is, and never which chip it runs on. Every answer is a function of the op and the
+ * number of warps only, so that each pass asks anew and none hands it on.
  *
  * A product is `tile.mma` until its operands lie where its family wants them. If the family is asynchronous it then
  * becomes `tile.async_mma`, which only starts it, and a `tile.mma_wait`. No chip has two such families. */
@@ -55,7 +55,7 @@ typedef struct tw_async_mma {
   int columns; /* the most of them */
   int narrow;  /* columns: with so few shared memory is as busy as the Tensor Core, with both operands there */
   int lanes_per_row, columns_per_lane; /* a row of a sum in registers: neighbours in a lane, and lanes with them */
-  bool by_proxy; /* it reads shared memory past what threads have written: that takes a fence */
+  bool by_proxy;                       /* it reads shared memory past what threads have written: that takes a fence */
   /* Whether so many warps can share a sum of these extents. */
   bool (*split)(int64_t rows, int64_t columns, int num_warps, tw_mma_split_t *out);
   /* Where operand 0 or 1 of a tile.mma would be, and whether as the transpose of what is loaded; none: nowhere. */

@@ -29,15 +29,21 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/isa/families.h"
-#include "lowering/gpu/isa/sm90/store_boxes.h"
 #include "lowering/gpu/machine/copy_engine.h"
+#include "lowering/gpu/machine/store_boxes.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_STAGED = TW_MAX_MAPS - TW_TMA_MAX_LOADED, SLOTS = 2, SWIZZLE_BYTES = 128, MIN_STAGES = 2, BARRIERS = 2048 };
+enum {
+  MAX_STAGED = TW_MAX_MAPS - TW_ENGINE_MAX_LOADED,
+  SLOTS = 2,
+  SWIZZLE_BYTES = 128,
+  MIN_STAGES = 2,
+  BARRIERS = 2048
+};
 
 typedef struct {
   MlirOperation func;
@@ -168,9 +174,9 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
   MlirValue array = tw_access_array(store, &first);
   tw_layout_t layout;
   tw_store_boxes_t boxes;
-  tw_tma_copy_t copy;
-  if (!tw_tma_is_allowed(store))
-    return "it says allow_tma=False";
+  tw_engine_copy_t copy;
+  if (!tw_engine_is_allowed(store))
+    return "it says " TW_REFUSES_ENGINE;
   if (!is_elsewhere_each_time(store))
     return "a loop may store to the same place again";
   if (!is_only_access(store, array))
@@ -182,7 +188,7 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
     return "warpgroups do not own boxes of its tile";
   *buffer = buffer_for(value, inner, &boxes, boxes.num_outside ? SLOTS : 1);
   tw_access_order(store, layout.rank, order);
-  const char *reason = tw_tma_plan_for(array, order, *buffer, &copy);
+  const char *reason = tw_engine_plan_for(array, order, *buffer, &copy);
   if (reason == NULL && copy.step_bits > 0)
     return "its boxes are longer than the accelerator's";
   if (reason == NULL && s->taken + tw_buffer_bytes(*buffer) + BARRIERS > target.shared_bytes)
@@ -223,8 +229,7 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
 
 bool tw_stage_stores(MlirOperation func) {
   stager_t s = {.func = func};
-  tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_async_mma(func))
+  if (!tw_has_engine(func) || !tw_has_async_mma(func))
     return true;
   mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
   for (int i = 0; i < s.stores.count; i++) {

@@ -61,14 +61,14 @@ typedef struct {
 
 static MlirWalkResult look_at(MlirOperation op, void *user) {
   room_t *room = user;
-  tw_tma_copy_t copy;
+  tw_engine_copy_t copy;
   if (tw_op_is(op, TW_TILE_ALLOC_SHARED))
     room->bytes += tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
   if (tw_is_async_copy(op)) {
     int64_t bytes = tw_slot_bytes(mlirValueGetType(tw_copy_buffer(op)));
     MlirBlock block = mlirOperationGetBlock(op);
     room->copies++;
-    room->bad |= tw_op_has(op, TW_BY_ELEMENT) || tw_tma_plan(op, &copy) != NULL;
+    room->bad |= tw_op_has(op, TW_BY_ELEMENT) || tw_engine_plan(op, &copy) != NULL;
     room->bytes += mlirBlockEqual(block, room->block)                        ? bytes
                    : mlirOperationIsNull(first_of(block, TW_TILE_ASYNC_MMA)) ? 0
                                                                              : -bytes;
@@ -83,20 +83,20 @@ static bool has_room(MlirOperation func, MlirBlock block) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
   room_t room = {.block = block};
   mlirOperationWalk(func, look_at, &room, MlirWalkPreOrder);
-  return !room.bad && room.copies < TW_TMA_MAX_LOADED && room.bytes + RING <= target.shared_bytes;
+  return !room.bad && room.copies < TW_ENGINE_MAX_LOADED && room.bytes + RING <= target.shared_bytes;
 }
 
 /* ---- which loads ------------------------------------------------------------------------------------- */
 
 /* Whether the accelerator can bring it as it brings the tiles of products. */
 static bool can_be_brought(MlirOperation load) {
-  tw_tma_copy_t copy;
+  tw_engine_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
   if (!tw_op_loads_tile(load) || tw_is_unused(mlirOperationGetResult(load, 0)) || !tw_promotes(load) ||
-      !tw_tma_is_allowed(load) || tw_is_kept(load))
+      !tw_engine_is_allowed(load) || tw_is_kept(load))
     return false;
   tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
-  return tw_tma_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+  return tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
 }
 
 static bool is_held_by_many(MlirOperation load) {
@@ -214,8 +214,7 @@ static void bring_vectors(MlirOperation func, MlirOperation loop) {
 }
 
 bool tw_stage_vectors(MlirOperation func) {
-  tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_gpu_has(&target, TW_GPU_TMA))
+  if (!tw_has_engine(func))
     return true;
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++)

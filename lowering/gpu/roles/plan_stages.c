@@ -7,7 +7,6 @@
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/copy_engine.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/choose_stages.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
@@ -81,17 +80,17 @@ static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reade
 /* Whether there is a tensor map for a copy, perhaps one more. */
 static bool has_map(tw_ring_plan_t *plan, const tw_tensor_map_t *map) {
   for (int i = 0; i < plan->num_maps; i++)
-    if (tw_tma_same_map(&plan->maps[i], map))
+    if (tw_engine_same_map(&plan->maps[i], map))
       return true;
-  if (plan->num_maps == TW_TMA_MAX_LOADED)
+  if (plan->num_maps == TW_ENGINE_MAX_LOADED)
     return false;
   plan->maps[plan->num_maps++] = *map;
   return true;
 }
 
 static const char *why_not_brought(tw_ring_plan_t *plan, MlirOperation op) {
-  tw_tma_copy_t copy;
-  const char *reason = tw_tma_plan(op, &copy);
+  tw_engine_copy_t copy;
+  const char *reason = tw_engine_plan(op, &copy);
   return reason || has_map(plan, &copy.map) ? reason : "it copies from too many arrays";
 }
 
@@ -175,7 +174,7 @@ static bool find_ends(tw_ring_plan_t *plan) {
     MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
     bool late = false;
     MlirOperation end = tw_op_is(read->op, TW_TILE_ASYNC_MMA) ? tw_product_end(&plan->overlaps, read->op, block, &late)
-                                                          : tw_ancestor_in(read->op, block);
+                                                              : tw_ancestor_in(read->op, block);
     if (mlirOperationIsNull(end))
       return refuse(plan, read->op, "no wait ends one of its products");
     fill->by_lanes |= !tw_op_is(read->op, TW_TILE_ASYNC_MMA);

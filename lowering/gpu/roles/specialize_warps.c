@@ -76,7 +76,8 @@ static void alloc_ring(const tw_builder_t *at, const tw_ring_plan_t *plan, tw_ri
   int64_t arrivals = first->gathers ? TW_GATHERING_WARPS * LANES + (tw_announced_bytes(first) > 0) : 1;
   ring->full = alloc_barriers(at, ring->slots, arrivals);
   if (tw_comes_round(ring))
-    ring->empty = alloc_barriers(at, ring->slots, tw_num_warps(plan->func, 4) * (ring->multicast ? TW_CLUSTER : 1));
+    ring->empty =
+        alloc_barriers(at, ring->slots, tw_num_warps(plan->func, 4) * (ring->multicast ? TW_MULTICAST_BLOCKS : 1));
 }
 
 /* ---- registers ------------------------------------------------------------------------------------- */
@@ -150,8 +151,7 @@ static MlirWalkResult find_store(MlirOperation op, void *user) {
 }
 
 static bool make_roles(MlirOperation func) {
-  tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(func, "tile.kernel") ||
+  if (!tw_has_engine(func) || !tw_has_attr(func, "tile.kernel") ||
       tw_hint_num_stages(func, TW_MIN_SLOTS) < TW_MIN_SLOTS)
     return true;
   tw_ring_plan_t *plan = tw_allocate(1, sizeof *plan);

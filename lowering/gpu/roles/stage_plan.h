@@ -62,7 +62,7 @@ typedef struct tw_ring_plan {
   int num_reads;
   tw_overlaps_t overlaps;
   tw_needs_t needs;
-  tw_tensor_map_t maps[TW_TMA_MAX_LOADED]; /* that the copies need */
+  tw_tensor_map_t maps[TW_ENGINE_MAX_LOADED]; /* that the copies need */
   int num_maps;
   int64_t product_words; /* what products keep in a thread's registers */
   tw_refusal_t refused;

@@ -386,7 +386,8 @@ static void rescale_rarely(const rewrite_t *w) {
   int64_t rows = tw_extent(mlirValueGetType(w->p), 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (factor_operand(w, op) >= 0 && tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) > rows * w->async->lanes_per_row)
+    if (factor_operand(w, op) >= 0 &&
+        tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) > rows * w->async->lanes_per_row)
       tw_ops_add(&products, op);
   for (int i = 0; i < products.count; i++) {
     MlirValue rest = mlirOperationGetOperand(products.at[i], 1 - factor_operand(w, products.at[i]));

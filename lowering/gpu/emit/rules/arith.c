@@ -5,7 +5,6 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/convert_float.h"
-#include "lowering/gpu/isa/sm89/fp8.h"
 
 #include <math.h>
 #include <string.h>
@@ -191,36 +190,13 @@ static MlirValue float_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *
   return twg_convert_float(e, x[0], operand_element(op, 0), result_element(op));
 }
 
-/* bf16 is the upper half of f32: one instruction for each element where a word has both. */
-static bool widen_bf16_pair(tw_emitter_t *e, const MlirValue x[2], MlirValue out[2]) {
-  MlirValue word = twg_word_behind(e, 2, x);
-  if (word.ptr == NULL)
-    return false;
-  out[0] = twg_bitcast(e, twg_binary(e, "llvm.shl", word, twg_const_i32(e, 16)), e->f32);
-  out[1] = twg_bitcast(e, twg_binary(e, "llvm.and", word, twg_const_i32(e, (int32_t)0xFFFF0000)), e->f32);
-  return true;
-}
-
-/* Between f32 and floats that the hardware converts two at a time. False: between others. */
-static bool cast_pair(tw_emitter_t *e, MlirType from, MlirType to, const MlirValue x[2], MlirValue out[2]) {
-  if (mlirTypeIsAF32(from) && (mlirTypeIsAF16(to) || mlirTypeIsABF16(to)))
-    twg_truncate_pair(e, to, x, out);
-  else if (mlirTypeIsAF32(from) && twg_has_narrow_conversion(e, to))
-    twg_narrow_pair(e, to, x, out);
-  else if (mlirTypeIsAF32(to) && twg_has_narrow_conversion(e, from))
-    twg_widen_pair(e, from, x, out);
-  else
-    return mlirTypeIsABF16(from) && mlirTypeIsAF32(to) && widen_bf16_pair(e, x, out);
-  return true;
-}
-
 static bool rule_float_cast(tw_emitter_t *e, MlirOperation op) {
   MlirType from = operand_element(op, 0), to = result_element(op);
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
-  if (in.count == 1 || mlirValueEqual(in.at[0], in.at[1]) || !cast_pair(e, from, to, in.at, out.at))
+  if (in.count == 1 || mlirValueEqual(in.at[0], in.at[1]) || !twg_convert_pair(e, from, to, in.at, out.at))
     return twg_each_register(e, op, float_cast);
   for (int r = 2; r < in.count; r += 2)
-    if (!cast_pair(e, from, to, &in.at[r], &out.at[r]))
+    if (!twg_convert_pair(e, from, to, &in.at[r], &out.at[r]))
       for (int i = 0; i < 2; i++)
         out.at[r + i] = twg_convert_float(e, in.at[r + i], from, to);
   twg_set_result(e, op, 0, out);

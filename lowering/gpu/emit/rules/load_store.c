@@ -10,7 +10,7 @@
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
-#include "lowering/gpu/isa/sm80/cp_async.h"
+#include "lowering/gpu/isa/async_copies.h"
 #include "lowering/loops.h"
 
 #include "mlir-c/Dialect/LLVM.h"

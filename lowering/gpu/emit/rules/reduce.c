@@ -3,7 +3,7 @@
  * In three steps, each only where the axis is spread so: the registers of a thread as a tree, or one
  * after the other where an attribute (TW_IN_ORDER) says that few are left; lanes
  * by butterfly shuffles; warps through shared memory, where each warp leaves its partial results and
- * every thread reads those of all warps (one barrier). A reduction across a cluster (cluster_rows.c) takes that step
+ * every thread reads those of all warps (one barrier). A reduction across blocks (cluster_rows.c) takes that step
  * for the warps of all its blocks: a warp leaves its results in the shared memory of each. All steps keep the result
  * replicated where the axis was, which is the layout of a slice.
  *
@@ -15,6 +15,7 @@
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
+#include "lowering/gpu/isa/across_blocks.h"
 #include "lowering/gpu/isa/convert_float.h"
 #include "lowering/layout/memory.h"
 
@@ -200,24 +201,18 @@ static void store_part(const reduction_t *r, MlirValue x, MlirValue pointer) {
   twg_store_to(r->e, x, pointer, (int)tw_part_bytes(type));
 }
 
-/* ---- across a cluster ------------------------------------------------------------------------- */
-
-static void cluster_barrier(tw_emitter_t *e, const char *step) {
-  char text[64];
-  snprintf(text, sizeof text, "barrier.cluster.%s.aligned;", step);
-  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
-}
+/* ---- across blocks ---------------------------------------------------------------------------- */
 
 static MlirWalkResult look_for_across(MlirOperation op, void *found) {
   *(bool *)found |= tw_has_attr(op, TW_ACROSS);
   return MlirWalkResultAdvance;
 }
 
-void twg_tell_cluster(tw_emitter_t *e, MlirOperation kernel) {
-  e->cluster_waits = false;
-  mlirOperationWalk(kernel, look_for_across, &e->cluster_waits, MlirWalkPreOrder);
-  if (e->cluster_waits)
-    cluster_barrier(e, "arrive.relaxed");
+void twg_tell_blocks(tw_emitter_t *e, MlirOperation kernel) {
+  e->blocks_start = false;
+  mlirOperationWalk(kernel, look_for_across, &e->blocks_start, MlirWalkPreOrder);
+  if (e->blocks_start)
+    twg_meet_blocks(e, "arrive.relaxed");
 }
 
 /* Leaves what this warp has at the same place in each of the 2^blocks blocks. Lanes that have tw_layout_copies of it
@@ -227,19 +222,14 @@ static void store_in_blocks(const reduction_t *r, const tw_layout_t *slice, int 
   tw_emitter_t *e = r->e;
   uint32_t taken[TW_LAYOUT_MAX_BITS] = {0};
   int by_lanes = 0, bits = (int)tw_part_bytes(mlirValueGetType(x)) * 8;
-  char text[160], constraints[16];
   for (int i = 0; i < slice->bits[TW_LANE] && by_lanes < blocks; i++)
     if (slice->basis[TW_LANE][i] == 0)
       taken[i] = UINT32_C(1) << by_lanes++;
   MlirValue first = twg_linear_of_thread(e, taken, slice->bits[TW_LANE], NULL, 0);
   MlirType word = bits == 64 ? e->i64 : e->i32;
-  snprintf(text, sizeof text, "{ .reg .b32 a;\nmapa.shared::cluster.u32 a, $0, $2;\nst.shared::cluster.b%d [a], $1; }",
-           bits);
-  snprintf(constraints, sizeof constraints, "r,%c,r", bits == 64 ? 'l' : 'r');
   for (int i = 0; i < 1 << (blocks - by_lanes); i++) {
     MlirValue block = twg_binary(e, "llvm.add", first, twg_const_i32(e, i << by_lanes));
-    MlirValue operands[] = {pointer, twg_bitcast(e, x, word), block};
-    twg_asm(e, text, constraints, (MlirType){NULL}, 3, operands, true);
+    twg_store_in_block(e, twg_bitcast(e, x, word), pointer, block);
   }
 }
 
@@ -276,9 +266,9 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
                                  twg_const_i32(e, (1 << blocks) - 1));
     rank = twg_binary(e, "llvm.add", rank, twg_binary(e, "llvm.shl", block, twg_const_i32(e, warps)));
   }
-  if (blocks > 0 && e->cluster_waits) /* until all blocks have started */
-    cluster_barrier(e, "wait");
-  e->cluster_waits = e->cluster_waits && blocks == 0;
+  if (blocks > 0 && e->blocks_start) /* until all blocks have started */
+    twg_meet_blocks(e, "wait");
+  e->blocks_start = e->blocks_start && blocks == 0;
   for (int i = 0; i < count; i++)
     for (int p = 0; p <= r->arg; p++) {
       MlirValue pointer = partial_pointer(r, slice, i, bits, base[p], bytes[p]);
@@ -289,8 +279,8 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
         store_part(r, items[i].part[p], pointer);
     }
   if (blocks > 0) {
-    cluster_barrier(e, "arrive.release");
-    cluster_barrier(e, "wait.acquire");
+    twg_meet_blocks(e, "arrive.release");
+    twg_meet_blocks(e, "wait.acquire");
   } else {
     twg_barrier(e);
   }
@@ -358,7 +348,7 @@ static bool rule_reduce(tw_emitter_t *e, MlirOperation op) {
     return false;
   }
   if (tw_across_bits(op) > 0 && !mlirOperationIsNull(tw_enclosing_loop(op))) {
-    tw_op_error(op, "goes across a cluster in a loop, where its blocks may be an iteration apart");
+    tw_op_error(op, "goes across blocks in a loop, where these may be an iteration apart");
     return false;
   }
   tw_values_t in = twg_operand(e, op, 0);

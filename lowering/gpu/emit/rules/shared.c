@@ -4,8 +4,8 @@
  * plain accesses. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
-#include "lowering/gpu/isa/matrix_access.h"
 #include "lowering/gpu/isa/families.h"
+#include "lowering/gpu/isa/matrix_access.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"

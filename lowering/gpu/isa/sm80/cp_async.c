@@ -2,7 +2,7 @@
  *
  * An async_copy gives each thread pieces of up to 16 bytes, side by side in the buffer, and finds
  * where they come from by the buffer's layout: the swizzle is in the source address. */
-#include "lowering/gpu/isa/sm80/cp_async.h"
+#include "lowering/gpu/isa/async_copies.h"
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/emit/address.h"

@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 static const tw_mma_sync_row_t rows[] = {
-    {TW_SYNC_F16, 16, 16, TW_GPU_MMA_F16},  {TW_SYNC_BF16, 16, 16, TW_GPU_MMA_F16}, {TW_SYNC_TF32, 8, 32, TW_GPU_MMA_TF32},
-    {TW_SYNC_INT8, 32, 8, TW_GPU_MMA_INT8}, {TW_SYNC_FP8, 32, 8, TW_GPU_MMA_FP8},   {TW_SYNC_F64, 8, 64, TW_GPU_MMA_F64},
+    {TW_SYNC_F16, 16, 16, TW_GPU_MMA_F16},  {TW_SYNC_BF16, 16, 16, TW_GPU_MMA_F16},
+    {TW_SYNC_TF32, 8, 32, TW_GPU_MMA_TF32}, {TW_SYNC_INT8, 32, 8, TW_GPU_MMA_INT8},
+    {TW_SYNC_FP8, 32, 8, TW_GPU_MMA_FP8},   {TW_SYNC_F64, 8, 64, TW_GPU_MMA_F64},
 };
 
 static bool is_fp8(MlirType t) { return mlirTypeIsAFloat8E4M3FN(t) || mlirTypeIsAFloat8E5M2(t); }

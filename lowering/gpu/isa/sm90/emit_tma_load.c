@@ -16,7 +16,7 @@
 /* Number of the map among those of the kernel; num_maps if it is new. */
 static int find_map(const tw_emitter_t *e, const tw_tensor_map_t *map) {
   int i = 0;
-  while (i < e->num_maps && !tw_tma_same_map(&e->maps[i], map))
+  while (i < e->num_maps && !tw_engine_same_map(&e->maps[i], map))
     i++;
   return i;
 }
@@ -29,10 +29,10 @@ typedef struct {
 static MlirWalkResult collect(MlirOperation op, void *user) {
   collect_t *c = user;
   tw_emitter_t *e = c->emitter;
-  tw_tma_copy_t copy;
+  tw_engine_copy_t copy;
   if (!tw_op_is(op, TW_TILE_TMA_LOAD) && !tw_op_is(op, TW_TILE_TMA_STORE))
     return MlirWalkResultAdvance;
-  const char *problem = tw_tma_plan(op, &copy);
+  const char *problem = tw_engine_plan(op, &copy);
   if (problem == NULL && find_map(e, &copy.map) == TW_MAX_MAPS)
     problem = "the kernel has too many tensor maps";
   if (problem != NULL) {
@@ -52,7 +52,7 @@ bool twg_collect_maps(tw_emitter_t *e, MlirOperation kernel) {
   return !c.failed;
 }
 
-MlirValue twg_tma_map(tw_emitter_t *e, const tw_tma_copy_t *copy) {
+MlirValue twg_tensor_map(tw_emitter_t *e, const tw_engine_copy_t *copy) {
   return mlirBlockGetArgument(e->entry, find_map(e, &copy->map));
 }
 
@@ -64,7 +64,7 @@ static MlirValue within_i32(tw_emitter_t *e, MlirValue x) {
   return twg_binary(e, "llvm.intr.smax", x, twg_const_int(e, e->i64, INT32_MIN));
 }
 
-MlirValue twg_tma_first_element(tw_emitter_t *e, MlirValue index, int64_t extent) {
+MlirValue twg_box_start(tw_emitter_t *e, MlirValue index, int64_t extent) {
   bool is_wide = mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 64;
   index = is_wide ? within_i32(e, index) : twg_cast(e, "llvm.sext", e->i64, index);
   MlirValue at = twg_binary(e, "llvm.mul", index, twg_const_int(e, e->i64, extent));
@@ -72,7 +72,7 @@ MlirValue twg_tma_first_element(tw_emitter_t *e, MlirValue index, int64_t extent
 }
 
 /* Flat index of the first element of box `number` within the tile. */
-static uint32_t box_start(const tw_tma_copy_t *copy, int number) {
+static uint32_t box_start(const tw_engine_copy_t *copy, int number) {
   uint32_t at = 0;
   for (int b = 0; b < copy->step_bits; b++)
     if (number >> b & 1)
@@ -92,14 +92,14 @@ static const char *cache_policy(MlirOperation op) {
 /* `all`: to the same place in all blocks of the cluster, whose barriers there count it. */
 static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue barrier, const MlirValue *at, int rank,
                      bool all, const char *policy) {
-  enum { EVERY_BLOCK = (1 << TW_CLUSTER) - 1 };
+  enum { EVERY_BLOCK = (1 << TW_MULTICAST_BLOCKS) - 1 };
   char text[320], constraints[32];
   int n = snprintf(text, sizeof text,
                    "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s%s "
                    "[$0], [$1, {$3",
                    rank, all ? ".multicast::cluster" : "", policy ? ".L2::cache_hint" : "");
   int c = snprintf(constraints, sizeof constraints, "r,l,r,r"), num = 3 + rank;
-  MlirValue operands[4 + TW_TMA_MAX_RANK] = {to, map, barrier};
+  MlirValue operands[4 + TW_ENGINE_MAX_RANK] = {to, map, barrier};
   for (int d = 0; d < rank; d++) {
     operands[3 + d] = at[d];
     if (d == 0)
@@ -119,11 +119,11 @@ static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue bar
 
 /* Lets `at` and `*slot` begin with the part of the tile that this block of the cluster brings: the boxes whose last
  * step is taken or not. */
-static void go_to_own_part(tw_emitter_t *e, const tw_tma_copy_t *copy, const tw_layout_t *tile, MlirValue *at,
+static void go_to_own_part(tw_emitter_t *e, const tw_engine_copy_t *copy, const tw_layout_t *tile, MlirValue *at,
                            MlirValue *slot) {
   int last = copy->step_bits - 1;
   MlirValue rank = twg_binary(e, "llvm.and", twg_op(e, "nvvm.read.ptx.sreg.ctaid.x", e->i32, 0, NULL, 0, NULL),
-                              twg_const_i32(e, TW_CLUSTER - 1));
+                              twg_const_i32(e, TW_MULTICAST_BLOCKS - 1));
   for (int d = 0; d < copy->map.rank; d++) {
     uint32_t step = tw_layout_coord(tile, copy->step[last], copy->dim[d]);
     if (step)
@@ -135,18 +135,17 @@ static void go_to_own_part(tw_emitter_t *e, const tw_tma_copy_t *copy, const tw_
 static bool rule_tma_load(tw_emitter_t *e, MlirOperation op) {
   enum { AFTER_INDEX = 4 };
   intptr_t buffer = mlirOperationGetNumOperands(op) - AFTER_INDEX;
-  tw_tma_copy_t copy;
+  tw_engine_copy_t copy;
   tw_layout_t tile;
-  if (tw_tma_plan(op, &copy) != NULL ||
+  if (tw_engine_plan(op, &copy) != NULL ||
       !tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, buffer)), &tile))
     return false;
   MlirBlock rest = twg_begin_alone(e);
-  MlirValue map = twg_tma_map(e, &copy);
+  MlirValue map = twg_tensor_map(e, &copy);
   MlirValue slot = twg_slot_pointer(e, op, buffer), barrier = twg_barrier_pointer(e, op, buffer + 2);
-  MlirValue start[TW_TMA_MAX_RANK], at[TW_TMA_MAX_RANK];
+  MlirValue start[TW_ENGINE_MAX_RANK], at[TW_ENGINE_MAX_RANK];
   for (int d = 0; d < copy.map.rank; d++)
-    start[d] =
-        twg_tma_first_element(e, twg_operand(e, op, 1 + copy.dim[d]).at[0], tw_layout_extent(&tile, copy.dim[d]));
+    start[d] = twg_box_start(e, twg_operand(e, op, 1 + copy.dim[d]).at[0], tw_layout_extent(&tile, copy.dim[d]));
   bool multicast = tw_has_attr(op, TW_MULTICAST);
   if (multicast)
     go_to_own_part(e, &copy, &tile, start, &slot);

@@ -7,7 +7,7 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/isa/matrix_access.h"
-#include "lowering/gpu/isa/sm90/store_boxes.h"
+#include "lowering/gpu/machine/store_boxes.h"
 
 #include "tilewright/dialect.h"
 
@@ -19,7 +19,7 @@ typedef struct {
   MlirOperation op;
   tw_layout_t tile, shared; /* of the value, of a slot */
   tw_store_boxes_t boxes;
-  tw_tma_copy_t copy;
+  tw_engine_copy_t copy;
   MlirType element;
   tw_values_t values;
   int slots; /* of a warpgroup */
@@ -27,7 +27,7 @@ typedef struct {
   MlirValue map, slot; /* slot: the first of this group's */
   MlirValue warp;      /* uniform */
   MlirValue is_first;  /* of its group */
-  MlirValue first[TW_TMA_MAX_RANK];
+  MlirValue first[TW_ENGINE_MAX_RANK];
 } store_t;
 
 static bool read_op(tw_emitter_t *e, MlirOperation op, store_t *s) {
@@ -40,7 +40,7 @@ static bool read_op(tw_emitter_t *e, MlirOperation op, store_t *s) {
   int inner = tw_access_contiguous_dim(op, s->tile.rank), bits = tw_memory_bits(s->element);
   tw_access_order(op, s->tile.rank, order);
   if (!tw_store_boxes_of(&s->tile, inner, bits, &s->boxes) ||
-      tw_tma_plan_for(mlirOperationGetOperand(op, 2), order, buffer, &s->copy) != NULL || s->copy.step_bits != 0) {
+      tw_engine_plan_for(mlirOperationGetOperand(op, 2), order, buffer, &s->copy) != NULL || s->copy.step_bits != 0) {
     tw_op_error(op, "has no tile that warpgroups own in boxes");
     return false;
   }
@@ -58,8 +58,7 @@ static void find_place(tw_emitter_t *e, store_t *s) {
   MlirValue group = group_of(e, s->warp);
   for (int d = 0; d < s->copy.map.rank; d++) {
     int dim = s->copy.dim[d];
-    MlirValue at =
-        twg_tma_first_element(e, twg_operand(e, s->op, FIRST_INDEX + dim).at[0], tw_layout_extent(&s->tile, dim));
+    MlirValue at = twg_box_start(e, twg_operand(e, s->op, FIRST_INDEX + dim).at[0], tw_layout_extent(&s->tile, dim));
     for (int i = 0; i < s->boxes.group_bits; i++) {
       uint32_t step = tw_layout_coord(&s->tile, s->boxes.group[i], dim);
       if (step == 0)
@@ -97,7 +96,7 @@ static void wait_until_read(tw_emitter_t *e, int pending) {
  * which tile-order-stores brings the arithmetic of each to its stores. */
 static void copy_box(tw_emitter_t *e, const store_t *s, MlirValue from, int number) {
   char text[320], constraints[32];
-  MlirValue operands[3 + TW_TMA_MAX_RANK] = {s->map, from, s->is_first};
+  MlirValue operands[3 + TW_ENGINE_MAX_RANK] = {s->map, from, s->is_first};
   int n = snprintf(text, sizeof text,
                    "{ .reg .pred p;\nelect.sync _|p, 0xffffffff;\nand.pred p, p, $2;\n"
                    "@p cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group [$0, {",
@@ -132,7 +131,7 @@ static bool rule_tma_store(tw_emitter_t *e, MlirOperation op) {
   store_t s;
   if (!read_op(e, op, &s))
     return false;
-  s.map = twg_tma_map(e, &s.copy);
+  s.map = twg_tensor_map(e, &s.copy);
   s.warp = twg_uniform_warp(e);
   MlirValue within = twg_binary(e, "llvm.and", s.warp, twg_const_i32(e, GROUP_WARPS - 1));
   s.is_first = twg_icmp(e, TW_EQ, within, twg_const_i32(e, 0));

@@ -44,8 +44,8 @@ static bool step_of(const tw_layout_t *l, uint32_t image, int *dim, int *bit) {
 }
 
 /* The box grows by one bit of the offset: along its last dimension, or along one that it does not have yet. */
-static bool grow(tw_tma_copy_t *out, const tw_layout_t *l, uint32_t image) {
-  int dim, bit, last = out->map.rank - 1, limit = TW_TMA_MAX_BOX;
+static bool grow(tw_engine_copy_t *out, const tw_layout_t *l, uint32_t image) {
+  int dim, bit, last = out->map.rank - 1, limit = TW_ENGINE_MAX_BOX;
   if (!step_of(l, image, &dim, &bit))
     return false;
   for (int i = 0; i < last; i++)
@@ -65,7 +65,7 @@ static bool grow(tw_tma_copy_t *out, const tw_layout_t *l, uint32_t image) {
 }
 
 /* Dimensions that the box has not met have an extent of 1 there. */
-static void add_other_dims(tw_tma_copy_t *out, const tw_layout_t *l) {
+static void add_other_dims(tw_engine_copy_t *out, const tw_layout_t *l) {
   for (int d = l->rank - 1; d >= 0; d--) {
     bool met = false;
     for (int i = 0; i < out->map.rank; i++)
@@ -77,10 +77,10 @@ static void add_other_dims(tw_tma_copy_t *out, const tw_layout_t *l) {
   }
 }
 
-static bool split_into_boxes(const tw_layout_t *shared, int element_bytes, int swizzle, tw_tma_copy_t *out) {
+static bool split_into_boxes(const tw_layout_t *shared, int element_bytes, int swizzle, tw_engine_copy_t *out) {
   tw_layout_t l = without_swizzle(shared, element_bytes, swizzle);
   int at = 0, bits = l.bits[TW_OFFSET], dim, bit;
-  *out = (tw_tma_copy_t){.map = {.bytes = (uint8_t)element_bytes, .swizzle = (uint8_t)swizzle}};
+  *out = (tw_engine_copy_t){.map = {.bytes = (uint8_t)element_bytes, .swizzle = (uint8_t)swizzle}};
   while (at < bits && grow(out, &l, l.basis[TW_OFFSET][at]))
     at++;
   out->box_bytes = (int64_t)element_bytes << at;
@@ -112,22 +112,22 @@ static bool is_described(MlirValue array) {
     return false;
   MlirOperation function = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array));
   return tw_op_is(function, TW_FUNC_FUNC) &&
-         !mlirAttributeIsNull(tw_arg_attr(function, mlirBlockArgumentGetArgNumber(array), TW_TMA));
+         !mlirAttributeIsNull(tw_arg_attr(function, mlirBlockArgumentGetArgNumber(array), TW_HAS_MAP));
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------- */
 
-bool tw_tma_same_map(const tw_tensor_map_t *a, const tw_tensor_map_t *b) {
+bool tw_engine_same_map(const tw_tensor_map_t *a, const tw_tensor_map_t *b) {
   return a->word == b->word && a->rank == b->rank && a->bytes == b->bytes && a->swizzle == b->swizzle &&
          !memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) &&
          !memcmp(a->box, b->box, (size_t)a->rank * sizeof *a->box);
 }
 
-const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buffer, tw_tma_copy_t *out) {
+const char *tw_engine_plan_for(MlirValue array, const int64_t *order, MlirType buffer, tw_engine_copy_t *out) {
   static const int swizzles[] = {0, 128, 64, 32};
   int bytes = tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
   tw_layout_t shared;
-  if (tw_buffer_type_rank(buffer) - 1 > TW_TMA_MAX_RANK)
+  if (tw_buffer_type_rank(buffer) - 1 > TW_ENGINE_MAX_RANK)
     return "a tensor map has at most 5 dimensions";
   if (bytes == 0)
     return "its elements are smaller than a byte";
@@ -150,7 +150,7 @@ const char *tw_tma_plan_for(MlirValue array, const int64_t *order, MlirType buff
 }
 
 /* Two boxes in place of one, for two blocks to bring. */
-static void halve(MlirType buffer, tw_tma_copy_t *out) {
+static void halve(MlirType buffer, tw_engine_copy_t *out) {
   tw_layout_t shared;
   int last = out->map.rank - 1;
   while (out->map.box[last] == 1)
@@ -161,24 +161,28 @@ static void halve(MlirType buffer, tw_tma_copy_t *out) {
     out->step[out->step_bits++] = shared.basis[TW_OFFSET][shared.bits[TW_OFFSET] - 1];
 }
 
-bool tw_tma_is_allowed(MlirOperation access) {
-  return !tw_has_attr(access, TW_ALLOW_TMA) || mlirBoolAttrGetValue(tw_attr(access, TW_ALLOW_TMA));
+bool tw_has_engine(MlirOperation op) {
+  tw_gpu_target_t target = tw_gpu_target_of(op);
+  return tw_gpu_has(&target, TW_GPU_TMA);
 }
 
-const char *tw_tma_plan(MlirOperation copy, tw_tma_copy_t *out) {
-  tw_gpu_target_t target = tw_gpu_target_of(copy);
+bool tw_engine_is_allowed(MlirOperation access) {
+  return !tw_has_attr(access, TW_ALLOW_ENGINE) || mlirBoolAttrGetValue(tw_attr(access, TW_ALLOW_ENGINE));
+}
+
+const char *tw_engine_plan(MlirOperation copy, tw_engine_copy_t *out) {
   intptr_t first, at = 0;
   int64_t order[TW_LAYOUT_MAX_RANK];
-  if (!tw_gpu_has(&target, TW_GPU_TMA))
+  if (!tw_has_engine(copy))
     return "the target has no tensor memory accelerator";
-  if (!tw_tma_is_allowed(copy))
-    return "it says allow_tma=False";
+  if (!tw_engine_is_allowed(copy))
+    return "it says " TW_REFUSES_ENGINE;
   MlirValue array = tw_access_array(copy, &first);
   while (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(copy, at))))
     at++;
   MlirType buffer = mlirValueGetType(mlirOperationGetOperand(copy, at));
   tw_access_order(copy, (int)tw_buffer_type_rank(buffer) - 1, order);
-  const char *reason = tw_tma_plan_for(array, order, buffer, out);
+  const char *reason = tw_engine_plan_for(array, order, buffer, out);
   if (reason == NULL && tw_has_attr(copy, TW_MULTICAST) && out->step_bits == 0)
     halve(buffer, out);
   return reason;

@@ -185,7 +185,7 @@ static tw_mma_written_t written(MlirOperation mma, int operand, int num_warps) {
   tw_layout_t layout = tw_shared_swizzled(2, shape + 1, order, bits, TW_WGMMA_LINE_BYTES);
   w.buffer = tw_buffer_type_get(context, 3, shape, tw_element(type), tw_layout_attribute(context, &layout));
   w.registers = source == line ? tw_layout_coalesced(2, shape + 1, VECTOR_BITS / bits, num_warps, order)
-                                   : transposing(shape + 1, line, source, bits, num_warps);
+                               : transposing(shape + 1, line, source, bits, num_warps);
   return w;
 }
 

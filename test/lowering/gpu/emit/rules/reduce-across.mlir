@@ -68,7 +68,7 @@ module attributes {tile.target = "sm_90a"} {
     %c1 = arith.constant 1 : i32
     scf.for %i = %c0 to %n step %c1 : i32 {
       %x = tile.load %a[%i, %c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<1x64xf32, #l>
-      // expected-error @+1 {{goes across a cluster in a loop, where its blocks may be an iteration apart}}
+      // expected-error @+1 {{goes across blocks in a loop, where these may be an iteration apart}}
       %s = tile.reduce add, %x axis 1 {tile.across = 2 : i32} : tensor<1x64xf32, #l>
       tile.store %s, %b[%i] : tensor<1xf32, #r>, memref<?xf32, strided<[1]>>, i32
     }

@@ -1,6 +1,6 @@
-/* cp_async.h - copies to shared memory by threads: cp.async */
-#ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM80_CP_ASYNC_H
-#define TILEWRIGHT_LOWERING_GPU_ISA_SM80_CP_ASYNC_H
+/* async_copies.h - copies to shared memory that threads start */
+#ifndef TILEWRIGHT_LOWERING_GPU_ISA_ASYNC_COPIES_H
+#define TILEWRIGHT_LOWERING_GPU_ISA_ASYNC_COPIES_H
 
 #include "lowering/gpu/emit/emitter.h"
 
@@ -8,4 +8,4 @@
  *. */
 void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard);
 
-#endif /* TILEWRIGHT_LOWERING_GPU_ISA_SM80_CP_ASYNC_H */
+#endif /* TILEWRIGHT_LOWERING_GPU_ISA_ASYNC_COPIES_H */

@@ -1,5 +1,5 @@
 /* store_boxes.c - a tile in registers as boxes that the tensor memory accelerator stores. See store_boxes.h. */
-#include "lowering/gpu/isa/sm90/store_boxes.h"
+#include "lowering/gpu/machine/store_boxes.h"
 
 enum { LINE_BITS = 8 * 128 };
 

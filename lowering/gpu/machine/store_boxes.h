@@ -3,8 +3,8 @@
  * A box is the part of the tile that the four warps of a warpgroup own together, at most 128 bytes long along the
  * contiguous dimension; it lies in shared memory with 16-byte chunks exchanged, as the accelerator expects it. A
  * warpgroup has one box or several, selected by registers; groups have the same boxes at other places of the tile. */
-#ifndef TILEWRIGHT_LOWERING_GPU_ISA_SM90_STORE_BOXES_H
-#define TILEWRIGHT_LOWERING_GPU_ISA_SM90_STORE_BOXES_H
+#ifndef TILEWRIGHT_LOWERING_GPU_MACHINE_STORE_BOXES_H
+#define TILEWRIGHT_LOWERING_GPU_MACHINE_STORE_BOXES_H
 
 #include "lowering/layout/layout.h"
 
@@ -29,4 +29,4 @@ int tw_store_boxes_register(const tw_store_boxes_t *boxes, int number, int r);
 /* Flat index of the first element of box `number` of group 0. */
 uint32_t tw_store_boxes_start(const tw_store_boxes_t *boxes, int number);
 
-#endif /* TILEWRIGHT_LOWERING_GPU_ISA_SM90_STORE_BOXES_H */
+#endif /* TILEWRIGHT_LOWERING_GPU_MACHINE_STORE_BOXES_H */
