@@ -14,6 +14,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -878,11 +879,30 @@ uint32_t emu_prmt(uint32_t low, uint32_t high, uint32_t selector) {
 
 /* ---- what instructions approximate -------------------------------------------------------------------- */
 
-float emu_ex2(float x) { return exp2f(x); }
-float emu_lg2(float x) { return log2f(x); }
-float emu_rcp(float x) { return 1 / x; }
-float emu_rsqrt(float x) { return (float)(1 / sqrt((double)x)); }
-float emu_tanh(float x) { return tanhf(x); }
+/* The hardware's results lie about the right ones, as far off as the PTX ISA allows. Here they are that far off, on a
+ * side that the operand's bits choose, so that a formula which makes such an error larger shows. What is one or exact
+ * there is here. */
+static double side_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  bits = (bits ^ bits >> 15) * 0x2c1b3c6du;
+  return (bits ^ bits >> 12) & 1 ? 1 : -1;
+}
+
+static float off_by(double relative, double right, float x) {
+  int exponent;
+  bool kept = right == 0 || !isfinite(right) || fabs(frexp(right, &exponent)) == 0.5;
+  return (float)(kept ? right : right * (1 + side_of(x) * relative));
+}
+
+float emu_ex2(float x) { return off_by(0x1p-22, exp2(x), x); }
+float emu_lg2(float x) {
+  double right = log2(x), error = x > 0.5 && x < 2 ? 0x1p-22 : fabs(right) * 0x1p-22;
+  return (float)(x == 1 || !isfinite(right) ? right : right + side_of(x) * error);
+}
+float emu_rcp(float x) { return off_by(0x1p-23, 1 / (double)x, x); }
+float emu_rsqrt(float x) { return off_by(0x1p-23, 1 / sqrt((double)x), x); }
+float emu_tanh(float x) { return off_by(0x1p-11, tanh(x), x); }
 /* fma.rn.sat: NaN is 0. */
 float emu_sat(float x, float y, float z) { return fminf(fmaxf(fmaf(x, y, z), 0), 1); }
 /* fma.rm: rounds down. */

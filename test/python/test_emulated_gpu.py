@@ -162,3 +162,17 @@ def test_remainders_are_exact(dtype: Any) -> None:
     assert b" frem " not in captured.module.emit(compiler.EMIT_LLVM)
     ct.launch(None, (1,), kernel, arguments)
     assert np.array_equal(z, np.mod(x, y))
+
+
+def test_rows_are_divided_by_subnormals() -> None:
+    """What a row is divided by is inverted once, and 1 / y is no float there."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        ct.store(Z, (0, 0), (ct.load(X, (0, 0), (4, 256)) / ct.load(Y, (0, 0), (4, 1))).astype(ct.bfloat16))
+
+    y = np.float32([[2.0**-129], [-(2.0**-149)], [2.0**-100], [2.0**127]])
+    x = np.broadcast_to(y * np.float32([1, 2, 3, 1.5] * 64), (4, 256)).copy()
+    z = np.zeros((4, 256), ml_dtypes.bfloat16)
+    ct.launch(None, (1,), kernel, (x, y, z))
+    assert np.array_equal(z.astype(np.float32), x / y)

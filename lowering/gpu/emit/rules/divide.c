@@ -48,30 +48,52 @@ static MlirValue divide_approximate(tw_emitter_t *e, MlirOperation op, const Mli
   return twg_convert_float(e, twg_divide_fast(e, a, b), e->f32, element);
 }
 
+/* What several registers are divided by: 2^64 / y for a y so small that its inverse may be no float, else 1 / y; and the
+ * factor for what is divided. */
+typedef struct {
+  MlirValue divisor, inverse, factor;
+} inverse_t;
+
+static inverse_t invert(tw_emitter_t *e, MlirValue y, bool large) {
+  MlirValue one = twg_const_float(e, e->f32, 1), factor = (MlirValue){NULL}, scaled = y;
+  if (!large) {
+    MlirValue size = twg_unary(e, "llvm.intr.fabs", y);
+    factor = twg_select(e, twg_fcmp(e, TW_OLT, size, twg_const_float(e, e->f32, 0x1p-100)),
+                        twg_const_float(e, e->f32, 0x1p64), one);
+    scaled = twg_binary(e, "llvm.fmul", y, factor);
+  }
+  return (inverse_t){y, twg_divide_fast(e, one, scaled), factor};
+}
+
+static int find_inverse(const inverse_t *known, int count, MlirValue divisor) {
+  int i = 0;
+  while (i < count && !mlirValueEqual(known[i].divisor, divisor))
+    i++;
+  return i;
+}
+
 /* A divisor that several registers share is inverted once. */
 static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
-  MlirValue divisor[MAX_DIVISORS], inverse[MAX_DIVISORS];
+  inverse_t known[MAX_DIVISORS];
   int count = 0;
   for (int r = 0; r < y.count; r++) {
-    int i = 0;
-    while (i < count && !mlirValueEqual(divisor[i], y.at[r]))
-      i++;
+    int i = find_inverse(known, count, y.at[r]);
     if (i == MAX_DIVISORS)
       return false;
-    divisor[i] = y.at[r];
+    known[i].divisor = y.at[r];
     count += i == count;
   }
   if (2 * count > y.count)
     return false;
+  bool large = tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
   for (int i = 0; i < count; i++)
-    inverse[i] = twg_divide_fast(e, twg_const_float(e, e->f32, 1), divisor[i]);
+    known[i] = invert(e, known[i].divisor, large);
   tw_values_t out = twg_new_values(e, x.count);
   for (int r = 0; r < x.count; r++) {
-    int i = 0;
-    while (!mlirValueEqual(divisor[i], y.at[r]))
-      i++;
-    out.at[r] = twg_binary(e, "llvm.fmul", x.at[r], inverse[i]);
+    const inverse_t *by = &known[find_inverse(known, count, y.at[r])];
+    MlirValue scaled = large ? x.at[r] : twg_binary(e, "llvm.fmul", x.at[r], by->factor);
+    out.at[r] = twg_binary(e, "llvm.fmul", scaled, by->inverse);
   }
   twg_set_result(e, op, 0, out);
   return true;
