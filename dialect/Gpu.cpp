@@ -109,7 +109,7 @@ Type BufferType::parse(AsmParser &parser) {
     return {};
   auto emitError = [&] { return parser.emitError(loc); };
   if (shape.empty()) {
-    parser.emitError(loc, "expected the number of slots");
+    parser.emitError(loc, "expected the number of stages");
     return {};
   }
   if (tw_elem_of(wrap(element)) == TW_NO_ELEM) {

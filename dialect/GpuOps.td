@@ -39,10 +39,10 @@ def Tile_LinearAttr : AttrDef<Tile_Dialect, "Linear",
 
 def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let mnemonic = "buffer";
-  let summary = "slots in shared memory, each of which holds a tile";
+  let summary = "stages in shared memory, each of which holds a tile";
   let description = [{
-    The first extent is the number of slots, the others are the shape of the tile
-    of a slot. The layout maps bits of an element's offset within its slot to tile
+    The first extent is the number of stages, the others are the shape of the tile
+    of a stage. The layout maps bits of an element's offset within its stage to tile
     coordinates, swizzle included.
 
     ```mlir
@@ -94,40 +94,40 @@ def Tile_AllocSharedOp : Tile_GpuOp<"alloc_shared", [MemoryEffects<[MemAlloc]>]>
 }
 
 def Tile_LocalLoadOp : Tile_GpuOp<"local_load"> {
-  let summary = "read the tile in a slot of a buffer";
+  let summary = "read the tile in a stage of a buffer";
   let verifier = "verify_local_load";
-  let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$buffer, I32:$slot);
+  let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$buffer, I32:$stage);
   let results = (outs Tile_AnyTile:$result);
-  let assemblyFormat = "$buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)";
+  let assemblyFormat = "$buffer `[` $stage `]` attr-dict `:` type($buffer) `->` type($result)";
 }
 
 def Tile_LocalStoreOp : Tile_GpuOp<"local_store"> {
-  let summary = "write a tile into a slot of a buffer";
+  let summary = "write a tile into a stage of a buffer";
   let verifier = "verify_local_store";
-  let arguments = (ins Tile_AnyTile:$value, Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot);
-  let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` type($buffer)";
+  let arguments = (ins Tile_AnyTile:$value, Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$stage);
+  let assemblyFormat = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)";
 }
 
 def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
-  let summary = "start to copy a tile of an array into a slot of a buffer";
+  let summary = "start to copy a tile of an array into a stage of a buffer";
   let verifier = "verify_async_copy";
   let copies = "threads"; let async = "start";
   let description = [{
     The tile is named as in `tile.load`; what lies outside of the array becomes
-    zero. With `enabled` false nothing is read and the slot is left as it is. The
+    zero. With `enabled` false nothing is read and the stage is left as it is. The
     copy joins the group that the next `tile.async_commit` closes.
   }];
   let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<AnySignlessInteger>:$index,
-      Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot, Optional<I1>:$enabled,
+      Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$stage, Optional<I1>:$enabled,
       OptionalAttr<DenseI32ArrayAttr>:$order);
   let assemblyFormat = [{
-    $array `[` $index `]` (`order` $order^)? `into` $buffer `[` $slot `]` (`if` $enabled^)? attr-dict
+    $array `[` $index `]` (`order` $order^)? `into` $buffer `[` $stage `]` (`if` $enabled^)? attr-dict
     `:` type($array) (`,` type($index)^)? `into` type($buffer)
   }];
 }
 
 def Tile_AsyncGatherOp : Tile_GpuOp<"async_gather", [AttrSizedOperandSegments]> {
-  let summary = "start to copy elements of an array, found at tiles of indices, into a slot of a buffer";
+  let summary = "start to copy elements of an array, found at tiles of indices, into a stage of a buffer";
   let verifier = "verify_async_gather";
   let copies = "threads"; let async = "start";
   let description = [{
@@ -137,14 +137,14 @@ def Tile_AsyncGatherOp : Tile_GpuOp<"async_gather", [AttrSizedOperandSegments]> 
     least four bytes lie side by side in the array, too.
 
     ```mlir
-    tile.async_gather %A[%rows, %columns] mask %m : tensor<128x64xi1, #l> into %a[%slot] if %more : memref<?x?xbf16, strided<[?, 1]>>, tensor<128x64xi32, #l>, tensor<128x64xi32, #l> into !tile.buffer<4x128x64xbf16, #a>
+    tile.async_gather %A[%rows, %columns] mask %m : tensor<128x64xi1, #l> into %a[%stage] if %more : memref<?x?xbf16, strided<[?, 1]>>, tensor<128x64xi32, #l>, tensor<128x64xi32, #l> into !tile.buffer<4x128x64xbf16, #a>
     ```
   }];
   let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<Tile_Value>:$indices,
-      Optional<Tile_Value>:$mask, Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot,
+      Optional<Tile_Value>:$mask, Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$stage,
       Optional<I1>:$enabled, UnitAttr:$check_bounds);
   let assemblyFormat = [{
-    $array `[` $indices `]` (`mask` $mask^ `:` type($mask))? `into` $buffer `[` $slot `]` (`if` $enabled^)? attr-dict
+    $array `[` $indices `]` (`mask` $mask^ `:` type($mask))? `into` $buffer `[` $stage `]` (`if` $enabled^)? attr-dict
     `:` type($array) (`,` type($indices)^)? `into` type($buffer)
   }];
 }
@@ -190,11 +190,11 @@ def Tile_AsyncMmaOp : Tile_GpuOp<"async_mma", [MemoryEffects<[MemWrite]>]> {
   let summary = "start lhs @ rhs + acc on operands in shared memory";
   let form = "product"; let orders = "threads"; let async = "start"; let verifier = "verify_in_place";
   let description = [{
-    Warps multiply what lies in slots of buffers; lhs may be a tile in registers
+    Warps multiply what lies in stages of buffers; lhs may be a tile in registers
     instead. The instruction is that of the target's asynchronous MMA family. Each starts
     work that waits count, so that two that compute the same are not one. `transposed_lhs` says that the buffer holds the transpose of
     the operand, and `transposed_rhs` the same of rhs. The result may be read, and
-    the slots written, after a `tile.mma_wait` of it.
+    the stages written, after a `tile.mma_wait` of it.
 
     The Tensor Core keeps fewer bits of a sum of 8-bit floats than float32 has. With
     `promoted` it sums up so much of k only, each time from zero; these sums are waited
@@ -204,13 +204,13 @@ def Tile_AsyncMmaOp : Tile_GpuOp<"async_mma", [MemoryEffects<[MemWrite]>]> {
     %d = tile.async_mma %a[%s], %b[%s], %c : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc>
     ```
   }];
-  let arguments = (ins Arg<Tile_TileOrBuffer, "", [MemRead]>:$lhs, Optional<I32>:$lhs_slot,
-      Arg<Tile_BufferType, "", [MemRead]>:$rhs, I32:$rhs_slot, Tile_AnyTile:$acc,
+  let arguments = (ins Arg<Tile_TileOrBuffer, "", [MemRead]>:$lhs, Optional<I32>:$lhs_stage,
+      Arg<Tile_BufferType, "", [MemRead]>:$rhs, I32:$rhs_stage, Tile_AnyTile:$acc,
       UnitAttr:$transposed_lhs, UnitAttr:$transposed_rhs, UnitAttr:$unsigned_lhs, UnitAttr:$unsigned_rhs,
       OptionalAttr<I32Attr>:$promoted);
   let results = (outs Tile_AnyTile:$result);
   let assemblyFormat = [{
-    $lhs (`[` $lhs_slot^ `]`)? `,` $rhs `[` $rhs_slot `]` `,` $acc (`promoted` $promoted^)? attr-dict
+    $lhs (`[` $lhs_stage^ `]`)? `,` $rhs `[` $rhs_stage `]` `,` $acc (`promoted` $promoted^)? attr-dict
     `:` type($lhs) `,` type($rhs) `,` qualified(type($acc)) `->` type($result)
   }];
 }
@@ -245,17 +245,17 @@ def Tile_SumPartsOp : Tile_GpuOp<"sum_parts", [MemoryEffects<[MemRead, MemWrite]
     true and the results are the tiles.
 
     `workspace` is the address of memory for the tiles of parts; before it lie counters of
-    four bytes, going down, one for each `slot`: a number that the blocks of one tile have
+    four bytes, going down, one for each `stage`: a number that the blocks of one tile have
     in common. A counter is zero before and after. No block waits for another.
 
     ```mlir
-    %sum, %last = tile.sum_parts %acc part %p of %n in %workspace[%slot] : tensor<128x256xf32, #acc> -> tensor<128x256xf32, #acc>
+    %sum, %last = tile.sum_parts %acc part %p of %n in %workspace[%stage] : tensor<128x256xf32, #acc> -> tensor<128x256xf32, #acc>
     ```
   }];
-  let arguments = (ins Variadic<Tile_AnyTile>:$values, I32:$part, I32:$parts, I64:$workspace, I32:$slot);
+  let arguments = (ins Variadic<Tile_AnyTile>:$values, I32:$part, I32:$parts, I64:$workspace, I32:$stage);
   let results = (outs Variadic<Tile_AnyTile>:$sums, I1:$last);
   let assemblyFormat = [{
-    $values `part` $part `of` $parts `in` $workspace `[` $slot `]` attr-dict `:` type($values) `->` type($sums)
+    $values `part` $part `of` $parts `in` $workspace `[` $stage `]` attr-dict `:` type($values) `->` type($sums)
   }];
 }
 
@@ -285,11 +285,11 @@ def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]>
   let orders = "threads"; let async = "wait";
   let description = [{
     A fresh barrier is in its phase of parity 0, so that a wait for parity 1 passes at
-    once: that of the producer for slots nobody has filled yet. With `gathered` threads
-    have filled the slot, which a `tile.async_mma` behind it may read.
+    once: that of the producer for stages nobody has filled yet. With `gathered` threads
+    have filled the stage, which a `tile.async_mma` behind it may read.
   }];
-  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32:$parity, UnitAttr:$gathered);
-  let assemblyFormat = "$barriers `[` $slot `]` `,` $parity (`gathered` $gathered^)? attr-dict `:` type($barriers)";
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$stage, I32:$parity, UnitAttr:$gathered);
+  let assemblyFormat = "$barriers `[` $stage `]` `,` $parity (`gathered` $gathered^)? attr-dict `:` type($barriers)";
 }
 
 def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite]>]> {
@@ -300,10 +300,10 @@ def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite
     what each of them read. After a `tile.mma_wait` they have met. With `gathered` it is
     one arrival for each thread, as soon as what it started by `tile.async_gather` is there.
   }];
-  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, Optional<I1>:$enabled, UnitAttr:$together,
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$stage, Optional<I1>:$enabled, UnitAttr:$together,
       UnitAttr:$gathered);
   let assemblyFormat = [{
-    $barriers `[` $slot `]` (`if` $enabled^)? (`together` $together^)? (`gathered` $gathered^)? attr-dict
+    $barriers `[` $stage `]` (`if` $enabled^)? (`together` $together^)? (`gathered` $gathered^)? attr-dict
     `:` type($barriers)
   }];
 }
@@ -315,8 +315,8 @@ def Tile_BarrierExpectOp : Tile_GpuOp<"barrier_expect", [MemoryEffects<[MemWrite
     Done once: by the first producer warp within `tile.roles`, by the first warp of the block
     elsewhere.
   }];
-  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot, I32Attr:$bytes);
-  let assemblyFormat = "$barriers `[` $slot `]` `,` $bytes attr-dict `:` type($barriers)";
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$stage, I32Attr:$bytes);
+  let assemblyFormat = "$barriers `[` $stage `]` `,` $bytes attr-dict `:` type($barriers)";
 }
 
 def Tile_NextTileOp : Tile_GpuOp<"next_tile", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -340,39 +340,39 @@ def Tile_PostNumberOp : Tile_GpuOp<"post_number", [MemoryEffects<[MemWrite]>]> {
   let summary = "leave a number for those who wait for the next phase of a barrier";
   let orders = "threads";
   let description = [{ The arrival stands behind it. Done once, as `tile.barrier_expect`. }];
-  let arguments = (ins I32:$number, Tile_BarriersType:$barriers, I32:$slot);
-  let assemblyFormat = "$number `,` $barriers `[` $slot `]` attr-dict `:` type($barriers)";
+  let arguments = (ins I32:$number, Tile_BarriersType:$barriers, I32:$stage);
+  let assemblyFormat = "$number `,` $barriers `[` $stage `]` attr-dict `:` type($barriers)";
 }
 
 def Tile_ReadNumberOp : Tile_GpuOp<"read_number", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the number that was left for those who waited for a barrier";
   let orders = "threads";
-  let arguments = (ins Tile_BarriersType:$barriers, I32:$slot);
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$stage);
   let results = (outs I32:$result);
-  let assemblyFormat = "$barriers `[` $slot `]` attr-dict `:` type($barriers)";
+  let assemblyFormat = "$barriers `[` $stage `]` attr-dict `:` type($barriers)";
 }
 
 def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
-  let summary = "start to copy a tile of an array into a slot of a buffer, by the tensor memory accelerator";
+  let summary = "start to copy a tile of an array into a stage of a buffer, by the tensor memory accelerator";
   let copies = "engine"; let async = "start"; let verifier = "verify_tma_load";
   let description = [{
     Names the tile as `tile.async_copy` does; what lies outside of the array becomes
-    zero. All bytes of the slot, such zeros included, are counted by the barrier. Done
+    zero. All bytes of the stage, such zeros included, are counted by the barrier. Done
     once, as `tile.barrier_expect`. The array must be one that the launcher can describe
     in a tensor map (`tile.tma` on the argument). `cache` says which lines of the L2
     cache go first or last where it needs room: those of bytes that a launch reads once,
     or those that it reads again.
 
     ```mlir
-    tile.tma_load %A[%i, %k] into %a[%slot] signal %full[%slot] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 into !tile.buffer<4x128x64xbf16, #a>, !tile.barriers<4>
+    tile.tma_load %A[%i, %k] into %a[%stage] signal %full[%stage] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 into !tile.buffer<4x128x64xbf16, #a>, !tile.barriers<4>
     ```
   }];
   let arguments = (ins Arg<Tile_Array, "", [MemRead]>:$array, Variadic<AnySignlessInteger>:$index,
-      Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$slot,
+      Arg<Tile_BufferType, "", [MemWrite]>:$buffer, I32:$stage,
       Arg<Tile_BarriersType, "", [MemWrite]>:$barriers, I32:$signal,
       OptionalAttr<DenseI32ArrayAttr>:$order, OptionalAttr<Tile_Cache>:$cache);
   let assemblyFormat = [{
-    $array `[` $index `]` (`order` $order^)? `into` $buffer `[` $slot `]` `signal` $barriers `[` $signal `]`
+    $array `[` $index `]` (`order` $order^)? `into` $buffer `[` $stage `]` `signal` $barriers `[` $signal `]`
     (`cache` $cache^)? attr-dict
     `:` type($array) (`,` type($index)^)? `into` type($buffer) `,` type($barriers)
   }];
@@ -382,9 +382,9 @@ def Tile_TmaStoreOp : Tile_GpuOp<"tma_store"> {
   let summary = "write a tile of registers to an array by way of shared memory and the tensor memory accelerator";
   let copies = "engine"; let async = "start"; let verifier = "verify_tma_store";
   let description = [{
-    Each group of four warps writes its part of the tile a box at a time: into a slot of
-    the buffer, from where the accelerator takes it. Group g has as many slots as the
-    others, from slot g * (slots / groups) on; it waits for a slot that is still read. The
+    Each group of four warps writes its part of the tile a box at a time: into a stage of
+    the buffer, from where the accelerator takes it. Group g has as many stages as the
+    others, from stage g * (stages / groups) on; it waits for a stage that is still read. The
     array has changed when the kernel is over; elements outside of it are dropped.
 
     ```mlir
@@ -419,9 +419,9 @@ def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
     and producer_warps must be a multiple of 4. A `tile.barrier` in the consumers' region
     is for the consumers only; the producer's has none.
 
-    With `teams n` there are n times `num_warps` consumers, in teams that each run
-    the consumers' region for themselves: its barriers, and what an op needs of shared
-    memory for itself, are a team's own. `tile.team` tells them apart.
+    With `consumer_groups n` there are n groups of `num_warps` consumers. Each runs the
+    consumers' region for itself, with barriers and scratch memory of its own.
+    `tile.consumer_group` is the group's number.
 
     ```mlir
     tile.roles producer_warps 4 registers 40, 232 producer {
@@ -431,38 +431,38 @@ def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
     }
     ```
   }];
-  let arguments = (ins I32Attr:$producer_warps, OptionalAttr<I32Attr>:$teams,
+  let arguments = (ins I32Attr:$producer_warps, OptionalAttr<I32Attr>:$consumer_groups,
       OptionalAttr<I32Attr>:$producer_registers, OptionalAttr<I32Attr>:$consumer_registers);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
   let assemblyFormat = [{
-    `producer_warps` $producer_warps (`teams` $teams^)? (`registers` $producer_registers^ `,` $consumer_registers)?
+    `producer_warps` $producer_warps (`consumer_groups` $consumer_groups^)? (`registers` $producer_registers^ `,` $consumer_registers)?
     attr-dict `producer` $producer `consumer` $consumer
   }];
 }
 
-def Tile_TeamOp : Tile_GpuOp<"team", [Pure]> {
-  let summary = "which team of consumers runs this, from 0";
+def Tile_ConsumerGroupOp : Tile_GpuOp<"consumer_group", [Pure]> {
+  let summary = "which consumer group runs this, from 0";
   let form = "position";
   let description = [{
     Stands in the consumers' region of `tile.roles`, or behind it. With `tile.groups` on
-    this and the next two ops, warpgroups of a block are meant, not teams.
+    this and the next two ops, warpgroups of a block are meant, not consumer groups.
   }];
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }
 
-def Tile_AwaitTurnOp : Tile_GpuOp<"await_turn", [MemoryEffects<[MemWrite]>]> {
-  let summary = "wait until the team before passed the turn on";
+def Tile_OrderedWaitOp : Tile_GpuOp<"ordered_wait", [MemoryEffects<[MemWrite]>]> {
+  let summary = "wait until the consumer group before this one has arrived";
   let orders = "threads";
   let description = [{
-    All threads of the team wait. The first team's first turn is what the last team
-    passes on before it has had one.
+    All threads of the group wait. The groups go on in order: at the start the last one
+    arrives once, which lets the first one go.
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def Tile_PassTurnOp : Tile_GpuOp<"pass_turn", [MemoryEffects<[MemWrite]>]> {
-  let summary = "let the next team go on behind its `tile.await_turn`";
+def Tile_OrderedArriveOp : Tile_GpuOp<"ordered_arrive", [MemoryEffects<[MemWrite]>]> {
+  let summary = "let the next consumer group pass its `tile.ordered_wait`";
   let orders = "threads";
   let assemblyFormat = "attr-dict";
 }

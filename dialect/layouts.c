@@ -76,19 +76,19 @@ int tw_memory_bits(MlirType element) {
   return (int)mlirFloatTypeGetWidth(element);
 }
 
-int64_t tw_slot_elements(MlirType buffer) {
+int64_t tw_stage_elements(MlirType buffer) {
   int64_t count = 1;
   for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)
     count *= tw_buffer_type_extent(buffer, d);
   return count;
 }
 
-int64_t tw_slot_bytes(MlirType buffer) {
-  return tw_slot_elements(buffer) * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
+int64_t tw_stage_bytes(MlirType buffer) {
+  return tw_stage_elements(buffer) * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
 }
 
 int64_t tw_buffer_bytes(MlirType buffer) {
-  int64_t count = tw_buffer_type_extent(buffer, 0) * tw_slot_elements(buffer);
+  int64_t count = tw_buffer_type_extent(buffer, 0) * tw_stage_elements(buffer);
   return count * tw_memory_bits(tw_buffer_type_element(buffer)) / 8;
 }
 

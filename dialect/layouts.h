@@ -9,7 +9,7 @@
 /* #tile.linear from a layout. */
 MlirAttribute tw_layout_attribute(MlirContext context, const tw_layout_t *layout);
 
-/* The layout of a tile type or of one slot of a buffer type; false where it has none. */
+/* The layout of a tile type or of one stage of a buffer type; false where it has none. */
 bool tw_layout_of_type(MlirType type, tw_layout_t *out);
 /* The layouts of an op's first operands; false where one has none. */
 bool tw_layouts_of_operands(MlirOperation op, int count, tw_layout_t *out);
@@ -23,9 +23,9 @@ int tw_tile_shape(MlirType tile, int64_t shape[TW_LAYOUT_MAX_RANK]);
 /* Bits of an element as it lies in memory: i1 takes a byte, tf32 a word, f4E2M1FN half a byte. */
 int tw_memory_bits(MlirType element);
 
-/* Elements and bytes of one slot of a buffer type, and bytes of all its slots. */
-int64_t tw_slot_elements(MlirType buffer);
-int64_t tw_slot_bytes(MlirType buffer);
+/* Elements and bytes of one stage of a buffer type, and bytes of all its stages. */
+int64_t tw_stage_elements(MlirType buffer);
+int64_t tw_stage_bytes(MlirType buffer);
 int64_t tw_buffer_bytes(MlirType buffer);
 
 /* Registers that a thread has of a value of this type (1 for scalars); -1 for a tile without layout. */

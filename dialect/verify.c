@@ -338,22 +338,22 @@ static bool verify_shared_array(const verify_t *v) {
   return mlirShapedTypeHasStaticShape(result_type(v)) || tw_fail(&v->check, "needs a static shape");
 }
 
-/* A tile is what a slot of a buffer holds. */
-static bool verify_slot(const verify_t *v, MlirType tile_type, MlirType buffer) {
+/* A tile is what a stage of a buffer holds. */
+static bool verify_stage(const verify_t *v, MlirType tile_type, MlirType buffer) {
   tw_operand_t tile;
-  tw_shape_t slot = {.rank = tw_buffer_type_rank(buffer) - 1};
+  tw_shape_t stage = {.rank = tw_buffer_type_rank(buffer) - 1};
   if (!tw_read_operand(&v->check, tile_type, "the tile", &tile))
     return false;
-  if (slot.rank < 0 || slot.rank > TW_RULE_MAX_RANK)
-    return tw_fail(&v->check, "the buffer has %d extents", (int)slot.rank + 1);
-  for (intptr_t i = 0; i < slot.rank; i++)
-    slot.dims[i] = tw_buffer_type_extent(buffer, i + 1);
+  if (stage.rank < 0 || stage.rank > TW_RULE_MAX_RANK)
+    return tw_fail(&v->check, "the buffer has %d extents", (int)stage.rank + 1);
+  for (intptr_t i = 0; i < stage.rank; i++)
+    stage.dims[i] = tw_buffer_type_extent(buffer, i + 1);
   return same_elem(v, "the tile", tile.elem, "the buffer", tw_elem_of(tw_buffer_type_element(buffer))) &&
-         same_shape(v, "the tile", &tile.shape, &slot);
+         same_shape(v, "the tile", &tile.shape, &stage);
 }
 
-static bool verify_local_load(const verify_t *v) { return verify_slot(v, result_type(v), operand_type(v, 0)); }
-static bool verify_local_store(const verify_t *v) { return verify_slot(v, operand_type(v, 0), operand_type(v, 1)); }
+static bool verify_local_load(const verify_t *v) { return verify_stage(v, result_type(v), operand_type(v, 0)); }
+static bool verify_local_store(const verify_t *v) { return verify_stage(v, operand_type(v, 0), operand_type(v, 1)); }
 
 /* --- Barriers, copies, roles ---------------------------------------------------------------------------- */
 
@@ -371,25 +371,25 @@ static bool verify_barrier_expect(const verify_t *v) {
          tw_fail(&v->check, "expects %lld bytes; a phase takes 1 to %lld", (long long)bytes, (long long)most);
 }
 
-/* The tile that fills a slot of the buffer that a copy names, of at most so many dimensions. */
-static bool read_slot(const verify_t *v, intptr_t most, tw_shape_t *slot, MlirType *tile) {
+/* The tile that fills a stage of the buffer that a copy names, of at most so many dimensions. */
+static bool read_slot(const verify_t *v, intptr_t most, tw_shape_t *stage, MlirType *tile) {
   MlirType buffer = mlirValueGetType(tw_operand(v->op, TW_OPERAND_BUFFER));
-  *slot = (tw_shape_t){.rank = tw_buffer_type_rank(buffer) - 1};
-  if (slot->rank < 1 || slot->rank > most)
-    return tw_fail(&v->check, "copies a tile of %d dimensions; it takes 1 to %d", (int)slot->rank, (int)most);
-  for (intptr_t i = 0; i < slot->rank; i++)
-    slot->dims[i] = tw_buffer_type_extent(buffer, i + 1);
-  *tile = tw_make_type(mlirOperationGetContext(v->op), tw_elem_of(tw_buffer_type_element(buffer)), slot);
+  *stage = (tw_shape_t){.rank = tw_buffer_type_rank(buffer) - 1};
+  if (stage->rank < 1 || stage->rank > most)
+    return tw_fail(&v->check, "copies a tile of %d dimensions; it takes 1 to %d", (int)stage->rank, (int)most);
+  for (intptr_t i = 0; i < stage->rank; i++)
+    stage->dims[i] = tw_buffer_type_extent(buffer, i + 1);
+  *tile = tw_make_type(mlirOperationGetContext(v->op), tw_elem_of(tw_buffer_type_element(buffer)), stage);
   return true;
 }
 
 static bool verify_copy(const verify_t *v, intptr_t most) {
-  tw_shape_t slot;
+  tw_shape_t stage;
   MlirType type;
   array_t array;
   tw_operand_t tile;
   intptr_t first, num = tw_operands(v->op, TW_OPERAND_INDEX, &first);
-  return read_slot(v, most, &slot, &type) && verify_access(v, 0, type, first, num, &array, &tile);
+  return read_slot(v, most, &stage, &type) && verify_access(v, 0, type, first, num, &array, &tile);
 }
 
 static bool verify_async_copy(const verify_t *v) { return verify_copy(v, TW_RULE_MAX_RANK - 1); }
@@ -400,12 +400,12 @@ static bool verify_tma_load(const verify_t *v) {
 }
 
 static bool verify_async_gather(const verify_t *v) {
-  tw_shape_t slot;
+  tw_shape_t stage;
   MlirType type;
   array_t array;
-  return read_slot(v, TW_RULE_MAX_RANK - 1, &slot, &type) && read_array(v, operand_type(v, 0), &array) &&
-         same_elem(v, "the tile", tw_elem_of(type), "the array", array.elem) && verify_indices(v, &array, &slot) &&
-         verify_optional(v, TW_OPERAND_MASK, "the mask", "a mask", TW_b1, &slot);
+  return read_slot(v, TW_RULE_MAX_RANK - 1, &stage, &type) && read_array(v, operand_type(v, 0), &array) &&
+         same_elem(v, "the tile", tw_elem_of(type), "the array", array.elem) && verify_indices(v, &array, &stage) &&
+         verify_optional(v, TW_OPERAND_MASK, "the mask", "a mask", TW_b1, &stage);
 }
 
 /* That boxes make up the tile is for tile-to-nvvm to see, which knows the layouts. */
@@ -433,12 +433,14 @@ static bool verify_in_place(const verify_t *v) {
 }
 
 static bool verify_roles(const verify_t *v) {
-  enum { GROUP = 4, STEP = 8, LEAST = 24, MOST = 256, MOST_TEAMS = 4 };
-  int64_t warps = integer(v, "producer_warps"), teams = has(v, "teams") ? integer(v, "teams") : 1;
+  enum { GROUP = 4, STEP = 8, LEAST = 24, MOST = 256, MOST_CONSUMER_GROUPS = 4 };
+  int64_t warps = integer(v, "producer_warps"),
+          consumer_groups = has(v, "consumer_groups") ? integer(v, "consumer_groups") : 1;
   if (warps < 1)
     return tw_fail(&v->check, "has %lld producer warps; at least 1 is needed", (long long)warps);
-  if (teams < 1 || teams > MOST_TEAMS)
-    return tw_fail(&v->check, "has %lld teams of consumers; that is 1 to %d", (long long)teams, MOST_TEAMS);
+  if (consumer_groups < 1 || consumer_groups > MOST_CONSUMER_GROUPS)
+    return tw_fail(&v->check, "has %lld consumer groups; that is 1 to %d", (long long)consumer_groups,
+                   MOST_CONSUMER_GROUPS);
   if (has(v, "producer_registers") != has(v, "consumer_registers"))
     return tw_fail(&v->check, "says how many registers one role has, but not the other");
   if (!has(v, "producer_registers"))

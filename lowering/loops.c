@@ -137,7 +137,7 @@ int tw_sources(MlirValue value, MlirValue out[TW_MAX_SOURCES]) {
   return sources_of_argument(mlirBlockGetParentOperation(block), block, mlirBlockArgumentGetArgNumber(value), out);
 }
 
-static void tell_sources(MlirValue passed, void (*tell)(void *user, MlirValue passed, MlirValue source), void *user) {
+static void remark_sources(MlirValue passed, void (*tell)(void *user, MlirValue passed, MlirValue source), void *user) {
   MlirValue sources[TW_MAX_SOURCES];
   int num = tw_sources(passed, sources);
   for (int i = 0; i < num; i++)
@@ -146,11 +146,11 @@ static void tell_sources(MlirValue passed, void (*tell)(void *user, MlirValue pa
 
 void tw_each_source(MlirOperation op, void (*tell)(void *user, MlirValue passed, MlirValue source), void *user) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
-    tell_sources(mlirOperationGetResult(op, i), tell, user);
+    remark_sources(mlirOperationGetResult(op, i), tell, user);
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
     MlirBlock block = tw_region_block(op, r);
     for (intptr_t i = 0; !mlirBlockIsNull(block) && i < mlirBlockGetNumArguments(block); i++)
-      tell_sources(mlirBlockGetArgument(block, i), tell, user);
+      remark_sources(mlirBlockGetArgument(block, i), tell, user);
   }
 }
 

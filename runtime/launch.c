@@ -50,8 +50,8 @@ tw_status_t tw_block_check(const int64_t block[3]) {
 }
 
 uint32_t tw_grid_balance(uint64_t blocks, uint32_t resident) {
-  uint64_t turns = (blocks + resident - 1) / resident;
-  return (uint32_t)((blocks + turns - 1) / turns);
+  uint64_t waves = (blocks + resident - 1) / resident;
+  return (uint32_t)((blocks + waves - 1) / waves);
 }
 
 /* A persistent kernel counts the blocks of its grid in 32 bits, and may go one start's worth beyond. */
@@ -101,28 +101,30 @@ static tw_status_t resized_grid(const tw_cuda_kernel_t *kernel, const uint32_t g
 }
 
 /* Whether a launch has tiles sliced or coarsened, or must not have those that the kernel has. */
-static tw_better_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
-                              const uint64_t *words, int64_t blocks) {
+static tw_alternative_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
+                                   const uint64_t *words, int64_t blocks) {
   enum { FEW_TURNS = 2 }; /* of whole tiles: with more, the last one counts little */
-  const tw_better_t none = {.kind = TW_BETTER_NONE};
+  const tw_alternative_t none = {.kind = TW_ALTERNATIVE_NONE};
   const tw_launch_record_t *record = &kernel->record;
   int64_t units = device->sm_count;
   if (record->has_coarsen && record->grid_scale[0]) {
     int64_t coarsened[3];
     for (int axis = 0; axis < 3; axis++)
       coarsened[axis] = record->grid_scale[axis] < 0 ? -record->grid_scale[axis] : 1;
-    return tw_coarsen_allowed(&record->coarsen, coarsened, grid, words) ? none : (tw_better_t){TW_BETTER_COARSENED, 1};
+    return tw_coarsen_allowed(&record->coarsen, coarsened, grid, words)
+               ? none
+               : (tw_alternative_t){TW_ALTERNATIVE_COARSENED, 1};
   }
   if (record->has_coarsen && blocks >= units) {
     int wanted = tw_coarsen_choose(&record->coarsen, grid, words, tw_loaded_bytes(record, words), device);
     if (wanted > 1)
-      return (tw_better_t){TW_BETTER_COARSENED, wanted};
+      return (tw_alternative_t){TW_ALTERNATIVE_COARSENED, wanted};
   }
   if (!record->has_slice || blocks >= FEW_TURNS * units)
     return none;
   const tw_split_t *split = record->has_split ? &record->split : NULL;
   int parts = tw_slice_choose(&record->slice, split, words, tw_loaded_bytes(record, words), blocks, device);
-  return parts > 1 ? (tw_better_t){TW_BETTER_SLICED, parts} : none;
+  return parts > 1 ? (tw_alternative_t){TW_ALTERNATIVE_SLICED, parts} : none;
 }
 
 /* Pairs of neighbours along an axis; of an odd number of blocks the last one has a neighbour beyond the grid. */
@@ -131,34 +133,35 @@ static uint64_t count_pairs(const uint32_t grid[3], int64_t axis) {
   return (extent + 1) / 2 * ((uint64_t)grid[0] * grid[1] * grid[2] / extent);
 }
 
-static uint64_t count_turns(uint64_t blocks, uint32_t at_a_time) {
+static uint64_t count_waves(uint64_t blocks, uint32_t at_a_time) {
   return at_a_time ? (blocks + at_a_time - 1) / at_a_time : blocks;
 }
 
-/* Clusters along another axis, or none, where these take fewer turns, and the launch with them some less time. */
-static void choose_pairs(const tw_multicast_t *pairs, const uint32_t grid[3], uint32_t resident, tw_better_t *out) {
+/* Clusters along another axis, or none, where these take fewer waves, and the launch with them some less time. */
+static void choose_pairs(const tw_multicast_t *pairs, const uint32_t grid[3], uint32_t resident,
+                         tw_alternative_t *out) {
   enum { LEAST = 15, OF = 16 };
-  uint64_t turns = count_turns(count_pairs(grid, pairs->axis), resident / 2);
-  uint64_t least = turns * (uint64_t)pairs->cycles[pairs->axis] * LEAST / OF;
-  uint64_t alone = count_turns((uint64_t)grid[0] * grid[1] * grid[2], resident) * (uint64_t)pairs->alone;
+  uint64_t waves = count_waves(count_pairs(grid, pairs->axis), resident / 2);
+  uint64_t least = waves * (uint64_t)pairs->cycles[pairs->axis] * LEAST / OF;
+  uint64_t alone = count_waves((uint64_t)grid[0] * grid[1] * grid[2], resident) * (uint64_t)pairs->alone;
   if (alone < least) {
-    *out = (tw_better_t){.kind = TW_BETTER_TWIN};
+    *out = (tw_alternative_t){.kind = TW_ALTERNATIVE_SPLIT_K};
     least = alone;
   }
   for (int axis = 0; axis < TW_GRID_WORDS; axis++) {
-    uint64_t cycles = count_turns(count_pairs(grid, axis), resident / 2) * (uint64_t)pairs->cycles[axis];
+    uint64_t cycles = count_waves(count_pairs(grid, axis), resident / 2) * (uint64_t)pairs->cycles[axis];
     if (cycles > 0 && cycles < least) {
-      *out = (tw_better_t){TW_BETTER_CLUSTERS, axis};
+      *out = (tw_alternative_t){TW_ALTERNATIVE_CLUSTERS, axis};
       least = cycles;
     }
   }
 }
 
-tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                                const uint64_t *words, tw_better_t *out) {
+tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                                     const uint64_t *words, tw_alternative_t *out) {
   const tw_device_t *device;
   uint32_t started[3] = {grid[0], grid[1], grid[2]};
-  *out = (tw_better_t){.kind = TW_BETTER_NONE};
+  *out = (tw_alternative_t){.kind = TW_ALTERNATIVE_NONE};
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   if (kernel->record.grid_scale[0])
     TW_RETURN_IF_ERROR(resized_grid(kernel, grid, started));
@@ -169,12 +172,12 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   if (out->kind || !tw_launch_record_asks_for_room(&kernel->record))
     return NULL;
   if (TW_UNLIKELY(!tw_cuda_kernel_is_loaded(kernel, ordinal))) {
-    out->kind = TW_BETTER_UNKNOWN;
+    out->kind = TW_ALTERNATIVE_UNKNOWN;
     return NULL;
   }
   if (kernel->record.has_multicast)
     choose_pairs(&kernel->record.multicast, started, kernel->resident[ordinal], out);
-  if (out->kind == TW_BETTER_TWIN) /* code that shares tiles has no clusters either */
+  if (out->kind == TW_ALTERNATIVE_SPLIT_K) /* code that shares tiles has no clusters either */
     out->number = kernel->record.has_split;
   if (out->kind || !kernel->record.has_split)
     return NULL;
@@ -185,7 +188,7 @@ tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, voi
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   if (tw_workspace_take(scope.driver, device, stream, tw_split_bytes(&kernel->record.split, shares, (int64_t)blocks)))
-    *out = (tw_better_t){TW_BETTER_TWIN, 1};
+    *out = (tw_alternative_t){TW_ALTERNATIVE_SPLIT_K, 1};
   tw_context_leave(&scope);
   return NULL;
 }
@@ -196,7 +199,7 @@ static void add_counter(const tw_driver_t *driver, const tw_device_t *device, CU
   words[start->count++] = tw_workspace_take(driver, device, stream, 0);
 }
 
-/* The whole grid along one axis, or as many blocks of a persistent kernel as take all in turn. */
+/* The whole grid along one axis, or as many blocks of a persistent kernel as take all in wave. */
 static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
                                  CUstream stream, const uint32_t grid[3], uint64_t *words, started_t *start) {
   uint64_t plane = (uint64_t)grid[0] * grid[1], blocks = plane * grid[2];

@@ -58,7 +58,7 @@ enum {
  * they load from `arrays` bytes. */
 tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
                             const tw_device_t *device, int64_t resident);
-/* Cycles of a launch of so many tiles if those beyond whole turns are computed by as many blocks as do it first; the
+/* Cycles of a launch of so many tiles if those beyond whole waves are computed by as many blocks as do it first; the
  * most there are where none is beyond. */
 int64_t tw_split_cycles(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks,
                         const tw_device_t *device);

@@ -3,7 +3,7 @@
  * A kernel with loops over k that several blocks may share (lowering/gpu/grid/split_k.c) takes three more words: the
  * blocks of a shared tile, the number of tiles before the first shared one, and the address of its workspace. Which
  * tiles are shared follows from the grid and from the extent of k: those of a launch with fewer tiles than
- * multiprocessors, or those that its last turn is left with. */
+ * multiprocessors, or those that its last wave is left with. */
 #include "cost.h"
 
 enum {
@@ -12,11 +12,11 @@ enum {
   LEAST_GAIN = 8 /* of a launch, as 1 / LEAST_GAIN: code that can share is some percent slower */
 };
 
-/* What a launch is left with after whole turns of all multiprocessors, and what all of it takes to be delivered. */
+/* What a launch is left with after whole waves of all multiprocessors, and what all of it takes to be delivered. */
 typedef struct {
   const tw_split_t *split;
   const tw_device_t *device;
-  int64_t steps, turns, tiles, delivery;
+  int64_t steps, waves, tiles, delivery;
 } rest_t;
 
 static rest_t rest_of(const tw_split_t *split, const uint64_t *words, int64_t arrays, int64_t blocks, int64_t whole,
@@ -29,7 +29,7 @@ static rest_t rest_of(const tw_split_t *split, const uint64_t *words, int64_t ar
 /* Cycles of the launch if each of the tiles that are left is computed by `parts` blocks at once. */
 static int64_t cycles_of(const rest_t *rest, int64_t parts) {
   const tw_split_t *split = rest->split;
-  int64_t own = (rest->turns * rest->steps + tw_divide_up(rest->steps, parts)) * split->step_cycles;
+  int64_t own = (rest->waves * rest->steps + tw_divide_up(rest->steps, parts)) * split->step_cycles;
   const tw_machine_t *machine = rest->device->machine;
   int64_t moved = (parts + 1) * split->part_bytes / machine->sum_bytes;
   int64_t sum = parts == 1 ? 0 : machine->meeting_clocks + parts * machine->part_clocks + moved;
@@ -66,7 +66,7 @@ tw_shares_t tw_split_choose(const tw_split_t *split, const uint64_t *words, int6
     parts = split->forced;
     whole = blocks > most ? blocks - most : 0;
   } else {
-    /* Where a multiprocessor has several blocks, they share what it can do: a turn is no longer a step in time. */
+    /* Where a multiprocessor has several blocks, they share what it can do: a wave is no longer a step in time. */
     whole = resident > units ? (blocks < units ? 0 : blocks) : blocks / units * units;
     rest_t rest = rest_of(split, words, arrays, blocks, whole, device);
     if (blocks > whole)

@@ -26,19 +26,19 @@ def lane(y: int, name: str, boxes: list[tuple[float, float, str, str]]) -> list[
 
 
 def gemm(top: int) -> list[str]:
-    """Four slots, eight steps of k: step i + 4 is brought when step i has been read by both warpgroups."""
+    """Four stages, eight steps of k: step i + 4 is brought when step i has been read by both warpgroups."""
     loads = [(i if i < 4 else i + 0.5, 1, f"k{i}", LOAD) for i in range(8)]
     products = [(1 + i, 1, f"k{i}", PRODUCT) for i in range(8)]
-    ring = [(2 * i, 2, f"slot {i}: k{i}, then k{i + 4}", SLOT) for i in range(4)]
+    stages = [(2 * i, 2, f"stage {i}: k{i}, then k{i + 4}", SLOT) for i in range(4)]
     epilogue = (9, 1.4, "store boxes", STORE)
     following = [(8.6, 1, "next tile", LOAD)]
     return [
         text(24, top, "GEMM: one tile of C", 15),
         *lane(top + 16, "producer: TMA", loads + following),
-        *lane(top + 16 + ROW, "ring", ring),
+        *lane(top + 16 + ROW, "multi-stage buffer", stages),
         *lane(top + 16 + 2 * ROW, "warpgroup 0: wgmma", [*products, epilogue]),
         *lane(top + 16 + 3 * ROW, "warpgroup 1: wgmma", [*products, epilogue]),
-        text(LEFT, top + 30 + 4 * ROW, "full[slot]: its bytes have come. empty[slot]: both warpgroups have read it."),
+        text(LEFT, top + 30 + 4 * ROW, "full[stage]: its bytes have come. empty[stage]: both warpgroups have read it."),
     ]
 
 

@@ -74,7 +74,7 @@ typedef struct {
   int mma_bits;                                          /* of an element of A; 0 without products */
   double elements, functions; /* elements of tiles that arithmetic made, and those of exp, log and the like */
   double carried_bytes;       /* tiles that a loop carries, the most of any loop */
-  double turn_bytes;          /* loaded in one turn of a loop, the most of any loop */
+  double iteration_bytes;     /* loaded in one turn of a loop, the most of any loop */
   bool unknown;               /* something depends on data: counts are a guess */
 } tw_work_t;
 

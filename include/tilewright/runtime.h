@@ -234,21 +234,22 @@ void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
 const tw_launch_record_t *tw_cuda_kernel_record(const tw_cuda_kernel_t *kernel);
 
 /* A better variant of a kernel for this launch, with its parameter. */
-typedef enum tw_better_kind {
-  TW_BETTER_NONE,
-  TW_BETTER_SLICED,    /* `number` blocks compute a tile, a slice each */
-  TW_BETTER_COARSENED, /* a block computes the tiles of `number`; 1: this grid needs a kernel without coarsened tiles */
-  TW_BETTER_CLUSTERS,  /* along the axis `number` */
-  TW_BETTER_TWIN,      /* blocks share tiles (number 1), or have no clusters (0) */
-  TW_BETTER_UNKNOWN,   /* the kernel is not loaded yet: ask again then */
-} tw_better_kind_t;
+typedef enum tw_alternative_kind {
+  TW_ALTERNATIVE_NONE,
+  TW_ALTERNATIVE_SLICED,    /* `number` blocks compute a tile, a slice each */
+  TW_ALTERNATIVE_COARSENED, /* a block computes the tiles of `number`; 1: this grid needs a kernel without coarsened
+                               tiles */
+  TW_ALTERNATIVE_CLUSTERS,  /* along the axis `number` */
+  TW_ALTERNATIVE_SPLIT_K,   /* blocks share tiles (number 1), or have no clusters (0) */
+  TW_ALTERNATIVE_UNKNOWN,   /* the kernel is not loaded yet: ask again then */
+} tw_alternative_kind_t;
 
-typedef struct tw_better {
-  tw_better_kind_t kind;
+typedef struct tw_alternative {
+  tw_alternative_kind_t kind;
   int number;
-} tw_better_t;
-tw_status_t tw_cuda_find_better(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                                const uint64_t *words, tw_better_t *out);
+} tw_alternative_t;
+tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+                                     const uint64_t *words, tw_alternative_t *out);
 
 /* Whether arrays that the kernel assumes to be separate (`no_alias` of its record) overlap in a launch with these
  * words: the launch then needs a kernel compiled for that. */

@@ -235,8 +235,8 @@ static void walk_for(counter_t *c, MlirOperation op) {
   double turn = times > 0 ? (total_loaded(c->out) - before) / times : 0;
   if (carried > c->out->carried_bytes)
     c->out->carried_bytes = carried;
-  if (turn > c->out->turn_bytes)
-    c->out->turn_bytes = turn;
+  if (turn > c->out->iteration_bytes)
+    c->out->iteration_bytes = turn;
 }
 
 static void walk_if(counter_t *c, MlirOperation op) {

@@ -34,7 +34,7 @@ typedef struct {
   const char *with;
   int helps;
   bool other_warps;  /* twice as many, or those of the compiler where a hint gives more */
-  bool few_stages;   /* no more than two slots of a ring, or buffers of a loop */
+  bool few_stages;   /* no more than two stages of a multibuffer, or buffers of a loop */
   bool no_async_mma; /* mma.sync instead */
   int spare;         /* percent of shared memory that is planned without */
   int product_step;  /* bytes of k that a product takes at a time */

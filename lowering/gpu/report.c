@@ -42,7 +42,7 @@ static int access_bytes(MlirOperation op, int rank, MlirType element) {
   return bytes ? bytes : 1;
 }
 
-/* What one slot of a buffer holds. */
+/* What one stage of a buffer holds. */
 static MlirType slot_type(MlirType buffer) {
   int64_t shape[TW_MAX_RANK];
   intptr_t rank = tw_buffer_type_rank(buffer) - 1;
@@ -69,7 +69,7 @@ static const char *cache_hint(MlirOperation copy) {
   return hints[tw_attr_int(copy, "cache", TW_EVICT_NORMAL)];
 }
 
-static void tell_copy(MlirOperation op, MlirType buffer) {
+static void remark_copy(MlirOperation op, MlirType buffer) {
   MlirType type = slot_type(buffer);
   char tile[160];
   tw_engine_copy_t copy;
@@ -88,7 +88,7 @@ static void tell_copy(MlirOperation op, MlirType buffer) {
                explain ? why : "");
 }
 
-static void tell_gather(MlirOperation op) {
+static void remark_gather(MlirOperation op) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
   char text[160];
   int dim, bits = tw_gather_vector_bits(op, &dim);
@@ -102,7 +102,7 @@ static void tell_gather(MlirOperation op) {
                  text);
 }
 
-static void tell_gather_copy(MlirOperation op) {
+static void remark_gather_copy(MlirOperation op) {
   MlirType type = slot_type(mlirValueGetType(tw_copy_buffer(op)));
   char tile[160];
   int dim, bits = tw_gather_vector_bits(op, &dim);
@@ -122,7 +122,7 @@ static void tell_product(MlirOperation op, int num_warps) {
     tw_op_remark(op, "runs as %s", text);
 }
 
-static void tell_store(MlirOperation op) {
+static void remark_store(MlirOperation op) {
   bool by_engine = tw_op_has(op, TW_COPIES_BY_ENGINE);
   MlirType tile = mlirValueGetType(by_engine ? mlirOperationGetOperand(op, 0) : tw_moved_tile(op));
   char text[160];
@@ -137,7 +137,7 @@ static void tell_store(MlirOperation op) {
 }
 
 /* Copies run as far ahead as the hint says; what goes through registers, and what is written, has no use for it. */
-static void tell_latency(MlirOperation op) {
+static void remark_latency(MlirOperation op) {
   bool writes = tw_stores_to_array(op);
   bool reads = tw_op_loads(op);
   if (tw_has_attr(op, TW_LATENCY) && (writes || reads))
@@ -148,17 +148,17 @@ static void tell_latency(MlirOperation op) {
 static int num_warps_of(MlirOperation op) { return (int)tw_num_warps(op, 1); }
 
 static MlirWalkResult tell(MlirOperation op, void *user) {
-  tell_latency(op);
+  remark_latency(op);
   bool by_engine = tw_op_has(op, TW_COPIES_BY_ENGINE), load = tw_op_loads_tile(op);
   bool copy = (by_engine && tw_op_has(op, TW_READS_ARRAY)) || tw_op_is(op, TW_TILE_ASYNC_COPY);
   if (tw_op_gathers(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
-    tell_gather(op);
+    remark_gather(op);
   if (tw_op_is(op, TW_TILE_ASYNC_GATHER) && !is_told(user, op))
-    tell_gather_copy(op);
+    remark_gather_copy(op);
   if ((tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_is(op, TW_TILE_MMA)) && !is_told(user, op))
     tell_product(op, num_warps_of(op));
   if ((tw_op_stores_tile(op) || (by_engine && tw_op_has(op, TW_WRITES_ARRAY))) && !is_told(user, op))
-    tell_store(op);
+    remark_store(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;
   if (load) {
@@ -171,7 +171,7 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
   }
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(op, i))))
-      tell_copy(op, mlirValueGetType(mlirOperationGetOperand(op, i)));
+      remark_copy(op, mlirValueGetType(mlirOperationGetOperand(op, i)));
   return MlirWalkResultAdvance;
 }
 

@@ -170,7 +170,9 @@ static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
   return made;
 }
 
-static int32_t threads_of(const tw_emitter_t *e) { return 32 * (e->num_warps * e->teams + e->producer_warps); }
+static int32_t threads_of(const tw_emitter_t *e) {
+  return 32 * (e->num_warps * e->consumer_groups + e->producer_warps);
+}
 
 /* Tensor maps lie in the constant bank of the parameters. */
 static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
@@ -286,7 +288,7 @@ static int count_words(MlirBlock body) {
 }
 
 /* The launch record of the old function, completed, and its hints: the new one has them, too. */
-static void tell_launcher(tw_emitter_t *e, MlirOperation old, MlirOperation function) {
+static void record_launch(tw_emitter_t *e, MlirOperation old, MlirOperation function) {
   static const char *const kept[] = {TW_LAUNCH, TW_HINTS};
   tw_launch_set_num_threads(old, e->simt ? 0 : (uint32_t)threads_of(e)); /* 0: given at each launch */
   tw_launch_set_shared_bytes(old, (uint32_t)tw_launch_shared_bytes(old, 0));
@@ -308,8 +310,8 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   e->simt = tw_has_attr(old, "tile.simt");
   MlirOperation roles = tw_roles_of(old);
   e->producer_warps = mlirOperationIsNull(roles) ? 0 : (int)tw_attr_int(roles, "producer_warps", 0);
-  e->teams = tw_teams_of(old);
-  e->team_bytes = tw_attr_int(old, "tile.team_bytes", 0);
+  e->consumer_groups = tw_consumer_groups_of(old);
+  e->group_scratch_bytes = tw_attr_int(old, "tile.group_scratch_bytes", 0);
   if (!twg_collect_maps(e, old))
     return false;
   MlirOperation function = new_function(e, old, num_words);
@@ -326,7 +328,7 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   bool ok = emit_block(e, body);
   e->block = e->entry;
   twg_branch(e, first, 0, NULL);
-  tell_launcher(e, old, function);
+  record_launch(e, old, function);
   mlirOperationDestroy(ok ? old : function);
   return ok;
 }

@@ -307,8 +307,8 @@ static PyObject *module_work(PyObject *object, PyObject *args) {
   return Py_BuildValue("{sNsNsdsdsisdsdsdsdsN}", "loaded", list_of_doubles(work.loaded, TW_WORK_ARRAYS), "stored",
                        list_of_doubles(work.stored, TW_WORK_ARRAYS), "mma_flop", work.mma_flop, "mma_operand_bytes",
                        work.mma_operand_bytes, "mma_bits", work.mma_bits, "elements", work.elements, "functions",
-                       work.functions, "carried_bytes", work.carried_bytes, "turn_bytes", work.turn_bytes, "unknown",
-                       PyBool_FromLong(work.unknown));
+                       work.functions, "carried_bytes", work.carried_bytes, "iteration_bytes", work.iteration_bytes,
+                       "unknown", PyBool_FromLong(work.unknown));
 }
 
 static PyMethodDef module_methods[] = {

@@ -224,11 +224,11 @@ static tw_variant_t *load_on_gpu(call_t *call, tw_variant_t *variant) {
 }
 
 /* The variant that `maker` makes when it is first wanted; NULL with an exception if there is none. */
-static tw_variant_t *made_once(call_t *call, PyObject *maker, tw_better_t what, PyObject **made) {
-  static const char *const kinds[] = {[TW_BETTER_SLICED] = "slice",
-                                      [TW_BETTER_COARSENED] = "coarsen",
-                                      [TW_BETTER_CLUSTERS] = "clusters",
-                                      [TW_BETTER_TWIN] = "twin"};
+static tw_variant_t *variant_for(call_t *call, PyObject *maker, tw_alternative_t what, PyObject **made) {
+  static const char *const kinds[] = {[TW_ALTERNATIVE_SLICED] = "slice",
+                                      [TW_ALTERNATIVE_COARSENED] = "coarsen",
+                                      [TW_ALTERNATIVE_CLUSTERS] = "clusters",
+                                      [TW_ALTERNATIVE_SPLIT_K] = "split_k"};
   if (!*made) {
     PyObject *fresh = PyObject_CallFunction(maker, "si", kinds[what.kind], what.number);
     if (!fresh || check_variant(call, fresh)) {
@@ -245,27 +245,27 @@ static tw_variant_t *made_once(call_t *call, PyObject *maker, tw_better_t what, 
 
 /* The variant that does best at this launch: slices of tiles may in turn be shared. One is loaded only if it has to be,
  * for the driver's assembler may take longer than all else. */
-static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
+static tw_variant_t *find_alternative(call_t *call, tw_variant_t *variant) {
   while (variant && variant->better) {
-    tw_better_t better;
+    tw_alternative_t better;
     tw_status_t status =
-        tw_cuda_find_better(variant->cuda, call->device_id, call->stream.handle, call->grid, call->words, &better);
+        tw_cuda_find_alternative(variant->cuda, call->device_id, call->stream.handle, call->grid, call->words, &better);
     if (TW_UNLIKELY(status != NULL)) {
       tw_call_error(call->self, status);
       return NULL;
     }
-    if (TW_LIKELY(better.kind == TW_BETTER_NONE))
+    if (TW_LIKELY(better.kind == TW_ALTERNATIVE_NONE))
       break;
-    if (better.kind == TW_BETTER_UNKNOWN) {
+    if (better.kind == TW_ALTERNATIVE_UNKNOWN) {
       if (!(variant = load_on_gpu(call, variant)))
         return NULL;
       continue;
     }
     int place = better.number;
-    if (better.kind == TW_BETTER_SLICED || better.kind == TW_BETTER_COARSENED)
+    if (better.kind == TW_ALTERNATIVE_SLICED || better.kind == TW_ALTERNATIVE_COARSENED)
       for (place = 0; 2 << place <= better.number;)
         place++;
-    variant = made_once(call, variant->better, better, &variant->made[better.kind - TW_BETTER_SLICED][place]);
+    variant = variant_for(call, variant->better, better, &variant->made[better.kind - TW_ALTERNATIVE_SLICED][place]);
   }
   return variant;
 }
@@ -273,14 +273,14 @@ static tw_variant_t *find_better(call_t *call, tw_variant_t *variant) {
 /* The variant for arrays that overlap, where those of this launch do and the variant takes them for separate. */
 static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
   bool overlap = tw_cuda_would_overlap(variant->cuda, call->words);
-  return TW_UNLIKELY(overlap)
-             ? made_once(call, variant->overlapping, (tw_better_t){.kind = TW_BETTER_TWIN}, &variant->overlapped)
-             : variant;
+  return TW_UNLIKELY(overlap) ? variant_for(call, variant->overlapping,
+                                            (tw_alternative_t){.kind = TW_ALTERNATIVE_SPLIT_K}, &variant->overlapped)
+                              : variant;
 }
 
 /* The variant that a launch runs in place of the one for its arguments; NULL with an exception. */
 TW_HOT static tw_variant_t *chosen_variant(call_t *call, tw_variant_t *variant) {
-  if (variant->better && !(variant = find_better(call, variant)))
+  if (variant->better && !(variant = find_alternative(call, variant)))
     return NULL;
   return variant->overlapping ? ordered_variant(call, variant) : variant;
 }

@@ -17,10 +17,11 @@ typedef struct tw_variant {
   tw_cpu_kernel_t cpu;
   tw_cuda_kernel_t *cuda; /* owned */
   uint64_t written;       /* bit i: the kernel writes to argument i */
-  /* What makes variants for launches that this one is not for, from a kind (tw_better_kind_t) and a number, and those:
-   * by kind, and by the logarithm of the number of slices or blocks, or by the axis; and one for arrays that overlap.
+  /* What makes variants for launches that this one is not for, from a kind (tw_alternative_kind_t) and a number, and
+   * those: by kind, and by the logarithm of the number of slices or blocks, or by the axis; and one for arrays that
+   * overlap.
    */
-  PyObject *better, *made[TW_BETTER_TWIN][TW_PLANS], *overlapping, *overlapped; /* owned, or NULL */
+  PyObject *better, *made[TW_ALTERNATIVE_SPLIT_K][TW_PLANS], *overlapping, *overlapped; /* owned, or NULL */
   /* What makes a variant by another plan where the driver does not take this one's code, or this one needs much local
    * memory; and the variant, which is launched in the place of this one. */
   PyObject *or_else, *instead; /* owned, or NULL */

@@ -37,7 +37,8 @@ static int ordinal_of(PyObject *object, int *out) {
 static PyObject *figures_of(const tw_machine_t *m) {
   return Py_BuildValue("{sisisisisisisisisi}", "tensor_flop", m->tensor_flop, "fma_flop", m->fma_flop, "l2_bytes",
                        m->l2_bytes, "shared_rate", m->shared_rate, "threads_sm", m->threads_sm, "registers_sm",
-                       m->registers_sm, "memory_ns", m->memory_ns, "wave_ns", m->wave_ns, "turn_ns", m->turn_ns);
+                       m->registers_sm, "memory_ns", m->memory_ns, "wave_ns", m->wave_ns, "iteration_ns",
+                       m->iteration_ns);
 }
 
 static PyObject *chip(PyObject *module, PyObject *object) {

@@ -22,7 +22,7 @@ static void variant_dealloc(PyObject *self) {
   tw_cuda_kernel_destroy(variant->cuda);
   Py_XDECREF(variant->owner);
   Py_XDECREF(variant->better);
-  for (int kind = 0; kind < TW_BETTER_TWIN; kind++)
+  for (int kind = 0; kind < TW_ALTERNATIVE_SPLIT_K; kind++)
     for (int i = 0; i < TW_PLANS; i++)
       Py_XDECREF(variant->made[kind][i]);
   Py_XDECREF(variant->overlapping);
@@ -39,7 +39,7 @@ static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT((PyObject *)Py_TYPE(self));
   Py_VISIT(((tw_variant_t *)self)->owner);
   Py_VISIT(((tw_variant_t *)self)->better);
-  for (int kind = 0; kind < TW_BETTER_TWIN; kind++)
+  for (int kind = 0; kind < TW_ALTERNATIVE_SPLIT_K; kind++)
     for (int i = 0; i < TW_PLANS; i++)
       Py_VISIT(((tw_variant_t *)self)->made[kind][i]);
   Py_VISIT(((tw_variant_t *)self)->overlapping);

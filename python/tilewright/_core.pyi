@@ -37,9 +37,9 @@ class CudaKernel:
     """PTX text or a cubin, and its launch record. Loaded at the first launch on a device, once for equal images.
 
     `better` makes another kernel for launches that do better with it, of ("slice", slices of each tile), ("coarsen",
-    blocks in one), ("clusters", the axis along which they are), or ("twin", 1: blocks share tiles, or 0: they have no
-    clusters). It is asked where the record has such choices. Where arrays of a launch share memory that the
-    kernel takes for separate, `overlapping` makes the one for it, of ("twin", 0).
+    blocks in one), ("clusters", the axis along which they are), or ("split_k", 1: blocks share tiles, or 0: they
+    have no clusters). It is asked where the record has such choices. Where arrays of a launch share memory that the
+    kernel takes for separate, `overlapping` makes the one for it, of ("split_k", 0).
     """
 
     def __new__(

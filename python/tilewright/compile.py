@@ -147,12 +147,12 @@ class Specialization:
         return None
 
     def _better(self, kind: str, number: int) -> Any:
-        """The same for launches that do better otherwise (`tw_better_kind_t` of include/tilewright/runtime.h)."""
+        """The same for launches that do better otherwise (`tw_alternative_kind_t` of include/tilewright/runtime.h)."""
         hints = {
             "slice": {"slice_tiles": number},
             "coarsen": {"coarsen_tiles": number},
             "clusters": {"num_ctas": 2, "cluster_axis": number},
-            "twin": {"split_k": 0} if number else {"num_ctas": 1},
+            "split_k": {"split_k": 0} if number else {"num_ctas": 1},
         }[kind]
         return dataclasses.replace(self, kernel=self.kernel.replace_hints(**hints)).compile()[0]
 

@@ -729,8 +729,8 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.roles' op has 5 teams of consumers; that is 1 to 4}}
-  tile.roles producer_warps 1 teams 5 producer {
+  // expected-error @below {{'tile.roles' op has 5 consumer groups; that is 1 to 4}}
+  tile.roles producer_warps 1 consumer_groups 5 producer {
   } consumer {
   }
   return

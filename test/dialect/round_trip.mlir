@@ -113,8 +113,8 @@ func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64, %yes: i
   %full = tile.alloc_barriers arrivals 1 : !tile.barriers<2>
   // CHECK: tile.alloc_barriers arrivals 4 at 1024 : <2>
   %empty = tile.alloc_barriers arrivals 4 at 1024 : !tile.barriers<2>
-  // CHECK: tile.roles producer_warps 4 teams 2 registers 40, 232 producer {
-  tile.roles producer_warps 4 teams 2 registers 40, 232 producer {
+  // CHECK: tile.roles producer_warps 4 consumer_groups 2 registers 40, 232 producer {
+  tile.roles producer_warps 4 consumer_groups 2 registers 40, 232 producer {
     // CHECK: tile.barrier_wait %{{.*}}[%{{.*}}], %{{.*}} : <2>
     tile.barrier_wait %empty[%c0], %i : !tile.barriers<2>
     // CHECK: tile.barrier_expect %{{.*}}[%{{.*}}], 64 : <2>
@@ -123,12 +123,12 @@ func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64, %yes: i
     tile.tma_load %a[%i, %k] order [1, 0] into %buffer[%c0] signal %full[%c0] cache evict_last : memref<?x?xf32, strided<[?, 1]>>, i32, i64 into !tile.buffer<2x4x4xf32, #line>, !tile.barriers<2>
   // CHECK: } consumer {
   } consumer {
-    // CHECK: tile.team
-    %team = tile.team
-    // CHECK: tile.await_turn
-    tile.await_turn
-    // CHECK: tile.pass_turn
-    tile.pass_turn
+    // CHECK: tile.consumer_group
+    %consumer_group = tile.consumer_group
+    // CHECK: tile.ordered_wait
+    tile.ordered_wait
+    // CHECK: tile.ordered_arrive
+    tile.ordered_arrive
     // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] : <2>
     tile.barrier_arrive %empty[%c0] : !tile.barriers<2>
     // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] if %{{.*}} together : <2>

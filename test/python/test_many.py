@@ -68,7 +68,7 @@ def test_gathers_of_a_loop(tmp_path: Path) -> None:
     kernel = make(tmp_path, "X, Y, n", first, gather, 50, "ct.store(Y, (0,), acc)")
     text, _ = lowered(kernel, (np.zeros(9999, np.float32), np.zeros(128, np.float32), 7), "sm_90a", "layout")
     loop = text[text.index("scf.for") :]
-    assert loop.count("tile.gather") == loop.count("tile.lifted") == 50
+    assert loop.count("tile.gather") == loop.count("tile.hoisted") == 50
 
 
 def test_stores(tmp_path: Path) -> None:

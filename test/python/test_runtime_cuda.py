@@ -399,7 +399,7 @@ def clusters_that_would_idle() -> None:
     ]:
         _core.launch(None, grid, k, (on(0, 4),))
         assert (tuple(fake.last.grid), fake.last.shared_bytes) == ((started, 1, 1), shared_bytes), grid
-    assert made == [("clusters", 0), ("twin", 0)]
+    assert made == [("clusters", 0), ("split_k", 0)]
 
 
 @case()
@@ -407,7 +407,7 @@ def kernels_that_share_are_made_when_wanted() -> None:
     made: list[Any] = []
 
     def sharing(*what: Any) -> Any:
-        assert what == ("twin", 1)
+        assert what == ("split_k", 1)
         made.append(cuda(384, 512, persistent=True, split=SPLIT, split_applied=True))
         return made[-1]
 
@@ -438,7 +438,7 @@ def cut_kernel(made: list[Any], row: Any = CUT, **more: Any) -> Any:
     """Whose slices have that number of bytes of shared memory."""
 
     def better(kind: str, parts: int) -> Any:
-        assert kind == "cut"
+        assert kind == "slice"
         made.append(parts)
         return cuda(384, parts, grid_scale=(parts, 1, 1))
 
@@ -492,7 +492,7 @@ def measured_plans() -> dict[tuple[int, int, int], dict[tuple[int, int], float]]
     out: dict[tuple[int, int, int], dict[tuple[int, int], float]] = {}
     with open(HERE.parent / "data" / "plans.csv") as file:
         for row in csv.DictReader(line for line in file if not line.startswith("#")):
-            m, n, k, cut, split = (int(row[name]) for name in ("m", "n", "k", "cut", "split"))
+            m, n, k, cut, split = (int(row[name]) for name in ("m", "n", "k", "slice", "split"))
             out.setdefault((m, n, k), {})[cut, split] = float(row["us"])
     return out
 
@@ -501,7 +501,7 @@ def plan_kernel(whole: int, cut: int, shares: bool) -> Any:
     """A kernel whose tile is a slice of those `whole`, now cut further; its bytes of shared memory tell which."""
 
     def better(kind: str, number: int) -> Any:
-        return plan_kernel(whole, cut * number if kind == "cut" else cut, kind == "twin")
+        return plan_kernel(whole, cut * number if kind == "slice" else cut, kind == "split_k")
 
     rows, columns, *_ = SLICES[whole]
     plans = [
@@ -596,7 +596,7 @@ def tiles_that_are_cut_or_shared() -> None:
     """Parts of k are for longer loops than slices are."""
     made: list[Any] = []
     k = make("A", threads=384, split=SPLIT, slice=CUT, better=lambda *what: made.append(what))
-    for steps, wanted in [(64, ("cut", 4)), (2048, ("twin", 1))]:
+    for steps, wanted in [(64, ("slice", 4)), (2048, ("split_k", 1))]:
         refused(Exception, "on_miss returned", _core.launch, 0x5001, (8, 4), k, (on(0, 1024, 64 * steps),))
         assert made[-1] == wanted
 
@@ -620,7 +620,7 @@ def blocks_that_are_fused() -> None:
     made: list[Any] = []
 
     def better(kind: str, blocks: int) -> Any:
-        assert kind == "fused"
+        assert kind == "coarsen"
         made.append(blocks)
         grid = {1: (), 2: (-2, 1, 1), 4: (-2, -2, 1)}[blocks]
         return cuda(384, blocks, coarsen=FUSE, grid_scale=grid)
@@ -690,7 +690,9 @@ def records_that_are_refused() -> None:
     more = [*CUT["plans"][:2], r.slice_plan((129,), 320, 24576)]
     refused(TileValueError, "slice.plans.parts does not fit", lambda: cuda(64, slice=CUT | {"plans": more}))
     tall = make("A", grid_scale=(1, 4, 1))
-    refused(LaunchError, "whose tiles are cut: grid (1, 80000, 1)", _core.launch, None, (1, 20000), tall, (on(0, 4),))
+    refused(
+        LaunchError, "whose tiles are resized: grid (1, 80000, 1)", _core.launch, None, (1, 20000), tall, (on(0, 4),)
+    )
 
 
 @case()

@@ -1,4 +1,4 @@
-"""What a search times is what a launch runs, against the stand-in driver: tiles sliced, shared or coarsened, twins.
+"""What a search times is what a launch runs, against the stand-in driver: tiles sliced, coarsened or shared.
 
 Each case runs in a process of its own, which opens the stand-in driver: this file runs itself with the name of a case.
 """

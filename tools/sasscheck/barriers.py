@@ -1,7 +1,7 @@
 """Barriers of the PTX: who waits has somebody who arrives.
 
-A barrier in shared memory (mbarrier) is told by the constant part of its address: rings of slots lie at a constant, and
-what is added to it is the slot. Neighbours of one count are a ring.
+A barrier in shared memory (mbarrier) is told by the constant part of its address: buffers of several stages lie at a
+constant, and what is added to it is the stage. Neighbours of one count are one buffer.
 """
 
 from __future__ import annotations
@@ -84,19 +84,19 @@ def of_statement(entry: Entry, at: int, seen: frozenset[int]) -> frozenset[int]:
         return sources[0] | sources[1]
     if name == "add" or (name == "or" and s.operands[-1].isdigit()):
         return frozenset(a + b for a in sources[0] for b in sources[1])
-    return frozenset({0})  # a slot, or something else that is not known
+    return frozenset({0})  # a stage, or something else that is not known
 
 
-def rings(uses: list[Use]) -> Iterator[list[int]]:
+def multibuffers(uses: list[Use]) -> Iterator[list[int]]:
     """Addresses of neighbours that are initialized with one count."""
     counts = {offset: u.statement.operands[-1] for u in uses if u.kinds == (INIT,) for offset in u.offsets}
-    ring: list[int] = []
+    multibuffer: list[int] = []
     for offset in sorted(counts):
-        if ring and (offset != ring[-1] + 8 or counts[offset] != counts[ring[0]]):
-            yield ring
-            ring = []
-        ring.append(offset)
-    yield from [ring] * bool(ring)
+        if multibuffer and (offset != multibuffer[-1] + 8 or counts[offset] != counts[multibuffer[0]]):
+            yield multibuffer
+            multibuffer = []
+        multibuffer.append(offset)
+    yield from [multibuffer] * bool(multibuffer)
 
 
 def check_pairs(entry: Entry, uses: list[Use]) -> Iterator[Finding]:
@@ -104,12 +104,14 @@ def check_pairs(entry: Entry, uses: list[Use]) -> Iterator[Finding]:
     for u in uses:
         if u.offsets and not u.offsets & known:
             yield finding(entry, u.statement, f"no mbarrier is initialized at {sorted(u.offsets)}")
-    for ring in rings(uses):
-        kinds = {kind for u in uses if u.offsets & set(ring) for kind in u.kinds}
-        first = next(u.statement for u in uses if u.kinds == (INIT,) and ring[0] in u.offsets)
+    for multibuffer in multibuffers(uses):
+        kinds = {kind for u in uses if u.offsets & set(multibuffer) for kind in u.kinds}
+        first = next(u.statement for u in uses if u.kinds == (INIT,) and multibuffer[0] in u.offsets)
         for one, other in ((WAIT, ARRIVE), (ARRIVE, WAIT), (COMPLETE, EXPECT), (EXPECT, COMPLETE)):
             if one in kinds and other not in kinds:
-                yield finding(entry, first, f"the barriers at {ring[0]} to {ring[-1]} have {one}, but no {other}")
+                yield finding(
+                    entry, first, f"the barriers at {multibuffer[0]} to {multibuffer[-1]} have {one}, but no {other}"
+                )
 
 
 def check_visible(entry: Entry, uses: list[Use]) -> Iterator[Finding]:

@@ -314,10 +314,10 @@ MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes) {
   return bytes ? twg_offset_pointer(e, e->shared_base, twg_const_i32(e, bytes)) : e->shared_base;
 }
 
-/* Number of the barrier of the consumers' first team; 0 is that of all threads. */
+/* Number of the barrier of the first consumer group; 0 is that of all threads. */
 static MlirValue consumers_barrier(tw_emitter_t *e) {
   MlirValue first = twg_const_i32(e, 1);
-  return e->team.ptr ? twg_binary(e, "llvm.add", e->team, first) : first;
+  return e->consumer_group.ptr ? twg_binary(e, "llvm.add", e->consumer_group, first) : first;
 }
 
 void twg_barrier(tw_emitter_t *e) {

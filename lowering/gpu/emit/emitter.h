@@ -62,12 +62,12 @@ typedef struct tw_emitter {
   bool simt;                    /* scalars are one a thread, not one a block */
   tw_tensor_map_t maps[TW_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
   int num_maps;
-  int producer_warps; /* after those of the consumers; 0: the kernel has no roles */
-  int teams;          /* of consumers, each with the warps of the layouts */
-  MlirValue team;     /* uniform; null where there is one team, and outside of the consumers' region */
-  int64_t team_bytes; /* of shared memory that each team has for its ops' own use */
-  bool blocks_start;  /* until the first reduction across blocks: not all of these need have started */
-  bool is_consumer;   /* within the consumers' region of tile.roles */
+  int producer_warps;       /* after those of the consumers; 0: the kernel has no roles */
+  int consumer_groups;      /* of consumers, each with the warps of the layouts */
+  MlirValue consumer_group; /* uniform; null where there is one consumer group, and outside of the consumers' region */
+  int64_t group_scratch_bytes; /* of shared memory that each consumer group has for its ops' own use */
+  bool blocks_start;           /* until the first reduction across blocks: not all of these need have started */
+  bool is_consumer;            /* within the consumers' region of tile.roles */
   /* Re-emits the ops of an old block at the current place: the walk over all rules, which stands above them. */
   bool (*emit_block)(struct tw_emitter *e, MlirBlock old);
   bool is_alone; /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */

@@ -47,6 +47,6 @@ void twg_end_alone(tw_emitter_t *e, MlirBlock rest) {
 }
 
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
-  MlirValue base = twg_operand(e, op, at).at[0], slot = twg_operand(e, op, at + 1).at[0];
-  return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", slot, twg_const_i32(e, TWG_BARRIER_BYTES)));
+  MlirValue base = twg_operand(e, op, at).at[0], stage = twg_operand(e, op, at + 1).at[0];
+  return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", stage, twg_const_i32(e, TWG_BARRIER_BYTES)));
 }

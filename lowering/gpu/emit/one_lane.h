@@ -13,7 +13,7 @@ MlirBlock twg_begin_alone(tw_emitter_t *e);
 void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
 /* Whether it is this lane that would be alone. */
 MlirValue twg_is_first_lane(tw_emitter_t *e);
-/* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (slot) name. */
+/* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (stage) name. */
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 
 /* Goes on as one lane of the warp with this number; all others go to `otherwise`. */

@@ -125,16 +125,18 @@ tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layo
 
 MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes) {
   MlirValue at = twg_shared_at(e, tw_scratch_offset(op) + bytes);
-  return e->team.ptr ? twg_offset_pointer(e, at, twg_binary(e, "llvm.mul", e->team, twg_const_i32(e, e->team_bytes)))
-                     : at;
+  return e->consumer_group.ptr
+             ? twg_offset_pointer(
+                   e, at, twg_binary(e, "llvm.mul", e->consumer_group, twg_const_i32(e, e->group_scratch_bytes)))
+             : at;
 }
 
-MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
+MlirValue twg_stage_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
   MlirValue buffer = mlirOperationGetOperand(op, at);
-  int64_t bytes = tw_slot_bytes(mlirValueGetType(buffer)), slot;
+  int64_t bytes = tw_stage_bytes(mlirValueGetType(buffer)), stage;
   MlirValue base = twg_lookup(e, buffer).at[0];
-  if (tw_known_int(mlirOperationGetOperand(op, at + 1), &slot))
-    return slot ? twg_offset_pointer(e, base, twg_const_i32(e, slot * bytes)) : base;
+  if (tw_known_int(mlirOperationGetOperand(op, at + 1), &stage))
+    return stage ? twg_offset_pointer(e, base, twg_const_i32(e, stage * bytes)) : base;
   MlirValue distance = twg_binary(e, "llvm.mul", twg_operand(e, op, at + 1).at[0], twg_const_i32(e, bytes));
   return twg_offset_pointer(e, base, distance);
 }

@@ -4,8 +4,8 @@
 
 #include "lowering/gpu/emit/emitter.h"
 
-/* Pointer to the slot that operands `at` (buffer) and `at` + 1 (slot) of an op name (emit/rules/shared.c). */
-MlirValue twg_slot_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
+/* Pointer to the stage that operands `at` (buffer) and `at` + 1 (stage) of an op name (emit/rules/shared.c). */
+MlirValue twg_stage_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);
 /* Registers <-> a tile in shared memory at `base` (pointer in address space 3). `element` is the
  * type in registers; i1 is held as a byte. */
 void twg_write_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
@@ -15,7 +15,7 @@ tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layo
 /* Where a tile in shared memory at `base` has the element of register r. */
 MlirValue twg_shared_pointer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element, int r,
                              MlirValue base);
-/* Pointer to a byte of what an op has there, of this team. */
+/* Pointer to a byte of what an op has there, of this consumer group. */
 MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_EMIT_SHARED_ACCESS_H */

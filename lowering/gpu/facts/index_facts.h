@@ -25,6 +25,6 @@ int tw_gather_run_bits(MlirOperation op, int dim);
 
 /* On a sum that is an index: the second operand is the same natural number for all elements, the first is made outside
  * of the loop around, and a sum beyond 2^31 is beyond any array (hoist_indices.c). */
-#define TW_LIFTED "tile.lifted"
+#define TW_HOISTED "tile.hoisted"
 
 #endif

@@ -24,7 +24,7 @@ bool tw_promotes(MlirOperation load);
 MlirValue tw_gather_if(MlirOperation gather, MlirValue condition);
 /* The innermost loop of the program around an op, by address; NULL if there is none. */
 const void *tw_loop_around(MlirOperation op);
-/* The buffer, of one slot, that it gets. */
+/* The buffer, of one stage, that it gets. */
 MlirType tw_promoted_type(MlirOperation load);
 
 /* Whether rows of this product are combined, or go on into another product, in its own block: then a row should stay

@@ -124,7 +124,7 @@ MlirOperation tw_roles_of(MlirOperation kernel) {
   return roles;
 }
 
-int tw_teams_of(MlirOperation kernel) {
+int tw_consumer_groups_of(MlirOperation kernel) {
   MlirOperation roles = tw_roles_of(kernel);
-  return mlirOperationIsNull(roles) ? 1 : (int)tw_attr_int(roles, "teams", 1);
+  return mlirOperationIsNull(roles) ? 1 : (int)tw_attr_int(roles, "consumer_groups", 1);
 }

@@ -12,10 +12,11 @@ int64_t tw_scratch_bytes(MlirOperation op);
 int64_t tw_scratch_offset(MlirOperation op);
 /* The tile.roles of a kernel; null where there is none. */
 MlirOperation tw_roles_of(MlirOperation kernel);
-/* On tile.team, tile.await_turn and tile.pass_turn: the two warpgroups of a block take turns, not teams. */
+/* On tile.consumer_group, tile.ordered_wait and tile.ordered_arrive: the two warpgroups of a block go in order, not
+ * consumer groups. */
 #define TW_GROUPS "tile.groups"
-/* How many teams of consumers it has; 1 where there is no tile.roles. */
-int tw_teams_of(MlirOperation kernel);
+/* How many consumer groups it has; 1 where there is no tile.roles. */
+int tw_consumer_groups_of(MlirOperation kernel);
 /* Whether a reduction gives an index. */
 bool tw_reduces_to_index(tw_reduce_kind_t kind);
 /* Bytes of a partial result in shared memory. */

@@ -5,7 +5,8 @@
  * rows of 4104 elements, touches two. Some 0.56 of a line are to be had in a cycle (docs/design/measurements.md). Where
  * lines are whole, other things limit the products of small tiles.
  *
- * A launch may choose another axis, or no cluster: it knows how many blocks find a neighbour (tw_cuda_choose_twin). */
+ * A launch may choose another axis, or no cluster: it knows how many blocks find a neighbour (runtime/launch.c).
+ */
 #include "lowering/gpu/grid/cluster_multicast.h"
 
 #include "dialect/layouts.h"
@@ -100,7 +101,7 @@ static int best_axis(const pairing_t *p, MlirOperation func, const tw_raster_t *
 }
 
 /* Where a hint says the axis, there is no other choice. */
-static void tell_launcher(const pairing_t *p, MlirOperation func, const tw_raster_t *raster, int axis) {
+static void record_launch(const pairing_t *p, MlirOperation func, const tw_raster_t *raster, int axis) {
   bool told = tw_has_hint_cluster_axis(func);
   tw_multicast_t facts = {.axis = axis, .alone = told ? INT32_MAX : step_cycles(p, p->lines)};
   for (int other = 0; other < TW_GRID_AXES; other++)
@@ -120,7 +121,7 @@ static MlirWalkResult mark(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_raster_t *raster) {
+int tw_multicast_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_raster_t *raster) {
   int64_t hint = tw_hint_num_ctas(func, 0);
   pairing_t p = {.axes = axes,
                  .top = tw_region_block(func, 0),
@@ -136,14 +137,14 @@ int tw_pairs_choose(MlirOperation func, const tw_block_axes_t *axes, const tw_ra
   }
   marking_t marking = {&p, best_axis(&p, func, raster)};
   mlirOperationWalk(func, mark, &marking, MlirWalkPreOrder);
-  tell_launcher(&p, func, raster, marking.axis);
+  record_launch(&p, func, raster, marking.axis);
   tw_op_remark(func, "runs in clusters of %d blocks along axis %d, each of which brings a part of what they share%s",
                TW_MULTICAST_BLOCKS, marking.axis,
                hint == 0 ? ": rows that are no multiple of 128 bytes have the L2 cache give two lines for each" : "");
   return marking.axis;
 }
 
-void tw_pairs_guard_stores(MlirBlock block, MlirValue position, MlirValue extent) {
+void tw_multicast_guard_stores(MlirBlock block, MlirValue position, MlirValue extent) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     intptr_t first;

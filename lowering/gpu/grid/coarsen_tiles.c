@@ -170,7 +170,7 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
 /* ---- the decision ------------------------------------------------------------------------------ */
 
 /* False where the launcher could not tell whether a grid is all of an array. */
-static bool tell_launcher(coarsener_t *f) {
+static bool record_launch(coarsener_t *f) {
   tw_coarsening_t facts = {.loop = tw_steps_or_guess(f->func, f->loop), .num_plans = (uint32_t)f->plans.count};
   for (int p = 0; p < f->plans.count; p++) {
     const tw_plan_t *plan = &f->plans.at[p];
@@ -188,7 +188,7 @@ static bool tell_launcher(coarsener_t *f) {
       int dim = tw_dims_axis(&f->dims, f->dims.writes[i], f->class[axis], &extent);
       facts.stores[facts.num_stores++] = (tw_coarsen_store_t){axis, tw_first_word(array) + 1 + dim, extent};
     }
-  tw_tell_loaded(f->func, f->loop);
+  tw_record_loaded(f->func, f->loop);
   tw_launch_set_coarsen(f->func, &facts);
   return true;
 }
@@ -212,7 +212,7 @@ static const char *decide(coarsener_t *f, int64_t wanted) {
   int log = tw_plan_for(&f->plans, wanted > 1 ? wanted : INT64_MAX);
   if (log == 0)
     return "its tiles are large";
-  if (!tell_launcher(f))
+  if (!record_launch(f))
     return "it stores to what is no array of the launch";
   if (wanted > 1) {
     rewrite(f, &f->plans.at[log]);

@@ -92,7 +92,7 @@ static MlirValue shifted(const tw_builder_t *at, MlirValue x, MlirValue length, 
 }
 
 /* How many the busiest of the blocks that run has. */
-static MlirValue turns(const tw_builder_t *at, MlirValue all, tw_divisor_t blocks) {
+static MlirValue waves(const tw_builder_t *at, MlirValue all, tw_divisor_t blocks) {
   MlirValue quotient, rest;
   MlirValue more = binary(at, "arith.subi", blocks.value, constant(at, 1));
   tw_divide(at, binary(at, "arith.addi", all, more), blocks, &quotient, &rest);
@@ -103,11 +103,11 @@ tw_strips_t tw_strips_of(const tw_builder_t *at, int axis, const MlirValue exten
   tw_strips_t strips = {axis, constant(at, 1), constant(at, 0)};
   tw_divisor_t blocks = tw_divisor_of(at, tw_grid_op(at, "tile.num_blocks", 0));
   MlirValue beside = binary(at, "arith.muli", extents[(axis + 1) % TW_GRID_AXES], extents[(axis + 2) % TW_GRID_AXES]);
-  MlirValue alone = turns(at, binary(at, "arith.muli", beside, extents[axis]), blocks);
+  MlirValue alone = waves(at, binary(at, "arith.muli", beside, extents[axis]), blocks);
   for (int log = 1; log <= MAX_LOG_LENGTH; log++) {
     MlirValue length = constant(at, INT64_C(1) << log), by = constant(at, log);
     MlirValue count = binary(at, "arith.muli", beside, shifted(at, extents[axis], length, by));
-    MlirValue work = binary(at, "arith.shli", turns(at, count, blocks), by);
+    MlirValue work = binary(at, "arith.shli", waves(at, count, blocks), by);
     MlirValue fits = tw_compare(at, TW_SLE, work, alone);
     strips.length = tw_select(at, fits, length, strips.length);
     strips.log = tw_select(at, fits, by, strips.log);

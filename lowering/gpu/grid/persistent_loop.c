@@ -143,7 +143,7 @@ static void fill_loop(grid_t *g, MlirBlock body, MlirLocation location) {
   else
     move_ops(g, body);
   if (paired >= 0)
-    tw_pairs_guard_stores(body, position[paired], g->extents[paired]);
+    tw_multicast_guard_stores(body, position[paired], g->extents[paired]);
   tw_build(&in, "scf.yield", (tw_op_parts_t){0});
   tw_grid_replace_ids(&g->ids, position, g->extents);
 }

@@ -181,7 +181,7 @@ static tw_grid_plan_t plan_longest_first(const kernel_t *k, int axis, bool dynam
 
 static void plan_static(const kernel_t *k, tw_grid_plan_t *plan) {
   plan->schedule = TW_SCHEDULE_STATIC;
-  plan->cluster_axis = tw_pairs_choose(k->func, &k->axes, &plan->raster);
+  plan->cluster_axis = tw_multicast_choose(k->func, &k->axes, &plan->raster);
   if (plan->cluster_axis < 0)
     plan->hoist_axis = tw_strips_axis(k->func, &k->axes, &plan->raster);
   if (plan->hoist_axis >= 0)

@@ -12,7 +12,7 @@ static MlirValue constant(const tw_builder_t *at, int64_t value) {
 /* ---- serpentine ---------------------------------------------------------------------------------- */
 
 /* The number that a block takes in place of `v`. */
-static MlirValue to_and_fro(const tw_builder_t *at, MlirValue v, tw_divisor_t step, MlirValue total) {
+static MlirValue serpentine(const tw_builder_t *at, MlirValue v, tw_divisor_t step, MlirValue total) {
   MlirValue round, id, one = constant(at, 1);
   tw_divide(at, v, step, &round, &id);
   MlirValue first = binary(at, "arith.subi", v, id), end = binary(at, "arith.addi", first, step.value);
@@ -47,7 +47,7 @@ static void mirror(const tw_builder_t *at, const tw_schedule_code_t *code, int a
 /* Positions number axis 0 first, so that the longest come first by themselves where another axis tells the work. */
 static void decode_serpentine(const tw_builder_t *at, const tw_schedule_code_t *code, MlirValue number,
                               MlirValue position[TW_GRID_AXES]) {
-  tw_raster_decode(at, &code->raster, to_and_fro(at, number, code->step, code->total), position);
+  tw_raster_decode(at, &code->raster, serpentine(at, number, code->step, code->total), position);
   if (code->plan->work_axis == 0)
     walk_columns(at, code->extents, position);
   if (code->plan->work_grows)

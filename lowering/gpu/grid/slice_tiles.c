@@ -200,7 +200,7 @@ static int64_t extent_word(slicer_t *c, int class) {
   return -1;
 }
 
-static void tell_launcher(slicer_t *c, const tw_steps_t *steps) {
+static void record_launch(slicer_t *c, const tw_steps_t *steps) {
   tw_slicing_t facts = {.loop = *steps, .num_classes = (uint32_t)c->num_classes, .num_plans = (uint32_t)c->plans.count};
   for (int i = 0; i < c->num_classes; i++)
     facts.classes[i] = (tw_slice_class_t){extent_word(c, c->classes[i]), c->dims.at[c->classes[i]].extent};
@@ -210,7 +210,7 @@ static void tell_launcher(slicer_t *c, const tw_steps_t *steps) {
     for (int i = 0; i < c->num_classes; i++)
       facts.plans[p].parts[i] = INT64_C(1) << plan->log[i];
   }
-  tw_tell_loaded(c->func, c->scope);
+  tw_record_loaded(c->func, c->scope);
   tw_launch_set_slice(c->func, &facts);
 }
 
@@ -262,7 +262,7 @@ static const char *decide(slicer_t *c, int64_t wanted) {
     rewrite(c, plan);
     tw_op_remark(c->func, "has each tile computed by %lld blocks, a slice each", (long long)parts);
   } else if (steps.word >= 0 || steps.steps * c->plans.at[0].cycles > SHORT_CYCLES) {
-    tell_launcher(c, &steps);
+    record_launch(c, &steps);
     tw_op_remark(c->func,
                  "slices each tile over up to %lld blocks where a launch has fewer blocks than multiprocessors",
                  (long long)parts);

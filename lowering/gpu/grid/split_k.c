@@ -244,14 +244,14 @@ static int64_t part_bytes(const splitter_t *s) {
   return bytes;
 }
 
-static void tell_launcher(splitter_t *s, int64_t forced) {
+static void record_launch(splitter_t *s, int64_t forced) {
   mlirOperationWalk(s->loop, count_cycles, s, MlirWalkPreOrder);
   tw_split_t split = {.loop = s->steps,
                       .step_cycles = tw_step_cycles(s->func, s->flop_cycles, s->bytes),
                       .step_bytes = s->bytes,
                       .forced = forced,
                       .part_bytes = part_bytes(s)};
-  tw_tell_loaded(s->func, s->loop);
+  tw_record_loaded(s->func, s->loop);
   tw_launch_set_split(s->func, &split);
 }
 
@@ -294,7 +294,7 @@ bool tw_run_split_k(MlirOperation func) {
   }
   tw_op_remark(s.loop,
                "is shared by several blocks, a part of k each, where a launch has fewer tiles than multiprocessors");
-  tell_launcher(&s, forced);
+  record_launch(&s, forced);
   if (tw_has_hint_split_k(func))
     rewrite(&s);
   return true;

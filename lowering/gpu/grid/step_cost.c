@@ -77,7 +77,7 @@ static MlirWalkResult note_array(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-void tw_tell_loaded(MlirOperation func, MlirOperation loop) {
+void tw_record_loaded(MlirOperation func, MlirOperation loop) {
   loaded_t loaded = {.count = 0};
   mlirOperationWalk(loop, note_array, &loaded, MlirWalkPreOrder);
   tw_launch_set_loaded(func, loaded.arrays, loaded.count);

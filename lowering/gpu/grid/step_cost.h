@@ -16,6 +16,6 @@ tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop);
 int64_t tw_step_cycles(MlirOperation func, int64_t flop_cycles, int64_t bytes);
 
 /* Tells the launcher from which arrays the loop loads: however often they are loaded, they come from memory once. */
-void tw_tell_loaded(MlirOperation func, MlirOperation loop);
+void tw_record_loaded(MlirOperation func, MlirOperation loop);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_STEP_COST_H */

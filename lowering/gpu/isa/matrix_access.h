@@ -40,10 +40,10 @@ int tw_ldmatrix_copy_bits(const tw_layout_t *tile, const tw_ldmatrix_t *m);
 /* The register's part of the address. */
 uint32_t tw_ldmatrix_register_part(const tw_layout_t *tile, const tw_ldmatrix_t *m, int r);
 
-/* Registers to a slot of a buffer, by stmatrix where its layout has that form. */
+/* Registers to a stage of a buffer, by stmatrix where its layout has that form. */
 void twg_write_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
                       tw_values_t in, MlirValue base);
-/* Registers from a slot of a buffer, by ldmatrix where its layout has that form. */
+/* Registers from a stage of a buffer, by ldmatrix where its layout has that form. */
 tw_values_t twg_read_buffer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element,
                             MlirValue base);
 

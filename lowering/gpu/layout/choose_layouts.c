@@ -621,7 +621,7 @@ static ranking_t find_runners_up(const chooser_t *x, const int *best, int64_t sl
   return ranking;
 }
 
-static void tell_runner_up(const chooser_t *x, MlirOperation function, int place, const runner_up_t *r) {
+static void remark_runner_up(const chooser_t *x, MlirOperation function, int place, const runner_up_t *r) {
   enum { MOST_TEXT = 300 };
   const class_choice_t *k = &x->classes[x->class_of_variable[r->variable]];
   MlirOperation def = tw_def(k->value);
@@ -651,7 +651,7 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
                  "within %d %% of that",
                  (long long)slots, WITHIN_PERCENT);
   for (int i = 0; i < count && i < MAX_TOLD; i++)
-    tell_runner_up(x, function, i + 1, &ranking->at[i]);
+    remark_runner_up(x, function, i + 1, &ranking->at[i]);
   int64_t wanted = tw_hint_layout_rank(function, 0);
   if (wanted > count)
     tw_op_remark(function, "has no layout_rank %lld: the best is taken", (long long)wanted);

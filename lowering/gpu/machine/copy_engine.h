@@ -3,7 +3,7 @@
  * The accelerator takes boxes out of an array that a tensor map describes: the launcher makes the map
  * from the array and from what is found here. Dimension 0 of a map is the contiguous one. A box lies in
  * shared memory line after line, each of at most `swizzle` bytes with its 16-byte chunks exchanged as the
- * layouts of buffers have it (tw_shared_swizzled); what lies outside of the array becomes zero. A slot of a
+ * layouts of buffers have it (tw_shared_swizzled); what lies outside of the array becomes zero. A stage of a
  * buffer takes one box or several.
  *
  * Source: PTX ISA 8.0, "Tensors", "cp.async.bulk.tensor". */
@@ -22,7 +22,7 @@
 
 enum { TW_ENGINE_MAX_RANK = TW_MAX_MAP_RANK, TW_ENGINE_MAX_BOX = 256, TW_ENGINE_MAX_LOADED = 16 };
 
-/* How a slot of a buffer is filled: box i holds the elements from the sum of step[b] over the set bits b of i. */
+/* How a stage of a buffer is filled: box i holds the elements from the sum of step[b] over the set bits b of i. */
 typedef struct tw_engine_copy {
   tw_tensor_map_t map;
   int dim[TW_ENGINE_MAX_RANK];       /* of the tile, for each dimension of the map */

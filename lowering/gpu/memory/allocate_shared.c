@@ -18,8 +18,9 @@
  * All readers of shared memory end with a barrier before they give their bytes up, so nothing needs to be added where
  * bytes change hands.
  *
- * Consumers in teams (tile.roles) run at different places, so what their ops need for themselves shares bytes with no
- * buffer. It lies behind the buffers, once for each team: the kernel gets tile.team_bytes, from one team's to the next.
+ * Consumers in consumer_groups (tile.roles) run at different places, so what their ops need for themselves shares bytes
+ * with no buffer. It lies behind the buffers, once for each consumer group: the kernel gets tile.group_scratch_bytes,
+ * from one consumer group's to the next.
  *
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
  * they pass on. */
@@ -44,7 +45,7 @@ typedef struct {
   int64_t bytes, offset;
   int first, last; /* positions in the order of the program */
   bool scratch;
-  bool apart; /* lies behind all that does not, once for each team */
+  bool apart; /* lies behind all that does not, once for each consumer group */
 } piece_t;
 
 /* ---- positions --------------------------------------------------------------------------------- */
@@ -160,7 +161,7 @@ typedef struct {
   const spans_t *spans;
   piece_t *pieces;
   size_t num, capacity;
-  int teams;
+  int consumer_groups;
 } list_t;
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
@@ -177,7 +178,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   *piece = (piece_t){.op = op,
                      .bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
                      .scratch = !alloc,
-                     .apart = !alloc && list->teams > 1};
+                     .apart = !alloc && list->consumer_groups > 1};
   piece->first = piece->last = span_of(list->spans, op).begin;
   if (alloc) {
     live_range(list->spans, op, piece);
@@ -245,7 +246,7 @@ static void report(const piece_t *largest, int64_t bytes, const tw_gpu_target_t 
 /* Gives all pieces their places; the bytes up to the end of the last. */
 static int64_t place_all(MlirOperation func, list_t *list) {
   MlirType i32 = tw_i32(mlirOperationGetContext(func));
-  int64_t total = 0, shared = 0; /* shared: by all teams */
+  int64_t total = 0, shared = 0; /* shared: by all consumer groups */
   for (size_t i = 0; i < list->num; i++) {
     piece_t *piece = &list->pieces[i];
     place(list->pieces, i, piece->apart ? shared : 0);
@@ -253,9 +254,9 @@ static int64_t place_all(MlirOperation func, list_t *list) {
     shared = piece->apart ? shared : total;
     tw_set_int(piece->op, piece->scratch ? "tile.scratch" : "offset", i32, piece->offset);
   }
-  if (list->teams > 1)
-    tw_set_int(func, "tile.team_bytes", i32, total - shared);
-  return shared + (total - shared) * list->teams;
+  if (list->consumer_groups > 1)
+    tw_set_int(func, "tile.group_scratch_bytes", i32, total - shared);
+  return shared + (total - shared) * list->consumer_groups;
 }
 
 /* The bytes that the function needs, or -1 after an error where a block has not so many. */
@@ -263,7 +264,7 @@ static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
   spans_t spans = {0};
   number_ops(&spans, func);
   qsort(spans.spans, spans.num, sizeof *spans.spans, by_address);
-  list_t list = {.spans = &spans, .teams = tw_teams_of(func)};
+  list_t list = {.spans = &spans, .consumer_groups = tw_consumer_groups_of(func)};
   mlirOperationWalk(func, collect, &list, MlirWalkPreOrder);
   if (list.num)
     qsort(list.pieces, list.num, sizeof *list.pieces, by_size);

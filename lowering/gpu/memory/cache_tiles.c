@@ -50,7 +50,7 @@
 
 #include <string.h>
 
-enum { MAX_WALKS = 4, MAX_TILES = 4, MIN_SLOTS = 2, MAX_SLOTS = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
+enum { MAX_WALKS = 4, MAX_TILES = 4, MIN_STAGES = 2, MAX_STAGES = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
 
 typedef struct {
   MlirOperation loads[MAX_WALKS]; /* null where a walk does not read it */
@@ -63,7 +63,7 @@ typedef struct {
   kept_t tiles[MAX_TILES];
   int num_tiles;
   int64_t trips; /* -1: known when the kernel runs */
-  int slots;
+  int stages;
 } plan_t;
 
 /* ---- walks and what they read -------------------------------------------------------------------------- */
@@ -198,25 +198,25 @@ static MlirWalkResult count_scratch(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static int64_t slot_bytes(const plan_t *plan) {
+static int64_t stage_bytes(const plan_t *plan) {
   int64_t bytes = 0;
   for (int t = 0; t < plan->num_tiles; t++)
-    bytes += tw_slot_bytes(tw_promoted_type(plan->tiles[t].loads[0]));
+    bytes += tw_stage_bytes(tw_promoted_type(plan->tiles[t].loads[0]));
   return bytes;
 }
 
-/* As many slots as there are iterations, if they fit into a block's shared memory. Where their number is not known
+/* As many stages as there are iterations, if they fit into a block's shared memory. Where their number is not known
  * BLOCKS blocks shall fit on a multiprocessor, so that one loads while the other computes. */
-static int choose_slots(const plan_t *plan, MlirOperation func) {
+static int choose_stages(const plan_t *plan, MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_share_of(func);
   int64_t scratch = 0, room = target.shared_bytes, share = target.shared_bytes_sm / BLOCKS - TW_SHARED_BYTES_OF_DRIVER;
   if (plan->trips < 0 && !tw_has_hint_occupancy(func) && share < room)
     room = share;
   mlirOperationWalk(func, count_scratch, &scratch, MlirWalkPreOrder);
-  int64_t slots = (room - scratch) / slot_bytes(plan);
-  if (plan->trips >= 0 && slots > plan->trips)
-    slots = plan->trips;
-  return (int)(slots < MAX_SLOTS ? slots : MAX_SLOTS);
+  int64_t stages = (room - scratch) / stage_bytes(plan);
+  if (plan->trips >= 0 && stages > plan->trips)
+    stages = plan->trips;
+  return (int)(stages < MAX_STAGES ? stages : MAX_STAGES);
 }
 
 /* The walks from `first` on. */
@@ -248,8 +248,8 @@ static bool make_plan(plan_t *plan, MlirOperation func, MlirOperation first) {
     return false;
   note_loads(plan);
   drop_single(plan);
-  plan->slots = plan->num_tiles > 0 && are_spared(plan, false) ? choose_slots(plan, func) : 0;
-  return plan->slots >= MIN_SLOTS;
+  plan->stages = plan->num_tiles > 0 && are_spared(plan, false) ? choose_stages(plan, func) : 0;
+  return plan->stages >= MIN_STAGES;
 }
 
 static bool has_room(MlirOperation func) {
@@ -287,24 +287,24 @@ bool tw_is_kept(MlirOperation load) {
 /* How many tiles are kept; null: all, whose number is known. */
 static MlirValue count_kept(const tw_builder_t *at, const plan_t *plan) {
   MlirType i32 = tw_i32(at->context);
-  if (plan->trips == plan->slots)
+  if (plan->trips == plan->stages)
     return (MlirValue){NULL};
   return tw_binary(at, "arith.minsi", i32, mlirOperationGetOperand(plan->walks[0], 1),
-                   tw_const_int(at, i32, plan->slots));
+                   tw_const_int(at, i32, plan->stages));
 }
 
-static void build_copy(const tw_builder_t *at, const plan_t *plan, const kept_t *tile, MlirValue slot) {
+static void build_copy(const tw_builder_t *at, const plan_t *plan, const kept_t *tile, MlirValue stage) {
   MlirValue operands[TW_MAX_RANK + 3];
   MlirOperation load = tile->loads[0];
   tw_map_t map = {0};
-  tw_map_one(&map, tw_loop_iv(plan->walks[0]), slot);
+  tw_map_one(&map, tw_loop_iv(plan->walks[0]), stage);
   int n = 0;
   for (; n < mlirOperationGetNumOperands(load); n++)
     operands[n] = tw_copy_slice(at, mlirOperationGetOperand(load, n), tw_loop_body(plan->walks[0]), &map);
   tw_map_free(&map);
   int32_t segments[] = {1, n - 1, 1, 1, 0};
   operands[n++] = tile->buffer;
-  operands[n++] = slot;
+  operands[n++] = stage;
   tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)},
                        {TW_COPY_PADDING, tw_attr(load, "padding")}};
   MlirOperation copy = tw_build(
@@ -316,11 +316,11 @@ static void build_copy(const tw_builder_t *at, const plan_t *plan, const kept_t 
 
 static void start_copies(const tw_builder_t *at, plan_t *plan, MlirValue kept) {
   MlirType i32 = tw_i32(at->context);
-  for (int s = 0; s < plan->slots; s++) {
-    MlirValue slot = tw_const_int(at, i32, s);
+  for (int s = 0; s < plan->stages; s++) {
+    MlirValue stage = tw_const_int(at, i32, s);
     tw_builder_t in = *at;
     if (kept.ptr) {
-      MlirValue exists = tw_compare(at, TW_SLT, slot, kept);
+      MlirValue exists = tw_compare(at, TW_SLT, stage, kept);
       MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
       MlirBlock body = mlirBlockCreate(0, NULL, NULL);
       mlirRegionAppendOwnedBlock(regions[0], body);
@@ -329,15 +329,15 @@ static void start_copies(const tw_builder_t *at, plan_t *plan, MlirValue kept) {
       in = tw_build_at_end(body, at->location);
     }
     for (int t = 0; t < plan->num_tiles; t++)
-      build_copy(&in, plan, &plan->tiles[t], slot);
+      build_copy(&in, plan, &plan->tiles[t], stage);
     if (kept.ptr)
       tw_build(&in, "scf.yield", (tw_op_parts_t){0});
     tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
   }
 }
 
-static void wait_for_slot(const tw_builder_t *at, const plan_t *plan) {
-  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at->context), plan->slots)};
+static void wait_for_stage(const tw_builder_t *at, const plan_t *plan) {
+  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at->context), plan->stages)};
   tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
   tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
   tw_build(at, "tile.barrier", (tw_op_parts_t){0});
@@ -372,14 +372,14 @@ static void tell(const plan_t *plan, MlirOperation load) {
   char tile[160];
   tw_describe_tile(mlirValueGetType(mlirOperationGetResult(load, 0)), sizeof tile, tile);
   tw_op_remark(load, "is kept in shared memory for the walks that follow: %s%d tiles of %s", //
-               plan->trips == plan->slots ? "" : "up to ", plan->slots, tile);
+               plan->trips == plan->stages ? "" : "up to ", plan->stages, tile);
 }
 
 static void rewrite(plan_t *plan) {
   tw_builder_t before = tw_build_before(plan->walks[0]);
   for (int t = 0; t < plan->num_tiles; t++) {
     MlirType one = tw_promoted_type(plan->tiles[t].loads[0]);
-    int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {plan->slots};
+    int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {plan->stages};
     intptr_t rank = tw_buffer_type_rank(one);
     for (intptr_t d = 1; d < rank; d++)
       shape[d] = tw_buffer_type_extent(one, d);
@@ -398,7 +398,7 @@ static void rewrite(plan_t *plan) {
     read_kept(plan, w);
   }
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_loop_body(plan->walks[0])));
-  wait_for_slot(&top, plan);
+  wait_for_stage(&top, plan);
 }
 
 static void visit_block(MlirOperation func, MlirBlock block) {

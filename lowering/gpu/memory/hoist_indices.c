@@ -17,7 +17,7 @@
  *   %z = tile.reshape %p ; %b = tile.broadcast %z
  *   scf.for %k = ... {
  *     %s = tensor.splat %k : tensor<128x64xi32>
- *     %i = arith.addi %b, %s {tile.lifted}
+ *     %i = arith.addi %b, %s {tile.hoisted}
  *     %t = tile.gather %A[%i, ...]
  *   }
  *
@@ -104,7 +104,7 @@ static parts_t parts_of(const lifter_t *l, MlirValue index) {
   return x;
 }
 
-static void lift_index(const lifter_t *l, MlirOperation gather, intptr_t operand) {
+static void hoist_index(const lifter_t *l, MlirOperation gather, intptr_t operand) {
   MlirValue index = mlirOperationGetOperand(gather, operand);
   MlirType type = mlirValueGetType(index);
   if (!tw_is_tile(type) || !mlirTypeEqual(tw_element(type), tw_i32(mlirOperationGetContext(gather))) ||
@@ -114,7 +114,7 @@ static void lift_index(const lifter_t *l, MlirOperation gather, intptr_t operand
   if (parts.tile.ptr && parts.scalar.ptr && tw_is_natural(parts.scalar)) {
     tw_builder_t at = tw_build_before(gather);
     MlirValue operands[] = {parts.tile, tw_unary(&at, "tensor.splat", type, parts.scalar)};
-    MlirValue moved = tw_op1_attr(&at, "arith.addi", type, 2, operands, TW_LIFTED, mlirUnitAttrGet(at.context));
+    MlirValue moved = tw_op1_attr(&at, "arith.addi", type, 2, operands, TW_HOISTED, mlirUnitAttrGet(at.context));
     mlirOperationSetOperand(gather, operand, moved);
     tw_erase_dead(tw_def(index));
   } else {
@@ -136,7 +136,7 @@ bool tw_hoist_indices(MlirOperation func) {
     MlirOperation gather = gathers.at[i], loop = tw_enclosing_loop(gather);
     lifter_t l = {loop, tw_build_before(loop)};
     for (intptr_t axis = 0; axis < tw_rank(mlirValueGetType(mlirOperationGetOperand(gather, 0))); axis++)
-      lift_index(&l, gather, 1 + axis);
+      hoist_index(&l, gather, 1 + axis);
   }
   tw_ops_free(&gathers);
   return true;

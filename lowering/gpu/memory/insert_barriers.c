@@ -317,7 +317,7 @@ static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
   note(s, (open_access_t){READ, from, from + bytes, op.ptr, tw_null_op()});
 }
 
-/* The slots that a product reads until it was waited for; what writes them is ordered by the pass
+/* The stages that a product reads until it was waited for; what writes them is ordered by the pass
  * that made it. */
 static void visit_wgmma(state_t *s, MlirOperation op) {
   for (int i = 0; i < s->num_products; i++)
@@ -389,9 +389,9 @@ static void visit_block(state_t *s, MlirBlock block) {
 
 /* Where a group of warps has its turn, another waits for it: if they were to meet there, none would go on. */
 static MlirWalkResult check_turn(MlirOperation op, void *user) {
-  if (!tw_op_is(op, TW_TILE_AWAIT_TURN) || !tw_has_attr(op, TW_GROUPS))
+  if (!tw_op_is(op, TW_TILE_ORDERED_WAIT) || !tw_has_attr(op, TW_GROUPS))
     return MlirWalkResultAdvance;
-  for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op) && !tw_op_is(op, TW_TILE_PASS_TURN);
+  for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op) && !tw_op_is(op, TW_TILE_ORDERED_ARRIVE);
        op = mlirOperationGetNextInBlock(op))
     if (tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) > 0) {
       *(bool *)user = false;

@@ -8,25 +8,25 @@
  *     ... tile.mma %a ...
  *   }
  *
- * After, with N slots a buffer, and one barrier an iteration:
+ * After, with N stages a buffer, and one barrier an iteration:
  *
- *   copies of iterations 0 .. N-2 into slots 0 .. N-2, each `if` it exists, a commit after each
+ *   copies of iterations 0 .. N-2 into stages 0 .. N-2, each `if` it exists, a commit after each
  *   scf.for %k = %lb to %ub step %s iter_args(..., %read = 0, %write = N-1) {
  *     tile.async_wait N-2            // this iteration's group is complete, for this thread
- *     tile.barrier                   // ... for every thread; and all have left slot %write
+ *     tile.barrier                   // ... for every thread; and all have left stage %write
  *     tile.async_copy %A[%i, %k + (N-1)*%s] into %buf[%write] if %k + (N-1)*%s < %ub ; commit
  *     %a = tile.local_load %buf[%read]
  *     ... tile.mma %a ...
  *     yield ..., (%read + 1) mod N, (%write + 1) mod N
  *   }
- *   tile.async_wait 0 ; tile.barrier // the slots may be reused
+ *   tile.async_wait 0 ; tile.barrier // the stages may be reused
  *
  * Groups are committed in every iteration, empty ones too, so that a constant counts them. N is
  * The hint `num_stages`, else what shared memory allows, between 2 and 4.
  *
  * Products on buffers (tile.async_mma) run by themselves: the copies are issued behind the first one, so
  * that it starts early. Where such a product only adds to a value that the loop carries, it may also
- * run into the next iteration (`tile.mma_wait %d, 1`): then the slot that copies go to is that of
+ * run into the next iteration (`tile.mma_wait %d, 1`): then the stage that copies go to is that of
  * two iterations ago, and copies run N-2 ahead.
  *
  * The positions of copies, tiles of indices too, are computed for the later iteration. What they take
@@ -272,13 +272,13 @@ static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation l
   return made;
 }
 
-/* Issues the copies of the iteration whose induction variable `map` has into `slot`, if it exists. */
-static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, MlirValue slot, MlirValue exists) {
+/* Issues the copies of the iteration whose induction variable `map` has into `stage`, if it exists. */
+static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, MlirValue stage, MlirValue exists) {
   for (int c = 0; c < plan->copies.count; c++) {
     MlirOperation copy = mlirOperationClone(plan->copies.at[c]);
     for (intptr_t n = 0; n < tw_copy_buffer_operand(copy); n++)
       mlirOperationSetOperand(copy, n, repeat(at, mlirOperationGetOperand(copy, n), plan->loop, map));
-    tw_set_operand(copy, TW_OPERAND_SLOT, slot);
+    tw_set_operand(copy, TW_OPERAND_STAGE, stage);
     tw_set_operand(copy, TW_OPERAND_ENABLED, exists);
     mlirBlockInsertOwnedOperationBefore(at->block, at->before, copy);
   }
@@ -300,7 +300,7 @@ static void build_wait(const tw_builder_t *at, int pending) {
   tw_build(at, "tile.barrier", (tw_op_parts_t){0});
 }
 
-/* Gives the buffers of the loop one slot a stage. */
+/* Gives the buffers of the loop one stage a stage. */
 static void widen_buffers(plan_t *plan) {
   for (int i = 0; i < plan->copies.count; i++) {
     MlirValue buffer = tw_copy_buffer(plan->copies.at[i]);
@@ -349,21 +349,21 @@ static void drop_waits(MlirBlock body) {
   }
 }
 
-/* (slot + 1) mod stages */
-static MlirValue next_slot(const tw_builder_t *at, MlirValue slot, int stages) {
+/* (stage + 1) mod stages */
+static MlirValue next_stage(const tw_builder_t *at, MlirValue stage, int stages) {
   MlirType i32 = tw_i32(at->context);
-  MlirValue next = tw_binary(at, "arith.addi", i32, slot, tw_const_int(at, i32, 1));
+  MlirValue next = tw_binary(at, "arith.addi", i32, stage, tw_const_int(at, i32, 1));
   MlirValue inside = tw_compare(at, TW_SLT, next, tw_const_int(at, i32, stages));
   return tw_select(at, inside, next, tw_const_int(at, i32, 0));
 }
 
-static void read_from_slot(const plan_t *plan, MlirBlock body, MlirValue slot) {
+static void read_from_stage(const plan_t *plan, MlirBlock body, MlirValue stage) {
   for (int i = 0; i < plan->copies.count; i++)
     for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies.at[i])); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
       MlirOperation op = mlirOpOperandGetOwner(use);
       if (tw_op_reads_shared(op) && tw_inside(op, body))
-        mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(use) + 1, slot);
+        mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(use) + 1, stage);
     }
 }
 
@@ -417,7 +417,7 @@ static void choose_distance(plan_t *plan, MlirOperation func) {
 }
 
 /* Behind the first product: the copies of a later iteration, and the loads for those of the one after it. Returns
- * what the next iteration has of what is carried: the slots to read and to write, and these loads. */
+ * what the next iteration has of what is carried: the stages to read and to write, and these loads. */
 static void copy_ahead(plan_t *plan, const tw_builder_t *at, const MlirValue *carried, MlirValue *next) {
   MlirValue iv = tw_loop_iv(plan->loop), step = mlirOperationGetOperand(plan->loop, 2);
   MlirValue later = ahead(at, iv, step, plan->distance);
@@ -431,7 +431,7 @@ static void copy_ahead(plan_t *plan, const tw_builder_t *at, const MlirValue *ca
     load_ahead(at, plan, ahead(at, iv, step, plan->distance + 1), next + 2);
   tw_builder_t end = tw_build_before(tw_loop_yield(plan->loop));
   for (int i = 0; i < 2; i++)
-    next[i] = next_slot(&end, carried[i], plan->stages);
+    next[i] = next_stage(&end, carried[i], plan->stages);
 }
 
 static void pipeline_loop(plan_t *plan) {
@@ -444,7 +444,7 @@ static void pipeline_loop(plan_t *plan) {
     carried[i] = tw_carried(plan->loop, before + i);
   MlirBlock body = tw_loop_body(plan->loop);
   drop_waits(body);
-  read_from_slot(plan, body, carried[0]);
+  read_from_stage(plan, body, carried[0]);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(body));
   build_wait(&top, plan->distance - 1);
   MlirOperation product = first_op(body, TW_TILE_ASYNC_MMA);

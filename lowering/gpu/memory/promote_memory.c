@@ -27,7 +27,7 @@
  *
  * An operand that is computed from loads (tw_loads_behind) is computed from what copies bring: each of these loads
  * becomes a copy and a local_load in the layout of the operand, which tile-assign-layouts gave to the arithmetic. Loads
- * elsewhere of the same tiles of the same array, in loops, become copies too: they can share the slots.
+ * elsewhere of the same tiles of the same array, in loops, become copies too: they can share the stages.
  *
  * An operand that was loaded outside of the loop of its product, and would take too many registers
  * to wait there, is read from shared memory in each iteration.
@@ -87,14 +87,14 @@ static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bit
 
 static void build_plain(const tw_builder_t *at, const char *name) { tw_build(at, name, (tw_op_parts_t){0}); }
 
-static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buffer, MlirValue slot) {
+static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buffer, MlirValue stage) {
   MlirValue operands[TW_MAX_RANK + 3];
   int n = 0;
   for (; n < mlirOperationGetNumOperands(load); n++)
     operands[n] = mlirOperationGetOperand(load, n);
   int32_t segments[] = {1, n - 1, 1, 1, 0};
   operands[n++] = buffer;
-  operands[n++] = slot;
+  operands[n++] = stage;
   tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)},
                        {TW_MULTICAST, tw_attr(load, TW_MULTICAST)}};
   MlirOperation copy = tw_build(
@@ -105,7 +105,7 @@ static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buf
 }
 
 /* The same for a gather: its padding is what the copy gives anyway. */
-static void build_gather_copy(const tw_builder_t *at, MlirOperation gather, MlirValue buffer, MlirValue slot) {
+static void build_gather_copy(const tw_builder_t *at, MlirOperation gather, MlirValue buffer, MlirValue stage) {
   enum { MAX_ATTRS = 2 };
   int64_t given[4] = {0};
   MlirValue operands[TW_MAX_RANK + 4];
@@ -114,7 +114,7 @@ static void build_gather_copy(const tw_builder_t *at, MlirOperation gather, Mlir
   for (; n < given[0] + given[1] + given[2]; n++)
     operands[n] = mlirOperationGetOperand(gather, n);
   operands[n++] = buffer;
-  operands[n++] = slot;
+  operands[n++] = stage;
   int32_t segments[] = {1, (int32_t)given[1], (int32_t)given[2], 1, 1, 0};
   tw_attr_t attrs[MAX_ATTRS] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 6, segments)},
                                 {"check_bounds", tw_attr(gather, "check_bounds")}};

@@ -9,18 +9,18 @@
  * After, warpgroups write boxes into shared memory, which the accelerator takes from there; a warpgroup goes on
  * meanwhile, with its next box, or with the next block of a persistent kernel:
  *
- *   %b = tile.alloc_shared : !tile.buffer<4x64x64xbf16, #box>    // two slots a warpgroup
+ *   %b = tile.alloc_shared : !tile.buffer<4x64x64xbf16, #box>    // two stages a warpgroup
  *   ...
  *   tile.tma_store %t through %b into %C[%i, %j]
  *   ...
  *   tile.tma_store_wait %b                                       // before the kernel ends
  *
- * Runs before the depth of rings is chosen, which counts these buffers. What must hold: a product of the kernel is a
- * wgmma; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can see when
- * it happens; within a loop of the program it stores to another place each time, and no other array that the kernel
- * accesses shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers leave
- * room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are dropped
- * by the accelerator. */
+ * Runs before the depth of multibuffers is chosen, which counts these buffers. What must hold: a product of the kernel
+ * is a wgmma; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can see
+ * when it happens; within a loop of the program it stores to another place each time, and no other array that the
+ * kernel accesses shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers
+ * leave room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are
+ * dropped by the accelerator. */
 #include "lowering/gpu/memory/stage_stores.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
@@ -39,7 +39,7 @@
 
 enum {
   MAX_STAGED = TW_MAX_MAPS - TW_ENGINE_MAX_LOADED,
-  SLOTS = 2,
+  STAGES = 2,
   SWIZZLE_BYTES = 128,
   MIN_STAGES = 2,
   BARRIERS = 2048
@@ -63,7 +63,7 @@ static MlirOperation copy_into(MlirValue buffer) {
 }
 
 /* Whether two copies bring the same form of tile from the same array in loops that follow one another: they go through
- * the same slots. */
+ * the same stages. */
 static bool take_turns(MlirOperation x, MlirOperation y) {
   MlirOperation loop_x = tw_enclosing_loop(x), loop_y = tw_enclosing_loop(y);
   return mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
@@ -150,12 +150,12 @@ static MlirValue computed(MlirValue value) {
   return converted ? mlirOperationGetOperand(def, 0) : value;
 }
 
-/* The buffer that `slots` boxes a warpgroup take. */
-static MlirType buffer_for(MlirValue value, int inner, const tw_store_boxes_t *boxes, int slots) {
+/* The buffer that `stages` boxes a warpgroup take. */
+static MlirType buffer_for(MlirValue value, int inner, const tw_store_boxes_t *boxes, int stages) {
   MlirType element = tw_element(mlirValueGetType(value));
   MlirContext context = mlirTypeGetContext(element);
   int order[TW_LAYOUT_MAX_RANK], n = 0, rank = boxes->box.rank;
-  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {(int64_t)slots << boxes->group_bits};
+  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {(int64_t)stages << boxes->group_bits};
   order[n++] = inner;
   for (int d = rank - 1; d >= 0; d--)
     if (d != inner)
@@ -186,7 +186,7 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
   int inner = tw_access_contiguous_dim(store, layout.rank);
   if (!tw_store_boxes_of(&layout, inner, tw_memory_bits(tw_element(mlirValueGetType(value))), &boxes))
     return "warpgroups do not own boxes of its tile";
-  *buffer = buffer_for(value, inner, &boxes, boxes.num_outside ? SLOTS : 1);
+  *buffer = buffer_for(value, inner, &boxes, boxes.num_outside ? STAGES : 1);
   tw_access_order(store, layout.rank, order);
   const char *reason = tw_engine_plan_for(array, order, *buffer, &copy);
   if (reason == NULL && copy.step_bits > 0)

@@ -65,7 +65,7 @@ static MlirWalkResult look_at(MlirOperation op, void *user) {
   if (tw_op_is(op, TW_TILE_ALLOC_SHARED))
     room->bytes += tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
   if (tw_is_async_copy(op)) {
-    int64_t bytes = tw_slot_bytes(mlirValueGetType(tw_copy_buffer(op)));
+    int64_t bytes = tw_stage_bytes(mlirValueGetType(tw_copy_buffer(op)));
     MlirBlock block = mlirOperationGetBlock(op);
     room->copies++;
     room->bad |= tw_op_has(op, TW_BY_ELEMENT) || tw_engine_plan(op, &copy) != NULL;
@@ -79,11 +79,11 @@ static MlirWalkResult look_at(MlirOperation op, void *user) {
 
 /* Whether one more vector can be brought in this loop. */
 static bool has_room(MlirOperation func, MlirBlock block) {
-  enum { RING = 4096 /* of a vector, and what else is rounded up */ };
+  enum { MULTIBUFFER = 4096 /* of a vector, and what else is rounded up */ };
   tw_gpu_target_t target = tw_gpu_target_of(func);
   room_t room = {.block = block};
   mlirOperationWalk(func, look_at, &room, MlirWalkPreOrder);
-  return !room.bad && room.copies < TW_ENGINE_MAX_LOADED && room.bytes + RING <= target.shared_bytes;
+  return !room.bad && room.copies < TW_ENGINE_MAX_LOADED && room.bytes + MULTIBUFFER <= target.shared_bytes;
 }
 
 /* ---- which loads ------------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 /* choose_stages.c - chooses the stages of each multi-stage buffer, and whether warpgroups ping-pong
  *
- * What else needs shared memory beside rings is counted first. Then each ring gets the fewest slots that it can do
- * with, and the rest of shared memory in turn: of a block alone on its multiprocessor, or of half of it where two
- * blocks are to share one.
+ * What else needs shared memory beside multibuffers is counted first. Then each multibuffer gets the fewest stages that
+ * it can do with, and the rest of shared memory in turn: of a block alone on its multiprocessor, or of half of it where
+ * two blocks are to share one.
  *
- *   of 227 KB, slots of 48 KB beside 32 KB for the result       4 slots, one team
- *   of 227 KB, slots of 32 KB beside 16 KB for each result      6 slots, two teams */
+ *   of 227 KB, stages of 48 KB beside 32 KB for the result       4 stages, one consumer group
+ *   of 227 KB, stages of 32 KB beside 16 KB for each result      6 stages, two consumer groups */
 #include "lowering/gpu/roles/choose_stages.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
@@ -18,19 +18,19 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-enum { MAX_SLOTS = 8, PIECE = 1024 /* what tile-allocate-shared rounds to */ };
+enum { MAX_STAGES = 8, PIECE = 1024 /* what tile-allocate-shared rounds to */ };
 
 /* ---- what else there is -------------------------------------------------------------------------- */
 
 typedef struct {
-  const tw_ring_plan_t *plan;
+  const tw_stage_plan_t *plan;
   int64_t buffers, small, scratch;
 } beside_t;
 
 static int64_t rounded(int64_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
 
 /* Whether an op runs while copies may be under way: none of the fills' outermost loops, and ops, is behind it. */
-static bool runs_beside(const tw_ring_plan_t *plan, MlirOperation op) {
+static bool runs_beside(const tw_stage_plan_t *plan, MlirOperation op) {
   MlirBlock entry = tw_region_block(plan->func, 0);
   for (int f = 0; f < plan->num_fills; f++) {
     MlirOperation last = tw_ancestor_in(plan->fills[f].end, entry);
@@ -80,60 +80,62 @@ static int64_t product_words(MlirOperation func) {
   return words.most;
 }
 
-/* ---- slots --------------------------------------------------------------------------------------- */
+/* ---- stages --------------------------------------------------------------------------------------- */
 
-static int64_t ring_bytes(const tw_ring_plan_t *plan) {
+static int64_t multibuffer_bytes(const tw_stage_plan_t *plan) {
   int64_t bytes = 0;
-  for (int r = 0; r < plan->num_rings; r++)
-    bytes += plan->rings[r].slots * plan->rings[r].bytes;
+  for (int r = 0; r < plan->num_multibuffers; r++)
+    bytes += plan->multibuffers[r].stages * plan->multibuffers[r].bytes;
   return bytes;
 }
 
-/* Whether other tiles are brought more often, in a loop within the one that fills this ring. */
-static bool is_around_others(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
-  for (int r = 0; r < plan->num_rings; r++)
-    if (plan->rings[r].depth > ring->depth)
+/* Whether other tiles are brought more often, in a loop within the one that fills this multibuffer. */
+static bool is_around_others(const tw_stage_plan_t *plan, const tw_multibuffer_t *multibuffer) {
+  for (int r = 0; r < plan->num_multibuffers; r++)
+    if (plan->multibuffers[r].depth > multibuffer->depth)
       return true;
   return false;
 }
 
-/* The fewest slots. What an outer loop brings is read until its iteration ends: a second slot is for bringing it ahead,
- * which is of use, but no more than to wait for it in a kernel of one block. */
-static int slots_needed(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
-  return ring->depth == 0 || is_around_others(plan, ring) ? 1 : TW_MIN_SLOTS;
+/* The fewest stages. What an outer loop brings is read until its iteration ends: a second stage is for bringing it
+ * ahead, which is of use, but no more than to wait for it in a kernel of one block. */
+static int stages_needed(const tw_stage_plan_t *plan, const tw_multibuffer_t *multibuffer) {
+  return multibuffer->depth == 0 || is_around_others(plan, multibuffer) ? 1 : TW_MIN_STAGES;
 }
 
-/* The most slots that a ring can use: one for each time it is filled. */
-static int slots_wanted(const tw_ring_plan_t *plan, const tw_ring_t *ring) {
+/* The most stages that a multibuffer can use: one for each time it is filled. */
+static int stages_wanted(const tw_stage_plan_t *plan, const tw_multibuffer_t *multibuffer) {
   enum { PREFETCH = 2 };
-  if (ring->depth == 0)
-    return ring->num_fills;
-  if (is_around_others(plan, ring))
+  if (multibuffer->depth == 0)
+    return multibuffer->num_fills;
+  if (is_around_others(plan, multibuffer))
     return PREFETCH;
   int64_t stages = tw_hint_num_stages(plan->func, 0);
   if (stages == 0)
-    stages = tw_attr_int(plan->fills[ring->first].copies[0], TW_LATENCY, -1) + 1;
-  return stages > 0 ? (int)stages : MAX_SLOTS;
+    stages = tw_attr_int(plan->fills[multibuffer->first].copies[0], TW_LATENCY, -1) + 1;
+  return stages > 0 ? (int)stages : MAX_STAGES;
 }
 
-/* A slot that is given back an iteration late is filled as far ahead as others if there is one more. */
-static void deal_late_slots(tw_ring_plan_t *plan, int64_t room) {
-  for (int r = 0; r < plan->num_rings; r++) {
-    tw_ring_t *ring = &plan->rings[r];
-    bool more = ring->late && slots_wanted(plan, ring) > ring->slots && ring_bytes(plan) + ring->bytes <= room;
-    ring->slots += more;
+/* A stage that is given back an iteration late is filled as far ahead as others if there is one more. */
+static void deal_late_stages(tw_stage_plan_t *plan, int64_t room) {
+  for (int r = 0; r < plan->num_multibuffers; r++) {
+    tw_multibuffer_t *multibuffer = &plan->multibuffers[r];
+    bool more = multibuffer->late && stages_wanted(plan, multibuffer) > multibuffer->stages &&
+                multibuffer_bytes(plan) + multibuffer->bytes <= room;
+    multibuffer->stages += more;
   }
 }
 
-/* Rings get one more slot in turn, while it fits into `room`. */
-static void deal_slots(tw_ring_plan_t *plan, int64_t room) {
-  deal_late_slots(plan, room);
+/* Multibuffers get one more stage in turn, while it fits into `room`. */
+static void deal_stages(tw_stage_plan_t *plan, int64_t room) {
+  deal_late_stages(plan, room);
   for (bool more = true; more;) {
     more = false;
-    for (int r = 0; r < plan->num_rings; r++) {
-      tw_ring_t *ring = &plan->rings[r];
-      if (ring->slots < slots_wanted(plan, ring) && ring_bytes(plan) + ring->bytes <= room) {
-        ring->slots++;
+    for (int r = 0; r < plan->num_multibuffers; r++) {
+      tw_multibuffer_t *multibuffer = &plan->multibuffers[r];
+      if (multibuffer->stages < stages_wanted(plan, multibuffer) &&
+          multibuffer_bytes(plan) + multibuffer->bytes <= room) {
+        multibuffer->stages++;
         more = true;
       }
     }
@@ -141,27 +143,27 @@ static void deal_slots(tw_ring_plan_t *plan, int64_t room) {
 }
 
 /* While few warps work, the Tensor Core idles: then two blocks should fit on a multiprocessor, if that leaves enough
- * slots and registers. */
-bool tw_choose_slots(tw_ring_plan_t *plan) {
-  enum { FEW_WARPS = 4, ENOUGH = 3, TEAMS = 2, ENOUGH_FOR_TEAMS = 4 };
+ * stages and registers. */
+bool tw_choose_stages(tw_stage_plan_t *plan) {
+  enum { FEW_WARPS = 4, ENOUGH = 3, TEAMS = 2, ENOUGH_FOR_PINGPONG = 4 };
   tw_gpu_target_t target = tw_gpu_target_of(plan->func), own = tw_gpu_share_of(plan->func);
   beside_t beside = {.plan = plan};
   mlirOperationWalk(plan->func, count_beside, &beside, MlirWalkPreOrder);
   plan->product_words = product_words(plan->func);
   int64_t taken = beside.buffers + beside.small + beside.scratch + PIECE;
-  for (int r = 0; r < plan->num_rings; r++)
-    plan->rings[r].slots = slots_needed(plan, &plan->rings[r]);
-  int64_t least = ring_bytes(plan), twice = TEAMS * taken + least / TW_MIN_SLOTS * ENOUGH_FOR_TEAMS;
-  plan->teams = tw_may_have_teams(plan) && twice <= own.shared_bytes ? TEAMS : 1;
-  taken *= plan->teams;
+  for (int r = 0; r < plan->num_multibuffers; r++)
+    plan->multibuffers[r].stages = stages_needed(plan, &plan->multibuffers[r]);
+  int64_t least = multibuffer_bytes(plan), twice = TEAMS * taken + least / TW_MIN_STAGES * ENOUGH_FOR_PINGPONG;
+  plan->consumer_groups = tw_may_pingpong(plan) && twice <= own.shared_bytes ? TEAMS : 1;
+  taken *= plan->consumer_groups;
   int64_t half = target.shared_bytes_sm / 2 - TW_SHARED_BYTES_OF_DRIVER - taken;
   if (taken + least > target.shared_bytes)
     return tw_refuse(&plan->refused, plan->fills[0].copies[0],
-                     "two slots of each buffer do not fit into shared memory");
+                     "two stages of each buffer do not fit into shared memory");
   bool share = !tw_has_hint_occupancy(plan->func) && tw_num_warps(plan->func, FEW_WARPS) <= FEW_WARPS &&
                tw_works_between_products(&plan->overlaps, plan->func) &&
                plan->product_words <= tw_register_budget(plan->func, TW_BUDGET_TWO_BLOCKS) &&
-               tw_hint_num_stages(plan->func, 0) == 0 && least / TW_MIN_SLOTS * ENOUGH <= half;
-  deal_slots(plan, share ? half : own.shared_bytes - taken);
+               tw_hint_num_stages(plan->func, 0) == 0 && least / TW_MIN_STAGES * ENOUGH <= half;
+  deal_stages(plan, share ? half : own.shared_bytes - taken);
   return true;
 }

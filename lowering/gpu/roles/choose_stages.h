@@ -4,7 +4,7 @@
 
 #include "lowering/gpu/roles/stage_plan.h"
 
-/* Part of that: how many slots each ring has, and how many teams there are (choose_stages.c). */
-bool tw_choose_slots(tw_ring_plan_t *plan);
+/* Part of that: how many stages each multibuffer has, and how many consumer groups there are (choose_stages.c). */
+bool tw_choose_stages(tw_stage_plan_t *plan);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_ROLES_CHOOSE_STAGES_H */

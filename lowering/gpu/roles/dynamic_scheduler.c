@@ -8,27 +8,27 @@
  * tile.dynamic_schedule} } consumer { the same loop with other work }
  *
  * After, it takes the next number that no other has taken. The producer does in the last iteration that it brings tiles
- * for, and passes it on to the consumers, which are some slots behind, through a ring of two slots of its own:
+ * for, and passes it on to the consumers, which are some stages behind, through a multibuffer of two stages of its own:
  *
  *   func.func @k(..., %workspace: i64) {
  *   %full = tile.alloc_barriers arrivals 1 numbers, %empty = tile.alloc_barriers arrivals (number of warps)
  *   tile.roles producer {
- *     scf.while (%v = %first, %x = %a, %slot = 0, %parity = 0) { condition %v < %total }
+ *     scf.while (%v = %first, %x = %a, %stage = 0, %parity = 0) { condition %v < %total }
  *     do {
  *       %next = scf.for %k = %lo to %hi step 1 iter_args(%t = %v) {
  *         %u = scf.if %k == %hi - 1 { tile.next_tile %workspace of %total else %v } else { %t }
  *         ... tile.tma_load ... ; yield %u
  *       }                                                              (taken behind a loop that does not run)
  *       %taken = %next + %step
- *       tile.barrier_wait %empty[%slot], %parity ^ 1
- *       tile.post_number %taken, %full[%slot] ; tile.barrier_arrive %full[%slot]
- *       %next = tile.read_number %full[%slot]
- *       yield %next, %y, (%slot + 1) mod 2, %parity flipped where the slot wrapped
+ *       tile.barrier_wait %empty[%stage], %parity ^ 1
+ *       tile.post_number %taken, %full[%stage] ; tile.barrier_arrive %full[%stage]
+ *       %next = tile.read_number %full[%stage]
+ *       yield %next, %y, (%stage + 1) mod 2, %parity flipped where the stage wrapped
  *     } attributes {tile.persistent}
  *   } consumer {
  *     the same loop, where behind the work stands
- *       tile.barrier_wait %full[%slot], %parity
- *       %next = tile.read_number %full[%slot] ; tile.barrier_arrive %empty[%slot]
+ *       tile.barrier_wait %full[%stage], %parity
+ *       %next = tile.read_number %full[%stage] ; tile.barrier_arrive %empty[%stage]
  *   }
  *
  * The launch record gets dynamic: the launcher passes the workspace as one more word (runtime/launch.c). Where it
@@ -36,8 +36,8 @@
  *
  * A producer that gathers is four warps: one lane takes the number, and all read it as the consumers do.
  *
- * What must hold: a producer, and one team of consumers. Else the loop stays as it is, and a remark says so. Runs
- * when roles are made; the bounds of the loop do not change while it runs. */
+ * What must hold: a producer, and one consumer group. Else the loop stays as it is, and a remark says so.
+ * Runs when roles are made; the bounds of the loop do not change while it runs. */
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/launch_record.h"
@@ -46,7 +46,7 @@
 
 #include <stdlib.h>
 
-enum { SLOTS = 2, MAX_VALUES = 96 };
+enum { STAGES = 2, MAX_VALUES = 96 };
 
 typedef struct {
   MlirOperation func, roles, loops[2]; /* of the producer, of the consumers */
@@ -59,7 +59,7 @@ typedef struct {
   const scheduler_t *scheduler;
   bool producer;
   tw_builder_t at;
-  MlirValue number, step, total, slot, parity;
+  MlirValue number, step, total, stage, parity;
 } role_t;
 
 static MlirValue constant(const tw_builder_t *at, int64_t value) {
@@ -69,25 +69,25 @@ static MlirValue constant(const tw_builder_t *at, int64_t value) {
 /* ---- numbers that pass --------------------------------------------------------------------------- */
 
 static void wait_for(const role_t *r, MlirValue barriers, MlirValue parity) {
-  MlirValue operands[] = {barriers, r->slot, parity};
+  MlirValue operands[] = {barriers, r->stage, parity};
   tw_build(&r->at, "tile.barrier_wait", (tw_op_parts_t){.num_operands = 3, .operands = operands});
 }
 
 static void arrive(const role_t *r, MlirValue barriers) {
-  MlirValue operands[] = {barriers, r->slot};
+  MlirValue operands[] = {barriers, r->stage};
   tw_build(&r->at, "tile.barrier_arrive", (tw_op_parts_t){.num_operands = 2, .operands = operands});
 }
 
 static void post(const role_t *r, MlirValue number) {
   const scheduler_t *t = r->scheduler;
   wait_for(r, t->empty, tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), r->parity, constant(&r->at, 1)));
-  MlirValue operands[] = {number, t->full, r->slot};
+  MlirValue operands[] = {number, t->full, r->stage};
   tw_build(&r->at, "tile.post_number", (tw_op_parts_t){.num_operands = 3, .operands = operands});
   arrive(r, t->full);
 }
 
 static MlirValue read_number(const role_t *r) {
-  MlirValue operands[] = {r->scheduler->full, r->slot};
+  MlirValue operands[] = {r->scheduler->full, r->stage};
   return tw_op1(&r->at, "tile.read_number", tw_i32(r->at.context), 2, operands);
 }
 
@@ -181,7 +181,7 @@ static MlirBlock condition_block(const role_t *r, intptr_t num, const MlirType *
   return block;
 }
 
-/* Ends the body with the next number, what the loop carries, and the next slot. */
+/* Ends the body with the next number, what the loop carries, and the next stage. */
 static void end_body(role_t *r, MlirBlock body) {
   MlirType i32 = tw_i32(r->at.context);
   MlirOperation yield = mlirBlockGetTerminator(body);
@@ -192,8 +192,8 @@ static void end_body(role_t *r, MlirBlock body) {
   operands[num++] = next_number(r, body);
   for (intptr_t i = 0; i < carried; i++)
     operands[num++] = mlirOperationGetOperand(yield, i);
-  MlirValue next = tw_binary(&r->at, "arith.addi", i32, r->slot, constant(&r->at, 1));
-  MlirValue wraps = tw_compare(&r->at, TW_EQ, next, constant(&r->at, SLOTS));
+  MlirValue next = tw_binary(&r->at, "arith.addi", i32, r->stage, constant(&r->at, 1));
+  MlirValue wraps = tw_compare(&r->at, TW_EQ, next, constant(&r->at, STAGES));
   operands[num++] = tw_select(&r->at, wraps, constant(&r->at, 0), next);
   operands[num++] = tw_binary(&r->at, "arith.xori", i32, r->parity, tw_unary(&r->at, "arith.extui", i32, wraps));
   tw_build(&r->at, "scf.yield", (tw_op_parts_t){.num_operands = num, .operands = operands});
@@ -221,7 +221,7 @@ static void rewrite_loop(const scheduler_t *scheduler, MlirOperation loop, bool 
   MlirBlock body = tw_loop_body(loop);
   mlirBlockDetach(body);
   r.number = mlirBlockGetArgument(body, 0);
-  r.slot = mlirBlockAddArgument(body, i32, at.location);
+  r.stage = mlirBlockAddArgument(body, i32, at.location);
   r.parity = mlirBlockAddArgument(body, i32, at.location);
   end_body(&r, body);
   r.at = at;
@@ -252,7 +252,7 @@ static bool is_roles(MlirOperation op) { return tw_op_is(op, TW_TILE_ROLES); }
 static MlirValue alloc_barriers(const tw_builder_t *at, int64_t arrivals, bool numbers) {
   tw_attr_t attrs[] = {{"arrivals", mlirIntegerAttrGet(tw_i32(at->context), arrivals)},
                        {"numbers", mlirUnitAttrGet(at->context)}};
-  MlirType type = tw_barriers_type_get(at->context, SLOTS);
+  MlirType type = tw_barriers_type_get(at->context, STAGES);
   MlirOperation made =
       tw_build(at, "tile.alloc_barriers",
                (tw_op_parts_t){.num_results = 1, .results = &type, .num_attrs = 1 + numbers, .attrs = attrs});
@@ -268,17 +268,17 @@ static MlirOperation loop_of(MlirOperation roles, int region) {
 }
 
 static bool fits(MlirOperation loop) {
-  return !mlirOperationIsNull(loop) && mlirOperationGetNumResults(loop) + 1 + SLOTS <= MAX_VALUES;
+  return !mlirOperationIsNull(loop) && mlirOperationGetNumResults(loop) + 1 + STAGES <= MAX_VALUES;
 }
 
 static const char *why_not(scheduler_t *t) {
   if (mlirOperationIsNull(t->roles))
-    return "no producer can take them ahead";
-  if (tw_attr_int(t->roles, "teams", 1) > 1)
-    return "teams of warps take them in turn";
+    return "there is no producer warp to fetch the next tile";
+  if (tw_attr_int(t->roles, "consumer_groups", 1) > 1)
+    return "its consumer groups ping-pong";
   for (int region = 0; region < 2; region++)
     t->loops[region] = loop_of(t->roles, region);
-  return fits(t->loops[0]) && fits(t->loops[1]) ? NULL : "a role has no loop over them";
+  return fits(t->loops[0]) && fits(t->loops[1]) ? NULL : "a role has no loop over the tiles";
 }
 
 static void rewrite(scheduler_t *t) {
@@ -302,7 +302,7 @@ bool tw_dynamic_scheduler(MlirOperation func) {
   scheduler_t t = {.func = func, .roles = roles.count == 1 ? roles.at[0] : tw_null_op()};
   const char *reason = marked.count ? why_not(&t) : NULL;
   if (reason)
-    tw_op_remark(func, "has its blocks take numbers in turn, not when one is done: %s", reason);
+    tw_op_remark(func, "uses static tile scheduling: %s", reason);
   for (int i = 0; reason && i < marked.count; i++)
     mlirOperationRemoveAttributeByName(marked.at[i], tw_str(TW_DYNAMIC_SCHEDULE));
   if (marked.count && !reason)

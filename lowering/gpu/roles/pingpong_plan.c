@@ -5,11 +5,11 @@
 #include "lowering/launch_record.h"
 #include "tilewright/dialect.h"
 
-/* ---- whether there are teams ----------------------------------------------------------------------- */
+/* ---- whether there are consumer groups ----------------------------------------------------------------------- */
 
 /* The loop that all copies are made in, right in the body of a persistent loop of the function; null if there is none.
  */
-static MlirOperation only_loop(const tw_ring_plan_t *plan) {
+static MlirOperation only_loop(const tw_stage_plan_t *plan) {
   MlirOperation loop = mlirOperationGetParentOperation(plan->fills[0].copies[0]);
   MlirOperation blocks = mlirOperationGetParentOperation(loop);
   for (int f = 0; f < plan->num_fills; f++)
@@ -38,11 +38,11 @@ static bool is_of_store(MlirOperation op) {
 }
 
 typedef struct {
-  const tw_ring_plan_t *plan;
+  const tw_stage_plan_t *plan;
   bool found;
 } search_t;
 
-/* Buffers that no ring replaces and no store by TMA uses. */
+/* Buffers that no multibuffer replaces and no store by TMA uses. */
 static MlirWalkResult find_other_buffer(MlirOperation op, void *user) {
   search_t *search = user;
   if (!tw_op_is(op, TW_TILE_ALLOC_SHARED) || tw_is_filled(search->plan, mlirOperationGetResult(op, 0)))
@@ -53,13 +53,13 @@ static MlirWalkResult find_other_buffer(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static bool has_other_buffers(const tw_ring_plan_t *plan) {
+static bool has_other_buffers(const tw_stage_plan_t *plan) {
   search_t search = {.plan = plan};
   mlirOperationWalk(plan->func, find_other_buffer, &search, MlirWalkPreOrder);
   return search.found;
 }
 
-bool tw_may_have_teams(const tw_ring_plan_t *plan) {
+bool tw_may_pingpong(const tw_stage_plan_t *plan) {
   enum { GROUP = 4 };
   MlirOperation loop = only_loop(plan);
   return !mlirOperationIsNull(loop) && tw_num_warps(plan->func, 0) == GROUP &&
@@ -84,47 +84,49 @@ static MlirValue trips_of(tw_role_t *r, MlirOperation loop, MlirBlock around) {
 }
 
 bool tw_is_shared_out(const tw_role_t *r, MlirOperation loop) {
-  return !r->producer && r->plan->teams > 1 && tw_has_attr(loop, TW_PERSISTENT);
+  return !r->producer && r->plan->consumer_groups > 1 && tw_has_attr(loop, TW_PERSISTENT);
 }
 
-bool tw_takes_turns(const tw_role_t *r, MlirOperation loop) {
-  return !r->producer && r->plan->teams > 1 && tw_overlap_of(&r->plan->overlaps, loop) != NULL;
+bool tw_is_ordered(const tw_role_t *r, MlirOperation loop) {
+  return !r->producer && r->plan->consumer_groups > 1 && tw_overlap_of(&r->plan->overlaps, loop) != NULL;
 }
 
-void tw_await_turn(const tw_role_t *r) { tw_build(&r->at, "tile.await_turn", (tw_op_parts_t){0}); }
+void tw_ordered_wait(const tw_role_t *r) { tw_build(&r->at, "tile.ordered_wait", (tw_op_parts_t){0}); }
 
-void tw_pass_turn(const tw_role_t *r) { tw_build(&r->at, "tile.pass_turn", (tw_op_parts_t){0}); }
+void tw_ordered_arrive(const tw_role_t *r) { tw_build(&r->at, "tile.ordered_arrive", (tw_op_parts_t){0}); }
 
-/* The last team passes the first turn on. */
-static void pass_first_turn(const tw_role_t *r, MlirValue team) {
-  MlirValue last = tw_compare(&r->at, TW_EQ, team, tw_role_int(r, r->plan->teams - 1));
+/* The last consumer group passes the first turn on. */
+static void arrive_first(const tw_role_t *r, MlirValue consumer_group) {
+  MlirValue last = tw_compare(&r->at, TW_EQ, consumer_group, tw_role_int(r, r->plan->consumer_groups - 1));
   tw_builder_t at = tw_build_guard(&r->at, last);
-  tw_build(&at, "tile.pass_turn", (tw_op_parts_t){0});
+  tw_build(&at, "tile.ordered_arrive", (tw_op_parts_t){0});
 }
 
-MlirValue tw_begin_turns(tw_role_t *r, MlirOperation loop, MlirValue bounds[TW_FOR_INITS]) {
+MlirValue tw_begin_pingpong(tw_role_t *r, MlirOperation loop, MlirValue bounds[TW_FOR_INITS]) {
   MlirType i32 = tw_i32(r->at.context);
-  MlirValue team = tw_op1(&r->at, "tile.team", i32, 0, NULL), teams = tw_role_int(r, r->plan->teams);
+  MlirValue consumer_group = tw_op1(&r->at, "tile.consumer_group", i32, 0, NULL),
+            consumer_groups = tw_role_int(r, r->plan->consumer_groups);
   MlirValue trips = trips_of(r, mlirOperationGetParentOperation(r->plan->fills[0].copies[0]), tw_loop_body(loop));
-  bounds[0] = tw_binary(&r->at, "arith.addi", i32, bounds[0], tw_binary(&r->at, "arith.muli", i32, team, bounds[2]));
-  bounds[2] = tw_binary(&r->at, "arith.muli", i32, bounds[2], teams);
-  tw_skip_slots(r, tw_binary(&r->at, "arith.muli", i32, trips, team));
-  pass_first_turn(r, team);
-  return tw_binary(&r->at, "arith.muli", i32, trips, tw_role_int(r, r->plan->teams - 1));
+  bounds[0] =
+      tw_binary(&r->at, "arith.addi", i32, bounds[0], tw_binary(&r->at, "arith.muli", i32, consumer_group, bounds[2]));
+  bounds[2] = tw_binary(&r->at, "arith.muli", i32, bounds[2], consumer_groups);
+  tw_skip_stages(r, tw_binary(&r->at, "arith.muli", i32, trips, consumer_group));
+  arrive_first(r, consumer_group);
+  return tw_binary(&r->at, "arith.muli", i32, trips, tw_role_int(r, r->plan->consumer_groups - 1));
 }
 
 /* ---- results --------------------------------------------------------------------------------------- */
 
 static MlirWalkResult grow_buffer(MlirOperation op, void *user) {
-  const tw_ring_plan_t *plan = user;
+  const tw_stage_plan_t *plan = user;
   if (!tw_op_is(op, TW_TILE_TMA_STORE))
     return MlirWalkResultAdvance;
   MlirValue buffer = mlirOperationGetOperand(op, 1);
   MlirType type = mlirValueGetType(buffer);
-  mlirValueSetType(buffer, tw_with_slots(type, (int)tw_buffer_type_extent(type, 0) * plan->teams));
+  mlirValueSetType(buffer, tw_with_stages(type, (int)tw_buffer_type_extent(type, 0) * plan->consumer_groups));
   return MlirWalkResultAdvance;
 }
 
-void tw_grow_boxes(const tw_ring_plan_t *plan) {
+void tw_grow_boxes(const tw_stage_plan_t *plan) {
   mlirOperationWalk(plan->func, grow_buffer, (void *)plan, MlirWalkPreOrder);
 }

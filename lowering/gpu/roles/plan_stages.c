@@ -12,7 +12,7 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-static bool refuse(tw_ring_plan_t *plan, MlirOperation op, const char *reason) {
+static bool refuse(tw_stage_plan_t *plan, MlirOperation op, const char *reason) {
   return tw_refuse(&plan->refused, op, reason);
 }
 
@@ -60,17 +60,17 @@ static MlirOperation first_reader(MlirOperation copy) {
   return first;
 }
 
-static int64_t copied_bytes(MlirOperation copy) { return tw_slot_bytes(mlirValueGetType(tw_copy_buffer(copy))); }
+static int64_t copied_bytes(MlirOperation copy) { return tw_stage_bytes(mlirValueGetType(tw_copy_buffer(copy))); }
 
 /* Whether a copy is so small beside the first of a fill that waiting for it costs hardly more. */
-static bool is_little(const tw_fill_t *fill, MlirOperation copy) {
+static bool is_little(const tw_stage_fill_t *fill, MlirOperation copy) {
   enum { TIMES = 8 };
   return TIMES * copied_bytes(copy) <= copied_bytes(fill->copies[0]);
 }
 
 /* Whether a copy belongs to the fill before: nothing is read in between, and the same op reads both first, or there is
  * little to wait for. */
-static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reader) {
+static bool joins(const tw_stage_fill_t *fill, MlirOperation copy, MlirOperation reader) {
   return mlirBlockEqual(mlirOperationGetBlock(fill->copies[0]), mlirOperationGetBlock(copy)) &&
          fill->num_copies < TW_MAX_TOGETHER && !mlirOperationIsNull(reader) &&
          (mlirOperationEqual(fill->reader, reader) || is_little(fill, copy)) &&
@@ -78,7 +78,7 @@ static bool joins(const tw_fill_t *fill, MlirOperation copy, MlirOperation reade
 }
 
 /* Whether there is a tensor map for a copy, perhaps one more. */
-static bool has_map(tw_ring_plan_t *plan, const tw_tensor_map_t *map) {
+static bool has_map(tw_stage_plan_t *plan, const tw_tensor_map_t *map) {
   for (int i = 0; i < plan->num_maps; i++)
     if (tw_engine_same_map(&plan->maps[i], map))
       return true;
@@ -88,20 +88,20 @@ static bool has_map(tw_ring_plan_t *plan, const tw_tensor_map_t *map) {
   return true;
 }
 
-static const char *why_not_brought(tw_ring_plan_t *plan, MlirOperation op) {
+static const char *why_not_brought(tw_stage_plan_t *plan, MlirOperation op) {
   tw_engine_copy_t copy;
   const char *reason = tw_engine_plan(op, &copy);
   return reason || has_map(plan, &copy.map) ? reason : "it copies from too many arrays";
 }
 
 /* Few warps that compute would wait for as many that gather; these do better beside another block's. */
-static const char *why_not_gathered(const tw_ring_plan_t *plan) {
+static const char *why_not_gathered(const tw_stage_plan_t *plan) {
   int64_t warps = tw_num_warps(plan->func, 0);
   return tw_gathers_beside(warps) ? NULL : "a producer that gathers pays beside eight or more warps that compute";
 }
 
 static MlirWalkResult collect_copy(MlirOperation op, void *user) {
-  tw_ring_plan_t *plan = user;
+  tw_stage_plan_t *plan = user;
   if (!tw_is_async_copy(op))
     return MlirWalkResultAdvance;
   bool gathers = tw_op_has(op, TW_BY_ELEMENT);
@@ -115,7 +115,7 @@ static MlirWalkResult collect_copy(MlirOperation op, void *user) {
     refuse(plan, op, "no one reads what a copy brings");
     return MlirWalkResultInterrupt;
   }
-  tw_fill_t *before = plan->num_fills ? &plan->fills[plan->num_fills - 1] : NULL;
+  tw_stage_fill_t *before = plan->num_fills ? &plan->fills[plan->num_fills - 1] : NULL;
   plan->gathers |= gathers;
   if (before && joins(before, op, reader)) {
     before->copies[before->num_copies++] = op;
@@ -126,13 +126,14 @@ static MlirWalkResult collect_copy(MlirOperation op, void *user) {
     refuse(plan, op, "it copies at too many places");
     return MlirWalkResultInterrupt;
   } else {
-    plan->fills[plan->num_fills++] = (tw_fill_t){.copies = {op}, .num_copies = 1, .reader = reader, .gathers = gathers};
+    plan->fills[plan->num_fills++] =
+        (tw_stage_fill_t){.copies = {op}, .num_copies = 1, .reader = reader, .gathers = gathers};
   }
   return MlirWalkResultAdvance;
 }
 
 static MlirWalkResult collect_read(MlirOperation op, void *user) {
-  tw_ring_plan_t *plan = user;
+  tw_stage_plan_t *plan = user;
   for (intptr_t i = 0; tw_op_reads_shared(op) && i < mlirOperationGetNumOperands(op); i++) {
     MlirValue buffer = mlirOperationGetOperand(op, i);
     if (!tw_type_is_buffer(mlirValueGetType(buffer)) || !tw_is_filled(plan, buffer))
@@ -142,21 +143,21 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
       refuse(plan, op, "it reads what a copy elsewhere brought");
       return MlirWalkResultInterrupt;
     }
-    plan->reads[plan->num_reads++] = (tw_ring_read_t){op, i, tw_fill_of(plan, copy)};
+    plan->reads[plan->num_reads++] = (tw_stage_read_t){op, i, tw_fill_of(plan, copy)};
   }
   return MlirWalkResultAdvance;
 }
 
 /* ---- where reads end ----------------------------------------------------------------------------- */
 
-/* Ops among which lanes read one slot after the other. */
+/* Ops among which lanes read one stage after the other. */
 static bool is_among_reads(MlirOperation op) {
   static const tw_op_kind_t kinds[] = {TW_TILE_LOCAL_LOAD, TW_TILE_ASYNC_COMMIT, TW_TILE_ASYNC_WAIT, TW_TILE_BARRIER};
   return tw_op_loads(op) || tw_is_async_copy(op) || TW_OP_IS_ONE_OF(op, kinds) ||
          (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
 }
 
-/* The last of the reads by lanes that stand together: then one fence serves all slots that they read. */
+/* The last of the reads by lanes that stand together: then one fence serves all stages that they read. */
 static MlirOperation last_read(MlirOperation read) {
   MlirOperation last = read;
   for (MlirOperation op = read; !mlirOperationIsNull(op) && is_among_reads(op); op = mlirOperationGetNextInBlock(op))
@@ -165,12 +166,12 @@ static MlirOperation last_read(MlirOperation read) {
   return last;
 }
 
-static bool find_ends(tw_ring_plan_t *plan) {
+static bool find_ends(tw_stage_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     plan->fills[f].end = plan->fills[f].reader;
   for (int r = 0; r < plan->num_reads; r++) {
-    tw_ring_read_t *read = &plan->reads[r];
-    tw_fill_t *fill = &plan->fills[read->fill];
+    tw_stage_read_t *read = &plan->reads[r];
+    tw_stage_fill_t *fill = &plan->fills[read->fill];
     MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
     bool late = false;
     MlirOperation end = tw_op_is(read->op, TW_TILE_ASYNC_MMA) ? tw_product_end(&plan->overlaps, read->op, block, &late)
@@ -189,14 +190,14 @@ static bool find_ends(tw_ring_plan_t *plan) {
   return true;
 }
 
-/* ---- rings --------------------------------------------------------------------------------------- */
+/* ---- multibuffers --------------------------------------------------------------------------------------- */
 
 /* The first and the last op of a block between which the content of a fill lives. */
 typedef struct {
   MlirOperation first, last;
 } span_t;
 
-static span_t span_of(const tw_fill_t *fill) {
+static span_t span_of(const tw_stage_fill_t *fill) {
   MlirOperation loop = mlirOperationGetParentOperation(fill->copies[0]);
   return fill->late ? (span_t){loop, loop} : (span_t){fill->copies[0], fill->end};
 }
@@ -206,12 +207,12 @@ static bool covers(span_t span, MlirOperation op) {
   return !mlirOperationIsNull(around) && tw_not_after(span.first, around) && tw_not_after(around, span.last);
 }
 
-static bool live_at_once(const tw_fill_t *x, const tw_fill_t *y) {
+static bool live_at_once(const tw_stage_fill_t *x, const tw_stage_fill_t *y) {
   span_t a = span_of(x), b = span_of(y);
   return covers(a, b.first) || covers(a, b.last) || covers(b, a.first) || covers(b, a.last);
 }
 
-static bool same_form(const tw_fill_t *x, const tw_fill_t *y) {
+static bool same_form(const tw_stage_fill_t *x, const tw_stage_fill_t *y) {
   if (x->num_copies != y->num_copies)
     return false;
   for (int c = 0; c < x->num_copies; c++)
@@ -224,61 +225,62 @@ static bool same_form(const tw_fill_t *x, const tw_fill_t *y) {
 }
 
 /* Whether both bring tiles of the same arrays. */
-static bool same_arrays(const tw_fill_t *x, const tw_fill_t *y) {
+static bool same_arrays(const tw_stage_fill_t *x, const tw_stage_fill_t *y) {
   bool same = x->num_copies == y->num_copies;
   for (int c = 0; same && c < x->num_copies; c++)
     same = mlirValueEqual(mlirOperationGetOperand(x->copies[c], 0), mlirOperationGetOperand(y->copies[c], 0));
   return same;
 }
 
-/* Whether the fill can go through a ring: of the same form, as deep in loops, and never full of something else; or, at
- * another depth, of the same arrays, as what a rotated loop leaves over. */
-static bool can_share(const tw_ring_plan_t *plan, int ring, const tw_fill_t *fill, bool as_deep) {
-  const tw_fill_t *first = &plan->fills[plan->rings[ring].first];
-  if (!same_form(first, fill) || (as_deep ? plan->rings[ring].depth != loops_around(fill->copies[0])
-                                          : plan->rings[ring].depth == 0 || !same_arrays(first, fill)))
+/* Whether the fill can go through a multibuffer: of the same form, as deep in loops, and never full of something else;
+ * or, at another depth, of the same arrays, as what a rotated loop leaves over. */
+static bool can_share(const tw_stage_plan_t *plan, int multibuffer, const tw_stage_fill_t *fill, bool as_deep) {
+  const tw_stage_fill_t *first = &plan->fills[plan->multibuffers[multibuffer].first];
+  if (!same_form(first, fill) || (as_deep ? plan->multibuffers[multibuffer].depth != loops_around(fill->copies[0])
+                                          : plan->multibuffers[multibuffer].depth == 0 || !same_arrays(first, fill)))
     return false;
   for (int f = 0; f < plan->num_fills; f++)
-    if (&plan->fills[f] != fill && plan->fills[f].ring == ring && live_at_once(&plan->fills[f], fill))
+    if (&plan->fills[f] != fill && plan->fills[f].multibuffer == multibuffer && live_at_once(&plan->fills[f], fill))
       return false;
   return true;
 }
 
-/* The ring that the fill can share; the number of rings if there is none. */
-static int ring_for(const tw_ring_plan_t *plan, const tw_fill_t *fill) {
-  int ring = 0;
-  while (ring < plan->num_rings && !can_share(plan, ring, fill, true))
-    ring++;
-  if (ring == plan->num_rings)
-    for (ring = 0; ring < plan->num_rings && !can_share(plan, ring, fill, false);)
-      ring++;
-  return ring;
+/* The multibuffer that the fill can share; the number of multibuffers if there is none. */
+static int multibuffer_for(const tw_stage_plan_t *plan, const tw_stage_fill_t *fill) {
+  int multibuffer = 0;
+  while (multibuffer < plan->num_multibuffers && !can_share(plan, multibuffer, fill, true))
+    multibuffer++;
+  if (multibuffer == plan->num_multibuffers)
+    for (multibuffer = 0; multibuffer < plan->num_multibuffers && !can_share(plan, multibuffer, fill, false);)
+      multibuffer++;
+  return multibuffer;
 }
 
-static bool make_rings(tw_ring_plan_t *plan) {
+static bool make_multibuffers(tw_stage_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
-    plan->fills[f].ring = -1;
+    plan->fills[f].multibuffer = -1;
   for (int f = 0; f < plan->num_fills; f++) {
-    tw_fill_t *fill = &plan->fills[f];
-    int ring = ring_for(plan, fill);
-    if (ring == plan->num_rings) {
-      tw_ring_t *made = &plan->rings[plan->num_rings++];
-      *made = (tw_ring_t){.first = f};
+    tw_stage_fill_t *fill = &plan->fills[f];
+    int multibuffer = multibuffer_for(plan, fill);
+    if (multibuffer == plan->num_multibuffers) {
+      tw_multibuffer_t *made = &plan->multibuffers[plan->num_multibuffers++];
+      *made = (tw_multibuffer_t){.first = f};
       for (int c = 0; c < fill->num_copies; c++)
         made->multicast |= tw_has_attr(fill->copies[c], TW_MULTICAST);
       for (int c = 0; c < fill->num_copies; c++)
-        made->bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
+        made->bytes += tw_stage_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
     }
-    fill->ring = ring;
+    fill->multibuffer = multibuffer;
     int depth = loops_around(fill->copies[0]);
-    plan->rings[ring].depth = depth > plan->rings[ring].depth ? depth : plan->rings[ring].depth;
-    plan->rings[ring].num_fills++;
-    plan->rings[ring].late |= fill->late;
+    plan->multibuffers[multibuffer].depth =
+        depth > plan->multibuffers[multibuffer].depth ? depth : plan->multibuffers[multibuffer].depth;
+    plan->multibuffers[multibuffer].num_fills++;
+    plan->multibuffers[multibuffer].late |= fill->late;
   }
-  for (int f = 0; f < plan->num_fills; f++) /* a buffer belongs to one ring */
+  for (int f = 0; f < plan->num_fills; f++) /* a buffer belongs to one multibuffer */
     for (int g = 0; g < f; g++)
       for (int c = 0; c < plan->fills[f].num_copies; c++)
-        if (plan->fills[f].ring != plan->fills[g].ring &&
+        if (plan->fills[f].multibuffer != plan->fills[g].multibuffer &&
             tw_fills_buffer(&plan->fills[g], tw_copy_buffer(plan->fills[f].copies[c])))
           return refuse(plan, plan->fills[f].copies[c], "it fills a buffer whose content is still read");
   return true;
@@ -288,36 +290,36 @@ static bool make_rings(tw_ring_plan_t *plan) {
 
 /* Multiply-adds are as fast as their operands stay in registers, of which a warp beside them would take a share. */
 static MlirWalkResult find_multiply_adds(MlirOperation op, void *user) {
-  tw_ring_plan_t *plan = user;
+  tw_stage_plan_t *plan = user;
   if (tw_op_is(op, TW_TILE_MMA) && !tw_mma_has_instruction(op))
     refuse(plan, op, "its multiply-adds need the registers that these would take");
   return plan->refused.reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
-static bool any_in_loop(const tw_ring_plan_t *plan) {
+static bool any_in_loop(const tw_stage_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     if (loops_around(plan->fills[f].copies[0]) > 0)
       return true;
   return false;
 }
 
-static bool need_copies(tw_ring_plan_t *plan) {
+static bool need_copies(tw_stage_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     for (int c = 0; c < plan->fills[f].num_copies; c++)
-      if (!tw_need_copy(&plan->needs, plan->fills[f].copies[c]))
+      if (!tw_producer_add_copy(&plan->needs, plan->fills[f].copies[c]))
         return false;
   return true;
 }
 
 /* Whether a block may have a producer's warps, too. */
-static bool has_room_for_warps(tw_ring_plan_t *plan) {
+static bool has_room_for_warps(tw_stage_plan_t *plan) {
   enum { MOST_WARPS = 32, MOST_OF_PRODUCER = 4 };
   return tw_num_warps(plan->func, 0) + MOST_OF_PRODUCER <= MOST_WARPS ||
          refuse(plan, plan->func, "a block has 1024 threads, and the kernel's own warps take them all");
 }
 
-bool tw_plan_rings(tw_ring_plan_t *plan) {
-  plan->needs = (tw_needs_t){.func = plan->func, .refused = &plan->refused};
+bool tw_plan_stages(tw_stage_plan_t *plan) {
+  plan->needs = (tw_producer_slice_t){.func = plan->func, .refused = &plan->refused};
   mlirOperationWalk(plan->func, collect_copy, plan, MlirWalkPreOrder);
   if (plan->refused.reason || !any_in_loop(plan) || !has_room_for_warps(plan))
     return false;
@@ -326,7 +328,8 @@ bool tw_plan_rings(tw_ring_plan_t *plan) {
   if (plan->refused.reason || !need_copies(plan))
     return false;
   tw_find_overlaps(&plan->overlaps, plan->func);
-  return find_ends(plan) && make_rings(plan) && tw_choose_slots(plan) && tw_may_go_ahead(&plan->needs);
+  return find_ends(plan) && make_multibuffers(plan) && tw_choose_stages(plan) &&
+         tw_producer_may_run_ahead(&plan->needs);
 }
 
-void tw_free_plan(tw_ring_plan_t *plan) { tw_map_free(&plan->needs.known); }
+void tw_free_plan(tw_stage_plan_t *plan) { tw_map_free(&plan->needs.known); }

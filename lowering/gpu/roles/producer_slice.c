@@ -12,12 +12,14 @@ bool tw_is_control(MlirOperation op) { return is_loop(op) || tw_op_is(op, TW_SCF
 
 /* ---- what copies depend on ------------------------------------------------------------------------- */
 
-bool tw_is_needed(const tw_needs_t *needs, const void *key) { return tw_map_get(&needs->known, key, NULL) != NULL; }
+bool tw_producer_has(const tw_producer_slice_t *needs, const void *key) {
+  return tw_map_get(&needs->known, key, NULL) != NULL;
+}
 
 /* Notes it; false if it was known. */
-static bool note(tw_needs_t *needs, const void *key) {
+static bool note(tw_producer_slice_t *needs, const void *key) {
   MlirValue mark = {NULL};
-  if (tw_is_needed(needs, key))
+  if (tw_producer_has(needs, key))
     return false;
   tw_map_set(&needs->known, key, 1, &mark);
   return true;
@@ -58,9 +60,9 @@ static bool can_repeat(MlirOperation op) {
   return loads || (tw_is_arithmetic(op) && !tw_op_has(op, TW_HAS_SCRATCH) && !is_table(op));
 }
 
-static bool need_value(tw_needs_t *needs, MlirValue value);
+static bool need_value(tw_producer_slice_t *needs, MlirValue value);
 
-static bool need_operands(tw_needs_t *needs, MlirOperation op, intptr_t num) {
+static bool need_operands(tw_producer_slice_t *needs, MlirOperation op, intptr_t num) {
   for (intptr_t i = 0; i < num; i++)
     if (!need_value(needs, mlirOperationGetOperand(op, i)))
       return false;
@@ -68,7 +70,7 @@ static bool need_operands(tw_needs_t *needs, MlirOperation op, intptr_t num) {
 }
 
 /* A loop or branch, whose control flow the producer follows; and those around it. */
-static bool need_control(tw_needs_t *needs, MlirOperation op) {
+static bool need_control(tw_producer_slice_t *needs, MlirOperation op) {
   if (mlirOperationIsNull(op) || mlirOperationEqual(op, needs->func) || !note(needs, op.ptr))
     return true;
   if (!tw_is_control(op))
@@ -80,7 +82,7 @@ static bool need_control(tw_needs_t *needs, MlirOperation op) {
 }
 
 /* What a loop or branch passes on. */
-static bool need_sources(tw_needs_t *needs, MlirValue value) {
+static bool need_sources(tw_producer_slice_t *needs, MlirValue value) {
   MlirValue sources[TW_MAX_SOURCES];
   int num = tw_sources(value, sources);
   for (int i = 0; i < num; i++)
@@ -89,7 +91,7 @@ static bool need_sources(tw_needs_t *needs, MlirValue value) {
   return true;
 }
 
-static bool need_value(tw_needs_t *needs, MlirValue value) {
+static bool need_value(tw_producer_slice_t *needs, MlirValue value) {
   MlirOperation from = mlirValueIsABlockArgument(value) ? mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value))
                                                         : mlirOpResultGetOwner(value);
   if (tw_is_tile(mlirValueGetType(value)) && (tw_op_is(from, TW_SCF_IF) || tw_op_is(from, TW_SCF_WHILE)))
@@ -104,7 +106,7 @@ static bool need_value(tw_needs_t *needs, MlirValue value) {
          need_control(needs, mlirOperationGetParentOperation(from));
 }
 
-bool tw_need_copy(tw_needs_t *needs, MlirOperation copy) {
+bool tw_producer_add_copy(tw_producer_slice_t *needs, MlirOperation copy) {
   return need_operands(needs, copy, tw_copy_buffer_operand(copy)) &&
          need_control(needs, mlirOperationGetParentOperation(copy));
 }
@@ -127,14 +129,14 @@ static bool may_follow(MlirOperation copy, MlirOperation op) {
 }
 
 typedef struct {
-  const tw_needs_t *needs;
+  const tw_producer_slice_t *needs;
   MlirOperation write;
 } order_t;
 
 /* What the producer copies, or loads to know where from. */
-static bool is_done_ahead(const tw_needs_t *needs, MlirOperation op) {
+static bool is_done_ahead(const tw_producer_slice_t *needs, MlirOperation op) {
   bool loads = tw_op_loads(op);
-  return tw_is_async_copy(op) || (loads && tw_is_needed(needs, mlirOperationGetResult(op, 0).ptr));
+  return tw_is_async_copy(op) || (loads && tw_producer_has(needs, mlirOperationGetResult(op, 0).ptr));
 }
 
 static MlirWalkResult check_after(MlirOperation op, void *user) {
@@ -155,7 +157,7 @@ static MlirWalkResult check_order(MlirOperation op, void *user) {
   return order.needs->refused->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
-bool tw_may_go_ahead(const tw_needs_t *needs) {
+bool tw_producer_may_run_ahead(const tw_producer_slice_t *needs) {
   mlirOperationWalk(needs->func, check_order, (void *)needs, MlirWalkPreOrder);
   return needs->refused->reason == NULL;
 }

@@ -27,19 +27,19 @@ static inline bool tw_refuse(tw_refusal_t *refused, MlirOperation op, const char
   return false;
 }
 
-typedef struct tw_needs {
+typedef struct tw_producer_slice {
   MlirOperation func;
   tw_map_t known; /* values, and ops with regions, that the producer has too */
   tw_refusal_t *refused;
-} tw_needs_t;
+} tw_producer_slice_t;
 
 /* Adds what a copy's position depends on; false if the producer cannot have it. */
-bool tw_need_copy(tw_needs_t *needs, MlirOperation copy);
+bool tw_producer_add_copy(tw_producer_slice_t *needs, MlirOperation copy);
 /* Whether the producer has a value, or an op with regions (`key` is its address). */
-bool tw_is_needed(const tw_needs_t *needs, const void *key);
+bool tw_producer_has(const tw_producer_slice_t *needs, const void *key);
 /* Whether no store comes before what the producer reads. May assume that arrays do not overlap (aliasing.h): so it is
  * asked last. */
-bool tw_may_go_ahead(const tw_needs_t *needs);
+bool tw_producer_may_run_ahead(const tw_producer_slice_t *needs);
 
 /* A loop or a branch of scf. */
 bool tw_is_control(MlirOperation op);

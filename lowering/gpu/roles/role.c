@@ -20,14 +20,14 @@ static bool have_met(const tw_role_t *r) {
 
 /* Whether a barrier keeps only what copies bring from being written early: it stands behind the wait for a product that
  * reads no buffer which threads write. */
-static bool is_of_ring(MlirOperation before) {
+static bool is_of_multibuffer(MlirOperation before) {
   return tw_op_is(before, TW_TILE_MMA_WAIT) && !tw_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
 }
 
-/* What only kept copies and reads of one slot apart. A barrier that orders stores to shared memory stays. */
+/* What only kept copies and reads of one stage apart. A barrier that orders stores to shared memory stays. */
 static bool is_obsolete(const tw_role_t *r, MlirOperation op) {
   if (tw_op_is(op, TW_TILE_BARRIER))
-    return !r->plan->has_stores || have_met(r) || is_of_ring(r->before);
+    return !r->plan->has_stores || have_met(r) || is_of_multibuffer(r->before);
   return tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) || tw_op_is(op, TW_TILE_ALLOC_SHARED) ||
          tw_op_is(op, TW_TILE_ALLOC_BARRIERS);
 }
@@ -35,9 +35,9 @@ static bool is_obsolete(const tw_role_t *r, MlirOperation op) {
 static bool is_wanted(const tw_role_t *r, MlirOperation op) {
   if (!r->producer)
     return true;
-  return tw_is_control(op)
-             ? tw_is_needed(&r->plan->needs, op.ptr)
-             : mlirOperationGetNumResults(op) == 1 && tw_is_needed(&r->plan->needs, mlirOperationGetResult(op, 0).ptr);
+  return tw_is_control(op) ? tw_producer_has(&r->plan->needs, op.ptr)
+                           : mlirOperationGetNumResults(op) == 1 &&
+                                 tw_producer_has(&r->plan->needs, mlirOperationGetResult(op, 0).ptr);
 }
 
 /* ---- copies of ops ------------------------------------------------------------------------------- */
@@ -49,17 +49,17 @@ static MlirWalkResult remap(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* Reads find their tile in the slots of a ring. */
-static void read_from_ring(tw_role_t *r, MlirOperation op, MlirOperation made) {
+/* Reads find their tile in the stages of a multibuffer. */
+static void read_from_stage(tw_role_t *r, MlirOperation op, MlirOperation made) {
   for (int i = 0; i < r->plan->num_reads; i++) {
-    const tw_ring_read_t *read = &r->plan->reads[i];
+    const tw_stage_read_t *read = &r->plan->reads[i];
     if (!mlirOperationEqual(read->op, op))
       continue;
-    const tw_fill_t *fill = &r->plan->fills[read->fill];
+    const tw_stage_fill_t *fill = &r->plan->fills[read->fill];
     for (int c = 0; c < fill->num_copies; c++)
       if (mlirValueEqual(tw_copy_buffer(fill->copies[c]), mlirOperationGetOperand(op, read->operand)))
-        mlirOperationSetOperand(made, read->operand, r->plan->rings[fill->ring].buffers[c]);
-    mlirOperationSetOperand(made, read->operand + 1, r->fills[read->fill].slot);
+        mlirOperationSetOperand(made, read->operand, r->plan->multibuffers[fill->multibuffer].buffers[c]);
+    mlirOperationSetOperand(made, read->operand + 1, r->fills[read->fill].stage);
   }
 }
 
@@ -99,7 +99,7 @@ static void emit_clone(tw_role_t *r, MlirOperation op) {
     narrow(made);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     tw_map_one(&r->values, mlirOperationGetResult(op, i), mlirOperationGetResult(made, i));
-  read_from_ring(r, op, made);
+  read_from_stage(r, op, made);
   tw_let_run_on(r, op, made);
   if (tw_op_is(op, TW_TILE_SUM_PARTS))
     tw_keep_sums(r, op, made);
@@ -138,12 +138,12 @@ static void emit_block(tw_role_t *r, MlirBlock old) {
   }
 }
 
-MlirBlock tw_emit_role(const tw_ring_plan_t *plan, bool producer, MlirLocation location) {
+MlirBlock tw_emit_role(const tw_stage_plan_t *plan, bool producer, MlirLocation location) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
   tw_role_t r = {.plan = plan, .producer = producer, .at = tw_build_at_end(block, location), .emit_block = emit_block};
   MlirValue zero = tw_role_int(&r, 0);
-  for (int ring = 0; ring < plan->num_rings; ring++)
-    r.rings[ring] = (tw_ring_state_t){zero, zero, zero};
+  for (int multibuffer = 0; multibuffer < plan->num_multibuffers; multibuffer++)
+    r.multibuffers[multibuffer] = (tw_stage_state_t){zero, zero, zero};
   if (!producer)
     tw_start_keeping(&r);
   emit_block(&r, tw_region_block(plan->func, 0));

@@ -1,31 +1,31 @@
-/* role.h - one role of a kernel while it is made: the kernel's ops again, with rings in place of copies
+/* role.h - one role of a kernel while it is made: the kernel's ops again, with multibuffers in place of copies
  *
  *   of the kernel                                    producer                      consumer
  *   tile.async_copy %A[...] into %a[0]               wait empty, expect, tma_load  -
- *   tile.async_mma %a[0], %b[0], %acc                    -                             wait full, the same with a slot
+ *   tile.async_mma %a[0], %b[0], %acc                    -                             wait full, the same with a stage
  *   the wait that ends the last read of %a, %b       -                             the same, arrive empty
- *   scf.for, scf.while, scf.if around a copy         the same, carrying where the ring stands, slot and parity
+ *   scf.for, scf.while, scf.if around a copy         the same, carrying where the multibuffer stands, stage and parity
  *   other ops                                        as far as copies need them    the same
  *
- * Both roles are made by the same functions, so that their rings move alike. */
+ * Both roles are made by the same functions, so that their multibuffers move alike. */
 #ifndef TILEWRIGHT_LOWERING_GPU_ROLES_ROLE_H
 #define TILEWRIGHT_LOWERING_GPU_ROLES_ROLE_H
 
 #include "lowering/gpu/roles/stage_plan.h"
 
-/* Where a ring stands: the slot to fill or read next, the parity of its phase, the slot filled last. */
-typedef struct tw_ring_state {
-  MlirValue slot, parity, last;
-} tw_ring_state_t;
+/* Where a multibuffer stands: the stage to fill or read next, the parity of its phase, the stage filled last. */
+typedef struct tw_stage_state {
+  MlirValue stage, parity, last;
+} tw_stage_state_t;
 
 typedef struct tw_role {
-  const tw_ring_plan_t *plan;
+  const tw_stage_plan_t *plan;
   bool producer;
   tw_builder_t at;
   tw_map_t values; /* those of the kernel, to the role's own */
-  tw_ring_state_t rings[TW_MAX_FILLS];
-  tw_ring_state_t fills[TW_MAX_FILLS]; /* of its ring when the fill was made */
-  MlirValue more;                      /* in an overlapped loop: this is not the first iteration */
+  tw_stage_state_t multibuffers[TW_MAX_FILLS];
+  tw_stage_state_t fills[TW_MAX_FILLS]; /* of its multibuffer when the fill was made */
+  MlirValue more;                       /* in an overlapped loop: this is not the first iteration */
   /* What overlapped products start from where blocks share tiles: it is not read, but names the registers. */
   MlirValue kept[TW_MAX_OVERLAPS][TW_MAX_PRODUCTS];
   MlirOperation in_row; /* a product whose operands were waited for with those of the one before it */
@@ -42,7 +42,7 @@ static inline MlirValue tw_role_value(const tw_role_t *r, MlirValue value) { ret
 
 /* ---- role.c -------------------------------------------------------------------------------------- */
 
-MlirBlock tw_emit_role(const tw_ring_plan_t *plan, bool producer, MlirLocation location);
+MlirBlock tw_emit_role(const tw_stage_plan_t *plan, bool producer, MlirLocation location);
 
 /* ---- loops and branches: role_flow.c --------------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ void tw_emit_for(tw_role_t *r, MlirOperation loop);
 void tw_emit_while(tw_role_t *r, MlirOperation loop);
 void tw_emit_if(tw_role_t *r, MlirOperation branch);
 
-/* ---- what moves rings: role_stages.c ----------------------------------------------------------------- */
+/* ---- what moves multibuffers: role_stages.c ----------------------------------------------------------------- */
 
 /* In place of a copy. */
 void tw_emit_copy(tw_role_t *r, MlirOperation copy);
@@ -62,12 +62,12 @@ void tw_emit_branch(tw_role_t *r, MlirOperation wait);
 void tw_emit_releases(tw_role_t *r, MlirOperation op);
 /* The same after a loop, if it `ran`, for what its products read that run on. */
 void tw_emit_late_releases(tw_role_t *r, MlirOperation loop, MlirValue ran);
-/* The state of each ring after `trips` more iterations of the loop around its fills. */
-void tw_skip_slots(tw_role_t *r, MlirValue trips);
-/* At its end a producer waits until other blocks of the cluster need its slots no more. */
+/* The state of each multibuffer after `trips` more iterations of the loop around its fills. */
+void tw_skip_stages(tw_role_t *r, MlirValue trips);
+/* At its end a producer waits until other blocks of the cluster need its stages no more. */
 void tw_drain(tw_role_t *r);
-/* Pointers to where the rings stand that the loop or branch goes through. */
-intptr_t tw_ring_states(tw_role_t *r, MlirOperation op, MlirValue **out);
+/* Pointers to where the multibuffers stand that the loop or branch goes through. */
+intptr_t tw_stage_states(tw_role_t *r, MlirOperation op, MlirValue **out);
 
 /* ---- products that run on: role_mma.c ----------------------------------------------------------- */
 

@@ -4,13 +4,14 @@
  *
  *   scf.for %k = %lb to %ub step %s iter_args(%x = %x0, %acc = %acc0) { ... yield %y, %w }
  *
- * After, in a producer that needs %x and fills a ring in the loop:
+ * After, in a producer that needs %x and fills a multibuffer in the loop:
  *
- *   scf.for %k = %lb to %ub step %s iter_args(%x = %x0, %slot = ..., %parity = ...) {
- *     ... yield %y, (%slot + 1) mod N, %parity flipped where the slot wrapped
+ *   scf.for %k = %lb to %ub step %s iter_args(%x = %x0, %stage = ..., %parity = ...) {
+ *     ... yield %y, (%stage + 1) mod N, %parity flipped where the stage wrapped
  *   }
  *
- * What goes through a loop or branch are values of the kernel that the role has, and then the states of rings. */
+ * What goes through a loop or branch are values of the kernel that the role has, and then the states of multibuffers.
+ */
 #include "lowering/gpu/roles/pingpong_plan.h"
 #include "lowering/gpu/roles/role.h"
 #include "lowering/layout/memory.h"
@@ -62,15 +63,15 @@ typedef struct {
 
 static void find_states(tw_role_t *r, MlirOperation around, passage_t *p) {
   p->num_states = tw_kept_sums(r, around, p->states);
-  p->num_states += tw_ring_states(r, around, p->states + p->num_states);
+  p->num_states += tw_stage_states(r, around, p->states + p->num_states);
 }
 
 /* Whether the role has value `i`. */
 static bool passes(const tw_role_t *r, const passage_t *p, intptr_t i) {
-  const tw_needs_t *needs = &r->plan->needs;
+  const tw_producer_slice_t *needs = &r->plan->needs;
   return !r->producer ||
-         (!mlirBlockIsNull(p->block) && tw_is_needed(needs, mlirBlockGetArgument(p->block, p->first + i).ptr)) ||
-         (!mlirOperationIsNull(p->op) && tw_is_needed(needs, mlirOperationGetResult(p->op, i).ptr));
+         (!mlirBlockIsNull(p->block) && tw_producer_has(needs, mlirBlockGetArgument(p->block, p->first + i).ptr)) ||
+         (!mlirOperationIsNull(p->op) && tw_producer_has(needs, mlirOperationGetResult(p->op, i).ptr));
 }
 
 /* Appends what enters or leaves by the operands of an op of the kernel, from `first` on. */
@@ -113,9 +114,9 @@ void tw_emit_for(tw_role_t *r, MlirOperation old) {
   for (int i = 0; i < TW_FOR_INITS; i++)
     bounds[i] = tw_role_value(r, mlirOperationGetOperand(old, i));
   if (tw_is_shared_out(r, old))
-    skipped = tw_begin_turns(r, old, bounds);
-  if (tw_takes_turns(r, old))
-    tw_await_turn(r);
+    skipped = tw_begin_pingpong(r, old, bounds);
+  if (tw_is_ordered(r, old))
+    tw_ordered_wait(r);
   for (int i = 0; i < TW_FOR_INITS; i++)
     append(&inits, bounds[i]);
   leave(r, &carried, old, TW_FOR_INITS, &inits);
@@ -133,7 +134,7 @@ void tw_emit_for(tw_role_t *r, MlirOperation old) {
     r->more = tw_compare(&r->at, TW_NE, mlirBlockGetArgument(body, 0), bounds[0]);
   r->emit_block(r, tw_loop_body(old));
   if (skipped.ptr)
-    tw_skip_slots(r, skipped);
+    tw_skip_stages(r, skipped);
   leave(r, &carried, tw_loop_yield(old), 0, &yields);
   terminate(r, "scf.yield", &yields);
   MlirRegion region = tw_region_with(body);
@@ -149,8 +150,8 @@ void tw_emit_for(tw_role_t *r, MlirOperation old) {
   tw_copy_attrs(old, loop);
   free_list(&inits);
   arrive_behind(r, &carried, loop);
-  if (tw_takes_turns(r, old))
-    tw_pass_turn(r);
+  if (tw_is_ordered(r, old))
+    tw_ordered_arrive(r);
   if (overlap)
     tw_finish_overlap(r, overlap);
 }

@@ -2,7 +2,7 @@
  *
  *   scf.for %k = %lb to %ub iter_args(%acc = poison) {
  *     %more = %k != %lb ; %c = select %more, %acc, %zero
- *     %d = tile.async_mma %a[%slot], %b[%slot], %c ; %w = tile.mma_wait %d, 1
+ *     %d = tile.async_mma %a[%stage], %b[%stage], %c ; %w = tile.mma_wait %d, 1
  *     yield %w
  *   }
  *   tile.mma_wait 0 ; zeros unless %lb < %ub */

@@ -6,97 +6,99 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-/* ---- where rings stand --------------------------------------------------------------------------- */
+/* ---- where multibuffers stand --------------------------------------------------------------------------- */
 
-/* A ring of one slot that is filled once. */
-static bool stands_still(const tw_ring_t *ring) { return !tw_comes_round(ring) && ring->slots == 1; }
+/* A multibuffer of one stage that is filled once. */
+static bool stands_still(const tw_multibuffer_t *multibuffer) {
+  return !tw_comes_round(multibuffer) && multibuffer->stages == 1;
+}
 
-/* The next slot; where it wraps, the parity flips. */
-static void advance(tw_role_t *r, int ring) {
-  tw_ring_state_t *state = &r->rings[ring];
+/* The next stage; where it wraps, the parity flips. */
+static void advance(tw_role_t *r, int multibuffer) {
+  tw_stage_state_t *state = &r->multibuffers[multibuffer];
   MlirType i32 = tw_i32(r->at.context);
-  state->last = state->slot;
-  if (stands_still(&r->plan->rings[ring]))
+  state->last = state->stage;
+  if (stands_still(&r->plan->multibuffers[multibuffer]))
     return;
-  MlirValue next = tw_binary(&r->at, "arith.addi", i32, state->slot, tw_role_int(r, 1));
-  MlirValue wraps = tw_compare(&r->at, TW_EQ, next, tw_role_int(r, r->plan->rings[ring].slots));
+  MlirValue next = tw_binary(&r->at, "arith.addi", i32, state->stage, tw_role_int(r, 1));
+  MlirValue wraps = tw_compare(&r->at, TW_EQ, next, tw_role_int(r, r->plan->multibuffers[multibuffer].stages));
   MlirValue flip = tw_unary(&r->at, "arith.extui", i32, wraps);
-  state->slot = tw_select(&r->at, wraps, tw_role_int(r, 0), next);
+  state->stage = tw_select(&r->at, wraps, tw_role_int(r, 0), next);
   state->parity = tw_binary(&r->at, "arith.xori", i32, state->parity, flip);
 }
 
-void tw_skip_slots(tw_role_t *r, MlirValue trips) {
+void tw_skip_stages(tw_role_t *r, MlirValue trips) {
   MlirType i32 = tw_i32(r->at.context);
-  for (int i = 0; i < r->plan->num_rings; i++) {
-    const tw_ring_t *ring = &r->plan->rings[i];
-    tw_ring_state_t *state = &r->rings[i];
-    MlirValue slots = tw_role_int(r, ring->slots);
-    MlirValue more = tw_binary(&r->at, "arith.muli", i32, trips, tw_role_int(r, ring->num_fills));
-    MlirValue at = tw_binary(&r->at, "arith.addi", i32, state->slot, more);
-    MlirValue rounds = tw_binary(&r->at, "arith.divui", i32, at, slots);
-    state->slot = tw_binary(&r->at, "arith.remui", i32, at, slots);
+  for (int i = 0; i < r->plan->num_multibuffers; i++) {
+    const tw_multibuffer_t *multibuffer = &r->plan->multibuffers[i];
+    tw_stage_state_t *state = &r->multibuffers[i];
+    MlirValue stages = tw_role_int(r, multibuffer->stages);
+    MlirValue more = tw_binary(&r->at, "arith.muli", i32, trips, tw_role_int(r, multibuffer->num_fills));
+    MlirValue at = tw_binary(&r->at, "arith.addi", i32, state->stage, more);
+    MlirValue rounds = tw_binary(&r->at, "arith.divui", i32, at, stages);
+    state->stage = tw_binary(&r->at, "arith.remui", i32, at, stages);
     state->parity = tw_binary(&r->at, "arith.xori", i32, state->parity,
                               tw_binary(&r->at, "arith.andi", i32, rounds, tw_role_int(r, 1)));
   }
 }
 
-/* Whether `op` is around a fill of the ring, so that it carries where that stands. */
-static bool carries(const tw_role_t *r, MlirOperation op, int ring) {
-  for (int f = 0; !stands_still(&r->plan->rings[ring]) && f < r->plan->num_fills; f++)
-    if (r->plan->fills[f].ring == ring && tw_is_inside(r->plan->fills[f].copies[0], op))
+/* Whether `op` is around a fill of the multibuffer, so that it carries where that stands. */
+static bool carries(const tw_role_t *r, MlirOperation op, int multibuffer) {
+  for (int f = 0; !stands_still(&r->plan->multibuffers[multibuffer]) && f < r->plan->num_fills; f++)
+    if (r->plan->fills[f].multibuffer == multibuffer && tw_is_inside(r->plan->fills[f].copies[0], op))
       return true;
   return false;
 }
 
-intptr_t tw_ring_states(tw_role_t *r, MlirOperation op, MlirValue **out) {
+intptr_t tw_stage_states(tw_role_t *r, MlirOperation op, MlirValue **out) {
   intptr_t n = 0;
-  for (int ring = 0; ring < r->plan->num_rings; ring++) {
-    if (!carries(r, op, ring))
+  for (int multibuffer = 0; multibuffer < r->plan->num_multibuffers; multibuffer++) {
+    if (!carries(r, op, multibuffer))
       continue;
-    out[n++] = &r->rings[ring].slot;
-    out[n++] = &r->rings[ring].parity;
-    if (r->plan->rings[ring].late && !r->producer)
-      out[n++] = &r->rings[ring].last;
+    out[n++] = &r->multibuffers[multibuffer].stage;
+    out[n++] = &r->multibuffers[multibuffer].parity;
+    if (r->plan->multibuffers[multibuffer].late && !r->producer)
+      out[n++] = &r->multibuffers[multibuffer].last;
   }
   return n;
 }
 
 /* ---- barriers ------------------------------------------------------------------------------------ */
 
-static void wait_for(tw_role_t *r, MlirValue barriers, MlirValue slot, MlirValue parity, bool gathered) {
-  MlirValue operands[] = {barriers, slot, parity};
+static void wait_for(tw_role_t *r, MlirValue barriers, MlirValue stage, MlirValue parity, bool gathered) {
+  MlirValue operands[] = {barriers, stage, parity};
   tw_attr_t attr = {"gathered", mlirUnitAttrGet(r->at.context)};
   tw_build(&r->at, "tile.barrier_wait",
            (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = gathered, .attrs = &attr});
 }
 
-/* `meet`: lanes that read the slot have not met since. */
-static void give_back(tw_role_t *r, const tw_fill_t *fill, MlirValue slot, MlirValue condition, bool meet) {
-  const tw_ring_t *ring = &r->plan->rings[fill->ring];
-  if (!tw_comes_round(ring))
+/* `meet`: lanes that read the stage have not met since. */
+static void give_back(tw_role_t *r, const tw_stage_fill_t *fill, MlirValue stage, MlirValue condition, bool meet) {
+  const tw_multibuffer_t *multibuffer = &r->plan->multibuffers[fill->multibuffer];
+  if (!tw_comes_round(multibuffer))
     return;
-  MlirValue operands[] = {ring->empty, slot, condition};
+  MlirValue operands[] = {multibuffer->empty, stage, condition};
   tw_attr_t attrs[2];
   intptr_t n = 0;
   if (meet)
     attrs[n++] = (tw_attr_t){"together", mlirUnitAttrGet(r->at.context)};
-  if (ring->multicast)
+  if (multibuffer->multicast)
     attrs[n++] = (tw_attr_t){TW_MULTICAST, mlirUnitAttrGet(r->at.context)};
   tw_build(
       &r->at, "tile.barrier_arrive",
       (tw_op_parts_t){.num_operands = condition.ptr ? 3 : 2, .operands = operands, .num_attrs = n, .attrs = attrs});
 }
 
-static void expect(tw_role_t *r, const tw_ring_t *ring, int64_t bytes, MlirValue slot) {
-  MlirValue operands[] = {ring->full, slot};
+static void expect(tw_role_t *r, const tw_multibuffer_t *multibuffer, int64_t bytes, MlirValue stage) {
+  MlirValue operands[] = {multibuffer->full, stage};
   tw_attr_t attr = {"bytes", mlirIntegerAttrGet(tw_i32(r->at.context), bytes)};
   tw_build(&r->at, "tile.barrier_expect",
            (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
 }
 
 /* The arrival of all threads that gather. */
-static void arrive_gathered(tw_role_t *r, const tw_ring_t *ring, MlirValue slot) {
-  MlirValue operands[] = {ring->full, slot};
+static void arrive_gathered(tw_role_t *r, const tw_multibuffer_t *multibuffer, MlirValue stage) {
+  MlirValue operands[] = {multibuffer->full, stage};
   tw_attr_t attr = {"gathered", mlirUnitAttrGet(r->at.context)};
   tw_build(&r->at, "tile.barrier_arrive",
            (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 1, .attrs = &attr});
@@ -104,27 +106,27 @@ static void arrive_gathered(tw_role_t *r, const tw_ring_t *ring, MlirValue slot)
 
 /* ---- copies -------------------------------------------------------------------------------------- */
 
-/* The same copy of rows, into the slot. */
-static void gather(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue slot) {
+/* The same copy of rows, into the stage. */
+static void gather(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue stage) {
   MlirValue operands[TW_MAX_RANK + 4];
   intptr_t n = 0;
   for (; n < tw_copy_buffer_operand(copy); n++)
     operands[n] = tw_role_value(r, mlirOperationGetOperand(copy, n));
   operands[n++] = buffer;
-  operands[n++] = slot;
+  operands[n++] = stage;
   MlirOperation made = tw_build(&r->at, "tile.async_gather", (tw_op_parts_t){.num_operands = n, .operands = operands});
   tw_copy_attrs(copy, made);
 }
 
-static void load(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue full, MlirValue slot) {
+static void load(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue full, MlirValue stage) {
   MlirValue operands[TW_MAX_RANK + 5];
   intptr_t n = 0;
   for (; n < tw_copy_buffer_operand(copy); n++)
     operands[n] = tw_role_value(r, mlirOperationGetOperand(copy, n));
   operands[n++] = buffer;
-  operands[n++] = slot;
+  operands[n++] = stage;
   operands[n++] = full;
-  operands[n++] = slot;
+  operands[n++] = stage;
   tw_attr_t attrs[3];
   intptr_t num_attrs = 0;
   if (tw_has_attr(copy, TW_CACHE))
@@ -137,46 +139,46 @@ static void load(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue f
            (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = num_attrs, .attrs = attrs});
 }
 
-/* Waits for the slot that the ring comes to next. */
-static void wait_until_empty(tw_role_t *r, int ring) {
-  const tw_ring_state_t *state = &r->rings[ring];
-  wait_for(r, r->plan->rings[ring].empty, state->slot,
+/* Waits for the stage that the multibuffer comes to next. */
+static void wait_until_empty(tw_role_t *r, int multibuffer) {
+  const tw_stage_state_t *state = &r->multibuffers[multibuffer];
+  wait_for(r, r->plan->multibuffers[multibuffer].empty, state->stage,
            tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, tw_role_int(r, 1)), false);
 }
 
-/* Before the first of a fill the producer waits for the slot; after the last the ring moves on. What threads gather
- * comes after what the accelerator is asked for, which is done sooner. */
+/* Before the first of a fill the producer waits for the stage; after the last the multibuffer moves on. What threads
+ * gather comes after what the accelerator is asked for, which is done sooner. */
 void tw_emit_copy(tw_role_t *r, MlirOperation copy) {
   int f = tw_fill_of(r->plan, copy);
-  const tw_fill_t *fill = &r->plan->fills[f];
-  const tw_ring_t *ring = &r->plan->rings[fill->ring];
-  tw_ring_state_t *state = &r->rings[fill->ring];
+  const tw_stage_fill_t *fill = &r->plan->fills[f];
+  const tw_multibuffer_t *multibuffer = &r->plan->multibuffers[fill->multibuffer];
+  tw_stage_state_t *state = &r->multibuffers[fill->multibuffer];
   if (mlirOperationEqual(copy, fill->copies[0])) {
     r->fills[f] = *state;
-    if (r->producer && tw_comes_round(ring))
-      wait_until_empty(r, fill->ring);
+    if (r->producer && tw_comes_round(multibuffer))
+      wait_until_empty(r, fill->multibuffer);
     if (r->producer && tw_announced_bytes(fill) > 0)
-      expect(r, ring, tw_announced_bytes(fill), state->slot);
+      expect(r, multibuffer, tw_announced_bytes(fill), state->stage);
   }
   for (int c = 0; r->producer && c < fill->num_copies; c++)
     if (mlirOperationEqual(copy, fill->copies[c]) && !tw_op_has(copy, TW_BY_ELEMENT))
-      load(r, copy, ring->buffers[c], ring->full, state->slot);
+      load(r, copy, multibuffer->buffers[c], multibuffer->full, state->stage);
   if (!mlirOperationEqual(copy, fill->copies[fill->num_copies - 1]))
     return;
   for (int c = 0; r->producer && c < fill->num_copies; c++)
     if (tw_op_has(fill->copies[c], TW_BY_ELEMENT))
-      gather(r, fill->copies[c], ring->buffers[c], state->slot);
+      gather(r, fill->copies[c], multibuffer->buffers[c], state->stage);
   if (r->producer && fill->gathers)
-    arrive_gathered(r, ring, state->slot);
-  advance(r, fill->ring);
+    arrive_gathered(r, multibuffer, state->stage);
+  advance(r, fill->multibuffer);
 }
 
-/* A block does not end while another of its cluster may still give a slot back here, or fill one: the producer waits
- * until all slots are free. */
+/* A block does not end while another of its cluster may still give a stage back here, or fill one: the producer waits
+ * until all stages are free. */
 void tw_drain(tw_role_t *r) {
-  for (int i = 0; r->producer && i < r->plan->num_rings; i++) {
-    const tw_ring_t *ring = &r->plan->rings[i];
-    for (int slot = 0; ring->multicast && tw_comes_round(ring) && slot < ring->slots; slot++) {
+  for (int i = 0; r->producer && i < r->plan->num_multibuffers; i++) {
+    const tw_multibuffer_t *multibuffer = &r->plan->multibuffers[i];
+    for (int stage = 0; multibuffer->multicast && tw_comes_round(multibuffer) && stage < multibuffer->stages; stage++) {
       wait_until_empty(r, i);
       advance(r, i);
     }
@@ -188,7 +190,7 @@ void tw_drain(tw_role_t *r) {
 static void wait_to_read(tw_role_t *r, MlirOperation op) {
   for (int f = 0; f < r->plan->num_fills; f++)
     if (mlirOperationEqual(r->plan->fills[f].reader, op))
-      wait_for(r, r->plan->rings[r->plan->fills[f].ring].full, r->fills[f].slot, r->fills[f].parity,
+      wait_for(r, r->plan->multibuffers[r->plan->fills[f].multibuffer].full, r->fills[f].stage, r->fills[f].parity,
                r->plan->fills[f].gathers);
 }
 
@@ -239,7 +241,7 @@ void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
     return;
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
   for (int i = 0; i < r->plan->num_reads && !reads_kept_registers(product); i++) {
-    const tw_ring_read_t *read = &r->plan->reads[i];
+    const tw_stage_read_t *read = &r->plan->reads[i];
     if (!mlirOperationEqual(read->op, product))
       continue;
     MlirValue value = mlirOperationGetOperand(wait, 1), made = tw_role_value(r, value);
@@ -252,8 +254,8 @@ void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
         (tw_op_parts_t){
             .num_operands = 1, .operands = &made, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
     tw_map_one(&r->values, value, mlirOperationGetResult(pin, 0));
-    const tw_ring_state_t *state = &r->fills[read->fill];
-    wait_for(r, r->plan->rings[r->plan->fills[read->fill].ring].full, state->slot, state->parity, false);
+    const tw_stage_state_t *state = &r->fills[read->fill];
+    wait_for(r, r->plan->multibuffers[r->plan->fills[read->fill].multibuffer].full, state->stage, state->parity, false);
     return;
   }
 }
@@ -261,22 +263,23 @@ void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
 void tw_emit_releases(tw_role_t *r, MlirOperation op) {
   bool met = false;
   for (int f = 0; f < r->plan->num_fills; f++) {
-    const tw_fill_t *fill = &r->plan->fills[f];
+    const tw_stage_fill_t *fill = &r->plan->fills[f];
     if (!mlirOperationEqual(fill->end, op))
       continue;
-    /* A late one is of the iteration before: the ring's last as the fill found it, or will find it behind this op. */
+    /* A late one is of the iteration before: the multibuffer's last as the fill found it, or will find it behind this
+     * op. */
     bool filled = mlirOperationIsBeforeInBlock(fill->copies[0], op);
-    const tw_ring_state_t *state = filled ? &r->fills[f] : &r->rings[fill->ring];
+    const tw_stage_state_t *state = filled ? &r->fills[f] : &r->multibuffers[fill->multibuffer];
     MlirValue never = {NULL};
-    give_back(r, fill, fill->late ? state->last : state->slot, fill->late ? r->more : never, fill->by_lanes && !met);
-    met = met || (fill->by_lanes && tw_comes_round(&r->plan->rings[fill->ring]));
+    give_back(r, fill, fill->late ? state->last : state->stage, fill->late ? r->more : never, fill->by_lanes && !met);
+    met = met || (fill->by_lanes && tw_comes_round(&r->plan->multibuffers[fill->multibuffer]));
   }
 }
 
 void tw_emit_late_releases(tw_role_t *r, MlirOperation loop, MlirValue ran) {
   for (int f = 0; f < r->plan->num_fills; f++) {
-    const tw_fill_t *fill = &r->plan->fills[f];
+    const tw_stage_fill_t *fill = &r->plan->fills[f];
     if (fill->late && mlirOperationEqual(mlirOperationGetParentOperation(fill->end), loop))
-      give_back(r, fill, r->rings[fill->ring].last, ran, fill->by_lanes);
+      give_back(r, fill, r->multibuffers[fill->multibuffer].last, ran, fill->by_lanes);
   }
 }

@@ -13,15 +13,15 @@
  * After, each starts its products when the other has started its own:
  *
  *   tile.roles ... consumer {
- *     %g = tile.team {tile.groups} ; tile.pass_turn {tile.groups} if %g is the last
+ *     %g = tile.consumer_group {tile.groups} ; tile.ordered_arrive {tile.groups} if %g is the last
  *     scf.for ... {
- *       tile.await_turn {tile.groups}
+ *       tile.ordered_wait {tile.groups}
  *       %s = tile.async_mma ... ; %t = tile.async_mma ...
- *       tile.pass_turn {tile.groups}
+ *       tile.ordered_arrive {tile.groups}
  *       %x = tile.mma_wait %s, 1
  *       %p = math.exp2 ... %x ... ; %d = tile.async_mma %p, ...
  *     }
- *     tile.await_turn {tile.groups} if %g is the first
+ *     tile.ordered_wait {tile.groups} if %g is the first
  *   }
  *
  * Nowhere between the two may both groups meet: at a barrier, or before what goes through shared memory. The one that
@@ -100,7 +100,7 @@ static bool reads_what_threads_wrote(MlirOperation product) {
 
 /* Where a turn that begins before the first product of a loop ends: behind the last product before the wait, and before
  * all at which the groups may meet; null if they may meet before, where the one that waits for its turn never comes. */
-static MlirOperation end_of_turn(MlirOperation first) {
+static MlirOperation end_of_order(MlirOperation first) {
   MlirOperation end = tw_null_op();
   bool meets = false;
   for (MlirOperation op = first; !tw_op_is(op, TW_TILE_MMA_WAIT); op = mlirOperationGetNextInBlock(op)) {
@@ -128,16 +128,16 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   if (mlirOperationIsNull(tw_next_op(wait, TW_TILE_ASYNC_MMA)))
     return MlirWalkResultAdvance;
   mlirOperationWalk(op, find_function, &computes, MlirWalkPreOrder);
-  if (computes && stands_in_loops(op) && !mlirOperationIsNull(end_of_turn(product)))
+  if (computes && stands_in_loops(op) && !mlirOperationIsNull(end_of_order(product)))
     tw_ops_add(user, op);
   return MlirWalkResultAdvance;
 }
 
 static void alternate(MlirOperation loop) {
   MlirOperation first = first_product(loop);
-  tw_builder_t before = tw_build_before(first), behind = tw_build_before(end_of_turn(first));
-  turn(&before, "tile.await_turn");
-  turn(&behind, "tile.pass_turn");
+  tw_builder_t before = tw_build_before(first), behind = tw_build_before(end_of_order(first));
+  turn(&before, "tile.ordered_wait");
+  turn(&behind, "tile.ordered_arrive");
 }
 
 static MlirWalkResult find_roles(MlirOperation op, void *found) {
@@ -151,7 +151,7 @@ bool tw_scheduler_barrier(MlirOperation func) {
   MlirOperation roles = tw_null_op();
   tw_ops_t found = {NULL, 0};
   mlirOperationWalk(func, find_roles, &roles, MlirWalkPreOrder);
-  if (mlirOperationIsNull(roles) || tw_has_hint_race_check(func) || tw_attr_int(roles, "teams", 1) > 1 ||
+  if (mlirOperationIsNull(roles) || tw_has_hint_race_check(func) || tw_attr_int(roles, "consumer_groups", 1) > 1 ||
       tw_num_warps(func, 0) != TW_WARPGROUP_WARPS * GROUPS)
     return true;
   MlirBlock consumer = tw_region_block(roles, 1);
@@ -162,13 +162,13 @@ bool tw_scheduler_barrier(MlirOperation func) {
     return true;
   tw_builder_t start = tw_build_before(mlirBlockGetFirstOperation(consumer)),
                end = tw_build_at_end(consumer, mlirOperationGetLocation(roles));
-  MlirValue group =
-      tw_op1_attr(&start, "tile.team", tw_i32(start.context), 0, NULL, TW_GROUPS, mlirUnitAttrGet(start.context));
-  turn_of(&start, "tile.pass_turn", group, GROUPS - 1);
+  MlirValue group = tw_op1_attr(&start, "tile.consumer_group", tw_i32(start.context), 0, NULL, TW_GROUPS,
+                                mlirUnitAttrGet(start.context));
+  turn_of(&start, "tile.ordered_arrive", group, GROUPS - 1);
   for (int i = 0; i < found.count; i++)
     alternate(found.at[i]);
   tw_ops_free(&found);
-  turn_of(&end, "tile.await_turn", group, 0);
+  turn_of(&end, "tile.ordered_wait", group, 0);
   tw_op_remark(func, "has its two warpgroups start their products in turn: one computes while the other's run");
   return true;
 }

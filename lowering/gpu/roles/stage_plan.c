@@ -6,7 +6,7 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-bool tw_fills_buffer(const tw_fill_t *fill, MlirValue buffer) {
+bool tw_fills_buffer(const tw_stage_fill_t *fill, MlirValue buffer) {
   for (int c = 0; c < fill->num_copies; c++)
     if (mlirValueEqual(tw_copy_buffer(fill->copies[c]), buffer))
       return true;
@@ -18,7 +18,7 @@ bool tw_not_after(MlirOperation x, MlirOperation y) {
   return mlirOperationEqual(x, y) || mlirOperationIsBeforeInBlock(x, y);
 }
 
-int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy) {
+int tw_fill_of(const tw_stage_plan_t *plan, MlirOperation copy) {
   for (int f = 0; f < plan->num_fills; f++)
     for (int c = 0; c < plan->fills[f].num_copies; c++)
       if (mlirOperationEqual(plan->fills[f].copies[c], copy))
@@ -26,25 +26,27 @@ int tw_fill_of(const tw_ring_plan_t *plan, MlirOperation copy) {
   return -1;
 }
 
-bool tw_is_filled(const tw_ring_plan_t *plan, MlirValue buffer) {
+bool tw_is_filled(const tw_stage_plan_t *plan, MlirValue buffer) {
   for (int f = 0; f < plan->num_fills; f++)
     if (tw_fills_buffer(&plan->fills[f], buffer))
       return true;
   return false;
 }
 
-int64_t tw_announced_bytes(const tw_fill_t *fill) {
+int64_t tw_announced_bytes(const tw_stage_fill_t *fill) {
   int64_t bytes = 0;
   for (int c = 0; c < fill->num_copies; c++)
     if (!tw_op_has(fill->copies[c], TW_BY_ELEMENT))
-      bytes += tw_slot_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
+      bytes += tw_stage_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
   return bytes;
 }
 
-bool tw_comes_round(const tw_ring_t *ring) { return ring->depth > 0 || ring->num_fills > ring->slots; }
+bool tw_comes_round(const tw_multibuffer_t *multibuffer) {
+  return multibuffer->depth > 0 || multibuffer->num_fills > multibuffer->stages;
+}
 
-MlirType tw_with_slots(MlirType buffer, int slots) {
-  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {slots};
+MlirType tw_with_stages(MlirType buffer, int stages) {
+  int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {stages};
   intptr_t rank = tw_buffer_type_rank(buffer);
   for (intptr_t d = 1; d < rank; d++)
     shape[d] = tw_buffer_type_extent(buffer, d);

@@ -51,7 +51,7 @@
 enum { MAX_SUM = 1024, MAX_FACTORS = 4 };
 
 typedef struct {
-  tw_references_t *references;
+  tw_running_max_t *references;
   const tw_running_t *running;
   MlirOperation loop, maximum;
   MlirBlock body;
@@ -448,7 +448,7 @@ static void split_row_sum(rewrite_t *w, MlirOperation branch) {
   mlirValueReplaceAllUsesOfWith(old, rank == 1 ? sum : build_reshape(&after, sum, rank, shape));
 }
 
-static void rewrite(tw_references_t *references, const tw_running_t *running, int num_warps) {
+static void rewrite(tw_running_max_t *references, const tw_running_t *running, int num_warps) {
   rewrite_t w = {.references = references,
                  .running = running,
                  .loop = running->loop,
@@ -480,13 +480,13 @@ bool tw_lazy_rescale(MlirOperation func) {
   int num_warps = (int)tw_num_warps(func, 0);
   if (!tw_has_async_mma(func) || tw_hint_lazy_rescale(func, 1) == 0)
     return true;
-  tw_references_t references;
-  if (tw_references_of(func, &references)) {
+  tw_running_max_t references;
+  if (tw_running_max_of(func, &references)) {
     for (int i = 0; i < references.num; i++)
       rewrite(&references, &references.running[i], num_warps ? num_warps : tw_mma_num_warps(func));
   } else if (references.num > 0) {
     tw_op_remark(references.obstacle, "depends on the running maximum itself: the loop finds it in each iteration");
   }
-  tw_references_free(&references);
+  tw_running_max_free(&references);
   return true;
 }

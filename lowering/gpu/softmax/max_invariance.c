@@ -12,7 +12,7 @@ static const tw_change_t fixed = {.kind = TW_FIXED}, free_ = {.kind = TW_FREE};
 
 /* ---- the table of changes -------------------------------------------------------------------------- */
 
-tw_change_t tw_change_of(const tw_references_t *r, MlirValue value) {
+tw_change_t tw_change_of(const tw_running_max_t *r, MlirValue value) {
   int found = tw_map_number(&r->index, value, -1);
   if (found >= 0)
     return r->changes[found];
@@ -21,7 +21,7 @@ tw_change_t tw_change_of(const tw_references_t *r, MlirValue value) {
   return zero ? free_ : fixed;
 }
 
-static void set(tw_references_t *r, MlirValue value, tw_change_t change) {
+static void set(tw_running_max_t *r, MlirValue value, tw_change_t change) {
   int found = tw_map_number(&r->index, value, -1);
   if (found < 0) {
     r->changes = tw_room(r->changes, r->num_changes, sizeof *r->changes);
@@ -31,7 +31,7 @@ static void set(tw_references_t *r, MlirValue value, tw_change_t change) {
   r->changes[found] = change;
 }
 
-void tw_references_free(tw_references_t *r) {
+void tw_running_max_free(tw_running_max_t *r) {
   tw_map_free(&r->index);
   free(r->changes);
   free(r->running);
@@ -130,7 +130,7 @@ static bool is_infinite(MlirValue value) {
   return tw_known_float(value, &number) && isinf(number);
 }
 
-static bool change_of_select(tw_references_t *r, MlirOperation op, tw_change_t *out) {
+static bool change_of_select(tw_running_max_t *r, MlirOperation op, tw_change_t *out) {
   tw_change_t sides[] = {tw_change_of(r, mlirOperationGetOperand(op, 1)),
                          tw_change_of(r, mlirOperationGetOperand(op, 2))};
   int moving = moves(sides[0]) ? 0 : 1;
@@ -185,7 +185,7 @@ static bool change_of_mma(tw_change_t lhs, tw_change_t rhs, tw_change_t acc, int
 }
 
 /* The change of an op's one result, where an operand changes. */
-static bool transfer(tw_references_t *r, MlirOperation op, tw_change_t *out) {
+static bool transfer(tw_running_max_t *r, MlirOperation op, tw_change_t *out) {
   static const tw_op_kind_t copies[] = {TW_TILE_BROADCAST, TW_TILE_CONVERT_LAYOUT, TW_ARITH_EXTF};
   intptr_t n = mlirOperationGetNumOperands(op);
   tw_change_t x = tw_change_of(r, mlirOperationGetOperand(op, 0)), y = fixed;
@@ -253,7 +253,7 @@ static bool runs(MlirOperation loop, intptr_t i, MlirOperation *maximum) {
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
-  tw_references_t *r = user;
+  tw_running_max_t *r = user;
   if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
@@ -267,7 +267,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static int running_at(const tw_references_t *r, MlirOperation op) {
+static int running_at(const tw_running_max_t *r, MlirOperation op) {
   for (int i = 0; i < r->num; i++)
     if (mlirOperationEqual(r->running[i].loop, op) || mlirOperationEqual(r->running[i].maximum, op))
       return i;
@@ -276,7 +276,7 @@ static int running_at(const tw_references_t *r, MlirOperation op) {
 
 /* ---- following the changes through the function ----------------------------------------------------- */
 
-static bool follow_block(tw_references_t *r, MlirBlock block);
+static bool follow_block(tw_running_max_t *r, MlirBlock block);
 
 static uint32_t rows_of(MlirType type) {
   uint32_t rows = 0;
@@ -295,7 +295,7 @@ static tw_change_t handed_on(tw_change_t c) {
 }
 
 /* Before the loop no reference is off, or all are off as those of the loop before. */
-static bool starts_right(tw_references_t *r, MlirOperation loop) {
+static bool starts_right(tw_running_max_t *r, MlirOperation loop) {
   int offs = 0, moving = 0;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++) {
     tw_change_t init = tw_change_of(r, tw_carried_init(loop, i)), inside = tw_change_of(r, tw_carried(loop, i));
@@ -310,13 +310,13 @@ static bool starts_right(tw_references_t *r, MlirOperation loop) {
   return offs == 0 || offs == moving;
 }
 
-static bool stopped_at(tw_references_t *r, MlirOperation op) {
+static bool stopped_at(tw_running_max_t *r, MlirOperation op) {
   r->obstacle = op;
   return false;
 }
 
 /* Assumes that the other carried values change as the first pass finds, and checks it in the second. */
-static bool follow_running(tw_references_t *r, int number) {
+static bool follow_running(tw_running_max_t *r, int number) {
   MlirOperation loop = r->running[number].loop;
   MlirBlock body = tw_loop_body(loop);
   MlirValue m = tw_carried(loop, r->running[number].position);
@@ -345,7 +345,7 @@ static bool follow_running(tw_references_t *r, int number) {
   return true;
 }
 
-static bool follow(tw_references_t *r, MlirOperation op) {
+static bool follow(tw_running_max_t *r, MlirOperation op) {
   int running = running_at(r, op);
   if (running >= 0 && mlirOperationEqual(op, r->running[running].maximum)) {
     MlirValue m = mlirOperationGetResult(op, 0);
@@ -385,7 +385,7 @@ static bool follow(tw_references_t *r, MlirOperation op) {
   return true;
 }
 
-static bool follow_block(tw_references_t *r, MlirBlock block) {
+static bool follow_block(tw_running_max_t *r, MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
     if (!follow(r, op))
@@ -393,8 +393,8 @@ static bool follow_block(tw_references_t *r, MlirBlock block) {
   return true;
 }
 
-bool tw_references_of(MlirOperation func, tw_references_t *out) {
-  *out = (tw_references_t){.num = 0};
+bool tw_running_max_of(MlirOperation func, tw_running_max_t *out) {
+  *out = (tw_running_max_t){.num = 0};
   mlirOperationWalk(func, collect, out, MlirWalkPreOrder);
   return out->num > 0 && follow_block(out, tw_region_block(func, 0));
 }

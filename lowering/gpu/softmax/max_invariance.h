@@ -24,7 +24,7 @@ typedef struct tw_change {
   tw_change_kind_t kind;
   double before, now;
   uint32_t rows; /* dimensions along which h differs */
-  int loop;      /* whose reference it is: the position in tw_references_t */
+  int loop;      /* whose reference it is: the position in tw_running_max_t */
 } tw_change_t;
 
 /* A loop with a running maximum. */
@@ -34,18 +34,18 @@ typedef struct tw_running {
   bool guarded;                /* m' is replaced where it is infinite: a reference of -inf counts as another number */
 } tw_running_t;
 
-typedef struct tw_references {
+typedef struct tw_running_max {
   tw_running_t *running; /* owned */
   int num;
   MlirOperation obstacle; /* where a changing value meets what the analysis does not know */
   tw_map_t index;         /* value -> number of its change */
   tw_change_t *changes;   /* owned */
   size_t num_changes;
-} tw_references_t;
+} tw_running_max_t;
 
 /* Finds the loops, and follows the changes. False when there is no such loop, or an obstacle. Free it either way. */
-bool tw_references_of(MlirOperation func, tw_references_t *out);
-void tw_references_free(tw_references_t *references);
-tw_change_t tw_change_of(const tw_references_t *references, MlirValue value);
+bool tw_running_max_of(MlirOperation func, tw_running_max_t *out);
+void tw_running_max_free(tw_running_max_t *references);
+tw_change_t tw_change_of(const tw_running_max_t *references, MlirValue value);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_SOFTMAX_MAX_INVARIANCE_H */

@@ -130,7 +130,7 @@ def count(
         bits=max(row["mma_bits"] for row in rows),
         elements=blocks * (mean("elements") + 8 * mean("functions")),
         carried=max(row["carried_bytes"] for row in rows),
-        turn=max(row["turn_bytes"] for row in rows),
+        turn=max(row["iteration_bytes"] for row in rows),
         known=not any(row["unknown"] for row in rows),
     )
 
@@ -175,7 +175,7 @@ def _on_gpu(work: Work, machine: Machine, hints: dict[str, Any]) -> float:
         work.flop / machine.flop_rate(work.bits) if work.bits else 0.0,
         work.elements / machine.flop_rate(0),
     )
-    waiting = chip["wave_ns"] * min(waves, 4) + chip["turn_ns"] * turns * waves
+    waiting = chip["wave_ns"] * min(waves, 4) + chip["iteration_ns"] * turns * waves
     return max(dram, max(busy_times) / busy) * spilling + waiting * 1e-9
 
 

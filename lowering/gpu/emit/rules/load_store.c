@@ -347,7 +347,7 @@ typedef struct {
 static index_t index_of(const indexed_t *x, MlirOperation op, intptr_t axis) {
   MlirValue index = mlirOperationGetOperand(op, x->first + axis);
   MlirOperation sum = tw_def(index);
-  if (mlirOperationIsNull(sum) || !tw_has_attr(sum, TW_LIFTED))
+  if (mlirOperationIsNull(sum) || !tw_has_attr(sum, TW_HOISTED))
     return (index_t){.tile = index};
   MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 1));
   if (mlirOperationIsNull(splat) || !tw_op_is(splat, TW_TENSOR_SPLAT))
@@ -361,7 +361,7 @@ typedef struct {
   MlirValue still, moved, guard;
 } place_t;
 
-static bool is_lifted(const indexed_t *x, MlirOperation op) {
+static bool is_hoisted(const indexed_t *x, MlirOperation op) {
   bool found = false;
   for (intptr_t axis = 0; axis < x->count; axis++)
     found = found || index_of(x, op, axis).scalar.ptr;
@@ -371,7 +371,7 @@ static bool is_lifted(const indexed_t *x, MlirOperation op) {
 /* Whether a value is read in front of the loop around the op: where there is more to gain than registers to lose. */
 static bool is_still(const tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirValue value) {
   MlirOperation loop = tw_enclosing_loop(op);
-  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR) && is_lifted(x, op) &&
+  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR) && is_hoisted(x, op) &&
          !tw_defined_in(value, tw_loop_body(loop));
 }
 
@@ -427,7 +427,7 @@ static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
 static place_t locate(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r) {
   place_t place = {{NULL}, {NULL}, {NULL}};
   MlirValue guard = find_still(e, op, x, r, &place);
-  bool cut = e->outside.ptr && is_lifted(x, op);
+  bool cut = e->outside.ptr && is_hoisted(x, op);
   if (x->mask.ptr && !is_still(e, op, x, x->mask))
     place.guard = at_register(e, x->mask, r);
   for (intptr_t axis = 0; axis < x->count; axis++) {
@@ -522,7 +522,7 @@ static bool rule_async_gather(tw_emitter_t *e, MlirOperation op) {
   indexed_t x = indexed_of(op, TW_OPERAND_PADDING); /* of which there is none */
   intptr_t at = tw_copy_buffer_operand(op);
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
-  MlirValue enabled = tw_operand(op, TW_OPERAND_ENABLED), to = twg_slot_pointer(e, op, at);
+  MlirValue enabled = tw_operand(op, TW_OPERAND_ENABLED), to = twg_stage_pointer(e, op, at);
   int bits = tw_memory_bits(element);
   tw_layout_t tile, shared;
   if (!tw_layout_of_type(type, &shared) ||

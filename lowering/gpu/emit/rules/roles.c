@@ -26,12 +26,13 @@ static void set_registers(tw_emitter_t *e, MlirOperation op, const char *count, 
   twg_asm(e, text, "", nothing, 0, NULL, true);
 }
 
-/* From here on threads and warps are numbered within their team. The numbers of positions stand in the entry block. */
-static void enter_team(tw_emitter_t *e) {
-  if (e->teams == 1)
+/* From here on threads and warps are numbered within their consumer group. The numbers of positions stand in the entry
+ * block. */
+static void enter_consumer_group(tw_emitter_t *e) {
+  if (e->consumer_groups == 1)
     return;
   MlirBlock here = e->block;
-  e->team = twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, e->num_warps));
+  e->consumer_group = twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, e->num_warps));
   e->block = e->entry;
   e->thread = twg_binary(e, "llvm.urem", e->thread, twg_const_i32(e, 32 * (int64_t)e->num_warps));
   e->warp = twg_binary(e, "llvm.urem", e->warp, twg_const_i32(e, e->num_warps));
@@ -44,36 +45,37 @@ static MlirValue warpgroup(tw_emitter_t *e) {
 }
 
 static bool rule_team(tw_emitter_t *e, MlirOperation op) {
-  MlirValue team = tw_has_attr(op, TW_GROUPS) ? warpgroup(e) : e->team;
-  twg_set_scalar(e, op, 0, team.ptr ? team : twg_const_i32(e, 0));
+  MlirValue consumer_group = tw_has_attr(op, TW_GROUPS) ? warpgroup(e) : e->consumer_group;
+  twg_set_scalar(e, op, 0, consumer_group.ptr ? consumer_group : twg_const_i32(e, 0));
   return true;
 }
 
-/* A barrier for each team or warpgroup, where its threads wait until those of the one before have come by. Numbers 4 to
- * 7 of 16: before them are those of each team, behind them those of warpgroups that store. */
-static bool meet_at_turn(tw_emitter_t *e, MlirOperation op, const char *intrinsic, bool next) {
-  enum { FIRST_TURN = 4, TEAMS = 2 /* that meet */ };
+/* A barrier for each consumer group or warpgroup, where its threads wait until those of the one before have come by.
+ * Numbers 4 to 7 of 16: before them are those of each consumer group, behind them those of warpgroups that store. */
+static bool meet_where_ordered(tw_emitter_t *e, MlirOperation op, const char *intrinsic, bool next) {
+  enum { FIRST_ORDER_BARRIER = 4, TEAMS = 2 /* that meet */ };
   bool groups = tw_has_attr(op, TW_GROUPS);
-  MlirValue team = groups ? warpgroup(e) : e->team;
-  int count = groups ? TEAMS : e->teams;
-  if (team.ptr == NULL) {
-    tw_op_error(op, "stands where there is no team");
+  MlirValue consumer_group = groups ? warpgroup(e) : e->consumer_group;
+  int count = groups ? TEAMS : e->consumer_groups;
+  if (consumer_group.ptr == NULL) {
+    tw_op_error(op, "stands where there is no consumer group");
     return false;
   }
   if (next)
-    team = twg_binary(e, "llvm.urem", twg_binary(e, "llvm.add", team, twg_const_i32(e, 1)), twg_const_i32(e, count));
-  MlirValue operands[] = {twg_binary(e, "llvm.add", team, twg_const_i32(e, FIRST_TURN)),
+    consumer_group = twg_binary(e, "llvm.urem", twg_binary(e, "llvm.add", consumer_group, twg_const_i32(e, 1)),
+                                twg_const_i32(e, count));
+  MlirValue operands[] = {twg_binary(e, "llvm.add", consumer_group, twg_const_i32(e, FIRST_ORDER_BARRIER)),
                           twg_const_i32(e, 32 * (int64_t)(groups ? TW_WARPGROUP_WARPS : e->num_warps) * TEAMS)};
   twg_intrinsic(e, intrinsic, nothing, 2, operands);
   return true;
 }
 
 static bool rule_await_turn(tw_emitter_t *e, MlirOperation op) {
-  return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.sync.aligned.count", false);
+  return meet_where_ordered(e, op, "llvm.nvvm.barrier.cta.sync.aligned.count", false);
 }
 
 static bool rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
-  return meet_at_turn(e, op, "llvm.nvvm.barrier.cta.arrive.aligned.count", true);
+  return meet_where_ordered(e, op, "llvm.nvvm.barrier.cta.arrive.aligned.count", true);
 }
 
 /* Whether all threads of the producer start copies; else one lane does. */
@@ -99,7 +101,7 @@ static bool rule_roles(tw_emitter_t *e, MlirOperation op) {
     return false;
   }
   MlirBlock producer = twg_new_block(e, 0, NULL), consumer = twg_new_block(e, 0, NULL), end = twg_new_block(e, 0, NULL);
-  int producers = e->num_warps * e->teams;
+  int producers = e->num_warps * e->consumer_groups;
   MlirValue first = twg_const_i32(e, producers);
   twg_branch_if(e, twg_icmp(e, TW_UGE, twg_uniform_warp(e), first), producer, 0, NULL, consumer, 0, NULL);
   e->block = producer;
@@ -124,11 +126,11 @@ static bool rule_roles(tw_emitter_t *e, MlirOperation op) {
   e->block = consumer;
   e->is_consumer = true;
   set_registers(e, op, "consumer_registers", "inc");
-  enter_team(e);
+  enter_consumer_group(e);
   return emit_region(e, op, 1);
 }
 
 TWG_RULE(TW_TILE_ROLES, rule_roles)
-TWG_RULE(TW_TILE_TEAM, rule_team)
-TWG_RULE(TW_TILE_AWAIT_TURN, rule_await_turn)
-TWG_RULE(TW_TILE_PASS_TURN, rule_pass_turn)
+TWG_RULE(TW_TILE_CONSUMER_GROUP, rule_team)
+TWG_RULE(TW_TILE_ORDERED_WAIT, rule_await_turn)
+TWG_RULE(TW_TILE_ORDERED_ARRIVE, rule_pass_turn)

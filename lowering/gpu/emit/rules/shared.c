@@ -50,7 +50,7 @@ static bool rule_local_load(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t tile, shared;
   if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
     return false;
-  MlirValue base = twg_slot_pointer(e, op, 0);
+  MlirValue base = twg_stage_pointer(e, op, 0);
   twg_set_result(e, op, 0, twg_read_buffer(e, &tile, &shared, element, base));
   return true;
 }
@@ -67,7 +67,7 @@ static bool rule_local_store(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t tile, shared;
   if (!tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, 0)), &tile) || !tw_layout_of_type(type, &shared))
     return false;
-  MlirValue base = twg_slot_pointer(e, op, 1);
+  MlirValue base = twg_stage_pointer(e, op, 1);
   twg_write_buffer(e, &tile, &shared, tw_buffer_type_element(type), twg_operand(e, op, 0), base);
   if (reads_by_proxy(op, feeds_product(mlirOperationGetOperand(op, 1))))
     fence_async_proxy(e);

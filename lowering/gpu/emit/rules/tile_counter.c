@@ -40,7 +40,7 @@ static bool rule_next_tile(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* Where the number of a slot lies. */
+/* Where the number of a stage lies. */
 static MlirValue number_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
   int64_t barriers = tw_barriers_type_count(mlirValueGetType(mlirOperationGetOperand(op, at)));
   return twg_offset_pointer(e, twg_barrier_pointer(e, op, at), twg_const_i32(e, NUMBER_BYTES * barriers));

@@ -159,7 +159,7 @@ static bool rule_async_copy(tw_emitter_t *e, MlirOperation op) {
     return false;
   share_t share = share_out(op, type, &shared, e->num_warps);
   int piece = (1 << share.vector_bits) * tw_memory_bits(element) / 8;
-  MlirValue enabled = {NULL}, to = twg_slot_pointer(e, op, at);
+  MlirValue enabled = {NULL}, to = twg_stage_pointer(e, op, at);
   if (mlirOperationGetNumOperands(op) > at + 2)
     enabled = twg_operand(e, op, at + 2).at[0];
   MlirValue own = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, (1 << share.thread_bits) - 1));

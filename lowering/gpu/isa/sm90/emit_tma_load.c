@@ -117,10 +117,10 @@ static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue bar
   twg_asm(e, text, constraints, (MlirType){NULL}, num, operands, true);
 }
 
-/* Lets `at` and `*slot` begin with the part of the tile that this block of the cluster brings: the boxes whose last
+/* Lets `at` and `*stage` begin with the part of the tile that this block of the cluster brings: the boxes whose last
  * step is taken or not. */
 static void go_to_own_part(tw_emitter_t *e, const tw_engine_copy_t *copy, const tw_layout_t *tile, MlirValue *at,
-                           MlirValue *slot) {
+                           MlirValue *stage) {
   int last = copy->step_bits - 1;
   MlirValue rank = twg_binary(e, "llvm.and", twg_op(e, "nvvm.read.ptx.sreg.ctaid.x", e->i32, 0, NULL, 0, NULL),
                               twg_const_i32(e, TW_MULTICAST_BLOCKS - 1));
@@ -129,7 +129,7 @@ static void go_to_own_part(tw_emitter_t *e, const tw_engine_copy_t *copy, const 
     if (step)
       at[d] = twg_binary(e, "llvm.add", at[d], twg_binary(e, "llvm.mul", rank, twg_const_i32(e, step)));
   }
-  *slot = twg_offset_pointer(e, *slot, twg_binary(e, "llvm.mul", rank, twg_const_i32(e, copy->box_bytes << last)));
+  *stage = twg_offset_pointer(e, *stage, twg_binary(e, "llvm.mul", rank, twg_const_i32(e, copy->box_bytes << last)));
 }
 
 static bool rule_tma_load(tw_emitter_t *e, MlirOperation op) {
@@ -142,19 +142,19 @@ static bool rule_tma_load(tw_emitter_t *e, MlirOperation op) {
     return false;
   MlirBlock rest = twg_begin_alone(e);
   MlirValue map = twg_tensor_map(e, &copy);
-  MlirValue slot = twg_slot_pointer(e, op, buffer), barrier = twg_barrier_pointer(e, op, buffer + 2);
+  MlirValue stage = twg_stage_pointer(e, op, buffer), barrier = twg_barrier_pointer(e, op, buffer + 2);
   MlirValue start[TW_ENGINE_MAX_RANK], at[TW_ENGINE_MAX_RANK];
   for (int d = 0; d < copy.map.rank; d++)
     start[d] = twg_box_start(e, twg_operand(e, op, 1 + copy.dim[d]).at[0], tw_layout_extent(&tile, copy.dim[d]));
   bool multicast = tw_has_attr(op, TW_MULTICAST);
   if (multicast)
-    go_to_own_part(e, &copy, &tile, start, &slot);
+    go_to_own_part(e, &copy, &tile, start, &stage);
   for (int i = 0; i < 1 << (copy.step_bits - multicast); i++) {
     for (int d = 0; d < copy.map.rank; d++) {
       uint32_t step = tw_layout_coord(&tile, box_start(&copy, i), copy.dim[d]);
       at[d] = step ? twg_binary(e, "llvm.add", start[d], twg_const_i32(e, step)) : start[d];
     }
-    MlirValue to = i ? twg_offset_pointer(e, slot, twg_const_i32(e, i * copy.box_bytes)) : slot;
+    MlirValue to = i ? twg_offset_pointer(e, stage, twg_const_i32(e, i * copy.box_bytes)) : stage;
     load_box(e, to, map, barrier, at, copy.map.rank, multicast, cache_policy(op));
   }
   twg_end_alone(e, rest);

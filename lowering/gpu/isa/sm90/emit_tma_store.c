@@ -1,6 +1,6 @@
 /* emit_tma_store.c - rules: TMA stores
  *
- * Each warpgroup works by itself. For each of its boxes: all wait until the slot's last box was read, write the box
+ * Each warpgroup works by itself. For each of its boxes: all wait until the stage's last box was read, write the box
  * (by stmatrix, where elements have 16 bits), and show it to the accelerator; then one lane starts the copy, always the
  * same one. All threads close a group of copies for each box, and wait for groups; only that lane's hold any. */
 #include "lowering/gpu/emit/one_lane.h"
@@ -17,16 +17,16 @@ enum { FIRST_BARRIER = 8, GROUP_WARPS = 1 << TW_STORE_GROUP_WARP_BITS, FIRST_IND
 
 typedef struct {
   MlirOperation op;
-  tw_layout_t tile, shared; /* of the value, of a slot */
+  tw_layout_t tile, shared; /* of the value, of a stage */
   tw_store_boxes_t boxes;
   tw_engine_copy_t copy;
   MlirType element;
   tw_values_t values;
-  int slots; /* of a warpgroup */
-  int64_t slot_bytes;
-  MlirValue map, slot; /* slot: the first of this group's */
-  MlirValue warp;      /* uniform */
-  MlirValue is_first;  /* of its group */
+  int stages; /* of a warpgroup */
+  int64_t stage_bytes;
+  MlirValue map, stage; /* stage: the first of this group's */
+  MlirValue warp;       /* uniform */
+  MlirValue is_first;   /* of its group */
   MlirValue first[TW_ENGINE_MAX_RANK];
 } store_t;
 
@@ -44,8 +44,8 @@ static bool read_op(tw_emitter_t *e, MlirOperation op, store_t *s) {
     tw_op_error(op, "has no tile that warpgroups own in boxes");
     return false;
   }
-  s->slots = (int)(tw_buffer_type_extent(buffer, 0) >> s->boxes.group_bits) / e->teams;
-  s->slot_bytes = s->copy.box_bytes;
+  s->stages = (int)(tw_buffer_type_extent(buffer, 0) >> s->boxes.group_bits) / e->consumer_groups;
+  s->stage_bytes = s->copy.box_bytes;
   return true;
 }
 
@@ -71,12 +71,12 @@ static void find_place(tw_emitter_t *e, store_t *s) {
   }
 }
 
-/* Number of the group in the block: those of one team after those of another. */
+/* Number of the group in the block: those of one consumer group after those of another. */
 static MlirValue group_of_block(tw_emitter_t *e, MlirValue warp) {
   MlirValue group = group_of(e, warp);
-  if (e->team.ptr == NULL)
+  if (e->consumer_group.ptr == NULL)
     return group;
-  MlirValue before = twg_binary(e, "llvm.mul", e->team, twg_const_i32(e, e->num_warps / GROUP_WARPS));
+  MlirValue before = twg_binary(e, "llvm.mul", e->consumer_group, twg_const_i32(e, e->num_warps / GROUP_WARPS));
   return twg_binary(e, "llvm.add", before, group);
 }
 
@@ -117,9 +117,9 @@ static void store_box(tw_emitter_t *e, const store_t *s, int number) {
   tw_values_t values = twg_new_values(e, tw_layout_count(&s->boxes.box, TW_REGISTER));
   for (int r = 0; r < values.count; r++)
     values.at[r] = s->values.at[tw_store_boxes_register(&s->boxes, number, r)];
-  int64_t offset = number % s->slots * s->slot_bytes;
-  MlirValue to = offset ? twg_offset_pointer(e, s->slot, twg_const_i32(e, offset)) : s->slot;
-  wait_until_read(e, s->slots - 1);
+  int64_t offset = number % s->stages * s->stage_bytes;
+  MlirValue to = offset ? twg_offset_pointer(e, s->stage, twg_const_i32(e, offset)) : s->stage;
+  wait_until_read(e, s->stages - 1);
   meet_group(e);
   twg_write_buffer(e, &s->boxes.box, &s->shared, s->element, values, to);
   twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
@@ -135,8 +135,8 @@ static bool rule_tma_store(tw_emitter_t *e, MlirOperation op) {
   s.warp = twg_uniform_warp(e);
   MlirValue within = twg_binary(e, "llvm.and", s.warp, twg_const_i32(e, GROUP_WARPS - 1));
   s.is_first = twg_icmp(e, TW_EQ, within, twg_const_i32(e, 0));
-  MlirValue distance = twg_binary(e, "llvm.mul", group_of_block(e, s.warp), twg_const_i32(e, s.slots * s.slot_bytes));
-  s.slot = twg_offset_pointer(e, twg_operand(e, op, 1).at[0], distance);
+  MlirValue distance = twg_binary(e, "llvm.mul", group_of_block(e, s.warp), twg_const_i32(e, s.stages * s.stage_bytes));
+  s.stage = twg_offset_pointer(e, twg_operand(e, op, 1).at[0], distance);
   find_place(e, &s);
   for (int number = 0; number < 1 << s.boxes.num_outside; number++)
     store_box(e, &s, number);

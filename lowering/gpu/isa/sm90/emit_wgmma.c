@@ -80,7 +80,7 @@ typedef struct {
 
 /* ---- descriptors --------------------------------------------------------------------------------- */
 
-/* Bytes from the start of the slot to a step of k, and to `at` of the other axis. */
+/* Bytes from the start of the stage to a step of k, and to `at` of the other axis. */
 static int64_t step_bytes(const product_t *p, const tw_wgmma_operand_t *o, int step) {
   const int steps_in_line = (int)o->line / TW_WGMMA_K_BYTES;
   if (!o->k_major)
@@ -98,11 +98,11 @@ static int64_t descriptor_constant(const tw_wgmma_operand_t *o) {
   return swizzle << 62 | stride << 32 | leading << 16;
 }
 
-/* The descriptor of the slot at operand `at`, moved by `offset` bytes (null: none). */
+/* The descriptor of the stage at operand `at`, moved by `offset` bytes (null: none). */
 static MlirValue descriptor(tw_emitter_t *e, const product_t *p, intptr_t at, const tw_wgmma_operand_t *o,
                             MlirValue offset) {
   enum { ADDRESS_MASK = 0x3FFF };
-  MlirValue address = twg_cast(e, "llvm.ptrtoint", e->i32, twg_slot_pointer(e, p->op, at));
+  MlirValue address = twg_cast(e, "llvm.ptrtoint", e->i32, twg_stage_pointer(e, p->op, at));
   if (offset.ptr)
     address = twg_binary(e, "llvm.add", address, offset);
   address = twg_binary(e, "llvm.lshr", address, twg_const_i32(e, 4));
@@ -344,7 +344,7 @@ static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
   p->acc = tw_element(mlirValueGetType(acc));
   const MlirType in[] = {p->in, tw_buffer_type_element(rhs)};
   const bool is_unsigned[] = {tw_has_attr(op, "unsigned_lhs"), tw_has_attr(op, "unsigned_rhs")};
-  int64_t k = tw_slot_elements(rhs) / n;
+  int64_t k = tw_stage_elements(rhs) / n;
   if (!tw_wgmma_kind_of(in, is_unsigned, p->acc, &p->kind) || !tw_wgmma_split(m, n, e->num_warps, &p->split) ||
       !tw_wgmma_operand_of(rhs, true, tw_has_attr(op, "transposed_rhs"), k, n, &p->rhs) ||
       (p->lhs_shared && !tw_wgmma_operand_of(lhs, false, tw_has_attr(op, "transposed_lhs"), k, m, &p->lhs))) {

@@ -48,7 +48,7 @@ static bool rule_barrier_arrive(tw_emitter_t *e, MlirOperation op) {
   if (mlirOperationGetNumOperands(op) > ENABLED)
     one = twg_binary(e, "llvm.and", one, twg_operand(e, op, ENABLED).at[0]);
   if (tw_has_attr(op, "together")) {
-    /* The lanes read the slot as threads; TMA, which fills it next, is another proxy: without the fence the arrival
+    /* The lanes read the stage as threads; TMA, which fills it next, is another proxy: without the fence the arrival
      * overtakes loads that the assembler has not waited for. */
     twg_asm(e, "fence.proxy.async.shared::cta;", "", nothing, 0, NULL, true);
     twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", nothing, 1, (MlirValue[]){twg_const_i32(e, ALL_LANES)});

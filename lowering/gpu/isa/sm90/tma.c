@@ -14,7 +14,7 @@ enum { CHUNK_BYTES = 16, CHUNK_BIT = 4, LINE_BIT = 7, LINES = 8, BOX_ALIGNMENT =
 static const char not_described[] =
     "the array is not known to have an address and outer strides that are multiples of 16 bytes, and a stride of 1";
 
-/* ---- the layout of a slot, as boxes ---------------------------------------------------------------- */
+/* ---- the layout of a stage, as boxes ---------------------------------------------------------------- */
 
 /* The layout without the exchange of chunks: what is left when it has this one. */
 static tw_layout_t without_swizzle(const tw_layout_t *shared, int element_bytes, int swizzle) {
@@ -137,7 +137,7 @@ const char *tw_engine_plan_for(MlirValue array, const int64_t *order, MlirType b
     return "the buffer has no layout";
   for (size_t i = 0; i < sizeof swizzles / sizeof *swizzles; i++) {
     if (!split_into_boxes(&shared, bytes, swizzles[i], out) ||
-        tw_slot_bytes(buffer) % (swizzles[i] ? LINES * swizzles[i] : BOX_ALIGNMENT) != 0)
+        tw_stage_bytes(buffer) % (swizzles[i] ? LINES * swizzles[i] : BOX_ALIGNMENT) != 0)
       continue;
     if (order[out->dim[0]] != contiguous_axis(mlirValueGetType(array)))
       return "lines of its tile are not contiguous in the array";

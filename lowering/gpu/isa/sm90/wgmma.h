@@ -49,7 +49,7 @@ typedef struct tw_wgmma_operand {
   int64_t line;
 } tw_wgmma_operand_t;
 
-/* The operand that a buffer's slot holds; `rhs`: k is its first axis (before the transposition).
+/* The operand that a buffer's stage holds; `rhs`: k is its first axis (before the transposition).
  * False if its layout is not the instruction's. */
 bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other, tw_wgmma_operand_t *out);
 

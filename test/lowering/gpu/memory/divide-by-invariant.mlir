@@ -67,8 +67,8 @@ func.func @unknown(%A: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {ti
 // LIFT-DAG: %[[ROWS:.*]] = tile.broadcast %{{.*}} : tensor<16x1xi32> -> tensor<16x64xi32>
 // LIFT: scf.for %[[K:.*]] = %c0_i32
 // LIFT-DAG: %[[BY:.*]] = tensor.splat %[[K]] : tensor<16x64xi32>
-// LIFT-DAG: %[[I:.*]] = arith.addi %[[ROWS]], %[[BY]] {tile.lifted}
-// LIFT-DAG: %[[J:.*]] = arith.addi %[[COLUMNS]], %{{.*}} {tile.lifted}
+// LIFT-DAG: %[[I:.*]] = arith.addi %[[ROWS]], %[[BY]] {tile.hoisted}
+// LIFT-DAG: %[[J:.*]] = arith.addi %[[COLUMNS]], %{{.*}} {tile.hoisted}
 // LIFT-DAG: %[[D:.*]] = tile.broadcast
 // LIFT: tile.gather %{{.*}}[%[[D]], %[[I]], %[[J]]]
 func.func @indices(%A: memref<?x?x?xf32, strided<[?, ?, 1]>>, %Z: memref<?x?xf32, strided<[?, 1]>>, %r: i32) attributes {tile.kernel} {

@@ -7,7 +7,7 @@
 !buffer = !tile.buffer<1x32x32xf32, #s>
 
 module attributes {tile.target = "sm_90"} {
-  // Three slots: copies are two iterations ahead, these loads three. Each goes to its own copy.
+  // Three stages: copies are two iterations ahead, these loads three. Each goes to its own copy.
   // CHECK-LABEL: @two_tables
   // CHECK: %[[R0:.*]] = tile.gather %[[R:arg1]][%c0_i32]
   // CHECK: %[[S0:.*]] = tile.gather %[[S:arg2]][%c0_i32]

@@ -3,7 +3,7 @@
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// The slot that it reads is written two iterations later; its sum is waited for behind the loop.
+// The stage that it reads is written two iterations later; its sum is waited for behind the loop.
 // CHECK-LABEL: @adds
 // CHECK: scf.for
 // CHECK: tile.async_wait 1
@@ -32,13 +32,13 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Not with three slots, of which two copies have two.
-// CHECK-LABEL: @few_slots
+// Not with three stages, of which two copies have two.
+// CHECK-LABEL: @few_stages
 // CHECK: scf.for
 // CHECK: %[[D:.*]] = tile.async_mma %
 // CHECK: tile.mma_wait %[[D]], 0
 module attributes {tile.target = "sm_90a"} {
-  func.func @few_slots(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 3 : i32}} {
+  func.func @few_stages(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32, num_stages = 3 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>

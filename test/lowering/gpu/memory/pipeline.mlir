@@ -1,4 +1,4 @@
-// Copies run ahead of their use by the number of slots less one.
+// Copies run ahead of their use by the number of stages less one.
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-pipeline))' | FileCheck %s
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-pipeline))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 

@@ -1,9 +1,9 @@
-// Whether shared memory has room for the boxes of a result, beside two slots of all that loops copy.
+// Whether shared memory has room for the boxes of a result, beside two stages of all that loops copy.
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts,tile-promote-memory))' 2>/dev/null | FileCheck %s
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Loops that follow one another copy tiles of the same form from the same arrays: they use the same slots.
+// Loops that follow one another copy tiles of the same form from the same arrays: they use the same stages.
 // CHECK-LABEL: func.func @one_after_the_other
 // CHECK: tile.tma_store %
 module attributes {tile.target = "sm_90a"} {

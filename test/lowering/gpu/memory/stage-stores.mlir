@@ -17,7 +17,7 @@
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #rows = #tile.linear<register = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0], [64, 0]], lane = [[0, 8], [0, 16], [0, 32], [0, 64], [1, 0]], warp = [[2, 0], [4, 0], [8, 0]]>
 
-// The exchange for the threads' sake is gone; two slots a warpgroup.
+// The exchange for the threads' sake is gone; two stages a warpgroup.
 // CHECK: #[[BOX:.*]] = #tile.linear<offset = {{\[\[}}0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 // CHECK-LABEL: func.func @staged
 // CHECK: %[[B:.*]] = tile.alloc_shared : <4x64x64xbf16, #[[BOX]]>
@@ -193,7 +193,7 @@ module attributes {tile.target = "sm_90a"} {
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [0, 128], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0]]>
 
-// Two slots of 131,072 bytes are too much already.
+// Two stages of 131,072 bytes are too much already.
 // CHECK-LABEL: func.func @full
 // CHECK: tile.store
 module attributes {tile.target = "sm_90a"} {

@@ -1,10 +1,10 @@
-// Two blocks of a cluster fill rings together: each brings a half of the tile that both want, and gives slots back to both.
+// Two blocks of a cluster fill multi-stage buffers together: each brings a half of the tile that both want, and gives stages back to both.
 // RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse)' | FileCheck %s
 // RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse,tile-allocate-shared,tile-to-nvvm,tile-dependent-launch)' | FileCheck %s --check-prefix=NVVM
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Eight warps of each block have to arrive before a slot is filled again. The producer ends when all slots are free: the
+// Eight warps of each block have to arrive before a stage is filled again. The producer ends when all stages are free: the
 // other block gives them back here.
 // CHECK: %[[FULL:.*]] = tile.alloc_barriers arrivals 1 : <2>
 // CHECK: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 16 : <2>

@@ -2,9 +2,9 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // REMARK-NOT: has its blocks
-// REMARK: remark: 'func.func' op has its blocks take numbers in turn, not when one is done: no producer can take them ahead
-// REMARK: remark: 'func.func' op has its blocks take numbers in turn, not when one is done: teams of warps take them in turn
-// REMARK: remark: 'func.func' op has its blocks take numbers in turn, not when one is done: a role has no loop over them
+// REMARK: remark: 'func.func' op uses static tile scheduling: there is no producer warp to fetch the next tile
+// REMARK: remark: 'func.func' op uses static tile scheduling: its consumer groups ping-pong
+// REMARK: remark: 'func.func' op uses static tile scheduling: a role has no loop over the tiles
 // REMARK-NOT: remark
 
 // The producer takes the next tile behind its last loop, if that does not tell its last iteration, and posts the number at the
@@ -20,13 +20,13 @@
 // CHECK: scf.condition(%[[MORE]]) %[[V]],
 // CHECK: ^bb0(%[[V:[^:]*]]: i32, %[[X:[^:]*]]: i32, %[[SLOT:[^:]*]]: i32, %[[PARITY:[^:]*]]: i32):
 // CHECK-NEXT: %[[Y:.*]] = arith.addi %[[X]], %[[V]]
-// CHECK-NEXT: tile.barrier_wait %[[RING:.*]][%{{.*}}], %{{.*}}
+// CHECK-NEXT: tile.barrier_wait %[[FULL_OF:.*]][%{{.*}}], %{{.*}}
 // CHECK-NEXT: scf.for
 // CHECK-NEXT: tile.tma_load
 // CHECK-NEXT: }
 // CHECK-NEXT: %[[NEXT:.*]] = tile.next_tile %[[WORKSPACE]] of %[[TOTAL]] else %[[V]]
-// CHECK-NEXT: tile.barrier_wait %[[RING]]
-// CHECK-NEXT: tile.barrier_wait %[[RING]]
+// CHECK-NEXT: tile.barrier_wait %[[FULL_OF]]
+// CHECK-NEXT: tile.barrier_wait %[[FULL_OF]]
 // CHECK: %[[NUMBER:.*]] = arith.addi %[[NEXT]], %[[STEP]]
 // CHECK: %[[OTHER:.*]] = arith.xori %[[PARITY]]
 // CHECK: tile.barrier_wait %[[EMPTY]][%[[SLOT]]], %[[OTHER]]
@@ -51,16 +51,16 @@ module attributes {tile.target = "sm_90a"} {
     %c0 = arith.constant 0 : i32
     %c7 = arith.constant 7 : i32
     %s = tile.alloc_shared : !tile.buffer<1x8x64xbf16, #line>
-    %ring = tile.alloc_barriers arrivals 1 : !tile.barriers<1>
+    %staged = tile.alloc_barriers arrivals 1 : !tile.barriers<1>
     tile.roles producer_warps 1 producer {
       %end = scf.for %v = %first to %total step %step iter_args(%x = %c7) -> (i32) : i32 {
         %y = arith.addi %x, %v : i32
-        tile.barrier_wait %ring[%c0], %c0 : !tile.barriers<1>
+        tile.barrier_wait %staged[%c0], %c0 : !tile.barriers<1>
         scf.for %j = %c0 to %c7 step %c7 : i32 {
-          tile.tma_load %a[%v, %j] into %s[%c0] signal %ring[%c0] : !array, i32, i32 into !tile.buffer<1x8x64xbf16, #line>, !tile.barriers<1>
+          tile.tma_load %a[%v, %j] into %s[%c0] signal %staged[%c0] : !array, i32, i32 into !tile.buffer<1x8x64xbf16, #line>, !tile.barriers<1>
         }
-        tile.barrier_wait %ring[%c0], %c0 : !tile.barriers<1>
-        tile.barrier_wait %ring[%c0], %c0 : !tile.barriers<1>
+        tile.barrier_wait %staged[%c0], %c0 : !tile.barriers<1>
+        tile.barrier_wait %staged[%c0], %c0 : !tile.barriers<1>
         scf.yield %y : i32
       } {tile.dynamic_schedule, tile.persistent}
     } consumer {
@@ -105,14 +105,14 @@ module attributes {tile.target = "sm_90a"} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %s = tile.alloc_shared : !tile.buffer<1x8x64xbf16, #line>
-    %ring = tile.alloc_barriers arrivals 1 : !tile.barriers<1>
+    %staged = tile.alloc_barriers arrivals 1 : !tile.barriers<1>
     tile.roles producer_warps 1 producer {
       scf.for %v = %first to %total step %step : i32 {
         scf.for %j = %c0 to %n step %c1 : i32 {
-          tile.tma_load %a[%v, %j] into %s[%c0] signal %ring[%c0] : !array, i32, i32 into !tile.buffer<1x8x64xbf16, #line>, !tile.barriers<1>
+          tile.tma_load %a[%v, %j] into %s[%c0] signal %staged[%c0] : !array, i32, i32 into !tile.buffer<1x8x64xbf16, #line>, !tile.barriers<1>
         }
         scf.for %j = %c0 to %n step %c1 : i32 {
-          tile.tma_load %a[%v, %j] into %s[%c0] signal %ring[%c0] : !array, i32, i32 into !tile.buffer<1x8x64xbf16, #line>, !tile.barriers<1>
+          tile.tma_load %a[%v, %j] into %s[%c0] signal %staged[%c0] : !array, i32, i32 into !tile.buffer<1x8x64xbf16, #line>, !tile.barriers<1>
         }
       } {tile.dynamic_schedule, tile.persistent}
     } consumer {
@@ -168,12 +168,12 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
-// CHECK-LABEL: func.func @teams
+// CHECK-LABEL: func.func @consumer_groups
 // CHECK-COUNT-2: scf.for
 // CHECK-NOT: tile.dynamic_schedule
 module attributes {tile.target = "sm_90a"} {
-  func.func @teams(%first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
-    tile.roles producer_warps 4 teams 2 producer {
+  func.func @consumer_groups(%first: i32, %total: i32, %step: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    tile.roles producer_warps 4 consumer_groups 2 producer {
       scf.for %v = %first to %total step %step : i32 {
       } {tile.dynamic_schedule, tile.persistent}
     } consumer {

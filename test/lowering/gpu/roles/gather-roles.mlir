@@ -5,7 +5,7 @@
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !T = memref<?xi32, strided<[1]>>
 
-// The slot is full when the 128 threads of the producer have what they gathered, and the announced bytes of the other
+// The stage is full when the 128 threads of the producer have what they gathered, and the announced bytes of the other
 // operand are there: 129 arrivals. The producer computes its indices itself; a thread of its four warps has the rows of
 // two threads of the eight.
 // CHECK: #[[ROWS:.*]] = #tile.linear<register = {{\[}}[32], [64], [16]], lane = {{.*}}, warp = {{\[}}[4], [8]]>

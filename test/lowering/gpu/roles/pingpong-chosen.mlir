@@ -1,22 +1,22 @@
-// When two teams take the blocks of a persistent kernel in turn.
+// When two consumer groups take the blocks of a persistent kernel in turn.
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-specialize-warps),canonicalize,cse)' 2>/dev/null | FileCheck %s
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// The second team begins one block on, where the first block's iterations have brought the ring, and goes on by two.
+// The second consumer group begins one block on, where the first block's iterations have brought the multi-stage buffers, and goes on by two.
 // CHECK-LABEL: @product
 // CHECK: %[[BOX:.*]] = tile.alloc_shared : <4x64x64xbf16
-// CHECK: tile.roles producer_warps 4 teams 2
-// CHECK-NOT: tile.team
+// CHECK: tile.roles producer_warps 4 consumer_groups 2
+// CHECK-NOT: tile.consumer_group
 // CHECK: consumer {
-// CHECK: %[[T:.*]] = tile.team
+// CHECK: %[[T:.*]] = tile.consumer_group
 // CHECK: scf.if
-// CHECK-NEXT: tile.pass_turn
+// CHECK-NEXT: tile.ordered_arrive
 // CHECK: scf.for
-// CHECK: tile.await_turn
+// CHECK: tile.ordered_wait
 // CHECK: scf.for
 // CHECK: tile.async_mma
-// CHECK: tile.pass_turn
+// CHECK: tile.ordered_arrive
 // CHECK: tile.mma_wait
 module attributes {tile.target = "sm_90a"} {
   func.func @product(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
@@ -41,10 +41,10 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Not where a loop is as long as its block is far: a team would not know how many slots to skip.
+// Not where a loop is as long as its block is far: a consumer group would not know how many stages to skip.
 // CHECK-LABEL: @triangle
 // CHECK: tile.roles producer_warps
-// CHECK-NOT: tile.team
+// CHECK-NOT: tile.consumer_group
 module attributes {tile.target = "sm_90a"} {
   func.func @triangle(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -72,7 +72,7 @@ module attributes {tile.target = "sm_90a"} {
 // Nor where two warpgroups compute a tile.
 // CHECK-LABEL: @two_groups
 // CHECK: tile.roles producer_warps
-// CHECK-NOT: tile.team
+// CHECK-NOT: tile.consumer_group
 module attributes {tile.target = "sm_90a"} {
   func.func @two_groups(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -99,7 +99,7 @@ module attributes {tile.target = "sm_90a"} {
 // Nor where products do not merely add up.
 // CHECK-LABEL: @faded
 // CHECK: tile.roles producer_warps
-// CHECK-NOT: tile.team
+// CHECK-NOT: tile.consumer_group
 module attributes {tile.target = "sm_90a"} {
   func.func @faded(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %z: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 64>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %c0 = arith.constant 0 : i32

@@ -1,4 +1,4 @@
-// Barriers in a kernel with a producer: those that only kept copies and reads of one slot apart are gone, those that
+// Barriers in a kernel with a producer: those that only kept copies and reads of one stage apart are gone, those that
 // order what threads write to shared memory stay.
 // RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>/dev/null | FileCheck %s
 

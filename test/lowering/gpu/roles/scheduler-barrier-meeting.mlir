@@ -8,9 +8,9 @@
 
 // The turn is passed on before threads exchange values through shared memory.
 // CHECK-LABEL: func.func @exchanges
-// CHECK: tile.await_turn {tile.groups}
+// CHECK: tile.ordered_wait {tile.groups}
 // CHECK-NEXT: tile.async_mma
-// CHECK-NEXT: tile.pass_turn {tile.groups}
+// CHECK-NEXT: tile.ordered_arrive {tile.groups}
 // CHECK-NEXT: tile.convert_layout
 // CHECK-NEXT: tile.mma_wait
 module attributes {tile.target = "sm_90a"} {

@@ -13,21 +13,21 @@
 
 // CHECK-LABEL: func.func @computes
 // CHECK: consumer {
-// CHECK: %[[GROUP:.*]] = tile.team {tile.groups}
+// CHECK: %[[GROUP:.*]] = tile.consumer_group {tile.groups}
 // CHECK: %[[SECOND:.*]] = arith.cmpi eq, %[[GROUP]], %c1_i32
 // CHECK: scf.if %[[SECOND]] {
-// CHECK-NEXT: tile.pass_turn {tile.groups}
+// CHECK-NEXT: tile.ordered_arrive {tile.groups}
 // CHECK-NEXT: }
 // CHECK: scf.for
 // CHECK: tile.barrier_wait
-// CHECK: tile.await_turn {tile.groups}
+// CHECK: tile.ordered_wait {tile.groups}
 // CHECK-NEXT: tile.async_mma
-// CHECK-NEXT: tile.pass_turn {tile.groups}
+// CHECK-NEXT: tile.ordered_arrive {tile.groups}
 // CHECK-NEXT: tile.mma_wait
 // CHECK: math.exp2
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[GROUP]], %c0_i32
 // CHECK: scf.if %[[FIRST]] {
-// CHECK-NEXT: tile.await_turn {tile.groups}
+// CHECK-NEXT: tile.ordered_wait {tile.groups}
 
 // In a race-check build the groups meet around each product: none could wait for its turn.
 // RACE-LABEL: func.func @computes

@@ -122,7 +122,7 @@ module attributes {tile.target = "sm_90a"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: two slots of each buffer do not fit into shared memory}}
+      // expected-remark @below {{keeps the kernel without producer warps: two stages of each buffer do not fit into shared memory}}
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       %t = tile.local_load %b[%c0] : !buffer -> tensor<1024x64xbf16, #a>
     }

@@ -5,8 +5,8 @@
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Both operands share a barrier; the product runs into the next iteration, whose first instruction starts from zero;
-// the slot of the iteration before is given back behind it, and the last one after the loop.
-// REMARK: remark: 'tile.async_copy' op is done by a producer warp, into a ring of 4 slots of 49152 bytes
+// the stage of the iteration before is given back behind it, and the last one after the loop.
+// REMARK: remark: 'tile.async_copy' op is done by a producer warp, into a buffer of 4 stages of 49152 bytes
 // CHECK-LABEL: @gemm
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : tensor<128x256xf32
 // CHECK-DAG: %[[NONE:.*]] = ub.poison : tensor<128x256xf32
@@ -87,7 +87,7 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Slots go on from one product to the next: the outer loop carries the state of the ring, too. Blocks that a
+// Slots go on from one product to the next: the outer loop carries the state of the multi-stage buffers, too. Blocks that a
 // persistent loop goes through are not ordered, so that copies may overtake the store. The loop that runs once needs
 // no zeros after it.
 // CHECK-LABEL: @nested
@@ -126,30 +126,30 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// One warpgroup computes a tile: two teams take the blocks in turn, the second from the ninth slot on. The bound of the
-// loop, of which they need to know how often it runs, is found before; results leave through boxes of each team's own.
-// REMARK: remark: 'func.func' op has 2 teams of warps, which take its blocks in turn: one's products run while the other writes its result
+// One warpgroup computes a tile: two consumer groups take the blocks in turn, the second from the ninth stage on. The bound of the
+// loop, of which they need to know how often it runs, is found before; results leave through boxes of each consumer group's own.
+// REMARK: remark: 'func.func' op has 2 consumer groups that ping-pong: one's products run while the other writes its result
 // CHECK-LABEL: @turns
 // CHECK-DAG: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 4
 // CHECK-DAG: %[[BOXES:.*]] = tile.alloc_shared : <2x64x64xbf16
-// CHECK: tile.roles producer_warps 1 teams 2 producer {
+// CHECK: tile.roles producer_warps 1 consumer_groups 2 producer {
 // CHECK: scf.for %{{.*}} = %c0{{.*}} to %arg2 step %c1
 // CHECK: } consumer {
-// CHECK: %[[TEAM:.*]] = tile.team
+// CHECK: %[[CONSUMER_GROUP:.*]] = tile.consumer_group
 // CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 1
 // CHECK: %[[N:.*]] = arith.ceildivsi %[[EXTENT]], %c64
 // CHECK: %[[TRIPS:.*]] = arith.maxsi %[[N]], %c0
-// CHECK: %[[AHEAD:.*]] = arith.muli %[[TRIPS]], %[[TEAM]]
+// CHECK: %[[AHEAD:.*]] = arith.muli %[[TRIPS]], %[[CONSUMER_GROUP]]
 // CHECK: %[[ROUNDS:.*]] = arith.divui %[[AHEAD]], %c8
 // CHECK: %[[SLOT:.*]] = arith.remui %[[AHEAD]], %c8
 // CHECK: %[[PARITY:.*]] = arith.andi %[[ROUNDS]], %c1
-// CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[TEAM]], %c1
+// CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[CONSUMER_GROUP]], %c1
 // CHECK: scf.if %[[LAST]] {
-// CHECK-NEXT: tile.pass_turn
-// CHECK: scf.for %{{.*}} = %[[TEAM]] to %arg2 step %c2{{.*}} iter_args(%[[S:.*]] = %[[SLOT]], %[[P:.*]] = %[[PARITY]],
-// CHECK-NEXT: tile.await_turn
+// CHECK-NEXT: tile.ordered_arrive
+// CHECK: scf.for %{{.*}} = %[[CONSUMER_GROUP]] to %arg2 step %c2{{.*}} iter_args(%[[S:.*]] = %[[SLOT]], %[[P:.*]] = %[[PARITY]],
+// CHECK-NEXT: tile.ordered_wait
 // CHECK-NEXT: %[[IN:.*]]:4 = scf.for {{.*}} to %[[N]] {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[S]], %{{.*}} = %[[P]]
-// CHECK: tile.pass_turn
+// CHECK: tile.ordered_arrive
 // CHECK: tile.mma_wait %[[IN]]#0, 0
 // CHECK: tile.tma_store %{{.*}} through %[[BOXES]]
 // CHECK: %[[ON:.*]] = arith.addi %[[IN]]#1, %[[TRIPS]]
@@ -183,7 +183,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Chained products: what is brought before the loop is filled once, so that no one gives it back. The two operands of
-// the loop, alive at once, have a ring each; those of the next loop go on with the ring of the first. Each is waited for
+// the loop, alive at once, have a multi-stage buffers each; those of the next loop go on with the multi-stage buffers of the first. Each is waited for
 // where it is first read. The first is given back behind the wait for its product; the second product only adds, so it
 // runs into the next iteration, where the same wait is behind it.
 // CHECK-LABEL: @chained
@@ -248,7 +248,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Two products that add up run together: one wait for those of the iteration before. The right operand of the second
-// has a ring of its own, for it arrives later.
+// has a multi-stage buffers of its own, for it arrives later.
 // CHECK-LABEL: @dual
 // CHECK: consumer {
 // CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}, %[[S0:.*]] = %c0{{.*}}, %{{.*}}, %[[L0:.*]] = %c0{{.*}}, %[[S1:.*]] = %c0{{.*}}, %{{.*}}, %[[L1:.*]] = %c0{{.*}}) ->
@@ -331,8 +331,8 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Where threads of few warps work between products, two blocks share a multiprocessor: rings take half of its memory.
-// REMARK: remark: 'tile.async_copy' op is done by a producer warp, into a ring of 7 slots of 16384 bytes
+// Where threads of few warps work between products, two blocks share a multiprocessor: multi-stage buffers take half of its memory.
+// REMARK: remark: 'tile.async_copy' op is done by a producer warp, into a buffer of 7 stages of 16384 bytes
 // CHECK-LABEL: @shared
 // CHECK: tile.alloc_shared : <7x128x64xbf16
 module attributes {tile.target = "sm_90a"} {
@@ -357,7 +357,7 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xf64, strided<[?, 1]>>
 
-// Where lanes read by themselves, they meet before one of them gives the slot back.
+// Where lanes read by themselves, they meet before one of them gives the stage back.
 // CHECK-LABEL: @lanes
 // CHECK: consumer {
 // CHECK: tile.local_load
@@ -383,7 +383,7 @@ module attributes {tile.target = "sm_90"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !V = memref<?xbf16, strided<[1]>>
 
-// They meet once for all slots that they read one after the other.
+// They meet once for all stages that they read one after the other.
 // CHECK-LABEL: @meet
 // CHECK: consumer {
 // CHECK: tile.local_load

@@ -1,12 +1,12 @@
-// How many slots the rings of a loop in a loop get: what the outer one brings does with one slot where shared memory is
-// short, and a slot that goes back an iteration late counts for less.
+// How many stages the multi-stage buffers of a loop in a loop get: what the outer one brings does with one stage where shared memory is
+// short, and a stage that goes back an iteration late counts for less.
 // RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-specialize-warps))' 2>&1 | FileCheck %s
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// CHECK: into a ring of 1 slots of 65536 bytes
-// CHECK: into a ring of 5 slots of 16384 bytes
-// CHECK: into a ring of 3 slots of 16384 bytes
+// CHECK: into a buffer of 1 stages of 65536 bytes
+// CHECK: into a buffer of 5 stages of 16384 bytes
+// CHECK: into a buffer of 3 stages of 16384 bytes
 module attributes {tile.target = "sm_90a"} {
   func.func @gradient(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32

@@ -57,7 +57,7 @@ module attributes {tile.target = "sm_90a"} {
     %i = tile.iota : tensor<128xi32>
     %by = arith.constant dense<64> : tensor<128xi32>
     scf.for %k = %c0 to %n step %c1 : i32 {
-      %moved = arith.addi %i, %by {tile.lifted} : tensor<128xi32>
+      %moved = arith.addi %i, %by {tile.hoisted} : tensor<128xi32>
       // expected-remark @below {{reads 128xf32}}
       %x = tile.gather %t[%moved] {check_bounds} : memref<?xf32, strided<[1]>>, tensor<128xi32> -> tensor<128xf32>
       tile.scatter %x, %t[%i] : tensor<128xf32>, memref<?xf32, strided<[1]>>, tensor<128xi32>

@@ -1,4 +1,4 @@
-// A matrix product in roles: one warp brings tiles by TMA into a ring of three slots, four warps multiply.
+// A matrix product in roles: one warp brings tiles by TMA into a multi-stage buffers of three stages, four warps multiply.
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(tile-allocate-shared)' | FileCheck %s --check-prefix=PLACE
 
@@ -8,7 +8,7 @@
 #out = #tile.linear<register = [[0, 32], [0, 64], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[1, 0], [2, 0]]>
 !array = memref<?x?xbf16, strided<[?, 1]>>
 
-// Barriers come after the ring, which the conversion at the end uses again.
+// Barriers come after the multi-stage buffers, which the conversion at the end uses again.
 // PLACE-LABEL: @gemm
 // PLACE: tile.alloc_barriers arrivals 1 at 98304
 // PLACE: tile.alloc_barriers arrivals 4 at 98328

@@ -40,7 +40,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
-// Four lines: the next slot would begin within a pattern of eight.
+// Four lines: the next stage would begin within a pattern of eight.
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16]]>
 module attributes {tile.target = "sm_90a"} {
   func.func @small(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.tma}, %i: i32) attributes {tile.kernel} {
