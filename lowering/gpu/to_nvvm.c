@@ -34,6 +34,8 @@
 
 #define SHARED_NAME "tile_shared"
 
+enum { MAX_THREADS = 1024 }; /* of a block */
+
 static const tw_rule_t *const rules[TW_NUM_OP_KINDS] = {
 #define TWG_ROW(kind) [TW_##kind] = &twg_rule_of_TW_##kind,
 #include "GpuRules.inc"
@@ -312,6 +314,10 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   e->producer_warps = mlirOperationIsNull(roles) ? 0 : (int)tw_attr_int(roles, "producer_warps", 0);
   e->consumer_groups = tw_consumer_groups_of(old);
   e->group_scratch_bytes = tw_attr_int(old, "tile.group_scratch_bytes", 0);
+  if (!e->simt && threads_of(e) > MAX_THREADS) {
+    tw_op_error(old, "takes %d threads of a block; there are at most %d", (int)threads_of(e), MAX_THREADS);
+    return false;
+  }
   if (!twg_collect_maps(e, old))
     return false;
   MlirOperation function = new_function(e, old, num_words);

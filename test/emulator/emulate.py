@@ -375,7 +375,7 @@ class Rewriter:
             call = "  %v = zext i1 %a1 to i32\n  %s = call i32 @emu_any(i32 %v)\n"
             return call + "  %r = icmp ne i32 %s, 0\n  ret i1 %r\n"
         if name.startswith("div.full"):
-            return f"  %r = fdiv {result} %a0, %a1\n  ret {result} %r\n"
+            return "  %r = call float @emu_div(float %a0, float %a1)\n  ret float %r\n"
         if name.startswith("fma.r"):
             return f"  %r = call float @emu_{name.rsplit('.', 2)[1]}(float %a0, float %a1, float %a2)\n  ret float %r\n"
         if name == "prmt":
@@ -484,6 +484,7 @@ declare void @emu_mbarrier_arrive_at(ptr, i32)
 declare void @emu_store_at(ptr, i64, i32, i32)
 declare ptr @emu_map(i32)
 declare float @emu_ex2(float)
+declare float @emu_div(float, float)
 declare float @emu_lg2(float)
 declare float @emu_rcp(float)
 declare float @emu_rsqrt(float)

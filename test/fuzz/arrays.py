@@ -181,7 +181,8 @@ class Maker:
     def array(self) -> Any:
         pick = self.pick
         dtype = pick.choice((*DTYPES, *NARROW))
-        shape = tuple(pick.choice((0, 1, 2, 3, 16)) for _ in range(pick.choice((0, 1, 1, 2, 3, 9))))
+        rank = pick.choice((0, 1, 1, 2, 3, 9))
+        shape = tuple(pick.choice((0, 1, 2, 3, 16) if rank < 9 else (0, 1, 2)) for _ in range(rank))
         made: Any = np.zeros(shape, dtype)
         if shape and pick.random() < 0.2:
             made = made[tuple(slice(None, None, pick.choice((1, 2, -1))) for _ in shape)]

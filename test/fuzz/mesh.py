@@ -36,7 +36,7 @@ FINE = Outcome(Kind.FINE)
 
 
 class Base:
-    """`folder` is for files; case `number` is the same in every run. `limit`: seconds that a case may take."""
+    """`folder` is for files; case `number` is the same in every run. `limit`: seconds of a CPU that a case may take."""
 
     limit = 60.0
 

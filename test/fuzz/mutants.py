@@ -279,7 +279,7 @@ class Mesh(Base):
         for plan in [[], *plans(passes, pick)]:
             steps = [step[len("builtin.module(") : -1] for step in plan if step != "code"]
             command = [TW_OPT, file, f"--pass-pipeline=builtin.module({','.join(steps)})", "-o", "/dev/null"]
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=self.limit)
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=10 * self.limit)
             if done.returncode < 0 or done.returncode > 1:
                 frames = re.findall(r"^ *#\d+ 0x[0-9a-f]+ (.*)$", done.stderr, flags=re.MULTILINE)
                 ours = [f for f in frames if not _NOT_OURS.match(f)]

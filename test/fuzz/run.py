@@ -37,6 +37,18 @@ START_SECONDS = 120.0  # until a process has begun its first case
 MOST_KEPT = 100  # files of one mesh
 
 
+IDLE = 10  # so many times its seconds a case may take on a machine that is busy with other things
+
+
+def seconds_of(process: subprocess.Popen[bytes]) -> float:
+    """Of all CPUs, that its threads have had; 0 when it has ended."""
+    try:
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def make(name: str, folder: Path) -> Any:
     return importlib.import_module(name).Mesh(folder)
 
@@ -75,8 +87,16 @@ class Runner:
         assert self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
         self.rest = b""
-        self.since = time.monotonic()
+        self.begin_case()
         self.current = None
+
+    def begin_case(self) -> None:
+        self.since, self.had = time.monotonic(), seconds_of(self.process)
+
+    @property
+    def is_late(self) -> bool:
+        limit = self.mesh.limit if self.current is not None else START_SECONDS
+        return seconds_of(self.process) - self.had > limit or time.monotonic() - self.since > IDLE * limit
 
     @property
     def done(self) -> int:
@@ -101,18 +121,17 @@ class Runner:
         assert self.process.stdout is not None
         data = self.process.stdout.read()
         for line in self.lines(data or b""):
-            self.since = time.monotonic()
+            self.begin_case()
             if line[0] == "begin":
                 self.current = line[1]
             else:
                 self.current, self.next = None, line[1] + self.step
                 self.note(line[1], Outcome(Kind(line[2]), line[3]))
-        limit = self.mesh.limit if self.current is not None else START_SECONDS
         if self.is_over:
             return
         if data == b"" and self.process.poll() is not None:
             self.restart(Kind.CRASH)
-        elif time.monotonic() - self.since > limit:
+        elif self.is_late:
             self.restart(Kind.HANG)
 
     @property

@@ -31,7 +31,7 @@ import os, time
 from mesh import FINE, Base, Kind, Outcome
 
 class Mesh(Base):
-    limit = 2.0
+    limit = 0.5
 
     def case(self, number):
         if number == 1:

@@ -76,6 +76,14 @@ static bool ends_narrow(MlirOperation op, int depth) {
 
 bool tw_only_read_narrower(MlirOperation op) { return ends_narrow(op, MAX_LOOK_AHEAD); }
 
+bool tw_is_widened(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  while (!mlirOperationIsNull(op) && tw_op_form(op) == TW_FORM_VIEW)
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_EXTF) &&
+         tw_bits(mlirValueGetType(mlirOperationGetOperand(op, 0))) <= 16;
+}
+
 /* ---- weights of a softmax ------------------------------------------------------------------------------ */
 
 static bool is_narrowed_operand(MlirOperation op) {

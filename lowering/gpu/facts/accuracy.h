@@ -8,6 +8,10 @@
  * relative error larger: 2 ulp of f32 do not show. */
 bool tw_only_read_narrower(MlirOperation op);
 
+/* Whether a value is that of a float of 16 bits or fewer, widened: then it is 1, or no nearer to 1 than 2^-11, where a
+ * logarithm with an absolute error is exact enough for 16 bits. */
+bool tw_is_widened(MlirValue value);
+
 /* Whether no element is less than `bound`, 0 or 1, as the ops that made it tell; NaN may be among them. */
 bool tw_is_at_least(MlirValue value, int bound);
 

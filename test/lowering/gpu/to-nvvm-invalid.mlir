@@ -95,3 +95,15 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+module attributes {tile.target = "sm_90a"} {
+  // expected-error @below {{takes 1120 threads of a block; there are at most 1024}}
+  func.func @crowd() attributes {tile.kernel, tile.hints = {num_warps = 32 : i32}} {
+    tile.roles producer_warps 3 producer {
+    } consumer {
+    }
+    return
+  }
+}

@@ -1,0 +1,62 @@
+"""Functions keep their bounds on any GPU: the emulator's approximations are off by all that the PTX ISA allows."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tilewright import compile as compiler
+from tilewright import tile as ct
+
+sys.path[:0] = [str(Path(__file__).parent.parent / part) for part in ("emulator", "numerics")]
+import emulate  # noqa: E402 - needs the line above
+import test_library as library  # noqa: E402
+
+pytestmark = pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+
+COUNT = 64 * library.T
+
+
+def dense(name: str, dtype: Any) -> np.ndarray:
+    """Operands of every size, those between -20 and 20 more than others."""
+    random = np.random.default_rng(7)
+    most = float(np.max(np.abs(library.operands(name, dtype).astype(np.float64))))
+    near = random.uniform(-20, 20, COUNT // 2).clip(-most, most)
+    far = np.exp(random.uniform(math.log(1e-9), math.log(min(most, 1e4)), COUNT // 2))
+    x = np.concatenate([near, far * random.choice([-1, 1], COUNT // 2)])
+    return (np.where(x <= -1, -x, x) if name == "log1p" else x).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("name", library.FUNCTIONS)
+def test_library(name: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulate, "TARGET", "sm_90")
+    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    exact, bound, _, _ = library.FUNCTIONS[name]
+    kernel, x = library.unary_kernel(getattr(ct, name)), dense(name, dtype)
+    found, expected = np.zeros_like(x), np.array([exact(float(v)) for v in x])
+    ct.launch(None, COUNT // library.T, kernel, (x, found))
+    scale = np.abs(x.astype(np.float64) if name == "gelu" else expected)
+    assert library.units(found, expected, scale, dtype) <= bound
+
+
+def test_a_logarithm_near_one() -> None:
+    """Whose operand is a sum, and whose result is narrow: `lg2.approx` is off by more than that result."""
+
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, 0, ct.log(1 + ct.load(X, 0, 8)).astype(Z.dtype))
+
+    x, z = np.ldexp(np.float32(1), np.arange(-23, -15)), np.zeros(8, ml_dtypes.bfloat16)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(emulate, "TARGET", "sm_90")
+        patch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+        ct.launch(None, 1, kernel, (x, z))
+    assert np.allclose(z.astype(np.float32), np.log1p(x), rtol=2**-8, atol=0)
