@@ -202,8 +202,8 @@ tw_builder_t cpu_at_module(cpu_t *cx);
 bool cpu_has_function(cpu_t *cx, const char *name);
 /* Calls a function made before, or one of the process (include/tilewright/kernel_calls.h), declaring it. */
 void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands);
-/* Between begin and end, `inner` builds the body of a function of so many pointers. */
-void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers);
+/* Between begin and end, `inner` builds the body of a function of so many pointers and words of 64 bits. */
+void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers, int num_words);
 void cpu_function_end(cpu_t *cx, cpu_t *inner, const char *name);
 /* Frees what the lowering of one function holds. */
 void cpu_release(cpu_t *cx);

@@ -48,7 +48,7 @@ void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
            (tw_op_parts_t){.num_operands = num, .operands = operands, .num_attrs = 1, .attrs = &attr});
 }
 
-void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers) {
+void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers, int num_words) {
   *inner = (cpu_t){.context = cx->context,
                    .rules = cx->rules,
                    .emit_block = cx->emit_block,
@@ -60,11 +60,11 @@ void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers) {
                    .f16c = cx->f16c};
   MlirType types[8];
   MlirLocation locations[8];
-  for (int i = 0; i < num_pointers; i++) {
-    types[i] = cpu_pointer_type(cx);
+  for (int i = 0; i < num_pointers + num_words; i++) {
+    types[i] = i < num_pointers ? cpu_pointer_type(cx) : cpu_int(cx, 64);
     locations[i] = cx->location;
   }
-  inner->entry = mlirBlockCreate(num_pointers, types, locations);
+  inner->entry = mlirBlockCreate(num_pointers + num_words, types, locations);
   inner->scope[0] = inner->block = inner->entry;
 }
 

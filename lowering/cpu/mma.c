@@ -1,15 +1,27 @@
 /* mma.c - tile.mma: a register block of accumulators over the whole of k
  *
- * Operands lie in buffers, in the type that multiplies: f32 for all narrow floats, f64, i32 for bytes. The result's
- * buffer starts with the accumulator; for each block of rows x strips its values stay in registers over the k loop, in
- * which one strip of rhs per column and one broadcast element of lhs per row give rows * columns multiply-adds. */
+ * Operands lie in memory, in the type that multiplies: f32 for all narrow floats, f64, i32 for bytes. That is a buffer,
+ * or the array itself where a tile of that type lies whole in it and nothing else asks for the tile:
+ *
+ *   %p, %stride = scf.if %whole { array } else { fill a buffer }
+ *
+ * The result's buffer starts with the accumulator; for each block of rows x strips its values stay in registers over
+ * the k loop, in which one strip of rhs per column and one broadcast element of lhs per row give rows * columns
+ * multiply-adds. */
 #include "lowering/cpu/cpu.h"
+#include "lowering/loops.h"
 
 #include <stdio.h>
 
+/* Where rows begin, and how many elements they are apart, i64. */
 typedef struct {
-  MlirType type;           /* that multiplies and adds */
-  MlirValue lhs, rhs, acc; /* pointers */
+  MlirValue pointer, stride;
+} rows_t;
+
+typedef struct {
+  MlirType type; /* that multiplies and adds */
+  rows_t lhs, rhs;
+  MlirValue acc; /* pointer */
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
 } product_t;
@@ -40,12 +52,12 @@ static void block(cpu_t *cx, const product_t *p, const cpu_index_t base[3], cpu_
   cpu_index_t k = cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(p->k), 1, rows * p->columns, sums);
   MlirValue strips[16];
   for (int c = 0; c < p->columns; c++) {
-    cpu_index_t offset = cpu_index_add(cx, cpu_index_mul(cx, k, p->n), cpu_index_plus(j, c * p->lanes));
-    strips[c] = load_at(cx, p, p->rhs, cpu_index_add(cx, base[1], offset), p->lanes);
+    cpu_index_t offset = cpu_index_add(cx, cpu_index_times(cx, k, p->rhs.stride, 0), cpu_index_plus(j, c * p->lanes));
+    strips[c] = load_at(cx, p, p->rhs.pointer, cpu_index_add(cx, base[1], offset), p->lanes);
   }
   for (int r = 0; r < rows; r++) {
-    cpu_index_t row = cpu_index_mul(cx, cpu_index_plus(i, r), p->k);
-    MlirValue x = load_at(cx, p, p->lhs, cpu_index_add(cx, base[0], cpu_index_add(cx, row, k)), 1);
+    cpu_index_t row = cpu_index_times(cx, cpu_index_plus(i, r), p->lhs.stride, 0);
+    MlirValue x = load_at(cx, p, p->lhs.pointer, cpu_index_add(cx, base[0], cpu_index_add(cx, row, k)), 1);
     x = cpu_splat(cx, x, p->lanes);
     for (int c = 0; c < p->columns; c++)
       sums[r * p->columns + c] = multiply_add(cx, p, x, strips[c], loop.args[r * p->columns + c]);
@@ -78,23 +90,27 @@ static void emit_product(cpu_t *cx, const product_t *p) {
   cpu_loop_end(cx, &batches, NULL, NULL);
 }
 
-/* One function a shape and type, so that several products of a kernel share its code. Arguments: lhs, rhs, acc. */
+/* One function a shape and type, so that several products of a kernel share its code. */
 static void product(cpu_t *cx, product_t *p) {
   char name[96];
   const char *type = !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
   snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m, (long long)p->n,
            (long long)p->k, type);
-  MlirValue operands[3] = {p->lhs, p->rhs, p->acc};
+  MlirValue operands[] = {p->lhs.pointer, p->rhs.pointer, p->acc, p->lhs.stride, p->rhs.stride};
+  enum { POINTERS = 3, ARGUMENTS = sizeof operands / sizeof *operands };
   if (!cpu_has_function(cx, name)) {
     cpu_t inner;
-    cpu_function_begin(cx, &inner, 3);
-    p->lhs = mlirBlockGetArgument(inner.entry, 0);
-    p->rhs = mlirBlockGetArgument(inner.entry, 1);
-    p->acc = mlirBlockGetArgument(inner.entry, 2);
+    MlirValue arguments[ARGUMENTS];
+    cpu_function_begin(cx, &inner, POINTERS, ARGUMENTS - POINTERS);
+    for (int i = 0; i < ARGUMENTS; i++)
+      arguments[i] = mlirBlockGetArgument(inner.entry, i);
+    p->lhs = (rows_t){arguments[0], arguments[POINTERS]};
+    p->rhs = (rows_t){arguments[1], arguments[POINTERS + 1]};
+    p->acc = arguments[2];
     emit_product(&inner, p);
     cpu_function_end(cx, &inner, name);
   }
-  cpu_call(cx, name, 3, operands);
+  cpu_call(cx, name, ARGUMENTS, operands);
 }
 
 static void choose_block(cpu_t *cx, product_t *p) {
@@ -103,16 +119,14 @@ static void choose_block(cpu_t *cx, product_t *p) {
   p->columns = cx->avx512 ? 4 : 2;
   while (p->n % ((int64_t)p->lanes * p->columns) != 0)
     p->columns /= 2;
-  p->rows = cx->avx512 ? 4 : 6;
+  p->rows = 6;
   if (p->rows > p->m)
     p->rows = (int)p->m;
 }
 
-/* The buffer of an operand, in the type that multiplies. Bytes are widened into a buffer of their own. */
-static MlirValue operand(cpu_t *cx, MlirValue tile, bool is_unsigned) {
+/* Bytes, in a buffer of words. */
+static MlirValue widened(cpu_t *cx, MlirValue tile, bool is_unsigned) {
   MlirType type = mlirValueGetType(tile);
-  if (!tw_is_int(type))
-    return cpu_buffer(cx, tile);
   MlirType wide = tw_with_element(type, cpu_int(cx, 32));
   MlirValue buffer = cpu_new_buffer(cx, wide);
   cpu_plan(cx, type, 1, &tile, tw_null_op());
@@ -125,6 +139,64 @@ static MlirValue operand(cpu_t *cx, MlirValue tile, bool is_unsigned) {
   cpu_nest_end(cx, &nest);
   cpu_planned(cx);
   return buffer;
+}
+
+/* The rows of a tile in its array, if it lies whole in it; else in a buffer that is filled. */
+static rows_t rows_in_place(cpu_t *cx, MlirValue tile, MlirValue whole) {
+  MlirType type = mlirValueGetType(tile);
+  MlirType types[2] = {cpu_pointer_type(cx), cpu_int(cx, 64)};
+  MlirValue buffer = cpu_new_buffer(cx, type), in_array[2], in_buffer[2];
+  const cpu_access_t *access = cpu_slot(cx, tile)->access;
+  MlirBlock then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
+  cpu_index_t origin = {.base = access->origin, .depth = access->depth};
+  cpu_scope_push(cx, then);
+  in_array[0] = cpu_address(cx, access->pointer, access->element, origin);
+  in_array[1] = access->stride[0];
+  cpu_op0(cx, "scf.yield", 2, in_array);
+  cpu_scope_pop(cx);
+  cpu_scope_push(cx, other);
+  cpu_copy_into(cx, tile, buffer);
+  in_buffer[0] = buffer;
+  in_buffer[1] = cpu_i64_const(cx, tw_extent(type, 1));
+  cpu_op0(cx, "scf.yield", 2, in_buffer);
+  cpu_scope_pop(cx);
+  MlirOperation choice = cpu_if(cx, whole, then, other, 2, types);
+  return (rows_t){mlirOperationGetResult(choice, 0), mlirOperationGetResult(choice, 1)};
+}
+
+/* i1: the tile lies whole in its array, and its rows don't all fall into the same few sets of the cache, as they do
+ * where they are a multiple of so many bytes apart. Of lhs few rows are read at a time. */
+static MlirValue is_whole(cpu_t *cx, const cpu_access_t *access, MlirType tile, bool is_rhs) {
+  enum { BYTES_OF_A_WAY = 4096 };
+  MlirValue whole = cpu_int_const(cx, cpu_int(cx, 1), 1);
+  for (int d = 0; d < tw_rank(tile); d++) {
+    MlirValue extent = cpu_int_const(cx, cpu_int(cx, 32), tw_extent(tile, d));
+    whole = cpu_bin(cx, "arith.andi", whole, cpu_cmpi(cx, CPU_SGE, access->limit[d], extent));
+  }
+  if (!is_rhs)
+    return whole;
+  int64_t way = BYTES_OF_A_WAY / tw_bytes(access->element);
+  MlirValue rest = cpu_bin_i(cx, "arith.andi", access->stride[0], way - 1);
+  return cpu_bin(cx, "arith.andi", whole, cpu_cmpi(cx, CPU_NE, rest, cpu_i64_const(cx, 0)));
+}
+
+/* Whether a product may read a tile where it was loaded from: nobody else wants it in a buffer, and now is when it
+ * would be copied. */
+static bool is_in_place(cpu_t *cx, MlirValue tile, MlirType type) {
+  MlirOperation load = tw_def(tile);
+  const cpu_slot_t *slot = cpu_slot(cx, tile);
+  return !mlirOperationIsNull(load) && tw_op_loads_tile(load) && slot->kind == CPU_VIRTUAL && slot->access &&
+         tw_has_one_use(tile) && tw_rank(mlirValueGetType(tile)) == 2 && slot->access->unit[1] &&
+         mlirTypeEqual(slot->access->element, type) && !cpu_load_is_swapped(cx, tile);
+}
+
+/* An operand in the type that multiplies. Bytes are widened into a buffer of their own. */
+static rows_t operand(cpu_t *cx, const product_t *p, MlirValue tile, bool is_rhs, bool is_unsigned) {
+  MlirType type = mlirValueGetType(tile);
+  if (is_in_place(cx, tile, p->type))
+    return rows_in_place(cx, tile, is_whole(cx, cpu_slot(cx, tile)->access, type, is_rhs));
+  MlirValue stride = cpu_i64_const(cx, tw_extent(type, tw_rank(type) - 1));
+  return (rows_t){tw_is_int(type) ? widened(cx, tile, is_unsigned) : cpu_buffer(cx, tile), stride};
 }
 
 /* f16 accumulators add in f32 and are rounded once. */
@@ -149,8 +221,8 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
   p.n = tw_extent(type, rank - 1);
   p.k = tw_extent(left, rank - 1);
   choose_block(cx, &p);
-  p.lhs = operand(cx, lhs, tw_has_attr(op, "unsigned_lhs"));
-  p.rhs = operand(cx, rhs, tw_has_attr(op, "unsigned_rhs"));
+  p.lhs = operand(cx, &p, lhs, false, tw_has_attr(op, "unsigned_lhs"));
+  p.rhs = operand(cx, &p, rhs, true, tw_has_attr(op, "unsigned_rhs"));
   cpu_slot_t *slot = cpu_slot(cx, result);
   p.acc = slot->target.ptr ? slot->target : cpu_new_buffer(cx, type);
   cpu_copy_into(cx, acc, p.acc);

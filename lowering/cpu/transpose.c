@@ -99,7 +99,7 @@ static void call_transpose(cpu_t *cx, const transpose_t *t, MlirValue from, Mlir
                        (int)t->order[d]);
   if (!cpu_has_function(cx, name)) {
     cpu_t inner;
-    cpu_function_begin(cx, &inner, 2);
+    cpu_function_begin(cx, &inner, 2, 0);
     emit_transpose(&inner, t);
     cpu_function_end(cx, &inner, name);
   }

@@ -121,6 +121,18 @@ def test_memory_order_of_operands(backends: Backends, dtype: dt.DType, layout: s
     assert np.array_equal(args[2], a.astype(np.float64) @ b.astype(np.float64))
 
 
+@pytest.mark.parametrize("columns", [128, 1024, 1027])
+def test_operands_that_are_views(backends: Backends, columns: int) -> None:
+    """Whole and ragged tiles, of rows that lie close together, or a multiple of 4 KiB apart."""
+    a, b = (small_integers(ct.float32, (100, columns), seed) for seed in (1, 2))
+
+    def make_args() -> list[Any]:
+        c = np.zeros((70, 90), np.float32)
+        return [a[:70, 5:105], b[:, 3:93], c, 32, 32, 32, ct.float32]
+
+    backends.run_all(matmul, (3, 3), make_args, tolerance=EXACT)
+
+
 def test_tf32(backends: Backends) -> None:
     @ct.kernel
     def kernel(A, B, C):
