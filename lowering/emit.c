@@ -1,7 +1,8 @@
 /* emit.c - from the LLVM dialect through LLVM to PTX, native assembly or an object file
  *
  * The LLVM pass lists are short on purpose: the lowering already emits what -O3 would look for, and its loop
- * transformations cost compile time and undo schedules. */
+ * transformations cost compile time and undo schedules. The code generator of NVPTX looks for common subexpressions
+ * itself, several times. */
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/ptx.h"
@@ -22,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPU_PASSES "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>,early-cse,dce),globaldce"
+#define GPU_PASSES "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>),globaldce"
 #define CPU_PASSES                                                                                                     \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse),globaldce"

@@ -794,7 +794,7 @@ static PyObject *builder_new(PyTypeObject *type, PyObject *args, PyObject *keywo
   builder_t *self = (builder_t *)allocate(type, 0); /* zeroed */
   if (!self)
     return NULL;
-  self->context = tw_context_create();
+  self->context = tw_ext_context_take();
   self->here = mlirLocationUnknownGet(self->context);
   self->module = mlirModuleCreateEmpty(self->here);
   self->types = PyDict_New();
@@ -823,7 +823,7 @@ static void builder_dealloc(PyObject *object) {
     destroy_blocks(self);
     detach(self);
     mlirModuleDestroy(module);
-    mlirContextDestroy(context);
+    tw_ext_context_give(context);
   }
   while (self->blocks) {
     block_state_t *next = self->blocks->next;

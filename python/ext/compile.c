@@ -104,7 +104,7 @@ PyObject *tw_ext_module_new(MlirContext context, MlirModule module) {
   module_object_t *self = PyObject_New(module_object_t, module_type);
   if (!self) {
     mlirModuleDestroy(module);
-    mlirContextDestroy(context);
+    tw_ext_context_give(context);
     return NULL;
   }
   self->context = context;
@@ -118,7 +118,7 @@ static void module_dealloc(PyObject *object) {
   mlirModuleDestroy(self->module);
   if (!mlirModuleIsNull(self->start))
     mlirModuleDestroy(self->start);
-  mlirContextDestroy(self->context);
+  tw_ext_context_give(self->context);
   PyTypeObject *type = Py_TYPE(object);
   PyObject_Free(object);
   Py_DECREF(type);
@@ -346,12 +346,12 @@ static PyObject *parse(PyObject *unused, PyObject *args) {
   const char *text;
   if (!PyArg_ParseTuple(args, "s", &text))
     return NULL;
-  MlirContext context = tw_context_create();
+  MlirContext context = tw_ext_context_take();
   diagnostics_t *scope = diagnostics_begin(context);
   MlirModule module = mlirModuleCreateParse(context, mlirStringRefCreateFromCString(text));
   PyObject *status = diagnostics_end(scope, mlirModuleIsNull(module));
   if (!status) {
-    mlirContextDestroy(context);
+    tw_ext_context_give(context);
     return NULL;
   }
   Py_DECREF(status);

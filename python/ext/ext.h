@@ -16,6 +16,10 @@ int tw_ext_add_launch(PyObject *module);
 int tw_ext_add_builder(PyObject *module);
 int tw_ext_add_jit(PyObject *module);
 
+/* A context for a module, and back with it when there is nothing left in it. */
+MlirContext tw_ext_context_take(void);
+void tw_ext_context_give(MlirContext context);
+
 /* Makes the Python object `Module` of a module; takes both the module and the context. */
 PyObject *tw_ext_module_new(MlirContext context_owned, MlirModule module_owned);
 

@@ -233,6 +233,21 @@ def test_threads_that_launch_at_once() -> None:
     assert len(results) == 6 and len(kernel.variants()) == 3
 
 
+def test_modules_that_follow_each_other_are_independent() -> None:
+    target, key = scale.specialization((np.zeros(16, np.float32), np.zeros(16, np.float32), 16))
+    kept, texts = [], set()
+    for i in range(60):
+        module = scale.capture(target, key)
+        for stage in compile.CPU_STAGES[: i % 4]:
+            module.lower(stage)
+        if i % 4 == 3:
+            texts.add(module.text())
+        if i % 7 == 0:
+            kept.append((module, module.text()))  # its context is of no use to another
+    assert len(texts) == 1
+    assert all(module.text() == text for module, text in kept)
+
+
 # ---------------------------------------------------------------------------------------------
 # The disk cache
 

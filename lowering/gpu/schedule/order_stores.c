@@ -52,9 +52,10 @@ typedef struct {
 /* ---- kinds of ops ------------------------------------------------------------------------------ */
 
 static bool contains(MlirStringRef text, const char *part) {
+  const char *end = text.data + text.length, *at = text.data;
   size_t n = strlen(part);
-  for (size_t i = 0; i + n <= text.length; i++)
-    if (!memcmp(text.data + i, part, n))
+  while ((at = memchr(at, part[0], (size_t)(end - at))) && (size_t)(end - at) >= n)
+    if (!memcmp(at++, part, n))
       return true;
   return false;
 }
@@ -68,9 +69,17 @@ static bool contains_any(MlirStringRef text, const char *const *parts, size_t co
 
 #define CONTAINS_ANY(text, parts) contains_any(text, parts, sizeof(parts) / sizeof *(parts))
 
+/* Of an op of llvm, by how its name begins. */
+static bool has_effects(MlirStringRef name) {
+  static const char *const effects[] = {"load", "store", "call", "atomic", "fence", "cmpxchg", "intr.mem", "alloca"};
+  const size_t dialect = strlen("llvm.");
+  for (size_t i = 0; i < sizeof effects / sizeof *effects; i++)
+    if (name.length >= dialect + strlen(effects[i]) && !memcmp(name.data + dialect, effects[i], strlen(effects[i])))
+      return true;
+  return false;
+}
+
 static bool is_pure(MlirOperation op) {
-  static const char *const effects[] = {"llvm.load",  "llvm.store",   "llvm.call",     "llvm.atomic",
-                                        "llvm.fence", "llvm.cmpxchg", "llvm.intr.mem", "llvm.alloca"};
   static const char *const functions[] = {".div.",  ".ex2.", ".lg2.", ".rcp.", ".rsqrt.",
                                           ".sqrt.", ".sin.", ".cos.", ".tanh."};
   if (tw_op_is(op, TW_LLVM_INLINE_ASM))
@@ -78,14 +87,17 @@ static bool is_pure(MlirOperation op) {
   if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
     return CONTAINS_ANY(tw_attr_string(op, "intrin"), functions);
   return tw_op_in(op, "llvm") && mlirOperationGetNumSuccessors(op) == 0 && mlirOperationGetNumResults(op) > 0 &&
-         !CONTAINS_ANY(tw_op_name(op), effects);
+         !has_effects(tw_op_name(op));
 }
 
-/* What an op says of itself: the text of inline assembly, the name of an intrinsic, or its own. */
+/* What an op says of itself: the text of inline assembly, the name of an intrinsic, its own if it is of nvvm. Ops of
+ * llvm are arithmetic, nearly all of a kernel: there is nothing to look for. */
 static MlirStringRef words_of(MlirOperation op) {
   if (tw_op_is(op, TW_LLVM_INLINE_ASM))
     return tw_attr_string(op, "asm_string");
-  return tw_op_is(op, TW_LLVM_CALL_INTRINSIC) ? tw_attr_string(op, "intrin") : tw_op_name(op);
+  if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
+    return tw_attr_string(op, "intrin");
+  return tw_op_in(op, "llvm") ? (MlirStringRef){"", 0} : tw_op_name(op);
 }
 
 /* Boxes on their way to memory (isa/sm90/emit_tma_store.c) are none: the arithmetic of each belongs to its own stores.

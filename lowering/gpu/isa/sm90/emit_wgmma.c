@@ -28,6 +28,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
   LINES = 8,    /* of a group */
@@ -54,6 +55,20 @@ __attribute__((format(printf, 2, 3))) static void put(text_t *text, const char *
   va_start(arguments, format);
   text->length += (size_t)vsnprintf(text->start + text->length, MAX_PUT, format, arguments);
   va_end(arguments);
+}
+
+/* Text and a number: what lists of operands are made of, hundreds at a time, for which printf is slow. */
+static void put_number(text_t *text, const char *before, int number) {
+  char digits[16];
+  size_t from = sizeof digits, length = strlen(before);
+  do
+    digits[--from] = (char)('0' + number % 10);
+  while (number /= 10);
+  make_room(text);
+  memcpy(text->start + text->length, before, length);
+  memcpy(text->start + text->length + length, digits + from, sizeof digits - from);
+  text->length += length + sizeof digits - from;
+  text->start[text->length] = 0;
 }
 
 typedef struct {
@@ -143,7 +158,7 @@ static MlirValue group_offset(tw_emitter_t *e, const product_t *p, bool rhs) {
 
 static void put_list(text_t *text, int first, int count) {
   for (int i = 0; i < count; i++)
-    put(text, "%s$%d", i ? "," : "{", first + i);
+    put_number(text, i ? ",$" : "{$", first + i);
   put(text, "}");
 }
 
@@ -217,7 +232,7 @@ static void put_tied(text_t *text, MlirType word, int count) {
   for (int i = 0; i < count; i++)
     put(text, "%s=&%c", i ? "," : "", mlirTypeIsAF32(word) ? 'f' : 'r');
   for (int i = 0; i < count; i++)
-    put(text, ",%d", i);
+    put_number(text, ",", i);
 }
 
 static MlirType struct_of(tw_emitter_t *e, MlirType element, int count) {
