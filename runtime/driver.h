@@ -94,7 +94,9 @@ enum { /* JIT options */
 enum { CU_JIT_INPUT_PTX = 1 };
 enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 enum { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
-enum { CU_STREAM_NON_BLOCKING = 1, CU_STREAM_PER_THREAD = 2 };
+enum { CU_STREAM_NON_BLOCKING = 1, CU_STREAM_LEGACY = 1, CU_STREAM_PER_THREAD = 2 };
+/* The default stream of the device, which nobody captures and nobody destroys. */
+static inline bool tw_stream_is_default(CUstream stream) { return (uintptr_t)stream <= CU_STREAM_LEGACY; }
 enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1, CU_GRAPH_USER_OBJECT_MOVE = 1 };
 enum { CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9 };

@@ -1,6 +1,10 @@
 /* launch.c - one kernel launch on the GPU: context, parameters in one buffer, driver call.
  *
- * This is the hot path: no allocation, no string work, no lock. */
+ * This is the hot path: no allocation, no string work, no lock. The driver is asked which context is current (6 ns),
+ * and on a stream that is not the default one whether it captures a graph, which then holds the code. Blocks that share
+ * tiles, or take them one after the other, need a workspace (workspace.c): that of the default stream is known, for
+ * another one the driver is asked which stream it is, under a lock. What a launch would do better with is found without
+ * any of it. */
 #define _GNU_SOURCE
 #include "module.h"
 
@@ -157,7 +161,7 @@ static void choose_pairs(const tw_multicast_t *pairs, const uint32_t grid[3], ui
   }
 }
 
-tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
                                      const uint64_t *words, tw_alternative_t *out) {
   const tw_device_t *device;
   uint32_t started[3] = {grid[0], grid[1], grid[2]};
@@ -183,13 +187,9 @@ tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal
     return NULL;
   tw_shares_t shares = tw_split_choose(&kernel->record.split, words, tw_loaded_bytes(&kernel->record, words),
                                        (int64_t)blocks, device, kernel->resident[ordinal]);
-  if (shares.parts == 1)
-    return NULL;
-  tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  if (tw_workspace_take(scope.driver, device, stream, tw_split_bytes(&kernel->record.split, shares, (int64_t)blocks)))
+  size_t bytes = tw_split_bytes(&kernel->record.split, shares, (int64_t)blocks);
+  if (shares.parts > 1 && tw_workspace_has_room(device, bytes))
     *out = (tw_alternative_t){TW_ALTERNATIVE_SPLIT_K, 1};
-  tw_context_leave(&scope);
   return NULL;
 }
 
@@ -248,6 +248,8 @@ TW_HOT static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kern
     TW_RETURN_IF_ERROR(resized_grid(kernel, grid, slices));
     grid = slices;
   }
+  if (TW_UNLIKELY(!tw_stream_is_default(stream)))
+    tw_image_hold_for_capture(driver, kernel->image, stream);
   *start = (started_t){{grid[0], grid[1], grid[2]}, 1, count};
   if (kernel->record.persistent || kernel->record.split_applied)
     return start_in_line(driver, kernel, device, stream, grid, words, start);

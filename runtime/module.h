@@ -8,11 +8,14 @@
 
 enum { TW_MAX_DEVICES = 64 };
 
-/* PTX or cubin, kept for ever, with the module it became on each device. */
+/* PTX or a cubin, with the module it became on each device. */
 typedef struct tw_image {
   struct tw_image *next; /* owned */
   tw_key_t key;
   size_t size;
+  _Atomic int holders;              /* kernels, and graphs that launch them */
+  bool captured;                    /* some graph holds it, */
+  unsigned long long capture;       /* this one last */
   CUmodule modules[TW_MAX_DEVICES]; /* owned */
   char bytes[];                     /* terminated */
 } tw_image_t;
@@ -30,7 +33,7 @@ typedef struct tw_shares {
 } tw_shares_t;
 
 struct tw_cuda_kernel {
-  tw_image_t *image; /* borrowed, lives for ever */
+  tw_image_t *image; /* held */
   const char *name;  /* borrowed, lives for ever */
   tw_launch_record_t record;
   tw_map_slot_t *maps;          /* owned; one for each tensor map of the record */
@@ -41,6 +44,17 @@ struct tw_cuda_kernel {
 };
 
 enum { TW_MAX_LEAD = 8 };
+
+/* --- image.c --- */
+
+/* An image of these bytes, which the caller holds until it drops it. NULL: out of memory. */
+tw_image_t *tw_image_take(const void *bytes, size_t size);
+void tw_image_drop(tw_image_t *image);
+/* Its module on a device, whose context is current. */
+tw_status_t tw_image_load(const tw_driver_t *driver, const tw_device_t *device, tw_image_t *image,
+                          CUmodule *out_module);
+/* Before a launch on a stream: where that captures a graph, the graph holds the image, too. */
+void tw_image_hold_for_capture(const tw_driver_t *driver, tw_image_t *image, CUstream stream);
 
 /* --- module.c --- */
 
@@ -67,6 +81,8 @@ size_t tw_split_bytes(const tw_split_t *split, tw_shares_t shares, int64_t block
 
 /* --- workspace.c --- */
 
+/* Whether a launch may get so many bytes of one; asks nobody, takes nothing. */
+bool tw_workspace_has_room(const tw_device_t *device, size_t bytes);
 /* Where blocks of a launch on the stream leave their sums, behind the counters; 0: nowhere. The context is current. */
 uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, size_t bytes);
 /* The launch is queued. */

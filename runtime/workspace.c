@@ -8,9 +8,10 @@
  *                    the one that was used longest ago is passed on, and the new owner waits, on the GPU, for an event
  *                    behind the old one's last launch. Events are recorded only from the time when that happened first,
  *                    and the device is waited for then: the stream may be gone, and cannot be asked.
+ *   the default stream    as large, and never passed on. It has no id that must be asked for, and captures nothing.
  *   a captured graph and one of its streams    as large as its launches need. The graph may run beside anything, but
- * not beside itself, and owns the workspace as a user object: when it is gone with all that was made of it and all of
- * its runs, the workspace is free for the next owner.
+ *                    not beside itself, and owns the workspace as a user object: when it is gone with all that was made
+ *                    of it and all of its runs, the workspace is free for the next owner.
  *
  * What was allocated is kept for ever. Callers hold the GIL, or start kernels from one thread: between taking a
  * workspace and leaving it no other launch takes one. */
@@ -26,7 +27,7 @@ enum {
 };
 
 /* Whose it is. A graph that ends sets it free from a thread of the driver; all else happens under the lock. */
-enum { FREE, OF_STREAM, OF_GRAPH };
+enum { FREE, OF_STREAM, OF_DEFAULT, OF_GRAPH };
 
 typedef struct workspace {
   struct workspace *next;
@@ -40,9 +41,10 @@ typedef struct workspace {
 
 /* Of a device. */
 typedef struct workspaces {
-  workspace_t *first;     /* entries are added, never removed */
-  int streams;            /* that own one */
-  _Atomic bool passed_on; /* there are more streams than workspaces */
+  workspace_t *first;          /* entries are added, never removed */
+  int streams;                 /* that own one */
+  _Atomic bool passed_on;      /* there are more streams than workspaces */
+  _Atomic uint64_t of_default; /* address of the default stream's; 0: it has none yet */
   uint64_t turn;
 } workspaces_t;
 
@@ -181,22 +183,53 @@ static workspace_t *acquire(workspaces_t *known, const owner_t *owner, workspace
   return w;
 }
 
+/* Another thread's capture is going on, maybe: what is done in this mode is no part of it. */
+static int exchange_mode(const tw_driver_t *driver, int mode) {
+  if (driver->exchange_capture_mode)
+    driver->exchange_capture_mode(&mode);
+  return mode;
+}
+
+/* The default stream's, made when it is wanted first. */
+static uint64_t take_default(const tw_driver_t *driver, workspaces_t *known, CUstream stream, size_t most) {
+  uint64_t address = atomic_load_explicit(&known->of_default, memory_order_acquire);
+  if (TW_LIKELY(address != 0))
+    return address;
+  const owner_t owner = {.driver = driver, .handle = stream};
+  pthread_mutex_lock(&lock);
+  address = atomic_load_explicit(&known->of_default, memory_order_relaxed);
+  int mode = exchange_mode(driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+  workspace_t *w = address ? NULL : allocate(known, &owner, most);
+  exchange_mode(driver, mode);
+  if (w) {
+    atomic_store_explicit(&w->owner, OF_DEFAULT, memory_order_relaxed);
+    atomic_store_explicit(&known->of_default, address = w->address, memory_order_release);
+  }
+  pthread_mutex_unlock(&lock);
+  return address;
+}
+
+static size_t most_bytes(const tw_device_t *device) { return (size_t)device->sm_count * TW_SPLIT_BYTES_PER_SM; }
+
+bool tw_workspace_has_room(const tw_device_t *device, size_t bytes) { return bytes <= most_bytes(device); }
+
 uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, size_t bytes) {
   owner_t owner;
-  size_t most = (size_t)device->sm_count * TW_SPLIT_BYTES_PER_SM;
-  if (bytes > most || !identify(driver, stream, &owner))
+  size_t most = most_bytes(device);
+  workspaces_t *known = &devices[device->ordinal];
+  if (bytes > most)
+    return 0;
+  if (tw_stream_is_default(stream))
+    return take_default(driver, known, stream, most);
+  if (!identify(driver, stream, &owner))
     return 0;
   size_t size = owner.graph ? (bytes + GRANULE - 1) / GRANULE * GRANULE : most;
-  workspaces_t *known = &devices[device->ordinal];
   pthread_mutex_lock(&lock);
   workspace_t *w = find(known, &owner, owner.graph ? bytes : most);
   if (!w || atomic_load_explicit(&w->owner, memory_order_acquire) == FREE) {
-    int mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* a capture is going on, maybe: this is no part of it */
-    if (driver->exchange_capture_mode)
-      driver->exchange_capture_mode(&mode);
+    int mode = exchange_mode(driver, CU_STREAM_CAPTURE_MODE_RELAXED);
     w = acquire(known, &owner, w, size);
-    if (driver->exchange_capture_mode)
-      driver->exchange_capture_mode(&mode);
+    exchange_mode(driver, mode);
   }
   if (w)
     w->turn = ++known->turn;
@@ -208,7 +241,7 @@ uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device,
 void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CUstream stream) {
   owner_t owner;
   workspaces_t *known = &devices[device->ordinal];
-  if (!known->passed_on || !identify(driver, stream, &owner) || owner.graph)
+  if (!known->passed_on || tw_stream_is_default(stream) || !identify(driver, stream, &owner) || owner.graph)
     return;
   pthread_mutex_lock(&lock);
   workspace_t *w = find(known, &owner, 0);

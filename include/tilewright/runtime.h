@@ -248,7 +248,7 @@ typedef struct tw_alternative {
   tw_alternative_kind_t kind;
   int number;
 } tw_alternative_t;
-tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
+tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
                                      const uint64_t *words, tw_alternative_t *out);
 
 /* Whether arrays that the kernel assumes to be separate (`no_alias` of its record) overlap in a launch with these

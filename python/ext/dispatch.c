@@ -248,8 +248,7 @@ static tw_variant_t *variant_for(call_t *call, PyObject *maker, tw_alternative_t
 static tw_variant_t *find_alternative(call_t *call, tw_variant_t *variant) {
   while (variant && variant->better) {
     tw_alternative_t better;
-    tw_status_t status =
-        tw_cuda_find_alternative(variant->cuda, call->device_id, call->stream.handle, call->grid, call->words, &better);
+    tw_status_t status = tw_cuda_find_alternative(variant->cuda, call->device_id, call->grid, call->words, &better);
     if (TW_UNLIKELY(status != NULL)) {
       tw_call_error(call->self, status);
       return NULL;

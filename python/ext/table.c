@@ -4,8 +4,7 @@
  * share a hash. The variant of the last launch is tried first, without one.
  *
  * A kernel keeps as many variants as `most_variants` says: the one that was not launched for longest makes room. A
- * launch holds its variant by itself, and what is loaded on a GPU stays there for graphs and streams
- * (runtime/module.c), to be found again by its contents. */
+ * launch holds its variant by itself, and a graph the code that it captured (runtime/image.c). */
 #include "dispatch.h"
 
 #include <stdlib.h>

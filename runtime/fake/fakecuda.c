@@ -524,6 +524,16 @@ EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count,
   return 0;
 }
 
+EXPORT int cuModuleUnload(module_t *module) {
+  ENTER();
+  if (current_device() != module->device)
+    return 201;
+  write_log("unload %d\n", module->device);
+  free(module->image);
+  free(module);
+  return 0;
+}
+
 EXPORT int cuModuleGetFunction(function_t **out, module_t *module, const char *name) {
   ENTER();
   if (!strstr(module->image, name))

@@ -292,6 +292,128 @@ def blocks_of_the_dynamic_scheduler() -> None:
     assert shares(k, (9,), 0, 0x5003) == (9, 0)  # numbers in turn
 
 
+ASKED = ("cuStreamGetCaptureInfo_v2", "cuStreamGetId", "cuStreamGetCtx", "cuThreadExchangeStreamCaptureMode")
+
+
+@case()
+def launches_that_ask_the_driver_nothing() -> None:
+    """The default stream cannot be captured and does not end: its workspace is known from the first launch on."""
+    dynamic = make("A", threads=384, persistent=True, dynamic=True)
+    shared = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
+    first = shares(dynamic, (17, 32), 0, None)[1]
+    assert shares(shared, (8, 4), 1 << 16, None)[3] == first > 0
+    before = [fake.calls(name) for name in ASKED]
+    for stream in (None, 0, 1):
+        assert shares(dynamic, (17, 32), 0, stream)[1] == first == shares(shared, (8, 4), 1 << 16, stream)[3]
+    assert [fake.calls(name) for name in ASKED] == before and fake.calls("cuMemAlloc_v2") == 1
+    others = {own(shared, 0x5010 + n) for n in range(12)}  # more than there are workspaces of streams
+    assert first not in others and len(others) == 8
+    assert shares(dynamic, (9,), 0, None)[1] == first
+
+
+@case()
+def a_default_stream_without_memory() -> None:
+    dynamic = make("A", threads=384, persistent=True, dynamic=True)
+    fake.fail("cuMemAlloc_v2", 1, 2)
+    assert shares(dynamic, (9,), 0, None) == (9, 0)
+    assert shares(dynamic, (9,), 0, None)[1] > 0
+
+
+@case()
+def what_is_better_is_found_without_the_driver() -> None:
+    """A question takes no workspace, not for a stream and not for the graph that it captures."""
+    taken: list[int] = []
+
+    def sharing(*what: Any) -> Any:
+        taken.append(fake.calls("cuMemAlloc_v2"))
+        return cuda(384, 512, persistent=True, split=SPLIT, split_applied=True)
+
+    for number, stream in enumerate((0x5001, 0x500F, None)):
+        k = make("A", threads=384, persistent=True, split=SPLIT, better=sharing)
+        assert shares(k, (8, 4), 1 << 16, stream)[:3] == (128, 4, 0)
+        assert taken == list(range(number + 1)) and fake.calls("cuMemAlloc_v2") == number + 1
+
+
+def code(number: int) -> str:
+    return f"{PTX} // {number}"
+
+
+def launch_and_drop(numbers: range, stream: Any = None, device: int = 0) -> None:
+    """Kernels of different code, each gone after its launch."""
+    for number in numbers:
+        k = make("A", image=code(number))
+        _core.launch(stream, 1, k, (on(device, 4),))
+        del k
+        gc.collect()
+
+
+def unloaded() -> int:
+    return fake.log.count("unload 0")
+
+
+@case()
+def code_that_nobody_holds_is_unloaded() -> None:
+    """The eighth is; a kernel made of code that is still loaded finds it."""
+    launch_and_drop(range(8))
+    assert unloaded() == 0 and fake.calls("cuModuleLoadDataEx") == 8
+    launch_and_drop(range(8))
+    assert unloaded() == 0 and fake.calls("cuModuleLoadDataEx") == 8
+    kept = make("A", image=code(3))
+    _core.launch(None, 1, kept, (on(0, 4),))
+    launch_and_drop(range(8, 9))
+    assert unloaded() == 0  # seven others
+    launch_and_drop(range(9, 10))
+    at = fake.log.index("unload 0")
+    assert unloaded() == 8 and fake.log[at - 1] == "sync 0" and fake.log[at + 8] == "load 0"
+    _core.launch(None, 1, kept, (on(0, 4),))
+    assert fake.calls("cuModuleLoadDataEx") == 10  # the one that is held was not unloaded
+    launch_and_drop(range(1))
+    assert fake.calls("cuModuleLoadDataEx") == 11
+
+
+@case()
+def code_stays_where_the_device_cannot_be_waited_for() -> None:
+    launch_and_drop(range(8))
+    fake.fail("cuCtxSynchronize", 1, 900)  # another stream captures
+    launch_and_drop(range(8, 9))
+    assert unloaded() == 0 and fake.calls("cuModuleLoadDataEx") == 9
+    fake.fail("cuModuleUnload", 1, 1)
+    launch_and_drop(range(9, 10))
+    assert unloaded() == 8  # one was not
+
+
+@case()
+def code_is_unloaded_from_each_device() -> None:
+    launch_and_drop(range(8))
+    launch_and_drop(range(4), device=1)
+    launch_and_drop(range(8, 9))
+    assert unloaded() == 8 and "unload 1" not in fake.log
+    launch_and_drop(range(4), device=1)
+    assert fake.log.count("load 1") == 4  # still there
+    launch_and_drop(range(20, 26), device=1)
+    assert fake.log.count("unload 1") == 8
+
+
+@case()
+def graphs_hold_their_code() -> None:
+    launch_and_drop(range(8), 0x500F)
+    launch_and_drop(range(8), 0x500F)
+    assert fake.calls("cuUserObjectCreate") == 8  # one of each
+    launch_and_drop(range(20, 21))
+    assert unloaded() == 0
+    fake.lib.fake_destroy_graph(1)
+    launch_and_drop(range(21, 22))
+    assert unloaded() == 9
+    for failing in ("cuUserObjectCreate", "cuGraphRetainUserObject"):  # held for ever
+        fake.fail(failing, 1, 1)
+        fake.lib.fake_capture(fake.calls(failing) + 2)
+        launch_and_drop(range(1), 0x500F)
+    launch_and_drop(range(30, 39))
+    assert fake.calls("cuModuleLoadDataEx") == 10 + 1 + 9
+    launch_and_drop(range(1))
+    assert fake.calls("cuModuleLoadDataEx") == 20
+
+
 @case()
 def workspaces_belong_to_streams() -> None:
     k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
@@ -359,7 +481,7 @@ def workspaces_of_captured_graphs() -> None:
     failures = ("cuUserObjectCreate", "cuGraphRetainUserObject", "cuStreamCreate", "cuMemsetD8Async", "cuMemAlloc_v2")
     for graph, failing in enumerate(failures, 10):
         fake.lib.fake_capture(graph)
-        fake.fail(failing, 1, 1)
+        fake.fail(failing, 2 if "Object" in failing else 1, 1)  # the graph's first object is the image
         assert shares(k, (8, 4), 1 << 16, 0x500F) == (32, 1, 32, 0)
         assert own(k, 0x500F) not in (eager, second)
         assert fake.log.count("capture mode 2") == fake.log.count("capture mode 0")
