@@ -3,6 +3,7 @@
  * The LLVM pass lists are short on purpose: the lowering already emits what -O3 would look for, and its loop
  * transformations cost compile time and undo schedules. The code generator of NVPTX looks for common subexpressions
  * itself, several times. */
+#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/ptx.h"
@@ -41,7 +42,7 @@ static char *fail(MlirModule module, const char *what, const char *why) {
   return NULL;
 }
 
-/* "sm_90a" or "cpu" or "cpu:znver4" */
+/* the name of a GPU, or "cpu" or "cpu:znver4" */
 static void read_target(MlirModule module, char *out, size_t size) {
   MlirAttribute attribute = mlirOperationGetDiscardableAttributeByName(mlirModuleGetOperation(module),
                                                                        mlirStringRefCreateFromCString("tile.target"));
@@ -69,11 +70,6 @@ typedef struct {
   char *cpu_name, *features;    /* owned; what functions are stamped with on the CPU */
 } target_t;
 
-static const char *ptx_version(const char *chip) {
-  int number = atoi(chip + 3);
-  return number >= 120 ? "+ptx87" : number >= 100 ? "+ptx86" : number >= 89 ? "+ptx84" : "+ptx80"; /* 8.4 has fp8 mma */
-}
-
 /* The level is for the CPU. What LLVM makes of PTX matters little: there the driver's assembler gets it. */
 static bool open_target(const char *name, int level, target_t *out) {
   static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
@@ -88,7 +84,9 @@ static bool open_target(const char *name, int level, target_t *out) {
     out->features = named ? LLVMCreateMessage("") : LLVMGetHostCPUFeatures();
   } else {
     out->cpu_name = LLVMCreateMessage(name);
-    out->features = LLVMCreateMessage(ptx_version(name));
+    char version[16];
+    snprintf(version, sizeof version, "+ptx%d", tw_gpu_ptx_version(mlirStringRefCreateFromCString(name)));
+    out->features = LLVMCreateMessage(version);
   }
   LLVMTargetRef target;
   if (LLVMGetTargetFromTriple(triple, &target, &error)) {

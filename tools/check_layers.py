@@ -3,11 +3,13 @@
     base  <-  runtime
           <-  lowering/layout  <-  dialect  <-  lowering/{common,gpu,cpu}  <-  lowering  <-  python/ext
 
-The rooms of lowering/gpu are layers, too; those in braces do not see each other, nor do the generations of isa:
+The rooms of lowering/gpu are layers, too; those in braces do not see each other, nor do the generations of isa, which
+only isa itself includes:
 
     machine  <-  facts  <-  emit  <-  isa  <-  {grid,softmax,layout,memory,schedule,roles,emit/rules}  <-  lowering/gpu
 
-No file includes itself by way of others.
+No file includes itself by way of others. No file of lowering names an instruction of one generation, a generation, the
+copy engine or clusters, in code or comments, but in the rooms whose subject these are: others ask isa and machine.
 
 MLIR and LLVM stay out of base, lowering/layout and runtime; Python.h stays in python/ext; C++ headers of MLIR
 stay in the .cpp files of dialect/ and tools/. A table (.def) may be expanded anywhere: it has no code.
@@ -28,7 +30,7 @@ PUBLIC = ["base", "include/tilewright"]
 COMPILER = [*PUBLIC, "dialect", "lowering/common", "lowering/layout", "lowering-shared"]
 ROOMS = [f"lowering/gpu/{room}" for room in ("machine", "facts", "emit", "isa")]  # each sees those before it
 PASSES = [f"lowering/gpu/{room}" for room in ("grid", "softmax", "layout", "memory", "schedule", "roles", "emit/rules")]
-GENERATIONS = [f"lowering/gpu/isa/{name}" for name in ("sm80", "sm89", "sm90")]
+GENERATIONS = [f"lowering/gpu/isa/{path.name}" for path in sorted((ROOT / "lowering/gpu/isa").glob("sm*"))]
 LAYERS: dict[str, tuple[list[str], list[str]]] = {
     "base": (["include/tilewright"], [C_LIBRARY]),
     "include/tilewright": (["base"], [C_LIBRARY, MLIR_C]),
@@ -39,8 +41,8 @@ LAYERS: dict[str, tuple[list[str], list[str]]] = {
     **{room: ([*COMPILER, *ROOMS[:number]], [C_LIBRARY, MLIR_C]) for number, room in enumerate(ROOMS[:3])},
     "lowering/gpu/isa": ([*COMPILER, *ROOMS, *GENERATIONS], [C_LIBRARY, MLIR_C]),
     **{name: ([*COMPILER, *ROOMS], [C_LIBRARY, MLIR_C]) for name in GENERATIONS},
-    **{room: ([*COMPILER, *ROOMS, *GENERATIONS], [C_LIBRARY, MLIR_C]) for room in PASSES},
-    "lowering/gpu": ([*COMPILER, *ROOMS, *GENERATIONS, *PASSES], [C_LIBRARY, MLIR_C]),
+    **{room: ([*COMPILER, *ROOMS], [C_LIBRARY, MLIR_C]) for room in PASSES},
+    "lowering/gpu": ([*COMPILER, *ROOMS, *PASSES], [C_LIBRARY, MLIR_C]),
     "lowering/cpu": (COMPILER, [C_LIBRARY, MLIR_C]),
     "lowering-shared": ([*COMPILER, "lowering/gpu", ROOMS[0], "lowering/cpu"], [C_LIBRARY, MLIR_C]),
     "python/ext": ([*COMPILER, "runtime", "lowering/cpu", "lowering/gpu", ROOMS[0]], [C_LIBRARY, MLIR_C, r"Python\.h"]),
@@ -95,6 +97,37 @@ def problems(path: str) -> list[str]:
     return found
 
 
+# --- Hardware by name ---------------------------------------------------------------------------------
+
+# what is named -> (how, the rooms of lowering/gpu that may)
+HARDWARE = {
+    "an instruction of one generation": (r"wgmma|tcgen05", ["isa", "machine"]),
+    "a generation": (r"sm_?\d{2,3}|hopper|blackwell|ampere", ["isa", "machine"]),
+    "the copy engine": (r"(?<![a-z])tma(?![a-z])", ["isa", "machine", "memory", "roles"]),
+    "clusters": (r"cluster", ["isa", "machine", "grid", "memory", "roles"]),
+}
+# file -> (what it may name nevertheless, why)
+NAMED = {
+    "lowering/passes.def": ("the copy engine", "a row names the feature that its pass needs"),
+    "lowering/gpu/to_nvvm.c": ("clusters", "it writes the attribute nvvm.cluster_dim of a function"),
+}
+# Names that others have given: files that passes mention, and fields of the launch record.
+GIVEN = re.compile(r"cluster_(rows|multicast)\b|tw_launch_\w*cluster\w*")
+
+
+def hardware_named(path: str) -> list[str]:
+    """Where a file of lowering names what is not its subject."""
+    found = []
+    for what, (words, rooms) in HARDWARE.items():
+        at_home = path.startswith(tuple(f"lowering/gpu/{room}/" for room in rooms))
+        if at_home or not path.startswith("lowering/") or NAMED.get(path, ("",))[0] == what:
+            continue
+        for number, line in enumerate((ROOT / path).read_text().splitlines(), 1):
+            if match := re.search(words, GIVEN.sub("", line), re.IGNORECASE):
+                found.append(f"{path}:{number}: {match[0]}: names {what}, which isa and machine are asked for")
+    return found
+
+
 # --- Circles -----------------------------------------------------------------------------------------
 
 
@@ -140,10 +173,13 @@ def circles(files: list[str]) -> list[str]:
 
 
 def main() -> int:
-    command = ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", "*.cpp"]
-    files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
-    found = [problem for path in files if (ROOT / path).exists() for problem in problems(path)]
-    found += circles([path for path in files if (ROOT / path).exists()])
+    command = ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", "*.cpp", "*.def"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    present = [path for path in listed if (ROOT / path).exists()]
+    files = [path for path in present if not path.endswith(".def")]
+    found = [problem for path in files for problem in problems(path)]
+    found += [problem for path in present for problem in hardware_named(path)]
+    found += circles(files)
     for problem in found:
         print(problem, file=sys.stderr)
     print(f"check_layers: {len(files)} files, {len(found)} problems")

@@ -170,8 +170,8 @@ int tw_layout_vector_bits(const tw_layout_t *l, int dim, int max_bits, int regs[
 
 /* Shared memory in row-major order, order[0] fastest, without swizzle. */
 tw_layout_t tw_shared_rowmajor(int rank, const int64_t *shape, const int *order);
-/* The XOR swizzle that ldmatrix, TMA and wgmma agree on: rows of `row_bytes` (32, 64 or 128) along
- * order[0], 16-byte chunks XORed with the row; wider tiles are split into panels of row_bytes. */
+/* The XOR swizzle that ldmatrix, copy engines and asynchronous products agree on: rows of `row_bytes` (32, 64 or 128)
+ * along order[0], 16-byte chunks XORed with the row; wider tiles are split into panels of row_bytes. */
 tw_layout_t tw_shared_swizzled(int rank, const int64_t *shape, const int *order, int elem_bits, int row_bytes);
 /* A shared layout for a value that is written with layout `writer` and read with `reader`: vectors
  * as wide as both allow (at most 128 bits), bank conflicts as few as found. *vector_bits gets log2

@@ -2,7 +2,6 @@
 #include "lowering/gpu/isa/fma.h"
 
 #include "dialect/layouts.h"
-#include "lowering/gpu/emit/emitter.h"
 #include "lowering/gpu/isa/convert_float.h"
 
 /* ---- layouts -------------------------------------------------------------------------------------- */
@@ -31,9 +30,8 @@ static tw_layout_t fma_acc(int rank, const int64_t *shape, int num_warps) {
   return tw_layout_blocked(rank, shape, size, lanes, warps, order);
 }
 
-/* What a thread needs of an operand: all of k in registers, and of the other dimensions what its
- * accumulators have. `kept` is the dimension that operand and accumulator share, `k` the other. */
-static tw_layout_t fma_operand(const tw_layout_t *acc, int64_t k_extent, int kept, int k) {
+tw_layout_t tw_fma_operand(const tw_layout_t *acc, int64_t k_extent, int operand) {
+  int kept = acc->rank - 2 + operand, k = acc->rank - 1 - operand; /* the dimension that both share, and the other */
   int64_t shape[TW_LAYOUT_MAX_RANK];
   for (int d = 0; d < acc->rank; d++)
     shape[d] = d == k ? k_extent : tw_layout_extent(acc, d);
@@ -58,14 +56,14 @@ static const char *why_not(MlirOperation mma, int num_warps) {
   return NULL;
 }
 
-static void plan(MlirOperation mma, int num_warps, tw_mma_plan_t *out) {
+void tw_fma_plan(MlirOperation mma, int num_warps, tw_mma_plan_t *out) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0)),
            acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   int64_t shape[TW_LAYOUT_MAX_RANK], k = tw_extent(lhs, tw_rank(lhs) - 1);
   int rank = tw_tile_shape(acc, shape);
   out->acc = fma_acc(rank, shape, num_warps);
-  out->lhs = fma_operand(&out->acc, k, rank - 2, rank - 1);
-  out->rhs = fma_operand(&out->acc, k, rank - 1, rank - 2);
+  out->lhs = tw_fma_operand(&out->acc, k, 0);
+  out->rhs = tw_fma_operand(&out->acc, k, 1);
 }
 
 /* tile-select-mma has said so, and why. */
@@ -108,8 +106,23 @@ static tw_values_t widen_all(tw_emitter_t *e, MlirOperation op, int operand, con
   return out;
 }
 
-/* Each thread has all of k for the rows and columns of its accumulators. Steps along k are outermost,
- * so that operands can be read when they are needed. */
+bool twg_multiply_add(tw_emitter_t *e, MlirOperation op, const tw_layout_t *acc, int k_extent, tw_values_t a,
+                      tw_values_t b, tw_values_t sum) {
+  int rank = acc->rank, log_k = tw_log2(k_extent);
+  uint32_t n_mask = tw_layout_dim_mask(acc, rank - 1), m_mask = tw_layout_dim_mask(acc, rank - 2);
+  uint32_t all = (UINT32_C(1) << tw_layout_size_bits(acc)) - 1;
+  for (int k = 0; k < k_extent; k++)
+    for (int r = 0; r < sum.count; r++) {
+      int row = keep_bits(acc, r, all & ~n_mask) << log_k | k, column = keep_bits(acc, r, all & ~m_mask) << log_k | k;
+      if (row >= a.count || column >= b.count) {
+        tw_op_error(op, "has operands whose layouts do not fit the accumulator's");
+        return false;
+      }
+      sum.at[r] = multiply_add(e, a.at[row], b.at[column], sum.at[r]);
+    }
+  return true;
+}
+
 static bool emit_fma(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t l[3];
   if (!tw_layouts_of_operands(op, 3, l))
@@ -117,19 +130,8 @@ static bool emit_fma(tw_emitter_t *e, MlirOperation op) {
   tw_values_t a = widen_all(e, op, 0, "unsigned_lhs"), b = widen_all(e, op, 1, "unsigned_rhs");
   tw_values_t sum = widen_all(e, op, 2, "");
   MlirType acc = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 2)));
-  int rank = l[2].rank, log_k = l[0].log_shape[rank - 1];
-  uint32_t n_mask = tw_layout_dim_mask(&l[2], rank - 1), m_mask = tw_layout_dim_mask(&l[2], rank - 2);
-  uint32_t all = (UINT32_C(1) << tw_layout_size_bits(&l[2])) - 1;
-  for (int k = 0; k < 1 << log_k; k++)
-    for (int r = 0; r < sum.count; r++) {
-      int row = keep_bits(&l[2], r, all & ~n_mask) << log_k | k,
-          column = keep_bits(&l[2], r, all & ~m_mask) << log_k | k;
-      if (row >= a.count || column >= b.count) {
-        tw_op_error(op, "has operands whose layouts do not fit the accumulator's");
-        return false;
-      }
-      sum.at[r] = multiply_add(e, a.at[row], b.at[column], sum.at[r]);
-    }
+  if (!twg_multiply_add(e, op, &l[2], 1 << l[0].log_shape[l[2].rank - 1], a, b, sum))
+    return false;
   if (tw_is_float(acc) && !mlirTypeIsAF64(acc))
     for (int r = 0; r < sum.count; r++)
       sum.at[r] = twg_convert_float(e, sum.at[r], e->f32, acc);
@@ -138,4 +140,4 @@ static bool emit_fma(tw_emitter_t *e, MlirOperation op) {
 }
 
 const tw_mma_family_t tw_fma_family = {
-    .name = "fma", .why_not = why_not, .plan = plan, .describe = describe, .emit = emit_fma};
+    .name = "fma", .why_not = why_not, .plan = tw_fma_plan, .describe = describe, .emit = emit_fma};

@@ -8,7 +8,7 @@
  *
  * After: the product is marked, with what the later passes need to know of its operands.
  *
- *   %s = tile.mma %q, %t, %zero {tile.family = "wgmma", tile.places = "ss", tile.transposed_rhs} : ...
+ *   %s = tile.mma %q, %t, %zero {tile.family = <its name>, tile.places = "ss", tile.transposed_rhs} : ...
  *
  * Which products qualify, and where their operands lie, is the family's to say (machine/mma_family.h): in the buffer
  * that one is loaded into ("s"), in a buffer that registers write ("w"), in registers ("r"). A lhs that a loop does not

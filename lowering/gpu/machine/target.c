@@ -40,9 +40,14 @@ static tw_gpu_target_t target_of_row(const row_t *row) {
       row->name, row->features, row->accelerated, m->shared_bytes, m->shared_bytes_sm, m->registers_sm, m};
 }
 
-/* What LLVM writes PTX for, a row of the table or between two. */
-static const int known[] = {80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
-enum { FIRST_ACCELERATED = 90, FIRST_OF_FAMILY = 100 };
+/* What LLVM writes PTX for, a row of the table or between two; and the version of PTX that has it and what its row has
+ * (8.4: products of 8-bit floats), times ten. */
+typedef struct {
+  int number, ptx;
+} known_t;
+static const known_t known[] = {{80, 80},  {86, 80},  {87, 80},  {88, 90},  {89, 84},  {90, 84},
+                                {100, 86}, {101, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88}};
+enum { FIRST_ACCELERATED = 90, FIRST_OF_FAMILY = 100, PTX_OF_FAMILIES = 88 };
 
 /* "sm_90a": 90 and true. */
 static bool read_name(MlirStringRef name, int *number, bool *accelerated) {
@@ -56,29 +61,37 @@ static bool read_name(MlirStringRef name, int *number, bool *accelerated) {
   return i + *accelerated == name.length || (i + 1 == name.length && name.data[i] == 'f');
 }
 
-static bool is_known(int number) {
+static const known_t *find_known(int number) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i] == number)
-      return true;
-  return false;
+    if (known[i].number == number)
+      return &known[i];
+  return NULL;
+}
+
+int tw_gpu_ptx_version(MlirStringRef name) {
+  int number = 0;
+  bool accelerated, of_family = read_name(name, &number, &accelerated) && name.data[name.length - 1] == 'f';
+  const known_t *chip = find_known(number);
+  int version = chip ? chip->ptx : known[0].ptx;
+  return of_family && version < PTX_OF_FAMILIES ? PTX_OF_FAMILIES : version;
 }
 
 bool tw_gpu_target_refused(MlirStringRef name, size_t size, char *out) {
   int number = 0;
   bool accelerated = false, read = read_name(name, &number, &accelerated);
   char suffix = read ? name.data[name.length - 1] : 0;
-  if (read && is_known(number) && (suffix != 'a' || number >= FIRST_ACCELERATED) &&
+  if (read && find_known(number) && (suffix != 'a' || number >= FIRST_ACCELERATED) &&
       (suffix != 'f' || number >= FIRST_OF_FAMILY))
     return false;
-  size_t used = (size_t)snprintf(out, size, "%s '%.*s'; there are cpu, cpu:NAME",
-                                 read && number < known[0] ? "GPUs before sm_80 are not supported, such as the target"
-                                                           : "unknown target",
-                                 (int)name.length, name.data);
+  size_t used = (size_t)snprintf(
+      out, size, "%s '%.*s'; there are cpu, cpu:NAME",
+      read && number < known[0].number ? "GPUs before sm_80 are not supported, such as the target" : "unknown target",
+      (int)name.length, name.data);
   for (size_t i = 0; i < sizeof known / sizeof *known && used < size; i++)
-    used += (size_t)snprintf(out + used, size - used, ", sm_%d%s", known[i],
-                             known[i] >= FIRST_OF_FAMILY     ? "[a|f]"
-                             : known[i] >= FIRST_ACCELERATED ? "[a]"
-                                                             : "");
+    used += (size_t)snprintf(out + used, size - used, ", sm_%d%s", known[i].number,
+                             known[i].number >= FIRST_OF_FAMILY     ? "[a|f]"
+                             : known[i].number >= FIRST_ACCELERATED ? "[a]"
+                                                                    : "");
   return true;
 }
 

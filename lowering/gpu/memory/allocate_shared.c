@@ -38,7 +38,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum { ALIGNMENT = 1024, SMALL_SCRATCH = 1024 }; /* swizzles of wgmma repeat every 1024 bytes */
+enum { ALIGNMENT = 1024, SMALL_SCRATCH = 1024 }; /* the widest swizzle repeats every 1024 bytes */
 
 typedef struct {
   MlirOperation op;

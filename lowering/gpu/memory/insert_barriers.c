@@ -319,7 +319,7 @@ static void visit_scratch(state_t *s, MlirOperation op, int64_t bytes) {
 
 /* The stages that a product reads until it was waited for; what writes them is ordered by the pass
  * that made it. */
-static void visit_wgmma(state_t *s, MlirOperation op) {
+static void visit_async_mma(state_t *s, MlirOperation op) {
   for (int i = 0; i < s->num_products; i++)
     s->products[i].later++;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -363,7 +363,7 @@ static void visit(state_t *s, MlirOperation op) {
       settle(s, op, false, access.from, access.to);
     note(s, access);
   } else if (tw_op_is(op, TW_TILE_ASYNC_MMA)) {
-    visit_wgmma(s, op);
+    visit_async_mma(s, op);
   } else if (tw_op_is(op, TW_TILE_MMA_WAIT)) {
     wait_for_products(s, tw_attr_int(op, "pending", 0));
   } else if (tw_op_is(op, TW_TILE_TMA_STORE) && find_buffer(op, &access)) {

@@ -16,8 +16,8 @@
  *   tile.tma_store_wait %b                                       // before the kernel ends
  *
  * Runs before the depth of multibuffers is chosen, which counts these buffers. What must hold: a product of the kernel
- * is a wgmma; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can see
- * when it happens; within a loop of the program it stores to another place each time, and no other array that the
+ * is asynchronous; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can
+ * see when it happens; within a loop of the program it stores to another place each time, and no other array that the
  * kernel accesses shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers
  * leave room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are
  * dropped by the accelerator. */

@@ -23,6 +23,7 @@
  * block or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic,
  * reads of special registers, shared memory and its barriers are. Letting the successor start is always right: a
  * successor that was launched to overlap waits in its turn until this kernel has ended. */
+#include "lowering/gpu/isa/inline_ptx.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
@@ -39,9 +40,6 @@ static const char *const llvm_stops[] = {
     "llvm.fence", "llvm.invoke", "llvm.br",         "llvm.cond_br", "llvm.switch", "llvm.return", "llvm.unreachable"};
 /* Ops of nvvm that reach nothing but registers and shared memory. */
 static const char *const nvvm_harmless[] = {"nvvm.read.ptx.sreg.", "nvvm.barrier", "nvvm.elect.sync"};
-/* Inline assembly that sets barriers up and fetches tensor maps, which are parameters. */
-static const char *const set_up[] = {"@$2 mbarrier.init.", "fence.mbarrier_init.", "@$1 prefetch.tensormap ",
-                                     "barrier.cluster."};
 
 static bool starts_with(MlirStringRef name, const char *prefix) {
   size_t n = strlen(prefix);
@@ -67,7 +65,7 @@ static bool is_harmless(MlirOperation op) {
   if (tw_op_is(op, TW_LLVM_LOAD))
     return in_shared(mlirOperationGetOperand(op, 0));
   if (tw_op_is(op, TW_LLVM_INLINE_ASM))
-    return starts_with_any(tw_attr_string(op, "asm_string"), set_up, sizeof set_up / sizeof *set_up);
+    return tw_ptx_sets_up(tw_attr_string(op, "asm_string"));
   if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
     return starts_with(tw_attr_string(op, "intrin"), "llvm.nvvm.shfl.");
   if (tw_op_in(op, "llvm"))

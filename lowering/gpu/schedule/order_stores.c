@@ -22,6 +22,7 @@
  * ops without effects, move within the stretch of their block that lies between two fences: whatever starts or awaits
  * asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores nothing stays as it
  * is. */
+#include "lowering/gpu/isa/inline_ptx.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
@@ -51,24 +52,6 @@ typedef struct {
 
 /* ---- kinds of ops ------------------------------------------------------------------------------ */
 
-static bool contains(MlirStringRef text, const char *part) {
-  const char *end = text.data + text.length, *at = text.data;
-  size_t n = strlen(part);
-  while ((at = memchr(at, part[0], (size_t)(end - at))) && (size_t)(end - at) >= n)
-    if (!memcmp(at++, part, n))
-      return true;
-  return false;
-}
-
-static bool contains_any(MlirStringRef text, const char *const *parts, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (contains(text, parts[i]))
-      return true;
-  return false;
-}
-
-#define CONTAINS_ANY(text, parts) contains_any(text, parts, sizeof(parts) / sizeof *(parts))
-
 /* Of an op of llvm, by how its name begins. */
 static bool has_effects(MlirStringRef name) {
   static const char *const effects[] = {"load", "store", "call", "atomic", "fence", "cmpxchg", "intr.mem", "alloca"};
@@ -85,7 +68,7 @@ static bool is_pure(MlirOperation op) {
   if (tw_op_is(op, TW_LLVM_INLINE_ASM))
     return !tw_has_attr(op, "has_side_effects") || tw_has_attr(op, TW_LATE);
   if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
-    return CONTAINS_ANY(tw_attr_string(op, "intrin"), functions);
+    return TW_TEXT_HAS(tw_attr_string(op, "intrin"), functions);
   return tw_op_in(op, "llvm") && mlirOperationGetNumSuccessors(op) == 0 && mlirOperationGetNumResults(op) > 0 &&
          !has_effects(tw_op_name(op));
 }
@@ -100,18 +83,13 @@ static MlirStringRef words_of(MlirOperation op) {
   return tw_op_in(op, "llvm") ? (MlirStringRef){"", 0} : tw_op_name(op);
 }
 
-/* Boxes on their way to memory (isa/sm90/emit_tma_store.c) are none: the arithmetic of each belongs to its own stores.
- */
 static bool is_fence(MlirOperation op) {
-  static const char *const parts[] = {"wgmma", "mbarrier", "cp.async", "setmaxn", "griddep"};
-  static const char *const boxes[] = {"bulk_group", "wait_group.read"};
-  return mlirOperationIsNull(mlirOperationGetNextInBlock(op)) ||
-         (CONTAINS_ANY(words_of(op), parts) && !CONTAINS_ANY(words_of(op), boxes));
+  return mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || tw_ptx_is_fence(words_of(op));
 }
 
 static bool is_store(MlirOperation op) {
   static const char *const parts[] = {"st.global", "st.shared", "stmatrix"};
-  return tw_op_is(op, TW_LLVM_STORE) || CONTAINS_ANY(words_of(op), parts);
+  return tw_op_is(op, TW_LLVM_STORE) || TW_TEXT_HAS(words_of(op), parts);
 }
 
 /* ---- the new order ----------------------------------------------------------------------------- */

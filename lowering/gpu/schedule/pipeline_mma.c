@@ -3,11 +3,11 @@
  * Before, the second product waits for what is made of the first one's result, and neither can run meanwhile:
  *
  *   %r = scf.for %j = %lb to %ub step %c iter_args(%acc = %init) {
- *     %s = tile.mma %q, %k, %zero {tile.family = "wgmma", tile.places = "ss"}       // %k: loaded at %j
+ *     %s = tile.mma %q, %k, %zero {tile.family = ..., tile.places = "ss"}           // %k: loaded at %j
  *     %p = ... %s ...                                       // for example a softmax
  *     %v = tile.load %V[%j]
  *     %a = ... %acc ...                                     // for example a rescaling
- *     %d = tile.mma %p, %v, %a {tile.family = "wgmma", tile.places = "rs"}
+ *     %d = tile.mma %p, %v, %a {tile.family = ..., tile.places = "rs"}
  *     yield %d
  *   }
  *

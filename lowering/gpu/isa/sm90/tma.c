@@ -13,6 +13,7 @@ enum { CHUNK_BYTES = 16, CHUNK_BIT = 4, LINE_BIT = 7, LINES = 8, BOX_ALIGNMENT =
 
 static const char not_described[] =
     "the array is not known to have an address and outer strides that are multiples of 16 bytes, and a stride of 1";
+static const char not_there[] = "the target has no tensor memory accelerator";
 
 /* ---- the layout of a stage, as boxes ---------------------------------------------------------------- */
 
@@ -117,6 +118,11 @@ static bool is_described(MlirValue array) {
 
 /* ---- the whole ------------------------------------------------------------------------------------- */
 
+bool tw_has_engine(MlirOperation op) {
+  tw_gpu_target_t target = tw_gpu_target_of(op);
+  return tw_gpu_has(&target, TW_GPU_TMA);
+}
+
 bool tw_engine_same_map(const tw_tensor_map_t *a, const tw_tensor_map_t *b) {
   return a->word == b->word && a->rank == b->rank && a->bytes == b->bytes && a->swizzle == b->swizzle &&
          !memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) &&
@@ -133,6 +139,8 @@ const char *tw_engine_plan_for(MlirValue array, const int64_t *order, MlirType b
     return "its elements are smaller than a byte";
   if (!is_described(array))
     return not_described;
+  if (!tw_has_engine(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array))))
+    return not_there;
   if (!tw_layout_of_type(buffer, &shared))
     return "the buffer has no layout";
   for (size_t i = 0; i < sizeof swizzles / sizeof *swizzles; i++) {
@@ -161,11 +169,6 @@ static void halve(MlirType buffer, tw_engine_copy_t *out) {
     out->step[out->step_bits++] = shared.basis[TW_OFFSET][shared.bits[TW_OFFSET] - 1];
 }
 
-bool tw_has_engine(MlirOperation op) {
-  tw_gpu_target_t target = tw_gpu_target_of(op);
-  return tw_gpu_has(&target, TW_GPU_TMA);
-}
-
 bool tw_engine_is_allowed(MlirOperation access) {
   return !tw_has_attr(access, TW_ALLOW_ENGINE) || mlirBoolAttrGetValue(tw_attr(access, TW_ALLOW_ENGINE));
 }
@@ -174,7 +177,7 @@ const char *tw_engine_plan(MlirOperation copy, tw_engine_copy_t *out) {
   intptr_t first, at = 0;
   int64_t order[TW_LAYOUT_MAX_RANK];
   if (!tw_has_engine(copy))
-    return "the target has no tensor memory accelerator";
+    return not_there;
   if (!tw_engine_is_allowed(copy))
     return "it says " TW_REFUSES_ENGINE;
   MlirValue array = tw_access_array(copy, &first);
