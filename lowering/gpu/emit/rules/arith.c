@@ -65,7 +65,38 @@ static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue
   return twg_convert_float(e, twg_binary(e, llvm_name(op), a, b), e->f32, element);
 }
 
-bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_binary); }
+/* Sums, differences and products of f16 are computed two at a time, in the word that two neighbours share. ptxas has such
+ * instructions, too, but must take the words apart and put them together to find them, and has got words that a loop
+ * carries wrong: docs/design/tensor-cores.md. */
+static bool is_of_pairs(MlirOperation op) {
+  static const tw_op_kind_t kinds[] = {TW_ARITH_ADDF, TW_ARITH_SUBF, TW_ARITH_MULF};
+  return TW_OP_IS_ONE_OF(op, kinds) && mlirTypeIsAF16(result_element(op));
+}
+
+static bool float_pairs(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), out = twg_new_values(e, x.count);
+  for (int r = 0; r < out.count; r += 2) {
+    MlirValue a = twg_pack(e, e->f16, 2, x.at + r), b = twg_pack(e, e->f16, 2, y.at + r);
+    MlirValue both = twg_binary(e, llvm_name(op), a, b);
+    for (int i = 0; i < 2; i++)
+      out.at[r + i] = twg_unpack(e, both, i, e->f16);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+static bool same_throughout(tw_values_t x) {
+  for (int r = 1; r < x.count; r++)
+    if (!mlirValueEqual(x.at[r], x.at[0]))
+      return false;
+  return true;
+}
+
+bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
+  bool even = x.count == y.count && x.count % 2 == 0 && !(same_throughout(x) && same_throughout(y));
+  return even && is_of_pairs(op) ? float_pairs(e, op) : twg_each_register(e, op, float_binary);
+}
 
 static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType element = result_element(op);
