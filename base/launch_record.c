@@ -6,7 +6,7 @@
 /* --- the rows as data ------------------------------------------------------------------------------ */
 
 #define NUMBERS_ROW(struct_, type, name, count, array, least, most)                                                    \
-  {#name, offsetof(tw_##struct_##_t, name), 0, sizeof(type), count, least, most, NULL, TW_ROW_NUMBER, (type) - 1 < 1,  \
+  {#name, offsetof(tw_##struct_##_t, name), 0, sizeof(type), count, least, most, NULL, TW_ROW_NUMBER, (type)-1 < 1,    \
    array},
 #define STRUCT_ROW(struct_, kind, of, name, present, count)                                                            \
   {#name, offsetof(tw_##struct_##_t, name), present, sizeof(tw_##of##_t), count, 0, 0, &struct_of_##of, kind, false,   \
@@ -258,9 +258,9 @@ tw_status_t tw_launch_record_encode(const tw_launch_record_t *record, tw_strbuf_
 
 typedef struct {
   const uint8_t *at, *end;
-} reader_t;
+} byte_reader_t;
 
-static bool take(reader_t *in, size_t bytes, uint64_t *out) {
+static bool take(byte_reader_t *in, size_t bytes, uint64_t *out) {
   if ((size_t)(in->end - in->at) < bytes)
     return false;
   *out = 0;
@@ -271,7 +271,7 @@ static bool take(reader_t *in, size_t bytes, uint64_t *out) {
 }
 
 /* Every number is held against its row before it is stored, where it might lose bits. */
-static tw_status_t take_row(reader_t *in, const tw_row_t *row, void *around) {
+static tw_status_t take_row(byte_reader_t *in, const tw_row_t *row, void *around) {
   char *at = (char *)around + row->offset;
   uint64_t count = row->kind == TW_ROW_OPTION ? 1 : row->count, number = 0;
   if (row->kind == TW_ROW_LIST && !take(in, NUMBER_BYTES, &count))
@@ -294,14 +294,14 @@ static tw_status_t take_row(reader_t *in, const tw_row_t *row, void *around) {
   return NULL;
 }
 
-static tw_status_t take_field(reader_t *in, uint64_t *next, tw_launch_record_t *out) {
+static tw_status_t take_field(byte_reader_t *in, uint64_t *next, tw_launch_record_t *out) {
   uint64_t id, length;
   if (!take(in, ID_BYTES, &id) || !take(in, LENGTH_BYTES, &length) || length > (size_t)(in->end - in->at))
     return TW_ERROR(TW_VALUE_ERROR, "it ends within a field");
   if (id < *next || id >= tw_launch_rows.count)
     return TW_ERROR(TW_VALUE_ERROR, "there is no field %llu there", (unsigned long long)id);
   const tw_row_t *row = &tw_launch_rows.rows[id];
-  reader_t payload = {in->at, in->at + length};
+  byte_reader_t payload = {in->at, in->at + length};
   TW_RETURN_IF_ERROR(take_row(&payload, row, out));
   if (payload.at != payload.end)
     return TW_ERROR(TW_VALUE_ERROR, "%s is longer than it should be", row->name);
@@ -311,7 +311,7 @@ static tw_status_t take_field(reader_t *in, uint64_t *next, tw_launch_record_t *
 }
 
 tw_status_t tw_launch_record_decode(const void *bytes, size_t size, tw_launch_record_t *out) {
-  reader_t in = {bytes, (const uint8_t *)bytes + size};
+  byte_reader_t in = {bytes, (const uint8_t *)bytes + size};
   uint64_t version, next = 0;
   memset(out, 0, sizeof *out);
   if (size < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)

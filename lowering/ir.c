@@ -423,13 +423,13 @@ void tw_op_remark(MlirOperation op, const char *format, ...) {
 
 /* --- Map: open addressing on the address ------------------------------------------------------------ */
 
-struct tw_map_slot {
+struct tw_map_entry {
   const void *key;   /* borrowed; NULL where free */
   MlirValue *values; /* owned */
   intptr_t num;
 };
 
-static struct tw_map_slot *find_slot(const tw_map_t *map, const void *key) {
+static struct tw_map_entry *find_slot(const tw_map_t *map, const void *key) {
   size_t mask = map->capacity - 1;
   size_t i = (size_t)(((uintptr_t)key >> 3) * 0x9E3779B97F4A7C15ull >> 20) & mask;
   while (map->slots[i].key && map->slots[i].key != key)
@@ -475,7 +475,7 @@ static void grow(tw_map_t *map) {
 void tw_map_set(tw_map_t *map, const void *key, intptr_t num, const MlirValue *values) {
   if (2 * (map->size + 1) > map->capacity)
     grow(map);
-  struct tw_map_slot *slot = find_slot(map, key);
+  struct tw_map_entry *slot = find_slot(map, key);
   size_t bytes = (size_t)num * sizeof *values;
   MlirValue *copy = tw_must(malloc(bytes ? bytes : 1));
   if (bytes)
@@ -483,11 +483,11 @@ void tw_map_set(tw_map_t *map, const void *key, intptr_t num, const MlirValue *v
   if (!slot->key)
     map->size++;
   free(slot->values);
-  *slot = (struct tw_map_slot){key, copy, num};
+  *slot = (struct tw_map_entry){key, copy, num};
 }
 
 const MlirValue *tw_map_get(const tw_map_t *map, const void *key, intptr_t *num) {
-  const struct tw_map_slot *slot = map->capacity ? find_slot(map, key) : NULL;
+  const struct tw_map_entry *slot = map->capacity ? find_slot(map, key) : NULL;
   if (!slot || !slot->key)
     return NULL;
   if (num)

@@ -197,7 +197,7 @@ tw_ops_t tw_ops_in(MlirOperation root, bool (*wanted)(MlirOperation op), MlirWal
 /* --- Map from a value (or anything with an address) to new values ------------------------------------ */
 
 typedef struct {
-  struct tw_map_slot *slots;
+  struct tw_map_entry *slots;
   size_t capacity, size;
 } tw_map_t;
 

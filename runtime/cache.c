@@ -188,14 +188,14 @@ bool tw_cache_get(tw_key_t key, void **out_bytes, size_t *out_size) {
 
 /* --- keeping it small ----------------------------------------------------------------------------------- */
 
-typedef struct entry {
+typedef struct cache_entry {
   char name[40];
   uint64_t bytes;
   struct timespec used;
-} entry_t;
+} cache_entry_t;
 
 typedef struct listing {
-  entry_t *entries; /* owned */
+  cache_entry_t *entries; /* owned */
   size_t count, capacity;
   uint64_t bytes;
 } listing_t;
@@ -208,13 +208,13 @@ static bool ends_with(const char *name, const char *end) {
 static void listing_add(listing_t *list, const char *name, const struct stat *info) {
   if (list->count == list->capacity) {
     size_t capacity = list->capacity ? 2 * list->capacity : 256;
-    entry_t *entries = realloc(list->entries, capacity * sizeof *entries);
+    cache_entry_t *entries = realloc(list->entries, capacity * sizeof *entries);
     if (!entries)
       return;
     list->entries = entries;
     list->capacity = capacity;
   }
-  entry_t *entry = &list->entries[list->count++];
+  cache_entry_t *entry = &list->entries[list->count++];
   snprintf(entry->name, sizeof entry->name, "%.39s", name);
   entry->bytes = (uint64_t)info->st_blocks * 512;
   if (entry->bytes < (uint64_t)info->st_size)
@@ -248,7 +248,7 @@ static void list_folder(int folder, listing_t *list) {
 }
 
 static int by_age(const void *left, const void *right) {
-  const struct timespec *a = &((const entry_t *)left)->used, *b = &((const entry_t *)right)->used;
+  const struct timespec *a = &((const cache_entry_t *)left)->used, *b = &((const cache_entry_t *)right)->used;
   if (a->tv_sec != b->tv_sec)
     return a->tv_sec < b->tv_sec ? -1 : 1;
   return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);

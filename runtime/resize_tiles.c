@@ -31,9 +31,9 @@ typedef struct {
   const uint64_t *words;
   int64_t arrays, blocks;
   const tw_device_t *device;
-} launch_t;
+} resized_launch_t;
 
-static int64_t cycles_of(const launch_t *l, int plan) {
+static int64_t cycles_of(const resized_launch_t *l, int plan) {
   const tw_slicing_t *slice = l->slice;
   int64_t steps = tw_steps_of_launch(&slice->loop, l->words);
   int64_t own = tw_divide_up(l->blocks << plan, l->device->sm_count) * steps * slice->plans[plan].cycles;
@@ -42,7 +42,7 @@ static int64_t cycles_of(const launch_t *l, int plan) {
 }
 
 /* The same if several blocks share a slice where that is faster. */
-static int64_t shared_cycles(const launch_t *l, const tw_split_t *split, int plan) {
+static int64_t shared_cycles(const resized_launch_t *l, const tw_split_t *split, int plan) {
   int64_t cycles = cycles_of(l, plan), blocks = l->blocks << plan;
   if (!split || (plan > 0 && blocks >= l->device->sm_count))
     return cycles;
@@ -56,7 +56,7 @@ static int64_t shared_cycles(const launch_t *l, const tw_split_t *split, int pla
 
 int tw_slice_choose(const tw_slicing_t *slice, const tw_split_t *split, const uint64_t *words, int64_t arrays,
                     int64_t blocks, const tw_device_t *device) {
-  launch_t launch = {slice, words, arrays, blocks, device};
+  resized_launch_t launch = {slice, words, arrays, blocks, device};
   int64_t whole = cycles_of(&launch, 0), least = shared_cycles(&launch, split, 0);
   int best = 0;
   for (int plan = 1; plan < (int)slice->num_plans; plan++) {

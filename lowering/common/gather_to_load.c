@@ -41,11 +41,11 @@ typedef struct {
   int64_t factor[MAX_TERMS], constant;
   int num, axis;
   MlirOperation op; /* that is indexed: scalars are made before it */
-} sum_t;
+} index_sum_t;
 
 /* --- Reading an index --------------------------------------------------------------------------------- */
 
-static bool add_term(sum_t *sum, MlirValue value, int64_t factor) {
+static bool add_term(index_sum_t *sum, MlirValue value, int64_t factor) {
   if (sum->num == MAX_TERMS)
     return false;
   sum->value[sum->num] = value;
@@ -53,14 +53,14 @@ static bool add_term(sum_t *sum, MlirValue value, int64_t factor) {
   return true;
 }
 
-static bool read_sum(sum_t *sum, MlirValue value, int64_t factor);
+static bool read_sum(index_sum_t *sum, MlirValue value, int64_t factor);
 
 /* The operand of a product that is not a small constant; null if both are unknown or the numbers get too large. */
 static MlirValue split_product(MlirOperation product, int64_t *factor) {
   for (int i = 0; i < 2; i++) {
     int64_t constant;
-    if (tw_known_int(mlirOperationGetOperand(product, i), &constant) && constant > INT32_MIN && constant < INT32_MAX &&
-        *factor > INT32_MIN && *factor < INT32_MAX) {
+    if (tw_known_int(mlirOperationGetOperand(product, i), &constant) && constant > INT32_MIN &&
+        constant<INT32_MAX && * factor> INT32_MIN && *factor < INT32_MAX) {
       *factor *= constant;
       return mlirOperationGetOperand(product, 1 - i);
     }
@@ -69,9 +69,9 @@ static MlirValue split_product(MlirOperation product, int64_t *factor) {
 }
 
 /* x + y, x - y, or x times a constant. False for another op; then `sum` is as before. */
-static bool read_arithmetic(sum_t *sum, MlirOperation def, int64_t factor) {
+static bool read_arithmetic(index_sum_t *sum, MlirOperation def, int64_t factor) {
   bool adds = tw_op_is(def, TW_ARITH_ADDI), subtracts = tw_op_is(def, TW_ARITH_SUBI);
-  sum_t trial = *sum;
+  index_sum_t trial = *sum;
   bool ok = false;
   if (adds || subtracts) {
     ok = read_sum(&trial, mlirOperationGetOperand(def, 0), factor) &&
@@ -99,7 +99,7 @@ static int axis_after_reshape(MlirOperation reshape, int axis) {
   return found;
 }
 
-static bool is_multiple(const sum_t *sum, int64_t extent) {
+static bool is_multiple(const index_sum_t *sum, int64_t extent) {
   bool ok = sum->constant % extent == 0;
   for (int i = 0; i < sum->num; i++)
     ok = ok && sum->factor[i] % extent == 0;
@@ -111,7 +111,7 @@ static MlirValue widen(const tw_builder_t *at, MlirValue value, MlirType type) {
 }
 
 /* sum / extent, in i32 unless a term is wider. */
-static MlirValue build_index(const tw_builder_t *at, const sum_t *sum, int64_t extent) {
+static MlirValue build_index(const tw_builder_t *at, const index_sum_t *sum, int64_t extent) {
   MlirType type = tw_i32(at->context);
   for (int i = 0; i < sum->num; i++)
     if (tw_bits(mlirValueGetType(sum->value[i])) > 32)
@@ -130,10 +130,10 @@ static MlirValue build_index(const tw_builder_t *at, const sum_t *sum, int64_t e
 }
 
 /* x / n or x % n, where n is a constant and x counts up within one multiple of it. */
-static bool read_page(sum_t *sum, MlirOperation def, int64_t factor) {
+static bool read_page(index_sum_t *sum, MlirOperation def, int64_t factor) {
   bool divides = tw_op_is(def, TW_ARITH_FLOORDIVSI);
   MlirValue x = mlirOperationGetOperand(def, 0);
-  sum_t start = {.axis = -1, .op = sum->op};
+  index_sum_t start = {.axis = -1, .op = sum->op};
   int64_t by;
   if (!tw_known_int(mlirOperationGetOperand(def, 1), &by) || by <= 0 || by >= INT32_MAX || !read_sum(&start, x, 1))
     return false;
@@ -154,7 +154,7 @@ static bool read_page(sum_t *sum, MlirOperation def, int64_t factor) {
          add_term(sum, tw_binary(&at, "arith.andi", type, number, tw_const_int(&at, type, by - 1)), factor * extent);
 }
 
-static bool read_tile(sum_t *sum, MlirOperation def, int64_t factor) {
+static bool read_tile(index_sum_t *sum, MlirOperation def, int64_t factor) {
   if (tw_op_is(def, TW_TILE_IOTA)) {
     bool counts = sum->axis < 0 && factor == 1;
     sum->axis = counts ? 0 : sum->axis;
@@ -178,7 +178,7 @@ static bool read_tile(sum_t *sum, MlirOperation def, int64_t factor) {
   return true;
 }
 
-static bool read_sum(sum_t *sum, MlirValue value, int64_t factor) {
+static bool read_sum(index_sum_t *sum, MlirValue value, int64_t factor) {
   int64_t constant;
   MlirOperation def = tw_def(value);
   if (tw_known_int(value, &constant)) {
@@ -200,11 +200,11 @@ typedef struct {
   MlirValue array, mask, padding; /* the latter two may be null */
   MlirType tile;                  /* of the result or the value */
   intptr_t rank, first;           /* of the array; the first index operand */
-  sum_t index[TW_MAX_RANK];
+  index_sum_t index[TW_MAX_RANK];
   int64_t shape[TW_MAX_RANK]; /* of the tile, by axes of the array */
-} access_t;
+} gather_access_t;
 
-static bool read_operands(access_t *a, bool is_gather) {
+static bool read_operands(gather_access_t *a, bool is_gather) {
   a->array = tw_operand(a->op, TW_OPERAND_ARRAY);
   a->rank = tw_operands(a->op, TW_OPERAND_INDICES, &a->first);
   a->mask = tw_operand(a->op, TW_OPERAND_MASK);
@@ -217,18 +217,18 @@ static bool read_operands(access_t *a, bool is_gather) {
   return a->rank > 0 && a->rank <= TW_MAX_RANK && tw_is_tile(a->tile);
 }
 
-static bool read_index(access_t *a, intptr_t d) {
+static bool read_index(gather_access_t *a, intptr_t d) {
   MlirValue index = mlirOperationGetOperand(a->op, a->first + d);
-  a->index[d] = (sum_t){.axis = -1, .op = a->op};
+  a->index[d] = (index_sum_t){.axis = -1, .op = a->op};
   return tw_bits(mlirValueGetType(index)) >= 32 && read_sum(&a->index[d], index, 1);
 }
 
 /* Every axis of the tile longer than one must be counted along by one index, in the order of the array's axes. */
-static bool read_indices(access_t *a) {
+static bool read_indices(gather_access_t *a) {
   int last = -1;
   int64_t covered = 1;
   for (intptr_t d = 0; d < a->rank; d++) {
-    sum_t *sum = &a->index[d];
+    index_sum_t *sum = &a->index[d];
     if (!read_index(a, d))
       return false;
     a->shape[d] = sum->axis < 0 ? 1 : tw_extent(a->tile, sum->axis);
@@ -241,7 +241,7 @@ static bool read_indices(access_t *a) {
 }
 
 /* The padding of a load that gives what the gather's padding is; -1 if none does. */
-static int load_padding(const access_t *a) {
+static int load_padding(const gather_access_t *a) {
   int64_t integer;
   if (!tw_has_attr(a->op, "check_bounds") || mlirValueIsNull(a->padding))
     return TW_PADDING_UNDETERMINED;
@@ -261,18 +261,18 @@ static MlirValue reshape(const tw_builder_t *at, MlirValue value, MlirType type)
   return mlirTypeEqual(mlirValueGetType(value), type) ? value : tw_unary(at, "tile.reshape", type, value);
 }
 
-static void build_indices(const tw_builder_t *at, const access_t *a, MlirValue *operands) {
+static void build_indices(const tw_builder_t *at, const gather_access_t *a, MlirValue *operands) {
   for (intptr_t d = 0; d < a->rank; d++)
     operands[d] = build_index(at, &a->index[d], a->shape[d]);
 }
 
 /* Without `check_bounds` the front end promised that no element lies outside, except where a mask is false. */
-static intptr_t in_bounds_attr(const access_t *a, tw_attr_t *out) {
+static intptr_t in_bounds_attr(const gather_access_t *a, tw_attr_t *out) {
   *out = (tw_attr_t){"tile.in_bounds", mlirUnitAttrGet(mlirOperationGetContext(a->op))};
   return !tw_has_attr(a->op, "check_bounds") && mlirValueIsNull(a->mask);
 }
 
-static void build_load(const access_t *a, int padding) {
+static void build_load(const gather_access_t *a, int padding) {
   tw_builder_t at = tw_build_before(a->op);
   MlirValue operands[1 + TW_MAX_RANK] = {a->array};
   build_indices(&at, a, operands + 1);
@@ -291,7 +291,7 @@ static void build_load(const access_t *a, int padding) {
   mlirOperationDestroy(a->op);
 }
 
-static void build_store(const access_t *a) {
+static void build_store(const gather_access_t *a) {
   tw_builder_t at = tw_build_before(a->op);
   MlirValue operands[2 + TW_MAX_RANK] = {a->array};
   build_indices(&at, a, operands + 1);
@@ -305,7 +305,7 @@ static void build_store(const access_t *a) {
 }
 
 /* All elements are the same one of the array. */
-static bool is_of_scalar(access_t *a) {
+static bool is_of_scalar(gather_access_t *a) {
   for (intptr_t d = 0; d < a->rank; d++)
     if (!read_index(a, d) || a->index[d].axis >= 0)
       return false;
@@ -321,7 +321,7 @@ static MlirValue scalar_constant(const tw_builder_t *at, MlirType type, MlirValu
 }
 
 /* The gather as one of a scalar; false where its padding differs by element. */
-static bool build_scalar(const access_t *a) {
+static bool build_scalar(const gather_access_t *a) {
   tw_builder_t at = tw_build_before(a->op);
   MlirType element = tw_element(a->tile);
   MlirValue padding = a->padding;
@@ -342,7 +342,7 @@ static bool build_scalar(const access_t *a) {
 
 static void visit(MlirOperation op) {
   bool is_gather = tw_op_gathers(op);
-  access_t a = {.op = op};
+  gather_access_t a = {.op = op};
   if ((!is_gather && !tw_op_scatters(op)) || !read_operands(&a, is_gather))
     return;
   if (is_gather && mlirValueIsNull(a.mask) && is_of_scalar(&a) && build_scalar(&a))

@@ -24,21 +24,21 @@ typedef struct {
   MlirValue acc; /* pointer */
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
-} product_t;
+} matmul_t;
 
-static MlirValue load_at(cpu_t *cx, const product_t *p, MlirValue base, cpu_index_t offset, int lanes) {
+static MlirValue load_at(cpu_t *cx, const matmul_t *p, MlirValue base, cpu_index_t offset, int lanes) {
   MlirValue address = cpu_address(cx, base, p->type, offset);
   return cpu_load(cx, address, cpu_vector(p->type, lanes), (int)tw_bytes(p->type));
 }
 
-static MlirValue multiply_add(cpu_t *cx, const product_t *p, MlirValue x, MlirValue y, MlirValue z) {
+static MlirValue multiply_add(cpu_t *cx, const matmul_t *p, MlirValue x, MlirValue y, MlirValue z) {
   if (mlirTypeIsAFloat(p->type))
     return cpu_fma(cx, x, y, z);
   return cpu_bin(cx, "arith.addi", cpu_bin(cx, "arith.muli", x, y), z);
 }
 
 /* acc[i .. i + rows, j .. j + columns * lanes] += lhs[i.., :] @ rhs[:, j..]; offsets are those of the batch. */
-static void block(cpu_t *cx, const product_t *p, const cpu_index_t base[3], cpu_index_t i, cpu_index_t j, int rows) {
+static void block(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_index_t i, cpu_index_t j, int rows) {
   MlirValue sums[64];
   cpu_index_t at[64];
   for (int r = 0; r < rows; r++)
@@ -67,8 +67,8 @@ static void block(cpu_t *cx, const product_t *p, const cpu_index_t base[3], cpu_
     cpu_store(cx, sums[s], cpu_address(cx, p->acc, p->type, at[s]), (int)tw_bytes(p->type));
 }
 
-static void block_rows(cpu_t *cx, const product_t *p, const cpu_index_t base[3], cpu_index_t j, int64_t from,
-                       int64_t to, int rows) {
+static void block_rows(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_index_t j, int64_t from, int64_t to,
+                       int rows) {
   if (from >= to)
     return;
   cpu_loop_t loop;
@@ -77,7 +77,7 @@ static void block_rows(cpu_t *cx, const product_t *p, const cpu_index_t base[3],
   cpu_loop_end(cx, &loop, NULL, NULL);
 }
 
-static void emit_product(cpu_t *cx, const product_t *p) {
+static void emit_product(cpu_t *cx, const matmul_t *p) {
   cpu_loop_t batches, columns;
   cpu_index_t b = cpu_loop_begin(cx, &batches, cpu_index(0), cpu_index(p->batches), 1, 0, NULL);
   cpu_index_t base[3] = {cpu_index_mul(cx, b, p->m * p->k), cpu_index_mul(cx, b, p->k * p->n),
@@ -91,7 +91,7 @@ static void emit_product(cpu_t *cx, const product_t *p) {
 }
 
 /* One function a shape and type, so that several products of a kernel share its code. */
-static void product(cpu_t *cx, product_t *p) {
+static void product(cpu_t *cx, matmul_t *p) {
   char name[96];
   const char *type = !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
   snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m, (long long)p->n,
@@ -113,7 +113,7 @@ static void product(cpu_t *cx, product_t *p) {
   cpu_call(cx, name, ARGUMENTS, operands);
 }
 
-static void choose_block(cpu_t *cx, product_t *p) {
+static void choose_block(cpu_t *cx, matmul_t *p) {
   int lanes = mlirTypeIsAF64(p->type) && cx->lanes > 1 ? cx->lanes / 2 : cx->lanes;
   p->lanes = p->n < lanes ? (int)p->n : lanes;
   p->columns = cx->avx512 ? 4 : 2;
@@ -191,7 +191,7 @@ static bool is_in_place(cpu_t *cx, MlirValue tile, MlirType type) {
 }
 
 /* An operand in the type that multiplies. Bytes are widened into a buffer of their own. */
-static rows_t operand(cpu_t *cx, const product_t *p, MlirValue tile, bool is_rhs, bool is_unsigned) {
+static rows_t operand(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_rhs, bool is_unsigned) {
   MlirType type = mlirValueGetType(tile);
   if (is_in_place(cx, tile, p->type))
     return rows_in_place(cx, tile, is_whole(cx, cpu_slot(cx, tile)->access, type, is_rhs));
@@ -216,7 +216,7 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
             acc = mlirOperationGetOperand(op, 2), result = mlirOperationGetResult(op, 0);
   MlirType type = mlirValueGetType(result), left = mlirValueGetType(lhs);
   int rank = (int)tw_rank(type);
-  product_t p = {.type = cpu_compute_type(cx, tw_element(type)), .batches = rank == 3 ? tw_extent(type, 0) : 1};
+  matmul_t p = {.type = cpu_compute_type(cx, tw_element(type)), .batches = rank == 3 ? tw_extent(type, 0) : 1};
   p.m = tw_extent(type, rank - 2);
   p.n = tw_extent(type, rank - 1);
   p.k = tw_extent(left, rank - 1);

@@ -233,7 +233,7 @@ typedef struct {
   MlirOperation writer; /* null: the nest writes no array */
   cpu_slot_t *tees[CPU_MAX_TEES], *first[MAX_FIRST];
   int num_tees, num_first;
-} plan_t;
+} nest_plan_t;
 
 static bool contains(cpu_slot_t *const *list, int num, const cpu_slot_t *slot) {
   for (int i = 0; i < num; i++)
@@ -242,7 +242,7 @@ static bool contains(cpu_slot_t *const *list, int num, const cpu_slot_t *slot) {
   return false;
 }
 
-static void fill_first(plan_t *plan, cpu_slot_t *slot) {
+static void fill_first(nest_plan_t *plan, cpu_slot_t *slot) {
   if (!contains(plan->first, plan->num_first, slot) && plan->num_first < MAX_FIRST)
     plan->first[plan->num_first++] = slot;
 }
@@ -310,7 +310,7 @@ static bool same_place(MlirOperation load, MlirOperation store) {
 /* Whether reading strip by strip while `writer` writes could read what it wrote. Two array arguments are taken to
  * overlap only as the same view, so that equal places are the only ones in question; gathers and scatters have others.
  */
-static bool read_too_late(const plan_t *plan, MlirOperation read, const map_t *map) {
+static bool read_too_late(const nest_plan_t *plan, MlirOperation read, const map_t *map) {
   if (mlirOperationIsNull(plan->writer))
     return false;
   bool same_array = mlirValueEqual(mlirOperationGetOperand(read, 0), mlirOperationGetOperand(plan->writer, 0));
@@ -334,7 +334,7 @@ static uint64_t number_of(const map_t *map) {
   return number;
 }
 
-static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
+static void visit(cpu_t *cx, nest_plan_t *plan, MlirValue tile, const map_t *map) {
   cpu_slot_t *slot = cpu_slot(cx, tile);
   MlirOperation op = tw_def(tile);
   if (slot->kind != CPU_VIRTUAL || mlirOperationIsNull(op))
@@ -374,7 +374,7 @@ static void visit(cpu_t *cx, plan_t *plan, MlirValue tile, const map_t *map) {
       visit(cx, plan, mlirOperationGetOperand(op, i), &inner);
 }
 
-static void visit_all(cpu_t *cx, plan_t *plan, int num, const MlirValue *tiles) {
+static void visit_all(cpu_t *cx, nest_plan_t *plan, int num, const MlirValue *tiles) {
   map_t map = identity_map();
   cx->visit++;
   plan->num_tees = plan->num_first = 0;
@@ -388,7 +388,7 @@ static void visit_all(cpu_t *cx, plan_t *plan, int num, const MlirValue *tiles) 
 }
 
 void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer) {
-  plan_t plan = {.space = space, .writer = writer};
+  nest_plan_t plan = {.space = space, .writer = writer};
   for (visit_all(cx, &plan, num, tiles); plan.num_first > 0 && !cx->failed; visit_all(cx, &plan, num, tiles))
     for (int i = 0; i < plan.num_first; i++)
       cpu_buffer(cx, plan.first[i]->value);
@@ -617,7 +617,7 @@ void cpu_before_write(cpu_t *cx, MlirOperation op, MlirType space, int num, cons
     keep[i - from] = slot->kind == CPU_VIRTUAL && used_after(cx, slot, op) && depends_on_memory(cx, slot->value);
     slot->wanted |= keep[i - from];
   }
-  plan_t plan = {.space = space, .writer = op};
+  nest_plan_t plan = {.space = space, .writer = op};
   visit_all(cx, &plan, num, tiles);
   for (size_t i = from; i < to; i++)
     if (keep[i - from] && cx->live[i]->kind == CPU_VIRTUAL && !contains(plan.tees, plan.num_tees, cx->live[i]))
@@ -629,10 +629,10 @@ typedef struct {
   cpu_t *cx;
   MlirOperation outer;
   bool writes;
-} walk_t;
+} region_walk_t;
 
 static MlirWalkResult fill_operands(MlirOperation op, void *user) {
-  walk_t *walk = user;
+  region_walk_t *walk = user;
   if (mlirOperationEqual(op, walk->outer))
     return MlirWalkResultAdvance;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -646,7 +646,7 @@ static MlirWalkResult fill_operands(MlirOperation op, void *user) {
 }
 
 void cpu_before_regions(cpu_t *cx, MlirOperation op) {
-  walk_t walk = {.cx = cx, .outer = op};
+  region_walk_t walk = {.cx = cx, .outer = op};
   mlirOperationWalk(op, fill_operands, &walk, MlirWalkPreOrder);
 }
 

@@ -193,10 +193,10 @@ static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
 typedef struct {
   bool computes; /* has products */
   int registers; /* of a thread, for its largest tile */
-} work_t;
+} register_use_t;
 
 static MlirWalkResult look_at_work(MlirOperation op, void *user) {
-  work_t *work = user;
+  register_use_t *work = user;
   work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_op_is(op, TW_TILE_ROLES);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
@@ -212,7 +212,7 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
  * the registers are theirs. */
 static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
   enum { STREAMING_WARPS = 16, FEW_REGISTERS = 32, MANY_REGISTERS = 64, FEW_BLOCKS = 4 };
-  work_t work = {false, 0};
+  register_use_t work = {false, 0};
   mlirOperationWalk(function, look_at_work, &work, MlirWalkPreOrder);
   if (work.computes)
     return 1;

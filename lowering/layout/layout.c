@@ -152,10 +152,10 @@ bool tw_layout_is_injective(const tw_layout_t *l) {
 typedef struct builder {
   tw_layout_t l;
   int next[TW_LAYOUT_MAX_RANK];
-} builder_t;
+} layout_builder_t;
 
-static builder_t builder_start(int rank, const int64_t *shape) {
-  builder_t b;
+static layout_builder_t builder_start(int rank, const int64_t *shape) {
+  layout_builder_t b;
   memset(&b, 0, sizeof b);
   b.l = tw_layout_empty(rank, shape);
   return b;
@@ -163,7 +163,7 @@ static builder_t builder_start(int rank, const int64_t *shape) {
 
 /* Gives `input` the next `count` bits along `dim`; past the end of the dimension lanes and warps
  * replicate and registers get nothing. */
-static void builder_take(builder_t *b, tw_input_t input, int dim, int count) {
+static void builder_take(layout_builder_t *b, tw_input_t input, int dim, int count) {
   for (int i = 0; i < count; i++) {
     if (b->next[dim] < b->l.log_shape[dim]) {
       int bit = tw_layout_dim_shift(&b->l, dim) + b->next[dim]++;
@@ -174,11 +174,11 @@ static void builder_take(builder_t *b, tw_input_t input, int dim, int count) {
   }
 }
 
-static int builder_left(const builder_t *b, int dim) { return b->l.log_shape[dim] - b->next[dim]; }
+static int builder_left(const layout_builder_t *b, int dim) { return b->l.log_shape[dim] - b->next[dim]; }
 
 tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_per_thread, const int *threads_per_warp,
                               const int *warps_per_cta, const int *order) {
-  builder_t b = builder_start(rank, shape);
+  layout_builder_t b = builder_start(rank, shape);
   for (int i = 0; i < rank; i++)
     builder_take(&b, TW_REGISTER, order[i], tw_log2(size_per_thread[order[i]]));
   for (int i = 0; i < rank; i++)
@@ -191,7 +191,7 @@ tw_layout_t tw_layout_blocked(int rank, const int64_t *shape, const int *size_pe
 }
 
 tw_layout_t tw_layout_coalesced(int rank, const int64_t *shape, int vector, int num_warps, const int *order) {
-  builder_t b = builder_start(rank, shape);
+  layout_builder_t b = builder_start(rank, shape);
   int lanes = 5, warps = tw_log2(num_warps);
   if (rank > 0)
     builder_take(&b, TW_REGISTER, order[0], tw_log2(vector));

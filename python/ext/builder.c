@@ -58,7 +58,7 @@ typedef struct {
 typedef struct {
   PyObject_HEAD builder_t *builder; /* owned */
   block_state_t *state;
-} block_t;
+} op_block_t;
 
 typedef struct {
   PyObject_HEAD builder_t *builder; /* owned */
@@ -107,10 +107,10 @@ static void object_dealloc(PyObject *object) {
 typedef struct {
   char text[512], *data;
   size_t size, capacity;
-} text_t;
+} op_text_t;
 
 static void text_put(MlirStringRef piece, void *user) {
-  text_t *text = user;
+  op_text_t *text = user;
   if (text->size + piece.length > text->capacity) {
     size_t capacity = 2 * (text->size + piece.length);
     char *data = tw_must(malloc(capacity));
@@ -124,13 +124,13 @@ static void text_put(MlirStringRef piece, void *user) {
   text->size += piece.length;
 }
 
-static void text_begin(text_t *text) {
+static void text_begin(op_text_t *text) {
   text->data = text->text;
   text->size = 0;
   text->capacity = sizeof text->text;
 }
 
-static PyObject *text_end(text_t *text) {
+static PyObject *text_end(op_text_t *text) {
   PyObject *result = PyUnicode_DecodeUTF8(text->data, (Py_ssize_t)text->size, "replace");
   if (text->data != text->text)
     free(text->data);
@@ -138,7 +138,7 @@ static PyObject *text_end(text_t *text) {
 }
 
 static PyObject *type_text(MlirType type) {
-  text_t text;
+  op_text_t text;
   text_begin(&text);
   mlirTypePrint(type, text_put, &text);
   return text_end(&text);
@@ -148,7 +148,7 @@ static PyObject *type_text(MlirType type) {
 
 static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
   builder_t *self = user;
-  text_t text;
+  op_text_t text;
   text_begin(&text);
   mlirDiagnosticPrint(diagnostic, text_put, &text);
   PyObject *message = text_end(&text);
@@ -381,7 +381,7 @@ static PyObject *builder_block(PyObject *object, PyObject *args) {
   if (count < 0)
     return NULL;
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
-  block_t *result = NULL;
+  op_block_t *result = NULL;
   for (Py_ssize_t i = 0; i < count; i++) {
     MlirType type = read_type(self, sequence_item(types, i));
     if (mlirTypeIsNull(type))
@@ -400,7 +400,7 @@ fail:
 
 static PyObject *block_args(PyObject *object, void *unused) {
   (void)unused;
-  block_t *self = (block_t *)object;
+  op_block_t *self = (op_block_t *)object;
   if (is_finished(self->builder))
     return NULL;
   intptr_t count = mlirBlockGetNumArguments(self->state->block);
@@ -429,11 +429,11 @@ static PyObject *builder_enter(PyObject *object, PyObject *block) {
   builder_t *self = (builder_t *)object;
   if (is_finished(self))
     return NULL;
-  if (!PyObject_TypeCheck(block, block_type) || ((block_t *)block)->builder != self) {
+  if (!PyObject_TypeCheck(block, block_type) || ((op_block_t *)block)->builder != self) {
     PyErr_SetString(PyExc_TypeError, "enter needs a block of this builder");
     return NULL;
   }
-  block_state_t *state = ((block_t *)block)->state;
+  block_state_t *state = ((op_block_t *)block)->state;
   bool again = state->phase == BLOCK_CLOSED && state->owned && state->outer == self->top;
   if (state->phase != BLOCK_NEW && !again) {
     PyErr_SetString(PyExc_ValueError, "the block is open, taken by an op, or was entered elsewhere");
@@ -597,11 +597,11 @@ static Py_ssize_t check_regions(builder_t *self, PyObject *blocks) {
     PyObject *block = sequence_item(blocks, i);
     if (block == Py_None)
       continue;
-    if (!PyObject_TypeCheck(block, block_type) || ((block_t *)block)->builder != self) {
+    if (!PyObject_TypeCheck(block, block_type) || ((op_block_t *)block)->builder != self) {
       PyErr_SetString(PyExc_TypeError, "a region must be a block of this builder");
       return -1;
     }
-    block_state_t *state = ((block_t *)block)->state;
+    block_state_t *state = ((op_block_t *)block)->state;
     if (state->phase != BLOCK_CLOSED || !state->owned) {
       PyErr_SetString(PyExc_ValueError, "a region must be a block that was left, and that no other op has");
       return -1;
@@ -621,8 +621,8 @@ static void take_regions(PyObject *blocks, Py_ssize_t count, MlirOperationState 
     MlirRegion region = mlirRegionCreate();
     PyObject *block = sequence_item(blocks, i);
     if (block != Py_None) {
-      mlirRegionAppendOwnedBlock(region, ((block_t *)block)->state->block);
-      ((block_t *)block)->state->owned = false;
+      mlirRegionAppendOwnedBlock(region, ((op_block_t *)block)->state->block);
+      ((op_block_t *)block)->state->owned = false;
     }
     mlirOperationStateAddOwnedRegions(state, 1, &region);
   }
@@ -895,7 +895,7 @@ static PyType_Slot plain_slots[] = {
 
 #define NO_NEW (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION)
 static PyType_Spec builder_spec = {"tilewright._core.Builder", sizeof(builder_t), 0, Py_TPFLAGS_DEFAULT, builder_slots};
-static PyType_Spec block_spec = {"tilewright._core.Block", sizeof(block_t), 0, NO_NEW, block_slots};
+static PyType_Spec block_spec = {"tilewright._core.Block", sizeof(op_block_t), 0, NO_NEW, block_slots};
 static PyType_Spec value_spec = {"tilewright._core.Value", sizeof(value_t), 0, NO_NEW, value_slots};
 static PyType_Spec attribute_spec = {"tilewright._core.Attribute", sizeof(attribute_t), 0, NO_NEW, plain_slots};
 static PyType_Spec location_spec = {"tilewright._core.Location", sizeof(location_t), 0, NO_NEW, plain_slots};

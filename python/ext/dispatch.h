@@ -43,7 +43,7 @@ enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS };
 /* First key word of a constant: what the second one is. */
 enum { CONST_INT = 1, CONST_BOOL, CONST_FLOAT, CONST_NONE, CONST_OBJECT };
 
-typedef struct entry {
+typedef struct watched_entry {
   uint64_t hash, used;    /* used: the dispatcher's clock when a launch of another variant last came to this one */
   tw_variant_t *variant;  /* owned */
   PyObject *target, *key; /* owned: what on_miss was asked for */

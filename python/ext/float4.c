@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tw_packed {
+struct tw_packed_floats {
   tw_array_t loose; /* one element in a byte; strides in bytes */
   tw_array_t tight; /* the copy */
 };
 
 /* Calls `move` for every element with its byte, the byte of its pair, and where in that it lies. */
-static void for_each(const struct tw_packed *packed, void (*move)(uint8_t *loose, uint8_t *pair, int shift)) {
+static void for_each(const struct tw_packed_floats *packed, void (*move)(uint8_t *loose, uint8_t *pair, int shift)) {
   const tw_array_t *loose = &packed->loose, *tight = &packed->tight;
   int64_t index[TW_MAX_RANK] = {0};
   for (int d = 0; d < loose->rank; d++)
@@ -41,7 +41,7 @@ static void pack_one(uint8_t *loose, uint8_t *pair, int shift) {
 
 static void unpack_one(uint8_t *loose, uint8_t *pair, int shift) { *loose = *pair >> shift & 15; }
 
-void tw_ext_unpack_float4(struct tw_packed *packed) {
+void tw_ext_unpack_float4(struct tw_packed_floats *packed) {
   if (!(packed->loose.flags & TW_ARRAY_READ_ONLY))
     for_each(packed, unpack_one);
   free(packed->tight.data);
@@ -62,7 +62,7 @@ static size_t set_strides(tw_array_t *tight) {
 
 int tw_ext_pack_float4(tw_array_t *array, tw_hold_t **holds) {
   tw_hold_t *hold = tw_ext_hold_new(holds);
-  struct tw_packed *packed = hold ? calloc(1, sizeof *packed) : NULL;
+  struct tw_packed_floats *packed = hold ? calloc(1, sizeof *packed) : NULL;
   if (!packed) {
     PyErr_NoMemory();
     return -1;

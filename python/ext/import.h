@@ -29,7 +29,7 @@ int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_
 /* `array` has one float4 in a byte, and strides in bytes: makes it a packed copy, which goes back to where it came
  * from when the launch is over. */
 int tw_ext_pack_float4(tw_array_t *array, tw_hold_t **holds);
-void tw_ext_unpack_float4(struct tw_packed *packed); /* takes it */
+void tw_ext_unpack_float4(struct tw_packed_floats *packed); /* takes it */
 
 /* --- dlpack.c ---------------------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ typedef struct tw_hold {
   PyObject *object;                   /* owned or NULL */
   tw_dl_managed_versioned_t *managed; /* owned or NULL */
   Py_buffer buffer;                   /* owned if buffer.obj */
-  struct tw_packed *packed;           /* owned or NULL: float4.c */
+  struct tw_packed_floats *packed;    /* owned or NULL: float4.c */
 } tw_hold_t;
 void tw_hold_release(tw_hold_t *holds); /* the whole list; keeps a pending exception */
 

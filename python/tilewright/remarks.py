@@ -4,7 +4,7 @@ matmul for sm_90a
 
 matmul.py
   12  def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
-       the kernel is persistent: the blocks that fit on the GPU take all blocks of the grid in turn
+       the kernel is persistent: one wave of blocks loops over the tiles of the grid
   16          a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        the load moves 128x64xbf16 by TMA, in 1 box

@@ -131,14 +131,14 @@ int tw_multicast_choose(MlirOperation func, const tw_block_axes_t *axes, const t
   if (hint == 1 || (hint == 0 && (!p.splits || step_cycles(&p, p.lines) <= p.cycles)))
     return -1;
   if (p.unfit || raster->group == 0 || p.alike[raster->rows] + p.alike[raster->columns] == 0) {
-    tw_op_remark(func, "has no clusters: their blocks would share tiles but no sums over k, and neither gather, load "
-                       "under conditions nor write before their loops end");
+    tw_op_remark(func, "is not clustered: that needs shared tiles, whole sums over k, unconditional loads, no gathers, "
+                       "and stores only after the loops");
     return -1;
   }
   marking_t marking = {&p, best_axis(&p, func, raster)};
   mlirOperationWalk(func, mark, &marking, MlirWalkPreOrder);
   record_launch(&p, func, raster, marking.axis);
-  tw_op_remark(func, "runs in clusters of %d blocks along axis %d, each of which brings a part of what they share%s",
+  tw_op_remark(func, "runs in clusters of %d blocks along axis %d, which load shared tiles by multicast%s",
                TW_MULTICAST_BLOCKS, marking.axis,
                hint == 0 ? ": rows that are no multiple of 128 bytes have the L2 cache give two lines for each" : "");
   return marking.axis;

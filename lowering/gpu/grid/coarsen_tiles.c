@@ -126,10 +126,10 @@ typedef struct {
   coarsener_t *coarsener;
   tw_plan_t *plan;
   int64_t flop_cycles;
-} cost_t;
+} coarsen_cost_t;
 
 /* How many times as many elements the tile has. */
-static int64_t growth(cost_t *cost, MlirValue tile) {
+static int64_t growth(coarsen_cost_t *cost, MlirValue tile) {
   int64_t times = 1;
   for (int axis = 0; axis < TW_GRID_AXES; axis++)
     if (cost->coarsener->class[axis] >= 0 &&
@@ -139,7 +139,7 @@ static int64_t growth(cost_t *cost, MlirValue tile) {
 }
 
 static MlirWalkResult add_cost(MlirOperation op, void *user) {
-  cost_t *cost = user;
+  coarsen_cost_t *cost = user;
   if (mlirOperationGetNumResults(op) == 0)
     return MlirWalkResultAdvance;
   MlirValue tile = mlirOperationGetResult(op, 0);
@@ -160,7 +160,7 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   (void)from;
   if (axis >= 0 && f->class[axis] < 0)
     return false;
-  cost_t cost = {.coarsener = f, .plan = plan};
+  coarsen_cost_t cost = {.coarsener = f, .plan = plan};
   plan->bytes = plan->sum_bits = 0;
   mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
   plan->cycles = tw_step_cycles(f->func, cost.flop_cycles, plan->bytes);
@@ -216,9 +216,10 @@ static const char *decide(coarsener_t *f, int64_t wanted) {
     return "it stores to what is no array of the launch";
   if (wanted > 1) {
     rewrite(f, &f->plans.at[log]);
-    tw_op_remark(f->func, "has the tiles of %d blocks computed by one", 1 << log);
+    tw_op_remark(f->func, "coarsens its tiles: a block computes those of %d", 1 << log);
   } else {
-    tw_op_remark(f->func, "has the tiles of up to %d blocks computed by one where a launch has many", 1 << log);
+    tw_op_remark(f->func, "coarsens its tiles where a launch has many blocks: a block computes those of up to %d",
+                 1 << log);
   }
   return NULL;
 }

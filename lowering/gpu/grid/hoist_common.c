@@ -18,14 +18,14 @@ typedef struct {
   int axis;
   MlirBlock inner; /* ops in it are not common; null while none is there */
   bool own, loads, multiplies;
-} reads_t;
+} common_reads_t;
 
 static bool only_computes(MlirOperation op) {
   return tw_is_arithmetic(op) || tw_op_form(op) == TW_FORM_CONTROL || tw_op_loads(op);
 }
 
 static MlirWalkResult look(MlirOperation op, void *user) {
-  reads_t *r = user;
+  common_reads_t *r = user;
   bool position = tw_op_is(op, TW_TILE_BLOCK_ID) && tw_attr_int(op, "axis", 0) == r->axis;
   r->loads |= tw_op_loads(op);
   r->multiplies |= tw_op_is(op, TW_TILE_MMA);
@@ -38,8 +38,8 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static reads_t reads_of(MlirOperation op, const tw_block_axes_t *axes, int axis, MlirBlock inner) {
-  reads_t r = {.axes = axes, .axis = axis, .inner = inner};
+static common_reads_t reads_of(MlirOperation op, const tw_block_axes_t *axes, int axis, MlirBlock inner) {
+  common_reads_t r = {.axes = axes, .axis = axis, .inner = inner};
   mlirOperationWalk(op, look, &r, MlirWalkPreOrder);
   return r;
 }
@@ -56,7 +56,7 @@ static bool has_common_loop(MlirOperation func, const tw_block_axes_t *axes, int
   MlirBlock none = {NULL};
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(func, 0)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    reads_t r = reads_of(op, axes, axis, none);
+    common_reads_t r = reads_of(op, axes, axis, none);
     if (tw_may_write_arrays(op))
       return false;
     if (tw_op_is(op, TW_SCF_FOR) && r.loads && !r.own)

@@ -43,7 +43,7 @@ typedef struct {
   tw_block_axes_t axes;
   int64_t bytes; /* of the tiles that a block loads and stores */
   bool refused;
-} kernel_t;
+} packed_kernel_t;
 
 static bool stands_in_the_way(MlirOperation op) {
   static const tw_op_kind_t kinds[] = {TW_SCF_FOR, TW_SCF_WHILE, TW_TILE_ROLES, TW_TILE_ALLOC_SHARED,
@@ -53,7 +53,7 @@ static bool stands_in_the_way(MlirOperation op) {
 }
 
 /* Of the tile that an access moves, if where it lies depends on the block. */
-static int64_t bytes_moved(const kernel_t *k, MlirOperation op) {
+static int64_t bytes_moved(const packed_kernel_t *k, MlirOperation op) {
   bool moves = tw_op_loads(op) || tw_op_stores(op);
   uint32_t axes = 0;
   int64_t elements = 1;
@@ -69,7 +69,7 @@ static int64_t bytes_moved(const kernel_t *k, MlirOperation op) {
 }
 
 static MlirWalkResult look(MlirOperation op, void *user) {
-  kernel_t *k = user;
+  packed_kernel_t *k = user;
   bool id = tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
   k->refused |= stands_in_the_way(op);
   k->bytes += bytes_moved(k, op);
@@ -83,7 +83,7 @@ static MlirValue axis_op(const tw_builder_t *at, const char *name, int axis) {
   return tw_op1_attr(at, name, i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, axis));
 }
 
-static void join(MlirOperation func, const kernel_t *k, int most) {
+static void join(MlirOperation func, const packed_kernel_t *k, int most) {
   MlirValue extents[TW_GRID_AXES];
   tw_add_grid_extents(func, extents);
   MlirBlock body = tw_region_block(func, 0);
@@ -122,7 +122,7 @@ bool tw_run_pack_blocks(MlirOperation func) {
       tw_launch_has_cluster_blocks(func) || tw_num_warps(func, 0) != 1 || tw_launch_shared_bytes(func, 0) != 0 ||
       mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS)
     return true;
-  kernel_t k = {.axes = tw_block_axes_of(func)};
+  packed_kernel_t k = {.axes = tw_block_axes_of(func)};
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
   int rows = k.bytes > 0 && !k.refused && k.ids.count > 0 ? rows_for(k.bytes) : 1;
   if (rows > 1)

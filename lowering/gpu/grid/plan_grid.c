@@ -172,10 +172,8 @@ static tw_grid_plan_t plan_longest_first(const kernel_t *k, int axis, bool dynam
   plan.schedule = dynamic ? TW_SCHEDULE_DYNAMIC : TW_SCHEDULE_SERPENTINE;
   plan.work_axis = axis;
   plan.work_grows = k->work.grows;
-  tw_op_remark(k->func,
-               "is persistent: the blocks that fit on the GPU take those of the grid %s, those with the longest loops "
-               "first",
-               dynamic ? "as they get done" : "to and fro");
+  tw_op_remark(k->func, "is persistent: one wave of blocks%s, the longest loops first",
+               dynamic ? ", each fetches its next tile when it finishes one" : " in a serpentine schedule");
   return plan;
 }
 
@@ -185,9 +183,8 @@ static void plan_static(const kernel_t *k, tw_grid_plan_t *plan) {
   if (plan->cluster_axis < 0)
     plan->hoist_axis = tw_strips_axis(k->func, &k->axes, &plan->raster);
   if (plan->hoist_axis >= 0)
-    tw_op_remark(k->func, "does once for up to 8 blocks along axis %d of the grid what they have in common",
-                 plan->hoist_axis);
-  tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take all blocks of the grid in turn");
+    tw_op_remark(k->func, "hoists work that up to 8 neighbouring blocks share (grid axis %d)", plan->hoist_axis);
+  tw_op_remark(k->func, "is persistent: one wave of blocks loops over the tiles of the grid");
 }
 
 static tw_grid_plan_t plan_by_loads(const kernel_t *k, bool dynamic) {
@@ -199,7 +196,7 @@ static tw_grid_plan_t plan_by_loads(const kernel_t *k, bool dynamic) {
                  (long long)plan.raster.group, plan.raster.rows, plan.raster.columns);
   if (dynamic) {
     plan.schedule = TW_SCHEDULE_DYNAMIC;
-    tw_op_remark(k->func, "is persistent: the blocks that fit on the GPU take those of the grid as they get done");
+    tw_op_remark(k->func, "is persistent: one wave of blocks, each fetches its next tile when it finishes one");
   } else if (k->work.axes == 0) {
     plan_static(k, &plan);
   } else {
@@ -217,7 +214,7 @@ static void write(const kernel_t *k, const tw_grid_plan_t *plan) {
 
 static void decide(kernel_t *k) {
   if (k->in_order) {
-    tw_op_remark(k->func, "keeps the order of the grid, which can be seen: it prints, asserts, or waits");
+    tw_op_remark(k->func, "keeps the order of the grid, which is observable: it prints, asserts or waits");
   } else if (k->writes) {
     tw_op_remark(k->func,
                  "keeps the order of the grid: a loop writes to an array that the kernel may load from, so nothing is "

@@ -90,9 +90,9 @@ typedef struct {
   slicer_t *slicer;
   const tw_plan_t *plan;
   int64_t flop_cycles, bytes;
-} cost_t;
+} slice_cost_t;
 
-static int64_t extent_of(cost_t *cost, MlirValue tile, int dim) {
+static int64_t extent_of(slice_cost_t *cost, MlirValue tile, int dim) {
   slicer_t *c = cost->slicer;
   int64_t extent = tw_extent(mlirValueGetType(tile), dim);
   int class = tw_dims_class(&c->dims, tile, dim);
@@ -103,7 +103,7 @@ static int64_t extent_of(cost_t *cost, MlirValue tile, int dim) {
 }
 
 /* Lines in memory are as long as a sector of the cache at least. */
-static int64_t bytes_of(cost_t *cost, MlirOperation op) {
+static int64_t bytes_of(slice_cost_t *cost, MlirOperation op) {
   MlirValue tile = tw_moved_tile(op);
   MlirType type = mlirValueGetType(tile);
   intptr_t first;
@@ -116,7 +116,7 @@ static int64_t bytes_of(cost_t *cost, MlirOperation op) {
 }
 
 static MlirWalkResult add_cost(MlirOperation op, void *user) {
-  cost_t *cost = user;
+  slice_cost_t *cost = user;
   if (tw_op_is(op, TW_TILE_MMA)) {
     MlirValue sum = mlirOperationGetResult(op, 0);
     int64_t cycles = tw_mma_cycles(op);
@@ -137,7 +137,7 @@ static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
   int64_t before = from->bytes;
   if (class && class->extent >> plan->log[way] < class->least)
     return false;
-  cost_t cost = {.slicer = c, .plan = plan};
+  slice_cost_t cost = {.slicer = c, .plan = plan};
   mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
   plan->cycles = tw_step_cycles(c->func, cost.flop_cycles, cost.bytes);
   plan->bytes = cost.bytes;
@@ -260,7 +260,7 @@ static const char *decide(slicer_t *c, int64_t wanted) {
   int64_t parts = (int64_t)1 << log;
   if (wanted > 1) {
     rewrite(c, plan);
-    tw_op_remark(c->func, "has each tile computed by %lld blocks, a slice each", (long long)parts);
+    tw_op_remark(c->func, "slices each tile over %lld blocks", (long long)parts);
   } else if (steps.word >= 0 || steps.steps * c->plans.at[0].cycles > SHORT_CYCLES) {
     record_launch(c, &steps);
     tw_op_remark(c->func,

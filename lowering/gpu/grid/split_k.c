@@ -292,8 +292,7 @@ bool tw_run_split_k(MlirOperation func) {
     tw_op_remark(func, "computes each sum over k in one block: %s", reason);
     return true;
   }
-  tw_op_remark(s.loop,
-               "is shared by several blocks, a part of k each, where a launch has fewer tiles than multiprocessors");
+  tw_op_remark(s.loop, "is split along k over several blocks where a launch has fewer tiles than multiprocessors");
   record_launch(&s, forced);
   if (tw_has_hint_split_k(func))
     rewrite(&s);

@@ -642,14 +642,14 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
   tw_set_attr(function, TW_LAYOUT_COSTS, mlirDenseI64ArrayGet(x->c->context, 1 + count, all));
   if (count > 0)
     tw_op_remark(function,
-                 "has its tiles laid out over threads for an estimated %lld issue slots of a warp; others come within "
+                 "has layouts that cost an estimated %lld issue slots of a warp; others come within "
                  "%d %% of that, up to layout_rank=%d",
                  (long long)slots, WITHIN_PERCENT, count);
   else
-    tw_op_remark(function,
-                 "has its tiles laid out over threads for an estimated %lld issue slots of a warp; no other way comes "
-                 "within %d %% of that",
-                 (long long)slots, WITHIN_PERCENT);
+    tw_op_remark(
+        function,
+        "has layouts that cost an estimated %lld issue slots of a warp; no other choice comes within %d %% of that",
+        (long long)slots, WITHIN_PERCENT);
   for (int i = 0; i < count && i < MAX_TOLD; i++)
     remark_runner_up(x, function, i + 1, &ranking->at[i]);
   int64_t wanted = tw_hint_layout_rank(function, 0);

@@ -74,8 +74,7 @@ static void swap(MlirOperation mma) {
   mlirValueSetType(mlirOperationGetResult(mma, 0), turned_type(mlirValueGetType(mlirOperationGetResult(mma, 0))));
   tw_erase_dead(tw_def(lhs));
   tw_erase_dead(tw_def(rhs));
-  tw_op_remark(mma,
-               "is computed transposed: the operand that is computed is the left one then, which stays in registers");
+  tw_op_remark(mma, "is computed transposed, so that the computed operand is the left one and stays in registers");
 }
 
 static void turn_sum(MlirOperation loop, intptr_t i, const tw_ops_t *products) {

@@ -8,11 +8,11 @@ typedef struct {
   int log_extent[TW_LAYOUT_MAX_RANK]; /* of a box */
   uint32_t mask;                      /* flat indices within the first box */
   uint32_t covered;                   /* that some bit of a position reaches */
-} search_t;
+} box_search_t;
 
 static bool is_single(uint32_t image) { return image != 0 && (image & (image - 1)) == 0; }
 
-static void include(search_t *s, uint32_t image) {
+static void include(box_search_t *s, uint32_t image) {
   for (int d = 0; d < s->tile->rank; d++) {
     uint32_t at = tw_layout_coord(s->tile, image, d);
     if (at != 0 && tw_log2(at) >= s->log_extent[d])
@@ -21,7 +21,7 @@ static void include(search_t *s, uint32_t image) {
 }
 
 /* A box holds all that the lanes of four warps own in one register, and lines as long as they may be. */
-static bool find_extents(search_t *s, int inner, int elem_bits) {
+static bool find_extents(box_search_t *s, int inner, int elem_bits) {
   int line = tw_log2(LINE_BITS / elem_bits);
   for (int i = 0; i < s->tile->bits[TW_LANE]; i++)
     include(s, s->tile->basis[TW_LANE][i]);
@@ -36,7 +36,7 @@ static bool find_extents(search_t *s, int inner, int elem_bits) {
 }
 
 /* Takes one bit of a position into the box; false if it has no place of its own there. */
-static bool take(search_t *s, tw_store_boxes_t *out, tw_input_t input, uint32_t image) {
+static bool take(box_search_t *s, tw_store_boxes_t *out, tw_input_t input, uint32_t image) {
   uint32_t coord[TW_LAYOUT_MAX_RANK];
   if (!is_single(image) || (image & ~s->mask) != 0 || (image & s->covered) != 0)
     return false;
@@ -47,7 +47,7 @@ static bool take(search_t *s, tw_store_boxes_t *out, tw_input_t input, uint32_t 
   return true;
 }
 
-static bool take_registers(search_t *s, tw_store_boxes_t *out) {
+static bool take_registers(box_search_t *s, tw_store_boxes_t *out) {
   for (int i = 0; i < s->tile->bits[TW_REGISTER]; i++) {
     uint32_t image = s->tile->basis[TW_REGISTER][i];
     if (is_single(image) && (image & s->mask) == 0) {
@@ -63,13 +63,13 @@ static bool take_registers(search_t *s, tw_store_boxes_t *out) {
 }
 
 /* The number of the group moves nothing within a box. */
-static bool take_group(search_t *s, tw_store_boxes_t *out, uint32_t image) {
+static bool take_group(box_search_t *s, tw_store_boxes_t *out, uint32_t image) {
   out->group[out->group_bits++] = image;
   tw_layout_push(&out->box, TW_WARP, 0);
   return is_single(image) && (image & s->mask) == 0;
 }
 
-static bool take_threads(search_t *s, tw_store_boxes_t *out) {
+static bool take_threads(box_search_t *s, tw_store_boxes_t *out) {
   for (int i = 0; i < s->tile->bits[TW_LANE]; i++)
     if (!take(s, out, TW_LANE, s->tile->basis[TW_LANE][i]))
       return false;
@@ -82,7 +82,7 @@ static bool take_threads(search_t *s, tw_store_boxes_t *out) {
 }
 
 bool tw_store_boxes_of(const tw_layout_t *tile, int inner, int elem_bits, tw_store_boxes_t *out) {
-  search_t s = {.tile = tile};
+  box_search_t s = {.tile = tile};
   *out = (tw_store_boxes_t){.num_outside = 0};
   if (inner < 0 || tile->bits[TW_WARP] < TW_STORE_GROUP_WARP_BITS || tile->bits[TW_BLOCK] != 0 ||
       !find_extents(&s, inner, elem_bits))

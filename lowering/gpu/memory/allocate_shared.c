@@ -46,7 +46,7 @@ typedef struct {
   int first, last; /* positions in the order of the program */
   bool scratch;
   bool apart; /* lies behind all that does not, once for each consumer group */
-} piece_t;
+} free_piece_t;
 
 /* ---- positions --------------------------------------------------------------------------------- */
 
@@ -55,10 +55,10 @@ typedef struct {
 typedef struct {
   const void *op;
   int begin, end;
-} span_t;
+} byte_span_t;
 
 typedef struct {
-  span_t *spans;
+  byte_span_t *spans;
   size_t num, capacity;
 } spans_t;
 
@@ -67,7 +67,7 @@ static size_t add_span(spans_t *s, MlirOperation op) {
     s->capacity = s->capacity ? 2 * s->capacity : 256;
     s->spans = tw_must(realloc(s->spans, s->capacity * sizeof *s->spans));
   }
-  s->spans[s->num] = (span_t){op.ptr, (int)s->num, (int)s->num};
+  s->spans[s->num] = (byte_span_t){op.ptr, (int)s->num, (int)s->num};
   return s->num++;
 }
 
@@ -81,20 +81,20 @@ static void number_ops(spans_t *s, MlirOperation op) {
 }
 
 static int by_address(const void *x, const void *y) {
-  const span_t *a = x, *b = y;
+  const byte_span_t *a = x, *b = y;
   return a->op < b->op ? -1 : a->op > b->op;
 }
 
-static span_t span_of(const spans_t *s, MlirOperation op) {
-  span_t key = {op.ptr, 0, 0};
-  const span_t *found = bsearch(&key, s->spans, s->num, sizeof *s->spans, by_address);
+static byte_span_t span_of(const spans_t *s, MlirOperation op) {
+  byte_span_t key = {op.ptr, 0, 0};
+  const byte_span_t *found = bsearch(&key, s->spans, s->num, sizeof *s->spans, by_address);
   return found ? *found : key;
 }
 
 /* ---- lifetimes --------------------------------------------------------------------------------- */
 
 static bool holds(const spans_t *s, MlirOperation outer, int first, int last) {
-  span_t span = span_of(s, outer);
+  byte_span_t span = span_of(s, outer);
   return span.begin <= first && last <= span.end;
 }
 
@@ -125,17 +125,17 @@ static MlirOperation end_of_use(MlirOperation use) {
 }
 
 /* Widens the piece's range by an op, or by the child of the innermost op that holds all of it from first to last. */
-static void widen(const spans_t *s, piece_t *piece, MlirOperation op, int first, int last) {
+static void widen(const spans_t *s, free_piece_t *piece, MlirOperation op, int first, int last) {
   for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up) && !holds(s, up, first, last);
        up = mlirOperationGetParentOperation(up))
     op = up;
-  span_t span = span_of(s, op);
+  byte_span_t span = span_of(s, op);
   piece->first = span.begin < piece->first ? span.begin : piece->first;
   piece->last = span.end > piece->last ? span.end : piece->last;
 }
 
 /* From the first use to the end of the last. */
-static void live_range(const spans_t *s, MlirOperation alloc, piece_t *piece) {
+static void live_range(const spans_t *s, MlirOperation alloc, free_piece_t *piece) {
   int first = -1, last = -1;
   MlirValue buffer = mlirOperationGetResult(alloc, 0);
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
@@ -159,13 +159,13 @@ static void live_range(const spans_t *s, MlirOperation alloc, piece_t *piece) {
 
 typedef struct {
   const spans_t *spans;
-  piece_t *pieces;
+  free_piece_t *pieces;
   size_t num, capacity;
   int consumer_groups;
-} list_t;
+} span_list_t;
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
-  list_t *list = user;
+  span_list_t *list = user;
   bool alloc = tw_op_is(op, TW_TILE_ALLOC_SHARED);
   int64_t bytes = alloc ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : tw_scratch_bytes(op);
   if (bytes <= 0)
@@ -174,11 +174,11 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
     list->capacity = list->capacity ? 2 * list->capacity : 16;
     list->pieces = tw_must(realloc(list->pieces, list->capacity * sizeof *list->pieces));
   }
-  piece_t *piece = &list->pieces[list->num++];
-  *piece = (piece_t){.op = op,
-                     .bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
-                     .scratch = !alloc,
-                     .apart = !alloc && list->consumer_groups > 1};
+  free_piece_t *piece = &list->pieces[list->num++];
+  *piece = (free_piece_t){.op = op,
+                          .bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
+                          .scratch = !alloc,
+                          .apart = !alloc && list->consumer_groups > 1};
   piece->first = piece->last = span_of(list->spans, op).begin;
   if (alloc) {
     live_range(list->spans, op, piece);
@@ -190,10 +190,10 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static bool meet(const piece_t *a, const piece_t *b) { return a->first <= b->last && b->first <= a->last; }
+static bool meet(const free_piece_t *a, const free_piece_t *b) { return a->first <= b->last && b->first <= a->last; }
 
 /* The lowest offset from `first` on at which no piece placed before, alive at the same time, lies. */
-static void place(piece_t *pieces, size_t i, int64_t first) {
+static void place(free_piece_t *pieces, size_t i, int64_t first) {
   pieces[i].offset = first;
   for (bool moved = true; moved;) {
     moved = false;
@@ -208,7 +208,7 @@ static void place(piece_t *pieces, size_t i, int64_t first) {
 
 /* Those apart last; large pieces first; then by position, so that the result does not depend on addresses. */
 static int by_size(const void *x, const void *y) {
-  const piece_t *a = x, *b = y;
+  const free_piece_t *a = x, *b = y;
   if (a->apart != b->apart)
     return a->apart ? 1 : -1;
   if (a->bytes != b->bytes)
@@ -232,7 +232,7 @@ static MlirWalkResult place_barriers(MlirOperation op, void *user) {
 /* ---- too much ---------------------------------------------------------------------------------- */
 
 /* Names the largest piece, at its place in the program: it is what a user can make smaller. */
-static void report(const piece_t *largest, int64_t bytes, const tw_gpu_target_t *target) {
+static void report(const free_piece_t *largest, int64_t bytes, const tw_gpu_target_t *target) {
   char tile[160];
   MlirOperation op = largest->op;
   tw_describe_tile(mlirValueGetType(largest->scratch ? mlirOperationGetOperand(op, 0) : mlirOperationGetResult(op, 0)),
@@ -244,11 +244,11 @@ static void report(const piece_t *largest, int64_t bytes, const tw_gpu_target_t 
 }
 
 /* Gives all pieces their places; the bytes up to the end of the last. */
-static int64_t place_all(MlirOperation func, list_t *list) {
+static int64_t place_all(MlirOperation func, span_list_t *list) {
   MlirType i32 = tw_i32(mlirOperationGetContext(func));
   int64_t total = 0, shared = 0; /* shared: by all consumer groups */
   for (size_t i = 0; i < list->num; i++) {
-    piece_t *piece = &list->pieces[i];
+    free_piece_t *piece = &list->pieces[i];
     place(list->pieces, i, piece->apart ? shared : 0);
     total = piece->offset + piece->bytes > total ? piece->offset + piece->bytes : total;
     shared = piece->apart ? shared : total;
@@ -264,7 +264,7 @@ static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
   spans_t spans = {0};
   number_ops(&spans, func);
   qsort(spans.spans, spans.num, sizeof *spans.spans, by_address);
-  list_t list = {.spans = &spans, .consumer_groups = tw_consumer_groups_of(func)};
+  span_list_t list = {.spans = &spans, .consumer_groups = tw_consumer_groups_of(func)};
   mlirOperationWalk(func, collect, &list, MlirWalkPreOrder);
   if (list.num)
     qsort(list.pieces, list.num, sizeof *list.pieces, by_size);

@@ -30,7 +30,7 @@ enum { ALL = 1, QUOTIENT = 2, REST = 4 };
 
 typedef struct {
   tw_ops_t ids, loads;
-} kernel_t;
+} hinted_kernel_t;
 
 static bool is_id(MlirOperation op) { return tw_op_is(op, TW_TILE_BLOCK_ID); }
 
@@ -69,14 +69,14 @@ static bool is_told(MlirOperation load, MlirValue number) {
   return (told & ALL) || ((told & QUOTIENT) && (told & REST));
 }
 
-static bool has_array_alone(const kernel_t *k, MlirOperation load) {
+static bool has_array_alone(const hinted_kernel_t *k, MlirOperation load) {
   int num = 0;
   for (int i = 0; i < k->loads.count; i++)
     num += mlirValueEqual(mlirOperationGetOperand(k->loads.at[i], 0), mlirOperationGetOperand(load, 0));
   return num == 1;
 }
 
-static bool is_read_once(const kernel_t *k, MlirOperation load) {
+static bool is_read_once(const hinted_kernel_t *k, MlirOperation load) {
   if (!tw_op_loads_tile(load) || !has_array_alone(k, load))
     return false;
   for (int i = 0; i < k->ids.count; i++)
@@ -91,7 +91,7 @@ static bool is_read_once(const kernel_t *k, MlirOperation load) {
 bool tw_run_cache_hints(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
-  kernel_t k = {tw_ops_in(func, is_id, MlirWalkPreOrder), tw_ops_in(func, reads_array, MlirWalkPreOrder)};
+  hinted_kernel_t k = {tw_ops_in(func, is_id, MlirWalkPreOrder), tw_ops_in(func, reads_array, MlirWalkPreOrder)};
   bool makes_room = false;
   for (int i = 0; i < k.loads.count; i++)
     makes_room |= !mlirOperationIsNull(tw_enclosing_loop(k.loads.at[i])) && !is_read_once(&k, k.loads.at[i]);

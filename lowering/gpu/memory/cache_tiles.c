@@ -64,7 +64,7 @@ typedef struct {
   int num_tiles;
   int64_t trips; /* -1: known when the kernel runs */
   int stages;
-} plan_t;
+} cache_plan_t;
 
 /* ---- walks and what they read -------------------------------------------------------------------------- */
 
@@ -106,7 +106,7 @@ static bool reads_number(MlirOperation load, MlirOperation loop) {
 
 /* Notes a load of a walk with those of the same tile; in the first walk it makes one. A second load of it in the same
  * walk is left alone. */
-static void note(plan_t *plan, int walk, MlirOperation load) {
+static void note(cache_plan_t *plan, int walk, MlirOperation load) {
   MlirOperation loop = plan->walks[walk], first = plan->walks[0];
   for (int t = 0; t < plan->num_tiles; t++)
     if (same_load(plan->tiles[t].loads[0], first, load, loop)) {
@@ -119,7 +119,7 @@ static void note(plan_t *plan, int walk, MlirOperation load) {
     plan->tiles[plan->num_tiles++] = (kept_t){.loads = {load}};
 }
 
-static void note_loads(plan_t *plan) {
+static void note_loads(cache_plan_t *plan) {
   for (int w = 0; w < plan->num_walks; w++)
     for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(plan->walks[w])); !mlirOperationIsNull(op);
          op = mlirOperationGetNextInBlock(op))
@@ -135,7 +135,7 @@ static bool is_read_again(const kept_t *tile) {
 }
 
 /* Those that only one walk reads have nothing to be kept for. */
-static void drop_single(plan_t *plan) {
+static void drop_single(cache_plan_t *plan) {
   int kept = 0;
   for (int t = 0; t < plan->num_tiles; t++)
     if (is_read_again(&plan->tiles[t]))
@@ -146,14 +146,14 @@ static void drop_single(plan_t *plan) {
 /* ---- what the last walk writes ------------------------------------------------------------------------- */
 
 typedef struct {
-  const plan_t *plan;
+  const cache_plan_t *plan;
   const kept_t *tile;
   bool assume; /* records that arrays have no memory in common */
   bool spared;
-} writes_t;
+} cache_writes_t;
 
 /* Whether a store goes where the kept tile of its own iteration was, behind the load of it. */
-static bool stays_in_place(const writes_t *w, MlirOperation store) {
+static bool stays_in_place(const cache_writes_t *w, MlirOperation store) {
   int walk = w->plan->num_walks - 1;
   MlirOperation last = w->plan->walks[walk], load = w->tile->loads[walk];
   MlirValue value = mlirOperationGetOperand(store, mlirOperationGetNumOperands(store) - 1);
@@ -164,7 +164,7 @@ static bool stays_in_place(const writes_t *w, MlirOperation store) {
 }
 
 static MlirWalkResult look_at_write(MlirOperation op, void *user) {
-  writes_t *w = user;
+  cache_writes_t *w = user;
   intptr_t first;
   if (mlirOperationGetNumRegions(op) > 0 || !tw_may_write_arrays(op))
     return MlirWalkResultAdvance;
@@ -180,9 +180,9 @@ static MlirWalkResult look_at_write(MlirOperation op, void *user) {
 }
 
 /* Whether the last walk changes no tile that it has yet to read. */
-static bool are_spared(const plan_t *plan, bool assume) {
+static bool are_spared(const cache_plan_t *plan, bool assume) {
   for (int t = 0; t < plan->num_tiles; t++) {
-    writes_t writes = {plan, &plan->tiles[t], assume, true};
+    cache_writes_t writes = {plan, &plan->tiles[t], assume, true};
     mlirOperationWalk(plan->walks[plan->num_walks - 1], look_at_write, &writes, MlirWalkPreOrder);
     if (!writes.spared)
       return false;
@@ -198,7 +198,7 @@ static MlirWalkResult count_scratch(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static int64_t stage_bytes(const plan_t *plan) {
+static int64_t stage_bytes(const cache_plan_t *plan) {
   int64_t bytes = 0;
   for (int t = 0; t < plan->num_tiles; t++)
     bytes += tw_stage_bytes(tw_promoted_type(plan->tiles[t].loads[0]));
@@ -207,7 +207,7 @@ static int64_t stage_bytes(const plan_t *plan) {
 
 /* As many stages as there are iterations, if they fit into a block's shared memory. Where their number is not known
  * BLOCKS blocks shall fit on a multiprocessor, so that one loads while the other computes. */
-static int choose_stages(const plan_t *plan, MlirOperation func) {
+static int choose_stages(const cache_plan_t *plan, MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_share_of(func);
   int64_t scratch = 0, room = target.shared_bytes, share = target.shared_bytes_sm / BLOCKS - TW_SHARED_BYTES_OF_DRIVER;
   if (plan->trips < 0 && !tw_has_hint_occupancy(func) && share < room)
@@ -220,7 +220,7 @@ static int choose_stages(const plan_t *plan, MlirOperation func) {
 }
 
 /* The walks from `first` on. */
-static void find_walks(plan_t *plan, MlirOperation first) {
+static void find_walks(cache_plan_t *plan, MlirOperation first) {
   MlirValue bound = mlirOperationGetOperand(first, 1);
   int64_t trips;
   plan->trips = tw_known_int(bound, &trips) ? trips : -1;
@@ -239,8 +239,8 @@ static void find_walks(plan_t *plan, MlirOperation first) {
 }
 
 /* Whether something is kept from a walk on. */
-static bool make_plan(plan_t *plan, MlirOperation func, MlirOperation first) {
-  *plan = (plan_t){.num_walks = 0};
+static bool make_plan(cache_plan_t *plan, MlirOperation func, MlirOperation first) {
+  *plan = (cache_plan_t){.num_walks = 0};
   if (!is_walk(first))
     return false;
   find_walks(plan, first);
@@ -266,7 +266,7 @@ static MlirOperation function_of(MlirOperation op) {
 
 bool tw_is_kept(MlirOperation load) {
   MlirOperation loop = mlirOperationGetParentOperation(load), func = function_of(load);
-  plan_t plan;
+  cache_plan_t plan;
   if (!has_room(func))
     return false;
   for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(loop)); !mlirOperationIsNull(op);
@@ -285,7 +285,7 @@ bool tw_is_kept(MlirOperation load) {
 /* ---- rewriting --------------------------------------------------------------------------------------------- */
 
 /* How many tiles are kept; null: all, whose number is known. */
-static MlirValue count_kept(const tw_builder_t *at, const plan_t *plan) {
+static MlirValue count_kept(const tw_builder_t *at, const cache_plan_t *plan) {
   MlirType i32 = tw_i32(at->context);
   if (plan->trips == plan->stages)
     return (MlirValue){NULL};
@@ -293,7 +293,7 @@ static MlirValue count_kept(const tw_builder_t *at, const plan_t *plan) {
                    tw_const_int(at, i32, plan->stages));
 }
 
-static void build_copy(const tw_builder_t *at, const plan_t *plan, const kept_t *tile, MlirValue stage) {
+static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const kept_t *tile, MlirValue stage) {
   MlirValue operands[TW_MAX_RANK + 3];
   MlirOperation load = tile->loads[0];
   tw_map_t map = {0};
@@ -314,7 +314,7 @@ static void build_copy(const tw_builder_t *at, const plan_t *plan, const kept_t 
   tw_access_keep(load, copy);
 }
 
-static void start_copies(const tw_builder_t *at, plan_t *plan, MlirValue kept) {
+static void start_copies(const tw_builder_t *at, cache_plan_t *plan, MlirValue kept) {
   MlirType i32 = tw_i32(at->context);
   for (int s = 0; s < plan->stages; s++) {
     MlirValue stage = tw_const_int(at, i32, s);
@@ -336,7 +336,7 @@ static void start_copies(const tw_builder_t *at, plan_t *plan, MlirValue kept) {
   }
 }
 
-static void wait_for_stage(const tw_builder_t *at, const plan_t *plan) {
+static void wait_for_stage(const tw_builder_t *at, const cache_plan_t *plan) {
   tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at->context), plan->stages)};
   tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
   tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
@@ -355,7 +355,7 @@ static void split_walk(MlirOperation loop, MlirValue kept) {
   mlirOperationSetOperand(loop, 1, kept);
 }
 
-static void read_kept(const plan_t *plan, int walk) {
+static void read_kept(const cache_plan_t *plan, int walk) {
   MlirOperation loop = plan->walks[walk];
   for (int t = 0; t < plan->num_tiles; t++) {
     MlirOperation load = plan->tiles[t].loads[walk];
@@ -368,14 +368,14 @@ static void read_kept(const plan_t *plan, int walk) {
   }
 }
 
-static void tell(const plan_t *plan, MlirOperation load) {
+static void tell(const cache_plan_t *plan, MlirOperation load) {
   char tile[160];
   tw_describe_tile(mlirValueGetType(mlirOperationGetResult(load, 0)), sizeof tile, tile);
-  tw_op_remark(load, "is kept in shared memory for the walks that follow: %s%d tiles of %s", //
+  tw_op_remark(load, "is cached in shared memory for the loops that follow: %s%d tiles of %s", //
                plan->trips == plan->stages ? "" : "up to ", plan->stages, tile);
 }
 
-static void rewrite(plan_t *plan) {
+static void rewrite(cache_plan_t *plan) {
   tw_builder_t before = tw_build_before(plan->walks[0]);
   for (int t = 0; t < plan->num_tiles; t++) {
     MlirType one = tw_promoted_type(plan->tiles[t].loads[0]);
@@ -404,7 +404,7 @@ static void rewrite(plan_t *plan) {
 static void visit_block(MlirOperation func, MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    plan_t plan;
+    cache_plan_t plan;
     if (make_plan(&plan, func, op) && are_spared(&plan, true)) {
       rewrite(&plan);
       op = plan.walks[plan.num_walks - 1];

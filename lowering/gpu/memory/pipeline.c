@@ -67,7 +67,7 @@ typedef struct {
   int stages;
   int distance;             /* how many iterations ahead copies are issued */
   MlirOperation overlapped; /* the wait for a product that may run into the next iteration, or null */
-} plan_t;
+} pipeline_plan_t;
 
 /* ---- which loops ------------------------------------------------------------------------------- */
 
@@ -86,7 +86,7 @@ static bool is_index_load(MlirOperation op) {
              : tw_has_attr(op, "check_bounds");
 }
 
-static bool is_noted(const plan_t *plan, MlirOperation load) {
+static bool is_noted(const pipeline_plan_t *plan, MlirOperation load) {
   for (int i = 0; i < plan->ahead.count; i++)
     if (mlirOperationEqual(plan->ahead.at[i], load))
       return true;
@@ -95,7 +95,7 @@ static bool is_noted(const plan_t *plan, MlirOperation load) {
 
 /* Whether a value can be computed for another iteration. Notes the first loads on the way; `loads` tells whether there
  * are any. */
-static bool depends_on_induction_only(plan_t *plan, MlirValue value, bool *loads) {
+static bool depends_on_induction_only(pipeline_plan_t *plan, MlirValue value, bool *loads) {
   if (!tw_defined_in(value, tw_loop_body(plan->loop)) || mlirValueEqual(value, tw_loop_iv(plan->loop)))
     return true;
   MlirOperation op = tw_def(value);
@@ -129,11 +129,11 @@ typedef struct {
   MlirOperation loop;
   tw_slice_t early; /* the copies, and what their positions come from */
   bool bad;
-} writes_t;
+} pipeline_writes_t;
 
 /* Whether an op writes to what copies, or the loads behind their positions, find an iteration or more before. */
 static MlirWalkResult check_write(MlirOperation op, void *user) {
-  writes_t *writes = user;
+  pipeline_writes_t *writes = user;
   intptr_t first;
   if (!tw_stores_to_array(op))
     return MlirWalkResultAdvance;
@@ -146,8 +146,8 @@ static MlirWalkResult check_write(MlirOperation op, void *user) {
   return writes->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
-static bool keeps_order(const plan_t *plan) {
-  writes_t writes = {.loop = plan->loop, .early = {.block = tw_loop_body(plan->loop)}};
+static bool keeps_order(const pipeline_plan_t *plan) {
+  pipeline_writes_t writes = {.loop = plan->loop, .early = {.block = tw_loop_body(plan->loop)}};
   for (int i = 0; i < plan->copies.count; i++)
     tw_slice_add_op(&writes.early, plan->copies.at[i]);
   mlirOperationWalk(plan->loop, check_write, &writes, MlirWalkPreOrder);
@@ -156,7 +156,7 @@ static bool keeps_order(const plan_t *plan) {
 }
 
 /* Null, with the copies; or why they stay where they are. */
-static const char *why_not(plan_t *plan) {
+static const char *why_not(pipeline_plan_t *plan) {
   MlirBlock body = tw_loop_body(plan->loop);
   check_t check = {body, false};
   bool loads = false;
@@ -179,11 +179,11 @@ static const char *why_not(plan_t *plan) {
 /* ---- how many stages --------------------------------------------------------------------------- */
 
 typedef struct {
-  const plan_t *plan;
+  const pipeline_plan_t *plan;
   int64_t buffers, scratch;
 } others_t;
 
-static bool is_own(const plan_t *plan, MlirValue buffer) {
+static bool is_own(const pipeline_plan_t *plan, MlirValue buffer) {
   for (int i = 0; i < plan->copies.count; i++)
     if (mlirValueEqual(tw_copy_buffer(plan->copies.at[i]), buffer))
       return true;
@@ -227,7 +227,7 @@ static MlirWalkResult count_scratch(MlirOperation op, void *user) {
 }
 
 /* Bytes that are taken while the loop runs, besides its own buffers. */
-static int64_t taken_beside(const plan_t *plan, MlirOperation func) {
+static int64_t taken_beside(const pipeline_plan_t *plan, MlirOperation func) {
   others_t others = {.plan = plan};
   mlirOperationWalk(func, count_others, &others, MlirWalkPreOrder);
   mlirOperationWalk(plan->loop, count_scratch, &others, MlirWalkPreOrder);
@@ -236,7 +236,7 @@ static int64_t taken_beside(const plan_t *plan, MlirOperation func) {
 
 /* Few warps hide latency badly: then two blocks should fit on a multiprocessor, if that leaves
  * enough stages. */
-static int choose_stages(const plan_t *plan, MlirOperation func) {
+static int choose_stages(const pipeline_plan_t *plan, MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_share_of(func);
   int64_t stage = 0, others = taken_beside(plan, func);
   for (int i = 0; i < plan->copies.count; i++)
@@ -273,7 +273,8 @@ static MlirValue repeat(const tw_builder_t *at, MlirValue value, MlirOperation l
 }
 
 /* Issues the copies of the iteration whose induction variable `map` has into `stage`, if it exists. */
-static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, MlirValue stage, MlirValue exists) {
+static void issue(const tw_builder_t *at, const pipeline_plan_t *plan, tw_map_t *map, MlirValue stage,
+                  MlirValue exists) {
   for (int c = 0; c < plan->copies.count; c++) {
     MlirOperation copy = mlirOperationClone(plan->copies.at[c]);
     for (intptr_t n = 0; n < tw_copy_buffer_operand(copy); n++)
@@ -286,7 +287,7 @@ static void issue(const tw_builder_t *at, const plan_t *plan, tw_map_t *map, Mli
 }
 
 /* Loads what the positions of the iteration at `iv` need from memory. */
-static void load_ahead(const tw_builder_t *at, const plan_t *plan, MlirValue iv, MlirValue *out) {
+static void load_ahead(const tw_builder_t *at, const pipeline_plan_t *plan, MlirValue iv, MlirValue *out) {
   tw_map_t map = {0};
   tw_map_one(&map, tw_loop_iv(plan->loop), iv);
   for (int i = 0; i < plan->ahead.count; i++)
@@ -301,7 +302,7 @@ static void build_wait(const tw_builder_t *at, int pending) {
 }
 
 /* Gives the buffers of the loop one stage a stage. */
-static void widen_buffers(plan_t *plan) {
+static void widen_buffers(pipeline_plan_t *plan) {
   for (int i = 0; i < plan->copies.count; i++) {
     MlirValue buffer = tw_copy_buffer(plan->copies.at[i]);
     MlirType type = mlirValueGetType(buffer);
@@ -323,7 +324,7 @@ static MlirValue ahead(const tw_builder_t *at, MlirValue iv, MlirValue step, int
 }
 
 /* The first copies; `carried` gets what the loop carries more at its start. */
-static void prologue(const plan_t *plan, MlirValue *carried) {
+static void prologue(const pipeline_plan_t *plan, MlirValue *carried) {
   tw_builder_t at = tw_build_before(plan->loop);
   MlirValue lb = mlirOperationGetOperand(plan->loop, 0), ub = mlirOperationGetOperand(plan->loop, 1);
   MlirValue step = mlirOperationGetOperand(plan->loop, 2);
@@ -357,7 +358,7 @@ static MlirValue next_stage(const tw_builder_t *at, MlirValue stage, int stages)
   return tw_select(at, inside, next, tw_const_int(at, i32, 0));
 }
 
-static void read_from_stage(const plan_t *plan, MlirBlock body, MlirValue stage) {
+static void read_from_stage(const pipeline_plan_t *plan, MlirBlock body, MlirValue stage) {
   for (int i = 0; i < plan->copies.count; i++)
     for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies.at[i])); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
@@ -397,7 +398,7 @@ static MlirOperation overlapped_wait(MlirOperation loop) {
   return wait;
 }
 
-static void wait_after_loop(const tw_builder_t *at, const plan_t *plan) {
+static void wait_after_loop(const tw_builder_t *at, const pipeline_plan_t *plan) {
   tw_set_int(plan->overlapped, "pending", tw_i32(at->context), 1);
   intptr_t position = only_yielded(mlirOperationGetResult(plan->overlapped, 0), tw_loop_body(plan->loop));
   MlirValue open = mlirOperationGetResult(plan->loop, position);
@@ -407,7 +408,7 @@ static void wait_after_loop(const tw_builder_t *at, const plan_t *plan) {
 }
 
 /* Two blocks on a multiprocessor hide each other's waits; one alone overlaps its own iterations. */
-static void choose_distance(plan_t *plan, MlirOperation func) {
+static void choose_distance(pipeline_plan_t *plan, MlirOperation func) {
   enum { STAGES_TO_OVERLAP = 4 };
   bool alone = tw_num_warps(func, FEW_WARPS) > FEW_WARPS;
   plan->overlapped = overlapped_wait(plan->loop);
@@ -418,7 +419,7 @@ static void choose_distance(plan_t *plan, MlirOperation func) {
 
 /* Behind the first product: the copies of a later iteration, and the loads for those of the one after it. Returns
  * what the next iteration has of what is carried: the stages to read and to write, and these loads. */
-static void copy_ahead(plan_t *plan, const tw_builder_t *at, const MlirValue *carried, MlirValue *next) {
+static void copy_ahead(pipeline_plan_t *plan, const tw_builder_t *at, const MlirValue *carried, MlirValue *next) {
   MlirValue iv = tw_loop_iv(plan->loop), step = mlirOperationGetOperand(plan->loop, 2);
   MlirValue later = ahead(at, iv, step, plan->distance);
   tw_map_t map = {0};
@@ -434,7 +435,7 @@ static void copy_ahead(plan_t *plan, const tw_builder_t *at, const MlirValue *ca
     next[i] = next_stage(&end, carried[i], plan->stages);
 }
 
-static void pipeline_loop(plan_t *plan) {
+static void pipeline_loop(pipeline_plan_t *plan) {
   intptr_t num_carried = 2 + plan->ahead.count, before = mlirOperationGetNumResults(plan->loop);
   MlirValue *carried = tw_allocate(2 * (size_t)num_carried, sizeof *carried), *next = carried + num_carried;
   widen_buffers(plan);
@@ -475,7 +476,7 @@ bool tw_run_pipeline(MlirOperation func) {
   for (int i = loops.count - 1; i >= 0; i--) { /* inner loops first */
     if (has_role(loops.at[i]))
       continue;
-    plan_t plan = {.loop = loops.at[i]};
+    pipeline_plan_t plan = {.loop = loops.at[i]};
     const char *reason = why_not(&plan);
     if (reason == NULL && plan.copies.count > 0 && (plan.stages = choose_stages(&plan, func)) == 1)
       reason = "shared memory has room for one of each only, or num_stages is 1";

@@ -121,10 +121,10 @@ static bool is_of_copies(MlirOperation loop, MlirOperation load) {
 typedef struct {
   MlirOperation loop, load;
   bool unknown;
-} writes_t;
+} prefetch_writes_t;
 
 static MlirWalkResult check_write(MlirOperation op, void *user) {
-  writes_t *writes = user;
+  prefetch_writes_t *writes = user;
   intptr_t first;
   if (mlirOperationGetNumRegions(op) > 0)
     return MlirWalkResultAdvance;
@@ -138,7 +138,7 @@ static MlirWalkResult check_write(MlirOperation op, void *user) {
 
 /* Whether the load finds the same an iteration early. */
 static bool reads_constant(MlirOperation loop, MlirOperation load) {
-  writes_t writes = {loop, load, false};
+  prefetch_writes_t writes = {loop, load, false};
   mlirOperationWalk(loop, check_write, &writes, MlirWalkPreOrder);
   return !writes.unknown;
 }

@@ -37,9 +37,9 @@ typedef struct {
   tw_ops_t gathers;
   family_t *families; /* owned */
   int num_families;
-} owner_t;
+} index_owner_t;
 
-static void add_gather(owner_t *owner, MlirOperation gather) {
+static void add_gather(index_owner_t *owner, MlirOperation gather) {
   for (int i = 0; i < owner->gathers.count; i++)
     if (mlirOperationEqual(owner->gathers.at[i], gather))
       return;
@@ -55,7 +55,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static tw_map_t *copies_for(owner_t *owner, MlirType indices) {
+static tw_map_t *copies_for(index_owner_t *owner, MlirType indices) {
   int f = 0;
   while (f < owner->num_families && !mlirTypeEqual(owner->families[f].indices, indices))
     f++;
@@ -86,7 +86,7 @@ static MlirValue own(tw_map_t *copies, MlirValue value) {
 }
 
 bool tw_rematerialize_indices(MlirOperation func) {
-  owner_t owner = {.num_families = 0};
+  index_owner_t owner = {.num_families = 0};
   mlirOperationWalk(func, collect, &owner, MlirWalkPreOrder);
   for (int g = 0; g < owner.gathers.count; g++) {
     MlirOperation gather = owner.gathers.at[g];

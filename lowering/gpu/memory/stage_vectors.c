@@ -195,7 +195,7 @@ static void bring(MlirOperation func, MlirOperation loop, MlirOperation load, co
   mlirOperationDestroy(load);
 }
 
-static void bring_vectors(MlirOperation func, MlirOperation loop) {
+static void stage_vectors(MlirOperation func, MlirOperation loop) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation loads[MAX_VECTORS];
   int num = 0;
@@ -218,7 +218,7 @@ bool tw_stage_vectors(MlirOperation func) {
     return true;
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++)
-    bring_vectors(func, loops.at[i]);
+    stage_vectors(func, loops.at[i]);
   tw_ops_free(&loops);
   return true;
 }

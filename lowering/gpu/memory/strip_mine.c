@@ -62,7 +62,7 @@ typedef struct {
   MlirOperation op;
   bool wide;
   int phase; /* wide: the loop that needs it first; narrow: after so many loops */
-} entry_t;
+} part_entry_t;
 
 typedef struct {
   MlirBlock block;
@@ -71,7 +71,7 @@ typedef struct {
   int64_t extent;     /* of the axis */
   int64_t part;
   tw_map_t axes; /* wide value -> its axis */
-  entry_t ops[MAX_OPS];
+  part_entry_t ops[MAX_OPS];
   int num_ops, num_phases;
   MlirOperation obstacle; /* why not */
 } walk_t;
@@ -193,7 +193,7 @@ static MlirWalkResult look_at_needs(MlirOperation op, void *user) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirOperation def = tw_ancestor_in(tw_def(mlirOperationGetOperand(op, i)), n->walk->block);
     for (int k = 0; !mlirOperationIsNull(def) && k < n->walk->num_ops; k++) {
-      const entry_t *entry = &n->walk->ops[k];
+      const part_entry_t *entry = &n->walk->ops[k];
       int ready = entry->phase + (mlirOperationEqual(entry->op, def) && ends_axis(n->walk, def));
       if (mlirOperationEqual(entry->op, def) && ready > n->phase)
         n->phase = ready;
@@ -219,7 +219,7 @@ static bool order_ops(walk_t *w) {
       accessed = needs.phase;
     if (!wide && needs.writes && needs.phase > written)
       written = needs.phase;
-    w->ops[w->num_ops++] = (entry_t){op, wide, needs.phase};
+    w->ops[w->num_ops++] = (part_entry_t){op, wide, needs.phase};
     if (wide && needs.phase >= w->num_phases)
       w->num_phases = needs.phase + 1;
   }
@@ -462,8 +462,8 @@ static bool walk_along(MlirOperation func, MlirOperation root, int axis, MlirOpe
     char whole[160], part[160];
     tw_describe_tile(tile, sizeof whole, whole);
     tw_describe_tile(tw_part_type(tile, axis, w->part), sizeof part, part);
-    tw_op_remark(root, "is of a tile of %s, which is more than registers hold: it is walked along in tiles of %s",
-                 whole, part);
+    tw_op_remark(root, "is strip-mined: registers cannot hold its tile of %s, so a loop takes tiles of %s", whole,
+                 part);
     rewrite(w, mlirOperationGetLocation(root));
   }
   *obstacle = w->obstacle;

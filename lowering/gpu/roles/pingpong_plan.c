@@ -40,11 +40,11 @@ static bool is_of_store(MlirOperation op) {
 typedef struct {
   const tw_stage_plan_t *plan;
   bool found;
-} search_t;
+} loop_search_t;
 
 /* Buffers that no multibuffer replaces and no store by TMA uses. */
 static MlirWalkResult find_other_buffer(MlirOperation op, void *user) {
-  search_t *search = user;
+  loop_search_t *search = user;
   if (!tw_op_is(op, TW_TILE_ALLOC_SHARED) || tw_is_filled(search->plan, mlirOperationGetResult(op, 0)))
     return MlirWalkResultAdvance;
   for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
@@ -54,7 +54,7 @@ static MlirWalkResult find_other_buffer(MlirOperation op, void *user) {
 }
 
 static bool has_other_buffers(const tw_stage_plan_t *plan) {
-  search_t search = {.plan = plan};
+  loop_search_t search = {.plan = plan};
   mlirOperationWalk(plan->func, find_other_buffer, &search, MlirWalkPreOrder);
   return search.found;
 }

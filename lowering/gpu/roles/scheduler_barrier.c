@@ -169,6 +169,6 @@ bool tw_scheduler_barrier(MlirOperation func) {
     alternate(found.at[i]);
   tw_ops_free(&found);
   turn_of(&end, "tile.ordered_wait", group, 0);
-  tw_op_remark(func, "has its two warpgroups start their products in turn: one computes while the other's run");
+  tw_op_remark(func, "has a scheduler barrier: one warpgroup computes while the other's products run");
   return true;
 }

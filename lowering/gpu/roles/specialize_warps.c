@@ -163,12 +163,11 @@ static bool make_roles(MlirOperation func) {
                    "is done by a producer warp, into a buffer of %d stages of %lld bytes", plan->multibuffers[r].stages,
                    (long long)plan->multibuffers[r].bytes);
     if (plan->consumer_groups > 1)
-      tw_op_remark(func,
-                   "has %d consumer groups that ping-pong: one's products run while the other writes its result",
+      tw_op_remark(func, "has %d consumer groups that ping-pong: one's products run while the other writes its result",
                    plan->consumer_groups);
     rewrite(plan);
   } else if (plan->refused.reason) {
-    tw_op_remark(plan->refused.culprit, "keeps the kernel without producer warps: %s", plan->refused.reason);
+    tw_op_remark(plan->refused.culprit, "prevents producer warps: %s", plan->refused.reason);
   }
   tw_free_plan(plan);
   free(plan);

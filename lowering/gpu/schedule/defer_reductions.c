@@ -46,7 +46,7 @@ typedef struct {
   intptr_t position, axis;
   int64_t mine; /* elements along the axis that a thread has */
   bool apart;   /* as far as they can be, not side by side */
-} sum_t;
+} running_sum_t;
 
 /* ---- what is deferred -------------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ static int64_t rows_of_thread(MlirOperation load) {
   return bytes * 8 / (VECTOR_BITS * 32 * warps);
 }
 
-static bool is_deferrable_reduction(sum_t *sum) {
+static bool is_deferrable_reduction(running_sum_t *sum) {
   MlirValue x = mlirOperationGetOperand(sum->reduce, 0);
   sum->axis = tw_attr_int(sum->reduce, "axis", 0);
   MlirOperation load = find_load(x, MAX_DEPTH);
@@ -89,12 +89,12 @@ static bool is_deferrable_reduction(sum_t *sum) {
          tw_rank(mlirValueGetType(x)) < TW_MAX_RANK;
 }
 
-static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
+static bool find_sum(MlirOperation loop, intptr_t position, running_sum_t *out) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation add = tw_only_user(tw_carried(loop, position));
   if (tw_has_layout(mlirValueGetType(tw_carried(loop, position))))
     return false;
-  *out = (sum_t){.loop = loop, .position = position};
+  *out = (running_sum_t){.loop = loop, .position = position};
   if (mlirOperationIsNull(add) || !tw_op_is(add, TW_ARITH_ADDF) || !mlirBlockEqual(mlirOperationGetBlock(add), body) ||
       !mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetResult(add, 0)))))
     return false;
@@ -115,7 +115,7 @@ static bool find_sum(MlirOperation loop, intptr_t position, sum_t *out) {
 /* ---- rewriting --------------------------------------------------------------------------------------- */
 
 /* The types of the tile with its axis split into threads and what each has, and of the sums over what each has. */
-static MlirType split_type(const sum_t *sum, MlirType *parts) {
+static MlirType split_type(const running_sum_t *sum, MlirType *parts) {
   MlirType x = mlirValueGetType(mlirOperationGetOperand(sum->reduce, 0));
   int64_t shape[TW_MAX_RANK] = {0};
   intptr_t n = 0;
@@ -130,7 +130,7 @@ static MlirType split_type(const sum_t *sum, MlirType *parts) {
 }
 
 /* Returns the loop that stands in place of the old one. */
-static MlirOperation defer(const sum_t *sum) {
+static MlirOperation defer(const running_sum_t *sum) {
   MlirType parts, split = split_type(sum, &parts), whole = mlirValueGetType(mlirOperationGetResult(sum->reduce, 0));
   MlirOperation add = tw_def(tw_carried_next(sum->loop, sum->position));
   tw_builder_t before = tw_build_before(sum->loop), here = tw_build_before(sum->reduce);
@@ -160,7 +160,7 @@ bool tw_run_defer_reductions(MlirOperation func) {
   for (int i = 0; i < loops.count; i++) {
     intptr_t num = mlirOperationGetNumResults(loops.at[i]);
     for (intptr_t position = 0; position < num; position++) {
-      sum_t sum;
+      running_sum_t sum;
       if (find_sum(loops.at[i], position, &sum))
         loops.at[i] = defer(&sum);
     }

@@ -34,17 +34,17 @@ typedef struct {
   MlirOperation op;
   bool pure, done;
   bool looked; /* for late loads, when nothing that it needs was left */
-} item_t;
+} order_item_t;
 
 typedef struct {
   const void *op;
   size_t at;
-} index_t;
+} order_index_t;
 
 /* A stretch of a block, in its old order; and where to find each op in it. */
 typedef struct {
-  item_t *items;
-  index_t *index;
+  order_item_t *items;
+  order_index_t *index;
   size_t num, capacity;
   bool late;         /* it has loads that may wait */
   MlirOperation end; /* the first op behind the stretch */
@@ -95,22 +95,22 @@ static bool is_store(MlirOperation op) {
 /* ---- the new order ----------------------------------------------------------------------------- */
 
 static int by_address(const void *x, const void *y) {
-  const index_t *a = x, *b = y;
+  const order_index_t *a = x, *b = y;
   return a->op < b->op ? -1 : a->op > b->op;
 }
 
-static item_t *find(const stretch_t *s, MlirOperation op) {
-  index_t key = {op.ptr, 0};
-  const index_t *found = bsearch(&key, s->index, s->num, sizeof *s->index, by_address);
+static order_item_t *find(const stretch_t *s, MlirOperation op) {
+  order_index_t key = {op.ptr, 0};
+  const order_index_t *found = bsearch(&key, s->index, s->num, sizeof *s->index, by_address);
   return found ? &s->items[found->at] : NULL;
 }
 
 /* Appends an op behind all that it needs. */
-static void append(stretch_t *s, item_t *item) {
+static void append(stretch_t *s, order_item_t *item) {
   item->done = true;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(item->op); i++) {
     MlirOperation def = tw_def(mlirOperationGetOperand(item->op, i));
-    item_t *needed = mlirOperationIsNull(def) ? NULL : find(s, def);
+    order_item_t *needed = mlirOperationIsNull(def) ? NULL : find(s, def);
     if (needed != NULL && !needed->done)
       append(s, needed);
   }
@@ -121,7 +121,7 @@ static void append(stretch_t *s, item_t *item) {
 static void append_late(stretch_t *s, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirOperation def = tw_def(mlirOperationGetOperand(op, i));
-    item_t *needed = mlirOperationIsNull(def) ? NULL : find(s, def);
+    order_item_t *needed = mlirOperationIsNull(def) ? NULL : find(s, def);
     if (needed == NULL || needed->done || needed->looked)
       continue;
     needed->looked = true;
@@ -144,7 +144,7 @@ static void append_late_of(stretch_t *s, size_t store) {
 
 static void reorder(stretch_t *s) {
   for (size_t i = 0; i < s->num; i++)
-    s->index[i] = (index_t){s->items[i].op.ptr, i};
+    s->index[i] = (order_index_t){s->items[i].op.ptr, i};
   qsort(s->index, s->num, sizeof *s->index, by_address);
   for (int pure = 0; pure < 2; pure++) /* then, what no op with effects needs */
     for (size_t i = 0; i < s->num; i++)
@@ -161,7 +161,7 @@ static void add(stretch_t *s, MlirOperation op) {
     s->items = tw_must(realloc(s->items, s->capacity * sizeof *s->items));
     s->index = tw_must(realloc(s->index, s->capacity * sizeof *s->index));
   }
-  s->items[s->num++] = (item_t){.op = op, .pure = is_pure(op)};
+  s->items[s->num++] = (order_item_t){.op = op, .pure = is_pure(op)};
   s->late = s->late || tw_has_attr(op, TW_LATE);
 }
 

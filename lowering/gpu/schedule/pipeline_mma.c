@@ -63,10 +63,10 @@ typedef struct {
   MlirValue acc, lhs, iv, valid; /* operands of the product; last induction value, and whether there is one */
   MlirValue rhs_in_loop;         /* the operand that the loop's body computed from `body_iv`; dead */
   MlirValue body_iv;
-} rest_t;
+} loop_rest_t;
 
 typedef struct {
-  rest_t *rests; /* owned */
+  loop_rest_t *rests; /* owned */
   int num_rests;
   int num_warps;
 } rotator_t;
@@ -193,7 +193,7 @@ static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps,
   bool ok = !tw_slice_reads(&out->first, tw_carried(loop, out->position));
   int64_t held = words_held(out, num_warps);
   if (ok && held > tw_register_budget(loop, TW_BUDGET_LATE_MMA)) {
-    tw_op_remark(product, "waits for the product before it: to run beside the next would take %lld registers a thread",
+    tw_op_remark(product, "waits for the product before it: pipelined, it would take %lld registers a thread",
                  (long long)held);
     ok = false;
   }
@@ -276,10 +276,10 @@ static bool same_of(MlirValue x, MlirValue iv, MlirValue y, MlirValue other_iv) 
 }
 
 /* The rest that this loop can take over: the accumulator starts as its product's result. */
-static rest_t *rest_before(rotator_t *all, const rotation_t *r) {
+static loop_rest_t *rest_before(rotator_t *all, const rotation_t *r) {
   MlirValue init = tw_carried_init(r->loop, r->position);
   for (int i = 0; i < all->num_rests; i++) {
-    rest_t *rest = &all->rests[i];
+    loop_rest_t *rest = &all->rests[i];
     if (!mlirOperationIsNull(rest->product) && mlirValueEqual(init, mlirOperationGetResult(rest->product, 0)) &&
         tw_has_one_use(init) && mlirBlockEqual(mlirOperationGetBlock(rest->product), mlirOperationGetBlock(r->loop)) &&
         mlirTypeEqual(mlirValueGetType(rest->lhs), mlirValueGetType(mlirOperationGetOperand(r->product, 0))) &&
@@ -349,7 +349,7 @@ static void rotate_body(rotation_t *r, MlirValue before_iv, MlirValue before_val
 }
 
 static void rotate(rotator_t *all, rotation_t *r) {
-  rest_t *before = rest_before(all, r), rest = {.rhs_in_loop = mlirOperationGetOperand(r->product, 1)};
+  loop_rest_t *before = rest_before(all, r), rest = {.rhs_in_loop = mlirOperationGetOperand(r->product, 1)};
   tw_builder_t at = tw_build_before(r->loop);
   MlirValue lhs = mlirOperationGetOperand(r->product, 0);
   MlirValue start = before ? before->lhs : tw_const_float(&at, mlirValueGetType(lhs), 0);

@@ -148,9 +148,9 @@ static MlirValue emit_exp(tw_emitter_t *e, MlirValue x, bool rough) {
 /* x = m * 2^exponent with m in [2/3, 4/3). */
 typedef struct split {
   MlirValue m, exponent; /* floats */
-} split_t;
+} split_float_t;
 
-static split_t split(tw_emitter_t *e, MlirValue x) {
+static split_float_t split(tw_emitter_t *e, MlirValue x) {
   MlirType type = mlirValueGetType(x), ints = int_like(e, x);
   bool wide = is_f64(x);
   int mantissa = wide ? 52 : 23;
@@ -162,7 +162,7 @@ static split_t split(tw_emitter_t *e, MlirValue x) {
   MlirValue above = twg_binary(e, "llvm.sub", bits, int_const(e, bits, two_thirds));
   MlirValue exponent = twg_binary(e, "llvm.ashr", above, int_const(e, bits, mantissa));
   MlirValue moved = twg_binary(e, "llvm.shl", exponent, int_const(e, bits, mantissa));
-  split_t out = {.m = twg_bitcast(e, twg_binary(e, "llvm.sub", bits, moved), type)};
+  split_float_t out = {.m = twg_bitcast(e, twg_binary(e, "llvm.sub", bits, moved), type)};
   out.exponent = twg_cast(e, "llvm.sitofp", type, exponent);
   out.exponent = sub(e, out.exponent, twg_select(e, tiny, k(e, x, mantissa), k(e, x, 0)));
   return out;
@@ -199,7 +199,7 @@ static MlirValue log_ends(tw_emitter_t *e, MlirValue x, MlirValue y) {
 static MlirValue emit_log(tw_emitter_t *e, MlirValue x, bool rough) {
   if (rough && !is_f64(x))
     return mul(e, hardware(e, "lg2.approx.f32 $0, $1;", x), k(e, x, LN_2));
-  split_t s = split(e, x);
+  split_float_t s = split(e, x);
   MlirValue y;
   if (is_f64(x)) {
     y = fma3(e, s.exponent, k(e, x, 0x1.ef35793c76730p-45), log_f64_near_one(e, s.m));
@@ -214,7 +214,7 @@ static MlirValue emit_log(tw_emitter_t *e, MlirValue x, bool rough) {
 static MlirValue emit_log2(tw_emitter_t *e, MlirValue x, bool rough) {
   if (rough && !is_f64(x))
     return hardware(e, "lg2.approx.f32 $0, $1;", x);
-  split_t s = split(e, x);
+  split_float_t s = split(e, x);
   MlirValue y;
   if (is_f64(x)) {
     MlirValue ln = log_f64_near_one(e, s.m), factor = k(e, x, LOG2_E);

@@ -22,7 +22,7 @@ typedef struct {
   int vector_bits;    /* log2 of the elements of one piece, in the lowest registers */
   int cut_dim;        /* the dimension along which the array may end within a piece; -1: none */
   int thread_bits;    /* how many bits of the thread's number select a piece */
-} share_t;
+} copy_share_t;
 
 /* Neighbours in the buffer that are neighbours in the array too, at most `max` (log2). */
 static int common_run(const tw_layout_t *shared, int dim, int max) {
@@ -34,8 +34,8 @@ static int common_run(const tw_layout_t *shared, int dim, int max) {
 }
 
 /* Pieces go round the threads in the order of the buffer. */
-static share_t share_out(MlirOperation op, MlirType type, const tw_layout_t *shared, int num_warps) {
-  share_t s = {.layout = *shared, .cut_dim = -1};
+static copy_share_t share_out(MlirOperation op, MlirType type, const tw_layout_t *shared, int num_warps) {
+  copy_share_t s = {.layout = *shared, .cut_dim = -1};
   int contiguous = tw_access_contiguous_dim(op, shared->rank), uncut = tw_access_vector_bits(op, shared->rank);
   int warp_bits = tw_log2(num_warps), at = 0, n = shared->bits[TW_OFFSET];
   s.layout.bits[TW_OFFSET] = 0;
@@ -65,7 +65,7 @@ void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offse
 }
 
 /* The bytes of the piece at register r that lie inside of the array along share->cut_dim. */
-static MlirValue bytes_inside(tw_emitter_t *e, const share_t *share, const tw_placed_t *place, int r, int bytes) {
+static MlirValue bytes_inside(tw_emitter_t *e, const copy_share_t *share, const tw_placed_t *place, int r, int bytes) {
   int d = share->cut_dim, count = 1 << share->vector_bits;
   MlirValue at =
       twg_const_i32(e, tw_layout_coord(&share->layout, tw_layout_image(&share->layout, TW_REGISTER, (uint32_t)r), d));
@@ -118,7 +118,7 @@ static void copy_small(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t of
 }
 
 /* A dimension along which the pieces of a thread differ; -1 if there is none. */
-static int varying_dim(const share_t *share) {
+static int varying_dim(const copy_share_t *share) {
   for (int d = 0; d < share->layout.rank; d++)
     for (int b = share->vector_bits; b < share->layout.bits[TW_REGISTER]; b++)
       if (tw_layout_coord(&share->layout, share->layout.basis[TW_REGISTER][b], d))
@@ -129,7 +129,7 @@ static int varying_dim(const share_t *share) {
 /* Folds what all pieces of a thread have in common (being enabled, the other dimensions' bounds)
  * into the bound of one dimension, so that a piece costs one comparison. Returns what is left to
  * check for each piece: `enabled`, or null. */
-static MlirValue fold_guards(tw_emitter_t *e, const share_t *share, MlirValue enabled, tw_placed_t *place) {
+static MlirValue fold_guards(tw_emitter_t *e, const copy_share_t *share, MlirValue enabled, tw_placed_t *place) {
   int varying = varying_dim(share);
   if (varying < 0 || !place->disjoint || place->inside)
     return enabled;
@@ -157,7 +157,7 @@ static bool rule_async_copy(tw_emitter_t *e, MlirOperation op) {
   tw_placed_t place;
   if (!tw_layout_of_type(type, &shared))
     return false;
-  share_t share = share_out(op, type, &shared, e->num_warps);
+  copy_share_t share = share_out(op, type, &shared, e->num_warps);
   int piece = (1 << share.vector_bits) * tw_memory_bits(element) / 8;
   MlirValue enabled = {NULL}, to = twg_stage_pointer(e, op, at);
   if (mlirOperationGetNumOperands(op) > at + 2)

@@ -21,7 +21,7 @@ typedef struct {
   tw_values_t value[3];
   int k_steps, m_tiles, n_tiles, batches; /* counts */
   int inner[2];                           /* elements of an operand in one instruction */
-} product_t;
+} mma_sync_t;
 
 /* ---- instructions -------------------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static size_t put_letters(char *out, size_t size, const char *prefix, group_t g,
 }
 
 /* d = a * b + c, all as words; c and d have the form `acc`. */
-static void emit_instruction(tw_emitter_t *e, const product_t *p, const char *shape, group_t a, group_t b, group_t acc,
+static void emit_instruction(tw_emitter_t *e, const mma_sync_t *p, const char *shape, group_t a, group_t b, group_t acc,
                              const MlirValue *operands, MlirValue *d) {
   char text[320], letters[160];
   size_t n = (size_t)snprintf(text, sizeof text, "mma.sync.aligned.%s.row.col.%s.%s.%s.%s ", shape, p->acc_name,
@@ -86,7 +86,8 @@ static void emit_instruction(tw_emitter_t *e, const product_t *p, const char *sh
 }
 
 /* m16n8k8 of f64 on chips that have m8n8k4 only: two halves along m, two along k. */
-static void emit_f64_halves(tw_emitter_t *e, const product_t *p, const MlirValue *a, const MlirValue *b, MlirValue *c) {
+static void emit_f64_halves(tw_emitter_t *e, const mma_sync_t *p, const MlirValue *a, const MlirValue *b,
+                            MlirValue *c) {
   for (int k = 0; k < 2; k++)
     for (int m = 0; m < 2; m++) {
       MlirValue operands[] = {a[m + 2 * k], b[k], c[2 * m], c[2 * m + 1]}, d[2];
@@ -97,7 +98,7 @@ static void emit_f64_halves(tw_emitter_t *e, const product_t *p, const MlirValue
     }
 }
 
-static void emit_f64(tw_emitter_t *e, const product_t *p, const MlirValue *a, const MlirValue *b, MlirValue *c) {
+static void emit_f64(tw_emitter_t *e, const mma_sync_t *p, const MlirValue *a, const MlirValue *b, MlirValue *c) {
   tw_gpu_target_t target = tw_gpu_target_of(p->op);
   if (!tw_gpu_has(&target, TW_GPU_MMA_F64_WIDE)) {
     emit_f64_halves(e, p, a, b, c);
@@ -111,7 +112,7 @@ static void emit_f64(tw_emitter_t *e, const product_t *p, const MlirValue *a, co
 }
 
 /* One instruction on four words of a, two of b, and four accumulators c, which it replaces. */
-static void emit_words(tw_emitter_t *e, const product_t *p, const MlirValue *a, const MlirValue *b, MlirValue *c) {
+static void emit_words(tw_emitter_t *e, const mma_sync_t *p, const MlirValue *a, const MlirValue *b, MlirValue *c) {
   char shape[16];
   MlirValue operands[10] = {a[0], a[1], a[2], a[3], b[0], b[1]}, d[4];
   group_t four = {4, 'r', e->i32}, two = {2, 'r', e->i32};
@@ -131,7 +132,7 @@ static void emit_words(tw_emitter_t *e, const product_t *p, const MlirValue *a, 
 }
 
 /* Words of one instruction's part of an operand. */
-static void part_words(tw_emitter_t *e, const product_t *p, int operand, int part, MlirValue *words) {
+static void part_words(tw_emitter_t *e, const mma_sync_t *p, int operand, int part, MlirValue *words) {
   int inner = p->inner[operand];
   const MlirValue *elements = p->value[operand].at + (ptrdiff_t)part * inner;
   if (p->row.kind == TW_SYNC_F64)
@@ -142,7 +143,7 @@ static void part_words(tw_emitter_t *e, const product_t *p, int operand, int par
 }
 
 /* The words of all parts of an operand, `per` for each. */
-static tw_values_t all_words(tw_emitter_t *e, const product_t *p, int operand, int per) {
+static tw_values_t all_words(tw_emitter_t *e, const mma_sync_t *p, int operand, int per) {
   int parts = p->value[operand].count / p->inner[operand];
   tw_values_t words = twg_new_values(e, parts * per);
   for (int i = 0; i < parts; i++)
@@ -150,7 +151,7 @@ static tw_values_t all_words(tw_emitter_t *e, const product_t *p, int operand, i
   return words;
 }
 
-static tw_values_t emit_tiles(tw_emitter_t *e, const product_t *p) {
+static tw_values_t emit_tiles(tw_emitter_t *e, const mma_sync_t *p) {
   enum { A_WORDS = 4, B_WORDS = 2, ACC = 4 };
   tw_values_t a = all_words(e, p, 0, A_WORDS), b = all_words(e, p, 1, B_WORDS);
   tw_values_t out = twg_new_values(e, p->value[2].count);
@@ -189,8 +190,8 @@ static bool matches(const tw_layout_t l[3], const tw_mma_sync_row_t *row, int nu
 }
 
 /* Counts from the numbers of registers: see the head of this file. */
-static product_t describe(tw_emitter_t *e, MlirOperation op, const tw_layout_t l[3], tw_mma_sync_row_t row) {
-  product_t p = {.op = op, .row = row};
+static mma_sync_t describe(tw_emitter_t *e, MlirOperation op, const tw_layout_t l[3], tw_mma_sync_row_t row) {
+  mma_sync_t p = {.op = op, .row = row};
   p.in = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
   p.acc = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 2)));
   MlirType rhs = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 1)));
@@ -219,7 +220,7 @@ bool twg_emit_mma_sync(tw_emitter_t *e, MlirOperation op) {
     tw_op_error(op, "has layouts that no matrix instruction takes");
     return false;
   }
-  product_t p = describe(e, op, l, *row);
+  mma_sync_t p = describe(e, op, l, *row);
   twg_set_result(e, op, 0, emit_tiles(e, &p));
   return true;
 }

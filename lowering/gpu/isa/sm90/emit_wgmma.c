@@ -38,18 +38,18 @@ enum {
 typedef struct {
   char *start;
   size_t length, room;
-} text_t;
+} asm_text_t;
 
 enum { MAX_PUT = 256 }; /* bytes at a time */
 
-static void make_room(text_t *text) {
+static void make_room(asm_text_t *text) {
   if (text->room - text->length >= MAX_PUT)
     return;
   text->room = 2 * text->room + MAX_PUT;
   text->start = tw_must(realloc(text->start, text->room));
 }
 
-__attribute__((format(printf, 2, 3))) static void put(text_t *text, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void put(asm_text_t *text, const char *format, ...) {
   va_list arguments;
   make_room(text);
   va_start(arguments, format);
@@ -58,7 +58,7 @@ __attribute__((format(printf, 2, 3))) static void put(text_t *text, const char *
 }
 
 /* Text and a number: what lists of operands are made of, hundreds at a time, for which printf is slow. */
-static void put_number(text_t *text, const char *before, int number) {
+static void put_number(asm_text_t *text, const char *before, int number) {
   char digits[16];
   size_t from = sizeof digits, length = strlen(before);
   do
@@ -83,7 +83,7 @@ typedef struct {
   int64_t m, columns;                       /* of one warpgroup */
   int k_steps, part;                        /* along k: all, and those that are summed before they are promoted */
   tw_values_t lhs_words;                    /* of lhs in registers: by block of rows, then step of k */
-} product_t;
+} wgmma_product_t;
 
 /* One block of PTX. */
 typedef struct {
@@ -91,19 +91,19 @@ typedef struct {
   int64_t rows, columns;
   int k_from, k_to; /* steps */
   bool from_zero;
-} piece_t;
+} k_piece_t;
 
 /* ---- descriptors --------------------------------------------------------------------------------- */
 
 /* Bytes from the start of the stage to a step of k, and to `at` of the other axis. */
-static int64_t step_bytes(const product_t *p, const tw_wgmma_operand_t *o, int step) {
+static int64_t step_bytes(const wgmma_product_t *p, const tw_wgmma_operand_t *o, int step) {
   const int steps_in_line = (int)o->line / TW_WGMMA_K_BYTES;
   if (!o->k_major)
     return (int64_t)step * p->kind.k * o->line;
   return (int64_t)(step % steps_in_line) * TW_WGMMA_K_BYTES + step / steps_in_line * o->other * o->line;
 }
 
-static int64_t other_bytes(const product_t *p, const tw_wgmma_operand_t *o, int64_t at) {
+static int64_t other_bytes(const wgmma_product_t *p, const tw_wgmma_operand_t *o, int64_t at) {
   return o->k_major ? at * o->line : at * p->kind.elem_bits / 8 * o->k;
 }
 
@@ -114,7 +114,7 @@ static int64_t descriptor_constant(const tw_wgmma_operand_t *o) {
 }
 
 /* The descriptor of the stage at operand `at`, moved by `offset` bytes (null: none). */
-static MlirValue descriptor(tw_emitter_t *e, const product_t *p, intptr_t at, const tw_wgmma_operand_t *o,
+static MlirValue descriptor(tw_emitter_t *e, const wgmma_product_t *p, intptr_t at, const tw_wgmma_operand_t *o,
                             MlirValue offset) {
   enum { ADDRESS_MASK = 0x3FFF };
   MlirValue address = twg_cast(e, "llvm.ptrtoint", e->i32, twg_stage_pointer(e, p->op, at));
@@ -139,7 +139,7 @@ static MlirValue warpgroup(tw_emitter_t *e) {
 }
 
 /* Bytes to the part of an operand that this warpgroup works on; null where all share one. */
-static MlirValue group_offset(tw_emitter_t *e, const product_t *p, bool rhs) {
+static MlirValue group_offset(tw_emitter_t *e, const wgmma_product_t *p, bool rhs) {
   const tw_wgmma_operand_t *o = rhs ? &p->rhs : &p->lhs;
   int parts = rhs ? p->split.n : p->split.m, shift = 0;
   if (parts == 1)
@@ -156,36 +156,38 @@ static MlirValue group_offset(tw_emitter_t *e, const product_t *p, bool rhs) {
 
 /* ---- one block of rows --------------------------------------------------------------------------- */
 
-static void put_list(text_t *text, int first, int count) {
+static void put_list(asm_text_t *text, int first, int count) {
   for (int i = 0; i < count; i++)
     put_number(text, i ? ",$" : "{$", first + i);
   put(text, "}");
 }
 
 /* Whether operands may be contiguous along either axis, which the instruction then tells for each. */
-static bool names_major(const product_t *p) { return p->kind.elem_bits == 16; }
+static bool names_major(const wgmma_product_t *p) { return p->kind.elem_bits == 16; }
 
 /* Columns of 64 rows are half as many elements in each thread. */
 static int elements_of(int64_t columns) { return (int)columns / 2; }
 
 static int words_of(MlirType acc, int elements) { return mlirTypeIsAF16(acc) ? elements / 2 : elements; }
 
-static int words_of_block(const product_t *p, const piece_t *piece) {
+static int words_of_block(const wgmma_product_t *p, const k_piece_t *piece) {
   return words_of(p->acc, elements_of(piece->columns));
 }
 
-static int blocks_of(const piece_t *piece) { return (int)(piece->rows / TW_WGMMA_ROWS); }
+static int blocks_of(const k_piece_t *piece) { return (int)(piece->rows / TW_WGMMA_ROWS); }
 
 /* Operands of a piece in the order of its block of PTX: sums, again as they are tied, lhs, rhs, the condition. */
-static int lhs_at(const product_t *p, const piece_t *piece) { return 2 * blocks_of(piece) * words_of_block(p, piece); }
+static int lhs_at(const wgmma_product_t *p, const k_piece_t *piece) {
+  return 2 * blocks_of(piece) * words_of_block(p, piece);
+}
 
-static int rhs_at(const product_t *p, const piece_t *piece) {
+static int rhs_at(const wgmma_product_t *p, const k_piece_t *piece) {
   int lhs = p->lhs_shared ? 1 : LHS_WORDS * blocks_of(piece) * (piece->k_to - piece->k_from);
   return lhs_at(p, piece) + lhs;
 }
 
 /* Step k of one block of rows. */
-static void put_instruction(text_t *text, const product_t *p, const piece_t *piece, int block, int k) {
+static void put_instruction(asm_text_t *text, const wgmma_product_t *p, const k_piece_t *piece, int block, int k) {
   int words = words_of_block(p, piece), steps = piece->k_to - piece->k_from;
   int lhs = lhs_at(p, piece), rhs = rhs_at(p, piece);
   int64_t b = step_bytes(p, &p->rhs, k) + other_bytes(p, &p->rhs, piece->column);
@@ -217,7 +219,7 @@ static void put_instruction(text_t *text, const product_t *p, const piece_t *pie
 }
 
 /* Several blocks of rows take each step of k in turn: the Tensor Core need not wait for the sum that it adds to. */
-static void put_instructions(text_t *text, const product_t *p, const piece_t *piece) {
+static void put_instructions(asm_text_t *text, const wgmma_product_t *p, const k_piece_t *piece) {
   put(text, "{ .reg .pred p, q; setp.eq.u32 p, 1, 1; setp.ne.u32 q, 1, 1;\n");
   put(text, "wgmma.fence.sync.aligned;\n");
   for (int k = piece->k_from; k < piece->k_to; k++)
@@ -228,7 +230,7 @@ static void put_instructions(text_t *text, const product_t *p, const piece_t *pi
 
 /* Accumulators as results and tied operands. A block of PTX writes them before it has read all of its operands (&): a
  * word of lhs that is the same number as a sum begins with, zero, is in another register. */
-static void put_tied(text_t *text, MlirType word, int count) {
+static void put_tied(asm_text_t *text, MlirType word, int count) {
   for (int i = 0; i < count; i++)
     put(text, "%s=&%c", i ? "," : "", mlirTypeIsAF32(word) ? 'f' : 'r');
   for (int i = 0; i < count; i++)
@@ -271,7 +273,7 @@ static void from_words(tw_emitter_t *e, MlirType acc, int words, MlirValue all, 
 }
 
 /* lhs in registers: four words for each step of k, for each block of rows. */
-static tw_values_t lhs_words(tw_emitter_t *e, const product_t *p) {
+static tw_values_t lhs_words(tw_emitter_t *e, const wgmma_product_t *p) {
   int elements = LHS_WORDS * 32 / p->kind.elem_bits;
   int instructions = (int)(p->m / TW_WGMMA_ROWS) * p->k_steps;
   tw_values_t lhs = twg_operand(e, p->op, 0), words = twg_new_values(e, LHS_WORDS * instructions);
@@ -282,7 +284,7 @@ static tw_values_t lhs_words(tw_emitter_t *e, const product_t *p) {
 }
 
 /* Those of a piece; returns how many. */
-static int take_lhs(const product_t *p, const piece_t *piece, MlirValue *out) {
+static int take_lhs(const wgmma_product_t *p, const k_piece_t *piece, MlirValue *out) {
   int n = 0;
   for (int block = 0; block < blocks_of(piece); block++)
     for (int64_t k = piece->k_from; k < piece->k_to; k++)
@@ -292,10 +294,10 @@ static int take_lhs(const product_t *p, const piece_t *piece, MlirValue *out) {
 }
 
 /* Adds a piece of the product to the elements at `acc`. */
-static void emit_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece, const MlirValue *acc,
+static void emit_piece(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_t *piece, const MlirValue *acc,
                        MlirValue *out) {
   enum { DESCRIPTORS_AND_CONDITION = 3 };
-  text_t text = {NULL, 0, 0}, constraints = {NULL, 0, 0};
+  asm_text_t text = {NULL, 0, 0}, constraints = {NULL, 0, 0};
   int words = blocks_of(piece) * words_of_block(p, piece), n = words;
   MlirValue *operands = twg_new_values(e, words + p->lhs_words.count + DESCRIPTORS_AND_CONDITION).at;
   to_words(e, p->acc, words, acc, operands);
@@ -323,7 +325,7 @@ static void emit_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece
 
 /* Has lhs in registers live until the end of the outermost loop that does not make it: ptxas does not see that
  * products of later iterations read it. Behind the loop it is read by stores that never run. */
-static void keep_lhs(tw_emitter_t *e, product_t *p) {
+static void keep_lhs(tw_emitter_t *e, wgmma_product_t *p) {
   MlirBlock here = e->block;
   MlirValue lhs = mlirOperationGetOperand(p->op, 0);
   twg_loop_t *loop = twg_loop_without(e, lhs);
@@ -338,7 +340,7 @@ static void keep_lhs(tw_emitter_t *e, product_t *p) {
 /* ---- rules --------------------------------------------------------------------------------------- */
 
 /* An accumulator that is `condition ? acc : 0`: the first instruction makes the choice. */
-static void find_choice(tw_emitter_t *e, product_t *p) {
+static void find_choice(tw_emitter_t *e, wgmma_product_t *p) {
   MlirOperation choice = tw_def(p->acc_value);
   if (p->part > 0 || mlirOperationIsNull(choice) || !tw_op_is(choice, TW_ARITH_SELECT) ||
       !tw_is_zero(mlirOperationGetOperand(choice, 2)) ||
@@ -348,13 +350,14 @@ static void find_choice(tw_emitter_t *e, product_t *p) {
   p->acc_value = mlirOperationGetOperand(choice, 1);
 }
 
-static bool describe(tw_emitter_t *e, MlirOperation op, product_t *p) {
+static bool describe(tw_emitter_t *e, MlirOperation op, wgmma_product_t *p) {
   intptr_t last = mlirOperationGetNumOperands(op) - 1;
   MlirValue acc = mlirOperationGetOperand(op, last);
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0)),
            rhs = mlirValueGetType(mlirOperationGetOperand(op, last - 2));
   int64_t m = tw_extent(mlirValueGetType(acc), 0), n = tw_extent(mlirValueGetType(acc), 1);
-  *p = (product_t){.op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = tw_is_zero(acc), .acc_value = acc};
+  *p =
+      (wgmma_product_t){.op = op, .lhs_shared = tw_type_is_buffer(lhs), .from_zero = tw_is_zero(acc), .acc_value = acc};
   p->in = p->lhs_shared ? tw_buffer_type_element(lhs) : tw_element(lhs);
   p->acc = tw_element(mlirValueGetType(acc));
   const MlirType in[] = {p->in, tw_buffer_type_element(rhs)};
@@ -388,7 +391,7 @@ static void emit_wait(tw_emitter_t *e, int pending, MlirType acc, int count, con
   char text[64];
   int words = words_of(acc, count);
   MlirValue *operands = twg_new_values(e, words).at;
-  text_t constraints = {NULL, 0, 0};
+  asm_text_t constraints = {NULL, 0, 0};
   put_tied(&constraints, word_type(e, acc), words);
   to_words(e, acc, words, in, operands);
   snprintf(text, sizeof text, WAIT, pending);
@@ -397,14 +400,14 @@ static void emit_wait(tw_emitter_t *e, int pending, MlirType acc, int count, con
   from_words(e, acc, words, all, true, out);
 }
 
-static void emit_whole(tw_emitter_t *e, const product_t *p, const MlirValue *acc, MlirValue *out) {
-  piece_t piece = {.rows = p->m, .columns = p->columns, .k_to = p->k_steps, .from_zero = p->from_zero};
+static void emit_whole(tw_emitter_t *e, const wgmma_product_t *p, const MlirValue *acc, MlirValue *out) {
+  k_piece_t piece = {.rows = p->m, .columns = p->columns, .k_to = p->k_steps, .from_zero = p->from_zero};
   emit_piece(e, p, &piece, acc, out);
 }
 
 /* One piece from zero, waited for and added to out. What is in its registers before does not matter. The first sums
  * take the place of zeros. */
-static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece_t *piece, MlirValue *out) {
+static void emit_promoted_piece(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_t *piece, MlirValue *out) {
   bool adds = !(p->from_zero && piece->k_from == 0);
   MlirValue anything = twg_op(e, "llvm.mlir.poison", e->f32, 0, NULL, 0, NULL);
   int count = elements_of(piece->columns);
@@ -417,10 +420,10 @@ static void emit_promoted_piece(tw_emitter_t *e, const product_t *p, const piece
     out[i] = adds ? twg_binary(e, "llvm.fadd", out[i], sum[i]) : sum[i];
 }
 
-static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *acc, tw_values_t out) {
-  piece_t piece = {.columns = p->columns < TW_WGMMA_PROMOTED_COLUMNS ? p->columns : TW_WGMMA_PROMOTED_COLUMNS,
-                   .rows = TW_WGMMA_ROWS,
-                   .from_zero = true};
+static void emit_promoted(tw_emitter_t *e, const wgmma_product_t *p, const MlirValue *acc, tw_values_t out) {
+  k_piece_t piece = {.columns = p->columns < TW_WGMMA_PROMOTED_COLUMNS ? p->columns : TW_WGMMA_PROMOTED_COLUMNS,
+                     .rows = TW_WGMMA_ROWS,
+                     .from_zero = true};
   for (int i = 0; i < out.count; i++)
     out.at[i] = acc[i];
   for (; piece.k_from < p->k_steps; piece.k_from = piece.k_to) {
@@ -433,7 +436,7 @@ static void emit_promoted(tw_emitter_t *e, const product_t *p, const MlirValue *
 }
 
 bool twg_emit_wgmma(tw_emitter_t *e, MlirOperation op) {
-  product_t p;
+  wgmma_product_t p;
   if (!describe(e, op, &p))
     return false;
   tw_values_t acc = twg_lookup(e, p.acc_value), out = twg_new_values(e, acc.count);

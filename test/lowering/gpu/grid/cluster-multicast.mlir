@@ -6,7 +6,7 @@
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // 768 lines in 1024 cycles; together two blocks ask for a third less.
-// REMARK: runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share: rows that are no multiple of 128 bytes
+// REMARK: runs in clusters of 2 blocks along axis 0, which load shared tiles by multicast: rows that are no multiple of 128 bytes
 // CHECK-LABEL: func.func @both_split
 // CHECK-SAME: cluster_blocks = 2 : i32
 // CHECK-SAME: multicast = {alone = 1365 : i64, axis = 0 : i64, cycles = array<i64: 1024, 1137, 0>}
@@ -38,7 +38,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // The bigger tile is the one of %x: neighbours along the other axis share it.
-// REMARK: runs in clusters of 2 blocks along axis 1, each of which brings a part of what they share: rows that are no multiple of 128 bytes
+// REMARK: runs in clusters of 2 blocks along axis 1, which load shared tiles by multicast: rows that are no multiple of 128 bytes
 // CHECK-LABEL: func.func @other_way
 // CHECK-SAME: cluster_blocks = 2 : i32
 // CHECK-SAME: multicast = {alone = 1365 : i64, axis = 1 : i64, cycles = array<i64: 1137, 1024, 0>}
@@ -70,7 +70,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Of equal tiles the one that is given in two lines counts twice.
-// REMARK: runs in clusters of 2 blocks along axis 1, each of which brings a part of what they share: rows that are no multiple of 128 bytes
+// REMARK: runs in clusters of 2 blocks along axis 1, which load shared tiles by multicast: rows that are no multiple of 128 bytes
 // CHECK-LABEL: func.func @one_splits
 // CHECK-SAME: cluster_blocks = 2 : i32
 // CHECK-SAME: multicast = {alone = 682 : i64, axis = 1 : i64, cycles = array<i64: 568, 512, 0>}
@@ -253,7 +253,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // The neighbour may not come to this load: who brings half of a tile has to do so for both.
-// REMARK: has no clusters: {{.*}} load under conditions
+// REMARK: is not clustered: {{.*}} unconditional loads
 // CHECK-LABEL: func.func @conditional
 // CHECK-SAME: persistent = 1 : i32
 // CHECK-NOT: multicast

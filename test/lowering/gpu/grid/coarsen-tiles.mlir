@@ -6,7 +6,7 @@
 
 // The launcher decides: 64 of word 2 are a step; four plans of 1, 2, 4 and 8 blocks, each with the blocks along each axis,
 // and the cycles and bytes of an iteration; axis 0 covers word 11 by 64 a block, and axis 1 word 12.
-// REMARK: remark: 'func.func' op has the tiles of up to 8 blocks computed by one where a launch has many
+// REMARK: remark: 'func.func' op coarsens its tiles where a launch has many blocks: a block computes those of up to 8
 // CHECK-LABEL: func.func @decided_at_launch
 // CHECK-SAME: coarsen = {loop = {per_step = 64 : i64, steps = 0 : i64, word = 2 : i64}, plans = [{blocks = array<i64: 1, 1, 1>, bytes = 16384 : i64, cycles = 234 : i64}, {blocks = array<i64: 1, 2, 1>, bytes = 24576 : i64, cycles = 320 : i64}, {blocks = array<i64: 2, 2, 1>, bytes = 32768 : i64, cycles = 576 : i64}, {blocks = array<i64: 2, 4, 1>, bytes = 49152 : i64, cycles = 1088 : i64}], stores = [{axis = 0 : i64, tile = 64 : i64, word = 11 : i64}, {axis = 1 : i64, tile = 64 : i64, word = 12 : i64}]}
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
@@ -37,7 +37,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Four in one, by the hint: the program with tiles of 256x64, for only the position along axis 0 is nothing but an index.
-// REMARK: remark: 'func.func' op has the tiles of 4 blocks computed by one
+// REMARK: remark: 'func.func' op coarsens its tiles: a block computes those of 4
 // CHECK-LABEL: func.func @rows
 // CHECK-SAME: grid_scale = array<i32: -4, 1, 1>
 // CHECK: %[[I:.*]] = tile.block_id 0

@@ -2,9 +2,9 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop),canonicalize,cse)' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK: 'func.func' op does once for up to 8 blocks along axis 1 of the grid what they have in common
+// REMARK: 'func.func' op hoists work that up to 8 neighbouring blocks share (grid axis 1)
 // REMARK: 'func.func' op is persistent
-// REMARK-NOT: in common
+// REMARK-NOT: neighbouring blocks share
 // REMARK: 'func.func' op is persistent
 
 !A = memref<?x?xbf16, strided<[?, 1]>>

@@ -2,9 +2,9 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop,tile-split-k),canonicalize,cse)' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop,tile-split-k),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK: remark: 'func.func' op is persistent: the blocks that fit on the GPU take those of the grid as they get done, those with the longest loops first
+// REMARK: remark: 'func.func' op is persistent: one wave of blocks, each fetches its next tile when it finishes one, the longest loops first
 // REMARK: remark: 'func.func' op computes each sum over k in one block: its blocks are scheduled dynamically
-// REMARK: remark: 'func.func' op is persistent: the blocks that fit on the GPU take those of the grid as they get done{{$}}
+// REMARK: remark: 'func.func' op is persistent: one wave of blocks, each fetches its next tile when it finishes one{{$}}
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 

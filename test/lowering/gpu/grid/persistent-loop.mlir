@@ -7,16 +7,16 @@
 // REMARK: remark: 'func.func' op runs its blocks in groups of 8 along axis 1, then along axis 2 of the grid
 // REMARK: remark: 'func.func' op is persistent
 // REMARK-NOT: in groups
-// REMARK: remark: 'func.func' op is persistent: the blocks that fit on the GPU take those of the grid to and fro, those with the longest loops first
-// REMARK: remark: 'func.func' op is persistent: the blocks that fit on the GPU take those of the grid to and fro, those with the longest loops first
+// REMARK: remark: 'func.func' op is persistent: one wave of blocks in a serpentine schedule, the longest loops first
+// REMARK: remark: 'func.func' op is persistent: one wave of blocks in a serpentine schedule, the longest loops first
 // REMARK: remark: 'func.func' op is not persistent: how much a block computes depends on its position{{$}}
-// REMARK: remark: 'func.func' op keeps the order of the grid, which can be seen: it prints, asserts, or waits
+// REMARK: remark: 'func.func' op keeps the order of the grid, which is observable: it prints, asserts or waits
 // REMARK: remark: 'func.func' op keeps the order of the grid: the array is not known to have an address
 // REMARK: remark: 'func.func' op keeps the order of the grid: a loop writes to an array that the kernel may load from
 // REMARK: remark: 'func.func' op is persistent
 // REMARK: remark: 'func.func' op keeps the order of the grid: few warps compute on what a load in a loop gathers
-// REMARK: remark: 'func.func' op runs in clusters of 2 blocks along axis 0, each of which brings a part of what they share
-// REMARK: remark: 'func.func' op has no clusters: their blocks would share tiles but no sums over k, and neither gather, load under conditions nor write before their loops end
+// REMARK: remark: 'func.func' op runs in clusters of 2 blocks along axis 0, which load shared tiles by multicast
+// REMARK: remark: 'func.func' op is not clustered: that needs shared tiles, whole sums over k, unconditional loads, no gathers, and stores only after the loops
 // REMARK: remark: 'func.func' op runs its blocks along axis 1 of the grid first: there they store side by side
 // REMARK-NOT: side by side
 

@@ -41,7 +41,7 @@ module attributes {tile.target = "sm_90a"} {
 // Cut in M and N by the hint: the program with tiles of 64x128. The bias goes with the columns, and so does what it is
 // made from; where the program asks for its position, that is of its own grid. All slices
 // of a row read the same of %x: no input may overlap the output.
-// REMARK: remark: 'func.func' op has each tile computed by 4 blocks, a slice each
+// REMARK: remark: 'func.func' op slices each tile over 4 blocks
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME: %[[X:.*]]: memref<?x?xbf16, strided<[?, 1]>>, %[[Y:.*]]: memref<?x?xbf16, strided<[?, 1]>>, %[[B:.*]]: memref<?xbf16
 // CHECK-SAME: grid_scale = array<i32: 2, 2, 1>
@@ -84,7 +84,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xf32, strided<[?, 1]>>
 
 // Rows whose elements are reduced: only M. The same grid axis tells both; iotas count from the part's first row.
-// REMARK: remark: 'func.func' op has each tile computed by 8 blocks, a slice each
+// REMARK: remark: 'func.func' op slices each tile over 8 blocks
 // CHECK-LABEL: func.func @rows
 // CHECK-SAME: grid_scale = array<i32: 8, 1, 1>
 // CHECK: %[[I:.*]] = tile.block_id 0
@@ -219,7 +219,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // Sums that no thread's registers can hold, 256 of each with eight warps, are cut without a hint.
 // REMARK: remark: 'func.func' op has sums of products that no thread's registers can hold
-// REMARK: remark: 'func.func' op has each tile computed by 2 blocks, a slice each
+// REMARK: remark: 'func.func' op slices each tile over 2 blocks
 // CHECK-LABEL: func.func @large
 // CHECK-SAME: grid_scale = array<i32: 1, 2, 1>
 // CHECK: tile.mma {{.*}} tensor<128x256xf32>

@@ -2,14 +2,14 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop,tile-split-k),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // One after the other, of the kernels below.
-// REMARK: remark: 'scf.for' op is shared by several blocks, a part of k each, where a launch has fewer tiles than multiprocessors
-// REMARK: remark: 'scf.for' op is shared by several blocks
-// REMARK: remark: 'scf.for' op is shared by several blocks
+// REMARK: remark: 'scf.for' op is split along k over several blocks where a launch has fewer tiles than multiprocessors
+// REMARK: remark: 'scf.for' op is split along k over several blocks
+// REMARK: remark: 'scf.for' op is split along k over several blocks
 // REMARK: remark: 'func.func' op computes each sum over k in one block: the loop carries something else than sums of products from zero
 // REMARK: remark: 'func.func' op computes each sum over k in one block: how often the loop runs is not known at the launch
 // REMARK: remark: 'func.func' op computes each sum over k in one block: it writes, prints, asserts or waits before its sums are complete
 // REMARK: remark: 'func.func' op computes each sum over k in one block: it has products behind the loop
-// REMARK-NOT: has each tile
+// REMARK: remark: 'scf.for' op is split along k over several blocks
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !C = memref<?x?xf32, strided<[?, 1]>>

@@ -7,7 +7,7 @@
 // CHECK-LABEL: @copy
 // CHECK-SAME: tile.layout_costs = array<i64: 544, 576>
 module attributes {tile.target = "sm_80"} {
-  // expected-remark @below {{has its tiles laid out over threads for an estimated 544 issue slots of a warp; others come within 25 % of that, up to layout_rank=1}}
+  // expected-remark @below {{has layouts that cost an estimated 544 issue slots of a warp; others come within 25 % of that, up to layout_rank=1}}
   func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[WIDE]]>

@@ -2,7 +2,7 @@
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-mma),canonicalize)' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-mma))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK: remark: 'tile.mma' op is computed transposed: the operand that is computed is the left one then, which stays in registers
+// REMARK: remark: 'tile.mma' op is computed transposed, so that the computed operand is the left one and stays in registers
 // REMARK: remark: 'tile.mma' op is computed transposed
 // REMARK-NOT: is computed transposed
 

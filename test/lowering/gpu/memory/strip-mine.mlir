@@ -26,7 +26,7 @@
 // CHECK: %[[I:.*]] = arith.muli %arg3, %c4_i32
 // CHECK: %[[K:.*]] = arith.addi %[[I]], %[[J]]
 // CHECK: tile.store %{{.*}}, %arg2[%arg3, %[[K]]] : tensor<1x16384xbf16>
-// REMARK: remark: 'tile.reduce' op is of a tile of 1x65536xf32, which is more than registers hold: it is walked along in tiles of 1x16384xf32
+// REMARK: remark: 'tile.reduce' op is strip-mined: registers cannot hold its tile of 1x65536xf32, so a loop takes tiles of 1x16384xf32
 module attributes {tile.target = "sm_90a"} {
   func.func @row(%x: !A, %w: !W, %y: !A, %row: i32) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
@@ -125,7 +125,7 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NOT: tensor<2048x1024xf32>
 // CHECK: scf.for %[[J:.*]] = %c0_i32 to %c256_i32 step %c1_i32
 // CHECK: tile.store %[[C]], %arg0[%[[J]], %c0_i32] : tensor<8x1024xf32>
-// REMARK: 'tile.store' op is of a tile of 2048x1024xf32, which is more than registers hold: it is walked along in tiles of 8x1024xf32
+// REMARK: 'tile.store' op is strip-mined: registers cannot hold its tile of 2048x1024xf32, so a loop takes tiles of 8x1024xf32
 module attributes {tile.target = "sm_90a"} {
   func.func @stored(%x: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32

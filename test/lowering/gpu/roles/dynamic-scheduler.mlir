@@ -1,7 +1,7 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK-NOT: has its blocks
+// REMARK-NOT: uses static
 // REMARK: remark: 'func.func' op uses static tile scheduling: there is no producer warp to fetch the next tile
 // REMARK: remark: 'func.func' op uses static tile scheduling: its consumer groups ping-pong
 // REMARK: remark: 'func.func' op uses static tile scheduling: a role has no loop over the tiles

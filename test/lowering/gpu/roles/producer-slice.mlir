@@ -44,7 +44,7 @@ module attributes {tile.target = "sm_90"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: the position of a copy depends on a tile or on an effect}}
+      // expected-remark @below {{prevents producer warps: the position of a copy depends on a tile or on an effect}}
       %at = tile.gather %T[%k] : !T, i32 -> i32
       tile.async_copy %A[%c0, %at] into %b[%c0] : !A, i32, i32 into !buffer
       %t = tile.local_load %b[%c0] : !buffer -> !tile
@@ -63,7 +63,7 @@ module attributes {tile.target = "sm_90"} {
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%at = %c0) -> (i32) : i32 {
       tile.async_copy %A[%c0, %at] into %b[%c0] : !A, i32, i32 into !buffer
       %t = tile.local_load %b[%c0] : !buffer -> !tile
-      // expected-remark @below {{keeps the kernel without producer warps: the position of a copy depends on a tile or on an effect}}
+      // expected-remark @below {{prevents producer warps: the position of a copy depends on a tile or on an effect}}
       %to = tile.gather %T[%at] : !T, i32 -> i32
       scf.yield %to : i32
     }
@@ -79,7 +79,7 @@ module attributes {tile.target = "sm_90"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: the position of a copy depends on a tile or on an effect}}
+      // expected-remark @below {{prevents producer warps: the position of a copy depends on a tile or on an effect}}
       %x = tile.gather %T[%k] : !T, i32 -> i32
       %c = arith.cmpi eq, %x, %c0 : i32
       scf.if %c {
@@ -98,7 +98,7 @@ module attributes {tile.target = "sm_90"} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
-    // expected-remark @below {{keeps the kernel without producer warps: it writes to an array that may be the one of a later copy}}
+    // expected-remark @below {{prevents producer warps: it writes to an array that may be the one of a later copy}}
     tile.store %x, %A[%c0, %c0] : !tile, !A, i32, i32
     scf.for %k = %c0 to %n step %c1 : i32 {
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
@@ -114,7 +114,7 @@ module attributes {tile.target = "sm_90"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.if %c {
-      // expected-remark @below {{keeps the kernel without producer warps: it writes to an array that may be the one of a later copy}}
+      // expected-remark @below {{prevents producer warps: it writes to an array that may be the one of a later copy}}
       tile.store %x, %A[%c0, %c0] : !tile, !A, i32, i32
     }
     scf.for %k = %c0 to %n step %c1 : i32 {

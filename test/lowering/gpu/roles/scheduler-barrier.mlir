@@ -4,8 +4,8 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps),tile-allocate-shared,tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
 // RUN: sed 's/tile.hints = {/tile.hints = {race_check = 1 : i32, /' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps,tile-race-check))' 2>/dev/null | FileCheck %s --check-prefix=RACE
 
-// REMARK: remark: 'func.func' op has its two warpgroups start their products in turn: one computes while the other's run
-// REMARK-NOT: in turn
+// REMARK: remark: 'func.func' op has a scheduler barrier: one warpgroup computes while the other's products run
+// REMARK-NOT: scheduler barrier
 
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #b = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>

@@ -15,7 +15,7 @@ module attributes {tile.target = "sm_90"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: no one reads what a copy brings}}
+      // expected-remark @below {{prevents producer warps: no one reads what a copy brings}}
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
     }
     return
@@ -26,7 +26,7 @@ module attributes {tile.target = "sm_90"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: a producer that gathers pays beside eight or more warps that compute}}
+      // expected-remark @below {{prevents producer warps: a producer that gathers pays beside eight or more warps that compute}}
       tile.async_gather %A[%i, %i] into %b[%c0] : !A, tensor<32x32xi32, #a>, tensor<32x32xi32, #a> into !buffer
       %u = tile.local_load %b[%c0] : !buffer -> !tile
     }
@@ -38,7 +38,7 @@ module attributes {tile.target = "sm_90"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: it reads what a copy elsewhere brought}}
+      // expected-remark @below {{prevents producer warps: it reads what a copy elsewhere brought}}
       %t = tile.local_load %b[%c0] : !buffer -> !tile
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       %u = tile.local_load %b[%c0] : !buffer -> !tile
@@ -53,7 +53,7 @@ module attributes {tile.target = "sm_90"} {
     scf.for %k = %c0 to %n step %c1 : i32 {
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       scf.if %x {
-        // expected-remark @below {{keeps the kernel without producer warps: it fills a buffer whose content is still read}}
+        // expected-remark @below {{prevents producer warps: it fills a buffer whose content is still read}}
         tile.async_copy %A[%c1, %k] into %b[%c0] : !A, i32, i32 into !buffer
         %t = tile.local_load %b[%c0] : !buffer -> !tile
       }
@@ -67,7 +67,7 @@ module attributes {tile.target = "sm_90"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: it copies within an op that is no loop or branch}}
+      // expected-remark @below {{prevents producer warps: it copies within an op that is no loop or branch}}
       scf.execute_region {
         tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
         %t = tile.local_load %b[%c0] : !buffer -> !tile
@@ -102,7 +102,7 @@ module attributes {tile.target = "sm_90a"} {
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      // expected-remark @below {{keeps the kernel without producer warps: no wait ends one of its products}}
+      // expected-remark @below {{prevents producer warps: no wait ends one of its products}}
       %t = tile.async_mma %b[%c0], %b[%c0], %zero : !buffer, !buffer, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
     }
     return
@@ -122,7 +122,7 @@ module attributes {tile.target = "sm_90a"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: two stages of each buffer do not fit into shared memory}}
+      // expected-remark @below {{prevents producer warps: two stages of each buffer do not fit into shared memory}}
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       %t = tile.local_load %b[%c0] : !buffer -> tensor<1024x64xbf16, #a>
     }
@@ -175,7 +175,7 @@ module attributes {tile.target = "sm_90a"} {
       %t14 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
       tile.async_copy %A15[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       %t15 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      // expected-remark @below {{keeps the kernel without producer warps: it copies from too many arrays}}
+      // expected-remark @below {{prevents producer warps: it copies from too many arrays}}
       tile.async_copy %A16[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       %t16 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
     }
@@ -196,7 +196,7 @@ module attributes {tile.target = "sm_90a"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      // expected-remark @below {{keeps the kernel without producer warps: a tensor map has at most 5 dimensions}}
+      // expected-remark @below {{prevents producer warps: a tensor map has at most 5 dimensions}}
       tile.async_copy %A[%c0, %c0, %c0, %c0, %c0, %k] into %b[%c0] : !A, i32, i32, i32, i32, i32, i32 into !buffer
       %t = tile.local_load %b[%c0] : !buffer -> tensor<1x1x1x1x1x64xbf16, #a>
     }
@@ -217,7 +217,7 @@ module attributes {tile.target = "sm_90"} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
-    // expected-remark @below {{keeps the kernel without producer warps: it passes on a tile that the position of a copy depends on}}
+    // expected-remark @below {{prevents producer warps: it passes on a tile that the position of a copy depends on}}
     %j = scf.if %x -> (tensor<32x32xi32, #a>) {
       scf.yield %i : tensor<32x32xi32, #a>
     } else {

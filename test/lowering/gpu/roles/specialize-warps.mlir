@@ -418,11 +418,11 @@ module attributes {tile.target = "sm_90a"} {
 
 // Kernels that keep the form that they had: no tensor map; a position that is read from a tile; products that need all
 // registers.
-// REMARK: remark: 'tile.async_copy' op keeps the kernel without producer warps: the array is not known to have an address
-// REMARK: remark: 'tile.reduce' op keeps the kernel without producer warps: the position of a copy depends on a tile or on an effect
+// REMARK: remark: 'tile.async_copy' op prevents producer warps: the array is not known to have an address
+// REMARK: remark: 'tile.reduce' op prevents producer warps: the position of a copy depends on a tile or on an effect
 // CHECK-LABEL: @unmapped
 // CHECK-NOT: tile.roles
-// REMARK: remark: 'tile.mma' op keeps the kernel without producer warps: its multiply-adds need the registers that these would take
+// REMARK: remark: 'tile.mma' op prevents producer warps: its multiply-adds need the registers that these would take
 // CHECK-LABEL: @position
 // CHECK-NOT: tile.roles
 // CHECK-LABEL: @adds
@@ -475,7 +475,7 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // What is stored may be what a later iteration copies, where arrays may overlap.
-// REMARK: remark: 'tile.store' op keeps the kernel without producer warps: it writes to an array that may be the one of a later copy
+// REMARK: remark: 'tile.store' op prevents producer warps: it writes to an array that may be the one of a later copy
 // CHECK-LABEL: @writes
 // CHECK-NOT: tile.roles
 module attributes {tile.target = "sm_90a"} {

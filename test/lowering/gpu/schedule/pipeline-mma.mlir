@@ -6,7 +6,7 @@
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// REMARK: remark: 'tile.mma' op waits for the product before it: to run beside the next would take 224 registers a thread
+// REMARK: remark: 'tile.mma' op waits for the product before it: pipelined, it would take 224 registers a thread
 // REMARK: remark: 'tile.store' op depends on the running maximum itself: the loop finds it in each iteration
 
 // ROTATE-LABEL: @attention
