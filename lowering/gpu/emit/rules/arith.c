@@ -65,9 +65,9 @@ static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue
   return twg_convert_float(e, twg_binary(e, llvm_name(op), a, b), e->f32, element);
 }
 
-/* Sums, differences and products of f16 are computed two at a time, in the word that two neighbours share. ptxas has such
- * instructions, too, but must take the words apart and put them together to find them, and has got words that a loop
- * carries wrong: docs/design/tensor-cores.md. */
+/* Sums, differences and products of f16 are computed two at a time, in the word that two neighbours share. ptxas has
+ * such instructions, too, but must take the words apart and put them together to find them, and has got words that a
+ * loop carries wrong: docs/design/tensor-cores.md. */
 static bool is_of_pairs(MlirOperation op) {
   static const tw_op_kind_t kinds[] = {TW_ARITH_ADDF, TW_ARITH_SUBF, TW_ARITH_MULF};
   return TW_OP_IS_ONE_OF(op, kinds) && mlirTypeIsAF16(result_element(op));

@@ -48,8 +48,8 @@ static MlirValue divide_approximate(tw_emitter_t *e, MlirOperation op, const Mli
   return twg_convert_float(e, twg_divide_fast(e, a, b), e->f32, element);
 }
 
-/* What several registers are divided by: 2^64 / y for a y so small that its inverse may be no float, else 1 / y; and the
- * factor for what is divided. */
+/* What several registers are divided by: 2^64 / y for a y so small that its inverse may be no float, else 1 / y; and
+ * the factor for what is divided. */
 typedef struct {
   MlirValue divisor, inverse, factor;
 } inverse_t;
