@@ -246,7 +246,9 @@ class Attention:
         allowed = self.allowed(p, total, seen, v, float(abs(s).max()))
         outputs = [Output(self.placed(p @ v), self.placed(allowed + abs(p @ v) * EPS[self.out]), self.out)]
         if c["lse"]:
-            outputs.insert(0, Output(lse, abs(lse) * 2.0**-18 + self.score_error(float(abs(s).max())), "float32"))
+            largest = float(abs(q).max() * abs(k).max())
+            error = self.score_error(float(abs(s).max())) + self.cut_off(largest)
+            outputs.insert(0, Output(lse, abs(lse) * 2.0**-18 + error, "float32"))
         return [self.arrays[name] for name in self.parameters()], outputs
 
     def score_error(self, most: float) -> float:
@@ -254,6 +256,10 @@ class Attention:
         each product is cut off 13 bits below the largest, so that the error grows with their number."""
         unit = max(self.d, 64) * 2.0**-18 if self.dtype.startswith("float8") else 2.0**-20
         return (most + 4) * unit + (2.0**-9 * CAP if self.c["bias"] == "cap" else 0)
+
+    def cut_off(self, largest: float) -> float:
+        """How far off one score may be by what the Tensor Core drops of each product of 8-bit floats."""
+        return self.d * 2.0**-13 * largest * self.scale if self.dtype.startswith("float8") else 0
 
     def allowed(self, p: Any, total: Any, seen: Any, v: Any, most: float) -> Any:
         """Weights round to the dtype of the values, and in it partial sums where the program says so."""
