@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "fibers.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -132,6 +133,8 @@ void tw_simt_run(tw_simt_thread_t thread, int32_t barriers, const int64_t *words
   int32_t block_id[3];
   for (int64_t block = first; block < last; block++) {
     split(block, grid, block_id);
+    if (atomic_load_explicit(&tw_kernel_attention, memory_order_relaxed))
+      tw_kernel_look();
     if (!barriers)
       run_in_order(thread, words, grid, block_id, shared);
     else if (tw_simt_run_block(thread, words, grid, block_id, shared))

@@ -8,9 +8,11 @@
  * A kernel remembers how long its blocks took: a launch that should be over before a worker would wake up (tens of
  * microseconds) begins on the caller's thread alone, and calls for help if it takes longer after all. */
 #define _GNU_SOURCE
+#include "interrupt.h"
 #include "tilewright/kernel_calls.h"
 #include "tilewright/runtime.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -35,7 +37,8 @@ typedef struct job {
   int64_t blocks, chunk;
   _Atomic int64_t taken;  /* blocks handed out */
   _Atomic int64_t failed; /* threads that had no memory for scratch */
-  int users;              /* workers inside; under the lock */
+  tw_interrupt_t interrupt;
+  int users; /* workers inside; under the lock */
 } job_t;
 
 static struct {
@@ -144,14 +147,15 @@ static int64_t nanoseconds(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static bool is_finished(const job_t *job) {
+  return atomic_load_explicit(&job->taken, memory_order_relaxed) >= job->blocks ||
+         atomic_load_explicit(&job->failed, memory_order_relaxed) ||
+         atomic_load_explicit(&job->interrupt.stopped, memory_order_relaxed);
+}
+
 /* Takes chunks until there are none, or until the clock passes `until` (0: whatever it shows). Returns how many blocks
  * this thread ran. */
-static int64_t run_chunks(job_t *job, int64_t until) {
-  void *scratch;
-  if (!scratch_get(job->kernel->scratch_bytes, &scratch)) {
-    atomic_fetch_add(&job->failed, 1);
-    return 0;
-  }
+static int64_t take_chunks(job_t *job, int64_t until, void *scratch) {
   int64_t done = 0;
   do {
     int64_t first = atomic_fetch_add_explicit(&job->taken, job->chunk, memory_order_relaxed);
@@ -160,13 +164,32 @@ static int64_t run_chunks(job_t *job, int64_t until) {
     int64_t last = job->blocks - first > job->chunk ? first + job->chunk : job->blocks;
     job->kernel->entry(job->words, job->grid, first, last, scratch);
     done += last - first;
+    if (atomic_load_explicit(&tw_kernel_attention, memory_order_relaxed))
+      tw_kernel_look();
   } while (!until || nanoseconds() < until);
   return done;
 }
 
-static bool is_finished(const job_t *job) {
-  return atomic_load_explicit(&job->taken, memory_order_relaxed) >= job->blocks ||
-         atomic_load_explicit(&job->failed, memory_order_relaxed);
+/* The same, unless the launch is stopped: 0 then. A launch in the middle of another one, by a signal's handler, has
+ * scratch of its own. */
+static int64_t run_chunks(job_t *job, int64_t until, bool is_caller) {
+  void *volatile own = NULL;
+  void *volatile scratch = NULL;
+  volatile int64_t done = 0;
+  void *arena;
+  tw_run_t run = {.interrupt = &job->interrupt, .is_caller = is_caller};
+  tw_run_enter(&run);
+  if (run.outer && job->kernel->scratch_bytes)
+    scratch = own = aligned_alloc(64, (job->kernel->scratch_bytes + 63) & ~(uint64_t)63);
+  else if (scratch_get(job->kernel->scratch_bytes, &arena))
+    scratch = arena;
+  if (job->kernel->scratch_bytes && !scratch)
+    atomic_fetch_add(&job->failed, 1);
+  else if (!__builtin_setjmp(run.way_out))
+    done = take_chunks(job, until, scratch);
+  tw_run_leave(&run);
+  free(own);
+  return done;
 }
 
 /* The lock is held. */
@@ -188,7 +211,7 @@ static void *worker_main(void *unused) {
     }
     job->users++;
     pthread_mutex_unlock(&pool.lock);
-    run_chunks(job, 0);
+    run_chunks(job, 0, false);
     pthread_mutex_lock(&pool.lock);
     if (--job->users == 0)
       pthread_cond_broadcast(&pool.idle);
@@ -225,11 +248,29 @@ static void start_workers(int wanted) {
 /* The caller's part, whose time per block is what a later launch decides by: waking and waiting for
  * others is not in it, so the number does not depend on how many threads there were. */
 static void run_timed(tw_cpu_kernel_t *kernel, job_t *job, int64_t limit) {
-  int64_t start = nanoseconds(), done = run_chunks(job, limit ? start + limit : 0);
+  int64_t start = nanoseconds(), done = run_chunks(job, limit ? start + limit : 0, true);
   if (!done)
     return;
   int64_t each = (nanoseconds() - start) * 1000 / done;
   atomic_store_explicit(&kernel->picoseconds, each > 0 ? each : 1, memory_order_relaxed);
+}
+
+/* The lock is held. Somebody who asks does so now and then meanwhile. */
+static void wait_for_workers(job_t *job) {
+  while (job->users) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += TW_TICK_NANOSECONDS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (!job->interrupt.watch)
+      pthread_cond_wait(&pool.idle, &pool.lock);
+    else if (pthread_cond_timedwait(&pool.idle, &pool.lock, &until) == ETIMEDOUT) {
+      pthread_mutex_unlock(&pool.lock);
+      tw_interrupt_ask(&job->interrupt);
+      pthread_mutex_lock(&pool.lock);
+    }
+  }
 }
 
 static void run_shared(tw_cpu_kernel_t *kernel, job_t *job, int threads) {
@@ -246,8 +287,7 @@ static void run_shared(tw_cpu_kernel_t *kernel, job_t *job, int threads) {
   while (*link != job)
     link = &(*link)->next;
   *link = job->next;
-  while (job->users)
-    pthread_cond_wait(&pool.idle, &pool.lock);
+  wait_for_workers(job);
   pthread_mutex_unlock(&pool.lock);
 }
 
@@ -258,8 +298,8 @@ static bool is_small(const tw_cpu_kernel_t *kernel, int64_t blocks) {
 }
 
 tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3],
-                          const uint32_t block[3]) {
-  job_t job = {.kernel = kernel, .words = (const int64_t *)words};
+                          const uint32_t block[3], tw_cpu_watch_t *watch) {
+  job_t job = {.kernel = kernel, .words = (const int64_t *)words, .interrupt = {.watch = watch}};
   int64_t blocks = 1;
   for (int axis = 0; axis < 3; axis++) {
     job.grid[axis] = (int32_t)grid[axis];
@@ -277,12 +317,16 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
   job.chunk = threads > 1 ? blocks / (threads * CHUNKS_PER_THREAD) : blocks;
   if (job.chunk < 1)
     job.chunk = 1;
+  if (watch)
+    tw_watch_begin();
   if (threads == 1)
     run_timed(kernel, &job, 0);
   else if (is_small(kernel, blocks))
     run_timed(kernel, &job, SMALL_NANOSECONDS);
   if (!is_finished(&job))
     run_shared(kernel, &job, (int)threads);
+  if (watch)
+    tw_watch_end();
   if (atomic_load(&job.failed))
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for %llu bytes of scratch per thread",
                     (unsigned long long)kernel->scratch_bytes);

@@ -22,6 +22,10 @@ void tw_kernel_print_end(void);
 void tw_kernel_assert_failed(const char *message, int64_t size);
 bool tw_kernel_take_assertion(char *out, size_t size);
 
+/* Not 0: call tw_kernel_look, which may not return (runtime/interrupt.h). */
+extern _Atomic int32_t tw_kernel_attention;
+void tw_kernel_look(void);
+
 /* One thread of a SIMT kernel. `grid` is {grid x, y, z, block x, y, z}; `shared` is the block's shared memory. */
 typedef void (*tw_simt_thread_t)(const int64_t *words, const int32_t *grid, const int32_t *block_id,
                                  const int32_t *thread_id, void *shared);

@@ -178,9 +178,16 @@ typedef struct tw_cpu_kernel {
   _Atomic int64_t picoseconds; /* per block, measured by earlier launches; 0: not known yet */
 } tw_cpu_kernel_t;
 
-/* Runs the whole grid and returns when it is done.  Any number of threads may call at once. */
+/* How a launch learns that it shall stop: asked now and then, on the thread that called. It may launch kernels. */
+typedef struct {
+  bool (*is_interrupted)(void *user);
+  void *user;
+  bool stopped; /* set when it has said yes: some blocks have run, some in part, some not */
+} tw_cpu_watch_t;
+
+/* Runs the whole grid and returns when it is done.  Any number of threads may call at once. `watch` may be null. */
 tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3],
-                          const uint32_t block[3]);
+                          const uint32_t block[3], tw_cpu_watch_t *watch);
 
 /* Threads that a launch may use, the caller among them: TILEWRIGHT_NUM_THREADS or the CPUs of this
  * process. */

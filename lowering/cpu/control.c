@@ -201,6 +201,25 @@ static MlirValue counted_variable(cpu_t *cx, const MlirValue bounds[3], const Ml
   return cpu_bin(cx, "arith.addi", bounds[0], cpu_bin(cx, "arith.muli", count, bounds[2]));
 }
 
+static MlirWalkResult find_more(MlirOperation op, void *user) {
+  bool more = tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    more |= tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i)));
+  *(bool *)user = more;
+  return more ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+/* Loops look whether they shall stop, except for those that count and have scalars only: they end in seconds, and LLVM
+ * makes vectors of them. */
+static bool looks(MlirOperation loop) {
+  bool more = false;
+  MlirBlock body = tw_region_block(loop, 0);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !more && !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    mlirOperationWalk(op, find_more, &more, MlirWalkPreOrder);
+  return more;
+}
+
 static void place_for(cpu_t *cx, MlirOperation op) {
   before(cx, op);
   carried_t carried;
@@ -217,6 +236,8 @@ static void place_for(cpu_t *cx, MlirOperation op) {
     if (carried.is_tile[i])
       update_in_place(cx, old, mlirBlockGetArgument(old, i + 1), i, carried.home[i]);
   inner_t inner = enter(cx, body);
+  if (looks(op))
+    cpu_look(cx);
   cpu_set_scalar(cx, mlirBlockGetArgument(old, 0),
                  counted_variable(cx, bounds, operands, mlirBlockGetArgument(body, 0)));
   bind_values(cx, &carried, block_arg_1, &old, block_arg_1, &body);
@@ -311,6 +332,7 @@ static void place_while(cpu_t *cx, MlirOperation op) {
   }
   leave(cx, inner);
   inner = enter(cx, now[1]);
+  cpu_look(cx);
   bind_values(cx, &tail, block_arg, &old[1], block_arg, &now[1]);
   MlirOperation yield = cpu_emit_block(cx, old[1]);
   if (!cx->failed) {

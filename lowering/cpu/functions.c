@@ -48,6 +48,42 @@ void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
            (tw_op_parts_t){.num_operands = num, .operands = operands, .num_attrs = 1, .attrs = &attr});
 }
 
+/* The address of the flag that the process has (tilewright/kernel_calls.h). */
+static MlirValue attention(cpu_t *cx) {
+  static const char name[] = "tw_kernel_attention";
+  if (!cpu_has_function(cx, name)) {
+    tw_attr_t attrs[] = {{"sym_name", mlirStringAttrGet(cx->context, tw_str(name))},
+                         {"global_type", mlirTypeAttrGet(cpu_int(cx, 32))},
+                         {"linkage", mlirLLVMLinkageAttrGet(cx->context, MlirLLVMLinkageExternal)}};
+    MlirRegion region = mlirRegionCreate();
+    tw_builder_t at = cpu_at_module(cx);
+    tw_build(&at, "llvm.mlir.global",
+             (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
+  }
+  tw_builder_t here = cpu_here(cx);
+  return tw_op1_attr(&here, "llvm.mlir.addressof", cpu_pointer_type(cx), 0, NULL, "global_name",
+                     mlirFlatSymbolRefAttrGet(cx->context, tw_str(name)));
+}
+
+void cpu_look(cpu_t *cx) {
+  MlirValue flag = attention(cx);
+  MlirType i32 = cpu_int(cx, 32);
+  tw_attr_t attrs[] = {{"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), 4)},
+                       {"volatile_", mlirUnitAttrGet(cx->context)}};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation load = tw_build(
+      &at, "llvm.load",
+      (tw_op_parts_t){
+          .num_operands = 1, .operands = &flag, .num_results = 1, .results = &i32, .num_attrs = 2, .attrs = attrs});
+  MlirValue wanted = cpu_cmpi(cx, CPU_NE, mlirOperationGetResult(load, 0), cpu_int_const(cx, i32, 0));
+  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
+  cx->block = then;
+  cpu_call(cx, "tw_kernel_look", 0, NULL);
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cx->block = outer;
+  cpu_if(cx, wanted, then, (MlirBlock){NULL}, 0, NULL);
+}
+
 void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers, int num_words) {
   *inner = (cpu_t){.context = cx->context,
                    .rules = cx->rules,

@@ -118,6 +118,7 @@ static void emit_blocks(cpu_t *cx, MlirBlock old) {
   cpu_index_t first = {.base = mlirBlockGetArgument(cx->entry, 2)}, last = {.base = mlirBlockGetArgument(cx->entry, 3)};
   cpu_loop_t loop;
   cpu_index_t block = cpu_loop_begin(cx, &loop, first, last, 1, 0, NULL);
+  cpu_look(cx);
   split_block_id(cx, cpu_index_value(cx, block));
   cpu_emit_block(cx, old);
   cpu_loop_end(cx, &loop, NULL, NULL);

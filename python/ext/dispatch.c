@@ -171,14 +171,29 @@ static int check_written(const call_t *call, uint64_t written) {
                             "contiguous copy");
 }
 
+/* Whether a signal's handler has raised, as that of Ctrl-C does: it runs in the middle of the launch. */
+static bool is_interrupted(void *user) {
+  PyThreadState **state = user;
+  PyEval_RestoreThread(*state);
+  bool raised = PyErr_CheckSignals() < 0;
+  *state = PyEval_SaveThread();
+  return raised;
+}
+
 /* The GIL is released: other Python threads run beside the kernel. The arguments are kept by the
  * caller's tuple, the code by a reference of our own. */
 static int run_on_cpu(call_t *call, tw_variant_t *variant) {
-  tw_status_t status;
   Py_INCREF((PyObject *)variant);
-  Py_BEGIN_ALLOW_THREADS status =
-      tw_cpu_launch(&variant->cpu, call->words, call->grid, call->has_block ? call->block : NULL);
-  Py_END_ALLOW_THREADS Py_DECREF((PyObject *)variant);
+  PyThreadState *state = PyEval_SaveThread();
+  tw_cpu_watch_t watch = {.is_interrupted = is_interrupted, .user = &state};
+  tw_status_t status =
+      tw_cpu_launch(&variant->cpu, call->words, call->grid, call->has_block ? call->block : NULL, &watch);
+  PyEval_RestoreThread(state);
+  Py_DECREF((PyObject *)variant);
+  if (watch.stopped) {
+    tw_status_free(status);
+    return -1;
+  }
   return status ? tw_call_error(call->self, status) : 0;
 }
 

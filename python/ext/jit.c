@@ -42,6 +42,8 @@ static const struct {
     {"tw_kernel_print_tile", (void *)tw_kernel_print_tile},
     {"tw_kernel_print_end", (void *)tw_kernel_print_end},
     {"tw_kernel_assert_failed", (void *)tw_kernel_assert_failed},
+    {"tw_kernel_attention", (void *)&tw_kernel_attention},
+    {"tw_kernel_look", (void *)tw_kernel_look},
     {"tw_simt_run", (void *)tw_simt_run},
     {"tw_simt_sync_threads", (void *)tw_simt_sync_threads},
 };

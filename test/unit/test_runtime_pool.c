@@ -33,7 +33,7 @@ static void run(tw_cpu_kernel_t *kernel, uint32_t x, uint32_t y, uint32_t z, int
   _Atomic int *counts = calloc(blocks, sizeof *counts);
   uint64_t words[5] = {(uintptr_t)counts, x, y, z, (uint64_t)work};
   uint32_t grid[3] = {x, y, z};
-  assert(!tw_cpu_launch(kernel, words, grid, NULL));
+  assert(!tw_cpu_launch(kernel, words, grid, NULL, NULL));
   for (size_t i = 0; i < blocks; i++)
     assert(counts[i] == 1);
   free(counts);
@@ -73,7 +73,7 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 static void test_scratch_failure(void) {
   tw_cpu_kernel_t kernel = {.entry = count_blocks, .scratch_bytes = 1ull << 60};
   uint64_t words[5] = {0};
-  tw_status_t status = tw_cpu_launch(&kernel, words, (uint32_t[3]){8, 1, 1}, NULL);
+  tw_status_t status = tw_cpu_launch(&kernel, words, (uint32_t[3]){8, 1, 1}, NULL, NULL);
   assert(tw_status_code(status) == TW_OUT_OF_MEMORY);
   tw_status_free(status);
 }
