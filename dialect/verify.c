@@ -461,7 +461,7 @@ static bool verify_roles(const verify_t *v) {
 
 /* As the definitions name them. */
 static bool (*const rules[TW_NUM_OP_KINDS])(const verify_t *v) = {
-#define TW_OWN(kind, num_operands, verify) [TW_##kind] = verify,
+#define TW_OWN(kind, num_operands, verify) [TW_##kind] = (verify),
 #include "TileVerifiers.inc"
 #undef TW_OWN
 };

@@ -49,7 +49,7 @@ static int format_float(char *out, size_t size, double value, bool single) {
       break;
   }
   const char *mark = strchr(text, 'e'), *point = strchr(text, '.');
-  int exponent = mark ? atoi(mark + 1) : 0, decimals = point ? (int)(mark - point) - 1 : 0;
+  int exponent = mark ? atoi(mark + 1) : 0, decimals = mark && point ? (int)(mark - point) - 1 : 0;
   if (exponent < -4 || exponent >= 16)
     return snprintf(out, size, "%s", text);
   if (decimals > exponent)
@@ -75,7 +75,7 @@ static int format_number(char *text, const char *data, int kind, int bytes, cons
   size_t length = strlen(spec);
   if (kind == 'f') {
     double value = read_float(data, bytes);
-    if (value != value)
+    if (isnan(value))
       value = (double)NAN; /* whose sign is not told */
     if (!length)
       return value - value != 0 ? snprintf(text, MOST_BYTES, "%g", value)

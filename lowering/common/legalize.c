@@ -190,7 +190,7 @@ static MlirValue legalize_print(const legalize_t *l) {
 
 /* As the definitions name them. */
 static const legalize_rule_t own_rules[TW_NUM_OP_KINDS] = {
-#define TW_OWN(kind, num_operands, rule) [TW_##kind] = rule,
+#define TW_OWN(kind, num_operands, rule) [TW_##kind] = (rule),
 #include "TileLegalizers.inc"
 #undef TW_OWN
 };

@@ -10,6 +10,7 @@
 #include "dispatch.h"
 #include "import.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,7 @@ static bool is_same(PyObject *now, PyObject *was, int levels) {
     return false;
   if (PyFloat_CheckExact(was)) {
     double x = PyFloat_AsDouble(now), y = PyFloat_AsDouble(was);
-    return !memcmp(&x, &y, sizeof x);
+    return isnan(x) ? isnan(y) : x == y && !signbit(x) == !signbit(y);
   }
   if (PyLong_CheckExact(was) || PyUnicode_CheckExact(was) || PyBytes_CheckExact(was) || PyAnySet_CheckExact(was))
     return PyObject_RichCompareBool(now, was, Py_EQ) == 1;

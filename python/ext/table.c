@@ -140,6 +140,8 @@ static int drop_oldest(dispatcher_t *self) {
   for (size_t i = 0; i < self->slots; i++)
     if (self->table[i] && (!place || self->table[i]->used < (*place)->used))
       place = &self->table[i];
+  if (!place)
+    return 0;
   entry_t *oldest = *place;
   *place = NULL;
   if (set_slots(self, self->slots)) {

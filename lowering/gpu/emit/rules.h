@@ -6,7 +6,7 @@
 
 /* A rule stands behind its function, as TWG_RULE(TW_TILE_LOAD, rule_load); tools/twgen.py finds these rows, so that the
  * name of the macro comes first in its line. */
-#define TWG_RULE(kind, rule) const tw_rule_t twg_rule_of_##kind = rule;
+#define TWG_RULE(kind, rule) const tw_rule_t twg_rule_of_##kind = (rule);
 #define TWG_ROW(kind) extern const tw_rule_t twg_rule_of_TW_##kind;
 #include "GpuRules.inc"
 #undef TWG_ROW

@@ -44,13 +44,15 @@
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WALKS = 4, MAX_TILES = 4, MIN_STAGES = 2, MAX_STAGES = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
+enum { MAX_WALKS = 4, MIN_STAGES = 2, MAX_STAGES = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
 
 typedef struct {
   MlirOperation loads[MAX_WALKS]; /* null where a walk does not read it */
@@ -60,7 +62,7 @@ typedef struct {
 typedef struct {
   MlirOperation walks[MAX_WALKS];
   int num_walks;
-  kept_t tiles[MAX_TILES];
+  kept_t *tiles; /* owned */
   int num_tiles;
   int64_t trips; /* -1: known when the kernel runs */
   int stages;
@@ -114,9 +116,10 @@ static void note(cache_plan_t *plan, int walk, MlirOperation load) {
         plan->tiles[t].loads[walk] = load;
       return;
     }
-  if (walk == 0 && plan->num_tiles < MAX_TILES && can_copy(load) && reads_number(load, loop) &&
-      tw_same_place(load, loop, load, loop))
+  if (walk == 0 && can_copy(load) && reads_number(load, loop) && tw_same_place(load, loop, load, loop)) {
+    plan->tiles = tw_room(plan->tiles, (size_t)plan->num_tiles, sizeof *plan->tiles);
     plan->tiles[plan->num_tiles++] = (kept_t){.loads = {load}};
+  }
 }
 
 static void note_loads(cache_plan_t *plan) {
@@ -238,7 +241,7 @@ static void find_walks(cache_plan_t *plan, MlirOperation first) {
   }
 }
 
-/* Whether something is kept from a walk on. */
+/* Whether something is kept from a walk on. The caller frees the tiles. */
 static bool make_plan(cache_plan_t *plan, MlirOperation func, MlirOperation first) {
   *plan = (cache_plan_t){.num_walks = 0};
   if (!is_walk(first))
@@ -264,22 +267,29 @@ static MlirOperation function_of(MlirOperation op) {
   return op;
 }
 
+static bool keeps(const cache_plan_t *plan, MlirOperation load) {
+  bool kept = false;
+  for (int t = 0; t < plan->num_tiles; t++)
+    for (int w = 0; w < plan->num_walks; w++)
+      kept |= mlirOperationEqual(plan->tiles[t].loads[w], load);
+  return kept;
+}
+
 bool tw_is_kept(MlirOperation load) {
   MlirOperation loop = mlirOperationGetParentOperation(load), func = function_of(load);
-  cache_plan_t plan;
+  bool kept = false;
   if (!has_room(func))
     return false;
-  for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(loop)); !mlirOperationIsNull(op);
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(loop)); !mlirOperationIsNull(op) && !kept;
        op = mlirOperationGetNextInBlock(op)) {
-    if (!make_plan(&plan, func, op))
-      continue;
-    for (int t = 0; t < plan.num_tiles; t++)
-      for (int w = 0; w < plan.num_walks; w++)
-        if (mlirOperationEqual(plan.tiles[t].loads[w], load))
-          return true;
-    op = plan.walks[plan.num_walks - 1];
+    cache_plan_t plan;
+    if (make_plan(&plan, func, op)) {
+      kept = keeps(&plan, load);
+      op = plan.walks[plan.num_walks - 1];
+    }
+    free(plan.tiles);
   }
-  return false;
+  return kept;
 }
 
 /* ---- rewriting --------------------------------------------------------------------------------------------- */
@@ -405,11 +415,14 @@ static void visit_block(MlirOperation func, MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     cache_plan_t plan;
-    if (make_plan(&plan, func, op) && are_spared(&plan, true)) {
+    bool keeps_some = make_plan(&plan, func, op) && are_spared(&plan, true);
+    if (keeps_some) {
       rewrite(&plan);
       op = plan.walks[plan.num_walks - 1];
-      continue;
     }
+    free(plan.tiles);
+    if (keeps_some)
+      continue;
     for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
       if (!mlirBlockIsNull(tw_region_block(op, r)))
         visit_block(func, tw_region_block(op, r));

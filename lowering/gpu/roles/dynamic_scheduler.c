@@ -267,9 +267,7 @@ static MlirOperation loop_of(MlirOperation roles, int region) {
   return op;
 }
 
-static bool fits(MlirOperation loop) {
-  return !mlirOperationIsNull(loop) && mlirOperationGetNumResults(loop) + 1 + STAGES <= MAX_VALUES;
-}
+static bool fits(MlirOperation loop) { return mlirOperationGetNumResults(loop) + 1 + STAGES <= MAX_VALUES; }
 
 static const char *why_not(scheduler_t *t) {
   if (mlirOperationIsNull(t->roles))
@@ -278,7 +276,9 @@ static const char *why_not(scheduler_t *t) {
     return "its consumer groups ping-pong";
   for (int region = 0; region < 2; region++)
     t->loops[region] = loop_of(t->roles, region);
-  return fits(t->loops[0]) && fits(t->loops[1]) ? NULL : "a role has no loop over the tiles";
+  if (mlirOperationIsNull(t->loops[0]) || mlirOperationIsNull(t->loops[1]))
+    return "a role has no loop over the tiles";
+  return fits(t->loops[0]) && fits(t->loops[1]) ? NULL : "a role's loop over the tiles carries too many values";
 }
 
 static void rewrite(scheduler_t *t) {

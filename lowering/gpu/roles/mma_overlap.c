@@ -3,6 +3,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
 /* ---- which products ------------------------------------------------------------------------------ */
@@ -154,15 +155,17 @@ static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
   tw_overlaps_t *overlaps = user;
   overlap_check_t check = {.overlap = {.loop = op, .all = true}};
   tw_overlap_t *overlap = &check.overlap;
-  if (!tw_op_is(op, TW_SCF_FOR) || overlaps->num == TW_MAX_OVERLAPS)
+  if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   mlirOperationWalk(op, check_product, &check, MlirWalkPreOrder);
   if (check.bad || overlap->num_products == 0)
     return MlirWalkResultAdvance;
   if (overlap->all)
     overlap->end = overlap->waits[overlap->num_products - 1];
-  if (overlap->all || (find_end(overlap) && fits_registers(overlap)))
+  if (overlap->all || (find_end(overlap) && fits_registers(overlap))) {
+    overlaps->at = tw_room(overlaps->at, (size_t)overlaps->num, sizeof *overlaps->at);
     overlaps->at[overlaps->num++] = *overlap;
+  }
   return MlirWalkResultAdvance;
 }
 

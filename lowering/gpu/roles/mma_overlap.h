@@ -22,10 +22,7 @@
 
 #include "lowering/ir.h"
 
-enum {
-  TW_MAX_OVERLAPS = 16, /* loops whose products run on */
-  TW_MAX_PRODUCTS = 8
-};
+enum { TW_MAX_PRODUCTS = 8 };
 
 /* A loop with products that run into its next iteration. */
 typedef struct tw_overlap {
@@ -39,7 +36,7 @@ typedef struct tw_overlap {
 } tw_overlap_t;
 
 typedef struct tw_overlaps {
-  tw_overlap_t at[TW_MAX_OVERLAPS];
+  tw_overlap_t *at; /* owned: freed with the plan */
   int num;
 } tw_overlaps_t;
 

@@ -12,6 +12,8 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
+#include <stdlib.h>
+
 static bool refuse(tw_stage_plan_t *plan, MlirOperation op, const char *reason) {
   return tw_refuse(&plan->refused, op, reason);
 }
@@ -332,4 +334,7 @@ bool tw_plan_stages(tw_stage_plan_t *plan) {
          tw_producer_may_run_ahead(&plan->needs);
 }
 
-void tw_free_plan(tw_stage_plan_t *plan) { tw_map_free(&plan->needs.known); }
+void tw_free_plan(tw_stage_plan_t *plan) {
+  tw_map_free(&plan->needs.known);
+  free(plan->overlaps.at);
+}

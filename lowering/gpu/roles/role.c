@@ -4,7 +4,10 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/budget.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
+
+#include <stdlib.h>
 
 /* ---- which ops ----------------------------------------------------------------------------------- */
 
@@ -141,6 +144,7 @@ static void emit_block(tw_role_t *r, MlirBlock old) {
 MlirBlock tw_emit_role(const tw_stage_plan_t *plan, bool producer, MlirLocation location) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
   tw_role_t r = {.plan = plan, .producer = producer, .at = tw_build_at_end(block, location), .emit_block = emit_block};
+  r.kept = tw_allocate((size_t)plan->overlaps.num, sizeof *r.kept);
   MlirValue zero = tw_role_int(&r, 0);
   for (int multibuffer = 0; multibuffer < plan->num_multibuffers; multibuffer++)
     r.multibuffers[multibuffer] = (tw_stage_state_t){zero, zero, zero};
@@ -149,5 +153,6 @@ MlirBlock tw_emit_role(const tw_stage_plan_t *plan, bool producer, MlirLocation 
   emit_block(&r, tw_region_block(plan->func, 0));
   tw_drain(&r);
   tw_map_free(&r.values);
+  free(r.kept);
   return block;
 }

@@ -17,6 +17,8 @@
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
+#include <stdlib.h>
+
 /* ---- lists --------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -57,11 +59,12 @@ typedef struct {
   intptr_t first;
   MlirOperation op; /* or null */
   intptr_t num;
-  MlirValue *states[TW_MAX_STATES];
+  MlirValue **states; /* owned */
   intptr_t num_states;
 } passage_t;
 
 static void find_states(tw_role_t *r, MlirOperation around, passage_t *p) {
+  p->states = tw_allocate(tw_most_states(r), sizeof *p->states);
   p->num_states = tw_kept_sums(r, around, p->states);
   p->num_states += tw_stage_states(r, around, p->states + p->num_states);
 }
@@ -150,6 +153,7 @@ void tw_emit_for(tw_role_t *r, MlirOperation old) {
   tw_copy_attrs(old, loop);
   free_list(&inits);
   arrive_behind(r, &carried, loop);
+  free(carried.states);
   if (tw_is_ordered(r, old))
     tw_ordered_arrive(r);
   if (overlap)
@@ -158,10 +162,11 @@ void tw_emit_for(tw_role_t *r, MlirOperation old) {
 
 void tw_emit_if(tw_role_t *r, MlirOperation old) {
   passage_t results = {.op = old, .num = mlirOperationGetNumResults(old)};
-  MlirValue condition = tw_role_value(r, mlirOperationGetOperand(old, 0)), before[TW_MAX_STATES];
+  MlirValue condition = tw_role_value(r, mlirOperationGetOperand(old, 0));
   MlirBlock arms[2] = {{NULL}, {NULL}};
   tw_builder_t here = r->at;
   find_states(r, old, &results);
+  MlirValue *before = tw_allocate((size_t)results.num_states, sizeof *before);
   for (intptr_t i = 0; i < results.num_states; i++)
     before[i] = *results.states[i];
   for (int arm = 0; arm < 2; arm++) {
@@ -181,6 +186,8 @@ void tw_emit_if(tw_role_t *r, MlirOperation old) {
   }
   r->at = here;
   arrive_behind(r, &results, tw_build_if(&r->at, condition, arms[0], arms[1]));
+  free(results.states);
+  free(before);
 }
 
 void tw_emit_while(tw_role_t *r, MlirOperation old) {
@@ -220,4 +227,6 @@ void tw_emit_while(tw_role_t *r, MlirOperation old) {
   free_list(&inits);
   free_list(&condition);
   arrive_behind(r, &passed_on, loop);
+  free(carried.states);
+  free(passed_on.states);
 }

@@ -109,8 +109,8 @@ static int64_t other_bytes(const wgmma_product_t *p, const tw_wgmma_operand_t *o
 
 static int64_t descriptor_constant(const tw_wgmma_operand_t *o) {
   int64_t leading = o->k_major ? 1 : o->k * o->line / 16, stride = LINES * o->line / 16;
-  int64_t swizzle = o->line == 128 ? 1 : o->line == 64 ? 2 : 3;
-  return swizzle << 62 | stride << 32 | leading << 16;
+  uint64_t swizzle = o->line == 128 ? 1 : o->line == 64 ? 2 : 3;
+  return (int64_t)(swizzle << 62 | (uint64_t)stride << 32 | (uint64_t)leading << 16);
 }
 
 /* The descriptor of the stage at operand `at`, moved by `offset` bytes (null: none). */
