@@ -1,7 +1,8 @@
 /* math.c - functions of real numbers
  *
- * LLVM makes one libm call a lane of llvm.exp and its like, so that the common ones are written out here for f32;
- * f64 and the others are those calls. */
+ * LLVM makes one libm call a lane of llvm.exp and its like, so that the common ones are written out here. The others,
+ * angles of f64 among them, are those calls. Polynomials for f32 are fitted; those for f64 are Taylor or atanh series,
+ * cut where a term no longer shows in 53 bits. */
 #include "lowering/cpu/cpu.h"
 
 #include <math.h>
@@ -43,23 +44,31 @@ static MlirValue to_int(cpu_t *cx, MlirValue n) {
   return cpu_cast(cx, "arith.fptosi", finite, cpu_int(cx, 32));
 }
 
-/* --- exp, exp2: 2^n times a polynomial of the rest; coefficients fitted at Chebyshev points, about 0.8 ulp
- * ------------ */
+/* --- exp, exp2: 2^n times a polynomial of the rest; for f32 fitted at Chebyshev points, about 0.8 ulp ----------------
+ */
 
-/* x 2^n for integers n from -252 to 254. AVX-512 has an instruction for it; elsewhere it would be a call a lane. */
+static bool is_f64(MlirValue x) { return mlirTypeIsAF64(cpu_element(x)); }
+
+/* 2^n as a float, for integers n that are exponents of normal floats. */
+static MlirValue power_of_two(cpu_t *cx, MlirValue n, bool wide) {
+  if (wide)
+    n = cpu_cast(cx, "arith.extsi", n, cpu_int(cx, 64));
+  MlirValue bits = cpu_bin_i(cx, "arith.shli", cpu_bin_i(cx, "arith.addi", n, wide ? 1023 : 127), wide ? 52 : 23);
+  return cpu_bits(cx, bits, wide ? cpu_f64(cx) : cpu_f32(cx));
+}
+
+/* x 2^n for integers n whose halves are such exponents. AVX-512 has an instruction for it; elsewhere it would be a call
+ * a lane. */
 static MlirValue scale(cpu_t *cx, MlirValue x, MlirValue n) {
-  if (cx->avx512 && cpu_lanes_of(x) > 1) {
+  int lanes = cpu_lanes_of(x);
+  if (cx->avx512 && lanes > 1) {
     char name[64];
-    snprintf(name, sizeof name, "llvm.ldexp.v%df32.v%di32", cpu_lanes_of(x), cpu_lanes_of(x));
+    snprintf(name, sizeof name, "llvm.ldexp.v%d%s.v%di32", lanes, is_f64(x) ? "f64" : "f32", lanes);
     return cpu_intrinsic(cx, name, mlirValueGetType(x), 2, (MlirValue[]){x, n});
   }
   MlirValue half = cpu_bin_i(cx, "arith.shrsi", n, 1);
-  MlirValue parts[2] = {half, cpu_bin(cx, "arith.subi", n, half)};
-  for (int i = 0; i < 2; i++) {
-    MlirValue bits = cpu_bin_i(cx, "arith.shli", cpu_bin_i(cx, "arith.addi", parts[i], 127), 23);
-    x = cpu_bin(cx, "arith.mulf", x, cpu_bits(cx, bits, cpu_f32(cx)));
-  }
-  return x;
+  x = cpu_bin(cx, "arith.mulf", x, power_of_two(cx, half, is_f64(x)));
+  return cpu_bin(cx, "arith.mulf", x, power_of_two(cx, cpu_bin(cx, "arith.subi", n, half), is_f64(x)));
 }
 
 static MlirValue clamp(cpu_t *cx, MlirValue x, double low, double high) {
@@ -68,27 +77,44 @@ static MlirValue clamp(cpu_t *cx, MlirValue x, double low, double high) {
   return cpu_select(cx, cpu_cmpf(cx, CPU_OGT, x, most), most, x);
 }
 
-static MlirValue exp_f32(cpu_t *cx, MlirValue x) {
-  static const double p[] = {
+/* e^r for |r| up to ln(2) / 2. */
+static MlirValue exp_near_zero(cpu_t *cx, MlirValue r) {
+  static const double narrow[] = {
       1, 1, 0.5000000095407969, 0.16666518600509178, 0.04166620509064614, 0.008368918062157036, 0.0013950538545095706};
-  x = clamp(cx, x, -104, 89);
-  MlirValue n = cpu_un(cx, "math.roundeven", cpu_bin_f(cx, "arith.mulf", x, 1.4426950408889634));
-  MlirValue r = cpu_fma(cx, n, float_const(cx, x, -0.693359375), x); /* ln 2 in two parts */
-  r = cpu_fma(cx, n, float_const(cx, x, 2.12194440e-4), r);
-  return scale(cx, polynomial(cx, r, 7, p), to_int(cx, n));
+  enum { TERMS = 14 };
+  double wide[TERMS] = {1};
+  for (int i = 1; i < TERMS; i++)
+    wide[i] = wide[i - 1] / i;
+  return is_f64(r) ? polynomial(cx, r, TERMS, wide) : polynomial(cx, r, 7, narrow);
 }
 
-static MlirValue exp2_f32(cpu_t *cx, MlirValue x) {
-  static const double p[] = {1,
-                             0.6931471880289446,
-                             0.24022651084123364,
-                             0.055503571055101016,
-                             0.009618030785306394,
-                             0.0013390866849945302,
-                             0.00015469730477273252};
-  x = clamp(cx, x, -151, 129);
-  MlirValue n = cpu_un(cx, "math.roundeven", x);
-  return scale(cx, polynomial(cx, cpu_bin(cx, "arith.subf", x, n), 7, p), to_int(cx, n));
+/* e^x 2^shift, which may be a number where e^x is none. */
+static MlirValue exp_shifted(cpu_t *cx, MlirValue x, int shift) {
+  bool wide = is_f64(x);
+  x = wide ? clamp(cx, x, -746, 711) : clamp(cx, x, -104, 90);
+  MlirValue n = cpu_un(cx, "math.roundeven", cpu_bin_f(cx, "arith.mulf", x, 1.4426950408889634));
+  /* ln 2 in two parts */
+  MlirValue r = cpu_fma(cx, n, float_const(cx, x, wide ? -0x1.62e42fefa3800p-1 : -0.693359375), x);
+  r = cpu_fma(cx, n, float_const(cx, x, wide ? -0x1.ef35793c76730p-45 : 2.12194440e-4), r);
+  return scale(cx, exp_near_zero(cx, r), cpu_bin_i(cx, "arith.addi", to_int(cx, n), shift));
+}
+
+static MlirValue emit_exp(cpu_t *cx, MlirValue x) { return exp_shifted(cx, x, 0); }
+
+static MlirValue emit_exp2(cpu_t *cx, MlirValue x) {
+  static const double narrow[] = {1,
+                                  0.6931471880289446,
+                                  0.24022651084123364,
+                                  0.055503571055101016,
+                                  0.009618030785306394,
+                                  0.0013390866849945302,
+                                  0.00015469730477273252};
+  bool wide = is_f64(x);
+  x = wide ? clamp(cx, x, -1076, 1025) : clamp(cx, x, -151, 129);
+  MlirValue n = cpu_un(cx, "math.roundeven", x), rest = cpu_bin(cx, "arith.subf", x, n);
+  MlirValue p =
+      wide ? exp_near_zero(cx, cpu_bin_f(cx, "arith.mulf", rest, 0.6931471805599453)) : polynomial(cx, rest, 7, narrow);
+  return scale(cx, p, to_int(cx, n));
 }
 
 /* --- log, log2 -------------------------------------------------------------------------------------------------------
@@ -119,6 +145,31 @@ static logarithm_t split_log(cpu_t *cx, MlirValue x) {
   return log;
 }
 
+/* The same in f64, with 1 + t between 2/3 and 4/3: log(1 + t) = 2 atanh(u), u = t / (2 + t). */
+static logarithm_t split_log_f64(cpu_t *cx, MlirValue x) {
+  enum { TERMS = 12 };
+  const int64_t two_thirds = INT64_C(0x3fe5555555555555); /* as bits */
+  double p[TERMS];
+  for (int i = 0; i < TERMS; i++)
+    p[i] = 2.0 / (2 * i + 3);
+  MlirValue small = cpu_cmpf(cx, CPU_OLT, x, float_const(cx, x, 0x1p-1022));
+  x = cpu_select(cx, small, cpu_bin_f(cx, "arith.mulf", x, 0x1p52), x);
+  MlirValue bits = cpu_bits(cx, x, cpu_int(cx, 64));
+  MlirValue above =
+      cpu_bin_i(cx, "arith.shrui", cpu_bin_i(cx, "arith.subi", bits, two_thirds - (INT64_C(1) << 62)), 52);
+  MlirValue exponent = cpu_bin_i(cx, "arith.subi", cpu_cast(cx, "arith.trunci", above, cpu_int(cx, 32)), 1024);
+  MlirValue moved = cpu_bin_i(cx, "arith.shli", cpu_cast(cx, "arith.extsi", exponent, cpu_int(cx, 64)), 52);
+  logarithm_t log = {.exponent = cpu_cast(cx, "arith.sitofp", exponent, cpu_f64(cx))};
+  log.exponent =
+      cpu_bin(cx, "arith.subf", log.exponent, cpu_select(cx, small, float_const(cx, x, 52), float_const(cx, x, 0)));
+  log.t = cpu_bin_f(cx, "arith.subf", cpu_bits(cx, cpu_bin(cx, "arith.subi", bits, moved), cpu_f64(cx)), 1);
+  MlirValue u = cpu_bin(cx, "arith.divf", log.t, cpu_bin_f(cx, "arith.addf", log.t, 2));
+  MlirValue square = cpu_bin(cx, "arith.mulf", u, u);
+  MlirValue cubic = cpu_bin(cx, "arith.mulf", cpu_bin(cx, "arith.mulf", u, square), polynomial(cx, square, TERMS, p));
+  log.rest = cpu_bin(cx, "arith.subf", cubic, cpu_bin(cx, "arith.mulf", u, log.t)); /* 2u = t - u t */
+  return log;
+}
+
 /* Zero, infinity, and what has no logarithm. */
 static MlirValue finish_log(cpu_t *cx, MlirValue x, MlirValue y) {
   MlirValue zero = float_const(cx, x, 0);
@@ -128,21 +179,23 @@ static MlirValue finish_log(cpu_t *cx, MlirValue x, MlirValue y) {
   return cpu_select(cx, defined, y, float_const(cx, x, NAN));
 }
 
-static MlirValue log_f32(cpu_t *cx, MlirValue x) {
-  logarithm_t log = split_log(cx, x);
-  MlirValue rest = cpu_fma(cx, log.exponent, float_const(cx, x, -2.12194440e-4), log.rest);
-  MlirValue sum = cpu_bin(cx, "arith.addf", log.t, rest);
-  return finish_log(cx, x, cpu_fma(cx, log.exponent, float_const(cx, x, 0.693359375), sum));
+static MlirValue emit_log(cpu_t *cx, MlirValue x) {
+  bool wide = is_f64(x);
+  logarithm_t log = wide ? split_log_f64(cx, x) : split_log(cx, x);
+  MlirValue low = float_const(cx, x, wide ? 0x1.ef35793c76730p-45 : -2.12194440e-4);
+  MlirValue sum = cpu_bin(cx, "arith.addf", log.t, cpu_fma(cx, log.exponent, low, log.rest));
+  MlirValue high = float_const(cx, x, wide ? 0x1.62e42fefa3800p-1 : 0.693359375);
+  return finish_log(cx, x, cpu_fma(cx, log.exponent, high, sum));
 }
 
-static MlirValue log2_f32(cpu_t *cx, MlirValue x) {
-  logarithm_t log = split_log(cx, x);
+static MlirValue emit_log2(cpu_t *cx, MlirValue x) {
+  logarithm_t log = is_f64(x) ? split_log_f64(cx, x) : split_log(cx, x);
   MlirValue rest = cpu_bin_f(cx, "arith.mulf", log.t, 0.4426950408889634); /* log2(e) - 1 */
   rest = cpu_fma(cx, log.rest, float_const(cx, x, 1.4426950408889634), rest);
   return finish_log(cx, x, cpu_bin(cx, "arith.addf", log.exponent, cpu_bin(cx, "arith.addf", log.t, rest)));
 }
 
-/* --- sin, cos
+/* --- sin, cos, tan
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* x minus the nearest multiple of pi / 2, by way of f64, and the multiple's last two bits in an i32. */
@@ -158,20 +211,44 @@ static MlirValue reduce_angle(cpu_t *cx, MlirValue x, MlirValue *quadrant) {
   return cpu_cast(cx, "arith.truncf", r, cpu_f32(cx));
 }
 
-/* sin(x + shift pi / 2) for |x| below the limit of reduce_angle. */
-static MlirValue sine_reduced(cpu_t *cx, MlirValue x, int shift) {
+/* Sine and cosine of the rest of an angle below the limit of reduce_angle. */
+typedef struct {
+  MlirValue sin, cos, quadrant;
+} angle_t;
+
+static angle_t split_angle(cpu_t *cx, MlirValue x) {
   static const double s[] = {-0.16666654873265152, 0.008332173533202885, -0.0001951665472317758};
   static const double c[] = {0.041666646747316224, -0.0013887361431060398, 2.4437728178899147e-05};
-  MlirValue quadrant;
-  MlirValue r = reduce_angle(cx, x, &quadrant), z = cpu_bin(cx, "arith.mulf", r, r);
-  MlirValue sin = cpu_fma(cx, cpu_bin(cx, "arith.mulf", polynomial(cx, z, 3, s), z), r, r);
+  angle_t angle;
+  MlirValue r = reduce_angle(cx, x, &angle.quadrant), z = cpu_bin(cx, "arith.mulf", r, r);
+  angle.sin = cpu_fma(cx, cpu_bin(cx, "arith.mulf", polynomial(cx, z, 3, s), z), r, r);
   MlirValue cos = cpu_fma(cx, z, float_const(cx, x, -0.5), float_const(cx, x, 1));
-  cos = cpu_fma(cx, polynomial(cx, z, 3, c), cpu_bin(cx, "arith.mulf", z, z), cos);
-  quadrant = cpu_bin_i(cx, "arith.addi", quadrant, shift);
+  angle.cos = cpu_fma(cx, polynomial(cx, z, 3, c), cpu_bin(cx, "arith.mulf", z, z), cos);
+  return angle;
+}
+
+/* With the sign turned if the bit of this number is set in an i32. */
+static MlirValue turn_sign(cpu_t *cx, MlirValue x, MlirValue word, int bit) {
+  MlirValue sign = cpu_bin_i(cx, "arith.shli", cpu_bin_i(cx, "arith.andi", word, 1 << bit), 31 - bit);
+  return cpu_bits(cx, cpu_bin(cx, "arith.xori", cpu_bits(cx, x, cpu_int(cx, 32)), sign), cpu_f32(cx));
+}
+
+/* sin(x + shift pi / 2) */
+static MlirValue sine_shifted(cpu_t *cx, MlirValue x, int shift) {
+  angle_t angle = split_angle(cx, x);
+  MlirValue quadrant = cpu_bin_i(cx, "arith.addi", angle.quadrant, shift);
   MlirValue odd = cpu_cast(cx, "arith.trunci", quadrant, cpu_int(cx, 1));
-  MlirValue sign = cpu_bin_i(cx, "arith.shli", cpu_bin_i(cx, "arith.andi", quadrant, 2), 30);
-  MlirValue y = cpu_bits(cx, cpu_select(cx, odd, cos, sin), cpu_int(cx, 32));
-  return cpu_bits(cx, cpu_bin(cx, "arith.xori", y, sign), cpu_f32(cx));
+  return turn_sign(cx, cpu_select(cx, odd, angle.cos, angle.sin), quadrant, 1);
+}
+
+static MlirValue sin_reduced(cpu_t *cx, MlirValue x) { return sine_shifted(cx, x, 0); }
+static MlirValue cos_reduced(cpu_t *cx, MlirValue x) { return sine_shifted(cx, x, 1); }
+
+static MlirValue tan_reduced(cpu_t *cx, MlirValue x) {
+  angle_t angle = split_angle(cx, x);
+  MlirValue odd = cpu_cast(cx, "arith.trunci", angle.quadrant, cpu_int(cx, 1));
+  MlirValue above = cpu_select(cx, odd, angle.cos, angle.sin), below = cpu_select(cx, odd, angle.sin, angle.cos);
+  return turn_sign(cx, cpu_bin(cx, "arith.divf", above, below), angle.quadrant, 0);
 }
 
 static MlirValue any_lane(cpu_t *cx, MlirValue mask) {
@@ -183,7 +260,7 @@ static MlirValue any_lane(cpu_t *cx, MlirValue mask) {
 }
 
 /* Angles of 2^30 and more (and infinities) are rare enough for libm; and without fma the reduction isn't exact. */
-static MlirValue sine(cpu_t *cx, const char *name, MlirValue x, int shift) {
+static MlirValue of_angle(cpu_t *cx, const char *name, MlirValue x, MlirValue (*reduced)(cpu_t *, MlirValue)) {
   if (!cx->f16c)
     return llvm_function(cx, name, 1, &x);
   MlirValue size = llvm_function(cx, "fabs", 1, &x);
@@ -193,42 +270,96 @@ static MlirValue sine(cpu_t *cx, const char *name, MlirValue x, int shift) {
   MlirValue slow = llvm_function(cx, name, 1, &x);
   cpu_op0(cx, "scf.yield", 1, &slow);
   cx->block = other;
-  MlirValue fast = sine_reduced(cx, x, shift);
+  MlirValue fast = reduced(cx, x);
   cpu_op0(cx, "scf.yield", 1, &fast);
   cx->block = outer;
   MlirType type = mlirValueGetType(x);
   return mlirOperationGetResult(cpu_if(cx, large, then, other, 1, &type), 0);
 }
 
-static MlirValue sin_f32(cpu_t *cx, MlirValue x) { return sine(cx, "sin", x, 0); }
-static MlirValue cos_f32(cpu_t *cx, MlirValue x) { return sine(cx, "cos", x, 1); }
+static MlirValue sin_f32(cpu_t *cx, MlirValue x) { return of_angle(cx, "sin", x, sin_reduced); }
+static MlirValue cos_f32(cpu_t *cx, MlirValue x) { return of_angle(cx, "cos", x, cos_reduced); }
+static MlirValue tan_f32(cpu_t *cx, MlirValue x) { return of_angle(cx, "tan", x, tan_reduced); }
 
-/* --- tanh: a polynomial near zero, else by exp
- * ---------------------------------------------------------------------------- */
+/* --- sinh, cosh, tanh: polynomials near zero, else by exp ----------------------------------------------------------
+ */
 
-static MlirValue tanh_f32(cpu_t *cx, MlirValue x) {
+static MlirValue with_sign_of(cpu_t *cx, MlirValue x, MlirValue like) {
+  return llvm_function(cx, "copysign", 2, (MlirValue[]){x, like});
+}
+
+static MlirValue absolute(cpu_t *cx, MlirValue x) { return llvm_function(cx, "fabs", 1, &x); }
+
+/* y where |x| is below a limit, else z. */
+static MlirValue where_small(cpu_t *cx, MlirValue x, double limit, MlirValue y, MlirValue z) {
+  return cpu_select(cx, cpu_cmpf(cx, CPU_OLT, absolute(cx, x), float_const(cx, x, limit)), y, z);
+}
+
+/* x (1 + z p(z)), z = x^2 */
+static MlirValue odd_polynomial(cpu_t *cx, MlirValue x, int num, const double *p) {
+  MlirValue z = cpu_bin(cx, "arith.mulf", x, x);
+  return cpu_fma(cx, cpu_bin(cx, "arith.mulf", polynomial(cx, z, num, p), z), x, x);
+}
+
+static MlirValue sinh_near_zero(cpu_t *cx, MlirValue x) {
+  static const double narrow[] = {0.166667178273201, 0.008330211043357849, 0.0002037740487139672};
+  enum { TERMS = 9 };
+  double wide[TERMS], factorial = 1;
+  for (int i = 0; i < TERMS; i++) {
+    factorial *= (2 * i + 2) * (2 * i + 3);
+    wide[i] = 1 / factorial;
+  }
+  return is_f64(x) ? odd_polynomial(cx, x, TERMS, wide) : odd_polynomial(cx, x, 3, narrow);
+}
+
+/* e^|x| / 2, and in `inverse` e^-|x| / 2. */
+static MlirValue half_exp(cpu_t *cx, MlirValue x, MlirValue *inverse) {
+  MlirValue half = exp_shifted(cx, absolute(cx, x), -1);
+  *inverse = cpu_bin(cx, "arith.divf", float_const(cx, x, 0.25), half);
+  return half;
+}
+
+static MlirValue emit_sinh(cpu_t *cx, MlirValue x) {
+  MlirValue inverse, half = half_exp(cx, x, &inverse);
+  MlirValue far = with_sign_of(cx, cpu_bin(cx, "arith.subf", half, inverse), x);
+  return where_small(cx, x, 1, sinh_near_zero(cx, x), far);
+}
+
+static MlirValue emit_cosh(cpu_t *cx, MlirValue x) {
+  MlirValue inverse, half = half_exp(cx, x, &inverse);
+  return cpu_bin(cx, "arith.addf", half, inverse);
+}
+
+static MlirValue tanh_near_zero(cpu_t *cx, MlirValue x) {
   static const double p[] = {-0.33333283923590584, 0.13331491248512056, -0.053743495261189524, 0.020650579003117172,
                              -0.005717036560663702};
-  MlirValue size = llvm_function(cx, "fabs", 1, &x), z = cpu_bin(cx, "arith.mulf", x, x);
-  MlirValue near = cpu_fma(cx, cpu_bin(cx, "arith.mulf", polynomial(cx, z, 5, p), z), x, x);
-  MlirValue e = exp_f32(cx, cpu_bin_f(cx, "arith.mulf", size, 2)), one = float_const(cx, x, 1);
+  return is_f64(x) ? cpu_bin(cx, "arith.divf", sinh_near_zero(cx, x), emit_cosh(cx, x)) : odd_polynomial(cx, x, 5, p);
+}
+
+static MlirValue emit_tanh(cpu_t *cx, MlirValue x) {
+  MlirValue e = emit_exp(cx, cpu_bin_f(cx, "arith.mulf", absolute(cx, x), 2)), one = float_const(cx, x, 1);
   MlirValue far = cpu_bin(cx, "arith.divf", float_const(cx, x, 2), cpu_bin(cx, "arith.addf", e, one));
-  far = llvm_function(cx, "copysign", 2, (MlirValue[]){cpu_bin(cx, "arith.subf", one, far), x});
-  return cpu_select(cx, cpu_cmpf(cx, CPU_OLT, size, float_const(cx, x, 0.625)), near, far);
+  far = with_sign_of(cx, cpu_bin(cx, "arith.subf", one, far), x);
+  return where_small(cx, x, 0.625, tanh_near_zero(cx, x), far);
 }
 
 static MlirValue rule_vector(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   static const struct {
     tw_op_kind_t kind;
-    const char *name;
-    MlirValue (*f32)(cpu_t *, MlirValue);
-  } functions[] = {{TW_MATH_EXP, "exp", exp_f32},    {TW_MATH_EXP2, "exp2", exp2_f32}, {TW_MATH_LOG, "log", log_f32},
-                   {TW_MATH_LOG2, "log2", log2_f32}, {TW_MATH_SIN, "sin", sin_f32},    {TW_MATH_COS, "cos", cos_f32},
-                   {TW_MATH_TANH, "tanh", tanh_f32}};
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-    if (tw_op_is(op, functions[i].kind))
-      return mlirTypeIsAF64(cpu_element(x[0])) ? llvm_function(cx, functions[i].name, num, x)
-                                               : cpu_round(cx, functions[i].f32(cx, x[0]), result_element(op));
+    MlirValue (*f32)(cpu_t *, MlirValue), (*f64)(cpu_t *, MlirValue);
+    const char *name; /* of the call, for f64 */
+  } functions[] = {{TW_MATH_EXP, emit_exp, emit_exp, NULL},    {TW_MATH_EXP2, emit_exp2, emit_exp2, NULL},
+                   {TW_MATH_LOG, emit_log, emit_log, NULL},    {TW_MATH_LOG2, emit_log2, emit_log2, NULL},
+                   {TW_MATH_SINH, emit_sinh, emit_sinh, NULL}, {TW_MATH_COSH, emit_cosh, emit_cosh, NULL},
+                   {TW_MATH_TANH, emit_tanh, emit_tanh, NULL}, {TW_MATH_SIN, sin_f32, NULL, "sin"},
+                   {TW_MATH_COS, cos_f32, NULL, "cos"},        {TW_MATH_TAN, tan_f32, NULL, "tan"}};
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (!tw_op_is(op, functions[i].kind))
+      continue;
+    if (!is_f64(x[0]))
+      return cpu_round(cx, functions[i].f32(cx, x[0]), result_element(op));
+    return functions[i].f64 ? functions[i].f64(cx, x[0]) : llvm_function(cx, functions[i].name, num, x);
+  }
   cpu_error(cx, op, "is no known function");
   return x[0];
 }
@@ -274,9 +405,9 @@ CPU_RULE_OWN(TW_MATH_LOG2, 25, rule_vector)
 CPU_RULE_LLVM(TW_MATH_LOG10, 40)
 CPU_RULE_OWN(TW_MATH_SIN, 30, rule_vector)
 CPU_RULE_OWN(TW_MATH_COS, 30, rule_vector)
-CPU_RULE_LLVM(TW_MATH_TAN, 40)
-CPU_RULE_LLVM(TW_MATH_SINH, 30)
-CPU_RULE_LLVM(TW_MATH_COSH, 30)
+CPU_RULE_OWN(TW_MATH_TAN, 40, rule_vector)
+CPU_RULE_OWN(TW_MATH_SINH, 30, rule_vector)
+CPU_RULE_OWN(TW_MATH_COSH, 30, rule_vector)
 CPU_RULE_OWN(TW_MATH_TANH, 25, rule_vector)
 CPU_RULE_LLVM(TW_MATH_ASIN, 30)
 CPU_RULE_LLVM(TW_MATH_ACOS, 30)

@@ -11,6 +11,8 @@
 #include "lowering/cpu/cpu.h"
 #include "lowering/loops.h"
 
+#include "tilewright/dialect.h"
+
 #include <stdio.h>
 
 /* Where rows begin, and how many elements they are apart, i64. */
@@ -21,7 +23,8 @@ typedef struct {
 typedef struct {
   MlirType type; /* that multiplies and adds */
   rows_t lhs, rhs;
-  MlirValue acc; /* pointer */
+  MlirValue acc;   /* pointer */
+  MlirValue steps; /* of k that are not all zeros, i64 */
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
 } matmul_t;
@@ -49,7 +52,7 @@ static void block(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_i
       sums[r * p->columns + c] = load_at(cx, p, p->acc, at[r * p->columns + c], p->lanes);
     }
   cpu_loop_t loop;
-  cpu_index_t k = cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(p->k), 1, rows * p->columns, sums);
+  cpu_index_t k = cpu_loop_begin(cx, &loop, cpu_index(0), (cpu_index_t){.base = p->steps}, 1, rows * p->columns, sums);
   MlirValue strips[16];
   for (int c = 0; c < p->columns; c++) {
     cpu_index_t offset = cpu_index_add(cx, cpu_index_times(cx, k, p->rhs.stride, 0), cpu_index_plus(j, c * p->lanes));
@@ -96,7 +99,7 @@ static void product(cpu_t *cx, matmul_t *p) {
   const char *type = !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
   snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m, (long long)p->n,
            (long long)p->k, type);
-  MlirValue operands[] = {p->lhs.pointer, p->rhs.pointer, p->acc, p->lhs.stride, p->rhs.stride};
+  MlirValue operands[] = {p->lhs.pointer, p->rhs.pointer, p->acc, p->lhs.stride, p->rhs.stride, p->steps};
   enum { POINTERS = 3, ARGUMENTS = sizeof operands / sizeof *operands };
   if (!cpu_has_function(cx, name)) {
     cpu_t inner;
@@ -107,6 +110,7 @@ static void product(cpu_t *cx, matmul_t *p) {
     p->lhs = (rows_t){arguments[0], arguments[POINTERS]};
     p->rhs = (rows_t){arguments[1], arguments[POINTERS + 1]};
     p->acc = arguments[2];
+    p->steps = arguments[ARGUMENTS - 1];
     emit_product(&inner, p);
     cpu_function_end(cx, &inner, name);
   }
@@ -190,6 +194,20 @@ static bool is_in_place(cpu_t *cx, MlirValue tile, MlirType type) {
          mlirTypeEqual(slot->access->element, type) && !cpu_load_is_swapped(cx, tile);
 }
 
+static bool is_zero_outside(MlirValue tile) {
+  int64_t padding = tw_attr_int(tw_def(tile), "padding", TW_PADDING_UNDETERMINED);
+  return padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED;
+}
+
+/* How many steps of k there are: behind the ends of both arrays zeros would be multiplied by zeros. */
+static MlirValue steps_of(cpu_t *cx, const matmul_t *p, MlirValue lhs, MlirValue rhs) {
+  if (!is_in_place(cx, lhs, p->type) || !is_in_place(cx, rhs, p->type) || !is_zero_outside(lhs) ||
+      !is_zero_outside(rhs))
+    return cpu_i64_const(cx, p->k);
+  MlirValue left = cpu_slot(cx, lhs)->access->limit[1], right = cpu_slot(cx, rhs)->access->limit[0];
+  return cpu_cast(cx, "arith.extui", cpu_bin(cx, "arith.maxsi", left, right), cpu_int(cx, 64));
+}
+
 /* An operand in the type that multiplies. Bytes are widened into a buffer of their own. */
 static rows_t operand(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_rhs, bool is_unsigned) {
   MlirType type = mlirValueGetType(tile);
@@ -221,6 +239,7 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
   p.n = tw_extent(type, rank - 1);
   p.k = tw_extent(left, rank - 1);
   choose_block(cx, &p);
+  p.steps = steps_of(cx, &p, lhs, rhs);
   p.lhs = operand(cx, &p, lhs, false, tw_has_attr(op, "unsigned_lhs"));
   p.rhs = operand(cx, &p, rhs, true, tw_has_attr(op, "unsigned_rhs"));
   cpu_slot_t *slot = cpu_slot(cx, result);

@@ -64,3 +64,23 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
     return
   }
 }
+
+// -----
+
+!array = memref<?xf64, strided<[1]>>
+
+// Functions of f64 are polynomials, too.
+// CHECK-LABEL: func.func @f64
+// CHECK: "llvm.ldexp.v16f64.v16i32"
+// CHECK-NOT: "llvm.{{exp|tanh}}
+// CHECK: llvm.store
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @f64(%a: !array) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] : !array, i32 -> tensor<64xf64>
+    %e = math.exp %x : tensor<64xf64>
+    %t = math.tanh %e : tensor<64xf64>
+    tile.store %t, %a[%i] : tensor<64xf64>, !array, i32
+    return
+  }
+}

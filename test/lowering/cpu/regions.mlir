@@ -42,12 +42,14 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
 !array = memref<?x?xf32, strided<[?, 1]>>
 
 // An accumulator is updated in its place: 3 buffers of 4 KiB, and no copy in the loop. The product is a function, and
-// reads tiles that lie whole in their arrays there.
+// reads tiles that lie whole in their arrays there; it takes no steps behind the ends of both.
 // CHECK: func.func private @tw_mma_1x32x32x32_f32
 // CHECK: iter_args
 // CHECK-COUNT-12: math.fma
 // CHECK-LABEL: func.func @gemm
 // CHECK-SAME: scratch_bytes = 12288
+// CHECK: %[[LEFT:.*]] = arith.maxsi {{.*}} : i32
+// CHECK: %[[STEPS:.*]] = arith.extui %[[LEFT]] : i32 to i64
 // CHECK-COUNT-2: scf.if {{.*}} -> (!llvm.ptr, i64)
 // CHECK: call @tw_mma_1x32x32x32_f32
 // CHECK-NEXT: }
