@@ -86,6 +86,9 @@ ATTENTION: dict[str, list[Any]] = {
     "unit": [64, 16, 1],
 }  # fmt: skip
 
+# How many of the programs have what came to the tables later: drawn apart, so that other programs keep their numbers.
+LATER: dict[str, dict[str, tuple[str, float]]] = {"gemm": {"dtype": ("float32", 0.1), "loop": ("ahead", 0.08)}}
+
 TABLES = {"gemm": GEMM, "attention": ATTENTION}
 
 
@@ -100,6 +103,8 @@ def choose(seed: int, sizes: str = "fill") -> Choices:
     kind = pick.choice(list(TABLES))
     choices: Choices = {"kind": kind, "seed": seed, "small": sizes == "small"}
     choices |= {name: pick.choice(values) for name, values in TABLES[kind].items()}
+    later = random.Random(f"{seed} later")
+    choices |= {name: value for name, (value, share) in LATER.get(kind, {}).items() if later.random() < share}
     hinted = hints_of(kind) if pick.random() < 0.4 else {}
     for name, values in hinted.items():
         value = pick.choice(values) if pick.random() < 0.5 else None
@@ -154,7 +159,7 @@ def settle_gemm(c: Choices) -> None:
     if integers:
         c["data"] = "integers"
         c["before left"] = {"low": "none", "wide": "none", "rows": "none"}.get(c["before left"], c["before left"])
-    if integers or c["dtype"] in ("tfloat32", "bfloat16"):
+    if integers or c["dtype"] in ("tfloat32", "float32", "bfloat16"):
         c["sum"] = "wide"
     if integers or narrow:  # a sum or a product of such tiles is not what is meant here
         c["form"] = {"iadd": "zeros", "matmul": "zeros"}.get(c["form"], c["form"])
@@ -164,15 +169,16 @@ def settle_gemm(c: Choices) -> None:
         c["before right"] = "none" if c["before right"] != "wide" or integers else "wide"
         c["after"] = {"silu": "relu", "scale": "relu"}.get(c["after"], c["after"]) if integers else c["after"]
         c["out"] = "sum"
+    if c["dtype"] in ("tfloat32", "float32"):
+        c["tile"] = tuple(min(t, limit) for t, limit in zip(c["tile"], (128, 256, 32), strict=True))
     if c["dtype"] == "tfloat32":
         c["form"] = {"iadd": "zeros", "matmul": "zeros"}.get(c["form"], c["form"])
-        c["tile"] = tuple(min(t, limit) for t, limit in zip(c["tile"], (128, 256, 32), strict=True))
         c["before right"] = {"bytes": "none", "grouped bytes": "none", "one": "none"}.get(
             c["before right"], c["before right"]
         )
     if c["held"]:  # the left operand is the same in all iterations, which go along the columns
         c |= {"grid": "plane", "second": None, "init": "zeros"} | dict.fromkeys(SHARING)
-        c["loop"] = {"peeled": "for", "remainder": "for", "two": "for"}.get(c["loop"], c["loop"])
+        c["loop"] = {"peeled": "for", "remainder": "for", "two": "for", "ahead": "for"}.get(c["loop"], c["loop"])
         c["store"] = {"rows": "store"}.get(c["store"], c["store"])
         m, n, k, _ = c["size"]
         c["size"] = (m, n, min(k, c["tile"][2]), 1)

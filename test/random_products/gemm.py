@@ -109,7 +109,10 @@ class Gemm:
         lines.add(f"acc = {self.init()}")
         if c["second"]:
             lines.add(f"acc2 = ct.zeros((TM, TN), ct.{self.sum})")
-        lines.loop(c["loop"], "k", "ct.cdiv(K, TK)", lambda k: self.step(lines, k))
+        if c["loop"] == "ahead":
+            self.ahead(lines)
+        else:
+            lines.loop(c["loop"], "k", "ct.cdiv(K, TK)", lambda k: self.step(lines, k))
         if c["second"]:
             lines.add("acc = acc + acc2")
         self.finish(lines)
@@ -153,15 +156,38 @@ class Gemm:
         return f"ct.gather({array}, ({rows}, {columns}){mask})"
 
     def step(self, lines: Lines, k: str) -> None:
+        self.loads(lines, k)
+        self.products(lines)
+
+    def loads(self, lines: Lines, k: str, prefix: str = "") -> list[str]:
+        """The tiles of a step; their names, without the prefix."""
+        names = ["a", "b"]
         self.number(lines, k)
-        self.left(lines, "a", "A", k)
-        self.right(lines, "b", "B", k)
+        self.left(lines, f"{prefix}a", "A", k)
+        self.right(lines, f"{prefix}b", "B", k)
+        if self.c["second"] == "both":
+            self.left(lines, f"{prefix}a2", "A2", k)
+            names.append("a2")
+        if self.c["second"]:
+            self.right(lines, f"{prefix}w", "W", k)
+            names.append("w")
+        return names
+
+    def products(self, lines: Lines) -> None:
         self.add_product(lines, "acc", "a", "b")
         if self.c["second"]:
-            if self.c["second"] == "both":
-                self.left(lines, "a2", "A2", k)
-            self.right(lines, "w", "W", k)
             self.add_product(lines, "acc2", "a2" if self.c["second"] == "both" else "a", "w")
+
+    def ahead(self, lines: Lines) -> None:
+        """Tiles of the next step are loaded before the product of this one, by hand: the loop carries them."""
+        names = self.loads(lines, "0")
+        lines.add("for k in range(1, ct.cdiv(K, TK)):")
+        lines.depth += 1
+        self.loads(lines, "k", "next_")
+        self.products(lines)
+        lines.add(f"{', '.join(names)} = {', '.join(f'next_{name}' for name in names)}")
+        lines.depth -= 1
+        self.products(lines)
 
     def number(self, lines: Lines, k: str) -> None:
         if self.c["left"] in GATHERED or self.c["right"] in GATHERED:
