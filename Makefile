@@ -17,7 +17,7 @@ CMAKE_FLAGS = -G Ninja -S . -DPython_EXECUTABLE=$(abspath $(PY)) \
 WHEEL_SOURCES = $(shell git ls-files -co --exclude-standard -- CMakeLists.txt cmake pyproject.toml README.md LICENSE \
   base dialect include lowering runtime python 2>/dev/null)
 
-.PHONY: build wheel demo test lint format generate sanitize gpu-test fuzz bench figures doctor help clean
+.PHONY: build wheel demo test lint format generate sanitize gpu-test fuzz bench figures docs doctor help clean
 .DEFAULT_GOAL := build
 
 build: $(B)/dev/build.ninja ## build/venv with tilewright importable, build/bin/tw-opt
@@ -60,6 +60,10 @@ figures: ## write the figures of README.md and bench/roofline.svg from bench/res
 	@python3 bench/readme.py
 	@$(PY) bench/roofline.py
 
+docs: build $(B)/stamp/docs ## the documentation as a site in build/site, with links checked
+	@$(PY) tools/api.py && $(PY) tools/cutile.py
+	@NO_MKDOCS_2_WARNING=1 $(B)/docs-venv/bin/mkdocs build --quiet --strict && echo "build/site/README.html"
+
 doctor: build ## what was found on this machine, and what to do about what is missing
 	@$(PY) -m tilewright doctor
 
@@ -75,6 +79,10 @@ $(B)/stamp/setup: tools/setup.sh tools/packages.txt tools/requirements.txt
 
 $(B)/stamp/lint: tools/setup.sh tools/packages.txt tools/requirements.txt | $(B)/stamp/setup
 	@bash tools/setup.sh $(B) lint
+
+# What only the site needs, in a venv of its own.
+$(B)/stamp/docs: tools/requirements-docs.txt
+	@mkdir -p $(@D) && python3 -m venv $(B)/docs-venv && $(B)/docs-venv/bin/pip install --quiet -r $< && touch $@
 
 # The versions of ptxas that the machine code of the tests' kernels is checked with.
 $(B)/stamp/ptxas: tools/ptxas.txt tools/fetch_ptxas.py | $(B)/stamp/setup

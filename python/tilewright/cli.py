@@ -118,7 +118,7 @@ def _array_key(text: str, element: str, extents: str, unaligned: str | None) -> 
 
 def load_kernel(place: str) -> Any:
     """The kernel named by `FILE:KERNEL` or `module:KERNEL`."""
-    from . import tile
+    from .kernel import kernel
 
     file, _, name = place.rpartition(":")
     if not file or not name:
@@ -126,8 +126,8 @@ def load_kernel(place: str) -> Any:
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for what the command makes
         module = _run_file(Path(file)) if file.endswith(".py") else _import(file)
     found = getattr(module, name, None)
-    if not isinstance(found, tile.kernel):
-        kernels = [key for key, value in vars(module).items() if isinstance(value, tile.kernel)]
+    if not isinstance(found, kernel):
+        kernels = [key for key, value in vars(module).items() if isinstance(value, kernel)]
         raise TileValueError(f"{file} has no kernel {name!r}; it has {', '.join(kernels) or 'none'}")
     return found
 

@@ -11,7 +11,6 @@ Shapes in the text: a tile has a static shape of powers of two; a scalar is a ti
 
 # The bodies are the documentation: what runs is looked up by name. Imports are for users.
 # mypy: disable-error-code="empty-body"
-# ruff: noqa: F401
 
 from __future__ import annotations
 
@@ -20,51 +19,139 @@ import enum
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin, overload
 
 from ._optable import OPS as _TABLE
 from .dtype import (
-    DType,
-    bfloat16,
-    bool_,
-    float4_e2m1fn,
-    float4e2m1,
-    float8_e4m3fn,
-    float8_e5m2,
-    float8_e8m0fnu,
-    float8e4m3,
-    float8e5m2,
-    float8e8m0,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    tfloat32,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
+    DType as DType,
+)
+from .dtype import (
+    bfloat16 as bfloat16,
+)
+from .dtype import (
+    bool_ as bool_,
+)
+from .dtype import (
+    float4_e2m1fn as float4_e2m1fn,
+)
+from .dtype import (
+    float4e2m1 as float4e2m1,
+)
+from .dtype import (
+    float8_e4m3fn as float8_e4m3fn,
+)
+from .dtype import (
+    float8_e5m2 as float8_e5m2,
+)
+from .dtype import (
+    float8_e8m0fnu as float8_e8m0fnu,
+)
+from .dtype import (
+    float8e4m3 as float8e4m3,
+)
+from .dtype import (
+    float8e5m2 as float8e5m2,
+)
+from .dtype import (
+    float8e8m0 as float8e8m0,
+)
+from .dtype import (
+    float16 as float16,
+)
+from .dtype import (
+    float32 as float32,
+)
+from .dtype import (
+    float64 as float64,
+)
+from .dtype import (
+    int8 as int8,
+)
+from .dtype import (
+    int16 as int16,
+)
+from .dtype import (
+    int32 as int32,
+)
+from .dtype import (
+    int64 as int64,
+)
+from .dtype import (
+    tfloat32 as tfloat32,
+)
+from .dtype import (
+    uint8 as uint8,
+)
+from .dtype import (
+    uint16 as uint16,
+)
+from .dtype import (
+    uint32 as uint32,
+)
+from .dtype import (
+    uint64 as uint64,
 )
 from .errors import (
-    TileCompilationError,
-    TileCompilerExecutionError,
-    TileError,
-    TileInternalError,
-    TileRecursionError,
-    TileStaticAssertionError,
-    TileStaticEvalError,
-    TileSyntaxError,
-    TileTypeError,
-    TileUnsupportedFeatureError,
-    TileValueError,
+    TileCompilationError as TileCompilationError,
+)
+from .errors import (
+    TileCompilerExecutionError as TileCompilerExecutionError,
+)
+from .errors import (
+    TileError as TileError,
+)
+from .errors import (
+    TileInternalError as TileInternalError,
+)
+from .errors import (
+    TileRecursionError as TileRecursionError,
+)
+from .errors import (
+    TileStaticAssertionError as TileStaticAssertionError,
+)
+from .errors import (
+    TileStaticEvalError as TileStaticEvalError,
+)
+from .errors import (
+    TileSyntaxError as TileSyntaxError,
+)
+from .errors import (
+    TileTypeError as TileTypeError,
+)
+from .errors import (
+    TileUnsupportedFeatureError as TileUnsupportedFeatureError,
+)
+from .errors import (
+    TileValueError as TileValueError,
 )
 
 if TYPE_CHECKING:
-    from .interpret import Array, Tile
-    from .kernel import ByTarget, function, kernel, launch
+    from .interpret import Array as Array
+    from .interpret import Tile as Tile
+    from .kernel import ByTarget as ByTarget
+    from .kernel import function as function
+    from .kernel import kernel as _kernel
+    from .kernel import launch as launch
+    from .library import asinh as asinh
+    from .library import atan2 as atan2
+    from .library import cbrt as cbrt
+    from .library import clip as clip
+    from .library import erf as erf
+    from .library import expm1 as expm1
+    from .library import gelu as gelu
+    from .library import log1p as log1p
+    from .library import relu as relu
+    from .library import sigmoid as sigmoid
+    from .library import silu as silu
+    from .library import softplus as softplus
+
+    # A type checker sees a decorator, with and without hints; it is the class.
+    @overload
+    def kernel(function: Callable[..., Any], /) -> _kernel: ...
+    @overload
+    def kernel(**hints: Any) -> Callable[[Callable[..., Any]], _kernel]: ...
+    def kernel(function: Any = None, /, **hints: Any) -> Any: ...
+
 
 Shape: TypeAlias = int | Sequence[int]
 Index: TypeAlias = "Tile | int | Sequence[Tile | int]"
@@ -89,24 +176,47 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        from .names import advice
+# What other modules of this package import from here, and no program needs.
+_HELPERS = {
+    *("TYPE_CHECKING", "annotations", "F", "T", "OPS", "op", "Index", "Order", "Shape"),
+    *("ARRAY_ATTRIBUTES", "BINARY_OPERATORS", "COMPARISONS", "TILE_ATTRIBUTES", "TILE_METHODS", "UNARY_OPERATORS"),
+    *("check_scalar_annotation", "constant_parameters", "index_dtypes", "is_constant_annotation", "make_scalar"),
+}
 
-        hint = "" if name.startswith("_") else advice(name, __dir__())
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
-    import importlib
 
-    value = getattr(importlib.import_module(f".{_LAZY[name]}", __package__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else any name would be one, to a type checker
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            from .names import advice
+
+            hint = "" if name.startswith("_") else advice(name, __dir__())
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        import importlib
+
+        value = getattr(importlib.import_module(f".{_LAZY[name]}", __package__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
     """What tile code and its host use: no imports of this file, but what comes on demand."""
-    inner = (dataclasses, enum, functools, inspect, Callable, Sequence, Annotated, Any, TypeAlias, TypeVar, get_origin)
+    inner = (
+        dataclasses,
+        enum,
+        functools,
+        inspect,
+        Callable,
+        Sequence,
+        Annotated,
+        Any,
+        TypeAlias,
+        TypeVar,
+        get_origin,
+        overload,
+    )
     names = [n for n, v in globals().items() if not n.startswith("_") and not any(v is other for other in inner)]
-    return sorted({*names, *_LAZY} - {"TYPE_CHECKING", "annotations", "F", "T", "OPS", "op"})
+    return sorted({*names, *_LAZY} - _HELPERS)
 
 
 # ---------------------------------------------------------------------------------------------

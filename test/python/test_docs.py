@@ -169,6 +169,11 @@ def test_options_are_all_named() -> None:
     assert not missing
 
 
+def test_the_api_reference_is_what_exists() -> None:
+    """Names, signatures, docstrings, and what each example prints (tools/api.py)."""
+    run([sys.executable, str(ROOT / "tools/api.py"), "check"], ROOT)
+
+
 def test_the_picture_of_hopper_is_the_script_s() -> None:
     made = subprocess.run([sys.executable, ROOT / "tools/draw_hopper.py"], capture_output=True, text=True, check=True)
     assert made.stdout == (ROOT / "docs/hopper.svg").read_text()
