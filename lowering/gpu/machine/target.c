@@ -44,9 +44,9 @@ static tw_gpu_target_t target_of_row(const row_t *row) {
  * (8.4: products of 8-bit floats), times ten. */
 typedef struct {
   int number, ptx;
-} known_t;
-static const known_t known[] = {{80, 80},  {86, 80},  {87, 80},  {88, 90},  {89, 84},  {90, 84},
-                                {100, 86}, {101, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88}};
+} known_target_t;
+static const known_target_t known[] = {{80, 80},  {86, 80},  {87, 80},  {88, 90},  {89, 84},  {90, 84},
+                                       {100, 86}, {101, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88}};
 enum { FIRST_ACCELERATED = 90, FIRST_OF_FAMILY = 100, PTX_OF_FAMILIES = 88 };
 
 /* "sm_90a": 90 and true. */
@@ -61,7 +61,7 @@ static bool read_name(MlirStringRef name, int *number, bool *accelerated) {
   return i + *accelerated == name.length || (i + 1 == name.length && name.data[i] == 'f');
 }
 
-static const known_t *find_known(int number) {
+static const known_target_t *find_known(int number) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (known[i].number == number)
       return &known[i];
@@ -71,7 +71,7 @@ static const known_t *find_known(int number) {
 int tw_gpu_ptx_version(MlirStringRef name) {
   int number = 0;
   bool accelerated, of_family = read_name(name, &number, &accelerated) && name.data[name.length - 1] == 'f';
-  const known_t *chip = find_known(number);
+  const known_target_t *chip = find_known(number);
   int version = chip ? chip->ptx : known[0].ptx;
   return of_family && version < PTX_OF_FAMILIES ? PTX_OF_FAMILIES : version;
 }
