@@ -385,6 +385,56 @@ def Tile_ScanOp : Tile_InferredOp<"scan"> {
   let assemblyFormat = "$kind `,` $input `axis` $axis attr-dict `:` type($input)";
 }
 
+/// A function of the user's combines: its body computes one element, from what came before and what comes next.
+class Tile_CombineOp<string mnemonic> : Tile_Op<mnemonic, [Pure, SingleBlock, SameVariadicOperandSize]> {
+  let scratch = 1; let verifier = "verify_combine";
+  let arguments = (ins Variadic<Tile_AnyTile>:$inputs, Variadic<Tile_AnyScalar>:$identities, I32Attr:$axis,
+      UnitAttr:$reverse);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $inputs `)` `identity` `(` $identities `)` `axis` $axis (`reverse` $reverse^)? `:` functional-type(operands, results)
+    $body attr-dict
+  }];
+}
+
+def Tile_ReduceByOp : Tile_CombineOp<"reduce_by"> {
+  let summary = "combine the elements along one axis, which disappears, by a function of the user's";
+  let form = "reduction";
+  let description = [{
+    The body takes a value of each input that comes first and one of each that comes behind it, and yields what they
+    are together. It is associative, and the order of the elements is kept. It has scalars only and no effects. An
+    identity combines with a value to that value.
+
+    ```mlir
+    %m = tile.reduce_by(%x) identity(%least) axis 1 : (tensor<4x8xf32>, f32) -> tensor<4xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %c = tile.maximum %a, %b : f32, f32
+      tile.yield %c : f32
+    }
+    ```
+  }];
+  let pyName = "reduce";
+  let results = (outs Variadic<Tile_Value>:$results);
+}
+
+def Tile_ScanByOp : Tile_CombineOp<"scan_by"> {
+  let summary = "what a function of the user's makes of the elements so far, along one axis";
+  let form = "scan";
+  let description = [{
+    As `tile.reduce_by`, of elements 0 to i of the axis for element i of the result; with `reverse`, of those from the
+    end down to i.
+  }];
+  let pyName = "scan";
+  let results = (outs Variadic<Tile_AnyTile>:$results);
+}
+
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceByOp", "ScanByOp"]>]> {
+  let summary = "what the body of `tile.reduce_by` or `tile.scan_by` makes";
+  let form = "control";
+  let arguments = (ins Variadic<Tile_AnyScalar>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
 def Tile_MmaOp : Tile_InferredOp<"mma"> {
   let summary = "a @ b + acc in the accumulator's dtype";
   let form = "product"; let verifier = "verify_mma"; let inference = "infer_mma"; let legalizer = "legalize_mma";

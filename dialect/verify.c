@@ -262,6 +262,77 @@ static bool verify_reduce(const verify_t *v) {
          tw_fail(&v->check, "is marked `is_unsigned`, but reduces %s", tw_elem_name(tw_elem_of(operand_type(v, 0))));
 }
 
+/* --- Functions that combine ----------------------------------------------------------------------------- */
+
+static MlirBlock body_of(const verify_t *v) { return mlirRegionGetFirstBlock(mlirOperationGetRegion(v->op, 0)); }
+
+/* Input i, its identity, and result i, which lacks the axis where that is reduced. */
+static bool verify_combined(const verify_t *v, intptr_t i, intptr_t num, const tw_shape_t *shape) {
+  tw_operand_t input, identity, result;
+  int64_t axis = integer(v, "axis");
+  if (!tw_read_operand(&v->check, operand_type(v, i), "an input", &input) ||
+      !tw_read_operand(&v->check, operand_type(v, num + i), "an identity", &identity) ||
+      !tw_read_operand(&v->check, mlirValueGetType(mlirOperationGetResult(v->op, i)), "a result", &result) ||
+      !same_shape(v, "an input", &input.shape, shape) ||
+      !same_elem(v, "an identity", identity.elem, "its input", input.elem) ||
+      !same_elem(v, "a result", result.elem, "its input", input.elem))
+    return false;
+  tw_shape_t left = {.rank = shape->rank - 1};
+  for (intptr_t d = 0; d < left.rank; d++)
+    left.dims[d] = shape->dims[d < axis ? d : d + 1];
+  return same_shape(v, "a result", &result.shape, tw_op_form(v->op) == TW_FORM_SCAN ? shape : &left);
+}
+
+/* Two of each element come in, one goes out. */
+static bool verify_body_types(const verify_t *v, intptr_t num) {
+  MlirBlock body = body_of(v);
+  MlirOperation end = mlirBlockGetTerminator(body);
+  bool fits = mlirBlockGetNumArguments(body) == 2 * num && !mlirOperationIsNull(end) &&
+              tw_op_kind(end) == TW_TILE_YIELD && mlirOperationGetNumOperands(end) == num;
+  for (intptr_t i = 0; fits && i < 2 * num; i++) {
+    MlirType element = mlirShapedTypeGetElementType(operand_type(v, i % num));
+    fits = mlirTypeEqual(mlirValueGetType(mlirBlockGetArgument(body, i)), element) &&
+           mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(end, i % num)), element);
+  }
+  return fits ||
+         tw_fail(&v->check, "has a body that does not make an element of each of its %d inputs from two of each",
+                 (int)num);
+}
+
+static bool is_scalar_op(MlirOperation op) {
+  bool scalar = tw_op_has(op, TW_PURE) && mlirOperationGetNumRegions(op) == 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    scalar = scalar && !mlirTypeIsAShaped(mlirValueGetType(mlirOperationGetResult(op, i)));
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    scalar = scalar && !mlirTypeIsAShaped(mlirValueGetType(mlirOperationGetOperand(op, i)));
+  return scalar;
+}
+
+static bool verify_combine(const verify_t *v) {
+  tw_operand_t first;
+  intptr_t num = mlirOperationGetNumResults(v->op);
+  int64_t axis = integer(v, "axis");
+  if (num < 1 || num > TW_MAX_COMBINED || mlirOperationGetNumOperands(v->op) != 2 * num)
+    return tw_fail(&v->check,
+                   "has %d operands and %d results; 1 to %d inputs, an identity and a result of each are needed",
+                   (int)mlirOperationGetNumOperands(v->op), (int)num, TW_MAX_COMBINED);
+  if (!tw_read_operand(&v->check, operand_type(v, 0), "an input", &first))
+    return false;
+  if (axis < 0 || axis >= first.shape.rank)
+    return tw_fail(&v->check, "axis %lld is outside of a tile of %d dimensions", (long long)axis,
+                   (int)first.shape.rank);
+  if (has(v, "reverse") && tw_op_form(v->op) != TW_FORM_SCAN)
+    return tw_fail(&v->check, "has no `reverse`: the order of the elements does not matter to what is left of them");
+  for (intptr_t i = 0; i < num; i++)
+    if (!verify_combined(v, i, num, &first.shape))
+      return false;
+  for (MlirOperation op = mlirBlockGetFirstOperation(body_of(v)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (!is_scalar_op(op))
+      return tw_fail(&v->check, "has a body with more than arithmetic of scalars in it");
+  return verify_body_types(v, num);
+}
+
 static bool verify_mma(const verify_t *v) {
   bool is_byte = tw_elem_kind(tw_elem_of(operand_type(v, 0))) == 'i';
   return (!has(v, "unsigned_lhs") && !has(v, "unsigned_rhs")) || is_byte ||

@@ -277,7 +277,9 @@ def rules_of(back_end: str) -> set[str]:
 
 
 def lowered_names(op: Record) -> list[str]:
-    """The names under which an op reaches the back ends."""
+    """The names under which an op reaches the back ends; none of what ends a body, which the op around reads."""
+    if any(trait["def"] == "Terminator" for trait in op["traits"]):
+        return []
     if op["resultRule"] == "own" and op["opName"] not in LEGALIZED:
         return [f"tile.{op['opName']}"]
     return list(dict.fromkeys(op[field] for field in UPSTREAM if op[field]))

@@ -39,6 +39,9 @@ MlirAttribute tw_buffer_type_layout(MlirType type);
 MlirType tw_barriers_type_get(MlirContext context, int64_t count);
 int64_t tw_barriers_type_count(MlirType type);
 
+/* The most values that a function of the user's combines at once (tile.reduce_by, tile.scan_by). */
+enum { TW_MAX_COMBINED = 8 };
+
 /* --- Dtypes and promotion (dialect/promotion.def) ---------------------------------------------------- */
 
 /* In the order of the table. */

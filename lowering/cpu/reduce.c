@@ -285,5 +285,168 @@ static void place_scan(cpu_t *cx, MlirOperation op) {
   cpu_set_buffer(cx, result, buffer);
 }
 
+/* --- By a function of the user's ------------------------------------------------------------------------ */
+
+typedef struct {
+  MlirOperation op;
+  int num; /* of values that are combined at once */
+} function_t;
+
+/* An op on scalars, which are strips here. */
+static void compute_strip(cpu_t *cx, MlirOperation op) {
+  const cpu_rule_t *rule = cpu_rule(cx, op);
+  MlirValue operands[CPU_MAX_OPERANDS];
+  int num = (int)mlirOperationGetNumOperands(op);
+  if (rule && rule->place) {
+    rule->place(cx, op);
+  } else if (rule && rule->eval) {
+    cpu_set_scalar(cx, mlirOperationGetResult(op, 0), rule->eval(cx, op, NULL));
+  } else if (rule && rule->compute) {
+    for (int i = 0; i < num; i++)
+      operands[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
+    cpu_unify(cx, num, operands);
+    cpu_set_scalar(cx, mlirOperationGetResult(op, 0), rule->compute(cx, op, num, operands));
+  } else {
+    cpu_error(cx, op, "has no CPU lowering in a function that combines");
+  }
+}
+
+/* x comes before y; x becomes what the body makes of both. */
+static void call_body(cpu_t *cx, const function_t *f, MlirValue *x, const MlirValue *y) {
+  MlirBlock body = tw_region_block(f->op, 0);
+  for (int p = 0; p < f->num; p++) {
+    cpu_set_scalar(cx, mlirBlockGetArgument(body, p), x[p]);
+    cpu_set_scalar(cx, mlirBlockGetArgument(body, p + f->num), y[p]);
+  }
+  MlirOperation end = mlirBlockGetTerminator(body), op = mlirBlockGetFirstOperation(body);
+  for (; !mlirOperationEqual(op, end) && !cx->failed; op = mlirOperationGetNextInBlock(op))
+    compute_strip(cx, op);
+  for (int p = 0; p < f->num && !cx->failed; p++)
+    x[p] = cpu_splat(cx, cpu_scalar(cx, mlirOperationGetOperand(end, p)), cpu_lanes_of(x[p]));
+}
+
+static void take_lanes(cpu_t *cx, const function_t *f, const MlirValue *x, int num, const int64_t *lanes,
+                       MlirValue *out) {
+  for (int p = 0; p < f->num; p++)
+    out[p] = num == 1 ? cpu_extract(cx, x[p], (int)lanes[0]) : cpu_shuffle(cx, x[p], x[p], num, lanes);
+}
+
+/* Neighbours first, so that the order is kept. */
+static void fold_lanes(cpu_t *cx, const function_t *f, MlirValue *x) {
+  for (int half = cpu_lanes_of(x[0]) / 2; half >= 1 && !cx->failed; half /= 2) {
+    int64_t even[64], odd[64];
+    MlirValue low[TW_MAX_COMBINED], high[TW_MAX_COMBINED];
+    for (int i = 0; i < half; i++) {
+      even[i] = 2 * i;
+      odd[i] = 2 * i + 1;
+    }
+    take_lanes(cx, f, x, half, even, low);
+    take_lanes(cx, f, x, half, odd, high);
+    call_body(cx, f, low, high);
+    for (int p = 0; p < f->num; p++)
+      x[p] = low[p];
+  }
+}
+
+/* Every lane with those before it in the strip. */
+static void scan_strip(cpu_t *cx, const function_t *f, MlirValue *x, bool reverse) {
+  int lanes = cpu_lanes_of(x[0]);
+  for (int s = 1; s < lanes && !cx->failed; s *= 2) {
+    MlirValue before[TW_MAX_COMBINED];
+    int64_t from[64]; /* lanes of the identity ++ the strip */
+    for (int i = 0; i < lanes; i++)
+      from[i] = reverse ? (i + s < lanes ? lanes + i + s : 0) : (i >= s ? lanes + i - s : 0);
+    for (int p = 0; p < f->num; p++) {
+      MlirValue identity = cpu_scalar(cx, mlirOperationGetOperand(f->op, f->num + p));
+      before[p] = cpu_shuffle(cx, cpu_splat(cx, identity, lanes), x[p], lanes, from);
+    }
+    call_body(cx, f, before, x);
+    for (int p = 0; p < f->num; p++)
+      x[p] = before[p];
+  }
+}
+
+/* One strip of each input at the point; `carried` is what came before it, and then what comes before the next one. */
+static void combine_strip(cpu_t *cx, const function_t *f, const cpu_point_t *point, const MlirValue *buffers,
+                          MlirValue *carried) {
+  MlirValue strip[TW_MAX_COMBINED], before[TW_MAX_COMBINED];
+  bool scans = tw_op_form(f->op) == TW_FORM_SCAN, reverse = tw_has_attr(f->op, "reverse");
+  bool along = tw_attr_int(f->op, "axis", 0) == point->axis && point->lanes > 1;
+  for (int p = 0; p < f->num; p++)
+    strip[p] = cpu_splat(cx, cpu_eval(cx, mlirOperationGetOperand(f->op, p), point), point->lanes);
+  if (along && scans)
+    scan_strip(cx, f, strip, reverse);
+  else if (along)
+    fold_lanes(cx, f, strip);
+  for (int p = 0; p < f->num && !cx->failed; p++)
+    before[p] = cpu_splat(cx, carried[p], cpu_lanes_of(strip[p]));
+  if (cx->failed)
+    return;
+  call_body(cx, f, before, strip);
+  for (int p = 0; p < f->num && !cx->failed; p++) {
+    if (scans)
+      cpu_buffer_store(cx, before[p], buffers[p], mlirValueGetType(mlirOperationGetResult(f->op, p)), point);
+    carried[p] = along && scans ? cpu_extract(cx, before[p], reverse ? 0 : point->lanes - 1) : before[p];
+  }
+}
+
+/* The loop along the axis at the nest's point; leaves what all strips are together. */
+static void combine_axis(cpu_t *cx, const function_t *f, cpu_point_t point, const MlirValue *buffers,
+                         MlirValue *carried) {
+  int axis = (int)tw_attr_int(f->op, "axis", 0), step = axis == point.axis ? point.lanes : 1;
+  int64_t extent = tw_extent(mlirValueGetType(mlirOperationGetOperand(f->op, 0)), axis);
+  bool reverse = tw_has_attr(f->op, "reverse");
+  for (int p = 0; p < f->num; p++)
+    carried[p] =
+        cpu_splat(cx, cpu_scalar(cx, mlirOperationGetOperand(f->op, f->num + p)), axis == point.axis ? 1 : point.lanes);
+  cpu_loop_t loop;
+  cpu_index_t at = cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(extent), step, f->num, carried);
+  point.at[axis] = reverse ? cpu_index_plus(cpu_index_mul(cx, at, -1), extent - step) : at;
+  for (int p = 0; p < f->num; p++)
+    carried[p] = loop.args[p];
+  combine_strip(cx, f, &point, buffers, carried);
+  if (!cx->failed)
+    cpu_loop_end(cx, &loop, carried, carried);
+}
+
+static MlirValue buffer_of(cpu_t *cx, MlirValue result) {
+  cpu_slot_t *slot = cpu_slot(cx, result);
+  if (!tw_is_tile(mlirValueGetType(result)))
+    return (MlirValue){NULL};
+  return slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(result));
+}
+
+static void place_combine(cpu_t *cx, MlirOperation op) {
+  function_t f = {op, (int)mlirOperationGetNumResults(op)};
+  MlirValue tiles[TW_MAX_COMBINED], buffers[TW_MAX_COMBINED], carried[TW_MAX_COMBINED];
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
+  int axis = (int)tw_attr_int(op, "axis", 0);
+  for (int p = 0; p < f.num; p++)
+    tiles[p] = mlirOperationGetOperand(op, p);
+  cpu_plan(cx, type, f.num, tiles, tw_null_op());
+  for (int p = 0; p < f.num; p++)
+    buffers[p] = buffer_of(cx, mlirOperationGetResult(op, p));
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
+  nest.held[axis] = true;
+  cpu_nest_begin(cx, &nest);
+  combine_axis(cx, &f, nest.point, buffers, carried);
+  if (cx->failed)
+    return;
+  cpu_point_t rest = without_axis(&nest.point, axis);
+  for (int p = 0; p < f.num; p++)
+    if (tw_op_form(op) == TW_FORM_REDUCTION && buffers[p].ptr)
+      cpu_buffer_store(cx, carried[p], buffers[p], mlirValueGetType(mlirOperationGetResult(op, p)), &rest);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+  for (int p = 0; p < f.num; p++)
+    if (buffers[p].ptr)
+      cpu_set_buffer(cx, mlirOperationGetResult(op, p), buffers[p]);
+    else
+      cpu_set_scalar(cx, mlirOperationGetResult(op, p), carried[p]);
+}
+
+CPU_RULE(TW_TILE_REDUCE_BY, CPU_EFFECT, 0, NULL, NULL, place_combine)
+CPU_RULE(TW_TILE_SCAN_BY, CPU_EFFECT, 0, NULL, NULL, place_combine)
 CPU_RULE(TW_TILE_REDUCE, CPU_EFFECT, 0, NULL, NULL, place_reduce)
 CPU_RULE(TW_TILE_SCAN, CPU_EFFECT, 0, NULL, NULL, place_scan)

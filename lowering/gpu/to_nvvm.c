@@ -79,7 +79,7 @@ static bool emit_block(tw_emitter_t *e, MlirBlock old) {
        op = mlirOperationGetNextInBlock(op)) {
     const tw_rule_t *rule = rules[tw_op_kind(op)];
     e->location = mlirOperationGetLocation(op);
-    if (tw_op_is(op, TW_SCF_YIELD) || tw_op_is(op, TW_SCF_CONDITION))
+    if (tw_op_is(op, TW_SCF_YIELD) || tw_op_is(op, TW_SCF_CONDITION) || tw_op_is(op, TW_TILE_YIELD))
       continue; /* read by the rule of the op around it */
     if (rule == NULL) {
       tw_op_error(op, "has no GPU lowering");

@@ -351,6 +351,16 @@ OPS: tuple[Op, ...] = (
         "print values while the kernel runs",
     ),
     Op(
+        "tile.reduce_by",
+        "reduce",
+        "",
+        "",
+        "",
+        "own",
+        0,
+        "combine the elements along one axis, which disappears, by a function of the user's",
+    ),
+    Op(
         "tile.reshape",
         "reshape",
         "",
@@ -369,6 +379,16 @@ OPS: tuple[Op, ...] = (
         "float",
         1,
         "one over the square root",
+    ),
+    Op(
+        "tile.scan_by",
+        "scan",
+        "",
+        "",
+        "",
+        "own",
+        0,
+        "what a function of the user's makes of the elements so far, along one axis",
     ),
     Op(
         "tile.scatter",

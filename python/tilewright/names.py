@@ -38,8 +38,6 @@ NOT_YET: dict[str, str] = {
     "extract": "ct.load of the part, or ct.where",
     "insert": "ct.where with a mask of positions",
     "mma_scaled": "ct.mma of operands that are multiplied by their scales",
-    "reduce": "ct.sum, ct.prod, ct.max, ct.min, ct.argmax, ct.argmin",
-    "scan": "ct.cumsum, ct.cumprod",
     "grid_dependency_control_wait": "nothing: the compiler places it",
     "grid_dependency_control_launch_dependents": "nothing: the compiler places it",
 }
@@ -67,7 +65,7 @@ ELSEWHERE: dict[str, str] = {
     "static_range": "ct.static_iter(range(n)), or range(n) with a constant n",
     "autotune": "tilewright.tune.search",
     "heuristics": "tilewright.tune.search",
-    "associative_scan": "ct.cumsum, ct.cumprod",
+    "associative_scan": "ct.scan",
     # CUDA and Numba
     "grid": "ct.bid(axis), which counts blocks: a program is one block, not one thread",
     "threadIdx": "ct.arange: a program is one block, and works on tiles",

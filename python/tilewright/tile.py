@@ -939,6 +939,25 @@ def cumprod(
     """Products of the elements up to each, itself included, of x's dtype (bool: int32)."""
 
 
+@op("reduce")
+def reduce(x: Any, /, axis: int, func: Callable[..., Any], identity: Any, *, keepdims: bool = False) -> Any:
+    """What `func` makes of the elements along `axis`: of a tile, or of a tuple of tiles that broadcast to one shape.
+
+    `func` takes two scalars, or two of each tile: first those that come before, then those behind them. It returns what
+    they are together, a scalar or a tuple of them, of the dtypes of the tiles: `lambda a, b: a + b`, `operator.add`.
+    It is associative: the elements keep their order, but may be taken together in any way. It has no branches, loops
+    or accesses to memory. `identity`, a constant or a tuple of them, changes nothing that it is combined with.
+    """
+
+
+@op("scan")
+def scan(x: Any, /, axis: int, func: Callable[..., Any], identity: Any, *, reverse: bool = False) -> Any:
+    """What `func` makes of the elements up to each, itself included: see `reduce`.
+
+    With `reverse` from the end of the axis on: what comes before an element is then what lies behind it.
+    """
+
+
 # ---------------------------------------------------------------------------------------------
 # Matrices
 

@@ -521,6 +521,73 @@ func.func @f(%n: tensor<8xf8E5M2>) {
 
 // -----
 
+func.func @f(%x: tensor<8xf32>, %y: tensor<4xf32>, %f: f32, %i: i32) {
+  // expected-error @below {{'tile.reduce_by' op axis 1 is outside of a tile of 1 dimensions}}
+  %0 = tile.reduce_by(%x) identity(%f) axis 1 : (tensor<8xf32>, f32) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    tile.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>, %y: tensor<4xf32>, %f: f32, %i: i32) {
+  // expected-error @below {{'tile.reduce_by' op a result has shape (8,), expected ()}}
+  %0 = tile.reduce_by(%x) identity(%f) axis 0 : (tensor<8xf32>, f32) -> tensor<8xf32> {
+  ^bb0(%a: f32, %b: f32):
+    tile.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>, %y: tensor<4xf32>, %f: f32, %i: i32) {
+  // expected-error @below {{'tile.reduce_by' op an identity is int32, but its input is float32}}
+  %0 = tile.reduce_by(%x) identity(%i) axis 0 : (tensor<8xf32>, i32) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    tile.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>, %y: tensor<4xf32>, %f: f32, %i: i32) {
+  // expected-error @below {{'tile.reduce_by' op has no `reverse`}}
+  %0 = tile.reduce_by(%x) identity(%f) axis 0 reverse : (tensor<8xf32>, f32) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    tile.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>, %y: tensor<4xf32>, %f: f32, %i: i32) {
+  // expected-error @below {{'tile.reduce_by' op has a body that does not make an element of each of its 1 inputs}}
+  %0 = tile.reduce_by(%x) identity(%f) axis 0 : (tensor<8xf32>, f32) -> f32 {
+  ^bb0(%a: f32):
+    tile.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>, %y: tensor<4xf32>, %f: f32, %i: i32) {
+  // expected-error @below {{'tile.reduce_by' op has a body with more than arithmetic of scalars in it}}
+  %0 = tile.reduce_by(%x) identity(%f) axis 0 : (tensor<8xf32>, f32) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %s = tile.reduce add, %x axis 0 : tensor<8xf32>
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
 func.func @f(%a: tensor<16x8xf16>, %b: tensor<8x4xf16>, %c: tensor<16x4xf32>, %d: tensor<8x4xbf16>, %e: tensor<16x4xf64>, %p: tensor<16x8xi16>, %q: tensor<8x4xi16>) {
   // expected-error @below {{'tile.mma' op needs shapes (m, k), (k, n) and (m, n), or these with one batch axis in front; found (16, 8), (16, 8) and (16, 4)}}
   %0 = tile.mma %a, %a, %c : tensor<16x8xf16>, tensor<16x8xf16>, tensor<16x4xf32>

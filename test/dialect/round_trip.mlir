@@ -92,6 +92,24 @@ func.func @combine(%a: tensor<16x8xui8>, %b: tensor<8x4xi8>, %acc: tensor<16x4xi
   return %1 : tensor<4xi32>
 }
 
+// CHECK-LABEL: func.func @combine_by_functions
+func.func @combine_by_functions(%x: tensor<4x8xf32>, %n: tensor<4x8xui8>, %f: f32, %i: ui8) {
+  // CHECK: tile.reduce_by(%{{.*}}, %{{.*}}) identity(%{{.*}}, %{{.*}}) axis 1 : (tensor<4x8xf32>, tensor<4x8xui8>, f32, ui8) -> (tensor<4xf32>, tensor<4xui8>) {
+  %0:2 = tile.reduce_by(%x, %n) identity(%f, %i) axis 1 : (tensor<4x8xf32>, tensor<4x8xui8>, f32, ui8) -> (tensor<4xf32>, tensor<4xui8>) {
+  ^bb0(%a: f32, %p: ui8, %b: f32, %q: ui8):
+    %c = tile.minimum %a, %b : f32, f32
+    %r = tile.add %p, %q : ui8, ui8
+    // CHECK: tile.yield %{{.*}}, %{{.*}} : f32, ui8
+    tile.yield %c, %r : f32, ui8
+  }
+  // CHECK: tile.scan_by(%{{.*}}) identity(%{{.*}}) axis 0 reverse : (tensor<4x8xf32>, f32) -> tensor<4x8xf32> {
+  %1 = tile.scan_by(%x) identity(%f) axis 0 reverse : (tensor<4x8xf32>, f32) -> tensor<4x8xf32> {
+  ^bb0(%a: f32, %b: f32):
+    tile.yield %b : f32
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @effects
 func.func @effects(%x: tensor<4xf32>, %n: ui8, %c: tensor<4xi1>) {
   // CHECK: tile.print "x = {}, n = {}\0A", %{{.*}}, %{{.*}} : tensor<4xf32>, ui8

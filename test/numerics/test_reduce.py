@@ -194,7 +194,7 @@ def test_refused_reductions(backends: Backends) -> None:
         (scan_of_narrow, TileTypeError, "float8_e5m2"),
         (scan_axis, TileValueError, "axis 2"),
         (bad_axis, TileValueError, "axis 2"),
-        (twice, TileValueError, "twice"),
+        (twice, TileTypeError, "twice"),
         (restricted, TileTypeError, "float8_e5m2"),
         (run_time_axis, TileTypeError, "constant"),
     ):

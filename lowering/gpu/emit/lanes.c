@@ -12,6 +12,21 @@ bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_lay
   return true;
 }
 
+bool twg_set_slice(tw_emitter_t *e, MlirOperation op, intptr_t i, const tw_layout_t *slice, tw_values_t values) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, i));
+  tw_layout_t to;
+  tw_values_t out = values;
+  if (tw_is_tile(type) && (!tw_layout_of_type(type, &to) || !twg_rename_registers(e, slice, &to, values, &out))) {
+    tw_op_error(op, "must have the layout of a slice of its operand");
+    return false;
+  }
+  if (tw_is_tile(type))
+    twg_set_result(e, op, i, out);
+  else
+    twg_set_scalar(e, op, i, values.at[0]);
+  return true;
+}
+
 static MlirValue shuffle_word(tw_emitter_t *e, const char *name, MlirValue word, MlirValue lane) {
   MlirValue operands[4] = {twg_const_i32(e, -1), word, lane, twg_const_i32(e, 31)};
   return twg_intrinsic(e, name, e->i32, 4, operands);

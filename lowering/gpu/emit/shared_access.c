@@ -140,3 +140,18 @@ MlirValue twg_stage_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {
   MlirValue distance = twg_binary(e, "llvm.mul", twg_operand(e, op, at + 1).at[0], twg_const_i32(e, bytes));
   return twg_offset_pointer(e, base, distance);
 }
+
+static MlirType stored_type(tw_emitter_t *e, MlirType held) { return tw_bits(held) < 8 ? e->i8 : held; }
+
+MlirValue twg_load_part(tw_emitter_t *e, MlirType type, MlirValue pointer) {
+  MlirType stored = stored_type(e, type);
+  MlirValue x = twg_load_from(e, stored, pointer, (int)tw_part_bytes(type));
+  return mlirTypeEqual(stored, type) ? x : twg_cast(e, "llvm.trunc", type, x);
+}
+
+void twg_store_part(tw_emitter_t *e, MlirValue x, MlirValue pointer) {
+  MlirType type = mlirValueGetType(x), stored = stored_type(e, type);
+  if (!mlirTypeEqual(stored, type))
+    x = twg_cast(e, "llvm.zext", stored, x);
+  twg_store_to(e, x, pointer, (int)tw_part_bytes(type));
+}

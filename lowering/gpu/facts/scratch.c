@@ -53,6 +53,16 @@ bool tw_read_scan(MlirOperation op, tw_layout_t *layout, tw_axis_bits_t *bits) {
   return tw_layout_of_type(type, layout) && tw_layout_axis_bits(layout, (int)tw_attr_int(op, "axis", 0), bits);
 }
 
+int64_t tw_scan_part_offset(MlirOperation op, int64_t count, int part) {
+  enum { ALIGN = 8 };
+  int64_t offset = 0;
+  for (int p = 0; p < part; p++) {
+    int64_t bits = tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(op, p))));
+    offset += (count * (bits < 8 ? 1 : bits / 8) + ALIGN - 1) / ALIGN * ALIGN;
+  }
+  return offset;
+}
+
 static int64_t scan_scratch(MlirOperation op) {
   tw_layout_t layout;
   tw_axis_bits_t bits;
@@ -61,8 +71,8 @@ static int64_t scan_scratch(MlirOperation op) {
   for (int from = 0, to; from < bits.count; from = to) {
     to = tw_axis_run_end(&bits, from);
     if (bits.at[from].input == TW_WARP)
-      return tw_scan_exchange_of(&layout, &bits, from, to).count *
-             tw_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)))) / 8;
+      return tw_scan_part_offset(op, tw_scan_exchange_of(&layout, &bits, from, to).count,
+                                 (int)mlirOperationGetNumResults(op));
   }
   return 0;
 }
@@ -96,7 +106,7 @@ int64_t tw_scratch_bytes(MlirOperation op) {
   tw_layout_t from, to;
   if (tw_op_is(op, TW_TILE_REDUCE))
     return reduce_scratch(op);
-  if (tw_op_form(op) == TW_FORM_SCAN)
+  if (tw_op_is(op, TW_TILE_SCAN) || tw_op_is(op, TW_TILE_SCAN_BY) || tw_op_is(op, TW_TILE_REDUCE_BY))
     return scan_scratch(op);
   if (tw_op_is(op, TW_TILE_PRINT))
     return print_scratch(op);

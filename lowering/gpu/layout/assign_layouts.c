@@ -124,8 +124,8 @@ static void require(assigner_t *a, MlirOperation op, intptr_t i, const tw_layout
 }
 
 /* Gives a result a layout other than its class, and its users a conversion. */
-static void result_in(assigner_t *a, MlirOperation op, const tw_layout_t *layout) {
-  MlirValue result = mlirOperationGetResult(op, 0);
+static void result_at(assigner_t *a, MlirOperation op, intptr_t i, const tw_layout_t *layout) {
+  MlirValue result = mlirOperationGetResult(op, i);
   tw_layout_t wanted = class_layout(a, result);
   mlirValueSetType(result, tw_type_with_layout(mlirValueGetType(result), layout));
   if (tw_layout_equal(&wanted, layout))
@@ -137,6 +137,8 @@ static void result_in(assigner_t *a, MlirOperation op, const tw_layout_t *layout
   twl_add_to_class(&a->classes, stand_in, result);
   mlirValueReplaceAllUsesExcept(result, stand_in, 1, &convert);
 }
+
+static void result_in(assigner_t *a, MlirOperation op, const tw_layout_t *layout) { result_at(a, op, 0, layout); }
 
 static void rewrite_load(assigner_t *a, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0);
@@ -159,21 +161,25 @@ static void rewrite_store(assigner_t *a, MlirOperation op) {
 }
 
 static void rewrite_reduce(assigner_t *a, MlirOperation op) {
-  MlirValue input = mlirOperationGetOperand(op, 0);
+  MlirValue input = twl_reduced(op);
   tw_layout_t layout = twl_has_class(input) ? class_layout(a, input) : twl_default_layout(&a->classes, input);
   layout = twl_reduction_layout(&a->classes, op, &layout);
-  require(a, op, 0, &layout);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    require(a, op, i, &layout);
   if (!tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
     return;
   tw_layout_t out = twl_forward(op, &layout);
-  result_in(a, op, &out);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    result_at(a, op, i, &out);
 }
 
 static void rewrite_scan(assigner_t *a, MlirOperation op) {
   tw_layout_t layout = class_layout(a, mlirOperationGetResult(op, 0));
   layout = twl_reduction_layout(&a->classes, op, &layout);
-  require(a, op, 0, &layout);
-  result_in(a, op, &layout);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    require(a, op, i, &layout);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    result_at(a, op, i, &layout);
 }
 
 /* The operand may keep its layout where the op can rename registers, else it is converted. */
@@ -266,7 +272,7 @@ static void rewrite(assigner_t *a, MlirOperation op) {
     rewrite_load(a, op);
   else if (tw_op_stores_tile(op))
     rewrite_store(a, op);
-  else if (tw_op_is(op, TW_TILE_REDUCE))
+  else if (tw_op_form(op) == TW_FORM_REDUCTION)
     rewrite_reduce(a, op);
   else if (tw_op_form(op) == TW_FORM_SCAN)
     rewrite_scan(a, op);

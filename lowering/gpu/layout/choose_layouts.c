@@ -212,13 +212,13 @@ tw_layout_t twl_reduction_layout(twl_classes_t *c, MlirOperation op, const tw_la
   int axis = (int)tw_attr_int(op, "axis", 0);
   tw_axis_bits_t bits;
   bool fits =
-      tw_op_form(op) == TW_FORM_SCAN ? tw_layout_axis_bits(layout, axis, &bits) : tw_layout_splits_axis(layout, axis);
-  return fits ? *layout : twl_default_layout(c, mlirOperationGetOperand(op, 0));
+      tw_op_is(op, TW_TILE_REDUCE) ? tw_layout_splits_axis(layout, axis) : tw_layout_axis_bits(layout, axis, &bits);
+  return fits ? *layout : twl_default_layout(c, twl_reduced(op));
 }
 
 static int64_t reduction_slots(twl_classes_t *c, MlirOperation op, const tw_layout_t *layout) {
   tw_layout_t taken = twl_reduction_layout(c, op, layout);
-  int axis = (int)tw_attr_int(op, "axis", 0), bits = element_bits(mlirOperationGetOperand(op, 0));
+  int axis = (int)tw_attr_int(op, "axis", 0), bits = element_bits(twl_reduced(op));
   int64_t slots = tw_conversion_slots(layout, &taken, bits);
   if (tw_op_form(op) == TW_FORM_SCAN)
     return slots + tw_scan_slots(&taken, axis) + tw_conversion_slots(&taken, layout, bits);
@@ -397,7 +397,7 @@ static void propagate(chooser_t *x) {
         changed |= add_candidate(x, to, &l);
       }
       for (int k = 0; k < to->count && !from->forced && from->count < TW_MAX_CHOICES; k++) {
-        if (tw_op_is(edge->op, TW_TILE_REDUCE))
+        if (tw_op_form(edge->op) == TW_FORM_REDUCTION)
           break;
         tw_layout_t have = candidate(x, to, k), l = twl_backward(edge->op, &have);
         changed |= add_candidate(x, from, &l);
@@ -463,7 +463,7 @@ static int64_t slots_of(chooser_t *x, MlirOperation op, const tw_layout_t *l) {
 
 static void add_op(chooser_t *x, MlirOperation op) {
   bool reduces = tw_op_combines(op);
-  MlirValue value = reduces ? mlirOperationGetOperand(op, 0) : twl_representative(op);
+  MlirValue value = reduces ? twl_reduced(op) : twl_representative(op);
   if ((!reduces && !twl_is_elementwise(op)) || value.ptr == NULL || !twl_has_class(value))
     return;
   const class_choice_t *k = choice_of(x, value);
@@ -517,7 +517,7 @@ static void add_product(chooser_t *x, MlirOperation mma) {
 
 /* Between the classes of an edge's operand and result. */
 static int64_t edge_slots(chooser_t *x, MlirOperation op, const tw_layout_t *from, const tw_layout_t *to) {
-  if (tw_op_is(op, TW_TILE_REDUCE)) {
+  if (tw_op_form(op) == TW_FORM_REDUCTION) {
     tw_layout_t taken = twl_reduction_layout(x->c, op, from), made = twl_forward(op, &taken);
     return conversion_slots(x, &made, to, element_bits(mlirOperationGetResult(op, 0)));
   }

@@ -52,8 +52,7 @@ static void unite(void *classes, MlirValue x, MlirValue y) {
   tw_sets_unite(&c->sets, p, q);
 }
 
-static void add_edge(twl_classes_t *c, MlirOperation op) {
-  MlirValue from = mlirOperationGetOperand(op, 0), to = mlirOperationGetResult(op, 0);
+static void add_edge(twl_classes_t *c, MlirOperation op, MlirValue from, MlirValue to) {
   if (!twl_has_class(from) || !twl_has_class(to))
     return;
   c->edges = tw_room(c->edges, c->num_edges, sizeof *c->edges);
@@ -74,6 +73,27 @@ MlirValue twl_representative(MlirOperation op) {
   return (MlirValue){NULL};
 }
 
+MlirValue twl_reduced(MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (twl_has_class(mlirOperationGetOperand(op, i)))
+      return mlirOperationGetOperand(op, i);
+  return mlirOperationGetOperand(op, 0);
+}
+
+/* All tiles that go in share a layout, which those that come out of a scan have, too. */
+static void classify_combining(twl_classes_t *c, MlirOperation op) {
+  MlirValue one = twl_reduced(op);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    unite(c, one, mlirOperationGetOperand(op, i));
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    if (tw_op_form(op) == TW_FORM_SCAN)
+      unite(c, mlirOperationGetResult(op, 0), mlirOperationGetResult(op, i));
+    else
+      add_edge(c, op, one, mlirOperationGetResult(op, i));
+  if (tw_op_form(op) == TW_FORM_SCAN)
+    unite(c, one, mlirOperationGetResult(op, 0));
+}
+
 static void classify(twl_classes_t *c, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (twl_has_class(mlirOperationGetResult(op, i)))
@@ -87,8 +107,8 @@ static void classify(twl_classes_t *c, MlirOperation op) {
     MlirValue one = twl_representative(op);
     for (intptr_t i = 0; one.ptr && i < mlirOperationGetNumOperands(op); i++)
       unite(c, one, mlirOperationGetOperand(op, i));
-  } else if (tw_op_form(op) == TW_FORM_SCAN) {
-    unite(c, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
+  } else if (tw_op_combines(op)) {
+    classify_combining(c, op);
   } else if (tw_op_is(op, TW_TILE_MMA)) {
     unite(c, mlirOperationGetOperand(op, 2), mlirOperationGetResult(op, 0));
   } else if (tw_op_is(op, TW_TILE_SUM_PARTS)) {
@@ -96,16 +116,16 @@ static void classify(twl_classes_t *c, MlirOperation op) {
       unite(c, mlirOperationGetOperand(op, i), mlirOperationGetResult(op, i));
   } else if (tw_op_form(op) == TW_FORM_CONTROL) {
     tw_each_source(op, unite, c);
-  } else if (tw_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE)) {
-    add_edge(c, op);
+  } else if (tw_is_shape_op(op)) {
+    add_edge(c, op, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
   }
 }
 
 static void note_reductions(twl_classes_t *c) {
   for (size_t i = 0; i < c->num_ops; i++) {
     MlirOperation op = c->ops[i];
-    if (tw_op_combines(op) && twl_has_class(mlirOperationGetOperand(op, 0)))
-      twl_class_of(c, mlirOperationGetOperand(op, 0))->reduced |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
+    if (tw_op_combines(op) && twl_has_class(twl_reduced(op)))
+      twl_class_of(c, twl_reduced(op))->reduced |= UINT32_C(1) << tw_attr_int(op, "axis", 0);
   }
 }
 
@@ -144,7 +164,7 @@ static void aligned_shape(MlirOperation op, int rank, int64_t *shape) {
 tw_layout_t twl_forward(MlirOperation op, const tw_layout_t *from) {
   int64_t shape[TW_LAYOUT_MAX_RANK], aligned[TW_LAYOUT_MAX_RANK];
   int perm[TW_LAYOUT_MAX_RANK];
-  if (tw_op_is(op, TW_TILE_REDUCE))
+  if (tw_op_form(op) == TW_FORM_REDUCTION)
     return tw_layout_slice(from, (int)tw_attr_int(op, "axis", 0), false);
   if (tw_op_is(op, TW_TILE_PERMUTE)) {
     read_order(op, from->rank, perm);

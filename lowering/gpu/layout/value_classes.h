@@ -53,6 +53,8 @@ void twl_add_to_class(twl_classes_t *c, MlirValue stand_in, MlirValue value);
 bool twl_is_elementwise(MlirOperation op);
 /* The first tile among results and operands that has a class; all others have its shape. */
 MlirValue twl_representative(MlirOperation op);
+/* The tile that a reduction or scan takes: of several, which share a class, one that has a class, if one has. */
+MlirValue twl_reduced(MlirOperation op);
 /* The tile that an access to memory moves; null for scalars and for other ops. */
 MlirValue twl_accessed(MlirOperation op);
 

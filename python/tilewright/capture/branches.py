@@ -73,6 +73,7 @@ def branch(
     unless: frozenset[str] = frozenset(),
 ) -> None:
     """scf.if. With `unless`, the flags that tell that the else side has left the statements."""
+    frame.refuse_in_combiner("a branch on a run-time value", "ct.where chooses between values")
     before = frame.env
     then_block, then_env = _side(frame, before, then)
     else_block, else_env = _side(frame, before, orelse)

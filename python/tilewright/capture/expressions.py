@@ -14,7 +14,7 @@ import math
 import operator
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _core
@@ -663,6 +663,8 @@ def _parameters_of(function: Any) -> tuple[Any, ...]:
 
 def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     positional, by_name = _binder(function).arguments(f"ct.{name}", args, keywords)
+    if name in ops.EFFECTS:
+        frame.refuse_in_combiner(f"ct.{name}", "it has an effect: do that before or behind")
     return ops.OPS[name](frame, *positional, **by_name)
 
 
@@ -838,6 +840,26 @@ BUILTINS: dict[Any, Builtin] = {
     math.prod: lambda frame, values, *, start=1: _product(frame, values, start),
     sum: lambda frame, values, start=0: _sum(frame, values, start),
 }
+
+
+def _compare_by_function(kind: ast.cmpop, frame: Frame, x: Any, y: Any) -> Any:
+    return compare_pair(frame, kind, x, y)
+
+
+def _operator_functions() -> Iterator[tuple[Any, Builtin]]:
+    """operator.add and its like, which are the operators."""
+    of_node = {"Mult": "mul", "Div": "truediv", "MatMult": "matmul", "BitAnd": "and_", "BitOr": "or_", "BitXor": "xor"}
+    of_node |= {"NotEq": "ne", "LtE": "le", "GtE": "ge"}
+    for node, name in BINARY.items():
+        function = getattr(operator, of_node.get(node, node.lower()))
+        yield function, lambda frame, x, y, name=name: binary(frame, name, x, y, frame.node)
+    for node in COMPARE:
+        function, kind = getattr(operator, of_node.get(node, node.lower())), getattr(ast, node)()
+        yield function, functools.partial(_compare_by_function, kind)
+    yield operator.neg, lambda frame, x: ops.OPS["negative"](frame, x)
+
+
+BUILTINS.update(_operator_functions())
 
 
 def _sum(frame: Frame, values: Any, start: Any) -> Any:

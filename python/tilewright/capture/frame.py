@@ -36,6 +36,7 @@ class Capture:
 
     def __init__(self, builder: Any, simt: bool = False) -> None:
         self.builder = builder
+        self.combiner = ""  # ct.reduce or ct.scan, whose function is being captured: arithmetic of scalars
         self.simt = simt  # a value is one element a thread; arrays are indexed
         self.emit = Emitter(builder)
         self.active: list[types.CodeType] = []
@@ -149,6 +150,13 @@ class Frame:
         if is_numpy_scalar(value):
             return numpy_scalar(self.emit, value)
         return value
+
+    # -- functions that combine
+
+    def refuse_in_combiner(self, found: str, instead: str) -> None:
+        """What cannot stand in the function of ct.reduce or ct.scan, which is arithmetic of scalars."""
+        if self.capture.combiner:
+            raise TileSyntaxError(f"{found} cannot stand in the function of {self.capture.combiner}; {instead}")
 
     # -- control flow
 

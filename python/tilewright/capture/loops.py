@@ -433,8 +433,12 @@ def _remedy(value: Any) -> str:
     return "one type"
 
 
+_UNROLLED = "a loop over constants, as in ct.static_iter, is unrolled"
+
+
 @handles(ast.While)
 def _while(frame: Frame, node: ast.While) -> None:
+    frame.refuse_in_combiner("a loop", _UNROLLED)
     loop = _Loop(frame, node)
     # The condition may assign nothing, so what it sees at first is what is there now.
     while True:
@@ -523,6 +527,7 @@ def _for(frame: Frame, node: ast.For) -> None:
 def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:
     """scf.for; False if the plan was wrong."""
     frame = loop.frame
+    frame.refuse_in_combiner("a loop", _UNROLLED)
     initial, types = loop.initial(), loop.types()
     body = frame.builder.block([count.dtype.mlir, *types])
     frame.builder.enter(body)
@@ -547,6 +552,7 @@ def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:
 def _for_as_while(loop: _Loop, count: _Count, name: str) -> bool:
     """A loop that can be left: scf.while that counts by itself; False if the plan was wrong."""
     frame, emit = loop.frame, loop.frame.emit
+    frame.refuse_in_combiner("a loop", _UNROLLED)
     initial = [count.lower, *loop.initial()]
     types = [count.dtype.mlir, *loop.types()]
     head = frame.builder.block(types)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from .. import _core
 from ..dtype import (
     PROMOTION,
     DType,
@@ -32,7 +33,7 @@ from ..dtype import (
     uint32,
     uint64,
 )
-from ..errors import TileStaticAssertionError, TileTypeError, TileValueError
+from ..errors import TileStaticAssertionError, TileSyntaxError, TileTypeError, TileValueError, from_message
 from ..formats import BITS, FLOATS, SIGNED, Conversion, printf_parts
 from ..modes import check_cast_rounding, check_fast_accumulation, check_memory
 from ..tile import PaddingMode
@@ -49,9 +50,13 @@ from .values import (
     is_number,
     is_run_time,
     require_tile_or_number,
+    tile_type,
 )
 
 OPS: dict[str, Callable[..., Any]] = {}
+# What does more than make a value.
+EFFECTS = frozenset(("load", "store", "gather", "scatter", "print", "printf", "assert_"))
+MOST_COMBINED = 8  # values at once, by a function of the user's
 MOST_ELEMENTS = 2**30  # of a tile, so that a position in it is an int32
 
 
@@ -143,7 +148,7 @@ def _axes(value: Any, ndim: int, what: str) -> Shape:
         return tuple(range(ndim))
     axes = tuple(_axis(v, ndim, what) for v in (value if isinstance(value, tuple) else (value,)))
     if len(set(axes)) != len(axes):
-        raise TileValueError(f"{what}: axis {value} names one axis twice")
+        raise TileTypeError(f"{what}: axis {value} names one axis twice")
     return axes
 
 
@@ -760,6 +765,101 @@ def _place_of_number(frame: Frame, name: str, tile: Tile, axis: int) -> Tile:
 
 
 _register_reductions()
+
+
+def _given(frame: Frame, what: str, x: Any, identity: Any) -> tuple[list[Tile], list[Any]]:
+    """The tiles to combine, of one shape, and the identity of each."""
+    tiles = [_tile(frame, value, what) for value in (x if isinstance(x, tuple) else (x,))]
+    identities = list(identity) if isinstance(identity, tuple) else [identity]
+    if isinstance(x, tuple) is not isinstance(identity, tuple) or len(tiles) != len(identities):
+        raise TileTypeError(f"{what}: identity must be a constant for each tile, found {describe(identity)}")
+    if not 1 <= len(tiles) <= MOST_COMBINED:
+        raise TileTypeError(f"{what} combines 1 to {MOST_COMBINED} tiles at once, found {len(tiles)}")
+    for value in identities:
+        if not is_number(value):
+            raise TileTypeError(f"{what}: identity must be a constant, found {describe(value)}")
+    shape: Shape = ()
+    for tile in tiles:
+        shape = broadcast_shapes(shape, tile.shape, what)
+    return [frame.emit.broadcast(tile, shape) for tile in tiles], identities
+
+
+def _combiner(frame: Frame, what: str, func: Any, tiles: list[Tile], is_tuple: bool) -> Any:
+    """A block with the body of the user's function, which yields a scalar of the dtype of each tile."""
+    from .expressions import call  # which needs this module
+
+    capture, builder, node = frame.capture, frame.builder, frame.node
+    if capture.combiner:
+        raise TileSyntaxError(
+            f"{what} cannot stand in the function of {capture.combiner}; combine several tiles at once"
+        )
+    block = builder.block([tile.dtype.mlir for tile in tiles] * 2)
+    builder.enter(block)
+    capture.combiner = what
+    arguments = [Tile(ir, tile.dtype, ()) for ir, tile in zip(block.args, tiles * 2, strict=True)]
+    made = call(frame, func, arguments, {}, node)
+    values = made if is_tuple else (made,)
+    if not isinstance(values, tuple) or len(values) != len(tiles):
+        raise TileTypeError(f"{what}: the function must return {len(tiles)} values, found {describe(made)}")
+    frame.at(node)
+    yielded = [_yielded(frame, what, value, tile.dtype) for value, tile in zip(values, tiles, strict=True)]
+    builder.op("tile.yield", yielded, None, [])
+    capture.combiner = ""
+    builder.leave()
+    return block
+
+
+def _yielded(frame: Frame, what: str, value: Any, dtype: DType) -> Any:
+    """What the user's function returned, as a scalar of the dtype of its tile."""
+    what = f"{what}: what the function returns"
+    scalar = frame.emit.implicit(value, dtype, what)
+    if scalar.shape:
+        raise TileTypeError(f"{what} must be a scalar, found {describe(scalar)}")
+    return scalar.ir
+
+
+def _combine(
+    frame: Frame,
+    name: str,
+    x: Any,
+    axis: Any,
+    func: Any,
+    identity: Any,
+    left: Callable[[Shape, int], Shape],
+    **flags: Any,
+) -> tuple[list[Tile], int]:
+    """The results of tile.reduce_by or tile.scan_by, of the shape that `left` says, and the axis."""
+    what = f"ct.{name}"
+    tiles, identities = _given(frame, what, x, identity)
+    at = _axis(axis, tiles[0].ndim, what)
+    units = [frame.emit.constant(v, t.dtype).ir for v, t in zip(identities, tiles, strict=True)]
+    block = _combiner(frame, what, func, tiles, isinstance(x, tuple))
+    shape = left(tiles[0].shape, at)
+    types = [tile_type(tile.dtype, shape) for tile in tiles]
+    operands = [*(tile.ir for tile in tiles), *units]
+    try:
+        made = frame.builder.op(f"tile.{name}_by", operands, {"axis": at, **flags}, types, [block])
+    except _core.BuildError as error:
+        raise from_message(str(error), what) from None
+    irs = made if isinstance(made, tuple) else (made,)
+    return [Tile(ir, tile.dtype, shape) for ir, tile in zip(irs, tiles, strict=True)], at
+
+
+@op("reduce")
+def _reduce_by(frame: Frame, x: Any, axis: Any, func: Any, identity: Any, keepdims: Any) -> Any:
+    keep = numerics.constant_flag(keepdims, "ct.reduce: keepdims")
+    made, at = _combine(frame, "reduce", x, axis, func, identity, lambda shape, at: (*shape[:at], *shape[at + 1 :]))
+    if keep:
+        made = [frame.emit.reshape(tile, (*tile.shape[:at], 1, *tile.shape[at:])) for tile in made]
+    return tuple(made) if isinstance(x, tuple) else made[0]
+
+
+@op("scan")
+def _scan_by(frame: Frame, x: Any, axis: Any, func: Any, identity: Any, reverse: Any) -> Any:
+    flags = {"reverse": None} if numerics.constant_flag(reverse, "ct.scan: reverse") else {}
+    made, _ = _combine(frame, "scan", x, axis, func, identity, lambda shape, at: shape, **flags)
+    return tuple(made) if isinstance(x, tuple) else made[0]
+
 
 # ---------------------------------------------------------------------------------------------
 # Matrices

@@ -59,7 +59,7 @@ def check_axes(axis: Any, ndim: int, what: str) -> Shape:
     values = axis if isinstance(axis, Sequence) else (axis,)
     axes = tuple(check_axis(a, ndim, what) for a in values)
     if len(set(axes)) != len(axes):
-        raise TileValueError(f"{what}: axis {axis} names one axis twice")
+        raise TileTypeError(f"{what}: axis {axis} names one axis twice")
     return axes
 
 

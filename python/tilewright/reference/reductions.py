@@ -14,8 +14,9 @@ from ..modes import check_fast_accumulation, check_flush, check_rounding
 from .checks import broadcast_shapes, check_axes, check_axis
 from .elementwise import flushed
 from .table import op
-from .values import Tile, as_tile, common_dtype, convert, exact_elements, round_to
+from .values import Tile, as_tile, common_dtype, constant, convert, exact_elements, is_number, promote_to, round_to
 
+_MOST_COMBINED = 8  # values at once, by a function of the user's
 _ADDING = ("sum", "prod", "cumsum", "cumprod")
 
 
@@ -95,6 +96,77 @@ def _scan(name: str, x: Tile, axis: int, reverse: bool) -> Tile:
     found = run(data, axis=axis, dtype=data.dtype)
     found = np.flip(found, axis) if reverse else found
     return Tile(round_to(found, x.dtype) if x.dtype.is_float else found, x.dtype)
+
+
+# ---------------------------------------------------------------------------------------------
+# By a function of the user's, which gets scalars: one element after the other
+
+
+def _given(what: str, x: Any, identity: Any) -> list[Tile]:
+    """The tiles to combine, of one shape. The identities change nothing; here they are only checked."""
+    tiles = [as_tile(v, what) for v in (x if isinstance(x, tuple) else (x,))]
+    identities = identity if isinstance(identity, tuple) else (identity,)
+    if isinstance(x, tuple) is not isinstance(identity, tuple) or len(tiles) != len(identities):
+        raise TileTypeError(f"{what}: identity must be a constant for each tile, found {identity!r}")
+    if not 1 <= len(tiles) <= _MOST_COMBINED:
+        raise TileTypeError(f"{what} combines 1 to {_MOST_COMBINED} tiles at once, found {len(tiles)}")
+    for value, tile in zip(identities, tiles, strict=True):
+        if not is_number(value):
+            raise TileTypeError(f"{what}: identity must be a constant, found {value!r}")
+        constant(value, tile.dtype)
+    shape: tuple[int, ...] = ()
+    for tile in tiles:
+        shape = broadcast_shapes(shape, tile.shape, what)
+    return [Tile(np.broadcast_to(tile._data, shape), tile.dtype) for tile in tiles]
+
+
+def _call(what: str, func: Callable[..., Any], x: list[Tile], y: list[Tile], is_tuple: bool) -> list[Tile]:
+    made = func(*x, *y)
+    values = made if is_tuple else (made,)
+    if not isinstance(values, tuple) or len(values) != len(x):
+        raise TileTypeError(f"{what}: the function must return {len(x)} values, found {made!r}")
+    told = f"{what}: what the function returns"
+    scalars = [promote_to(v, tile.dtype, told) for v, tile in zip(values, x, strict=True)]
+    for scalar in scalars:
+        if scalar.ndim:
+            raise TileTypeError(f"{told} must be a scalar, found a tile of shape {scalar.shape}")
+    return scalars
+
+
+def _running(what: str, tiles: list[Tile], axis: int, func: Callable[..., Any], is_tuple: bool) -> list[Tile]:
+    """What the elements up to each are together, along the axis."""
+    shape = np.moveaxis(tiles[0]._data, axis, -1).shape
+    rows = [np.moveaxis(t._data, axis, -1).reshape(-1, shape[-1]) for t in tiles]
+    out = [np.empty_like(row) for row in rows]
+    for i in range(rows[0].shape[0]):
+        so_far: list[Tile] = []
+        for k in range(shape[-1]):
+            here = [Tile(row[i, k], t.dtype) for row, t in zip(rows, tiles, strict=True)]
+            so_far = _call(what, func, so_far, here, is_tuple) if so_far else here
+            for kept, value in zip(out, so_far, strict=True):
+                kept[i, k] = value._data
+    return [Tile(np.moveaxis(o.reshape(shape), -1, axis), t.dtype) for o, t in zip(out, tiles, strict=True)]
+
+
+@op("reduce")
+def reduce_by(x: Any, axis: Any, func: Any, identity: Any, keepdims: Any) -> Any:
+    tiles = _given("ct.reduce", x, identity)
+    at = check_axis(axis, tiles[0].ndim, "ct.reduce")
+    made = _running("ct.reduce", tiles, at, func, isinstance(x, tuple))
+    last = [np.take(t._data, [-1] if keepdims else -1, axis=at) for t in made]
+    results = tuple(Tile(data, t.dtype) for data, t in zip(last, made, strict=True))
+    return results if isinstance(x, tuple) else results[0]
+
+
+@op("scan")
+def scan_by(x: Any, axis: Any, func: Any, identity: Any, reverse: Any) -> Any:
+    tiles = _given("ct.scan", x, identity)
+    at = check_axis(axis, tiles[0].ndim, "ct.scan")
+    if reverse:
+        tiles = [Tile(np.flip(t._data, at), t.dtype) for t in tiles]
+    made = _running("ct.scan", tiles, at, func, isinstance(x, tuple))
+    results = tuple(Tile(np.flip(t._data, at), t.dtype) if reverse else t for t in made)
+    return results if isinstance(x, tuple) else results[0]
 
 
 _MMA_ACCUMULATORS: dict[DType, tuple[DType, ...]] = {

@@ -90,3 +90,30 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
     return
   }
 }
+
+// -----
+
+!row = memref<?xf32, strided<[1]>>
+
+// A function of the user's takes neighbours together, so that their order is kept, and then what came before them.
+// CHECK-LABEL: func.func @reduce_by
+// CHECK: scf.for {{.*}} iter_args(%[[SO_FAR:.*]] = {{.*}}) -> (f32)
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 2, 4, 6, 8, 10, 12, 14]
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [1, 3, 5, 7, 9, 11, 13, 15]
+// CHECK: arith.subf %{{.*}}, %{{.*}} : vector<8xf32>
+// CHECK: arith.subf %[[SO_FAR]], %{{.*}} : f32
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @reduce_by(%a: !row) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant 0.0 : f32
+    %x = tile.load %a[%c0] : !row, i32 -> tensor<64xf32>
+    %s = tile.reduce_by(%x) identity(%zero) axis 0 : (tensor<64xf32>, f32) -> f32 {
+    ^bb0(%p: f32, %q: f32):
+      %d = arith.subf %p, %q : f32
+      tile.yield %d : f32
+    }
+    %b = tensor.splat %s : tensor<1xf32>
+    tile.store %b, %a[%c0] : tensor<1xf32>, !row, i32
+    return
+  }
+}

@@ -115,8 +115,6 @@ static bool along(const tw_layout_t *l, tw_input_t input, int bit, int axis) {
   return (l->basis[input][bit] & tw_layout_dim_mask(l, axis)) != 0;
 }
 
-static MlirType stored_type(tw_emitter_t *e, MlirType held) { return tw_bits(held) < 8 ? e->i8 : held; }
-
 /* ---- steps ------------------------------------------------------------------------------------- */
 
 /* A sum of products, in f32 or wider. */
@@ -188,19 +186,6 @@ static MlirValue warp_rank(const reduction_t *r, const tw_layout_t *l, uint32_t 
   return twg_linear_of_thread(r->e, NULL, 0, bits, l->bits[TW_WARP]);
 }
 
-static MlirValue load_part(const reduction_t *r, MlirType type, MlirValue pointer) {
-  MlirType stored = stored_type(r->e, type);
-  MlirValue x = twg_load_from(r->e, stored, pointer, (int)tw_part_bytes(type));
-  return mlirTypeEqual(stored, type) ? x : twg_cast(r->e, "llvm.trunc", type, x);
-}
-
-static void store_part(const reduction_t *r, MlirValue x, MlirValue pointer) {
-  MlirType type = mlirValueGetType(x), stored = stored_type(r->e, type);
-  if (!mlirTypeEqual(stored, type))
-    x = twg_cast(r->e, "llvm.zext", stored, x);
-  twg_store_to(r->e, x, pointer, (int)tw_part_bytes(type));
-}
-
 /* ---- across blocks ---------------------------------------------------------------------------- */
 
 static MlirWalkResult look_for_across(MlirOperation op, void *found) {
@@ -244,8 +229,9 @@ static item_t combine_parts(const reduction_t *r, const MlirType types[MAX_PARTS
     return combine(r, low, combine_parts(r, types, pointer, bytes, first + (1 << (bits - 1)), bits - 1));
   }
   for (int p = 0; p <= r->arg; p++)
-    x.part[p] = load_part(
-        r, types[p], first ? twg_offset_pointer(r->e, pointer[p], twg_const_i32(r->e, first * bytes[p])) : pointer[p]);
+    x.part[p] =
+        twg_load_part(r->e, types[p],
+                      first ? twg_offset_pointer(r->e, pointer[p], twg_const_i32(r->e, first * bytes[p])) : pointer[p]);
   return x;
 }
 
@@ -276,7 +262,7 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
       if (blocks > 0)
         store_in_blocks(r, slice, blocks, items[i].part[p], pointer);
       else
-        store_part(r, items[i].part[p], pointer);
+        twg_store_part(e, items[i].part[p], pointer);
     }
   if (blocks > 0) {
     twg_meet_blocks(e, "arrive.release");
@@ -318,22 +304,6 @@ static int keep_slice(const tw_layout_t *l, int axis, item_t *items, int count) 
   return kept;
 }
 
-static bool set_result(tw_emitter_t *e, MlirOperation op, const tw_layout_t *slice, tw_values_t values) {
-  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  tw_layout_t to;
-  if (!tw_is_tile(type)) {
-    twg_set_scalar(e, op, 0, values.at[0]);
-    return true;
-  }
-  tw_values_t out;
-  if (!tw_layout_of_type(type, &to) || !twg_rename_registers(e, slice, &to, values, &out)) {
-    tw_op_error(op, "must have the layout of a slice of its operand");
-    return false;
-  }
-  twg_set_result(e, op, 0, out);
-  return true;
-}
-
 static bool rule_reduce(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   int axis = (int)tw_attr_int(op, "axis", 0), warps;
@@ -364,7 +334,7 @@ static bool rule_reduce(tw_emitter_t *e, MlirOperation op) {
   for (int i = 0; i < count; i++)
     out.at[i] = release(&r, items[i]);
   free(items);
-  return set_result(e, op, &slice, out);
+  return twg_set_slice(e, op, 0, &slice, out);
 }
 
 TWG_RULE(TW_TILE_REDUCE, rule_reduce)

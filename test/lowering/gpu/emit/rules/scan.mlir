@@ -43,3 +43,30 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// A function of the user's: registers in order, then the two halves of each five lanes, the first one first.
+#k = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>
+module attributes {tile.target = "sm_90a"} {
+  // CHECK-LABEL: llvm.func @reduce_by
+  func.func @reduce_by(%a: memref<?xf32, strided<[1]>>, %f: f32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #k>
+    // CHECK-COUNT-3: llvm.fsub
+    // CHECK: llvm.nvvm.shfl.sync.bfly.i32
+    // CHECK: %[[FIRST:.*]] = llvm.select
+    // CHECK: %[[SECOND:.*]] = llvm.select
+    // CHECK: llvm.fsub %[[FIRST]], %[[SECOND]]
+    // CHECK-COUNT-4: llvm.fsub
+    // CHECK-NOT: llvm.fsub
+    %s = tile.reduce_by(%x) identity(%f) axis 0 : (tensor<128xf32, #k>, f32) -> f32 {
+    ^bb0(%p: f32, %q: f32):
+      %d = arith.subf %p, %q : f32
+      tile.yield %d : f32
+    }
+    %n = arith.cmpf ogt, %s, %f : f32
+    tile.assert %n, "large" : i1
+    return
+  }
+}
