@@ -179,6 +179,76 @@ def Tile_PermuteOp : Tile_InferredOp<"permute"> {
   let hasFolder = 1;
 }
 
+def Tile_CatOp : Tile_InferredOp<"cat"> {
+  let summary = "two tiles of one type, one behind the other along an axis";
+  let inference = "infer_cat"; let legalizer = "tw_legal_cat";
+  let pyName = "cat";
+  let numpy = "np.concatenate((x, y), axis)";
+  let arguments = (ins Tile_AnyTile:$lhs, Tile_AnyTile:$rhs, I32Attr:$axis);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$lhs `,` $rhs `axis` $axis attr-dict `:` type($lhs) `,` type($rhs)";
+}
+
+def Tile_ExtractOp : Tile_Op<"extract", [Pure]> {
+  let summary = "one of the parts of equal shape that a tile consists of";
+  let verifier = "verify_extract";
+  let description = [{
+    Element `e` of the result is element `index * shape + e` of the input, as in `tile.load`. Outside of the input the
+    result is unspecified.
+
+    ```mlir
+    %t = tile.extract %x[%i, %j] : tensor<64x32xf32>, i32, i32 -> tensor<16x32xf32>
+    ```
+  }];
+  let pyName = "extract";
+  let arguments = (ins Tile_AnyTile:$input, Variadic<AnySignlessInteger>:$index);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$input `[` $index `]` attr-dict `:` type($input) (`,` type($index)^)? `->` type($result)";
+}
+
+def Tile_InsertOp : Tile_Op<"insert", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "a tile with one of its parts, as `tile.extract` has them, in the place of what was there";
+  let verifier = "verify_insert"; let legalizer = "tw_legal_insert";
+  let pyName = "insert";
+  let arguments = (ins Tile_AnyTile:$input, Tile_AnyTile:$value, Variadic<AnySignlessInteger>:$index);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$value `,` $input `[` $index `]` attr-dict `:` type($value) `,` type($input) (`,` type($index)^)?";
+}
+
+def Tile_BitcastOp : Tile_Op<"bitcast", [Pure]> {
+  let summary = "the bits of each element as another dtype of as many bits";
+  let verifier = "verify_bitcast"; let legalizer = "tw_legal_bitcast";
+  let description = [{
+    As tfloat32, the lowest 13 bits are dropped. Which of its bit patterns a NaN of less than 32 bits has is unspecified.
+  }];
+  let pyName = "bitcast";
+  let numpy = "x.view(dtype)";
+  let arguments = (ins Tile_Value:$input);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_PackToBytesOp : Tile_Op<"pack_to_bytes", [Pure]> {
+  let summary = "the bytes of a tile in row-major order, the lowest of an element first";
+  let verifier = "verify_pack"; let legalizer = "tw_legal_pack";
+  let description = [{ Two elements of 4 bits share a byte, the first one its low half. }];
+  let pyName = "pack_to_bytes";
+  let numpy = "x.reshape(-1).view(np.uint8)";
+  let arguments = (ins Tile_AnyTile:$input);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_UnpackFromBytesOp : Tile_Op<"unpack_from_bytes", [Pure]> {
+  let summary = "bytes as the elements that `tile.pack_to_bytes` makes them of";
+  let verifier = "verify_unpack"; let legalizer = "tw_legal_unpack";
+  let pyName = "unpack_from_bytes";
+  let numpy = "x.view(dtype)";
+  let arguments = (ins Tile_AnyTile:$input);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//
@@ -249,13 +319,19 @@ def Tile_PowOp : Tile_BinaryOp<"pow"> {
   let accepts = "if"; let resultRule = "float"; let floatOp = "math.powf";
   let arguments = (ins Tile_Value:$lhs, Tile_Value:$rhs, UnitAttr:$integral);
 }
-def Tile_MinimumOp : Tile_BinaryOp<"minimum", [Commutative]> {
-  let summary = "the smaller of x and y; NaN if either is NaN";
+/// With `ignore_nan` a NaN is as if it were not there.
+class Tile_ExtremeOp<string mnemonic> : Tile_BinaryOp<mnemonic, [Commutative]> {
+  let legalizer = "legalize_extreme"; let verifier = "verify_extreme";
+  let arguments = (ins Tile_Value:$lhs, Tile_Value:$rhs, UnitAttr:$ignore_nan);
+}
+
+def Tile_MinimumOp : Tile_ExtremeOp<"minimum"> {
+  let summary = "the smaller of x and y; NaN if either is NaN, or with `ignore_nan` if both are";
   let pyName = "minimum"; let numpy = "np.minimum(x, y)";
   let accepts = "if"; let floatOp = "arith.minimumf"; let signedOp = "arith.minsi"; let unsignedOp = "arith.minui";
 }
-def Tile_MaximumOp : Tile_BinaryOp<"maximum", [Commutative]> {
-  let summary = "the larger of x and y; NaN if either is NaN";
+def Tile_MaximumOp : Tile_ExtremeOp<"maximum"> {
+  let summary = "the larger of x and y; NaN if either is NaN, or with `ignore_nan` if both are";
   let pyName = "maximum"; let numpy = "np.maximum(x, y)";
   let accepts = "if"; let floatOp = "arith.maximumf"; let signedOp = "arith.maxsi"; let unsignedOp = "arith.maxui";
 }
@@ -359,11 +435,13 @@ def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
   let form = "reduction"; let scratch = 1; let verifier = "verify_reduce"; let inference = "infer_reduce"; let legalizer = "legalize_reduce";
   let description = [{
     `argmin` and `argmax` give the i32 index of the first extreme element (the
-    first NaN, if there is one). `is_unsigned` marks min, max and their arg forms on
+    first NaN, if there is one). With `ignore_nan`, for floats, min, max and their arg forms take a NaN only
+    where there is nothing else. `is_unsigned` marks min, max and their arg forms on
     integers that are unsigned, after legalization.
   }];
   let accepts = "bif";
-  let arguments = (ins Tile_ReduceKind:$kind, Tile_AnyTile:$input, I32Attr:$axis, UnitAttr:$is_unsigned);
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_AnyTile:$input, I32Attr:$axis, UnitAttr:$is_unsigned,
+      UnitAttr:$ignore_nan);
   let results = (outs Tile_Value:$result);
   let assemblyFormat = "$kind `,` $input `axis` $axis attr-dict `:` type($input)";
 }

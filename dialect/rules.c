@@ -150,6 +150,24 @@ static MlirType infer_permute(const infer_t *at, const tw_op_info_t *info) {
   return tw_type_with_layout(type, &layout);
 }
 
+static MlirType infer_cat(const infer_t *at, const tw_op_info_t *info) {
+  (void)info;
+  const tw_operand_t *x = &at->operands[0], *y = &at->operands[1];
+  int64_t axis = attribute_int(at, "axis", -1);
+  if (axis < 0 || axis >= x->shape.rank) {
+    tw_fail(&at->check, "axis %lld is outside of a tile of %d dimensions", (long long)axis, (int)x->shape.rank);
+    return failed;
+  }
+  if (x->elem != y->elem || !tw_same_shape(&x->shape, &y->shape)) {
+    tw_fail(&at->check, "needs two tiles of one dtype and shape, found %s of shape %s and %s of shape %s",
+            tw_elem_name(x->elem), tw_shape_text(&x->shape), tw_elem_name(y->elem), tw_shape_text(&y->shape));
+    return failed;
+  }
+  tw_shape_t shape = x->shape;
+  shape.dims[axis] *= 2;
+  return tw_make_type(at->context, x->elem, &shape);
+}
+
 /* --- Reduction ------------------------------------------------------------------------------------ */
 
 static bool check_axis(const infer_t *at, int64_t axis) {

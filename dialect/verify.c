@@ -243,6 +243,77 @@ static bool verify_cast(const verify_t *v) {
   return read_both(v, &input, &result) && same_shape(v, "the result", &result.shape, &input.shape);
 }
 
+/* Parts of the shape `part` make up the whole; as many indices as dimensions, from operand `first` on. */
+static bool verify_part(const verify_t *v, const tw_operand_t *whole, const tw_operand_t *part, intptr_t first) {
+  intptr_t num = mlirOperationGetNumOperands(v->op) - first;
+  if (!same_elem(v, "the part", part->elem, "the tile", whole->elem))
+    return false;
+  if (num != whole->shape.rank || part->shape.rank != whole->shape.rank)
+    return tw_fail(&v->check,
+                   "has %d indices for parts of shape %s of a tile of shape %s; the dimensions must be as many",
+                   (int)num, tw_shape_text(&part->shape), tw_shape_text(&whole->shape));
+  for (intptr_t i = 0; i < num; i++) {
+    tw_elem_t elem = tw_elem_of(operand_type(v, first + i));
+    if (elem != TW_i32 && elem != TW_i64)
+      return tw_fail(&v->check, "index %d is %s; indices of parts are int32 or int64", (int)i, tw_elem_name(elem));
+    if (part->shape.dims[i] > whole->shape.dims[i])
+      return tw_fail(&v->check, "a part of shape %s is larger than the tile, which has shape %s",
+                     tw_shape_text(&part->shape), tw_shape_text(&whole->shape));
+  }
+  return true;
+}
+
+static bool verify_extract(const verify_t *v) {
+  tw_operand_t input, result;
+  return read_both(v, &input, &result) && verify_part(v, &input, &result, 1);
+}
+
+static bool verify_insert(const verify_t *v) {
+  tw_operand_t input, value;
+  return tw_read_operand(&v->check, operand_type(v, 0), "the tile", &input) &&
+         tw_read_operand(&v->check, operand_type(v, 1), "the part", &value) && verify_part(v, &input, &value, 2);
+}
+
+/* Of an element in memory; 0 of a bool, whose bits are not spoken of. */
+static int bits_of(MlirType type) {
+  MlirType element = mlirTypeIsAShaped(type) ? mlirShapedTypeGetElementType(type) : type;
+  if (tw_elem_of(element) == TW_b1)
+    return 0;
+  if (mlirTypeIsATF32(element))
+    return 32;
+  return mlirTypeIsAInteger(element) ? (int)mlirIntegerTypeGetWidth(element) : (int)mlirFloatTypeGetWidth(element);
+}
+
+static bool verify_bitcast(const verify_t *v) {
+  tw_operand_t input, result;
+  if (!read_both(v, &input, &result) || !same_shape(v, "the result", &result.shape, &input.shape))
+    return false;
+  int from = bits_of(input.type), to = bits_of(result.type);
+  return (from == to && from > 0) ||
+         tw_fail(&v->check, "from %s to %s: bool_ has no bits to speak of, and others must have as many",
+                 tw_elem_name(input.elem), tw_elem_name(result.elem));
+}
+
+static bool verify_bytes(const verify_t *v, const tw_operand_t *bytes, const tw_operand_t *tile) {
+  int64_t bits = bits_of(tile->type) * tw_shape_count(&tile->shape);
+  if (bytes->elem != TW_u8 || bytes->shape.rank != 1)
+    return tw_fail(&v->check, "needs bytes as a tile of uint8 of one dimension, found %s of shape %s",
+                   tw_elem_name(bytes->elem), tw_shape_text(&bytes->shape));
+  return (bits > 0 && bits == 8 * bytes->shape.dims[0]) ||
+         tw_fail(&v->check, "%s of shape %s is not %lld bytes", tw_elem_name(tile->elem), tw_shape_text(&tile->shape),
+                 (long long)bytes->shape.dims[0]);
+}
+
+static bool verify_pack(const verify_t *v) {
+  tw_operand_t input, result;
+  return read_both(v, &input, &result) && verify_bytes(v, &result, &input);
+}
+
+static bool verify_unpack(const verify_t *v) {
+  tw_operand_t input, result;
+  return read_both(v, &input, &result) && verify_bytes(v, &input, &result);
+}
+
 static bool verify_same_type(const verify_t *v) {
   tw_operand_t input, result;
   return read_both(v, &input, &result) && same_elem(v, "the result", result.elem, "the operand", input.elem) &&
@@ -256,8 +327,18 @@ static bool verify_pow(const verify_t *v) {
   return !has(v, "integral") || is_int || tw_fail(&v->check, "is marked `integral`, but its operands are not integers");
 }
 
+/* What says how NaN are taken, of an op that gives the largest or smallest of floats. */
+static bool verify_extreme(const verify_t *v) {
+  char kind = tw_elem_kind(tw_elem_of(has(v, "kind") ? operand_type(v, 0) : result_type(v)));
+  bool extreme = !has(v, "kind") || (integer(v, "kind") != TW_REDUCE_ADD && integer(v, "kind") != TW_REDUCE_MUL);
+  return !has(v, "ignore_nan") || (extreme && kind == 'f') ||
+         tw_fail(&v->check, "is marked `ignore_nan`, which is for the extremes of floats");
+}
+
 static bool verify_reduce(const verify_t *v) {
   char kind = tw_elem_kind(tw_elem_of(operand_type(v, 0)));
+  if (!verify_extreme(v))
+    return false;
   return !has(v, "is_unsigned") || kind == 'i' || kind == 'b' ||
          tw_fail(&v->check, "is marked `is_unsigned`, but reduces %s", tw_elem_name(tw_elem_of(operand_type(v, 0))));
 }

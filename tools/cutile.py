@@ -26,9 +26,8 @@ python -m tilewright.dropin script.py
 
 or with `import tilewright.dropin; tilewright.dropin.install()` before its first `import cuda.tile`.
 
-What differs everywhere: results are rounded to nearest even, and the directed rounding modes are refused by name; a
-NaN is kept by `max`, `min`, `maximum`, `minimum`, `argmax` and `argmin` unless `propagate_nan=False` (the default of
-cuTile) says otherwise; loads and stores are `WEAK`; the text of an error is ours.
+What differs everywhere: results are rounded to nearest even, and the directed rounding modes are refused by name; loads
+and stores are `WEAK`; the text of an error is ours.
 
 """
 

@@ -58,6 +58,16 @@ static MlirValue legalize_floordiv(const legalize_t *l) {
 static MlirValue legalize_mod(const legalize_t *l) { return needs_own(l) ? tw_legal_mod(l) : elementwise(l); }
 static MlirValue legalize_neg(const legalize_t *l) { return needs_own(l) ? tw_legal_neg_int(l) : elementwise(l); }
 
+/* The larger or smaller one: of floats, with a NaN or without. */
+static MlirValue legalize_extreme(const legalize_t *l) {
+  if (!tw_has_attr(l->op, "ignore_nan"))
+    return elementwise(l);
+  tw_elem_t elem = tw_elem_of(l->result);
+  MlirValue operands[] = {tw_legal_operand(l, 0, elem, l->result), tw_legal_operand(l, 1, elem, l->result)};
+  const char *name = tw_op_is(l->op, TW_TILE_MAXIMUM) ? "arith.maxnumf" : "arith.minnumf";
+  return tw_legal_compute(l, name, l->result, 2, operands);
+}
+
 static MlirValue legalize_compare(const legalize_t *l) {
   tw_elem_t elem = tw_promote(tw_elem_of(mlirValueGetType(mlirOperationGetOperand(l->op, 0))),
                               tw_elem_of(mlirValueGetType(mlirOperationGetOperand(l->op, 1))));

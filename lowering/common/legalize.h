@@ -36,6 +36,13 @@ MlirValue tw_legal_compute(const legalize_t *l, const char *name, MlirType type,
 MlirValue tw_legal_compare(const legalize_t *l, tw_cmp_kind_t kind, MlirValue x, MlirValue y);
 MlirValue tw_legal_select(const legalize_t *l, MlirValue condition, MlirValue x, MlirValue y);
 
+/* legalize_shape.c: parts of tiles and bits of elements. */
+MlirValue tw_legal_cat(const legalize_t *l);
+MlirValue tw_legal_insert(const legalize_t *l);
+MlirValue tw_legal_bitcast(const legalize_t *l);
+MlirValue tw_legal_pack(const legalize_t *l);
+MlirValue tw_legal_unpack(const legalize_t *l);
+
 /* legalize_math.c: ops that no single upstream op computes, by the kind of the result's dtype. */
 MlirValue tw_legal_mod(const legalize_t *l);
 MlirValue tw_legal_floordiv_float(const legalize_t *l);

@@ -276,7 +276,15 @@ void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride
 
 /* --- rules -------------------------------------------------------------------------------------------- */
 
-typedef enum { CPU_LEAF, CPU_ELEMENTWISE, CPU_BROADCAST, CPU_RESHAPE, CPU_PERMUTE, CPU_EFFECT } cpu_space_t;
+typedef enum {
+  CPU_LEAF,
+  CPU_ELEMENTWISE,
+  CPU_BROADCAST,
+  CPU_RESHAPE,
+  CPU_PERMUTE,
+  CPU_EXTRACT,
+  CPU_EFFECT
+} cpu_space_t;
 
 typedef struct cpu_rule {
   /* Whether a buffer for the result is filled by blocks, not by a nest, and how; else null. */

@@ -13,7 +13,7 @@ enum { MAX_CHAINS = 4, LONG_COST = 12, BLOCK = 128 /* steps of a chain */ };
 
 typedef struct {
   tw_reduce_kind_t kind;
-  bool is_unsigned, is_float, has_index;
+  bool is_unsigned, is_float, has_index, ignore_nan;
   MlirType element; /* compute type */
 } reducer_t;
 
@@ -26,6 +26,7 @@ static reducer_t reducer_of(cpu_t *cx, MlirOperation op) {
   MlirType element = cpu_compute_type(cx, tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))));
   reducer_t r = {.kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0), .element = element};
   r.is_float = mlirTypeIsAFloat(element);
+  r.ignore_nan = tw_has_attr(op, "ignore_nan");
   r.is_unsigned = tw_has_attr(op, "is_unsigned") || tw_is_bool(element);
   r.has_index = r.kind == TW_REDUCE_ARGMIN || r.kind == TW_REDUCE_ARGMAX;
   return r;
@@ -40,7 +41,7 @@ static MlirValue neutral(cpu_t *cx, const reducer_t *r) {
   }
   bool max = wants_max(r);
   if (r->is_float)
-    return cpu_float_const(cx, r->element, max ? -INFINITY : INFINITY);
+    return cpu_float_const(cx, r->element, r->ignore_nan ? NAN : max ? -INFINITY : INFINITY);
   unsigned bits = mlirIntegerTypeGetWidth(r->element);
   uint64_t all = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
   if (r->is_unsigned)
@@ -49,16 +50,16 @@ static MlirValue neutral(cpu_t *cx, const reducer_t *r) {
   return cpu_int_const(cx, r->element, max ? -highest - 1 : highest);
 }
 
-/* y is strictly better than x. */
+/* y is strictly better than x: of a number and NaN the latter, or if that is ignored the former. */
 static MlirValue is_better(cpu_t *cx, const reducer_t *r, MlirValue y, MlirValue x) {
   bool max = wants_max(r);
   if (!r->is_float) {
     cpu_ipred_t less = r->is_unsigned ? CPU_ULT : CPU_SLT, more = r->is_unsigned ? CPU_UGT : CPU_SGT;
     return cpu_cmpi(cx, max ? more : less, y, x);
   }
-  MlirValue better = cpu_cmpf(cx, max ? CPU_OGT : CPU_OLT, y, x);
-  MlirValue not_yet = cpu_cmpf(cx, CPU_OEQ, x, x);
-  MlirValue nan = cpu_bin(cx, "arith.andi", cpu_cmpf(cx, CPU_UNO, y, y), not_yet);
+  MlirValue better = cpu_cmpf(cx, max ? CPU_OGT : CPU_OLT, y, x), lower = r->ignore_nan ? y : x;
+  MlirValue number = cpu_cmpf(cx, CPU_OEQ, lower, lower), higher = r->ignore_nan ? x : y;
+  MlirValue nan = cpu_bin(cx, "arith.andi", cpu_cmpf(cx, CPU_UNO, higher, higher), number);
   return cpu_bin(cx, "arith.ori", better, nan);
 }
 
@@ -76,6 +77,8 @@ static MlirValue combine_values(cpu_t *cx, const reducer_t *r, MlirValue x, Mlir
   default: break;
   }
   bool max = wants_max(r);
+  if (r->is_float && r->ignore_nan)
+    return cpu_bin(cx, max ? "arith.maxnumf" : "arith.minnumf", x, y);
   if (r->is_float)
     return cpu_float_min_max(cx, x, y, max);
   const char *names[2][2] = {{"arith.minsi", "arith.minui"}, {"arith.maxsi", "arith.maxui"}};

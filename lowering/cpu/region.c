@@ -368,7 +368,8 @@ static void visit(cpu_t *cx, nest_plan_t *plan, MlirValue tile, const map_t *map
       fill_first(plan, operand);
     return;
   }
-  map_t inner = rule->space == CPU_ELEMENTWISE ? *map : operand_map(op, rule, map);
+  bool same_axes = rule->space == CPU_ELEMENTWISE || rule->space == CPU_EXTRACT;
+  map_t inner = same_axes ? *map : operand_map(op, rule, map);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))))
       visit(cx, plan, mlirOperationGetOperand(op, i), &inner);

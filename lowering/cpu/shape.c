@@ -113,8 +113,31 @@ static MlirValue eval_iota(cpu_t *cx, MlirOperation op, const cpu_point_t *point
   return cpu_round(cx, cpu_cast(cx, "arith.sitofp", value, cpu_compute_type(cx, element)), element);
 }
 
+/* The elements of the operand from index * shape on. */
+static MlirValue eval_extract(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  cpu_point_t inner = *point;
+  for (int d = 0; d < point->rank; d++) {
+    MlirValue index = mlirOperationGetOperand(op, 1 + d);
+    int64_t extent = tw_extent(result_type(op), d), last = tw_extent(operand_type(op), d) / extent - 1, known;
+    if (last == 0)
+      continue;
+    if (tw_known_int(index, &known)) {
+      inner.at[d] = cpu_index_plus(inner.at[d], (known < 0 || known > last ? 0 : known) * extent);
+      continue;
+    }
+    MlirBlock saved = cpu_enter_depth(cx, cx->base_depth);
+    MlirValue at =
+        cpu_bin_i(cx, "arith.andi", cpu_int_to_i64(cx, cpu_scalar(cx, index)), last); /* inside, whatever it is */
+    cpu_leave_depth(cx, saved);
+    cpu_index_t first = {.base = at, .depth = cx->base_depth};
+    inner.at[d] = cpu_index_add(cx, inner.at[d], cpu_index_mul(cx, first, extent));
+  }
+  return cpu_eval(cx, mlirOperationGetOperand(op, 0), &inner);
+}
+
 CPU_RULE(TW_TENSOR_SPLAT, CPU_LEAF, 0, NULL, eval_splat, NULL)
 CPU_RULE(TW_TILE_IOTA, CPU_LEAF, 1, NULL, eval_iota, NULL)
 CPU_RULE(TW_TILE_BROADCAST, CPU_BROADCAST, 0, NULL, eval_moved, NULL)
 CPU_RULE(TW_TILE_RESHAPE, CPU_RESHAPE, 0, NULL, eval_reshape, place_reshape)
 CPU_RULE_IN_BLOCKS(TW_TILE_PERMUTE, cpu_moves_last_axis, cpu_permute_into, CPU_PERMUTE, 0, NULL, eval_moved, NULL)
+CPU_RULE(TW_TILE_EXTRACT, CPU_EXTRACT, 0, NULL, eval_extract, NULL)

@@ -357,6 +357,19 @@ tw_layout_t tw_layout_broadcast(const tw_layout_t *l, const int64_t *shape) {
   return out;
 }
 
+tw_layout_t tw_layout_extract(const tw_layout_t *l, const int64_t *shape) { return tw_layout_unbroadcast(l, shape); }
+
+tw_layout_t tw_layout_unextract(const tw_layout_t *l, const int64_t *shape) {
+  int map[TW_LAYOUT_MAX_RANK];
+  for (int d = 0; d < l->rank; d++)
+    map[d] = d;
+  tw_layout_t out = move_layout(l, l->rank, shape, map);
+  for (int d = l->rank - 1; d >= 0; d--)
+    for (int bit = l->log_shape[d]; bit < out.log_shape[d]; bit++)
+      tw_layout_push(&out, TW_REGISTER, UINT32_C(1) << (tw_layout_dim_shift(&out, d) + bit));
+  return out;
+}
+
 tw_layout_t tw_layout_permute(const tw_layout_t *l, const int *perm) {
   int64_t shape[TW_LAYOUT_MAX_RANK];
   int map[TW_LAYOUT_MAX_RANK];

@@ -117,6 +117,11 @@ tw_layout_t tw_layout_unbroadcast(const tw_layout_t *l, const int64_t *shape);
 /* A layout of the broadcast result for an operand with layout `l`: extents of 1 grow to those of
  * `shape` along new registers, after replicated lanes and warps have been put to use. */
 tw_layout_t tw_layout_broadcast(const tw_layout_t *l, const int64_t *shape);
+/* Of a part of a tile, from that of the tile: each element stays with its owner, or with those of the same place in
+ * other parts. And of the tile, such that every thread has the same place of all parts as it has of one: the numbers of
+ * parts are the last bits of registers, those of the last dimension first. */
+tw_layout_t tw_layout_extract(const tw_layout_t *l, const int64_t *shape);
+tw_layout_t tw_layout_unextract(const tw_layout_t *l, const int64_t *shape);
 /* Result of a permute: result dimension i is operand dimension perm[i]; and its inverse. */
 tw_layout_t tw_layout_permute(const tw_layout_t *l, const int *perm);
 tw_layout_t tw_layout_unpermute(const tw_layout_t *l, const int *perm);

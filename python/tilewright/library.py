@@ -56,12 +56,12 @@ def _polynomial(x, coefficients):
 
 def relu(x, /):
     """The larger of x and 0; NaN stays."""
-    return ct.maximum(x, 0)
+    return ct.maximum(x, 0, propagate_nan=True)
 
 
 def clip(x, low, high, /):
     """x, or the bound that it is beyond; NaN stays."""
-    return ct.minimum(ct.maximum(x, low), high)
+    return ct.minimum(ct.maximum(x, low, propagate_nan=True), high, propagate_nan=True)
 
 
 def sigmoid(x, /):
@@ -80,7 +80,7 @@ def silu(x, /):
 def softplus(x, /):
     """log(1 + exp(x)), to 8 units in the last place of its dtype."""
     wide = _wide(x)
-    return _like(ct.maximum(wide, 0) + log1p(ct.exp(-ct.abs(wide))), x)
+    return _like(ct.maximum(wide, 0, propagate_nan=True) + log1p(ct.exp(-ct.abs(wide))), x)
 
 
 def gelu(x, /, approximate="none"):
@@ -120,7 +120,7 @@ def asinh(x, /):
     """The inverse of the hyperbolic sine, to 8 units in the last place of its dtype."""
     wide = _wide(x)
     size = ct.abs(wide)
-    small = ct.minimum(size, 2.0**28)  # its square is no infinity; beyond it the 1 does not matter
+    small = ct.minimum(size, 2.0**28, propagate_nan=True)  # its square is no infinity; beyond it the 1 does not matter
     y = log1p(small + small * small / (1 + ct.sqrt(1 + small * small)))
     y = ct.where(size > 2.0**28, ct.log(size) + math.log(2), y)
     return _like(ct.where(wide < 0, -y, ct.where(wide == 0, wide, y)), x)
@@ -194,7 +194,7 @@ def erf(x, /):
 
 
 def _erf(x, series, end, erfcx):
-    size = ct.minimum(ct.abs(x), end)
+    size = ct.minimum(ct.abs(x), end, propagate_nan=True)
     square = size * size
     near = x * _polynomial(square, series)
     far = 1 - ct.exp(-square) * _polynomial((2 * size - (1 + end)) * (1 / (end - 1)), erfcx)
@@ -221,7 +221,7 @@ def atan2(y, x, /):
 
 def _atan2(y, x, series):
     height, width = ct.abs(y), ct.abs(x)
-    least, most = ct.minimum(height, width), ct.maximum(height, width)
+    least, most = ct.minimum(height, width, propagate_nan=True), ct.maximum(height, width, propagate_nan=True)
     ratio = ct.where(most == 0, 0.0, ct.where(least == most, 1.0, least / most))
     is_steep = ratio > math.tan(math.pi / 8)
     t = ct.where(is_steep, (ratio - 1) / (ratio + 1), ratio)

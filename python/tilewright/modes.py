@@ -1,7 +1,7 @@
 """Modes: the rounding, flushing and memory order that each operation takes. Both executions of Python ask here.
 
-Results are rounded to nearest even, which is at least as exact as the modes FULL and APPROX ask for. RZ, RM and RP are
-refused by name: no composition of roundings to nearest gives them.
+Results are rounded to nearest even, which is at least as exact as the modes FULL and APPROX ask for. Conversions round
+as they are told; of arithmetic RZ, RM and RP are refused by name: no composition of roundings to nearest gives them.
 """
 
 from __future__ import annotations
@@ -76,11 +76,35 @@ def check_cast_rounding(mode: Any, source: DType, target: DType) -> None:
         )
     if mode in (*_SLOPPY, RoundingMode.RZI):
         raise TileTypeError(f"ct.astype has no rounding_mode {mode.name}; it has RN, RZ, RM, RP, RA")
-    if mode is RoundingMode.RN and target.name == "tfloat32":
+    if source.name == "float8_e8m0fnu" and mode not in (RoundingMode.RN, RoundingMode.RZ):
+        raise TileTypeError(f"ct.astype: a conversion of {source} has no rounding_mode {mode.name}; it has RN, RZ")
+    if rounds_by_mode(mode, source, target) and mode not in CAST_ROUNDING.get(target.name, ()):
+        known = ", ".join(m.name for m in CAST_ROUNDING.get(target.name, (RoundingMode.RN,)))
         raise TileUnsupportedFeatureError(
-            "ct.astype: rounding_mode RN to tfloat32 is not supported: a GPU rounds halves away from zero; leave it out"
+            f"ct.astype: rounding_mode {mode.name} to {target} is not supported; there is {known}; leave it out"
         )
-    _refuse_directed(mode, "ct.astype")
+    if source.name == "float64" and target.name == "tfloat32" and mode in (RoundingMode.RN, RoundingMode.RA):
+        raise TileUnsupportedFeatureError(
+            f"ct.astype: rounding_mode {mode.name} of float64 to tfloat32 is not supported; convert to float32 first"
+        )
+
+
+# What `astype` rounds by to each dtype, beside what it does without being told.
+CAST_ROUNDING: dict[str, tuple[RoundingMode, ...]] = {
+    **dict.fromkeys(("float32", "float16", "bfloat16"), _BASIC),
+    "tfloat32": (*_BASIC, RoundingMode.RA),
+}
+_MANTISSA = {"float64": 53, "float32": 24, "tfloat32": 11, "float16": 11, "bfloat16": 8, "float8_e4m3fn": 4}
+_EXPONENT = {"float64": 11, "float32": 8, "tfloat32": 8, "float16": 5, "bfloat16": 8, "float8_e8m0fnu": 8}
+
+
+def rounds_by_mode(mode: RoundingMode | None, source: DType, target: DType) -> bool:
+    """Whether a conversion depends on its mode: it may drop bits, and the mode is not what it does by itself."""
+    narrow = 3, 5  # mantissa and exponent of the other 8-bit floats, and more than those of 4 bits
+    bits, range_ = (t.get(source.name, n) for t, n in zip((_MANTISSA, _EXPONENT), narrow, strict=True))
+    exact = bits <= _MANTISSA.get(target.name, 0) and range_ <= _EXPONENT.get(target.name, 0)
+    by_itself = mode is None or (mode is RoundingMode.RN and target.name != "tfloat32")
+    return not exact and not by_itself
 
 
 def check_memory(order: Any, scope: Any, what: str) -> None:
@@ -96,6 +120,52 @@ def check_memory(order: Any, scope: Any, what: str) -> None:
         )
     if scope is not MemoryScope.NONE:
         raise TileTypeError(f"{what}: memory_scope {scope.name} needs a memory_order other than WEAK; leave it out")
+
+
+# Dtype of scales -> lengths of the blocks that share one, by the dtypes of the elements.
+_SCALES = {
+    ("float8_e4m3fn", "float8_e8m0fnu"): (32,),
+    ("float8_e5m2", "float8_e8m0fnu"): (32,),
+    ("float4_e2m1fn", "float8_e8m0fnu"): (16, 32),
+    ("float4_e2m1fn", "float8_e4m3fn"): (16,),
+}
+
+Typed = tuple[DType, tuple[int, ...]]
+
+
+def check_scaled(x: Typed, x_scale: Typed, y: Typed, y_scale: Typed, acc: Typed) -> None:
+    """Dtypes and shapes of `mma_scaled`."""
+    what, fp8 = "ct.mma_scaled", {"float8_e4m3fn", "float8_e5m2"}
+    if x[0] is not y[0] and {x[0].name, y[0].name} != fp8:
+        raise TileTypeError(f"{what}: x is {x[0]} and y is {y[0]}; they must be the same, or both 8-bit floats")
+    if x_scale[0] is not y_scale[0] or acc[0] is not float32:
+        raise TileTypeError(
+            f"{what}: the scales have one dtype and acc is float32, found {x_scale[0]}, {y_scale[0]} and {acc[0]}"
+        )
+    for name, (dtype, shape), (kind, scales), axis in (("x", x, x_scale, -1), ("y", y, y_scale, -2)):
+        blocks = _SCALES.get((dtype.name, kind.name))
+        if blocks is None:
+            known = ", ".join(f"{e} with {s}" for e, s in _SCALES)
+            raise TileTypeError(f"{what}: {name} is {dtype} and its scale {kind}; expected {known}")
+        _check_scales(f"{what}: {name}", shape, scales, axis, blocks)
+    (m, k), n = x[1][-2:], y[1][-1]
+    if y[1][-2] != k or acc[1][-2:] != (m, n):
+        raise TileTypeError(f"{what}: shapes (m, k), (k, n) and (m, n) needed, found {x[1]}, {y[1]} and {acc[1]}")
+
+
+def _check_scales(
+    what: str, shape: tuple[int, ...], scales: tuple[int, ...], axis: int, blocks: tuple[int, ...]
+) -> None:
+    """Whether each block of elements along the axis has a scale."""
+    if len(shape) not in (2, 3) or len(scales) != len(shape):
+        raise TileTypeError(f"{what} and its scale are of 2 or of 3 dimensions, found shapes {shape} and {scales}")
+    others = [d for d in range(-len(shape), 0) if d != axis]
+    fits = all(shape[d] == scales[d] for d in others) and shape[axis] % scales[axis] == 0
+    if not fits or shape[axis] // scales[axis] not in blocks:
+        known = " or ".join(map(str, blocks))
+        raise TileTypeError(
+            f"{what} has shape {shape} and its scale {scales}; expected a scale for each {known} along k"
+        )
 
 
 def check_fast_accumulation(fast: bool, dtype: DType) -> None:

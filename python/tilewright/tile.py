@@ -625,18 +625,18 @@ def abs(x: Any, /) -> Any:
 
 
 @op("minimum")
-def minimum(x: Any, y: Any, /, *, flush_to_zero: bool = False, propagate_nan: bool = True) -> Any:
-    """The smaller of x and y, promoted; NaN if one of them is NaN.
+def minimum(x: Any, y: Any, /, *, flush_to_zero: bool = False, propagate_nan: bool = False) -> Any:
+    """The smaller of x and y, promoted; where one of them is NaN, the other one.
 
-    With `propagate_nan=False` the one that is a number, where one of them is NaN.
+    With `propagate_nan=True` NaN, where one of them is.
     """
 
 
 @op("maximum")
-def maximum(x: Any, y: Any, /, *, flush_to_zero: bool = False, propagate_nan: bool = True) -> Any:
-    """The larger of x and y, promoted; NaN if one of them is NaN.
+def maximum(x: Any, y: Any, /, *, flush_to_zero: bool = False, propagate_nan: bool = False) -> Any:
+    """The larger of x and y, promoted; where one of them is NaN, the other one.
 
-    With `propagate_nan=False` the one that is a number, where one of them is NaN.
+    With `propagate_nan=True` NaN, where one of them is.
     """
 
 
@@ -834,6 +834,43 @@ def expand_dims(x: Tile, /, axis: int) -> Tile:
     """A new axis of length 1 at `axis`; x[:, None] does the same."""
 
 
+@op("cat")
+def cat(tiles: Sequence[Tile], /, axis: int) -> Tile:
+    """Two tiles of one dtype and shape, one behind the other along `axis`; of one tile, that tile."""
+
+
+@op("extract")
+def extract(x: Tile, /, index: Index, shape: Shape) -> Tile:
+    """The part of `shape` at `index` of a tile, as `load` gives it of an array.
+
+    `index` counts parts, along each axis from 0; it may be known at run time only. Outside of the tile a constant index
+    is refused, and another one gives unspecified values. With shape () the element at `index`, as a scalar.
+    """
+
+
+@op("insert")
+def insert(x: Tile, /, index: Index, value: Tile | Scalar) -> Tile:
+    """A tile like x, but for the part at `index`, as `extract` has it, which is `value`: a scalar is one element."""
+
+
+@op("bitcast")
+def bitcast(x: Any, /, dtype: DType) -> Tile:
+    """The bits of each element as another dtype of as many bits. bool_ has none to speak of.
+
+    As tfloat32, the lowest 13 bits are dropped. Of a NaN of 16 bits or less, it is unspecified which one it is.
+    """
+
+
+@op("pack_to_bytes")
+def pack_to_bytes(x: Tile, /) -> Tile:
+    """The bytes of a tile in row-major order, as in memory: a 1-D tile of uint8."""
+
+
+@op("unpack_from_bytes")
+def unpack_from_bytes(x: Tile, /, dtype: DType) -> Tile:
+    """The 1-D tile of `dtype` that `pack_to_bytes` makes these bytes of, a 1-D tile of uint8."""
+
+
 @op("broadcast_to")
 def broadcast_to(x: Any, /, shape: Shape) -> Tile:
     """x repeated along its axes of length 1, and along new ones in front."""
@@ -877,9 +914,9 @@ def max(
     *,
     keepdims: bool = False,
     flush_to_zero: bool = False,
-    propagate_nan: bool = True,
+    propagate_nan: bool = False,
 ) -> Tile:
-    """Largest element along `axis`; NaN if there is one, or with `propagate_nan=False` if there is nothing else."""
+    """Largest element along `axis`; NaN if there is nothing else, or with `propagate_nan=True` if there is one."""
 
 
 @op("min")
@@ -890,23 +927,23 @@ def min(
     *,
     keepdims: bool = False,
     flush_to_zero: bool = False,
-    propagate_nan: bool = True,
+    propagate_nan: bool = False,
 ) -> Tile:
-    """Smallest element along `axis`; NaN if there is one, or with `propagate_nan=False` if there is nothing else."""
+    """Smallest element along `axis`; NaN if there is nothing else, or with `propagate_nan=True` if there is one."""
 
 
 @op("argmax")
-def argmax(x: Tile, /, axis: int | None = None, *, keepdims: bool = False, propagate_nan: bool = True) -> Tile:
-    """Index (int32) of the first largest element along `axis`, or of the first NaN.
+def argmax(x: Tile, /, axis: int | None = None, *, keepdims: bool = False, propagate_nan: bool = False) -> Tile:
+    """Index (int32) of the first largest element along `axis`; 0 if all are NaN.
 
-    With `propagate_nan=False` a NaN is found only if there is nothing else. With axis None, the index into the
+    With `propagate_nan=True` of the first NaN, if there is one. With axis None, the index into the
     elements in row-major order.
     """
 
 
 @op("argmin")
-def argmin(x: Tile, /, axis: int | None = None, *, keepdims: bool = False, propagate_nan: bool = True) -> Tile:
-    """Index (int32) of the first smallest element along `axis`, or of the first NaN; see `argmax`."""
+def argmin(x: Tile, /, axis: int | None = None, *, keepdims: bool = False, propagate_nan: bool = False) -> Tile:
+    """Index (int32) of the first smallest element along `axis`; see `argmax`."""
 
 
 # ---------------------------------------------------------------------------------------------
@@ -973,6 +1010,19 @@ def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
     Sums are made in at least the accumulator's precision, but for 8-bit floats on Hopper: its Tensor Cores keep some 14
     bits of a sum. There each 128 of k are summed so, and these sums in the accumulator's precision; with the hint
     `fp8_fast_accum` all of k is summed so. `use_fast_acc` permits it for this product, and is not taken yet.
+    """
+
+
+@op("mma_scaled")
+def mma_scaled(x: Tile, x_scale: Tile, y: Tile, y_scale: Tile, /, acc: Tile) -> Tile:
+    """The product of x and y, each block of their elements along k times its scale, and acc, which is float32.
+
+    result[i, j] = sum of x[i, k] * x_scale[i, k // B] * y[k, j] * y_scale[k // B, j] over k, and acc[i, j]; B is the
+    length of a block: 32 for float8_e4m3fn and float8_e5m2 with scales of float8_e8m0fnu, 16 or 32 for float4_e2m1fn
+    with these, and 16 with scales of float8_e4m3fn. With a batch axis in front of all, or of some, as in `mma`.
+
+    No hardware does this yet here: elements are multiplied by their scales, exactly as long as that is in the range of
+    bfloat16, and multiplied as bfloat16.
     """
 
 
@@ -1081,6 +1131,8 @@ TILE_METHODS: dict[str, Callable[..., Any]] = {
     "reshape": reshape,
     "permute": permute,
     "transpose": transpose,
+    "extract": extract,
+    "insert": insert,
 }
 TILE_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "ndim", "T")  # and the method item()
 ARRAY_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "strides", "ndim")

@@ -588,6 +588,102 @@ func.func @f(%x: tensor<8xf32>, %y: tensor<4xf32>, %f: f32, %i: i32) {
 
 // -----
 
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'tile.cat' op axis 2 is outside of a tile of 2 dimensions}}
+  %0 = tile.cat %x, %x axis 2 : tensor<4x8xf32>, tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>, %y: tensor<4x4xf32>) {
+  // expected-error @below {{'tile.cat' op needs two tiles of one dtype and shape, found float32 of shape (4, 8) and float32 of shape (4, 4)}}
+  %0 = tile.cat %x, %y axis 1 : tensor<4x8xf32>, tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>, %i: i32) {
+  // expected-error @below {{'tile.extract' op has 1 indices for parts of shape (4, 4)}}
+  %0 = tile.extract %x[%i] : tensor<4x8xf32>, i32 -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>, %i: i8) {
+  // expected-error @below {{'tile.extract' op index 0 is int8; indices of parts are int32 or int64}}
+  %0 = tile.extract %x[%i, %i] : tensor<4x8xf32>, i8, i8 -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>, %v: tensor<8x8xf32>, %i: i32) {
+  // expected-error @below {{'tile.insert' op a part of shape (8, 8) is larger than the tile, which has shape (4, 8)}}
+  %0 = tile.insert %v, %x[%i, %i] : tensor<8x8xf32>, tensor<4x8xf32>, i32, i32
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>, %v: tensor<4x4xi32>, %i: i32) {
+  // expected-error @below {{'tile.insert' op the part is int32, but the tile is float32}}
+  %0 = tile.insert %v, %x[%i, %i] : tensor<4x4xi32>, tensor<4x8xf32>, i32, i32
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xi1>) {
+  // expected-error @below {{'tile.bitcast' op from bool_ to int8: bool_ has no bits to speak of}}
+  %0 = tile.bitcast %x : tensor<4xi1> -> tensor<4xi8>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'tile.bitcast' op from float32 to int64}}
+  %0 = tile.bitcast %x : tensor<4xf32> -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'tile.pack_to_bytes' op float32 of shape (4,) is not 8 bytes}}
+  %0 = tile.pack_to_bytes %x : tensor<4xf32> -> tensor<8xui8>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xi8>) {
+  // expected-error @below {{'tile.unpack_from_bytes' op needs bytes as a tile of uint8 of one dimension, found int8}}
+  %0 = tile.unpack_from_bytes %x : tensor<4xi8> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xi32>) {
+  // expected-error @below {{'tile.maximum' op is marked `ignore_nan`, which is for the extremes of floats}}
+  %0 = tile.maximum %x, %x {ignore_nan} : tensor<4xi32>, tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'tile.reduce' op is marked `ignore_nan`, which is for the extremes of floats}}
+  %0 = tile.reduce add, %x axis 0 {ignore_nan} : tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @f(%a: tensor<16x8xf16>, %b: tensor<8x4xf16>, %c: tensor<16x4xf32>, %d: tensor<8x4xbf16>, %e: tensor<16x4xf64>, %p: tensor<16x8xi16>, %q: tensor<8x4xi16>) {
   // expected-error @below {{'tile.mma' op needs shapes (m, k), (k, n) and (m, n), or these with one batch axis in front; found (16, 8), (16, 8) and (16, 4)}}
   %0 = tile.mma %a, %a, %c : tensor<16x8xf16>, tensor<16x8xf16>, tensor<16x4xf32>

@@ -110,6 +110,23 @@ func.func @combine_by_functions(%x: tensor<4x8xf32>, %n: tensor<4x8xui8>, %f: f3
   return
 }
 
+// CHECK-LABEL: func.func @parts
+func.func @parts(%x: tensor<4x8xf32>, %i: i32) {
+  // CHECK: tile.cat %{{.*}}, %{{.*}} axis 1 : tensor<4x8xf32>, tensor<4x8xf32>
+  %0 = tile.cat %x, %x axis 1 : tensor<4x8xf32>, tensor<4x8xf32>
+  // CHECK: tile.extract %{{.*}}[%{{.*}}, %{{.*}}] : tensor<4x8xf32>, i32, i32 -> tensor<1x4xf32>
+  %1 = tile.extract %x[%i, %i] : tensor<4x8xf32>, i32, i32 -> tensor<1x4xf32>
+  // CHECK: tile.insert %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<1x4xf32>, tensor<4x8xf32>, i32, i32
+  %2 = tile.insert %1, %x[%i, %i] : tensor<1x4xf32>, tensor<4x8xf32>, i32, i32
+  // CHECK: tile.bitcast %{{.*}} : tensor<4x8xf32> -> tensor<4x8xui32>
+  %3 = tile.bitcast %x : tensor<4x8xf32> -> tensor<4x8xui32>
+  // CHECK: tile.pack_to_bytes %{{.*}} : tensor<4x8xf32> -> tensor<128xui8>
+  %4 = tile.pack_to_bytes %x : tensor<4x8xf32> -> tensor<128xui8>
+  // CHECK: tile.unpack_from_bytes %{{.*}} : tensor<128xui8> -> tensor<16xf64>
+  %5 = tile.unpack_from_bytes %4 : tensor<128xui8> -> tensor<16xf64>
+  return
+}
+
 // CHECK-LABEL: func.func @effects
 func.func @effects(%x: tensor<4xf32>, %n: ui8, %c: tensor<4xi1>) {
   // CHECK: tile.print "x = {}, n = {}\0A", %{{.*}}, %{{.*}} : tensor<4xf32>, ui8

@@ -264,3 +264,67 @@ def test_refused(backends: Backends, name: str, error: Any, match: str) -> None:
         ct.mma(x, x, x)
 
     backends.rejects(locals()[name], 1, list, error, match)
+
+
+# ---------------------------------------------------------------------------------------------
+# Blocks with scales, and operands without the batch axis
+
+
+SCALED = [
+    (dt.float8_e4m3fn, dt.float8_e8m0fnu, 32),
+    (dt.float8_e5m2, dt.float8_e8m0fnu, 32),
+    (dt.float4_e2m1fn, dt.float8_e8m0fnu, 16),
+    (dt.float4_e2m1fn, dt.float8_e8m0fnu, 32),
+    (dt.float4_e2m1fn, dt.float8_e4m3fn, 16),
+]
+
+
+@pytest.mark.parametrize(("dtype", "scale", "block"), SCALED, ids=str)
+def test_scaled_products(backends: Backends, dtype: Any, scale: Any, block: int) -> None:
+    """Small powers of two as scales and few elements: all sums are exact."""
+
+    @ct.kernel
+    def kernel(X, XS, Y, YS, Z, B: ct.Constant[int]):
+        x = ct.load(X, (0, 0), (16, 64)).astype(dtype)
+        y = ct.load(Y, (0, 0), (64, 32)).astype(dtype)
+        xs = ct.load(XS, (0, 0), (16, 64 // B)).astype(scale)
+        ys = ct.load(YS, (0, 0), (64 // B, 32)).astype(scale)
+        ct.store(Z, (0, 0), ct.mma_scaled(x, xs, y, ys, ct.ones((16, 32), ct.float32)))
+
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-3, 4, shape).astype("f4") for shape in ((16, 64), (64, 32)))
+    xs, ys = (2.0 ** rng.integers(-2, 3, shape).astype("f4") for shape in ((16, 64 // block), (64 // block, 32)))
+    *_, z, _ = backends.run_all(kernel, 1, lambda: [x, xs, y, ys, np.zeros((16, 32), "f4"), block])
+    assert np.array_equal(z, (x * xs.repeat(block, 1)) @ (y * ys.repeat(block, 0)) + 1)
+
+
+@pytest.mark.parametrize(
+    ("x", "xs", "match"),
+    [
+        (((16, 64), dt.float16), ((16, 2), dt.float8_e8m0fnu), "x is float16"),
+        (((16, 64), dt.float8_e5m2), ((16, 2), dt.float8_e4m3fn), "scales have one dtype"),
+        (((16, 64), dt.float8_e5m2), ((16, 4), dt.float8_e8m0fnu), "a scale for each 32 along k"),
+        (((16, 64), dt.float8_e5m2), ((8, 2), dt.float8_e8m0fnu), "a scale for each 32 along k"),
+        (((16, 128), dt.float8_e5m2), ((16, 4), dt.float8_e8m0fnu), "shapes"),
+    ],
+)
+def test_refused_scales(backends: Backends, x: Any, xs: Any, match: str) -> None:
+    @ct.kernel
+    def kernel():
+        y, ys = ct.ones((64, 32), ct.float8_e4m3fn), ct.ones((2, 32), ct.float8_e8m0fnu)
+        ct.mma_scaled(ct.ones(*x), ct.ones(*xs), y, ys, ct.zeros((16, 32), ct.float32))
+
+    backends.rejects(kernel, 1, list, TileTypeError, match)
+
+
+def test_batch_of_one_operand(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Y, Z, W):
+        x, y = ct.load(X, (0, 0), (16, 32)), ct.load(Y, (0, 0, 0), (2, 32, 16))
+        ct.store(Z, (0, 0, 0), ct.mma(x, y, ct.zeros((2, 16, 16), ct.float32)))
+        ct.store(W, (0, 0, 0), ct.mma(y, x, ct.zeros((2, 32, 32), ct.float32)))
+
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(-3, 4, (16, 32)).astype("f2"), rng.integers(-3, 4, (2, 32, 16)).astype("f2")
+    _, _, z, w = backends.run_all(kernel, 1, lambda: [x, y, np.zeros((2, 16, 16), "f4"), np.zeros((2, 32, 32), "f4")])
+    assert np.array_equal(z, x.astype("f4") @ y) and np.array_equal(w, y.astype("f4") @ x)

@@ -220,3 +220,42 @@ def test_annotated_integers_are_wide(backends: Backends) -> None:
     x = np.zeros(3, np.float32)
     args = backends.run_all(with_int64, 1, lambda: [x, x.copy(), np.zeros(2, np.int64), 100_000, 1])
     assert args[2].tolist() == [10**10, 12 * 10**10]
+
+
+RM = ct.RoundingMode
+CASTS = [(s, t, m) for s, t in (("f8", "f4"), ("f4", "f2"), ("f8", "f2")) for m in (RM.RZ, RM.RM, RM.RP)]
+CASTS += [(s, "bf16", m) for s in ("f4", "f8", "f2") for m in (RM.RZ, RM.RM, RM.RP)]
+CASTS += [("f4", "tf32", m) for m in (RM.RN, RM.RA, RM.RZ, RM.RM, RM.RP)] + [("f8", "tf32", RM.RM)]
+
+
+@pytest.mark.parametrize(("source", "target", "mode"), CASTS, ids=str)
+def test_conversions_round_as_told(backends: Backends, source: str, target: str, mode: Any) -> None:
+    """Against the reference: random numbers, halves, ends of the range, subnormal numbers, infinities, NaN."""
+    to = {"f4": ct.float32, "f2": ct.float16, "bf16": ct.bfloat16, "tf32": ct.tfloat32}[target]
+
+    @ct.kernel
+    def kernel(X, Y):
+        ct.store(Y, (0,), ct.load(X, (0,), (1024,)).astype(to, rounding_mode=mode).astype(ct.float32))
+
+    rng = np.random.default_rng(0)
+    with np.errstate(over="ignore"):
+        spread = rng.standard_normal(960) * 2.0 ** rng.integers(-30, 20, 960)
+        ends = [0, 1, 1 + 2.0**-8, 1 + 2.0**-11, 1 + 2.0**-12, 65504, 65519, 65520, 7e4, 3.4028235e38, 1e39, 2.0**-24]
+        ends += [2.0**-25, 3 * 2.0**-26, 2.0**-14, 2.0**-126, 2.0**-133, 2.0**-149, 2.0**-150, np.inf, np.nan, 0.1]
+        x = np.concatenate((spread, ends, np.negative(ends), np.full(1024 - 960 - 2 * len(ends), 0.1))).astype(source)
+    backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros(1024, "f4")])
+
+
+def test_directed_conversions_of_known_numbers(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Y):
+        x = ct.load(X, (0,), (4,))
+        ct.store(Y, (0, 0), x.astype(ct.float32, rounding_mode=RM.RZ).reshape((1, 4)))
+        ct.store(Y, (1, 0), x.astype(ct.float32, rounding_mode=RM.RM).reshape((1, 4)))
+        ct.store(Y, (2, 0), x.astype(ct.float32, rounding_mode=RM.RP).reshape((1, 4)))
+
+    x = np.array([1 + 2.0**-30, -1 - 2.0**-30, 1e-60, 1e300])
+    _, y = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros((3, 4), "f4")])
+    over, most = np.float32(1 + 2.0**-23), np.finfo("f4").max
+    wanted = [[1, -1, 0, most], [1, -over, 0, most], [over, -1, 2.0**-149, np.inf]]
+    assert np.array_equal(y, np.array(wanted, "f4"))

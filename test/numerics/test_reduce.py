@@ -406,7 +406,7 @@ def test_creation(backends: Backends, dtype: dt.DType) -> None:
         ("count", TileValueError, r"32 elements.*16|16.*32 elements"),
         pytest.param("three", TileValueError, "power of two", marks=pytest.mark.spec("T-033")),
         ("axes", TileValueError, "permutation"),
-        ("no_axes", TileValueError, "two axes"),
+        ("no_axes", TileTypeError, "two axes"),
         pytest.param("assign", TileTypeError, "immutable", marks=pytest.mark.spec("T-028", "T-029")),
         ("element", TileTypeError, "index"),
         ("narrower", TileValueError, "broadcast"),

@@ -44,8 +44,8 @@ def cast(x, **keywords):
     return ct.astype(x, ct.float16, **keywords)
 
 
-def cast_to_tf32(x, **keywords):
-    return ct.astype(x, ct.tfloat32, **keywords)
+def cast_to_fp8(x, **keywords):
+    return ct.astype(x, ct.float8_e5m2, **keywords)
 
 
 def cast_to_int(x, **keywords):
@@ -60,12 +60,12 @@ CASES = [
     ),
     (wrong(ct.sqrt, rounding_mode=RM.RP), TileUnsupportedFeatureError, "ct.sqrt: rounding_mode RP is not supported"),
     (wrong(ct.sum, rounding_mode=RM.RM), TileUnsupportedFeatureError, "ct.sum: rounding_mode RM is not supported"),
-    (wrong(cast, rounding_mode=RM.RA), TileUnsupportedFeatureError, "ct.astype: rounding_mode RA is not supported"),
+    (wrong(cast, rounding_mode=RM.RA), TileUnsupportedFeatureError, "rounding_mode RA to float16 is not supported"),
     (wrong(cast, rounding_mode=RM.APPROX), TileTypeError, "ct.astype has no rounding_mode APPROX; it has RN, RZ"),
     (
-        wrong(cast_to_tf32, rounding_mode=RM.RN),
+        wrong(cast_to_fp8, rounding_mode=RM.RZ),
         TileUnsupportedFeatureError,
-        "rounding_mode RN to tfloat32 is not supported",
+        "rounding_mode RZ to float8_e5m2 is not supported",
     ),
     (wrong(cast_to_int, rounding_mode=RM.RN), TileTypeError, "conversions of floats to floats, found float32 to int32"),
     (

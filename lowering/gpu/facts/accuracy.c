@@ -14,10 +14,17 @@ static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
 
 /* ---- what it is made of ---------------------------------------------------------------------------- */
 
+static bool is_known_at_least(MlirOperation op, int bound) {
+  double known;
+  return (tw_known_float(mlirOperationGetOperand(op, 0), &known) && known >= bound) ||
+         (tw_known_float(mlirOperationGetOperand(op, 1), &known) && known >= bound);
+}
+
 static bool is_at_least(MlirValue value, int bound, int depth) {
   static const tw_op_kind_t forms[] = {TW_TENSOR_SPLAT, TW_ARITH_EXTF, TW_ARITH_TRUNCF};
   static const tw_op_kind_t positive[] = {TW_MATH_EXP, TW_MATH_EXP2, TW_MATH_ABSF, TW_MATH_COSH};
-  static const tw_op_kind_t joined[] = {TW_ARITH_MULF, TW_ARITH_DIVF, TW_ARITH_ADDF, TW_ARITH_MINIMUMF};
+  static const tw_op_kind_t joined[] = {TW_ARITH_MULF, TW_ARITH_DIVF, TW_ARITH_ADDF, TW_ARITH_MINIMUMF,
+                                        TW_ARITH_MINNUMF};
   double known;
   MlirOperation op = tw_def(value);
   if (tw_known_float(value, &known))
@@ -29,6 +36,9 @@ static bool is_at_least(MlirValue value, int bound, int depth) {
   if (tw_op_form(op) == TW_FORM_VIEW || TW_OP_IS_ONE_OF(op, forms) || is_reduction(op, TW_REDUCE_MAX) ||
       is_reduction(op, TW_REDUCE_MIN) || is_reduction(op, TW_REDUCE_ADD))
     return is_at_least(mlirOperationGetOperand(op, 0), bound, depth - 1);
+  if (tw_op_is(op, TW_ARITH_MAXNUMF)) /* a NaN on one side leaves the other one */
+    return is_known_at_least(op, bound) || (is_at_least(mlirOperationGetOperand(op, 0), bound, depth - 1) &&
+                                            is_at_least(mlirOperationGetOperand(op, 1), bound, depth - 1));
   bool either = tw_op_is(op, TW_ARITH_MAXIMUMF), adds = tw_op_is(op, TW_ARITH_ADDF);
   bool selects = tw_op_is(op, TW_ARITH_SELECT);
   if (!either && !selects && (!TW_OP_IS_ONE_OF(op, joined) || (bound && tw_op_is(op, TW_ARITH_DIVF))))
@@ -56,8 +66,8 @@ static bool sums_one_sign(MlirOperation op) {
 
 /* Ops that hand a small relative error on without making it larger. */
 static bool keeps_accuracy(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_ARITH_SELECT, TW_ARITH_MULF, TW_ARITH_DIVF, TW_ARITH_MAXIMUMF,
-                                       TW_ARITH_MINIMUMF};
+  static const tw_op_kind_t names[] = {TW_ARITH_SELECT,   TW_ARITH_MULF,    TW_ARITH_DIVF,   TW_ARITH_MAXIMUMF,
+                                       TW_ARITH_MINIMUMF, TW_ARITH_MAXNUMF, TW_ARITH_MINNUMF};
   return tw_op_form(op) == TW_FORM_VIEW || TW_OP_IS_ONE_OF(op, names) || is_reduction(op, TW_REDUCE_MAX) ||
          is_reduction(op, TW_REDUCE_MIN) || sums_one_sign(op);
 }

@@ -278,7 +278,7 @@ static void rewrite(assigner_t *a, MlirOperation op) {
     rewrite_scan(a, op);
   else if (tw_op_is(op, TW_TILE_MMA))
     rewrite_mma(a, op);
-  else if (tw_is_shape_op(op))
+  else if (tw_is_shape_op(op) || tw_op_is(op, TW_TILE_EXTRACT))
     rewrite_shape(a, op);
   else if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE))
     rewrite_loop_inits(a, op);

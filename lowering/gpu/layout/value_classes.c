@@ -116,7 +116,7 @@ static void classify(twl_classes_t *c, MlirOperation op) {
       unite(c, mlirOperationGetOperand(op, i), mlirOperationGetResult(op, i));
   } else if (tw_op_form(op) == TW_FORM_CONTROL) {
     tw_each_source(op, unite, c);
-  } else if (tw_is_shape_op(op)) {
+  } else if (tw_is_shape_op(op) || tw_op_is(op, TW_TILE_EXTRACT)) {
     add_edge(c, op, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
   }
 }
@@ -173,6 +173,8 @@ tw_layout_t twl_forward(MlirOperation op, const tw_layout_t *from) {
   int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetResult(op, 0)), shape);
   if (tw_op_is(op, TW_TILE_RESHAPE))
     return tw_layout_reshape(from, rank, shape);
+  if (tw_op_is(op, TW_TILE_EXTRACT))
+    return tw_layout_extract(from, shape);
   aligned_shape(op, rank, aligned);
   tw_layout_t wide = tw_layout_reshape(from, rank, aligned);
   return tw_layout_broadcast(&wide, shape);
@@ -188,6 +190,8 @@ tw_layout_t twl_backward(MlirOperation op, const tw_layout_t *to) {
   int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(op, 0)), shape);
   if (tw_op_is(op, TW_TILE_RESHAPE))
     return tw_layout_reshape(to, rank, shape);
+  if (tw_op_is(op, TW_TILE_EXTRACT))
+    return tw_layout_unextract(to, shape);
   aligned_shape(op, to->rank, aligned);
   tw_layout_t wide = tw_layout_unbroadcast(to, aligned);
   return tw_layout_reshape(&wide, rank, shape);

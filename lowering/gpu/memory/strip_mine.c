@@ -113,10 +113,13 @@ static const char *combining(MlirOperation reduce) {
   bool is_float = mlirTypeIsAFloat(element), is_unsigned = tw_has_attr(reduce, "is_unsigned");
   if (tw_memory_bits(element) < 16 || mlirTypeIsATF32(element))
     return NULL;
+  bool numbers = tw_has_attr(reduce, "ignore_nan");
   switch (tw_attr_int(reduce, "kind", -1)) {
   case TW_REDUCE_ADD: return is_float && !mlirTypeIsAF32(element) ? NULL : is_float ? "arith.addf" : "arith.addi";
-  case TW_REDUCE_MAX: return is_float ? "arith.maximumf" : is_unsigned ? "arith.maxui" : "arith.maxsi";
-  case TW_REDUCE_MIN: return is_float ? "arith.minimumf" : is_unsigned ? "arith.minui" : "arith.minsi";
+  case TW_REDUCE_MAX:
+    return numbers ? "arith.maxnumf" : is_float ? "arith.maximumf" : is_unsigned ? "arith.maxui" : "arith.maxsi";
+  case TW_REDUCE_MIN:
+    return numbers ? "arith.minnumf" : is_float ? "arith.minimumf" : is_unsigned ? "arith.minui" : "arith.minsi";
   default: return NULL;
   }
 }
@@ -314,6 +317,8 @@ static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op
 /* What a reduction starts from: it changes nothing. */
 static MlirValue neutral(const tw_builder_t *at, MlirOperation reduce, MlirType type) {
   int64_t kind = tw_attr_int(reduce, "kind", 0);
+  if (tw_has_attr(reduce, "ignore_nan"))
+    return tw_const_float(at, type, NAN);
   if (tw_is_float(type))
     return tw_const_float(at, type, kind == TW_REDUCE_ADD ? -0.0 : kind == TW_REDUCE_MAX ? -INFINITY : INFINITY);
   unsigned bits = tw_bits(type);

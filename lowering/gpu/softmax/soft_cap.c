@@ -60,8 +60,8 @@ static bool enters_by_exponential(readers_t *readers, MlirOperation op) {
 
 /* Ops that hand an error on; by how much they multiply it. */
 static bool hands_on(MlirOperation op, intptr_t operand, double *factor) {
-  static const tw_op_kind_t names[] = {TW_ARITH_ADDF, TW_ARITH_SUBF, TW_ARITH_NEGF, TW_ARITH_MAXIMUMF,
-                                       TW_ARITH_MINIMUMF};
+  static const tw_op_kind_t names[] = {TW_ARITH_ADDF,     TW_ARITH_SUBF,    TW_ARITH_NEGF,   TW_ARITH_MAXIMUMF,
+                                       TW_ARITH_MINIMUMF, TW_ARITH_MAXNUMF, TW_ARITH_MINNUMF};
   double constant;
   if (tw_op_form(op) == TW_FORM_VIEW || TW_OP_IS_ONE_OF(op, names))
     return true;

@@ -220,15 +220,18 @@ class Emitter:
                 result.append(self.constant(value, constant_dtype(value)))
         return result
 
-    def binary(self, name: str, x: Any, y: Any) -> Any:
+    def binary(self, name: str, x: Any, y: Any, propagate_nan: bool = False) -> Any:
         if is_number(x) and is_number(y):
             return fold(name, x, y)
         attributes = None
+        operands = self.operands(name, (x, y))
+        if name in ("minimum", "maximum") and not propagate_nan and any(t.dtype.is_float for t in operands):
+            attributes = {"ignore_nan": None}
         if name == "pow" and type(y) is int and y >= 0:
             attributes = {"integral": None}
             if isinstance(x, Tile) and not x.dtype.is_integral:
                 attributes = None
-        return self.op(BINARY_OPS[name], self.operands(name, (x, y)), attributes, public=name)
+        return self.op(BINARY_OPS[name], operands, attributes, public=name)
 
     def compare(self, name: str, x: Any, y: Any) -> Any:
         if is_number(x) and is_number(y):

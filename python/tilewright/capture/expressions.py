@@ -223,7 +223,7 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
         truth = truth_of(frame, value, "'not'")
         return frame.emit.logical_not(truth) if isinstance(truth, Tile) else not truth
     if isinstance(node.op, ast.UAdd):
-        return +value if is_number(value) else ops.positive(value)
+        return +value if is_number(value) else ops.positive(frame, value)
     return ops.OPS["negative" if isinstance(node.op, ast.USub) else "bitwise_not"](frame, value)
 
 

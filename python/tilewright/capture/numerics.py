@@ -1,4 +1,4 @@
-"""Numerics: operations under a rounding mode, with subnormal numbers flushed, or with NaN left out of account.
+"""Numerics: operations under a rounding mode, or with subnormal numbers flushed.
 
 Made of the plain operations, so that all executions agree on them.
 """
@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .._optable import BY_PUBLIC
-from ..dtype import DType, bool_, float32, int32, promote
+from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
 from ..errors import TileTypeError
 from ..modes import LEAST_NORMAL, check_flush, check_rounding
+from ..tile import RoundingMode
 from .emit import fold
 from .frame import Frame
 from .values import Tile, describe, is_number
@@ -42,12 +43,12 @@ def binary(
     y: Any,
     rounding_mode: Any = None,
     flush_to_zero: Any = False,
-    propagate_nan: Any = True,
+    propagate_nan: Any = False,
 ) -> Any:
     flush = constant_flag(flush_to_zero, f"ct.{name}: flush_to_zero")
     keep_nan = constant_flag(propagate_nan, f"ct.{name}: propagate_nan")
-    if rounding_mode is None and not flush and keep_nan:
-        return frame.emit.binary(name, x, y)
+    if rounding_mode is None and not flush:
+        return frame.emit.binary(name, x, y, keep_nan)
     a, b = frame.emit.operands(name, (x, y))
     dtype = promote(a.dtype, b.dtype)
     dtype = float32 if name == "truediv" and dtype.is_integral else dtype
@@ -56,20 +57,14 @@ def binary(
         return fold(name, x, y)
     if check_flush(name, flush, dtype):
         a, b = (flushed(frame, frame.emit.cast(v, dtype)) for v in (a, b))
-    result = frame.emit.binary(name, a, b)
-    if not keep_nan and dtype.is_float:
-        result = _unless_nan(frame, dtype, a, b, result)
+    result = frame.emit.binary(name, a, b, keep_nan)
     return flushed(frame, result) if flush else result
-
-
-def _unless_nan(frame: Frame, dtype: DType, x: Tile, y: Tile, both: Tile) -> Tile:
-    """`both`, or the other of x and y where one is NaN."""
-    x, y = (frame.emit.cast(v, dtype) for v in (x, y))
-    return frame.emit.select(isnan(frame, x), y, frame.emit.select(isnan(frame, y), x, both))
 
 
 def unary(frame: Frame, name: str, x: Any, rounding_mode: Any = None, flush_to_zero: Any = False) -> Any:
     flush = constant_flag(flush_to_zero, f"ct.{name}: flush_to_zero")
+    if isinstance(x, Tile) and x.dtype is bool_ and name == "abs":
+        return x
     if isinstance(x, Tile) and x.dtype is bool_:
         x = _of_bool(frame, name, x)
     if rounding_mode is None and not flush:
@@ -105,21 +100,47 @@ def under_modes(
     return flushed(frame, run(flushed(frame, x)))
 
 
-def extreme_number(frame: Frame, name: str, x: Tile, run: Reduction) -> Tile:
-    """The max or min of the elements that are numbers; NaN where there is none."""
-    emit, sign = frame.emit, -1.0 if name == "max" else 1.0
-    nan = isnan(frame, x)
-    found = run(emit.select(nan, sign * float("inf"), x))
-    numbers = run(emit.select(nan, sign, emit.constant(-sign, x.dtype, x.shape)))  # -sign: there is one
-    return emit.select(emit.compare("equal", numbers, sign), float("nan"), found)
+# ---------------------------------------------------------------------------------------------
+# Conversions that round as they are told
 
 
-def place_of_extreme_number(
-    frame: Frame, x: Tile, extreme: Reduction, first_extreme: Reduction, first_true: Reduction, sign: float
-) -> Tile:
-    """The index of the first max or min of the elements that are numbers, or 0: an infinity beats NaN, too."""
-    emit, nan = frame.emit, isnan(frame, x)
-    numbers = emit.select(nan, sign * float("inf"), x)
-    found = first_extreme(numbers)
-    is_worst = emit.compare("equal", extreme(numbers), sign * float("inf"))
-    return emit.select(is_worst, first_true(emit.logical_not(nan)), found)
+def rounded(frame: Frame, x: Tile, target: DType, mode: RoundingMode) -> Tile:
+    """x as a float of fewer bits: the nearest one, or the one beside it that lies on the right side."""
+    wide = frame.emit.cast(x, x.dtype if x.dtype is float64 else float32)
+    if target is tfloat32:
+        return _to_tfloat32(frame, wide, mode)
+    emit, near = frame.emit, frame.emit.cast(wide, target)
+    back = emit.cast(near, wide.dtype)
+    bits = _bits_as(frame, near, int32 if target.bits == 32 else int16)
+    inward, outward = emit.binary("sub", bits, 1), emit.binary("add", bits, 1)
+    negative = emit.compare("less", bits, 0)
+    if mode is RoundingMode.RZ:
+        passed, beside = emit.compare("greater", emit.unary("abs", back), emit.unary("abs", wide)), inward
+    elif mode is RoundingMode.RM:
+        passed, beside = emit.compare("greater", back, wide), emit.select(negative, outward, inward)
+    else:
+        passed, beside = emit.compare("less", back, wide), emit.select(negative, inward, outward)
+    return _bits_as(frame, emit.select(passed, beside, bits), target)
+
+
+def _to_tfloat32(frame: Frame, x: Tile, mode: RoundingMode) -> Tile:
+    """By the bits of a float32, of which 13 go; a carry out of the mantissa is one of the exponent."""
+    emit, dropped = frame.emit, (1 << 13) - 1
+    if x.dtype is float64:  # the same direction twice is once
+        x = rounded(frame, x, float32, mode)
+    bits = _bits_as(frame, x, int32)
+    half, negative = 1 << 12, emit.compare("less", bits, 0)
+    odd = emit.binary("bitwise_and", emit.binary("bitwise_rshift", bits, 13), 1)
+    more: Any = {
+        RoundingMode.RZ: 0,
+        RoundingMode.RA: half,
+        RoundingMode.RN: emit.binary("add", odd, half - 1),
+        RoundingMode.RM: emit.select(negative, dropped, 0),
+        RoundingMode.RP: emit.select(negative, 0, dropped),
+    }[mode]
+    moved = emit.select(isnan(frame, x), bits, emit.binary("add", bits, more))
+    return _bits_as(frame, emit.binary("bitwise_and", moved, ~dropped), tfloat32)
+
+
+def _bits_as(frame: Frame, x: Tile, dtype: DType) -> Tile:
+    return frame.emit.typed("tile.bitcast", [x.ir], None, dtype, x.shape)

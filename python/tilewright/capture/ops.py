@@ -35,7 +35,7 @@ from ..dtype import (
 )
 from ..errors import TileStaticAssertionError, TileSyntaxError, TileTypeError, TileValueError, from_message
 from ..formats import BITS, FLOATS, SIGNED, Conversion, printf_parts
-from ..modes import check_cast_rounding, check_fast_accumulation, check_memory
+from ..modes import check_cast_rounding, check_fast_accumulation, check_memory, check_scaled, rounds_by_mode
 from ..tile import PaddingMode
 from . import numerics
 from .emit import BINARY_OPS, COMPARE_KINDS, REDUCE_KINDS, SCAN_KINDS, UNARY_OPS
@@ -522,9 +522,11 @@ def _arange(frame: Frame, size: Any, dtype: Any, start: Any, step: Any) -> Tile:
 # Elementwise with rules of their own
 
 
-def positive(value: Any) -> Any:
+def positive(frame: Frame, value: Any) -> Any:
     """+x."""
     value = require_tile_or_number(value, "+x")
+    if value.dtype is bool_:
+        return frame.emit.cast(value, int32)
     require_arithmetic(value.dtype, "+x")
     return value
 
@@ -546,7 +548,10 @@ def _where(frame: Frame, condition: Any, x: Any, y: Any) -> Tile:
 def _astype(frame: Frame, x: Any, dtype: Any, rounding_mode: Any = None) -> Tile:
     value = require_tile_or_number(x, "ct.astype")
     dtype = _dtype(dtype, "ct.astype")
-    check_cast_rounding(rounding_mode, constant_dtype(value) if is_number(value) else value.dtype, dtype)
+    source = constant_dtype(value) if is_number(value) else value.dtype
+    check_cast_rounding(rounding_mode, source, dtype)
+    if rounding_mode is not None and rounds_by_mode(rounding_mode, source, dtype):
+        return numerics.rounded(frame, frame.emit.tile(value, "ct.astype"), dtype, rounding_mode)
     return frame.emit.cast(value, dtype)
 
 
@@ -574,6 +579,8 @@ def _isnan(frame: Frame, x: Any) -> Any:
 def _reshape(frame: Frame, x: Any, shape: Any) -> Tile:
     tile = _tile(frame, x, "ct.reshape")
     wanted = _static_ints(shape, "ct.reshape: shape")
+    if wanted.count(-1) > 1:
+        raise TileTypeError(f"ct.reshape: shape {wanted} leaves several lengths open; expected one -1 at most")
     size = math.prod(tile.shape)
     if wanted.count(-1) == 1:
         rest = -math.prod(wanted)
@@ -606,10 +613,10 @@ def _transpose(frame: Frame, x: Any, axis0: Any, axis1: Any) -> Tile:
     tile = _tile(frame, x, "ct.transpose")
     if axis0 is None and axis1 is None:
         if tile.ndim != 2:
-            raise TileValueError(f"ct.transpose of a tile of {dimensions(tile.ndim)} needs the two axes to swap")
+            raise TileTypeError(f"ct.transpose of a tile of {dimensions(tile.ndim)} needs the two axes to swap")
         axis0, axis1 = 0, 1
     elif axis0 is None or axis1 is None:
-        raise TileValueError("ct.transpose needs both axes or none")
+        raise TileTypeError("ct.transpose needs both axes or none")
     a, b = (_axis(v, tile.ndim, "ct.transpose") for v in (axis0, axis1))
     order = list(range(tile.ndim))
     order[a], order[b] = order[b], order[a]
@@ -621,6 +628,108 @@ def _expand_dims(frame: Frame, x: Any, axis: Any) -> Tile:
     tile = _tile(frame, x, "ct.expand_dims")
     at = _axis(axis, tile.ndim + 1, "ct.expand_dims")
     return frame.emit.reshape(tile, (*tile.shape[:at], 1, *tile.shape[at:]))
+
+
+@op("cat")
+def _cat(frame: Frame, tiles: Any, axis: Any) -> Tile:
+    if not isinstance(tiles, tuple) or not 1 <= len(tiles) <= 2:
+        raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {describe(tiles)}")
+    x, *rest = (_tile(frame, tile, "ct.cat") for tile in tiles)
+    at = _static_int(axis, "ct.cat: axis")
+    if not -x.ndim <= at < x.ndim:
+        raise TileTypeError(f"ct.cat: axis {at} is outside a tile of {dimensions(x.ndim)}")
+    for y in rest:
+        if (x.dtype, x.shape) != (y.dtype, y.shape):
+            raise TileTypeError(
+                f"ct.cat needs tiles of one dtype and shape, found {describe(x)} and {describe(y)}; "
+                "the shape of the result must be powers of two, too"
+            )
+    return frame.emit.op("tile.cat", [x, *rest], {"axis": at % x.ndim}, public="cat") if rest else x
+
+
+def _part_index(frame: Frame, whole: Shape, part: Shape, index: Any, what: str) -> list[Any]:
+    """The index of a part of a tile, checked as far as it is known."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if len(part) != len(whole) or len(entries) != len(whole):
+        raise TileTypeError(
+            f"{what}: the index has {len(entries)} entries and the part {dimensions(len(part))}; "
+            f"expected {len(whole)}, as the tile has: a part does not match the tile rank otherwise"
+        )
+    for axis, (entry, have, wanted) in enumerate(zip(entries, whole, part, strict=True)):
+        if have % wanted:
+            raise TileTypeError(f"{what}: parts of shape {part} do not make up a tile of shape {whole}")
+        if is_number(entry) and not 0 <= entry < have // wanted:
+            raise TileTypeError(
+                f"{what}: index {entry} is out of bounds along axis {axis}, of {have // wanted} parts of {wanted}"
+            )
+    return [frame.emit.index(entry, f"{what}: index[{i}]").ir for i, entry in enumerate(entries)]
+
+
+@op("extract")
+def _extract(frame: Frame, x: Any, index: Any, shape: Any) -> Tile:
+    tile = _tile(frame, x, "ct.extract")
+    wanted = _tile_shape(shape, "ct.extract: shape")
+    part = wanted or (1,) * tile.ndim
+    indices = _part_index(frame, tile.shape, part, index, "ct.extract")
+    if not tile.shape:
+        return tile
+    return frame.emit.reshape(
+        frame.emit.typed("tile.extract", [tile.ir, *indices], None, tile.dtype, part), wanted or ()
+    )
+
+
+@op("insert")
+def _insert(frame: Frame, x: Any, index: Any, value: Any) -> Tile:
+    tile = _tile(frame, x, "ct.insert")
+    part = frame.emit.implicit(value, tile.dtype, "ct.insert")
+    if not part.shape and tile.shape:
+        part = frame.emit.broadcast(part, (1,) * tile.ndim)
+    indices = _part_index(frame, tile.shape, part.shape, index, "ct.insert")
+    if not tile.shape:
+        return part
+    return frame.emit.typed("tile.insert", [tile.ir, part.ir, *indices], None, tile.dtype, tile.shape)
+
+
+def _bits(dtype: DType, what: str) -> int:
+    """Of an element in memory."""
+    if dtype is bool_:
+        raise TileTypeError(f"{what}: bool_ has no bits to speak of; convert, as in x.astype(ct.uint8) or x != 0")
+    return dtype.bits
+
+
+@op("bitcast")
+def _bitcast(frame: Frame, x: Any, dtype: Any) -> Tile:
+    tile, wanted = _tile(frame, x, "ct.bitcast"), _dtype(dtype, "ct.bitcast")
+    have, need = _bits(tile.dtype, "ct.bitcast"), _bits(wanted, "ct.bitcast")
+    if have != need:
+        raise TileTypeError(
+            f"ct.bitcast: {tile.dtype} has {have} bits and {wanted} has {need}; expected as many: "
+            "ct.pack_to_bytes and ct.unpack_from_bytes take elements apart"
+        )
+    return frame.emit.typed("tile.bitcast", [tile.ir], None, wanted, tile.shape)
+
+
+@op("pack_to_bytes")
+def _pack_to_bytes(frame: Frame, x: Any) -> Tile:
+    tile = _tile(frame, x, "ct.pack_to_bytes")
+    bits = _bits(tile.dtype, "ct.pack_to_bytes") * math.prod(tile.shape)
+    if bits % 8:
+        raise TileTypeError(f"ct.pack_to_bytes: {describe(tile)} has {bits} bits, which are no whole bytes")
+    tile = frame.emit.broadcast(tile, tile.shape or (1,))
+    return frame.emit.typed("tile.pack_to_bytes", [tile.ir], None, uint8, (bits // 8,))
+
+
+@op("unpack_from_bytes")
+def _unpack_from_bytes(frame: Frame, x: Any, dtype: Any) -> Tile:
+    tile, wanted = _tile(frame, x, "ct.unpack_from_bytes"), _dtype(dtype, "ct.unpack_from_bytes")
+    if tile.ndim != 1 or tile.dtype is not uint8:
+        raise TileTypeError(f"ct.unpack_from_bytes needs a 1-D tile of uint8, found {describe(tile)}")
+    bits = _bits(wanted, "ct.unpack_from_bytes")
+    if tile.shape[0] * 8 % bits:
+        raise TileTypeError(
+            f"ct.unpack_from_bytes: {tile.shape[0]} bytes are no elements of {wanted}, which has {bits} bits"
+        )
+    return frame.emit.typed("tile.unpack_from_bytes", [tile.ir], None, wanted, (tile.shape[0] * 8 // bits,))
 
 
 @op("broadcast_to")
@@ -685,35 +794,39 @@ def _sum_dtype(dtype: DType) -> DType:
     return float32 if dtype in (float16, bfloat16) else int32 if dtype is bool_ else dtype
 
 
-def _reduce_axis(frame: Frame, name: str, tile: Tile, axis: int) -> Tile:
-    attributes = {"kind": REDUCE_KINDS[name], "axis": axis}
+def _reduce_axis(frame: Frame, name: str, tile: Tile, axis: int, ignore_nan: bool = False) -> Tile:
+    attributes = {"kind": REDUCE_KINDS[name], "axis": axis, **({"ignore_nan": None} if ignore_nan else {})}
     return frame.emit.op("tile.reduce", [tile], attributes, public=name)
 
 
-def _reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any, propagate_nan: Any = True, **modes: Any) -> Tile:
+def _ignores_nan(name: str, tile: Tile, propagate_nan: Any) -> bool:
+    keeps = numerics.constant_flag(propagate_nan, f"ct.{name}: propagate_nan")
+    return not keeps and tile.dtype.is_float and name not in ("sum", "prod")
+
+
+def _reduce(
+    frame: Frame, name: str, x: Any, axis: Any, keepdims: Any, propagate_nan: Any = False, **modes: Any
+) -> Tile:
     tile = _tile(frame, x, f"ct.{name}")
     require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
     axes = _axes(axis, tile.ndim, f"ct.{name}")
     keep = numerics.constant_flag(keepdims, f"ct.{name}: keepdims")
-    skip_nan = not numerics.constant_flag(propagate_nan, f"ct.{name}: propagate_nan") and tile.dtype.is_float
+    ignore_nan = _ignores_nan(name, tile, propagate_nan)
 
     def run(tile: Tile) -> Tile:
-        return _reduce_axes(frame, name, tile, axes, keep)
+        return _reduce_axes(frame, name, tile, axes, keep, ignore_nan)
 
-    def extreme(tile: Tile) -> Tile:
-        return numerics.extreme_number(frame, name, tile, run)
-
-    return numerics.under_modes(frame, name, tile, extreme if skip_nan else run, **modes)
+    return numerics.under_modes(frame, name, tile, run, **modes)
 
 
-def _reduce_axes(frame: Frame, name: str, tile: Tile, axes: Shape, keep: bool) -> Tile:
+def _reduce_axes(frame: Frame, name: str, tile: Tile, axes: Shape, keep: bool, ignore_nan: bool) -> Tile:
     """Along several axes one after the other, the last first. 16-bit floats add up in float32."""
     dtype, shape = tile.dtype, tile.shape
     if name in ("sum", "prod"):
         tile = frame.emit.cast(tile, _sum_dtype(dtype))
         dtype = int32 if dtype is bool_ else dtype
     for one in sorted(axes, reverse=True):
-        tile = _reduce_axis(frame, name, tile, one)
+        tile = _reduce_axis(frame, name, tile, one, ignore_nan)
     tile = frame.emit.cast(tile, dtype)
     if not keep:
         return tile
@@ -739,29 +852,17 @@ def _arg_reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any, propa
     tile = _tile(frame, x, f"ct.{name}")
     require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
     keep = numerics.constant_flag(keepdims, f"ct.{name}: keepdims")
-    skip_nan = not numerics.constant_flag(propagate_nan, f"ct.{name}: propagate_nan") and tile.dtype.is_float
-    place = _place_of_number if skip_nan else _reduce_axis
+    ignore_nan = _ignores_nan(name, tile, propagate_nan)
     shape = tile.shape
     if axis is None:
         if not shape:
             return frame.emit.int32(0)
         tile = frame.emit.reshape(tile, (math.prod(shape),))
-        result = place(frame, name, tile, 0)
+        result = _reduce_axis(frame, name, tile, 0, ignore_nan)
         return frame.emit.reshape(result, (1,) * len(shape)) if keep else result
     at = _axis(axis, tile.ndim, f"ct.{name}")
-    result = place(frame, name, tile, at)
+    result = _reduce_axis(frame, name, tile, at, ignore_nan)
     return frame.emit.reshape(result, (*shape[:at], 1, *shape[at + 1 :])) if keep else result
-
-
-def _place_of_number(frame: Frame, name: str, tile: Tile, axis: int) -> Tile:
-    return numerics.place_of_extreme_number(
-        frame,
-        tile,
-        lambda t: _reduce_axis(frame, name.removeprefix("arg"), t, axis),
-        lambda t: _reduce_axis(frame, name, t, axis),
-        lambda t: _reduce_axis(frame, "argmax", frame.emit.cast(t, int32), axis),
-        -1.0 if name == "argmax" else 1.0,
-    )
 
 
 _register_reductions()
@@ -882,9 +983,36 @@ def _mma(frame: Frame, x: Any, y: Any, acc: Any, use_fast_acc: Any) -> Tile:
     operands = [_tile(frame, v, "ct.mma") for v in (x, y, acc)]
     check_fast_accumulation(numerics.constant_flag(use_fast_acc, "ct.mma: use_fast_acc"), operands[0].dtype)
     for tile in operands:
-        if not tile.shape:
+        if len(tile.shape) < 2:
             raise TileValueError(f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {describe(tile)}")
+    operands[:2] = _same_batch(frame, operands[0], operands[1], "ct.mma")
     return frame.emit.op("tile.mma", operands, public="mma")
+
+
+def _same_batch(frame: Frame, x: Tile, y: Tile, what: str) -> list[Tile]:
+    """The operands of a product with the same axes in front of their matrices."""
+    batch = broadcast_shapes(x.shape[:-2], y.shape[:-2], what)
+    return [frame.emit.broadcast(tile, (*batch, *tile.shape[-2:])) for tile in (x, y)]
+
+
+@op("mma_scaled")
+def _mma_scaled(frame: Frame, x: Any, x_scale: Any, y: Any, y_scale: Any, acc: Any) -> Tile:
+    what = "ct.mma_scaled"
+    a, a_scale, b, b_scale, total = (_tile(frame, value, what) for value in (x, x_scale, y, y_scale, acc))
+    check_scaled(*((tile.dtype, tile.shape) for tile in (a, a_scale, b, b_scale, total)))
+    a = _scaled(frame, a, a_scale, a.ndim - 1)
+    b = _scaled(frame, b, b_scale, b.ndim - 2)
+    return frame.emit.op("tile.mma", [*_same_batch(frame, a, b, what), total], public="mma_scaled")
+
+
+def _scaled(frame: Frame, tile: Tile, scale: Tile, axis: int) -> Tile:
+    """The elements times the scales of their blocks along the axis, exactly: few bits, in the range of a float32."""
+    emit, shape = frame.emit, scale.shape
+    block = tile.shape[axis] // shape[axis]
+    one, many = ((*shape[: axis + 1], n, *shape[axis + 1 :]) for n in (1, block))
+    wide = emit.broadcast(emit.reshape(emit.cast(scale, float32), one), many)
+    product = emit.binary("mul", emit.cast(tile, float32), emit.reshape(wide, tile.shape))
+    return emit.cast(product, bfloat16)
 
 
 @op("matmul")

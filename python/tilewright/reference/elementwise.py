@@ -99,7 +99,7 @@ _OF_NUMBERS = {"minimum": np.fmin, "maximum": np.fmax}
 
 
 def binary(
-    name: str, x: Any, y: Any, rounding_mode: Any = None, flush_to_zero: Any = False, propagate_nan: Any = True
+    name: str, x: Any, y: Any, rounding_mode: Any = None, flush_to_zero: Any = False, propagate_nan: Any = False
 ) -> Any:
     x, y = as_operand(x, f"ct.{name}"), as_operand(y, f"ct.{name}")
     if is_number(x) and is_number(y):
@@ -110,7 +110,9 @@ def binary(
     dt.require_arithmetic(dtype, f"ct.{name}")
     if name == "pow":
         return _pow(a, b, dtype)
-    run = _NUMPY_BINARY[name] if propagate_nan else _OF_NUMBERS[name]
+    run = _NUMPY_BINARY[name]
+    if not propagate_nan:
+        run = _OF_NUMBERS.get(name, run)
     if not check_flush(name, bool(flush_to_zero), dtype):
         return compute(run, dtype, a, b)
     return flushed(compute(run, dtype, flushed(a), flushed(b)))

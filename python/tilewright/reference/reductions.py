@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtype as dt
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
-from ..modes import check_fast_accumulation, check_flush, check_rounding
+from ..modes import check_fast_accumulation, check_flush, check_rounding, check_scaled
 from .checks import broadcast_shapes, check_axes, check_axis
 from .elementwise import flushed
 from .table import op
@@ -41,7 +41,7 @@ def reduce(
     keepdims: Any,
     rounding_mode: Any = None,
     flush_to_zero: Any = False,
-    propagate_nan: Any = True,
+    propagate_nan: Any = False,
 ) -> Tile:
     x = _reduction_input(name, x)
     axes = check_axes(axis, x.ndim, f"ct.{name}")
@@ -65,7 +65,7 @@ def _reduce(name: str, x: Tile, axes: Any, keepdims: bool, propagate_nan: bool) 
     return Tile(run(data, axis=axes, keepdims=bool(keepdims), dtype=data.dtype), x.dtype)
 
 
-def arg_reduce(name: str, x: Any, axis: Any, keepdims: Any, propagate_nan: Any = True) -> Tile:
+def arg_reduce(name: str, x: Any, axis: Any, keepdims: Any, propagate_nan: Any = False) -> Tile:
     x = _reduction_input(name, x)
     if axis is not None:
         axis = check_axis(axis, x.ndim, f"ct.{name}")
@@ -210,6 +210,15 @@ def _check_mma_shapes(x: Tile, y: Tile, acc: Tile) -> None:
         )
 
 
+def _same_batch(x: Tile, y: Tile) -> tuple[Tile, Tile]:
+    """With the same axes in front of their matrices."""
+    if x.ndim < 2 or y.ndim < 2:
+        return x, y
+    batch = broadcast_shapes(x.shape[:-2], y.shape[:-2], "ct.mma")
+    a, b = (Tile(np.broadcast_to(t._data, (*batch, *t.shape[-2:])), t.dtype) for t in (x, y))
+    return a, b
+
+
 def _product(x: Tile, y: Tile) -> np.ndarray:
     """x @ y in float64, or in int64 for integers."""
     wide = np.float64 if x.dtype.is_float else np.int64
@@ -221,11 +230,28 @@ def mma(x: Any, y: Any, acc: Any, use_fast_acc: Any = False) -> Tile:
     x, y, acc = (as_tile(v, "ct.mma") for v in (x, y, acc))
     check_fast_accumulation(bool(use_fast_acc), x.dtype)
     _check_mma_dtypes(x, y, acc)
+    x, y = _same_batch(x, y)
     _check_mma_shapes(x, y, acc)
     total = _product(x, y) + acc._data
     if acc.dtype.is_float:
         return Tile(round_to(total, acc.dtype), acc.dtype)
     return Tile(total.astype(np.int32), acc.dtype)
+
+
+@op("mma_scaled")
+def mma_scaled(x: Any, x_scale: Any, y: Any, y_scale: Any, acc: Any) -> Tile:
+    x, x_scale, y, y_scale, acc = (as_tile(v, "ct.mma_scaled") for v in (x, x_scale, y, y_scale, acc))
+    check_scaled(*((t.dtype, t.shape) for t in (x, x_scale, y, y_scale, acc)))
+    a, b = _scaled(x, x_scale, -1), _scaled(y, y_scale, -2)
+    total = a @ b
+    if total.shape != acc.shape:
+        raise TileTypeError(f"ct.mma_scaled: acc has shape {acc.shape}, the product {total.shape}")
+    return Tile(round_to(total + acc._data, acc.dtype), acc.dtype)
+
+
+def _scaled(x: Tile, scale: Tile, axis: int) -> np.ndarray:
+    block = x.shape[axis] // scale.shape[axis]
+    return x._data.astype(np.float64) * np.repeat(scale._data.astype(np.float64), block, axis=axis)
 
 
 @op("matmul")

@@ -3,24 +3,53 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from .. import dtype as dt
+from .. import tile as ct
 from ..errors import TileTypeError, TileValueError
-from ..modes import check_cast_rounding
+from ..modes import check_cast_rounding, rounds_by_mode
 from .checks import broadcast_shapes, check_axis, check_tile_shape, static_int, static_ints
 from .elementwise import compute
 from .table import op
-from .values import Tile, as_operand, as_tile, cast, convert, promote_to
+from .values import Tile, as_operand, as_tile, cast, convert, exact_elements, promote_to
 
 
 @op("astype")
 def astype(x: Any, dtype: Any, rounding_mode: Any = None) -> Tile:
     value, dtype = as_operand(x, "ct.astype"), dt.as_dtype(dtype)
-    check_cast_rounding(rounding_mode, value.dtype if isinstance(value, Tile) else dt.constant_dtype(value), dtype)
+    source = value.dtype if isinstance(value, Tile) else dt.constant_dtype(value)
+    check_cast_rounding(rounding_mode, source, dtype)
+    if rounding_mode is not None and rounds_by_mode(rounding_mode, source, dtype):
+        return Tile(_rounded(exact_elements(as_tile(value, "ct.astype")), dtype, rounding_mode), dtype)
     return cast(value, dtype)
+
+
+# Bits of the mantissa, and the least exponent that frexp gives of a normal number.
+_PRECISION = {"float32": (24, -125), "tfloat32": (11, -125), "float16": (11, -13), "bfloat16": (8, -125)}
+_TO_INTEGER: dict[ct.RoundingMode, Any] = {
+    ct.RoundingMode.RN: np.rint,
+    ct.RoundingMode.RA: lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    ct.RoundingMode.RZ: np.trunc,
+    ct.RoundingMode.RM: np.floor,
+    ct.RoundingMode.RP: np.ceil,
+}
+
+
+def _rounded(data: np.ndarray, dtype: dt.DType, mode: ct.RoundingMode) -> np.ndarray:
+    """As multiples of the last place, which are integers; past the largest one infinity, where the mode leads there."""
+    data = data.astype(np.float64)
+    precision, least = _PRECISION[dtype.name]
+    place = np.ldexp(1.0, np.maximum(np.frexp(data)[1], least) - precision)
+    with np.errstate(invalid="ignore"):
+        whole = np.where(np.isfinite(data), _TO_INTEGER[mode](data / place) * place, data)
+    largest = np.ldexp(1 - 2.0**-precision, 16 if dtype is dt.float16 else 128)
+    past, away = np.isfinite(data) & (np.abs(whole) > largest), _TO_INTEGER[mode](np.copysign(0.75, data)) != 0
+    whole = np.where(past, np.copysign(np.where(away, np.inf, largest), data), whole)
+    return np.copysign(whole, data).astype(dtype.numpy)
 
 
 @op("astile")
@@ -52,6 +81,8 @@ def _nested(value: Any) -> tuple[tuple[int, ...], list[Any]]:
 def reshape(x: Any, shape: Any) -> Tile:
     x = as_tile(x, "ct.reshape")
     wanted = static_ints(shape, "ct.reshape: shape")
+    if wanted.count(-1) > 1:
+        raise TileTypeError(f"ct.reshape: shape {wanted} leaves several lengths open; expected one -1 at most")
     if wanted.count(-1) == 1:
         rest = -math.prod(wanted)
         if rest > 0 and x._data.size % rest == 0:
@@ -78,10 +109,10 @@ def transpose(x: Any, axis0: Any, axis1: Any) -> Tile:
     x = as_tile(x, "ct.transpose")
     if axis0 is None and axis1 is None:
         if x.ndim != 2:
-            raise TileValueError(f"ct.transpose of a tile of {x.ndim} dimensions needs the two axes to swap")
+            raise TileTypeError(f"ct.transpose of a tile of {x.ndim} dimensions needs the two axes to swap")
         axis0, axis1 = 0, 1
     elif axis0 is None or axis1 is None:
-        raise TileValueError("ct.transpose needs both axes or none")
+        raise TileTypeError("ct.transpose needs both axes or none")
     a, b = (check_axis(v, x.ndim, "ct.transpose") for v in (axis0, axis1))
     return Tile(np.swapaxes(x._data, a, b), x.dtype)
 
@@ -90,6 +121,109 @@ def transpose(x: Any, axis0: Any, axis1: Any) -> Tile:
 def expand_dims(x: Any, axis: Any) -> Tile:
     x = as_tile(x, "ct.expand_dims")
     return Tile(np.expand_dims(x._data, check_axis(axis, x.ndim + 1, "ct.expand_dims")), x.dtype)
+
+
+@op("cat")
+def cat(tiles: Any, axis: Any) -> Tile:
+    if not isinstance(tiles, tuple) or not 1 <= len(tiles) <= 2:
+        raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {tiles!r}")
+    x, *rest = (as_tile(tile, "ct.cat") for tile in tiles)
+    at = static_int(axis, "ct.cat: axis")
+    if not -x.ndim <= at < x.ndim:
+        raise TileTypeError(f"ct.cat: axis {at} is outside a tile of {x.ndim} dimensions")
+    for y in rest:
+        if (x.dtype, x.shape) != (y.dtype, y.shape):
+            raise TileTypeError(
+                f"ct.cat needs tiles of one dtype and shape, found {x.dtype} {x.shape} and {y.dtype} {y.shape}"
+            )
+    return Tile(np.concatenate([x._data, *(y._data for y in rest)], at), x.dtype)
+
+
+def _part(whole: tuple[int, ...], part: tuple[int, ...], index: Any, what: str) -> tuple[slice, ...]:
+    """Where a part of a tile lies."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if len(part) != len(whole) or len(entries) != len(whole):
+        raise TileTypeError(
+            f"{what}: the index has {len(entries)} entries and the part {len(part)} dimensions; expected {len(whole)}"
+        )
+    places = []
+    for axis, (entry, have, wanted) in enumerate(zip(entries, whole, part, strict=True)):
+        if have % wanted:
+            raise TileTypeError(f"{what}: parts of shape {part} do not make up a tile of shape {whole}")
+        at = operator.index(entry)
+        if not 0 <= at < have // wanted:
+            raise TileTypeError(
+                f"{what}: index {at} is out of bounds along axis {axis}, of {have // wanted} parts of {wanted}"
+            )
+        places.append(slice(at * wanted, (at + 1) * wanted))
+    return tuple(places)
+
+
+@op("extract")
+def extract(x: Any, index: Any, shape: Any) -> Tile:
+    x = as_tile(x, "ct.extract")
+    wanted = check_tile_shape(shape, "ct.extract: shape")
+    part = x._data[_part(x.shape, wanted or (1,) * x.ndim, index, "ct.extract")]
+    return Tile(part.reshape(wanted), x.dtype)
+
+
+@op("insert")
+def insert(x: Any, index: Any, value: Any) -> Tile:
+    x = as_tile(x, "ct.insert")
+    part = promote_to(value, x.dtype, "ct.insert")._data
+    part = part.reshape((1,) * x.ndim) if part.ndim == 0 else part
+    data = x._data.copy()
+    data[_part(x.shape, part.shape, index, "ct.insert")] = part
+    return Tile(data, x.dtype)
+
+
+def _bits(dtype: dt.DType, what: str) -> int:
+    if dtype.is_bool:
+        raise TileTypeError(f"{what}: bool_ has no bits to speak of; convert, as in x.astype(ct.uint8) or x != 0")
+    return dtype.bits
+
+
+def _bytes_of(x: Tile) -> np.ndarray:
+    """The bytes in memory, where two elements of 4 bits share one."""
+    raw = np.ascontiguousarray(x._data).reshape(-1).view(np.uint8)
+    return raw[0::2] & 15 | raw[1::2] << 4 if x.dtype.bits == 4 else raw
+
+
+def _of_bytes(raw: np.ndarray, dtype: dt.DType) -> np.ndarray:
+    if dtype.bits == 4:
+        raw = np.stack((raw & 15, raw >> 4), axis=-1).reshape(-1)
+    data = np.ascontiguousarray(raw).view(dtype.numpy)
+    if dtype is dt.tfloat32:
+        data = (data.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    return data
+
+
+@op("bitcast")
+def bitcast(x: Any, dtype: Any) -> Tile:
+    x, dtype = as_tile(x, "ct.bitcast"), dt.as_dtype(dtype)
+    have, need = _bits(x.dtype, "ct.bitcast"), _bits(dtype, "ct.bitcast")
+    if have != need:
+        raise TileTypeError(f"ct.bitcast: {x.dtype} has {have} bits and {dtype} has {need}; expected as many")
+    return x if dtype is x.dtype else Tile(_of_bytes(_bytes_of(x), dtype).reshape(x.shape), dtype)
+
+
+@op("pack_to_bytes")
+def pack_to_bytes(x: Any) -> Tile:
+    x = as_tile(x, "ct.pack_to_bytes")
+    bits = _bits(x.dtype, "ct.pack_to_bytes") * x._data.size
+    if bits % 8:
+        raise TileTypeError(f"ct.pack_to_bytes: {x.dtype} of shape {x.shape} has {bits} bits, which are no whole bytes")
+    return Tile(_bytes_of(x), dt.uint8)
+
+
+@op("unpack_from_bytes")
+def unpack_from_bytes(x: Any, dtype: Any) -> Tile:
+    x, dtype = as_tile(x, "ct.unpack_from_bytes"), dt.as_dtype(dtype)
+    if x.ndim != 1 or x.dtype is not dt.uint8:
+        raise TileTypeError(f"ct.unpack_from_bytes needs a 1-D tile of uint8, found {x.dtype} of shape {x.shape}")
+    if x._data.size * 8 % _bits(dtype, "ct.unpack_from_bytes"):
+        raise TileTypeError(f"ct.unpack_from_bytes: {x._data.size} bytes are no elements of {dtype}")
+    return Tile(_of_bytes(x._data, dtype), dtype)
 
 
 def getitem(x: Tile, index: Any) -> Tile:

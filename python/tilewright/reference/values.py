@@ -160,6 +160,8 @@ class Tile:
         raise TileTypeError("a tile cannot be iterated or unpacked")
 
     def __pos__(self) -> Tile:
+        if self._dtype.is_bool:
+            return convert(self, dt.int32)
         dt.require_arithmetic(self._dtype, "+x")
         return self
 

@@ -288,3 +288,34 @@ func.func @sign_changes(%x: tensor<8xui8>) {
   %5 = tile.floordiv %4, %zero : ui32, ui32
   return
 }
+
+// CHECK-LABEL: func.func @without_nan
+func.func @without_nan(%x: tensor<8xf32>, %n: tensor<8xui8>) {
+  // CHECK-NEXT: arith.maxnumf
+  %0 = tile.maximum %x, %x {ignore_nan} : tensor<8xf32>, tensor<8xf32>
+  // CHECK-NEXT: tile.reduce argmin, %{{.*}} axis 0 {ignore_nan} : tensor<8xf32>
+  %1 = tile.reduce argmin, %x axis 0 {ignore_nan} : tensor<8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @cat
+func.func @cat(%x: tensor<2x4xui8>, %y: tensor<2x4xui8>) -> tensor<2x8xui8> {
+  // CHECK: %[[X:.*]] = tile.broadcast %{{.*}} : tensor<2x1x4xi8> -> tensor<2x2x4xi8>
+  // CHECK: %[[Y:.*]] = tile.broadcast %{{.*}} : tensor<2x1x4xi8> -> tensor<2x2x4xi8>
+  // CHECK: %[[BOTH:.*]] = arith.select %{{.*}}, %[[Y]], %[[X]] : tensor<2x2x4xi1>, tensor<2x2x4xi8>
+  // CHECK: tile.reshape %[[BOTH]] : tensor<2x2x4xi8> -> tensor<2x8xi8>
+  %0 = tile.cat %x, %y axis 1 : tensor<2x4xui8>, tensor<2x4xui8>
+  return %0 : tensor<2x8xui8>
+}
+
+// CHECK-LABEL: func.func @bytes
+func.func @bytes(%x: tensor<4xf16>) -> tensor<4xi16> {
+  // CHECK: %[[BITS:.*]] = arith.bitcast %{{.*}} : tensor<4xf16> to tensor<4xi16>
+  // CHECK: %[[MOVED:.*]] = arith.shrui %{{.*}}, %{{.*}} : tensor<4x2xi16>
+  // CHECK: arith.trunci %[[MOVED]] : tensor<4x2xi16> to tensor<4x2xi8>
+  %0 = tile.pack_to_bytes %x : tensor<4xf16> -> tensor<8xui8>
+  // CHECK: %[[UP:.*]] = arith.shli %{{.*}}, %{{.*}} : tensor<4x2xi16>
+  // CHECK: tile.reduce add, %[[UP]] axis 1 : tensor<4x2xi16>
+  %1 = tile.unpack_from_bytes %0 : tensor<8xui8> -> tensor<4xi16>
+  return %1 : tensor<4xi16>
+}

@@ -117,3 +117,24 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
     return
   }
 }
+
+// -----
+
+!row = memref<?xf32, strided<[1]>>
+
+// A part of a tile is read where it lies: nothing is computed of the other parts, and there is no buffer.
+// CHECK-LABEL: func.func @extract
+// CHECK-SAME: scratch_bytes = 0
+// CHECK-COUNT-1: math.exp
+// CHECK-NOT: math.exp
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @extract(%a: !row) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %i = tile.block_id 0
+    %x = tile.load %a[%c0] : !row, i32 -> tensor<1024xf32>
+    %y = math.exp %x : tensor<1024xf32>
+    %e = tile.extract %y[%i] : tensor<1024xf32>, i32 -> tensor<16xf32>
+    tile.store %e, %a[%c0] : tensor<16xf32>, !row, i32
+    return
+  }
+}

@@ -37,7 +37,7 @@ typedef struct reduction {
   tw_reduce_kind_t kind;
   MlirType element; /* of the tile */
   MlirType held;    /* of part 0 */
-  bool is_unsigned, arg;
+  bool is_unsigned, arg, ignore_nan;
 } reduction_t;
 
 static MlirType held_type(tw_emitter_t *e, tw_reduce_kind_t kind, MlirType element) {
@@ -56,8 +56,9 @@ static const char *combiner(const reduction_t *r) {
   static const char *const ints[] = {"llvm.add", "llvm.mul", "llvm.intr.smin", "llvm.intr.smax"};
   static const char *const unsigned_ints[] = {"llvm.add", "llvm.mul", "llvm.intr.umin", "llvm.intr.umax"};
   static const char *const bools[] = {"llvm.or", "llvm.and", "llvm.and", "llvm.or"};
+  static const char *const of_numbers[] = {NULL, NULL, "llvm.intr.minnum", "llvm.intr.maxnum"};
   if (mlirTypeIsAFloat(r->held))
-    return floats[r->kind];
+    return (r->ignore_nan ? of_numbers : floats)[r->kind];
   if (mlirIntegerTypeGetWidth(r->held) == 1)
     return bools[r->kind];
   return r->is_unsigned ? unsigned_ints[r->kind] : ints[r->kind];
@@ -76,7 +77,8 @@ static item_t combine(const reduction_t *r, item_t x, item_t y) {
   return (item_t){{twg_select(e, take, y.part[0], x.part[0]), twg_select(e, take, y.part[1], x.part[1])}};
 }
 
-/* A float as an integer of the same order; -0 equals 0, NaN comes first in the direction sought. */
+/* A float as an integer of the same order; -0 equals 0, NaN comes first in the direction sought, or if it is ignored
+ * last. */
 static MlirValue ordered_key(const reduction_t *r, MlirValue x) {
   tw_emitter_t *e = r->e;
   bool wide = mlirTypeIsAF64(r->element);
@@ -89,7 +91,7 @@ static MlirValue ordered_key(const reduction_t *r, MlirValue x) {
   int64_t most = wide ? INT64_MAX : INT32_MAX, least = wide ? INT64_MIN : INT32_MIN;
   MlirValue sign = twg_binary(e, "llvm.ashr", bits, twg_const_int(e, bits_type, wide ? 63 : 31));
   MlirValue flip = twg_binary(e, "llvm.and", sign, twg_const_int(e, bits_type, most));
-  MlirValue first = twg_const_int(e, bits_type, r->kind == TW_REDUCE_ARGMIN ? least : most);
+  MlirValue first = twg_const_int(e, bits_type, (r->kind == TW_REDUCE_ARGMIN) != r->ignore_nan ? least : most);
   return twg_select(e, nan, first, twg_binary(e, "llvm.xor", bits, flip));
 }
 
@@ -310,6 +312,7 @@ static bool rule_reduce(tw_emitter_t *e, MlirOperation op) {
   reduction_t r = {.e = e, .element = tw_element(type)};
   r.kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0);
   r.arg = tw_reduces_to_index(r.kind);
+  r.ignore_nan = tw_has_attr(op, "ignore_nan");
   r.is_unsigned = tw_has_attr(op, "is_unsigned") || tw_is_bool(r.element);
   r.held = held_type(e, r.kind, r.element);
   tw_layout_t l;

@@ -105,8 +105,67 @@ static bool rule_permute(tw_emitter_t *e, MlirOperation op) {
   return rename(e, op, &moved, &to);
 }
 
+/* The part of register r of the result: one of the last registers, told apart by bits of the index. */
+typedef struct {
+  int count;                         /* of bits */
+  MlirValue bit[TW_LAYOUT_MAX_BITS]; /* i1; null: known */
+  bool set[TW_LAYOUT_MAX_BITS];      /* the known bit */
+} part_t;
+
+static part_t part_of(tw_emitter_t *e, MlirOperation op, const tw_layout_t *part, const tw_layout_t *whole) {
+  part_t out = {0};
+  for (int d = whole->rank - 1; d >= 0; d--) {
+    MlirValue index = mlirOperationGetOperand(op, 1 + d);
+    int64_t known;
+    bool is_known = tw_known_int(index, &known);
+    for (int b = 0; b < whole->log_shape[d] - part->log_shape[d]; b++, out.count++) {
+      out.set[out.count] = is_known && (known >> b & 1);
+      if (is_known)
+        continue;
+      MlirValue x = twg_operand(e, op, 1 + d).at[0];
+      MlirType type = mlirValueGetType(x);
+      MlirValue bit = twg_binary(e, "llvm.and", x, twg_const_int(e, type, INT64_C(1) << b));
+      out.bit[out.count] = twg_icmp(e, TW_NE, bit, twg_const_int(e, type, 0));
+    }
+  }
+  return out;
+}
+
+static MlirValue pick(tw_emitter_t *e, const part_t *part, const MlirValue *registers, int at, int stride, int bit) {
+  if (bit < 0)
+    return registers[at];
+  int set = at + (stride << bit);
+  if (part->bit[bit].ptr == NULL)
+    return pick(e, part, registers, part->set[bit] ? set : at, stride, bit - 1);
+  MlirValue high = pick(e, part, registers, set, stride, bit - 1), low = pick(e, part, registers, at, stride, bit - 1);
+  return twg_select(e, part->bit[bit], high, low);
+}
+
+/* Every thread has its elements of all parts, and takes those of one. */
+static bool rule_extract(tw_emitter_t *e, MlirOperation op) {
+  tw_layout_t from, to;
+  int64_t shape[TW_LAYOUT_MAX_RANK];
+  tw_values_t all;
+  if (!layouts_of(op, &from, &to))
+    return false;
+  tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(op, 0)), shape);
+  tw_layout_t whole = tw_layout_unextract(&to, shape);
+  if (!twg_rename_registers(e, &from, &whole, twg_operand(e, op, 0), &all)) {
+    tw_op_error(op, "has layouts between which elements would change their thread; "
+                    "tile-assign-layouts puts a tile.convert_layout there");
+    return false;
+  }
+  part_t part = part_of(e, op, &to, &whole);
+  tw_values_t out = twg_new_values(e, tw_layout_count(&to, TW_REGISTER));
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = pick(e, &part, all.at, r, out.count, part.count - 1);
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 TWG_RULE(TW_TENSOR_SPLAT, rule_splat)
 TWG_RULE(TW_TILE_IOTA, rule_iota)
 TWG_RULE(TW_TILE_BROADCAST, rule_broadcast)
 TWG_RULE(TW_TILE_RESHAPE, rule_reshape)
 TWG_RULE(TW_TILE_PERMUTE, rule_permute)
+TWG_RULE(TW_TILE_EXTRACT, rule_extract)
