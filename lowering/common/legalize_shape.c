@@ -103,7 +103,8 @@ MlirValue tw_legal_insert(const legalize_t *l) {
 
 /* --- Bits -------------------------------------------------------------------------------------------- */
 
-static unsigned bits_of(MlirType type) { return (unsigned)tw_memory_bits(tw_element(type)); }
+/* Of an element in memory. */
+static unsigned bits_of(MlirType type) { return mlirTypeIsATF32(tw_element(type)) ? 32 : tw_bits(type); }
 
 static MlirValue convert(const legalize_t *l, const char *name, MlirValue x, MlirType element) {
   return tw_unary(&l->at, name, tw_with_element(mlirValueGetType(x), element), x);

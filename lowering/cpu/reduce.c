@@ -293,7 +293,7 @@ static void place_scan(cpu_t *cx, MlirOperation op) {
 typedef struct {
   MlirOperation op;
   int num; /* of values that are combined at once */
-} function_t;
+} combiner_t;
 
 /* An op on scalars, which are strips here. */
 static void compute_strip(cpu_t *cx, MlirOperation op) {
@@ -315,7 +315,7 @@ static void compute_strip(cpu_t *cx, MlirOperation op) {
 }
 
 /* x comes before y; x becomes what the body makes of both. */
-static void call_body(cpu_t *cx, const function_t *f, MlirValue *x, const MlirValue *y) {
+static void call_body(cpu_t *cx, const combiner_t *f, MlirValue *x, const MlirValue *y) {
   MlirBlock body = tw_region_block(f->op, 0);
   for (int p = 0; p < f->num; p++) {
     cpu_set_scalar(cx, mlirBlockGetArgument(body, p), x[p]);
@@ -328,14 +328,14 @@ static void call_body(cpu_t *cx, const function_t *f, MlirValue *x, const MlirVa
     x[p] = cpu_splat(cx, cpu_scalar(cx, mlirOperationGetOperand(end, p)), cpu_lanes_of(x[p]));
 }
 
-static void take_lanes(cpu_t *cx, const function_t *f, const MlirValue *x, int num, const int64_t *lanes,
+static void take_lanes(cpu_t *cx, const combiner_t *f, const MlirValue *x, int num, const int64_t *lanes,
                        MlirValue *out) {
   for (int p = 0; p < f->num; p++)
     out[p] = num == 1 ? cpu_extract(cx, x[p], (int)lanes[0]) : cpu_shuffle(cx, x[p], x[p], num, lanes);
 }
 
 /* Neighbours first, so that the order is kept. */
-static void fold_lanes(cpu_t *cx, const function_t *f, MlirValue *x) {
+static void fold_lanes(cpu_t *cx, const combiner_t *f, MlirValue *x) {
   for (int half = cpu_lanes_of(x[0]) / 2; half >= 1 && !cx->failed; half /= 2) {
     int64_t even[64], odd[64];
     MlirValue low[TW_MAX_COMBINED], high[TW_MAX_COMBINED];
@@ -352,7 +352,7 @@ static void fold_lanes(cpu_t *cx, const function_t *f, MlirValue *x) {
 }
 
 /* Every lane with those before it in the strip. */
-static void scan_strip(cpu_t *cx, const function_t *f, MlirValue *x, bool reverse) {
+static void scan_strip(cpu_t *cx, const combiner_t *f, MlirValue *x, bool reverse) {
   int lanes = cpu_lanes_of(x[0]);
   for (int s = 1; s < lanes && !cx->failed; s *= 2) {
     MlirValue before[TW_MAX_COMBINED];
@@ -370,7 +370,7 @@ static void scan_strip(cpu_t *cx, const function_t *f, MlirValue *x, bool revers
 }
 
 /* One strip of each input at the point; `carried` is what came before it, and then what comes before the next one. */
-static void combine_strip(cpu_t *cx, const function_t *f, const cpu_point_t *point, const MlirValue *buffers,
+static void combine_strip(cpu_t *cx, const combiner_t *f, const cpu_point_t *point, const MlirValue *buffers,
                           MlirValue *carried) {
   MlirValue strip[TW_MAX_COMBINED], before[TW_MAX_COMBINED];
   bool scans = tw_op_form(f->op) == TW_FORM_SCAN, reverse = tw_has_attr(f->op, "reverse");
@@ -394,7 +394,7 @@ static void combine_strip(cpu_t *cx, const function_t *f, const cpu_point_t *poi
 }
 
 /* The loop along the axis at the nest's point; leaves what all strips are together. */
-static void combine_axis(cpu_t *cx, const function_t *f, cpu_point_t point, const MlirValue *buffers,
+static void combine_axis(cpu_t *cx, const combiner_t *f, cpu_point_t point, const MlirValue *buffers,
                          MlirValue *carried) {
   int axis = (int)tw_attr_int(f->op, "axis", 0), step = axis == point.axis ? point.lanes : 1;
   int64_t extent = tw_extent(mlirValueGetType(mlirOperationGetOperand(f->op, 0)), axis);
@@ -420,7 +420,7 @@ static MlirValue buffer_of(cpu_t *cx, MlirValue result) {
 }
 
 static void place_combine(cpu_t *cx, MlirOperation op) {
-  function_t f = {op, (int)mlirOperationGetNumResults(op)};
+  combiner_t f = {op, (int)mlirOperationGetNumResults(op)};
   MlirValue tiles[TW_MAX_COMBINED], buffers[TW_MAX_COMBINED], carried[TW_MAX_COMBINED];
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   int axis = (int)tw_attr_int(op, "axis", 0);

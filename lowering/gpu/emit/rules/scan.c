@@ -23,11 +23,11 @@
 #include <string.h>
 
 /* One value of each input. Null: there is nothing. */
-typedef struct item {
+typedef struct scan_item {
   MlirValue part[TW_MAX_COMBINED];
-} item_t;
+} scan_item_t;
 
-static const item_t nothing = {{{NULL}}};
+static const scan_item_t nothing = {{{NULL}}};
 
 typedef struct scan {
   tw_emitter_t *e;
@@ -41,12 +41,12 @@ typedef struct scan {
   int count; /* of registers */
 } scan_t;
 
-static bool is_nothing(const item_t *x) { return x->part[0].ptr == NULL; }
+static bool is_nothing(const scan_item_t *x) { return x->part[0].ptr == NULL; }
 
 /* The body of the op on two items, which it takes as its arguments. */
-static item_t call_body(const scan_t *s, const item_t *x, const item_t *y) {
+static scan_item_t call_body(const scan_t *s, const scan_item_t *x, const scan_item_t *y) {
   MlirBlock body = tw_region_block(s->op, 0);
-  item_t out = nothing;
+  scan_item_t out = nothing;
   for (int p = 0; p < 2 * s->num; p++) {
     tw_values_t value = twg_new_values(s->e, 1);
     value.at[0] = p < s->num ? x->part[p] : y->part[p - s->num];
@@ -62,19 +62,19 @@ static item_t call_body(const scan_t *s, const item_t *x, const item_t *y) {
 }
 
 /* x comes before y, of which one may be nothing. */
-static item_t combine(const scan_t *s, item_t x, item_t y) {
+static scan_item_t combine(const scan_t *s, scan_item_t x, scan_item_t y) {
   static const char *const names[2][2] = {{"llvm.add", "llvm.mul"}, {"llvm.fadd", "llvm.fmul"}};
   if (is_nothing(&x) || is_nothing(&y))
     return is_nothing(&x) ? y : x;
   if (s->by_function)
     return call_body(s, &x, &y);
   const char *name = names[mlirTypeIsAFloat(s->element[0])][s->multiplies];
-  return (item_t){{twg_binary(s->e, name, x.part[0], y.part[0])}};
+  return (scan_item_t){{twg_binary(s->e, name, x.part[0], y.part[0])}};
 }
 
 /* What changes nothing: -0 and not 0, which would turn -0 into 0. */
-static item_t neutral(const scan_t *s) {
-  item_t out = nothing;
+static scan_item_t neutral(const scan_t *s) {
+  scan_item_t out = nothing;
   for (int p = 0; s->by_function && p < s->num; p++)
     out.part[p] = twg_operand(s->e, s->op, s->num + p).at[0];
   if (!s->by_function)
@@ -83,9 +83,9 @@ static item_t neutral(const scan_t *s) {
   return out;
 }
 
-static item_t or_neutral(const scan_t *s, item_t x) { return is_nothing(&x) ? neutral(s) : x; }
+static scan_item_t or_neutral(const scan_t *s, scan_item_t x) { return is_nothing(&x) ? neutral(s) : x; }
 
-static item_t select_item(const scan_t *s, MlirValue condition, item_t x, item_t y) {
+static scan_item_t select_item(const scan_t *s, MlirValue condition, scan_item_t x, scan_item_t y) {
   for (int p = 0; p < s->num; p++)
     x.part[p] = twg_select(s->e, condition, x.part[p], y.part[p]);
   return x;
@@ -98,17 +98,18 @@ static bool has_item(const scan_t *s, int from, int r) {
          0;
 }
 
-static item_t *new_items(const scan_t *s) {
-  item_t *items = tw_allocate((size_t)s->count, sizeof *items);
+static scan_item_t *new_items(const scan_t *s) {
+  scan_item_t *items = tw_allocate((size_t)s->count, sizeof *items);
   return items;
 }
 
 /* ---- runs: items -> before each, inside of the run, and the totals -------------------------------------------------
  */
 
-static void registers_run(const scan_t *s, int from, int to, const item_t *items, item_t *before, item_t *totals) {
+static void registers_run(const scan_t *s, int from, int to, const scan_item_t *items, scan_item_t *before,
+                          scan_item_t *totals) {
   for (int first = 0; first < s->count; first++) {
-    item_t sum = nothing;
+    scan_item_t sum = nothing;
     if (!has_item(s, to, first))
       continue;
     for (int i = 0; i < 1 << (to - from); i++) {
@@ -122,20 +123,21 @@ static void registers_run(const scan_t *s, int from, int to, const item_t *items
   }
 }
 
-static item_t from_lane_beside(const scan_t *s, item_t x, MlirValue bit) {
+static scan_item_t from_lane_beside(const scan_t *s, scan_item_t x, MlirValue bit) {
   for (int p = 0; p < s->num; p++)
     x.part[p] = twg_shuffle(s->e, true, x.part[p], bit);
   return x;
 }
 
 /* Of two halves that lie side by side; sums and products need not know which comes first. */
-static item_t total_of(const scan_t *s, MlirValue after, item_t own, item_t other) {
+static scan_item_t total_of(const scan_t *s, MlirValue after, scan_item_t own, scan_item_t other) {
   if (!s->by_function)
     return combine(s, own, other);
   return combine(s, select_item(s, after, other, own), select_item(s, after, own, other));
 }
 
-static void lanes_run(const scan_t *s, int from, int to, const item_t *items, item_t *before, item_t *totals) {
+static void lanes_run(const scan_t *s, int from, int to, const scan_item_t *items, scan_item_t *before,
+                      scan_item_t *totals) {
   tw_emitter_t *e = s->e;
   memcpy(totals, items, (size_t)s->count * sizeof *items);
   for (int k = from; k < to; k++) {
@@ -144,7 +146,7 @@ static void lanes_run(const scan_t *s, int from, int to, const item_t *items, it
     for (int r = 0; r < s->count; r++) {
       if (!has_item(s, from, r))
         continue;
-      item_t other = from_lane_beside(s, totals[r], bit);
+      scan_item_t other = from_lane_beside(s, totals[r], bit);
       if (before != NULL)
         before[r] = select_item(s, after, combine(s, other, before[r]), or_neutral(s, before[r]));
       totals[r] = total_of(s, after, totals[r], other);
@@ -175,20 +177,21 @@ static MlirValue warp_rank(const scan_t *s, int from, int to) {
 }
 
 /* The item of a warp of the run, as it left it. */
-static item_t item_of_warp(const scan_t *s, const MlirValue *base, int warp) {
-  item_t x = nothing;
+static scan_item_t item_of_warp(const scan_t *s, const MlirValue *base, int warp) {
+  scan_item_t x = nothing;
   for (int p = 0; p < s->num; p++)
     x.part[p] = twg_load_part(s->e, s->element[p], twg_add_bytes(s->e, base[p], warp * tw_part_bytes(s->element[p])));
   return x;
 }
 
-static void leave_items(const scan_t *s, const tw_scan_exchange_t *x, int from, const item_t *items) {
+static void leave_items(const scan_t *s, const tw_scan_exchange_t *x, int from, const scan_item_t *items) {
   for (int r = 0; r < s->count; r++)
     for (int p = 0; has_item(s, from, r) && p < s->num; p++)
       twg_store_part(s->e, items[r].part[p], exchange_pointer(s, x, true, r, p));
 }
 
-static void warps_run(const scan_t *s, int from, int to, const item_t *items, item_t *before, item_t *totals) {
+static void warps_run(const scan_t *s, int from, int to, const scan_item_t *items, scan_item_t *before,
+                      scan_item_t *totals) {
   tw_emitter_t *e = s->e;
   tw_scan_exchange_t x = tw_scan_exchange_of(&s->layout, &s->bits, from, to);
   int warps = 1 << (to - from);
@@ -200,7 +203,7 @@ static void warps_run(const scan_t *s, int from, int to, const item_t *items, it
       continue;
     for (int p = 0; p < s->num; p++)
       base[p] = exchange_pointer(s, &x, false, r, p);
-    item_t sum = nothing, mine = neutral(s);
+    scan_item_t sum = nothing, mine = neutral(s);
     for (int i = 0; i < warps; i++) {
       int w = s->reverse ? warps - 1 - i : i;
       if (i > 0 && before != NULL)
@@ -214,8 +217,9 @@ static void warps_run(const scan_t *s, int from, int to, const item_t *items, it
 }
 
 /* Without `before`, only the totals are made. */
-static void one_run(const scan_t *s, int from, int to, const item_t *items, item_t *before, item_t *totals) {
-  item_t *unused = before ? NULL : new_items(s);
+static void one_run(const scan_t *s, int from, int to, const scan_item_t *items, scan_item_t *before,
+                    scan_item_t *totals) {
+  scan_item_t *unused = before ? NULL : new_items(s);
   switch (s->bits.at[from].input) {
   case TW_REGISTER: registers_run(s, from, to, items, before ? before : unused, totals); break;
   case TW_LANE: lanes_run(s, from, to, items, before, totals); break;
@@ -228,11 +232,11 @@ static void one_run(const scan_t *s, int from, int to, const item_t *items, item
  */
 
 /* What comes before each item along the bits from `from` on; nothing where nothing does. */
-static void find_before(const scan_t *s, int from, const item_t *items, item_t *before) {
+static void find_before(const scan_t *s, int from, const scan_item_t *items, scan_item_t *before) {
   if (from == s->bits.count)
     return;
   int to = tw_axis_run_end(&s->bits, from);
-  item_t *inside = new_items(s), *totals = new_items(s), *rest = new_items(s);
+  scan_item_t *inside = new_items(s), *totals = new_items(s), *rest = new_items(s);
   one_run(s, from, to, items, inside, totals);
   find_before(s, to, totals, rest);
   uint32_t run = tw_axis_bits_done(&s->bits, TW_REGISTER, to);
@@ -245,9 +249,9 @@ static void find_before(const scan_t *s, int from, const item_t *items, item_t *
 }
 
 /* The lowest run of registers keeps sums that include each element; the others only say what comes before. */
-static void scan_registers(const scan_t *s, const item_t *in, item_t *out) {
+static void scan_registers(const scan_t *s, const scan_item_t *in, scan_item_t *out) {
   int to = s->bits.count > 0 && s->bits.at[0].input == TW_REGISTER ? tw_axis_run_end(&s->bits, 0) : 0;
-  item_t *before = new_items(s), *totals = new_items(s), *rest = new_items(s);
+  scan_item_t *before = new_items(s), *totals = new_items(s), *rest = new_items(s);
   registers_run(s, 0, to, in, before, totals);
   find_before(s, to, totals, rest);
   uint32_t run = tw_axis_bits_done(&s->bits, TW_REGISTER, to), same = tw_layout_copies(&s->layout, TW_REGISTER);
@@ -277,8 +281,8 @@ static bool read_op(tw_emitter_t *e, MlirOperation op, scan_t *s, bool *failed) 
   return true;
 }
 
-static item_t *items_of(const scan_t *s) {
-  item_t *items = new_items(s);
+static scan_item_t *items_of(const scan_t *s) {
+  scan_item_t *items = new_items(s);
   for (int p = 0; p < s->num; p++)
     for (int r = 0; r < s->count; r++)
       items[r].part[p] = twg_operand(s->e, s->op, p).at[r];
@@ -286,7 +290,7 @@ static item_t *items_of(const scan_t *s) {
 }
 
 /* Part p of the items of some registers. */
-static tw_values_t part_of(const scan_t *s, const item_t *items, int count, int p) {
+static tw_values_t part_of(const scan_t *s, const scan_item_t *items, int count, int p) {
   tw_values_t out = twg_new_values(s->e, count);
   for (int r = 0; r < count; r++)
     out.at[r] = items[r].part[p];
@@ -298,7 +302,7 @@ static bool rule_scan(tw_emitter_t *e, MlirOperation op) {
   bool failed = false;
   if (!read_op(e, op, &s, &failed))
     return false;
-  item_t *in = items_of(&s), *out = new_items(&s);
+  scan_item_t *in = items_of(&s), *out = new_items(&s);
   scan_registers(&s, in, out);
   for (int p = 0; p < s.num; p++)
     twg_set_result(e, op, p, part_of(&s, out, s.count, p));
@@ -308,10 +312,10 @@ static bool rule_scan(tw_emitter_t *e, MlirOperation op) {
 }
 
 /* The items that are left of each slice. */
-static item_t *reduce_items(const scan_t *s) {
-  item_t *items = items_of(s);
+static scan_item_t *reduce_items(const scan_t *s) {
+  scan_item_t *items = items_of(s);
   for (int from = 0, to; from < s->bits.count; from = to) {
-    item_t *totals = new_items(s);
+    scan_item_t *totals = new_items(s);
     to = tw_axis_run_end(&s->bits, from);
     one_run(s, from, to, items, NULL, totals);
     free(items);
@@ -325,7 +329,7 @@ static bool rule_reduce_by(tw_emitter_t *e, MlirOperation op) {
   bool failed = false;
   if (!read_op(e, op, &s, &failed))
     return false;
-  item_t *items = reduce_items(&s);
+  scan_item_t *items = reduce_items(&s);
   int kept = 0;
   for (int r = 0; r < s.count; r++)
     if (has_item(&s, s.bits.count, r))
