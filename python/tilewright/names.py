@@ -31,7 +31,6 @@ NOT_YET: dict[str, str] = {
     "compilation": "the command tilewright compile, with --emit ptx",
     "assume_divisible_by": "a multiple of 16 is seen at the launch",
     "float8_e5m3fnu": "ct.float8_e4m3fn or ct.float8_e5m2",
-    "mma_scaled": "ct.mma of operands that are multiplied by their scales",
     "grid_dependency_control_wait": "nothing: the compiler places it",
     "grid_dependency_control_launch_dependents": "nothing: the compiler places it",
 }

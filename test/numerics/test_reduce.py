@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -130,11 +131,12 @@ def test_nan_and_infinity(backends: Backends, dtype: dt.DType) -> None:
         np.nan, np.inf, np.inf, -np.inf, np.nan, np.nan,
     )  # fmt: skip
     x[5] = -np.inf
-    for op in (ct.max, ct.min, ct.sum):
+    keeping = [functools.partial(op, propagate_nan=True) for op in (ct.max, ct.min)]
+    for op in (*keeping, ct.max, ct.min, ct.sum):
         check(backends, op, x, 1, dtype.numpy, sum_tolerance(np.nan_to_num(x, posinf=0), dtype))
-    y = check(backends, ct.argmax, x, 1, np.int32, EXACT)
+    y = check(backends, functools.partial(ct.argmax, propagate_nan=True), x, 1, np.int32, EXACT)
     assert y[1:6].tolist() == [3, 5, 0, 4, 0]
-    y = check(backends, ct.argmin, x, 1, np.int32, EXACT)
+    y = check(backends, functools.partial(ct.argmin, propagate_nan=True), x, 1, np.int32, EXACT)
     assert y[1] == 3 and y[3:6].tolist() == [9, 4, 0]
 
 
