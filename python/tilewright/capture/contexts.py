@@ -13,18 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import TileSyntaxError, TileTypeError
-from .expressions import evaluate, inline
+from .expressions import GeneratorContext, evaluate, inline
 from .expressions import handles as handles_expression
 from .frame import Frame
 from .statements import assign, handles, run_statements
-from .values import Tile, describe
-
-
-class GeneratorContext:
-    """A call of a function under `contextlib.contextmanager`, not yet entered."""
-
-    def __init__(self, enter: Callable[[Callable[[Any], None]], None]) -> None:
-        self.enter = enter
+from .values import describe
 
 
 @handles(ast.With)
@@ -65,28 +58,6 @@ def _enter_object(frame: Frame, manager: Any, run: Callable[[Any], None], node: 
     inline(frame, leave, [manager, None, None, None], {}, node)
 
 
-def generator_context(
-    frame: Frame, function: types.FunctionType, args: list[Any], keywords: dict[str, Any], node: ast.AST
-) -> GeneratorContext:
-    """What a call of `function`, a generator under `contextlib.contextmanager`, gives."""
-
-    def enter(run: Callable[[Any], None]) -> None:
-        runs = 0
-
-        def on_yield(called: Frame, value: Any) -> None:
-            nonlocal runs
-            runs += 1
-            if isinstance(called.exit_state(), Tile) or called.loops or runs > 1:
-                raise TileSyntaxError(f"'{function.__name__}' must yield once, outside of branches and loops")
-            run(value)
-
-        inline(frame, function, args, keywords, node, on_yield)
-        if runs != 1:
-            raise TileSyntaxError(f"'{function.__name__}' does not yield", frame.places(node))
-
-    return GeneratorContext(enter)
-
-
 @handles_expression(ast.Yield)
 def _yield(frame: Frame, node: ast.Yield) -> None:
     if frame.on_yield is None:
@@ -103,6 +74,3 @@ def _try(frame: Frame, node: ast.Try) -> None:
     if frame.exit_state() is not False:
         raise TileSyntaxError("a 'return', 'break' or 'continue' inside of 'try' is not supported in tile code")
     run_statements(frame, node.finalbody)
-
-
-__all__ = ["GeneratorContext", "generator_context"]

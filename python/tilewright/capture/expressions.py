@@ -555,6 +555,35 @@ def _static_eval(frame: Frame, node: ast.Call) -> Any:
     return frame.adopt(value)
 
 
+class GeneratorContext:
+    """A call of a function under `contextlib.contextmanager`, not yet entered."""
+
+    def __init__(self, enter: Callable[[Callable[[Any], None]], None]) -> None:
+        self.enter = enter
+
+
+def _generator_context(
+    frame: Frame, function: types.FunctionType, args: list[Any], keywords: dict[str, Any], node: ast.AST
+) -> GeneratorContext:
+    """What a call of `function`, a generator under `contextlib.contextmanager`, gives."""
+
+    def enter(run: Callable[[Any], None]) -> None:
+        runs = 0
+
+        def on_yield(called: Frame, value: Any) -> None:
+            nonlocal runs
+            runs += 1
+            if isinstance(called.exit_state(), Tile) or called.loops or runs > 1:
+                raise TileSyntaxError(f"'{function.__name__}' must yield once, outside of branches and loops")
+            run(value)
+
+        inline(frame, function, args, keywords, node, on_yield)
+        if runs != 1:
+            raise TileSyntaxError(f"'{function.__name__}' does not yield", frame.places(node))
+
+    return GeneratorContext(enter)
+
+
 def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
     name = getattr(function, "__tw_op__", None)
     if name is not None:
@@ -570,9 +599,7 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
             f"'{function.__name__}' is a function of the host, by ct.function(tile=False); tile code cannot call it"
         )
     if isinstance(function, types.FunctionType) and is_context_manager(function):
-        from .contexts import generator_context
-
-        return generator_context(frame, function.__wrapped__, args, keywords, node)  # type: ignore[attr-defined]
+        return _generator_context(frame, function.__wrapped__, args, keywords, node)  # type: ignore[attr-defined]
     if isinstance(function, types.FunctionType | LocalFunction):
         return inline(frame, function, args, keywords, node)
     if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType):
