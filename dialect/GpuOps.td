@@ -164,7 +164,7 @@ def Tile_AsyncWaitOp : Tile_GpuOp<"async_wait", [MemoryEffects<[MemWrite]>]> {
 
 def Tile_BarrierOp : Tile_GpuOp<"barrier", [MemoryEffects<[MemWrite]>]> {
   let summary = "all threads of the block meet, and see each other's writes to shared memory";
-  let orders = "threads";
+  let orders = "threads"; let verifier = "verify_barrier";
   let assemblyFormat = "attr-dict";
 }
 

@@ -509,6 +509,18 @@ static bool verify_local_store(const verify_t *v) { return verify_stage(v, opera
 
 /* --- Barriers, copies, roles ---------------------------------------------------------------------------- */
 
+/* A producer has other threads than consumers, and less to do: they would never meet. */
+static bool verify_barrier(const verify_t *v) {
+  MlirOperation op = v->op, up = mlirOperationGetParentOperation(op);
+  while (!mlirOperationIsNull(up) && !tw_op_is_kind(up, TW_TILE_ROLES)) {
+    op = up;
+    up = mlirOperationGetParentOperation(op);
+  }
+  return mlirOperationIsNull(up) ||
+         !mlirBlockEqual(mlirOperationGetBlock(op), mlirRegionGetFirstBlock(mlirOperationGetRegion(up, 0))) ||
+         tw_fail(&v->check, "stands in a producer, to which no other threads come");
+}
+
 static bool verify_alloc_barriers(const verify_t *v) {
   const int64_t most = (1 << 20) - 1; /* what the hardware counts to */
   int64_t arrivals = integer(v, "arrivals");

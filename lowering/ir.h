@@ -175,7 +175,7 @@ __attribute__((format(printf, 2, 3))) void tw_op_error(MlirOperation op, const c
 __attribute__((format(printf, 2, 3))) void tw_op_remark(MlirOperation op, const char *format, ...);
 
 /* The same for what a block, or a thread, has too little of: an error, upon which the kernel is planned again
- * (tile-replan). The attribute TW_DOES_NOT_FIT of the function says of what. */
+ * (tile-plan-block). The attribute TW_DOES_NOT_FIT of the function says of what. */
 #define TW_DOES_NOT_FIT "tile.does_not_fit"
 #define TW_REGISTERS "registers"
 #define TW_SHARED_MEMORY "shared memory"

@@ -79,7 +79,7 @@ size_t tw_launch_get(MlirOperation op, int field, void *values, size_t most);
 bool tw_has_hint(MlirOperation op, const char *name);
 int64_t tw_hint(MlirOperation op, const char *name, int64_t otherwise);
 
-/* Another value than the program's, by tile-replan alone, which plans again what did not fit. */
+/* Another value than the program's, by tile-plan-block alone, which plans again what did not fit. */
 void tw_plan_hint(MlirOperation func, const char *name, int64_t value);
 
 #define TW_HINT(name, least, most, meaning)                                                                            \

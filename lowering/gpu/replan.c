@@ -1,4 +1,4 @@
-/* replan.c - tile-replan: another plan for a kernel whose first one does not fit
+/* replan.c - tile-plan-block: another plan for a kernel whose first one does not fit. See replan.h.
  *
  * Before, on a module that the driver of the compiler starts again with the number of a plan and what was wrong:
  *
@@ -12,7 +12,9 @@
  * help where registers, or shared memory, are too few, or where registers are kept in local memory. A plan that would
  * change nothing is an error, upon which the driver goes on. A remark names the plan and the reason. Runs before all
  * passes that plan. */
-#include "lowering/gpu/isa/families.h"
+#include "lowering/gpu/replan.h"
+
+#include "lowering/gpu/machine/mma_family.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/passes.h"
@@ -71,13 +73,11 @@ int tw_next_plan(int plan, MlirStringRef reason) {
 }
 
 /* Other warps than the first plan had; false if there are none. */
-static bool change_warps(MlirOperation func) {
-  int own = tw_mma_num_warps(func);
-  int64_t had = tw_num_warps(func, own);
-  int64_t warps = own > 0 && had > own ? own : 2 * had;
-  if (had <= 0 || warps > MOST_WARPS)
+static bool change_warps(int64_t of_products, int64_t *num_warps) {
+  int64_t warps = of_products > 0 && *num_warps > of_products ? of_products : 2 * *num_warps;
+  if (*num_warps <= 0 || warps > MOST_WARPS)
     return false;
-  tw_launch_set_num_warps(func, (uint32_t)warps);
+  *num_warps = warps;
   return true;
 }
 
@@ -102,13 +102,13 @@ static bool has_steps(MlirOperation func, int64_t step) {
   return step > 0 && longer.found;
 }
 
-static bool apply(const plan_t *plan, MlirOperation func) {
+static bool apply(const plan_t *plan, MlirOperation func, int64_t of_products, int64_t *num_warps) {
   MlirContext context = mlirOperationGetContext(func);
   MlirType i32 = tw_i32(context);
   tw_gpu_target_t target = tw_gpu_target_of(func);
   bool changes = plan->spare > 0 || has_steps(func, plan->product_step);
   if (plan->other_warps)
-    changes |= change_warps(func);
+    changes |= change_warps(of_products, num_warps);
   if (plan->few_stages && tw_hint_num_stages(func, 3) > 2) {
     tw_plan_hint(func, "num_stages", 2);
     changes = true;
@@ -124,13 +124,13 @@ static bool apply(const plan_t *plan, MlirOperation func) {
   return changes;
 }
 
-bool tw_run_replan(MlirOperation func) {
+bool tw_replan(MlirOperation func, int64_t of_products, int64_t *num_warps) {
   MlirOperation module = tw_module_of(func);
   int64_t number = tw_attr_int(module, "tile.plan", 0);
   if (number < 1 || number > NUM_PLANS || !tw_has_attr(func, "tile.kernel"))
     return true;
   const plan_t *plan = &plans[number - 1];
-  if (!apply(plan, func)) {
+  if (!apply(plan, func, of_products, num_warps)) {
     tw_op_error(func, "has nothing to change for a plan with %s", plan->with);
     return false;
   }

@@ -881,6 +881,20 @@ func.func @f(%t: tensor<8x4xf32>, %a: memref<?x?xf32, strided<[?, 1]>>, %s: !til
 
 // -----
 
+func.func @f(%b: i1) {
+  tile.roles producer_warps 1 producer {
+    scf.if %b {
+      // expected-error @below {{'tile.barrier' op stands in a producer, to which no other threads come}}
+      tile.barrier {tile.copies}
+    }
+  } consumer {
+    tile.barrier {tile.copies}
+  }
+  return
+}
+
+// -----
+
 func.func @f() {
   // expected-error @below {{'tile.roles' op has 0 producer warps; at least 1 is needed}}
   tile.roles producer_warps 0 producer {

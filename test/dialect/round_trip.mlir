@@ -144,6 +144,12 @@ func.func @effects(%x: tensor<4xf32>, %n: ui8, %c: tensor<4xi1>) {
 func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64, %yes: i1) {
   %c0 = arith.constant 0 : i32
   %buffer = tile.alloc_shared : !tile.buffer<2x4x4xf32, #line>
+  // CHECK: tile.barrier{{$}}
+  // CHECK-NEXT: tile.barrier {tile.copies}
+  // CHECK-NEXT: tile.barrier {tile.products, tile.stores}
+  tile.barrier
+  tile.barrier {tile.copies}
+  tile.barrier {tile.products, tile.stores}
   // CHECK: tile.alloc_barriers arrivals 1 : <2>
   %full = tile.alloc_barriers arrivals 1 : !tile.barriers<2>
   // CHECK: tile.alloc_barriers arrivals 4 at 1024 : <2>

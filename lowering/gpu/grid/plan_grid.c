@@ -269,8 +269,6 @@ bool tw_run_plan_grid(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
   k.num_warps = tw_num_warps(func, 0);
-  if (k.num_warps == 0)
-    k.num_warps = tw_mma_num_warps(func);
   k.axes = tw_block_axes_of(func);
   k.work = tw_block_work_of(func, &k.axes);
   k.in_order = tw_grid_ids_in(func).count == TW_MAX_IDS;

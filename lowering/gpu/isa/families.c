@@ -114,6 +114,14 @@ typedef struct {
   bool chained, fma, promoted, computed;
 } need_t;
 
+/* Inputs that no instruction of the target takes are widened to float16 (layout/widen_mma.c), of which there is one for
+ * 16 of k. */
+static bool is_widened(MlirOperation mma) {
+  enum { NARROW_BITS = 8, LEAST_K = 16 };
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0));
+  return tw_is_float(lhs) && tw_bits(lhs) == NARROW_BITS && tw_extent(lhs, tw_rank(lhs) - 1) >= LEAST_K;
+}
+
 static MlirWalkResult measure(MlirOperation op, void *user) {
   need_t *need = user;
   MlirOperation loads[TW_MAX_LOADS_BEHIND];
@@ -125,7 +133,7 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
     need->rows = tw_extent(acc, tw_rank(acc) - 2);
   }
   need->chained |= tw_rows_stay_together(op);
-  need->fma |= synchronous_family(op) == &tw_fma_family;
+  need->fma |= synchronous_family(op) == &tw_fma_family && !is_widened(op);
   need->promoted |= need->async != NULL && need->async->promotion(op) > 0;
   for (int i = 0; i < 2; i++)
     need->computed |= tw_loads_behind(op, i, loads) > 0;

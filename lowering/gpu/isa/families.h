@@ -31,7 +31,8 @@ bool tw_mma_may_run_on(MlirOperation product);
 /* Registers that a thread needs for it, with sums and operands. */
 int64_t tw_mma_words(MlirOperation product);
 
-/* Warps that a function should have for the matrix products in it; 0 if it has none. */
+/* Warps that a function should have for the matrix products in it; 0 if it has none. Asked by tile-plan-block, which
+ * writes the number of each kernel down, and before it of whole tiles (grid/slice_tiles.c). */
 int tw_mma_num_warps(MlirOperation func);
 /* Cycles that a multiprocessor takes for a product, roughly: by the rates of the target (machine.h). */
 int64_t tw_mma_cycles(MlirOperation mma);

@@ -14,9 +14,8 @@
  * store may have a layout of its own, where that and a conversion cost less. Constants, splats and iotas are made anew
  * for each use, in the layout that it needs.
  *
- * The launch record gets num_warps, and the kernel tile.layout_costs: what the layouts cost, and the runners-up.
- * tile.layout_rank = n takes the n-th of those. What must hold: one func.func with tile.kernel a
- * module, no unsigned types. */
+ * The kernel gets tile.layout_costs: what the layouts cost, and the runners-up. tile.layout_rank = n takes the n-th of
+ * those. What must hold: the number of warps is chosen (tile-plan-block), no unsigned types. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
@@ -31,23 +30,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  BYTES_PER_THREAD = 64, /* of the largest tile in memory, for choosing warps */
-  FEW_WARPS = 4,
-  MAX_WARPS = 8,         /* unless a thread would hold too much */
-  MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
-  MOST_WARPS = 32
-};
-
 typedef struct assigner {
   twl_classes_t classes;
   tw_map_t moved; /* value -> what converted() made of it */
 } assigner_t;
-
-static int64_t bits_of(MlirValue tile) {
-  MlirType type = mlirValueGetType(tile);
-  return tw_count(type) * tw_memory_bits(tw_element(type));
-}
 
 /* ---- rewriting --------------------------------------------------------------------------------- */
 
@@ -311,72 +297,6 @@ static void erase_unused(assigner_t *a) {
   }
 }
 
-/* ---- warps ------------------------------------------------------------------------------------- */
-
-/* Bytes of the tiles that a block loads for itself between two branches or loops. */
-static int64_t bytes_together(const twl_classes_t *c, const tw_block_axes_t *axes, MlirBlock block) {
-  int64_t bytes = 0;
-  for (size_t i = 0; i < c->num_ops; i++) {
-    MlirOperation op = c->ops[i];
-    bool loads = tw_op_loads(op);
-    MlirValue value = loads && mlirBlockEqual(mlirOperationGetBlock(op), block) ? twl_accessed(op) : (MlirValue){NULL};
-    uint32_t own = 0;
-    for (intptr_t k = 0; value.ptr && k < mlirOperationGetNumOperands(op); k++)
-      own |= tw_block_axes_get(axes, mlirOperationGetOperand(op, k));
-    bytes += own ? bits_of(value) / 8 : 0;
-  }
-  return bytes;
-}
-
-/* Whether the function moves tiles one at a time: of those that it loads one is large, and nothing is added up. */
-static bool moves_single_tiles(const twl_classes_t *c, int64_t most) {
-  int large = 0;
-  for (size_t i = 0; i < c->num_ops; i++) {
-    MlirOperation op = c->ops[i];
-    if (tw_op_combines(op))
-      return false;
-    bool loads = tw_op_loads(op);
-    MlirValue value = loads ? twl_accessed(op) : (MlirValue){NULL};
-    large += value.ptr && 2 * bits_of(value) / 8 >= most;
-  }
-  return large == 1;
-}
-
-/* As many warps as give each thread BYTES_PER_THREAD of the largest tile in memory, or of the tiles that are loaded
- * together, and more where a thread would hold too many elements. A scan over few warps is cheaper. What moves tiles
- * and waits for nothing else has half as many bytes a thread, if there are blocks of several warps anyway. */
-static int warps_for_memory(const twl_classes_t *c, MlirOperation function) {
-  int64_t most = 0, elements = 0;
-  int warps = 1;
-  bool scans = false;
-  tw_block_axes_t axes = tw_block_axes_of(function);
-  for (size_t i = 0; i < c->num_ops; i++) {
-    scans = scans || tw_op_form(c->ops[i]) == TW_FORM_SCAN;
-    MlirValue value = twl_accessed(c->ops[i]);
-    if (value.ptr && bits_of(value) / 8 > most)
-      most = bits_of(value) / 8;
-    int64_t together = value.ptr ? bytes_together(c, &axes, mlirOperationGetBlock(c->ops[i])) : 0;
-    most = together > most ? together : most;
-  }
-  tw_block_axes_free(&axes);
-  for (int i = 0; i < c->sets.count; i++)
-    if (tw_count(mlirValueGetType(c->nodes[i].value)) > elements)
-      elements = tw_count(mlirValueGetType(c->nodes[i].value));
-  while (warps < MAX_WARPS &&
-         most >= (int64_t)2 * warps * 32 * BYTES_PER_THREAD * (scans && warps >= FEW_WARPS ? 2 : 1))
-    warps *= 2;
-  if (warps >= FEW_WARPS && most <= MOVED_BYTES && moves_single_tiles(c, most))
-    warps *= 2;
-  while (warps < MOST_WARPS && elements > (int64_t)warps * TW_WARP_LANES * tw_register_budget(function, TW_BUDGET_TILE))
-    warps *= 2;
-  return warps;
-}
-
-static int choose_warps(const twl_classes_t *c, MlirOperation function) {
-  int warps = tw_mma_num_warps(function);
-  return warps > 0 ? warps : warps_for_memory(c, function);
-}
-
 /* ---- pass -------------------------------------------------------------------------------------- */
 
 static bool takes_tiles(MlirOperation function) {
@@ -396,11 +316,12 @@ bool tw_run_assign_layouts(MlirOperation function) {
     tw_op_error(function, "is a kernel that takes a tile; kernels take arrays and scalars");
     return false;
   }
-  twl_classify(classes, function);
   classes->num_warps = (int)tw_num_warps(function, 0);
-  if (classes->num_warps == 0)
-    classes->num_warps = choose_warps(classes, function);
-  tw_launch_set_num_warps(function, (uint32_t)classes->num_warps);
+  if (classes->num_warps == 0) {
+    tw_op_error(function, "has no number of warps, which tile-plan-block chooses");
+    return false;
+  }
+  twl_classify(classes, function);
   twl_choose(classes, function);
   set_types(&a);
   for (size_t i = 0; i < classes->num_ops; i++)

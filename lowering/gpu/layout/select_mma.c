@@ -232,8 +232,6 @@ static bool select_async(MlirOperation func) {
     return true;
   s.async = s.family->async;
   s.num_warps = (int)tw_num_warps(func, 0);
-  if (s.num_warps == 0)
-    s.num_warps = tw_mma_num_warps(func);
   mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
   for (int i = 0; i < s.products.count; i++) {
     const char *reason = why_not(&s, s.products.at[i]);
@@ -249,6 +247,4 @@ static bool select_async(MlirOperation func) {
   return true;
 }
 
-bool tw_run_select_mma(MlirOperation func) {
-  return tw_swap_operands(func) && select_async(func) && tw_widen_mma(func);
-}
+bool tw_run_select_mma(MlirOperation func) { return select_async(func) && tw_widen_mma(func); }

@@ -6,8 +6,8 @@
 
 #include "mlir-c/IR.h"
 
-/* swap_operands.c, before it: what is computed becomes the left operand, which may stay in registers. */
-bool tw_swap_operands(MlirOperation func);
+/* swap_operands.c, in tile-plan-block: what is computed becomes the left operand, which may stay in registers. */
+void tw_swap_operands(MlirOperation func);
 /* widen_mma.c, behind it: inputs that no instruction of the target takes are widened. */
 bool tw_widen_mma(MlirOperation func);
 

@@ -1,4 +1,4 @@
-/* swap_operands.c - tile-select-mma: transposes products so that a computed operand is the left one
+/* swap_operands.c - tile-plan-block: transposes products so that a computed operand is the left one
  *
  * Before, the right operand is computed. An asynchronous product reads its right operand from shared memory only, so
  * each iteration would write it there, and the product would wait for that:
@@ -94,10 +94,10 @@ static void turn_sum(MlirOperation loop, intptr_t i, const tw_ops_t *products) {
   mlirValueReplaceAllUsesExcept(sum, result, 1, &permute);
 }
 
-bool tw_swap_operands(MlirOperation func) {
+void tw_swap_operands(MlirOperation func) {
   const tw_async_mma_t *async = tw_async_mma_of(func);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || async == NULL)
-    return true;
+    return;
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int l = 0; l < loops.count; l++)
     for (intptr_t i = 0; i < mlirOperationGetNumResults(loops.at[l]); i++) {
@@ -112,5 +112,4 @@ bool tw_swap_operands(MlirOperation func) {
       tw_ops_free(&products);
     }
   tw_ops_free(&loops);
-  return true;
 }

@@ -20,7 +20,7 @@
 #define TW_MMA_TRANSPOSED_LHS "tile.transposed_lhs"
 #define TW_MMA_TRANSPOSED_RHS "tile.transposed_rhs"
 #define TW_MMA_PROMOTED "tile.promoted"
-/* Unit attributes of a kernel: it has such a product; it shall have none (tile-replan). */
+/* Unit attributes of a kernel: it has such a product; it shall have none (tile-plan-block). */
 #define TW_HAS_ASYNC_MMA "tile.async_mma"
 #define TW_NO_ASYNC_MMA "tile.no_async_mma"
 

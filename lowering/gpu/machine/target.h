@@ -47,7 +47,7 @@ bool tw_gpu_target_named(MlirStringRef name, tw_gpu_target_t *out);
 bool tw_gpu_target_refused(MlirStringRef name, size_t size, char *out);
 /* The version of PTX that such a target takes, times ten. */
 int tw_gpu_ptx_version(MlirStringRef name);
-/* On a kernel: bytes of shared memory that passes plan without, where all of it was not enough (tile-replan). */
+/* On a kernel: bytes of shared memory that passes plan without, where all of it was not enough (tile-plan-block). */
 #define TW_SPARE_SHARED "tile.spare_shared"
 /* The target of the module around `op`; sm_80 where it names none. A block has as many bytes less as the kernel
  * around `op` has of TW_SPARE_SHARED. */

@@ -39,6 +39,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
@@ -350,7 +351,7 @@ static void wait_for_stage(const tw_builder_t *at, const cache_plan_t *plan) {
   tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at->context), plan->stages)};
   tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
   tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
-  tw_build(at, "tile.barrier", (tw_op_parts_t){0});
+  tw_build_barrier(at, TW_ORDERS_COPIES);
 }
 
 /* The loop again behind itself, for the iterations from `kept` on. */
@@ -400,7 +401,7 @@ static void rewrite(cache_plan_t *plan) {
   }
   MlirValue kept = count_kept(&before, plan);
   if (!mlirOperationIsNull(tw_enclosing_loop(plan->walks[0]))) /* others may still read what was kept before */
-    tw_build(&before, "tile.barrier", (tw_op_parts_t){0});
+    tw_build_barrier(&before, TW_ORDERS_COPIES);
   start_copies(&before, plan, kept);
   for (int w = 0; w < plan->num_walks; w++) {
     if (kept.ptr)

@@ -47,6 +47,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/families.h"
@@ -298,7 +299,7 @@ static void load_ahead(const tw_builder_t *at, const pipeline_plan_t *plan, Mlir
 static void build_wait(const tw_builder_t *at, int pending) {
   tw_attr_t attr = {"pending", mlirIntegerAttrGet(tw_i32(at->context), pending)};
   tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &attr});
-  tw_build(at, "tile.barrier", (tw_op_parts_t){0});
+  tw_build_barrier(at, TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS);
 }
 
 /* Gives the buffers of the loop one stage a stage. */
@@ -341,11 +342,13 @@ static void prologue(const pipeline_plan_t *plan, MlirValue *carried) {
     load_ahead(&at, plan, ahead(&at, lb, step, plan->distance), carried + 2);
 }
 
-/* Takes what promotion put around each copy out of the body. */
+/* Takes what promotion put around each copy and product out of the body: the one barrier of an iteration orders it.
+ * What threads write to a buffer themselves, tile-insert-barriers orders again where it must. */
 static void drop_waits(MlirBlock body) {
+  enum { PROMOTED = TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS | TW_ORDERS_STORES };
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    if (tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) || tw_op_is(op, TW_TILE_BARRIER))
+    if (tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) || tw_orders_only(op, PROMOTED))
       mlirOperationDestroy(op);
   }
 }

@@ -13,9 +13,9 @@
  *   tile.async_copy %A[%i, %k] into %buf[%zero]
  *   tile.async_commit
  *   tile.async_wait 0
- *   tile.barrier
+ *   tile.barrier {tile.copies}
  *   %l = tile.local_load %buf[%zero] : ... -> tensor<128x64xbf16, #operand>
- *   tile.barrier
+ *   tile.barrier {tile.copies}
  *
  * A tile.gather whose neighbours lie side by side in memory, at least four bytes of them (rows at indices), goes the
  * same way, by `tile.async_gather %A[%rows, %columns] mask %m into %buf[%zero]`.
@@ -36,13 +36,15 @@
  *
  *   %d = tile.async_mma %a[%zero], %b[%zero], %c
  *   %w = tile.mma_wait %d, 0
- *   tile.barrier
+ *   tile.barrier {tile.products}
  *
- * Before it, tile.local_store writes operands that no load put there in their form. */
+ * Before it, tile.local_store writes operands that no load put there in their form; the barrier then orders stores,
+ * too. */
 #include "lowering/gpu/memory/promote_memory.h"
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
@@ -84,8 +86,6 @@ static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
 
 /* ---- the buffer -------------------------------------------------------------------------------- */
-
-static void build_plain(const tw_builder_t *at, const char *name) { tw_build(at, name, (tw_op_parts_t){0}); }
 
 static void build_copy(const tw_builder_t *at, MlirOperation load, MlirValue buffer, MlirValue stage) {
   MlirValue operands[TW_MAX_RANK + 3];
@@ -177,11 +177,11 @@ MlirOperation tw_stage_load(MlirOperation func, MlirOperation load, MlirValue *b
   *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
   tw_builder_t at = tw_build_before(load);
   (tw_op_gathers(load) ? build_gather_copy : build_copy)(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
-  build_plain(&at, "tile.async_commit");
+  tw_build(&at, "tile.async_commit", (tw_op_parts_t){0});
   tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
   tw_build(&at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
-  build_plain(&at, "tile.barrier");
-  return tw_build(&at, "tile.barrier", (tw_op_parts_t){0});
+  tw_build_barrier(&at, TW_ORDERS_COPIES);
+  return tw_build_barrier(&at, TW_ORDERS_COPIES);
 }
 
 /* 32-bit words that a thread keeps of a tile with this layout. */
@@ -203,7 +203,7 @@ static void read_operand(MlirOperation mma, int operand, MlirOperation load, Mli
   mlirOperationSetOperand(mma, operand, rebuild(&at, value, &layout, buffer));
   if (late) {
     tw_builder_t after = tw_build_before(mlirOperationGetNextInBlock(around));
-    build_plain(&after, "tile.barrier");
+    tw_build_barrier(&after, TW_ORDERS_COPIES);
   }
 }
 
@@ -319,17 +319,20 @@ static bool was_left_behind(MlirOperation mma, int operand) {
 
 static void finish_async_mma(const promoter_t *p, MlirOperation mma) {
   tw_builder_t at = tw_build_before(mma);
+  unsigned orders = TW_ORDERS_PRODUCTS;
   for (int i = 0; i < 2; i++) {
     bool behind = was_left_behind(mma, i);
-    if (tw_mma_place(mma, i) == TW_PLACE_WRITTEN || (behind && i == 1)) /* lhs is in its registers already */
+    if (tw_mma_place(mma, i) == TW_PLACE_WRITTEN || (behind && i == 1)) { /* lhs is in its registers already */
       write_operand(p, &at, mma, i);
+      orders |= TW_ORDERS_STORES;
+    }
   }
   if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
     return;
   MlirValue result = build_async_mma(&at, mma);
   MlirValue done = tw_op1_attr(&at, "tile.mma_wait", mlirValueGetType(result), 1, &result, "pending",
                                mlirIntegerAttrGet(tw_i32(at.context), 0));
-  build_plain(&at, "tile.barrier");
+  tw_build_barrier(&at, orders);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(mma, 0), done);
   mlirOperationDestroy(mma);
 }

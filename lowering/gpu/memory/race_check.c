@@ -19,6 +19,7 @@
  * whose results differ from those of this build, in any bit, has a race. Runs last among the passes that decide what
  * overlaps; kernels without it are left alone. In `tile.roles` only consumers get barriers, since the
  * producer, a single warp, has no one to meet. */
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/passes.h"
@@ -42,7 +43,7 @@ static bool is_producers(MlirOperation op) {
 static void stop(const tw_builder_t *at) {
   tw_attr_t none = {"pending", mlirIntegerAttrGet(tw_i32(at->context), 0)};
   tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &none});
-  tw_build(at, "tile.barrier", (tw_op_parts_t){0});
+  tw_build_barrier(at, TW_ORDERS_ANYTHING);
 }
 
 /* The blocks of tile.roles have no terminator. */

@@ -34,6 +34,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
@@ -191,7 +192,7 @@ static void bring(MlirOperation func, MlirOperation loop, MlirOperation load, co
   tw_builder_t use = tw_build_before(sink_forms(body, value));
   use.location = mlirOperationGetLocation(load);
   mlirValueReplaceAllUsesOfWith(value, tw_build_local_load(&use, buffer, mlirValueGetType(value)));
-  tw_build(&use, "tile.barrier", (tw_op_parts_t){0});
+  tw_build_barrier(&use, TW_ORDERS_COPIES);
   mlirOperationDestroy(load);
 }
 

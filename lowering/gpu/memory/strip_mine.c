@@ -29,8 +29,10 @@
  * are made in one block, element by element or by loads, broadcasts, reshapes, permutes and reductions (sums and
  * extremes). A larger tile that is stored and nowhere reduced is walked along alike, a constant too. A remark names the
  * op that does not. Stores come last: what they write no other op of the block touches, as far as arrays may be assumed
- * to be apart (aliasing.h), but loads of the same place before them. Runs before layouts, whose number of warps it
- * sets. */
+ * to be apart (aliasing.h), but loads of the same place before them. Runs behind tile-plan-block, which asks here how
+ * many warps the parts should have, and before layouts. */
+#include "lowering/gpu/memory/strip_mine.h"
+
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
@@ -435,17 +437,16 @@ static int64_t bytes_loaded(const walk_t *w) {
   return bytes;
 }
 
-/* How much of the axis makes a part of which a thread has registers for its elements. A multiprocessor that has room
- * for one block's tiles only gets more warps in it. */
-static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
+/* A multiprocessor that has room for one block's tiles only gets more warps in it. */
+static int choose_warps(const walk_t *w, MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_share_of(func);
-  int64_t warps = tw_num_warps(func, 0);
-  if (warps == 0) {
-    warps = w->num_phases > 1 && 2 * bytes_loaded(w) > target.shared_bytes ? MANY_WARPS : FEW_WARPS;
-    tw_launch_set_num_warps(func, (uint32_t)warps);
-  }
+  return w->num_phases > 1 && 2 * bytes_loaded(w) > target.shared_bytes ? MANY_WARPS : FEW_WARPS;
+}
+
+/* How much of the axis makes a part of which a thread has registers for its elements. */
+static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
+  int64_t most = tw_num_warps(func, FEW_WARPS) * TW_WARP_LANES * tw_register_budget(func, TW_BUDGET_PART);
   w->part = w->extent;
-  int64_t most = warps * TW_WARP_LANES * tw_register_budget(func, TW_BUDGET_PART);
   while (w->part > 1 && tw_count(tile) / w->extent * w->part > most)
     w->part /= 2;
 }
@@ -457,41 +458,48 @@ static bool can_walk(walk_t *w) {
   return wide && order_ops(w) && stores_are_apart(w);
 }
 
-static bool walk_along(MlirOperation func, MlirOperation root, int axis, MlirOperation *obstacle) {
-  walk_t *w = tw_allocate(1, sizeof *w);
-  MlirType tile = mlirValueGetType(tile_of(root));
-  *w = (walk_t){.block = mlirOperationGetBlock(root), .root = root, .root_axis = axis, .extent = tw_extent(tile, axis)};
+static bool can_walk_along(walk_t *w, MlirOperation root, int axis, MlirOperation *obstacle) {
+  *w = (walk_t){.block = mlirOperationGetBlock(root),
+                .root = root,
+                .root_axis = axis,
+                .extent = tw_extent(mlirValueGetType(tile_of(root)), axis)};
   bool ok = can_walk(w);
-  if (ok) {
-    choose_part(w, func, tile);
-    char whole[160], part[160];
-    tw_describe_tile(tile, sizeof whole, whole);
-    tw_describe_tile(tw_part_type(tile, axis, w->part), sizeof part, part);
-    tw_op_remark(root, "is strip-mined: registers cannot hold its tile of %s, so a loop takes tiles of %s", whole,
-                 part);
-    rewrite(w, mlirOperationGetLocation(root));
-  }
   *obstacle = w->obstacle;
-  tw_map_free(&w->axes);
-  free(w);
+  if (!ok)
+    tw_map_free(&w->axes);
   return ok;
 }
 
 /* Along another axis than that of a reduction, if that does. */
-static bool walk(MlirOperation func, MlirOperation root) {
+static bool find_walk(walk_t *w, MlirOperation root, MlirOperation *obstacle) {
   MlirType tile = mlirValueGetType(tile_of(root));
   int last = (int)tw_attr_int(root, "axis", -1);
-  MlirOperation obstacle = tw_null_op();
   for (int axis = 0; axis < tw_rank(tile); axis++)
-    if (axis != last && tw_extent(tile, axis) > 1 && walk_along(func, root, axis, &obstacle))
+    if (axis != last && tw_extent(tile, axis) > 1 && can_walk_along(w, root, axis, obstacle))
       return true;
-  if (last >= 0 && walk_along(func, root, last, &obstacle))
-    return true;
-  char text[160];
-  tw_describe_tile(tile, sizeof text, text);
-  tw_op_remark(mlirOperationIsNull(obstacle) ? root : obstacle,
-               "keeps a tile of %s whole, which is more than registers hold: use smaller tiles", text);
-  return false;
+  return last >= 0 && can_walk_along(w, root, last, obstacle);
+}
+
+static bool walk(MlirOperation func, MlirOperation root) {
+  walk_t *w = tw_allocate(1, sizeof *w);
+  MlirType tile = mlirValueGetType(tile_of(root));
+  MlirOperation obstacle = tw_null_op();
+  char whole[160], part[160];
+  tw_describe_tile(tile, sizeof whole, whole);
+  bool ok = find_walk(w, root, &obstacle);
+  if (ok) {
+    choose_part(w, func, tile);
+    tw_describe_tile(tw_part_type(tile, w->root_axis, w->part), sizeof part, part);
+    tw_op_remark(root, "is strip-mined: registers cannot hold its tile of %s, so a loop takes tiles of %s", whole,
+                 part);
+    rewrite(w, mlirOperationGetLocation(root));
+    tw_map_free(&w->axes);
+  } else {
+    tw_op_remark(mlirOperationIsNull(obstacle) ? root : obstacle,
+                 "keeps a tile of %s whole, which is more than registers hold: use smaller tiles", whole);
+  }
+  free(w);
+  return ok;
 }
 
 static bool is_too_wide(MlirOperation op) {
@@ -501,9 +509,28 @@ static bool is_too_wide(MlirOperation op) {
   return tw_is_tile(tile) && tw_count(tile) > (tw_op_stores_tile(op) ? MOST_STORED : MOST_ELEMENTS);
 }
 
+static bool is_walked(MlirOperation func) {
+  return tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt") && !tw_has_op(func, TW_TILE_MMA);
+}
+
+int tw_strip_mine_warps(MlirOperation func) {
+  walk_t *w = tw_allocate(1, sizeof *w);
+  tw_ops_t wide = is_walked(func) ? tw_ops_in(func, is_too_wide, MlirWalkPreOrder) : (tw_ops_t){NULL, 0};
+  MlirOperation obstacle;
+  int warps = 0;
+  for (int i = 0; i < wide.count && warps == 0; i++)
+    if (find_walk(w, wide.at[i], &obstacle)) {
+      warps = choose_warps(w, func);
+      tw_map_free(&w->axes);
+    }
+  tw_ops_free(&wide);
+  free(w);
+  return warps;
+}
+
 /* A walk moves the reductions along its axis, and takes others and stores into its loops. */
 static bool strip_mine(MlirOperation func) {
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA))
+  if (!is_walked(func))
     return true;
   for (int refused = 0;;) {
     tw_ops_t wide = tw_ops_in(func, is_too_wide, MlirWalkPreOrder);

@@ -19,7 +19,7 @@
  *
  * What must hold: operands are computed element by element from loads and gathers that no store comes between.
  * Products whose operands are not, such as those computed from another product, stay whole; a remark says so. Runs
- * before layouts, where tile-replan has set tile.product_step. */
+ * before layouts, where tile-plan-block has set tile.product_step. */
 #include "lowering/gpu/memory/strip_mine_products.h"
 
 #include "lowering/gpu/facts/access.h"

@@ -1,4 +1,4 @@
-/* strip_mine_products.h - products in steps along k, where tile-replan asks for it */
+/* strip_mine_products.h - products in steps along k, where tile-plan-block asks for it */
 #ifndef TILEWRIGHT_LOWERING_GPU_MEMORY_STRIP_MINE_PRODUCTS_H
 #define TILEWRIGHT_LOWERING_GPU_MEMORY_STRIP_MINE_PRODUCTS_H
 

@@ -3,6 +3,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
@@ -154,8 +155,9 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
 
 /* Ops among which lanes read one stage after the other. */
 static bool is_among_reads(MlirOperation op) {
-  static const tw_op_kind_t kinds[] = {TW_TILE_LOCAL_LOAD, TW_TILE_ASYNC_COMMIT, TW_TILE_ASYNC_WAIT, TW_TILE_BARRIER};
+  static const tw_op_kind_t kinds[] = {TW_TILE_LOCAL_LOAD, TW_TILE_ASYNC_COMMIT, TW_TILE_ASYNC_WAIT};
   return tw_op_loads(op) || tw_is_async_copy(op) || TW_OP_IS_ONE_OF(op, kinds) ||
+         tw_orders_only(op, TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS) ||
          (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
 }
 

@@ -2,7 +2,7 @@
 #include "lowering/gpu/roles/role.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -21,16 +21,12 @@ static bool have_met(const tw_role_t *r) {
   return !mlirOperationIsNull(last) && tw_op_is(last, TW_TILE_BARRIER);
 }
 
-/* Whether a barrier keeps only what copies bring from being written early: it stands behind the wait for a product that
- * reads no buffer which threads write. */
-static bool is_of_multibuffer(MlirOperation before) {
-  return tw_op_is(before, TW_TILE_MMA_WAIT) && !tw_reads_written(tw_def(mlirOperationGetOperand(before, 0)));
-}
-
-/* What only kept copies and reads of one stage apart. A barrier that orders stores to shared memory stays. */
+/* What only kept copies and reads of one stage apart. A barrier that orders stores to shared memory stays; so do those
+ * of copies where threads store, too, which keep the consumers in step. */
 static bool is_obsolete(const tw_role_t *r, MlirOperation op) {
+  unsigned here = TW_ORDERS_PRODUCTS | (r->plan->has_stores ? 0 : TW_ORDERS_COPIES);
   if (tw_op_is(op, TW_TILE_BARRIER))
-    return !r->plan->has_stores || have_met(r) || is_of_multibuffer(r->before);
+    return tw_orders_only(op, here) || have_met(r);
   return tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) || tw_op_is(op, TW_TILE_ALLOC_SHARED) ||
          tw_op_is(op, TW_TILE_ALLOC_BARRIERS);
 }
@@ -133,12 +129,10 @@ static void emit_op(tw_role_t *r, MlirOperation op) {
 }
 
 static void emit_block(tw_role_t *r, MlirBlock old) {
-  MlirOperation end = mlirBlockGetTerminator(old), before = tw_null_op();
+  MlirOperation end = mlirBlockGetTerminator(old);
   for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationEqual(op, end);
-       before = op, op = mlirOperationGetNextInBlock(op)) {
-    r->before = before;
+       op = mlirOperationGetNextInBlock(op))
     emit_op(r, op);
-  }
 }
 
 MlirBlock tw_emit_role(const tw_stage_plan_t *plan, bool producer, MlirLocation location) {

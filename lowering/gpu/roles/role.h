@@ -29,7 +29,6 @@ typedef struct tw_role {
   /* What overlapped products start from where blocks share tiles: it is not read, but names the registers. */
   MlirValue (*kept)[TW_MAX_PRODUCTS]; /* of each overlap; owned */
   MlirOperation in_row;               /* a product whose operands were waited for with those of the one before it */
-  MlirOperation before;               /* the op of the kernel that stands before the one at hand */
   /* The ops of a block of the kernel, without its terminator: role.c, which stands above the other files. */
   void (*emit_block)(struct tw_role *r, MlirBlock old);
 } tw_role_t;

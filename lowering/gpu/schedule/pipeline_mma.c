@@ -407,8 +407,6 @@ bool tw_run_pipeline_mma(MlirOperation func) {
   rotator_t all = {.num_warps = (int)tw_num_warps(func, 0)};
   if (!tw_has_async_mma(func))
     return true;
-  if (all.num_warps == 0)
-    all.num_warps = tw_mma_num_warps(func);
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = 0; i < loops.count; i++)
     if (!has_effects(loops.at[i]))

@@ -3,8 +3,8 @@
  * Before (made by tile-promote-memory), each product is waited for at once:
  *
  *   scf.for ... iter_args(%c, %p) {
- *     %s = tile.async_mma %q[%0], %k[%0], %zero      ; %s' = tile.mma_wait %s, 0 ; tile.barrier
- *     %d = tile.async_mma %p, %v[%0], %c             ; %d' = tile.mma_wait %d, 0 ; tile.barrier
+ *     %s = tile.async_mma %q[%0], %k[%0], %zero      ; %s' = tile.mma_wait %s, 0 ; tile.barrier {tile.products}
+ *     %d = tile.async_mma %p, %v[%0], %c             ; %d' = tile.mma_wait %d, 0 ; tile.barrier {tile.products}
  *     %e = math.exp2 ... %s' ...
  *     %h = arith.truncf %e
  *     %a = arith.mulf %d', ...
@@ -16,9 +16,9 @@
  *   scf.for ... iter_args(%c, %p) {
  *     %s = tile.async_mma %q[%0], %k[%0], %zero
  *     %d = tile.async_mma %p, %v[%0], %c
- *     %s' = tile.mma_wait %s, 1 {complete} ; tile.barrier
+ *     %s' = tile.mma_wait %s, 1 {complete} ; tile.barrier {tile.products}
  *     %e = math.exp2 ... %s' ...                 // while %d is computed
- *     %d', %e' = tile.mma_wait %d, 0 with %e   ; tile.barrier
+ *     %d', %e' = tile.mma_wait %d, 0 with %e   ; tile.barrier {tile.products}
  *     %h = arith.truncf %e'
  *     %a = arith.mulf %d', ...
  *     yield %a, %h
@@ -48,6 +48,7 @@
  * that the product reads, and no effect that stays behind comes before its own. Loads move where the block writes to no
  * array and registers suffice. */
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
@@ -63,10 +64,14 @@ typedef struct {
 
 static bool is_wait(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA_WAIT); }
 
-/* The barrier that keeps a product's buffers from being written early belongs to its wait. */
+static bool orders_products(MlirOperation op) {
+  return tw_orders_only(op, TW_ORDERS_PRODUCTS | TW_ORDERS_STORES) && (tw_ordered_by(op) & TW_ORDERS_PRODUCTS);
+}
+
+/* The barrier that keeps a product's buffers from being written early goes where its wait goes. */
 static MlirOperation barrier_of(MlirOperation wait) {
   MlirOperation next = mlirOperationGetNextInBlock(wait);
-  return tw_op_is(next, TW_TILE_BARRIER) ? next : tw_null_op();
+  return orders_products(next) ? next : tw_null_op();
 }
 
 static bool is_pure(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_ASYNC_MMA); }
@@ -144,14 +149,14 @@ static bool must_stay(const wait_t *w, MlirOperation op) {
     return true;
   if (mlirOperationGetNumRegions(op) > 0)
     mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
-  return products || has_effects(op) || (!w->loads && tw_op_loads(op)) || (w->effects && tw_op_is(op, TW_TILE_ASYNC_MMA));
+  return products || has_effects(op) || (!w->loads && tw_op_loads(op)) ||
+         (w->effects && tw_op_is(op, TW_TILE_ASYNC_MMA));
 }
 
 /* Waits for products and their barriers order nothing that a product needs; loads that stay do: there are no registers
  * for what they bring beside one more product. */
-static bool orders_more(MlirOperation op, MlirOperation before) {
-  bool of_wait = tw_op_is(op, TW_TILE_BARRIER) && is_wait(before);
-  return !is_wait(op) && !of_wait && (has_effects(op) || tw_op_loads(op));
+static bool orders_more(MlirOperation op) {
+  return !is_wait(op) && !orders_products(op) && (has_effects(op) || tw_op_loads(op));
 }
 
 static void find_stay(wait_t *w) {
@@ -161,11 +166,11 @@ static void find_stay(wait_t *w) {
     keep(w, barrier);
   w->effects = false;
   w->loads = may_load_early(mlirOperationGetBlock(w->op));
-  for (MlirOperation before = w->op, op = mlirOperationGetNextInBlock(before); !mlirOperationIsNull(op);
-       before = op, op = mlirOperationGetNextInBlock(op))
+  for (MlirOperation op = mlirOperationGetNextInBlock(w->op); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
     if (!stays(w, op) && must_stay(w, op)) {
       keep(w, op);
-      w->effects = w->effects || orders_more(op, before);
+      w->effects = w->effects || orders_more(op);
     }
 }
 

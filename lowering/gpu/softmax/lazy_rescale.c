@@ -483,7 +483,7 @@ bool tw_lazy_rescale(MlirOperation func) {
   tw_running_max_t references;
   if (tw_running_max_of(func, &references)) {
     for (int i = 0; i < references.num; i++)
-      rewrite(&references, &references.running[i], num_warps ? num_warps : tw_mma_num_warps(func));
+      rewrite(&references, &references.running[i], num_warps);
   } else if (references.num > 0) {
     tw_op_remark(references.obstacle, "depends on the running maximum itself: the loop finds it in each iteration");
   }

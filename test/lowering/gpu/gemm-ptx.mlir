@@ -1,6 +1,6 @@
 // A matrix product from legal IR to PTX-level operations: 16-byte copies, ldmatrix.x4, mma.sync, and one barrier an
 // iteration.
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-pipeline),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-pipeline),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' | FileCheck %s
 
 !array = memref<?x?xbf16, strided<[?, 1]>>
 

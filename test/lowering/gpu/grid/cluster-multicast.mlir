@@ -1,7 +1,7 @@
 // Neighbours in the grid become a cluster without a hint where the L2 cache limits their products: it gives two lines of
 // 128 bytes for one that begins within a line, and some 9 lines in 16 cycles.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop),canonicalize,cse)' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-plan-grid,tile-persistent-loop),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-plan-grid,tile-persistent-loop),canonicalize,cse)' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 

@@ -1,5 +1,5 @@
 // Who owns which element, and where conversions stand.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-assign-layouts))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-assign-layouts))' | FileCheck %s
 
 // 16-byte accesses, neighbouring lanes side by side; as many warps as give a thread 64 bytes.
 // CHECK: #[[L:.*]] = #tile.linear<register = {{\[}}[1], [2], [256], [512]], lane = {{\[}}[4], [8], [16], [32], [64]], warp = {{\[}}[128]]>

@@ -1,6 +1,6 @@
 // Layouts are those of least cost; the module tells theirs and the runners-up's, which a hint takes.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-assign-layouts))' | FileCheck %s
-// RUN: tw-opt %s -split-input-file -verify-diagnostics=only-expected --pass-pipeline='builtin.module(func.func(tile-assign-layouts))' -o /dev/null
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-assign-layouts))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -verify-diagnostics=only-expected --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-assign-layouts))' -o /dev/null
 
 // A copy: 544 slots with accesses of 16 bytes, 576 with those of 8.
 // CHECK: #[[WIDE:.*]] = #tile.linear<register = {{\[}}[1], [2], [256], [512]]

@@ -1,6 +1,6 @@
 // A left operand that a loop does not change stays in registers where several narrow products would read it.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma))' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma))' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma))' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // REMARK-COUNT-2: remark: 'tile.mma' op keeps its left operand in registers, which its loop does not change
 // REMARK-NOT: keeps its left operand

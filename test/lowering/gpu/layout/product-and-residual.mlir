@@ -1,5 +1,5 @@
 // What a product is added to is loaded as its sums lie: a conversion would take the room of the tiles to come.
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts))' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts))' 2>/dev/null | FileCheck %s
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 

@@ -1,6 +1,6 @@
 // Products with a computed right operand are computed transposed; whatever else there is stays.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-mma),canonicalize)' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-mma))' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma),canonicalize)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // REMARK: remark: 'tile.mma' op is computed transposed, so that the computed operand is the left one and stays in registers
 // REMARK: remark: 'tile.mma' op is computed transposed

@@ -1,5 +1,5 @@
 // Products without an instruction are widened, or run as multiply-adds, with a remark.
-// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-select-mma))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma))' | FileCheck %s
 
 // CHECK-LABEL: @fp8_on_ampere
 module attributes {tile.target = "sm_80"} {

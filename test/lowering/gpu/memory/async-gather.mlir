@@ -1,7 +1,7 @@
 // Rows at indices, gathered for a product: from the program to copies that run ahead.
 // RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-optimize-indices))' | FileCheck %s --check-prefix=OWN
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-optimize-indices,tile-assign-layouts,tile-promote-memory,tile-pipeline),canonicalize,cse)' | FileCheck %s
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-optimize-indices,tile-assign-layouts,tile-promote-memory,tile-pipeline,tile-report),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>&1 | FileCheck %s --check-prefix=NVVM
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-optimize-indices,tile-assign-layouts,tile-promote-memory,tile-pipeline),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-optimize-indices,tile-assign-layouts,tile-promote-memory,tile-pipeline,tile-report),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>&1 | FileCheck %s --check-prefix=NVVM
 
 !table = memref<?xi32, strided<[1]>>
 !array = memref<?x?xbf16, strided<[?, 1]>>

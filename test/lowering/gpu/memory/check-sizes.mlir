@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-strip-mine))'
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-strip-mine))'
 
 func.func @most(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> attributes {tile.kernel} {
   %y = arith.addf %x, %x : tensor<1024x1024xf32>

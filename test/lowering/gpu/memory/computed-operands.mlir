@@ -1,6 +1,6 @@
 // Operands that are computed from loads: raw tiles are copied, and read in the layout in which the product wants the result.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts,tile-promote-memory),canonicalize,cse)' | FileCheck %s
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-select-mma,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits),canonicalize,cse)' | FileCheck %s --check-prefix=LATE
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts,tile-promote-memory),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits),canonicalize,cse)' | FileCheck %s --check-prefix=LATE
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !V = memref<?xbf16, strided<[1]>>

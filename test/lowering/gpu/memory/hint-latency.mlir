@@ -17,9 +17,9 @@ module attributes {tile.target = "sm_80"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] {tile.in_bounds, tile.latency = 5 : i32} : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %x = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
-      tile.barrier
+      tile.barrier {tile.copies}
       %y = arith.addf %acc, %x : tensor<32x32xf32, #a>
       scf.yield %y : tensor<32x32xf32, #a>
     }

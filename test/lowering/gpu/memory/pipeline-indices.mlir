@@ -35,7 +35,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%row, %column] into %buf[%c0] : !array, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
     }
     return
   }
@@ -63,7 +63,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c1, %x] into %other[%c0] : !array, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
     }
     return
   }

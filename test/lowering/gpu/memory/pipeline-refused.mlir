@@ -23,7 +23,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %at] into %buf[%c0] : !array, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
     }
     return
   }
@@ -43,7 +43,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %at] into %buf[%c0] : !array, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.scatter %k, %T[%c0] {check_bounds} : i32, !table, i32
     }
     return
@@ -62,9 +62,9 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : !array, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %a = tile.local_load %buf[%c0] : !buffer -> tensor<32x32xf32, #a>
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.store %a, %B[%c0, %k] : tensor<32x32xf32, #a>, !array, i32, i32
       tile.store %a, %A[%c0, %c1] : tensor<32x32xf32, #a>, !array, i32, i32
     }
@@ -84,7 +84,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : !array, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.sync_threads
     }
     return
@@ -106,7 +106,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : !array, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       scf.if %c {
         tile.async_copy %A[%c1, %k] into %other[%c0] : !array, i32, i32 into !buffer
         tile.async_commit
@@ -129,9 +129,9 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : !array, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       scf.if %c {
-        tile.barrier
+        tile.barrier {tile.copies}
       }
     }
     return

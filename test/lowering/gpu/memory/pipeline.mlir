@@ -39,11 +39,11 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %column] into %buf[%c0] {a, b, c, d, e, f, g, h, i} : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       // CHECK-NOT: tile.async_wait
       // CHECK: tile.local_load %[[BUF]][%[[READ]]]
       %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
-      tile.barrier
+      tile.barrier {tile.copies}
       // CHECK-NOT: tile.barrier
       %d = arith.addf %acc, %a : tensor<32x32xf32, #a>
       // CHECK: scf.yield
@@ -67,9 +67,9 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.store %a, %A[%k, %c0] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     }
     return
@@ -88,9 +88,9 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.store %a, %A[%c0, %k] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     }
     return
@@ -108,9 +108,9 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %at] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.store %a, %A[%c0, %at] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     }
     return
@@ -127,7 +127,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %at] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %next = arith.addi %at, %k : i32
       scf.yield %next : i32
     }
@@ -156,9 +156,9 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.store %a, %B[%c0, %k] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     }
     return
@@ -183,9 +183,9 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %a = tile.local_load %buf[%c0] : !tile.buffer<1x32x32xf32, #s> -> tensor<32x32xf32, #a>
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.store %a, %B[%c0, %k] : tensor<32x32xf32, #a>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     }
     return
@@ -207,7 +207,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
     }
     return
   }
@@ -229,7 +229,7 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %buf[%c0] : memref<?x?xf32, strided<[?, 1]>>, i32, i32 into !tile.buffer<1x32x32xf32, #s>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.sync_threads
     }
     return

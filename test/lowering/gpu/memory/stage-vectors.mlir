@@ -53,15 +53,15 @@ module attributes {tile.target = "sm_90a"} {
       tile.async_copy %x[%i, %c0] into %b[%c0] : !A, i32, i32 into !tile.buffer<1x64x64xbf16, #b>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
-      tile.barrier
+      tile.barrier {tile.copies}
+      tile.barrier {tile.copies}
       %d = tile.async_mma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
       %next = arith.addi %i, %c1 : i32
       %l = tile.load %v[%next] padding zero : !V, i32 -> tensor<64xf32, #vector>
       %f = tile.reshape %l : tensor<64xf32, #vector> -> tensor<1x64xf32, #columns>
       %g = tile.broadcast %f : tensor<1x64xf32, #columns> -> !D
       %w = tile.mma_wait %d, 0 : !D -> !D
-      tile.barrier
+      tile.barrier {tile.copies}
       %m = arith.mulf %w, %w : !D
       %s = arith.subf %m, %g : !D
       %e = arith.addf %sum, %s : !D
@@ -102,11 +102,11 @@ module attributes {tile.target = "sm_90a"} {
       tile.async_copy %x[%i, %c0] into %b[%c0] : !A, i32, i32 into !tile.buffer<1x64x64xbf16, #b>
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
-      tile.barrier
+      tile.barrier {tile.copies}
+      tile.barrier {tile.copies}
       %d = tile.async_mma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
       %w = tile.mma_wait %d, 0 : !D -> !D
-      tile.barrier
+      tile.barrier {tile.copies}
       %few = tile.load %v[%i] padding zero : !V, i32 -> tensor<256xf32, #own>
       tile.store %few, %y[%i] : tensor<256xf32, #own>, !V, i32
       %written = tile.load %y[%i] padding zero : !V, i32 -> !X

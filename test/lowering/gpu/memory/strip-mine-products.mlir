@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-strip-mine))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-strip-mine))' | FileCheck %s
 
 // The loop's iterations become steps: its index is that of what they load.
 !A = memref<?x?xf32, strided<[?, 1]>>

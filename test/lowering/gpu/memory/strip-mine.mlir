@@ -1,6 +1,6 @@
 // A tile that registers cannot hold is walked along.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-strip-mine),canonicalize,cse)' | FileCheck %s
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-strip-mine))' 2>&1 >/dev/null | FileCheck --check-prefix=REMARK %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-strip-mine),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-strip-mine))' 2>&1 >/dev/null | FileCheck --check-prefix=REMARK %s
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !W = memref<?xbf16, strided<[1]>>

@@ -1,6 +1,6 @@
 // Two blocks of a cluster fill multi-stage buffers together: each brings a half of the tile that both want, and gives stages back to both.
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse)' | FileCheck %s
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse,tile-allocate-shared,tile-to-nvvm,tile-dependent-launch)' | FileCheck %s --check-prefix=NVVM
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse,tile-allocate-shared,tile-to-nvvm,tile-dependent-launch)' | FileCheck %s --check-prefix=NVVM
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 

@@ -1,6 +1,6 @@
 // A warpgroup gathers what two others compute on: rows by cp.async, beside a box that the accelerator brings.
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-optimize-indices,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse)' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-optimize-indices,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-optimize-indices,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-optimize-indices,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !T = memref<?xi32, strided<[1]>>

@@ -11,7 +11,7 @@
 module attributes {tile.target = "sm_90"} {
   // CHECK-LABEL: @reads
   // CHECK: consumer {
-  // CHECK-NOT: tile.barrier{{$}}
+  // CHECK-NOT: tile.barrier{{ |$}}
   // CHECK: return
   func.func @reads(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -21,25 +21,25 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %t = tile.local_load %b[%c0] : !buffer -> !tile
-      tile.barrier
+      tile.barrier {tile.copies}
     }
     return
   }
 
-  // The second of two barriers in a row orders nothing.
+  // Those that order stores stay, but the second of two in a row orders nothing.
   // CHECK-LABEL: @writes
   // CHECK: producer {
   // CHECK-NOT: tile.local_store
   // CHECK: consumer {
   // CHECK: tile.local_load
-  // CHECK: tile.barrier{{$}}
+  // CHECK: tile.barrier {tile.copies}
   // CHECK-NEXT: tile.local_store
-  // CHECK-NEXT: tile.barrier{{$}}
+  // CHECK-NEXT: tile.barrier {tile.stores}
   // CHECK-NEXT: tile.local_load
-  // CHECK-NEXT: tile.barrier{{$}}
-  // CHECK-NOT: tile.barrier{{$}}
+  // CHECK-NEXT: tile.barrier {tile.stores}
+  // CHECK-NOT: tile.barrier{{ |$}}
   // CHECK: scf.yield
   func.func @writes(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
@@ -50,13 +50,33 @@ module attributes {tile.target = "sm_90"} {
       tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       tile.async_commit
       tile.async_wait 0
-      tile.barrier
+      tile.barrier {tile.copies}
       %t = tile.local_load %b[%c0] : !buffer -> !tile
-      tile.barrier
+      tile.barrier {tile.copies}
       tile.local_store %t, %o[%c0] : !tile, !buffer
-      tile.barrier
+      tile.barrier {tile.stores}
       %u = tile.local_load %o[%c0] : !buffer -> !tile
-      tile.barrier
+      tile.barrier {tile.stores}
+      tile.barrier {tile.stores}
+    }
+    return
+  }
+
+  // One that says nothing may order anything.
+  // CHECK-LABEL: @says_nothing
+  // CHECK: consumer {
+  // CHECK: tile.local_load
+  // CHECK: tile.barrier{{$}}
+  func.func @says_nothing(%A: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile.alloc_shared : !buffer
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      tile.async_copy %A[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      tile.async_commit
+      tile.async_wait 0
+      tile.barrier {tile.copies}
+      %t = tile.local_load %b[%c0] : !buffer -> !tile
       tile.barrier
     }
     return

@@ -1,5 +1,5 @@
 // A producer warp brings what the other warps compute on.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse)' 2>%t | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-specialize-warps),canonicalize,cse)' 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 
 !A = memref<?x?xbf16, strided<[?, 1]>>

@@ -1,6 +1,6 @@
 // How many stages the multi-stage buffers of a loop in a loop get: what the outer one brings does with one stage where shared memory is
 // short, and a stage that goes back an iteration late counts for less.
-// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-plan-grid,tile-persistent-loop,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-specialize-warps))' 2>&1 | FileCheck %s
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-plan-grid,tile-persistent-loop,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-specialize-warps))' 2>&1 | FileCheck %s
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 

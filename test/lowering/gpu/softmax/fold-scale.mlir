@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-online-softmax),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-online-softmax),canonicalize,cse)' | FileCheck %s
 
 // Base, scale and a factor around the difference become one factor; a mask with -inf stands in front of it.
 // CHECK-LABEL: @softmax

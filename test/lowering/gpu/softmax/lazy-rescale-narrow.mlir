@@ -1,5 +1,5 @@
 // Weights that become 8 bits with a largest number of 448 may not grow above it: they would saturate.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-online-softmax),canonicalize,cse)' | FileCheck %s
 
 !A = memref<?x?xf8E4M3FN, strided<[?, 1]>>
 !F = memref<?x?xf32, strided<[?, 1]>>

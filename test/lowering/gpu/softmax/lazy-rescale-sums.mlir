@@ -1,5 +1,5 @@
 // What a loop keeps besides its reference: row sums split among the threads of a row, which start as the program's do.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-online-softmax),canonicalize,cse)' | FileCheck %s
 
 !A = memref<?x?xf16, strided<[?, 1]>>
 !F = memref<?x?xf32, strided<[?, 1]>>

@@ -1,5 +1,5 @@
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax),canonicalize,cse)' | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-select-mma,tile-online-softmax))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-online-softmax),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-online-softmax))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 !A = memref<?x?xf16, strided<[?, 1]>>
 !F = memref<?x?xf32, strided<[?, 1]>>

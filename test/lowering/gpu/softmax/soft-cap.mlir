@@ -1,5 +1,5 @@
 // Scores that only enter exponents of a softmax are bent no more exactly than it shows.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-online-softmax))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-online-softmax))' | FileCheck %s
 
 // CHECK-LABEL: @capped
 // CHECK: arith.constant dense<0.0333333351> : tensor<64x64xf32>

@@ -1,5 +1,5 @@
 // Gathers of whole rows go by vectors, with a remark of what each became.
-// RUN: tw-opt %s -split-input-file -verify-diagnostics=only-expected --pass-pipeline='builtin.module(func.func(tile-assign-layouts,tile-report),tile-to-nvvm)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -verify-diagnostics=only-expected --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-assign-layouts,tile-report),tile-to-nvvm)' | FileCheck %s
 
 !table = memref<?x?xbf16, strided<[?, 1]>>
 

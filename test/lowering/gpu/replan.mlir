@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-replan))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(func.func(tile-plan-block))' | FileCheck %s
 
 // CHECK: func.func @k({{.*}}tile.product_step = 128
 module attributes {tile.target = "sm_90a", tile.plan = 2 : i32, tile.plan_reason = "takes too much"} {

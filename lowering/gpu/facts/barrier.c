@@ -1,0 +1,31 @@
+/* barrier.c - what a tile.barrier orders. See barrier.h. */
+#include "lowering/gpu/facts/barrier.h"
+
+static const struct {
+  const char *name;
+  unsigned orders;
+} kinds[] = {{"tile.copies", TW_ORDERS_COPIES}, {"tile.products", TW_ORDERS_PRODUCTS}, {"tile.stores", TW_ORDERS_STORES}};
+enum { NUM_KINDS = sizeof kinds / sizeof *kinds };
+
+MlirOperation tw_build_barrier(const tw_builder_t *at, unsigned orders) {
+  tw_attr_t attrs[NUM_KINDS];
+  intptr_t num = 0;
+  for (int i = 0; i < NUM_KINDS && orders != TW_ORDERS_ANYTHING; i++)
+    if (orders & kinds[i].orders)
+      attrs[num++] = (tw_attr_t){kinds[i].name, mlirUnitAttrGet(at->context)};
+  return tw_build(at, "tile.barrier", (tw_op_parts_t){.num_attrs = num, .attrs = attrs});
+}
+
+unsigned tw_ordered_by(MlirOperation op) {
+  unsigned orders = 0;
+  if (!tw_op_is(op, TW_TILE_BARRIER))
+    return 0;
+  for (int i = 0; i < NUM_KINDS; i++)
+    orders |= tw_has_attr(op, kinds[i].name) ? kinds[i].orders : 0;
+  return orders ? orders : TW_ORDERS_ANYTHING;
+}
+
+bool tw_orders_only(MlirOperation op, unsigned orders) {
+  unsigned all = tw_ordered_by(op);
+  return all != 0 && (all & ~orders) == 0;
+}

@@ -1,0 +1,109 @@
+/* memory_warps.c - the warps of a kernel without products. See memory_warps.h. */
+#include "lowering/gpu/layout/memory_warps.h"
+
+#include "dialect/layouts.h"
+#include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/layout/value_classes.h"
+#include "lowering/gpu/machine/budget.h"
+#include "lowering/ir.h"
+#include "lowering/layout/memory.h"
+
+enum {
+  BYTES_PER_THREAD = 64, /* of the largest tile in memory */
+  FEW_WARPS = 4,
+  MAX_WARPS = 8,         /* unless a thread would hold too much */
+  MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
+  MOST_WARPS = 32
+};
+
+typedef struct {
+  tw_block_axes_t axes;
+  tw_ops_t accesses; /* of tiles */
+  int64_t elements;  /* of the largest tile that threads hold */
+  bool scans, combines;
+} moved_t;
+
+static int64_t bytes_of(MlirValue tile) {
+  MlirType type = mlirValueGetType(tile);
+  return tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
+}
+
+static void measure(moved_t *m, MlirValue value) {
+  int64_t count = twl_has_class(value) ? tw_count(mlirValueGetType(value)) : 0;
+  m->elements = count > m->elements ? count : m->elements;
+}
+
+static MlirWalkResult look(MlirOperation op, void *user) {
+  moved_t *m = user;
+  m->scans |= tw_op_form(op) == TW_FORM_SCAN;
+  m->combines |= tw_op_combines(op);
+  if (twl_accessed(op).ptr)
+    tw_ops_add(&m->accesses, op);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    measure(m, mlirOperationGetResult(op, i));
+  return MlirWalkResultAdvance;
+}
+
+/* Whether where the op finds its tile depends on the block. */
+static bool is_of_block(const moved_t *m, MlirOperation op) {
+  uint32_t own = 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    own |= tw_block_axes_get(&m->axes, mlirOperationGetOperand(op, i));
+  return own != 0;
+}
+
+/* Bytes of the tiles that a block loads for itself between two branches or loops. */
+static int64_t bytes_together(const moved_t *m, MlirBlock block) {
+  int64_t bytes = 0;
+  for (int i = 0; i < m->accesses.count; i++) {
+    MlirOperation op = m->accesses.at[i];
+    if (tw_op_loads(op) && mlirBlockEqual(mlirOperationGetBlock(op), block) && is_of_block(m, op))
+      bytes += bytes_of(twl_accessed(op));
+  }
+  return bytes;
+}
+
+/* Of the largest tile in memory, or of the tiles that are loaded together. */
+static int64_t most_bytes(const moved_t *m) {
+  int64_t most = 0;
+  for (int i = 0; i < m->accesses.count; i++) {
+    int64_t bytes = bytes_of(twl_accessed(m->accesses.at[i]));
+    int64_t together = bytes_together(m, mlirOperationGetBlock(m->accesses.at[i]));
+    most = bytes > most ? bytes : most;
+    most = together > most ? together : most;
+  }
+  return most;
+}
+
+/* Whether the function moves tiles one at a time: of those that it loads one is large, and nothing is added up. */
+static bool moves_single_tiles(const moved_t *m, int64_t most) {
+  int large = 0;
+  for (int i = 0; i < m->accesses.count; i++)
+    large += tw_op_loads(m->accesses.at[i]) && 2 * bytes_of(twl_accessed(m->accesses.at[i])) >= most;
+  return large == 1 && !m->combines;
+}
+
+/* As many warps as give each thread BYTES_PER_THREAD, and more where a thread would hold too many elements. A scan over
+ * few warps is cheaper. What moves tiles and waits for nothing else has half as many bytes a thread, if there are
+ * blocks of several warps anyway. */
+static int choose(const moved_t *m, MlirOperation func) {
+  int64_t most = most_bytes(m), held = tw_register_budget(func, TW_BUDGET_TILE);
+  int warps = 1;
+  while (warps < MAX_WARPS &&
+         most >= (int64_t)2 * warps * TW_WARP_LANES * BYTES_PER_THREAD * (m->scans && warps >= FEW_WARPS ? 2 : 1))
+    warps *= 2;
+  if (warps >= FEW_WARPS && most <= MOVED_BYTES && moves_single_tiles(m, most))
+    warps *= 2;
+  while (warps < MOST_WARPS && m->elements > (int64_t)warps * TW_WARP_LANES * held)
+    warps *= 2;
+  return warps;
+}
+
+int tw_memory_num_warps(MlirOperation func) {
+  moved_t m = {.axes = tw_block_axes_of(func)};
+  mlirOperationWalk(func, look, &m, MlirWalkPreOrder);
+  int warps = choose(&m, func);
+  tw_ops_free(&m.accesses);
+  tw_block_axes_free(&m.axes);
+  return warps;
+}

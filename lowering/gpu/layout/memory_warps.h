@@ -1,0 +1,10 @@
+/* memory_warps.h - the warps of a kernel without products */
+#ifndef TILEWRIGHT_LOWERING_GPU_LAYOUT_MEMORY_WARPS_H
+#define TILEWRIGHT_LOWERING_GPU_LAYOUT_MEMORY_WARPS_H
+
+#include "mlir-c/IR.h"
+
+/* By the tiles that it moves and holds: of IR without layouts (plan_block.c). */
+int tw_memory_num_warps(MlirOperation func);
+
+#endif /* TILEWRIGHT_LOWERING_GPU_LAYOUT_MEMORY_WARPS_H */

@@ -1,0 +1,60 @@
+// How many warps a block has is written down once: by the hint, the products, a long row, or the tiles that are moved.
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block))' | FileCheck %s
+
+!S = memref<?x?xf32, strided<[?, 1]>>
+
+// CHECK-LABEL: func.func @hinted
+// CHECK-SAME: tile.launch = {num_warps = 2 : i32}
+// CHECK-LABEL: func.func @product
+// CHECK-SAME: tile.launch = {num_warps = 8 : i32}
+// CHECK-LABEL: func.func @moves
+// CHECK-SAME: tile.launch = {num_warps = 8 : i32}
+// CHECK-LABEL: func.func @row
+// CHECK-SAME: tile.launch = {num_warps = 8 : i32}
+// CHECK-LABEL: func.func @threads
+// CHECK-NOT: tile.launch
+module attributes {tile.target = "sm_80"} {
+  func.func @hinted(%x: !S, %y: !S) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %i] padding zero : !S, i32, i32 -> tensor<64x64xf32>
+    tile.store %a, %y[%i, %i] : tensor<64x64xf32>, !S, i32, i32
+    return
+  }
+  func.func @product(%x: memref<?x?xf16, strided<[?, 1]>>, %y: !S) attributes {tile.kernel} {
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %i] padding zero : memref<?x?xf16, strided<[?, 1]>>, i32, i32 -> tensor<128x32xf16>
+    %b = tile.load %x[%i, %i] padding zero : memref<?x?xf16, strided<[?, 1]>>, i32, i32 -> tensor<32x256xf16>
+    %d = tile.mma %a, %b, %zero : tensor<128x32xf16>, tensor<32x256xf16>, tensor<128x256xf32>
+    tile.store %d, %y[%i, %i] : tensor<128x256xf32>, !S, i32, i32
+    return
+  }
+  func.func @moves(%x: !S, %y: !S) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %i] padding zero : !S, i32, i32 -> tensor<32x64xf32>
+    tile.store %a, %y[%i, %i] : tensor<32x64xf32>, !S, i32, i32
+    return
+  }
+  func.func @row(%x: !S, %y: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %c0] padding zero : !S, i32, i32 -> tensor<1x65536xf32>
+    %s = tile.reduce add, %a axis 1 : tensor<1x65536xf32>
+    tile.store %s, %y[%i] : tensor<1xf32>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+  func.func @threads() attributes {tile.kernel, tile.simt} { return }
+}
+
+// -----
+
+// Operands that are widened later have an instruction then: four warps, not eight.
+// CHECK-LABEL: func.func @widened
+// CHECK-SAME: tile.launch = {num_warps = 4 : i32}
+module attributes {tile.target = "sm_80"} {
+  func.func @widened(%a: tensor<128x32xf8E4M3FN>, %b: tensor<32x128xf8E4M3FN>) attributes {tile.kernel} {
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %d = tile.mma %a, %b, %zero : tensor<128x32xf8E4M3FN>, tensor<32x128xf8E4M3FN>, tensor<128x128xf32>
+    return
+  }
+}
