@@ -31,6 +31,11 @@ typedef struct tw_machine {
   int meeting_clocks;     /* until a block sees what others wrote last to add it up */
   int part_clocks;        /* until it sees the first of a part */
   int sum_bytes;          /* that a multiprocessor writes or reads of such sums */
+  /* Issue slots, quarters of a clock in which a scheduler issues one instruction of arithmetic: of a shuffle, a pass
+   * over the banks of shared memory, a function such as exp on one register; of a line and a sector that an access to
+   * memory touches, between what L2 and memory bring to a multiprocessor, because a line that is not used as a whole
+   * costs nearly as much as one that is; and until a barrier lets a warp go on. */
+  int shuffle_slots, bank_slots, function_slots, line_slots, sector_slots, barrier_slots;
 } tw_machine_t;
 
 #endif /* TILEWRIGHT_MACHINE_H */

@@ -27,15 +27,16 @@ bool tw_converts_through_shared(const tw_layout_t *from, const tw_layout_t *to) 
   return !tw_layout_conversion(from, to, &c) || is_through_shared(&c, tw_conversion_classify(&c));
 }
 
-int64_t tw_shared_access_slots(const tw_layout_t *shared, const tw_layout_t *side, int elem_bits) {
+int64_t tw_shared_access_slots(const tw_machine_t *m, const tw_layout_t *shared, const tw_layout_t *side,
+                               int elem_bits) {
   int regs[TW_LAYOUT_MAX_BITS], widest = tw_log2(MAX_ACCESS_BITS / elem_bits);
   int vector = tw_shared_vector_bits(shared, side, widest, regs);
   int64_t accesses = tw_layout_own_registers(side) >> vector;
   int passes = max_int(1, TW_WARP_LANES * (elem_bits << vector) / 8 / TW_LINE_BYTES);
-  return accesses * passes * tw_shared_conflicts(shared, side, elem_bits, vector) * TW_SLOTS_BANK_PASS;
+  return accesses * passes * tw_shared_conflicts(shared, side, elem_bits, vector) * m->bank_slots;
 }
 
-int64_t tw_conversion_slots(const tw_layout_t *from, const tw_layout_t *to, int elem_bits) {
+int64_t tw_conversion_slots(const tw_machine_t *m, const tw_layout_t *from, const tw_layout_t *to, int elem_bits) {
   tw_conversion_t c;
   if (tw_layout_equal(from, to))
     return 0;
@@ -46,12 +47,12 @@ int64_t tw_conversion_slots(const tw_layout_t *from, const tw_layout_t *to, int 
   if (is_through_shared(&c, kind)) {
     int vector;
     tw_layout_t shared = tw_shared_for(from, to, elem_bits, &vector);
-    return 2 * TW_SLOTS_BARRIER + tw_shared_access_slots(&shared, from, elem_bits) +
-           tw_shared_access_slots(&shared, to, elem_bits);
+    return 2 * m->barrier_slots + tw_shared_access_slots(m, &shared, from, elem_bits) +
+           tw_shared_access_slots(m, &shared, to, elem_bits);
   }
   int64_t moved = tw_conversion_shuffles(&c), selects = moved - (INT64_C(1) << c.bits[TW_REGISTER]);
   int words = max_int(1, elem_bits / WORD_BITS);
-  return words * (selects + (kind == TW_CONVERT_SHUFFLE ? moved * TW_SLOTS_SHUFFLE : 0));
+  return words * (selects + (kind == TW_CONVERT_SHUFFLE ? moved * m->shuffle_slots : 0));
 }
 
 /* ---- global memory ----------------------------------------------------------------------------- */
@@ -85,7 +86,7 @@ int tw_access_pieces(const tw_layout_t *l, int contiguous, int elem_bits, int pi
   return 1 << lane_rank(l, within);
 }
 
-int64_t tw_access_slots(const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits) {
+int64_t tw_access_slots(const tw_machine_t *m, const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits) {
   int regs[TW_LAYOUT_MAX_BITS], vector = 0;
   if (contiguous >= 0)
     vector = tw_layout_vector_bits(l, contiguous, vector_bits, regs);
@@ -93,7 +94,7 @@ int64_t tw_access_slots(const tw_layout_t *l, int contiguous, int vector_bits, i
   int sectors = tw_access_pieces(l, contiguous, elem_bits, TW_SECTOR_BITS);
   int lines = tw_access_pieces(l, contiguous, elem_bits, TW_LINE_BITS);
   int moved = (1 << lane_rank(l, 0)) * (elem_bits << vector) / TW_LINE_BITS;
-  return accesses * (TW_SLOTS_ACCESS + max_int(lines, moved) * TW_SLOTS_LINE + sectors * TW_SLOTS_SECTOR);
+  return accesses * (TW_SLOTS_ACCESS + max_int(lines, moved) * m->line_slots + sectors * m->sector_slots);
 }
 
 /* ---- reductions and scans ------------------------------------------------------------------------ */
@@ -105,21 +106,21 @@ static int bits_along(const tw_layout_t *l, tw_input_t input, uint32_t mask) {
   return bits;
 }
 
-static int64_t reduction_of(const tw_layout_t *l, int axis, int64_t items) {
+static int64_t reduction_of(const tw_machine_t *m, const tw_layout_t *l, int axis, int64_t items) {
   uint32_t mask = tw_layout_dim_mask(l, axis);
   int lanes = bits_along(l, TW_LANE, mask), warps = bits_along(l, TW_WARP, mask);
-  int64_t slots = items * lanes * (TW_SLOTS_SHUFFLE + 1);
+  int64_t slots = items * lanes * (m->shuffle_slots + 1);
   if (warps > 0) /* each leaves its part and takes those of all */
-    slots += 2 * TW_SLOTS_BARRIER + items * (TW_SLOTS_BANK_PASS + (TW_SLOTS_BANK_PASS + 1) * (INT64_C(1) << warps));
+    slots += 2 * m->barrier_slots + items * (m->bank_slots + (m->bank_slots + 1) * (INT64_C(1) << warps));
   return slots;
 }
 
-int64_t tw_reduction_slots(const tw_layout_t *l, int axis) {
+int64_t tw_reduction_slots(const tw_machine_t *m, const tw_layout_t *l, int axis) {
   int64_t registers = tw_layout_own_registers(l);
-  return registers + reduction_of(l, axis, registers >> bits_along(l, TW_REGISTER, tw_layout_dim_mask(l, axis)));
+  return registers + reduction_of(m, l, axis, registers >> bits_along(l, TW_REGISTER, tw_layout_dim_mask(l, axis)));
 }
 
-int64_t tw_scan_slots(const tw_layout_t *l, int axis) {
+int64_t tw_scan_slots(const tw_machine_t *m, const tw_layout_t *l, int axis) {
   /* a run of registers is summed before its total goes to the lanes; runs above the lanes do so again */
   uint32_t lowest = UINT32_C(1) << tw_layout_dim_shift(l, axis);
   int run = 0;
@@ -129,5 +130,5 @@ int64_t tw_scan_slots(const tw_layout_t *l, int axis) {
       found |= l->basis[TW_REGISTER][i] == lowest << run;
   }
   int64_t registers = tw_layout_own_registers(l);
-  return 2 * registers + reduction_of(l, axis, registers >> run);
+  return 2 * registers + reduction_of(m, l, axis, registers >> run);
 }

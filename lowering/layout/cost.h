@@ -1,10 +1,7 @@
 /* cost.h - what layouts cost: time of a warp, counted from the instructions that the lowering emits
  *
- * The unit is a slot: what one instruction of arithmetic takes of a scheduler, a quarter of a clock of a
- * multiprocessor. A pass over the banks of shared memory and a shuffle take a clock. A line of 128 bytes that an access
- * touches takes three: between what L2 (64 bytes a clock) and DRAM (20) bring to a multiprocessor, because a line that
- * is not used as a whole costs nearly as much as one that is; a sector of it is a little more. A barrier keeps a
- * warp waiting for some 30. Every warp of a block does the same, so that one warp's slots compare layouts of a block of
+ * The unit is a slot: what one instruction of arithmetic takes of a scheduler. What others take is known of each chip
+ * (tilewright/machine.h). Every warp of a block does the same, so that one warp's slots compare layouts of a block of
  * so many warps. Pure C, no MLIR. */
 #ifndef TW_LOWERING_LAYOUT_COST_H
 #define TW_LOWERING_LAYOUT_COST_H
@@ -13,12 +10,7 @@
 #include "tilewright/machine.h"
 
 enum {
-  TW_SLOTS_SHUFFLE = 4,
-  TW_SLOTS_BANK_PASS = 4,
-  TW_SLOTS_LINE = 12,
-  TW_SLOTS_SECTOR = 1,
   TW_SLOTS_ACCESS = 4, /* address, predicate and issue of an access to global memory */
-  TW_SLOTS_BARRIER = 120,
   TW_MAX_SHUFFLES = 32 /* of one conversion; from there on it goes through shared memory */
 };
 
@@ -29,20 +21,21 @@ int tw_layout_own_registers(const tw_layout_t *l);
 
 /* Whether elements change their thread by way of shared memory, with a barrier before and one in between. */
 bool tw_converts_through_shared(const tw_layout_t *from, const tw_layout_t *to);
-int64_t tw_conversion_slots(const tw_layout_t *from, const tw_layout_t *to, int elem_bits);
+int64_t tw_conversion_slots(const tw_machine_t *m, const tw_layout_t *from, const tw_layout_t *to, int elem_bits);
 
 /* Writing a tile into shared memory or reading it from there, by vectors as wide as the two layouts allow. */
-int64_t tw_shared_access_slots(const tw_layout_t *shared, const tw_layout_t *side, int elem_bits);
+int64_t tw_shared_access_slots(const tw_machine_t *m, const tw_layout_t *shared, const tw_layout_t *side,
+                               int elem_bits);
 
 /* An access to global memory by vectors of up to 2^vector_bits elements along dimension `contiguous`, whose neighbours
  * are neighbours in memory (-1: none are). `tw_access_pieces` counts the sectors or lines (pieces of `piece_bits`) that
  * one instruction of a warp touches. */
 int tw_access_pieces(const tw_layout_t *l, int contiguous, int elem_bits, int piece_bits);
-int64_t tw_access_slots(const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits);
+int64_t tw_access_slots(const tw_machine_t *m, const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits);
 
 /* A reduction along an axis: registers, then lanes, then warps by way of shared memory. */
-int64_t tw_reduction_slots(const tw_layout_t *l, int axis);
+int64_t tw_reduction_slots(const tw_machine_t *m, const tw_layout_t *l, int axis);
 /* Sums so far along an axis: the same steps, for every element. */
-int64_t tw_scan_slots(const tw_layout_t *l, int axis);
+int64_t tw_scan_slots(const tw_machine_t *m, const tw_layout_t *l, int axis);
 
 #endif

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const tw_machine_t machine = {
+    .shuffle_slots = 4, .bank_slots = 4, .line_slots = 12, .sector_slots = 1, .barrier_slots = 120};
+
 enum {
   RANK = 2,
   ROW_BITS = 5,
@@ -79,14 +82,14 @@ static void test_accesses(void) {
     tw_layout_push(&copies, TW_REGISTER, 0);
     int64_t before = -1;
     for (int vector = 3; vector >= 0; vector--) {
-      int64_t slots = tw_access_slots(&l, 1, vector, 16);
-      CHECK(slots == tw_access_slots(&copies, 1, vector, 16), "copies");
+      int64_t slots = tw_access_slots(&machine, &l, 1, vector, 16);
+      CHECK(slots == tw_access_slots(&machine, &copies, 1, vector, 16), "copies");
       CHECK(slots >= before, "narrower vectors: %lld after %lld", (long long)slots, (long long)before);
       before = slots;
     }
     int64_t coalesced[] = {1 << ROW_BITS, 1 << COLUMN_BITS};
     tw_layout_t best = tw_layout_coalesced(RANK, coalesced, 8, 4, (int[]){1, 0});
-    CHECK(tw_access_slots(&best, 1, 3, 16) <= tw_access_slots(&l, 1, 3, 16), "coalesced");
+    CHECK(tw_access_slots(&machine, &best, 1, 3, 16) <= tw_access_slots(&machine, &l, 1, 3, 16), "coalesced");
   }
 }
 
@@ -104,7 +107,7 @@ static void test_conversions(void) {
       }
     }
     int elem_bits = 8 << random_below(4);
-    int64_t slots = tw_conversion_slots(&from, &to, elem_bits);
+    int64_t slots = tw_conversion_slots(&machine, &from, &to, elem_bits);
     tw_conversion_class_t kind = tw_layout_classify(&from, &to);
     CHECK((slots == 0) == (kind <= TW_CONVERT_REGISTER), "class %d, %lld slots", kind, (long long)slots);
     if (!tw_converts_through_shared(&from, &to))
@@ -113,12 +116,12 @@ static void test_conversions(void) {
     tw_layout_t shared = tw_shared_for(&from, &to, elem_bits, &vector);
     const tw_layout_t *sides[] = {&from, &to};
     for (int s = 0; s < 2; s++) {
-      int64_t least = (int64_t)tw_layout_own_registers(sides[s]) * 32 * elem_bits / 8 / 128 * TW_SLOTS_BANK_PASS;
-      int64_t passes = tw_shared_access_slots(&shared, sides[s], elem_bits);
+      int64_t least = (int64_t)tw_layout_own_registers(sides[s]) * 32 * elem_bits / 8 / 128 * machine.bank_slots;
+      int64_t passes = tw_shared_access_slots(&machine, &shared, sides[s], elem_bits);
       CHECK(passes >= least, "%lld passes of at least %lld", (long long)passes, (long long)least);
       slots -= passes;
     }
-    CHECK(slots == 2 * TW_SLOTS_BARRIER, "%lld", (long long)slots);
+    CHECK(slots == 2 * machine.barrier_slots, "%lld", (long long)slots);
   }
 }
 
@@ -129,9 +132,11 @@ static void test_reductions(void) {
   tw_layout_t warps = tw_layout_blocked(RANK, square, (int[]){1, 1}, (int[]){1, 32}, (int[]){1, 4}, (int[]){1, 0});
   int64_t registers = tw_layout_own_registers(&lanes);
   CHECK(registers == 32, "%lld", (long long)registers);
-  CHECK(tw_reduction_slots(&lanes, 1) == registers + 8 * 5 * (TW_SLOTS_SHUFFLE + 1), "eight rows of five butterflies");
-  CHECK(tw_reduction_slots(&warps, 1) > 2 * TW_SLOTS_BARRIER, "waits");
-  CHECK(tw_scan_slots(&lanes, 1) >= tw_reduction_slots(&lanes, 1), "a scan does all that, and keeps it");
+  CHECK(tw_reduction_slots(&machine, &lanes, 1) == registers + 8 * 5 * (machine.shuffle_slots + 1),
+        "eight rows of five butterflies");
+  CHECK(tw_reduction_slots(&machine, &warps, 1) > 2 * machine.barrier_slots, "waits");
+  CHECK(tw_scan_slots(&machine, &lanes, 1) >= tw_reduction_slots(&machine, &lanes, 1),
+        "a scan does all that, and keeps it");
 }
 
 int main(void) {

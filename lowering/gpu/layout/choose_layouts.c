@@ -28,7 +28,6 @@ enum {
   DEFAULT_VECTOR_BITS = 2,
   UNKNOWN_TRIPS = 16, /* of a loop */
   MOST_TRIPS = 1 << 20,
-  FUNCTION_SLOTS = 8, /* of math.exp and its like, on one register */
   MAX_RUNNERS_UP = 7,
   MAX_TOLD = 3,
   WITHIN_PERCENT = 25 /* of the best: what a tuner may try */
@@ -168,8 +167,8 @@ bool twl_needs_operand_layout(MlirOperation mma, int i) {
 
 /* ---- costs of an op, by the layout of a class ---------------------------------------------------------- */
 
-static int64_t access_slots(const access_t *a, const tw_layout_t *layout) {
-  return tw_access_slots(layout, a->wish.contiguous, a->wish.vector_bits, element_bits(a->value));
+static int64_t access_slots(const tw_machine_t *m, const access_t *a, const tw_layout_t *layout) {
+  return tw_access_slots(m, layout, a->wish.contiguous, a->wish.vector_bits, element_bits(a->value));
 }
 
 /* Whether a conversion would take the room in shared memory of the tiles that a producer warp brings beside it, for a
@@ -181,17 +180,18 @@ static bool takes_slots(const access_t *a, const tw_layout_t *own, const tw_layo
 }
 
 /* The access in the best layout for it, with a conversion where that is not the given one. */
-static int64_t best_access(const access_t *a, const tw_layout_t *layout, tw_layout_t *best) {
-  int64_t least = access_slots(a, layout);
+static int64_t best_access(const tw_machine_t *m, const access_t *a, const tw_layout_t *layout, tw_layout_t *best) {
+  int64_t least = access_slots(m, a, layout);
   bool load = tw_op_loads_tile(a->op);
   int bits = element_bits(a->value);
   *best = *layout;
   for (int i = 0; i < a->count && (load || tw_op_stores_tile(a->op)); i++) {
-    int64_t slots = access_slots(a, &a->own[i]);
+    int64_t slots = access_slots(m, a, &a->own[i]);
     if (takes_slots(a, &a->own[i], layout))
       continue;
     if (slots < least)
-      slots += load ? tw_conversion_slots(&a->own[i], layout, bits) : tw_conversion_slots(layout, &a->own[i], bits);
+      slots +=
+          load ? tw_conversion_slots(m, &a->own[i], layout, bits) : tw_conversion_slots(m, layout, &a->own[i], bits);
     if (slots < least) {
       least = slots;
       *best = a->own[i];
@@ -204,7 +204,7 @@ tw_layout_t twl_access_layout(twl_classes_t *c, MlirOperation op, const tw_layou
   access_t a = access_of(c, op);
   tw_layout_t best = a.own[0];
   if (layout != NULL)
-    (void)best_access(&a, layout, &best);
+    (void)best_access(c->target.machine, &a, layout, &best);
   return best;
 }
 
@@ -219,10 +219,11 @@ tw_layout_t twl_reduction_layout(twl_classes_t *c, MlirOperation op, const tw_la
 static int64_t reduction_slots(twl_classes_t *c, MlirOperation op, const tw_layout_t *layout) {
   tw_layout_t taken = twl_reduction_layout(c, op, layout);
   int axis = (int)tw_attr_int(op, "axis", 0), bits = element_bits(twl_reduced(op));
-  int64_t slots = tw_conversion_slots(layout, &taken, bits);
+  const tw_machine_t *m = c->target.machine;
+  int64_t slots = tw_conversion_slots(m, layout, &taken, bits);
   if (tw_op_form(op) == TW_FORM_SCAN)
-    return slots + tw_scan_slots(&taken, axis) + tw_conversion_slots(&taken, layout, bits);
-  return slots + tw_reduction_slots(&taken, axis);
+    return slots + tw_scan_slots(m, &taken, axis) + tw_conversion_slots(m, &taken, layout, bits);
+  return slots + tw_reduction_slots(m, &taken, axis);
 }
 
 /* How often an op runs for each time that the kernel does. */
@@ -260,7 +261,7 @@ static int64_t conversion_slots(chooser_t *x, const tw_layout_t *from, const tw_
   int f = number_of(x, from), t = number_of(x, to);
   known_t *entry = &x->known[(f * 31 + t) % MEMO_SLOTS];
   if (entry->bits != bits || entry->from != f || entry->to != t)
-    *entry = (known_t){f, t, bits, tw_conversion_slots(from, to, bits)};
+    *entry = (known_t){f, t, bits, tw_conversion_slots(x->c->target.machine, from, to, bits)};
   return entry->slots;
 }
 
@@ -457,7 +458,8 @@ static void add_cost(chooser_t *x, const class_choice_t *k, int choice, int64_t 
 /* What an op costs by itself, in the layout of the class of its tiles. */
 static int64_t slots_of(chooser_t *x, MlirOperation op, const tw_layout_t *l) {
   if (twl_is_elementwise(op))
-    return (int64_t)tw_layout_own_registers(l) * (tw_op_class(op) == TW_CLASS_FUNCTION ? FUNCTION_SLOTS : 1);
+    return (int64_t)tw_layout_own_registers(l) *
+           (tw_op_class(op) == TW_CLASS_FUNCTION ? x->c->target.machine->function_slots : 1);
   return tw_op_combines(op) ? reduction_slots(x->c, op, l) : 0;
 }
 
@@ -479,7 +481,7 @@ static void add_access(chooser_t *x, const access_t *a) {
   int64_t trips = trips_of(a->op);
   for (int i = 0; i < k->count && !is_promoted(x->c, a->op); i++) {
     tw_layout_t l = candidate(x, k, i), best;
-    add_cost(x, k, i, trips * best_access(a, &l, &best));
+    add_cost(x, k, i, trips * best_access(x->c->target.machine, a, &l, &best));
   }
 }
 
@@ -492,7 +494,7 @@ static int64_t operand_slots(chooser_t *x, MlirOperation mma, int o, const tw_la
     return 0;
   if (!twl_needs_operand_layout(mma, o))
     return tw_layout_of_type(tw_async_mma_of(mma)->written(mma, o, x->c->num_warps).buffer, &buffer)
-               ? tw_shared_access_slots(&buffer, layout, bits)
+               ? tw_shared_access_slots(x->c->target.machine, &buffer, layout, bits)
                : 0;
   tw_mma_plan_t plan = tw_mma_plan(mma, x->c->num_warps);
   return conversion_slots(x, layout, o == 0 ? &plan.lhs : o == 1 ? &plan.rhs : &plan.acc, bits);
