@@ -65,6 +65,18 @@ def Tile_CmpKind : Tile_Enum<"CmpKind", "TW_CMP_", "comparison predicate", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
     I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]>;
 
+def Tile_AtomicKind : Tile_Enum<"AtomicKind", "TW_ATOMIC_", "what an atomic access makes of the old value", [
+    I32EnumAttrCase<"load", 0>, I32EnumAttrCase<"store", 1>, I32EnumAttrCase<"xchg", 2>, I32EnumAttrCase<"cas", 3>,
+    I32EnumAttrCase<"add", 4>, I32EnumAttrCase<"min", 5>, I32EnumAttrCase<"max", 6>,
+    I32EnumAttrCase<"bit_and", 7, "and">, I32EnumAttrCase<"bit_or", 8, "or">, I32EnumAttrCase<"bit_xor", 9, "xor">]>;
+
+def Tile_MemoryOrder : Tile_Enum<"MemoryOrder", "TW_ORDER_", "what an atomic access orders beside itself", [
+    I32EnumAttrCase<"relaxed", 0>, I32EnumAttrCase<"acquire", 1>,
+    I32EnumAttrCase<"release", 2>, I32EnumAttrCase<"acq_rel", 3>]>;
+
+def Tile_MemoryScope : Tile_Enum<"MemoryScope", "TW_SCOPE_", "who sees an atomic access as one", [
+    I32EnumAttrCase<"block", 0>, I32EnumAttrCase<"device", 1>, I32EnumAttrCase<"sys", 2>]>;
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//

@@ -119,6 +119,34 @@ def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments]> {
   }];
 }
 
+def Tile_AtomicOp : Tile_Op<"atomic", [AttrSizedOperandSegments]> {
+  let summary = "read, combine and write elements of an array at tiles of indices, each element at once";
+  let orders = "all"; let scratch = 1; let verifier = "verify_atomic"; let legalizer = "legalize_atomic";
+  let description = [{
+    Indices, mask and `check_bounds` as in `tile.gather`; the result is what the elements were. An element that the
+    mask or the bounds leave out is not touched, and its result is `expected`, or else the value. `load` writes
+    nothing, and `store` reads nothing: its result is the value. Each element is one access, of which others see all or
+    nothing; the elements of a tile are in no order. With `release`, what the block did before is seen by whoever
+    acquires what the op writes; with `acquire`, what the block does behind the op sees what was released before. Sums
+    of floats are rounded to the array's dtype. `is_unsigned` marks min and max of unsigned integers, after
+    legalization.
+
+    ```mlir
+    %old = tile.atomic add acq_rel device, %x, %a[%i] {check_bounds}
+        : tensor<64xf32>, memref<?xf32, strided<[1]>>, tensor<64xi32> -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Arg<Tile_Array, "", [MemRead, MemWrite]>:$array, Variadic<Tile_Value>:$indices,
+      Tile_Value:$value, Optional<Tile_Value>:$expected, Optional<Tile_Value>:$mask, Tile_AtomicKind:$kind,
+      Tile_MemoryOrder:$memory_order, Tile_MemoryScope:$memory_scope, UnitAttr:$check_bounds, UnitAttr:$is_unsigned);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = [{
+    $kind $memory_order $memory_scope `,` $value `,` $array `[` $indices `]` (`expected` $expected^ `:` type($expected))?
+    (`mask` $mask^ `:` type($mask))? attr-dict `:` type($value) `,` type($array) (`,` type($indices)^)?
+    `->` type($result)
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Creation
 //===----------------------------------------------------------------------===//

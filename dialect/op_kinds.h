@@ -90,7 +90,8 @@ static inline tw_op_form_t tw_op_form(MlirOperation op) { return (tw_op_form_t)t
 static inline tw_op_class_t tw_op_class(MlirOperation op) { return (tw_op_class_t)tw_op_row(op)->arithmetic; }
 /* Whether one of these columns holds. */
 static inline bool tw_op_has(MlirOperation op, unsigned columns) { return (tw_op_row(op)->columns & columns) != 0; }
-/* Whether the op brings elements of an array to registers: tile.load, tile.gather. */
+/* Whether the op brings elements of an array to registers: tile.load, tile.gather. What does so and writes, too, or has
+ * an order, is none of these (tile.atomic). */
 static inline bool tw_op_loads(MlirOperation op) {
   return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_WRITES_SHARED)) == TW_READS_ARRAY;
 }

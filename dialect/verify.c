@@ -196,6 +196,47 @@ static bool verify_scatter(const verify_t *v) {
          verify_optional(v, TW_OPERAND_MASK, "the mask", "a mask", TW_b1, &value.shape);
 }
 
+/* Whether an atomic access of the kind takes arrays of the dtype. */
+static bool takes_atomic(tw_atomic_kind_t kind, tw_elem_t elem) {
+  bool wide_int = elem == TW_i32 || elem == TW_i64 || elem == TW_u32 || elem == TW_u64;
+  bool wide = wide_int || elem == TW_f32 || elem == TW_f64;
+  switch (kind) {
+  case TW_ATOMIC_LOAD:
+  case TW_ATOMIC_STORE: return elem != TW_f4e2m1;
+  case TW_ATOMIC_XCHG:
+  case TW_ATOMIC_CAS: return wide;
+  case TW_ATOMIC_ADD: return wide || elem == TW_f16 || elem == TW_bf;
+  default: return wide_int;
+  }
+}
+
+static bool verify_atomic_kind(const verify_t *v, tw_elem_t elem) {
+  tw_atomic_kind_t kind = (tw_atomic_kind_t)integer(v, "kind");
+  tw_memory_order_t order = (tw_memory_order_t)integer(v, "memory_order");
+  bool acquires = order == TW_ORDER_ACQUIRE || order == TW_ORDER_ACQ_REL;
+  bool releases = order == TW_ORDER_RELEASE || order == TW_ORDER_ACQ_REL;
+  if (!takes_atomic(kind, elem))
+    return tw_fail(&v->check, "has no atomic access of this kind for arrays of %s", tw_elem_name(elem));
+  if (mlirValueIsNull(tw_operand(v->op, TW_OPERAND_EXPECTED)) == (kind == TW_ATOMIC_CAS))
+    return tw_fail(&v->check, "an expected value is what cas has, and nothing else");
+  return !((kind == TW_ATOMIC_LOAD && releases) || (kind == TW_ATOMIC_STORE && acquires)) ||
+         tw_fail(&v->check, "a load is relaxed or acquires, a store is relaxed or releases");
+}
+
+static bool verify_atomic(const verify_t *v) {
+  array_t array;
+  tw_operand_t value, result;
+  return read_array(v, operand_type(v, 0), &array) &&
+         tw_read_operand(&v->check, mlirValueGetType(tw_operand(v->op, TW_OPERAND_VALUE)), "the value", &value) &&
+         same_elem(v, "the value", value.elem, "the array", array.elem) && verify_indices(v, &array, &value.shape) &&
+         tw_read_operand(&v->check, result_type(v), "the result", &result) &&
+         same_elem(v, "the result", result.elem, "the array", array.elem) &&
+         same_shape(v, "the result", &result.shape, &value.shape) &&
+         verify_optional(v, TW_OPERAND_EXPECTED, "the expected value", "the array", array.elem, &value.shape) &&
+         verify_optional(v, TW_OPERAND_MASK, "the mask", "a mask", TW_b1, &value.shape) &&
+         verify_atomic_kind(v, array.elem);
+}
+
 /* --- Creation ----------------------------------------------------------------------------------------- */
 
 static bool verify_constant(const verify_t *v) {

@@ -33,9 +33,15 @@ bool tw_is_arithmetic(MlirOperation op) {
   return (row->columns & TW_PURE) != 0 && row->form != TW_FORM_SCAN && row->form != TW_FORM_PRODUCT;
 }
 
-bool tw_stores_to_array(MlirOperation op) {
-  return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY)) == TW_WRITES_ARRAY;
+bool tw_stores_to_array(MlirOperation op) { return tw_op_has(op, TW_WRITES_ARRAY) && tw_op_kind(op) != TW_UNKNOWN_OP; }
+
+static bool has_order(MlirOperation op, tw_memory_order_t order) {
+  int64_t has = tw_attr_int(op, "memory_order", TW_ORDER_RELAXED);
+  return has == order || has == TW_ORDER_ACQ_REL;
 }
+
+bool tw_acquires(MlirOperation op) { return has_order(op, TW_ORDER_ACQUIRE); }
+bool tw_releases(MlirOperation op) { return has_order(op, TW_ORDER_RELEASE); }
 
 static MlirWalkResult find_write(MlirOperation op, void *user) {
   if (!tw_op_has(op, TW_WRITES_ARRAY | TW_ORDERS_ALL))

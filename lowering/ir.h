@@ -43,6 +43,10 @@ bool tw_is_arithmetic(MlirOperation op);
 bool tw_may_write_arrays(MlirOperation op);
 /* Whether an op stores to an array, whose place tw_access_array gives. */
 bool tw_stores_to_array(MlirOperation op);
+/* Whether what stands behind an atomic access sees what others did before one that releases, and the other way round.
+ */
+bool tw_acquires(MlirOperation op);
+bool tw_releases(MlirOperation op);
 /* Whether an op of this kind is the op or in it. */
 bool tw_has_op(MlirOperation op, tw_op_kind_t kind);
 /* The first op of this kind from `op` on, in its block; null if there is none. */

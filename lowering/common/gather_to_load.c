@@ -343,7 +343,7 @@ static bool build_scalar(const gather_access_t *a) {
 static void visit(MlirOperation op) {
   bool is_gather = tw_op_gathers(op);
   gather_access_t a = {.op = op};
-  if ((!is_gather && !tw_op_scatters(op)) || !read_operands(&a, is_gather))
+  if ((!is_gather && !tw_op_scatters(op)) || tw_has_attr(op, "tile.flat") || !read_operands(&a, is_gather))
     return;
   if (is_gather && mlirValueIsNull(a.mask) && is_of_scalar(&a) && build_scalar(&a))
     return;

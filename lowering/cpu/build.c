@@ -218,6 +218,16 @@ MlirValue cpu_extract(cpu_t *cx, MlirValue vector, int lane) {
                      mlirDenseI64ArrayGet(cx->context, 1, &position));
 }
 
+MlirValue cpu_insert(cpu_t *cx, MlirValue value, MlirValue vector, int lane) {
+  if (!mlirTypeIsAVector(mlirValueGetType(vector)))
+    return value;
+  int64_t position = lane;
+  MlirValue operands[2] = {value, vector};
+  tw_builder_t at = cpu_here(cx);
+  return tw_op1_attr(&at, "vector.insert", mlirValueGetType(vector), 2, operands, "static_position",
+                     mlirDenseI64ArrayGet(cx->context, 1, &position));
+}
+
 MlirValue cpu_shuffle(cpu_t *cx, MlirValue x, MlirValue y, int num, const int64_t *mask) {
   MlirValue operands[2] = {x, y};
   tw_builder_t at = cpu_here(cx);

@@ -160,6 +160,8 @@ MlirValue cpu_select(cpu_t *cx, MlirValue c, MlirValue x, MlirValue y);
 /* llvm.NAME on the types of x ("llvm.exp.v16f32"). */
 MlirValue cpu_intrinsic(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands);
 MlirValue cpu_extract(cpu_t *cx, MlirValue vector, int lane);
+/* The vector with another value in a lane; the value itself where there is one lane only. */
+MlirValue cpu_insert(cpu_t *cx, MlirValue value, MlirValue vector, int lane);
 /* Lanes i of the result are lanes mask[i] of x ++ y. */
 MlirValue cpu_shuffle(cpu_t *cx, MlirValue x, MlirValue y, int num, const int64_t *mask);
 MlirValue cpu_int_to_i64(cpu_t *cx, MlirValue value);
@@ -273,6 +275,23 @@ MlirValue cpu_lane_offsets(cpu_t *cx, MlirValue stride, int lanes);
 MlirValue cpu_gather(cpu_t *cx, MlirValue address, MlirType type, MlirValue stride, int lanes, MlirValue mask,
                      MlirValue passthru);
 void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride, MlirValue mask);
+
+/* --- memory.c: elements of arrays ---------------------------------------------------------------------- */
+
+/* An array argument; null, and an error at the op, for anything else. */
+const cpu_array_t *cpu_array_of(cpu_t *cx, MlirOperation op, MlirValue array);
+/* How an element travels: bool as a byte, a narrow float as bits, two 4-bit floats as a byte. */
+MlirType cpu_memory_type(cpu_t *cx, MlirType element);
+MlirValue cpu_from_memory(cpu_t *cx, MlirValue value, MlirType element);
+MlirValue cpu_to_memory(cpu_t *cx, MlirValue value, MlirType element);
+/* What an operand is at a point. */
+typedef MlirValue (*cpu_element_t)(cpu_t *, MlirValue, const cpu_point_t *);
+/* The indices of an access, one for each axis of its array. Returns how many. */
+int cpu_indices_of(cpu_t *cx, MlirOperation op, cpu_element_t element, const cpu_point_t *point, MlirValue *indices);
+/* The elements of its mask; true if it has none. */
+MlirValue cpu_mask_of(cpu_t *cx, MlirOperation op, cpu_element_t element, const cpu_point_t *point);
+/* Offsets in elements of the lanes at an index for each axis; lanes outside of the array leave the mask. */
+MlirValue cpu_lanes_at(cpu_t *cx, MlirOperation op, int num, MlirValue *indices, MlirValue *mask);
 
 /* --- rules -------------------------------------------------------------------------------------------- */
 

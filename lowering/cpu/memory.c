@@ -108,20 +108,19 @@ static void store_contiguous(cpu_t *cx, MlirValue value, MlirValue pointer, cons
 
 static bool is_half_byte(MlirType element) { return tw_bytes(element) == 0; }
 
-/* How an element travels: bool as a byte, a narrow float as bits, two 4-bit floats as a byte. */
-static MlirType memory_type(cpu_t *cx, MlirType element) {
+MlirType cpu_memory_type(cpu_t *cx, MlirType element) {
   if (tw_is_bool(element) || is_half_byte(element))
     return cpu_int(cx, 8);
   return cpu_is_narrow(element) ? cpu_int(cx, 8 * tw_bytes(element)) : element;
 }
 
-static MlirValue from_memory(cpu_t *cx, MlirValue value, MlirType element) {
+MlirValue cpu_from_memory(cpu_t *cx, MlirValue value, MlirType element) {
   if (tw_is_bool(element))
     return cpu_cmpi(cx, CPU_NE, value, cpu_int_const(cx, mlirValueGetType(value), 0));
   return cpu_is_narrow(element) ? cpu_widen_bits(cx, value, element) : value;
 }
 
-static MlirValue to_memory(cpu_t *cx, MlirValue value, MlirType element) {
+MlirValue cpu_to_memory(cpu_t *cx, MlirValue value, MlirType element) {
   if (tw_is_bool(element))
     return cpu_cast(cx, "arith.extui", value, cpu_int(cx, 8));
   return cpu_is_narrow(element) ? cpu_narrow_bits(cx, value, element) : value;
@@ -164,7 +163,7 @@ static void store_nibbles(cpu_t *cx, MlirValue bits, MlirValue pointer, MlirValu
 
 /* --- arrays ---------------------------------------------------------------------------------------------------- */
 
-static const cpu_array_t *array_of(cpu_t *cx, MlirOperation op, MlirValue array) {
+const cpu_array_t *cpu_array_of(cpu_t *cx, MlirOperation op, MlirValue array) {
   const MlirValue *known = tw_map_get(&cx->arrays, array.ptr, NULL);
   if (!known)
     cpu_error(cx, op, "needs an array that is an argument of the kernel");
@@ -172,14 +171,14 @@ static const cpu_array_t *array_of(cpu_t *cx, MlirOperation op, MlirValue array)
 }
 
 static void place_dim(cpu_t *cx, MlirOperation op) {
-  const cpu_array_t *array = array_of(cx, op, mlirOperationGetOperand(op, 0));
+  const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
   if (array)
     cpu_set_scalar(cx, mlirOperationGetResult(op, 0),
                    cpu_cast(cx, "arith.trunci", array->extent[tw_attr_int(op, "axis", 0)], cpu_int(cx, 32)));
 }
 
 static void place_stride(cpu_t *cx, MlirOperation op) {
-  const cpu_array_t *array = array_of(cx, op, mlirOperationGetOperand(op, 0));
+  const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
   if (array)
     cpu_set_scalar(cx, mlirOperationGetResult(op, 0), array->stride[tw_attr_int(op, "axis", 0)]);
 }
@@ -197,7 +196,7 @@ static MlirValue limit_of(cpu_t *cx, MlirValue extent, MlirValue first, int64_t 
 
 static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, intptr_t num_index) {
   MlirValue source = mlirOperationGetOperand(op, 0);
-  const cpu_array_t *array = array_of(cx, op, source);
+  const cpu_array_t *array = cpu_array_of(cx, op, source);
   cpu_access_t *access = cpu_alloc(cx, sizeof *access);
   if (!array)
     return access;
@@ -285,12 +284,12 @@ static MlirValue padding_of(cpu_t *cx, MlirOperation op, MlirType element) {
   double value = values[tw_attr_int(op, "padding", TW_PADDING_UNDETERMINED)];
   MlirType compute = cpu_compute_type(cx, element);
   if (!mlirTypeIsAFloat(element))
-    return cpu_int_const(cx, memory_type(cx, element), 0);
-  return to_memory(cx, cpu_round(cx, cpu_float_const(cx, compute, value), element), element);
+    return cpu_int_const(cx, cpu_memory_type(cx, element), 0);
+  return cpu_to_memory(cx, cpu_round(cx, cpu_float_const(cx, compute, value), element), element);
 }
 
 static MlirValue load_strip(cpu_t *cx, MlirOperation op, const cpu_access_t *access, const cpu_point_t *point) {
-  MlirType element = access->element, type = memory_type(cx, element);
+  MlirType element = access->element, type = cpu_memory_type(cx, element);
   reach_t reach = strip_reach(cx, access, point);
   MlirValue padding = padding_of(cx, op, element), value;
   if (is_half_byte(element)) {
@@ -303,13 +302,13 @@ static MlirValue load_strip(cpu_t *cx, MlirOperation op, const cpu_access_t *acc
                                       : cpu_gather(cx, address, type, access->stride[point->axis], point->lanes,
                                                    reach_mask(cx, &reach), padding);
   }
-  return from_memory(cx, value, element);
+  return cpu_from_memory(cx, value, element);
 }
 
 static void store_strip(cpu_t *cx, MlirValue value, const cpu_access_t *access, const cpu_point_t *point) {
-  MlirType element = access->element, type = memory_type(cx, element);
+  MlirType element = access->element, type = cpu_memory_type(cx, element);
   reach_t reach = strip_reach(cx, access, point);
-  value = to_memory(cx, cpu_splat(cx, value, point->lanes), element);
+  value = cpu_to_memory(cx, cpu_splat(cx, value, point->lanes), element);
   if (is_half_byte(element)) {
     store_nibbles(cx, value, access->pointer, strip_offsets(cx, access, point), reach_mask(cx, &reach));
     return;
@@ -378,26 +377,20 @@ static void place_store(cpu_t *cx, MlirOperation op) {
 /* --- gather and scatter: elements at tiles of indices --------------------------------------------------------------
  */
 
-/* What an operand is at a point. */
-typedef MlirValue (*element_t)(cpu_t *, MlirValue, const cpu_point_t *);
-
-/* The indices of an access, one for each axis of its array. Returns how many. */
-static int indices_of(cpu_t *cx, MlirOperation op, element_t element, const cpu_point_t *point, MlirValue *indices) {
+int cpu_indices_of(cpu_t *cx, MlirOperation op, cpu_element_t element, const cpu_point_t *point, MlirValue *indices) {
   intptr_t first, num = tw_operands(op, TW_OPERAND_INDICES, &first);
   for (intptr_t d = 0; d < num; d++)
     indices[d] = element(cx, mlirOperationGetOperand(op, first + d), point);
   return (int)num;
 }
 
-/* The elements of its mask; true if it has none. */
-static MlirValue mask_of(cpu_t *cx, MlirOperation op, element_t element, const cpu_point_t *point) {
+MlirValue cpu_mask_of(cpu_t *cx, MlirOperation op, cpu_element_t element, const cpu_point_t *point) {
   MlirValue mask = tw_operand(op, TW_OPERAND_MASK);
   return mlirValueIsNull(mask) ? cpu_int_const(cx, cpu_int(cx, 1), 1) : element(cx, mask, point);
 }
 
-/* Offsets of the lanes, and which of them may be touched. */
-static MlirValue lanes_at(cpu_t *cx, MlirOperation op, int num, MlirValue *indices, MlirValue *mask) {
-  const cpu_array_t *array = array_of(cx, op, mlirOperationGetOperand(op, 0));
+MlirValue cpu_lanes_at(cpu_t *cx, MlirOperation op, int num, MlirValue *indices, MlirValue *mask) {
+  const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
   MlirValue offset = cpu_i64_const(cx, 0);
   bool check = tw_has_attr(op, "check_bounds");
   for (int d = 0; d < num; d++) {
@@ -414,31 +407,31 @@ static MlirValue lanes_at(cpu_t *cx, MlirOperation op, int num, MlirValue *indic
 static MlirValue gather_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indices, MlirValue mask,
                               MlirValue padding) {
   MlirValue source = mlirOperationGetOperand(op, 0);
-  const cpu_array_t *array = array_of(cx, op, source);
+  const cpu_array_t *array = cpu_array_of(cx, op, source);
   if (!array)
     return padding;
-  MlirType element = tw_element(mlirValueGetType(source)), type = memory_type(cx, element);
-  MlirValue offset = lanes_at(cx, op, num, indices, &mask), value;
+  MlirType element = tw_element(mlirValueGetType(source)), type = cpu_memory_type(cx, element);
+  MlirValue offset = cpu_lanes_at(cx, op, num, indices, &mask), value;
   MlirValue all[3] = {offset, mask, padding};
   cpu_unify(cx, 3, all);
   if (is_half_byte(element)) {
-    value = from_memory(cx, load_nibbles(cx, array->pointer, all[0], all[1]), element);
+    value = cpu_from_memory(cx, load_nibbles(cx, array->pointer, all[0], all[1]), element);
     return cpu_select(cx, all[1], value, all[2]);
   }
-  MlirValue passthru = to_memory(cx, all[2], element);
+  MlirValue passthru = cpu_to_memory(cx, all[2], element);
   if (cpu_lanes_of(all[0]) == 1)
     value =
         load_if(cx, cpu_address(cx, array->pointer, type, (cpu_index_t){all[0], 0, cx->depth}), type, all[1], passthru);
   else
     value = cpu_gather_at(cx, cpu_addresses(cx, array->pointer, type, all[0]), type, all[1], passthru);
-  return from_memory(cx, value, element);
+  return cpu_from_memory(cx, value, element);
 }
 
-static MlirValue gather_with(cpu_t *cx, MlirOperation op, element_t operand, const cpu_point_t *point) {
+static MlirValue gather_with(cpu_t *cx, MlirOperation op, cpu_element_t operand, const cpu_point_t *point) {
   MlirValue indices[TW_MAX_RANK], given = tw_operand(op, TW_OPERAND_PADDING);
-  int num = indices_of(cx, op, operand, point, indices);
+  int num = cpu_indices_of(cx, op, operand, point, indices);
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  MlirValue mask = mask_of(cx, op, operand, point);
+  MlirValue mask = cpu_mask_of(cx, op, operand, point);
   MlirValue padding =
       mlirValueIsNull(given) ? cpu_zero_of(cx, cpu_compute_type(cx, element)) : operand(cx, given, point);
   return cx->failed ? padding : gather_lanes(cx, op, num, indices, mask, padding);
@@ -462,14 +455,14 @@ static MlirValue eval_gather(cpu_t *cx, MlirOperation op, const cpu_point_t *poi
 static void scatter_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indices, MlirValue value, MlirValue mask,
                           int lanes) {
   MlirValue target = mlirOperationGetOperand(op, 0);
-  const cpu_array_t *array = array_of(cx, op, target);
+  const cpu_array_t *array = cpu_array_of(cx, op, target);
   if (!array)
     return;
-  MlirType element = tw_element(mlirValueGetType(target)), type = memory_type(cx, element);
-  MlirValue offset = lanes_at(cx, op, num, indices, &mask);
+  MlirType element = tw_element(mlirValueGetType(target)), type = cpu_memory_type(cx, element);
+  MlirValue offset = cpu_lanes_at(cx, op, num, indices, &mask);
   offset = cpu_splat(cx, offset, lanes);
   mask = cpu_splat(cx, mask, lanes);
-  value = to_memory(cx, cpu_splat(cx, value, lanes), element);
+  value = cpu_to_memory(cx, cpu_splat(cx, value, lanes), element);
   if (is_half_byte(element))
     store_nibbles(cx, value, array->pointer, offset, mask);
   else if (lanes == 1)
@@ -492,8 +485,8 @@ static void place_scatter(cpu_t *cx, MlirOperation op) {
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, space, cpu_lane_axis(space));
   cpu_nest_begin(cx, &nest);
-  int num = indices_of(cx, op, cpu_eval, &nest.point, indices);
-  MlirValue strip = cpu_eval(cx, value, &nest.point), mask = mask_of(cx, op, cpu_eval, &nest.point);
+  int num = cpu_indices_of(cx, op, cpu_eval, &nest.point, indices);
+  MlirValue strip = cpu_eval(cx, value, &nest.point), mask = cpu_mask_of(cx, op, cpu_eval, &nest.point);
   if (!cx->failed)
     scatter_lanes(cx, op, num, indices, strip, mask, nest.point.lanes);
   cpu_nest_end(cx, &nest);

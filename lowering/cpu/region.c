@@ -652,7 +652,7 @@ void cpu_before_regions(cpu_t *cx, MlirOperation op) {
 }
 
 static MlirWalkResult find_write(MlirOperation op, void *user) {
-  if (tw_op_stores(op))
+  if (tw_op_has(op, TW_WRITES_ARRAY))
     *(bool *)user = true;
   return MlirWalkResultAdvance;
 }

@@ -33,10 +33,12 @@ from .dtype import DType
 from .errors import TileError, TileStaticAssertionError, TileTypeError, TileValueError
 from .formats import printf_parts
 from .reference import (
+    atomics,  # noqa: F401 - declares its operations
     elementwise,
     memory,  # noqa: F401 - declares its operations
     reductions,
     shapes,
+    views,
 )
 from .reference import table as reference_table
 from .reference.checks import check_axis, check_order, check_tile_shape, static_int
@@ -186,6 +188,7 @@ def _table() -> dict[str, Callable[..., Any]]:
 
 OPS = _table()
 add_operators()
+views.add_methods()
 
 # ---------------------------------------------------------------------------------------------
 # Running a kernel

@@ -107,19 +107,59 @@ def rounds_by_mode(mode: RoundingMode | None, source: DType, target: DType) -> b
     return not exact and not by_itself
 
 
-def check_memory(order: Any, scope: Any, what: str) -> None:
-    """The memory order and scope of a load or store: weak ones so far."""
+# What each access may order, and the dtypes of arrays that have atomic accesses.
+_ORDERS = {
+    "load": (MemoryOrder.RELAXED, MemoryOrder.ACQUIRE),
+    "store": (MemoryOrder.RELAXED, MemoryOrder.RELEASE),
+    "atomic": (MemoryOrder.RELAXED, MemoryOrder.ACQUIRE, MemoryOrder.RELEASE, MemoryOrder.ACQ_REL),
+}
+_SCOPES = (MemoryScope.BLOCK, MemoryScope.DEVICE, MemoryScope.SYS)
+_INTEGERS = ("int32", "int64", "uint32", "uint64")
+_ATOMIC_DTYPES = {
+    **dict.fromkeys(("xchg", "cas"), (*_INTEGERS, "float32", "float64")),
+    "add": (*_INTEGERS, "float16", "bfloat16", "float32", "float64"),
+    **dict.fromkeys(("min", "max", "and", "or", "xor"), _INTEGERS),
+}
+
+
+def _check_order(order: Any, scope: Any, kind: str, what: str) -> None:
     if not isinstance(order, MemoryOrder):
         raise TileTypeError(f"{what}: memory_order must be a ct.MemoryOrder, found {order!r}")
     if not isinstance(scope, MemoryScope):
         raise TileTypeError(f"{what}: memory_scope must be a ct.MemoryScope, found {scope!r}")
-    if order is not MemoryOrder.WEAK:
-        raise TileUnsupportedFeatureError(
-            f"{what}: memory_order {order.name} is not supported yet; WEAK is, and what one kernel stores the next one "
-            "in the stream sees"
+    if order is MemoryOrder.WEAK and kind != "atomic":
+        return
+    if order not in _ORDERS[kind]:
+        known = ", ".join(o.name for o in _ORDERS[kind])
+        raise TileTypeError(f"{what} has no memory_order {order.name}; it has {known}")
+    if scope not in _SCOPES:
+        raise TileTypeError(
+            f"{what}: memory_order {order.name} needs a memory_scope of BLOCK, DEVICE or SYS, found {scope.name}"
         )
-    if scope is not MemoryScope.NONE:
+
+
+def is_ordered(order: Any, scope: Any, kind: str, what: str) -> bool:
+    """Whether a load or store (`kind`) with this memory order and scope is more than a weak one."""
+    _check_order(order, scope, kind, what)
+    if order is MemoryOrder.WEAK and scope is not MemoryScope.NONE:
         raise TileTypeError(f"{what}: memory_scope {scope.name} needs a memory_order other than WEAK; leave it out")
+    return order is not MemoryOrder.WEAK
+
+
+def check_atomic(kind: str, dtype: DType, order: Any, scope: Any, what: str) -> None:
+    """Whether arrays of the dtype have the atomic access, with this memory order and scope."""
+    known = _ATOMIC_DTYPES[kind]
+    if dtype.name not in known:
+        raise TileTypeError(f"{what}: an array of {dtype} has no such access; expected one of {', '.join(known)}")
+    _check_order(order, scope, "atomic", what)
+
+
+def check_atomic_value(kind: str, value: Any, dtype: DType, what: str) -> None:
+    """Bits are combined as they are: their dtype, None of a constant, must be the array's."""
+    if kind in ("and", "or", "xor") and value is not None and value is not dtype:
+        raise TileTypeError(
+            f"{what}: the update is {value}, the array {dtype}; bits are not converted: write x.astype(ct.{dtype})"
+        )
 
 
 # Dtype of scales -> lengths of the blocks that share one, by the dtypes of the elements.

@@ -8,23 +8,6 @@ from collections.abc import Iterable
 
 # Names of cuTile that do not exist here yet, and what serves in the meantime.
 NOT_YET: dict[str, str] = {
-    **dict.fromkeys(
-        (
-            "atomic_add",
-            "atomic_max",
-            "atomic_min",
-            "atomic_and",
-            "atomic_or",
-            "atomic_xor",
-            "atomic_xchg",
-            "atomic_cas",
-        ),
-        "let each block store its own part, and add the parts up in a second kernel",
-    ),
-    "TiledView": "ct.load and ct.store with an index and a shape",
-    "Slice": "ct.gather and ct.scatter with index tiles",
-    "load_advanced_indexing": "ct.gather with index tiles",
-    "store_advanced_indexing": "ct.scatter with index tiles",
     "ListAnnotation": "one parameter for each array",
     "TileCompilerTimeoutError": "nothing stops a compilation yet",
     "compiler_timeout": "nothing stops a compilation yet",

@@ -169,6 +169,7 @@ _LAZY = {
     "ByTarget": "kernel",
     "Array": "interpret",
     "Tile": "interpret",
+    **dict.fromkeys(("TiledView", "RawArrayMemory", "Slice"), "views"),
     **dict.fromkeys(
         ("asinh", "atan2", "cbrt", "clip", "erf", "expm1", "gelu", "log1p", "relu", "sigmoid", "silu", "softplus"),
         "library",
@@ -252,7 +253,11 @@ class RoundingMode(enum.Enum):
 
 
 class MemoryOrder(enum.Enum):
-    """What other blocks see of a load or a store, and in which order. Loads and stores are WEAK so far."""
+    """What other blocks see of an access, and in which order.
+
+    A WEAK access is none that others may look at while the kernel runs. A RELAXED one is, each element at once, but it
+    orders nothing beside it. Who reads by ACQUIRE what another block wrote by RELEASE sees all that it did before.
+    """
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -529,6 +534,92 @@ def scatter(
     Indices and mask as in `gather`: elements outside the array are not written. Of several
     values for one element, which one remains is not specified.
     """
+
+
+@op("atomic_cas")
+def atomic_cas(
+    array: Array,
+    indices: Any,
+    expected: Tile | Scalar,
+    desired: Tile | Scalar,
+    /,
+    *,
+    check_bounds: bool = True,
+    memory_order: MemoryOrder = MemoryOrder.ACQ_REL,
+    memory_scope: MemoryScope = MemoryScope.DEVICE,
+) -> Tile:
+    """Write `desired` to the elements at `indices` that equal `expected`, bit for bit; the result is what they were.
+
+    Indices as in `gather`. Each element is read and written at once, the elements of a tile in no order. Outside of the
+    array nothing is done, and the result is `expected`. Arrays of int32, int64, uint32, uint64, float32 and float64.
+    """
+
+
+def _read_modify_write(name: str, dtypes: str, text: str) -> Callable[..., Tile]:
+    """One of the atomic operations with a value, which differ in what they make of it."""
+
+    def declaration(
+        array: Array,
+        indices: Any,
+        update: Tile | Scalar,
+        /,
+        *,
+        check_bounds: bool = True,
+        memory_order: MemoryOrder = MemoryOrder.ACQ_REL,
+        memory_scope: MemoryScope = MemoryScope.DEVICE,
+    ) -> Tile: ...
+
+    declaration.__name__ = declaration.__qualname__ = name
+    declaration.__doc__ = f"""{text}; the result is what they were.
+
+    Indices as in `gather`, and `update` broadcasts to their shape. Each element is read and written at once, the
+    elements of a tile in no order. Outside of the array nothing is done, and the result is `update`.
+    Arrays of {dtypes}.
+    """
+    return op(name)(declaration)
+
+
+_INTEGERS = "int32, int64, uint32, uint64"
+atomic_xchg = _read_modify_write(
+    "atomic_xchg", f"{_INTEGERS}, float32 and float64", "Write `update` to the elements at `indices`"
+)
+atomic_add = _read_modify_write(
+    "atomic_add",
+    f"{_INTEGERS}, float16, bfloat16, float32 and float64",
+    "Add `update` to the elements at `indices`",
+)
+atomic_max = _read_modify_write("atomic_max", _INTEGERS, "Write the larger of element and `update` to `indices`")
+atomic_min = _read_modify_write("atomic_min", _INTEGERS, "Write the smaller of element and `update` to `indices`")
+atomic_and = _read_modify_write("atomic_and", _INTEGERS, "Write element & `update` to `indices`")
+atomic_or = _read_modify_write("atomic_or", _INTEGERS, "Write element | `update` to `indices`")
+atomic_xor = _read_modify_write("atomic_xor", _INTEGERS, "Write element ^ `update` to `indices`")
+
+
+@op("load_advanced_indexing")
+def load_advanced_indexing(
+    array: Array,
+    indices: Any,
+    /,
+    *,
+    padding_mode: PaddingMode = PaddingMode.UNDETERMINED,
+    latency: int | None = None,
+    allow_tma: bool | None = None,
+) -> Tile:
+    """Rows of an array by a tile of indices: one entry of `indices` is an integer tile of one dimension, the others
+    are `ct.Slice(start, length)`. Elements outside of the array are what the padding mode says."""
+
+
+@op("store_advanced_indexing")
+def store_advanced_indexing(
+    array: Array,
+    indices: Any,
+    tile: Tile | Scalar,
+    /,
+    *,
+    latency: int | None = None,
+    allow_tma: bool | None = None,
+) -> None:
+    """The counterpart of `load_advanced_indexing`: elements outside of the array are not written."""
 
 
 # ---------------------------------------------------------------------------------------------
@@ -1135,7 +1226,7 @@ TILE_METHODS: dict[str, Callable[..., Any]] = {
     "insert": insert,
 }
 TILE_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "ndim", "T")  # and the method item()
-ARRAY_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "strides", "ndim")
+ARRAY_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "strides", "ndim", "slice", "tiled_view", "get_raw_memory")
 
 
 def make_scalar(value: Any, dtype: DType) -> Any:

@@ -225,6 +225,86 @@ func.func @f(%a: memref<?xf32>, %i: tensor<8xi32>, %f: tensor<8xf32>, %m: tensor
 
 // -----
 
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op the value is int32, but the array is float32}}
+  %0 = tile.atomic add relaxed device, %i, %a[%i] : tensor<8xi32>, memref<?xf32>, tensor<8xi32> -> tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op has no atomic access of this kind for arrays of float32}}
+  %0 = tile.atomic max relaxed device, %x, %a[%i] : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op has no atomic access of this kind for arrays of float16}}
+  %0 = tile.atomic xchg relaxed device, %y, %h[%i] : tensor<8xf16>, memref<?xf16>, tensor<8xi32> -> tensor<8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op an expected value is what cas has, and nothing else}}
+  %0 = tile.atomic cas relaxed device, %x, %a[%i] : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op an expected value is what cas has, and nothing else}}
+  %0 = tile.atomic add relaxed device, %x, %a[%i] expected %x : tensor<8xf32> : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op a load is relaxed or acquires, a store is relaxed or releases}}
+  %0 = tile.atomic load release device, %x, %a[%i] : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op a load is relaxed or acquires, a store is relaxed or releases}}
+  %0 = tile.atomic store acq_rel device, %x, %a[%i] : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op has 2 indices for an array of 1 dimensions}}
+  %0 = tile.atomic add relaxed sys, %x, %a[%i, %i] : tensor<8xf32>, memref<?xf32>, tensor<8xi32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op the mask has shape (4,), expected (8,)}}
+  %0 = tile.atomic add relaxed sys, %x, %a[%i] mask %m : tensor<4xi1> : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
+  // expected-error @below {{'tile.atomic' op the result has shape (), expected (8,)}}
+  %0 = tile.atomic add relaxed sys, %x, %a[%i] : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> f32
+  return
+}
+
+// -----
+
 func.func @f() {
   // expected-error @below {{'tile.constant' op the result: dimension 0 is 3, which is not a power of two}}
   %0 = tile.constant dense<1> : tensor<3xi32>

@@ -37,6 +37,15 @@ func.func @elements(%a: memref<?x?xui8, strided<[?, 1]>>, %i: tensor<8xi32>, %j:
   return
 }
 
+// CHECK-LABEL: func.func @atomics
+func.func @atomics(%a: memref<?xf32, strided<[?]>>, %b: memref<?xui32>, %i: tensor<8xi32>, %x: tensor<8xf32>, %m: tensor<8xi1>, %u: ui32, %j: i64) {
+  // CHECK: tile.atomic cas acq_rel device, %{{.*}}, %{{.*}}[%{{.*}}] expected %{{.*}} : tensor<8xf32> mask %{{.*}} : tensor<8xi1> {check_bounds} : tensor<8xf32>, memref
+  %0 = tile.atomic cas acq_rel device, %x, %a[%i] expected %x : tensor<8xf32> mask %m : tensor<8xi1> {check_bounds} : tensor<8xf32>, memref<?xf32, strided<[?]>>, tensor<8xi32> -> tensor<8xf32>
+  // CHECK: tile.atomic or relaxed block, %{{.*}}, %{{.*}}[%{{.*}}] : ui32, memref<?xui32>, i64 -> ui32
+  %1 = tile.atomic or relaxed block, %u, %b[%j] : ui32, memref<?xui32>, i64 -> ui32
+  return
+}
+
 // CHECK-LABEL: func.func @creation
 func.func @creation() {
   // CHECK: tile.constant dense<[1, 250]> : tensor<2xui8>

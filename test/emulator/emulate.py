@@ -90,6 +90,10 @@ class Rewriter:
             return "  call void @emu_fence()\n" + self.same(result, types)
         if text.startswith("wgmma.wait_group"):
             return self.wgmma_wait(result, text, types)
+        if text.startswith("fence.acq_rel."):
+            return "  ret void\n"
+        if ".relaxed." in text:
+            return self.atomic(result, text, types)
         if text.startswith("atom.acq_rel.gpu.global.inc.u32"):
             return f"  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
         if text.startswith("bar.warp.sync"):
@@ -179,6 +183,59 @@ class Rewriter:
             for d in range(len(types) - first)
         ]
         return "\n".join([*out, call, "  ret void\n"])
+
+    def atomic(self, result: str, text: str, types: list[str]) -> str:
+        """An access that others may look at; here nobody does meanwhile."""
+        form = re.search(r"(@\$\d+ )?(atom|red|ld|st)\.relaxed\.\w+\.global((?:\.\w+)+) ", text)
+        assert form, text
+        kind, *parts = form[3][1:].split(".")[::-1]  # the type comes last
+        operation = parts[-1] if parts else form[2]
+        count = len(types) - 1 - bool(form[1])  # words; or what is given back where nothing is done, and the value
+        words = ["%a1" if form[2] == "ld" else "%a2"] if result != "void" else [f"%a{i + 1}" for i in range(count)]
+        entry = f"entry:\n  br i1 {self.condition(len(types) - 1 if form[1] else -1)}, label %go, label %end\ngo:\n"
+        out = [entry, *(self.access(types, kind, operation, i, word) for i, word in enumerate(words))]
+        out.append("  br label %end\nend:")
+        if result == "void":
+            return "\n".join([*out, "  ret void\n"])
+        return "\n".join([*out, f"  %r = phi {result} [ %o0_0, %go ], [ %a1, %entry ]\n  ret {result} %r\n"])
+
+    @staticmethod
+    def access(types: list[str], kind: str, operation: str, number: int, word: str) -> str:
+        """Of one word, of which each half may be a number."""
+        pair, bits = kind.endswith("x2"), int(re.findall(r"\d+", kind)[-2 if kind.endswith("x2") else -1])
+        held = types[int(word[2:])]
+        number_type = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}.get(kind.removesuffix("x2"))
+        names = {"min": "llvm.smin", "max": "llvm.smax"} if kind[0] == "s" else {"min": "llvm.umin", "max": "llvm.umax"}
+        out = []
+        for half in range(1 + pair):
+            n = f"{number}_{half}"
+            at = number * BYTES[held] + half * 2
+            out.append(f"  %p{n} = getelementptr i8, {types[0]} %a0, i64 {at}")
+            out.append(f"  %m{n} = load i{bits}, {types[0]} %p{n}")
+            out.append(f"  %s{n} = lshr {held} {word}, {16 * half}")
+            narrow = int(held[1:]) > bits
+            out.append(f"  %x{n} = {'trunc' if narrow else 'add'} {held} %s{n}{f' to i{bits}' if narrow else ', 0'}")
+            wide = f"zext i{bits} %m{n} to {held}" if narrow and not pair else f"add i{bits} %m{n}, 0"
+            out.append(f"  %o{n} = {wide}")
+            if operation == "ld":
+                continue
+            if operation == "add" and number_type:
+                out.append(f"  %f{n} = bitcast i{bits} %m{n} to {number_type}")
+                out.append(f"  %g{n} = bitcast i{bits} %x{n} to {number_type}")
+                out.append(
+                    f"  %h{n} = fadd {number_type} %f{n}, %g{n}\n  %y{n} = bitcast {number_type} %h{n} to i{bits}"
+                )
+            elif operation == "cas":
+                out.append(
+                    f"  %c{n} = icmp eq i{bits} %m{n}, %a1\n  %y{n} = select i1 %c{n}, i{bits} %a2, i{bits} %m{n}"
+                )
+            elif operation in names:
+                out.append(f"  %y{n} = call i{bits} @{names[operation]}.i{bits}(i{bits} %m{n}, i{bits} %x{n})")
+            else:
+                plain = {"exch": f"add i{bits} %x{n}, 0", "st": f"add i{bits} %x{n}, 0"}
+                out.append(f"  %y{n} = " + (plain.get(operation) or f"{operation} i{bits} %m{n}, %x{n}"))
+            out.append(f"  store i{bits} %y{n}, {types[0]} %p{n}")
+        return "\n".join(out)
 
     @staticmethod
     def condition(guard: int) -> str:

@@ -102,8 +102,23 @@ static int shared_bits(MlirType element) {
   return bits < 8 ? 8 : bits;
 }
 
+/* What threads hold copies of is told by its owner; in a SIMT kernel each thread has its own. */
+static int64_t atomic_scratch(MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  MlirType type = mlirValueGetType(result);
+  tw_layout_t layout;
+  if (mlirOpOperandIsNull(mlirValueGetFirstUse(result)) || tw_has_attr(tw_function_of(op), "tile.simt"))
+    return 0;
+  if (tw_is_tile(type) && (!tw_layout_of_type(type, &layout) ||
+                           (tw_layout_copies(&layout, TW_LANE) | tw_layout_copies(&layout, TW_WARP)) == 0))
+    return 0;
+  return tw_count(type) * shared_bits(tw_element(type)) / 8;
+}
+
 int64_t tw_scratch_bytes(MlirOperation op) {
   tw_layout_t from, to;
+  if (tw_op_is(op, TW_TILE_ATOMIC))
+    return atomic_scratch(op);
   if (tw_op_is(op, TW_TILE_REDUCE))
     return reduce_scratch(op);
   if (tw_op_is(op, TW_TILE_SCAN) || tw_op_is(op, TW_TILE_SCAN_BY) || tw_op_is(op, TW_TILE_REDUCE_BY))

@@ -68,7 +68,7 @@ static void count_lines(pairing_t *p, MlirOperation load) {
 static MlirWalkResult look(MlirOperation op, void *user) {
   pairing_t *p = user;
   intptr_t first;
-  p->unfit |= tw_op_has(op, TW_BY_ELEMENT);
+  p->unfit |= tw_op_has(op, TW_BY_ELEMENT | TW_ORDERS_ALL);
   if (tw_op_stores_tile(op))
     p->unfit |= mlirShapedTypeGetRank(mlirValueGetType(tw_access_array(op, &first))) == 0 ||
                 !mlirBlockEqual(mlirOperationGetBlock(op), p->top);

@@ -204,6 +204,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
              !TW_OP_IS_ONE_OF(op, silent)) {
     d->refused = tw_op_is(op, TW_SCF_WHILE)                                    ? "it has a loop that may wait"
                  : tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) ? "it prints or asserts"
+                 : tw_op_is(op, TW_TILE_ATOMIC)                                ? "it has atomic accesses"
                                                                                : "it has an op that may do anything";
     return MlirWalkResultInterrupt;
   }

@@ -129,7 +129,9 @@ static void note_reductions(twl_classes_t *c) {
   }
 }
 
-static bool is_access(MlirOperation op) { return tw_op_loads(op) || tw_op_stores(op); }
+static bool is_access(MlirOperation op) {
+  return tw_op_has(op, TW_BY_ELEMENT) || tw_op_loads_tile(op) || tw_op_stores_tile(op);
+}
 
 MlirValue twl_accessed(MlirOperation op) {
   MlirValue value = {NULL};

@@ -29,6 +29,7 @@ typedef enum tw_gpu_feature {
   TW_GPU_MMA_BLOCK_SCALE = 1 << 14,
   TW_GPU_DEPENDENT_LAUNCH = 1 << 15, /* griddepcontrol: a kernel waits for its predecessor itself */
   TW_GPU_CLUSTERS = 1 << 16,         /* blocks that see each other's shared memory */
+  TW_GPU_VECTOR_RED = 1 << 17,       /* red of several floats at once, atom and red of bf16 */
 } tw_gpu_feature_t;
 
 typedef struct tw_gpu_target {

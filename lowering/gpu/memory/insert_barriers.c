@@ -20,6 +20,9 @@
  * they may. Copies have arrived, and threads have met, before anything is made of them. Blocks that a persistent kernel
  * runs one after the other are in no order.
  *
+ * An atomic access that releases has a barrier before it, one that acquires has one behind it: its order is one of the
+ * block, not of the thread that has it.
+ *
  * The pass follows the program with the list of accesses since the last barrier; a loop is walked
  * twice, the second time with what its end leaves open. An op with scratch has a barrier inside,
  * between its writes and its reads. A product reads its buffers until a wait says that it is done, whatever barriers
@@ -334,9 +337,42 @@ static void visit_async_mma(state_t *s, MlirOperation op) {
   }
 }
 
+static bool is_barrier(MlirOperation op) { return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_BARRIER); }
+
+static MlirOperation op_before(MlirOperation op) {
+  MlirOperation before = mlirBlockGetFirstOperation(mlirOperationGetBlock(op));
+  if (mlirOperationEqual(before, op))
+    return tw_null_op();
+  while (!mlirOperationEqual(mlirOperationGetNextInBlock(before), op))
+    before = mlirOperationGetNextInBlock(before);
+  return before;
+}
+
+/* The block of a role has no end to stand before. */
+static void put_behind(MlirOperation op) {
+  tw_builder_t at = tw_build_at_end(mlirOperationGetBlock(op), mlirOperationGetLocation(op));
+  at.before = mlirOperationGetNextInBlock(op);
+  tw_build(&at, "tile.barrier", (tw_op_parts_t){0});
+}
+
+/* What all threads of the block did is there before one of them releases, and none goes on before one has acquired:
+ * with scratch, there is a barrier inside of the op. */
+static void visit_ordered(state_t *s, MlirOperation op, int64_t bytes) {
+  MlirOperation next = mlirOperationGetNextInBlock(op);
+  if (tw_releases(op)) {
+    if (!is_barrier(op_before(op)))
+      put_before(op, "tile.barrier", false);
+    meet(s);
+  }
+  if (tw_acquires(op) && bytes == 0 && !is_barrier(next))
+    put_behind(op);
+}
+
 static void visit(state_t *s, MlirOperation op) {
   open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
   int64_t bytes = tw_has_attr(op, "tile.scratch") ? tw_scratch_bytes(op) : 0;
+  if (tw_op_is(op, TW_TILE_ATOMIC))
+    visit_ordered(s, op, bytes);
   if (find_array(op, &access))
     visit_array(s, op, access);
   if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE)) {
@@ -381,10 +417,9 @@ static void visit(state_t *s, MlirOperation op) {
 }
 
 static void visit_block(state_t *s, MlirBlock block) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(op); op = next) {
-    next = mlirOperationGetNextInBlock(op);
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
     visit(s, op);
-  }
 }
 
 /* Where a group of warps has its turn, another waits for it: if they were to meet there, none would go on. */

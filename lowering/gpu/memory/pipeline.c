@@ -142,8 +142,8 @@ static MlirWalkResult check_write(MlirOperation op, void *user) {
   for (MlirOperation read = mlirBlockGetFirstOperation(tw_loop_body(writes->loop));
        !mlirOperationIsNull(read) && !writes->bad; read = mlirOperationGetNextInBlock(read))
     if (tw_slice_has(&writes->early, read) && (tw_is_async_copy(read) || is_index_load(read)))
-      writes->bad =
-          !tw_assume_unwritten(mlirOperationGetOperand(read, 0), array, tw_reads_before(read, op, writes->loop));
+      writes->bad = tw_acquires(op) || !tw_assume_unwritten(mlirOperationGetOperand(read, 0), array,
+                                                            tw_reads_before(read, op, writes->loop));
   return writes->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 

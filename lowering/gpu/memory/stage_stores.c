@@ -50,6 +50,7 @@ typedef struct {
   tw_ops_t stores;
   int num_staged;
   int64_t taken; /* bytes of shared memory */
+  bool releases; /* an op that releases what was stored before it */
 } stager_t;
 
 /* ---- what can be staged ------------------------------------------------------------------------ */
@@ -91,6 +92,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   stager_t *s = user;
   if (tw_op_stores_tile(op))
     tw_ops_add(&s->stores, op);
+  s->releases = s->releases || tw_releases(op);
   if (tw_op_is(op, TW_TILE_ALLOC_SHARED))
     s->taken += bytes_taken(op);
   return MlirWalkResultAdvance;
@@ -177,6 +179,8 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
   tw_engine_copy_t copy;
   if (!tw_engine_is_allowed(store))
     return "it says " TW_REFUSES_ENGINE;
+  if (s->releases)
+    return "an atomic access of the kernel releases what it stored";
   if (!is_elsewhere_each_time(store))
     return "a loop may store to the same place again";
   if (!is_only_access(store, array))

@@ -137,7 +137,8 @@ typedef struct {
 static MlirWalkResult check_write(MlirOperation op, void *user) {
   writes_t *writes = user;
   intptr_t first;
-  writes->written = tw_stores_to_array(op) && !tw_assume_disjoint(tw_access_array(op, &first), writes->array);
+  writes->written =
+      tw_acquires(op) || (tw_stores_to_array(op) && !tw_assume_disjoint(tw_access_array(op, &first), writes->array));
   return writes->written ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 

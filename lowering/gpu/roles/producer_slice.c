@@ -142,9 +142,12 @@ static bool is_done_ahead(const tw_producer_slice_t *needs, MlirOperation op) {
 static MlirWalkResult check_after(MlirOperation op, void *user) {
   order_t *order = user;
   intptr_t first;
-  if (is_done_ahead(order->needs, op) && may_follow(op, order->write) &&
-      !tw_assume_unwritten(mlirOperationGetOperand(op, 0), tw_access_array(order->write, &first),
-                           tw_reads_before(op, order->write, tw_null_op())))
+  if (!is_done_ahead(order->needs, op) || !may_follow(op, order->write))
+    return MlirWalkResultAdvance;
+  if (tw_acquires(order->write))
+    tw_refuse(order->needs->refused, order->write, "what others did before it is seen behind it");
+  else if (!tw_assume_unwritten(mlirOperationGetOperand(op, 0), tw_access_array(order->write, &first),
+                                tw_reads_before(op, order->write, tw_null_op())))
     tw_refuse(order->needs->refused, order->write, "it writes to an array that may be the one of a later copy");
   return order->needs->refused->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }

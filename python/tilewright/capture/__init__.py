@@ -16,7 +16,7 @@ simt.py         the objects of tilewright.device
 kernel.py       a kernel with its arguments: the way in
 """
 
-from . import contexts, loops, patterns  # noqa: F401  (they register what statements become)
+from . import atomics, contexts, loops, patterns  # noqa: F401  (they register what statements become)
 from .kernel import Argument, ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 
 __all__ = [

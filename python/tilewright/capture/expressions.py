@@ -31,7 +31,8 @@ from ..errors import (
 )
 from ..formats import python_conversion
 from ..names import ELSEWHERE, advice
-from . import ops, simt
+from ..views import ARRAY_METHODS
+from . import ops, simt, views
 from .branches import choose
 from .elements import elements
 from .emit import fold
@@ -472,14 +473,20 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
         return value.dtype
     if name == "ndim":
         return value.ndim
-    typed = frame.emit.typed
     if name == "shape":
-        extents = (typed("tile.dim", [value.ir], {"axis": d}, int32, ()) for d in range(value.ndim))
-        return tuple(frame.emit.cast(n, value.index_dtype) for n in extents)
+        return tuple(_extent(frame, value, d) for d in range(value.ndim))
     if name == "strides":
+        typed = frame.emit.typed
         return tuple(typed("tile.stride", [value.ir], {"axis": d}, int64, ()) for d in range(value.ndim))
+    if name in ARRAY_METHODS:
+        return views.attribute(frame, value, name)
     known = ", ".join(ct.ARRAY_ATTRIBUTES)
     raise TileTypeError(f"an array has no attribute '{name}' in tile code; it has {known}")
+
+
+def _extent(frame: Frame, array: Array, axis: int) -> Any:
+    _, length = array.windows.get(axis, (None, None))
+    return length if isinstance(length, int) else frame.emit.cast(views.extent(frame, array, axis), array.index_dtype)
 
 
 @handles(ast.Subscript)

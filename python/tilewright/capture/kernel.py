@@ -161,7 +161,8 @@ def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], val
     for position, (name, argument) in enumerate(zip(names, arguments, strict=True)):
         if isinstance(argument, ArrayArgument):
             index_dtype = wanted.get(name, int32)
-            value: Any = Array(next(values), argument.dtype, argument.ndim, name, position, index_dtype)
+            unit = next((d for d, (is_one, _) in enumerate(argument.strides) if is_one), None)
+            value: Any = Array(next(values), argument.dtype, argument.ndim, name, position, index_dtype, unit)
         elif isinstance(argument, ScalarArgument):
             value = Tile(next(values), argument.dtype, ())
             if name in wanted:

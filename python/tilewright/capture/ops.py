@@ -35,8 +35,8 @@ from ..dtype import (
 )
 from ..errors import TileStaticAssertionError, TileSyntaxError, TileTypeError, TileValueError, from_message
 from ..formats import BITS, FLOATS, SIGNED, Conversion, printf_parts
-from ..modes import check_cast_rounding, check_fast_accumulation, check_memory, check_scaled, rounds_by_mode
-from ..tile import PaddingMode
+from ..modes import check_cast_rounding, check_fast_accumulation, check_scaled, is_ordered, rounds_by_mode
+from ..tile import MemoryOrder, MemoryScope, PaddingMode
 from . import numerics
 from .emit import BINARY_OPS, COMPARE_KINDS, REDUCE_KINDS, SCAN_KINDS, UNARY_OPS
 from .frame import Frame
@@ -89,7 +89,7 @@ _register_elementwise()
 # Arguments
 
 
-def _array(value: Any, what: str) -> Array:
+def array_of(value: Any, what: str) -> Array:
     if not isinstance(value, Array):
         raise TileTypeError(f"{what} needs an array (an argument of the kernel), found {describe(value)}")
     return value
@@ -205,7 +205,7 @@ def _num_blocks(frame: Frame, axis: Any) -> Tile:
 
 @op("num_tiles")
 def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> Tile:
-    array = _array(array, "ct.num_tiles")
+    array = array_of(array, "ct.num_tiles")
     tile_shape = _tile_shape(shape, "ct.num_tiles: shape")
     if len(tile_shape) != array.ndim:
         raise TileValueError(
@@ -213,8 +213,9 @@ def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> T
         )
     k = _axis(axis, array.ndim, "ct.num_tiles")
     array_axis = _order(order, array.ndim, "ct.num_tiles")[k]
-    extent = frame.emit.typed("tile.dim", [array.ir], {"axis": array_axis}, int32, ())
-    count: Tile = frame.emit.binary("cdiv", extent, tile_shape[k])
+    from .views import extent  # which stands on this module
+
+    count: Tile = frame.emit.binary("cdiv", extent(frame, array, array_axis), tile_shape[k])
     return count
 
 
@@ -222,14 +223,26 @@ def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> T
 # Memory
 
 
-def _tile_index(frame: Frame, array: Array, index: Any, shape: Shape, what: str) -> list[Any]:
+def _tile_index(frame: Frame, array: Array, index: Any, shape: Shape, what: str) -> list[Tile]:
     values = index if isinstance(index, tuple) else (index,)
     if len(values) != array.ndim or len(shape) != array.ndim:
         raise TileValueError(
             f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, the index {len(values)} "
             f"and the tile {len(shape)}; give one entry of each for each dimension"
         )
-    return [frame.emit.index(v, f"{what}: index[{i}]").ir for i, v in enumerate(values)]
+    return [frame.emit.index(v, f"{what}: index[{i}]") for i, v in enumerate(values)]
+
+
+def window(frame: Frame, index: Sequence[Tile], steps: Shape, shape: Shape, axes: Shape) -> list[Tile]:
+    """For each axis of an array the places of the elements of a tile that starts at `index` times `steps`."""
+    emit = frame.emit
+    found: dict[int, Tile] = {}
+    for k, axis in enumerate(axes):
+        first = emit.binary("mul", emit.cast(index[k], int64), steps[k])
+        count = emit.cast(emit.typed("tile.iota", [], None, int32, (shape[k],)), int64)
+        place = emit.reshape(emit.binary("add", first, count), tuple(n if d == k else 1 for d, n in enumerate(shape)))
+        found[axis] = emit.broadcast(place, shape)
+    return [found[axis] for axis in sorted(found)]
 
 
 # Padding mode -> its value; what a dtype must have for it.
@@ -265,6 +278,123 @@ def _padding(mode: Any, dtype: DType) -> dict[str, Any]:
     return {"padding": _PADDINGS[mode]}
 
 
+_PADDING_VALUES = {
+    PaddingMode.NEG_ZERO: -0.0,
+    PaddingMode.NAN: math.nan,
+    PaddingMode.POS_INF: math.inf,
+    PaddingMode.NEG_INF: -math.inf,
+}
+
+
+def _padding_tile(frame: Frame, mode: PaddingMode, dtype: DType, shape: Shape) -> Tile:
+    value = _PADDING_VALUES.get(mode, False if dtype is bool_ else 0)
+    return frame.emit.constant(value, dtype, shape)
+
+
+# As dialect/TileBase.td numbers them.
+ATOMIC_KINDS = {n: i for i, n in enumerate(["load", "store", "xchg", "cas", "add", "min", "max", "and", "or", "xor"])}
+_ORDERS = {MemoryOrder.RELAXED: 0, MemoryOrder.ACQUIRE: 1, MemoryOrder.RELEASE: 2, MemoryOrder.ACQ_REL: 3}
+_SCOPES = {MemoryScope.BLOCK: 0, MemoryScope.DEVICE: 1, MemoryScope.SYS: 2}
+
+
+def atomic(
+    frame: Frame,
+    kind: str,
+    array: Array,
+    indices: list[Tile],
+    value: Tile,
+    order: MemoryOrder,
+    scope: MemoryScope,
+    *,
+    expected: Tile | None = None,
+    mask: Sequence[Any] = (),
+    check_bounds: bool = True,
+) -> Tile:
+    """An access that others may look at, at index tiles of one shape; what the elements were."""
+    groups = [[array.ir], [t.ir for t in indices], [value.ir], [] if expected is None else [expected.ir], mask]
+    attributes = {
+        **segments(*groups),
+        "kind": ATOMIC_KINDS[kind],
+        "memory_order": _ORDERS[order],
+        "memory_scope": _SCOPES[scope],
+        **({"check_bounds": None} if check_bounds else {}),
+    }
+    operands = [ir for group in groups for ir in group]
+    return frame.emit.typed("tile.atomic", operands, attributes, array.dtype, value.shape)
+
+
+def in_root(
+    frame: Frame, array: Array, tiles: list[Tile], mask: Sequence[Any], checked: bool
+) -> tuple[list[Tile], Sequence[Any]]:
+    """Indices into a part of an array as such into the array itself, and a mask of those that are in the part."""
+    emit, found = frame.emit, list(tiles)
+    for axis, (first, length) in array.windows.items():
+        index = emit.cast(tiles[axis], int64)
+        found[axis] = emit.binary("add", index, first)
+        if checked:
+            low, high = emit.compare("less_equal", 0, index), emit.compare("less", index, length)
+            inside = emit.binary("bitwise_and", low, high)
+            if mask:
+                inside = emit.binary("bitwise_and", Tile(mask[0], bool_, inside.shape), inside)
+            mask = [inside.ir]
+    return found, mask
+
+
+def gather_elements(
+    frame: Frame,
+    array: Array,
+    tiles: list[Tile],
+    mask: Sequence[Any],
+    padding: Tile,
+    checked: bool,
+    hints: dict[str, Any],
+) -> Tile:
+    groups = [[array.ir], [t.ir for t in tiles], mask, [padding.ir]]
+    attributes = {**segments(*groups), **hints, **({"check_bounds": None} if checked else {})}
+    operands = [ir for group in groups for ir in group]
+    return frame.emit.typed("tile.gather", operands, attributes, array.dtype, padding.shape)
+
+
+def scatter_elements(
+    frame: Frame,
+    array: Array,
+    tiles: list[Tile],
+    mask: Sequence[Any],
+    value: Tile,
+    checked: bool,
+    hints: dict[str, Any],
+) -> None:
+    groups = [[array.ir], [t.ir for t in tiles], [value.ir], mask]
+    attributes = {**segments(*groups), **hints, **({"check_bounds": None} if checked else {})}
+    frame.builder.op("tile.scatter", [ir for group in groups for ir in group], attributes, [])
+
+
+Order = tuple[MemoryOrder, MemoryScope]
+
+
+def gather_window(
+    frame: Frame, array: Array, places: list[Tile], padding_mode: Any, checked: bool, order: Order | None = None
+) -> Tile:
+    """The elements at places in an array or a part of one; the padding where they are outside."""
+    _padding(padding_mode, array.dtype)
+    padding = _padding_tile(frame, padding_mode, array.dtype, places[0].shape if places else ())
+    tiles, mask = in_root(frame, array, places, [], checked)
+    if order is not None:
+        return atomic(frame, "load", array, tiles, padding, *order, mask=mask, check_bounds=checked)
+    return gather_elements(frame, array, tiles, mask, padding, checked, {})
+
+
+def scatter_window(
+    frame: Frame, array: Array, places: list[Tile], value: Tile, checked: bool, order: Order | None = None
+) -> None:
+    output(frame, array, "store")
+    tiles, mask = in_root(frame, array, places, [], checked)
+    if order is not None:
+        atomic(frame, "store", array, tiles, value, *order, mask=mask, check_bounds=checked)
+    else:
+        scatter_elements(frame, array, tiles, mask, value, checked, {})
+
+
 @op("load")
 def _load(
     frame: Frame,
@@ -279,9 +409,8 @@ def _load(
     memory_order: Any,
     memory_scope: Any,
 ) -> Tile:
-    array = _array(array, "ct.load")
+    array = array_of(array, "ct.load")
     tile_shape = _tile_shape(shape, "ct.load: shape")
-    check_memory(memory_order, memory_scope, "ct.load")
     is_element = not tile_shape
     tile_shape = tile_shape or (1,) * array.ndim
     indices = _tile_index(frame, array, index, tile_shape, "ct.load")
@@ -290,14 +419,22 @@ def _load(
         **_padding(padding_mode, array.dtype),
         **_hints(latency, allow_tma, "ct.load"),
     }
-    if not numerics.constant_flag(check_bounds, "ct.load: check_bounds"):
+    checked = numerics.constant_flag(check_bounds, "ct.load: check_bounds")
+    if not checked:
         attributes["tile.in_bounds"] = None
-    loaded = frame.emit.typed("tile.load", [array.ir, *indices], attributes, array.dtype, tile_shape)
+    ordered = is_ordered(memory_order, memory_scope, "load", "ct.load")
+    if ordered or array.windows:
+        places = window(frame, indices, tile_shape, tile_shape, _order(order, array.ndim, "ct.load"))
+        how = (memory_order, memory_scope) if ordered else None
+        loaded = gather_window(frame, array, places, padding_mode, checked, how)
+        return frame.emit.reshape(loaded, ()) if is_element else loaded
+    operands = [array.ir, *(i.ir for i in indices)]
+    loaded = frame.emit.typed("tile.load", operands, attributes, array.dtype, tile_shape)
     return frame.emit.reshape(loaded, ()) if is_element else loaded
 
 
-def _output(frame: Frame, value: Any, what: str) -> Array:
-    array = _array(value, what)
+def output(frame: Frame, value: Any, what: str) -> Array:
+    array = array_of(value, what)
     frame.capture.written.add(array.position)
     return array
 
@@ -315,8 +452,7 @@ def _store(
     memory_order: Any,
     memory_scope: Any,
 ) -> None:
-    check_memory(memory_order, memory_scope, "ct.store")
-    array = _output(frame, array, "ct.store")
+    array = output(frame, array, "ct.store")
     value = frame.emit.implicit(tile, array.dtype, "ct.store")
     if not value.shape:
         value = frame.emit.broadcast(value, (1,) * array.ndim)
@@ -325,12 +461,19 @@ def _store(
         **_order_attribute(_order(order, array.ndim, "ct.store")),
         **_hints(latency, allow_tma, "ct.store"),
     }
-    if not numerics.constant_flag(check_bounds, "ct.store: check_bounds"):
+    checked = numerics.constant_flag(check_bounds, "ct.store: check_bounds")
+    if not checked:
         attributes["tile.in_bounds"] = None
-    frame.builder.op("tile.store", [array.ir, *indices, value.ir], attributes, [])
+    ordered = is_ordered(memory_order, memory_scope, "store", "ct.store")
+    if ordered or array.windows:
+        places = window(frame, indices, value.shape, value.shape, _order(order, array.ndim, "ct.store"))
+        how = (memory_order, memory_scope) if ordered else None
+        scatter_window(frame, array, places, value, checked, how)
+        return
+    frame.builder.op("tile.store", [array.ir, *(i.ir for i in indices), value.ir], attributes, [])
 
 
-def _element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tuple[list[Tile], Shape]:
+def element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tuple[list[Tile], Shape]:
     """One index tile for each axis, all of the shape of the result, and that shape."""
     values = indices if isinstance(indices, tuple) else (indices,)
     if len(values) != array.ndim:
@@ -357,14 +500,14 @@ def broadcast_shapes(a: Shape, b: Shape, what: str) -> Shape:
     return tuple(result)
 
 
-def _fit(frame: Frame, value: Tile, shape: Shape, what: str) -> Tile:
+def fit(frame: Frame, value: Tile, shape: Shape, what: str) -> Tile:
     """A tile broadcast to exactly `shape`."""
     if broadcast_shapes(value.shape, shape, what) != shape:
         raise TileValueError(f"{what} of shape {value.shape} does not broadcast to {shape}")
     return frame.emit.broadcast(value, shape)
 
 
-def _mask(frame: Frame, mask: Any, shape: Shape, what: str) -> list[Any]:
+def mask_of(frame: Frame, mask: Any, shape: Shape, what: str) -> list[Any]:
     if mask is None:
         return []
     tile = _tile(frame, mask, f"{what}: mask")
@@ -378,7 +521,7 @@ def _mask(frame: Frame, mask: Any, shape: Shape, what: str) -> list[Any]:
     return [frame.emit.broadcast(tile, shape).ir]
 
 
-def _segments(*groups: Sequence[Any]) -> dict[str, Any]:
+def segments(*groups: Sequence[Any]) -> dict[str, Any]:
     return {"operandSegmentSizes": tuple(len(g) for g in groups)}
 
 
@@ -392,19 +535,15 @@ def _gather(
     check_bounds: Any,
     latency: Any,
 ) -> Tile:
-    array = _array(array, "ct.gather")
-    tiles, shape = _element_indices(frame, array, indices, "ct.gather")
+    array = array_of(array, "ct.gather")
+    tiles, shape = element_indices(frame, array, indices, "ct.gather")
     if array.dtype is bool_ and is_number(padding_value):
         padding_value = bool(padding_value)
     padding = frame.emit.implicit(padding_value, array.dtype, "ct.gather: padding_value")
-    padding = _fit(frame, padding, shape, "ct.gather: padding_value")
-    groups = [[array.ir], [t.ir for t in tiles], _mask(frame, mask, shape, "ct.gather")]
-    groups.append([padding.ir])
-    attributes = {**_segments(*groups), **_hints(latency, None, "ct.gather")}
-    if numerics.constant_flag(check_bounds, "ct.gather: check_bounds"):
-        attributes["check_bounds"] = None
-    operands = [ir for group in groups for ir in group]
-    return frame.emit.typed("tile.gather", operands, attributes, array.dtype, shape)
+    padding = fit(frame, padding, shape, "ct.gather: padding_value")
+    checked = numerics.constant_flag(check_bounds, "ct.gather: check_bounds")
+    tiles, where = in_root(frame, array, tiles, mask_of(frame, mask, shape, "ct.gather"), checked)
+    return gather_elements(frame, array, tiles, where, padding, checked, _hints(latency, None, "ct.gather"))
 
 
 @op("scatter")
@@ -417,16 +556,13 @@ def _scatter(
     check_bounds: Any,
     latency: Any,
 ) -> None:
-    array = _output(frame, array, "ct.scatter")
-    tiles, shape = _element_indices(frame, array, indices, "ct.scatter")
+    array = output(frame, array, "ct.scatter")
+    tiles, shape = element_indices(frame, array, indices, "ct.scatter")
     new = frame.emit.implicit(value, array.dtype, "ct.scatter")
-    new = _fit(frame, new, shape, "ct.scatter: value")
-    groups = [[array.ir], [t.ir for t in tiles], [new.ir]]
-    groups.append(_mask(frame, mask, shape, "ct.scatter"))
-    attributes = {**_segments(*groups), **_hints(latency, None, "ct.scatter")}
-    if numerics.constant_flag(check_bounds, "ct.scatter: check_bounds"):
-        attributes["check_bounds"] = None
-    frame.builder.op("tile.scatter", [ir for group in groups for ir in group], attributes, [])
+    new = fit(frame, new, shape, "ct.scatter: value")
+    checked = numerics.constant_flag(check_bounds, "ct.scatter: check_bounds")
+    tiles, where = in_root(frame, array, tiles, mask_of(frame, mask, shape, "ct.scatter"), checked)
+    scatter_elements(frame, array, tiles, where, new, checked, _hints(latency, None, "ct.scatter"))
 
 
 def read_element(frame: Frame, array: Array, index: tuple[Any, ...]) -> Tile:

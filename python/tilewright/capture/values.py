@@ -38,7 +38,11 @@ class Tile:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Array:
-    """An array argument. `position` counts the kernel's parameters."""
+    """An array argument, or a part of one. `position` counts the kernel's parameters.
+
+    `windows` has for each axis that is sliced where the part begins, and how many elements it has: a constant, or an
+    int64 scalar. `unit` is an axis along which neighbours lie side by side.
+    """
 
     ir: Any
     dtype: DType
@@ -46,6 +50,8 @@ class Array:
     name: str
     position: int
     index_dtype: DType = int32  # of its extents
+    unit: int | None = None
+    windows: dict[int, tuple[Any, Any]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -12,14 +12,14 @@ import numpy as np
 from .. import dtype as dt
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
-from ..modes import check_memory
+from ..modes import is_ordered
 from ..tile import PaddingMode
 from .checks import broadcast_shapes, check_order, check_tile_shape
 from .table import op
 from .values import Array, Shape, Tile, as_array, as_tile, is_number, promote_to
 
 
-def _padding(mode: Any, dtype: DType) -> np.ndarray:
+def padding(mode: Any, dtype: DType) -> np.ndarray:
     """The value of a padding mode in `dtype`, as a 0-d array."""
     if not isinstance(mode, PaddingMode):
         raise TileTypeError(f"padding_mode must be a ct.PaddingMode, found {mode!r}")
@@ -51,16 +51,41 @@ def _poison(dtype: DType) -> np.ndarray:
     return np.ones((), dtype.numpy)
 
 
-def _window(array: Array, index: Any, shape: Shape, order: Any, what: str) -> tuple[np.ndarray, Shape, Shape]:
-    """The array with its axes in tile order, and the tile's first and end element on each."""
-    data = array._data.transpose(check_order(order, array.ndim, what))
+def first_element(array: Array, index: Any, steps: Shape, what: str) -> Shape:
+    """Where a tile begins: its index times the steps from tile to tile."""
     values = index if isinstance(index, Sequence) else (index,)
-    if len(values) != array.ndim or len(shape) != array.ndim:
+    if len(values) != array.ndim or len(steps) != array.ndim:
         raise TileValueError(
-            f"{what}: the array has {array.ndim} dimensions, the index {len(values)} and the tile {len(shape)}"
+            f"{what}: the array has {array.ndim} dimensions, the index {len(values)} and the tile {len(steps)}"
         )
-    first = tuple(_scalar_index(v, what) * n for v, n in zip(values, shape, strict=True))
-    return data, first, tuple(f + n for f, n in zip(first, shape, strict=True))
+    return tuple(_scalar_index(v, what) * n for v, n in zip(values, steps, strict=True))
+
+
+def load_tile(array: Array, index: Any, steps: Shape, wanted: Shape, mode: Any, checked: Any, order: Any = "C") -> Tile:
+    """The tile of a shape that begins at an index times the steps; with shape () one element."""
+    shape = wanted or (1,) * array.ndim
+    data = array._data.transpose(check_order(order, array.ndim, "ct.load"))
+    first = first_element(array, index, steps, "ct.load")
+    end = tuple(f + n for f, n in zip(first, shape, strict=True))
+    outside = padding(mode, array.dtype)
+    if not checked:
+        _check_inside(data, first, end, "ct.load")
+    result = np.full(shape, outside)
+    of_array, of_tile = _overlap(data, first, end)
+    result[of_tile] = data[of_array]
+    return Tile(result if wanted else result.reshape(()), array.dtype)
+
+
+def store_tile(array: Array, index: Any, steps: Shape, value: Tile, checked: Any, order: Any = "C") -> None:
+    array = writable(array, "ct.store")
+    shape = value.shape if value.ndim else (1,) * array.ndim
+    data = array._data.transpose(check_order(order, array.ndim, "ct.store"))
+    first = first_element(array, index, steps, "ct.store")
+    end = tuple(f + n for f, n in zip(first, shape, strict=True))
+    if not checked:
+        _check_inside(data, first, end, "ct.store")
+    of_array, of_tile = _overlap(data, first, end)
+    data[of_array] = value._data.reshape(shape)[of_tile]
 
 
 def _scalar_index(value: Any, what: str) -> int:
@@ -103,18 +128,10 @@ def load(
     memory_order: Any,
     memory_scope: Any,
 ) -> Tile:
-    check_memory(memory_order, memory_scope, "ct.load")
+    is_ordered(memory_order, memory_scope, "load", "ct.load")
     array = as_array(array, "ct.load")
     wanted = check_tile_shape(shape, "ct.load: shape")
-    tile_shape = wanted or (1,) * array.ndim
-    data, first, end = _window(array, index, tile_shape, order, "ct.load")
-    padding = _padding(padding_mode, array.dtype)
-    if not check_bounds:
-        _check_inside(data, first, end, "ct.load")
-    result = np.full(tile_shape, padding)
-    of_array, of_tile = _overlap(data, first, end)
-    result[of_tile] = data[of_array]
-    return Tile(result if wanted else result.reshape(()), array.dtype)
+    return load_tile(array, index, wanted or (1,) * array.ndim, wanted, padding_mode, check_bounds, order)
 
 
 @op("store")
@@ -129,25 +146,21 @@ def store(
     memory_order: Any,
     memory_scope: Any,
 ) -> None:
-    check_memory(memory_order, memory_scope, "ct.store")
-    array = _writable(array, "ct.store")
+    is_ordered(memory_order, memory_scope, "store", "ct.store")
+    array = writable(array, "ct.store")
     value = promote_to(tile, array.dtype, "ct.store")
-    shape = value.shape if value.ndim else (1,) * array.ndim
-    data, first, end = _window(array, index, shape, order, "ct.store")
-    if not check_bounds:
-        _check_inside(data, first, end, "ct.store")
-    of_array, of_tile = _overlap(data, first, end)
-    data[of_array] = value._data.reshape(shape)[of_tile]
+    steps = value.shape if value.ndim else (1,) * array.ndim
+    store_tile(array, index, steps, value, check_bounds, order)
 
 
-def _writable(array: Any, what: str) -> Array:
+def writable(array: Any, what: str) -> Array:
     array = as_array(array, what)
     if not array._data.flags.writeable:
         raise TileValueError(f"{what}: argument {array._name!r} is read-only")
     return array
 
 
-def _element_indices(
+def element_indices(
     array: Array, indices: Any, mask: Any, check_bounds: Any, what: str
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, Shape]:
     """Index arrays of one shape, which elements to touch, and the shape of the indices."""
@@ -188,7 +201,7 @@ def _wide_index(tile: Tile) -> np.ndarray:
 @op("gather")
 def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds: Any, latency: Any) -> Tile:
     array = as_array(array, "ct.gather")
-    where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.gather")
+    where, inside, shape = element_indices(array, indices, mask, check_bounds, "ct.gather")
     if array.dtype is dt.bool_ and is_number(padding_value):
         padding_value = bool(padding_value)
     padding = promote_to(padding_value, array.dtype, "ct.gather: padding_value")
@@ -201,8 +214,8 @@ def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds
 
 @op("scatter")
 def scatter(array: Any, indices: Any, value: Any, mask: Any, check_bounds: Any, latency: Any) -> None:
-    array = _writable(array, "ct.scatter")
-    where, inside, shape = _element_indices(array, indices, mask, check_bounds, "ct.scatter")
+    array = writable(array, "ct.scatter")
+    where, inside, shape = element_indices(array, indices, mask, check_bounds, "ct.scatter")
     new = promote_to(value, array.dtype, "ct.scatter")
     if broadcast_shapes(new.shape, shape, "ct.scatter: value") != shape:
         raise TileValueError(f"ct.scatter: value of shape {new.shape} does not broadcast to {shape}")

@@ -210,7 +210,7 @@ def _shape_arguments(public: Callable[..., Any], args: tuple[Any, ...]) -> tuple
 class Array:
     """An array in global memory, over the caller's NumPy array; strides count elements."""
 
-    __slots__ = ("_data", "_dtype", "_index_dtype", "_name")
+    __slots__ = ("_constant", "_data", "_dtype", "_index_dtype", "_name")
 
     def __init__(self, data: np.ndarray, name: str = "array", index_dtype: DType = dt.int32) -> None:
         dtype = dt._from_numpy(data.dtype)
@@ -227,15 +227,19 @@ class Array:
         self._dtype = dtype
         self._name = name
         self._index_dtype = index_dtype
+        self._constant: frozenset[int] = frozenset()  # axes that a slice gave a constant extent
 
     @property
     def dtype(self) -> DType:
         return self._dtype
 
     @property
-    def shape(self) -> tuple[Tile, ...]:
+    def shape(self) -> tuple[Tile | int, ...]:
         """int32 scalars, or int64 where an annotation says so: known only when the kernel runs."""
-        return tuple(convert(int32_scalar(n), self._index_dtype) for n in self._data.shape)
+        return tuple(
+            n if axis in self._constant else convert(int32_scalar(n), self._index_dtype)
+            for axis, n in enumerate(self._data.shape)
+        )
 
     @property
     def strides(self) -> tuple[Tile, ...]:

@@ -319,3 +319,14 @@ func.func @bytes(%x: tensor<4xf16>) -> tensor<4xi16> {
   %1 = tile.unpack_from_bytes %0 : tensor<8xui8> -> tensor<4xi16>
   return %1 : tensor<4xi16>
 }
+
+// Which of two words is the larger depends on a sign that is gone behind this pass.
+// CHECK-LABEL: func.func @atomic
+func.func @atomic(%a: memref<?xui32, strided<[?]>>, %i: tensor<8xui32>, %x: tensor<8xui32>) {
+  // CHECK: %[[I:.*]] = arith.extui %arg1 : tensor<8xi32> to tensor<8xi64>
+  // CHECK: tile.atomic max acq_rel device, %arg2, %arg0[%[[I]]] {check_bounds, is_unsigned}
+  %0 = tile.atomic max acq_rel device, %x, %a[%i] {check_bounds} : tensor<8xui32>, memref<?xui32, strided<[?]>>, tensor<8xui32> -> tensor<8xui32>
+  // CHECK: tile.atomic add relaxed block, %arg2, %arg0[%{{.*}}] : tensor
+  %1 = tile.atomic add relaxed block, %x, %a[%i] : tensor<8xui32>, memref<?xui32, strided<[?]>>, tensor<8xui32> -> tensor<8xui32>
+  return
+}

@@ -4,6 +4,7 @@
  * predicate that compares coordinates with what is left of the array (one comparison a dimension and
  * coordinate, not one an element), so nothing outside of the array is ever touched. */
 #include "lowering/gpu/emit/address.h"
+#include "lowering/gpu/emit/elements.h"
 #include "lowering/gpu/emit/lane_exchange.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
@@ -142,14 +143,6 @@ static bool lacks_layout(MlirOperation op) {
   return false;
 }
 
-/* Register of the element whose copy register r is: bits with a zero vector are cleared. */
-static int first_copy(const tw_layout_t *l, int r) {
-  for (int b = 0; b < l->bits[TW_REGISTER]; b++)
-    if (l->basis[TW_REGISTER][b] == 0)
-      r &= ~(1 << b);
-  return r;
-}
-
 /* What a load needs to know in each of its two forms. */
 typedef struct loader {
   MlirType element;
@@ -166,7 +159,7 @@ static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t place
   for (int r = 0; r < out.count; r++) {
     MlirValue words[4], elements[32];
     int64_t offset;
-    if (!twg_starts_vector(r, vector, l->regs) || first_copy(&l->layout, r) != r)
+    if (!twg_starts_vector(r, vector, l->regs) || twg_first_copy(&l->layout, r) != r)
       continue;
     MlirValue guard = inside ? (MlirValue){NULL} : twg_access_guard(e, &placed, r);
     MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
@@ -179,7 +172,7 @@ static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t place
       out.at[lanes[i]] = elements[i];
   }
   for (int r = 0; r < out.count; r++)
-    out.at[r] = out.at[first_copy(&l->layout, r)];
+    out.at[r] = out.at[twg_first_copy(&l->layout, r)];
 }
 
 /* Whole tiles inside of the array go by long accesses, those at its edge by short ones. */
@@ -221,16 +214,11 @@ static bool rule_load(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- store ------------------------------------------------------------------------------------- */
 
-/* Who writes a scalar: one thread, or in a SIMT kernel each its own. */
-static MlirValue first_thread(tw_emitter_t *e) {
-  return e->simt ? (MlirValue){NULL} : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
-}
-
 static bool store_scalar(tw_emitter_t *e, MlirOperation op) {
   MlirType element = mlirValueGetType(mlirOperationGetOperand(op, 1));
   int bits = tw_memory_bits(element);
   MlirValue words[4], value = twg_operand(e, op, 1).at[0];
-  MlirValue guard = first_thread(e);
+  MlirValue guard = twg_first_thread(e);
   twg_to_words(e, element, bits, 1, &value, words);
   guarded_store(e, form_of(bits), twg_array_pointer(e, mlirOperationGetOperand(op, 0)), 0, guard, words);
   return true;
@@ -247,7 +235,7 @@ static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t
   for (int r = 0; r < in.count; r++) {
     MlirValue words[4], elements[32];
     int64_t offset;
-    if (!twg_starts_vector(r, vector, regs) || first_copy(layout, r) != r)
+    if (!twg_starts_vector(r, vector, regs) || twg_first_copy(layout, r) != r)
       continue;
     twg_vector_registers(r, vector, regs, lanes);
     for (int i = 0; i < 1 << vector; i++)
@@ -293,188 +281,6 @@ static bool rule_store(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- gather and scatter ------------------------------------------------------------------------ */
 
-/* Elements at an index of each axis: one register at a time, or as many as the indices put side by side. */
-typedef struct indexed {
-  MlirValue array;
-  intptr_t first, count; /* index operands */
-  MlirValue mask, value; /* operands; null where there is none. value: stored, or the padding */
-  bool check_bounds;
-  int vector, regs[TW_LAYOUT_MAX_BITS]; /* log2 of the elements of one access, and its register bits */
-  MlirValue shift;                      /* what indices of axis `shifted` are farther; null: nothing */
-  int shifted;
-} indexed_t;
-
-static indexed_t indexed_of(MlirOperation op, tw_operand_name_t value) {
-  indexed_t x = {.array = tw_operand(op, TW_OPERAND_ARRAY)};
-  x.count = tw_operands(op, TW_OPERAND_INDICES, &x.first);
-  x.mask = tw_operand(op, TW_OPERAND_MASK);
-  x.value = tw_operand(op, value);
-  x.check_bounds = tw_has_attr(op, "check_bounds");
-  return x;
-}
-
-static void find_vectors(MlirOperation op, const tw_layout_t *layout, indexed_t *x) {
-  int dim, bits = tw_gather_vector_bits(op, &dim);
-  if (bits > 0)
-    x->vector = tw_layout_vector_bits(layout, dim, bits, x->regs);
-}
-
-static MlirValue at_register(tw_emitter_t *e, MlirValue old, int r) {
-  tw_values_t values = twg_lookup(e, old);
-  return values.at[values.count == 1 ? 0 : r];
-}
-
-static MlirValue both(tw_emitter_t *e, MlirValue x, MlirValue y) {
-  return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.and", x, y);
-}
-
-static MlirValue along(tw_emitter_t *e, const indexed_t *x, intptr_t axis, MlirValue index) {
-  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
-    index = twg_cast(e, "llvm.sext", e->i64, index);
-  return twg_binary(e, "llvm.mul", index, twg_array_stride(e, x->array, (int)axis));
-}
-
-static MlirValue plus(tw_emitter_t *e, MlirValue x, MlirValue y) {
-  return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.add", x, y);
-}
-
-/* An index as a tile, and the scalar by which a loop moves it (hoist_indices.c); null where it does not, as in an
- * iteration that stands in front of the loop: what moves it is a constant there. */
-typedef struct {
-  MlirValue tile, scalar;
-} index_t;
-
-static index_t index_of(const indexed_t *x, MlirOperation op, intptr_t axis) {
-  MlirValue index = mlirOperationGetOperand(op, x->first + axis);
-  MlirOperation sum = tw_def(index);
-  if (mlirOperationIsNull(sum) || !tw_has_attr(sum, TW_HOISTED))
-    return (index_t){.tile = index};
-  MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 1));
-  if (mlirOperationIsNull(splat) || !tw_op_is(splat, TW_TENSOR_SPLAT))
-    return (index_t){.tile = index};
-  return (index_t){mlirOperationGetOperand(sum, 0), mlirOperationGetOperand(splat, 0)};
-}
-
-/* Where an element is, in elements (i64) from the start of the array: what the loop around does not change (null:
- * nothing), and what it does (null: nothing); and the predicate of its access (null: always). */
-typedef struct {
-  MlirValue still, moved, guard;
-} place_t;
-
-static bool is_hoisted(const indexed_t *x, MlirOperation op) {
-  bool found = false;
-  for (intptr_t axis = 0; axis < x->count; axis++)
-    found = found || index_of(x, op, axis).scalar.ptr;
-  return found;
-}
-
-/* Whether a value is read in front of the loop around the op: where there is more to gain than registers to lose. */
-static bool is_still(const tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirValue value) {
-  MlirOperation loop = tw_enclosing_loop(op);
-  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR) && is_hoisted(x, op) &&
-         !tw_defined_in(value, tw_loop_body(loop));
-}
-
-/* An extent as an i32 without sign, for indices of 32 bits: in front of the loop, to be kept in a register. */
-static MlirValue short_extent(tw_emitter_t *e, MlirValue extent) {
-  MlirBlock here = e->block;
-  e->block = e->outside;
-  MlirValue most = twg_const_int(e, e->i64, INT64_C(1) << 31);
-  MlirValue cut = twg_cast(e, "llvm.trunc", e->i32, twg_binary(e, "llvm.intr.umin", extent, most));
-  e->block = here;
-  return cut;
-}
-
-/* Whether an index lies within the array; unsigned: a negative one is past the end. */
-static MlirValue is_inside(tw_emitter_t *e, const indexed_t *x, intptr_t axis, MlirValue index, bool cut) {
-  MlirValue extent = twg_array_extent(e, x->array, (int)axis);
-  if (cut && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32)
-    return twg_icmp(e, TW_ULT, index, short_extent(e, extent));
-  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
-    index = twg_cast(e, "llvm.sext", e->i64, index);
-  return twg_icmp(e, TW_ULT, index, extent);
-}
-
-/* What the loop does not change, computed in front of it: the predicate of all that. */
-static MlirValue find_still(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r, place_t *place) {
-  MlirBlock here = e->block;
-  MlirValue guard = {NULL};
-  e->block = e->outside.ptr ? e->outside : here;
-  if (x->mask.ptr && is_still(e, op, x, x->mask))
-    guard = at_register(e, x->mask, r);
-  for (intptr_t axis = 0; axis < x->count; axis++) {
-    index_t index = index_of(x, op, axis);
-    if (!is_still(e, op, x, index.tile))
-      continue;
-    MlirValue at = at_register(e, index.tile, r);
-    place->still = plus(e, place->still, along(e, x, axis, at));
-    if (x->check_bounds && index.scalar.ptr == NULL)
-      guard = both(e, guard, is_inside(e, x, axis, at, true));
-  }
-  e->block = here;
-  return guard;
-}
-
-/* The least number in place of an index where `guard` does not hold: no natural number moves it into an array. */
-static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
-  MlirBlock here = e->block;
-  e->block = e->outside;
-  MlirValue chosen = twg_select(e, guard, index, twg_const_i32(e, INT32_MIN));
-  e->block = here;
-  return chosen;
-}
-
-static place_t locate(tw_emitter_t *e, MlirOperation op, const indexed_t *x, int r) {
-  place_t place = {{NULL}, {NULL}, {NULL}};
-  MlirValue guard = find_still(e, op, x, r, &place);
-  bool cut = e->outside.ptr && is_hoisted(x, op);
-  if (x->mask.ptr && !is_still(e, op, x, x->mask))
-    place.guard = at_register(e, x->mask, r);
-  for (intptr_t axis = 0; axis < x->count; axis++) {
-    index_t index = index_of(x, op, axis);
-    MlirValue whole = mlirOperationGetOperand(op, x->first + axis);
-    if (is_still(e, op, x, whole))
-      continue;
-    MlirValue at = at_register(e, whole, r);
-    if (x->shift.ptr && axis == x->shifted)
-      at = twg_binary(e, "llvm.add", at,
-                      mlirIntegerTypeGetWidth(mlirValueGetType(at)) == 64 ? twg_cast(e, "llvm.zext", e->i64, x->shift)
-                                                                          : x->shift);
-    if (index.scalar.ptr && is_still(e, op, x, index.tile)) {
-      MlirValue by = twg_lookup(e, index.scalar).at[0];
-      place.moved = plus(e, place.moved, along(e, x, axis, by));
-      if (guard.ptr && x->check_bounds) {
-        at = twg_binary(e, "llvm.add", or_least(e, guard, at_register(e, index.tile, r)), by);
-        guard.ptr = NULL;
-      }
-    } else {
-      place.moved = plus(e, place.moved, along(e, x, axis, at));
-    }
-    if (x->check_bounds)
-      place.guard = both(e, place.guard, is_inside(e, x, axis, at, cut));
-  }
-  place.guard = both(e, place.guard, guard);
-  return place;
-}
-
-static MlirValue to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
-  if (bits == 4)
-    return twg_binary(e, "llvm.ashr", elements, twg_const_int(e, e->i64, 1));
-  return bits > 8 ? twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8)) : elements;
-}
-
-static MlirValue element_pointer(tw_emitter_t *e, MlirValue array, place_t place, int bits) {
-  MlirValue pointer = twg_array_pointer(e, array);
-  MlirBlock here = e->block;
-  if (bits < 8) /* halves of bytes are added up before they are bytes */
-    return twg_offset_pointer(e, pointer, to_bytes(e, plus(e, place.still, place.moved), bits));
-  e->block = place.moved.ptr && e->outside.ptr ? e->outside : here;
-  if (place.still.ptr)
-    pointer = twg_offset_pointer(e, pointer, to_bytes(e, place.still, bits));
-  e->block = here;
-  return place.moved.ptr ? twg_offset_pointer(e, pointer, to_bytes(e, place.moved, bits)) : pointer;
-}
-
 /* The half of a byte that an odd or even element takes. */
 static MlirValue half_byte(tw_emitter_t *e, MlirValue byte, MlirValue element) {
   MlirValue odd = twg_cast(e, "llvm.trunc", e->i1, element);
@@ -483,35 +289,36 @@ static MlirValue half_byte(tw_emitter_t *e, MlirValue byte, MlirValue element) {
 }
 
 /* The access that starts at register r. */
-static void gather_vector(tw_emitter_t *e, MlirOperation op, const indexed_t *x, MlirType element, int r,
+static void gather_vector(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, MlirType element, int r,
                           tw_values_t out) {
   static const uint32_t no_padding[2] = {0, 0};
   int bits = tw_memory_bits(element), lanes[16];
-  place_t place = locate(e, op, x, r);
+  tw_place_t place = twg_locate(e, op, x, r);
   MlirValue words[4], elements[16], guard = place.guard;
-  guarded_load(e, form_of(bits << x->vector), element_pointer(e, x->array, place, bits), 0, guard, no_padding, words);
+  guarded_load(e, form_of(bits << x->vector), twg_element_pointer(e, x->array, place, bits), 0, guard, no_padding,
+               words);
   if (bits == 4)
-    elements[0] = half_byte(e, words[0], plus(e, place.still, place.moved));
+    elements[0] = half_byte(e, words[0], twg_plus(e, place.still, place.moved));
   else
     twg_from_words(e, element, bits, 1 << x->vector, words, elements);
   twg_vector_registers(r, x->vector, x->regs, lanes);
   bool pads = guard.ptr && x->value.ptr && !tw_is_zero(x->value); /* zeros are there already */
   for (int i = 0; i < 1 << x->vector; i++)
-    out.at[lanes[i]] = pads ? twg_select(e, guard, elements[i], at_register(e, x->value, lanes[i])) : elements[i];
+    out.at[lanes[i]] = pads ? twg_select(e, guard, elements[i], twg_at_register(e, x->value, lanes[i])) : elements[i];
 }
 
 static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  indexed_t x = indexed_of(op, TW_OPERAND_PADDING);
+  tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_PADDING);
   tw_layout_t layout = {0};
   if (tw_is_tile(type) && tw_layout_of_type(type, &layout))
-    find_vectors(op, &layout, &x);
+    twg_find_vectors(op, &layout, &x);
   tw_values_t out = twg_new_values(e, tw_register_count(type));
   for (int r = 0; r < out.count; r++)
-    if (twg_starts_vector(r, x.vector, x.regs) && first_copy(&layout, r) == r)
+    if (twg_starts_vector(r, x.vector, x.regs) && twg_first_copy(&layout, r) == r)
       gather_vector(e, op, &x, tw_element(type), r, out);
   for (int r = 0; r < out.count; r++)
-    out.at[r] = out.at[first_copy(&layout, r)];
+    out.at[r] = out.at[twg_first_copy(&layout, r)];
   twg_set_result(e, op, 0, out);
   return true;
 }
@@ -519,7 +326,7 @@ static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
 /* Each thread copies the pieces that its index tiles name; the swizzle of the buffer is in where it puts them. */
 static bool rule_async_gather(tw_emitter_t *e, MlirOperation op) {
   enum { MIN_COPY_BITS = 32 };
-  indexed_t x = indexed_of(op, TW_OPERAND_PADDING); /* of which there is none */
+  tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_PADDING); /* of which there is none */
   intptr_t at = tw_copy_buffer_operand(op);
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
   MlirValue enabled = tw_operand(op, TW_OPERAND_ENABLED), to = twg_stage_pointer(e, op, at);
@@ -528,17 +335,17 @@ static bool rule_async_gather(tw_emitter_t *e, MlirOperation op) {
   if (!tw_layout_of_type(type, &shared) ||
       !tw_layout_of_type(mlirValueGetType(mlirOperationGetOperand(op, x.first)), &tile))
     return lacks_layout(op);
-  find_vectors(op, &tile, &x);
+  twg_find_vectors(op, &tile, &x);
   if (bits << x.vector < MIN_COPY_BITS) {
     tw_op_error(op, "copies pieces of less than 4 bytes: its indices are not known to count up");
     return false;
   }
   for (int r = 0; r < tw_layout_count(&tile, TW_REGISTER); r++) {
-    if (!twg_starts_vector(r, x.vector, x.regs) || first_copy(&tile, r) != r)
+    if (!twg_starts_vector(r, x.vector, x.regs) || twg_first_copy(&tile, r) != r)
       continue;
-    place_t place = locate(e, op, &x, r);
-    MlirValue from = element_pointer(e, x.array, place, bits);
-    MlirValue guard = both(e, place.guard, enabled.ptr ? twg_lookup(e, enabled).at[0] : enabled);
+    tw_place_t place = twg_locate(e, op, &x, r);
+    MlirValue from = twg_element_pointer(e, x.array, place, bits);
+    MlirValue guard = twg_both(e, place.guard, enabled.ptr ? twg_lookup(e, enabled).at[0] : enabled);
     twg_copy_piece(e, twg_shared_pointer(e, &tile, &shared, element, r, to), from, 0, bits / 8 << x.vector,
                    guard.ptr ? guard : twg_const_int(e, e->i1, 1));
   }
@@ -547,7 +354,7 @@ static bool rule_async_gather(tw_emitter_t *e, MlirOperation op) {
 
 /* Has lanes exchange what they own, where each stores longer vectors then. The indices of a thread's neighbours follow
  * from its own, as all of them count up. */
-static bool find_exchange(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, int elem_bits, indexed_t *x,
+static bool find_exchange(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, int elem_bits, tw_indexed_t *x,
                           tw_exchange_t *out) {
   enum { WORD = 32 };
   int dim, wanted = tw_gather_vector_bits(op, &dim), have = x->vector;
@@ -563,22 +370,22 @@ static bool find_exchange(tw_emitter_t *e, MlirOperation op, const tw_layout_t *
 }
 
 /* The words of the vector at register r. */
-static int vector_words(tw_emitter_t *e, MlirType element, const indexed_t *x, int r, MlirValue words[4]) {
+static int vector_words(tw_emitter_t *e, MlirType element, const tw_indexed_t *x, int r, MlirValue words[4]) {
   MlirValue values[16];
   int lanes[16];
   twg_vector_registers(r, x->vector, x->regs, lanes);
   for (int i = 0; i < 1 << x->vector; i++)
-    values[i] = at_register(e, x->value, lanes[i]);
+    values[i] = twg_at_register(e, x->value, lanes[i]);
   return twg_to_words(e, element, tw_memory_bits(element), 1 << x->vector, values, words);
 }
 
 static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
-  indexed_t x = indexed_of(op, TW_OPERAND_VALUE);
+  tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_VALUE);
   MlirType type = mlirValueGetType(x.value), element = tw_element(type);
   int bits = tw_memory_bits(element);
   tw_layout_t layout = {0};
   tw_exchange_t exchange = {.count = 0};
-  MlirValue owner = first_thread(e);
+  MlirValue owner = twg_first_thread(e);
   if (bits == 4) {
     tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
     return false;
@@ -587,7 +394,7 @@ static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
     if (!tw_layout_of_type(type, &layout))
       return lacks_layout(op);
     owner = twg_owner_guard(e, &layout);
-    find_vectors(op, &layout, &x);
+    twg_find_vectors(op, &layout, &x);
     if (!find_exchange(e, op, &layout, bits, &x, &exchange))
       exchange.count = 0;
   }
@@ -595,13 +402,13 @@ static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
     MlirValue words[4];
     int size = 0;
     if (!twg_starts_vector(r, x.vector, x.regs) || !twg_starts_vector(r, exchange.count, exchange.reg) ||
-        first_copy(&layout, r) != r)
+        twg_first_copy(&layout, r) != r)
       continue;
     for (int i = 0; i < 1 << exchange.count; i++)
       size = vector_words(e, element, &x, twg_exchange_register(&exchange, r, i), words + (ptrdiff_t)i * size);
     twg_exchange(e, &exchange, size, words);
-    place_t place = locate(e, op, &x, r);
-    MlirValue pointer = element_pointer(e, x.array, place, bits), guard = both(e, place.guard, owner);
+    tw_place_t place = twg_locate(e, op, &x, r);
+    MlirValue pointer = twg_element_pointer(e, x.array, place, bits), guard = twg_both(e, place.guard, owner);
     guarded_store(e, form_of(bits << (x.vector + exchange.count)), pointer, 0, guard, words);
   }
   return true;

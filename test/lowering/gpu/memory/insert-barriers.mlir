@@ -200,3 +200,25 @@ func.func @under_way(%x: !c, %y: tensor<64x64xbf16, #c>) -> !c attributes {tile.
   %e = tile.mma_wait %d, 0 : !c -> !c
   return %e : !c
 }
+
+// -----
+
+#a = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
+
+// Threads meet before one of them releases what all did, and behind one that acquires; relaxed, only for the bytes.
+// CHECK-LABEL: @atomics
+func.func @atomics(%m: memref<?xi32>, %n: memref<?xi32>, %i: tensor<512xi32, #a>) attributes {tile.kernel} {
+  // CHECK-NEXT: tile.atomic add acquire
+  // CHECK-NEXT: tile.barrier
+  %0 = tile.atomic add acquire device, %i, %m[%i] : tensor<512xi32, #a>, memref<?xi32>, tensor<512xi32, #a> -> tensor<512xi32, #a>
+  // CHECK-NEXT: tile.atomic add relaxed
+  %1 = tile.atomic add relaxed device, %i, %n[%i] : tensor<512xi32, #a>, memref<?xi32>, tensor<512xi32, #a> -> tensor<512xi32, #a>
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.atomic add relaxed
+  %2 = tile.atomic add relaxed device, %i, %n[%i] : tensor<512xi32, #a>, memref<?xi32>, tensor<512xi32, #a> -> tensor<512xi32, #a>
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.atomic store release
+  // CHECK-NEXT: return
+  %3 = tile.atomic store release device, %i, %m[%i] : tensor<512xi32, #a>, memref<?xi32>, tensor<512xi32, #a> -> tensor<512xi32, #a>
+  return
+}

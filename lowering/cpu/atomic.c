@@ -1,0 +1,237 @@
+/* atomic.c - tile.atomic: one access of the machine an element, under the mask
+ *
+ *   before   %old = tile.atomic add acq_rel device, %x, %a[%i] : tensor<64xi32>, …
+ *   after    for each lane of each strip: if (mask) old = llvm.atomicrmw add …
+ *
+ * What it gives is in a buffer: the accesses are done once, where the op stands. Sums of floats of 16 bits are added in
+ * f32 and rounded, in a loop of compare and exchange. */
+#include "lowering/cpu/cpu.h"
+
+#include "tilewright/dialect.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+/* Of llvm.atomicrmw, as the LLVM dialect numbers them. */
+enum { RMW_XCHG = 0, RMW_ADD, RMW_AND = 3, RMW_OR = 5, RMW_XOR, RMW_MAX, RMW_MIN, RMW_UMAX, RMW_UMIN, RMW_FADD };
+enum { MONOTONIC = 2, ACQUIRE = 4, RELEASE, ACQ_REL };
+
+/* How each element is accessed. */
+typedef struct {
+  tw_atomic_kind_t kind;
+  MlirType element, type, bits; /* of the array; in memory; an integer of that size */
+  int64_t order;
+  bool is_unsigned;
+} cpu_atomic_t;
+
+/* What one access takes: `left` is the result where the mask is false. */
+typedef struct {
+  MlirValue offset, mask, value, left;
+} cpu_atomic_lane_t;
+
+static MlirAttribute number(cpu_t *cx, int64_t value) { return mlirIntegerAttrGet(cpu_int(cx, 64), value); }
+
+static cpu_atomic_t access_of(cpu_t *cx, MlirOperation op) {
+  static const int64_t orders[] = {MONOTONIC, ACQUIRE, RELEASE, ACQ_REL};
+  MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))), type = cpu_memory_type(cx, element);
+  return (cpu_atomic_t){.kind = (tw_atomic_kind_t)tw_attr_int(op, "kind", 0),
+                        .element = element,
+                        .type = type,
+                        .bits = cpu_int(cx, 8 * tw_bytes(type)),
+                        .order = orders[tw_attr_int(op, "memory_order", TW_ORDER_RELAXED)],
+                        .is_unsigned = tw_has_attr(op, "is_unsigned")};
+}
+
+/* --- one element ------------------------------------------------------------------------------------------ */
+
+static MlirValue as_bits(cpu_t *cx, MlirValue x, const cpu_atomic_t *a) {
+  return mlirTypeEqual(mlirValueGetType(x), a->bits) ? x : cpu_bits(cx, x, a->bits);
+}
+
+static MlirValue ordered_load(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, int64_t order) {
+  tw_attr_t attrs[2] = {{"alignment", number(cx, tw_bytes(a->type))}, {"ordering", number(cx, order)}};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation load = tw_build(&at, "llvm.load",
+                                (tw_op_parts_t){.num_operands = 1,
+                                                .operands = &pointer,
+                                                .num_results = 1,
+                                                .results = &a->type,
+                                                .num_attrs = 2,
+                                                .attrs = attrs});
+  return mlirOperationGetResult(load, 0);
+}
+
+static void ordered_store(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue value) {
+  tw_attr_t attrs[2] = {{"alignment", number(cx, tw_bytes(a->type))}, {"ordering", number(cx, a->order)}};
+  MlirValue operands[2] = {value, pointer};
+  tw_builder_t at = cpu_here(cx);
+  tw_build(&at, "llvm.store", (tw_op_parts_t){.num_operands = 2, .operands = operands, .num_attrs = 2, .attrs = attrs});
+}
+
+static int64_t rmw_of(const cpu_atomic_t *a) {
+  static const int64_t plain[] = {
+      [TW_ATOMIC_XCHG] = RMW_XCHG,  [TW_ATOMIC_ADD] = RMW_ADD,     [TW_ATOMIC_MIN] = RMW_MIN,
+      [TW_ATOMIC_MAX] = RMW_MAX,    [TW_ATOMIC_BIT_AND] = RMW_AND, [TW_ATOMIC_BIT_OR] = RMW_OR,
+      [TW_ATOMIC_BIT_XOR] = RMW_XOR};
+  if (a->kind == TW_ATOMIC_ADD && tw_is_float(a->type))
+    return RMW_FADD;
+  if (a->is_unsigned)
+    return a->kind == TW_ATOMIC_MIN ? RMW_UMIN : RMW_UMAX;
+  return plain[a->kind];
+}
+
+static MlirValue read_modify_write(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue value) {
+  tw_attr_t attrs[2] = {{"bin_op", number(cx, rmw_of(a))}, {"ordering", number(cx, a->order)}};
+  MlirValue operands[2] = {pointer, value};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation rmw = tw_build(&at, "llvm.atomicrmw",
+                               (tw_op_parts_t){.num_operands = 2,
+                                               .operands = operands,
+                                               .num_results = 1,
+                                               .results = &a->type,
+                                               .num_attrs = 2,
+                                               .attrs = attrs});
+  return mlirOperationGetResult(rmw, 0);
+}
+
+/* What the element was, and whether it was as expected, all in bits. */
+static MlirValue compare_exchange(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue expected,
+                                  MlirValue value, MlirValue *equal) {
+  bool acquires = a->order == ACQUIRE || a->order == ACQ_REL;
+  MlirType members[2] = {a->bits, cpu_int(cx, 1)};
+  MlirType pair = mlirLLVMStructTypeLiteralGet(cx->context, 2, members, false);
+  tw_attr_t attrs[2] = {{"success_ordering", number(cx, a->order)},
+                        {"failure_ordering", number(cx, acquires ? ACQUIRE : MONOTONIC)}};
+  MlirValue operands[3] = {pointer, expected, value};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation exchange = tw_build(
+      &at, "llvm.cmpxchg",
+      (tw_op_parts_t){
+          .num_operands = 3, .operands = operands, .num_results = 1, .results = &pair, .num_attrs = 2, .attrs = attrs});
+  MlirValue result = mlirOperationGetResult(exchange, 0), old[2];
+  for (int64_t i = 0; i < 2; i++)
+    old[i] = tw_op1_attr(&at, "llvm.extractvalue", members[i], 1, &result, "position",
+                         mlirDenseI64ArrayGet(cx->context, 1, &i));
+  *equal = old[1];
+  return old[0];
+}
+
+static MlirBlock block_of(cpu_t *cx, MlirType type) { return mlirBlockCreate(1, &type, &cx->location); }
+
+/* A float of 16 bits: again, while another one came between. */
+static MlirValue add_narrow(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue value) {
+  MlirBlock outer = cx->block, attempt = block_of(cx, a->bits), again = block_of(cx, a->bits);
+  MlirValue first = ordered_load(cx, a, pointer, MONOTONIC), addend = cpu_from_memory(cx, value, a->element), equal;
+  cx->block = attempt;
+  MlirValue expected = mlirBlockGetArgument(attempt, 0);
+  MlirValue sum = cpu_bin(cx, "arith.addf", cpu_from_memory(cx, expected, a->element), addend);
+  MlirValue wanted = cpu_to_memory(cx, cpu_round(cx, sum, a->element), a->element);
+  MlirValue old = compare_exchange(cx, a, pointer, expected, wanted, &equal);
+  MlirValue condition[2] = {cpu_bin_i(cx, "arith.xori", equal, 1), old};
+  cpu_op0(cx, "scf.condition", 2, condition);
+  cx->block = again;
+  MlirValue found = mlirBlockGetArgument(again, 0);
+  cpu_op0(cx, "scf.yield", 1, &found);
+  cx->block = outer;
+  MlirRegion regions[2] = {tw_region_with(attempt), tw_region_with(again)};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation loop = tw_build(&at, "scf.while",
+                                (tw_op_parts_t){.num_operands = 1,
+                                                .operands = &first,
+                                                .num_results = 1,
+                                                .results = &a->bits,
+                                                .num_regions = 2,
+                                                .regions = regions});
+  return mlirOperationGetResult(loop, 0);
+}
+
+static MlirValue swap_if_equal(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue expected,
+                               MlirValue value) {
+  MlirValue equal;
+  MlirValue old = compare_exchange(cx, a, pointer, as_bits(cx, expected, a), as_bits(cx, value, a), &equal);
+  return mlirTypeEqual(a->type, a->bits) ? old : cpu_bits(cx, old, a->type);
+}
+
+static MlirValue access_element(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, const cpu_atomic_lane_t *lane) {
+  switch (a->kind) {
+  case TW_ATOMIC_LOAD: return ordered_load(cx, a, pointer, a->order);
+  case TW_ATOMIC_STORE: ordered_store(cx, a, pointer, lane->value); return lane->value;
+  case TW_ATOMIC_CAS: return swap_if_equal(cx, a, pointer, lane->left, lane->value);
+  case TW_ATOMIC_ADD:
+    if (cpu_is_narrow(a->element))
+      return add_narrow(cx, a, pointer, lane->value);
+    break;
+  default: break;
+  }
+  return read_modify_write(cx, a, pointer, lane->value);
+}
+
+/* --- strips ------------------------------------------------------------------------------------------------ */
+
+static MlirValue access_if(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, const cpu_atomic_lane_t *lane) {
+  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
+  MlirValue left = lane->left;
+  cx->block = then;
+  MlirValue pointer = cpu_address(cx, base, a->type, (cpu_index_t){lane->offset, 0, cx->depth});
+  MlirValue old = access_element(cx, a, pointer, lane);
+  cpu_op0(cx, "scf.yield", 1, &old);
+  cx->block = other;
+  cpu_op0(cx, "scf.yield", 1, &left);
+  cx->block = outer;
+  return mlirOperationGetResult(cpu_if(cx, lane->mask, then, other, 1, &a->type), 0);
+}
+
+/* What the elements of a strip were. */
+static MlirValue access_strip(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, cpu_atomic_lane_t strip, int lanes) {
+  MlirValue result = cpu_to_memory(cx, cpu_splat(cx, strip.left, lanes), a->element);
+  strip = (cpu_atomic_lane_t){cpu_splat(cx, strip.offset, lanes), cpu_splat(cx, strip.mask, lanes),
+                              cpu_to_memory(cx, cpu_splat(cx, strip.value, lanes), a->element), result};
+  for (int i = 0; i < lanes; i++) {
+    cpu_atomic_lane_t lane = {cpu_extract(cx, strip.offset, i), cpu_extract(cx, strip.mask, i),
+                              cpu_extract(cx, strip.value, i), cpu_extract(cx, strip.left, i)};
+    result = cpu_insert(cx, access_if(cx, a, base, &lane), result, i);
+  }
+  return cpu_from_memory(cx, result, a->element);
+}
+
+static MlirValue access_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
+  MlirValue indices[TW_MAX_RANK], expected = tw_operand(op, TW_OPERAND_EXPECTED);
+  const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
+  int num = cpu_indices_of(cx, op, cpu_eval, point, indices);
+  cpu_atomic_lane_t strip = {.mask = cpu_mask_of(cx, op, cpu_eval, point),
+                             .value = cpu_eval(cx, tw_operand(op, TW_OPERAND_VALUE), point)};
+  strip.left = mlirValueIsNull(expected) ? strip.value : cpu_eval(cx, expected, point);
+  if (cx->failed || !array)
+    return strip.value;
+  strip.offset = cpu_lanes_at(cx, op, num, indices, &strip.mask);
+  cpu_atomic_t access = access_of(cx, op);
+  return access_strip(cx, &access, array->pointer, strip, point->lanes);
+}
+
+static void place_atomic(cpu_t *cx, MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0), tiles[CPU_MAX_OPERANDS], buffer = {NULL};
+  MlirType type = mlirValueGetType(result);
+  int num = 0;
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(op) && num < CPU_MAX_OPERANDS; i++)
+    if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))))
+      tiles[num++] = mlirOperationGetOperand(op, i);
+  cpu_before_write(cx, op, type, num, tiles);
+  cpu_plan(cx, type, num, tiles, op);
+  if (tw_is_tile(type)) {
+    cpu_slot_t *slot = cpu_slot(cx, result);
+    buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, type);
+  }
+  cpu_nest_t nest;
+  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
+  cpu_nest_begin(cx, &nest);
+  MlirValue old = access_point(cx, op, &nest.point);
+  if (buffer.ptr && !cx->failed)
+    cpu_buffer_store(cx, old, buffer, type, &nest.point);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+  if (buffer.ptr)
+    cpu_set_buffer(cx, result, buffer);
+  else
+    cpu_set_scalar(cx, result, old);
+}
+
+CPU_RULE(TW_TILE_ATOMIC, CPU_EFFECT, 0, NULL, NULL, place_atomic)

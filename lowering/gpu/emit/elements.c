@@ -1,0 +1,183 @@
+/* elements.c - elements of arrays at tiles of indices. See elements.h. */
+#include "lowering/gpu/emit/elements.h"
+
+#include "lowering/gpu/emit/address.h"
+#include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/index_facts.h"
+#include "lowering/loops.h"
+
+int twg_first_copy(const tw_layout_t *l, int r) {
+  for (int b = 0; b < l->bits[TW_REGISTER]; b++)
+    if (l->basis[TW_REGISTER][b] == 0)
+      r &= ~(1 << b);
+  return r;
+}
+
+MlirValue twg_first_thread(tw_emitter_t *e) {
+  return e->simt ? (MlirValue){NULL} : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
+}
+
+tw_indexed_t twg_indexed_of(MlirOperation op, tw_operand_name_t value) {
+  tw_indexed_t x = {.array = tw_operand(op, TW_OPERAND_ARRAY)};
+  x.count = tw_operands(op, TW_OPERAND_INDICES, &x.first);
+  x.mask = tw_operand(op, TW_OPERAND_MASK);
+  x.value = tw_operand(op, value);
+  x.check_bounds = tw_has_attr(op, "check_bounds");
+  return x;
+}
+
+void twg_find_vectors(MlirOperation op, const tw_layout_t *layout, tw_indexed_t *x) {
+  int dim, bits = tw_gather_vector_bits(op, &dim);
+  if (bits > 0)
+    x->vector = tw_layout_vector_bits(layout, dim, bits, x->regs);
+}
+
+MlirValue twg_at_register(tw_emitter_t *e, MlirValue old, int r) {
+  tw_values_t values = twg_lookup(e, old);
+  return values.at[values.count == 1 ? 0 : r];
+}
+
+MlirValue twg_both(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.and", x, y);
+}
+
+static MlirValue along(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, MlirValue index) {
+  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
+    index = twg_cast(e, "llvm.sext", e->i64, index);
+  return twg_binary(e, "llvm.mul", index, twg_array_stride(e, x->array, (int)axis));
+}
+
+MlirValue twg_plus(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.add", x, y);
+}
+
+/* An index as a tile, and the scalar by which a loop moves it (hoist_indices.c); null where it does not, as in an
+ * iteration that stands in front of the loop: what moves it is a constant there. */
+typedef struct {
+  MlirValue tile, scalar;
+} index_t;
+
+static index_t index_of(const tw_indexed_t *x, MlirOperation op, intptr_t axis) {
+  MlirValue index = mlirOperationGetOperand(op, x->first + axis);
+  MlirOperation sum = tw_def(index);
+  if (mlirOperationIsNull(sum) || !tw_has_attr(sum, TW_HOISTED))
+    return (index_t){.tile = index};
+  MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 1));
+  if (mlirOperationIsNull(splat) || !tw_op_is(splat, TW_TENSOR_SPLAT))
+    return (index_t){.tile = index};
+  return (index_t){mlirOperationGetOperand(sum, 0), mlirOperationGetOperand(splat, 0)};
+}
+
+static bool is_hoisted(const tw_indexed_t *x, MlirOperation op) {
+  bool found = false;
+  for (intptr_t axis = 0; axis < x->count; axis++)
+    found = found || index_of(x, op, axis).scalar.ptr;
+  return found;
+}
+
+/* Whether a value is read in front of the loop around the op: where there is more to gain than registers to lose. */
+static bool is_still(const tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, MlirValue value) {
+  MlirOperation loop = tw_enclosing_loop(op);
+  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR) && is_hoisted(x, op) &&
+         !tw_defined_in(value, tw_loop_body(loop));
+}
+
+/* An extent as an i32 without sign, for indices of 32 bits: in front of the loop, to be kept in a register. */
+static MlirValue short_extent(tw_emitter_t *e, MlirValue extent) {
+  MlirBlock here = e->block;
+  e->block = e->outside;
+  MlirValue most = twg_const_int(e, e->i64, INT64_C(1) << 31);
+  MlirValue cut = twg_cast(e, "llvm.trunc", e->i32, twg_binary(e, "llvm.intr.umin", extent, most));
+  e->block = here;
+  return cut;
+}
+
+/* Whether an index lies within the array; unsigned: a negative one is past the end. */
+static MlirValue is_inside(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, MlirValue index, bool cut) {
+  MlirValue extent = twg_array_extent(e, x->array, (int)axis);
+  if (cut && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32)
+    return twg_icmp(e, TW_ULT, index, short_extent(e, extent));
+  if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
+    index = twg_cast(e, "llvm.sext", e->i64, index);
+  return twg_icmp(e, TW_ULT, index, extent);
+}
+
+/* What the loop does not change, computed in front of it: the predicate of all that. */
+static MlirValue find_still(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, int r, tw_place_t *place) {
+  MlirBlock here = e->block;
+  MlirValue guard = {NULL};
+  e->block = e->outside.ptr ? e->outside : here;
+  if (x->mask.ptr && is_still(e, op, x, x->mask))
+    guard = twg_at_register(e, x->mask, r);
+  for (intptr_t axis = 0; axis < x->count; axis++) {
+    index_t index = index_of(x, op, axis);
+    if (!is_still(e, op, x, index.tile))
+      continue;
+    MlirValue at = twg_at_register(e, index.tile, r);
+    place->still = twg_plus(e, place->still, along(e, x, axis, at));
+    if (x->check_bounds && index.scalar.ptr == NULL)
+      guard = twg_both(e, guard, is_inside(e, x, axis, at, true));
+  }
+  e->block = here;
+  return guard;
+}
+
+/* The least number in place of an index where `guard` does not hold: no natural number moves it into an array. */
+static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
+  MlirBlock here = e->block;
+  e->block = e->outside;
+  MlirValue chosen = twg_select(e, guard, index, twg_const_i32(e, INT32_MIN));
+  e->block = here;
+  return chosen;
+}
+
+tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, int r) {
+  tw_place_t place = {{NULL}, {NULL}, {NULL}};
+  MlirValue guard = find_still(e, op, x, r, &place);
+  bool cut = e->outside.ptr && is_hoisted(x, op);
+  if (x->mask.ptr && !is_still(e, op, x, x->mask))
+    place.guard = twg_at_register(e, x->mask, r);
+  for (intptr_t axis = 0; axis < x->count; axis++) {
+    index_t index = index_of(x, op, axis);
+    MlirValue whole = mlirOperationGetOperand(op, x->first + axis);
+    if (is_still(e, op, x, whole))
+      continue;
+    MlirValue at = twg_at_register(e, whole, r);
+    if (x->shift.ptr && axis == x->shifted)
+      at = twg_binary(e, "llvm.add", at,
+                      mlirIntegerTypeGetWidth(mlirValueGetType(at)) == 64 ? twg_cast(e, "llvm.zext", e->i64, x->shift)
+                                                                          : x->shift);
+    if (index.scalar.ptr && is_still(e, op, x, index.tile)) {
+      MlirValue by = twg_lookup(e, index.scalar).at[0];
+      place.moved = twg_plus(e, place.moved, along(e, x, axis, by));
+      if (guard.ptr && x->check_bounds) {
+        at = twg_binary(e, "llvm.add", or_least(e, guard, twg_at_register(e, index.tile, r)), by);
+        guard.ptr = NULL;
+      }
+    } else {
+      place.moved = twg_plus(e, place.moved, along(e, x, axis, at));
+    }
+    if (x->check_bounds)
+      place.guard = twg_both(e, place.guard, is_inside(e, x, axis, at, cut));
+  }
+  place.guard = twg_both(e, place.guard, guard);
+  return place;
+}
+
+static MlirValue to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
+  if (bits == 4)
+    return twg_binary(e, "llvm.ashr", elements, twg_const_int(e, e->i64, 1));
+  return bits > 8 ? twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8)) : elements;
+}
+
+MlirValue twg_element_pointer(tw_emitter_t *e, MlirValue array, tw_place_t place, int bits) {
+  MlirValue pointer = twg_array_pointer(e, array);
+  MlirBlock here = e->block;
+  if (bits < 8) /* halves of bytes are added up before they are bytes */
+    return twg_offset_pointer(e, pointer, to_bytes(e, twg_plus(e, place.still, place.moved), bits));
+  e->block = place.moved.ptr && e->outside.ptr ? e->outside : here;
+  if (place.still.ptr)
+    pointer = twg_offset_pointer(e, pointer, to_bytes(e, place.still, bits));
+  e->block = here;
+  return place.moved.ptr ? twg_offset_pointer(e, pointer, to_bytes(e, place.moved, bits)) : pointer;
+}

@@ -1,0 +1,296 @@
+/* atomic.c - rule: atomic accesses to elements of arrays
+ *
+ *   tile.atomic add acq_rel device, %x, %a[%i]     fence.acq_rel.gpu; @p atom.relaxed.gpu.global.add.f32 …; fence…
+ *
+ * Each element is accessed by the one thread that owns it, relaxed, and red takes the place of atom where nothing reads
+ * what was there before; neighbours go together where the hardware adds several at once. What the access orders stands
+ * around all of them as one fence a thread: with the barriers that tile-insert-barriers puts beside it, it holds for
+ * the whole block. Threads that hold copies of an element get what the owner found through shared memory. */
+#include "lowering/gpu/emit/address.h"
+#include "lowering/gpu/emit/elements.h"
+#include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/shared_access.h"
+#include "lowering/gpu/emit/words.h"
+#include "lowering/gpu/facts/scratch.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/loops.h"
+#include "tilewright/dialect.h"
+
+#include <stdio.h>
+
+/* How the elements are accessed. */
+typedef struct {
+  MlirType element;
+  tw_atomic_kind_t kind;
+  const char *scope, *operation, *type; /* "gpu", ".add", "f32" */
+  int bits, vector;                     /* of an element; log2 of the elements of one access */
+  bool old;                             /* what was there before is asked for */
+} atomic_access_t;
+
+/* ---- instructions -------------------------------------------------------------------------------- */
+
+static const char *scope_of(MlirOperation op) {
+  static const char *const scopes[] = {"cta", "gpu", "sys"};
+  return scopes[tw_attr_int(op, "memory_scope", TW_SCOPE_DEVICE)];
+}
+
+static void fence(tw_emitter_t *e, MlirOperation op) {
+  char text[32];
+  snprintf(text, sizeof text, "fence.acq_rel.%s;", scope_of(op));
+  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
+}
+
+/* Of the ranges of tw_atomic_kind_t: what stands behind the space in the name of an instruction. */
+static const char *operation_of(MlirType element, tw_atomic_kind_t kind) {
+  static const char *const names[] = {
+      [TW_ATOMIC_LOAD] = "",      [TW_ATOMIC_STORE] = "",      [TW_ATOMIC_XCHG] = ".exch", [TW_ATOMIC_CAS] = ".cas",
+      [TW_ATOMIC_ADD] = ".add",   [TW_ATOMIC_MIN] = ".min",    [TW_ATOMIC_MAX] = ".max",   [TW_ATOMIC_BIT_AND] = ".and",
+      [TW_ATOMIC_BIT_OR] = ".or", [TW_ATOMIC_BIT_XOR] = ".xor"};
+  bool half = kind == TW_ATOMIC_ADD && (mlirTypeIsAF16(element) || mlirTypeIsABF16(element));
+  return half ? ".add.noftz" : names[kind];
+}
+
+/* The type in its name. */
+static const char *type_of(MlirOperation op, const atomic_access_t *a) {
+  bool wide = a->bits == 64, several = a->vector > 0;
+  switch (a->kind) {
+  case TW_ATOMIC_ADD:
+    if (mlirTypeIsAF16(a->element))
+      return several ? "f16x2" : "f16";
+    if (mlirTypeIsABF16(a->element))
+      return several ? "bf16x2" : "bf16";
+    if (mlirTypeIsAFloat(a->element))
+      return wide ? "f64" : "f32";
+    return wide ? "u64" : "u32";
+  case TW_ATOMIC_MIN:
+  case TW_ATOMIC_MAX:
+    if (tw_has_attr(op, "is_unsigned"))
+      return wide ? "u64" : "u32";
+    return wide ? "s64" : "s32";
+  default: return wide ? "b64" : a->bits == 32 ? "b32" : a->bits == 16 ? "b16" : "b8";
+  }
+}
+
+static bool has_vectors(tw_emitter_t *e) {
+  tw_gpu_target_t target = tw_gpu_target_of(e->kernel);
+  return tw_gpu_has(&target, TW_GPU_VECTOR_RED);
+}
+
+/* How many elements the hardware adds at once, as a power of two. */
+static int most_at_once(tw_emitter_t *e, const atomic_access_t *a) {
+  bool vectors = has_vectors(e);
+  if (a->kind != TW_ATOMIC_ADD || a->old)
+    return 0;
+  if (mlirTypeIsAF32(a->element))
+    return vectors ? 2 : 0;
+  if (mlirTypeIsAF16(a->element))
+    return vectors ? 3 : 1;
+  return mlirTypeIsABF16(a->element) && vectors ? 3 : 0;
+}
+
+/* ---- one access ---------------------------------------------------------------------------------- */
+
+static const char *register_class(int bits) { return bits == 64 ? "l" : bits == 32 ? "r" : "h"; }
+
+static MlirType word_type(tw_emitter_t *e, int bits) { return bits == 64 ? e->i64 : bits == 32 ? e->i32 : e->i16; }
+
+/* An element as a word, and back. */
+static MlirValue to_word(tw_emitter_t *e, const atomic_access_t *a, MlirValue x) {
+  MlirValue word[4];
+  if (a->bits == 64)
+    return twg_bitcast(e, x, e->i64);
+  twg_to_words(e, a->element, a->bits, 1, &x, word);
+  return a->bits < 16 ? twg_cast(e, "llvm.zext", e->i16, word[0]) : word[0];
+}
+
+static MlirValue from_word(tw_emitter_t *e, const atomic_access_t *a, MlirValue word) {
+  MlirValue x;
+  if (a->bits == 64)
+    return twg_bitcast(e, word, twg_register_type(e, a->element));
+  if (a->bits < 16)
+    word = twg_cast(e, "llvm.trunc", e->i8, word);
+  twg_from_words(e, a->element, a->bits, 1, &word, &x);
+  return x;
+}
+
+/* "red.relaxed.gpu.global.add.v2.f32", or what else the access is. */
+static size_t put_name(char *out, size_t size, const atomic_access_t *a, int words) {
+  const char *name = a->kind == TW_ATOMIC_LOAD ? "ld" : a->kind == TW_ATOMIC_STORE ? "st" : a->old ? "atom" : "red";
+  char vector[8] = "";
+  if (words > 1)
+    snprintf(vector, sizeof vector, ".v%d", words);
+  return (size_t)snprintf(out, size, "%s.relaxed.%s.global%s%s.%s ", name, a->scope, a->operation, vector, a->type);
+}
+
+/* Accesses that give what was there: `left` where the guard does not hold. */
+static MlirValue access_one(tw_emitter_t *e, const atomic_access_t *a, MlirValue pointer, MlirValue guard,
+                            MlirValue value, MlirValue left) {
+  char text[160], constraints[32], condition[8] = "";
+  const char *class_ = register_class(a->bits);
+  size_t n = (size_t)snprintf(text, sizeof text, "mov.b%d $0, $2; ", a->bits < 16 ? 16 : a->bits);
+  if (guard.ptr)
+    snprintf(condition, sizeof condition, "@$4 ");
+  n += (size_t)snprintf(text + n, sizeof text - n, "%s", condition);
+  n += put_name(text + n, sizeof text - n, a, 1);
+  snprintf(text + n, sizeof text - n, "$0, [$1]%s;",
+           a->kind == TW_ATOMIC_LOAD  ? ""
+           : a->kind == TW_ATOMIC_CAS ? ", $2, $3"
+                                      : ", $3");
+  snprintf(constraints, sizeof constraints, "=&%s,l,%s,%s%s", class_, class_, class_, guard.ptr ? ",b" : "");
+  MlirValue operands[4] = {pointer, left, value, guard};
+  return twg_asm(e, text, constraints, word_type(e, a->bits), guard.ptr ? 4 : 3, operands, true);
+}
+
+/* Accesses that give nothing. */
+static void access_words(tw_emitter_t *e, const atomic_access_t *a, MlirValue pointer, MlirValue guard, int words,
+                         int bits, MlirValue *values) {
+  char text[160], constraints[32];
+  size_t n = 0, c = (size_t)snprintf(constraints, sizeof constraints, "l");
+  MlirValue operands[6] = {pointer};
+  if (guard.ptr)
+    n = (size_t)snprintf(text, sizeof text, "@$%d ", words + 1);
+  n += put_name(text + n, sizeof text - n, a, words);
+  n += (size_t)snprintf(text + n, sizeof text - n, "[$0], ");
+  for (int i = 0; i < words; i++) {
+    n += (size_t)snprintf(text + n, sizeof text - n, "%s$%d", i ? ", " : words > 1 ? "{" : "", i + 1);
+    c += (size_t)snprintf(constraints + c, sizeof constraints - c, ",%s", register_class(bits));
+    operands[i + 1] = values[i];
+  }
+  snprintf(text + n, sizeof text - n, words > 1 ? "};" : ";");
+  operands[words + 1] = guard;
+  snprintf(constraints + c, sizeof constraints - c, guard.ptr ? ",b" : "");
+  twg_asm(e, text, constraints, (MlirType){NULL}, words + (guard.ptr ? 2 : 1), operands, true);
+}
+
+/* Sums that no instruction of the target adds: LLVM makes a loop of compare and exchange. */
+static MlirValue add_in_loop(tw_emitter_t *e, const atomic_access_t *a, MlirValue pointer, MlirValue guard,
+                             MlirValue value) {
+  enum { FADD = 11, MONOTONIC = 2 };
+  MlirType type = mlirValueGetType(value);
+  MlirBlock then = twg_new_block(e, 0, NULL), after = twg_new_block(e, 1, &type);
+  MlirAttribute scope = mlirStringAttrGet(e->context, tw_str(a->scope[0] == 'c'   ? "block"
+                                                             : a->scope[0] == 'g' ? "device"
+                                                                                  : ""));
+  MlirNamedAttribute attributes[3] = {twg_named(e, "bin_op", twg_i64_attr(e, FADD)),
+                                      twg_named(e, "ordering", twg_i64_attr(e, MONOTONIC)),
+                                      twg_named(e, "syncscope", scope)};
+  twg_branch_if(e, guard.ptr ? guard : twg_const_int(e, e->i1, 1), then, 0, NULL, after, 1, &value);
+  e->block = then;
+  MlirValue operands[2] = {pointer, value};
+  MlirValue old = twg_op(e, "llvm.atomicrmw", type, 2, operands, 3, attributes);
+  twg_branch(e, after, 1, &old);
+  e->block = after;
+  return mlirBlockGetArgument(after, 0);
+}
+
+/* ---- what threads have of it ----------------------------------------------------------------------- */
+
+/* Threads that own no element get what its owner found. */
+static tw_values_t share_tile(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, MlirType type,
+                              MlirValue owner, tw_values_t found) {
+  int64_t shape[TW_LAYOUT_MAX_RANK];
+  int order[TW_LAYOUT_MAX_RANK], rank = tw_tile_shape(type, shape);
+  for (int d = 0; d < rank; d++)
+    order[d] = rank - 1 - d;
+  tw_layout_t shared = tw_shared_rowmajor(rank, shape, order);
+  MlirBlock write = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
+  MlirValue base = twg_scratch_at(e, op, 0);
+  twg_branch_if(e, owner, write, 0, NULL, after, 0, NULL);
+  e->block = write;
+  twg_write_shared(e, layout, &shared, tw_element(type), found, base);
+  twg_branch(e, after, 0, NULL);
+  e->block = after;
+  twg_barrier(e);
+  return twg_read_shared(e, layout, &shared, tw_element(type), base);
+}
+
+static MlirValue share_scalar(tw_emitter_t *e, MlirOperation op, const atomic_access_t *a, MlirValue owner,
+                              MlirValue found) {
+  MlirBlock write = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
+  MlirValue base = twg_scratch_at(e, op, 0), word = to_word(e, a, found);
+  MlirType type = mlirValueGetType(word);
+  int bytes = (int)tw_bits(type) / 8;
+  twg_branch_if(e, owner, write, 0, NULL, after, 0, NULL);
+  e->block = write;
+  twg_store_to(e, word, base, bytes);
+  twg_branch(e, after, 0, NULL);
+  e->block = after;
+  twg_barrier(e);
+  return from_word(e, a, twg_load_from(e, type, base, bytes));
+}
+
+/* ---- the rule -------------------------------------------------------------------------------------- */
+
+static atomic_access_t access_of(MlirOperation op, MlirType element) {
+  atomic_access_t a = {.element = element,
+                       .kind = (tw_atomic_kind_t)tw_attr_int(op, "kind", 0),
+                       .bits = tw_memory_bits(element),
+                       .scope = scope_of(op)};
+  bool reads = a.kind != TW_ATOMIC_STORE;
+  a.old = reads && (a.kind == TW_ATOMIC_LOAD || a.kind == TW_ATOMIC_XCHG || a.kind == TW_ATOMIC_CAS ||
+                    !tw_is_unused(mlirOperationGetResult(op, 0)));
+  a.operation = operation_of(element, a.kind);
+  return a;
+}
+
+/* The access that starts at register r; what it found goes to `out`. */
+static void access_register(tw_emitter_t *e, MlirOperation op, const atomic_access_t *a, const tw_indexed_t *x,
+                            MlirValue owner, int r, tw_values_t out) {
+  MlirValue values[16], words[4], expected = tw_operand(op, TW_OPERAND_EXPECTED);
+  int lanes[16], count = 1 << a->vector;
+  tw_place_t place = twg_locate(e, op, x, r);
+  MlirValue pointer = twg_element_pointer(e, x->array, place, a->bits), guard = twg_both(e, place.guard, owner);
+  twg_vector_registers(r, a->vector, x->regs, lanes);
+  for (int i = 0; i < count; i++)
+    values[i] = out.at[lanes[i]] = twg_at_register(e, x->value, lanes[i]);
+  if (a->kind == TW_ATOMIC_ADD && mlirTypeIsABF16(a->element) && !has_vectors(e)) {
+    out.at[r] = add_in_loop(e, a, pointer, guard, values[0]);
+  } else if (a->vector > 0) {
+    int num = twg_to_words(e, a->element, a->bits, count, values, words);
+    access_words(e, a, pointer, guard, num, 32, words);
+  } else if (a->old) {
+    MlirValue value = to_word(e, a, values[0]);
+    MlirValue left = expected.ptr ? to_word(e, a, twg_at_register(e, expected, r)) : value;
+    out.at[r] = from_word(e, a, access_one(e, a, pointer, guard, value, left));
+  } else {
+    words[0] = to_word(e, a, values[0]);
+    access_words(e, a, pointer, guard, 1, a->bits < 16 ? 16 : a->bits, words);
+  }
+}
+
+static bool rule_atomic(tw_emitter_t *e, MlirOperation op) {
+  tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_VALUE);
+  MlirType type = mlirValueGetType(x.value);
+  atomic_access_t a = access_of(op, tw_element(type));
+  tw_layout_t layout = {0};
+  MlirValue owner = twg_first_thread(e);
+  if (tw_is_tile(type)) {
+    if (!tw_layout_of_type(type, &layout)) {
+      tw_op_error(op, "needs a tile with a layout");
+      return false;
+    }
+    int most = most_at_once(e, &a);
+    owner = twg_owner_guard(e, &layout);
+    twg_find_vectors(op, &layout, &x);
+    x.vector = a.vector = x.vector < most ? x.vector : most;
+  }
+  a.type = type_of(op, &a);
+  if (tw_releases(op))
+    fence(e, op);
+  tw_values_t out = twg_new_values(e, tw_register_count(type));
+  for (int r = 0; r < out.count; r++)
+    if (twg_starts_vector(r, x.vector, x.regs) && twg_first_copy(&layout, r) == r)
+      access_register(e, op, &a, &x, owner, r, out);
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = out.at[twg_first_copy(&layout, r)];
+  if (tw_acquires(op))
+    fence(e, op);
+  if (tw_scratch_bytes(op) > 0 && tw_is_tile(type))
+    out = share_tile(e, op, &layout, type, owner, out);
+  else if (tw_scratch_bytes(op) > 0)
+    out.at[0] = share_scalar(e, op, &a, owner, out.at[0]);
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+TWG_RULE(TW_TILE_ATOMIC, rule_atomic)

@@ -1,0 +1,140 @@
+"""Views of arrays in the reference execution. A part of an array is a NumPy view of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtype as dt
+from .. import views
+from ..dtype import DType
+from ..errors import TileTypeError, TileValueError
+from ..modes import check_atomic
+from ..tile import MemoryOrder, MemoryScope, PaddingMode
+from . import atomics, memory
+from .checks import broadcast_shapes
+from .table import op
+from .values import Array, Shape, Tile, as_array, as_tile, int32_scalar, promote_to
+
+_DEFAULT = (MemoryOrder.ACQ_REL, MemoryScope.DEVICE)
+
+
+class Running:
+    """The machine of views (views.py) that computes."""
+
+    describe = staticmethod(repr)
+
+    def is_tile(self, value: Any) -> bool:
+        return isinstance(value, Tile)
+
+    def fitted(self, value: Any, dtype: DType, shape: Shape, exact: bool, what: str) -> Tile:
+        if exact and isinstance(value, Tile) and value.dtype is not dtype:
+            raise TileTypeError(f"{what} is {value.dtype}, the array {dtype}; bits are not converted")
+        tile = promote_to(value, dtype, what)
+        if tile.ndim > len(shape) or broadcast_shapes(tile.shape, shape, what) != shape:
+            raise TileTypeError(f"{what} of shape {tile.shape} does not broadcast to {shape}")
+        return Tile(np.broadcast_to(tile._data, shape), dtype)
+
+    def count_tiles(self, array: Array, axis: int, step: int) -> Tile:
+        return int32_scalar(-(-array._data.shape[axis] // step))
+
+    def slice(self, array: Array, axis: int, start: Any, stop: Any) -> Array:
+        first, last = (_bound(v, n) for v, n in ((start, "start"), (stop, "stop")))
+        if not 0 <= first <= last <= array._data.shape[axis]:
+            raise TileValueError(f"slice: {first} to {last} is not within {array._data.shape[axis]} elements")
+        part = array._data[(slice(None),) * axis + (slice(first, last),)]
+        found = Array(part, array._name, array._index_dtype)
+        constant = isinstance(start, int) and isinstance(stop, int)
+        found._constant = array._constant | {axis} if constant else array._constant - {axis}
+        return found
+
+    # -- tiles
+
+    def load_window(self, array: Array, index: Any, steps: Shape, shape: Shape, **how: Any) -> Tile:
+        return memory.load_tile(array, index, steps, shape, how["padding_mode"], how["check_bounds"])
+
+    def store_window(self, array: Array, index: Any, steps: Shape, tile: Tile, **how: Any) -> None:
+        memory.store_tile(array, index, steps, tile, how["check_bounds"])
+
+    def atomic_window(self, kind: str, array: Array, index: Any, steps: Shape, tile: Tile) -> None:
+        shape = tile.shape or (1,) * array.ndim
+        first = memory.first_element(array, index, steps, "index")
+        places = tuple(
+            Tile(np.arange(n).reshape([-1 if d == k else 1 for d in range(array.ndim)]) + first[k], dt.int64)
+            for k, n in enumerate(shape)
+        )
+        atomics.read_modify_write(kind, array, places, Tile(tile._data.reshape(shape), tile.dtype), True, *_DEFAULT)
+
+    # -- rows
+
+    def spread(self, start: Any, count: int, axis: int, rank: int, what: str) -> Tile:
+        return self.reshaped(Tile(_bound(start, what) + np.arange(count), dt.int64), axis, rank)
+
+    def reshaped(self, tile: Tile, axis: int, rank: int) -> Tile:
+        return Tile(tile._data.reshape([-1 if d == axis else 1 for d in range(rank)]), tile.dtype)
+
+    def load_at(self, array: Array, indices: Any, padding_mode: PaddingMode) -> Tile:
+        padding = Tile(memory.padding(padding_mode, array.dtype), array.dtype)
+        return memory.gather(array, indices, None, padding, True, None)
+
+    def store_at(self, array: Array, indices: Any, tile: Any, what: str) -> None:
+        shape = np.broadcast_shapes(*(i.shape for i in indices))
+        if isinstance(tile, Tile) and tile.shape and tile.shape != shape:
+            raise TileTypeError(f"{what}: the tile has shape {tile.shape}, the indices {shape}")
+        memory.scatter(array, indices, tile, None, True, None)
+
+    # -- offsets
+
+    def load_flat(self, array: Array, offset: Any, mask: Any, padding: Any) -> Tile:
+        return memory.gather(_flat(array), offset, mask, padding, False, None)
+
+    def store_flat(self, array: Array, offset: Any, value: Any, mask: Any) -> None:
+        memory.scatter(_flat(array), offset, value, mask, False, None)
+
+    def atomic_flat(self, kind: str, array: Array, offset: Any, values: Any, mask: Any, order: Any, scope: Any) -> Tile:
+        check_atomic(kind, array.dtype, order, scope, f"atomic_{kind}_offset")
+        if kind == "cas":
+            return atomics.compare_and_swap(_flat(array), offset, *values, False, order, scope, mask)
+        return atomics.read_modify_write(kind, _flat(array), offset, *values, False, order, scope, mask)
+
+
+def _bound(value: Any, name: str) -> int:
+    tile = as_tile(value, f"slice: {name}")
+    if tile.ndim or not tile.dtype.is_integral or not tile.dtype.signed:
+        raise TileTypeError(f"slice: {name} must be a signed integer scalar, found {tile.dtype} of shape {tile.shape}")
+    return int(tile)
+
+
+def _flat(array: Array) -> Array:
+    """The memory of an array from its first element to its last one."""
+    data = array._data
+    if not array.ndim or data.itemsize not in data.strides:
+        raise views.refuse_flat(repr(array))
+    count = 1 + sum((n - 1) * s for n, s in zip(data.shape, data.strides, strict=True)) // data.itemsize
+    flat = np.lib.stride_tricks.as_strided(data, (count,), (data.itemsize,), writeable=data.flags.writeable)
+    return Array(flat, array._name)
+
+
+@op("load_advanced_indexing")
+def load_advanced_indexing(array: Any, indices: Any, padding_mode: Any, latency: Any, allow_tma: Any) -> Tile:
+    machine, what = Running(), "ct.load_advanced_indexing"
+    array = as_array(array, what)
+    return machine.load_at(array, views.indices_of(machine, array, indices, what), padding_mode)
+
+
+@op("store_advanced_indexing")
+def store_advanced_indexing(array: Any, indices: Any, tile: Any, latency: Any, allow_tma: Any) -> None:
+    machine, what = Running(), "ct.store_advanced_indexing"
+    array = memory.writable(array, what)
+    machine.store_at(array, views.indices_of(machine, array, indices, what), tile, what)
+
+
+def add_methods() -> None:
+    """Give arrays the methods that views.py lists."""
+    for name, run in views.ARRAY_METHODS.items():
+        setattr(Array, name, _method(run))
+
+
+def _method(run: Any) -> Any:
+    return lambda self, *args, **keywords: run(Running(), self, *args, **keywords)
