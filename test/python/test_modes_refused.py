@@ -101,11 +101,8 @@ def test_modes_that_an_operation_does_not_have(kernel: Any, kind: type[TileError
 @pytest.mark.parametrize(
     ("keywords", "kind", "message"),
     [
-        (
-            {"memory_order": ct.MemoryOrder.ACQUIRE},
-            TileUnsupportedFeatureError,
-            "memory_order ACQUIRE is not supported",
-        ),
+        ({"memory_order": ct.MemoryOrder.ACQ_REL}, TileTypeError, "has no memory_order ACQ_REL; it has RELAXED, "),
+        ({"memory_order": ct.MemoryOrder.RELAXED}, TileTypeError, "needs a memory_scope of BLOCK, DEVICE or SYS"),
         ({"memory_scope": ct.MemoryScope.SYS}, TileTypeError, "memory_scope SYS needs a memory_order other than WEAK"),
         ({"memory_order": "weak"}, TileTypeError, "memory_order must be a ct.MemoryOrder, found 'weak'"),
     ],
