@@ -21,7 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE, PAGE = ROOT / "tools/api_examples.tsv", ROOT / "docs/api.md"
-STATEMENTS = {"assert_", "print", "printf", "scatter", "static_assert", "store"}  # what gives nothing back
+STATEMENTS = {"assert_", "print", "printf", "scatter", "static_assert", "store", "store_advanced_indexing"}  # what gives nothing back
 
 HEAD = """# API reference
 
@@ -35,13 +35,15 @@ i = ct.arange(4, dtype=ct.int32)
 m = ct.reshape(x, (2, 2))
 ```
 
+N is an array of int32: 1, 2, 3, 4.
+
 Shapes, axes and dtypes are constants. Operators mean what they mean in NumPy. [options.md](options.md) has the hints of
 `ct.kernel`, [cutile.md](cutile.md) what differs from cuTile.
 """
 
 KERNEL = """
 @ct.kernel
-def {name}_example(X, Y):
+def {name}_example(X, Y, N):
     x = ct.load(X, index=(0,), shape=(4,))
     y = ct.load(Y, index=(0,), shape=(4,))
     i = ct.arange(4, dtype=ct.int32)
@@ -72,8 +74,8 @@ def executed(table: dict[str, str]) -> dict[str, str]:
             x = np.arange(1, 5, dtype=np.float32)
             y = x[::-1].copy()
             with contextlib.redirect_stdout(io.StringIO()) as out:
-                getattr(module, f"{name}_example").interpret(1, (x, y))
-            stored = f"Y is {y}" if name in ("store", "scatter") else ""
+                getattr(module, f"{name}_example").interpret(1, (x, y, np.arange(1, 5, dtype=np.int32)))
+            stored = f"Y is {y}" if name in ("store", "scatter", "store_advanced_indexing") else ""
             results[name] = out.getvalue().strip() or stored
     return results
 
