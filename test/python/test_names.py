@@ -31,7 +31,7 @@ CASES = {
     "ct.dot(x, x)": "write ct.mma(x, y, acc), or x @ y",
     "ct.zeros_like(x)": "write ct.zeros(x.shape, x.dtype)",
     "ct.threadIdx.x": "a program is one block",
-    "ct.mma_scaled(X, 0, x)": "part of cuTile, but not of Tilewright yet; instead: ct.mma of operands",
+    "ct.grid_dependency_control_wait()": "part of cuTile, but not of Tilewright yet; instead: nothing: the compiler",
     "x.flatten()": "write x.reshape((-1,))",
     "x.to(ct.int32)": "write x.astype(dtype)",
     "x.sum()": "use ct.sum(x)",

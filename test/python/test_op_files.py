@@ -41,7 +41,10 @@ EXCEPTIONS = {
     ),
     SUM: (20, ("reduce",)),
     FRONT: (8, ("cast", "select", "print", "assert")),
-    "gathers whose indices count up become it": (7, ("load", "store")),
+    "gathers whose indices count up become it, views are made of it": (8, ("load", "store")),
+    "what it needs of shared memory is counted": (7, ("reduce_by", "scan_by")),
+    "other blocks see what it writes: barriers and the grid must know": (7, ("atomic",)),
+    "its layout is a part of another's": (8, ("extract",)),
 }
 
 
