@@ -21,7 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE, PAGE = ROOT / "tools/api_examples.tsv", ROOT / "docs/api.md"
-STATEMENTS = {"assert_", "print", "printf", "scatter", "static_assert", "store", "store_advanced_indexing"}  # what gives nothing back
+STORES = {"store", "scatter", "store_advanced_indexing"}
+STATEMENTS = {"assert_", "print", "printf", "static_assert"} | STORES  # what gives nothing back
 
 HEAD = """# API reference
 
@@ -75,7 +76,7 @@ def executed(table: dict[str, str]) -> dict[str, str]:
             y = x[::-1].copy()
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 getattr(module, f"{name}_example").interpret(1, (x, y, np.arange(1, 5, dtype=np.int32)))
-            stored = f"Y is {y}" if name in ("store", "scatter", "store_advanced_indexing") else ""
+            stored = f"Y is {y}" if name in STORES else ""
             results[name] = out.getvalue().strip() or stored
     return results
 
