@@ -222,7 +222,19 @@ static bool is_f32(MlirValue value) {
   return tw_is_tile(type) && mlirTypeIsAF32(tw_element(type));
 }
 
-/* Has the wait order what the product's registers will be made from, if that does not depend on the wait. */
+/* Whether the op is read behind the wait only, as what goes on to the next iteration is. */
+static bool read_behind(MlirOperation op, MlirOperation wait) {
+  MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
+  for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), mlirOperationGetBlock(op));
+    if (mlirOperationIsNull(user) || !mlirOperationIsBeforeInBlock(wait, user))
+      return false;
+  }
+  return true;
+}
+
+/* Has the wait order what the product's registers will be made from, if that does not depend on the wait. Where the
+ * program makes it in front of the product (it loads ahead by hand), its conversion moves behind the wait. */
 static void order_successor(wait_t *w, MlirOperation product) {
   MlirValue next = successor(product);
   MlirOperation narrow = next.ptr ? narrowing(next) : tw_null_op();
@@ -233,7 +245,12 @@ static void order_successor(wait_t *w, MlirOperation product) {
   if (mlirOperationIsNull(def) || stays(w, def) || stays(w, narrow) || !is_f32(wide) ||
       !is_f32(mlirOperationGetOperand(w->op, 0)))
     return;
+  bool early = mlirOperationIsBeforeInBlock(narrow, w->op);
+  if (early && !read_behind(narrow, w->op))
+    return;
   w->op = ordering(w->op, wide);
+  if (early)
+    mlirOperationMoveAfter(narrow, w->op);
   mlirOperationSetOperand(narrow, 0, mlirOperationGetResult(w->op, 1));
   tw_map_free(&w->stay);
   find_stay(w);
@@ -248,13 +265,7 @@ static bool crosses(MlirOperation op, MlirOperation wait) {
   bool masked = tw_op_is(op, TW_ARITH_SELECT) && is_function(tw_def(mlirOperationGetOperand(op, 1)));
   if ((!is_function(op) && !masked) || !is_f32(mlirOperationGetResult(op, 0)))
     return false;
-  MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
-  for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), mlirOperationGetBlock(op));
-    if (mlirOperationIsNull(user) || !mlirOperationIsBeforeInBlock(wait, user))
-      return false;
-  }
-  return true;
+  return read_behind(op, wait);
 }
 
 /* Has the wait order a function that stands in front of it, behind the wait before, and that is read behind it only:

@@ -194,6 +194,8 @@ def absolute(x: Any) -> Any:
     x = as_operand(x, "ct.abs")
     if is_number(x):
         return builtins.abs(x)
+    if x.dtype is dt.bool_:
+        return x
     return compute(np.abs, dt.require_arithmetic(x.dtype, "ct.abs"), x)
 
 

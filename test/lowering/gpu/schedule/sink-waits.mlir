@@ -117,3 +117,26 @@ func.func @weights(%c: tensor<64x64xf32, #l>, %m: tensor<64x64xi1, #l>) -> (tens
   %s = arith.mulf %p, %y2 : tensor<64x64xf32, #l>
   return %s, %y2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
 }
+
+// The next left operand, which the program loads ahead and converts in front of the product, is converted behind the wait.
+// CHECK-LABEL: @ahead
+func.func @ahead(%a: !A, %c: tensor<64x64xf32, #l>, %q: tensor<64x64xbf16, #l>) -> tensor<64x64xf32, #l> {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %n = arith.constant 8 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  // CHECK: scf.for
+  // CHECK-NEXT: %[[WIDE:.*]] = tile.load
+  // CHECK-NEXT: %[[X:.*]] = tile.async_mma
+  // CHECK-NEXT: %{{.*}}, %[[LATE:.*]] = tile.mma_wait %[[X]], 0 with %[[WIDE]]
+  // CHECK-NEXT: %[[NEXT:.*]] = arith.truncf %[[LATE]]
+  // CHECK-NEXT: scf.yield %{{.*}}, %[[NEXT]]
+  %r:2 = scf.for %i = %z to %n step %one iter_args(%acc = %c, %lhs = %q) -> (tensor<64x64xf32, #l>, tensor<64x64xbf16, #l>) : i32 {
+    %wide = tile.load %a[%i, %z] : !A, i32, i32 -> tensor<64x64xf32, #l>
+    %next = arith.truncf %wide : tensor<64x64xf32, #l> to tensor<64x64xbf16, #l>
+    %x = tile.async_mma %lhs, %b[%z], %acc : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+    %w = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+    scf.yield %w, %next : tensor<64x64xf32, #l>, tensor<64x64xbf16, #l>
+  }
+  return %r#0 : tensor<64x64xf32, #l>
+}
