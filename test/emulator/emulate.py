@@ -92,6 +92,9 @@ class Rewriter:
             return self.wgmma_wait(result, text, types)
         if text.startswith("fence.acq_rel."):
             return "  ret void\n"
+        if text.startswith("barrier.cluster."):
+            steps = re.findall(r"barrier\.cluster\.(arrive|wait)", text)
+            return "".join(f"  call void @emu_cluster_{step}()\n" for step in steps) + "  ret void\n"
         if ".relaxed." in text:
             return self.atomic(result, text, types)
         if text.startswith("atom.acq_rel.gpu.global.inc.u32"):
@@ -103,9 +106,6 @@ class Rewriter:
         if "global.shared::cta" in text:
             store = f"  call void @emu_store(ptr %g1, ptr %a0, ptr %at, i32 {len(types) - 3}, i1 %a2)"
             return self.box(types, 3, store)
-        if text.startswith("barrier.cluster."):
-            steps = re.findall(r"barrier\.cluster\.(arrive|wait)", text)
-            return "".join(f"  call void @emu_cluster_{step}()\n" for step in steps) + "  ret void\n"
         if "st.shared::cluster" in text:
             kind = types[1]
             value = f"  %x = {f'zext {kind} %a1 to i64' if kind != 'i64' else 'add i64 %a1, 0'}\n"

@@ -25,7 +25,7 @@ def test_warps_are_chosen_by_one_pass() -> None:
 
 def test_the_grid_is_planned_by_one_pass() -> None:
     assert callers("tw_grid_plan_write") == {"grid/plan_grid.c"}
-    assert callers("tw_raster_choose") == callers("tw_pairs_choose") == {"grid/plan_grid.c"}
+    assert callers("tw_raster_choose") == {"grid/plan_grid.c"}
 
 
 def test_barriers_are_built_where_it_is_said_what_they_order() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 PROGRAM = '''
 import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started the tests ignores
 import numpy as np
 from tilewright import tile as ct, tune
 

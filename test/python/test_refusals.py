@@ -106,7 +106,8 @@ def test_tiles_larger_than_a_block_can_hold(target: str) -> None:
 
 @ct.kernel
 def large_cast(X, Z):
-    ct.store(Z, (0, 0), ct.load(X, (0, 0), (1024, 1024)).astype(ct.float32))
+    x = ct.load(X, (0, 0), (1024, 1024)).astype(ct.float32)
+    ct.store(Z, (0, 0), x.reshape((512, 2048)).T.reshape((1024, 1024)))  # no part of it is made of a part
 
 
 def test_a_refusal_is_about_the_program() -> None:
