@@ -132,7 +132,7 @@ class TiledView(_Seen):
     @property
     def dtype(self) -> DType:
         """The dtype of the array."""
-        return self._array.dtype  # type: ignore[no-any-return]
+        return self._array.dtype
 
     @property
     def tile_shape(self) -> Shape:
@@ -226,7 +226,7 @@ class RawArrayMemory(_Seen):
     @property
     def dtype(self) -> DType:
         """The dtype of the array."""
-        return self._array.dtype  # type: ignore[no-any-return]
+        return self._array.dtype
 
     def load_offset(
         self, offset: Any, /, *, mask: Any = None, padding_value: Any = 0, latency: int | None = None
@@ -336,7 +336,11 @@ def get_raw_memory(machine: Machine, array: Any) -> RawArrayMemory:
     return RawArrayMemory(machine, array)
 
 
-ARRAY_METHODS = {"slice": slice_array, "tiled_view": tiled_view, "get_raw_memory": get_raw_memory}
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+    "slice": slice_array,
+    "tiled_view": tiled_view,
+    "get_raw_memory": get_raw_memory,
+}
 
 
 class Bound:

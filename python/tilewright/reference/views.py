@@ -95,8 +95,8 @@ class Running:
     def atomic_flat(self, kind: str, array: Array, offset: Any, values: Any, mask: Any, order: Any, scope: Any) -> Tile:
         check_atomic(kind, array.dtype, order, scope, f"atomic_{kind}_offset")
         if kind == "cas":
-            return atomics.compare_and_swap(_flat(array), offset, *values, False, order, scope, mask)
-        return atomics.read_modify_write(kind, _flat(array), offset, *values, False, order, scope, mask)
+            return atomics.compare_and_swap(_flat(array), offset, *values, False, order, scope, mask)  # type: ignore[call-arg]
+        return atomics.read_modify_write(kind, _flat(array), offset, *values, False, order, scope, mask)  # type: ignore[call-arg]
 
 
 def _bound(value: Any, name: str) -> int:
