@@ -43,35 +43,43 @@ static bool has_order(MlirOperation op, tw_memory_order_t order) {
 bool tw_acquires(MlirOperation op) { return has_order(op, TW_ORDER_ACQUIRE); }
 bool tw_releases(MlirOperation op) { return has_order(op, TW_ORDER_RELEASE); }
 
-static MlirWalkResult find_write(MlirOperation op, void *user) {
-  if (!tw_op_has(op, TW_WRITES_ARRAY | TW_ORDERS_ALL))
+typedef struct {
+  bool (*wanted)(MlirOperation op, const void *user);
+  const void *user;
+  MlirOperation found;
+} search_t;
+
+static MlirWalkResult search(MlirOperation op, void *user) {
+  search_t *s = user;
+  if (!s->wanted(op, s->user))
     return MlirWalkResultAdvance;
-  *(bool *)user = true;
+  s->found = op;
   return MlirWalkResultInterrupt;
 }
 
-bool tw_may_write_arrays(MlirOperation op) {
-  bool found = false;
-  mlirOperationWalk(op, find_write, &found, MlirWalkPreOrder);
-  return found;
+MlirOperation tw_find_op(MlirOperation root, bool (*wanted)(MlirOperation op, const void *user), const void *user) {
+  search_t s = {wanted, user, tw_null_op()};
+  mlirOperationWalk(root, search, &s, MlirWalkPreOrder);
+  return s.found;
 }
 
 typedef struct {
-  tw_op_kind_t kind;
-  bool found;
-} search_t;
+  bool (*test)(MlirOperation op);
+} alike_t;
 
-static MlirWalkResult find_kind(MlirOperation op, void *user) {
-  search_t *search = user;
-  search->found = tw_op_is(op, search->kind);
-  return search->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+static bool is_alike(MlirOperation op, const void *user) { return ((const alike_t *)user)->test(op); }
+
+bool tw_has_op_like(MlirOperation root, bool (*wanted)(MlirOperation op)) {
+  return !mlirOperationIsNull(tw_find_op(root, is_alike, &(alike_t){wanted}));
 }
 
-bool tw_has_op(MlirOperation op, tw_op_kind_t kind) {
-  search_t search = {kind, false};
-  mlirOperationWalk(op, find_kind, &search, MlirWalkPreOrder);
-  return search.found;
-}
+static bool may_write(MlirOperation op) { return tw_op_has(op, TW_WRITES_ARRAY | TW_ORDERS_ALL); }
+
+bool tw_may_write_arrays(MlirOperation op) { return tw_has_op_like(op, may_write); }
+
+static bool is_of_kind(MlirOperation op, const void *kind) { return tw_op_is(op, *(const tw_op_kind_t *)kind); }
+
+bool tw_has_op(MlirOperation op, tw_op_kind_t kind) { return !mlirOperationIsNull(tw_find_op(op, is_of_kind, &kind)); }
 
 MlirOperation tw_next_op(MlirOperation op, tw_op_kind_t kind) {
   while (!mlirOperationIsNull(op) && !tw_op_is(op, kind))

@@ -49,6 +49,10 @@ bool tw_acquires(MlirOperation op);
 bool tw_releases(MlirOperation op);
 /* Whether an op of this kind is the op or in it. */
 bool tw_has_op(MlirOperation op, tw_op_kind_t kind);
+/* The first op in one, itself included, that is `wanted`; null if none is. */
+MlirOperation tw_find_op(MlirOperation root, bool (*wanted)(MlirOperation op, const void *user), const void *user);
+/* Whether there is one, for a question that needs nothing but the op. */
+bool tw_has_op_like(MlirOperation root, bool (*wanted)(MlirOperation op));
 /* The first op of this kind from `op` on, in its block; null if there is none. */
 MlirOperation tw_next_op(MlirOperation op, tw_op_kind_t kind);
 /* The op that makes a value, or null for a block argument. */

@@ -201,12 +201,11 @@ static MlirValue counted_variable(cpu_t *cx, const MlirValue bounds[3], const Ml
   return cpu_bin(cx, "arith.addi", bounds[0], cpu_bin(cx, "arith.muli", count, bounds[2]));
 }
 
-static MlirWalkResult find_more(MlirOperation op, void *user) {
+static bool is_long(MlirOperation op) {
   bool more = tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     more |= tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i)));
-  *(bool *)user = more;
-  return more ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+  return more;
 }
 
 /* Loops look whether they shall stop, except for those that count and have scalars only: they end in seconds, and LLVM
@@ -216,7 +215,7 @@ static bool looks(MlirOperation loop) {
   MlirBlock body = tw_region_block(loop, 0);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !more && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    mlirOperationWalk(op, find_more, &more, MlirWalkPreOrder);
+    more = tw_has_op_like(op, is_long);
   return more;
 }
 

@@ -10,13 +10,6 @@
 
 #include <stdio.h>
 
-static MlirWalkResult find_barrier(MlirOperation op, void *found) {
-  if (!tw_op_is(op, TW_TILE_SYNC_THREADS))
-    return MlirWalkResultAdvance;
-  *(bool *)found = true;
-  return MlirWalkResultInterrupt;
-}
-
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel) {
   MlirType pointer = cpu_pointer_type(cx), types[5] = {pointer, pointer, pointer, pointer, pointer};
   MlirBlock old = tw_region_block(kernel, 0);
@@ -39,8 +32,7 @@ MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel) {
 }
 
 void cpu_call_threads(cpu_t *cx, MlirOperation thread) {
-  bool barriers = false;
-  mlirOperationWalk(cx->func, find_barrier, &barriers, MlirWalkPreOrder);
+  bool barriers = tw_has_op(cx->func, TW_TILE_SYNC_THREADS);
   tw_builder_t at = cpu_here(cx);
   MlirType type = mlirTypeAttrGetValue(tw_attr(thread, "function_type"));
   MlirValue callee = tw_op1_attr(&at, "func.constant", type, 0, NULL, "value",

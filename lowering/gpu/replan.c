@@ -81,25 +81,16 @@ static bool change_warps(int64_t of_products, int64_t *num_warps) {
   return true;
 }
 
-typedef struct {
-  int64_t step;
-  bool found;
-} longer_t;
-
-static MlirWalkResult find_longer(MlirOperation op, void *user) {
-  longer_t *longer = user;
-  if (tw_op_is(op, TW_TILE_MMA)) {
-    MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0));
-    longer->found |= tw_extent(lhs, tw_rank(lhs) - 1) * tw_bytes(lhs) > longer->step;
-  }
-  return MlirWalkResultAdvance;
+static bool is_longer(MlirOperation op, const void *step) {
+  if (!tw_op_is(op, TW_TILE_MMA))
+    return false;
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0));
+  return tw_extent(lhs, tw_rank(lhs) - 1) * tw_bytes(lhs) > *(const int64_t *)step;
 }
 
 /* Whether a product has more of k than a step. */
 static bool has_steps(MlirOperation func, int64_t step) {
-  longer_t longer = {.step = step};
-  mlirOperationWalk(func, find_longer, &longer, MlirWalkPreOrder);
-  return step > 0 && longer.found;
+  return step > 0 && !mlirOperationIsNull(tw_find_op(func, is_longer, &step));
 }
 
 static bool apply(const plan_t *plan, MlirOperation func, int64_t of_products, int64_t *num_warps) {

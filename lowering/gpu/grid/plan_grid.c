@@ -108,48 +108,35 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
   }
 }
 
-static MlirWalkResult find_async(MlirOperation op, void *found) {
-  if (!tw_op_is(op, TW_TILE_MMA) || !tw_is_async_mma(op))
-    return MlirWalkResultAdvance;
-  *(bool *)found = true;
-  return MlirWalkResultInterrupt;
-}
+static bool is_async(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && tw_is_async_mma(op); }
 
 /* Whether a loop around the op has a product that runs by itself. */
 static bool is_beside_product(MlirOperation op) {
   bool found = false;
   for (MlirOperation loop = tw_enclosing_loop(op); !found && !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
-    mlirOperationWalk(loop, find_async, &found, MlirWalkPreOrder);
+    found = tw_has_op_like(loop, is_async);
   return found;
 }
 
-typedef struct {
-  MlirOperation write;
-  bool found;
-} reader_t;
-
-static MlirWalkResult find_reader(MlirOperation op, void *user) {
-  reader_t *reader = user;
+static bool may_read(MlirOperation op, const void *user) {
+  MlirOperation write = *(const MlirOperation *)user;
   intptr_t first;
-  if (tw_op_loads(op)) {
-    MlirValue read = mlirOperationGetOperand(op, 0), written = tw_access_array(reader->write, &first);
-    bool in_place = mlirValueEqual(read, written) && tw_reads_before(op, reader->write, tw_null_op());
-    reader->found |= !in_place && !tw_may_be_disjoint(read, written);
-  }
-  return reader->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+  if (!tw_op_loads(op))
+    return false;
+  MlirValue read = mlirOperationGetOperand(op, 0), written = tw_access_array(write, &first);
+  bool in_place = mlirValueEqual(read, written) && tw_reads_before(op, write, tw_null_op());
+  return !in_place && !tw_may_be_disjoint(read, written);
 }
 
 /* Whether the kernel may load from the array that the op writes to, but for each tile before it is written. */
 static bool may_be_read(MlirOperation func, MlirOperation write) {
-  reader_t reader = {write, false};
-  mlirOperationWalk(func, find_reader, &reader, MlirWalkPreOrder);
-  return reader.found;
+  return !mlirOperationIsNull(tw_find_op(func, may_read, &write));
 }
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
   bool looped = !mlirOperationIsNull(tw_enclosing_loop(op));
-  k->async |= looped && tw_op_is(op, TW_TILE_MMA) && tw_is_async_mma(op);
+  k->async |= looped && is_async(op);
   if (looped && tw_op_is(op, TW_TILE_MMA))
     look_behind(k, op);
   if (tw_stores_to_array(op))

@@ -56,40 +56,34 @@ typedef struct {
   MlirOperation func, loop;   /* the one over k */
   MlirOperation blocks;       /* the one over blocks; null in a kernel that is not persistent */
   MlirBlock block;            /* what is done for one tile */
-  bool harmless;              /* all ops seen only compute and read */
   int64_t flop_cycles, bytes; /* of an iteration */
   tw_steps_t steps;
 } splitter_t;
 
 /* ---- what can be split ------------------------------------------------------------------------- */
 
-static bool is_harmless(MlirOperation op) {
-  return tw_is_arithmetic(op) || tw_op_form(op) == TW_FORM_CONTROL || tw_op_loads(op) || tw_op_is(op, TW_TILE_MMA) ||
-         tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
-}
-
-static MlirWalkResult check_harmless(MlirOperation op, void *user) {
-  splitter_t *s = user;
-  s->harmless &= is_harmless(op) && !tw_op_is(op, TW_SCF_WHILE);
-  return s->harmless ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
+static bool is_harmful(MlirOperation op) {
+  bool harmless = tw_is_arithmetic(op) || tw_op_form(op) == TW_FORM_CONTROL || tw_op_loads(op) ||
+                  tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
+  return !harmless || tw_op_is(op, TW_SCF_WHILE);
 }
 
 static const char *why_not(splitter_t *s) {
   enum { SMALLEST_BITS = 16 };
   int64_t step;
   s->loop = tw_null_op();
-  s->harmless = true;
+  bool harmless = true;
   for (MlirOperation op = mlirBlockGetFirstOperation(s->block); mlirOperationIsNull(s->loop);
        op = mlirOperationGetNextInBlock(op)) {
     if (mlirOperationIsNull(op))
       return "it has no loop with products";
-    mlirOperationWalk(op, check_harmless, s, MlirWalkPreOrder);
+    harmless = harmless && !tw_has_op_like(op, is_harmful);
     if (tw_has_op(op, TW_TILE_MMA))
       s->loop = op;
   }
   if (!tw_op_is(s->loop, TW_SCF_FOR))
     return "its first product is in no loop over numbers";
-  if (!s->harmless)
+  if (!harmless)
     return "it writes, prints, asserts or waits before its sums are complete";
   for (MlirOperation op = mlirOperationGetNextInBlock(s->loop); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))

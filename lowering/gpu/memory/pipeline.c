@@ -112,56 +112,46 @@ static bool depends_on_induction_only(pipeline_plan_t *plan, MlirValue value, bo
   return true;
 }
 
-typedef struct {
-  MlirBlock body;
-  bool bad;
-} check_t;
-
 /* Meetings of the program's own threads, and copies that are not directly in the body. */
-static MlirWalkResult find_obstacle(MlirOperation op, void *user) {
-  check_t *check = user;
-  bool nested = !mlirBlockEqual(mlirOperationGetBlock(op), check->body);
-  if (tw_op_is(op, TW_TILE_SYNC_THREADS) || (nested && (tw_is_async_copy(op) || tw_op_is(op, TW_TILE_BARRIER))))
-    check->bad = true;
-  return check->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+static bool is_obstacle(MlirOperation op, const void *body) {
+  bool nested = !mlirBlockEqual(mlirOperationGetBlock(op), *(const MlirBlock *)body);
+  return tw_op_is(op, TW_TILE_SYNC_THREADS) || (nested && (tw_is_async_copy(op) || tw_op_is(op, TW_TILE_BARRIER)));
 }
 
 typedef struct {
   MlirOperation loop;
   tw_slice_t early; /* the copies, and what their positions come from */
-  bool bad;
-} pipeline_writes_t;
+} early_reads_t;
 
 /* Whether an op writes to what copies, or the loads behind their positions, find an iteration or more before. */
-static MlirWalkResult check_write(MlirOperation op, void *user) {
-  pipeline_writes_t *writes = user;
+static bool may_write(MlirOperation op, const void *user) {
+  const early_reads_t *reads = user;
   intptr_t first;
   if (!tw_stores_to_array(op))
-    return MlirWalkResultAdvance;
+    return false;
   MlirValue array = tw_access_array(op, &first);
-  for (MlirOperation read = mlirBlockGetFirstOperation(tw_loop_body(writes->loop));
-       !mlirOperationIsNull(read) && !writes->bad; read = mlirOperationGetNextInBlock(read))
-    if (tw_slice_has(&writes->early, read) && (tw_is_async_copy(read) || is_index_load(read)))
-      writes->bad = tw_acquires(op) || !tw_assume_unwritten(mlirOperationGetOperand(read, 0), array,
-                                                            tw_reads_before(read, op, writes->loop));
-  return writes->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+  for (MlirOperation read = mlirBlockGetFirstOperation(tw_loop_body(reads->loop)); !mlirOperationIsNull(read);
+       read = mlirOperationGetNextInBlock(read))
+    if (tw_slice_has(&reads->early, read) && (tw_is_async_copy(read) || is_index_load(read)) &&
+        (tw_acquires(op) || !tw_assume_unwritten(mlirOperationGetOperand(read, 0), array,
+                                                 tw_reads_before(read, op, reads->loop))))
+      return true;
+  return false;
 }
 
 static bool keeps_order(const pipeline_plan_t *plan) {
-  pipeline_writes_t writes = {.loop = plan->loop, .early = {.block = tw_loop_body(plan->loop)}};
+  early_reads_t reads = {.loop = plan->loop, .early = {.block = tw_loop_body(plan->loop)}};
   for (int i = 0; i < plan->copies.count; i++)
-    tw_slice_add_op(&writes.early, plan->copies.at[i]);
-  mlirOperationWalk(plan->loop, check_write, &writes, MlirWalkPreOrder);
-  tw_slice_free(&writes.early);
-  return !writes.bad;
+    tw_slice_add_op(&reads.early, plan->copies.at[i]);
+  MlirOperation write = tw_find_op(plan->loop, may_write, &reads);
+  tw_slice_free(&reads.early);
+  return mlirOperationIsNull(write);
 }
 
 /* Null, with the copies; or why they stay where they are. */
 static const char *why_not(pipeline_plan_t *plan) {
   MlirBlock body = tw_loop_body(plan->loop);
-  check_t check = {body, false};
   bool loads = false;
-  mlirOperationWalk(plan->loop, find_obstacle, &check, MlirWalkPreOrder);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     if (!tw_is_async_copy(op))
@@ -172,7 +162,7 @@ static const char *why_not(pipeline_plan_t *plan) {
           !depends_on_induction_only(plan, mlirOperationGetOperand(op, i), &loads))
         return "the loop computes where its tiles lie from more than its counter";
   }
-  if (plan->copies.count > 0 && check.bad)
+  if (plan->copies.count > 0 && !mlirOperationIsNull(tw_find_op(plan->loop, is_obstacle, &body)))
     return "its threads meet, or a loop or branch in it copies, too";
   return plan->copies.count == 0 || keeps_order(plan) ? NULL : "it writes to an array that it copies from";
 }

@@ -120,27 +120,22 @@ static bool is_of_copies(MlirOperation loop, MlirOperation load) {
 
 typedef struct {
   MlirOperation loop, load;
-  bool unknown;
-} prefetch_writes_t;
+} early_load_t;
 
-static MlirWalkResult check_write(MlirOperation op, void *user) {
-  prefetch_writes_t *writes = user;
+static bool may_write(MlirOperation op, const void *user) {
+  const early_load_t *early = user;
   intptr_t first;
   if (mlirOperationGetNumRegions(op) > 0)
-    return MlirWalkResultAdvance;
-  if (tw_stores_to_array(op))
-    writes->unknown = !tw_assume_unwritten(mlirOperationGetOperand(writes->load, 0), tw_access_array(op, &first),
-                                           tw_reads_before(writes->load, op, writes->loop));
-  else
-    writes->unknown = tw_may_write_arrays(op);
-  return writes->unknown ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+    return false;
+  if (!tw_stores_to_array(op))
+    return tw_may_write_arrays(op);
+  return !tw_assume_unwritten(mlirOperationGetOperand(early->load, 0), tw_access_array(op, &first),
+                              tw_reads_before(early->load, op, early->loop));
 }
 
 /* Whether the load finds the same an iteration early. */
 static bool reads_constant(MlirOperation loop, MlirOperation load) {
-  prefetch_writes_t writes = {loop, load, false};
-  mlirOperationWalk(loop, check_write, &writes, MlirWalkPreOrder);
-  return !writes.unknown;
+  return mlirOperationIsNull(tw_find_op(loop, may_write, &(early_load_t){loop, load}));
 }
 
 static bool is_early(MlirOperation loop, MlirOperation op, int64_t most) {

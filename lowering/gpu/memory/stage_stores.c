@@ -125,24 +125,22 @@ static bool is_elsewhere_each_time(MlirOperation store) {
 typedef struct {
   MlirValue array;
   MlirOperation store;
-  bool disjoint;
-} alone_t;
+} staged_store_t;
 
-static MlirWalkResult check_arrays(MlirOperation op, void *user) {
-  alone_t *alone = user;
+static bool may_share(MlirOperation op, const void *user) {
+  const staged_store_t *staged = user;
   for (intptr_t i = 0; !tw_is_index_fact(op) && i < mlirOperationGetNumOperands(op); i++) {
     MlirValue other = mlirOperationGetOperand(op, i);
-    if (mlirTypeIsAMemRef(mlirValueGetType(other)) && !mlirValueEqual(other, alone->array))
-      alone->disjoint &= tw_assume_unwritten(other, alone->array, loads_in_place(op, alone->store));
+    if (mlirTypeIsAMemRef(mlirValueGetType(other)) && !mlirValueEqual(other, staged->array) &&
+        !tw_assume_unwritten(other, staged->array, loads_in_place(op, staged->store)))
+      return true;
   }
-  return alone->disjoint ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
+  return false;
 }
 
 /* Whether the array shares memory with none that the kernel writes, or reads elsewhere than the store. */
 static bool is_alone(const stager_t *s, MlirValue array, MlirOperation store) {
-  alone_t alone = {array, store, true};
-  mlirOperationWalk(s->func, check_arrays, &alone, MlirWalkPreOrder);
-  return alone.disjoint;
+  return mlirOperationIsNull(tw_find_op(s->func, may_share, &(staged_store_t){array, store}));
 }
 
 /* The value in the layout in which it was computed. */

@@ -129,23 +129,15 @@ static bool has_known_place(MlirOperation loop, MlirOperation load, tw_slice_t *
   return ok;
 }
 
-typedef struct {
-  MlirValue array;
-  bool written;
-} writes_t;
-
-static MlirWalkResult check_write(MlirOperation op, void *user) {
-  writes_t *writes = user;
+static bool may_write(MlirOperation op, const void *user) {
+  const MlirValue *array = user;
   intptr_t first;
-  writes->written =
-      tw_acquires(op) || (tw_stores_to_array(op) && !tw_assume_disjoint(tw_access_array(op, &first), writes->array));
-  return writes->written ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+  return tw_acquires(op) || (tw_stores_to_array(op) && !tw_assume_disjoint(tw_access_array(op, &first), *array));
 }
 
 static bool is_written(MlirOperation func, MlirOperation load) {
-  writes_t writes = {.array = mlirOperationGetOperand(load, 0)};
-  mlirOperationWalk(func, check_write, &writes, MlirWalkPreOrder);
-  return writes.written;
+  MlirValue array = mlirOperationGetOperand(load, 0);
+  return !mlirOperationIsNull(tw_find_op(func, may_write, &array));
 }
 
 /* ---- rewriting --------------------------------------------------------------------------------------- */

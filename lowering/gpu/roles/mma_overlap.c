@@ -226,20 +226,11 @@ MlirOperation tw_product_end(const tw_overlaps_t *overlaps, MlirOperation produc
   }
 }
 
-typedef struct {
-  const tw_overlaps_t *overlaps;
-  bool works;
-} work_t;
-
-static MlirWalkResult find_work(MlirOperation op, void *user) {
-  work_t *work = user;
-  const tw_overlap_t *overlap = tw_overlap_of(work->overlaps, mlirOperationGetParentOperation(op));
-  work->works |= (tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_is(op, TW_TILE_MMA)) && !(overlap && overlap->all);
-  return work->works ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+static bool is_work(MlirOperation op, const void *overlaps) {
+  const tw_overlap_t *overlap = tw_overlap_of(overlaps, mlirOperationGetParentOperation(op));
+  return (tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_is(op, TW_TILE_MMA)) && !(overlap && overlap->all);
 }
 
 bool tw_works_between_products(const tw_overlaps_t *overlaps, MlirOperation func) {
-  work_t work = {.overlaps = overlaps};
-  mlirOperationWalk(func, find_work, &work, MlirWalkPreOrder);
-  return work.works;
+  return !mlirOperationIsNull(tw_find_op(func, is_work, overlaps));
 }

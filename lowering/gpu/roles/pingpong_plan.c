@@ -37,26 +37,19 @@ static bool is_of_store(MlirOperation op) {
   return tw_op_is(op, TW_TILE_TMA_STORE) || tw_op_is(op, TW_TILE_TMA_STORE_WAIT);
 }
 
-typedef struct {
-  const tw_stage_plan_t *plan;
-  bool found;
-} loop_search_t;
-
-/* Buffers that no multibuffer replaces and no store by TMA uses. */
-static MlirWalkResult find_other_buffer(MlirOperation op, void *user) {
-  loop_search_t *search = user;
-  if (!tw_op_is(op, TW_TILE_ALLOC_SHARED) || tw_is_filled(search->plan, mlirOperationGetResult(op, 0)))
-    return MlirWalkResultAdvance;
+/* A buffer that no multibuffer replaces and no store by TMA uses. */
+static bool is_other_buffer(MlirOperation op, const void *plan) {
+  if (!tw_op_is(op, TW_TILE_ALLOC_SHARED) || tw_is_filled(plan, mlirOperationGetResult(op, 0)))
+    return false;
   for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use))
-    search->found |= !is_of_store(mlirOpOperandGetOwner(use));
-  return MlirWalkResultAdvance;
+    if (!is_of_store(mlirOpOperandGetOwner(use)))
+      return true;
+  return false;
 }
 
 static bool has_other_buffers(const tw_stage_plan_t *plan) {
-  loop_search_t search = {.plan = plan};
-  mlirOperationWalk(plan->func, find_other_buffer, &search, MlirWalkPreOrder);
-  return search.found;
+  return !mlirOperationIsNull(tw_find_op(plan->func, is_other_buffer, plan));
 }
 
 bool tw_may_pingpong(const tw_stage_plan_t *plan) {

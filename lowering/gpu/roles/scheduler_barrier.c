@@ -40,11 +40,8 @@
 
 enum { GROUPS = 2 };
 
-static MlirWalkResult find_function(MlirOperation op, void *found) {
-  if (tw_op_class(op) != TW_CLASS_FUNCTION || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
-    return MlirWalkResultAdvance;
-  *(bool *)found = true;
-  return MlirWalkResultInterrupt;
+static bool is_function_of_tile(MlirOperation op) {
+  return tw_op_class(op) == TW_CLASS_FUNCTION && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
 
 static bool stands_in_loops(MlirOperation op) {
@@ -66,21 +63,14 @@ static void turn_of(const tw_builder_t *at, const char *name, MlirValue group, i
   turn(&in, name);
 }
 
-static MlirWalkResult find_meeting(MlirOperation op, void *found) {
+static bool is_meeting(MlirOperation op) {
   unsigned memory = TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED;
   bool moves = tw_op_has(op, memory) && !tw_op_has(op, TW_COPIES_BY_ENGINE) && !tw_op_is(op, TW_TILE_ASYNC_MMA);
-  if (!moves && !tw_op_is(op, TW_TILE_BARRIER) && tw_scratch_bytes(op) == 0)
-    return MlirWalkResultAdvance;
-  *(bool *)found = true;
-  return MlirWalkResultInterrupt;
+  return moves || tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) != 0;
 }
 
 /* Whether the threads of both groups may meet at an op, or at a barrier that tile-insert-barriers puts before it. */
-static bool may_meet(MlirOperation op) {
-  bool found = false;
-  mlirOperationWalk(op, find_meeting, &found, MlirWalkPreOrder);
-  return found;
-}
+static bool may_meet(MlirOperation op) { return tw_has_op_like(op, is_meeting); }
 
 /* Whether threads have written a product's operand, so that they must meet before it. */
 static bool reads_what_threads_wrote(MlirOperation product) {
@@ -120,15 +110,13 @@ static MlirOperation first_product(MlirOperation loop) {
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
-  bool computes = false;
   if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   MlirOperation product = first_product(op);
   MlirOperation wait = tw_next_op(product, TW_TILE_MMA_WAIT);
   if (mlirOperationIsNull(tw_next_op(wait, TW_TILE_ASYNC_MMA)))
     return MlirWalkResultAdvance;
-  mlirOperationWalk(op, find_function, &computes, MlirWalkPreOrder);
-  if (computes && stands_in_loops(op) && !mlirOperationIsNull(end_of_order(product)))
+  if (tw_has_op_like(op, is_function_of_tile) && stands_in_loops(op) && !mlirOperationIsNull(end_of_order(product)))
     tw_ops_add(user, op);
   return MlirWalkResultAdvance;
 }
@@ -140,17 +128,9 @@ static void alternate(MlirOperation loop) {
   turn(&behind, "tile.ordered_arrive");
 }
 
-static MlirWalkResult find_roles(MlirOperation op, void *found) {
-  if (!tw_op_is(op, TW_TILE_ROLES))
-    return MlirWalkResultAdvance;
-  *(MlirOperation *)found = op;
-  return MlirWalkResultInterrupt;
-}
-
 bool tw_scheduler_barrier(MlirOperation func) {
-  MlirOperation roles = tw_null_op();
+  MlirOperation roles = tw_roles_of(func);
   tw_ops_t found = {NULL, 0};
-  mlirOperationWalk(func, find_roles, &roles, MlirWalkPreOrder);
   if (mlirOperationIsNull(roles) || tw_has_hint_race_check(func) || tw_attr_int(roles, "consumer_groups", 1) > 1 ||
       tw_num_warps(func, 0) != TW_WARPGROUP_WARPS * GROUPS)
     return true;

@@ -79,18 +79,11 @@ static bool takes_registers(MlirOperation mma) {
   return tw_mma_place(mma, 0) == TW_PLACE_REGISTERS && tw_mma_place(mma, 1) == TW_PLACE_SHARED;
 }
 
-static MlirWalkResult find_effect(MlirOperation op, void *user) {
-  if (tw_is_arithmetic(op) || tw_op_form(op) == TW_FORM_CONTROL || tw_op_is(op, TW_TILE_MMA) || tw_op_loads(op))
-    return MlirWalkResultAdvance;
-  *(bool *)user = true;
-  return MlirWalkResultInterrupt;
+static bool is_effect(MlirOperation op) {
+  return !tw_is_arithmetic(op) && tw_op_form(op) != TW_FORM_CONTROL && !tw_op_is(op, TW_TILE_MMA) && !tw_op_loads(op);
 }
 
-static bool has_effects(MlirOperation loop) {
-  bool found = false;
-  mlirOperationWalk(loop, find_effect, &found, MlirWalkPreOrder);
-  return found;
-}
+static bool has_effects(MlirOperation loop) { return tw_has_op_like(loop, is_effect); }
 
 /* The load of an operand that is nothing but a view of it. */
 static MlirOperation viewed_load(MlirValue value) {

@@ -76,18 +76,11 @@ static MlirOperation barrier_of(MlirOperation wait) {
 
 static bool is_pure(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_ASYNC_MMA); }
 
-static MlirWalkResult find_effect(MlirOperation op, void *user) {
-  if (is_pure(op) || tw_op_loads(op) || tw_op_form(op) == TW_FORM_CONTROL)
-    return MlirWalkResultAdvance;
-  *(bool *)user = true;
-  return MlirWalkResultInterrupt;
+static bool is_effect(MlirOperation op) {
+  return !is_pure(op) && !tw_op_loads(op) && tw_op_form(op) != TW_FORM_CONTROL;
 }
 
-static bool has_effects(MlirOperation op) {
-  bool found = false;
-  mlirOperationWalk(op, find_effect, &found, MlirWalkPreOrder);
-  return found;
-}
+static bool has_effects(MlirOperation op) { return tw_has_op_like(op, is_effect); }
 
 /* Whether loads may come before waits: the block writes to no array, and a thread has registers for what they bring
  * beside all accumulators. */
@@ -116,39 +109,27 @@ static bool stays(const wait_t *w, MlirOperation op) { return tw_map_get(&w->sta
 
 static void keep(wait_t *w, MlirOperation op) { tw_map_set(&w->stay, op.ptr, 0, NULL); }
 
-typedef struct {
-  const wait_t *wait;
-  MlirBlock block;
-  bool found;
-} reads_t;
-
-static MlirWalkResult find_read(MlirOperation op, void *user) {
-  reads_t *reads = user;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && !reads->found; i++) {
-    MlirOperation def = tw_ancestor_in(tw_def(mlirOperationGetOperand(op, i)), reads->block);
-    reads->found = !mlirOperationIsNull(def) && stays(reads->wait, def);
+static bool reads_what_stays(MlirOperation op, const void *user) {
+  const wait_t *w = user;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirOperation def = tw_ancestor_in(tw_def(mlirOperationGetOperand(op, i)), mlirOperationGetBlock(w->op));
+    if (!mlirOperationIsNull(def) && stays(w, def))
+      return true;
   }
-  return reads->found ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+  return false;
 }
 
 static bool depends(const wait_t *w, MlirOperation op) {
-  reads_t reads = {w, mlirOperationGetBlock(w->op), false};
-  mlirOperationWalk(op, find_read, &reads, MlirWalkPreOrder);
-  return reads.found;
+  return !mlirOperationIsNull(tw_find_op(op, reads_what_stays, w));
 }
 
-static MlirWalkResult find_product(MlirOperation op, void *user) {
-  *(bool *)user = *(bool *)user || is_wait(op) || tw_op_is(op, TW_TILE_ASYNC_MMA);
-  return MlirWalkResultAdvance;
-}
+static bool is_of_products(MlirOperation op) { return is_wait(op) || tw_op_is(op, TW_TILE_ASYNC_MMA); }
 
 /* Whether the op must stay behind the wait. */
 static bool must_stay(const wait_t *w, MlirOperation op) {
-  bool products = false;
   if (is_wait(op) || mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || depends(w, op))
     return true;
-  if (mlirOperationGetNumRegions(op) > 0)
-    mlirOperationWalk(op, find_product, &products, MlirWalkPreOrder);
+  bool products = mlirOperationGetNumRegions(op) > 0 && tw_has_op_like(op, is_of_products);
   return products || has_effects(op) || (!w->loads && tw_op_loads(op)) ||
          (w->effects && tw_op_is(op, TW_TILE_ASYNC_MMA));
 }

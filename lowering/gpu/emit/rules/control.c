@@ -231,18 +231,14 @@ static bool rule_barrier(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- agreement of a warp ---------------------------------------------------------------------------- */
 
-static MlirWalkResult find_meeting(MlirOperation op, void *user) {
-  bool meets = tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) > 0;
-  *(bool *)user = *(bool *)user || meets;
-  return meets ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
-}
+static bool is_meeting(MlirOperation op) { return tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) > 0; }
 
 /* Whether a branch on the value has threads of several warps meet. */
 static bool decides_for_block(MlirValue condition) {
   bool meets = false;
-  for (MlirOpOperand use = mlirValueGetFirstUse(condition); !mlirOpOperandIsNull(use);
+  for (MlirOpOperand use = mlirValueGetFirstUse(condition); !meets && !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use))
-    mlirOperationWalk(mlirOpOperandGetOwner(use), find_meeting, &meets, MlirWalkPreOrder);
+    meets = tw_has_op_like(mlirOpOperandGetOwner(use), is_meeting);
   return meets;
 }
 

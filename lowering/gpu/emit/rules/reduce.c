@@ -190,14 +190,10 @@ static MlirValue warp_rank(const reduction_t *r, const tw_layout_t *l, uint32_t 
 
 /* ---- across blocks ---------------------------------------------------------------------------- */
 
-static MlirWalkResult look_for_across(MlirOperation op, void *found) {
-  *(bool *)found |= tw_has_attr(op, TW_ACROSS);
-  return MlirWalkResultAdvance;
-}
+static bool is_across(MlirOperation op) { return tw_has_attr(op, TW_ACROSS); }
 
 void twg_tell_blocks(tw_emitter_t *e, MlirOperation kernel) {
-  e->blocks_start = false;
-  mlirOperationWalk(kernel, look_for_across, &e->blocks_start, MlirWalkPreOrder);
+  e->blocks_start = tw_has_op_like(kernel, is_across);
   if (e->blocks_start)
     twg_meet_blocks(e, "arrive.relaxed");
 }
