@@ -11,12 +11,16 @@ elements.py     what can be gone through at compile time
 iteration.py    loops and comprehensions over what is known at compile time
 contexts.py     with
 patterns.py     match
-ops.py          the operations of tilewright.tile
+table.py        the operations of tilewright.tile by name
+ops.py          what fills that table: grid.py, elementwise.py, shapes.py, reductions.py, products.py, memory.py,
+                atomics.py, views.py, printing.py, assertions.py, and combine.py for functions of the user's
+numerics.py     rounding modes and flushed subnormals, by plain operations
+checks.py       what the operations ask of their arguments
 simt.py         the objects of tilewright.device
 kernel.py       a kernel with its arguments: the way in
 """
 
-from . import atomics, contexts, loops, patterns  # noqa: F401  (they register what statements become)
+from . import contexts, loops, patterns  # noqa: F401  (they register what statements become)
 from .kernel import Argument, ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 
 __all__ = [

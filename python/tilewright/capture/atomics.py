@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..modes import check_atomic, check_atomic_value
-from . import numerics, ops
+from . import memory
+from .checks import constant_flag, fit
 from .frame import Frame
+from .table import op
 from .values import Array, Shape, Tile
 
 
@@ -21,13 +23,13 @@ def _at_indices(
     scope: Any,
 ) -> Tile:
     what = f"ct.atomic_{kind}"
-    array = ops.output(frame, array, what)
+    array = memory.output(frame, array, what)
     check_atomic(kind, array.dtype, order, scope, what)
-    tiles, shape = ops.element_indices(frame, array, indices, what)
-    checked = numerics.constant_flag(check_bounds, f"{what}: check_bounds")
-    tiles, mask = ops.in_root(frame, array, tiles, [], checked)
+    tiles, shape = memory.element_indices(frame, array, indices, what)
+    checked = constant_flag(check_bounds, f"{what}: check_bounds")
+    tiles, mask = memory.in_root(frame, array, tiles, [], checked)
     *expected, value = (_value(frame, kind, v, array, shape, what) for v in values)
-    return ops.atomic(
+    return memory.atomic(
         frame,
         kind,
         array,
@@ -43,10 +45,10 @@ def _at_indices(
 
 def _value(frame: Frame, kind: str, value: Any, array: Array, shape: Shape, what: str) -> Tile:
     check_atomic_value(kind, value.dtype if isinstance(value, Tile) else None, array.dtype, what)
-    return ops.fit(frame, frame.emit.implicit(value, array.dtype, what), shape, f"{what}: the value")
+    return fit(frame, frame.emit.implicit(value, array.dtype, what), shape, f"{what}: the value")
 
 
-@ops.op("atomic_cas")
+@op("atomic_cas")
 def _atomic_cas(
     frame: Frame,
     array: Any,
@@ -61,7 +63,7 @@ def _atomic_cas(
 
 
 def _register(kind: str) -> None:
-    @ops.op(f"atomic_{kind}")
+    @op(f"atomic_{kind}")
     def run(
         frame: Frame,
         array: Any,

@@ -32,7 +32,7 @@ from ..errors import (
 from ..formats import python_conversion
 from ..names import ELSEWHERE, advice
 from ..views import ARRAY_METHODS
-from . import ops, simt, views
+from . import elementwise, memory, ops, shapes, simt, views
 from .branches import choose
 from .elements import elements
 from .emit import fold
@@ -224,7 +224,7 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
         truth = truth_of(frame, value, "'not'")
         return frame.emit.logical_not(truth) if isinstance(truth, Tile) else not truth
     if isinstance(node.op, ast.UAdd):
-        return +value if is_number(value) else ops.positive(frame, value)
+        return +value if is_number(value) else elementwise.positive(frame, value)
     return ops.OPS["negative" if isinstance(node.op, ast.USub) else "bitwise_not"](frame, value)
 
 
@@ -486,7 +486,7 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
 
 def _extent(frame: Frame, array: Array, axis: int) -> Any:
     _, length = array.windows.get(axis, (None, None))
-    return length if isinstance(length, int) else frame.emit.cast(views.extent(frame, array, axis), array.index_dtype)
+    return length if isinstance(length, int) else frame.emit.cast(memory.extent(frame, array, axis), array.index_dtype)
 
 
 @handles(ast.Subscript)
@@ -495,7 +495,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
     index = index_of(frame, node.slice)
     frame.at(node)
     if isinstance(value, Tile):
-        return ops.new_axes(frame, value, index)
+        return shapes.new_axes(frame, value, index)
     if isinstance(value, Array) and frame.capture.simt:
         return simt.read(frame, value, index)
     if isinstance(value, Array):
@@ -714,7 +714,7 @@ def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[s
     if isinstance(receiver, tuple):
         raise TileTypeError(f"the method '{name}' of a tuple of run-time values is not supported")
     if name == "item":
-        return ops.item(frame, receiver)
+        return shapes.item(frame, receiver)
     if name in ("reshape", "permute") and len(args) > 1:
         args = [tuple(args)]
     return _call_op(frame, name, ct.TILE_METHODS[name], [receiver, *args], keywords)

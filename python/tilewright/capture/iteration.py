@@ -15,8 +15,8 @@ from ..errors import TileTypeError
 from .elements import elements
 from .expressions import BUILTINS, call, condition, evaluate, handles, truth_of
 from .frame import Frame
-from .ops import op
 from .statements import assign, run_statements, run_unless
+from .table import op
 from .values import Tile, describe, is_run_time
 
 # ---------------------------------------------------------------------------------------------

@@ -10,18 +10,12 @@ from typing import Any
 
 from .._optable import BY_PUBLIC
 from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
-from ..errors import TileTypeError
 from ..modes import LEAST_NORMAL, check_flush, check_rounding
 from ..tile import RoundingMode
+from .checks import constant_flag
 from .emit import fold
 from .frame import Frame
-from .values import Tile, describe, is_number
-
-
-def constant_flag(value: Any, what: str) -> bool:
-    if isinstance(value, Tile):
-        raise TileTypeError(f"{what} must be a constant, found {describe(value)}")
-    return bool(value)
+from .values import Tile, is_number
 
 
 def flushed(frame: Frame, x: Tile) -> Tile:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dtype import DType, int32
 from ..errors import TileTypeError, TileValueError
-from . import ops
+from . import memory
 from .frame import Frame
 from .values import Array, Tile, describe
 
@@ -44,12 +44,12 @@ def shared_array(frame: Frame, shape: Any, dtype: Any) -> Array:
 
 def read(frame: Frame, array: Array, index: Any) -> Tile:
     """`array[index]`: the element, without a check of its bounds."""
-    return ops.read_element(frame, array, _indices(array, index))
+    return memory.read_element(frame, array, _indices(array, index))
 
 
 def write(frame: Frame, array: Array, index: Any, value: Any) -> None:
     """`array[index] = value`."""
-    ops.write_element(frame, array, _indices(array, index), value)
+    memory.write_element(frame, array, _indices(array, index), value)
 
 
 def _indices(array: Array, index: Any) -> tuple[Any, ...]:

@@ -10,8 +10,10 @@ from ..dtype import DType, bool_, int32, int64, uint32
 from ..errors import TileTypeError
 from ..modes import check_atomic, check_atomic_value
 from ..tile import MemoryOrder, MemoryScope, PaddingMode
-from . import ops
+from . import memory
+from .checks import array_of, fit
 from .frame import Frame
+from .table import OPS, op
 from .values import Array, Shape, Tile, describe
 
 
@@ -32,10 +34,10 @@ class Emitting:
         tile = self.emit.implicit(value, dtype, what)
         if len(tile.shape) > len(shape):
             raise TileTypeError(f"{what} of shape {tile.shape} does not broadcast to {shape}")
-        return ops.fit(self.frame, tile, shape, what)
+        return fit(self.frame, tile, shape, what)
 
     def count_tiles(self, array: Array, axis: int, step: int) -> Any:
-        return self.emit.binary("cdiv", extent(self.frame, array, axis), step)
+        return self.emit.binary("cdiv", memory.extent(self.frame, array, axis), step)
 
     def slice(self, array: Array, axis: int, start: Any, stop: Any) -> Array:
         first, last = (self._place(v, n) for v, n in ((start, "start"), (stop, "stop")))
@@ -61,32 +63,32 @@ class Emitting:
         return [self.emit.index(v, f"index[{i}]") for i, v in enumerate(values)]
 
     def _places(self, array: Array, index: Any, steps: Shape, shape: Shape) -> list[Tile]:
-        return ops.window(self.frame, self._index(array, index), steps, shape, tuple(range(array.ndim)))
+        return memory.window(self.frame, self._index(array, index), steps, shape, tuple(range(array.ndim)))
 
     def load_window(self, array: Array, index: Any, steps: Shape, shape: Shape, **how: Any) -> Any:
         weak = {"order": "C", "memory_order": MemoryOrder.WEAK, "memory_scope": MemoryScope.NONE}
         if steps == (shape or (1,) * array.ndim):
-            return ops.OPS["load"](self.frame, array, index, shape, **how, **weak)
+            return OPS["load"](self.frame, array, index, shape, **how, **weak)
         places = self._places(array, index, steps, shape or (1,) * array.ndim)
-        found = ops.gather_window(self.frame, array, places, how["padding_mode"], how["check_bounds"])
+        found = memory.gather_window(self.frame, array, places, how["padding_mode"], how["check_bounds"])
         return found if shape else self.emit.reshape(found, ())
 
     def store_window(self, array: Array, index: Any, steps: Shape, tile: Tile, **how: Any) -> None:
         weak = {"order": "C", "memory_order": MemoryOrder.WEAK, "memory_scope": MemoryScope.NONE}
         shape = tile.shape or (1,) * array.ndim
         if steps == shape:
-            ops.OPS["store"](self.frame, array, index, tile, **how, **weak)
+            OPS["store"](self.frame, array, index, tile, **how, **weak)
             return
         places = self._places(array, index, steps, shape)
-        ops.scatter_window(self.frame, array, places, self.emit.reshape(tile, shape), how["check_bounds"])
+        memory.scatter_window(self.frame, array, places, self.emit.reshape(tile, shape), how["check_bounds"])
 
     def atomic_window(self, kind: str, array: Array, index: Any, steps: Shape, tile: Tile) -> None:
-        array = ops.output(self.frame, array, f"TiledView.atomic_store_{kind}")
+        array = memory.output(self.frame, array, f"TiledView.atomic_store_{kind}")
         shape = tile.shape or (1,) * array.ndim
-        places, mask = ops.in_root(self.frame, array, self._places(array, index, steps, shape), [], True)
+        places, mask = memory.in_root(self.frame, array, self._places(array, index, steps, shape), [], True)
         value = self.emit.reshape(tile, shape)
         order, scope = MemoryOrder.RELAXED, MemoryScope.DEVICE
-        ops.atomic(self.frame, kind, array, places, value, order, scope, mask=mask)
+        memory.atomic(self.frame, kind, array, places, value, order, scope, mask=mask)
 
     # -- rows
 
@@ -99,15 +101,15 @@ class Emitting:
         return self.emit.reshape(tile, tuple(tile.shape[0] if d == axis else 1 for d in range(rank)))
 
     def load_at(self, array: Array, indices: Any, padding_mode: PaddingMode) -> Tile:
-        tiles, _ = ops.element_indices(self.frame, array, indices, "ct.load_advanced_indexing")
-        return ops.gather_window(self.frame, array, tiles, padding_mode, True)
+        tiles, _ = memory.element_indices(self.frame, array, indices, "ct.load_advanced_indexing")
+        return memory.gather_window(self.frame, array, tiles, padding_mode, True)
 
     def store_at(self, array: Array, indices: Any, tile: Any, what: str) -> None:
-        tiles, shape = ops.element_indices(self.frame, array, indices, what)
+        tiles, shape = memory.element_indices(self.frame, array, indices, what)
         value = self.emit.implicit(tile, array.dtype, what)
         if value.shape and value.shape != shape:
             raise TileTypeError(f"{what}: the tile has shape {value.shape}, the indices {shape}")
-        ops.scatter_window(self.frame, array, tiles, self.emit.broadcast(value, shape), True)
+        memory.scatter_window(self.frame, array, tiles, self.emit.broadcast(value, shape), True)
 
     # -- offsets
 
@@ -122,46 +124,38 @@ class Emitting:
         tile = self.emit.cast(tile, int64) if narrow else tile
         zero = self.emit.broadcast(self.emit.constant(0, int64, ()), tile.shape)
         tiles = [tile if d == array.unit else zero for d in range(array.ndim)]
-        return ops.in_root(self.frame, array, tiles, [], False)[0], tile.shape
+        return memory.in_root(self.frame, array, tiles, [], False)[0], tile.shape
 
     def load_flat(self, array: Array, offset: Any, mask: Any, padding: Any) -> Tile:
         tiles, shape = self._flat(array, offset)
         if array.dtype is bool_ and isinstance(padding, int):
             padding = bool(padding)
-        value = ops.fit(self.frame, self.emit.implicit(padding, array.dtype, "padding_value"), shape, "padding_value")
-        where = ops.mask_of(self.frame, mask, shape, "load_offset")
-        return ops.gather_elements(self.frame, array, tiles, where, value, False, {"tile.flat": None})
+        value = fit(self.frame, self.emit.implicit(padding, array.dtype, "padding_value"), shape, "padding_value")
+        where = memory.mask_of(self.frame, mask, shape, "load_offset")
+        return memory.gather_elements(self.frame, array, tiles, where, value, False, {"tile.flat": None})
 
     def store_flat(self, array: Array, offset: Any, value: Any, mask: Any) -> None:
-        array = ops.output(self.frame, array, "store_offset")
+        array = memory.output(self.frame, array, "store_offset")
         tiles, shape = self._flat(array, offset)
-        new = ops.fit(self.frame, self.emit.implicit(value, array.dtype, "store_offset"), shape, "store_offset: value")
-        where = ops.mask_of(self.frame, mask, shape, "store_offset")
-        ops.scatter_elements(self.frame, array, tiles, where, new, False, {"tile.flat": None})
+        new = fit(self.frame, self.emit.implicit(value, array.dtype, "store_offset"), shape, "store_offset: value")
+        where = memory.mask_of(self.frame, mask, shape, "store_offset")
+        memory.scatter_elements(self.frame, array, tiles, where, new, False, {"tile.flat": None})
 
     def atomic_flat(self, kind: str, array: Array, offset: Any, values: Any, mask: Any, order: Any, scope: Any) -> Tile:
         what = f"atomic_{kind}_offset"
         check_atomic(kind, array.dtype, order, scope, what)
-        array = ops.output(self.frame, array, what)
+        array = memory.output(self.frame, array, what)
         tiles, shape = self._flat(array, offset)
         for value in values:
             check_atomic_value(kind, value.dtype if isinstance(value, Tile) else None, array.dtype, what)
         *expected, new = (
-            ops.fit(self.frame, self.emit.implicit(v, array.dtype, what), shape, f"{what}: the value") for v in values
+            fit(self.frame, self.emit.implicit(v, array.dtype, what), shape, f"{what}: the value") for v in values
         )
-        where = ops.mask_of(self.frame, mask, shape, what)
+        where = memory.mask_of(self.frame, mask, shape, what)
         old = expected[0] if expected else None
-        return ops.atomic(
+        return memory.atomic(
             self.frame, kind, array, tiles, new, order, scope, expected=old, mask=where, check_bounds=False
         )
-
-
-def extent(frame: Frame, array: Array, axis: int) -> Tile:
-    """How many elements an array has along an axis."""
-    if axis in array.windows:
-        length = array.windows[axis][1]
-        return frame.emit.constant(length, int32, ()) if isinstance(length, int) else frame.emit.cast(length, int32)
-    return frame.emit.typed("tile.dim", [array.ir], {"axis": axis}, int32, ())
 
 
 def attribute(frame: Frame, array: Array, name: str) -> Any:
@@ -169,15 +163,15 @@ def attribute(frame: Frame, array: Array, name: str) -> Any:
     return views.array_method(Emitting(frame), array, name)
 
 
-@ops.op("load_advanced_indexing")
+@op("load_advanced_indexing")
 def _load(frame: Frame, array: Any, indices: Any, padding_mode: Any, latency: Any, allow_tma: Any) -> Tile:
     machine, what = Emitting(frame), "ct.load_advanced_indexing"
-    array = ops.array_of(array, what)
+    array = array_of(array, what)
     return machine.load_at(array, views.indices_of(machine, array, indices, what), padding_mode)
 
 
-@ops.op("store_advanced_indexing")
+@op("store_advanced_indexing")
 def _store(frame: Frame, array: Any, indices: Any, tile: Any, latency: Any, allow_tma: Any) -> None:
     machine, what = Emitting(frame), "ct.store_advanced_indexing"
-    array = ops.output(frame, array, what)
+    array = memory.output(frame, array, what)
     machine.store_at(array, views.indices_of(machine, array, indices, what), tile, what)

@@ -1,0 +1,41 @@
+"""Assertions: what a program states of its constants, and of its values when it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtype import bool_
+from ..errors import TileStaticAssertionError, TileTypeError
+from .frame import Frame
+from .table import op
+from .values import Array, Format, Tile, describe, is_run_time
+
+
+@op("static_assert")
+def _static_assert(frame: Frame, condition: Any, message: Any) -> None:
+    if isinstance(condition, Tile | Array | Format):
+        raise TileTypeError(
+            f"ct.static_assert needs a constant, found {describe(condition)}, which is known at run time only"
+        )
+    if not isinstance(message, str | None):
+        raise TileTypeError(f"ct.static_assert needs a constant message, found {describe(message)}")
+    if not condition:
+        raise TileStaticAssertionError(f"static assertion failed{': ' + message if message else ''}")
+
+
+@op("assert_")
+def _assert(frame: Frame, condition: Any, message: Any) -> None:
+    if not isinstance(message, str | None):
+        raise TileTypeError(f"ct.assert_ needs a constant message, found {describe(message)}")
+    holds = frame.emit.tile(condition, "ct.assert_")
+    if holds.dtype is not bool_:
+        raise TileTypeError(f"ct.assert_ needs a bool_ condition, found {describe(holds)}; compare, as in x != 0")
+    text = frame.told(frame.node, message or "ct.assert_ failed")
+    frame.builder.op("tile.assert", [holds.ir], {"message": text}, [])
+
+
+@op("ensure_constant")
+def _ensure_constant(frame: Frame, value: Any) -> Any:
+    if is_run_time(value):
+        raise TileTypeError(f"ct.ensure_constant: {describe(value)} is known at run time only")
+    return value

@@ -1,0 +1,397 @@
+"""Memory: load, store, gather and scatter, and the accesses that views and atomics are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ..dtype import DType, bool_, float8_e5m2, float8_e8m0fnu, int32, int64
+from ..errors import TileTypeError, TileValueError
+from ..modes import is_ordered
+from ..tile import MemoryOrder, MemoryScope, PaddingMode
+from .checks import (
+    array_of,
+    broadcast_shapes,
+    check_axis,
+    check_order,
+    check_tile_shape,
+    constant_flag,
+    fit,
+    static_int,
+)
+from .frame import Frame
+from .table import op
+from .values import Array, Shape, Tile, describe, dimensions, is_number
+
+
+def _order_attribute(order: Shape) -> dict[str, Any]:
+    return {} if order == tuple(range(len(order))) else {"order": order}
+
+
+def _hints(latency: Any, allow_tma: Any, what: str) -> dict[str, Any]:
+    """Hints for the lowering, kept on the op; they change no result."""
+    hints: dict[str, Any] = {}
+    if latency is not None:
+        if not 1 <= static_int(latency, f"{what}: latency") <= 10:
+            raise TileValueError(f"{what}: latency is 1 to 10, found {latency}")
+        hints["tile.latency"] = latency
+    if allow_tma is not None:
+        hints["tile.allow_tma"] = constant_flag(allow_tma, f"{what}: allow_tma")
+    return hints
+
+
+def extent(frame: Frame, array: Array, axis: int) -> Tile:
+    """How many elements an array has along an axis."""
+    if axis in array.windows:
+        length = array.windows[axis][1]
+        return frame.emit.constant(length, int32, ()) if isinstance(length, int) else frame.emit.cast(length, int32)
+    return frame.emit.typed("tile.dim", [array.ir], {"axis": axis}, int32, ())
+
+
+@op("num_tiles")
+def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> Tile:
+    array = array_of(array, "ct.num_tiles")
+    tile_shape = check_tile_shape(shape, "ct.num_tiles: shape")
+    if len(tile_shape) != array.ndim:
+        raise TileValueError(
+            f"ct.num_tiles: {describe(array)} needs a tile of {dimensions(array.ndim)}, found shape {tile_shape}"
+        )
+    k = check_axis(axis, array.ndim, "ct.num_tiles")
+    array_axis = check_order(order, array.ndim, "ct.num_tiles")[k]
+    count: Tile = frame.emit.binary("cdiv", extent(frame, array, array_axis), tile_shape[k])
+    return count
+
+
+def _tile_index(frame: Frame, array: Array, index: Any, shape: Shape, what: str) -> list[Tile]:
+    values = index if isinstance(index, tuple) else (index,)
+    if len(values) != array.ndim or len(shape) != array.ndim:
+        raise TileValueError(
+            f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, the index {len(values)} "
+            f"and the tile {len(shape)}; give one entry of each for each dimension"
+        )
+    return [frame.emit.index(v, f"{what}: index[{i}]") for i, v in enumerate(values)]
+
+
+def window(frame: Frame, index: Sequence[Tile], steps: Shape, shape: Shape, axes: Shape) -> list[Tile]:
+    """For each axis of an array the places of the elements of a tile that starts at `index` times `steps`."""
+    emit = frame.emit
+    found: dict[int, Tile] = {}
+    for k, axis in enumerate(axes):
+        first = emit.binary("mul", emit.cast(index[k], int64), steps[k])
+        count = emit.cast(emit.typed("tile.iota", [], None, int32, (shape[k],)), int64)
+        place = emit.reshape(emit.binary("add", first, count), tuple(n if d == k else 1 for d, n in enumerate(shape)))
+        found[axis] = emit.broadcast(place, shape)
+    return [found[axis] for axis in sorted(found)]
+
+
+# Padding mode -> its value; what a dtype must have for it.
+_PADDINGS = {
+    PaddingMode.UNDETERMINED: 0,
+    PaddingMode.ZERO: 1,
+    PaddingMode.NEG_ZERO: 2,
+    PaddingMode.NAN: 3,
+    PaddingMode.POS_INF: 4,
+    PaddingMode.NEG_INF: 5,
+}
+
+
+def _has_padding(dtype: DType, mode: PaddingMode) -> bool:
+    if mode is PaddingMode.UNDETERMINED:
+        return True
+    if mode is PaddingMode.ZERO:
+        return dtype is not float8_e8m0fnu
+    if not dtype.is_float:
+        return False
+    if mode is PaddingMode.NAN:
+        return dtype.bits > 4
+    if mode is PaddingMode.NEG_ZERO:
+        return dtype is not float8_e8m0fnu
+    return dtype.bits > 8 or dtype is float8_e5m2
+
+
+def _padding(mode: Any, dtype: DType) -> dict[str, Any]:
+    if not isinstance(mode, PaddingMode):
+        raise TileTypeError(f"padding_mode must be a ct.PaddingMode, found {describe(mode)}")
+    if not _has_padding(dtype, mode):
+        raise TileTypeError(f"padding_mode {mode.name}: {dtype} has no such value; use ZERO")
+    return {"padding": _PADDINGS[mode]}
+
+
+_PADDING_VALUES = {
+    PaddingMode.NEG_ZERO: -0.0,
+    PaddingMode.NAN: math.nan,
+    PaddingMode.POS_INF: math.inf,
+    PaddingMode.NEG_INF: -math.inf,
+}
+
+
+def _padding_tile(frame: Frame, mode: PaddingMode, dtype: DType, shape: Shape) -> Tile:
+    value = _PADDING_VALUES.get(mode, False if dtype is bool_ else 0)
+    return frame.emit.constant(value, dtype, shape)
+
+
+# As dialect/TileBase.td numbers them.
+ATOMIC_KINDS = {n: i for i, n in enumerate(["load", "store", "xchg", "cas", "add", "min", "max", "and", "or", "xor"])}
+_ORDERS = {MemoryOrder.RELAXED: 0, MemoryOrder.ACQUIRE: 1, MemoryOrder.RELEASE: 2, MemoryOrder.ACQ_REL: 3}
+_SCOPES = {MemoryScope.BLOCK: 0, MemoryScope.DEVICE: 1, MemoryScope.SYS: 2}
+
+
+def atomic(
+    frame: Frame,
+    kind: str,
+    array: Array,
+    indices: list[Tile],
+    value: Tile,
+    order: MemoryOrder,
+    scope: MemoryScope,
+    *,
+    expected: Tile | None = None,
+    mask: Sequence[Any] = (),
+    check_bounds: bool = True,
+) -> Tile:
+    """An access that others may look at, at index tiles of one shape; what the elements were."""
+    groups = [[array.ir], [t.ir for t in indices], [value.ir], [] if expected is None else [expected.ir], mask]
+    attributes = {
+        **segments(*groups),
+        "kind": ATOMIC_KINDS[kind],
+        "memory_order": _ORDERS[order],
+        "memory_scope": _SCOPES[scope],
+        **({"check_bounds": None} if check_bounds else {}),
+    }
+    operands = [ir for group in groups for ir in group]
+    return frame.emit.typed("tile.atomic", operands, attributes, array.dtype, value.shape)
+
+
+def in_root(
+    frame: Frame, array: Array, tiles: list[Tile], mask: Sequence[Any], checked: bool
+) -> tuple[list[Tile], Sequence[Any]]:
+    """Indices into a part of an array as such into the array itself, and a mask of those that are in the part."""
+    emit, found = frame.emit, list(tiles)
+    for axis, (first, length) in array.windows.items():
+        index = emit.cast(tiles[axis], int64)
+        found[axis] = emit.binary("add", index, first)
+        if checked:
+            low, high = emit.compare("less_equal", 0, index), emit.compare("less", index, length)
+            inside = emit.binary("bitwise_and", low, high)
+            if mask:
+                inside = emit.binary("bitwise_and", Tile(mask[0], bool_, inside.shape), inside)
+            mask = [inside.ir]
+    return found, mask
+
+
+def gather_elements(
+    frame: Frame,
+    array: Array,
+    tiles: list[Tile],
+    mask: Sequence[Any],
+    padding: Tile,
+    checked: bool,
+    hints: dict[str, Any],
+) -> Tile:
+    groups = [[array.ir], [t.ir for t in tiles], mask, [padding.ir]]
+    attributes = {**segments(*groups), **hints, **({"check_bounds": None} if checked else {})}
+    operands = [ir for group in groups for ir in group]
+    return frame.emit.typed("tile.gather", operands, attributes, array.dtype, padding.shape)
+
+
+def scatter_elements(
+    frame: Frame,
+    array: Array,
+    tiles: list[Tile],
+    mask: Sequence[Any],
+    value: Tile,
+    checked: bool,
+    hints: dict[str, Any],
+) -> None:
+    groups = [[array.ir], [t.ir for t in tiles], [value.ir], mask]
+    attributes = {**segments(*groups), **hints, **({"check_bounds": None} if checked else {})}
+    frame.builder.op("tile.scatter", [ir for group in groups for ir in group], attributes, [])
+
+
+Order = tuple[MemoryOrder, MemoryScope]
+
+
+def gather_window(
+    frame: Frame, array: Array, places: list[Tile], padding_mode: Any, checked: bool, order: Order | None = None
+) -> Tile:
+    """The elements at places in an array or a part of one; the padding where they are outside."""
+    _padding(padding_mode, array.dtype)
+    padding = _padding_tile(frame, padding_mode, array.dtype, places[0].shape if places else ())
+    tiles, mask = in_root(frame, array, places, [], checked)
+    if order is not None:
+        return atomic(frame, "load", array, tiles, padding, *order, mask=mask, check_bounds=checked)
+    return gather_elements(frame, array, tiles, mask, padding, checked, {})
+
+
+def scatter_window(
+    frame: Frame, array: Array, places: list[Tile], value: Tile, checked: bool, order: Order | None = None
+) -> None:
+    output(frame, array, "store")
+    tiles, mask = in_root(frame, array, places, [], checked)
+    if order is not None:
+        atomic(frame, "store", array, tiles, value, *order, mask=mask, check_bounds=checked)
+    else:
+        scatter_elements(frame, array, tiles, mask, value, checked, {})
+
+
+@op("load")
+def _load(
+    frame: Frame,
+    array: Any,
+    index: Any,
+    shape: Any,
+    order: Any,
+    padding_mode: Any,
+    check_bounds: Any,
+    latency: Any,
+    allow_tma: Any,
+    memory_order: Any,
+    memory_scope: Any,
+) -> Tile:
+    array = array_of(array, "ct.load")
+    tile_shape = check_tile_shape(shape, "ct.load: shape")
+    is_element = not tile_shape
+    tile_shape = tile_shape or (1,) * array.ndim
+    indices = _tile_index(frame, array, index, tile_shape, "ct.load")
+    attributes = {
+        **_order_attribute(check_order(order, array.ndim, "ct.load")),
+        **_padding(padding_mode, array.dtype),
+        **_hints(latency, allow_tma, "ct.load"),
+    }
+    checked = constant_flag(check_bounds, "ct.load: check_bounds")
+    if not checked:
+        attributes["tile.in_bounds"] = None
+    ordered = is_ordered(memory_order, memory_scope, "load", "ct.load")
+    if ordered or array.windows:
+        places = window(frame, indices, tile_shape, tile_shape, check_order(order, array.ndim, "ct.load"))
+        how = (memory_order, memory_scope) if ordered else None
+        loaded = gather_window(frame, array, places, padding_mode, checked, how)
+        return frame.emit.reshape(loaded, ()) if is_element else loaded
+    operands = [array.ir, *(i.ir for i in indices)]
+    loaded = frame.emit.typed("tile.load", operands, attributes, array.dtype, tile_shape)
+    return frame.emit.reshape(loaded, ()) if is_element else loaded
+
+
+def output(frame: Frame, value: Any, what: str) -> Array:
+    array = array_of(value, what)
+    frame.capture.written.add(array.position)
+    return array
+
+
+@op("store")
+def _store(
+    frame: Frame,
+    array: Any,
+    index: Any,
+    tile: Any,
+    order: Any,
+    check_bounds: Any,
+    latency: Any,
+    allow_tma: Any,
+    memory_order: Any,
+    memory_scope: Any,
+) -> None:
+    array = output(frame, array, "ct.store")
+    value = frame.emit.implicit(tile, array.dtype, "ct.store")
+    if not value.shape:
+        value = frame.emit.broadcast(value, (1,) * array.ndim)
+    indices = _tile_index(frame, array, index, value.shape, "ct.store")
+    attributes = {
+        **_order_attribute(check_order(order, array.ndim, "ct.store")),
+        **_hints(latency, allow_tma, "ct.store"),
+    }
+    checked = constant_flag(check_bounds, "ct.store: check_bounds")
+    if not checked:
+        attributes["tile.in_bounds"] = None
+    ordered = is_ordered(memory_order, memory_scope, "store", "ct.store")
+    if ordered or array.windows:
+        places = window(frame, indices, value.shape, value.shape, check_order(order, array.ndim, "ct.store"))
+        how = (memory_order, memory_scope) if ordered else None
+        scatter_window(frame, array, places, value, checked, how)
+        return
+    frame.builder.op("tile.store", [array.ir, *(i.ir for i in indices), value.ir], attributes, [])
+
+
+def element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tuple[list[Tile], Shape]:
+    """One index tile for each axis, all of the shape of the result, and that shape."""
+    values = indices if isinstance(indices, tuple) else (indices,)
+    if len(values) != array.ndim:
+        raise TileValueError(
+            f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, but there are "
+            f"{len(values)} indices; give one for each dimension"
+        )
+    tiles = [frame.emit.tile(v, f"{what}: index") for v in values]
+    shape: Shape = ()
+    for tile in tiles:
+        if not tile.dtype.is_integral:
+            raise TileTypeError(f"{what}: indices are integers, found {tile.dtype}")
+        shape = broadcast_shapes(shape, tile.shape, f"{what}: indices")
+    return [frame.emit.broadcast(t, shape) for t in tiles], shape
+
+
+def mask_of(frame: Frame, mask: Any, shape: Shape, what: str) -> list[Any]:
+    if mask is None:
+        return []
+    tile = frame.emit.tile(mask, f"{what}: mask")
+    fits = tile.dtype is bool_
+    try:
+        fits = fits and broadcast_shapes(tile.shape, shape, what) == shape
+    except TileValueError:
+        fits = False
+    if not fits:
+        raise TileTypeError(f"{what}: mask must be a bool_ tile that broadcasts to {shape}, found {describe(tile)}")
+    return [frame.emit.broadcast(tile, shape).ir]
+
+
+def segments(*groups: Sequence[Any]) -> dict[str, Any]:
+    return {"operandSegmentSizes": tuple(len(g) for g in groups)}
+
+
+@op("gather")
+def _gather(
+    frame: Frame,
+    array: Any,
+    indices: Any,
+    mask: Any,
+    padding_value: Any,
+    check_bounds: Any,
+    latency: Any,
+) -> Tile:
+    array = array_of(array, "ct.gather")
+    tiles, shape = element_indices(frame, array, indices, "ct.gather")
+    if array.dtype is bool_ and is_number(padding_value):
+        padding_value = bool(padding_value)
+    padding = frame.emit.implicit(padding_value, array.dtype, "ct.gather: padding_value")
+    padding = fit(frame, padding, shape, "ct.gather: padding_value")
+    checked = constant_flag(check_bounds, "ct.gather: check_bounds")
+    tiles, where = in_root(frame, array, tiles, mask_of(frame, mask, shape, "ct.gather"), checked)
+    return gather_elements(frame, array, tiles, where, padding, checked, _hints(latency, None, "ct.gather"))
+
+
+@op("scatter")
+def _scatter(
+    frame: Frame,
+    array: Any,
+    indices: Any,
+    value: Any,
+    mask: Any,
+    check_bounds: Any,
+    latency: Any,
+) -> None:
+    array = output(frame, array, "ct.scatter")
+    tiles, shape = element_indices(frame, array, indices, "ct.scatter")
+    new = frame.emit.implicit(value, array.dtype, "ct.scatter")
+    new = fit(frame, new, shape, "ct.scatter: value")
+    checked = constant_flag(check_bounds, "ct.scatter: check_bounds")
+    tiles, where = in_root(frame, array, tiles, mask_of(frame, mask, shape, "ct.scatter"), checked)
+    scatter_elements(frame, array, tiles, where, new, checked, _hints(latency, None, "ct.scatter"))
+
+
+def read_element(frame: Frame, array: Array, index: tuple[Any, ...]) -> Tile:
+    """One element, of which the program says that it is inside."""
+    return cast(Tile, _gather(frame, array, index, None, 0, False, None))
+
+
+def write_element(frame: Frame, array: Array, index: tuple[Any, ...], value: Any) -> None:
+    _scatter(frame, array, index, value, None, False, None)

@@ -1,0 +1,101 @@
+"""print and printf: what a kernel prints, as the format of tile.print."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..dtype import bool_, float32, float64, int32, int64, uint32, uint64
+from ..errors import TileTypeError, TileValueError
+from ..formats import BITS, FLOATS, SIGNED, Conversion, printf_parts
+from .frame import Frame
+from .table import op
+from .values import Array, Format, Tile, describe
+
+
+class _Text:
+    """A format for tile.print in the making: `{}` stands for a value, a brace of the text is doubled."""
+
+    def __init__(self) -> None:
+        self.format = ""
+        self.values: list[Any] = []
+
+    def text(self, text: str) -> None:
+        self.format += text.replace("{", "{{").replace("}", "}}")
+
+    def value(self, frame: Frame, tile: Tile, conversion: Conversion | None = None) -> None:
+        if conversion is not None:
+            tile, conversion = _converted(frame, tile, conversion)
+        self.format += "{}" if conversion is None else f"{{:{conversion}}}"
+        self.values.append(tile.ir)
+
+    def any(self, frame: Frame, value: Any) -> None:
+        if isinstance(value, Tile):
+            self.value(frame, value)
+        elif isinstance(value, Format):
+            for part in value.parts:
+                self.text(part) if isinstance(part, str) else self.value(frame, *part)
+        elif isinstance(value, Array):
+            raise TileTypeError(f"ct.print cannot print {describe(value)}; load a tile of it")
+        elif isinstance(value, tuple):
+            self._tuple(frame, value)
+        else:
+            self.text(str(value))
+
+    def _tuple(self, frame: Frame, values: tuple[Any, ...]) -> None:
+        self.text("(")
+        for i, value in enumerate(values):
+            self.text(", " if i else "")
+            self.text(repr(value)) if isinstance(value, str) else self.any(frame, value)
+        self.text(",)" if len(values) == 1 else ")")
+
+    def emit(self, frame: Frame) -> None:
+        frame.builder.op("tile.print", self.values, {"format": self.format}, [])
+
+
+@op("print")
+def _print(frame: Frame, *args: Any, sep: Any, end: Any) -> None:
+    if not isinstance(sep, str) or not isinstance(end, str):
+        raise TileTypeError("ct.print: sep and end must be constant strings")
+    text = _Text()
+    for i, value in enumerate(args):
+        text.text(sep if i else "")
+        text.any(frame, value)
+    text.text(end)
+    text.emit(frame)
+
+
+def _converted(frame: Frame, tile: Tile, conversion: Conversion) -> tuple[Tile, Conversion]:
+    """A value in the dtype that a conversion shows: signed, the same bits without a sign, or a float."""
+    cast, letter = frame.emit.cast, conversion.letter
+    if letter in FLOATS:
+        return cast(tile, tile.dtype if tile.dtype is float32 else float64), conversion
+    if not tile.dtype.is_integral:
+        tile = cast(tile, int32 if tile.dtype is bool_ else int64)
+    if tile.dtype.min == 0:
+        return tile, dataclasses.replace(conversion, letter="u") if letter in SIGNED else conversion
+    if letter in BITS:  # C promotes what is narrower than an int to one
+        tile = cast(tile, int64 if tile.dtype is int64 else int32)
+        tile = cast(tile, uint64 if tile.dtype is int64 else uint32)
+    return tile, conversion
+
+
+@op("printf")
+def _printf(frame: Frame, format: Any, *args: Any) -> None:
+    if not isinstance(format, str):
+        raise TileTypeError(f"ct.printf needs a constant format string, found {describe(format)}")
+    text, rest = _Text(), list(args)
+    for part in printf_parts(format):
+        if isinstance(part, str):
+            text.text(part)
+            continue
+        if not rest:
+            raise TileValueError(f"ct.printf: too few values for {format!r}")
+        value = rest.pop(0)
+        if part.letter == "s":
+            text.any(frame, value)
+        else:
+            text.value(frame, frame.emit.tile(value, "ct.printf"), part)
+    if rest:
+        raise TileValueError(f"ct.printf: too many values for {format!r}")
+    text.emit(frame)

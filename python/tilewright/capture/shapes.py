@@ -1,0 +1,295 @@
+"""Shapes: tiles that are made, and operations that move elements without computing anything."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..dtype import DType, bool_, int32, require_arithmetic, uint8
+from ..errors import TileTypeError, TileValueError
+from .checks import broadcast_shapes, check_axis, check_tile_shape, dtype_of, static_int, static_ints
+from .frame import Frame
+from .table import op
+from .values import Shape, Tile, describe, dimensions, is_number, require_tile_or_number
+
+
+@op("full")
+def _full(frame: Frame, shape: Any, fill_value: Any, dtype: Any, what: str = "ct.full") -> Tile:
+    tile_shape = check_tile_shape(shape, f"{what}: shape")
+    dtype = dtype_of(dtype, f"{what}: dtype")
+    value = require_tile_or_number(fill_value, what)
+    if is_number(value):
+        return frame.emit.constant(value, dtype, tile_shape)
+    if value.shape:
+        raise TileTypeError(f"ct.full needs a scalar to fill with, found shape {value.shape}")
+    return frame.emit.broadcast(frame.emit.cast(value, dtype), tile_shape)
+
+
+@op("zeros")
+def _zeros(frame: Frame, shape: Any, dtype: Any) -> Tile:
+    return _full(frame, shape, 0, dtype, "ct.zeros")
+
+
+@op("ones")
+def _ones(frame: Frame, shape: Any, dtype: Any) -> Tile:
+    return _full(frame, shape, 1, dtype, "ct.ones")
+
+
+@op("astile")
+def _astile(frame: Frame, value: Any, dtype: Any) -> Tile:
+    dtype = dtype_of(dtype, "ct.astile: dtype")
+    shape, entries = _nested(value, "ct.astile")
+    return _select_tree(
+        frame, [frame.emit.cast(entry, dtype) for entry in entries], check_tile_shape(shape, "ct.astile")
+    )
+
+
+def _nested(value: Any, what: str) -> tuple[Shape, list[Any]]:
+    """The shape of nested tuples, and their scalars in row-major order."""
+    if not isinstance(value, tuple):
+        value = require_tile_or_number(value, what)
+        if isinstance(value, Tile) and value.shape:
+            raise TileTypeError(f"{what} needs numbers and scalars, found {describe(value)}")
+        return (), [value]
+    parts = [_nested(part, what) for part in value]
+    count, shapes = len(parts), sorted({shape for shape, _ in parts})
+    if count < 1 or count & (count - 1):
+        raise TileTypeError(f"{what}: a tuple of {count} entries; expected 1, 2, 4, 8, … of them")
+    if len(shapes) > 1:
+        shown = ", ".join(map(str, shapes))
+        raise TileTypeError(f"{what}: the entries of one tuple have the shapes {shown}; expected one shape")
+    return (count, *shapes[0]), [entry for _, entries in parts for entry in entries]
+
+
+def _select_tree(frame: Frame, entries: list[Tile], shape: Shape) -> Tile:
+    """A tile of given elements: each bit of the position halves what it may be."""
+    emit, count = frame.emit, len(entries)
+    if all(entry.ir is entries[0].ir for entry in entries):
+        return emit.broadcast(entries[0], shape)
+    position = emit.typed("tile.iota", [], None, int32, (count,))
+    values = [emit.broadcast(entry, (count,)) for entry in entries]
+    bit = 1
+    while len(values) > 1:
+        is_odd = emit.compare("not_equal", emit.binary("bitwise_and", position, bit), 0)
+        values = [emit.select(is_odd, odd, even) for even, odd in zip(values[::2], values[1::2], strict=True)]
+        bit *= 2
+    return emit.reshape(values[0], shape)
+
+
+@op("arange")
+def _arange(frame: Frame, size: Any, dtype: Any, start: Any, step: Any) -> Tile:
+    dtype = dtype_of(dtype, "ct.arange: dtype")
+    shape = check_tile_shape(static_int(size, "ct.arange: size"), "ct.arange: size")
+    require_arithmetic(dtype, "ct.arange")
+    emit = frame.emit
+    steps = emit.typed("tile.iota", [], None, dtype if dtype.is_integral else int32, shape)
+    steps = emit.cast(steps, dtype)
+    if not (is_number(step) and step == 1):
+        steps = emit.binary("mul", steps, emit.implicit(step, dtype, "ct.arange: step"))
+    if not (is_number(start) and start == 0):
+        steps = emit.binary("add", emit.implicit(start, dtype, "ct.arange: start"), steps)
+    return steps
+
+
+# ---------------------------------------------------------------------------------------------
+# Shape
+
+
+@op("reshape")
+def _reshape(frame: Frame, x: Any, shape: Any) -> Tile:
+    tile = frame.emit.tile(x, "ct.reshape")
+    wanted = static_ints(shape, "ct.reshape: shape")
+    if wanted.count(-1) > 1:
+        raise TileTypeError(f"ct.reshape: shape {wanted} leaves several lengths open; expected one -1 at most")
+    size = math.prod(tile.shape)
+    if wanted.count(-1) == 1:
+        rest = -math.prod(wanted)
+        if rest > 0 and size % rest == 0:
+            wanted = tuple(size // rest if n == -1 else n for n in wanted)
+    wanted = check_tile_shape(wanted, "ct.reshape: shape")
+    if math.prod(wanted) != size:
+        raise TileValueError(f"ct.reshape: shape {tile.shape} has {size} elements, {wanted} has {math.prod(wanted)}")
+    return frame.emit.reshape(tile, wanted)
+
+
+def _permuted(frame: Frame, tile: Tile, order: Shape) -> Tile:
+    if order == tuple(range(len(order))):
+        return tile
+    return frame.emit.op("tile.permute", [tile], {"order": order}, public="permute")
+
+
+@op("permute")
+def _permute(frame: Frame, x: Any, axes: Any) -> Tile:
+    tile = frame.emit.tile(x, "ct.permute")
+    values = axes if isinstance(axes, tuple) else (axes,)
+    order = tuple(check_axis(v, tile.ndim, "ct.permute") for v in values)
+    if sorted(order) != list(range(tile.ndim)):
+        raise TileValueError(f"ct.permute: axes {axes} is no permutation of {tile.ndim} axes")
+    return _permuted(frame, tile, order)
+
+
+@op("transpose")
+def _transpose(frame: Frame, x: Any, axis0: Any, axis1: Any) -> Tile:
+    tile = frame.emit.tile(x, "ct.transpose")
+    if axis0 is None and axis1 is None:
+        if tile.ndim != 2:
+            raise TileTypeError(f"ct.transpose of a tile of {dimensions(tile.ndim)} needs the two axes to swap")
+        axis0, axis1 = 0, 1
+    elif axis0 is None or axis1 is None:
+        raise TileTypeError("ct.transpose needs both axes or none")
+    a, b = (check_axis(v, tile.ndim, "ct.transpose") for v in (axis0, axis1))
+    order = list(range(tile.ndim))
+    order[a], order[b] = order[b], order[a]
+    return _permuted(frame, tile, tuple(order))
+
+
+@op("expand_dims")
+def _expand_dims(frame: Frame, x: Any, axis: Any) -> Tile:
+    tile = frame.emit.tile(x, "ct.expand_dims")
+    at = check_axis(axis, tile.ndim + 1, "ct.expand_dims")
+    return frame.emit.reshape(tile, (*tile.shape[:at], 1, *tile.shape[at:]))
+
+
+@op("cat")
+def _cat(frame: Frame, tiles: Any, axis: Any) -> Tile:
+    if not isinstance(tiles, tuple) or not 1 <= len(tiles) <= 2:
+        raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {describe(tiles)}")
+    x, *rest = (frame.emit.tile(tile, "ct.cat") for tile in tiles)
+    at = static_int(axis, "ct.cat: axis")
+    if not -x.ndim <= at < x.ndim:
+        raise TileTypeError(f"ct.cat: axis {at} is outside a tile of {dimensions(x.ndim)}")
+    for y in rest:
+        if (x.dtype, x.shape) != (y.dtype, y.shape):
+            raise TileTypeError(
+                f"ct.cat needs tiles of one dtype and shape, found {describe(x)} and {describe(y)}; "
+                "the shape of the result must be powers of two, too"
+            )
+    return frame.emit.op("tile.cat", [x, *rest], {"axis": at % x.ndim}, public="cat") if rest else x
+
+
+def _part_index(frame: Frame, whole: Shape, part: Shape, index: Any, what: str) -> list[Any]:
+    """The index of a part of a tile, checked as far as it is known."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if len(part) != len(whole) or len(entries) != len(whole):
+        raise TileTypeError(
+            f"{what}: the index has {len(entries)} entries and the part {dimensions(len(part))}; "
+            f"expected {len(whole)}, as the tile has: a part does not match the tile rank otherwise"
+        )
+    for axis, (entry, have, wanted) in enumerate(zip(entries, whole, part, strict=True)):
+        if have % wanted:
+            raise TileTypeError(f"{what}: parts of shape {part} do not make up a tile of shape {whole}")
+        if is_number(entry) and not 0 <= entry < have // wanted:
+            raise TileTypeError(
+                f"{what}: index {entry} is out of bounds along axis {axis}, of {have // wanted} parts of {wanted}"
+            )
+    return [frame.emit.index(entry, f"{what}: index[{i}]").ir for i, entry in enumerate(entries)]
+
+
+@op("extract")
+def _extract(frame: Frame, x: Any, index: Any, shape: Any) -> Tile:
+    tile = frame.emit.tile(x, "ct.extract")
+    wanted = check_tile_shape(shape, "ct.extract: shape")
+    part = wanted or (1,) * tile.ndim
+    indices = _part_index(frame, tile.shape, part, index, "ct.extract")
+    if not tile.shape:
+        return tile
+    return frame.emit.reshape(
+        frame.emit.typed("tile.extract", [tile.ir, *indices], None, tile.dtype, part), wanted or ()
+    )
+
+
+@op("insert")
+def _insert(frame: Frame, x: Any, index: Any, value: Any) -> Tile:
+    tile = frame.emit.tile(x, "ct.insert")
+    part = frame.emit.implicit(value, tile.dtype, "ct.insert")
+    if not part.shape and tile.shape:
+        part = frame.emit.broadcast(part, (1,) * tile.ndim)
+    indices = _part_index(frame, tile.shape, part.shape, index, "ct.insert")
+    if not tile.shape:
+        return part
+    return frame.emit.typed("tile.insert", [tile.ir, part.ir, *indices], None, tile.dtype, tile.shape)
+
+
+def _bits(dtype: DType, what: str) -> int:
+    """Of an element in memory."""
+    if dtype is bool_:
+        raise TileTypeError(f"{what}: bool_ has no bits to speak of; convert, as in x.astype(ct.uint8) or x != 0")
+    return dtype.bits
+
+
+@op("bitcast")
+def _bitcast(frame: Frame, x: Any, dtype: Any) -> Tile:
+    tile, wanted = frame.emit.tile(x, "ct.bitcast"), dtype_of(dtype, "ct.bitcast")
+    have, need = _bits(tile.dtype, "ct.bitcast"), _bits(wanted, "ct.bitcast")
+    if have != need:
+        raise TileTypeError(
+            f"ct.bitcast: {tile.dtype} has {have} bits and {wanted} has {need}; expected as many: "
+            "ct.pack_to_bytes and ct.unpack_from_bytes take elements apart"
+        )
+    return frame.emit.typed("tile.bitcast", [tile.ir], None, wanted, tile.shape)
+
+
+@op("pack_to_bytes")
+def _pack_to_bytes(frame: Frame, x: Any) -> Tile:
+    tile = frame.emit.tile(x, "ct.pack_to_bytes")
+    bits = _bits(tile.dtype, "ct.pack_to_bytes") * math.prod(tile.shape)
+    if bits % 8:
+        raise TileTypeError(f"ct.pack_to_bytes: {describe(tile)} has {bits} bits, which are no whole bytes")
+    tile = frame.emit.broadcast(tile, tile.shape or (1,))
+    return frame.emit.typed("tile.pack_to_bytes", [tile.ir], None, uint8, (bits // 8,))
+
+
+@op("unpack_from_bytes")
+def _unpack_from_bytes(frame: Frame, x: Any, dtype: Any) -> Tile:
+    tile, wanted = frame.emit.tile(x, "ct.unpack_from_bytes"), dtype_of(dtype, "ct.unpack_from_bytes")
+    if tile.ndim != 1 or tile.dtype is not uint8:
+        raise TileTypeError(f"ct.unpack_from_bytes needs a 1-D tile of uint8, found {describe(tile)}")
+    bits = _bits(wanted, "ct.unpack_from_bytes")
+    if tile.shape[0] * 8 % bits:
+        raise TileTypeError(
+            f"ct.unpack_from_bytes: {tile.shape[0]} bytes are no elements of {wanted}, which has {bits} bits"
+        )
+    return frame.emit.typed("tile.unpack_from_bytes", [tile.ir], None, wanted, (tile.shape[0] * 8 // bits,))
+
+
+@op("broadcast_to")
+def _broadcast_to(frame: Frame, x: Any, shape: Any) -> Tile:
+    tile = frame.emit.tile(x, "ct.broadcast_to")
+    wanted = check_tile_shape(shape, "ct.broadcast_to: shape")
+    if broadcast_shapes(tile.shape, wanted, "ct.broadcast_to") != wanted:
+        raise TileValueError(f"ct.broadcast_to: shape {tile.shape} does not broadcast to {wanted}")
+    return frame.emit.broadcast(tile, wanted)
+
+
+def new_axes(frame: Frame, tile: Tile, index: Any) -> Tile:
+    """x[:, None]: new axes only."""
+    entries = index if isinstance(index, tuple) else (index,)
+    kept = 0
+    for entry in entries:
+        whole = isinstance(entry, slice) and entry == slice(None)
+        if entry is not None and entry is not Ellipsis and not whole:
+            found = "a slice with bounds" if isinstance(entry, slice) else describe(entry)
+            raise TileTypeError(
+                f"a tile takes only ':', None and '...' as index, found {found}; "
+                "select elements with ct.where, or with ct.gather from an array"
+            )
+        kept += whole
+    if kept > tile.ndim or entries.count(Ellipsis) > 1:
+        raise TileValueError(f"too many indices for a tile of shape {tile.shape}")
+    rest = iter(tile.shape)
+    shape: list[int] = []
+    for entry in entries:
+        if entry is None:
+            shape.append(1)
+        elif entry is Ellipsis:
+            shape.extend(next(rest) for _ in range(tile.ndim - kept))
+        else:
+            shape.append(next(rest))
+    return frame.emit.reshape(tile, (*shape, *rest))
+
+
+def item(frame: Frame, tile: Any) -> Tile:
+    """x.item()."""
+    if math.prod(tile.shape) != 1:
+        raise TileValueError(f"item() needs a tile with one element, found shape {tile.shape}")
+    return frame.emit.reshape(tile, ())
