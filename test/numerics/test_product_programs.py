@@ -14,6 +14,7 @@ from harness import Backends
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "random_products"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+import check
 import emulate
 from attention_programs import Attention
 from check import difference, source_of
@@ -23,11 +24,20 @@ from numbers_of import NumPy, Output, rounded
 import run
 
 FEW = {"sm_90a": 24, "sm_80": 12}  # programs, each for its target
+GRADIENTS = {  # all of them, plainly
+    "kind": "backward", "seed": 17, "small": True, "dtype": "float16", "tile": (64, 64, 64), "walk": "both",
+    "scores": "straight", "sums": "straight", "q": "T", "k": "T", "v": "T", "dy": "T", "turn": "T",
+    "place": "heads first", "loop": "for", "form": "mma", "scale": "after", "mask": "causal", "masked": "weights",
+    "guard": True, "base": "exp2", "statistics": "lse", "vectors": "vector", "delta": "load", "difference": "at once",
+    "order": "values first", "grid": "plane", "groups": 1, "out": "low", "unit": 64, "size": (192, 2),
+}  # fmt: skip
 EMULATED = {"sm_90a": 8, "sm_80": 4}
 
 
-def assert_right(backend: str, sizes: str, count: int, seed: int, tmp_path: Path, processes: int = 1) -> None:
-    options = Namespace(backend=backend, sizes=sizes, count=count, seed=seed, processes=processes)
+def assert_right(
+    backend: str, sizes: str, count: int, seed: int, tmp_path: Path, processes: int = 1, kind: str | None = None
+) -> None:
+    options = Namespace(backend=backend, sizes=sizes, count=count, seed=seed, processes=processes, kind=kind)
     options.__dict__ |= {"seconds": 1800, "limit": 300, "out": tmp_path}
     report = run.run_all(options)
     assert report.kinds["right"] == count, report.summary()
@@ -56,6 +66,34 @@ def test_emulated(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_interpreted(tmp_path: Path) -> None:
     """The text of a program means what is expected of it."""
     assert_right("interpret", "small", 40, 700, tmp_path)
+
+
+def test_gradients(tmp_path: Path) -> None:
+    """More of those of attention; each way of walking is in these."""
+    walks = {choose(seed, "small", "backward")["walk"] for seed in range(900, 930)}
+    assert walks == {"keys", "queries", "both", "alone"}
+    assert_right("cpu", "small", 30, 900, tmp_path, kind="backward")
+
+
+@pytest.mark.parametrize(
+    ("line", "broken"),
+    [
+        ("ds = p * (dp - delta)", "ds = p * dp"),
+        ("dk = ct.mma(ds", "dk = ct.mma(p"),
+        ("scaled, k_t", "scaled * 1.01, k_t"),
+    ],
+)
+def test_wrong_gradients_are_seen(line: str, broken: str, tmp_path: Path) -> None:
+    source = source_of(GRADIENTS)
+    assert line in source
+    assert launched(source, tmp_path).kind == "right"
+    assert launched(source.replace(line, broken), tmp_path).kind == "wrong"
+
+
+def launched(source: str, folder: Path) -> check.Outcome:
+    program, numbers = check.program_of(GRADIENTS), NumPy(0)
+    arguments, outputs = program.prepare(numbers)
+    return check.launched(check.kernel_of(source, folder), program.grid(), "cpu", numbers, arguments, outputs)
 
 
 def test_a_seed_is_a_program() -> None:

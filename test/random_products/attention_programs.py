@@ -6,37 +6,28 @@ import math
 from typing import Any
 
 from choices import Choices, hints_of
+from heads import BLOCKS, Heads, all_of, repeated
 from numbers_of import EPS, Output, rounded
 from source import Lines, file
 
 LOG2E = math.log2(math.e)
-BLOCKS = 132
 PAGE = 16  # keys that lie together, where a table says where
 SLOPE, CAP = 0.125, 4.0
 
 
-class Attention:
+class Attention(Heads):
     def __init__(self, choices: Choices, blocks: int = BLOCKS) -> None:
-        self.c = c = choices
-        self.dtype, (self.length, self.heads) = c["dtype"], c["size"]
-        self.tm, self.tn, self.d = c["tile"]
-        self.blocks = blocks
+        super().__init__(choices, blocks)
+        c = choices
         self.rows_of_blocks = -(-self.length // self.tm)
-        self.window = self.length // 3 + 1
         self.out = "bfloat16" if self.dtype.startswith("float8") else self.dtype
         self.softmax = c["score"] == "softmax"
         self.scale = self.d**-0.5 * (LOG2E if self.softmax and c["base"] == "exp2" else 1)
-        self.arrays: dict[str, Any] = {}
 
     # ---- the program ------------------------------------------------------------------------------
 
-    def grid(self) -> tuple[int, ...]:
-        return {
-            "plane": (self.rows_of_blocks, self.heads),
-            "backwards": (self.rows_of_blocks, self.heads),
-            "turned": (self.heads, self.rows_of_blocks),
-            "persistent": (self.blocks,),
-        }[self.c["grid"]]
+    def plane(self) -> tuple[int, int]:
+        return self.rows_of_blocks, self.heads
 
     def parameters(self) -> list[str]:
         c = self.c
@@ -47,15 +38,7 @@ class Attention:
 
     def source(self, about: str) -> str:
         c, lines = self.c, Lines()
-        if c["grid"] == "persistent":
-            lines.add(f"for t in range(ct.bid(0), {self.rows_of_blocks * self.heads}, ct.num_blocks(0)):")
-            lines.depth += 1
-            lines.add(f"i, h = t % {self.rows_of_blocks}, t // {self.rows_of_blocks}")
-        elif c["grid"] == "turned":
-            lines.add("h, i = ct.bid(0), ct.bid(1)")
-        else:
-            lines.add("i, h = ct.bid(0), ct.bid(1)")
-            lines.add(*(["i = ct.num_blocks(0) - 1 - i"] if c["grid"] == "backwards" else []))
+        self.begin(lines, "i", "h")
         self.block(lines)
         constants = {"S": self.length, "TM": self.tm, "TN": self.tn, "D": self.d, "CHANGE": self.scale}
         hints = {name: c[name] for name in hints_of("attention") if c.get(name) is not None}
@@ -111,39 +94,26 @@ class Attention:
         lines.add(f"n = {first} + {n}")
         self.step(lines, "n")
 
-    def rows(self, array: str, head: str, number: str, count: str) -> str:
-        """Some rows of a head, as a matrix."""
-        index, shape = f"({head}, {number}, 0)", f"(1, {count}, D)"
-        if self.c["place"] == "heads last":
-            index, shape = f"({number}, {head}, 0)", f"({count}, 1, D)"
-        return f"ct.load({array}, {index}, {shape}, padding_mode=ZERO).reshape(({count}, D))"
-
-    def gathered(self, array: str, places: str, mask: str = "") -> str:
-        index = f"(g, {places}[:, None], dims[None, :])"
-        if self.c["place"] == "heads last":
-            index = f"({places}[:, None], g, dims[None, :])"
-        return f"ct.gather({array}, {index}{mask})"
-
     def keys(self, n: str) -> str:
         kind = self.c["keys"]
         if kind == "columns":
-            return f"ct.load(K, (g, 0, {n}), (1, D, TN), padding_mode=ZERO).reshape((D, TN))"
+            return self.columns("K", "g", n, "TN")
         if kind == "order":
-            return f"ct.load(K, (g, 0, {n}), (1, D, TN), order=(0, 2, 1), padding_mode=ZERO).reshape((D, TN))"
+            return self.columns("K", "g", n, "TN", ", order=(0, 2, 1)")
         if kind == "rows":
             return f"{self.rows('K', 'g', n, 'TN')}.T"
         mask = ", mask=(columns < S)[:, None]" if kind == "masked" else ""
-        return f"{self.gathered('K', 'places' if kind == 'paged' else 'columns', mask)}.T"
+        return f"{self.gathered('K', 'g', 'places' if kind == 'paged' else 'columns', mask)}.T"
 
     def values(self, n: str) -> str:
         kind = self.c["values"]
         if self.c["keys"] == "paged":
-            return self.gathered("V", "places")
+            return self.gathered("V", "g", "places")
         if kind == "columns":
-            return f"ct.load(V, (g, 0, {n}), (1, D, TN), padding_mode=ZERO).reshape((D, TN)).T"
+            return f"{self.columns('V', 'g', n, 'TN')}.T"
         if kind == "rows":
             return self.rows("V", "g", n, "TN")
-        return self.gathered("V", "columns", ", mask=(columns < S)[:, None]" if kind == "masked" else "")
+        return self.gathered("V", "g", "columns", ", mask=(columns < S)[:, None]" if kind == "masked" else "")
 
     def step(self, lines: Lines, n: str, masked: bool = True) -> None:
         c = self.c
@@ -187,7 +157,7 @@ class Attention:
             ],
             "lengths": ["(columns < length)[None, :]"],
         }[self.c["mask"]]
-        visible = " & ".join(f"({p})" if len(parts) > 1 and not p.startswith("(") else p for p in parts)
+        visible = all_of(parts)
         lines.add(f"s = ct.where({visible}, s, -math.inf)" if self.softmax else f"seen = {visible}")
 
     def softmax_step(self, lines: Lines) -> None:
@@ -218,29 +188,18 @@ class Attention:
         more = f"ct.mma({low}, v, ct.zeros((TM, D), ct.float32))" if form == "zeros" else f"ct.matmul({low}, v)"
         lines.add(f"o = o + {more}" if form == "zeros" else f"o += {more}")
 
-    def store(self, array: str, value: str) -> str:
-        index, shape = "(h, i, 0)", "(1, TM, D)"
-        if self.c["place"] == "heads last":
-            index, shape = "(i, h, 0)", "(TM, 1, D)"
-        return f"ct.store({array}, {index}, {value}.astype({array}.dtype).reshape({shape}))"
-
     # ---- its arguments, and what it must give -----------------------------------------------------
-
-    def placed(self, x: Any) -> Any:
-        return x.swapaxes(0, 1) if self.c["place"] == "heads last" else x
 
     def prepare(self, numbers: Any) -> tuple[list[Any], list[Output]]:
         """The arrays that are read, and what comes out."""
-        c, lib = self.c, numbers.lib
+        c = self.c
         shared = self.heads // c["groups"]
         shapes = [(heads, self.length, self.d) for heads in (self.heads, shared, shared)]
         q, k, v = (numbers.normal(shape) for shape in shapes)
         q, k, v = (rounded(numbers, x, self.dtype) for x in (2 * q, k, v))  # scores that differ: few keys weigh much
         self.arrays["Q"] = numbers.of_dtype(self.placed(q), self.dtype)
         k, v = self.place_keys(numbers, k, v)
-        if c["groups"] > 1:
-            repeat = lib.repeat_interleave if hasattr(lib, "repeat_interleave") else lib.repeat
-            k, v = repeat(k, c["groups"], 0), repeat(v, c["groups"], 0)
+        k, v = (repeated(numbers, x, c["groups"]) for x in (k, v))
         s, seen = self.scores(numbers, q, k), self.seen(numbers)
         p, total, lse = self.weights(numbers, s, seen)
         allowed = self.allowed(p, total, seen, v, float(abs(s).max()))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_programs import Attention
+from backward_programs import Backward
 from choices import Choices
 from gemm import Gemm
 from numbers_of import NumPy, Torch
@@ -47,7 +48,7 @@ class Outcome:
 
 def program_of(choices: Choices) -> Any:
     blocks = 3 if choices["small"] else 132  # of a persistent grid
-    return {"gemm": Gemm, "attention": Attention}[choices["kind"]](choices, blocks)
+    return {"gemm": Gemm, "attention": Attention, "backward": Backward}[choices["kind"]](choices, blocks)
 
 
 def source_of(choices: Choices) -> str:

@@ -31,6 +31,7 @@ HINTS: dict[str, list[Any]] = {
 SHARING: dict[str, list[Any]] = {"split_k": [None, 1, 2, 3], "slice_tiles": [None, 1, 2], "coarsen_tiles": [None, 1, 2]}
 RESCALE: dict[str, list[Any]] = {"lazy_rescale": [None, 0, 1]}
 
+ROWS = ["T", "permute", "transpose", "order", "columns", "gather", "masked"]
 OPERANDS = ["load", "load", "T", "permute", "transpose", "order", "gather", "wrapped", "masked", "table", "flat"]
 
 GEMM: dict[str, list[Any]] = {
@@ -86,21 +87,54 @@ ATTENTION: dict[str, list[Any]] = {
     "unit": [64, 16, 1],
 }  # fmt: skip
 
+BACKWARD: dict[str, list[Any]] = {
+    "dtype": ["float16", "float16", "bfloat16", "bfloat16", "tfloat32", "float32"],
+    "tile": [
+        (64, 64, 64), (128, 64, 64), (64, 128, 64), (128, 128, 64), (64, 64, 128), (128, 64, 128), (64, 128, 128),
+        (128, 128, 128), (32, 64, 64), (64, 32, 64), (32, 32, 32), (16, 64, 64), (64, 64, 32), (64, 128, 32),
+    ],
+    "walk": ["keys", "keys", "queries", "queries", "both", "alone"],
+    "scores": ["straight", "turned"],
+    "sums": ["straight", "straight", "straight", "turned"],
+    "q": ROWS, "k": ROWS, "v": ROWS, "dy": ROWS,
+    "turn": ["T", "permute", "transpose"],
+    "place": ["heads first", "heads first", "heads last"],
+    "loop": [*LOOPS, "split"],
+    "form": ["mma", "mma", "zeros", "matmul"],
+    "scale": ["after", "early", "wide", "low"],
+    "mask": ["none", "causal", "causal", "window"],
+    "masked": ["weights", "scores"],
+    "guard": [True, False],
+    "base": ["exp2", "exp"],
+    "statistics": ["lse", "lse", "lse", "divide", "reciprocal"],
+    "vectors": ["reshape", "vector", "gather"],
+    "delta": ["load", "load", "rows"],
+    "difference": ["at once", "at once", "apart"],
+    "order": ["values first", "products first", "values late"],
+    "grid": ["plane", "turned", "backwards", "persistent"],
+    "groups": [1, 1, 1, 2],
+    "out": ["low", "low", "wide"],
+    "unit": [64, 16, 1],
+}  # fmt: skip
+
 # How many of the programs have what came to the tables later: drawn apart, so that other programs keep their numbers.
 LATER: dict[str, dict[str, tuple[str, float]]] = {"gemm": {"dtype": ("float32", 0.1), "loop": ("ahead", 0.08)}}
 
-TABLES = {"gemm": GEMM, "attention": ATTENTION}
+TABLES = {"gemm": GEMM, "attention": ATTENTION, "backward": BACKWARD}
+BACKWARD_SHARE = 0.25  # of all programs
 
 
 def hints_of(kind: str) -> dict[str, list[Any]]:
-    return HINTS | (SHARING if kind == "gemm" else RESCALE)
+    return HINTS | {"gemm": SHARING, "attention": RESCALE}.get(kind, {})
 
 
-def choose(seed: int, sizes: str = "fill") -> Choices:
-    """The choices of program number `seed`. Sizes fill a GPU in three of four programs, or are `few` tiles, or `small`:
-    such that an emulator runs the program in seconds."""
+def choose(seed: int, sizes: str = "fill", wanted: str | None = None) -> Choices:
+    """The choices of program number `seed`, of the kind `wanted` if there is one. Sizes fill a GPU in three of four
+    programs, or are `few` tiles, or `small`: such that an emulator runs the program in seconds."""
     pick = random.Random(seed)
-    kind = pick.choice(list(TABLES))
+    kind = pick.choice(["gemm", "attention"])
+    if wanted or random.Random(f"{seed} kind").random() < BACKWARD_SHARE:
+        kind = wanted or "backward"
     choices: Choices = {"kind": kind, "seed": seed, "small": sizes == "small"}
     choices |= {name: pick.choice(values) for name, values in TABLES[kind].items()}
     later = random.Random(f"{seed} later")
@@ -111,7 +145,8 @@ def choose(seed: int, sizes: str = "fill") -> Choices:
         if value is not None:
             choices[name] = value
     fill = sizes == "fill" and pick.random() < 0.75
-    choices["size"] = (gemm_size if kind == "gemm" else attention_size)(pick, choices, fill)
+    size = {"gemm": gemm_size, "attention": attention_size, "backward": backward_size}[kind]
+    choices["size"] = size(pick, choices, fill)
     return settle(choices)
 
 
@@ -140,6 +175,18 @@ def attention_size(pick: random.Random, choices: Choices, fill: bool) -> tuple[i
     return length, heads + heads % 2
 
 
+def backward_size(pick: random.Random, choices: Choices, fill: bool) -> tuple[int, int]:
+    """Length and heads; a block takes TM queries, TN keys, or a whole head."""
+    if choices["small"]:
+        return attention_size(pick, choices, fill)
+    whole, rows = choices["walk"] == "alone", choices["tile"][choices["walk"] == "keys"]
+    lengths = [128, 256] if whole else [256, 512, 640, 1024] if fill else [128, 256, 512]
+    length = ragged(pick, pick.choice(lengths), 128, choices["unit"])
+    blocks = 1 if whole else -(-length // rows)
+    heads = -(-132 // blocks) + pick.randint(0, 9) if fill else pick.randint(1, 3)
+    return length, heads + heads % 2
+
+
 def ragged(pick: random.Random, length: int, tile: int, unit: int) -> int:
     """Up to a tile shorter, by a multiple of `unit`; or as long as whole tiles."""
     if unit >= tile or pick.random() < 0.3:
@@ -150,7 +197,7 @@ def ragged(pick: random.Random, length: int, tile: int, unit: int) -> int:
 def settle(choices: Choices) -> Choices:
     """The same choices without what does not go together."""
     c = dict(choices)
-    (settle_gemm if c["kind"] == "gemm" else settle_attention)(c)
+    {"gemm": settle_gemm, "attention": settle_attention, "backward": settle_backward}[c["kind"]](c)
     return c
 
 
@@ -217,6 +264,24 @@ def settle_attention(c: Choices) -> None:
     if c["place"] == "heads last":
         c["keys"] = {"columns": "rows", "order": "rows"}.get(c["keys"], c["keys"])
         c["values"] = {"columns": "rows"}.get(c["values"], c["values"])
+
+
+def settle_backward(c: Choices) -> None:
+    if c["dtype"] in ("tfloat32", "float32"):
+        c["tile"] = tuple(min(t, limit) for t, limit in zip(c["tile"], (128, 64, 64), strict=True))
+    if c["dtype"] == "tfloat32":
+        c["form"] = {"matmul": "zeros"}.get(c["form"], c["form"])
+        c["scale"] = {"wide": "after", "low": "early"}.get(c["scale"], c["scale"])
+    if c["walk"] == "both":
+        c |= {"groups": 1, "tile": (min(c["tile"][:2]), min(c["tile"][:2]), c["tile"][2])}
+    if c["statistics"] != "lse":  # rows beyond the end are divided by zero
+        c |= {"guard": True, "masked": "weights", "loop": {"split": "for"}.get(c["loop"], c["loop"])}
+    if c["mask"] == "window":
+        c["loop"] = {"split": "for"}.get(c["loop"], c["loop"])
+    if c["delta"] == "rows":
+        c["dy"] = {"columns": "T"}.get(c["dy"], c["dy"])
+    if c["place"] == "heads last":
+        c |= {x: "T" for x in ("q", "k", "v", "dy") if c[x] in ("columns", "order")}
 
 
 def plainer(choices: Choices) -> Iterator[Choices]:

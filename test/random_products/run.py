@@ -173,7 +173,7 @@ def run_all(options: Any) -> Report:
                 seed = seeds.get_nowait()
             except queue.Empty:
                 break
-            choices = choose(seed, options.sizes)
+            choices = choose(seed, options.sizes, options.kind)
             report.add(choices, *worker.check(choices))
         worker.end("stopped", "-")
 
@@ -238,6 +238,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600, help="no program begins later")
     parser.add_argument("--limit", type=float, default=120, help="seconds that a program may take")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--kind", choices=("gemm", "attention", "backward"), help="of all programs")
     parser.add_argument("--backend", default="gpu")
     parser.add_argument(
         "--sizes", choices=("fill", "few", "small"), help="what fills a GPU; few tiles; what a CPU runs"
