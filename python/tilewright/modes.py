@@ -6,6 +6,7 @@ as they are told; of arithmetic RZ, RM and RP are refused by name: no compositio
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from .dtype import DType, float32
@@ -146,20 +147,31 @@ def is_ordered(order: Any, scope: Any, kind: str, what: str) -> bool:
     return order is not MemoryOrder.WEAK
 
 
-def check_atomic(kind: str, dtype: DType, order: Any, scope: Any, what: str) -> None:
-    """Whether arrays of the dtype have the atomic access, with this memory order and scope."""
-    known = _ATOMIC_DTYPES[kind]
-    if dtype.name not in known:
-        raise TileTypeError(f"{what}: an array of {dtype} has no such access; expected one of {', '.join(known)}")
-    _check_order(order, scope, "atomic", what)
+ATOMIC_KINDS = tuple(_ATOMIC_DTYPES)
 
 
-def check_atomic_value(kind: str, value: Any, dtype: DType, what: str) -> None:
-    """Bits are combined as they are: their dtype, None of a constant, must be the array's."""
-    if kind in ("and", "or", "xor") and value is not None and value is not dtype:
-        raise TileTypeError(
-            f"{what}: the update is {value}, the array {dtype}; bits are not converted: write x.astype(ct.{dtype})"
-        )
+@dataclasses.dataclass(frozen=True)
+class AtomicAccess:
+    """An access that others may look at: what it does to an element, and the keywords of the call."""
+
+    kind: str
+    check_bounds: Any = True
+    memory_order: Any = MemoryOrder.RELAXED
+    memory_scope: Any = MemoryScope.DEVICE
+
+    def check(self, dtype: DType, what: str) -> None:
+        """Whether arrays of the dtype have the atomic access, with this memory order and scope."""
+        known = _ATOMIC_DTYPES[self.kind]
+        if dtype.name not in known:
+            raise TileTypeError(f"{what}: an array of {dtype} has no such access; expected one of {', '.join(known)}")
+        _check_order(self.memory_order, self.memory_scope, "atomic", what)
+
+    def check_value(self, value: DType | None, dtype: DType, what: str) -> None:
+        """Bits are combined as they are: their dtype, None of a constant, must be the array's."""
+        if self.kind in ("and", "or", "xor") and value is not None and value is not dtype:
+            raise TileTypeError(
+                f"{what}: the update is {value}, the array {dtype}; bits are not converted: write x.astype(ct.{dtype})"
+            )
 
 
 # Dtype of scales -> lengths of the blocks that share one, by the dtypes of the elements.

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from .dtype import DType
 from .errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
-from .modes import check_atomic
+from .modes import AtomicAccess
 from .tile import MemoryOrder, MemoryScope, PaddingMode
 
 Shape = tuple[int, ...]
@@ -30,16 +30,14 @@ class Machine(Protocol):
     def slice(self, array: Any, axis: int, start: Any, stop: Any) -> Any: ...
     def load_window(self, array: Any, index: Any, steps: Shape, shape: Shape, **how: Any) -> Any: ...
     def store_window(self, array: Any, index: Any, steps: Shape, tile: Any, **how: Any) -> None: ...
-    def atomic_window(self, kind: str, array: Any, index: Any, steps: Shape, tile: Any) -> None: ...
+    def atomic_window(self, access: AtomicAccess, array: Any, index: Any, steps: Shape, tile: Any) -> None: ...
     def load_at(self, array: Any, indices: Any, padding_mode: PaddingMode) -> Any: ...
     def store_at(self, array: Any, indices: Any, tile: Any, what: str) -> None: ...
     def spread(self, start: Any, count: int, axis: int, rank: int, what: str) -> Any: ...
     def reshaped(self, tile: Any, axis: int, rank: int) -> Any: ...
     def load_flat(self, array: Any, offset: Any, mask: Any, padding: Any) -> Any: ...
     def store_flat(self, array: Any, offset: Any, value: Any, mask: Any) -> None: ...
-    def atomic_flat(
-        self, kind: str, array: Any, offset: Any, values: Any, mask: Any, order: Any, scope: Any
-    ) -> Any: ...
+    def atomic_flat(self, access: AtomicAccess, array: Any, offset: Any, values: tuple[Any, ...], mask: Any) -> Any: ...
 
 
 # ---------------------------------------------------------------------------------------------
@@ -113,6 +111,19 @@ class _Seen:
         return method_of(self, name)
 
 
+def _atomic_store(kind: str, text: str) -> Callable[[TiledView, Any, Any], None]:
+    def method(self: TiledView, index: Any, update: Any, /) -> None:
+        access, what = AtomicAccess(kind), f"TiledView.{method.__name__}"
+        access.check(self.dtype, what)
+        tile = self._fitted(update, kind in ("and", "or", "xor"), f"{what}: the update")
+        self._machine.atomic_window(access, self._array, index, self._steps, tile)
+
+    method.__name__ = f"atomic_store_{kind}"
+    method.__qualname__ = f"TiledView.{method.__name__}"
+    method.__doc__ = f"{text}, each element at once, relaxed, for the device."
+    return method
+
+
 class TiledView(_Seen):
     """An array as a grid of tiles of one shape: `x.tiled_view(shape)`.
 
@@ -182,39 +193,36 @@ class TiledView(_Seen):
     def _fitted(self, tile: Any, exact: bool, what: str) -> Any:
         return self._machine.fitted(tile, self.dtype, self._shape, exact, what)
 
-    def _atomic(self, kind: str, index: Any, update: Any) -> None:
-        what = f"TiledView.atomic_store_{kind}"
-        check_atomic(kind, self.dtype, MemoryOrder.RELAXED, MemoryScope.DEVICE, what)
-        tile = self._fitted(update, kind in ("and", "or", "xor"), f"{what}: the update")
-        self._machine.atomic_window(kind, self._array, index, self._steps, tile)
-
-    def atomic_store_add(self, index: Any, update: Any, /) -> None:
-        """Add `update` to the tile at `index`, each element at once, relaxed, for the device."""
-        self._atomic("add", index, update)
-
-    def atomic_store_max(self, index: Any, update: Any, /) -> None:
-        """Write the larger of element and `update` to the tile at `index`, each element at once."""
-        self._atomic("max", index, update)
-
-    def atomic_store_min(self, index: Any, update: Any, /) -> None:
-        """Write the smaller of element and `update` to the tile at `index`, each element at once."""
-        self._atomic("min", index, update)
-
-    def atomic_store_and(self, index: Any, update: Any, /) -> None:
-        """Write element & `update` to the tile at `index`, each element at once."""
-        self._atomic("and", index, update)
-
-    def atomic_store_or(self, index: Any, update: Any, /) -> None:
-        """Write element | `update` to the tile at `index`, each element at once."""
-        self._atomic("or", index, update)
-
-    def atomic_store_xor(self, index: Any, update: Any, /) -> None:
-        """Write element ^ `update` to the tile at `index`, each element at once."""
-        self._atomic("xor", index, update)
+    atomic_store_add = _atomic_store("add", "Add `update` to the tile at `index`")
+    atomic_store_max = _atomic_store("max", "Write the larger of element and `update` to the tile at `index`")
+    atomic_store_min = _atomic_store("min", "Write the smaller of element and `update` to the tile at `index`")
+    atomic_store_and = _atomic_store("and", "Write element & `update` to the tile at `index`")
+    atomic_store_or = _atomic_store("or", "Write element | `update` to the tile at `index`")
+    atomic_store_xor = _atomic_store("xor", "Write element ^ `update` to the tile at `index`")
 
 
 # ---------------------------------------------------------------------------------------------
 # Elements by their distance from the first one
+
+
+def _atomic_offset(kind: str) -> Callable[..., Any]:
+    def method(
+        self: RawArrayMemory,
+        offset: Any,
+        update: Any,
+        /,
+        *,
+        mask: Any = None,
+        memory_order: MemoryOrder = MemoryOrder.ACQ_REL,
+        memory_scope: MemoryScope = MemoryScope.DEVICE,
+    ) -> Any:
+        access = AtomicAccess(kind, False, memory_order, memory_scope)
+        return self._machine.atomic_flat(access, self._array, offset, (update,), mask)
+
+    method.__name__ = f"atomic_{kind}_offset"
+    method.__qualname__ = f"RawArrayMemory.{method.__name__}"
+    method.__doc__ = f"As `ct.atomic_{kind}`; where `mask` is False nothing is done, and the result is `update`."
+    return method
 
 
 class RawArrayMemory(_Seen):
@@ -250,31 +258,16 @@ class RawArrayMemory(_Seen):
         memory_scope: MemoryScope = MemoryScope.DEVICE,
     ) -> Any:
         """As `ct.atomic_cas`; where `mask` is False nothing is done, and the result is `expected`."""
-        values = (expected, desired)
-        return self._machine.atomic_flat("cas", self._array, offset, values, mask, memory_order, memory_scope)
+        access = AtomicAccess("cas", False, memory_order, memory_scope)
+        return self._machine.atomic_flat(access, self._array, offset, (expected, desired), mask)
 
-
-def _atomic_offset(kind: str) -> Callable[..., Any]:
-    def method(
-        self: RawArrayMemory,
-        offset: Any,
-        update: Any,
-        /,
-        *,
-        mask: Any = None,
-        memory_order: MemoryOrder = MemoryOrder.ACQ_REL,
-        memory_scope: MemoryScope = MemoryScope.DEVICE,
-    ) -> Any:
-        return self._machine.atomic_flat(kind, self._array, offset, (update,), mask, memory_order, memory_scope)
-
-    method.__name__ = f"atomic_{kind}_offset"
-    method.__qualname__ = f"RawArrayMemory.{method.__name__}"
-    method.__doc__ = f"As `ct.atomic_{kind}`; where `mask` is False nothing is done, and the result is `update`."
-    return method
-
-
-for _kind in ("xchg", "add", "max", "min", "and", "or", "xor"):
-    setattr(RawArrayMemory, f"atomic_{_kind}_offset", _atomic_offset(_kind))
+    atomic_xchg_offset = _atomic_offset("xchg")
+    atomic_add_offset = _atomic_offset("add")
+    atomic_max_offset = _atomic_offset("max")
+    atomic_min_offset = _atomic_offset("min")
+    atomic_and_offset = _atomic_offset("and")
+    atomic_or_offset = _atomic_offset("or")
+    atomic_xor_offset = _atomic_offset("xor")
 
 
 # ---------------------------------------------------------------------------------------------

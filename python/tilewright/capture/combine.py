@@ -8,7 +8,8 @@ from typing import Any
 from .. import _core
 from ..dtype import DType
 from ..errors import TileSyntaxError, TileTypeError, from_message
-from .checks import broadcast_shapes, check_axis, constant_flag
+from ..shape_rules import broadcast_shapes
+from .checks import check_axis, constant_flag
 from .frame import Frame
 from .table import op
 from .values import Shape, Tile, describe, is_number, tile_type

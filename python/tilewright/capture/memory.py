@@ -8,21 +8,13 @@ from typing import Any, cast
 
 from ..dtype import DType, bool_, float8_e5m2, float8_e8m0fnu, int32, int64
 from ..errors import TileTypeError, TileValueError
-from ..modes import is_ordered
+from ..modes import AtomicAccess, is_ordered
+from ..shape_rules import broadcast_shapes, dimensions
 from ..tile import MemoryOrder, MemoryScope, PaddingMode
-from .checks import (
-    array_of,
-    broadcast_shapes,
-    check_axis,
-    check_order,
-    check_tile_shape,
-    constant_flag,
-    fit,
-    static_int,
-)
+from .checks import array_of, check_axis, check_order, check_tile_shape, constant_flag, fit, static_int
 from .frame import Frame
 from .table import op
-from .values import Array, Shape, Tile, describe, dimensions, is_number
+from .values import Array, Shape, Tile, describe, is_number
 
 
 def _order_attribute(order: Shape) -> dict[str, Any]:
@@ -132,32 +124,28 @@ def _padding_tile(frame: Frame, mode: PaddingMode, dtype: DType, shape: Shape) -
 
 
 # As dialect/TileBase.td numbers them.
-ATOMIC_KINDS = {n: i for i, n in enumerate(["load", "store", "xchg", "cas", "add", "min", "max", "and", "or", "xor"])}
+_KINDS = {n: i for i, n in enumerate(["load", "store", "xchg", "cas", "add", "min", "max", "and", "or", "xor"])}
 _ORDERS = {MemoryOrder.RELAXED: 0, MemoryOrder.ACQUIRE: 1, MemoryOrder.RELEASE: 2, MemoryOrder.ACQ_REL: 3}
 _SCOPES = {MemoryScope.BLOCK: 0, MemoryScope.DEVICE: 1, MemoryScope.SYS: 2}
 
 
 def atomic(
     frame: Frame,
-    kind: str,
+    access: AtomicAccess,
     array: Array,
     indices: list[Tile],
-    value: Tile,
-    order: MemoryOrder,
-    scope: MemoryScope,
-    *,
-    expected: Tile | None = None,
+    values: Sequence[Tile],
     mask: Sequence[Any] = (),
-    check_bounds: bool = True,
 ) -> Tile:
-    """An access that others may look at, at index tiles of one shape; what the elements were."""
-    groups = [[array.ir], [t.ir for t in indices], [value.ir], [] if expected is None else [expected.ir], mask]
+    """At index tiles of one shape; what the elements were. The last value is written, one before it is expected."""
+    *expected, value = values
+    groups = [[array.ir], [t.ir for t in indices], [value.ir], [t.ir for t in expected], mask]
     attributes = {
         **segments(*groups),
-        "kind": ATOMIC_KINDS[kind],
-        "memory_order": _ORDERS[order],
-        "memory_scope": _SCOPES[scope],
-        **({"check_bounds": None} if check_bounds else {}),
+        "kind": _KINDS[access.kind],
+        "memory_order": _ORDERS[access.memory_order],
+        "memory_scope": _SCOPES[access.memory_scope],
+        **({"check_bounds": None} if access.check_bounds else {}),
     }
     operands = [ir for group in groups for ir in group]
     return frame.emit.typed("tile.atomic", operands, attributes, array.dtype, value.shape)
@@ -220,7 +208,7 @@ def gather_window(
     padding = _padding_tile(frame, padding_mode, array.dtype, places[0].shape if places else ())
     tiles, mask = in_root(frame, array, places, [], checked)
     if order is not None:
-        return atomic(frame, "load", array, tiles, padding, *order, mask=mask, check_bounds=checked)
+        return atomic(frame, AtomicAccess("load", checked, *order), array, tiles, [padding], mask)
     return gather_elements(frame, array, tiles, mask, padding, checked, {})
 
 
@@ -230,7 +218,7 @@ def scatter_window(
     output(frame, array, "store")
     tiles, mask = in_root(frame, array, places, [], checked)
     if order is not None:
-        atomic(frame, "store", array, tiles, value, *order, mask=mask, check_bounds=checked)
+        atomic(frame, AtomicAccess("store", checked, *order), array, tiles, [value], mask)
     else:
         scatter_elements(frame, array, tiles, mask, value, checked, {})
 

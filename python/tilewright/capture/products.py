@@ -20,7 +20,8 @@ from ..dtype import (
 )
 from ..errors import TileTypeError, TileValueError
 from ..modes import check_fast_accumulation, check_scaled
-from .checks import broadcast_shapes, constant_flag
+from ..shape_rules import broadcast_shapes
+from .checks import constant_flag
 from .frame import Frame
 from .table import op
 from .values import Tile, describe

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dtype import DType, bool_, int32, require_arithmetic, uint8
+from ..dtype import int32, require_arithmetic, uint8
 from ..errors import TileTypeError, TileValueError
-from .checks import broadcast_shapes, check_axis, check_tile_shape, dtype_of, static_int, static_ints
+from ..shape_rules import Shape, bits_of, check_bitcast, check_fits, check_nested, check_part
+from .checks import RULES, check_axis, check_tile_shape, dtype_of, static_int
 from .frame import Frame
 from .table import op
-from .values import Shape, Tile, describe, dimensions, is_number, require_tile_or_number
+from .values import Tile, describe, is_number, require_tile_or_number
 
 
 @op("full")
@@ -38,27 +39,16 @@ def _ones(frame: Frame, shape: Any, dtype: Any) -> Tile:
 @op("astile")
 def _astile(frame: Frame, value: Any, dtype: Any) -> Tile:
     dtype = dtype_of(dtype, "ct.astile: dtype")
-    shape, entries = _nested(value, "ct.astile")
-    return _select_tree(
-        frame, [frame.emit.cast(entry, dtype) for entry in entries], check_tile_shape(shape, "ct.astile")
-    )
+    shape, entries = check_nested(value, _scalar)
+    shape = check_tile_shape(shape, "ct.astile")
+    return _select_tree(frame, [frame.emit.cast(entry, dtype) for entry in entries], shape)
 
 
-def _nested(value: Any, what: str) -> tuple[Shape, list[Any]]:
-    """The shape of nested tuples, and their scalars in row-major order."""
-    if not isinstance(value, tuple):
-        value = require_tile_or_number(value, what)
-        if isinstance(value, Tile) and value.shape:
-            raise TileTypeError(f"{what} needs numbers and scalars, found {describe(value)}")
-        return (), [value]
-    parts = [_nested(part, what) for part in value]
-    count, shapes = len(parts), sorted({shape for shape, _ in parts})
-    if count < 1 or count & (count - 1):
-        raise TileTypeError(f"{what}: a tuple of {count} entries; expected 1, 2, 4, 8, … of them")
-    if len(shapes) > 1:
-        shown = ", ".join(map(str, shapes))
-        raise TileTypeError(f"{what}: the entries of one tuple have the shapes {shown}; expected one shape")
-    return (count, *shapes[0]), [entry for _, entries in parts for entry in entries]
+def _scalar(value: Any) -> Any:
+    value = require_tile_or_number(value, "ct.astile")
+    if isinstance(value, Tile) and value.shape:
+        raise TileTypeError(f"ct.astile needs numbers and scalars, found {describe(value)}")
+    return value
 
 
 def _select_tree(frame: Frame, entries: list[Tile], shape: Shape) -> Tile:
@@ -98,18 +88,7 @@ def _arange(frame: Frame, size: Any, dtype: Any, start: Any, step: Any) -> Tile:
 @op("reshape")
 def _reshape(frame: Frame, x: Any, shape: Any) -> Tile:
     tile = frame.emit.tile(x, "ct.reshape")
-    wanted = static_ints(shape, "ct.reshape: shape")
-    if wanted.count(-1) > 1:
-        raise TileTypeError(f"ct.reshape: shape {wanted} leaves several lengths open; expected one -1 at most")
-    size = math.prod(tile.shape)
-    if wanted.count(-1) == 1:
-        rest = -math.prod(wanted)
-        if rest > 0 and size % rest == 0:
-            wanted = tuple(size // rest if n == -1 else n for n in wanted)
-    wanted = check_tile_shape(wanted, "ct.reshape: shape")
-    if math.prod(wanted) != size:
-        raise TileValueError(f"ct.reshape: shape {tile.shape} has {size} elements, {wanted} has {math.prod(wanted)}")
-    return frame.emit.reshape(tile, wanted)
+    return frame.emit.reshape(tile, RULES.check_reshape(tile.shape, shape))
 
 
 def _permuted(frame: Frame, tile: Tile, order: Shape) -> Tile:
@@ -121,26 +100,13 @@ def _permuted(frame: Frame, tile: Tile, order: Shape) -> Tile:
 @op("permute")
 def _permute(frame: Frame, x: Any, axes: Any) -> Tile:
     tile = frame.emit.tile(x, "ct.permute")
-    values = axes if isinstance(axes, tuple) else (axes,)
-    order = tuple(check_axis(v, tile.ndim, "ct.permute") for v in values)
-    if sorted(order) != list(range(tile.ndim)):
-        raise TileValueError(f"ct.permute: axes {axes} is no permutation of {tile.ndim} axes")
-    return _permuted(frame, tile, order)
+    return _permuted(frame, tile, RULES.check_permutation(axes, tile.ndim))
 
 
 @op("transpose")
 def _transpose(frame: Frame, x: Any, axis0: Any, axis1: Any) -> Tile:
     tile = frame.emit.tile(x, "ct.transpose")
-    if axis0 is None and axis1 is None:
-        if tile.ndim != 2:
-            raise TileTypeError(f"ct.transpose of a tile of {dimensions(tile.ndim)} needs the two axes to swap")
-        axis0, axis1 = 0, 1
-    elif axis0 is None or axis1 is None:
-        raise TileTypeError("ct.transpose needs both axes or none")
-    a, b = (check_axis(v, tile.ndim, "ct.transpose") for v in (axis0, axis1))
-    order = list(range(tile.ndim))
-    order[a], order[b] = order[b], order[a]
-    return _permuted(frame, tile, tuple(order))
+    return _permuted(frame, tile, RULES.check_transpose(axis0, axis1, tile.ndim))
 
 
 @op("expand_dims")
@@ -154,34 +120,13 @@ def _expand_dims(frame: Frame, x: Any, axis: Any) -> Tile:
 def _cat(frame: Frame, tiles: Any, axis: Any) -> Tile:
     if not isinstance(tiles, tuple) or not 1 <= len(tiles) <= 2:
         raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {describe(tiles)}")
-    x, *rest = (frame.emit.tile(tile, "ct.cat") for tile in tiles)
-    at = static_int(axis, "ct.cat: axis")
-    if not -x.ndim <= at < x.ndim:
-        raise TileTypeError(f"ct.cat: axis {at} is outside a tile of {dimensions(x.ndim)}")
-    for y in rest:
-        if (x.dtype, x.shape) != (y.dtype, y.shape):
-            raise TileTypeError(
-                f"ct.cat needs tiles of one dtype and shape, found {describe(x)} and {describe(y)}; "
-                "the shape of the result must be powers of two, too"
-            )
-    return frame.emit.op("tile.cat", [x, *rest], {"axis": at % x.ndim}, public="cat") if rest else x
+    parts = [frame.emit.tile(tile, "ct.cat") for tile in tiles]
+    at = RULES.check_cat(parts, axis, describe)
+    return frame.emit.op("tile.cat", parts, {"axis": at}, public="cat") if len(parts) > 1 else parts[0]
 
 
 def _part_index(frame: Frame, whole: Shape, part: Shape, index: Any, what: str) -> list[Any]:
-    """The index of a part of a tile, checked as far as it is known."""
-    entries = index if isinstance(index, tuple) else (index,)
-    if len(part) != len(whole) or len(entries) != len(whole):
-        raise TileTypeError(
-            f"{what}: the index has {len(entries)} entries and the part {dimensions(len(part))}; "
-            f"expected {len(whole)}, as the tile has: a part does not match the tile rank otherwise"
-        )
-    for axis, (entry, have, wanted) in enumerate(zip(entries, whole, part, strict=True)):
-        if have % wanted:
-            raise TileTypeError(f"{what}: parts of shape {part} do not make up a tile of shape {whole}")
-        if is_number(entry) and not 0 <= entry < have // wanted:
-            raise TileTypeError(
-                f"{what}: index {entry} is out of bounds along axis {axis}, of {have // wanted} parts of {wanted}"
-            )
+    entries = check_part(whole, part, index, what)
     return [frame.emit.index(entry, f"{what}: index[{i}]").ir for i, entry in enumerate(entries)]
 
 
@@ -210,29 +155,17 @@ def _insert(frame: Frame, x: Any, index: Any, value: Any) -> Tile:
     return frame.emit.typed("tile.insert", [tile.ir, part.ir, *indices], None, tile.dtype, tile.shape)
 
 
-def _bits(dtype: DType, what: str) -> int:
-    """Of an element in memory."""
-    if dtype is bool_:
-        raise TileTypeError(f"{what}: bool_ has no bits to speak of; convert, as in x.astype(ct.uint8) or x != 0")
-    return dtype.bits
-
-
 @op("bitcast")
 def _bitcast(frame: Frame, x: Any, dtype: Any) -> Tile:
     tile, wanted = frame.emit.tile(x, "ct.bitcast"), dtype_of(dtype, "ct.bitcast")
-    have, need = _bits(tile.dtype, "ct.bitcast"), _bits(wanted, "ct.bitcast")
-    if have != need:
-        raise TileTypeError(
-            f"ct.bitcast: {tile.dtype} has {have} bits and {wanted} has {need}; expected as many: "
-            "ct.pack_to_bytes and ct.unpack_from_bytes take elements apart"
-        )
+    check_bitcast(tile.dtype, wanted)
     return frame.emit.typed("tile.bitcast", [tile.ir], None, wanted, tile.shape)
 
 
 @op("pack_to_bytes")
 def _pack_to_bytes(frame: Frame, x: Any) -> Tile:
     tile = frame.emit.tile(x, "ct.pack_to_bytes")
-    bits = _bits(tile.dtype, "ct.pack_to_bytes") * math.prod(tile.shape)
+    bits = bits_of(tile.dtype, "ct.pack_to_bytes") * math.prod(tile.shape)
     if bits % 8:
         raise TileTypeError(f"ct.pack_to_bytes: {describe(tile)} has {bits} bits, which are no whole bytes")
     tile = frame.emit.broadcast(tile, tile.shape or (1,))
@@ -244,7 +177,7 @@ def _unpack_from_bytes(frame: Frame, x: Any, dtype: Any) -> Tile:
     tile, wanted = frame.emit.tile(x, "ct.unpack_from_bytes"), dtype_of(dtype, "ct.unpack_from_bytes")
     if tile.ndim != 1 or tile.dtype is not uint8:
         raise TileTypeError(f"ct.unpack_from_bytes needs a 1-D tile of uint8, found {describe(tile)}")
-    bits = _bits(wanted, "ct.unpack_from_bytes")
+    bits = bits_of(wanted, "ct.unpack_from_bytes")
     if tile.shape[0] * 8 % bits:
         raise TileTypeError(
             f"ct.unpack_from_bytes: {tile.shape[0]} bytes are no elements of {wanted}, which has {bits} bits"
@@ -256,8 +189,7 @@ def _unpack_from_bytes(frame: Frame, x: Any, dtype: Any) -> Tile:
 def _broadcast_to(frame: Frame, x: Any, shape: Any) -> Tile:
     tile = frame.emit.tile(x, "ct.broadcast_to")
     wanted = check_tile_shape(shape, "ct.broadcast_to: shape")
-    if broadcast_shapes(tile.shape, wanted, "ct.broadcast_to") != wanted:
-        raise TileValueError(f"ct.broadcast_to: shape {tile.shape} does not broadcast to {wanted}")
+    check_fits(tile.shape, wanted, "ct.broadcast_to: the tile")
     return frame.emit.broadcast(tile, wanted)
 
 

@@ -112,10 +112,6 @@ class Unusable:
         self.places = places
 
 
-def dimensions(count: int) -> str:
-    return f"{count} dimension{'' if count == 1 else 's'}"
-
-
 def tile_type(dtype: DType, shape: Shape) -> str:
     """The type's text in the IR."""
     if not shape:

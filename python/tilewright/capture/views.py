@@ -8,9 +8,9 @@ from typing import Any
 from .. import views
 from ..dtype import DType, bool_, int32, int64, uint32
 from ..errors import TileTypeError
-from ..modes import check_atomic, check_atomic_value
+from ..modes import AtomicAccess
 from ..tile import MemoryOrder, MemoryScope, PaddingMode
-from . import memory
+from . import atomics, memory
 from .checks import array_of, fit
 from .frame import Frame
 from .table import OPS, op
@@ -82,13 +82,11 @@ class Emitting:
         places = self._places(array, index, steps, shape)
         memory.scatter_window(self.frame, array, places, self.emit.reshape(tile, shape), how["check_bounds"])
 
-    def atomic_window(self, kind: str, array: Array, index: Any, steps: Shape, tile: Tile) -> None:
-        array = memory.output(self.frame, array, f"TiledView.atomic_store_{kind}")
+    def atomic_window(self, access: AtomicAccess, array: Array, index: Any, steps: Shape, tile: Tile) -> None:
+        array = memory.output(self.frame, array, f"TiledView.atomic_store_{access.kind}")
         shape = tile.shape or (1,) * array.ndim
         places, mask = memory.in_root(self.frame, array, self._places(array, index, steps, shape), [], True)
-        value = self.emit.reshape(tile, shape)
-        order, scope = MemoryOrder.RELAXED, MemoryScope.DEVICE
-        memory.atomic(self.frame, kind, array, places, value, order, scope, mask=mask)
+        memory.atomic(self.frame, access, array, places, [self.emit.reshape(tile, shape)], mask)
 
     # -- rows
 
@@ -141,21 +139,13 @@ class Emitting:
         where = memory.mask_of(self.frame, mask, shape, "store_offset")
         memory.scatter_elements(self.frame, array, tiles, where, new, False, {"tile.flat": None})
 
-    def atomic_flat(self, kind: str, array: Array, offset: Any, values: Any, mask: Any, order: Any, scope: Any) -> Tile:
-        what = f"atomic_{kind}_offset"
-        check_atomic(kind, array.dtype, order, scope, what)
+    def atomic_flat(self, access: AtomicAccess, array: Array, offset: Any, values: tuple[Any, ...], mask: Any) -> Tile:
+        what = f"atomic_{access.kind}_offset"
+        access.check(array.dtype, what)
         array = memory.output(self.frame, array, what)
         tiles, shape = self._flat(array, offset)
-        for value in values:
-            check_atomic_value(kind, value.dtype if isinstance(value, Tile) else None, array.dtype, what)
-        *expected, new = (
-            fit(self.frame, self.emit.implicit(v, array.dtype, what), shape, f"{what}: the value") for v in values
-        )
-        where = memory.mask_of(self.frame, mask, shape, what)
-        old = expected[0] if expected else None
-        return memory.atomic(
-            self.frame, kind, array, tiles, new, order, scope, expected=old, mask=where, check_bounds=False
-        )
+        tiled = atomics.written(self.frame, access, values, array, shape, what)
+        return memory.atomic(self.frame, access, array, tiles, tiled, memory.mask_of(self.frame, mask, shape, what))
 
 
 def attribute(frame: Frame, array: Array, name: str) -> Any:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..dtype import DType
-from ..errors import TileValueError
-from ..modes import check_atomic, check_atomic_value
-from .checks import broadcast_shapes
+from ..modes import AtomicAccess
+from ..shape_rules import check_fits
 from .memory import element_indices, writable
-from .table import OPS, op
+from .table import OPS
 from .values import Array, Shape, Tile, exact, is_number, promote_to, round_to
 
 
@@ -23,8 +22,14 @@ def _add(dtype: DType, old: Any, new: Any) -> Any:
     return np.add(old, new)
 
 
-COMBINE: dict[str, Callable[[DType, Any, Any], Any]] = {
+def _swap(dtype: DType, old: Any, expected: Any, desired: Any) -> Any:
+    return desired if old.tobytes() == expected.tobytes() else old  # bits, so that a NaN can be expected
+
+
+# What an element becomes, of what it was and what is written.
+COMBINE: dict[str, Callable[..., Any]] = {
     "xchg": lambda dtype, old, new: new,
+    "cas": _swap,
     "add": _add,
     "min": lambda dtype, old, new: np.minimum(old, new),
     "max": lambda dtype, old, new: np.maximum(old, new),
@@ -34,62 +39,31 @@ COMBINE: dict[str, Callable[[DType, Any, Any], Any]] = {
 }
 
 
-def _value(kind: str, value: Any, array: Array, shape: Shape, what: str) -> np.ndarray:
-    check_atomic_value(kind, None if is_number(value) else getattr(value, "dtype", None), array.dtype, what)
+def _written(access: AtomicAccess, value: Any, array: Array, shape: Shape, what: str) -> np.ndarray:
+    access.check_value(None if is_number(value) else getattr(value, "dtype", None), array.dtype, what)
     new = promote_to(value, array.dtype, what)
-    if broadcast_shapes(new.shape, shape, f"{what}: the value") != shape:
-        raise TileValueError(f"{what}: the value of shape {new.shape} does not broadcast to {shape}")
+    check_fits(new.shape, shape, f"{what}: the value")
     return np.broadcast_to(new._data, shape)
 
 
-def read_modify_write(
-    kind: str,
-    array: Any,
-    indices: Any,
-    update: Any,
-    check_bounds: Any,
-    memory_order: Any,
-    memory_scope: Any,
-    mask: Any = None,
-) -> Tile:
-    what = f"ct.atomic_{kind}"
+def perform(access: AtomicAccess, array: Any, indices: Any, values: tuple[Any, ...], mask: Any = None) -> Tile:
+    """What the elements were; the last value is written, one before it is expected."""
+    what = f"ct.atomic_{access.kind}"
     array = writable(array, what)
-    check_atomic(kind, array.dtype, memory_order, memory_scope, what)
-    where, inside, shape = element_indices(array, indices, mask, check_bounds, what)
-    new = _value(kind, update, array, shape, what)
-    result = new.copy()
+    access.check(array.dtype, what)
+    where, inside, shape = element_indices(array, indices, mask, access.check_bounds, what)
+    written = [_written(access, value, array, shape, what) for value in values]
+    result = written[0].copy()
     for i in np.ndindex(shape):
         if inside[i]:
             at = tuple(w[i] for w in where)
-            result[i] = array._data[at]
-            array._data[at] = COMBINE[kind](array.dtype, array._data[at], new[i])
+            result[i] = old = array._data[at]
+            array._data[at] = COMBINE[access.kind](array.dtype, old, *(w[i] for w in written))
     return Tile(result, array.dtype)
 
 
-@op("atomic_cas")
-def compare_and_swap(
-    array: Any,
-    indices: Any,
-    expected: Any,
-    desired: Any,
-    check_bounds: Any,
-    memory_order: Any,
-    memory_scope: Any,
-    mask: Any = None,
-) -> Tile:
-    what = "ct.atomic_cas"
-    array = writable(array, what)
-    check_atomic("cas", array.dtype, memory_order, memory_scope, what)
-    where, inside, shape = element_indices(array, indices, mask, check_bounds, what)
-    before, after = (_value("cas", v, array, shape, what) for v in (expected, desired))
-    result = before.copy()
-    for i in np.ndindex(shape):
-        if inside[i]:
-            at = tuple(w[i] for w in where)
-            result[i] = array._data[at]
-            if result[i].tobytes() == before[i].tobytes():  # bits, so that a NaN can be expected
-                array._data[at] = after[i]
-    return Tile(result, array.dtype)
+def _atomic(kind: str, array: Any, indices: Any, *values: Any, **keywords: Any) -> Tile:
+    return perform(AtomicAccess(kind, **keywords), array, indices, values)
 
 
-OPS.update({f"atomic_{kind}": functools.partial(read_modify_write, kind) for kind in COMBINE})
+OPS.update({f"atomic_{kind}": functools.partial(_atomic, kind) for kind in COMBINE})

@@ -15,7 +15,7 @@ from .._optable import OPS
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..modes import check_flush, check_rounding
-from .checks import broadcast_shapes
+from ..shape_rules import broadcast_shapes
 from .table import op
 from .values import (
     Tile,

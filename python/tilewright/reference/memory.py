@@ -13,8 +13,9 @@ from .. import dtype as dt
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..modes import is_ordered
+from ..shape_rules import broadcast_shapes, check_fits
 from ..tile import PaddingMode
-from .checks import broadcast_shapes, check_order, check_tile_shape
+from .checks import check_order, check_tile_shape
 from .table import op
 from .values import Array, Shape, Tile, as_array, as_tile, is_number, promote_to
 
@@ -205,8 +206,7 @@ def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds
     if array.dtype is dt.bool_ and is_number(padding_value):
         padding_value = bool(padding_value)
     padding = promote_to(padding_value, array.dtype, "ct.gather: padding_value")
-    if broadcast_shapes(padding.shape, shape, "ct.gather: padding_value") != shape:
-        raise TileValueError(f"ct.gather: padding_value of shape {padding.shape} does not broadcast to {shape}")
+    check_fits(padding.shape, shape, "ct.gather: padding_value")
     result = np.broadcast_to(padding._data, shape).copy()
     result[inside] = array._data[tuple(w[inside] for w in where)]
     return Tile(result, array.dtype)
@@ -217,6 +217,5 @@ def scatter(array: Any, indices: Any, value: Any, mask: Any, check_bounds: Any, 
     array = writable(array, "ct.scatter")
     where, inside, shape = element_indices(array, indices, mask, check_bounds, "ct.scatter")
     new = promote_to(value, array.dtype, "ct.scatter")
-    if broadcast_shapes(new.shape, shape, "ct.scatter: value") != shape:
-        raise TileValueError(f"ct.scatter: value of shape {new.shape} does not broadcast to {shape}")
+    check_fits(new.shape, shape, "ct.scatter: value")
     array._data[tuple(w[inside] for w in where)] = np.broadcast_to(new._data, shape)[inside]

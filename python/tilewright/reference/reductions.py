@@ -11,7 +11,8 @@ from .. import dtype as dt
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..modes import check_fast_accumulation, check_flush, check_rounding, check_scaled
-from .checks import broadcast_shapes, check_axes, check_axis
+from ..shape_rules import broadcast_shapes
+from .checks import check_axes, check_axis
 from .elementwise import flushed
 from .table import op
 from .values import Tile, as_tile, common_dtype, constant, convert, exact_elements, is_number, promote_to, round_to

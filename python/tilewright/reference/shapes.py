@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import Any
 
@@ -12,7 +11,8 @@ from .. import dtype as dt
 from .. import tile as ct
 from ..errors import TileTypeError, TileValueError
 from ..modes import check_cast_rounding, rounds_by_mode
-from .checks import broadcast_shapes, check_axis, check_tile_shape, static_int, static_ints
+from ..shape_rules import bits_of, check_bitcast, check_fits, check_nested, check_part
+from .checks import RULES, check_axis, check_tile_shape, static_int
 from .elementwise import compute
 from .table import op
 from .values import Tile, as_operand, as_tile, cast, convert, exact_elements, promote_to
@@ -55,66 +55,34 @@ def _rounded(data: np.ndarray, dtype: dt.DType, mode: ct.RoundingMode) -> np.nda
 @op("astile")
 def astile(value: Any, dtype: Any) -> Tile:
     dtype = dt.as_dtype(dtype)
-    shape, entries = _nested(value)
+    shape, entries = check_nested(value, _scalar)
     check_tile_shape(shape, "ct.astile")
     return Tile(np.array([cast(e, dtype)._data for e in entries], dtype.numpy).reshape(shape), dtype)
 
 
-def _nested(value: Any) -> tuple[tuple[int, ...], list[Any]]:
-    """The shape of nested tuples and lists, and their scalars in row-major order."""
-    if not isinstance(value, tuple | list):
-        value = as_operand(value, "ct.astile")
-        if isinstance(value, Tile) and value.ndim:
-            raise TileTypeError(f"ct.astile needs numbers and scalars, found a tile of shape {value.shape}")
-        return (), [value]
-    parts = [_nested(part) for part in value]
-    count, shapes = len(parts), sorted({shape for shape, _ in parts})
-    if count < 1 or count & (count - 1):
-        raise TileTypeError(f"ct.astile: a tuple of {count} entries; expected 1, 2, 4, 8, … of them")
-    if len(shapes) > 1:
-        shown = ", ".join(map(str, shapes))
-        raise TileTypeError(f"ct.astile: the entries of one tuple have the shapes {shown}; expected one shape")
-    return (count, *shapes[0]), [entry for _, entries in parts for entry in entries]
+def _scalar(value: Any) -> Any:
+    value = as_operand(value, "ct.astile")
+    if isinstance(value, Tile) and value.ndim:
+        raise TileTypeError(f"ct.astile needs numbers and scalars, found a tile of shape {value.shape}")
+    return value
 
 
 @op("reshape")
 def reshape(x: Any, shape: Any) -> Tile:
     x = as_tile(x, "ct.reshape")
-    wanted = static_ints(shape, "ct.reshape: shape")
-    if wanted.count(-1) > 1:
-        raise TileTypeError(f"ct.reshape: shape {wanted} leaves several lengths open; expected one -1 at most")
-    if wanted.count(-1) == 1:
-        rest = -math.prod(wanted)
-        if rest > 0 and x._data.size % rest == 0:
-            wanted = tuple(x._data.size // rest if n == -1 else n for n in wanted)
-    wanted = check_tile_shape(wanted, "ct.reshape: shape")
-    if math.prod(wanted) != x._data.size:
-        raise TileValueError(
-            f"ct.reshape: shape {x.shape} has {x._data.size} elements, {wanted} has {math.prod(wanted)}"
-        )
-    return Tile(x._data.reshape(wanted), x.dtype)
+    return Tile(x._data.reshape(RULES.check_reshape(x.shape, shape)), x.dtype)
 
 
 @op("permute")
 def permute(x: Any, axes: Any) -> Tile:
     x = as_tile(x, "ct.permute")
-    order = tuple(check_axis(a, x.ndim, "ct.permute") for a in axes)
-    if sorted(order) != list(range(x.ndim)):
-        raise TileValueError(f"ct.permute: axes {axes} is no permutation of {x.ndim} axes")
-    return Tile(x._data.transpose(order), x.dtype)
+    return Tile(x._data.transpose(RULES.check_permutation(axes, x.ndim)), x.dtype)
 
 
 @op("transpose")
 def transpose(x: Any, axis0: Any, axis1: Any) -> Tile:
     x = as_tile(x, "ct.transpose")
-    if axis0 is None and axis1 is None:
-        if x.ndim != 2:
-            raise TileTypeError(f"ct.transpose of a tile of {x.ndim} dimensions needs the two axes to swap")
-        axis0, axis1 = 0, 1
-    elif axis0 is None or axis1 is None:
-        raise TileTypeError("ct.transpose needs both axes or none")
-    a, b = (check_axis(v, x.ndim, "ct.transpose") for v in (axis0, axis1))
-    return Tile(np.swapaxes(x._data, a, b), x.dtype)
+    return Tile(x._data.transpose(RULES.check_transpose(axis0, axis1, x.ndim)), x.dtype)
 
 
 @op("expand_dims")
@@ -127,36 +95,16 @@ def expand_dims(x: Any, axis: Any) -> Tile:
 def cat(tiles: Any, axis: Any) -> Tile:
     if not isinstance(tiles, tuple) or not 1 <= len(tiles) <= 2:
         raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {tiles!r}")
-    x, *rest = (as_tile(tile, "ct.cat") for tile in tiles)
-    at = static_int(axis, "ct.cat: axis")
-    if not -x.ndim <= at < x.ndim:
-        raise TileTypeError(f"ct.cat: axis {at} is outside a tile of {x.ndim} dimensions")
-    for y in rest:
-        if (x.dtype, x.shape) != (y.dtype, y.shape):
-            raise TileTypeError(
-                f"ct.cat needs tiles of one dtype and shape, found {x.dtype} {x.shape} and {y.dtype} {y.shape}"
-            )
-    return Tile(np.concatenate([x._data, *(y._data for y in rest)], at), x.dtype)
+    parts = [as_tile(tile, "ct.cat") for tile in tiles]
+    at = RULES.check_cat(parts, axis, lambda tile: f"{tile.dtype} {tile.shape}")
+    return Tile(np.concatenate([tile._data for tile in parts], at), parts[0].dtype)
 
 
 def _part(whole: tuple[int, ...], part: tuple[int, ...], index: Any, what: str) -> tuple[slice, ...]:
     """Where a part of a tile lies."""
-    entries = index if isinstance(index, tuple) else (index,)
-    if len(part) != len(whole) or len(entries) != len(whole):
-        raise TileTypeError(
-            f"{what}: the index has {len(entries)} entries and the part {len(part)} dimensions; expected {len(whole)}"
-        )
-    places = []
-    for axis, (entry, have, wanted) in enumerate(zip(entries, whole, part, strict=True)):
-        if have % wanted:
-            raise TileTypeError(f"{what}: parts of shape {part} do not make up a tile of shape {whole}")
-        at = operator.index(entry)
-        if not 0 <= at < have // wanted:
-            raise TileTypeError(
-                f"{what}: index {at} is out of bounds along axis {axis}, of {have // wanted} parts of {wanted}"
-            )
-        places.append(slice(at * wanted, (at + 1) * wanted))
-    return tuple(places)
+    at = [operator.index(entry) for entry in (index if isinstance(index, tuple) else (index,))]
+    check_part(whole, part, tuple(at), what)
+    return tuple(slice(k * n, (k + 1) * n) for k, n in zip(at, part, strict=True))
 
 
 @op("extract")
@@ -177,12 +125,6 @@ def insert(x: Any, index: Any, value: Any) -> Tile:
     return Tile(data, x.dtype)
 
 
-def _bits(dtype: dt.DType, what: str) -> int:
-    if dtype.is_bool:
-        raise TileTypeError(f"{what}: bool_ has no bits to speak of; convert, as in x.astype(ct.uint8) or x != 0")
-    return dtype.bits
-
-
 def _bytes_of(x: Tile) -> np.ndarray:
     """The bytes in memory, where two elements of 4 bits share one."""
     raw = np.ascontiguousarray(x._data).reshape(-1).view(np.uint8)
@@ -201,16 +143,14 @@ def _of_bytes(raw: np.ndarray, dtype: dt.DType) -> np.ndarray:
 @op("bitcast")
 def bitcast(x: Any, dtype: Any) -> Tile:
     x, dtype = as_tile(x, "ct.bitcast"), dt.as_dtype(dtype)
-    have, need = _bits(x.dtype, "ct.bitcast"), _bits(dtype, "ct.bitcast")
-    if have != need:
-        raise TileTypeError(f"ct.bitcast: {x.dtype} has {have} bits and {dtype} has {need}; expected as many")
+    check_bitcast(x.dtype, dtype)
     return x if dtype is x.dtype else Tile(_of_bytes(_bytes_of(x), dtype).reshape(x.shape), dtype)
 
 
 @op("pack_to_bytes")
 def pack_to_bytes(x: Any) -> Tile:
     x = as_tile(x, "ct.pack_to_bytes")
-    bits = _bits(x.dtype, "ct.pack_to_bytes") * x._data.size
+    bits = bits_of(x.dtype, "ct.pack_to_bytes") * x._data.size
     if bits % 8:
         raise TileTypeError(f"ct.pack_to_bytes: {x.dtype} of shape {x.shape} has {bits} bits, which are no whole bytes")
     return Tile(_bytes_of(x), dt.uint8)
@@ -221,7 +161,7 @@ def unpack_from_bytes(x: Any, dtype: Any) -> Tile:
     x, dtype = as_tile(x, "ct.unpack_from_bytes"), dt.as_dtype(dtype)
     if x.ndim != 1 or x.dtype is not dt.uint8:
         raise TileTypeError(f"ct.unpack_from_bytes needs a 1-D tile of uint8, found {x.dtype} of shape {x.shape}")
-    if x._data.size * 8 % _bits(dtype, "ct.unpack_from_bytes"):
+    if x._data.size * 8 % bits_of(dtype, "ct.unpack_from_bytes"):
         raise TileTypeError(f"ct.unpack_from_bytes: {x._data.size} bytes are no elements of {dtype}")
     return Tile(_of_bytes(x._data, dtype), dtype)
 
@@ -244,8 +184,7 @@ def getitem(x: Tile, index: Any) -> Tile:
 def broadcast_to(x: Any, shape: Any) -> Tile:
     x = as_tile(x, "ct.broadcast_to")
     wanted = check_tile_shape(shape, "ct.broadcast_to: shape")
-    if broadcast_shapes(x.shape, wanted, "ct.broadcast_to") != wanted:
-        raise TileValueError(f"ct.broadcast_to: shape {x.shape} does not broadcast to {wanted}")
+    check_fits(x.shape, wanted, "ct.broadcast_to: the tile")
     return Tile(np.broadcast_to(x._data, wanted), x.dtype)
 
 

@@ -10,14 +10,12 @@ from .. import dtype as dt
 from .. import views
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
-from ..modes import check_atomic
-from ..tile import MemoryOrder, MemoryScope, PaddingMode
+from ..modes import AtomicAccess
+from ..shape_rules import broadcast_shapes
+from ..tile import PaddingMode
 from . import atomics, memory
-from .checks import broadcast_shapes
 from .table import op
 from .values import Array, Shape, Tile, as_array, as_tile, int32_scalar, promote_to
-
-_DEFAULT = (MemoryOrder.ACQ_REL, MemoryScope.DEVICE)
 
 
 class Running:
@@ -57,14 +55,14 @@ class Running:
     def store_window(self, array: Array, index: Any, steps: Shape, tile: Tile, **how: Any) -> None:
         memory.store_tile(array, index, steps, tile, how["check_bounds"])
 
-    def atomic_window(self, kind: str, array: Array, index: Any, steps: Shape, tile: Tile) -> None:
+    def atomic_window(self, access: AtomicAccess, array: Array, index: Any, steps: Shape, tile: Tile) -> None:
         shape = tile.shape or (1,) * array.ndim
         first = memory.first_element(array, index, steps, "index")
         places = tuple(
             Tile(np.arange(n).reshape([-1 if d == k else 1 for d in range(array.ndim)]) + first[k], dt.int64)
             for k, n in enumerate(shape)
         )
-        atomics.read_modify_write(kind, array, places, Tile(tile._data.reshape(shape), tile.dtype), True, *_DEFAULT)
+        atomics.perform(access, array, places, (Tile(tile._data.reshape(shape), tile.dtype),))
 
     # -- rows
 
@@ -92,11 +90,9 @@ class Running:
     def store_flat(self, array: Array, offset: Any, value: Any, mask: Any) -> None:
         memory.scatter(_flat(array), offset, value, mask, False, None)
 
-    def atomic_flat(self, kind: str, array: Array, offset: Any, values: Any, mask: Any, order: Any, scope: Any) -> Tile:
-        check_atomic(kind, array.dtype, order, scope, f"atomic_{kind}_offset")
-        if kind == "cas":
-            return atomics.compare_and_swap(_flat(array), offset, *values, False, order, scope, mask)  # type: ignore[call-arg]
-        return atomics.read_modify_write(kind, _flat(array), offset, *values, False, order, scope, mask)  # type: ignore[call-arg]
+    def atomic_flat(self, access: AtomicAccess, array: Array, offset: Any, values: tuple[Any, ...], mask: Any) -> Tile:
+        access.check(array.dtype, f"atomic_{access.kind}_offset")
+        return atomics.perform(access, _flat(array), offset, values, mask)
 
 
 def _bound(value: Any, name: str) -> int:
