@@ -19,10 +19,13 @@ static PyObject *parameter_name(const dispatcher_t *self, Py_ssize_t i) { /* bor
 static bool is_ours(void) {
   static const tw_code_t codes[] = {TW_TYPE_ERROR,   TW_VALUE_ERROR,   TW_LAUNCH_ERROR,
                                     TW_DRIVER_ERROR, TW_UNIMPLEMENTED, TW_OUT_OF_MEMORY};
-  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-    if (PyErr_ExceptionMatches(tw_ext_error_class(codes[i])))
-      return true;
-  return false;
+  bool found = false;
+  for (size_t i = 0; !found && i < sizeof codes / sizeof *codes; i++) {
+    PyObject *class = tw_ext_error_class(codes[i]);
+    found = PyErr_ExceptionMatches(class);
+    Py_DECREF(class);
+  }
+  return found;
 }
 
 /* "its dtype …" -> "kernel f, argument 'A': its dtype …" */
@@ -170,8 +173,8 @@ TW_HOT int tw_call_read_extents(const dispatcher_t *self, PyObject *object, cons
 /* === constants ==================================================================================================== */
 
 /* The value of a constant as Python knows it: NumPy scalars become Python's; new reference. */
-PyObject *tw_ext_constant_value(PyObject *object) {
-  if (tw_ext_is_numpy_scalar(object) && !PyUnicode_Check(object))
+PyObject *tw_ext_constant_value(tw_state_t *state, PyObject *object) {
+  if (tw_ext_is_numpy_scalar(state, object) && !PyUnicode_Check(object))
     return PyObject_CallMethod(object, "item", NULL);
   return Py_NewRef(object);
 }
@@ -259,13 +262,13 @@ TW_HOT static int read_constant(call_t *call, Py_ssize_t i, PyObject *object) {
     key[0] = CONST_NONE;
     key[1] = 0;
     return 0;
-  } else if (tw_ext_is_array(object)) {
+  } else if (tw_ext_is_array(call->reader.state, object)) {
     tw_ext_error_type(TW_TYPE_ERROR, "it is a constant of the kernel, found an array (%U)", object);
     return -1;
-  } else if (tw_ext_is_numpy_scalar(object)) {
-    PyObject *value = tw_ext_constant_value(object);
+  } else if (tw_ext_is_numpy_scalar(call->reader.state, object)) {
+    PyObject *value = tw_ext_constant_value(call->reader.state, object);
     call->key_count -= 2;
-    int failed = !value || tw_ext_is_numpy_scalar(value) ? -1 : read_constant(call, i, value);
+    int failed = !value || tw_ext_is_numpy_scalar(call->reader.state, value) ? -1 : read_constant(call, i, value);
     if (failed && !PyErr_Occurred())
       tw_ext_error_type(TW_TYPE_ERROR, "a %U cannot be a constant", object);
     Py_XDECREF(value);
@@ -399,8 +402,8 @@ static inline bool put_plain(call_t *call, Py_ssize_t i, const tw_dl_tensor_t *t
 TW_COLD static int read_exchange_slowly(call_t *call, Py_ssize_t i, const tw_dl_exchange_t *exchange, PyObject *object,
                                         const tw_dl_tensor_t *tensor) {
   tw_array_t array;
-  int failed = tensor ? tw_ext_read_exchanged(exchange, tensor, &call->stream, &array)
-                      : tw_ext_read_exchange(exchange, object, &call->stream, &array, &call->holds);
+  int failed = tensor ? tw_ext_read_exchanged(exchange, tensor, &call->reader.stream, &array)
+                      : tw_ext_read_exchange(exchange, object, &call->reader, &array);
   return failed ? -1 : put_array(call, i, &array);
 }
 
@@ -413,7 +416,8 @@ static inline int read_exchange(call_t *call, Py_ssize_t i, const tw_dl_exchange
     return tw_ext_exchange_failed();
   if (TW_UNLIKELY(!put_plain(call, i, &tensor)))
     return read_exchange_slowly(call, i, exchange, object, &tensor);
-  return TW_LIKELY(call->stream.decided) ? 0 : tw_ext_exchange_stream(exchange, tensor.device.id, &call->stream);
+  tw_stream_t *stream = &call->reader.stream;
+  return TW_LIKELY(stream->decided) ? 0 : tw_ext_exchange_stream(exchange, tensor.device.id, stream);
 }
 
 static int unsupported(PyObject *object) {
@@ -425,16 +429,15 @@ static int unsupported(PyObject *object) {
   return -1;
 }
 
-static bool is_dtype(PyObject *object) {
-  static PyObject *class; /* owned, kept for ever */
-  if (!class) {
+static bool is_dtype(tw_state_t *state, PyObject *object) {
+  if (!state->dtype) {
     PyObject *module = PyImport_ImportModule("tilewright.dtype");
-    class = module ? PyObject_GetAttrString(module, "DType") : NULL;
+    state->dtype = module ? PyObject_GetAttrString(module, "DType") : NULL;
     Py_XDECREF(module);
   }
-  if (!class)
+  if (!state->dtype)
     PyErr_Clear();
-  return class && (PyObject *)Py_TYPE(object) == class;
+  return (PyObject *)Py_TYPE(object) == state->dtype;
 }
 
 static int read_dtype(call_t *call, PyObject *object) {
@@ -448,21 +451,22 @@ static int read_dtype(call_t *call, PyObject *object) {
 
 /* An object of another type than most. */
 TW_COLD static int read_any(call_t *call, Py_ssize_t i, PyObject *object) {
-  const tw_dl_exchange_t *exchange = tw_ext_exchange_find(Py_TYPE(object));
+  tw_state_t *state = call->reader.state;
+  const tw_dl_exchange_t *exchange = tw_ext_exchange_find(state, Py_TYPE(object));
   if (exchange)
     return read_exchange(call, i, exchange, object);
-  if (is_dtype(object))
+  if (is_dtype(state, object))
     return read_dtype(call, object);
-  if (tw_ext_is_numpy_scalar(object))
+  if (tw_ext_is_numpy_scalar(state, object))
     return read_numpy_scalar(call, object);
   if (PyLong_Check(object)) /* an enumeration */
     return read_int(call, object);
   if (PyFloat_Check(object))
     return read_float(call, object);
-  if (!tw_ext_is_array(object))
+  if (!tw_ext_is_array(state, object))
     return unsupported(object);
   tw_array_t array;
-  if (tw_ext_array_read(object, &call->stream, &array, &call->holds))
+  if (tw_ext_array_read(object, &call->reader, &array))
     return -1;
   return put_array(call, i, &array);
 }
@@ -472,8 +476,9 @@ static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object) {
   call->place[i] = 0;
   if (call->self->constants >> i & 1)
     return read_constant(call, i, object);
-  if (TW_LIKELY(type == tw_ext_exchange_type.type))
-    return read_exchange(call, i, tw_ext_exchange_type.exchange, object);
+  const tw_known_type_t *tensors = &call->reader.state->exchange;
+  if (TW_LIKELY(type == tensors->type))
+    return read_exchange(call, i, tensors->exchange, object);
   if (type == &PyLong_Type)
     return read_int(call, object);
   if (type == &PyFloat_Type)

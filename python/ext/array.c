@@ -59,7 +59,7 @@ int tw_ext_hold_object(tw_hold_t **holds, PyObject *object_owned) {
 
 /* === NumPy, without importing it ================================================================================== */
 
-/* numpy.<name> if NumPy is loaded in this process; borrowed, kept for ever once found. */
+/* numpy.<name> if NumPy is loaded; borrowed, kept in the module's state once found. */
 static PyObject *numpy_class(const char *name, PyObject **kept) {
   if (*kept)
     return *kept;
@@ -78,15 +78,13 @@ static bool is_instance(PyObject *object, PyObject *class) {
   return answer > 0;
 }
 
-static bool is_numpy_array(PyObject *object) {
-  static PyObject *ndarray;
-  return is_instance(object, numpy_class("ndarray", &ndarray));
+static bool is_numpy_array(tw_state_t *state, PyObject *object) {
+  return is_instance(object, numpy_class("ndarray", &state->ndarray));
 }
 
 /* Of a subclass whose elements may be missing: numpy.ma. */
-static bool is_masked(PyObject *object) {
-  static PyObject *ndarray;
-  if ((PyObject *)Py_TYPE(object) == numpy_class("ndarray", &ndarray))
+static bool is_masked(const tw_state_t *state, PyObject *object) {
+  if ((PyObject *)Py_TYPE(object) == state->ndarray)
     return false;
   PyObject *filled;
   bool found = !tw_ext_optional_attr(object, "fill_value", &filled) && filled;
@@ -95,16 +93,15 @@ static bool is_masked(PyObject *object) {
   return found;
 }
 
-static int read_numpy(PyObject *object, tw_array_t *out, tw_hold_t **holds) {
-  if (is_masked(object))
+static int read_numpy(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
+  if (is_masked(reader->state, object))
     return tw_ext_fail(TW_UNIMPLEMENTED,
                        "it is a masked array, which is not supported: pass data and mask as two arrays");
-  return tw_ext_read_numpy(object, out, holds);
+  return tw_ext_read_numpy(object, out, &reader->holds);
 }
 
-bool tw_ext_is_numpy_scalar(PyObject *object) {
-  static PyObject *generic;
-  return is_instance(object, numpy_class("generic", &generic));
+bool tw_ext_is_numpy_scalar(tw_state_t *state, PyObject *object) {
+  return is_instance(object, numpy_class("generic", &state->generic));
 }
 
 /* === ArrayView: an array under another dtype ====================================================================== */
@@ -114,8 +111,6 @@ typedef struct view_object {
   PyObject *array; /* owned */
   tw_dtype_t dtype;
 } view_object_t;
-
-static PyTypeObject *view_type;
 
 static PyObject *view_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   static char *names[] = {"array", "dtype", NULL};
@@ -167,11 +162,11 @@ static PyObject *view_get_dtype(PyObject *self, void *unused) {
   return PyUnicode_FromString(tw_dtype_name(((view_object_t *)self)->dtype));
 }
 
-static int read_view(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
+static int read_view(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
   view_object_t *view = (view_object_t *)object;
-  if (!view->array || Py_TYPE(view->array) == view_type)
+  if (!view->array || Py_TYPE(view->array) == reader->state->array_view)
     return tw_ext_fail(TW_TYPE_ERROR, "it is a view of a view");
-  if (tw_ext_array_read(view->array, stream, out, holds))
+  if (tw_ext_array_read(view->array, reader, out))
     return -1;
   tw_status_t status = tw_array_view_as(out, view->dtype);
   return status ? tw_ext_fail_status(status) : 0;
@@ -179,37 +174,38 @@ static int read_view(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_
 
 /* === the order of the protocols =================================================================================== */
 
-static int read_slowly(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
-  if (Py_TYPE(object) == view_type)
-    return read_view(object, stream, out, holds);
-  if (is_numpy_array(object))
-    return read_numpy(object, out, holds);
+static int read_slowly(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
+  if (Py_TYPE(object) == reader->state->array_view)
+    return read_view(object, reader, out);
+  if (is_numpy_array(reader->state, object))
+    return read_numpy(object, reader, out);
   PyObject *found;
   if (tw_ext_optional_attr(object, "__dlpack__", &found))
     return -1;
   if (found) {
-    int failed = tw_ext_read_dlpack(object, found, stream, out, holds);
+    int failed = tw_ext_read_dlpack(object, found, reader, out);
     Py_DECREF(found);
     return failed;
   }
   if (tw_ext_optional_attr(object, "__cuda_array_interface__", &found))
     return -1;
   if (found) {
-    int failed = tw_ext_read_cuda_interface(object, found, stream, out);
-    return tw_ext_hold_object(holds, found) ? -1 : failed;
+    int failed = tw_ext_read_cuda_interface(object, found, &reader->stream, out);
+    return tw_ext_hold_object(&reader->holds, found) ? -1 : failed;
   }
-  return tw_ext_read_buffer(object, out, holds);
+  return tw_ext_read_buffer(object, out, &reader->holds);
 }
 
-int tw_ext_array_read(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
-  const tw_dl_exchange_t *exchange = tw_ext_exchange_of(Py_TYPE(object));
+int tw_ext_array_read(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
+  const tw_dl_exchange_t *exchange = tw_ext_exchange_of(reader->state, Py_TYPE(object));
   if (TW_LIKELY(exchange != NULL))
-    return tw_ext_read_exchange(exchange, object, stream, out, holds);
-  return read_slowly(object, stream, out, holds);
+    return tw_ext_read_exchange(exchange, object, reader, out);
+  return read_slowly(object, reader, out);
 }
 
-bool tw_ext_is_array(PyObject *object) {
-  if (Py_TYPE(object) == view_type || tw_ext_exchange_of(Py_TYPE(object)) || is_numpy_array(object))
+bool tw_ext_is_array(tw_state_t *state, PyObject *object) {
+  if (Py_TYPE(object) == state->array_view || tw_ext_exchange_of(state, Py_TYPE(object)) ||
+      is_numpy_array(state, object))
     return true;
   if (PyType_Check(object)) /* a class has its instances' methods */
     return false;
@@ -222,7 +218,7 @@ bool tw_ext_is_array(PyObject *object) {
     if (found || raised)
       return true;
   }
-  return PyObject_CheckBuffer(object) && !PyBytes_Check(object) && !tw_ext_is_numpy_scalar(object);
+  return PyObject_CheckBuffer(object) && !PyBytes_Check(object) && !tw_ext_is_numpy_scalar(state, object);
 }
 
 static void release_one(tw_hold_t *hold) {
@@ -253,12 +249,10 @@ TW_HOT void tw_hold_release(tw_hold_t *holds) {
 
 /* describe_array(object) -> dict: what a kernel would see of it. */
 static PyObject *describe_array(PyObject *module, PyObject *object) {
-  (void)module;
-  tw_stream_t stream = {0};
-  tw_hold_t *holds = NULL;
+  tw_reader_t reader = {.state = tw_state_of(module)};
   tw_array_t array = {0};
   PyObject *result = NULL;
-  if (!tw_ext_array_read(object, &stream, &array, &holds)) {
+  if (!tw_ext_array_read(object, &reader, &array)) {
     PyObject *shape = PyTuple_New(array.rank), *strides = PyTuple_New(array.rank);
     for (int d = 0; shape && strides && d < array.rank; d++) {
       PyTuple_SetItem(shape, d, PyLong_FromLongLong(array.shape[d]));
@@ -270,7 +264,7 @@ static PyObject *describe_array(PyObject *module, PyObject *object) {
                            "read_only", array.flags & TW_ARRAY_READ_ONLY ? Py_True : Py_False, "overlaps",
                            array.flags & TW_ARRAY_SELF_OVERLAP ? Py_True : Py_False);
   }
-  tw_hold_release(holds);
+  tw_hold_release(reader.holds);
   return result;
 }
 
@@ -298,8 +292,7 @@ static PyType_Spec view_spec = {"tilewright._core.ArrayView", sizeof(view_object
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, view_slots};
 
 int tw_ext_array_add(PyObject *module) {
-  view_type = (PyTypeObject *)PyType_FromSpec(&view_spec);
-  if (!view_type || PyModule_AddObjectRef(module, "ArrayView", (PyObject *)view_type))
+  if (tw_ext_add_type(module, &view_spec, &tw_state_of(module)->array_view))
     return -1;
   return PyModule_AddFunctions(module, array_methods);
 }

@@ -16,7 +16,6 @@
  * What must hold, so that no misuse can leave a dangling value: a value may be used only while its block is open,
  * which is structural dominance.  A block that no op took is destroyed before the module, the one entered last first:
  * it may use values of blocks that were entered before it, never the other way. */
-#define PY_SSIZE_T_CLEAN
 #include "ext.h"
 #include "lowering/layout/memory.h"
 
@@ -42,8 +41,9 @@ typedef struct block_state {
 } block_state_t;
 
 typedef struct {
-  PyObject_HEAD MlirContext context; /* owned until finish() */
-  MlirModule module;                 /* owned until finish() */
+  PyObject_HEAD tw_state_t *state; /* borrowed: the type keeps it alive */
+  MlirContext context;             /* owned until finish() */
+  MlirModule module;               /* owned until finish() */
   MlirDiagnosticHandlerID handler;
   block_state_t *blocks; /* owned */
   block_state_t *top;    /* borrowed: the innermost open block; at the base, the module's body */
@@ -75,9 +75,6 @@ typedef struct {
   PyObject_HEAD builder_t *builder; /* owned */
   MlirLocation location;
 } location_t;
-
-static PyTypeObject *builder_type, *block_type, *value_type, *attribute_type, *location_type;
-static PyObject *build_error; /* owned: class of exceptions with the diagnostics of a refused op */
 
 static MlirStringRef str(const char *text) { return mlirStringRefCreateFromCString(text); }
 
@@ -166,7 +163,7 @@ static PyObject *raise_build_error(builder_t *self, const char *otherwise) {
   PyObject *text =
       PyList_Size(self->messages) ? PyUnicode_Join(newline, self->messages) : PyUnicode_FromString(otherwise);
   if (text)
-    PyErr_SetObject(build_error, text);
+    PyErr_SetObject(self->state->build_error, text);
   Py_XDECREF(text);
   Py_XDECREF(newline);
   return NULL;
@@ -287,7 +284,7 @@ static PyObject *builder_at(PyObject *object, PyObject *const *args, Py_ssize_t 
 static PyObject *builder_call(PyObject *object, PyObject *unused) {
   (void)unused;
   builder_t *self = (builder_t *)object;
-  location_t *outer = is_finished(self) ? NULL : new_object(location_type, self);
+  location_t *outer = is_finished(self) ? NULL : new_object(self->state->location, self);
   if (!outer)
     return NULL;
   outer->location = self->in_call ? self->caller : (MlirLocation){NULL};
@@ -301,7 +298,7 @@ static PyObject *builder_end_call(PyObject *object, PyObject *outer) {
   builder_t *self = (builder_t *)object;
   if (is_finished(self))
     return NULL;
-  if (!PyObject_TypeCheck(outer, location_type) || ((location_t *)outer)->builder != self) {
+  if (!PyObject_TypeCheck(outer, self->state->location) || ((location_t *)outer)->builder != self) {
     PyErr_SetString(PyExc_TypeError, "end_call needs what call() of this builder gave");
     return NULL;
   }
@@ -315,7 +312,7 @@ static PyObject *builder_end_call(PyObject *object, PyObject *outer) {
 /* --- Values and blocks ----------------------------------------------------------------------------- */
 
 static PyObject *value_new(builder_t *self, block_state_t *state, MlirValue value) {
-  value_t *object = new_object(value_type, self);
+  value_t *object = new_object(self->state->value, self);
   if (object) {
     object->state = state;
     object->value = value;
@@ -326,7 +323,7 @@ static PyObject *value_new(builder_t *self, block_state_t *state, MlirValue valu
 /* The value of an operand; a null value with an exception if it may not be used here. */
 static MlirValue read_value(builder_t *self, PyObject *object) {
   MlirValue none = {NULL};
-  if (!PyObject_TypeCheck(object, value_type)) {
+  if (!PyObject_TypeCheck(object, self->state->value)) {
     PyErr_Format(PyExc_TypeError, "an operand must be a Value, not %R", object);
     return none;
   }
@@ -388,7 +385,7 @@ static PyObject *builder_block(PyObject *object, PyObject *args) {
       goto fail;
     mlirBlockAddArgument(block, type, self->here);
   }
-  result = new_object(block_type, self);
+  result = new_object(self->state->block, self);
   if (!result || !(result->state = state_new(self, block, true)))
     goto fail;
   return (PyObject *)result;
@@ -429,7 +426,7 @@ static PyObject *builder_enter(PyObject *object, PyObject *block) {
   builder_t *self = (builder_t *)object;
   if (is_finished(self))
     return NULL;
-  if (!PyObject_TypeCheck(block, block_type) || ((op_block_t *)block)->builder != self) {
+  if (!PyObject_TypeCheck(block, self->state->block) || ((op_block_t *)block)->builder != self) {
     PyErr_SetString(PyExc_TypeError, "enter needs a block of this builder");
     return NULL;
   }
@@ -484,7 +481,7 @@ static MlirAttribute int_array(builder_t *self, PyObject *sequence) {
 /* bool: i1; int: i32; float: f64; str: string; list or tuple of int: array<i32>; None: unit; Attribute: itself. */
 static MlirAttribute read_attribute(builder_t *self, PyObject *object) {
   MlirAttribute none = {NULL};
-  if (PyObject_TypeCheck(object, attribute_type)) {
+  if (PyObject_TypeCheck(object, self->state->attribute)) {
     if (((attribute_t *)object)->builder == self)
       return ((attribute_t *)object)->attribute;
     PyErr_SetString(PyExc_ValueError, "the attribute belongs to another builder");
@@ -521,7 +518,7 @@ static PyObject *builder_attribute(PyObject *object, PyObject *text) {
   MlirAttribute attribute = mlirAttributeParseGet(self->context, (MlirStringRef){data, (size_t)size});
   if (mlirAttributeIsNull(attribute))
     return raise_build_error(self, "not an attribute");
-  attribute_t *result = new_object(attribute_type, self);
+  attribute_t *result = new_object(self->state->attribute, self);
   if (result)
     result->attribute = attribute;
   return (PyObject *)result;
@@ -597,7 +594,7 @@ static Py_ssize_t check_regions(builder_t *self, PyObject *blocks) {
     PyObject *block = sequence_item(blocks, i);
     if (block == Py_None)
       continue;
-    if (!PyObject_TypeCheck(block, block_type) || ((op_block_t *)block)->builder != self) {
+    if (!PyObject_TypeCheck(block, self->state->block) || ((op_block_t *)block)->builder != self) {
       PyErr_SetString(PyExc_TypeError, "a region must be a block of this builder");
       return -1;
     }
@@ -782,7 +779,7 @@ static PyObject *builder_finish(PyObject *object, PyObject *unused) {
   MlirContext context = self->context;
   MlirModule module = self->module;
   detach(self);
-  return tw_ext_module_new(context, module);
+  return tw_ext_module_new(self->state, context, module);
 }
 
 static PyObject *builder_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -794,6 +791,7 @@ static PyObject *builder_new(PyTypeObject *type, PyObject *args, PyObject *keywo
   builder_t *self = (builder_t *)allocate(type, 0); /* zeroed */
   if (!self)
     return NULL;
+  self->state = PyType_GetModuleState(type);
   self->context = tw_ext_context_take();
   self->here = mlirLocationUnknownGet(self->context);
   self->module = mlirModuleCreateEmpty(self->here);
@@ -900,20 +898,17 @@ static PyType_Spec value_spec = {"tilewright._core.Value", sizeof(value_t), 0, N
 static PyType_Spec attribute_spec = {"tilewright._core.Attribute", sizeof(attribute_t), 0, NO_NEW, plain_slots};
 static PyType_Spec location_spec = {"tilewright._core.Location", sizeof(location_t), 0, NO_NEW, plain_slots};
 
-static int add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject **out_type) {
-  *out_type = (PyTypeObject *)PyType_FromSpec(spec);
-  return *out_type ? PyModule_AddObjectRef(module, name, (PyObject *)*out_type) : -1;
-}
-
 int tw_ext_add_builder(PyObject *module) {
-  build_error = PyErr_NewExceptionWithDoc("tilewright._core.BuildError", "An op refused its operands.", NULL, NULL);
-  if (!build_error || PyModule_AddObjectRef(module, "BuildError", build_error) < 0)
+  tw_state_t *state = tw_state_of(module);
+  state->build_error =
+      PyErr_NewExceptionWithDoc("tilewright._core.BuildError", "An op refused its operands.", NULL, NULL);
+  if (!state->build_error || PyModule_AddObjectRef(module, "BuildError", state->build_error) < 0)
     return -1;
-  return add_type(module, &builder_spec, "Builder", &builder_type) < 0 ||
-                 add_type(module, &block_spec, "Block", &block_type) < 0 ||
-                 add_type(module, &value_spec, "Value", &value_type) < 0 ||
-                 add_type(module, &attribute_spec, "Attribute", &attribute_type) < 0 ||
-                 add_type(module, &location_spec, "Location", &location_type) < 0
+  return tw_ext_add_type(module, &builder_spec, &state->builder) < 0 ||
+                 tw_ext_add_type(module, &block_spec, &state->block) < 0 ||
+                 tw_ext_add_type(module, &value_spec, &state->value) < 0 ||
+                 tw_ext_add_type(module, &attribute_spec, &state->attribute) < 0 ||
+                 tw_ext_add_type(module, &location_spec, &state->location) < 0
              ? -1
              : 0;
 }

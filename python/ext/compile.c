@@ -1,5 +1,4 @@
 /* compile.c - `_core.Module`: a module of IR in Python's hands; parse, print, lower, emit */
-#define PY_SSIZE_T_CLEAN
 #include "ext.h"
 #include "launch.h"
 #include "lowering/layout/memory.h"
@@ -36,25 +35,29 @@ static void buffer_put(MlirStringRef piece, void *user) {
 typedef struct {
   MlirContext context;
   MlirDiagnosticHandlerID handler;
-  PyObject *list; /* owned: [(severity, location text, message)] */
+  PyThreadState *thread; /* of the caller while it compiles without the GIL, else NULL */
+  PyObject *list;        /* owned: [(severity, location text, message)] */
 } diagnostics_t;
 
+/* In the thread that compiles: contexts have no threads of their own. */
 static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
   diagnostics_t *scope = user;
-  PyGILState_STATE gil = PyGILState_Ensure(); /* the compiler runs without it */
   buffer_t where = {0}, what = {0};
   buffer_put((MlirStringRef){"", 0}, &where);
   buffer_put((MlirStringRef){"", 0}, &what);
   mlirLocationPrint(mlirDiagnosticGetLocation(diagnostic), buffer_put, &where);
   mlirDiagnosticPrint(diagnostic, buffer_put, &what);
+  if (scope->thread)
+    PyEval_RestoreThread(scope->thread);
   PyObject *row = Py_BuildValue("(iss)", (int)mlirDiagnosticGetSeverity(diagnostic), where.text, what.text);
   if (row)
     PyList_Append(scope->list, row);
   Py_XDECREF(row);
   PyErr_Clear();
+  if (scope->thread)
+    scope->thread = PyEval_SaveThread();
   free(where.text);
   free(what.text);
-  PyGILState_Release(gil);
   return mlirLogicalResultSuccess();
 }
 
@@ -98,10 +101,8 @@ typedef struct {
   MlirModule start;                  /* owned; as it was when keep() was called, or null */
 } module_object_t;
 
-static PyTypeObject *module_type;
-
-PyObject *tw_ext_module_new(MlirContext context, MlirModule module) {
-  module_object_t *self = PyObject_New(module_object_t, module_type);
+PyObject *tw_ext_module_new(const tw_state_t *state, MlirContext context, MlirModule module) {
+  module_object_t *self = PyObject_New(module_object_t, state->module);
   if (!self) {
     mlirModuleDestroy(module);
     tw_ext_context_give(context);
@@ -144,8 +145,10 @@ static PyObject *run_with_diagnostics(PyObject *object, const char *argument, bo
   diagnostics_t *scope = diagnostics_begin(self->context);
   bool ok;
   Py_INCREF(object); /* other threads go on, and compile modules of their own */
-  Py_BEGIN_ALLOW_THREADS ok = work(self->module, argument);
-  Py_END_ALLOW_THREADS Py_DECREF(object);
+  scope->thread = PyEval_SaveThread();
+  ok = work(self->module, argument);
+  PyEval_RestoreThread(scope->thread);
+  Py_DECREF(object);
   return diagnostics_end(scope, !ok);
 }
 
@@ -208,8 +211,10 @@ static PyObject *module_emit(PyObject *object, PyObject *args) {
   size_t size = 0;
   char *bytes;
   Py_INCREF(object);
-  Py_BEGIN_ALLOW_THREADS bytes = tw_emit(self->module, (tw_emit_kind_t)kind, &size);
-  Py_END_ALLOW_THREADS Py_DECREF(object);
+  scope->thread = PyEval_SaveThread();
+  bytes = tw_emit(self->module, (tw_emit_kind_t)kind, &size);
+  PyEval_RestoreThread(scope->thread);
+  Py_DECREF(object);
   PyObject *status = diagnostics_end(scope, !bytes);
   PyObject *result = status ? PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size) : NULL;
   Py_XDECREF(status);
@@ -341,8 +346,7 @@ static PyType_Slot module_slots[] = {
 static PyType_Spec module_spec = {"tilewright._core.Module", sizeof(module_object_t), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, module_slots};
 
-static PyObject *parse(PyObject *unused, PyObject *args) {
-  (void)unused;
+static PyObject *parse(PyObject *self, PyObject *args) {
   const char *text;
   if (!PyArg_ParseTuple(args, "s", &text))
     return NULL;
@@ -355,7 +359,7 @@ static PyObject *parse(PyObject *unused, PyObject *args) {
     return NULL;
   }
   Py_DECREF(status);
-  return tw_ext_module_new(context, module);
+  return tw_ext_module_new(tw_state_of(self), context, module);
 }
 
 static PyObject *target_problem(PyObject *unused, PyObject *args) {
@@ -423,8 +427,7 @@ static PyMethodDef functions[] = {
 };
 
 int tw_ext_add_compile(PyObject *module) {
-  module_type = (PyTypeObject *)PyType_FromSpec(&module_spec);
-  if (!module_type || PyModule_AddObjectRef(module, "Module", (PyObject *)module_type) < 0)
+  if (tw_ext_add_type(module, &module_spec, &tw_state_of(module)->module))
     return -1;
   return PyModule_AddFunctions(module, functions);
 }

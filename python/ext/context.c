@@ -3,8 +3,8 @@
  * To make a context, load its dialects and destroy it again takes as long as to compile a small kernel. So a few are
  * kept. What a context has made unique it never forgets: after some modules it is destroyed nevertheless.
  *
- * All of this runs under the GIL. A context is of one module, and so of one thread, at a time. */
-#define PY_SSIZE_T_CLEAN
+ * They are the process's, and change under the GIL, which all interpreters that import us share (module.c). A context
+ * is of one module, and so of one thread, at a time. */
 #include "ext.h"
 
 #include "tilewright/compiler.h"

@@ -14,22 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static PyTypeObject *dispatcher_type;
-static PyTypeObject *known_kernel; /* owned or NULL: type of the last object that was a dispatcher */
-
 /* === where it runs ================================================================================================ */
 
 /* Without arrays the stream decides: one that is not None means the GPU, if there is one. */
 static int choose_device(call_t *call) {
   call->kind = TW_DEVICE_CPU;
-  if (!call->stream.given)
+  if (!call->reader.stream.given)
     return 0;
   const tw_device_t *first;
   tw_status_t status = tw_device_get(0, &first);
   if (!status) {
     call->kind = TW_DEVICE_CUDA;
-    status = tw_stream_device(call->stream.handle, &call->device_id);
-  } else if (!call->stream.handle) { /* 0 is a stream of the CPU too */
+    status = tw_stream_device(call->reader.stream.handle, &call->device_id);
+  } else if (!call->reader.stream.handle) { /* 0 is a stream of the CPU too */
     tw_status_free(status);
     status = NULL;
   }
@@ -41,7 +38,7 @@ TW_HOT static int read_target(call_t *call) {
     return -1;
   if (call->kind == TW_DEVICE_CPU) {
     call->key[0] = TW_DEVICE_CPU;
-    if (TW_LIKELY(!call->stream.handle))
+    if (TW_LIKELY(!call->reader.stream.handle))
       return 0;
     tw_ext_error(TW_LAUNCH_ERROR,
                  "kernel %U: its arrays are on the CPU, where the stream must be None or 0; move "
@@ -134,7 +131,8 @@ static void forget_stale(dispatcher_t *self) {
 }
 
 static int check_variant(const call_t *call, PyObject *variant) {
-  PyTypeObject *wanted = call->kind == TW_DEVICE_CPU ? tw_cpu_variant_type : tw_cuda_variant_type;
+  const tw_state_t *state = call->reader.state;
+  PyTypeObject *wanted = call->kind == TW_DEVICE_CPU ? state->cpu_kernel : state->cuda_kernel;
   if (Py_TYPE(variant) == wanted)
     return 0;
   tw_ext_error(TW_INTERNAL_ERROR, "kernel %U: on_miss returned %R, expected %R", call->self->name,
@@ -147,7 +145,7 @@ static entry_t *compile_variant(call_t *call, PyObject *arguments) {
   dispatcher_t *self = call->self;
   entry_t *entry = NULL;
   PyObject *target = tw_key_target(call->key[0]);
-  PyObject *key = target ? tw_key_describe(self, call->key, arguments) : NULL;
+  PyObject *key = target ? tw_key_describe(call, arguments) : NULL;
   PyObject *variant = key ? PyObject_CallFunctionObjArgs(self->on_miss, (PyObject *)self, target, key, NULL) : NULL;
   if (variant && PyExceptionInstance_Check(variant)) { /* the user's mistake, which no frame of ours belongs to */
     PyErr_SetObject((PyObject *)Py_TYPE(variant), variant);
@@ -308,7 +306,7 @@ TW_HOT static int start_on_gpu(call_t *call, tw_variant_t *variant) {
   if (TW_UNLIKELY(variant->instead || !tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) &&
       !(variant = load_on_gpu(call, variant)))
     return -1;
-  tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->stream.handle, call->grid,
+  tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->reader.stream.handle, call->grid,
                                       call->has_block ? call->block : NULL, call->words, call->word_count);
   return TW_UNLIKELY(status != NULL) ? tw_call_error(call->self, status) : 0;
 }
@@ -353,14 +351,13 @@ static int form_error(const call_t *call) {
 }
 
 /* To ask for a subclass costs 20 ns, and kernels are of one class or two. */
-TW_HOT static bool is_dispatcher(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object), *old = known_kernel;
+TW_HOT static bool is_dispatcher(tw_state_t *state, PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object), *old = state->kernel;
   if (TW_LIKELY(type == old))
     return true;
-  if (!PyObject_TypeCheck(object, dispatcher_type))
+  if (!PyObject_TypeCheck(object, state->dispatcher))
     return false;
-  Py_INCREF((PyObject *)type);
-  known_kernel = type;
+  state->kernel = (PyTypeObject *)Py_NewRef((PyObject *)type);
   Py_XDECREF((PyObject *)old);
   return true;
 }
@@ -374,7 +371,7 @@ TW_COLD static int add_defaults(call_t *call, PyObject **arguments) {
   PyObject *last = PyTuple_GetSlice(call->self->defaults, defaults - missing, defaults);
   PyObject *all = last ? PySequence_Concat(*arguments, last) : NULL;
   Py_XDECREF(last);
-  if (!all || tw_ext_hold_object(&call->holds, all))
+  if (!all || tw_ext_hold_object(&call->reader.holds, all))
     return -1;
   *arguments = all;
   return 0;
@@ -382,7 +379,7 @@ TW_COLD static int add_defaults(call_t *call, PyObject **arguments) {
 
 TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
                              PyObject **arguments) {
-  if (TW_UNLIKELY(!is_dispatcher(kernel))) {
+  if (TW_UNLIKELY(!is_dispatcher(call->reader.state, kernel))) {
     tw_ext_error_type(TW_TYPE_ERROR,
                       "launch() takes (stream, grid, kernel, args); as kernel it was given a %U, "
                       "which is no kernel: decorate the function with @ct.kernel",
@@ -406,27 +403,28 @@ TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyO
   if (tw_call_read_extents(call->self, grid, "grid", tw_grid_check, call->grid) ||
       (block && tw_call_read_extents(call->self, block, "block", tw_block_check, call->block)))
     return -1;
-  return tw_ext_stream_read(stream, &call->stream);
+  return tw_ext_stream_read(call->reader.state, stream, &call->reader.stream);
 }
 
 /* begin_call, after which there is nothing to let go if it failed. */
-TW_HOT static int begin(call_t *call, PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
-                        PyObject **arguments) {
-  call->holds = NULL;
+TW_HOT static int begin(call_t *call, tw_state_t *state, PyObject *stream, PyObject *grid, PyObject *block,
+                        PyObject *kernel, PyObject **arguments) {
+  call->reader.state = state;
+  call->reader.holds = NULL;
   if (TW_LIKELY(!begin_call(call, stream, grid, block, kernel, arguments)))
     return 0;
-  tw_hold_release(call->holds);
+  tw_hold_release(call->reader.holds);
   return -1;
 }
 
-TW_HOT static PyObject *launch_objects(PyObject *stream, PyObject *grid, PyObject *block, PyObject *kernel,
-                                       PyObject *arguments) {
+TW_HOT static PyObject *launch_objects(PyObject *module, PyObject *stream, PyObject *grid, PyObject *block,
+                                       PyObject *kernel, PyObject *arguments) {
   call_t call;
-  if (TW_UNLIKELY(begin(&call, stream, grid, block, kernel, &arguments)))
+  if (TW_UNLIKELY(begin(&call, tw_state_of(module), stream, grid, block, kernel, &arguments)))
     return NULL;
-  call.stream.scan = arguments;
+  call.reader.stream.scan = arguments;
   int failed = launch_call(&call, arguments);
-  tw_hold_release(call.holds);
+  tw_hold_release(call.reader.holds);
   return TW_UNLIKELY(failed) ? NULL : Py_NewRef(Py_None);
 }
 
@@ -444,7 +442,7 @@ static Py_ssize_t launch_position(PyObject *name) {
 }
 
 /* Some of the arguments by name. */
-static PyObject *launch_by_name(PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+static PyObject *launch_by_name(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
   PyObject *values[4] = {NULL};
   for (Py_ssize_t i = 0; i < count && i < 4; i++)
     values[i] = arguments[i];
@@ -463,24 +461,22 @@ static PyObject *launch_by_name(PyObject *const *arguments, Py_ssize_t count, Py
   }
   if (count > 4 || !values[0] || !values[1] || !values[2] || !values[3])
     return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, kernel_args)");
-  return launch_objects(values[0], values[1], NULL, values[2], values[3]);
+  return launch_objects(module, values[0], values[1], NULL, values[2], values[3]);
 }
 
 TW_HOT static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-  (void)module;
   if (TW_UNLIKELY(names != NULL))
-    return launch_by_name(arguments, count, names);
+    return launch_by_name(module, arguments, count, names);
   if (TW_UNLIKELY(count != 4))
     return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, args), %zd arguments were given", count);
-  return launch_objects(arguments[0], arguments[1], NULL, arguments[2], arguments[3]);
+  return launch_objects(module, arguments[0], arguments[1], NULL, arguments[2], arguments[3]);
 }
 
 static PyObject *launch_threads(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
-  (void)module;
   if (TW_UNLIKELY(count != 5))
     return tw_ext_error(TW_TYPE_ERROR, "launch_threads() takes (stream, grid, block, kernel, args), %zd were given",
                         count);
-  return launch_objects(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
+  return launch_objects(module, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
 }
 
 /* === the Python type ============================================================================================== */
@@ -644,20 +640,22 @@ static PyObject *get_watched(PyObject *object, void *unused) {
 static PyObject *specialization(PyObject *object, PyObject *arguments) {
   call_t call;
   PyObject *one = PyLong_FromLong(1), *result = NULL;
-  if (!one || begin(&call, Py_None, one, ((dispatcher_t *)object)->threads ? one : NULL, object, &arguments)) {
+  dispatcher_t *self = (dispatcher_t *)object;
+  if (!one ||
+      begin(&call, tw_state_of_subclass(object), Py_None, one, self->threads ? one : NULL, object, &arguments)) {
     Py_XDECREF(one);
     return NULL;
   }
-  call.stream.scan = arguments;
+  call.reader.stream.scan = arguments;
   if (!tw_call_read_arguments(&call, arguments) && !read_target(&call)) {
     PyObject *target = tw_key_target(call.key[0]);
-    PyObject *key = tw_key_describe(call.self, call.key, arguments);
+    PyObject *key = tw_key_describe(&call, arguments);
     result = target && key ? PyTuple_Pack(2, target, key) : NULL;
     Py_XDECREF(target);
     Py_XDECREF(key);
   }
   Py_DECREF(one);
-  tw_hold_release(call.holds);
+  tw_hold_release(call.reader.holds);
   return result;
 }
 
@@ -665,9 +663,11 @@ static PyObject *specialization(PyObject *object, PyObject *arguments) {
 static PyObject *chosen(PyObject *object, PyObject *both) {
   call_t call;
   PyObject *grid, *arguments, *result = NULL;
-  if (!PyArg_ParseTuple(both, "OO:chosen", &grid, &arguments) || begin(&call, Py_None, grid, NULL, object, &arguments))
+  tw_state_t *state = tw_state_of_subclass(object);
+  if (!PyArg_ParseTuple(both, "OO:chosen", &grid, &arguments) ||
+      begin(&call, state, Py_None, grid, NULL, object, &arguments))
     return NULL;
-  call.stream.scan = arguments;
+  call.reader.stream.scan = arguments;
   tw_variant_t *variant = find_variant(&call, arguments);
   if (variant) {
     PyObject *first = Py_NewRef((PyObject *)variant); /* which may be forgotten meanwhile, as in run_on_gpu */
@@ -676,7 +676,7 @@ static PyObject *chosen(PyObject *object, PyObject *both) {
     result = variant ? Py_NewRef((PyObject *)variant) : NULL;
     Py_DECREF(first);
   }
-  tw_hold_release(call.holds);
+  tw_hold_release(call.reader.holds);
   return result;
 }
 
@@ -729,8 +729,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL}};
 
 int tw_ext_dispatch_add(PyObject *module) {
-  dispatcher_type = (PyTypeObject *)PyType_FromSpec(&dispatcher_spec);
-  if (!dispatcher_type || PyModule_AddObjectRef(module, "Dispatcher", (PyObject *)dispatcher_type))
+  if (tw_ext_add_type(module, &dispatcher_spec, &tw_state_of(module)->dispatcher))
     return -1;
   return PyModule_AddFunctions(module, methods);
 }

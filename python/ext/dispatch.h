@@ -30,8 +30,6 @@ typedef struct tw_variant {
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */
 PyObject *tw_ext_target_name(int major, int minor);
 
-extern PyTypeObject *tw_cpu_variant_type, *tw_cuda_variant_type;
-
 enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS };
 
 /* Key word of a scalar: this bit, its dtype, and whether an integer is divisible by 16. */
@@ -75,10 +73,9 @@ typedef struct dispatcher {
 /* One launch in the making; not cleared as a whole, it is large. */
 typedef struct call {
   dispatcher_t *self;
-  tw_stream_t stream;
+  tw_reader_t reader;
   uint32_t grid[3], block[3];
   bool has_block;
-  tw_hold_t *holds;
   int kind, device_id;             /* of the arrays; TW_DEVICE_NONE: there are none */
   bool mixed;                      /* arrays in different places */
   uint64_t read_only, overlapping; /* bit i: argument i */
@@ -101,7 +98,7 @@ int tw_call_mask_error(const call_t *call, uint64_t mask, const char *what);
 /* Raises the status (taken) with the kernel's name in front. Returns -1. */
 int tw_call_error(const dispatcher_t *self, tw_status_t status);
 /* The value of a constant as Python knows it: NumPy scalars become Python's; new reference. */
-PyObject *tw_ext_constant_value(PyObject *object);
+PyObject *tw_ext_constant_value(tw_state_t *state, PyObject *object);
 
 /* --- table.c ----------------------------------------------------------------------------------- */
 
@@ -112,6 +109,6 @@ entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *varia
 void tw_table_clear(dispatcher_t *self);
 /* What on_miss is told: the target's name, and one tuple a parameter (values of constants from the arguments). */
 PyObject *tw_key_target(uint64_t word);
-PyObject *tw_key_describe(const dispatcher_t *self, const uint64_t *key, PyObject *arguments);
+PyObject *tw_key_describe(const call_t *call, PyObject *arguments);
 
 #endif

@@ -8,11 +8,6 @@
 
 /* === the C exchange API =========================================================================================== */
 
-tw_known_type_t tw_ext_exchange_type;
-enum { KNOWN_TYPES = 8 };
-static tw_known_type_t known_types[KNOWN_TYPES]; /* the others, in turn */
-static unsigned known_next;
-
 static bool has_name(PyTypeObject *type, const char *module, const char *name) {
   PyObject *own_module = PyObject_GetAttrString((PyObject *)type, "__module__"), *own_name = PyType_GetName(type);
   bool same = own_module && own_name && PyUnicode_Check(own_module) &&
@@ -47,13 +42,13 @@ static const tw_dl_exchange_t *find_exchange(PyTypeObject *type) {
   return exchange && is_trusted(type) ? exchange : NULL;
 }
 
-const tw_dl_exchange_t *tw_ext_exchange_find(PyTypeObject *type) {
-  for (int i = 0; i < KNOWN_TYPES; i++)
-    if (known_types[i].type == type)
-      return known_types[i].exchange;
+const tw_dl_exchange_t *tw_ext_exchange_find(tw_state_t *state, PyTypeObject *type) {
+  for (int i = 0; i < TW_KNOWN_TYPES; i++)
+    if (state->known[i].type == type)
+      return state->known[i].exchange;
   const tw_dl_exchange_t *exchange = find_exchange(type);
   tw_known_type_t *slot =
-      exchange && !tw_ext_exchange_type.type ? &tw_ext_exchange_type : &known_types[known_next++ % KNOWN_TYPES];
+      exchange && !state->exchange.type ? &state->exchange : &state->known[state->next_known++ % TW_KNOWN_TYPES];
   PyTypeObject *old = slot->type;
   Py_INCREF((PyObject *)type);
   *slot = (tw_known_type_t){type, exchange};
@@ -78,10 +73,11 @@ TW_HOT int tw_ext_exchange_stream(const tw_dl_exchange_t *exchange, int device_i
 
 /* For producers that must be told the stream: the one that an array with the exchange API works on,
  * else the legacy default stream. */
-static int scan_for_stream(tw_stream_t *stream, int device_id) {
+static int scan_for_stream(tw_reader_t *reader, int device_id) {
+  tw_stream_t *stream = &reader->stream;
   Py_ssize_t count = stream->scan ? PyTuple_Size(stream->scan) : 0;
   for (Py_ssize_t i = 0; i < count && !stream->decided; i++) {
-    const tw_dl_exchange_t *exchange = tw_ext_exchange_of(Py_TYPE(PyTuple_GetItem(stream->scan, i)));
+    const tw_dl_exchange_t *exchange = tw_ext_exchange_of(reader->state, Py_TYPE(PyTuple_GetItem(stream->scan, i)));
     if (exchange && exchange->current_work_stream && tw_ext_exchange_stream(exchange, device_id, stream))
       return -1;
   }
@@ -134,7 +130,7 @@ static PyObject *call_dlpack(PyObject *method, PyObject *stream) {
 }
 
 /* The stream as the protocol spells it: None on the CPU; 1 for the legacy default stream. */
-static PyObject *dlpack_stream(PyObject *object, tw_stream_t *stream) {
+static PyObject *dlpack_stream(PyObject *object, tw_reader_t *reader) {
   PyObject *device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
   int kind = 0, ordinal = 0;
   if (!device)
@@ -151,13 +147,13 @@ static PyObject *dlpack_stream(PyObject *object, tw_stream_t *stream) {
     return NULL;
   if (kind != TW_DL_CUDA && kind != TW_DL_CUDA_MANAGED)
     return Py_NewRef(Py_None);
-  if (!stream->decided && scan_for_stream(stream, ordinal))
+  if (!reader->stream.decided && scan_for_stream(reader, ordinal))
     return NULL;
-  return PyLong_FromVoidPtr(stream->handle ? stream->handle : (void *)1);
+  return PyLong_FromVoidPtr(reader->stream.handle ? reader->stream.handle : (void *)1);
 }
 
 /* What DLPack cannot express (a dtype, read-only memory) the CUDA Array Interface may. */
-static int dlpack_refused(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
+static int dlpack_refused(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
   PyObject *type, *value, *trace, *interface;
   PyErr_Fetch(&type, &value, &trace);
   int failed = tw_ext_optional_attr(object, "__cuda_array_interface__", &interface);
@@ -170,17 +166,17 @@ static int dlpack_refused(PyObject *object, tw_stream_t *stream, tw_array_t *out
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);
-  failed = tw_ext_read_cuda_interface(object, interface, stream, out);
-  return tw_ext_hold_object(holds, interface) ? -1 : failed;
+  failed = tw_ext_read_cuda_interface(object, interface, &reader->stream, out);
+  return tw_ext_hold_object(&reader->holds, interface) ? -1 : failed;
 }
 
-int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds) {
-  PyObject *where = dlpack_stream(object, stream);
+int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_reader_t *reader, tw_array_t *out) {
+  PyObject *where = dlpack_stream(object, reader);
   PyObject *capsule = where ? call_dlpack(method, where) : NULL;
   Py_XDECREF(where);
   if (!capsule)
-    return dlpack_refused(object, stream, out, holds);
-  if (tw_ext_hold_object(holds, capsule))
+    return dlpack_refused(object, reader, out);
+  if (tw_ext_hold_object(&reader->holds, capsule))
     return -1;
   return read_capsule(capsule, out);
 }
@@ -198,18 +194,17 @@ int tw_ext_read_exchanged(const tw_dl_exchange_t *exchange, const tw_dl_tensor_t
   return read_tensor(tensor, 0, out) ? -1 : follow_stream(exchange, out, stream);
 }
 
-int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream, tw_array_t *out,
-                         tw_hold_t **holds) {
+int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_reader_t *reader, tw_array_t *out) {
   if (exchange->tensor_from_object) {
     tw_dl_tensor_t tensor; /* shape and strides point into the object */
     if (exchange->tensor_from_object(object, &tensor))
       return tw_ext_exchange_failed();
-    return tw_ext_read_exchanged(exchange, &tensor, stream, out);
+    return tw_ext_read_exchanged(exchange, &tensor, &reader->stream, out);
   }
-  tw_hold_t *hold = tw_ext_hold_new(holds);
+  tw_hold_t *hold = tw_ext_hold_new(&reader->holds);
   if (!hold)
     return -1;
   if (exchange->managed_from_object(object, &hold->managed))
     return tw_ext_exchange_failed();
-  return read_versioned(hold->managed, out) ? -1 : follow_stream(exchange, out, stream);
+  return read_versioned(hold->managed, out) ? -1 : follow_stream(exchange, out, &reader->stream);
 }

@@ -18,42 +18,38 @@ static const struct {
 };
 
 PyObject *tw_ext_error_class(tw_code_t code) {
-  static PyObject *found[sizeof classes / sizeof *classes]; /* owned, kept for ever */
-  if (found[code])
-    return found[code];
   PyObject *builtin = *classes[code].builtin, *type, *value, *trace;
   if (!classes[code].name)
-    return builtin;
+    return Py_NewRef(builtin);
   PyErr_Fetch(&type, &value, &trace); /* an import must not disturb a pending exception */
   PyObject *module = PyImport_ImportModule("tilewright.errors");
   PyObject *class = module ? PyObject_GetAttrString(module, classes[code].name) : NULL;
   Py_XDECREF(module);
-  if (class)
-    found[code] = class;
-  else
-    PyErr_Clear();
+  PyErr_Clear();
   PyErr_Restore(type, value, trace);
-  return class ? class : builtin;
+  return class ? class : Py_NewRef(builtin);
 }
 
 PyObject *tw_ext_raise(tw_status_t status, const char *before) {
-  PyErr_Format(tw_ext_error_class(tw_status_code(status)), "%s%s", before ? before : "", tw_status_message(status));
+  tw_ext_error(tw_status_code(status), "%s%s", before ? before : "", tw_status_message(status));
   tw_status_free(status);
   return NULL;
 }
 
 PyObject *tw_ext_error(tw_code_t code, const char *format, ...) {
   va_list arguments;
+  PyObject *class = tw_ext_error_class(code);
   va_start(arguments, format);
-  PyErr_FormatV(tw_ext_error_class(code), format, arguments);
+  PyErr_FormatV(class, format, arguments);
   va_end(arguments);
+  Py_DECREF(class);
   return NULL;
 }
 
 PyObject *tw_ext_error_type(tw_code_t code, const char *format, PyObject *object) {
   PyObject *name = PyType_GetName(Py_TYPE(object));
   if (name)
-    PyErr_Format(tw_ext_error_class(code), format, name);
+    tw_ext_error(code, format, name);
   Py_XDECREF(name);
   return NULL;
 }
@@ -66,7 +62,7 @@ void tw_ext_error_from_pending(tw_code_t code, const char *what) {
   PyErr_NormalizeException(&type, &cause, &trace);
   if (trace)
     PyException_SetTraceback(cause, trace);
-  PyErr_Format(tw_ext_error_class(code), "%s: %S", what, cause ? cause : Py_None);
+  tw_ext_error(code, "%s: %S", what, cause ? cause : Py_None);
   Py_XDECREF(type);
   Py_XDECREF(trace);
   PyErr_Fetch(&type, &value, &trace);

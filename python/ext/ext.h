@@ -2,10 +2,7 @@
 #ifndef TILEWRIGHT_PYTHON_EXT_H
 #define TILEWRIGHT_PYTHON_EXT_H
 
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x030B0000
-#endif
-#include <Python.h>
+#include "state.h"
 
 #include "mlir-c/IR.h"
 
@@ -21,6 +18,6 @@ MlirContext tw_ext_context_take(void);
 void tw_ext_context_give(MlirContext context);
 
 /* Makes the Python object `Module` of a module; takes both the module and the context. */
-PyObject *tw_ext_module_new(MlirContext context_owned, MlirModule module_owned);
+PyObject *tw_ext_module_new(const tw_state_t *state, MlirContext context_owned, MlirModule module_owned);
 
 #endif /* TILEWRIGHT_PYTHON_EXT_H */

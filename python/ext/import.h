@@ -33,23 +33,15 @@ void tw_ext_unpack_float4(struct tw_packed_floats *packed); /* takes it */
 
 /* --- dlpack.c ---------------------------------------------------------------------------------- */
 
-/* What is known of a type. */
-typedef struct tw_known_type {
-  PyTypeObject *type;               /* owned, so that its address is not used again */
-  const tw_dl_exchange_t *exchange; /* NULL: read it another way */
-} tw_known_type_t;
-
-/* The last type that has the exchange API; any other is looked up. */
-extern tw_known_type_t tw_ext_exchange_type;
-const tw_dl_exchange_t *tw_ext_exchange_find(PyTypeObject *type);
+/* The same for any type but the first that had the API, by what is known of the last ones. */
+const tw_dl_exchange_t *tw_ext_exchange_find(tw_state_t *state, PyTypeObject *type);
 
 /* The exchange API of a type whose objects may be read by it; NULL: none. */
-static inline const tw_dl_exchange_t *tw_ext_exchange_of(PyTypeObject *type) {
-  return TW_LIKELY(tw_ext_exchange_type.type == type) ? tw_ext_exchange_type.exchange : tw_ext_exchange_find(type);
+static inline const tw_dl_exchange_t *tw_ext_exchange_of(tw_state_t *state, PyTypeObject *type) {
+  return TW_LIKELY(state->exchange.type == type) ? state->exchange.exchange : tw_ext_exchange_find(state, type);
 }
 
-int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_stream_t *stream, tw_array_t *out,
-                         tw_hold_t **holds);
+int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_reader_t *reader, tw_array_t *out);
 /* The second half of it, for callers that have the tensor already. */
 int tw_ext_read_exchanged(const tw_dl_exchange_t *exchange, const tw_dl_tensor_t *tensor, tw_stream_t *stream,
                           tw_array_t *out);
@@ -58,6 +50,6 @@ int tw_ext_exchange_failed(void);
 /* Decides the stream by the producer's current one. */
 int tw_ext_exchange_stream(const tw_dl_exchange_t *exchange, int device_id, tw_stream_t *stream);
 /* By a capsule from the bound method __dlpack__. */
-int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds);
+int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_reader_t *reader, tw_array_t *out);
 
 #endif

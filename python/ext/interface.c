@@ -255,13 +255,8 @@ int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_
 
 /* === NumPy and the buffer protocol ================================================================================ */
 
-int tw_ext_read_buffer(PyObject *object, tw_array_t *out, tw_hold_t **holds) {
-  tw_hold_t *hold = tw_ext_hold_new(holds);
-  if (!hold)
-    return -1;
-  Py_buffer *buffer = &hold->buffer;
-  if (PyObject_GetBuffer(object, buffer, PyBUF_STRIDES | PyBUF_FORMAT))
-    return -1;
+/* What a buffer says of its array; 0, or -1 with an exception. */
+static int read_buffer(PyObject *object, const Py_buffer *buffer, tw_array_t *out) {
   bool swapped;
   tw_dtype_t dtype = dtype_from_format(buffer->format ? buffer->format : "B", buffer->itemsize, &swapped);
   if (dtype == TW_DTYPE_NONE)
@@ -300,12 +295,23 @@ static int read_array_interface(PyObject *object, tw_array_t *out, tw_hold_t **h
   return out->dtype == TW_DTYPE_FLOAT4_E2M1FN ? tw_ext_pack_float4(out, holds) : finish(out);
 }
 
+/* The buffer of an object, kept until the launch is over; NULL with an exception. */
+static const Py_buffer *hold_buffer(PyObject *object, tw_hold_t **holds) {
+  tw_hold_t *hold = tw_ext_hold_new(holds);
+  return hold && !PyObject_GetBuffer(object, &hold->buffer, PyBUF_STRIDES | PyBUF_FORMAT) ? &hold->buffer : NULL;
+}
+
+int tw_ext_read_buffer(PyObject *object, tw_array_t *out, tw_hold_t **holds) {
+  const Py_buffer *buffer = hold_buffer(object, holds);
+  return buffer ? read_buffer(object, buffer, out) : -1;
+}
+
 int tw_ext_read_numpy(PyObject *object, tw_array_t *out, tw_hold_t **holds) {
-  if (!tw_ext_read_buffer(object, out, holds))
-    return 0;
-  /* NumPy's own refusal, not ours: it has a dtype without a format. */
-  if (!PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(tw_ext_error_class(TW_VALUE_ERROR)))
+  const Py_buffer *buffer = hold_buffer(object, holds);
+  if (buffer)
+    return read_buffer(object, buffer, out);
+  if (!PyErr_ExceptionMatches(PyExc_ValueError))
     return -1;
-  PyErr_Clear();
+  PyErr_Clear(); /* NumPy refuses so where the dtype has no format */
   return read_array_interface(object, out, holds);
 }

@@ -1,7 +1,6 @@
 /* jit.c - an object file becomes code of this process (ORC through llvm-c)
  *
  * What an object may call is listed here by address: the extension exports nothing that a linker could find. */
-#define PY_SSIZE_T_CLEAN
 #include "ext.h"
 
 #include "tilewright/kernel_calls.h"
@@ -68,8 +67,6 @@ typedef struct {
   unsigned long long address;
 } code_object_t;
 
-static PyTypeObject *code_type;
-
 static void code_dealloc(PyObject *object) {
   code_object_t *self = (code_object_t *)object;
   if (self->jit)
@@ -122,13 +119,12 @@ static LLVMErrorRef link_object(code_object_t *self, const char *bytes, size_t s
   return error;
 }
 
-static PyObject *load_object(PyObject *unused, PyObject *args) {
-  (void)unused;
+static PyObject *load_object(PyObject *module, PyObject *args) {
   const char *bytes, *symbol;
   Py_ssize_t size;
   if (!PyArg_ParseTuple(args, "y#s", &bytes, &size, &symbol))
     return NULL;
-  code_object_t *self = PyObject_New(code_object_t, code_type);
+  code_object_t *self = PyObject_New(code_object_t, tw_state_of(module)->code);
   if (!self)
     return NULL;
   self->jit = NULL;
@@ -157,8 +153,7 @@ static PyMethodDef functions[] = {
 };
 
 int tw_ext_add_jit(PyObject *module) {
-  code_type = (PyTypeObject *)PyType_FromSpec(&code_spec);
-  if (!code_type || PyModule_AddObjectRef(module, "Code", (PyObject *)code_type) < 0)
+  if (tw_ext_add_type(module, &code_spec, &tw_state_of(module)->code))
     return -1;
   return PyModule_AddFunctions(module, functions);
 }

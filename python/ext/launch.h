@@ -2,17 +2,13 @@
 #ifndef TILEWRIGHT_PYTHON_LAUNCH_H
 #define TILEWRIGHT_PYTHON_LAUNCH_H
 
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "state.h"
 
 #include "tilewright/runtime.h"
 
 /* --- errors.c: from the runtime's status to an exception -------------------------------------------- */
 
-/* The class of tilewright.errors for a code; borrowed. Found when first needed. */
+/* The class of tilewright.errors for a code, that of this interpreter; new reference. */
 PyObject *tw_ext_error_class(tw_code_t code);
 /* Raises the status as an exception, `before` (may be NULL) in front of its message. Takes the status;
  * returns NULL. */
@@ -44,23 +40,28 @@ typedef struct tw_stream {
   PyObject *scan; /* borrowed tuple or NULL: all arguments, to look for the stream in */
 } tw_stream_t;
 
-/* Reads `object` into `out`; 0, or -1 with an exception that speaks of "it".  `stream` is decided by
- * the first GPU array if the caller gave none; work of the array's producer comes before it.
- * `holds` gets what must stay alive. */
-int tw_ext_array_read(PyObject *object, tw_stream_t *stream, tw_array_t *out, tw_hold_t **holds);
+/* What the arrays of one launch are read with. */
+typedef struct tw_reader {
+  tw_state_t *state;  /* borrowed */
+  tw_stream_t stream; /* decided by the first GPU array if the caller gave none; work of its producer comes before it */
+  tw_hold_t *holds;   /* owned: what must stay alive */
+} tw_reader_t;
+
+/* Reads `object` into `out`; 0, or -1 with an exception that speaks of "it". */
+int tw_ext_array_read(PyObject *object, tw_reader_t *reader, tw_array_t *out);
 
 /* Whether an object looks like an array (has one of the protocols), to tell "not an array" from
  * "an array that we refuse". */
-bool tw_ext_is_array(PyObject *object);
+bool tw_ext_is_array(tw_state_t *state, PyObject *object);
 
 /* numpy.generic if `object` is a NumPy scalar. */
-bool tw_ext_is_numpy_scalar(PyObject *object);
+bool tw_ext_is_numpy_scalar(tw_state_t *state, PyObject *object);
 
 /* The dtype of object.dtype by name; TW_DTYPE_NONE and no exception if it is not one of ours. */
 tw_dtype_t tw_ext_dtype_of(PyObject *object);
 
 /* Reads launch()'s stream argument: None, int, __cuda_stream__ and the attributes of known classes. */
-int tw_ext_stream_read(PyObject *object, tw_stream_t *out);
+int tw_ext_stream_read(tw_state_t *state, PyObject *object, tw_stream_t *out);
 
 /* Decodes the bytes of a launch record; 0, or -1 with an exception (record.c). */
 int tw_ext_record_read(PyObject *bytes, tw_launch_record_t *out);

@@ -1,7 +1,6 @@
 /* promotion.c - the dialect's promotion rules, as Python functions on the names of dtypes
  *
  * A dtype is named as in tile code ("float16") or as in the IR ("f16"); the answer is named as the question was. */
-#define PY_SSIZE_T_CLEAN
 #include "ext.h"
 
 #include "tilewright/dialect.h"

@@ -203,7 +203,7 @@ static PyObject *cache_clear(PyObject *module, PyObject *unused) {
 
 /* _bench_driver_launch(kernel, device, stream, words, n) -> ns of one bare driver call. */
 static PyObject *bench_driver_launch(PyObject *module, PyObject *arguments) {
-  (void)module;
+  tw_state_t *state = tw_state_of(module);
   PyObject *kernel, *stream_object;
   const char *words;
   Py_ssize_t size;
@@ -211,9 +211,9 @@ static PyObject *bench_driver_launch(PyObject *module, PyObject *arguments) {
   tw_stream_t stream;
   if (!PyArg_ParseTuple(arguments, "OiOy#i:_bench_driver_launch", &kernel, &ordinal, &stream_object, &words, &size,
                         &n) ||
-      tw_ext_stream_read(stream_object, &stream))
+      tw_ext_stream_read(state, stream_object, &stream))
     return NULL;
-  if (Py_TYPE(kernel) != tw_cuda_variant_type || size % 8 || size > TW_MAX_WORDS * 8 || n < 1) {
+  if (Py_TYPE(kernel) != state->cuda_kernel || size % 8 || size > TW_MAX_WORDS * 8 || n < 1) {
     PyErr_SetString(PyExc_ValueError, "a CudaKernel, 8-byte words and a positive count");
     return NULL;
   }

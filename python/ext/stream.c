@@ -17,15 +17,7 @@ static int read_stream_protocol(PyObject *pair, tw_stream_t *out) {
 }
 
 /* Where streams keep their handle: the protocol, then torch and CuPy as they were before it. */
-static const char *const stream_names[] = {"__cuda_stream__", "cuda_stream", "ptr"};
-enum { STREAM_NAMES = sizeof stream_names / sizeof *stream_names };
-
-/* What stands in the last stream's type: looking for an attribute that is not there costs 300 ns. The protocol is a
- * Python method; an attribute that says the same costs 150 ns less. */
-static struct {
-  PyTypeObject *type; /* owned */
-  int name;
-} known_stream;
+static const char *const stream_names[TW_STREAM_NAMES] = {"__cuda_stream__", "cuda_stream", "ptr"};
 
 /* A method now, a property in early producers. */
 TW_HOT static int read_stream_value(PyObject *value, int name, tw_stream_t *out) {
@@ -40,11 +32,11 @@ TW_HOT static int read_stream_value(PyObject *value, int name, tw_stream_t *out)
 }
 
 /* 1: read; 0: has no such attribute; -1: exception. */
-TW_HOT static int try_stream_name(PyObject *object, int name, tw_stream_t *out) {
-  static PyObject *interned[STREAM_NAMES]; /* owned, kept for ever */
-  if (!interned[name] && !(interned[name] = PyUnicode_InternFromString(stream_names[name])))
+TW_HOT static int try_stream_name(tw_state_t *state, PyObject *object, int name, tw_stream_t *out) {
+  PyObject **interned = &state->stream_names[name];
+  if (!*interned && !(*interned = PyUnicode_InternFromString(stream_names[name])))
     return -1;
-  PyObject *value = PyObject_GetAttr(object, interned[name]);
+  PyObject *value = PyObject_GetAttr(object, *interned);
   if (!value) {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
       return -1;
@@ -59,28 +51,32 @@ TW_HOT static int try_stream_name(PyObject *object, int name, tw_stream_t *out) 
 }
 
 /* An attribute in which a type keeps the handle that the protocol has just told, or else the protocol. */
-static int find_shorter_name(PyObject *object, const tw_stream_t *told) {
-  for (int name = 1; name < STREAM_NAMES; name++) {
+static int find_shorter_name(tw_state_t *state, PyObject *object, const tw_stream_t *told) {
+  for (int name = 1; name < TW_STREAM_NAMES; name++) {
     tw_stream_t other = {0};
-    if (try_stream_name(object, name, &other) == 1 && other.handle == told->handle)
+    if (try_stream_name(state, object, name, &other) == 1 && other.handle == told->handle)
       return name;
     PyErr_Clear();
   }
   return 0;
 }
 
-TW_HOT static int read_stream_object(PyObject *object, tw_stream_t *out) {
-  PyTypeObject *type = Py_TYPE(object);
-  int found = known_stream.type == type ? try_stream_name(object, known_stream.name, out) : 0;
-  for (int name = 0; !found && name < STREAM_NAMES; name++) {
-    found = try_stream_name(object, name, out);
-    if (found == 1) {
-      PyTypeObject *old = known_stream.type;
-      Py_INCREF((PyObject *)type);
-      known_stream.type = type;
-      known_stream.name = name ? name : find_shorter_name(object, out);
-      Py_XDECREF((PyObject *)old);
-    }
+/* Remembers what stands in the type of a stream: looking for an attribute that is not there costs 300 ns. The protocol
+ * is a Python method; an attribute that says the same costs 150 ns less. */
+static void remember_stream(tw_state_t *state, PyObject *object, int name, const tw_stream_t *told) {
+  int shorter = name ? name : find_shorter_name(state, object, told);
+  PyTypeObject *old = state->stream;
+  state->stream = (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(object));
+  state->stream_name = shorter;
+  Py_XDECREF((PyObject *)old);
+}
+
+TW_HOT static int read_stream_object(tw_state_t *state, PyObject *object, tw_stream_t *out) {
+  int found = state->stream == Py_TYPE(object) ? try_stream_name(state, object, state->stream_name, out) : 0;
+  for (int name = 0; !found && name < TW_STREAM_NAMES; name++) {
+    found = try_stream_name(state, object, name, out);
+    if (found == 1)
+      remember_stream(state, object, name, out);
   }
   if (found)
     return found < 0 ? -1 : 0;
@@ -89,13 +85,13 @@ TW_HOT static int read_stream_object(PyObject *object, tw_stream_t *out) {
   return -1;
 }
 
-TW_HOT int tw_ext_stream_read(PyObject *object, tw_stream_t *out) {
+TW_HOT int tw_ext_stream_read(tw_state_t *state, PyObject *object, tw_stream_t *out) {
   *out = (tw_stream_t){0};
   if (object == Py_None)
     return 0;
   out->given = out->decided = true;
   if (!PyLong_CheckExact(object) && !PyLong_Check(object))
-    return read_stream_object(object, out);
+    return read_stream_object(state, object, out);
   out->handle = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(object); /* refuses negative ones */
   if (TW_LIKELY((uintptr_t)out->handle != UINTPTR_MAX || !PyErr_Occurred()))
     return 0;

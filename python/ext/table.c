@@ -39,15 +39,16 @@ static PyObject *describe_array_facts(uint64_t word) {
 }
 
 /* One tuple a parameter; `arguments` give the values of constants. */
-PyObject *tw_key_describe(const dispatcher_t *self, const uint64_t *key, PyObject *arguments) {
+PyObject *tw_key_describe(const call_t *call, PyObject *arguments) {
+  const dispatcher_t *self = call->self;
   PyObject *result = PyTuple_New(self->count);
   size_t at = 1;
   for (Py_ssize_t i = 0; result && i < self->count; i++) {
     PyObject *item;
-    uint64_t word = key[at++];
+    uint64_t word = call->key[at++];
     if (self->constants >> i & 1) {
       at++;
-      PyObject *value = tw_ext_constant_value(PyTuple_GetItem(arguments, i));
+      PyObject *value = tw_ext_constant_value(call->reader.state, PyTuple_GetItem(arguments, i));
       item = value ? Py_BuildValue("(sN)", "const", value) : NULL;
     } else if (word & DTYPE_WORD) {
       item = Py_BuildValue("(sO)", "const", PyTuple_GetItem(arguments, i));

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-PyTypeObject *tw_cpu_variant_type, *tw_cuda_variant_type;
-
 static tw_variant_t *variant_alloc(PyTypeObject *type, PyObject *name) {
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   tw_variant_t *variant = (tw_variant_t *)allocate(type, 0); /* zeroed */
@@ -198,10 +196,9 @@ static PyType_Spec cuda_spec = {"tilewright._core.CudaKernel", sizeof(tw_variant
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, cuda_slots};
 
 int tw_ext_variant_add(PyObject *module) {
-  tw_cpu_variant_type = (PyTypeObject *)PyType_FromSpec(&cpu_spec);
-  tw_cuda_variant_type = (PyTypeObject *)PyType_FromSpec(&cuda_spec);
-  if (!tw_cpu_variant_type || !tw_cuda_variant_type ||
-      PyModule_AddObjectRef(module, "CpuKernel", (PyObject *)tw_cpu_variant_type))
-    return -1;
-  return PyModule_AddObjectRef(module, "CudaKernel", (PyObject *)tw_cuda_variant_type);
+  tw_state_t *state = tw_state_of(module);
+  return tw_ext_add_type(module, &cpu_spec, &state->cpu_kernel) ||
+                 tw_ext_add_type(module, &cuda_spec, &state->cuda_kernel)
+             ? -1
+             : 0;
 }
