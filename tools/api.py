@@ -21,6 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE, PAGE = ROOT / "tools/api_examples.tsv", ROOT / "docs/api.md"
+HOST = ("kernel", "function", "launch", "ByTarget", "compiler_timeout")
 STORES = {"store", "scatter", "store_advanced_indexing"}
 STATEMENTS = {"assert_", "print", "printf", "static_assert"} | STORES  # what gives nothing back
 
@@ -101,7 +102,7 @@ def page() -> str:
     values = {name: getattr(ct, name) for name in dir(ct)}
     table = examples()
     dtypes = {name: value for name, value in values.items() if isinstance(value, ct.DType)}
-    functions = {name: value for name, value in values.items() if inspect.isfunction(value) and name != "function"}
+    functions = {name: value for name, value in values.items() if inspect.isfunction(value) and name not in HOST}
     errors = [n for n, v in values.items() if isinstance(v, type) and issubclass(v, Exception)]
     if set(table) != set(functions):
         sys.exit(
@@ -109,7 +110,7 @@ def page() -> str:
         )
     results = executed(table)
     others = [n for n in values if n not in dtypes and n not in functions and n not in errors]
-    host = [entry(n, values[n], "", "") for n in ("kernel", "function", "launch", "ByTarget")]
+    host = [entry(n, values[n], "", "") for n in HOST]
     return "\n".join(
         [
             HEAD,
@@ -119,7 +120,7 @@ def page() -> str:
             *(entry(name, value, table[name], results[name]) for name, value in functions.items()),
             "## Dtypes\n\n" + ", ".join(f"`ct.{name}`" for name in dtypes) + ".\n",
             "## Types and annotations\n",
-            *(kind(n, values[n]) for n in others if n not in ("kernel", "function", "launch", "ByTarget")),
+            *(kind(n, values[n]) for n in others if n not in HOST),
             "\n## Errors\n",
             *(kind(n, values[n]) for n in errors),
             "",

@@ -105,6 +105,26 @@ static void emit_prologue(tw_emitter_t *e) {
   e->shared_base = twg_op(e, "llvm.mlir.addressof", e->shared, 0, NULL, 1, &symbol);
 }
 
+/* The type of a parameter: a 64-bit word, but of a kernel that others launch what the program says it is. `word` is
+ * which one of the argument's. */
+static MlirType parameter_type(tw_emitter_t *e, MlirType argument, int word) {
+  int bits = (int)tw_hint_exported(e->kernel, 0);
+  if (bits == 0 || (mlirTypeIsAMemRef(argument) && word == 0))
+    return e->i64;
+  if (!mlirTypeIsAMemRef(argument)) {
+    enum { LEAST_BITS = 8 };
+    bits = (int)tw_memory_bits(argument);
+    bits = bits < LEAST_BITS ? LEAST_BITS : bits;
+  }
+  return mlirIntegerTypeGet(e->context, (unsigned)bits);
+}
+
+/* The word that such a parameter has. */
+static MlirValue word_of(tw_emitter_t *e, MlirValue parameter) {
+  bool whole = mlirTypeEqual(mlirValueGetType(parameter), e->i64);
+  return whole ? parameter : twg_cast(e, "llvm.sext", e->i64, parameter);
+}
+
 /* A scalar from the low bits of its word. */
 static MlirValue scalar_of_word(tw_emitter_t *e, MlirValue word, MlirType type) {
   MlirType want = twg_register_type(e, type);
@@ -131,14 +151,15 @@ static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
 static void bind_arguments(tw_emitter_t *e, MlirBlock old) {
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++) {
     MlirValue argument = mlirBlockGetArgument(old, i), words[1 + 2 * TW_MAX_RANK];
-    int n = tw_words_of(mlirValueGetType(argument));
+    MlirType type = mlirValueGetType(argument);
+    int n = tw_words_of(type);
     for (int k = 0; k < n; k++)
-      words[k] = mlirBlockAddArgument(e->entry, e->i64, e->location);
-    if (mlirTypeIsAMemRef(mlirValueGetType(argument))) {
+      words[k] = word_of(e, mlirBlockAddArgument(e->entry, parameter_type(e, type, k), e->location));
+    if (mlirTypeIsAMemRef(type)) {
       bind_array(e, argument, words);
     } else {
       tw_values_t value = twg_new_values(e, 1);
-      value.at[0] = scalar_of_word(e, words[0], mlirValueGetType(argument));
+      value.at[0] = scalar_of_word(e, words[0], type);
       twg_bind(e, argument, value);
     }
   }
@@ -239,11 +260,20 @@ static int resident_blocks(tw_emitter_t *e, MlirOperation function) {
   return most;
 }
 
+static void parameter_types(tw_emitter_t *e, MlirBlock body, MlirType *out) {
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(body); i++) {
+    MlirType type = mlirValueGetType(mlirBlockGetArgument(body, i));
+    for (int k = 0; k < tw_words_of(type); k++)
+      *out++ = parameter_type(e, type, k);
+  }
+}
+
 static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
   int num_arguments = e->num_maps + num_words;
   MlirType *arguments = tw_must(malloc((size_t)(num_arguments + 1) * sizeof *arguments));
-  for (int i = 0; i < num_arguments; i++)
-    arguments[i] = i < e->num_maps ? mlirLLVMPointerTypeGet(e->context, 0) : e->i64;
+  for (int i = 0; i < e->num_maps; i++)
+    arguments[i] = mlirLLVMPointerTypeGet(e->context, 0);
+  parameter_types(e, tw_region_block(old, 0), arguments + e->num_maps);
   MlirType type = mlirLLVMFunctionTypeGet(mlirLLVMVoidTypeGet(e->context), num_arguments, arguments, false);
   free(arguments);
   int32_t threads = threads_of(e);

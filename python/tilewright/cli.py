@@ -21,7 +21,6 @@ import contextlib
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from . import toolkit
 from .errors import TileError, TileValueError
 from .remarks import text as remarks_text
 from .times import Times
@@ -238,10 +238,8 @@ def lower(
 
 
 def find_tool(name: str) -> str:
-    """A program of the CUDA toolkit: from PATH, from a usual place, or from NVIDIA's packages for Python."""
-    places = [Path("/usr/local/cuda/bin") / name]
-    places += [Path(folder) / "nvidia" / "cuda_nvcc" / "bin" / name for folder in sys.path]
-    found = shutil.which(name) or next((str(place) for place in places if place.is_file()), None)
+    """A program of the CUDA toolkit."""
+    found = toolkit.find_tool(name)
     if found is None:
         raise TileValueError(f"--emit sass needs {name}: install the CUDA toolkit, or look at --emit ptx instead")
     return found

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _core, knobs, plans
+from . import _core, deadline, knobs, plans
 from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
 from .dtype import BY_NAME
 from .errors import DriverError, TileCompilationError, TileError, TileTypeError, TileValueError
@@ -68,13 +68,16 @@ class Image(NamedTuple):
         return cls(blob[8 + size :], record, plan, bool(is_last))
 
 
-def capture_kernel(kernel: Any, target: str, key: Key, overlapping: bool = False) -> Captured:
-    """`overlapping`: arrays of the launch may share memory."""
+def capture_kernel(
+    kernel: Any, target: str, key: Key, overlapping: bool = False, name: str | None = None, **told: int
+) -> Captured:
+    """`overlapping`: arrays of the launch may share memory; `name`: the symbol, if not the function's name; `told`:
+    hints over the kernel's own."""
     if problem := _core.target_problem(target):
         raise TileValueError(problem)
     arguments = [_argument(entry) for entry in key]
-    hints = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {})
-    return capture(kernel.function, arguments, target, hints, kernel.simt)
+    hints = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {}) | told
+    return capture(kernel.function, arguments, target, hints, kernel.simt, name)
 
 
 def _argument(entry: tuple[Any, ...]) -> Any:
@@ -111,10 +114,13 @@ class Specialization:
     def _compile(self) -> tuple[Any, list[tuple[Any, str | None, Any]], Image]:
         name = self.kernel.name
         times = Times(name, self.target)
-        with times.step("capture"):
-            captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping)
-        text = captured.module.text()
-        image = image_of(captured.module, text, self.target, name, times, self.assembler, self.plan)
+        with deadline.running(name):
+            with times.step("capture"):
+                captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping)
+            text = captured.module.text()
+            if knobs.log_ir():
+                print(text, file=sys.stderr)
+            image = image_of(captured.module, text, self.target, name, times, self.assembler, self.plan)
         if knobs.times():
             print(times, file=sys.stderr)
         variant = load(image, name, captured.written, self.target, self._better, self._overlapping)
@@ -189,10 +195,17 @@ def image_of(
     image = Image.unpack(blob) if blob is not None else None
     if image is not None:
         return image
-    image = _build_or_report(module, target, name, text, times, assembler, plan)
+    image = _built_in_time(module, target, name, plan) if deadline.is_set() and not assembler else None
+    image = image or _build_or_report(module, target, name, text, times, assembler, plan)
     if knobs.cache():
         _core.cache_put(address, image.pack())
     return image
+
+
+def _built_in_time(module: Any, target: str, name: str, plan: int) -> Image | None:
+    """The image from a process that can be ended; None where it is refused: `_build_or_report` says why."""
+    packed = deadline.build(module.text(True), target, name, plan)
+    return Image.unpack(packed) if packed is not None else None
 
 
 def _build_or_report(

@@ -3,8 +3,9 @@
     python -m tilewright.dropin script.py ARGUMENTS      # runs a program written for cuTile as it is
     import tilewright.dropin; tilewright.dropin.install()   # before the first `import cuda.tile`
 
-`cuda.tile` is then the module `tilewright.tile`, and `cuda.tile.tune` is `tilewright.tune`. Other packages under `cuda`
-stay what they are.
+`cuda.tile` is then the module `tilewright.tile`, `cuda.tile.tune` is `tilewright.tune`, and so for `compilation`.
+Other packages under `cuda` stay what they are. cuTile's environment variables mean ours from then on (_VARIABLES),
+where ours are not set.
 """
 
 from __future__ import annotations
@@ -13,13 +14,37 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import runpy
 import sys
 import types
 from collections.abc import Sequence
 from pathlib import Path
 
-_MODULES = {"cuda.tile": "tilewright.tile", "cuda.tile.tune": "tilewright.tune"}
+_MODULES = {
+    "cuda.tile": "tilewright.tile",
+    "cuda.tile.compilation": "tilewright.compilation",
+    "cuda.tile.tune": "tilewright.tune",
+}
+
+# What cuTile documents, and what it is here. A reproducer of a failed compilation is always written.
+_VARIABLES = {
+    "CUDA_TILE_CACHE_DIR": "TILEWRIGHT_CACHE_DIR",
+    "CUDA_TILE_CACHE_SIZE": "TILEWRIGHT_CACHE_SIZE",
+    "CUDA_TILE_COMPILER_TIMEOUT_SEC": "TILEWRIGHT_COMPILER_TIMEOUT",
+    "CUDA_TILE_LOGS": "TILEWRIGHT_LOG_IR",
+    "CUDA_TILE_TEMP_DIR": "TMPDIR",
+}
+
+
+def _take_variables() -> None:
+    for theirs, ours in _VARIABLES.items():
+        value = os.environ.get(theirs)
+        if value is None or ours in os.environ:
+            continue
+        if ours == "TILEWRIGHT_CACHE_DIR" and value.lower() in ("", "0", "off", "none"):
+            ours, value = "TILEWRIGHT_NO_CACHE", "1"
+        os.environ[ours] = value
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -67,6 +92,7 @@ def install() -> None:
             f"cuda.tile was imported already, from {getattr(imported, '__file__', None) or 'elsewhere'}; "
             "call tilewright.dropin.install() before the first import of it"
         )
+    _take_variables()
     sys.meta_path.insert(0, _Finder())
 
 

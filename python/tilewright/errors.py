@@ -120,6 +120,10 @@ class TileCompilationError(TileInternalError):
 TileCompilerExecutionError = TileCompilationError  # its name in cuTile
 
 
+class TileCompilerTimeoutError(TileInternalError):
+    """A compilation that took longer than `ct.compiler_timeout` allows."""
+
+
 class LaunchError(TileError):
     """A launch that cannot be made: its grid, stream or places of its arrays."""
 

@@ -3,9 +3,11 @@
     TILEWRIGHT_INTERPRET=1     ct.launch runs the reference execution
     TILEWRIGHT_DUMP=DIR        write each stage of each compilation to a file
     TILEWRIGHT_DUMP_AFTER=PASS,…  and after these passes, or after `all` of them
+    TILEWRIGHT_LOG_IR=1        print the tile IR of each kernel that is compiled to stderr
     TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
     TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
     TILEWRIGHT_TIMES=1         tell on stderr how long each step of each compilation took (the cache is not read)
+    TILEWRIGHT_COMPILER_TIMEOUT=S  end a compilation after so many seconds (deadline.py)
     TILEWRIGHT_VARIANTS=N      how many compiled variants of a kernel are kept (default: 512; 0: all)
     TILEWRIGHT_TUNED=FILE      where tilewright.tune keeps what it found (default: tuned.jsonl in the cache's folder)
 
@@ -16,6 +18,7 @@ TILEWRIGHT_CUDA_DRIVER.
 from __future__ import annotations
 
 import os
+import sys
 
 from .errors import TileValueError
 
@@ -36,6 +39,10 @@ def dump_after() -> list[str]:
     return [name for name in os.environ.get("TILEWRIGHT_DUMP_AFTER", "").split(",") if name]
 
 
+def log_ir() -> bool:
+    return _flag("TILEWRIGHT_LOG_IR")
+
+
 def cache() -> bool:
     return not _flag("TILEWRIGHT_NO_CACHE")
 
@@ -46,6 +53,24 @@ def race_check() -> bool:
 
 def times() -> bool:
     return _flag("TILEWRIGHT_TIMES")
+
+
+def compiler_timeout() -> float | None:
+    text = os.environ.get("TILEWRIGHT_COMPILER_TIMEOUT")
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise TileValueError(f"TILEWRIGHT_COMPILER_TIMEOUT is a positive number of seconds, found {text!r}")
+    return seconds
+
+
+def environment_of_children() -> dict[str, str]:
+    """For a Python that imports what this one does."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
 
 
 def most_variants() -> int:

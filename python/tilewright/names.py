@@ -9,9 +9,6 @@ from collections.abc import Iterable
 # Names of cuTile that do not exist here yet, and what serves in the meantime.
 NOT_YET: dict[str, str] = {
     "ListAnnotation": "one parameter for each array",
-    "TileCompilerTimeoutError": "nothing stops a compilation yet",
-    "compiler_timeout": "nothing stops a compilation yet",
-    "compilation": "the command tilewright compile, with --emit ptx",
     "assume_divisible_by": "a multiple of 16 is seen at the launch",
     "float8_e5m3fnu": "ct.float8_e4m3fn or ct.float8_e5m2",
     "grid_dependency_control_wait": "nothing: the compiler places it",
@@ -39,7 +36,7 @@ ELSEWHERE: dict[str, str] = {
     "fma": "x * y + z",
     "sqrt_rn": "ct.sqrt(x)",
     "static_range": "ct.static_iter(range(n)), or range(n) with a constant n",
-    "autotune": "tilewright.tune.search",
+    "autotune": "@tilewright.tune.autotune(space) over @ct.kernel",
     "heuristics": "tilewright.tune.search",
     "associative_scan": "ct.scan",
     # CUDA and Numba

@@ -98,6 +98,9 @@ from .errors import (
     TileCompilerExecutionError as TileCompilerExecutionError,
 )
 from .errors import (
+    TileCompilerTimeoutError as TileCompilerTimeoutError,
+)
+from .errors import (
     TileError as TileError,
 )
 from .errors import (
@@ -126,6 +129,9 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from . import compilation as compilation
+    from . import tune as tune
+    from .deadline import compiler_timeout as compiler_timeout
     from .interpret import Array as Array
     from .interpret import Tile as Tile
     from .kernel import ByTarget as ByTarget
@@ -161,12 +167,13 @@ Scalar: TypeAlias = "Tile | bool | int | float"
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Names that live in modules which import this one, or which need NumPy.
+# Names that live in modules which import this one, or which need NumPy; and such modules.
 _LAZY = {
     "kernel": "kernel",
     "function": "kernel",
     "launch": "kernel",
     "ByTarget": "kernel",
+    "compiler_timeout": "deadline",
     "Array": "interpret",
     "Tile": "interpret",
     **dict.fromkeys(("TiledView", "RawArrayMemory", "Slice"), "views"),
@@ -176,6 +183,8 @@ _LAZY = {
     ),
 }
 
+
+_MODULES = {"compilation", "tune"}
 
 # What other modules of this package import from here, and no program needs.
 _HELPERS = {
@@ -188,14 +197,15 @@ _HELPERS = {
 if not TYPE_CHECKING:  # else any name would be one, to a type checker
 
     def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
+        if name not in _LAZY and name not in _MODULES:
             from .names import advice
 
             hint = "" if name.startswith("_") else advice(name, __dir__())
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
         import importlib
 
-        value = getattr(importlib.import_module(f".{_LAZY[name]}", __package__), name)
+        module = importlib.import_module(f".{_LAZY.get(name, name)}", __package__)
+        value = getattr(module, name) if name in _LAZY else module
         globals()[name] = value
         return value
 
@@ -217,7 +227,7 @@ def __dir__() -> list[str]:
         overload,
     )
     names = [n for n, v in globals().items() if not n.startswith("_") and not any(v is other for other in inner)]
-    return sorted({*names, *_LAZY} - _HELPERS)
+    return sorted({*names, *_LAZY, *_MODULES} - _HELPERS)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -77,7 +77,21 @@ def test_the_real_one_is_not_replaced_behind_its_back(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["cuda.tile.compilation", "cuda.tile._datatype"])
+def test_variables_of_the_environment_are_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_TILE_LOGS", "CUTILEIR")
+    monkeypatch.setenv("CUDA_TILE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("CUDA_TILE_COMPILER_TIMEOUT_SEC", "100")
+    (tmp_path / "script.py").write_text(PROGRAM)
+    done = python(tmp_path, "-m", "tilewright.dropin", "script.py")
+    assert done.returncode == 0 and "tile.store" in done.stderr, done.stderr
+    assert any((tmp_path / "cache").iterdir())
+    monkeypatch.setenv("CUDA_TILE_COMPILER_TIMEOUT_SEC", "0.001")
+    monkeypatch.setenv("CUDA_TILE_CACHE_DIR", "off")
+    done = python(tmp_path, "-m", "tilewright.dropin", "script.py")
+    assert "TileCompilerTimeoutError: kernel scale takes longer than 0.001 s to compile" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["cuda.tile.jax", "cuda.tile._datatype"])
 def test_what_is_not_there_says_so(tmp_path: Path, name: str) -> None:
     done = python(tmp_path, "-c", f"import tilewright.dropin as d; d.install(); import {name}")
     assert f"{name} is not part of Tilewright" in done.stderr and "ModuleNotFoundError" in done.stderr

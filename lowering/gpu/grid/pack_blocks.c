@@ -24,9 +24,10 @@
  * Why: the hardware starts only so many blocks in a microsecond (docs/design/measurements.md). To keep memory busy each
  * would have to move 6 KiB, and a warp has 2 in its registers. A multiprocessor has room for 32 blocks, but 64 warps.
  *
- * What must hold, or the kernel stays as it is: no clusters; one warp, so that no barrier joins threads; nothing in
- * shared memory, which rows would share; no loop, else a block takes longer than its start, and the longest of a few
- * longer still; no output whose order a reader sees. Runs when shared memory is allocated and barriers are placed. */
+ * What must hold, or the kernel stays as it is: no clusters; a launch of ours, which knows of it; one warp, so that no
+ * barrier joins threads; nothing in shared memory, which rows would share; no loop, else a block takes longer than its
+ * start, and the longest of a few longer still; no output whose order a reader sees. Runs when shared memory is
+ * allocated and barriers are placed. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
@@ -119,7 +120,8 @@ static int rows_for(int64_t bytes) {
 
 bool tw_run_pack_blocks(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_launch_has_persistent(func) ||
-      tw_launch_has_cluster_blocks(func) || tw_num_warps(func, 0) != 1 || tw_launch_shared_bytes(func, 0) != 0 ||
+      tw_has_hint_exported(func) || tw_launch_has_cluster_blocks(func) || tw_num_warps(func, 0) != 1 ||
+      tw_launch_shared_bytes(func, 0) != 0 ||
       mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS)
     return true;
   packed_kernel_t k = {.axes = tw_block_axes_of(func)};

@@ -33,6 +33,8 @@
  * kernel take numbers; 0, and the schedule is serpentine, or, where the longest are not known, the hardware's. So it is
  * by default for blocks for which a producer gathers. docs/design/measurements.md compares the three schedules.
  *
+ * A kernel that others launch (hint `exported`) keeps the grid: nobody would give it the words for another one.
+ *
  * Kernels without products, which only move memory, run first along the axis of the grid along which they store side by
  * side, if that is axis 1. Of a transpose either loads or stores lie side by side, and it is the stores that count. */
 #include "dialect/layouts.h"
@@ -253,7 +255,7 @@ static void follow_stores(kernel_t *k) {
 
 bool tw_run_plan_grid(MlirOperation func) {
   kernel_t k = {.func = func};
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_hint_exported(func))
     return true;
   k.num_warps = tw_num_warps(func, 0);
   k.axes = tw_block_axes_of(func);

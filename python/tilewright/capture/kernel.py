@@ -104,8 +104,10 @@ def capture(
     target: str,
     hints: Mapping[str, int] | None = None,
     simt: bool = False,
+    name: str | None = None,
 ) -> Captured:
-    """Capture `function` as a kernel for `target`, one of threads if `simt`; `hints` are those of hints.def."""
+    """Capture `function` as a kernel for `target`, one of threads if `simt`; `hints` are those of hints.def, `name` is
+    its symbol's if not the function's own."""
     source = source_of(function)
     names = _parameters(source, arguments)
     builder = _core.Builder(source.file)
@@ -122,7 +124,9 @@ def capture(
     frame.at(source.tree)
     builder.op("func.return", [], None, [])
     builder.leave()
-    builder.op("func.func", [], _attributes(builder, function, run_time, simt, hints or {}), [], [block])
+    builder.op(
+        "func.func", [], _attributes(builder, name or function.__name__, run_time, simt, hints or {}), [], [block]
+    )
     module = builder.finish()
     module.verify()
     return Captured(module, sum(1 << i for i in state.written if i >= 0), list(state.reads.values()))
@@ -176,12 +180,12 @@ def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], val
 
 
 def _attributes(
-    builder: Any, function: types.FunctionType, arguments: Sequence[Any], simt: bool, hints: Mapping[str, int]
+    builder: Any, name: str, arguments: Sequence[Any], simt: bool, hints: Mapping[str, int]
 ) -> dict[str, Any]:
     types_ = ", ".join(a.type() for a in arguments)
     facts = ", ".join(f"{{{a.facts()}}}" for a in arguments)
     attributes = {
-        "sym_name": symbol(function.__name__),
+        "sym_name": symbol(name),
         "function_type": builder.attribute(f"({types_}) -> ()"),
         "tile.kernel": None,
     }

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
 from . import simt
@@ -55,6 +56,7 @@ def run_statements(frame: Frame, nodes: Sequence[ast.stmt]) -> None:
 def run_statement(frame: Frame, node: ast.stmt) -> None:
     handler = _handlers.get(type(node))
     try:
+        deadline.check()
         if handler is None:
             raise unsupported(node)
         handler(frame, node)

@@ -3,7 +3,8 @@
     from tilewright import compilation
 
     signature = compilation.KernelSignature.from_kernel_args(kernel, args, CallingConvention.cutile_python_v2())
-    for entry in compilation.export_kernel(kernel, [signature], "kernel.cubin", gpu_code="sm_90a", output_format="cubin"):
+    made = compilation.export_kernel(kernel, [signature], "k.cubin", gpu_code="sm_90a", output_format="cubin")
+    for entry in made:
         print(entry.symbol, entry.threads, entry.shared_bytes)
 
 signature.py   what an exported kernel takes for granted of its parameters

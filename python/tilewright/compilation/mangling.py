@@ -61,7 +61,7 @@ def mangle_kernel_name(function_name: str, kernel_signature: KernelSignature) ->
 
 def demangle_kernel_name(symbol: str) -> tuple[str, KernelSignature]:
     """The function's name and the signature in a symbol; ValueError where it has none."""
-    name, found, text = symbol.rpartition("_K")
+    name, found, _ = symbol.rpartition("_K")
     if not found:
         raise ValueError(f"{symbol!r} is not a mangled kernel name: it has no '_K'")
     reader = _Reader(symbol, len(name) + 2)

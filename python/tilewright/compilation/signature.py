@@ -20,8 +20,8 @@ class CallingConvention:
     """In which order and format an exported kernel takes its arguments, and how its symbol is made.
 
     Arguments come in the order of the parameters, without constants: a number as its dtype; an array as its pointer,
-    its extents, its strides, counted in elements, of the constraint's `index_dtype`; a tuple as its items. Version 2 has
-    tuples and constant extents. A launch gives the block `ExportedKernel.threads` threads and `shared_bytes`.
+    its extents, its strides, counted in elements, of the constraint's `index_dtype`; a tuple as its items. Version 2
+    has tuples and constant extents. A launch gives the block `ExportedKernel.threads` threads and `shared_bytes`.
     """
 
     version: int

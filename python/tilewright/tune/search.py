@@ -551,12 +551,14 @@ def best(kernel: Any, args: tuple[Any, ...], *, record_file: str | os.PathLike[s
 _launches: dict[tuple[Any, ...], Best | None] = {}
 
 
-def launch_tuned(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
-    """`ct.launch` with what the record has for such arguments; as given where it has nothing.
+def forget(kernel: Any) -> None:
+    """Has the next launch of the kernel read the record again."""
+    for key in [key for key in _launches if key[0] is kernel]:
+        del _launches[key]
 
-    `grid` may be a function of parameters, as in `search`. The record is read once for each kernel and shapes; a launch
-    then costs some microseconds of Python more than `ct.launch` with `best(kernel, args)`, asked once.
-    """
+
+def launch_tuned(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
+    """`ct.launch` with what the record has for such arguments, which is read once for each kernel and shapes."""
     target, specialized = kernel.specialization(args)
     key = kernel, target, specialized, _shapes(args, specialized)
     if key not in _launches:

@@ -6,16 +6,19 @@ import dataclasses
 import math
 import statistics as stat
 from collections.abc import Sequence
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """Seconds: the median of the samples, and an interval that holds the true median 95 times in 100."""
+    """Seconds: the median of the samples, and an interval that holds the true median 95 times in 100; and the same in
+    microseconds under cuTile's names. `config`: what was measured, of an exhaustive search."""
 
     median: float
     low: float
     high: float
     samples: int
+    config: Any = None
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Measurement:
@@ -26,6 +29,19 @@ class Measurement:
         low = max(0, math.floor(n / 2 - reach) - 1)
         high = min(n - 1, math.ceil(n / 2 + reach))
         return cls(stat.median(ordered), ordered[low], ordered[high], n)
+
+    @property
+    def mean_us(self) -> float:
+        """The median: a few samples that were disturbed do not move it."""
+        return 1e6 * self.median
+
+    @property
+    def error_margin_us(self) -> float:
+        return 1e6 * (self.high - self.low) / 2
+
+    @property
+    def num_samples(self) -> int:
+        return self.samples
 
     @property
     def width(self) -> float:

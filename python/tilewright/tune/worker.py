@@ -17,7 +17,7 @@ import tempfile
 from multiprocessing.connection import Connection
 from typing import Any
 
-from .. import compile
+from .. import compile, knobs
 from ..errors import TileCompilationError, TileError
 from .memory import Layout
 from .trial import Bench, WrongError
@@ -41,7 +41,6 @@ class Worker:
         ours, theirs = socket.socketpair()
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
         self.last_words = ""
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         # -P: files of the current directory are no modules, unless the user's program says so.
         command = [sys.executable, "-P", "-m", "tilewright.tune.worker", str(theirs.fileno())]
         self.process = subprocess.Popen(
@@ -50,7 +49,7 @@ class Worker:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self.errors,
-            env=environment,
+            env=knobs.environment_of_children(),
         )
         theirs.close()
         self.connection = Connection(ours.detach())

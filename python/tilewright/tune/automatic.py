@@ -1,0 +1,66 @@
+"""A kernel that is tuned by its first launch: `@tune.autotune` over `@ct.kernel`, started by `tune.launch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import TileTypeError
+from ..kernel import kernel as tile_kernel
+from .search import best, forget, launch_tuned, search
+from .space import Grid, Space
+
+
+class AutotunedKernel:
+    """A kernel with the space that its first launch with other arguments searches."""
+
+    def __init__(self, kernel: tile_kernel, space: Space, settings: dict[str, Any]) -> None:
+        self.kernel, self.space, self.settings = kernel, space, settings
+        self.seen: set[Any] = set()
+        self.__doc__ = kernel.__doc__
+
+    def __repr__(self) -> str:
+        return f"<autotuned {self.kernel!r}>"
+
+    def prepare(self, grid: Grid, args: tuple[Any, ...]) -> None:
+        """Searches, if no search has been made for such arguments, in this process or another one."""
+        key = self.kernel.specialization(args)
+        shapes = tuple(tuple(getattr(value, "shape", ())) for value in args)
+        if (key, shapes) in self.seen:
+            return
+        if best(self.kernel, args, record_file=self.settings.get("record_file")) is None:
+            search(self.kernel, args, space=self.space, grid=grid, **self.settings)
+            forget(self.kernel)
+        self.seen.add((key, shapes))
+
+
+def autotune(space: Space, **settings: Any) -> Callable[[tile_kernel], AutotunedKernel]:
+    """Search `space` at the first launch with arguments of a new shape class; `settings` are those of `search`.
+
+        @tune.autotune({"TM": (64, 128), "TN": (64, 128), "num_warps": (4, 8)})
+        @ct.kernel
+        def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int]): ...
+
+        tune.launch(stream, lambda A, B, TM, TN: (…), matmul, (a, b, c, 64, 64))
+
+    The search runs on copies of the arrays; a launch then costs what `tune.launch` does.
+    """
+
+    def decorate(kernel: tile_kernel) -> AutotunedKernel:
+        if not isinstance(kernel, tile_kernel):
+            raise TileTypeError(f"@tune.autotune stands over @ct.kernel, found {kernel!r}")
+        return AutotunedKernel(kernel, space, settings)
+
+    return decorate
+
+
+def launch(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
+    """`ct.launch` with what a search has found for such arguments; as given where there was none.
+
+    `grid` may be a function of parameters, as in `search`. A kernel of `@autotune` searches first, where nobody has.
+    A launch then costs some microseconds of Python more than `ct.launch` with `best(kernel, args)`, asked once.
+    """
+    if isinstance(kernel, AutotunedKernel):
+        kernel.prepare(grid, args)
+        kernel = kernel.kernel
+    launch_tuned(stream, grid, kernel, args)
