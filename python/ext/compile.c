@@ -13,22 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-  char *text;
-  size_t size, capacity;
-} buffer_t;
-
-static void buffer_put(MlirStringRef piece, void *user) {
-  buffer_t *buffer = user;
-  if (buffer->size + piece.length + 1 > buffer->capacity) {
-    buffer->capacity = 2 * (buffer->size + piece.length + 1);
-    buffer->text = tw_must(realloc(buffer->text, buffer->capacity));
-  }
-  memcpy(buffer->text + buffer->size, piece.data, piece.length);
-  buffer->size += piece.length;
-  buffer->text[buffer->size] = 0;
-}
-
 /* --- diagnostics ------------------------------------------------------------------------------- */
 
 /* Those of MLIR while the scope lives, gathered to raise as one exception. */
@@ -42,22 +26,19 @@ typedef struct {
 /* In the thread that compiles: contexts have no threads of their own. */
 static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
   diagnostics_t *scope = user;
-  buffer_t where = {0}, what = {0};
-  buffer_put((MlirStringRef){"", 0}, &where);
-  buffer_put((MlirStringRef){"", 0}, &what);
-  mlirLocationPrint(mlirDiagnosticGetLocation(diagnostic), buffer_put, &where);
-  mlirDiagnosticPrint(diagnostic, buffer_put, &what);
+  tw_strbuf_t where = {0}, what = {0};
+  mlirLocationPrint(mlirDiagnosticGetLocation(diagnostic), tw_ext_text_put, &where);
+  mlirDiagnosticPrint(diagnostic, tw_ext_text_put, &what);
   if (scope->thread)
     PyEval_RestoreThread(scope->thread);
-  PyObject *row = Py_BuildValue("(iss)", (int)mlirDiagnosticGetSeverity(diagnostic), where.text, what.text);
+  PyObject *row = Py_BuildValue("(iNN)", (int)mlirDiagnosticGetSeverity(diagnostic), tw_ext_text_take(&where),
+                                tw_ext_text_take(&what));
   if (row)
     PyList_Append(scope->list, row);
   Py_XDECREF(row);
   PyErr_Clear();
   if (scope->thread)
     scope->thread = PyEval_SaveThread();
-  free(where.text);
-  free(what.text);
   return mlirLogicalResultSuccess();
 }
 
@@ -129,15 +110,14 @@ static PyObject *module_text(PyObject *object, PyObject *args) {
   int locations = 0;
   if (!PyArg_ParseTuple(args, "|p", &locations))
     return NULL;
-  buffer_t out = {0};
+  tw_strbuf_t out = {0};
   MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
   if (locations)
     mlirOpPrintingFlagsEnableDebugInfo(flags, true, false);
-  mlirOperationPrintWithFlags(mlirModuleGetOperation(((module_object_t *)object)->module), flags, buffer_put, &out);
+  mlirOperationPrintWithFlags(mlirModuleGetOperation(((module_object_t *)object)->module), flags, tw_ext_text_put,
+                              &out);
   mlirOpPrintingFlagsDestroy(flags);
-  PyObject *text = PyUnicode_FromStringAndSize(out.text, (Py_ssize_t)out.size);
-  free(out.text);
-  return text;
+  return tw_ext_text_take(&out);
 }
 
 static PyObject *run_with_diagnostics(PyObject *object, const char *argument, bool (*work)(MlirModule, const char *)) {
@@ -231,11 +211,9 @@ static PyObject *module_attribute(PyObject *object, PyObject *args) {
       mlirModuleGetOperation(((module_object_t *)object)->module), mlirStringRefCreateFromCString(name));
   if (mlirAttributeIsNull(attribute))
     Py_RETURN_NONE;
-  buffer_t out = {0};
-  mlirAttributePrint(attribute, buffer_put, &out);
-  PyObject *text = PyUnicode_FromStringAndSize(out.text, (Py_ssize_t)out.size);
-  free(out.text);
-  return text;
+  tw_strbuf_t out = {0};
+  mlirAttributePrint(attribute, tw_ext_text_put, &out);
+  return tw_ext_text_take(&out);
 }
 
 /* does_not_fit() -> str: what a kernel takes more of than there is, upon an error; "" where that is not why. */

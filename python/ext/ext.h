@@ -4,6 +4,8 @@
 
 #include "state.h"
 
+#include "tilewright/base.h"
+
 #include "mlir-c/IR.h"
 
 /* Each part of the extension adds its functions and types to the module; 0, or -1 with an error set. */
@@ -12,6 +14,10 @@ int tw_ext_add_promotion(PyObject *module);
 int tw_ext_add_launch(PyObject *module);
 int tw_ext_add_builder(PyObject *module);
 int tw_ext_add_jit(PyObject *module);
+
+/* What MLIR prints goes into a tw_strbuf_t, and from there (taken) into a str; NULL with an exception. */
+void tw_ext_text_put(MlirStringRef piece, void *text);
+PyObject *tw_ext_text_take(tw_strbuf_t *text);
 
 /* A context for a module, and back with it when there is nothing left in it. */
 MlirContext tw_ext_context_take(void);

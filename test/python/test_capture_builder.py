@@ -221,6 +221,8 @@ def after_the_end(b: Any) -> None:
         (lambda b: b.at(1, 2, 3), TypeError),
         (lambda b: b.at(1, 2, 3, -4), (OverflowError, ValueError)),
         (lambda b: b.set("x", [2**80]), OverflowError),
+        (lambda b: b.set("x", [2**31]), OverflowError),
+        (lambda b: b.set("x", -(2**31) - 1), OverflowError),
         (lambda b: b.set("x", list(range(65))), ValueError),
         (lambda b: b.file(3), TypeError),
         (lambda b: _core.Builder(), TypeError),
