@@ -65,12 +65,12 @@ MlirOperation tw_find_op(MlirOperation root, bool (*wanted)(MlirOperation op, co
 
 typedef struct {
   bool (*test)(MlirOperation op);
-} alike_t;
+} wanted_op_t;
 
-static bool is_alike(MlirOperation op, const void *user) { return ((const alike_t *)user)->test(op); }
+static bool is_alike(MlirOperation op, const void *user) { return ((const wanted_op_t *)user)->test(op); }
 
 bool tw_has_op_like(MlirOperation root, bool (*wanted)(MlirOperation op)) {
-  return !mlirOperationIsNull(tw_find_op(root, is_alike, &(alike_t){wanted}));
+  return !mlirOperationIsNull(tw_find_op(root, is_alike, &(wanted_op_t){wanted}));
 }
 
 static bool may_write(MlirOperation op) { return tw_op_has(op, TW_WRITES_ARRAY | TW_ORDERS_ALL); }

@@ -15,7 +15,7 @@ static int read_int32(PyObject *object, int32_t *out) {
   return -1;
 }
 
-static MlirAttribute int_array(tw_builder_t *self, PyObject *sequence) {
+static MlirAttribute int_array(tw_py_builder_t *self, PyObject *sequence) {
   MlirAttribute none = {NULL};
   int32_t numbers[64];
   Py_ssize_t count = tw_sequence_size(sequence, "an attribute");
@@ -31,7 +31,7 @@ static MlirAttribute int_array(tw_builder_t *self, PyObject *sequence) {
 }
 
 /* bool: i1; int: i32; float: f64; str: string; list or tuple of int: array<i32>; None: unit; Attribute: itself. */
-static MlirAttribute read_attribute(tw_builder_t *self, PyObject *object) {
+static MlirAttribute read_attribute(tw_py_builder_t *self, PyObject *object) {
   MlirAttribute none = {NULL};
   if (PyObject_TypeCheck(object, self->state->attribute)) {
     if (((tw_built_t *)object)->builder == self)
@@ -59,7 +59,7 @@ static MlirAttribute read_attribute(tw_builder_t *self, PyObject *object) {
 
 /* attribute(text) -> Attribute: any attribute, as it is written in the IR. */
 PyObject *tw_builder_attribute(PyObject *object, PyObject *text) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   Py_ssize_t size;
   const char *data = tw_builder_is_finished(self) ? NULL : PyUnicode_AsUTF8AndSize(text, &size);
   if (!data)
@@ -74,7 +74,7 @@ PyObject *tw_builder_attribute(PyObject *object, PyObject *text) {
   return (PyObject *)result;
 }
 
-int tw_builder_read_attributes(tw_builder_t *self, PyObject *dict, MlirOperationState *state) {
+int tw_builder_read_attributes(tw_py_builder_t *self, PyObject *dict, MlirOperationState *state) {
   if (!dict || dict == Py_None)
     return 0;
   if (!PyDict_Check(dict)) {
@@ -98,7 +98,7 @@ int tw_builder_read_attributes(tw_builder_t *self, PyObject *dict, MlirOperation
 
 /* set(name, value): an attribute of the module. */
 PyObject *tw_builder_set(PyObject *object, PyObject *args) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   const char *name;
   PyObject *value;
   if (tw_builder_is_finished(self) || !PyArg_ParseTuple(args, "sO", &name, &value))

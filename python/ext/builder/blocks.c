@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-PyObject *tw_value_new(tw_builder_t *self, tw_block_state_t *state, MlirValue value) {
+PyObject *tw_value_new(tw_py_builder_t *self, tw_block_state_t *state, MlirValue value) {
   tw_value_t *object = tw_built_new(self->state->value, self);
   if (object) {
     object->state = state;
@@ -12,7 +12,7 @@ PyObject *tw_value_new(tw_builder_t *self, tw_block_state_t *state, MlirValue va
   return (PyObject *)object;
 }
 
-MlirValue tw_builder_read_value(tw_builder_t *self, PyObject *object) {
+MlirValue tw_builder_read_value(tw_py_builder_t *self, PyObject *object) {
   MlirValue none = {NULL};
   if (!PyObject_TypeCheck(object, self->state->value)) {
     PyErr_Format(PyExc_TypeError, "an operand must be a Value, not %R", object);
@@ -46,7 +46,7 @@ static PyObject *value_repr(PyObject *object) {
   return facts ? PyUnicode_FromFormat("<Value %U>", PyTuple_GetItem(facts, 0)) : NULL;
 }
 
-tw_block_state_t *tw_block_state_new(tw_builder_t *self, MlirBlock block, bool owned) {
+tw_block_state_t *tw_block_state_new(tw_py_builder_t *self, MlirBlock block, bool owned) {
   tw_block_state_t *state = calloc(1, sizeof *state);
   if (!state) {
     PyErr_NoMemory();
@@ -61,7 +61,7 @@ tw_block_state_t *tw_block_state_new(tw_builder_t *self, MlirBlock block, bool o
 
 /* block(types=()) -> Block: an empty block with arguments of these types. */
 PyObject *tw_builder_block(PyObject *object, PyObject *args) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   PyObject *types = NULL;
   if (tw_builder_is_finished(self) || !PyArg_ParseTuple(args, "|O", &types))
     return NULL;
@@ -102,7 +102,7 @@ static PyObject *block_args(PyObject *object, void *unused) {
 }
 
 /* To the front of the list: see the head of builder.c. */
-static void move_to_front(tw_builder_t *self, tw_block_state_t *state) {
+static void move_to_front(tw_py_builder_t *self, tw_block_state_t *state) {
   for (tw_block_state_t **at = &self->blocks; *at; at = &(*at)->next)
     if (*at == state) {
       *at = state->next;
@@ -114,7 +114,7 @@ static void move_to_front(tw_builder_t *self, tw_block_state_t *state) {
 
 /* enter(block): ops go there until leave(). A block may be entered again where it was entered first. */
 PyObject *tw_builder_enter(PyObject *object, PyObject *block) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   if (tw_builder_is_finished(self))
     return NULL;
   if (!PyObject_TypeCheck(block, self->state->block) || ((tw_built_t *)block)->builder != self) {
@@ -137,7 +137,7 @@ PyObject *tw_builder_enter(PyObject *object, PyObject *block) {
 
 PyObject *tw_builder_leave(PyObject *object, PyObject *unused) {
   (void)unused;
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   if (tw_builder_is_finished(self))
     return NULL;
   if (!self->top->outer) {
@@ -149,7 +149,7 @@ PyObject *tw_builder_leave(PyObject *object, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
-void tw_builder_destroy_blocks(tw_builder_t *self) {
+void tw_builder_destroy_blocks(tw_py_builder_t *self) {
   for (tw_block_state_t *state = self->blocks; state; state = state->next)
     if (state->owned) {
       mlirBlockDestroy(state->block);

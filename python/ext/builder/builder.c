@@ -22,17 +22,17 @@
 
 #include <stdlib.h>
 
-bool tw_builder_is_finished(const tw_builder_t *self) {
+bool tw_builder_is_finished(const tw_py_builder_t *self) {
   if (!mlirContextIsNull(self->context))
     return false;
   PyErr_SetString(PyExc_RuntimeError, "the builder is finished");
   return true;
 }
 
-void *tw_built_new(PyTypeObject *type, tw_builder_t *builder) {
+void *tw_built_new(PyTypeObject *type, tw_py_builder_t *builder) {
   tw_built_t *object = PyObject_New(tw_built_t, type);
   if (object)
-    object->builder = (tw_builder_t *)Py_NewRef((PyObject *)builder);
+    object->builder = (tw_py_builder_t *)Py_NewRef((PyObject *)builder);
   return object;
 }
 
@@ -46,7 +46,7 @@ void tw_built_dealloc(PyObject *object) {
 /* --- Diagnostics --------------------------------------------------------------------------------- */
 
 static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
-  tw_builder_t *self = user;
+  tw_py_builder_t *self = user;
   tw_strbuf_t text = {0};
   mlirDiagnosticPrint(diagnostic, tw_ext_text_put, &text);
   PyObject *message = tw_ext_text_take(&text);
@@ -56,11 +56,11 @@ static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
   return mlirLogicalResultSuccess();
 }
 
-void tw_builder_forget_messages(tw_builder_t *self) {
+void tw_builder_forget_messages(tw_py_builder_t *self) {
   PyList_SetSlice(self->messages, 0, PyList_Size(self->messages), NULL);
 }
 
-PyObject *tw_builder_raise(tw_builder_t *self, const char *otherwise) {
+PyObject *tw_builder_raise(tw_py_builder_t *self, const char *otherwise) {
   PyObject *newline = PyUnicode_FromString("\n");
   PyObject *text =
       PyList_Size(self->messages) ? PyUnicode_Join(newline, self->messages) : PyUnicode_FromString(otherwise);
@@ -90,7 +90,7 @@ PyObject *tw_sequence_item(PyObject *sequence, Py_ssize_t i) {
 
 /* --- Life ---------------------------------------------------------------------------------------- */
 
-static void detach(tw_builder_t *self) {
+static void detach(tw_py_builder_t *self) {
   mlirContextDetachDiagnosticHandler(self->context, self->handler);
   self->context = (MlirContext){NULL};
   self->module = (MlirModule){NULL};
@@ -99,7 +99,7 @@ static void detach(tw_builder_t *self) {
 /* finish() -> Module: the builder and its values are of no use afterwards. */
 static PyObject *builder_finish(PyObject *object, PyObject *unused) {
   (void)unused;
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   if (tw_builder_is_finished(self))
     return NULL;
   if (self->top->outer) {
@@ -119,7 +119,7 @@ static PyObject *builder_new(PyTypeObject *type, PyObject *args, PyObject *keywo
   if (!PyArg_ParseTuple(args, "U:Builder", &file))
     return NULL;
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-  tw_builder_t *self = (tw_builder_t *)allocate(type, 0); /* zeroed */
+  tw_py_builder_t *self = (tw_py_builder_t *)allocate(type, 0); /* zeroed */
   if (!self)
     return NULL;
   self->state = PyType_GetModuleState(type);
@@ -144,7 +144,7 @@ static PyObject *builder_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 }
 
 static void builder_dealloc(PyObject *object) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   PyTypeObject *type = Py_TYPE(object);
   if (!mlirContextIsNull(self->context)) {
     MlirContext context = self->context;
@@ -193,7 +193,7 @@ static PyType_Slot builder_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec builder_spec = {"tilewright._core.Builder", sizeof(tw_builder_t), 0, Py_TPFLAGS_DEFAULT,
+static PyType_Spec builder_spec = {"tilewright._core.Builder", sizeof(tw_py_builder_t), 0, Py_TPFLAGS_DEFAULT,
                                    builder_slots};
 
 int tw_ext_add_builder(PyObject *module) {

@@ -25,7 +25,7 @@ typedef struct tw_block_state {
   bool owned; /* by us, until an op takes it */
 } tw_block_state_t;
 
-typedef struct tw_builder {
+typedef struct tw_py_builder {
   PyObject ob_base;
   tw_state_t *state;   /* borrowed: the type keeps it alive */
   MlirContext context; /* owned until finish() */
@@ -39,12 +39,12 @@ typedef struct tw_builder {
   MlirAttribute file;        /* a string attribute, for locations */
   MlirLocation here, caller; /* of the next ops; of the call that they are in */
   bool in_call;
-} tw_builder_t;
+} tw_py_builder_t;
 
 /* What a builder gives out begins like this. */
 typedef struct tw_built {
   PyObject ob_base;
-  tw_builder_t *builder; /* owned */
+  tw_py_builder_t *builder; /* owned */
 } tw_built_t;
 
 typedef struct tw_block {
@@ -71,16 +71,16 @@ typedef struct tw_location {
 /* --- builder.c ------------------------------------------------------------------------------------- */
 
 /* Whether the builder is of no use any more; then with an exception. */
-bool tw_builder_is_finished(const tw_builder_t *self);
+bool tw_builder_is_finished(const tw_py_builder_t *self);
 
 /* An object of one of the types above; NULL: out of memory. Its fields behind `base` are the caller's to set. */
-void *tw_built_new(PyTypeObject *type, tw_builder_t *builder);
+void *tw_built_new(PyTypeObject *type, tw_py_builder_t *builder);
 void tw_built_dealloc(PyObject *object);
 
 /* Diagnostics: forgotten before what may fail, and raised as a BuildError; `otherwise` where there are none. Returns
  * NULL. */
-void tw_builder_forget_messages(tw_builder_t *self);
-PyObject *tw_builder_raise(tw_builder_t *self, const char *otherwise);
+void tw_builder_forget_messages(tw_py_builder_t *self);
+PyObject *tw_builder_raise(tw_py_builder_t *self, const char *otherwise);
 
 /* The length of a list or tuple, 0 for None or NULL; -1 for what is neither. */
 Py_ssize_t tw_sequence_size(PyObject *sequence, const char *what);
@@ -89,23 +89,23 @@ PyObject *tw_sequence_item(PyObject *sequence, Py_ssize_t i); /* borrowed */
 /* --- types.c --------------------------------------------------------------------------------------- */
 
 /* The type of a text; a null type if there is none. */
-MlirType tw_builder_read_type(tw_builder_t *self, PyObject *text);
+MlirType tw_builder_read_type(tw_py_builder_t *self, PyObject *text);
 /* (text, shape or None, element text) of a type; borrowed. */
-PyObject *tw_builder_type_facts(tw_builder_t *self, MlirType type);
+PyObject *tw_builder_type_facts(tw_py_builder_t *self, MlirType type);
 
 /* --- blocks.c -------------------------------------------------------------------------------------- */
 
 /* Of a block of the IR, in front of the builder's list. */
-tw_block_state_t *tw_block_state_new(tw_builder_t *self, MlirBlock block, bool owned);
-void tw_builder_destroy_blocks(tw_builder_t *self);
-PyObject *tw_value_new(tw_builder_t *self, tw_block_state_t *state, MlirValue value);
+tw_block_state_t *tw_block_state_new(tw_py_builder_t *self, MlirBlock block, bool owned);
+void tw_builder_destroy_blocks(tw_py_builder_t *self);
+PyObject *tw_value_new(tw_py_builder_t *self, tw_block_state_t *state, MlirValue value);
 /* The value of an operand; a null value if it may not be used here. */
-MlirValue tw_builder_read_value(tw_builder_t *self, PyObject *object);
+MlirValue tw_builder_read_value(tw_py_builder_t *self, PyObject *object);
 
 /* --- attributes.c ---------------------------------------------------------------------------------- */
 
 /* Adds the attributes of a dict (or None) to an op. */
-int tw_builder_read_attributes(tw_builder_t *self, PyObject *dict, MlirOperationState *state);
+int tw_builder_read_attributes(tw_py_builder_t *self, PyObject *dict, MlirOperationState *state);
 
 /* --- methods of Builder, gathered by builder.c; types of what they give, added to the module -------------- */
 

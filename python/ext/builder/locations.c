@@ -3,12 +3,12 @@
 
 #include "mlir-c/BuiltinAttributes.h"
 
-static void set_here(tw_builder_t *self, MlirLocation at) {
+static void set_here(tw_py_builder_t *self, MlirLocation at) {
   self->here = self->in_call ? mlirLocationCallSiteGet(at, self->caller) : at;
 }
 
 PyObject *tw_builder_file(PyObject *object, PyObject *path) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   Py_ssize_t size;
   const char *data = tw_builder_is_finished(self) ? NULL : PyUnicode_AsUTF8AndSize(path, &size);
   if (!data)
@@ -18,7 +18,7 @@ PyObject *tw_builder_file(PyObject *object, PyObject *path) {
 }
 
 PyObject *tw_builder_at(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   if (tw_builder_is_finished(self))
     return NULL;
   unsigned place[4];
@@ -40,7 +40,7 @@ PyObject *tw_builder_at(PyObject *object, PyObject *const *args, Py_ssize_t coun
 /* call() -> Location: what at() says from now on happens in a function called from here. */
 PyObject *tw_builder_call(PyObject *object, PyObject *unused) {
   (void)unused;
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   tw_location_t *outer = tw_builder_is_finished(self) ? NULL : tw_built_new(self->state->location, self);
   if (!outer)
     return NULL;
@@ -52,7 +52,7 @@ PyObject *tw_builder_call(PyObject *object, PyObject *unused) {
 
 /* end_call(location): undoes the call() that gave the location. */
 PyObject *tw_builder_end_call(PyObject *object, PyObject *outer) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   if (tw_builder_is_finished(self))
     return NULL;
   if (!PyObject_TypeCheck(outer, self->state->location) || ((tw_built_t *)outer)->builder != self) {

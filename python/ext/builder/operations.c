@@ -10,7 +10,7 @@ static MlirStringRef str(const char *text) { return mlirStringRefCreateFromCStri
 
 enum { MAX_PARTS = 256 }; /* operands or results of one op */
 
-static int read_operands(tw_builder_t *self, PyObject *operands, MlirOperationState *state) {
+static int read_operands(tw_py_builder_t *self, PyObject *operands, MlirOperationState *state) {
   Py_ssize_t count = tw_sequence_size(operands, "operands");
   MlirValue values[MAX_PARTS];
   if (count > MAX_PARTS)
@@ -27,7 +27,7 @@ static int read_operands(tw_builder_t *self, PyObject *operands, MlirOperationSt
 }
 
 /* None: inferred by the op. */
-static int read_results(tw_builder_t *self, PyObject *types, MlirOperationState *state) {
+static int read_results(tw_py_builder_t *self, PyObject *types, MlirOperationState *state) {
   if (types == Py_None) {
     mlirOperationStateEnableResultTypeInference(state);
     return 0;
@@ -48,7 +48,7 @@ static int read_results(tw_builder_t *self, PyObject *types, MlirOperationState 
 }
 
 /* Checks the blocks of the regions; they are taken when nothing can fail any more. */
-static Py_ssize_t check_regions(tw_builder_t *self, PyObject *blocks) {
+static Py_ssize_t check_regions(tw_py_builder_t *self, PyObject *blocks) {
   Py_ssize_t count = tw_sequence_size(blocks, "regions");
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *block = tw_sequence_item(blocks, i);
@@ -85,7 +85,7 @@ static void take_regions(PyObject *blocks, Py_ssize_t count, MlirOperationState 
   }
 }
 
-static PyObject *results_of(tw_builder_t *self, MlirOperation op) {
+static PyObject *results_of(tw_py_builder_t *self, MlirOperation op) {
   intptr_t count = mlirOperationGetNumResults(op);
   if (count == 0)
     Py_RETURN_NONE;
@@ -102,7 +102,7 @@ static PyObject *results_of(tw_builder_t *self, MlirOperation op) {
 
 /* op(name, operands, attributes=None, types=None, regions=()) -> Value, tuple of them, or None */
 PyObject *tw_builder_op(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   if (tw_builder_is_finished(self))
     return NULL;
   if (count < 2 || count > 5) {
@@ -163,7 +163,7 @@ static MlirAttribute number_attribute(MlirType type, PyObject *number) {
 }
 
 PyObject *tw_builder_constant(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-  tw_builder_t *self = (tw_builder_t *)object;
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
   if (tw_builder_is_finished(self))
     return NULL;
   if (count != 2) {

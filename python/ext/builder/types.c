@@ -23,7 +23,7 @@ static PyObject *shape_of(MlirType type) {
   return shape;
 }
 
-PyObject *tw_builder_type_facts(tw_builder_t *self, MlirType type) {
+PyObject *tw_builder_type_facts(tw_py_builder_t *self, MlirType type) {
   PyObject *key = PyLong_FromVoidPtr((void *)type.ptr);
   PyObject *facts = key ? PyDict_GetItemWithError(self->facts, key) : NULL;
   if (!facts && key && !PyErr_Occurred()) {
@@ -41,7 +41,7 @@ PyObject *tw_builder_type_facts(tw_builder_t *self, MlirType type) {
   return facts;
 }
 
-MlirType tw_builder_read_type(tw_builder_t *self, PyObject *text) {
+MlirType tw_builder_read_type(tw_py_builder_t *self, PyObject *text) {
   MlirType none = {NULL};
   PyObject *known = PyDict_GetItemWithError(self->types, text);
   if (known)
