@@ -111,7 +111,7 @@ def Tile_LocalStoreOp : Tile_GpuOp<"local_store"> {
 def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
   let summary = "start to copy a tile of an array into a stage of a buffer";
   let verifier = "verify_async_copy";
-  let copies = "threads"; let async = "start";
+  let access = "tile"; let copies = "threads"; let async = "start";
   let description = [{
     The tile is named as in `tile.load`; what lies outside of the array becomes
     zero. With `enabled` false nothing is read and the stage is left as it is. The
@@ -129,7 +129,7 @@ def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
 def Tile_AsyncGatherOp : Tile_GpuOp<"async_gather", [AttrSizedOperandSegments]> {
   let summary = "start to copy elements of an array, found at tiles of indices, into a stage of a buffer";
   let verifier = "verify_async_gather";
-  let copies = "threads"; let async = "start";
+  let access = "element"; let copies = "threads"; let async = "start";
   let description = [{
     Names the elements as `tile.gather` does, and joins a group as `tile.async_copy` does. What
     is masked, or lies outside of the array, becomes zero; with `enabled` false all of it does.
@@ -354,7 +354,7 @@ def Tile_ReadNumberOp : Tile_GpuOp<"read_number", [MemoryEffects<[MemRead, MemWr
 
 def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
   let summary = "start to copy a tile of an array into a stage of a buffer, by the tensor memory accelerator";
-  let copies = "engine"; let async = "start"; let verifier = "verify_tma_load";
+  let access = "tile"; let copies = "engine"; let async = "start"; let verifier = "verify_tma_load";
   let description = [{
     Names the tile as `tile.async_copy` does; what lies outside of the array becomes
     zero. All bytes of the stage, such zeros included, are counted by the barrier. Done
@@ -380,7 +380,7 @@ def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
 
 def Tile_TmaStoreOp : Tile_GpuOp<"tma_store"> {
   let summary = "write a tile of registers to an array by way of shared memory and the tensor memory accelerator";
-  let copies = "engine"; let async = "start"; let verifier = "verify_tma_store";
+  let access = "tile"; let copies = "engine"; let async = "start"; let verifier = "verify_tma_store";
   let description = [{
     Each group of four warps writes its part of the tile a box at a time: into a stage of
     the buffer, from where the accelerator takes it. Group g has as many stages as the

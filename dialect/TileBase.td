@@ -116,6 +116,10 @@ class Tile_Op<string mnemonic, list<Trait> traits = []>
   string boolOp = "";
   /// The columns that passes ask (dialect/op_kinds.h). What it reads and writes follows from its operands, whether
   /// it is pure from its traits.
+  /// Which elements of `array` it accesses, as passes may do in its place: tile (the tile at the tile index `index`,
+  /// with its `order` and padding) or element (those at the tiles `indices`, as far as mask and bounds allow). Nothing
+  /// for an op that accesses others: passes keep such an op as it is.
+  string access = "";
   /// What it is: view, source, position, reduction, scan or product; elementwise ops need not say so.
   string form = "";
   /// What it orders: threads (those of the block, and what they did to shared memory), all (memory too), or nothing.

@@ -53,7 +53,7 @@ def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
 
 def Tile_LoadOp : Tile_Op<"load"> {
   let summary = "read the tile at a tile index of an array";
-  let verifier = "verify_load";
+  let access = "tile"; let verifier = "verify_load";
   let description = [{
     Element `e` of the result is element `index * shape + e` of the array, after
     the axes of the array were permuted by `order` (axis `d` of the tile runs
@@ -77,7 +77,7 @@ def Tile_LoadOp : Tile_Op<"load"> {
 
 def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "write a tile at a tile index of an array";
-  let verifier = "verify_store";
+  let access = "tile"; let verifier = "verify_store";
   let description = [{ The counterpart of `tile.load`; elements outside of the array are dropped. }];
   let pyName = "store";
   let arguments = (ins Arg<Tile_Array, "", [MemWrite]>:$array, Variadic<AnySignlessInteger>:$index,
@@ -90,7 +90,7 @@ def Tile_StoreOp : Tile_Op<"store"> {
 
 def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments]> {
   let summary = "read elements of an array at tiles of indices";
-  let verifier = "verify_gather"; let legalizer = "legalize_gather";
+  let access = "element"; let verifier = "verify_gather"; let legalizer = "legalize_gather";
   let description = [{
     One index tile an axis of the array, all of the shape of the result. Where the
     mask is false, or an index lies outside of the array and `check_bounds` is
@@ -108,7 +108,7 @@ def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments]> {
 
 def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments]> {
   let summary = "write elements of an array at tiles of indices";
-  let verifier = "verify_scatter"; let legalizer = "legalize_scatter";
+  let access = "element"; let verifier = "verify_scatter"; let legalizer = "legalize_scatter";
   let description = [{ The counterpart of `tile.gather`. Which of two writes to one element wins is not said. }];
   let pyName = "scatter";
   let arguments = (ins Arg<Tile_Array, "", [MemWrite]>:$array, Variadic<Tile_Value>:$indices,
@@ -121,7 +121,7 @@ def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments]> {
 
 def Tile_AtomicOp : Tile_Op<"atomic", [AttrSizedOperandSegments]> {
   let summary = "read, combine and write elements of an array at tiles of indices, each element at once";
-  let orders = "all"; let scratch = 1; let verifier = "verify_atomic"; let legalizer = "legalize_atomic";
+  let access = "element"; let orders = "all"; let scratch = 1; let verifier = "verify_atomic"; let legalizer = "legalize_atomic";
   let description = [{
     Indices, mask and `check_bounds` as in `tile.gather`; the result is what the elements were. An element that the
     mask or the bounds leave out is not touched, and its result is `expected`, or else the value. `load` writes

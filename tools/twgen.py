@@ -116,7 +116,10 @@ def operand_groups(op: Record, records: Record) -> list[tuple[str, bool]]:
 
 def columns_of(op: Record, records: Record) -> list[str]:
     """The columns of one of our ops, in the order of tw_op_columns_t."""
-    operands = [name for name, _ in operand_groups(op, records)]
+    operands = {name for name, _ in operand_groups(op, records)}
+    needed = {"": set(), "tile": {"array", "index"}, "element": {"array", "indices"}}[op["access"]]
+    if not needed <= operands:
+        raise SystemExit(f"tile.{op['opName']} lacks operands that its access needs: {', '.join(needed - operands)}")
     said = {
         "PURE": is_pure(op),
         **dict.fromkeys(sorted(accesses(op, records)), True),
@@ -128,8 +131,8 @@ def columns_of(op: Record, records: Record) -> list[str]:
         "WAITS_ASYNC": op["async"] == "wait",
         "HAS_SCRATCH": op["scratch"],
         "HAS_REGION": bool(op["regions"]["args"]),
-        "BY_TILE": "array" in operands and "index" in operands,
-        "BY_ELEMENT": "array" in operands and "indices" in operands,
+        "BY_TILE": op["access"] == "tile",
+        "BY_ELEMENT": op["access"] == "element",
     }
     return [column for column, holds in said.items() if holds]
 
