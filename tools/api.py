@@ -3,8 +3,9 @@
 python tools/api.py            # writes the page
 python tools/api.py check      # says whether it is as it should be
 
-Names, signatures and texts are those of the module. Examples stand in tools/api_examples.tsv; what the page shows
-behind them is what the reference execution printed. A function without an example is an error.
+Names, signatures and texts are those of the module. Examples stand behind `>>>` in docstrings, or in
+tools/api_examples.tsv; what the page shows behind them is what the reference execution printed. A function without an
+example is an error. test/numerics/test_examples.py holds what the back ends compute against that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import csv
 import importlib.util
 import inspect
 import io
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -45,7 +47,7 @@ Shapes, axes and dtypes are constants. Operators mean what they mean in NumPy. [
 
 KERNEL = """
 @ct.kernel
-def {name}_example(X, Y, N):
+def {name}_example(X, Y, N{more}):
     x = ct.load(X, index=(0,), shape=(4,))
     y = ct.load(Y, index=(0,), shape=(4,))
     i = ct.arange(4, dtype=ct.int32)
@@ -54,30 +56,47 @@ def {name}_example(X, Y, N):
 """
 
 
-def examples() -> dict[str, str]:
+EXAMPLE = re.compile(r"\n*^>>> (.*)\Z", re.MULTILINE)
+
+
+def examples(values: dict[str, Any]) -> dict[str, str]:
+    """By the name of a function: of the table, and of docstrings."""
     with TABLE.open(newline="") as file:
-        return {row["name"]: row["example"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
+        table = {row["name"]: row["example"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
+    told = {name: EXAMPLE.search(inspect.getdoc(value) or "") for name, value in values.items()}
+    return dict(sorted({**table, **{name: match.group(1) for name, match in told.items() if match}}.items()))
+
+
+def kernels(statements: dict[str, str], folder: str, more: str = "") -> Any:
+    """A module with a kernel NAME_example for each statement; `more` parameters follow X, Y and N."""
+    texts = [KERNEL.format(name=name, statement=statement, more=more) for name, statement in statements.items()]
+    source = Path(folder) / "examples.py"
+    source.write_text("from tilewright import tile as ct\n" + "\n".join(texts))
+    spec = importlib.util.spec_from_file_location("examples", source)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def arguments() -> tuple[Any, ...]:
+    """X, Y and N."""
+    import numpy as np
+
+    x = np.arange(1, 5, dtype=np.float32)
+    return x, x[::-1].copy(), np.arange(1, 5, dtype=np.int32)
 
 
 def executed(table: dict[str, str]) -> dict[str, str]:
     """What each example prints; one that stores shows the array."""
-    import numpy as np
-
-    texts = [KERNEL.format(name=n, statement=e if n in STATEMENTS else f"ct.print({e})") for n, e in table.items()]
+    results = {}
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "examples.py"
-        source.write_text("from tilewright import tile as ct\n" + "\n".join(texts))
-        spec = importlib.util.spec_from_file_location("examples", source)
-        assert spec and spec.loader
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        results = {}
+        module = kernels({n: e if n in STATEMENTS else f"ct.print({e})" for n, e in table.items()}, folder)
         for name in table:
-            x = np.arange(1, 5, dtype=np.float32)
-            y = x[::-1].copy()
+            given = arguments()
             with contextlib.redirect_stdout(io.StringIO()) as out:
-                getattr(module, f"{name}_example").interpret(1, (x, y, np.arange(1, 5, dtype=np.int32)))
-            stored = f"Y is {y}" if name in STORES else ""
+                getattr(module, f"{name}_example").interpret(1, given)
+            stored = f"Y is {given[1]}" if name in STORES else ""
             results[name] = out.getvalue().strip() or stored
     return results
 
@@ -91,22 +110,28 @@ def signature(name: str, value: Any) -> str:
 
 def entry(name: str, value: Any, example: str, result: str) -> str:
     shown = "\n".join(f"# {line}".rstrip() for line in result.splitlines())
-    block = f"```python sketch\nct.{signature(name, value)}\n```\n\n{inspect.getdoc(value) or ''}"
+    text = EXAMPLE.sub("", inspect.getdoc(value) or "")
+    block = f"```python sketch\nct.{signature(name, value)}\n```\n\n{text}"
     used = f"\n\n```python sketch\n{example}\n{shown}".rstrip() + "\n```" if example else ""
     return f"### `ct.{name}`\n\n{block.rstrip()}{used}\n"
+
+
+def functions_of(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if inspect.isfunction(value) and name not in HOST}
 
 
 def page() -> str:
     from tilewright import tile as ct
 
     values = {name: getattr(ct, name) for name in dir(ct)}
-    table = examples()
     dtypes = {name: value for name, value in values.items() if isinstance(value, ct.DType)}
-    functions = {name: value for name, value in values.items() if inspect.isfunction(value) and name not in HOST}
+    functions = functions_of(values)
+    table = examples(functions)
     errors = [n for n, v in values.items() if isinstance(v, type) and issubclass(v, Exception)]
     if set(table) != set(functions):
         sys.exit(
-            f"tools/api_examples.tsv and tilewright.tile differ in {', '.join(sorted(set(table) ^ set(functions)))}"
+            "a function needs an example, in its docstring or tools/api_examples.tsv, and an example a function: "
+            + ", ".join(sorted(set(table) ^ set(functions)))
         )
     results = executed(table)
     others = [n for n in values if n not in dtypes and n not in functions and n not in errors]

@@ -24,7 +24,7 @@ MlirOperation tw_load_behind(MlirValue value) {
   while (!mlirOperationIsNull(op) && tw_is_view_of_load(op) &&
          tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
     op = tw_def(mlirOperationGetOperand(op, 0));
-  bool found = !mlirOperationIsNull(op) && tw_op_loads(op) && (tw_op_has(op, TW_BY_TILE) || tw_promotes(op));
+  bool found = !mlirOperationIsNull(op) && (tw_op_loads_tile(op) || (tw_op_gathers(op) && tw_promotes(op)));
   return found ? op : tw_null_op();
 }
 
@@ -45,7 +45,7 @@ bool tw_promotes(MlirOperation load) {
            pads_with_zeros(load);
   }
   int64_t padding = tw_attr_int(load, "padding", TW_PADDING_UNDETERMINED);
-  return padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED;
+  return tw_op_loads_tile(load) && (padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED);
 }
 
 typedef struct {

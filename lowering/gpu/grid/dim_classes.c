@@ -170,6 +170,19 @@ static bool is_splat(MlirOperation constant) {
   return !mlirAttributeIsADenseElements(value) || mlirDenseElementsAttrIsSplat(value);
 }
 
+/* Of an op that must happen once for the whole tile, or in order. */
+static const char *why_refused(MlirOperation op) {
+  if (tw_op_is(op, TW_SCF_WHILE))
+    return "it has a loop that may wait";
+  if (tw_op_kind(op) == TW_UNKNOWN_OP || !tw_op_has(op, TW_ORDERS_ALL))
+    return "it has an op that may do anything";
+  return tw_op_has(op, TW_WRITES_ARRAY) ? "it has atomic accesses" : "it prints or asserts";
+}
+
+static bool is_by_element(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_ELEMENTWISE || (tw_op_has(op, TW_BY_ELEMENT) && !tw_op_has(op, TW_ORDERS_ALL));
+}
+
 static MlirWalkResult relate(MlirOperation op, void *user) {
   static const tw_op_kind_t silent[] = {TW_SCF_YIELD, TW_FUNC_FUNC, TW_FUNC_RETURN};
   tw_dims_t *d = user;
@@ -183,7 +196,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
   if (tw_op_is(op, TW_ARITH_CONSTANT)) {
     if (!is_splat(op))
       keep_operands_whole(d, op, "a constant differs along the axis");
-  } else if (tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_has(op, TW_BY_ELEMENT)) {
+  } else if (is_by_element(op)) {
     tie_elementwise(d, op);
   } else if (tw_op_is(op, TW_TILE_BROADCAST)) {
     tie_broadcast(d, op);
@@ -202,10 +215,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
     tw_each_source(op, tie_all, d);
   } else if (!tw_is_index_fact(op) && tw_op_form(op) != TW_FORM_SOURCE && !tw_op_has(op, TW_BY_TILE) &&
              !TW_OP_IS_ONE_OF(op, silent)) {
-    d->refused = tw_op_is(op, TW_SCF_WHILE)                                    ? "it has a loop that may wait"
-                 : tw_op_is(op, TW_TILE_PRINT) || tw_op_is(op, TW_TILE_ASSERT) ? "it prints or asserts"
-                 : tw_op_is(op, TW_TILE_ATOMIC)                                ? "it has atomic accesses"
-                                                                               : "it has an op that may do anything";
+    d->refused = why_refused(op);
     return MlirWalkResultInterrupt;
   }
   return MlirWalkResultAdvance;

@@ -288,12 +288,11 @@ static MlirValue half_byte(tw_emitter_t *e, MlirValue byte, MlirValue element) {
   return twg_select(e, odd, high, twg_binary(e, "llvm.and", byte, twg_const_int(e, e->i8, 15)));
 }
 
-/* The access that starts at register r. */
-static void gather_vector(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, MlirType element, int r,
+/* Loads what is at a place of an array to register r, and the vector's others. */
+static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType element, tw_place_t place, int r,
                           tw_values_t out) {
   static const uint32_t no_padding[2] = {0, 0};
   int bits = tw_memory_bits(element), lanes[16];
-  tw_place_t place = twg_locate(e, op, x, r);
   MlirValue words[4], elements[16], guard = place.guard;
   guarded_load(e, form_of(bits << x->vector), twg_element_pointer(e, x->array, place, bits), 0, guard, no_padding,
                words);
@@ -316,7 +315,7 @@ static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
   tw_values_t out = twg_new_values(e, tw_register_count(type));
   for (int r = 0; r < out.count; r++)
     if (twg_starts_vector(r, x.vector, x.regs) && twg_first_copy(&layout, r) == r)
-      gather_vector(e, op, &x, tw_element(type), r, out);
+      load_elements(e, &x, tw_element(type), twg_locate(e, op, &x, r), r, out);
   for (int r = 0; r < out.count; r++)
     out.at[r] = out.at[twg_first_copy(&layout, r)];
   twg_set_result(e, op, 0, out);

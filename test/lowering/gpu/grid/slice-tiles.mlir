@@ -157,6 +157,25 @@ module attributes {tile.target = "sm_90a"} {
 
 !V = memref<?xf32, strided<[1]>>
 
+// ... and what each part would do again, ...
+// REMARK: remark: 'func.func' op slices no tile over several blocks: it has atomic accesses
+// CHECK-LABEL: func.func @counts
+// CHECK: tile.load {{.*}} -> tensor<64xf32>
+module attributes {tile.target = "sm_90a"} {
+  func.func @counts(%x: !V, %z: !V, %n: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.hints = {slice_tiles = 2 : i32}} {
+    %i = tile.block_id 0
+    %one = arith.constant 1 : i32
+    %a = tile.load %x[%i] padding zero : !V, i32 -> tensor<64xf32>
+    tile.store %a, %z[%i] : tensor<64xf32>, !V, i32
+    %old = tile.atomic add relaxed device, %one, %n[%i] {check_bounds} : i32, memref<?xi32, strided<[1]>>, i32 -> i32
+    return
+  }
+}
+
+// -----
+
+!V = memref<?xf32, strided<[1]>>
+
 // ... nor where a result is stored that has no part, ...
 // REMARK: remark: 'func.func' op slices no tile over several blocks: not all that is stored has the axis
 // CHECK-LABEL: func.func @total
