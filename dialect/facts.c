@@ -32,7 +32,8 @@ static const struct {
 #undef TW_HINT
 };
 
-static const char *const of_modules[] = {"tile.target", "tile.stage", "tile.plan", "tile.plan_reason"};
+static const char *const of_modules[] = {"tile.target", "tile.stage", "tile.plan", "tile.plan_reason",
+                                         "tile.check_sites"};
 
 static bool is_called(MlirStringRef name, const char *text) {
   return name.length == strlen(text) && !memcmp(name.data, text, name.length);

@@ -441,27 +441,44 @@ static Py_ssize_t launch_position(PyObject *name) {
   return -1;
 }
 
+/* A launch that checks: python/tilewright/checking.py adds what it needs to the arguments. */
+TW_COLD static PyObject *launch_checked(PyObject *const values[4]) {
+  PyObject *module = PyImport_ImportModule("tilewright.checking");
+  PyObject *function = module ? PyObject_GetAttrString(module, "launch") : NULL;
+  PyObject *result =
+      function ? PyObject_CallFunctionObjArgs(function, values[0], values[1], values[2], values[3], NULL) : NULL;
+  Py_XDECREF(function);
+  Py_XDECREF(module);
+  return result;
+}
+
 /* Some of the arguments by name. */
 static PyObject *launch_by_name(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
   PyObject *values[4] = {NULL};
+  int check = 0;
   for (Py_ssize_t i = 0; i < count && i < 4; i++)
     values[i] = arguments[i];
   for (Py_ssize_t i = 0; i < PyTuple_Size(names); i++) {
     PyObject *name = PyTuple_GetItem(names, i);
     if (is_wish(name))
       continue;
+    if (!PyUnicode_CompareWithASCIIString(name, "check")) {
+      if ((check = PyObject_IsTrue(arguments[count + i])) < 0)
+        return NULL;
+      continue;
+    }
     Py_ssize_t position = launch_position(name);
     if (position < 0 || values[position])
       return tw_ext_error(TW_TYPE_ERROR,
-                          position < 0 ? "launch() takes no '%U'; it takes stream, grid, kernel, kernel_args and "
-                                         "programmatic_dependent_launch"
+                          position < 0 ? "launch() takes no '%U'; it takes stream, grid, kernel, kernel_args, "
+                                         "programmatic_dependent_launch and check"
                                        : "launch() was given '%U' twice",
                           name);
     values[position] = arguments[count + i];
   }
   if (count > 4 || !values[0] || !values[1] || !values[2] || !values[3])
     return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, kernel_args)");
-  return launch_objects(module, values[0], values[1], NULL, values[2], values[3]);
+  return check ? launch_checked(values) : launch_objects(module, values[0], values[1], NULL, values[2], values[3]);
 }
 
 TW_HOT static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
@@ -722,7 +739,8 @@ static PyType_Spec dispatcher_spec = {"tilewright._core.Dispatcher", sizeof(disp
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
     {"launch", FAST(launch), METH_FASTCALL | METH_KEYWORDS,
-     "launch(stream, grid, kernel, kernel_args, *, programmatic_dependent_launch=False)\n--\n\nRun a kernel over a "
+     "launch(stream, grid, kernel, kernel_args, *, programmatic_dependent_launch=False, check=False)\n--\n\nRun a "
+     "kernel over a "
      "grid of blocks where its arrays are"},
     {"launch_threads", FAST(launch_threads), METH_FASTCALL,
      "launch_threads(stream, grid, block, kernel, args, /)\n--\n\nThe same with threads per block"},

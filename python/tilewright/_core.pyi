@@ -119,6 +119,7 @@ def launch(
     kernel_args: tuple[Any, ...],
     *,
     programmatic_dependent_launch: bool = False,
+    check: bool = False,
 ) -> None: ...
 def launch_threads(
     stream: Any,

@@ -38,6 +38,7 @@ class Image(NamedTuple):
     record: bytes  # the launch record (include/tilewright/launch_record.h)
     plan: int = 0  # by which it was made (plans.py)
     is_last: bool = False  # no other plan keeps much less in local memory
+    sites: str = ""  # what check mode can report (checking.py)
 
     @property
     def is_ptx(self) -> bool:
@@ -54,18 +55,20 @@ class Image(NamedTuple):
         return self._replace(record=_core.settled_record(self.record))
 
     def pack(self) -> bytes:
-        return struct.pack("<IHH", len(self.record), self.plan, self.is_last) + self.record + self.code
+        sites = self.sites.encode()
+        head = struct.pack("<IIHH", len(self.record), len(sites), self.plan, self.is_last)
+        return head + self.record + sites + self.code
 
     @classmethod
     def unpack(cls, blob: bytes) -> Image | None:
         """What `pack` made, or None: a file in a folder may hold anything."""
         try:
-            size, plan, is_last = struct.unpack_from("<IHH", blob)
-            record = blob[8 : 8 + size]
+            size, more, plan, is_last = struct.unpack_from("<IIHH", blob)
+            record, sites = blob[12 : 12 + size], blob[12 + size : 12 + size + more].decode()
             _core.launch_facts(record)
-        except (struct.error, TileError):
+        except (struct.error, TileError, UnicodeDecodeError):
             return None
-        return cls(blob[8 + size :], record, plan, bool(is_last))
+        return cls(blob[12 + size + more :], record, plan, bool(is_last), sites)
 
 
 def capture_kernel(
@@ -77,7 +80,7 @@ def capture_kernel(
         raise TileValueError(problem)
     arguments = [_argument(entry) for entry in key]
     hints = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {}) | told
-    return capture(kernel.function, arguments, target, hints, kernel.simt, name)
+    return capture(kernel.function, arguments, target, hints, kernel.simt, name, 2 if "check" in hints else 0)
 
 
 def _argument(entry: tuple[Any, ...]) -> Any:
@@ -91,6 +94,7 @@ def _argument(entry: tuple[Any, ...]) -> Any:
 
 
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
+Made = Callable[[Any, Image, Any], None]  # a specialization, its image, and the variant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Specialization:
     overlapping: bool = False  # arrays may share memory
     plan: int = 0  # the first to try (plans.py)
     assembler: Assembler | None = None
-    made: Callable[[Specialization, Image, Any], None] | None = None  # hears of every variant
+    made: Made | None = None  # hears of every variant
 
     def compile(self) -> tuple[Any, list[tuple[Any, str | None, Any]]]:
         """A `_core.CudaKernel` or `_core.CpuKernel`, and the variables outside of the kernel that it was made from."""
@@ -166,8 +170,10 @@ class Specialization:
         return dataclasses.replace(self, overlapping=True).compile()[0]
 
 
-def compile_kernel(kernel: Any, target: str, key: Key) -> tuple[Any, list[tuple[Any, str | None, Any]]]:
-    return Specialization(kernel, target, key).compile()
+def compile_kernel(
+    kernel: Any, target: str, key: Key, made: Made | None = None
+) -> tuple[Any, list[tuple[Any, str | None, Any]]]:
+    return Specialization(kernel, target, key, made=made).compile()
 
 
 def _address(text: str, target: str, plan: int = 0) -> bytes:
@@ -282,13 +288,15 @@ def _build(module: Any, target: str, name: str, times: Times, assembler: Assembl
         dump.write("asm", "s", lambda: module.emit(EMIT_ASSEMBLY).decode())
         with times.step("object"):
             code = module.emit(EMIT_OBJECT)
-        return Image(code, record_of(module))
+        return Image(code, record_of(module), sites=sites_of(module))
     with times.step("ptx"):
         ptx = module.emit(EMIT_ASSEMBLY)
     dump.write("ptx", "ptx", ptx.decode())
     with times.step("driver's assembler"):
         try:
-            return Image((assembler or assemble)(ptx, target), record_of(module), plan_of(module))
+            return Image(
+                (assembler or assemble)(ptx, target), record_of(module), plan_of(module), sites=sites_of(module)
+            )
         except TileCompilationError as error:
             raise AssemblerError(error.message, error.places) from error
 
@@ -302,6 +310,11 @@ def record_of(module: Any) -> bytes:
     """The launch record of a module's one kernel."""
     ((_, record),) = module.kernels()
     return record
+
+
+def sites_of(module: Any) -> str:
+    """What tile-check says of the places that it can report."""
+    return module.attribute("tile.check_sites") or ""
 
 
 def assemble(ptx: bytes, target: str) -> bytes:

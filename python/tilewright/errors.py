@@ -18,6 +18,7 @@ import dataclasses
 import linecache
 import re
 from collections.abc import Sequence
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,6 +127,14 @@ class TileCompilerTimeoutError(TileInternalError):
 
 class LaunchError(TileError):
     """A launch that cannot be made: its grid, stream or places of its arrays."""
+
+
+class TileCheckError(TileError):
+    """What a launch in check mode has found wrong. `findings` has all that it has told, the first one's block first."""
+
+    def __init__(self, message: str = "", places: Sequence[Place] = (), findings: Sequence[Any] = ()) -> None:
+        super().__init__(message, places)
+        self.findings = tuple(findings)
 
 
 class DriverError(TileError):

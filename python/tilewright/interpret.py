@@ -18,19 +18,23 @@ the kernel and in the Python functions that it calls by a plain name.
 from __future__ import annotations
 
 import contextvars
+import dataclasses
 import math
 import operator
+import os
 import sys
+import traceback
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from . import dtype as dt
 from . import tile as ct
 from .dtype import DType
-from .errors import TileError, TileStaticAssertionError, TileTypeError, TileValueError
+from .errors import Place, TileCheckError, TileError, TileStaticAssertionError, TileTypeError, TileValueError
+from .findings import Position, error_of
 from .formats import printf_parts
 from .reference import (
     atomics,  # noqa: F401 - declares its operations
@@ -299,6 +303,15 @@ def _arguments(function: types.FunctionType, args: Sequence[Any]) -> tuple[list[
     return values, finish
 
 
+def _told(kernel: str, error: TileCheckError, block: Position) -> TileCheckError:
+    """What an operation has found, with the block and the line of the program."""
+    package, place = os.path.dirname(__file__), cast(tuple[Place, ...], ())
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not frame.f_code.co_filename.startswith(package):
+            place = (Place(frame.f_code.co_filename, line, function=frame.f_code.co_name),)
+    return error_of(kernel, [dataclasses.replace(f, block=block, places=place) for f in error.findings])
+
+
 def run(function: types.FunctionType, grid: Any, args: Sequence[Any]) -> None:
     """Run the body of a kernel once for each block of `grid`, x fastest, on the arguments.
 
@@ -314,6 +327,11 @@ def run(function: types.FunctionType, grid: Any, args: Sequence[Any]) -> None:
             token = _block.set(_Block((x, y, z), sizes))
             try:
                 body(*values)
+            except TileCheckError as error:
+                raise _told(function.__name__, error, (x, y, z)) from None
+            except AssertionError as error:
+                error.add_note(f"in block {(x, y, z)} of kernel {function.__name__}")
+                raise
             finally:
                 _block.reset(token)
     for back in finish:

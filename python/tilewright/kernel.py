@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from . import _core, compile, knobs
+from . import _core, checking, compile, knobs
 from .dtype import DType
 from .errors import (
     LaunchError,
@@ -81,7 +81,7 @@ class kernel(_core.Dispatcher):
                 f"kernel {function.__name__}: parameters are positional; *args, **kwargs and keyword-only "
                 "parameters cannot be passed at a launch"
             )
-        constants = constant_parameters(function)
+        constants = self.constant_names = constant_parameters(function)
         positions = [i for i, name in enumerate(parameters) if name in constants]
         defaults, most = function.__defaults__, knobs.most_variants()
         super().__init__(function.__name__, parameters, positions, compile_variant, self.simt, defaults, most)
@@ -92,6 +92,7 @@ class kernel(_core.Dispatcher):
                 "the hint num_worker_warps is not taken: the compiler chooses the warps; num_warps sets their number",
                 stacklevel=2,
             )
+        self._checked: checking.CheckedKernel | None = None
         self._with_hints: dict[tuple[tuple[str, Any], ...], kernel] = {}
         functools.update_wrapper(self, function)
 
@@ -117,6 +118,12 @@ class kernel(_core.Dispatcher):
         if row not in self._with_hints:
             self._with_hints[row] = type(self)(self.function, **merged)
         return self._with_hints[row]
+
+    def checked(self) -> checking.CheckedKernel:
+        """The same kernel in check mode, which reports what goes wrong."""
+        if self._checked is None:
+            self._checked = checking.CheckedKernel(self)
+        return self._checked
 
     def hints_for(self, target: str) -> dict[str, int]:
         """The hints that the compiler gets for a target."""
@@ -160,10 +167,10 @@ def _each_value(value: Any) -> list[Any]:
 _OF_THE_PROGRAM = (TileStaticEvalError, TileSyntaxError, TileTypeError, TileUnsupportedFeatureError, TileValueError)
 
 
-def compile_variant(kernel: Any, target: str, key: compile.Key) -> Any:
+def compile_variant(kernel: Any, target: str, key: compile.Key, made: compile.Made | None = None) -> Any:
     """What the dispatcher asks for when no variant fits a launch: it, or the error to raise."""
     try:
-        variant, reads = compile.compile_kernel(kernel, target, key)
+        variant, reads = compile.compile_kernel(kernel, target, key, made)
     except _OF_THE_PROGRAM as error:
         error.__suppress_context__ = True
         return error.with_traceback(None)  # the way through the capture tells a user nothing
@@ -200,7 +207,13 @@ def function(f: Callable[..., Any] | None = None, /, *, host: bool = False, tile
 
 
 def _interpret_launch(
-    stream: Any, grid: Any, kernel: Any, kernel_args: tuple[Any, ...], *, programmatic_dependent_launch: bool = False
+    stream: Any,
+    grid: Any,
+    kernel: Any,
+    kernel_args: tuple[Any, ...],
+    *,
+    programmatic_dependent_launch: bool = False,
+    check: bool = True,
 ) -> None:
     if not isinstance(kernel, _core.Dispatcher):
         raise LaunchError(f"launch() needs a @ct.kernel, found {kernel!r}")
@@ -209,4 +222,4 @@ def _interpret_launch(
 
 # launch(stream, grid, kernel, kernel_args): start a kernel on the device that its arrays live on. NumPy arrays
 # and CPU tensors run on the CPU before the call returns; GPU arrays run on their GPU in stream order.
-launch = _interpret_launch if knobs.interpret() else _core.launch
+launch = _interpret_launch if knobs.interpret() else checking.launch if knobs.check() else _core.launch

@@ -6,6 +6,7 @@
     TILEWRIGHT_LOG_IR=1        print the tile IR of each kernel that is compiled to stderr
     TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
     TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
+    TILEWRIGHT_CHECK=1         ct.launch checks every access, as with check=True (docs/checking.md)
     TILEWRIGHT_TIMES=1         tell on stderr how long each step of each compilation took (the cache is not read)
     TILEWRIGHT_COMPILER_TIMEOUT=S  end a compilation after so many seconds (deadline.py)
     TILEWRIGHT_VARIANTS=N      how many compiled variants of a kernel are kept (default: 512; 0: all)
@@ -49,6 +50,10 @@ def cache() -> bool:
 
 def race_check() -> bool:
     return _flag("TILEWRIGHT_RACE_CHECK")
+
+
+def check() -> bool:
+    return _flag("TILEWRIGHT_CHECK")
 
 
 def times() -> bool:

@@ -92,6 +92,9 @@ from .dtype import (
     uint64 as uint64,
 )
 from .errors import (
+    TileCheckError as TileCheckError,
+)
+from .errors import (
     TileCompilationError as TileCompilationError,
 )
 from .errors import (

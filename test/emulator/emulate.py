@@ -607,11 +607,14 @@ def shared_object(
     return ctypes.CDLL(str(library))
 
 
-def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
+def compile_kernel(kernel: Any, target: str, key: Any, made: Any = None) -> Any:
     """Stands in for compile.compile_kernel."""
     captured = compile.capture_kernel(kernel, TARGET, key)
     plans.lower(captured.module, ["llvm"], captured.module.lower)
-    return host_kernel(captured.module, kernel.name, captured.written), captured.reads
+    variant = host_kernel(captured.module, kernel.name, captured.written)
+    if made is not None:
+        made(None, compile.Image(b"", b"", sites=compile.sites_of(captured.module)), variant)
+    return variant, captured.reads
 
 
 def parts_of(facts: dict[str, Any]) -> int:

@@ -16,7 +16,7 @@ import pytest
 
 from tilewright import interpret
 from tilewright import tile as ct
-from tilewright.errors import TileError, TileTypeError, TileValueError
+from tilewright.errors import TileCheckError, TileError, TileTypeError, TileValueError
 from tilewright.reference.values import round_to
 
 
@@ -131,7 +131,7 @@ def test_check_bounds_is_a_promise() -> None:
         ct.load(X, 1, 4, check_bounds=False)
 
     run(kernel, np.zeros(8, np.float32))
-    with pytest.raises(TileValueError, match="check_bounds=False promised"):
+    with pytest.raises(TileCheckError, match=r"block \(0, 0, 0\) reads X\[7\], .*check_bounds=False promised"):
         run(kernel, np.zeros(7, np.float32))
 
 
@@ -459,4 +459,5 @@ def test_the_names_of_tile_code_can_be_listed() -> None:
         "kernel",
         "kernel_args",
         "programmatic_dependent_launch",
+        "check",
     ]

@@ -105,11 +105,12 @@ def capture(
     hints: Mapping[str, int] | None = None,
     simt: bool = False,
     name: str | None = None,
+    extra: int = 0,
 ) -> Captured:
     """Capture `function` as a kernel for `target`, one of threads if `simt`; `hints` are those of hints.def, `name` is
-    its symbol's if not the function's own."""
+    its symbol's if not the function's own. The last `extra` arguments are none of the function's: a pass uses them."""
     source = source_of(function)
-    names = _parameters(source, arguments)
+    names = _parameters(source, arguments[: len(arguments) - extra])
     builder = _core.Builder(source.file)
     builder.set("tile.target", target)
     state = Capture(builder, simt)
@@ -118,7 +119,7 @@ def capture(
     block = builder.block([a.type() for a in run_time])
     builder.enter(block)
     frame = Frame(state, source, {}, is_kernel=True)
-    _bind(frame, names, arguments, iter(block.args))
+    _bind(frame, names, arguments[: len(names)], iter(block.args))
     with _deep_stack():
         run_body(frame, source.tree.body)
     frame.at(source.tree)

@@ -136,8 +136,12 @@ def atomic(
     indices: list[Tile],
     values: Sequence[Tile],
     mask: Sequence[Any] = (),
+    is_flat: bool = False,
 ) -> Tile:
-    """At index tiles of one shape; what the elements were. The last value is written, one before it is expected."""
+    """At index tiles of one shape; what the elements were. The last value is written, one before it is expected.
+
+    With `is_flat` the indices are an offset in the array's memory.
+    """
     *expected, value = values
     groups = [[array.ir], [t.ir for t in indices], [value.ir], [t.ir for t in expected], mask]
     attributes = {
@@ -146,6 +150,7 @@ def atomic(
         "memory_order": _ORDERS[access.memory_order],
         "memory_scope": _SCOPES[access.memory_scope],
         **({"check_bounds": None} if access.check_bounds else {}),
+        **({"tile.flat": None} if is_flat else {}),
     }
     operands = [ir for group in groups for ir in group]
     return frame.emit.typed("tile.atomic", operands, attributes, array.dtype, value.shape)

@@ -145,7 +145,8 @@ class Emitting:
         array = memory.output(self.frame, array, what)
         tiles, shape = self._flat(array, offset)
         tiled = atomics.written(self.frame, access, values, array, shape, what)
-        return memory.atomic(self.frame, access, array, tiles, tiled, memory.mask_of(self.frame, mask, shape, what))
+        where = memory.mask_of(self.frame, mask, shape, what)
+        return memory.atomic(self.frame, access, array, tiles, tiled, where, is_flat=True)
 
 
 def attribute(frame: Frame, array: Array, name: str) -> Any:

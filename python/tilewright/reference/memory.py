@@ -5,13 +5,14 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import dtype as dt
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
+from ..findings import Finding, error_of
 from ..modes import is_ordered
 from ..shape_rules import broadcast_shapes, check_fits
 from ..tile import PaddingMode
@@ -70,7 +71,7 @@ def load_tile(array: Array, index: Any, steps: Shape, wanted: Shape, mode: Any, 
     end = tuple(f + n for f, n in zip(first, shape, strict=True))
     outside = padding(mode, array.dtype)
     if not checked:
-        _check_inside(data, first, end, "ct.load")
+        _check_inside(array, order, first, end, "read outside")
     result = np.full(shape, outside)
     of_array, of_tile = _overlap(data, first, end)
     result[of_tile] = data[of_array]
@@ -84,7 +85,7 @@ def store_tile(array: Array, index: Any, steps: Shape, value: Tile, checked: Any
     first = first_element(array, index, steps, "ct.store")
     end = tuple(f + n for f, n in zip(first, shape, strict=True))
     if not checked:
-        _check_inside(data, first, end, "ct.store")
+        _check_inside(array, order, first, end, "write outside")
     of_array, of_tile = _overlap(data, first, end)
     data[of_array] = value._data.reshape(shape)[of_tile]
 
@@ -108,12 +109,20 @@ def _overlap(data: np.ndarray, first: Shape, end: Shape) -> tuple[tuple[slice, .
     return of_array, of_tile
 
 
-def _check_inside(data: np.ndarray, first: Shape, end: Shape, what: str) -> None:
-    if any(f < 0 or e > n for f, e, n in zip(first, end, data.shape, strict=True)):
-        raise TileValueError(
-            f"{what}: check_bounds=False promised a tile inside the array, but elements "
-            f"{first} to {end} of shape {data.shape} are not"
-        )
+def _check_inside(array: Array, order: Any, first: Shape, end: Shape, kind: str) -> None:
+    """What check_bounds=False promises of a tile; `first` and `end` are by the axes of the tile."""
+    axes = check_order(order, array.ndim, "order")
+    extents = [array._data.shape[axis] for axis in axes]
+    if all(f >= 0 and e <= n for f, e, n in zip(first, end, extents, strict=True)):
+        return
+    index = [0] * array.ndim
+    for axis, low, high, n in zip(axes, first, end, extents, strict=True):
+        index[axis] = builtins.max(low, n) if low >= 0 and high > n else low
+    _outside(array, kind, tuple(index))
+
+
+def _outside(array: Array, kind: str, index: Shape, value: Any = None) -> NoReturn:
+    raise error_of("", [Finding(kind, array._name, array._data.shape, index, value=value)])
 
 
 @op("load")
@@ -162,7 +171,7 @@ def writable(array: Any, what: str) -> Array:
 
 
 def element_indices(
-    array: Array, indices: Any, mask: Any, check_bounds: Any, what: str
+    array: Array, indices: Any, mask: Any, check_bounds: Any, what: str, kind: str = "write outside"
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, Shape]:
     """Index arrays of one shape, which elements to touch, and the shape of the indices."""
     values = indices if isinstance(indices, tuple | list) else (indices,)
@@ -188,7 +197,8 @@ def element_indices(
     for a, n in zip(arrays, array._data.shape, strict=True):
         valid = valid & (a >= 0) & (a < n)
     if not check_bounds and np.any(inside & ~valid):
-        raise TileValueError(f"{what}: check_bounds=False, but an index is outside the array")
+        bad = np.unravel_index(np.argmax(inside & ~valid), shape)
+        _outside(array, kind, tuple(int(a[bad]) for a in arrays))
     return arrays, inside & valid, shape
 
 
@@ -202,7 +212,7 @@ def _wide_index(tile: Tile) -> np.ndarray:
 @op("gather")
 def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds: Any, latency: Any) -> Tile:
     array = as_array(array, "ct.gather")
-    where, inside, shape = element_indices(array, indices, mask, check_bounds, "ct.gather")
+    where, inside, shape = element_indices(array, indices, mask, check_bounds, "ct.gather", "read outside")
     if array.dtype is dt.bool_ and is_number(padding_value):
         padding_value = bool(padding_value)
     padding = promote_to(padding_value, array.dtype, "ct.gather: padding_value")

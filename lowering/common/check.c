@@ -1,0 +1,490 @@
+/* check.c - tile-check: a debug build that reports what goes wrong, and at which element
+ *
+ * Before, on a kernel with the hint `check`, whose last two parameters are the report and the owners:
+ *
+ *   %x = tile.gather %a[%i] else %p                               check_bounds not set: the program says it is inside
+ *   tile.store %y, %b[%j]
+ *   tile.assert %holds, "message"
+ *
+ * After:
+ *
+ *   %inside = 0 <= %i < dim %a
+ *   if any(not %inside) { record the first one }
+ *   %x = tile.gather %a[%i] mask %inside else %p                  so the access does no harm
+ *   %old = tile.atomic cas, this block, %owners[element of %b], expected 0
+ *   if any(%old is another block) { record the first one }
+ *   if any(shadow of %y, inside of %b) { record the first one }   check_padding.c
+ *   tile.store %y, %b[%j]
+ *   if any(not %holds) { record the first one }
+ *
+ * and on the module `tile.check_sites`, a string for each place that can be reported. A finding is a record of the
+ * report (check.h), which the launcher reads when the kernel is done: nothing traps, so the context lives on. All of
+ * this is made of ordinary ops, which both back ends lower as any others.
+ *
+ * Runs right behind tile-legalize, which has left what the program wrote in its order. Kernels without the hint are
+ * left alone. An element's owner is the first block that stored to it: the launcher gives each element of an array that
+ * is stored to a word, by its address, so that arrays that overlap share words; those whose first word is less than 0
+ * are not watched. Where an array is only read, but overlaps one that is written, its loads look at the owners as well.
+ * Atomic accesses own nothing. */
+#include "lowering/common/check.h"
+#include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+#include "tilewright/dialect.h"
+
+#include <stdlib.h>
+
+#define SITES "tile.check_sites"
+
+enum { STRIP = 1024 }; /* elements of a store whose owners are looked at in one go */
+
+static MlirValue array_of(MlirOperation op) { return tw_operand(op, TW_OPERAND_ARRAY); }
+
+static bool is_by_tile(MlirOperation op) { return tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE); }
+
+static bool writes(MlirOperation op) { return tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER); }
+
+/* What the op loads or stores. */
+static MlirType accessed(MlirOperation op) {
+  MlirValue value = tw_operand(op, TW_OPERAND_VALUE);
+  return mlirValueGetType(mlirValueIsNull(value) ? mlirOperationGetResult(op, 0) : value);
+}
+
+static tw_builder_t before(MlirOperation op) { return tw_build_before(op); }
+
+/* The array's axis along which axis `d` of the tile runs. */
+static intptr_t axis_of(MlirOperation op, intptr_t d) {
+  int64_t order[TW_MAX_RANK];
+  return tw_attr_ints(op, "order", order, TW_MAX_RANK) == 0 ? d : (intptr_t)order[d];
+}
+
+/* ---- out of bounds, of tiles ------------------------------------------------------------------------------------- */
+
+/* Where a tile begins along its axis `d`. */
+static MlirValue start_of(const tw_builder_t *at, MlirOperation op, intptr_t d) {
+  intptr_t first;
+  tw_operands(op, TW_OPERAND_INDEX, &first);
+  MlirValue index = tw_check_wide(at, mlirOperationGetOperand(op, first + d));
+  return tw_binary(at, "arith.muli", tw_i64(at->context), index, tw_check_i64(at, tw_extent(accessed(op), d)));
+}
+
+/* Scalars tell: the first element outside is where the tile begins, or where the array ends. */
+static void check_tile_bounds(check_t *c, MlirOperation op) {
+  tw_builder_t at = before(op);
+  MlirType i64 = tw_i64(c->context), tile = accessed(op);
+  MlirValue bad = {NULL};
+  finding_t finding = {.rank = tw_rank(tile)};
+  for (intptr_t d = 0; d < finding.rank; d++) {
+    MlirValue start = start_of(&at, op, d), extent = tw_check_extent(&at, array_of(op), axis_of(op, d));
+    MlirValue end = tw_binary(&at, "arith.addi", i64, start, tw_check_i64(&at, tw_extent(tile, d)));
+    MlirValue low = tw_compare(&at, TW_SLT, start, tw_check_i64(&at, 0)), high = tw_compare(&at, TW_SGT, end, extent);
+    MlirValue outside = tw_check_or(&at, low, high), edge = tw_binary(&at, "arith.maxsi", i64, start, extent);
+    edge = tw_select(&at, tw_check_and(&at, high, tw_compare(&at, TW_SGE, start, tw_check_i64(&at, 0))), edge, start);
+    finding.index[axis_of(op, d)] = edge;
+    bad = tw_check_or(&at, bad, outside);
+  }
+  mlirOperationRemoveAttributeByName(op, tw_str("tile.in_bounds"));
+  if (mlirValueIsNull(bad))
+    return;
+  int site =
+      tw_check_site(c, op, writes(op) ? "write outside" : "read outside", array_of(op), (MlirType){NULL}, tw_str(""));
+  tw_builder_t in = tw_build_guard(&at, bad);
+  tw_check_record(c, &in, site, &finding);
+}
+
+/* ---- out of bounds, of elements ---------------------------------------------------------------------------------- */
+
+/* One more than the offset of the last element of an array, along the axis whose stride is 1; 0 if it has none. */
+static MlirValue reach_of(const tw_builder_t *at, MlirValue array) {
+  MlirType i64 = tw_i64(at->context);
+  MlirValue reach = tw_check_i64(at, 1), empty = {NULL};
+  for (intptr_t d = 0; d < tw_rank(mlirValueGetType(array)); d++) {
+    MlirValue extent = tw_check_extent(at, array, d);
+    MlirValue stride =
+        tw_op1_attr(at, "tile.stride", i64, 1, &array, "axis", mlirIntegerAttrGet(tw_i32(at->context), d));
+    MlirValue last = tw_binary(at, "arith.subi", i64, extent, tw_check_i64(at, 1));
+    reach = tw_binary(at, "arith.addi", i64, reach, tw_binary(at, "arith.muli", i64, last, stride));
+    empty = tw_check_or(at, empty, tw_compare(at, TW_SLT, extent, tw_check_i64(at, 1)));
+  }
+  return tw_select(at, empty, tw_check_i64(at, 0), reach);
+}
+
+/* Which elements are inside of the array; with `tile.flat` the indices are one offset in its memory. Null: there are no
+ * indices. */
+static MlirValue inside_of_array(const tw_builder_t *at, MlirOperation op) {
+  intptr_t first, rank = tw_operands(op, TW_OPERAND_INDICES, &first);
+  bool flat = tw_has_attr(op, "tile.flat");
+  MlirValue inside = {NULL};
+  for (intptr_t d = 0; d < rank; d++) {
+    MlirValue index = tw_check_wide(at, mlirOperationGetOperand(op, first + d));
+    MlirValue extent = flat ? reach_of(at, array_of(op)) : tw_check_extent(at, array_of(op), d);
+    extent = tw_check_splat(at, extent, mlirValueGetType(index));
+    MlirValue here = tw_check_compare(at, TW_ULT, index, extent); /* less than 0 is much, without a sign */
+    inside = mlirValueIsNull(inside) ? here : tw_check_and(at, inside, here);
+  }
+  return inside;
+}
+
+static MlirValue negated(const tw_builder_t *at, MlirValue x) {
+  return tw_check_compare(at, TW_EQ, x, tw_const_int(at, mlirValueGetType(x), 0));
+}
+
+/* Where the elements of an access are: at tiles of indices, or from `start` on along each axis of a tile. */
+typedef struct {
+  MlirValue indices[TW_MAX_RANK], start[TW_MAX_RANK];
+  intptr_t rank;
+  bool is_tile;
+} where_t;
+
+/* The index of the element at a place in row-major order. */
+static void find_index(const tw_builder_t *at, MlirOperation op, const where_t *where, MlirType like, MlirValue place,
+                       MlirValue hit, MlirValue out[TW_MAX_RANK]) {
+  MlirType i64 = tw_i64(at->context);
+  MlirValue rest = where->is_tile ? tw_check_wide(at, place) : place;
+  for (intptr_t d = where->rank - 1; d >= 0; d--) {
+    if (!where->is_tile) {
+      out[d] = tw_check_pick(at, tw_check_wide(at, where->indices[d]), hit);
+      continue;
+    }
+    MlirValue extent = tw_check_i64(at, tw_extent(like, d)), along = tw_binary(at, "arith.remsi", i64, rest, extent);
+    out[axis_of(op, d)] = tw_binary(at, "arith.addi", i64, where->start[d], along);
+    rest = tw_binary(at, "arith.divsi", i64, rest, extent);
+  }
+}
+
+/* Records the first element of which `bad` holds. */
+static void record_element(check_t *c, const tw_builder_t *at, MlirOperation op, int site, MlirValue bad,
+                           const where_t *where, MlirValue value, MlirValue other) {
+  MlirValue any, place = tw_check_first(at, bad, &any);
+  tw_builder_t in = tw_build_guard(at, any);
+  MlirType like = mlirValueGetType(bad);
+  MlirValue hit = tw_check_hit(&in, like, place);
+  finding_t finding = {.rank = where->rank};
+  find_index(&in, op, where, like, place, hit, finding.index);
+  if (!mlirValueIsNull(value))
+    finding.value = tw_check_pick(&in, tw_check_bits(&in, value), hit);
+  if (!mlirValueIsNull(other))
+    finding.other = tw_check_pick(&in, tw_check_wide(&in, other), hit);
+  tw_check_record(c, &in, site, &finding);
+}
+
+static where_t at_indices(MlirOperation op) {
+  intptr_t first;
+  where_t where = {.rank = tw_operands(op, TW_OPERAND_INDICES, &first)};
+  for (intptr_t d = 0; d < where.rank; d++)
+    where.indices[d] = mlirOperationGetOperand(op, first + d);
+  return where;
+}
+
+static where_t at_tile(const tw_builder_t *at, MlirOperation op) {
+  where_t where = {.rank = tw_rank(accessed(op)), .is_tile = true};
+  for (intptr_t d = 0; d < where.rank; d++)
+    where.start[d] = start_of(at, op, d);
+  return where;
+}
+
+static MlirValue masked(const tw_builder_t *at, MlirOperation op, MlirValue x) {
+  MlirValue mask = tw_operand(op, TW_OPERAND_MASK);
+  return mlirValueIsNull(mask) ? x : tw_check_and(at, mask, x);
+}
+
+static void check_element_bounds(check_t *c, MlirOperation op) {
+  tw_builder_t at = before(op);
+  MlirValue inside = inside_of_array(&at, op), value = tw_operand(op, TW_OPERAND_VALUE), none = {NULL};
+  if (mlirValueIsNull(inside))
+    return;
+  bool is_read = tw_op_is(op, TW_TILE_GATHER);
+  MlirType type = is_read ? (MlirType){NULL} : mlirValueGetType(value);
+  int site = tw_check_site(c, op, is_read ? "read outside" : "write outside", array_of(op), type,
+                           tw_str(tw_has_attr(op, "tile.flat") ? "offset" : ""));
+  MlirValue bad = masked(&at, op, negated(&at, inside));
+  where_t where = at_indices(op);
+  record_element(c, &at, op, site, bad, &where, is_read ? none : value, none);
+  tw_set_operand(op, TW_OPERAND_MASK, masked(&at, op, inside));
+}
+
+/* ---- two blocks at one element -------------------------------------------------------------------------------------
+ */
+
+/* The word of each element in the array of owners. */
+static MlirValue owner_words(check_t *c, const tw_builder_t *at, MlirOperation op, MlirValue first,
+                             const where_t *where) {
+  MlirValue array = array_of(op);
+  MlirType i64 = tw_i64(c->context), type = mlirValueGetType(tw_check_wide(at, where->indices[0]));
+  int64_t parameter = mlirBlockArgumentGetArgNumber(array);
+  MlirValue each = tw_check_header_word(c, at, 2 + 2 * parameter), words = tw_check_splat(at, first, type);
+  for (intptr_t d = 0; d < where->rank; d++) {
+    MlirValue stride =
+        tw_op1_attr(at, "tile.stride", i64, 1, &array, "axis", mlirIntegerAttrGet(tw_i32(at->context), d));
+    stride = tw_check_splat(at, tw_binary(at, "arith.muli", i64, stride, each), type);
+    MlirValue term = tw_binary(at, "arith.muli", type, tw_check_wide(at, where->indices[d]), stride);
+    words = tw_binary(at, "arith.addi", type, words, term);
+  }
+  return words;
+}
+
+/* Takes the words that are nobody's, and gives what all were before; or looks only, if the access reads. */
+static MlirValue take_words(check_t *c, const tw_builder_t *at, MlirValue words, MlirValue mask, bool takes) {
+  MlirType i32 = tw_i32(c->context), type = tw_with_element(mlirValueGetType(words), i32);
+  MlirValue one = tw_const_int(at, i32, 1);
+  MlirValue me = tw_check_splat(at, tw_binary(at, "arith.addi", i32, c->block, one), type);
+  MlirValue operands[] = {c->owners, words, me, tw_const_int(at, type, 0), mask};
+  const int32_t taking[] = {1, 1, 1, 1, 1}, looking[] = {1, 1, 1, 0, 1};
+  if (!takes) {
+    operands[2] = operands[3]; /* what comes of elements that the mask leaves out */
+    operands[3] = mask;
+  }
+  tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, takes ? TW_ATOMIC_CAS : TW_ATOMIC_LOAD)},
+                       {"memory_order", mlirIntegerAttrGet(i32, TW_ORDER_RELAXED)},
+                       {"memory_scope", mlirIntegerAttrGet(i32, TW_SCOPE_DEVICE)},
+                       {"operandSegmentSizes", mlirDenseI32ArrayGet(c->context, 5, takes ? taking : looking)},
+                       {"check_bounds", mlirUnitAttrGet(c->context)}};
+  tw_op_parts_t parts = {.num_operands = takes ? 5 : 4,
+                         .operands = operands,
+                         .num_results = 1,
+                         .results = &type,
+                         .num_attrs = 5,
+                         .attrs = attrs};
+  return mlirOperationGetResult(tw_build(at, "tile.atomic", parts), 0);
+}
+
+/* Elements at these indices, as far as the mask has them. `value` may be null. */
+static void check_owners(check_t *c, const tw_builder_t *at, MlirOperation op, int site, MlirValue first,
+                         const where_t *where, MlirValue mask, MlirValue value) {
+  MlirValue words = owner_words(c, at, op, first, where);
+  MlirValue old = take_words(c, at, words, mask, writes(op));
+  MlirType type = mlirValueGetType(old);
+  MlirValue me = tw_binary(at, "arith.addi", tw_i32(c->context), c->block, tw_const_int(at, tw_i32(c->context), 1));
+  MlirValue taken = tw_check_compare(at, TW_NE, old, tw_const_int(at, type, 0));
+  MlirValue other = tw_check_compare(at, TW_NE, old, tw_check_splat(at, me, type));
+  MlirValue block = tw_binary(at, "arith.subi", type, old, tw_const_int(at, type, 1));
+  record_element(c, at, op, site, tw_check_and(at, taken, other), where, value, block);
+}
+
+static int owner_site(check_t *c, MlirOperation op, bool has_value) {
+  MlirType none = {NULL};
+  return tw_check_site(c, op, writes(op) ? "two writers" : "read of written", array_of(op),
+                       has_value ? accessed(op) : none, tw_str(""));
+}
+
+/* A guard within which the array's owners are watched; `*first` is the word of its first element. */
+static tw_builder_t where_watched(check_t *c, MlirOperation op, MlirValue *first) {
+  tw_builder_t at = before(op);
+  *first = tw_check_header_word(c, &at, 1 + 2 * mlirBlockArgumentGetArgNumber(array_of(op)));
+  return tw_build_guard(&at, tw_compare(&at, TW_SGE, *first, tw_check_i64(&at, 0)));
+}
+
+static void check_element_owners(check_t *c, MlirOperation op) {
+  MlirValue first, value = tw_operand(op, TW_OPERAND_VALUE);
+  where_t where = at_indices(op);
+  if (where.rank == 0)
+    return;
+  tw_builder_t in = where_watched(c, op, &first);
+  MlirValue mask = masked(&in, op, inside_of_array(&in, op));
+  check_owners(c, &in, op, owner_site(c, op, writes(op)), first, &where, mask, value);
+}
+
+/* The largest part of a tile, along its first axes, that is not too large; how many there are along each axis. */
+static int64_t strip_of(MlirType tile, int64_t shape[TW_MAX_RANK], int64_t parts[TW_MAX_RANK]) {
+  int64_t count = tw_count(tile), strips = 1;
+  for (intptr_t d = 0; d < tw_rank(tile); d++) {
+    int64_t extent = tw_extent(tile, d), less = count > STRIP ? count / STRIP : 1;
+    parts[d] = less < extent ? less : extent;
+    shape[d] = extent / parts[d];
+    count /= parts[d];
+    strips *= parts[d];
+  }
+  return strips;
+}
+
+/* The elements of strip `number` of a tile: where they are in the array, and which of them are inside. */
+static MlirValue strip_indices(const tw_builder_t *at, MlirOperation op, MlirValue number, const int64_t *parts,
+                               MlirType strip, where_t *where) {
+  MlirType i64 = tw_i64(at->context), type = tw_with_element(strip, i64);
+  MlirValue inside = {NULL};
+  for (intptr_t d = tw_rank(strip) - 1; d >= 0; d--) {
+    MlirValue all = tw_check_i64(at, parts[d]), part = tw_binary(at, "arith.remsi", i64, number, all);
+    number = tw_binary(at, "arith.divsi", i64, number, all);
+    part = tw_binary(at, "arith.muli", i64, part, tw_check_i64(at, tw_extent(strip, d)));
+    MlirValue start = tw_binary(at, "arith.addi", i64, start_of(at, op, d), part);
+    MlirValue index = tw_binary(at, "arith.addi", type, tw_check_along(at, type, d), tw_check_splat(at, start, type));
+    MlirValue extent = tw_check_splat(at, tw_check_extent(at, array_of(op), axis_of(op, d)), type);
+    MlirValue here = tw_check_compare(at, TW_ULT, index, extent);
+    inside = mlirValueIsNull(inside) ? here : tw_check_and(at, inside, here);
+    where->start[d] = start;
+    where->indices[axis_of(op, d)] = index;
+  }
+  return inside;
+}
+
+/* A loop of i64 from 0 to a constant, without results: where its body goes, and its number. */
+static tw_builder_t build_loop(const tw_builder_t *at, int64_t count, MlirValue *number) {
+  MlirType i64 = tw_i64(at->context);
+  MlirBlock body = mlirBlockCreate(1, &i64, &at->location);
+  MlirRegion region = tw_region_with(body);
+  MlirValue operands[] = {tw_check_i64(at, 0), tw_check_i64(at, count), tw_check_i64(at, 1)};
+  tw_builder_t in = tw_build_at_end(body, at->location);
+  tw_builder_t inside = tw_build_before(tw_build(&in, "scf.yield", (tw_op_parts_t){0}));
+  tw_build(at, "scf.for",
+           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_regions = 1, .regions = &region});
+  *number = mlirBlockGetArgument(body, 0);
+  return inside;
+}
+
+/* A large tile in strips, so that its indices take few registers: of a tile in one strip the value is told, too. */
+static void check_tile_owners(check_t *c, MlirOperation op) {
+  MlirType tile = accessed(op);
+  int64_t shape[TW_MAX_RANK], parts[TW_MAX_RANK];
+  int64_t strips = strip_of(tile, shape, parts);
+  if (tw_rank(tile) == 0)
+    return;
+  MlirValue first, number, value = {NULL};
+  where_t where = {.rank = tw_rank(tile), .is_tile = true};
+  tw_builder_t in = where_watched(c, op, &first);
+  number = tw_check_i64(&in, 0);
+  if (strips > 1)
+    in = build_loop(&in, strips, &number);
+  else if (writes(op))
+    value = tw_operand(op, TW_OPERAND_VALUE);
+  MlirType strip = tw_tile_type(tw_i64(c->context), tw_rank(tile), shape);
+  MlirValue inside = strip_indices(&in, op, number, parts, strip, &where);
+  check_owners(c, &in, op, owner_site(c, op, !mlirValueIsNull(value)), first, &where, inside, value);
+}
+
+/* ---- undetermined padding ------------------------------------------------------------------------------------------
+ */
+
+/* What is stored where it is inside of the array. */
+static void check_stored_padding(check_t *c, MlirOperation op) {
+  MlirValue shadow = tw_check_shadow(c, tw_operand(op, TW_OPERAND_VALUE)), inside, none = {NULL};
+  if (mlirValueIsNull(shadow))
+    return;
+  tw_builder_t at = before(op);
+  where_t where = is_by_tile(op) ? at_tile(&at, op) : at_indices(op);
+  if (is_by_tile(op)) {
+    inside = tw_check_inside_tile(&at, op, accessed(op));
+  } else {
+    inside = inside_of_array(&at, op);
+    inside = mlirValueIsNull(inside) ? tw_operand(op, TW_OPERAND_MASK) : masked(&at, op, inside);
+  }
+  MlirValue bad = mlirValueIsNull(inside) ? shadow : tw_check_and(&at, shadow, inside);
+  int site = tw_check_site(c, op, "padding stored", array_of(op), accessed(op), tw_str(""));
+  record_element(c, &at, op, site, bad, &where, tw_operand(op, TW_OPERAND_VALUE), none);
+}
+
+/* An index, a mask or a condition that depends on padding. */
+static void check_used_padding(check_t *c, MlirOperation op, intptr_t operand, const char *what) {
+  MlirValue shadow = tw_check_shadow(c, mlirOperationGetOperand(op, operand));
+  if (mlirValueIsNull(shadow))
+    return;
+  tw_builder_t at = before(op);
+  int site = tw_check_site(c, op, "padding used", array_of(op), (MlirType){NULL}, tw_str(what));
+  MlirValue any, none = {NULL};
+  (void)tw_check_first(&at, shadow, &any);
+  tw_builder_t in = tw_build_guard(&at, any);
+  tw_check_record(c, &in, site, &(finding_t){.other = none});
+}
+
+static void check_padding(check_t *c, MlirOperation op) {
+  intptr_t first, count = tw_operands(op, TW_OPERAND_INDICES, &first);
+  for (intptr_t i = first; i < first + count; i++)
+    check_used_padding(c, op, i, "index");
+  if (!mlirValueIsNull(tw_operand(op, TW_OPERAND_MASK)) && tw_operands(op, TW_OPERAND_MASK, &first) == 1)
+    check_used_padding(c, op, first, "mask");
+  if (writes(op) || tw_op_is(op, TW_TILE_ATOMIC))
+    check_stored_padding(c, op);
+}
+
+/* ---- what the program says ------------------------------------------------------------------------------------------
+ */
+
+/* A finding instead of a stop: the kernel goes on. */
+static void check_assert(check_t *c, MlirOperation op) {
+  check_used_padding(c, op, 0, "condition");
+  tw_builder_t at = before(op);
+  MlirValue any, bad = negated(&at, mlirOperationGetOperand(op, 0)), none = {NULL};
+  int site = tw_check_site(c, op, "assertion", none, (MlirType){NULL}, tw_attr_string(op, "message"));
+  (void)tw_check_first(&at, bad, &any);
+  tw_builder_t in = tw_build_guard(&at, any);
+  tw_check_record(c, &in, site, &(finding_t){.other = none});
+  mlirOperationDestroy(op);
+}
+
+/* ---- the pass
+ * -------------------------------------------------------------------------------------------------------- */
+
+static bool is_checked(MlirOperation op) {
+  return is_by_tile(op) || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER) ||
+         tw_op_is(op, TW_TILE_ATOMIC) || tw_op_is(op, TW_TILE_ASSERT);
+}
+
+static bool is_of_parameter(const check_t *c, MlirOperation op) {
+  MlirValue array = array_of(op);
+  return mlirValueIsABlockArgument(array) &&
+         mlirBlockEqual(mlirBlockArgumentGetOwner(array), tw_region_block(c->func, 0));
+}
+
+static void check_op(check_t *c, MlirOperation op) {
+  if (tw_op_is(op, TW_TILE_ASSERT)) {
+    check_assert(c, op);
+    return;
+  }
+  check_padding(c, op);
+  if (is_by_tile(op) ? tw_has_attr(op, "tile.in_bounds") : !tw_has_attr(op, "check_bounds"))
+    (is_by_tile(op) ? check_tile_bounds : check_element_bounds)(c, op);
+  if (!tw_op_is(op, TW_TILE_ATOMIC) && is_of_parameter(c, op))
+    (is_by_tile(op) ? check_tile_owners : check_element_owners)(c, op);
+}
+
+/* The number of the block that runs, and of those along an axis. */
+static MlirValue position(const tw_builder_t *at, const char *name, int axis) {
+  return tw_op1_attr(at, name, tw_i32(at->context), 0, NULL, "axis", mlirIntegerAttrGet(tw_i32(at->context), axis));
+}
+
+static MlirValue block_number(const tw_builder_t *at) {
+  MlirType i32 = tw_i32(at->context);
+  MlirValue number = position(at, "tile.block_id", 2);
+  for (int axis = 1; axis >= 0; axis--) {
+    number = tw_binary(at, "arith.muli", i32, number, position(at, "tile.num_blocks", axis));
+    number = tw_binary(at, "arith.addi", i32, number, position(at, "tile.block_id", axis));
+  }
+  return number;
+}
+
+static void check_kernel(check_t *c) {
+  MlirBlock body = tw_region_block(c->func, 0);
+  intptr_t last = mlirBlockGetNumArguments(body) - 1;
+  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(body));
+  c->num_parameters = (int)last + 1;
+  c->report = mlirBlockGetArgument(body, last - 1);
+  c->owners = mlirBlockGetArgument(body, last);
+  tw_ops_t ops = tw_ops_in(c->func, is_checked, MlirWalkPreOrder);
+  c->block = block_number(&at);
+  tw_check_find_tainted(c);
+  for (int i = 0; i < ops.count; i++)
+    check_op(c, ops.at[i]);
+  tw_ops_free(&ops);
+  tw_map_free(&c->tainted);
+  tw_map_free(&c->shadows);
+}
+
+/* Those of the module's kernels so far. */
+static void read_sites(check_t *c, MlirAttribute list) {
+  for (intptr_t i = 0; !mlirAttributeIsNull(list) && i < mlirArrayAttrGetNumElements(list); i++) {
+    c->sites = tw_room(c->sites, (size_t)c->num_sites, sizeof *c->sites);
+    c->sites[c->num_sites++] = mlirArrayAttrGetElement(list, i);
+  }
+}
+
+bool tw_run_check(MlirOperation func) {
+  if (!tw_has_hint_check(func) || mlirBlockIsNull(tw_region_block(func, 0)))
+    return true;
+  check_t c = {.func = func, .context = mlirOperationGetContext(func)};
+  MlirOperation module = tw_module_of(func);
+  read_sites(&c, tw_attr(module, SITES));
+  check_kernel(&c);
+  tw_set_attr(module, SITES, mlirArrayAttrGet(c.context, c.num_sites, c.sites));
+  free(c.sites);
+  return true;
+}

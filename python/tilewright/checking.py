@@ -1,0 +1,313 @@
+"""Check mode: `ct.launch(..., check=True)`, or TILEWRIGHT_CHECK=1 for all launches.
+
+    variant with the hint `check` -> launch with a report and owners -> wait -> read the report -> TileCheckError
+
+A kernel has a twin with two more parameters, a *report* and the *owners*: a word for each element of the arrays that
+it stores to. The pass tile-check (lowering/common/check.c) makes the accesses tell what goes wrong, and does no harm
+where they would. lowering/common/check.h says what the words of the report are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from . import _core, compile
+from .errors import Place, places_of
+from .findings import Finding, error_of
+
+RECORD_WORDS = 16
+SITE, BLOCK, OTHER, VALUE, INDEX = range(5)
+MOST_FINDINGS = 256  # that the report has room for
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+@dataclasses.dataclass(frozen=True)
+class _Site:
+    """What the compiler says of a place that can be reported."""
+
+    kind: str
+    parameter: int
+    dtype: str
+    places: tuple[Place, ...]
+    text: str
+
+
+def _sites(attribute: str) -> list[_Site]:
+    """From the printed attribute `tile.check_sites`."""
+    found = []
+    for row in _STRING.findall(attribute):
+        text = re.sub(r"\\([0-9A-Fa-f]{2}|.)", lambda m: chr(int(m[1], 16)) if len(m[1]) == 2 else m[1], row)
+        kind, parameter, dtype, location, message = text.encode("latin-1").decode().split("\t", 4)
+        found.append(_Site(kind, int(parameter), dtype, places_of(location), message))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------
+# Kernels
+
+
+class CheckedKernel(_core.Dispatcher):
+    """The twin of a kernel that reports."""
+
+    checked = True
+
+    def __init__(self, kernel: Any) -> None:
+        parameters = (*kernel.parameters, "the report", "the owners")
+        constants = [i for i, name in enumerate(kernel.parameters) if name in kernel.constant_names]
+        super().__init__(kernel.name, parameters, constants, _compile, kernel.simt)
+        self.kernel, self.function, self.simt = kernel, kernel.function, kernel.simt
+        self.sites: dict[int, tuple[Any, list[_Site]]] = {}  # of each variant, by its address
+
+    def hints_for(self, target: str) -> dict[str, int]:
+        return {**self.kernel.hints_for(target), "check": 1}
+
+    def replace_hints(self, **hints: Any) -> CheckedKernel:
+        return cast(CheckedKernel, self.kernel.replace_hints(**hints).checked())
+
+    def capture(self, target: str, key: compile.Key) -> Any:
+        """The module of tile IR, before anything is checked."""
+        return compile.capture_kernel(self, target, key).module
+
+    def note(self, _: Any, image: compile.Image, variant: Any) -> None:
+        self.sites[id(variant)] = variant, _sites(image.sites)
+
+
+def _compile(twin: CheckedKernel, target: str, key: Any) -> Any:
+    from .kernel import compile_variant
+
+    return compile_variant(twin, target, key, twin.note)
+
+
+# ---------------------------------------------------------------------------------------------
+# Memory on the device of a launch
+
+
+class _DeviceArray:
+    """Zeros on a GPU, for as long as a launch takes."""
+
+    def __init__(self, device: int, count: int, dtype: np.dtype) -> None:
+        self.device, self.bytes = device, count * dtype.itemsize
+        self.host = np.zeros(count, dtype)
+        self.address = _core.memory_alloc(device, self.bytes)
+        self.__cuda_array_interface__ = {
+            "shape": (count,),
+            "typestr": dtype.str,
+            "data": (self.address, False),
+            "version": 3,
+        }
+
+    def push(self) -> None:
+        _core.memory_copy(self.device, self.address, self.host.ctypes.data, self.bytes)
+
+    def pull(self) -> np.ndarray:
+        _core.memory_copy(self.device, self.host.ctypes.data, self.address, self.bytes)
+        return self.host
+
+    def free(self) -> None:
+        _core.memory_free(self.device, self.address)
+
+
+class _HostArray:
+    def __init__(self, count: int, dtype: np.dtype) -> None:
+        self.host = np.zeros(count, dtype)
+
+    def push(self) -> None: ...
+
+    def pull(self) -> np.ndarray:
+        return self.host
+
+    def free(self) -> None: ...
+
+
+@contextlib.contextmanager
+def _zeros(device: int | None, count: int, dtype: Any) -> Iterator[Any]:
+    count = -(-count // 16) * 16  # so that the facts of the array are always the same
+    array = _HostArray(count, np.dtype(dtype)) if device is None else _DeviceArray(device, count, np.dtype(dtype))
+    try:
+        yield array
+    finally:
+        array.free()
+
+
+def _given(array: Any) -> Any:
+    return array.host if isinstance(array, _HostArray) else array
+
+
+# ---------------------------------------------------------------------------------------------
+# Arrays and their owners
+
+
+_ARRAY_PROTOCOLS = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+
+
+def _arrays(kernel: Any, args: Sequence[Any]) -> list[dict[str, Any] | None]:
+    """Of each parameter that the compiled kernel has, what an array is, or None."""
+    found = []
+    for name, value in zip(kernel.parameters, args, strict=True):
+        if name in kernel.constant_names:
+            continue
+        is_array = isinstance(value, _core.ArrayView) or (
+            not isinstance(value, np.generic) and any(hasattr(value, p) for p in _ARRAY_PROTOCOLS)
+        )
+        found.append({**_core.describe_array(value), "name": name} if is_array else None)
+    return found
+
+
+def _bytes(array: dict[str, Any]) -> tuple[int, int, int]:
+    """Where an array begins and ends in memory, and the bytes of an element."""
+    from .dtype import BY_NAME
+
+    itemsize = max(1, BY_NAME[array["dtype"]].bits // 8)
+    if 0 in array["shape"]:
+        return array["data"], array["data"], itemsize
+    reach = [(n - 1) * s * itemsize for n, s in zip(array["shape"], array["strides"], strict=True)]
+    return (
+        array["data"] + sum(min(r, 0) for r in reach),
+        array["data"] + sum(max(r, 0) for r in reach) + itemsize,
+        itemsize,
+    )
+
+
+def _owners(arrays: Sequence[dict[str, Any] | None], written: Sequence[bool]) -> tuple[list[tuple[int, int]], int]:
+    """For each parameter its first word and words an element, or (-1, 0); and how many words there are.
+
+    An array is watched if it is written, or overlaps one that is. Those that overlap share words, by address.
+    """
+    spans = {i: _bytes(a) for i, a in enumerate(arrays) if a is not None}
+    places, total = [(-1, 0)] * len(arrays), 0
+    left = sorted(spans, key=lambda i: spans[i][0])
+    while left:
+        group = [left.pop(0)]
+        end = spans[group[0]][1]
+        while left and spans[left[0]][0] < end:
+            group.append(left.pop(0))
+            end = max(end, spans[group[-1]][1])
+        if not any(written[i] for i in group):
+            continue
+        unit = math.gcd(*(spans[i][2] for i in group), *(arrays[i]["data"] - spans[group[0]][0] for i in group))  # type: ignore[index]
+        for i in group:
+            if written[i] or len(group) > 1:
+                places[i] = total + (arrays[i]["data"] - spans[group[0]][0]) // unit, spans[i][2] // unit  # type: ignore[index]
+        total += -(-(end - spans[group[0]][0]) // unit)
+    return places, total
+
+
+# ---------------------------------------------------------------------------------------------
+# A launch
+
+
+def launch(
+    stream: Any,
+    grid: Any,
+    kernel: Any,
+    kernel_args: tuple[Any, ...],
+    *,
+    programmatic_dependent_launch: bool = False,
+    check: bool = True,
+) -> None:
+    """ct.launch that waits for the kernel and raises a TileCheckError if something went wrong."""
+    if not check or not hasattr(kernel, "checked") or not isinstance(kernel_args, tuple):
+        _core.launch(stream, grid, kernel, kernel_args)
+        return
+    args = _with_defaults(kernel, kernel_args)
+    if len(args) != len(kernel.parameters):
+        _core.launch(stream, grid, kernel, kernel_args)  # which says what is wrong
+        return
+    twin, arrays = kernel.checked(), _arrays(kernel, args)
+    device = next((a["device_id"] for a in arrays if a is not None and a["device"] == "cuda"), None)
+    with _zeros(device, 1, np.int64) as report, _zeros(device, 1, np.int32) as owners:
+        variant = twin.chosen(grid, (*args, _given(report), _given(owners)))
+    written = _written(kernel, variant.written)
+    places, words = _owners(arrays, written)
+    header = -(-(1 + 2 * (len(arrays) + 2)) // RECORD_WORDS) * RECORD_WORDS
+    with (
+        _zeros(device, header + MOST_FINDINGS * RECORD_WORDS, np.int64) as report,
+        _zeros(device, words, np.int32) as owners,
+    ):
+        for i, place in enumerate(places):
+            report.host[1 + 2 * i : 3 + 2 * i] = place
+        report.push()
+        owners.push()
+        _wait(device)
+        _core.launch(stream, grid, twin, (*args, _given(report), _given(owners)))
+        _wait(device)
+        found = report.pull().copy()
+    sites = twin.sites[id(variant)][1]
+    _raise(kernel, grid, arrays, sites, found[0], found[header:].reshape(-1, RECORD_WORDS))
+
+
+def _wait(device: int | None) -> None:
+    if device is not None:
+        _core.synchronize(device)
+
+
+def _with_defaults(kernel: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    defaults = kernel.function.__defaults__ or ()
+    missing = len(kernel.parameters) - len(args)
+    return (*args, *defaults[len(defaults) - missing :]) if 0 < missing <= len(defaults) else args
+
+
+def _written(kernel: Any, mask: int) -> list[bool]:
+    """Of each parameter of the compiled kernel, whether it stores to it; bits count constants, too."""
+    names = [(i, name) for i, name in enumerate(kernel.parameters) if name not in kernel.constant_names]
+    return [bool(mask >> i & 1) for i, _ in names]
+
+
+# ---------------------------------------------------------------------------------------------
+# What was found
+
+
+def _raise(kernel: Any, grid: Any, arrays: Any, sites: list[_Site], count: int, records: np.ndarray) -> None:
+    if not count:
+        return
+    sizes = (*(grid if isinstance(grid, tuple | list) else (grid,)), 1, 1)[:3]
+    records = records[: min(int(count), len(records))]
+    order = sorted(range(len(records)), key=lambda i: (records[i][BLOCK], records[i][SITE]))
+    findings = [_finding(kernel, sizes, arrays, sites, records[i]) for i in order]
+    raise error_of(kernel.name, findings, int(count))
+
+
+def _finding(kernel: Any, grid: Any, arrays: Any, sites: list[_Site], record: np.ndarray) -> Finding:
+    site = sites[int(record[SITE])]
+    array = arrays[site.parameter] if 0 <= site.parameter < len(arrays) else None
+    block = _position(int(record[BLOCK]), grid)
+    other = _position(int(record[OTHER]), grid) if site.kind in ("two writers", "read of written") else None
+    index: tuple[int, ...] | None = None
+    if array is not None and site.kind != "padding used":
+        index = tuple(int(n) for n in record[INDEX : INDEX + len(array["shape"])])
+        if site.text == "offset":
+            index = (sum(index),)
+    value = _value(record[VALUE], site.dtype, array["dtype"]) if site.dtype and array is not None else None
+    name = None if array is None else array["name"]
+    shape = None if array is None else tuple(array["shape"])
+    return Finding(site.kind, name, shape, index, block, value, other, site.text, site.places)
+
+
+def _position(number: int, grid: Any) -> tuple[int, int, int]:
+    rest, x = divmod(number, int(grid[0]))
+    z, y = divmod(rest, int(grid[1]))
+    return x, y, z
+
+
+def _value(bits: Any, dtype: str, of_array: str) -> Any:
+    """From the low bits of a word; narrow floats come as float32."""
+    raw = np.asarray(bits, np.int64).tobytes()
+    if dtype[0] in "fbt" and not dtype.startswith(("f64", "f32", "f16", "bf16")):
+        dtype = "f32"
+    if dtype == "bf16":
+        return float(np.frombuffer(b"\0\0" + raw[:2], np.float32)[0])
+    kinds = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
+    if dtype in kinds:
+        return np.frombuffer(raw, kinds[dtype])[0].item()
+    width = int(re.sub(r"\D", "", dtype))
+    if width == 1:
+        return bool(bits & 1)
+    unsigned = int(bits) & ((1 << width) - 1)
+    return unsigned if of_array.startswith("u") or unsigned < 1 << (width - 1) else unsigned - (1 << width)

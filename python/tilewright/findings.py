@@ -1,0 +1,77 @@
+"""Findings: what goes wrong while a kernel runs, as check mode and the reference execution tell it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import Place, TileCheckError
+
+Position = tuple[int, int, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that went wrong: in which block, at which index of which array, with which value.
+
+    kind:  "read outside", "write outside", "two writers", "read of written", "padding stored", "padding used" or
+           "assertion"
+    other: the other block, of two
+    text:  the message of an assertion, or what an access at an offset or by an index, mask or condition is
+    """
+
+    kind: str
+    array: str | None = None
+    shape: tuple[int, ...] | None = None
+    index: tuple[int, ...] | None = None
+    block: Position = (0, 0, 0)
+    value: Any = None
+    other: Position | None = None
+    text: str = ""
+    places: tuple[Place, ...] = ()
+
+    @property
+    def element(self) -> str:
+        if self.text == "offset" and self.index:
+            return f"{self.array} at offset {self.index[0]}"
+        return f"{self.array}[{', '.join(map(str, self.index))}]" if self.index else str(self.array)
+
+    @property
+    def message(self) -> str:
+        worth = "" if self.value is None else f" (the value {self.value!r})"
+        return f"block {self.block} {_SENTENCES[self.kind](self, worth)}"
+
+
+_PADDING = "undetermined padding; give ct.load a padding_mode, or mask it with ct.where"
+_PROMISE = "check_bounds=False promised that it is not"
+
+
+def _used(f: Finding, worth: str) -> str:
+    what = f"as the {f.text}" + (f" of an access to {f.array}" if f.array else "")
+    return f"uses {what} what depends on {_PADDING}"
+
+
+_SENTENCES = {
+    "read outside": lambda f, worth: f"reads {f.element}, which is outside of its shape {f.shape}; {_PROMISE}",
+    "write outside": lambda f, worth: f"writes {f.element}{worth}, which is outside of its shape {f.shape}; {_PROMISE}",
+    "two writers": lambda f, worth: (
+        f"and block {f.other} both store to {f.element}{worth}; use an atomic, or a place for each block"
+    ),
+    "read of written": lambda f, worth: (
+        f"reads {f.element}, which shares memory with what block {f.other} stores to; "
+        "pass arrays that do not overlap, or a copy"
+    ),
+    "padding stored": lambda f, worth: f"stores to {f.element}{worth} what depends on {_PADDING}",
+    "padding used": _used,
+    "assertion": lambda f, worth: f"fails an assertion: {f.text}",
+}
+
+
+def error_of(kernel: str, findings: Sequence[Finding], count: int | None = None) -> TileCheckError:
+    """The exception for what a launch has found, of which the first is told; `count`: how many there were in all."""
+    first, more = findings[0], (count or len(findings)) - 1
+    message = f"kernel {kernel}: {first.message}"
+    if more:
+        message += f"\n{more} more finding{'s' if more > 1 else ''} in this launch (TileCheckError.findings)"
+    return TileCheckError(message, first.places, findings)

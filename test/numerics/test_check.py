@@ -1,0 +1,278 @@
+"""Check mode: what goes wrong is told with its array, index, block and value, by every execution, and does no harm.
+
+The reference tells of accesses that leave their arrays and of assertions without being asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import Backends, run_ptx
+
+from tilewright import tile as ct
+from tilewright.errors import TileCheckError
+from tilewright.findings import Finding
+
+T = 64
+
+
+def run_checked(name: str, kernel: Any, grid: Any, args: list[Any]) -> None:
+    if name.startswith("sm_"):
+        report, owners = np.zeros(16, np.int64), np.zeros(16, np.int32)
+        run_ptx(kernel.checked(), name, (*args, report, owners))
+    elif name == "cpu":
+        ct.launch(None, grid, kernel, tuple(args), check=True)
+    else:
+        import torch
+        from gpu_arrays import GpuArray
+
+        held = {i: GpuArray(a) for i, a in enumerate(args) if isinstance(a, np.ndarray)}
+        values = tuple(held[i].value if i in held else a for i, a in enumerate(args))
+        try:
+            ct.launch(torch.cuda.current_stream(), grid, kernel, values, check=True)
+        finally:
+            torch.cuda.synchronize()  # the context is alive
+            for array in held.values():
+                array.copy_back()
+
+
+def findings(name: str, kernel: Any, grid: Any, args: list[Any]) -> tuple[Finding, ...]:
+    """What a launch tells; nothing where a back end only compiles."""
+    try:
+        run_checked(name, kernel, grid, args)
+    except TileCheckError as error:
+        assert str(error).startswith(f"kernel {kernel.name}: block (")
+        assert __file__ in str(error)
+        return error.findings  # type: ignore[return-value]
+    return ()
+
+
+def told(backends: Backends, kernel: Any, grid: Any, args: list[Any], reference: bool = False) -> list[Finding]:
+    """The first finding of each execution that runs; arrays are copied for each."""
+    found = []
+    for name in backends.names:
+        all_ = findings(name, kernel, grid, [a.copy() if isinstance(a, np.ndarray) else a for a in args])
+        found += [all_[0]] if not name.startswith("sm_") else []
+    if reference:
+        with pytest.raises(TileCheckError, match=rf"kernel {kernel.name}: block \(") as caught:
+            kernel.interpret(grid, tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args))
+        found.append(caught.value.findings[0])
+    return found
+
+
+def silent(backends: Backends, kernel: Any, grid: Any, args: list[Any]) -> None:
+    for name in backends.names:
+        run_checked(name, kernel, grid, args)
+
+
+# ---- out of bounds ------------------------------------------------------------------------------------------
+
+
+@ct.kernel
+def gathers(A, N, B):
+    index = ct.load(N, (ct.bid(0),), (T,))
+    ct.store(B, (ct.bid(0),), ct.gather(A, index, mask=index != 7, check_bounds=False))
+
+
+def test_gather_outside(backends: Backends) -> None:
+    index = np.arange(2 * T, dtype=np.int32)
+    index[T + 3] = -2
+    index[7] = 7
+    args = [np.arange(2 * T, dtype=np.float32), index, np.zeros(2 * T, np.float32)]
+    for f in told(backends, gathers, 2, args, reference=True):
+        assert (f.kind, f.array, f.index, f.block) == ("read outside", "A", (-2,), (1, 0, 0))
+    index[T + 3] = 0
+    silent(backends, gathers, 2, args)
+
+
+@ct.kernel
+def scatters(A, K):
+    rows = ct.arange(8, dtype=ct.int32)[:, None]
+    columns = ct.arange(4, dtype=ct.int32)[None, :]
+    ct.scatter(A, (rows, columns + K), (rows * 10 + columns).astype(ct.uint8), check_bounds=False)
+
+
+def test_scatter_outside_is_not_done(backends: Backends) -> None:
+    for f in told(backends, scatters, 1, [np.zeros((8, 6), np.uint8), 4], reference=True):
+        assert (f.kind, f.array, f.index) == ("write outside", "A", (0, 6))
+    for f in told(backends, scatters, 1, [np.zeros((8, 6), np.uint8), 4]):
+        assert f.value == 2
+    for name in backends.names:
+        whole = np.zeros((8, 8), np.uint8)
+        findings(name, scatters, 1, [whole[:, :6], 4])
+        assert not whole[:, 6:].any()
+
+
+@ct.kernel
+def whole_tiles(A, B):
+    ct.store(B, (ct.bid(0), 0), ct.load(A, (ct.bid(0), 0), (T, 4), order="F", check_bounds=False))
+
+
+def test_tile_outside(backends: Backends) -> None:
+    args = [np.zeros((10, 2 * T), np.float16), np.zeros((3 * T, 4), np.float16)]
+    for f in told(backends, whole_tiles, 3, args, reference=True):
+        assert (f.kind, f.array, f.block) == ("read outside", "A", (2, 0, 0))
+
+
+@ct.kernel
+def stores_whole(A, B):
+    ct.store(B, (ct.bid(0),), ct.load(A, (ct.bid(0),), (T,)), check_bounds=False)
+
+
+def test_store_outside_is_not_done(backends: Backends) -> None:
+    args = [np.arange(2 * T, dtype=np.int64), np.zeros(100, np.int64)]
+    for f in told(backends, stores_whole, 2, args, reference=True):
+        assert (f.kind, f.array, f.index, f.block) == ("write outside", "B", (100,), (1, 0, 0))
+
+
+@ct.kernel
+def at_offsets(A, B):
+    i = ct.arange(16, dtype=ct.int32)
+    A.get_raw_memory().store_offset(i * 3, i)
+    old = B.get_raw_memory().atomic_add_offset(i, i)
+    ct.store(A, (0, 0), ct.reshape(old, (4, 4)))
+
+
+def test_offsets_reach_over_rows(backends: Backends) -> None:
+    silent(backends, at_offsets, 1, [np.zeros((6, 8), np.int32), np.zeros((2, 8), np.int32)])
+    for f in told(backends, at_offsets, 1, [np.zeros((5, 8), np.int32), np.zeros((2, 8), np.int32)]):
+        assert (f.kind, f.array, f.index, f.value) == ("write outside", "A", (42,), 14)
+
+
+# ---- two blocks ------------------------------------------------------------------------------------------------
+
+
+@ct.kernel
+def halves(A, B):
+    ct.store(B, (ct.bid(0) // 2, ct.bid(1)), ct.load(A, (ct.bid(0), ct.bid(1)), (4, T)))
+
+
+def test_two_writers(backends: Backends) -> None:
+    args = [np.ones((16, 2 * T), np.float32), np.zeros((16, 2 * T), np.float32)]
+    for f in told(backends, halves, (4, 2), args):
+        assert (f.kind, f.array, f.value) == ("two writers", "B", 1.0)
+        assert {f.block[0] // 2, f.other[0] // 2} in ({0}, {1}) and f.block != f.other and f.block[1] == f.other[1]
+    silent(backends, halves, (1, 2), args)
+
+
+@ct.kernel
+def large_tiles(A, B):
+    ct.store(B, (ct.bid(0) % 3, 0), ct.load(A, (ct.bid(0), 0), (64, 128)))
+
+
+def test_two_writers_of_large_tiles(backends: Backends) -> None:
+    args = [np.zeros((256, 128), np.float32), np.zeros((192, 128), np.float32)]
+    for f in told(backends, large_tiles, 4, args):
+        assert f.kind == "two writers" and {f.block, f.other} == {(0, 0, 0), (3, 0, 0)}
+    silent(backends, large_tiles, 3, args)
+
+
+@ct.kernel
+def counts(A, B):
+    ct.atomic_add(B, 0, ct.sum(ct.load(A, (ct.bid(0),), (T,))))
+
+
+def test_atomics_are_no_conflict(backends: Backends) -> None:
+    silent(backends, counts, 4, [np.zeros(4 * T, np.int32), np.zeros(1, np.int32)])
+
+
+@ct.kernel
+def shifted(A, B):
+    ct.store(B, (ct.bid(0),), ct.load(A, (ct.bid(0),), (T,)) + 1)
+
+
+def test_arrays_that_overlap(backends: Backends) -> None:
+    if "cuda" in backends.names or backends.names != ("cpu",):
+        pytest.skip("which block comes first is known on one thread of the CPU only")
+    memory = np.zeros(4 * T, np.float32)
+    silent(backends, shifted, 4, [memory, memory])  # in place: each block reads what it writes
+    with pytest.raises(TileCheckError, match=r"shares memory with|both store"):
+        ct.launch(None, 3, shifted, (memory[: 3 * T][::-1], memory[: 3 * T]), check=True)
+
+
+# ---- undetermined padding ----------------------------------------------------------------------------------------
+
+
+@ct.kernel
+def sums(A, B):
+    ct.store(B, (ct.bid(0),), ct.sum(ct.load(A, (ct.bid(0),), (T,))))
+
+
+@ct.kernel
+def sums_where(A, B):
+    place = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    a = ct.load(A, (ct.bid(0),), (T,))
+    ct.store(B, (ct.bid(0),), ct.sum(ct.where((place < A.shape[0]) & (a > 0), a, 0)))
+
+
+def test_padding_in_a_sum(backends: Backends) -> None:
+    args = [np.ones(100, np.float32), np.zeros(2, np.float32)]
+    for f in told(backends, sums, 2, args):
+        assert (f.kind, f.array, f.index, f.block) == ("padding stored", "B", (1,), (1, 0, 0))
+    silent(backends, sums_where, 2, args)
+
+
+@ct.kernel
+def products(A, B, C, K: ct.Constant):
+    acc = ct.zeros((32, 32), ct.float32)
+    for k in range(ct.cdiv(A.shape[1], K)):
+        a = ct.load(A, (ct.bid(0), k), (32, K))
+        if k % 2 == 0:
+            a = a + a
+        acc = ct.mma(a, ct.load(B, (k, ct.bid(1)), (K, 32)), acc)
+    ct.store(C, (ct.bid(0), ct.bid(1)), acc)
+
+
+@pytest.mark.parametrize("k", [64, 70])
+def test_padding_in_a_product(backends: Backends, k: int) -> None:
+    """Rows and columns outside are dropped at the store; what is beyond k is summed."""
+    args = [np.ones((40, k), np.float16), np.ones((k, 40), np.float16), np.zeros((40, 40), np.float32), 32]
+    if k == 64:
+        silent(backends, products, (2, 2), args)
+    else:
+        assert {f.kind for f in told(backends, products, (2, 2), args)} <= {"padding stored"}
+
+
+@ct.kernel
+def by_index(A, N, B):
+    ct.store(B, (0,), ct.gather(A, ct.load(N, (0,), (T,))))
+
+
+def test_padding_as_an_index(backends: Backends) -> None:
+    args = [np.zeros(T, np.float32), np.zeros(60, np.int32), np.zeros(T, np.float32)]
+    for f in told(backends, by_index, 1, args):
+        assert (f.kind, f.array, f.text) == ("padding used", "A", "index")
+
+
+# ---- assertions ------------------------------------------------------------------------------------------------------
+
+
+@ct.kernel
+def positive(A, B):
+    a = ct.load(A, (ct.bid(0),), (T,))
+    ct.assert_(a > 0, "a must be positive")
+    ct.store(B, (ct.bid(0),), a)
+
+
+def test_assertion_lets_the_context_live(backends: Backends) -> None:
+    args = [np.ones(2 * T, np.int16), np.zeros(2 * T, np.int16)]
+    silent(backends, positive, 2, args)
+    args[0][T] = 0
+    for f in told(backends, positive, 2, args):
+        assert (f.kind, f.block) == ("assertion", (1, 0, 0)) and "a must be positive" in f.text
+    with pytest.raises(AssertionError, match="a must be positive") as caught:
+        positive.interpret(2, tuple(args))
+    assert "block (1, 0, 0)" in caught.value.__notes__[0]
+    args[0][T] = 1
+    silent(backends, positive, 2, args)
+
+
+def test_text_of_a_finding() -> None:
+    with pytest.raises(TileCheckError) as caught:
+        ct.launch(None, 2, sums, (np.ones(100, np.float32), np.zeros(2, np.float32)), check=True)
+    text = str(caught.value)
+    assert text.startswith("kernel sums: block (1, 0, 0) stores to B[1] (the value ")
+    assert "give ct.load a padding_mode" in text
+    assert "    ct.store(B, (ct.bid(0),), ct.sum(ct.load(A, (ct.bid(0),), (T,))))\n    ^^^^^^^^" in text
