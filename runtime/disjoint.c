@@ -1,27 +1,38 @@
-/* disjoint.c - whether arrays of a launch overlap that their kernel takes for separate */
+/* disjoint.c - whether arrays of a launch overlap that their kernel takes for separate
+ *
+ * Asked at every launch of such a kernel. Many pairs share an array with the pair before: its bytes are kept until
+ * another one comes. */
 #include "module.h"
 
 #include <string.h>
 
-/* The bytes between the first and behind the last element of an array; false if it has none. */
-static bool bytes_of(const tw_array_place_t *array, const uint64_t *words, int64_t out[2]) {
+/* From the first byte of an array to behind its last one; none if it has no elements. */
+typedef struct bytes {
+  tw_array_place_t of;
+  bool known;
+  int64_t first, end;
+} bytes_t;
+
+static void find_bytes(const tw_array_place_t *array, const uint64_t *words, bytes_t *out) {
   const uint64_t *shape = words + array->word + 1, *strides = shape + array->rank;
   int64_t first = 0, last = 0, address = (int64_t)words[array->word];
+  bool empty = false;
   for (int d = 0; d < array->rank; d++) {
     int64_t reach = ((int64_t)shape[d] - 1) * (int64_t)strides[d];
-    if (shape[d] == 0)
-      return false;
+    empty |= shape[d] == 0;
     first += reach < 0 ? reach : 0;
     last += reach < 0 ? 0 : reach;
   }
-  out[0] = address + first * array->bits / 8;
-  out[1] = address + (last * array->bits + array->bits + 7) / 8;
-  return true;
+  out->of = *array;
+  out->known = true;
+  out->first = address + first * array->bits / 8;
+  out->end = empty ? INT64_MIN : address + (last * array->bits + array->bits + 7) / 8;
 }
 
-static bool overlap(const tw_array_place_t *a, const tw_array_place_t *b, const uint64_t *words) {
-  int64_t x[2], y[2];
-  return bytes_of(a, words, x) && bytes_of(b, words, y) && x[0] < y[1] && y[0] < x[1];
+static inline const bytes_t *bytes_of(const tw_array_place_t *array, const uint64_t *words, bytes_t *last) {
+  if (!last->known || memcmp(&last->of, array, sizeof *array) != 0)
+    find_bytes(array, words, last);
+  return last;
 }
 
 /* Address, extents and strides. */
@@ -31,9 +42,12 @@ static bool is_same(const tw_array_place_t *a, const tw_array_place_t *b, const 
 }
 
 bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words) {
+  bytes_t array = {.known = false}, other = {.known = false};
   for (uint32_t i = 0; i < kernel->record.num_no_alias; i++) {
     const tw_no_alias_t *pair = &kernel->record.no_alias[i];
-    if (overlap(&pair->array, &pair->other, words) && !(pair->or_same && is_same(&pair->array, &pair->other, words)))
+    const bytes_t *a = bytes_of(&pair->array, words, &array), *b = bytes_of(&pair->other, words, &other);
+    bool overlap = a->first < b->end && b->first < a->end;
+    if (TW_UNLIKELY(overlap) && !(pair->or_same && is_same(&pair->array, &pair->other, words)))
       return true;
   }
   return false;

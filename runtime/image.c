@@ -210,32 +210,17 @@ void tw_image_drop(tw_image_t *image) {
 
 /* ---- graphs ---------------------------------------------------------------------------------------- */
 
-/* The graph holds the image from now on, or else everybody for ever. */
-static void hold_by_graph(const tw_driver_t *driver, tw_image_t *image, CUgraph graph) {
-  CUuserObject object;
-  atomic_fetch_add_explicit(&image->holders, 1, memory_order_relaxed);
-  if (!driver->user_object_create || !driver->user_object_release || !driver->graph_retain_user_object ||
-      driver->user_object_create(&object, image, let_go, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC))
-    return;
-  if (driver->graph_retain_user_object(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE)) {
-    atomic_fetch_add_explicit(&image->holders, 1, memory_order_relaxed); /* the object lets go of one */
-    driver->user_object_release(object, 1);
-  }
-}
-
-void tw_image_hold_for_capture(const tw_driver_t *driver, tw_image_t *image, CUstream stream) {
-  int status = CU_STREAM_CAPTURE_STATUS_NONE;
-  unsigned long long capture = 0;
-  CUgraph graph = NULL;
-  if (driver->stream_get_capture_info &&
-      (driver->stream_get_capture_info(stream, &status, &capture, &graph, NULL, NULL) ||
-       status != CU_STREAM_CAPTURE_STATUS_ACTIVE))
+void tw_image_hold_for_capture(tw_image_t *image, const tw_stream_use_t *use) {
+  if (use->state == TW_STREAM_REFUSED)
     return;
   pthread_mutex_lock(&lock);
-  if (!image->captured || image->capture != capture)
-    hold_by_graph(driver, image, graph);
+  if (!image->captured || image->capture != use->capture) {
+    atomic_fetch_add_explicit(&image->holders, 1, memory_order_relaxed);
+    if (!tw_graph_own(use, image, let_go)) /* then for ever */
+      atomic_fetch_add_explicit(&image->holders, 1, memory_order_relaxed);
+  }
   image->captured = true;
-  image->capture = capture;
+  image->capture = use->capture;
   pthread_mutex_unlock(&lock);
 }
 

@@ -1,10 +1,10 @@
 /* launch.c - one kernel launch on the GPU: context, parameters in one buffer, driver call.
  *
  * This is the hot path: no allocation, no string work, no lock. The driver is asked which context is current (6 ns),
- * and on a stream that is not the default one whether it captures a graph, which then holds the code. Blocks that share
- * tiles, or take them one after the other, need a workspace (workspace.c): that of the default stream is known, for
- * another one the driver is asked which stream it is, under a lock. What a launch would do better with is found without
- * any of it. */
+ * and on a stream that is not the default one whether it captures a graph (stream.c), which then holds the code. Blocks
+ * that share tiles, or take them one after the other, need a workspace (workspace.c): that of the default stream is
+ * known, for another one the driver is asked which stream it is, and a lock is taken. What a launch would do better
+ * with is found without any of it. */
 #define _GNU_SOURCE
 #include "module.h"
 
@@ -78,14 +78,13 @@ static tw_status_t tell_grid(const tw_cuda_kernel_t *kernel, const uint32_t grid
 }
 
 /* Adds the words that say which tiles are shared, and returns how many blocks there are with all parts. */
-static uint64_t add_shares(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
-                           CUstream stream, uint64_t blocks, uint64_t *words, started_t *start) {
+static uint64_t add_shares(const tw_cuda_kernel_t *kernel, const tw_device_t *device, tw_stream_use_t *use,
+                           uint64_t blocks, uint64_t *words, started_t *start) {
   uint64_t workspace = 0;
   tw_shares_t shares = tw_split_choose(&kernel->record.split, words, tw_loaded_bytes(&kernel->record, words),
                                        (int64_t)blocks, device, kernel->resident[device->ordinal]);
   if (shares.parts > 1)
-    workspace =
-        tw_workspace_take(driver, device, stream, tw_split_bytes(&kernel->record.split, shares, (int64_t)blocks));
+    workspace = tw_workspace_take(device, use, tw_split_bytes(&kernel->record.split, shares, (int64_t)blocks));
   if (!workspace)
     shares = (tw_shares_t){1, (uint32_t)blocks};
   words[start->count++] = shares.parts;
@@ -194,24 +193,22 @@ tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal
 }
 
 /* Adds the word that says where blocks take the numbers of the next ones; 0 where no one may write there. */
-static void add_counter(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, uint64_t *words,
-                        started_t *start) {
-  words[start->count++] = tw_workspace_take(driver, device, stream, 0);
+static void add_counter(const tw_device_t *device, tw_stream_use_t *use, uint64_t *words, started_t *start) {
+  words[start->count++] = tw_workspace_take(device, use, 0);
 }
 
 /* The whole grid along one axis, or as many blocks of a persistent kernel as take all in wave. */
-static tw_status_t start_in_line(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
-                                 CUstream stream, const uint32_t grid[3], uint64_t *words, started_t *start) {
+static tw_status_t start_in_line(const tw_cuda_kernel_t *kernel, const tw_device_t *device, tw_stream_use_t *use,
+                                 const uint32_t grid[3], uint64_t *words, started_t *start) {
   uint64_t plane = (uint64_t)grid[0] * grid[1], blocks = plane * grid[2];
   if (TW_UNLIKELY(plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT))
     return TW_ERROR(TW_LAUNCH_ERROR,
                     "kernel %s, grid (%u, %u, %u): more than %d blocks; use larger tiles, or launch it in parts",
                     kernel->name, grid[0], grid[1], grid[2], MAX_PERSISTENT);
   TW_RETURN_IF_ERROR(tell_grid(kernel, grid, words, start));
-  uint64_t all =
-      kernel->record.split_applied ? add_shares(driver, kernel, device, stream, blocks, words, start) : blocks;
+  uint64_t all = kernel->record.split_applied ? add_shares(kernel, device, use, blocks, words, start) : blocks;
   if (kernel->record.dynamic)
-    add_counter(driver, device, stream, words, start);
+    add_counter(device, use, words, start);
   uint32_t resident = kernel->resident[device->ordinal];
   start->grid[1] = start->grid[2] = 1;
   if (!kernel->record.persistent)
@@ -240,19 +237,18 @@ static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_
 }
 
 /* The kernel is loaded, the context current. */
-TW_HOT static tw_status_t start_of(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, const tw_device_t *device,
-                                   CUstream stream, const uint32_t grid[3], uint64_t *words, size_t count,
-                                   started_t *start) {
+TW_HOT static tw_status_t start_of(const tw_cuda_kernel_t *kernel, const tw_device_t *device, tw_stream_use_t *use,
+                                   const uint32_t grid[3], uint64_t *words, size_t count, started_t *start) {
   uint32_t slices[3];
   if (TW_UNLIKELY(kernel->record.grid_scale[0] != 0)) {
     TW_RETURN_IF_ERROR(resized_grid(kernel, grid, slices));
     grid = slices;
   }
-  if (TW_UNLIKELY(!tw_stream_is_default(stream)))
-    tw_image_hold_for_capture(driver, kernel->image, stream);
+  if (TW_UNLIKELY(use->state != TW_STREAM_PLAIN))
+    tw_image_hold_for_capture(kernel->image, use);
   *start = (started_t){{grid[0], grid[1], grid[2]}, 1, count};
   if (kernel->record.persistent || kernel->record.split_applied)
-    return start_in_line(driver, kernel, device, stream, grid, words, start);
+    return start_in_line(kernel, device, use, grid, words, start);
   if (kernel->record.packed_blocks)
     return start_joined(kernel, device, grid, words, start);
   return NULL;
@@ -328,13 +324,14 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   CUresult result = CUDA_SUCCESS;
   started_t start;
-  tw_status_t status = start_of(scope.driver, kernel, device, stream, grid, words, count, &start);
+  tw_stream_use_t use = tw_stream_use(scope.driver, stream);
+  tw_status_t status = start_of(kernel, device, &use, grid, words, count, &start);
   if (!status && kernel->record.num_tensor_maps)
     status = call_with_maps(scope.driver, kernel, ordinal, function, stream, &start, block, words, &result);
   else if (!status)
     result = call_driver(scope.driver, kernel, function, stream, &start, block, words);
   if (TW_UNLIKELY(kernel->record.split_applied || kernel->record.dynamic))
-    tw_workspace_leave(scope.driver, device, stream);
+    tw_workspace_leave(device, &use);
   tw_context_leave(&scope);
   if (TW_UNLIKELY(status != NULL))
     return status;
@@ -357,7 +354,8 @@ tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, c
   CUresult result = CUDA_SUCCESS;
   tw_packed_t packed;
   started_t start;
-  tw_status_t status = start_of(scope.driver, kernel, device, stream, grid, words, count, &start);
+  tw_stream_use_t use = tw_stream_use(scope.driver, stream);
+  tw_status_t status = start_of(kernel, device, &use, grid, words, count, &start);
   if (!status)
     status = tw_cuda_pack_maps(scope.driver, kernel, ordinal, words, start.count, &packed);
   if (!status)

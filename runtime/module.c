@@ -12,7 +12,7 @@ static const char *intern_name(const char *name) {
   static struct name {
     struct name *next;
     char text[];
-  } * names;
+  } *names;
   for (struct name *known = names; known; known = known->next)
     if (!strcmp(known->text, name))
       return known->text;

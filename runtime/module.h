@@ -45,6 +45,44 @@ struct tw_cuda_kernel {
 
 enum { TW_MAX_LEAD = 8 };
 
+/* --- stream.c --- */
+
+typedef enum {
+  TW_STREAM_PLAIN,    /* captures nothing */
+  TW_STREAM_CAPTURES, /* `graph` */
+  TW_STREAM_UNKNOWN,  /* the driver is too old to say */
+  TW_STREAM_REFUSED   /* the driver does not say: the launch will fail */
+} tw_stream_state_t;
+
+/* The stream of one launch, and what the driver has said of it. */
+typedef struct tw_stream_use {
+  const tw_driver_t *driver;
+  CUstream handle;
+  tw_stream_state_t state;
+  bool has_number;
+  CUgraph graph;                      /* NULL: it captures nothing */
+  unsigned long long capture, number; /* no two captures, and no two streams, of a process have the same */
+} tw_stream_use_t;
+
+void tw_stream_ask_capture(tw_stream_use_t *use);
+
+/* The context is current. */
+static inline tw_stream_use_t tw_stream_use(const tw_driver_t *driver, CUstream stream) {
+  tw_stream_use_t use = {.driver = driver, .handle = stream};
+  if (TW_UNLIKELY(!tw_stream_is_default(stream)))
+    tw_stream_ask_capture(&use);
+  return use;
+}
+
+/* Asks for the number of a stream that captures nothing; false if the driver does not say. */
+bool tw_stream_number(tw_stream_use_t *use);
+
+/* Whether graphs can own what they use; and makes the captured graph own it: let_go is called when the graph is gone
+ * with all that was made of it and all of its runs, or at once, before false comes back. No call of the driver is
+ * allowed in let_go, which runs in a thread of the driver's. */
+bool tw_graph_owns(const tw_driver_t *driver);
+bool tw_graph_own(const tw_stream_use_t *use, void *what, void (*let_go)(void *what));
+
 /* --- image.c --- */
 
 /* An image of these bytes, which the caller holds until it drops it. NULL: out of memory. */
@@ -53,8 +91,8 @@ void tw_image_drop(tw_image_t *image);
 /* Its module on a device, whose context is current. */
 tw_status_t tw_image_load(const tw_driver_t *driver, const tw_device_t *device, tw_image_t *image,
                           CUmodule *out_module);
-/* Before a launch on a stream: where that captures a graph, the graph holds the image, too. */
-void tw_image_hold_for_capture(const tw_driver_t *driver, tw_image_t *image, CUstream stream);
+/* Before a launch on a stream that captures a graph, or may do so: the graph holds the image, too. */
+void tw_image_hold_for_capture(tw_image_t *image, const tw_stream_use_t *use);
 
 /* --- module.c --- */
 
@@ -84,9 +122,9 @@ size_t tw_split_bytes(const tw_split_t *split, tw_shares_t shares, int64_t block
 /* Whether a launch may get so many bytes of one; asks nobody, takes nothing. */
 bool tw_workspace_has_room(const tw_device_t *device, size_t bytes);
 /* Where blocks of a launch on the stream leave their sums, behind the counters; 0: nowhere. The context is current. */
-uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, size_t bytes);
+uint64_t tw_workspace_take(const tw_device_t *device, tw_stream_use_t *use, size_t bytes);
 /* The launch is queued. */
-void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CUstream stream);
+void tw_workspace_leave(const tw_device_t *device, tw_stream_use_t *use);
 
 /* --- resize_tiles.c --- */
 

@@ -8,7 +8,7 @@
  *                    the one that was used longest ago is passed on, and the new owner waits, on the GPU, for an event
  *                    behind the old one's last launch. Events are recorded only from the time when that happened first,
  *                    and the device is waited for then: the stream may be gone, and cannot be asked.
- *   the default stream    as large, and never passed on. It has no id that must be asked for, and captures nothing.
+ *   the default stream    as large, and never passed on. Nothing of it must be asked, and it captures nothing.
  *   a captured graph and one of its streams    as large as its launches need. The graph may run beside anything, but
  *                    not beside itself, and owns the workspace as a user object: when it is gone with all that was made
  *                    of it and all of its runs, the workspace is free for the next owner.
@@ -34,7 +34,7 @@ typedef struct workspace {
   uint64_t address; /* behind the counters */
   size_t size;
   _Atomic int owner;
-  unsigned long long stream, capture; /* ids of the owner; 0: no capture. In one, the stream's handle */
+  unsigned long long stream, capture; /* numbers of the owner; 0: no capture. In one, the stream's handle */
   uint64_t turn;                      /* when it was taken last */
   CUevent event;                      /* behind the last launch that used it; NULL: the device was waited for since */
 } workspace_t;
@@ -53,28 +53,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The one that asks. */
 typedef struct owner {
-  const tw_driver_t *driver;
-  CUstream handle;
-  CUgraph graph; /* NULL: the stream captures nothing */
+  const tw_stream_use_t *use;
   unsigned long long stream, capture;
 } owner_t;
 
-static bool identify(const tw_driver_t *driver, CUstream stream, owner_t *out) {
-  *out = (owner_t){.driver = driver, .handle = stream};
-  int status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (!driver->stream_get_id || !driver->stream_get_capture_info ||
-      driver->stream_get_capture_info(stream, &status, &out->capture, &out->graph, NULL, NULL))
-    return false;
-  if (status == CU_STREAM_CAPTURE_STATUS_NONE) {
-    out->capture = 0;
-    out->graph = NULL;
-    return !driver->stream_get_id(stream, &out->stream);
+static bool identify(tw_stream_use_t *use, owner_t *out) {
+  *out = (owner_t){.use = use};
+  if (use->state == TW_STREAM_PLAIN && tw_stream_number(use)) {
+    out->stream = use->number;
+    return true;
   }
-  /* Its id may not be asked for. The handle stays the stream's while it captures, but for those that every thread has.
-   */
-  out->stream = (uintptr_t)stream;
-  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE && out->stream > CU_STREAM_PER_THREAD &&
-         driver->user_object_create && driver->user_object_release && driver->graph_retain_user_object;
+  /* Its number may not be asked for. The handle stays the stream's while it captures, but for those that every thread
+   * has. */
+  out->stream = (uintptr_t)use->handle;
+  out->capture = use->capture;
+  return use->state == TW_STREAM_CAPTURES && out->stream > CU_STREAM_PER_THREAD && tw_graph_owns(use->driver);
 }
 
 /* Its own, or else the smallest free one. */
@@ -108,14 +101,14 @@ static CUresult zero_now(const tw_driver_t *driver, uint64_t memory) {
 
 /* NULL where there is no memory. */
 static workspace_t *allocate(workspaces_t *known, const owner_t *owner, size_t size) {
-  const tw_driver_t *driver = owner->driver;
+  const tw_driver_t *driver = owner->use->driver;
   workspace_t *w = calloc(1, sizeof *w);
   uint64_t memory = 0;
   if (!w || driver->mem_alloc(&memory, COUNTERS + size)) {
     free(w);
     return NULL;
   }
-  if (owner->graph ? zero_now(driver, memory) : driver->mem_set(memory, 0, COUNTERS, owner->handle)) {
+  if (owner->use->graph ? zero_now(driver, memory) : driver->mem_set(memory, 0, COUNTERS, owner->use->handle)) {
     driver->mem_free(memory);
     free(w);
     return NULL;
@@ -135,16 +128,8 @@ static void set_free(void *workspace) {
 
 /* The graph's own from now on. */
 static bool give_to_graph(const owner_t *owner, workspace_t *w) {
-  CUuserObject object;
   atomic_store_explicit(&w->owner, OF_GRAPH, memory_order_relaxed); /* set_free may be called by what fails */
-  if (owner->driver->user_object_create(&object, w, set_free, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)) {
-    set_free(w);
-    return false;
-  }
-  if (!owner->driver->graph_retain_user_object(owner->graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE))
-    return true;
-  owner->driver->user_object_release(object, 1);
-  return false;
+  return tw_graph_own(owner->use, w, set_free);
 }
 
 /* The one of a stream that was used longest ago, for another stream. */
@@ -156,29 +141,29 @@ static workspace_t *pass_on(workspaces_t *known, const owner_t *owner, size_t si
       oldest = w;
   if (!oldest)
     return NULL;
-  if (!known->passed_on && owner->driver->ctx_synchronize())
+  if (!known->passed_on && owner->use->driver->ctx_synchronize())
     return NULL;
   known->passed_on = true;
-  bool ordered = !oldest->event || !owner->driver->stream_wait_event(owner->handle, oldest->event, 0);
+  bool ordered = !oldest->event || !owner->use->driver->stream_wait_event(owner->use->handle, oldest->event, 0);
   return ordered ? oldest : NULL;
 }
 
 /* A free one, a new one, or for a stream that of another. */
 static workspace_t *acquire(workspaces_t *known, const owner_t *owner, workspace_t *free_one, size_t size) {
   workspace_t *w = free_one;
-  bool is_new_stream = !owner->graph;
-  if (!w && !owner->graph && known->streams >= MAX_STREAMS) {
+  bool for_graph = owner->use->graph != NULL, is_new_stream = !for_graph;
+  if (!w && !for_graph && known->streams >= MAX_STREAMS) {
     w = pass_on(known, owner, size);
     is_new_stream = false;
   }
-  if (!w && (owner->graph || known->streams < MAX_STREAMS))
+  if (!w && (for_graph || known->streams < MAX_STREAMS))
     w = allocate(known, owner, size);
-  if (!w || (owner->graph && !give_to_graph(owner, w)))
+  if (!w || (for_graph && !give_to_graph(owner, w)))
     return NULL;
   known->streams += is_new_stream;
   w->stream = owner->stream;
   w->capture = owner->capture;
-  if (!owner->graph)
+  if (!for_graph)
     atomic_store_explicit(&w->owner, OF_STREAM, memory_order_relaxed);
   return w;
 }
@@ -191,16 +176,16 @@ static int exchange_mode(const tw_driver_t *driver, int mode) {
 }
 
 /* The default stream's, made when it is wanted first. */
-static uint64_t take_default(const tw_driver_t *driver, workspaces_t *known, CUstream stream, size_t most) {
+static uint64_t take_default(const tw_stream_use_t *use, workspaces_t *known, size_t most) {
   uint64_t address = atomic_load_explicit(&known->of_default, memory_order_acquire);
   if (TW_LIKELY(address != 0))
     return address;
-  const owner_t owner = {.driver = driver, .handle = stream};
+  const owner_t owner = {.use = use};
   pthread_mutex_lock(&lock);
   address = atomic_load_explicit(&known->of_default, memory_order_relaxed);
-  int mode = exchange_mode(driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+  int mode = exchange_mode(use->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
   workspace_t *w = address ? NULL : allocate(known, &owner, most);
-  exchange_mode(driver, mode);
+  exchange_mode(use->driver, mode);
   if (w) {
     atomic_store_explicit(&w->owner, OF_DEFAULT, memory_order_relaxed);
     atomic_store_explicit(&known->of_default, address = w->address, memory_order_release);
@@ -213,23 +198,23 @@ static size_t most_bytes(const tw_device_t *device) { return (size_t)device->sm_
 
 bool tw_workspace_has_room(const tw_device_t *device, size_t bytes) { return bytes <= most_bytes(device); }
 
-uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device, CUstream stream, size_t bytes) {
+uint64_t tw_workspace_take(const tw_device_t *device, tw_stream_use_t *use, size_t bytes) {
   owner_t owner;
   size_t most = most_bytes(device);
   workspaces_t *known = &devices[device->ordinal];
   if (bytes > most)
     return 0;
-  if (tw_stream_is_default(stream))
-    return take_default(driver, known, stream, most);
-  if (!identify(driver, stream, &owner))
+  if (tw_stream_is_default(use->handle))
+    return take_default(use, known, most);
+  if (!identify(use, &owner))
     return 0;
-  size_t size = owner.graph ? (bytes + GRANULE - 1) / GRANULE * GRANULE : most;
+  size_t size = use->graph ? (bytes + GRANULE - 1) / GRANULE * GRANULE : most;
   pthread_mutex_lock(&lock);
-  workspace_t *w = find(known, &owner, owner.graph ? bytes : most);
+  workspace_t *w = find(known, &owner, use->graph ? bytes : most);
   if (!w || atomic_load_explicit(&w->owner, memory_order_acquire) == FREE) {
-    int mode = exchange_mode(driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    int mode = exchange_mode(use->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
     w = acquire(known, &owner, w, size);
-    exchange_mode(driver, mode);
+    exchange_mode(use->driver, mode);
   }
   if (w)
     w->turn = ++known->turn;
@@ -238,15 +223,15 @@ uint64_t tw_workspace_take(const tw_driver_t *driver, const tw_device_t *device,
   return address;
 }
 
-void tw_workspace_leave(const tw_driver_t *driver, const tw_device_t *device, CUstream stream) {
+void tw_workspace_leave(const tw_device_t *device, tw_stream_use_t *use) {
   owner_t owner;
   workspaces_t *known = &devices[device->ordinal];
-  if (!known->passed_on || tw_stream_is_default(stream) || !identify(driver, stream, &owner) || owner.graph)
+  if (!known->passed_on || tw_stream_is_default(use->handle) || use->graph || !identify(use, &owner))
     return;
   pthread_mutex_lock(&lock);
   workspace_t *w = find(known, &owner, 0);
   if (w && atomic_load_explicit(&w->owner, memory_order_relaxed) == OF_STREAM &&
-      (w->event || !driver->event_create(&w->event, CU_EVENT_DISABLE_TIMING)))
-    driver->event_record(w->event, stream);
+      (w->event || !use->driver->event_create(&w->event, CU_EVENT_DISABLE_TIMING)))
+    use->driver->event_record(w->event, use->handle);
   pthread_mutex_unlock(&lock);
 }

@@ -63,7 +63,7 @@ static PyObject *names_of(const dispatcher_t *self, uint64_t mask) {
   return text;
 }
 
-static int count_error(const dispatcher_t *self, Py_ssize_t found) {
+int tw_call_count_error(const dispatcher_t *self, Py_ssize_t found) {
   PyObject *names = names_of(self, ~0ull);
   if (names)
     tw_ext_error(TW_TYPE_ERROR, "kernel %U takes %zd argument(s) (%U), %zd were given", self->name, self->count, names,
@@ -452,7 +452,7 @@ static int read_dtype(call_t *call, PyObject *object) {
 /* An object of another type than most. */
 TW_COLD static int read_any(call_t *call, Py_ssize_t i, PyObject *object) {
   tw_state_t *state = call->reader.state;
-  const tw_dl_exchange_t *exchange = tw_ext_exchange_find(state, Py_TYPE(object));
+  const tw_dl_exchange_t *exchange = tw_ext_exchange_of(state, Py_TYPE(object));
   if (exchange)
     return read_exchange(call, i, exchange, object);
   if (is_dtype(state, object))
@@ -471,14 +471,14 @@ TW_COLD static int read_any(call_t *call, Py_ssize_t i, PyObject *object) {
   return put_array(call, i, &array);
 }
 
-static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object) {
+/* `tensors`: what is known of the type that arrays have most often. */
+static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object, tw_known_type_t tensors) {
   PyTypeObject *type = Py_TYPE(object);
   call->place[i] = 0;
   if (call->self->constants >> i & 1)
     return read_constant(call, i, object);
-  const tw_known_type_t *tensors = &call->reader.state->exchange;
-  if (TW_LIKELY(type == tensors->type))
-    return read_exchange(call, i, tensors->exchange, object);
+  if (TW_LIKELY(type == tensors.type))
+    return read_exchange(call, i, tensors.exchange, object);
   if (type == &PyLong_Type)
     return read_int(call, object);
   if (type == &PyFloat_Type)
@@ -490,17 +490,16 @@ static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object) {
 
 TW_HOT int tw_call_read_arguments(call_t *call, PyObject *arguments) {
   dispatcher_t *self = call->self;
-  Py_ssize_t count = PyTuple_Size(arguments);
-  if (TW_UNLIKELY(count != self->count))
-    return count < 0 ? -1 : count_error(self, count);
+  Py_ssize_t count = self->count;
   call->kind = TW_DEVICE_NONE;
   call->device_id = 0;
   call->mixed = false;
   call->read_only = call->overlapping = 0;
   call->key_count = 1; /* the target, when it is known */
   call->word_count = 0;
+  const tw_known_type_t tensors = call->reader.state->exchange;
   for (Py_ssize_t i = 0; i < count; i++)
-    if (TW_UNLIKELY(read_argument(call, i, PyTuple_GetItem(arguments, i))))
+    if (TW_UNLIKELY(read_argument(call, i, PyTuple_GetItem(arguments, i), tensors)))
       return name_argument(self, i);
   return TW_UNLIKELY(call->mixed) ? mixture_error(call) : 0;
 }

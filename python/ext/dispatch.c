@@ -362,12 +362,12 @@ TW_HOT static bool is_dispatcher(tw_state_t *state, PyObject *object) {
   return true;
 }
 
-/* Gives the last parameters their defaults, if they have enough of them. */
+/* Gives the last parameters their defaults, if there are enough of them. */
 TW_COLD static int add_defaults(call_t *call, PyObject **arguments) {
   Py_ssize_t given = PyTuple_Size(*arguments), missing = call->self->count - given;
   Py_ssize_t defaults = call->self->defaults ? PyTuple_Size(call->self->defaults) : 0;
   if (missing < 0 || missing > defaults)
-    return 0; /* which is told later */
+    return tw_call_count_error(call->self, given);
   PyObject *last = PyTuple_GetSlice(call->self->defaults, defaults - missing, defaults);
   PyObject *all = last ? PySequence_Concat(*arguments, last) : NULL;
   Py_XDECREF(last);

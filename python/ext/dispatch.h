@@ -87,12 +87,14 @@ typedef struct call {
 
 /* --- arguments.c ------------------------------------------------------------------------------- */
 
-/* Reads every argument of the tuple into key words and parameter words, and finds where the arrays are. 0, or -1 with
- * an exception that names kernel and argument. */
+/* Reads every argument of the tuple, which has as many as the kernel, into key words and parameter words, and finds
+ * where the arrays are. 0, or -1 with an exception that names kernel and argument. */
 int tw_call_read_arguments(call_t *call, PyObject *arguments);
 /* Reads a grid or block: an int, or a tuple of one to three. */
 int tw_call_read_extents(const dispatcher_t *self, PyObject *object, const char *what,
                          tw_status_t (*check)(const int64_t *), uint32_t out[3]);
+/* Raises that there are too few or too many arguments. Returns -1. */
+int tw_call_count_error(const dispatcher_t *self, Py_ssize_t found);
 /* Raises that the kernel would write to the arguments of a mask. Returns -1. */
 int tw_call_mask_error(const call_t *call, uint64_t mask, const char *what);
 /* Raises the status (taken) with the kernel's name in front. Returns -1. */
