@@ -33,7 +33,8 @@ typedef enum {
   TW_FORM_CONTROL, /* what stands around others, and its ends */
 } tw_op_form_t;
 
-/* Elementwise ops of upstream dialects by what they compute: arithmetic of integers, casts, comparisons, functions. */
+/* Elementwise ops of upstream dialects by what they compute: arithmetic of integers, casts, comparisons, functions, and
+ * arithmetic of floats, which rounds. */
 typedef enum {
   TW_CLASS_NONE,
   TW_CLASS_SUM,      /* and difference */
@@ -46,7 +47,11 @@ typedef enum {
   TW_CLASS_EXTREME, /* minimum, maximum */
   TW_CLASS_CAST,
   TW_CLASS_COMPARE,
-  TW_CLASS_FUNCTION, /* of real numbers, as math has them */
+  TW_CLASS_FUNCTION,  /* of real numbers, as math has them */
+  TW_CLASS_FLOAT_SUM, /* and difference, and negation */
+  TW_CLASS_FLOAT_PRODUCT,
+  TW_CLASS_FLOAT_QUOTIENT,
+  TW_CLASS_FLOAT_EXTREME,
 } tw_op_class_t;
 
 typedef enum {
@@ -64,8 +69,9 @@ typedef enum {
   TW_WAITS_ASYNC = 1 << 10,
   TW_HAS_SCRATCH = 1 << 11, /* may need shared memory for itself */
   TW_HAS_REGION = 1 << 12,
-  TW_BY_TILE = 1 << 13,    /* accesses the tile of an array at a tile index: tile.load, tile.async_copy */
-  TW_BY_ELEMENT = 1 << 14, /* accesses elements of an array at tiles of indices: tile.gather, tile.async_gather */
+  TW_BY_TILE = 1 << 13,      /* accesses the tile of an array at a tile index: tile.load, tile.async_copy */
+  TW_BY_ELEMENT = 1 << 14,   /* accesses elements of an array at tiles of indices: tile.gather, tile.async_gather */
+  TW_NOT_NEGATIVE = 1 << 15, /* gives numbers of at least zero, or NaN */
   TW_UNKNOWN =
       TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED | TW_ORDERS_THREADS | TW_ORDERS_ALL,
 } tw_op_columns_t;

@@ -20,36 +20,55 @@ static bool is_known_at_least(MlirOperation op, int bound) {
          (tw_known_float(mlirOperationGetOperand(op, 1), &known) && known >= bound);
 }
 
+/* Whether each element of the result is one of the operand's, as it is or rounded. */
+static bool passes_on(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_ARITH_EXTF) ||
+         tw_op_is(op, TW_ARITH_TRUNCF);
+}
+
+static bool is_at_least(MlirValue value, int bound, int depth);
+
+static bool operand_is_at_least(MlirOperation op, intptr_t operand, int bound, int depth) {
+  return is_at_least(mlirOperationGetOperand(op, operand), bound, depth - 1);
+}
+
+static bool both_are_at_least(MlirOperation op, intptr_t first, int bound, int depth) {
+  return operand_is_at_least(op, first, bound, depth) && operand_is_at_least(op, first + 1, bound, depth);
+}
+
+/* x + y >= 1 where one of them is and the other is not negative. */
+static bool sum_is_at_least(MlirOperation op, int bound, int depth) {
+  if (bound == 0)
+    return both_are_at_least(op, 0, 0, depth);
+  return (operand_is_at_least(op, 0, 1, depth) && operand_is_at_least(op, 1, 0, depth)) ||
+         (operand_is_at_least(op, 0, 0, depth) && operand_is_at_least(op, 1, 1, depth));
+}
+
+/* The bound is 0 or 1. */
 static bool is_at_least(MlirValue value, int bound, int depth) {
-  static const tw_op_kind_t forms[] = {TW_TENSOR_SPLAT, TW_ARITH_EXTF, TW_ARITH_TRUNCF};
-  static const tw_op_kind_t positive[] = {TW_MATH_EXP, TW_MATH_EXP2, TW_MATH_ABSF, TW_MATH_COSH};
-  static const tw_op_kind_t joined[] = {TW_ARITH_MULF, TW_ARITH_DIVF, TW_ARITH_ADDF, TW_ARITH_MINIMUMF,
-                                        TW_ARITH_MINNUMF};
   double known;
   MlirOperation op = tw_def(value);
   if (tw_known_float(value, &known))
     return known >= bound;
   if (mlirOperationIsNull(op) || depth == 0)
     return false;
-  if (bound == 0 && TW_OP_IS_ONE_OF(op, positive))
+  if (bound == 0 && tw_op_has(op, TW_NOT_NEGATIVE))
     return true;
-  if (tw_op_form(op) == TW_FORM_VIEW || TW_OP_IS_ONE_OF(op, forms) || is_reduction(op, TW_REDUCE_MAX) ||
-      is_reduction(op, TW_REDUCE_MIN) || is_reduction(op, TW_REDUCE_ADD))
-    return is_at_least(mlirOperationGetOperand(op, 0), bound, depth - 1);
-  if (tw_op_is(op, TW_ARITH_MAXNUMF)) /* a NaN on one side leaves the other one */
-    return is_known_at_least(op, bound) || (is_at_least(mlirOperationGetOperand(op, 0), bound, depth - 1) &&
-                                            is_at_least(mlirOperationGetOperand(op, 1), bound, depth - 1));
-  bool either = tw_op_is(op, TW_ARITH_MAXIMUMF), adds = tw_op_is(op, TW_ARITH_ADDF);
-  bool selects = tw_op_is(op, TW_ARITH_SELECT);
-  if (!either && !selects && (!TW_OP_IS_ONE_OF(op, joined) || (bound && tw_op_is(op, TW_ARITH_DIVF))))
-    return false;
-  MlirValue x = mlirOperationGetOperand(op, selects), y = mlirOperationGetOperand(op, 1 + selects);
-  if (either)
-    return is_at_least(x, bound, depth - 1) || is_at_least(y, bound, depth - 1);
-  if (adds && bound)
-    return (is_at_least(x, 1, depth - 1) && is_at_least(y, 0, depth - 1)) ||
-           (is_at_least(x, 0, depth - 1) && is_at_least(y, 1, depth - 1));
-  return is_at_least(x, bound, depth - 1) && is_at_least(y, bound, depth - 1);
+  if (passes_on(op) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
+      is_reduction(op, TW_REDUCE_ADD))
+    return operand_is_at_least(op, 0, bound, depth);
+  switch (tw_op_kind(op)) {
+  case TW_ARITH_MAXIMUMF: return operand_is_at_least(op, 0, bound, depth) || operand_is_at_least(op, 1, bound, depth);
+  case TW_ARITH_MAXNUMF: /* a NaN on one side leaves the other one */
+    return is_known_at_least(op, bound) || both_are_at_least(op, 0, bound, depth);
+  case TW_ARITH_ADDF: return sum_is_at_least(op, bound, depth);
+  case TW_ARITH_DIVF: return bound == 0 && both_are_at_least(op, 0, 0, depth);
+  case TW_ARITH_SELECT: return both_are_at_least(op, 1, bound, depth);
+  case TW_ARITH_MULF:
+  case TW_ARITH_MINIMUMF:
+  case TW_ARITH_MINNUMF: return both_are_at_least(op, 0, bound, depth);
+  default: return false;
+  }
 }
 
 bool tw_is_at_least(MlirValue value, int bound) { return is_at_least(value, bound, MAX_LOOK_BACK); }
@@ -66,9 +85,9 @@ static bool sums_one_sign(MlirOperation op) {
 
 /* Ops that hand a small relative error on without making it larger. */
 static bool keeps_accuracy(MlirOperation op) {
-  static const tw_op_kind_t names[] = {TW_ARITH_SELECT,   TW_ARITH_MULF,    TW_ARITH_DIVF,   TW_ARITH_MAXIMUMF,
-                                       TW_ARITH_MINIMUMF, TW_ARITH_MAXNUMF, TW_ARITH_MINNUMF};
-  return tw_op_form(op) == TW_FORM_VIEW || TW_OP_IS_ONE_OF(op, names) || is_reduction(op, TW_REDUCE_MAX) ||
+  tw_op_class_t class = tw_op_class(op);
+  return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_ARITH_SELECT) || class == TW_CLASS_FLOAT_PRODUCT ||
+         class == TW_CLASS_FLOAT_QUOTIENT || class == TW_CLASS_FLOAT_EXTREME || is_reduction(op, TW_REDUCE_MAX) ||
          is_reduction(op, TW_REDUCE_MIN) || sums_one_sign(op);
 }
 

@@ -183,8 +183,12 @@ static bool is_by_element(MlirOperation op) {
   return tw_op_form(op) == TW_FORM_ELEMENTWISE || (tw_op_has(op, TW_BY_ELEMENT) && !tw_op_has(op, TW_ORDERS_ALL));
 }
 
+/* What only stands around others, or ends them. */
+static bool is_silent(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_CONTROL && !tw_op_has(op, TW_ORDERS_ALL) && !tw_op_is(op, TW_SCF_WHILE);
+}
+
 static MlirWalkResult relate(MlirOperation op, void *user) {
-  static const tw_op_kind_t silent[] = {TW_SCF_YIELD, TW_FUNC_FUNC, TW_FUNC_RETURN};
   tw_dims_t *d = user;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i))))
@@ -214,7 +218,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
   } else if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_IF)) {
     tw_each_source(op, tie_all, d);
   } else if (!tw_is_index_fact(op) && tw_op_form(op) != TW_FORM_SOURCE && !tw_op_has(op, TW_BY_TILE) &&
-             !TW_OP_IS_ONE_OF(op, silent)) {
+             !is_silent(op)) {
     d->refused = why_refused(op);
     return MlirWalkResultInterrupt;
   }

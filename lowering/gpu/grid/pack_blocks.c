@@ -47,10 +47,8 @@ typedef struct {
 } packed_kernel_t;
 
 static bool stands_in_the_way(MlirOperation op) {
-  static const tw_op_kind_t kinds[] = {TW_SCF_FOR, TW_SCF_WHILE, TW_TILE_ROLES, TW_TILE_ALLOC_SHARED,
-                                       TW_TILE_SHARED_ARRAY};
   return tw_op_has(op, TW_ORDERS_THREADS | TW_ORDERS_ALL) || tw_op_form(op) == TW_FORM_PRODUCT ||
-         TW_OP_IS_ONE_OF(op, kinds);
+         tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE);
 }
 
 /* Of the tile that an access moves, if where it lies depends on the block. */

@@ -186,13 +186,13 @@ static bool change_of_mma(tw_change_t lhs, tw_change_t rhs, tw_change_t acc, int
 
 /* The change of an op's one result, where an operand changes. */
 static bool transfer(tw_running_max_t *r, MlirOperation op, tw_change_t *out) {
-  static const tw_op_kind_t copies[] = {TW_TILE_BROADCAST, TW_TILE_CONVERT_LAYOUT, TW_ARITH_EXTF};
   intptr_t n = mlirOperationGetNumOperands(op);
   tw_change_t x = tw_change_of(r, mlirOperationGetOperand(op, 0)), y = fixed;
   if (n > 1)
     y = tw_change_of(r, mlirOperationGetOperand(op, 1));
   *out = x;
-  if (TW_OP_IS_ONE_OF(op, copies) || (tw_op_is(op, TW_ARITH_TRUNCF) && x.kind == TW_FACTOR))
+  if (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_ARITH_EXTF) ||
+      (tw_op_is(op, TW_ARITH_TRUNCF) && x.kind == TW_FACTOR))
     return true;
   if (tw_op_is(op, TW_TILE_RESHAPE))
     return reshaped_rows(op, x.rows, &out->rows);

@@ -60,10 +60,9 @@ static bool enters_by_exponential(readers_t *readers, MlirOperation op) {
 
 /* Ops that hand an error on; by how much they multiply it. */
 static bool hands_on(MlirOperation op, intptr_t operand, double *factor) {
-  static const tw_op_kind_t names[] = {TW_ARITH_ADDF,     TW_ARITH_SUBF,    TW_ARITH_NEGF,   TW_ARITH_MAXIMUMF,
-                                       TW_ARITH_MINIMUMF, TW_ARITH_MAXNUMF, TW_ARITH_MINNUMF};
+  tw_op_class_t class = tw_op_class(op);
   double constant;
-  if (tw_op_form(op) == TW_FORM_VIEW || TW_OP_IS_ONE_OF(op, names))
+  if (tw_op_form(op) == TW_FORM_VIEW || class == TW_CLASS_FLOAT_SUM || class == TW_CLASS_FLOAT_EXTREME)
     return true;
   if (tw_op_is(op, TW_ARITH_SELECT))
     return operand > 0;
