@@ -70,7 +70,7 @@ class Tile_GpuOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, t
 
 def Tile_ConvertLayoutOp : Tile_GpuOp<"convert_layout", [Pure]> {
   let summary = "the same tile under another layout";
-  let form = "view"; let scratch = 1; let verifier = "verify_same_type";
+  let form = "view"; let scratch = "conversion_scratch"; let verifier = "verify_same_type";
   let description = [{
     Costs nothing, shuffles, or a round trip through shared memory, as the two
     layouts demand. The round trip uses the bytes at `tile.scratch`, an attribute

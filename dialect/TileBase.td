@@ -128,9 +128,9 @@ class Tile_Op<string mnemonic, list<Trait> traits = []>
   string copies = "";
   /// Whether it starts work that goes on behind it, or waits for such work: start, wait, or neither.
   string async = "";
-  /// On a GPU it may need shared memory for itself.
-  bit scratch = 0;
-  /// The functions of its own in verify.c, rules.c and lowering/common/legalize.c.
+  /// The functions of its own: in lowering/gpu/facts/scratch.c for the shared memory that it may need for itself, in
+  /// verify.c, rules.c and lowering/common/legalize.c.
+  string scratch = "";
   string verifier = "";
   string inference = "";
   string legalizer = "";

@@ -121,7 +121,7 @@ def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments]> {
 
 def Tile_AtomicOp : Tile_Op<"atomic", [AttrSizedOperandSegments]> {
   let summary = "read, combine and write elements of an array at tiles of indices, each element at once";
-  let access = "element"; let orders = "all"; let scratch = 1; let verifier = "verify_atomic"; let legalizer = "legalize_atomic";
+  let access = "element"; let orders = "all"; let scratch = "atomic_scratch"; let verifier = "verify_atomic"; let legalizer = "legalize_atomic";
   let description = [{
     Indices, mask and `check_bounds` as in `tile.gather`; the result is what the elements were. An element that the
     mask or the bounds leave out is not touched, and its result is `expected`, or else the value. `load` writes
@@ -460,7 +460,7 @@ def Tile_CastOp : Tile_Op<"cast", [Pure]> {
 
 def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
   let summary = "combine the elements along one axis, which disappears";
-  let form = "reduction"; let scratch = 1; let verifier = "verify_reduce"; let inference = "infer_reduce"; let legalizer = "legalize_reduce";
+  let form = "reduction"; let scratch = "reduce_scratch"; let verifier = "verify_reduce"; let inference = "infer_reduce"; let legalizer = "legalize_reduce";
   let description = [{
     `argmin` and `argmax` give the i32 index of the first extreme element (the
     first NaN, if there is one). With `ignore_nan`, for floats, min, max and their arg forms take a NaN only
@@ -476,7 +476,7 @@ def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
 
 def Tile_ScanOp : Tile_InferredOp<"scan"> {
   let summary = "sums or products of the elements so far, along one axis";
-  let form = "scan"; let scratch = 1; let inference = "infer_scan"; let legalizer = "legalize_reduce";
+  let form = "scan"; let scratch = "scan_scratch"; let inference = "infer_scan"; let legalizer = "legalize_reduce";
   let description = [{
     Element i of the result combines elements 0 to i of the axis, itself included; with `reverse`, those from i to the
     end. The kinds are `add` and `mul`.
@@ -493,7 +493,7 @@ def Tile_ScanOp : Tile_InferredOp<"scan"> {
 
 /// A function of the user's combines: its body computes one element, from what came before and what comes next.
 class Tile_CombineOp<string mnemonic> : Tile_Op<mnemonic, [Pure, SingleBlock, SameVariadicOperandSize]> {
-  let scratch = 1; let verifier = "verify_combine";
+  let scratch = "scan_scratch"; let verifier = "verify_combine";
   let arguments = (ins Variadic<Tile_AnyTile>:$inputs, Variadic<Tile_AnyScalar>:$identities, I32Attr:$axis,
       UnitAttr:$reverse);
   let regions = (region SizedRegion<1>:$body);
@@ -568,7 +568,7 @@ def Tile_MmaOp : Tile_InferredOp<"mma"> {
 
 def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "print values while the kernel runs";
-  let orders = "all"; let scratch = 1; let verifier = "verify_print"; let legalizer = "legalize_print";
+  let orders = "all"; let scratch = "print_scratch"; let verifier = "verify_print"; let legalizer = "legalize_print";
   let description = [{ `format` has a `{}` or a `{:spec}` for each value, with the flags, width, precision and
     letter of C's printf: `{:5.2f}`; braces that are text are doubled. A tile prints as nested brackets, once a block.
     `is_unsigned` says which values of 64 bits are, after legalization. }];

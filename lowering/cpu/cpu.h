@@ -202,6 +202,9 @@ void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align);
 
 tw_builder_t cpu_at_module(cpu_t *cx);
 bool cpu_has_function(cpu_t *cx, const char *name);
+/* The address of a global: a constant of this kernel, or without one a variable that the process has
+ * (tilewright/kernel_calls.h). */
+MlirValue cpu_global(cpu_t *cx, const char *name, MlirType type, MlirAttribute constant);
 /* Calls a function made before, or one of the process (include/tilewright/kernel_calls.h), declaring it. */
 void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands);
 /* Between begin and end, `inner` builds the body of a function of so many pointers and words of 64 bits. */

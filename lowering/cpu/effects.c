@@ -21,21 +21,8 @@ static void place_num_blocks(cpu_t *cx, MlirOperation op) {
 static MlirValue bytes(cpu_t *cx, const char *data, size_t size) {
   char name[32];
   snprintf(name, sizeof name, "tw_bytes_%d", cx->num_strings++);
-  tw_attr_t attrs[] = {
-      {"sym_name", mlirStringAttrGet(cx->context, tw_str(name))},
-      {"global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(cpu_int(cx, 8), (unsigned)size))},
-      {"linkage", mlirLLVMLinkageAttrGet(cx->context, MlirLLVMLinkageInternal)},
-      {"constant", mlirUnitAttrGet(cx->context)},
-      {"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), 8)},
-      {"value", mlirStringAttrGet(cx->context, mlirStringRefCreate(data, size))},
-  };
-  MlirRegion region = mlirRegionCreate();
-  tw_builder_t at = cpu_at_module(cx);
-  tw_build(&at, "llvm.mlir.global",
-           (tw_op_parts_t){.num_attrs = 6, .attrs = attrs, .num_regions = 1, .regions = &region});
-  tw_builder_t here = cpu_here(cx);
-  return tw_op1_attr(&here, "llvm.mlir.addressof", cpu_pointer_type(cx), 0, NULL, "global_name",
-                     mlirFlatSymbolRefAttrGet(cx->context, tw_str(name)));
+  MlirType type = mlirLLVMArrayTypeGet(cpu_int(cx, 8), (unsigned)size);
+  return cpu_global(cx, name, type, mlirStringAttrGet(cx->context, mlirStringRefCreate(data, size)));
 }
 
 static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 32), value); }

@@ -48,17 +48,20 @@ void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
            (tw_op_parts_t){.num_operands = num, .operands = operands, .num_attrs = 1, .attrs = &attr});
 }
 
-/* The address of the flag that the process has (tilewright/kernel_calls.h). */
-static MlirValue attention(cpu_t *cx) {
-  static const char name[] = "tw_kernel_attention";
+MlirValue cpu_global(cpu_t *cx, const char *name, MlirType type, MlirAttribute constant) {
   if (!cpu_has_function(cx, name)) {
+    bool own = !mlirAttributeIsNull(constant);
+    MlirLLVMLinkage linkage = own ? MlirLLVMLinkageInternal : MlirLLVMLinkageExternal;
     tw_attr_t attrs[] = {{"sym_name", mlirStringAttrGet(cx->context, tw_str(name))},
-                         {"global_type", mlirTypeAttrGet(cpu_int(cx, 32))},
-                         {"linkage", mlirLLVMLinkageAttrGet(cx->context, MlirLLVMLinkageExternal)}};
+                         {"global_type", mlirTypeAttrGet(type)},
+                         {"linkage", mlirLLVMLinkageAttrGet(cx->context, linkage)},
+                         {"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), 8)},
+                         {"constant", mlirUnitAttrGet(cx->context)},
+                         {"value", constant}};
     MlirRegion region = mlirRegionCreate();
     tw_builder_t at = cpu_at_module(cx);
     tw_build(&at, "llvm.mlir.global",
-             (tw_op_parts_t){.num_attrs = 3, .attrs = attrs, .num_regions = 1, .regions = &region});
+             (tw_op_parts_t){.num_attrs = own ? 6 : 3, .attrs = attrs, .num_regions = 1, .regions = &region});
   }
   tw_builder_t here = cpu_here(cx);
   return tw_op1_attr(&here, "llvm.mlir.addressof", cpu_pointer_type(cx), 0, NULL, "global_name",
@@ -66,8 +69,8 @@ static MlirValue attention(cpu_t *cx) {
 }
 
 void cpu_look(cpu_t *cx) {
-  MlirValue flag = attention(cx);
   MlirType i32 = cpu_int(cx, 32);
+  MlirValue flag = cpu_global(cx, "tw_kernel_attention", i32, mlirAttributeGetNull());
   tw_attr_t attrs[] = {{"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), 4)},
                        {"volatile_", mlirUnitAttrGet(cx->context)}};
   tw_builder_t at = cpu_here(cx);

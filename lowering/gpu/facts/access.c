@@ -142,3 +142,8 @@ MlirValue tw_moved_tile(MlirOperation op) {
 bool tw_is_shape_op(MlirOperation op) {
   return tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_PERMUTE);
 }
+
+bool tw_is_form(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_ARITH_EXTF) || tw_op_is(op, TW_ARITH_EXTSI) ||
+         tw_op_is(op, TW_ARITH_EXTUI);
+}

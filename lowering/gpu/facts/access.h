@@ -50,5 +50,7 @@ MlirValue tw_moved_tile(MlirOperation access);
 
 /* Whether an op gives the elements of its tile other places: broadcast, reshape, permute. */
 bool tw_is_shape_op(MlirOperation op);
+/* Whether an op only gives a tile another form: other places, another layout, wider elements. */
+bool tw_is_form(MlirOperation op);
 
 #endif

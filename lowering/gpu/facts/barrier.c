@@ -1,10 +1,11 @@
-/* barrier.c - what a tile.barrier orders. See barrier.h. */
+/* barrier.c - what a tile.barrier orders, and groups of asynchronous copies. See barrier.h. */
 #include "lowering/gpu/facts/barrier.h"
 
 static const struct {
   const char *name;
   unsigned orders;
-} kinds[] = {{"tile.copies", TW_ORDERS_COPIES}, {"tile.products", TW_ORDERS_PRODUCTS}, {"tile.stores", TW_ORDERS_STORES}};
+} kinds[] = {
+    {"tile.copies", TW_ORDERS_COPIES}, {"tile.products", TW_ORDERS_PRODUCTS}, {"tile.stores", TW_ORDERS_STORES}};
 enum { NUM_KINDS = sizeof kinds / sizeof *kinds };
 
 MlirOperation tw_build_barrier(const tw_builder_t *at, unsigned orders) {
@@ -28,4 +29,15 @@ unsigned tw_ordered_by(MlirOperation op) {
 bool tw_orders_only(MlirOperation op, unsigned orders) {
   unsigned all = tw_ordered_by(op);
   return all != 0 && (all & ~orders) == 0;
+}
+
+void tw_build_commit(const tw_builder_t *at) { (void)tw_build(at, "tile.async_commit", (tw_op_parts_t){0}); }
+
+void tw_build_copy_wait(const tw_builder_t *at, int64_t pending) {
+  tw_attr_t attr = {"pending", mlirIntegerAttrGet(tw_i32(at->context), pending)};
+  (void)tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &attr});
+}
+
+bool tw_groups_copies(MlirOperation op) {
+  return tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT);
 }

@@ -1,9 +1,11 @@
-/* barrier.h - what a tile.barrier orders: said by the pass that puts it there, read by those that move or drop it
+/* barrier.h - what a tile.barrier orders, and groups of asynchronous copies
  *
- *   tile.barrier {tile.copies}                   what asynchronous copies bring, and reads of it; stages of a producer
- * do, too tile.barrier {tile.products}                 what products read, and later writes to their buffers
- *   tile.barrier {tile.products, tile.stores}    ... which threads write
- *   tile.barrier                   anything */
+ * The pass that puts a barrier there says it; passes that move or drop barriers read it. An attribute a kind:
+ *
+ *   {tile.copies}     what asynchronous copies bring, and reads of it; so do the stages of a producer
+ *   {tile.products}   what products read, and later writes to their buffers
+ *   {tile.stores}     what threads write that products read
+ *   none              anything */
 #ifndef TILEWRIGHT_LOWERING_GPU_FACTS_BARRIER_H
 #define TILEWRIGHT_LOWERING_GPU_FACTS_BARRIER_H
 
@@ -21,5 +23,12 @@ MlirOperation tw_build_barrier(const tw_builder_t *at, unsigned orders);
 unsigned tw_ordered_by(MlirOperation op);
 /* Whether it is a barrier that orders nothing else. */
 bool tw_orders_only(MlirOperation op, unsigned orders);
+
+/* The copies so far are a group. */
+void tw_build_commit(const tw_builder_t *at);
+/* At most so many groups are under way behind it. */
+void tw_build_copy_wait(const tw_builder_t *at, int64_t pending);
+/* Whether it is one of these two. */
+bool tw_groups_copies(MlirOperation op);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_FACTS_BARRIER_H */

@@ -115,23 +115,23 @@ static int64_t atomic_scratch(MlirOperation op) {
   return tw_count(type) * shared_bits(tw_element(type)) / 8;
 }
 
-int64_t tw_scratch_bytes(MlirOperation op) {
+static int64_t conversion_scratch(MlirOperation op) {
   tw_layout_t from, to;
-  if (tw_op_is(op, TW_TILE_ATOMIC))
-    return atomic_scratch(op);
-  if (tw_op_is(op, TW_TILE_REDUCE))
-    return reduce_scratch(op);
-  if (tw_op_is(op, TW_TILE_SCAN) || tw_op_is(op, TW_TILE_SCAN_BY) || tw_op_is(op, TW_TILE_REDUCE_BY))
-    return scan_scratch(op);
-  if (tw_op_is(op, TW_TILE_PRINT))
-    return print_scratch(op);
-  if (!tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
-    return 0;
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   if (!tw_layout_of_type(type, &from) || !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &to) ||
       !tw_converts_through_shared(&from, &to))
     return 0;
   return tw_count(type) * shared_bits(tw_element(type)) / 8;
+}
+
+int64_t tw_scratch_bytes(MlirOperation op) {
+  static int64_t (*const needs[TW_NUM_OP_KINDS])(MlirOperation) = {
+#define TW_OWN(kind, operands, function) [TW_##kind] = function,
+#include "TileScratch.inc"
+#undef TW_OWN
+  };
+  int64_t (*need)(MlirOperation) = needs[tw_op_kind(op)];
+  return need != NULL ? need(op) : 0;
 }
 
 int64_t tw_scratch_offset(MlirOperation op) { return tw_attr_int(op, "tile.scratch", 0); }

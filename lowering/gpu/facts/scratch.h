@@ -6,7 +6,7 @@
 #include "lowering/layout/layout.h"
 #include "tilewright/dialect.h"
 
-/* Bytes of shared memory that a convert_layout, a reduce, a scan or a print needs for itself. */
+/* Bytes of shared memory that an op needs for itself: by the function that its definition names as `scratch`. */
 int64_t tw_scratch_bytes(MlirOperation op);
 /* Value of the attribute tile.scratch, where that lies; 0 where there is none. */
 int64_t tw_scratch_offset(MlirOperation op);

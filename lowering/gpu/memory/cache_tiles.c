@@ -343,14 +343,13 @@ static void start_copies(const tw_builder_t *at, cache_plan_t *plan, MlirValue k
       build_copy(&in, plan, &plan->tiles[t], stage);
     if (kept.ptr)
       tw_build(&in, "scf.yield", (tw_op_parts_t){0});
-    tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
+    tw_build_commit(at);
   }
 }
 
 static void wait_for_stage(const tw_builder_t *at, const cache_plan_t *plan) {
-  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at->context), plan->stages)};
-  tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
-  tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
+  tw_build_commit(at);
+  tw_build_copy_wait(at, plan->stages);
   tw_build_barrier(at, TW_ORDERS_COPIES);
 }
 

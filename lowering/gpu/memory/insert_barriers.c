@@ -33,6 +33,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/aliasing.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
@@ -147,12 +148,14 @@ static void leave_arrays(state_t *s) {
   s->count = kept;
 }
 
-static void put_before(MlirOperation op, const char *name, bool wait) {
-  MlirOperationState state = mlirOperationStateGet(tw_str(name), mlirOperationGetLocation(op));
-  MlirContext context = mlirOperationGetContext(op);
-  MlirNamedAttribute pending = {mlirIdentifierGet(context, tw_str("pending")), mlirIntegerAttrGet(tw_i32(context), 0)};
-  mlirOperationStateAddAttributes(&state, wait, &pending);
-  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, mlirOperationCreate(&state));
+static void put_barrier_before(MlirOperation op) {
+  tw_builder_t at = tw_build_before(op);
+  (void)tw_build_barrier(&at, TW_ORDERS_ANYTHING);
+}
+
+static void put_wait_before(MlirOperation op) {
+  tw_builder_t at = tw_build_before(op);
+  tw_build_copy_wait(&at, 0);
 }
 
 /* No thread may write what a product of it, or of another warpgroup, still reads. */
@@ -169,11 +172,11 @@ static void check_products(state_t *s, MlirOperation op, const void *owner, int6
 /* Puts what is needed before an op that reads or writes the bytes. */
 static void settle(state_t *s, MlirOperation op, bool writes, int64_t from, int64_t to) {
   if (conflicts(s, writes, true, from, to)) {
-    put_before(op, "tile.async_wait", true);
+    put_wait_before(op);
     wait_for_copies(s);
   }
   if (conflicts(s, writes, false, from, to)) {
-    put_before(op, "tile.barrier", false);
+    put_barrier_before(op);
     meet(s);
   }
 }
@@ -270,7 +273,7 @@ static void visit_array(state_t *s, MlirOperation op, open_access_t access) {
     meets = meets || (a->kind != COPY && (a->kind == WRITE || access.kind == WRITE) && may_touch(a, &access));
   }
   if (meets) {
-    put_before(op, "tile.barrier", false);
+    put_barrier_before(op);
     meet(s);
   }
   if (!tw_op_is(op, TW_TILE_TMA_STORE)) /* nothing reads behind it what it writes */
@@ -361,7 +364,7 @@ static void visit_ordered(state_t *s, MlirOperation op, int64_t bytes) {
   MlirOperation next = mlirOperationGetNextInBlock(op);
   if (tw_releases(op)) {
     if (!is_barrier(op_before(op)))
-      put_before(op, "tile.barrier", false);
+      put_barrier_before(op);
     meet(s);
   }
   if (tw_acquires(op) && bytes == 0 && !is_barrier(next))
@@ -390,7 +393,7 @@ static void visit(state_t *s, MlirOperation op) {
     access.kind = COPY;
     check_products(s, op, access.owner, access.from, access.to);
     if (bytes_changed_hands(s, &access)) {
-      put_before(op, "tile.barrier", false);
+      put_barrier_before(op);
       meet(s);
     }
     note(s, access);

@@ -133,8 +133,8 @@ static bool may_write(MlirOperation op, const void *user) {
   for (MlirOperation read = mlirBlockGetFirstOperation(tw_loop_body(reads->loop)); !mlirOperationIsNull(read);
        read = mlirOperationGetNextInBlock(read))
     if (tw_slice_has(&reads->early, read) && (tw_is_async_copy(read) || is_index_load(read)) &&
-        (tw_acquires(op) || !tw_assume_unwritten(mlirOperationGetOperand(read, 0), array,
-                                                 tw_reads_before(read, op, reads->loop))))
+        (tw_acquires(op) ||
+         !tw_assume_unwritten(mlirOperationGetOperand(read, 0), array, tw_reads_before(read, op, reads->loop))))
       return true;
   return false;
 }
@@ -274,7 +274,7 @@ static void issue(const tw_builder_t *at, const pipeline_plan_t *plan, tw_map_t 
     tw_set_operand(copy, TW_OPERAND_ENABLED, exists);
     mlirBlockInsertOwnedOperationBefore(at->block, at->before, copy);
   }
-  tw_build(at, "tile.async_commit", (tw_op_parts_t){0});
+  tw_build_commit(at);
 }
 
 /* Loads what the positions of the iteration at `iv` need from memory. */
@@ -287,8 +287,7 @@ static void load_ahead(const tw_builder_t *at, const pipeline_plan_t *plan, Mlir
 }
 
 static void build_wait(const tw_builder_t *at, int pending) {
-  tw_attr_t attr = {"pending", mlirIntegerAttrGet(tw_i32(at->context), pending)};
-  tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &attr});
+  tw_build_copy_wait(at, pending);
   tw_build_barrier(at, TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS);
 }
 
@@ -338,7 +337,7 @@ static void drop_waits(MlirBlock body) {
   enum { PROMOTED = TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS | TW_ORDERS_STORES };
   for (MlirOperation op = mlirBlockGetFirstOperation(body), next; !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    if (tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) || tw_orders_only(op, PROMOTED))
+    if (tw_groups_copies(op) || tw_orders_only(op, PROMOTED))
       mlirOperationDestroy(op);
   }
 }

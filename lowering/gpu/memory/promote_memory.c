@@ -177,9 +177,8 @@ MlirOperation tw_stage_load(MlirOperation func, MlirOperation load, MlirValue *b
   *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
   tw_builder_t at = tw_build_before(load);
   (tw_op_gathers(load) ? build_gather_copy : build_copy)(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
-  tw_build(&at, "tile.async_commit", (tw_op_parts_t){0});
-  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
-  tw_build(&at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &pending});
+  tw_build_commit(&at);
+  tw_build_copy_wait(&at, 0);
   tw_build_barrier(&at, TW_ORDERS_COPIES);
   return tw_build_barrier(&at, TW_ORDERS_COPIES);
 }

@@ -41,8 +41,7 @@ static bool is_producers(MlirOperation op) {
 }
 
 static void stop(const tw_builder_t *at) {
-  tw_attr_t none = {"pending", mlirIntegerAttrGet(tw_i32(at->context), 0)};
-  tw_build(at, "tile.async_wait", (tw_op_parts_t){.num_attrs = 1, .attrs = &none});
+  tw_build_copy_wait(at, 0);
   tw_build_barrier(at, TW_ORDERS_ANYTHING);
 }
 

@@ -27,12 +27,6 @@
 
 static bool is_boundary(MlirOperation op) { return tw_op_combines(op); }
 
-/* Ops that only give a tile another form. */
-static bool is_form(MlirOperation op) {
-  return tw_op_is(op, TW_ARITH_EXTF) || tw_op_is(op, TW_ARITH_EXTSI) || tw_op_is(op, TW_ARITH_EXTUI) ||
-         tw_op_is(op, TW_TILE_RESHAPE) || tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_PERMUTE);
-}
-
 /* The number of a part: what lies there a cache has for many blocks, as if it were the same for all (cluster_rows.c).
  */
 static bool is_part(MlirOperation op) {
@@ -101,12 +95,12 @@ static void sink(MlirOperation op) {
 
 /* A load, or another form of what was loaded. */
 static bool is_loaded(MlirOperation op) {
-  while (!mlirOperationIsNull(op) && is_form(op))
+  while (!mlirOperationIsNull(op) && tw_is_form(op))
     op = tw_def(mlirOperationGetOperand(op, 0));
   return !mlirOperationIsNull(op) && tw_op_loads_tile(op);
 }
 
-static bool may_wait(MlirOperation op) { return (is_form(op) && is_loaded(op)) || is_shared_load(op); }
+static bool may_wait(MlirOperation op) { return (tw_is_form(op) && is_loaded(op)) || is_shared_load(op); }
 
 /* ---- what may wait for stores -------------------------------------------------------------------- */
 

@@ -142,9 +142,6 @@ static bool is_written(MlirOperation func, MlirOperation load) {
 
 /* ---- rewriting --------------------------------------------------------------------------------------- */
 
-/* Ops that only give a tile another form. */
-static bool is_form(MlirOperation op) { return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_ARITH_EXTF); }
-
 /* The first op of the block that reads the value, or holds one that does; null if the value is read elsewhere. */
 static MlirOperation first_user(MlirBlock block, MlirValue value) {
   MlirOperation first = tw_null_op();
@@ -159,7 +156,7 @@ static MlirOperation first_user(MlirBlock block, MlirValue value) {
 /* Has the other forms of a value made where these are used first; returns the first op that then reads the value. */
 static MlirOperation sink_forms(MlirBlock block, MlirValue value) {
   MlirOperation user = first_user(block, value);
-  while (!mlirOperationIsNull(user) && is_form(user)) {
+  while (!mlirOperationIsNull(user) && tw_is_form(user)) {
     MlirOperation at = sink_forms(block, mlirOperationGetResult(user, 0));
     if (mlirOperationIsNull(at) || mlirOperationEqual(mlirOperationGetNextInBlock(user), at))
       break;

@@ -155,8 +155,7 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
 
 /* Ops among which lanes read one stage after the other. */
 static bool is_among_reads(MlirOperation op) {
-  return tw_op_loads(op) || tw_is_async_copy(op) || tw_op_is(op, TW_TILE_LOCAL_LOAD) ||
-         tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) ||
+  return tw_op_loads(op) || tw_is_async_copy(op) || tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_groups_copies(op) ||
          tw_orders_only(op, TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS) ||
          (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
 }

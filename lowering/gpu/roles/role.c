@@ -27,8 +27,7 @@ static bool is_obsolete(const tw_role_t *r, MlirOperation op) {
   unsigned here = TW_ORDERS_PRODUCTS | (r->plan->has_stores ? 0 : TW_ORDERS_COPIES);
   if (tw_op_is(op, TW_TILE_BARRIER))
     return tw_orders_only(op, here) || have_met(r);
-  return tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT) || tw_op_is(op, TW_TILE_ALLOC_SHARED) ||
-         tw_op_is(op, TW_TILE_ALLOC_BARRIERS);
+  return tw_groups_copies(op) || tw_op_is(op, TW_TILE_ALLOC_SHARED) || tw_op_is(op, TW_TILE_ALLOC_BARRIERS);
 }
 
 static bool is_wanted(const tw_role_t *r, MlirOperation op) {
