@@ -44,11 +44,9 @@ def random_programs(target: str, seeds: range) -> Iterator[Program]:
 
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
-            program = check.program_of(choices.choose(seed, "few"))
-            kernel = check.kernel_of(program.source(f"seed {seed}"), Path(folder))
-            numbers = numbers_of.NumPy(seed)
-            arguments, outputs = program.prepare(numbers)
-            _, key = kernel.specialization((*arguments, *check.fresh(numbers, outputs)))
+            chosen = choices.choose(seed, "few")
+            kernel = check.kernel_of(check.program_of(chosen).source(f"seed {seed}"), Path(folder))
+            _, key = kernel.specialization(tuple(check.arguments_of(chosen, numbers_of.NumPy(seed))))
             seen: set[str] = set()
             for hints in LAUNCHED:
                 about = "".join(f" {hint}={value}" for hint, value in hints.items())

@@ -16,6 +16,7 @@
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/access_layout.h"
 #include "lowering/gpu/layout/value_classes.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/cost.h"
 #include "lowering/layout/memory.h"
@@ -28,6 +29,7 @@ enum {
   DEFAULT_VECTOR_BITS = 2,
   UNKNOWN_TRIPS = 16, /* of a loop */
   MOST_TRIPS = 1 << 20,
+  WORD_BITS = 32,
   MAX_RUNNERS_UP = 7,
   MAX_TOLD = 3,
   WITHIN_PERCENT = 25 /* of the best: what a tuner may try */
@@ -311,11 +313,18 @@ static void force(chooser_t *x, MlirValue value, const tw_layout_t *layout) {
   k->forced = true;
 }
 
+/* Whether a thread has registers for an operand. Multiply-adds want rows and columns whole, each in many lanes. */
+static bool can_hold(MlirOperation mma, int operand, const tw_layout_t *layout) {
+  int words = tw_layout_own_registers(layout) * element_bits(mlirOperationGetOperand(mma, operand)) / WORD_BITS;
+  return words <= tw_register_budget(mma, TW_BUDGET_HELD_OPERANDS);
+}
+
 /* Loads behind an operand will go through shared memory, where arithmetic on them finds them in its layout. */
 static void add_loads(chooser_t *x, MlirOperation mma, int operand, const tw_layout_t *layout) {
   MlirOperation loads[TW_MAX_LOADS_BEHIND];
   MlirValue value = mlirOperationGetOperand(mma, operand);
-  int count = twl_has_class(value) ? tw_loads_behind(mma, operand, loads) : 0;
+  bool held = twl_has_class(value) && can_hold(mma, operand, layout);
+  int count = held ? tw_loads_behind(mma, operand, loads) : 0;
   for (int i = 0; i < count; i++)
     tw_map_set(&x->c->promoted, loads[i].ptr, 0, NULL);
   if (count > 0)
