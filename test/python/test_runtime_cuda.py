@@ -316,15 +316,15 @@ def launches_that_ask_the_driver_once() -> None:
     """Of any other stream each thing is asked once a launch: what it captures, and its number for a workspace."""
     plain = make("A")
     dynamic = make("A", threads=384, persistent=True, dynamic=True)
-    both = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True, dynamic=True)
-    for k, numbers in ((plain, 0), (dynamic, 1), (both, 1)):
+    shared = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
+    for k, numbers in ((plain, 0), (dynamic, 1), (shared, 1)):
         for _ in range(2):  # the first one allocates
             before = [fake.calls(name) for name in ASKED[:2]]
-            _core.launch(0x5001, (8, 4), k, (on(0, 1 << 16),))
+            _core.launch(0x5001, (8, 4), k, (on(0, 4, 1 << 16),))
             asked = [fake.calls(name) - was for name, was in zip(ASKED, before, strict=False)]
             assert asked == [1, numbers]
     before = [fake.calls(name) for name in ASKED[:2]]
-    _core.launch(0x500F, (8, 4), both, (on(0, 1 << 16),))
+    _core.launch(0x500F, (8, 4), shared, (on(0, 4, 1 << 16),))
     assert [fake.calls(name) for name in ASKED[:2]] == [before[0] + 1, before[1]]  # one that captures has no number
 
 
