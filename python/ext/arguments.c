@@ -7,6 +7,7 @@
 #include "import.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* === messages ===================================================================================================== */
@@ -28,17 +29,23 @@ static bool is_ours(void) {
   return found;
 }
 
-/* "its dtype …" -> "kernel f, argument 'A': its dtype …" */
-static int name_argument(const dispatcher_t *self, Py_ssize_t i) {
+/* "its dtype …" -> "kernel f, argument 'A[2]': its dtype …" */
+static int name_argument(call_t *call, Py_ssize_t i) {
+  const dispatcher_t *self = call->self;
   if (!is_ours()) /* what a producer has raised, or Python of what it gave */
     tw_ext_error_from_pending(TW_TYPE_ERROR, "it cannot be read");
-  if (!is_ours())
+  PyObject *path = call->path;
+  call->path = NULL;
+  if (!is_ours()) {
+    Py_XDECREF(path);
     return -1;
+  }
   PyObject *type, *value, *trace, *fresh;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   PyObject *cause = PyException_GetCause(value);
-  PyErr_Format(type, "kernel %U, argument '%U': %S", self->name, parameter_name(self, i), value);
+  PyErr_Format(type, "kernel %U, argument '%U%V': %S", self->name, parameter_name(self, i), path, "", value);
+  Py_XDECREF(path);
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);
@@ -50,12 +57,17 @@ static int name_argument(const dispatcher_t *self, Py_ssize_t i) {
   return -1;
 }
 
-/* "A, B" of the arguments in a bit mask; new reference. */
-static PyObject *names_of(const dispatcher_t *self, uint64_t mask) {
-  PyObject *list = PyList_New(0), *comma = PyUnicode_FromString(", "), *text = NULL;
-  for (Py_ssize_t i = 0; list && i < self->count; i++)
+static Py_ssize_t leaf_count(const call_t *call) { return call->self->count + call->shift; }
+
+/* "A, B[2]" of the leaves in a bit mask; new reference. */
+static PyObject *names_of(const call_t *call, uint64_t mask) {
+  PyObject *names =
+      call->structures ? tw_structure_leaves(call->self, call->arguments) : PySequence_List(call->self->parameters);
+  PyObject *list = names ? PyList_New(0) : NULL, *comma = PyUnicode_FromString(", "), *text = NULL;
+  for (Py_ssize_t i = 0; list && i < leaf_count(call) && i < PyList_Size(names); i++)
     if (mask >> i & 1)
-      PyList_Append(list, parameter_name(self, i));
+      PyList_Append(list, PyList_GetItem(names, i));
+  Py_XDECREF(names);
   if (list && comma)
     text = PyUnicode_Join(comma, list);
   Py_XDECREF(list);
@@ -64,11 +76,12 @@ static PyObject *names_of(const dispatcher_t *self, uint64_t mask) {
 }
 
 int tw_call_count_error(const dispatcher_t *self, Py_ssize_t found) {
-  PyObject *names = names_of(self, ~0ull);
+  PyObject *comma = PyUnicode_FromString(", "), *names = comma ? PyUnicode_Join(comma, self->parameters) : NULL;
   if (names)
     tw_ext_error(TW_TYPE_ERROR, "kernel %U takes %zd argument(s) (%U), %zd were given", self->name, self->count, names,
                  found);
   Py_XDECREF(names);
+  Py_XDECREF(comma);
   return -1;
 }
 
@@ -76,15 +89,15 @@ int tw_call_count_error(const dispatcher_t *self, Py_ssize_t found) {
 static int mixture_error(const call_t *call) {
   PyObject *text = PyUnicode_FromString("");
   uint64_t done = 0;
-  for (Py_ssize_t i = 0; text && i < call->self->count; i++) {
+  for (Py_ssize_t i = 0; text && i < leaf_count(call); i++) {
     uint16_t place = call->place[i];
     if (!place || done >> i & 1)
       continue;
     uint64_t same = 0;
-    for (Py_ssize_t j = i; j < call->self->count; j++)
+    for (Py_ssize_t j = i; j < leaf_count(call); j++)
       same |= (uint64_t)(call->place[j] == place) << j;
     done |= same;
-    PyObject *names = names_of(call->self, same), *more = NULL;
+    PyObject *names = names_of(call, same), *more = NULL;
     const char *comma = PyUnicode_GetLength(text) ? "; " : "";
     if (names)
       more = place >> 8 == TW_DEVICE_CPU
@@ -102,7 +115,7 @@ static int mixture_error(const call_t *call) {
 }
 
 int tw_call_mask_error(const call_t *call, uint64_t mask, const char *what) {
-  PyObject *names = names_of(call->self, mask);
+  PyObject *names = names_of(call, mask);
   if (names)
     tw_ext_error(TW_LAUNCH_ERROR, "kernel %U writes to %U, %s", call->self->name, names, what);
   Py_XDECREF(names);
@@ -180,8 +193,10 @@ PyObject *tw_ext_constant_value(tw_state_t *state, PyObject *object) {
 }
 
 /* A key for the dictionary that tells 1 from True and 1.0, and 0.0 from -0.0; new reference. */
-static PyObject *typed_key(PyObject *object) {
+static PyObject *typed_key(tw_state_t *state, PyObject *object) {
   PyObject *type = (PyObject *)Py_TYPE(object);
+  if (tw_ext_is_array(state, object))
+    return tw_ext_error_type(TW_TYPE_ERROR, "it is a constant of the kernel, and holds an array (%U)", object);
   if (PyFloat_CheckExact(object)) {
     double value = PyFloat_AsDouble(object);
     uint64_t bits;
@@ -195,7 +210,7 @@ static PyObject *typed_key(PyObject *object) {
   if (!key || PyTuple_SetItem(key, 0, Py_NewRef(type)))
     return key;
   for (Py_ssize_t i = 0; i < size; i++) {
-    PyObject *part = typed_key(PyTuple_GetItem(object, i));
+    PyObject *part = typed_key(state, PyTuple_GetItem(object, i));
     if (!part) {
       Py_DECREF(key);
       return NULL;
@@ -206,12 +221,13 @@ static PyObject *typed_key(PyObject *object) {
 }
 
 /* A small integer for a constant that is no number; the same for equal ones. */
-static int object_id(dispatcher_t *self, Py_ssize_t i, PyObject *object, uint64_t *out_id) {
+static int object_id(call_t *call, Py_ssize_t i, PyObject *object, uint64_t *out_id) {
+  dispatcher_t *self = call->self;
   if (self->seen[i] == object) {
     *out_id = self->seen_id[i];
     return 0;
   }
-  PyObject *key = typed_key(object);
+  PyObject *key = typed_key(call->reader.state, object);
   if (!key)
     return -1;
   PyObject *known = PyDict_GetItemWithError(self->objects, key);
@@ -245,21 +261,21 @@ TW_HOT static int read_constant(call_t *call, Py_ssize_t i, PyObject *object) {
   int overflow = 0;
   if (PyLong_CheckExact(object)) {
     int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    key[0] = CONST_INT;
+    key[0] = CONSTANT_WORD | CONST_INT;
     key[1] = (uint64_t)value;
     if (TW_LIKELY(!overflow))
       return 0;
   } else if (PyBool_Check(object)) {
-    key[0] = CONST_BOOL;
+    key[0] = CONSTANT_WORD | CONST_BOOL;
     key[1] = object == Py_True;
     return 0;
   } else if (PyFloat_CheckExact(object)) {
     double value = PyFloat_AsDouble(object);
-    key[0] = CONST_FLOAT;
+    key[0] = CONSTANT_WORD | CONST_FLOAT;
     memcpy(&key[1], &value, sizeof value);
     return 0;
   } else if (object == Py_None) {
-    key[0] = CONST_NONE;
+    key[0] = CONSTANT_WORD | CONST_NONE;
     key[1] = 0;
     return 0;
   } else if (tw_ext_is_array(call->reader.state, object)) {
@@ -274,8 +290,8 @@ TW_HOT static int read_constant(call_t *call, Py_ssize_t i, PyObject *object) {
     Py_XDECREF(value);
     return failed;
   }
-  key[0] = CONST_OBJECT;
-  return object_id(call->self, i, object, &key[1]);
+  key[0] = CONSTANT_WORD | CONST_OBJECT;
+  return object_id(call, i, object, &key[1]);
 }
 
 /* === scalars ====================================================================================================== */
@@ -345,7 +361,7 @@ static int read_numpy_scalar(call_t *call, PyObject *object) {
   return failed ? -1 : put_scalar(call, dtype, word, is_integral(dtype) && word % 16 == 0);
 }
 
-/* === arguments ==================================================================================================== */
+/* === leaves ======================================================================================================= */
 
 /* An array at a place: where all are so far, and what is told if they are not. */
 static inline void put_place(call_t *call, Py_ssize_t i, int kind, int device_id) {
@@ -449,12 +465,36 @@ static int read_dtype(call_t *call, PyObject *object) {
   return text ? 0 : -1;
 }
 
-/* An object of another type than most. */
-TW_COLD static int read_any(call_t *call, Py_ssize_t i, PyObject *object) {
+/* What can be no value of a running kernel: it is a constant without an annotation. */
+static bool is_constant_by_nature(tw_state_t *state, PyObject *object) {
+  if (object == Py_None || PyUnicode_CheckExact(object))
+    return true;
+  if (!state->enumeration) {
+    PyObject *module = PyImport_ImportModule("enum");
+    state->enumeration = module ? PyObject_GetAttrString(module, "Enum") : NULL;
+    Py_XDECREF(module);
+  }
+  int found = state->enumeration ? PyObject_IsInstance(object, state->enumeration) : -1;
+  if (found < 0)
+    PyErr_Clear();
+  return found > 0;
+}
+
+static int read_structure(call_t *call, Py_ssize_t leaf, PyObject *object);
+
+/* Neither an array nor a number. */
+static int read_other(call_t *call, Py_ssize_t leaf, PyObject *object) {
+  if (is_constant_by_nature(call->reader.state, object))
+    return read_constant(call, leaf, object);
+  return tw_structure_kind(call, object) ? read_structure(call, leaf, object) : unsupported(object);
+}
+
+/* An argument of another type than most. */
+TW_COLD static int read_any(call_t *call, Py_ssize_t leaf, PyObject *object) {
   tw_state_t *state = call->reader.state;
   const tw_dl_exchange_t *exchange = tw_ext_exchange_of(state, Py_TYPE(object));
   if (exchange)
-    return read_exchange(call, i, exchange, object);
+    return read_exchange(call, leaf, exchange, object);
   if (is_dtype(state, object))
     return read_dtype(call, object);
   if (tw_ext_is_numpy_scalar(state, object))
@@ -463,29 +503,112 @@ TW_COLD static int read_any(call_t *call, Py_ssize_t i, PyObject *object) {
     return read_int(call, object);
   if (PyFloat_Check(object))
     return read_float(call, object);
+  if (PyTuple_Check(object) || PyList_Check(object) || PyDict_Check(object))
+    return read_structure(call, leaf, object);
   if (!tw_ext_is_array(state, object))
-    return unsupported(object);
+    return read_other(call, leaf, object);
   tw_array_t array;
   if (tw_ext_array_read(object, &call->reader, &array))
     return -1;
-  return put_array(call, i, &array);
+  return put_array(call, leaf, &array);
 }
 
 /* `tensors`: what is known of the type that arrays have most often. */
-static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object, tw_known_type_t tensors) {
+static inline int read_leaf(call_t *call, Py_ssize_t leaf, PyObject *object, tw_known_type_t tensors) {
   PyTypeObject *type = Py_TYPE(object);
-  call->place[i] = 0;
-  if (call->self->constants >> i & 1)
-    return read_constant(call, i, object);
   if (TW_LIKELY(type == tensors.type))
-    return read_exchange(call, i, tensors.exchange, object);
+    return read_exchange(call, leaf, tensors.exchange, object);
   if (type == &PyLong_Type)
     return read_int(call, object);
   if (type == &PyFloat_Type)
     return read_float(call, object);
   if (type == &PyBool_Type)
     return put_scalar(call, TW_DTYPE_BOOL, object == Py_True, false);
-  return read_any(call, i, object);
+  return read_any(call, leaf, object);
+}
+
+/* === structures =================================================================================================== */
+
+enum { MOST_LEVELS = 16 }; /* of structures in structures */
+
+/* Room for the arrays of all leaves that there may be. */
+static int make_room(dispatcher_t *self) {
+  if (self->leaves > self->count)
+    return 0;
+  tw_known_array_t *known = calloc(TW_MAX_ARGS + 1, sizeof *known);
+  if (!known) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  free(self->known);
+  self->known = known;
+  self->leaves = TW_MAX_ARGS + 1;
+  return 0;
+}
+
+static int too_many(void) {
+  tw_ext_error(TW_TYPE_ERROR, "with it the arguments hold more than %d arrays, numbers and constants", TW_MAX_ARGS);
+  return -1;
+}
+
+static int read_parts(call_t *call, Py_ssize_t *next, const tw_structure_t *structure, PyObject *form, int levels);
+
+static int read_nested(call_t *call, Py_ssize_t *next, PyObject *object, PyObject *form, int levels) {
+  tw_structure_t structure;
+  if (levels == 0 || call->structures >= MOST_STRUCTURES) {
+    tw_ext_error(TW_TYPE_ERROR, levels ? "it is one of more than %d structures" : "it is nested deeper than %d levels",
+                 levels ? MOST_STRUCTURES : MOST_LEVELS);
+    return -1;
+  }
+  call->structures++;
+  if (tw_structure_open(call, object, &structure))
+    return -1;
+  int failed = tw_structure_word(call->self, &structure, &call->key[call->key_count++]) ||
+               tw_ext_hold_object(&call->reader.holds, Py_NewRef(structure.parts)) ||
+               read_parts(call, next, &structure, form, levels - 1);
+  tw_structure_close(&structure);
+  return failed ? -1 : 0;
+}
+
+/* A part of a structure; `next` is the first leaf that is not yet taken. */
+static int read_part(call_t *call, Py_ssize_t *next, PyObject *object, PyObject *form, int levels) {
+  if (form != Py_True && tw_structure_kind(call, object))
+    return read_nested(call, next, object, form, levels);
+  Py_ssize_t leaf = (*next)++;
+  if (leaf >= TW_MAX_ARGS)
+    return too_many();
+  call->place[leaf] = 0;
+  return form == Py_True ? read_constant(call, leaf, object)
+                         : read_leaf(call, leaf, object, call->reader.state->exchange);
+}
+
+static int read_parts(call_t *call, Py_ssize_t *next, const tw_structure_t *structure, PyObject *form, int levels) {
+  Py_ssize_t count = PyTuple_Size(structure->parts);
+  if (tw_structure_check_form(structure, form))
+    return -1;
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (read_part(call, next, PyTuple_GetItem(structure->parts, i), tw_structure_form(structure, form, i), levels)) {
+      tw_structure_name(structure, i, &call->path);
+      return -1;
+    }
+  return 0;
+}
+
+/* An argument that is a structure; it may take more leaves than one, or none. */
+TW_COLD static int read_structure(call_t *call, Py_ssize_t leaf, PyObject *object) {
+  const dispatcher_t *self = call->self;
+  PyObject *form = self->forms ? PyTuple_GetItem(self->forms, leaf - call->shift) : Py_None;
+  Py_ssize_t next = leaf;
+  if (make_room(call->self) || read_nested(call, &next, object, form, MOST_LEVELS))
+    return -1;
+  call->shift += next - leaf - 1;
+  return self->count + call->shift > TW_MAX_ARGS ? too_many() : 0;
+}
+
+static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object, tw_known_type_t tensors) {
+  Py_ssize_t leaf = i + call->shift;
+  call->place[leaf] = 0;
+  return call->self->constants >> i & 1 ? read_constant(call, leaf, object) : read_leaf(call, leaf, object, tensors);
 }
 
 TW_HOT int tw_call_read_arguments(call_t *call, PyObject *arguments) {
@@ -495,11 +618,14 @@ TW_HOT int tw_call_read_arguments(call_t *call, PyObject *arguments) {
   call->device_id = 0;
   call->mixed = false;
   call->read_only = call->overlapping = 0;
+  call->arguments = arguments;
+  call->shift = call->structures = 0;
+  call->path = NULL;
   call->key_count = 1; /* the target, when it is known */
   call->word_count = 0;
   const tw_known_type_t tensors = call->reader.state->exchange;
   for (Py_ssize_t i = 0; i < count; i++)
     if (TW_UNLIKELY(read_argument(call, i, PyTuple_GetItem(arguments, i), tensors)))
-      return name_argument(self, i);
+      return name_argument(call, i);
   return TW_UNLIKELY(call->mixed) ? mixture_error(call) : 0;
 }

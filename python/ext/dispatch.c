@@ -516,12 +516,21 @@ static int read_constants(dispatcher_t *self, PyObject *positions) {
   return count < 0 ? -1 : 0;
 }
 
+/* None, or one form a parameter. */
+static int check_forms(const dispatcher_t *self, PyObject *forms) {
+  if (forms == Py_None || (PyTuple_Check(forms) && PyTuple_Size(forms) == self->count))
+    return 0;
+  PyErr_SetString(PyExc_ValueError, "forms must be None or a tuple with an entry for each parameter");
+  return -1;
+}
+
 static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"name", "parameters", "constants", "on_miss", "threads", "defaults", "most_variants", NULL};
+  static char *names[] = {"name",     "parameters",    "constants", "on_miss", "threads",
+                          "defaults", "most_variants", "forms",     NULL};
   dispatcher_t *self = (dispatcher_t *)object;
-  PyObject *name, *parameters, *constants, *on_miss, *defaults = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|pOi:Dispatcher", names, &name, &parameters, &constants,
-                                   &on_miss, &self->threads, &defaults, &self->most_variants))
+  PyObject *name, *parameters, *constants, *on_miss, *defaults = Py_None, *forms = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|pOiO:Dispatcher", names, &name, &parameters, &constants,
+                                   &on_miss, &self->threads, &defaults, &self->most_variants, &forms))
     return -1;
   if (self->parameters) {
     PyErr_SetString(PyExc_RuntimeError, "a Dispatcher is initialized once");
@@ -537,14 +546,17 @@ static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keyw
     return -1;
   }
   self->objects = PyDict_New();
+  self->records = PyDict_New();
+  self->leaves = self->count;
   self->known = calloc((size_t)self->count + 1, sizeof *self->known);
-  if (!self->objects || !self->known || read_constants(self, constants)) {
+  if (!self->objects || !self->records || !self->known || check_forms(self, forms) || read_constants(self, constants)) {
     Py_DECREF(tuple);
     return PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
   }
   self->name = Py_NewRef(name);
   self->on_miss = Py_NewRef(on_miss);
   self->defaults = PyTuple_Check(defaults) ? Py_NewRef(defaults) : NULL;
+  self->forms = PyTuple_Check(forms) ? Py_NewRef(forms) : NULL;
   self->parameters = tuple;
   return 0;
 }
@@ -555,7 +567,9 @@ static int dispatcher_traverse(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->on_miss);
   Py_VISIT(self->watched);
   Py_VISIT(self->defaults);
+  Py_VISIT(self->forms);
   Py_VISIT(self->objects);
+  Py_VISIT(self->records);
   for (int i = 0; i < TW_MAX_ARGS; i++)
     Py_VISIT(self->seen[i]);
   for (size_t i = 0; i < self->slots; i++)
@@ -572,7 +586,9 @@ static int dispatcher_clear(PyObject *object) {
   Py_CLEAR(self->on_miss);
   Py_CLEAR(self->watched);
   Py_CLEAR(self->defaults);
+  Py_CLEAR(self->forms);
   Py_CLEAR(self->objects);
+  Py_CLEAR(self->records);
   for (int i = 0; i < TW_MAX_ARGS; i++)
     Py_CLEAR(self->seen[i]);
   Py_CLEAR(self->parameters); /* launch() refuses it from now on */
@@ -720,17 +736,20 @@ static PyType_Slot dispatcher_slots[] = {
     {Py_tp_clear, dispatcher_clear},
     {Py_tp_methods, dispatcher_methods},
     {Py_tp_getset, dispatcher_properties},
-    {Py_tp_doc, "Dispatcher(name, parameters, constants, on_miss, threads=False, defaults=None, most_variants=0)\n\n"
-                "Base of a kernel object. most_variants: how many it keeps; 0: all.\n"
-                "threads: written for one thread, and launched with launch_threads.\n"
-                "parameters: names; constants: positions of those whose value is part of the specialization.\n"
-                "on_miss(dispatcher, target, key) compiles one specialization and returns a CpuKernel or\n"
-                "CudaKernel. target: \"cpu\" or \"sm_90a\"; key: one tuple a parameter:\n"
-                "  (\"array\", dtype, rank, align, shape_div, strides, writable): the address is a multiple of\n"
-                "      align bytes, extent d of shape_div[d] (16 or 1); strides[d] is (1, 1) for a stride known\n"
-                "      to be 1, else (0, divisor of the stride in elements)\n"
-                "  (\"scalar\", dtype, divisor): an integer is a multiple of divisor (16 or 1)\n"
-                "  (\"const\", value)"},
+    {Py_tp_doc,
+     "Dispatcher(name, parameters, constants, on_miss, threads=False, defaults=None, most_variants=0, forms=None)\n\n"
+     "Base of a kernel object. most_variants: how many it keeps; 0: all.\n"
+     "threads: written for one thread, and launched with launch_threads.\n"
+     "parameters: names; constants: positions of those whose value is part of the specialization.\n"
+     "forms: for each parameter what is constant in a structure (tilewright.structure).\n"
+     "on_miss(dispatcher, target, key) compiles one specialization and returns a CpuKernel or\n"
+     "CudaKernel. target: \"cpu\" or \"sm_90a\"; key: one tuple a parameter:\n"
+     "  (\"array\", dtype, rank, align, shape_div, strides, writable): the address is a multiple of\n"
+     "      align bytes, extent d of shape_div[d] (16 or 1); strides[d] is (1, 1) for a stride known\n"
+     "      to be 1, else (0, divisor of the stride in elements)\n"
+     "  (\"scalar\", dtype, divisor): an integer is a multiple of divisor (16 or 1)\n"
+     "  (\"const\", value)\n"
+     "  (\"tuple\", type, parts), (\"list\", list, parts), (\"dict\", names, parts), (\"record\", type, parts)"},
     {0, NULL}};
 
 static PyType_Spec dispatcher_spec = {"tilewright._core.Dispatcher", sizeof(dispatcher_t), 0,

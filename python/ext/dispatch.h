@@ -2,6 +2,7 @@
  *
  *   dispatch.c    the Python type, launch()
  *   arguments.c   Python arguments -> key words and parameter words
+ *   structure.c   arguments that hold others
  *   table.c       key words -> compiled variant
  *   variant.c     CpuKernel and CudaKernel */
 #ifndef TILEWRIGHT_PYTHON_DISPATCH_H
@@ -16,7 +17,7 @@ typedef struct tw_variant {
   PyObject *name;  /* owned str */
   tw_cpu_kernel_t cpu;
   tw_cuda_kernel_t *cuda; /* owned */
-  uint64_t written;       /* bit i: the kernel writes to argument i */
+  uint64_t written;       /* bit i: the kernel writes to leaf i of the arguments */
   /* What makes variants for launches that this one is not for, from a kind (tw_alternative_kind_t) and a number, and
    * those: by kind, and by the logarithm of the number of slices or blocks, or by the axis; and one for arrays that
    * overlap.
@@ -30,7 +31,8 @@ typedef struct tw_variant {
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */
 PyObject *tw_ext_target_name(int major, int minor);
 
-enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS };
+/* The target, two words for a leaf, one for a structure. */
+enum { MOST_STRUCTURES = TW_MAX_ARGS, KEY_WORDS = 1 + 2 * TW_MAX_ARGS + MOST_STRUCTURES };
 
 /* Key word of a scalar: this bit, its dtype, and whether an integer is divisible by 16. */
 #define SCALAR_WORD (1ull << 60)
@@ -38,7 +40,10 @@ enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS };
 /* Key word of a dtype that is passed as an argument: a constant without a second word. */
 #define DTYPE_WORD (1ull << 61)
 
-/* First key word of a constant: what the second one is. */
+/* Key word of a structure: this bit, its kind, how many parts it has, and a number for what it is like. */
+#define STRUCTURE_WORD (1ull << 62)
+/* First key word of a constant: this bit, and what the second one is. */
+#define CONSTANT_WORD (1ull << 63)
 enum { CONST_INT = 1, CONST_BOOL, CONST_FLOAT, CONST_NONE, CONST_OBJECT };
 
 typedef struct watched_entry {
@@ -56,11 +61,14 @@ typedef struct dispatcher {
   PyObject *on_miss;             /* owned callable */
   PyObject *defaults;            /* owned tuple or NULL: of the last parameters */
   PyObject *watched;             /* owned tuple or NULL: what the variants read outside of the kernel */
+  PyObject *forms;               /* owned tuple or NULL: which parts of each parameter are constants */
   PyObject *objects;             /* owned dict: constants that are no numbers -> small integers */
+  PyObject *records;             /* owned dict: type -> (names of fields, their forms), or None: no dataclass */
   PyObject *seen[TW_MAX_ARGS];   /* owned: last object at a constant position … */
   uint64_t seen_id[TW_MAX_ARGS]; /* … and its integer */
   uint64_t constants;            /* bit i: argument i is a constant */
-  tw_known_array_t *known;       /* owned, one a parameter: the arrays of the last launch */
+  tw_known_array_t *known;       /* owned, `leaves` of them: the arrays of the last launch */
+  Py_ssize_t leaves;             /* as many as there are parameters, until there is a structure */
   Py_ssize_t count;              /* of parameters */
   int threads;                   /* one program a thread: launched with threads per block */
   entry_t **table;               /* owned, open addressing, `slots` is a power of two */
@@ -78,7 +86,11 @@ typedef struct call {
   bool has_block;
   int kind, device_id;             /* of the arrays; TW_DEVICE_NONE: there are none */
   bool mixed;                      /* arrays in different places */
-  uint64_t read_only, overlapping; /* bit i: argument i */
+  uint64_t read_only, overlapping; /* bit i: leaf i; without structures the leaves are the arguments */
+  PyObject *arguments;             /* borrowed */
+  Py_ssize_t shift;                /* leaves of the arguments so far, less these */
+  int structures;                  /* how many so far */
+  PyObject *path;                  /* owned or NULL: from an argument to the part of it that cannot be read */
   size_t key_count, word_count;
   uint16_t place[TW_MAX_ARGS]; /* 0: no array; else kind << 8 | device + 1 */
   uint64_t key[KEY_WORDS];
@@ -101,6 +113,39 @@ int tw_call_mask_error(const call_t *call, uint64_t mask, const char *what);
 int tw_call_error(const dispatcher_t *self, tw_status_t status);
 /* The value of a constant as Python knows it: NumPy scalars become Python's; new reference. */
 PyObject *tw_ext_constant_value(tw_state_t *state, PyObject *object);
+
+/* --- structure.c ------------------------------------------------------------------------------- */
+
+typedef enum { TW_LEAF, TW_TUPLE, TW_LIST, TW_DICT, TW_RECORD } tw_structure_kind_t;
+
+typedef struct tw_structure {
+  tw_structure_kind_t kind;
+  PyObject *like;  /* owned: what tells it from others of its kind */
+  PyObject *names; /* owned tuple of a dict or record, else NULL */
+  PyObject *parts; /* owned tuple */
+  PyObject *forms; /* borrowed: of a record's parts */
+} tw_structure_t;
+
+tw_structure_kind_t tw_structure_kind(const call_t *call, PyObject *object);
+/* Takes an object of a kind other than TW_LEAF apart. 0, or -1 with an exception and nothing to close. */
+int tw_structure_open(const call_t *call, PyObject *object, tw_structure_t *out);
+void tw_structure_close(tw_structure_t *structure);
+/* A form is what annotations say of an argument or a part of one: None is nothing, True that it is a constant, a tuple
+ * has the form of each part, a list the form of all. Whether it is one for so many parts: 0, or -1 with an exception.
+ */
+int tw_structure_check_form(const tw_structure_t *structure, PyObject *form);
+/* Of a part, by that of the structure; borrowed. */
+PyObject *tw_structure_form(const tw_structure_t *structure, PyObject *form, Py_ssize_t i);
+/* Puts the place of a part, as in "[2]", in front of a path; keeps the pending exception. */
+void tw_structure_name(const tw_structure_t *structure, Py_ssize_t i, PyObject **path);
+/* Names of all leaves; new list, or NULL with an exception. */
+PyObject *tw_structure_leaves(const dispatcher_t *self, PyObject *arguments);
+/* Its key word. 0, or -1 with an exception. */
+int tw_structure_word(dispatcher_t *self, const tw_structure_t *structure, uint64_t *out);
+/* Whether a key word may be that of the structure. */
+bool tw_structure_is(const tw_structure_t *structure, uint64_t word);
+/* What on_miss is told of it; `parts`, a tuple of what it is told of them, is taken. */
+PyObject *tw_structure_describe(const tw_structure_t *structure, PyObject *parts);
 
 /* --- table.c ----------------------------------------------------------------------------------- */
 

@@ -32,11 +32,12 @@ typedef struct tw_known_type {
   X(PyTypeObject, attribute)                                                                                           \
   X(PyTypeObject, location)                                                                                            \
   X(PyObject, build_error)                                                                                             \
-  X(PyObject, ndarray)    /* numpy.ndarray */                                                                          \
-  X(PyObject, generic)    /* numpy.generic */                                                                          \
-  X(PyObject, dtype)      /* tilewright.dtype.DType */                                                                 \
-  X(PyTypeObject, kernel) /* type of the last object that was a dispatcher */                                          \
-  X(PyTypeObject, stream) /* type of the last stream that was an object */
+  X(PyObject, ndarray)     /* numpy.ndarray */                                                                         \
+  X(PyObject, generic)     /* numpy.generic */                                                                         \
+  X(PyObject, dtype)       /* tilewright.dtype.DType */                                                                \
+  X(PyObject, enumeration) /* enum.Enum */                                                                             \
+  X(PyTypeObject, kernel)  /* type of the last object that was a dispatcher */                                         \
+  X(PyTypeObject, stream)  /* type of the last stream that was an object */
 
 enum { TW_KNOWN_TYPES = 8, TW_STREAM_NAMES = 3 };
 

@@ -38,31 +38,57 @@ static PyObject *describe_array_facts(uint64_t word) {
                        strides, word & TW_FACT_WRITABLE ? Py_True : Py_False, word & TW_FACT_TMA ? Py_True : Py_False);
 }
 
-/* One tuple a parameter; `arguments` give the values of constants. */
-PyObject *tw_key_describe(const call_t *call, PyObject *arguments) {
-  const dispatcher_t *self = call->self;
-  PyObject *result = PyTuple_New(self->count);
-  size_t at = 1;
-  for (Py_ssize_t i = 0; result && i < self->count; i++) {
-    PyObject *item;
-    uint64_t word = call->key[at++];
-    if (self->constants >> i & 1) {
-      at++;
-      PyObject *value = tw_ext_constant_value(call->reader.state, PyTuple_GetItem(arguments, i));
-      item = value ? Py_BuildValue("(sN)", "const", value) : NULL;
-    } else if (word & DTYPE_WORD) {
-      item = Py_BuildValue("(sO)", "const", PyTuple_GetItem(arguments, i));
-    } else if (word & SCALAR_WORD) {
-      item = Py_BuildValue("(ssi)", "scalar", tw_dtype_name((tw_dtype_t)(word & 255)), word & SCALAR_DIV ? 16 : 1);
-    } else {
-      item = describe_array_facts(word);
-    }
+static PyObject *describe(const call_t *call, const uint64_t **key, PyObject *object);
+
+static PyObject *describe_parts(const call_t *call, const uint64_t **key, PyObject *parts) {
+  Py_ssize_t count = PyTuple_Size(parts);
+  PyObject *result = PyTuple_New(count);
+  for (Py_ssize_t i = 0; result && i < count; i++) {
+    PyObject *item = describe(call, key, PyTuple_GetItem(parts, i));
     if (!item || PyTuple_SetItem(result, i, item)) {
       Py_DECREF(result);
       return NULL;
     }
   }
   return result;
+}
+
+/* What reads an array runs the code of its library, and so may change a list. */
+static PyObject *describe_structure(const call_t *call, uint64_t word, const uint64_t **key, PyObject *object) {
+  tw_structure_t structure;
+  PyObject *result = NULL;
+  if (!tw_structure_kind(call, object) || tw_structure_open(call, object, &structure))
+    return PyErr_Occurred() ? NULL : tw_ext_error(TW_LAUNCH_ERROR, "an argument changed while it was launched");
+  if (tw_structure_is(&structure, word)) {
+    PyObject *parts = describe_parts(call, key, structure.parts);
+    result = parts ? tw_structure_describe(&structure, parts) : NULL;
+  } else {
+    tw_ext_error(TW_LAUNCH_ERROR, "an argument changed while it was launched");
+  }
+  tw_structure_close(&structure);
+  return result;
+}
+
+static PyObject *describe(const call_t *call, const uint64_t **key, PyObject *object) {
+  uint64_t word = *(*key)++;
+  if (word & CONSTANT_WORD) {
+    (*key)++;
+    PyObject *value = tw_ext_constant_value(call->reader.state, object);
+    return value ? Py_BuildValue("(sN)", "const", value) : NULL;
+  }
+  if (word & STRUCTURE_WORD)
+    return describe_structure(call, word, key, object);
+  if (word & DTYPE_WORD)
+    return Py_BuildValue("(sO)", "const", object);
+  if (word & SCALAR_WORD)
+    return Py_BuildValue("(ssi)", "scalar", tw_dtype_name((tw_dtype_t)(word & 255)), word & SCALAR_DIV ? 16 : 1);
+  return describe_array_facts(word);
+}
+
+/* One tuple a parameter; `arguments` give the values of constants. */
+PyObject *tw_key_describe(const call_t *call, PyObject *arguments) {
+  const uint64_t *at = call->key + 1;
+  return describe_parts(call, &at, arguments);
 }
 
 /* === the table ==================================================================================================== */

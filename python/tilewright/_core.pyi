@@ -87,6 +87,7 @@ class Dispatcher:
         threads: bool = False,
         defaults: tuple[Any, ...] | None = None,
         most_variants: int = 0,
+        forms: tuple[Any, ...] | None = None,
     ) -> None: ...
     @property
     def name(self) -> str: ...

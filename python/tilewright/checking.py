@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from . import _core, compile
+from . import _core, compile, structure
 from .errors import Place, places_of
 from .findings import Finding, error_of
 
@@ -60,8 +60,9 @@ class CheckedKernel(_core.Dispatcher):
 
     def __init__(self, kernel: Any) -> None:
         parameters = (*kernel.parameters, "the report", "the owners")
-        constants = [i for i, name in enumerate(kernel.parameters) if name in kernel.constant_names]
-        super().__init__(kernel.name, parameters, constants, _compile, kernel.simt)
+        forms = (*kernel.forms, None, None)
+        constants = [i for i, form in enumerate(forms) if form is True]
+        super().__init__(kernel.name, parameters, constants, _compile, kernel.simt, None, 0, forms)
         self.kernel, self.function, self.simt = kernel, kernel.function, kernel.simt
         self.sites: dict[int, tuple[Any, list[_Site]]] = {}  # of each variant, by its address
 
@@ -144,20 +145,11 @@ def _given(array: Any) -> Any:
 # Arrays and their owners
 
 
-_ARRAY_PROTOCOLS = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
-
-
-def _arrays(kernel: Any, args: Sequence[Any]) -> list[dict[str, Any] | None]:
-    """Of each parameter that the compiled kernel has, what an array is, or None."""
-    found = []
-    for name, value in zip(kernel.parameters, args, strict=True):
-        if name in kernel.constant_names:
-            continue
-        is_array = isinstance(value, _core.ArrayView) or (
-            not isinstance(value, np.generic) and any(hasattr(value, p) for p in _ARRAY_PROTOCOLS)
-        )
-        found.append({**_core.describe_array(value), "name": name} if is_array else None)
-    return found
+def _array(leaf: structure.Leaf) -> dict[str, Any] | None:
+    """What an array is, or None for a number."""
+    value = leaf.value
+    is_array = isinstance(value, _core.ArrayView) or (not isinstance(value, np.generic) and structure.is_array(value))
+    return {**_core.describe_array(value), "name": leaf.name} if is_array else None
 
 
 def _bytes(array: dict[str, Any]) -> tuple[int, int, int]:
@@ -220,11 +212,12 @@ def launch(
     if len(args) != len(kernel.parameters):
         _core.launch(stream, grid, kernel, kernel_args)  # which says what is wrong
         return
-    twin, arrays = kernel.checked(), _arrays(kernel, args)
+    twin, leaves = kernel.checked(), structure.leaves(kernel.parameters, args, kernel.forms)
+    arrays = [_array(leaf) for leaf in leaves if not leaf.is_constant]  # of the compiled kernel's parameters
     device = next((a["device_id"] for a in arrays if a is not None and a["device"] == "cuda"), None)
     with _zeros(device, 1, np.int64) as report, _zeros(device, 1, np.int32) as owners:
         variant = twin.chosen(grid, (*args, _given(report), _given(owners)))
-    written = _written(kernel, variant.written)
+    written = [bool(variant.written >> i & 1) for i, leaf in enumerate(leaves) if not leaf.is_constant]
     places, words = _owners(arrays, written)
     header = -(-(1 + 2 * (len(arrays) + 2)) // RECORD_WORDS) * RECORD_WORDS
     with (
@@ -252,12 +245,6 @@ def _with_defaults(kernel: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     defaults = kernel.function.__defaults__ or ()
     missing = len(kernel.parameters) - len(args)
     return (*args, *defaults[len(defaults) - missing :]) if 0 < missing <= len(defaults) else args
-
-
-def _written(kernel: Any, mask: int) -> list[bool]:
-    """Of each parameter of the compiled kernel, whether it stores to it; bits count constants, too."""
-    names = [(i, name) for i, name in enumerate(kernel.parameters) if name not in kernel.constant_names]
-    return [bool(mask >> i & 1) for i, _ in names]
 
 
 # ---------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _core, deadline, knobs, plans
-from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
+from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, StructureArgument, capture, symbol
 from .dtype import BY_NAME
 from .errors import DriverError, TileCompilationError, TileError, TileTypeError, TileValueError
 from .times import Times
@@ -87,6 +87,9 @@ def _argument(entry: tuple[Any, ...]) -> Any:
     kind, *facts = entry
     if kind == "const":
         return ConstantArgument(facts[0])
+    if kind in ("tuple", "list", "dict", "record"):
+        like, parts = facts
+        return StructureArgument(kind, like, tuple(map(_argument, parts)))
     if kind == "scalar":
         return ScalarArgument(BY_NAME[facts[0]], facts[1])
     name, rank, align, shape_div, strides, writable, tma = facts

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
+import enum
 import math
 import operator
 import os
@@ -31,7 +32,7 @@ from typing import Any, cast
 import numpy as np
 
 from . import dtype as dt
-from . import tile as ct
+from . import structure
 from .dtype import DType
 from .errors import Place, TileCheckError, TileError, TileStaticAssertionError, TileTypeError, TileValueError
 from .findings import Position, error_of
@@ -245,16 +246,11 @@ def _torch_array(value: Any) -> tuple[np.ndarray, Callable[[], None] | None]:
     return array, None if same else lambda: value.copy_(host) and None
 
 
-def _is_array(value: Any) -> bool:
-    protocols = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
-    return isinstance(value, np.ndarray) or (
-        not isinstance(value, np.generic | bool | int | float) and any(hasattr(value, p) for p in protocols)
-    )
-
-
 def _scalar_argument(value: Any, name: str) -> Any:
-    if isinstance(value, DType):
+    if structure.is_constant_by_nature(value):
         return value
+    if isinstance(value, enum.IntEnum):
+        value = int(value)
     if isinstance(value, np.generic):
         return Tile(value, dt.as_dtype(value.dtype))
     if is_number(value):
@@ -274,33 +270,59 @@ def _scalar_argument(value: Any, name: str) -> Any:
 def _annotated(value: Any, name: str, wanted: DType | None) -> Any:
     if wanted is None or not isinstance(value, Tile):
         return value
-    ct.check_scalar_annotation(name, value.dtype, wanted)
+    structure.check_scalar_annotation(name, value.dtype, wanted)
     return convert(value, wanted)
 
 
-def _arguments(function: types.FunctionType, args: Sequence[Any]) -> tuple[list[Any], list[Callable[[], None]]]:
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount]
-    defaults = function.__defaults__ or ()
-    if not len(names) - len(defaults) <= len(args) <= len(names):
-        raise TileTypeError(f"{function.__name__} takes {len(names)} arguments ({', '.join(names)}), found {len(args)}")
-    missing = len(names) - len(args)
-    filled = [*args, *defaults[len(defaults) - missing :]]
-    constants = ct.constant_parameters(function)
-    wanted = ct.index_dtypes(function)
-    values: list[Any] = []
-    finish: list[Callable[[], None]] = []
-    for name, value in zip(names, filled, strict=True):
-        if name in constants:
-            values.append(value)
-        elif _is_array(value):
+_MOST_LEVELS = 16  # of structures in structures
+
+
+class _Arguments:
+    """What a kernel is given for the arguments of a launch: arrays that share their memory, scalars, constants."""
+
+    def __init__(self) -> None:
+        self.finish: list[Callable[[], None]] = []  # ways back, of copies
+        self.levels = 0  # of structures around the value that is looked at
+
+    def bound(self, function: types.FunctionType, args: Sequence[Any]) -> list[Any]:
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+        defaults = function.__defaults__ or ()
+        if not len(names) - len(defaults) <= len(args) <= len(names):
+            raise TileTypeError(
+                f"{function.__name__} takes {len(names)} arguments ({', '.join(names)}), found {len(args)}"
+            )
+        missing = len(names) - len(args)
+        filled = [*args, *defaults[len(defaults) - missing :]]
+        marks = structure.parameter_marks(function)
+        return [self._value(*row, marks.get(row[0], structure.UNMARKED)) for row in zip(names, filled, strict=True)]
+
+    def _value(self, name: str, value: Any, marks: structure.Marks) -> Any:
+        if marks.constant:
+            return value
+        found = structure.described(value)
+        if found is not None:
+            return self._structure(name, marks, *found)
+        if isinstance(value, np.ndarray) or (not isinstance(value, np.generic) and structure.is_array(value)):
             array, back = _host_array(value, name)
-            values.append(Array(array, name, wanted.get(name, dt.int32)))
             if back is not None:
-                finish.append(back)
-        else:
-            values.append(_annotated(_scalar_argument(value, name), name, wanted.get(name)))
-    return values, finish
+                self.finish.append(back)
+            return Array(array, name, marks.index_dtype or dt.int32)
+        return _annotated(_scalar_argument(value, name), name, marks.index_dtype)
+
+    def _structure(self, name: str, marks: structure.Marks, kind: str, like: Any, parts: list[Any]) -> Any:
+        if self.levels == _MOST_LEVELS:
+            raise TileTypeError(f"argument {name!r}: it is nested deeper than {_MOST_LEVELS} levels")
+        if marks.parts is not None and len(marks.parts) != len(parts):
+            raise TileTypeError(
+                f"argument {name!r}: it holds {len(parts)} values, and is annotated as a tuple of {len(marks.parts)}"
+            )
+        marked = structure.marks_of_parts(kind, like, marks, len(parts))
+        rows = zip(structure.places_of(kind, like, len(parts)), parts, marked, strict=True)
+        self.levels += 1
+        held = [self._value(name + place, part, inner) for place, part, inner in rows]
+        self.levels -= 1
+        return structure.assembled(kind, like, held)
 
 
 def _told(kernel: str, error: TileCheckError, block: Position) -> TileCheckError:
@@ -318,7 +340,8 @@ def run(function: types.FunctionType, grid: Any, args: Sequence[Any]) -> None:
     `args` are what ct.launch takes: arrays (changed in place), numbers, dtypes, constants.
     """
     sizes = _check_grid(grid)
-    values, finish = _arguments(function, args)
+    arguments = _Arguments()
+    values = arguments.bound(function, args)
     body = Rebinder().rebind(function)
     with np.errstate(all="ignore"):
         for block in range(math.prod(sizes)):
@@ -334,5 +357,5 @@ def run(function: types.FunctionType, grid: Any, args: Sequence[Any]) -> None:
                 raise
             finally:
                 _block.reset(token)
-    for back in finish:
+    for back in arguments.finish:
         back()

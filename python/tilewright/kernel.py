@@ -24,7 +24,7 @@ from .errors import (
     TileValueError,
 )
 from .names import hint_advice
-from .tile import constant_parameters
+from .structure import UNMARKED, parameter_marks
 
 _HINTS: dict[str, tuple[int, int]] = _core.hint_ranges()  # least and most of each, from include/tilewright/hints.def
 _POWERS_OF_TWO = {"num_warps"}
@@ -81,10 +81,12 @@ class kernel(_core.Dispatcher):
                 f"kernel {function.__name__}: parameters are positional; *args, **kwargs and keyword-only "
                 "parameters cannot be passed at a launch"
             )
-        constants = self.constant_names = constant_parameters(function)
-        positions = [i for i, name in enumerate(parameters) if name in constants]
+        marks = parameter_marks(function)
+        forms = tuple(marks.get(name, UNMARKED).form() for name in parameters)
+        positions = [i for i, form in enumerate(forms) if form is True]
+        self.forms = forms
         defaults, most = function.__defaults__, knobs.most_variants()
-        super().__init__(function.__name__, parameters, positions, compile_variant, self.simt, defaults, most)
+        super().__init__(function.__name__, parameters, positions, compile_variant, self.simt, defaults, most, forms)
         self.function: Any = function
         self.hints = hints
         if self.hints.pop("num_worker_warps", None) is not None:

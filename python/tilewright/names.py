@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 # Names of cuTile that do not exist here yet, and what serves in the meantime.
 NOT_YET: dict[str, str] = {
-    "ListAnnotation": "one parameter for each array",
     "assume_divisible_by": "a multiple of 16 is seen at the launch",
     "float8_e5m3fnu": "ct.float8_e4m3fn or ct.float8_e5m2",
     "grid_dependency_control_wait": "nothing: the compiler places it",

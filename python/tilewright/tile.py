@@ -193,7 +193,7 @@ _MODULES = {"compilation", "tune"}
 _HELPERS = {
     *("TYPE_CHECKING", "annotations", "F", "T", "OPS", "op", "Index", "Order", "Shape"),
     *("ARRAY_ATTRIBUTES", "BINARY_OPERATORS", "COMPARISONS", "TILE_ATTRIBUTES", "TILE_METHODS", "UNARY_OPERATORS"),
-    *("check_scalar_annotation", "constant_parameters", "index_dtypes", "is_constant_annotation", "make_scalar"),
+    "make_scalar",
 }
 
 
@@ -331,6 +331,22 @@ class ScalarAnnotation:
         _check_index_dtype("ScalarAnnotation: dtype", self.dtype)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ListAnnotation:
+    """How a kernel sees the arrays of a list: `xs: Annotated[list, ct.ListAnnotation(element=ct.IndexedWithInt64)]`.
+
+    `element` is an `ArrayAnnotation`, or an `Annotated` type that has one.
+    """
+
+    element: Any
+
+    def __post_init__(self) -> None:
+        marks = [m for m in getattr(self.element, "__metadata__", [self.element]) if isinstance(m, ArrayAnnotation)]
+        if len(marks) != 1:
+            raise TileTypeError(f"ct.ListAnnotation: element needs one ct.ArrayAnnotation, found {self.element!r}")
+        object.__setattr__(self, "element", marks[0])
+
+
 def _check_index_dtype(what: str, dtype: Any) -> None:
     if dtype not in (int32, int64):
         raise TileValueError(f"ct.{what} is int32 or int64, found {dtype}")
@@ -339,56 +355,6 @@ def _check_index_dtype(what: str, dtype: Any) -> None:
 # `x: ct.IndexedWithInt64`: its extents are int64. `n: ct.ScalarInt64`: an int64, also where int32 would do.
 IndexedWithInt64 = Annotated[T, ArrayAnnotation(index_dtype=int64)]
 ScalarInt64 = Annotated[T, ScalarAnnotation(dtype=int64)]
-
-
-def is_constant_annotation(annotation: object) -> bool:
-    """Whether a parameter's (evaluated) annotation is `Constant` or `Constant[...]`."""
-    return get_origin(annotation) is Annotated and any(
-        isinstance(m, ConstantAnnotation)
-        for m in annotation.__metadata__  # type: ignore[attr-defined]
-    )
-
-
-def constant_parameters(function: Callable[..., Any]) -> frozenset[str]:
-    """Names of the parameters of `function` that are annotated as constants."""
-    return frozenset(n for n, a in _annotations(function).items() if is_constant_annotation(a))
-
-
-def index_dtypes(function: Callable[..., Any]) -> dict[str, DType]:
-    """Parameters of `function` with the integer dtype that their annotation asks for."""
-    found = {}
-    for name, annotation in _annotations(function).items():
-        for mark in getattr(annotation, "__metadata__", ()):
-            if isinstance(mark, ArrayAnnotation):
-                found[name] = mark.index_dtype
-            elif isinstance(mark, ScalarAnnotation):
-                found[name] = mark.dtype
-    return found
-
-
-def check_scalar_annotation(name: str, found: DType, wanted: DType) -> None:
-    """Whether an integer of the dtype `found` may be passed as one of `wanted`."""
-    if not found.is_integral or found.min < wanted.min or found.max > wanted.max:
-        raise TileTypeError(f"argument '{name}': it is annotated as an integer of {wanted}, found {found}")
-
-
-def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return inspect.get_annotations(function, eval_str=True)
-    except (NameError, AttributeError, SyntaxError):  # a name that only type checkers know
-        return _evaluate_leniently(function)
-
-
-def _evaluate_leniently(function: Callable[..., Any]) -> dict[str, Any]:
-    annotations: dict[str, Any] = {}
-    for name, text in inspect.get_annotations(function).items():
-        annotations[name] = text
-        if isinstance(text, str):
-            try:
-                annotations[name] = eval(text, function.__globals__)
-            except Exception:  # unknown to us: then it is no constant marker
-                continue
-    return annotations
 
 
 # ---------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from tilewright import dtype as dt
+from tilewright import structure
 from tilewright import tile as ct
 
 Arguments = Sequence[Any]
@@ -97,14 +98,19 @@ def run_cuda(kernel: Any, grid: Any, args: Arguments) -> None:
     import torch
     from gpu_arrays import GpuArray
 
-    arrays: dict[int, GpuArray] = {}
-    for i, a in enumerate(args):
-        if isinstance(a, np.ndarray):
-            arrays[i] = GpuArray(a, arrays.values())
-    values = [arrays[i].value if i in arrays else a for i, a in enumerate(args)]
+    arrays: list[GpuArray] = []
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(GpuArray(value, arrays))
+            return arrays[-1].value
+        found = structure.described(value)
+        return structure.assembled(*found[:2], list(map(moved, found[2]))) if found else value
+
+    values = list(map(moved, args))
     ct.launch(torch.cuda.current_stream(), grid, kernel, tuple(values))
     torch.cuda.synchronize()
-    for gpu in arrays.values():
+    for gpu in arrays:
         gpu.copy_back()
 
 
@@ -176,9 +182,17 @@ class Backends:
                 run(name, kernel, grid, make_args())
 
 
+def arrays_in(value: Any) -> list[np.ndarray]:
+    """An argument that is an array, or those that it holds."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    held = structure.described(value)
+    return [array for part in held[2] for array in arrays_in(part)] if held else []
+
+
 def _problems(args: Any, expected: Any, tolerance: Any, ignore: Any) -> Any:
-    for i, (found, wanted) in enumerate(zip(args, expected, strict=True)):
-        if isinstance(found, np.ndarray):
+    for i, pair in enumerate(zip(args, expected, strict=True)):
+        for found, wanted in zip(*map(arrays_in, pair), strict=True):
             limit = tolerance if isinstance(tolerance, Tolerance) else tolerance.get(i, EXACT)
             text = mismatch(found, wanted, limit, ignore.get(i))
             if text is None and i not in ignore and found.base is not None:

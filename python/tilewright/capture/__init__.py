@@ -21,7 +21,16 @@ kernel.py       a kernel with its arguments: the way in
 """
 
 from . import contexts, loops, patterns  # noqa: F401  (they register what statements become)
-from .kernel import Argument, ArrayArgument, Captured, ConstantArgument, ScalarArgument, capture, symbol
+from .kernel import (
+    Argument,
+    ArrayArgument,
+    Captured,
+    ConstantArgument,
+    ScalarArgument,
+    StructureArgument,
+    capture,
+    symbol,
+)
 
 __all__ = [
     "Argument",
@@ -29,6 +38,7 @@ __all__ = [
     "Captured",
     "ConstantArgument",
     "ScalarArgument",
+    "StructureArgument",
     "capture",
     "symbol",
 ]

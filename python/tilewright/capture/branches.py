@@ -14,21 +14,9 @@ from typing import Any
 
 from ..dtype import DType, bool_, constant_dtype, promote, promote_constant
 from ..errors import TileError, TileTypeError
+from ..structure import parts_of, with_parts
 from .frame import RETURN, VALUE, Frame, is_flag
-from .values import (
-    Array,
-    LocalFunction,
-    Shape,
-    Tile,
-    Unusable,
-    is_number,
-    is_run_time,
-    parts_of,
-    same_form,
-    tile_type,
-    type_name,
-    with_parts,
-)
+from .values import Array, LocalFunction, Shape, Tile, Unusable, is_number, is_run_time, same_form, tile_type, type_name
 
 
 class _Missing:

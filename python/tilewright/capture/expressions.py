@@ -369,6 +369,8 @@ def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(kind, ast.Eq):
             return same
         return frame.emit.logical_not(same) if isinstance(same, Tile) else not same
+    if isinstance(kind, ast.In | ast.NotIn) and isinstance(y, dict) and not is_run_time(x):
+        return (x in y) is isinstance(kind, ast.In)
     if isinstance(kind, ast.In | ast.NotIn) and isinstance(y, tuple):
         found: Any = False
         for entry in y:
@@ -849,9 +851,7 @@ def _print(frame: Frame, *args: Any, **keywords: Any) -> None:
 
 
 def _isinstance(frame: Frame, value: Any, kinds: Any) -> bool:
-    if is_run_time(value) and not isinstance(value, tuple):
-        return False
-    return isinstance(value, kinds)
+    return not isinstance(value, Tile | Array | Format) and isinstance(value, kinds)
 
 
 def _pow(frame: Frame, x: Any, y: Any) -> Any:

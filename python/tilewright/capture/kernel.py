@@ -12,13 +12,13 @@ import contextlib
 import dataclasses
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core
 from ..dtype import DType, int32
 from ..errors import TileError, TileTypeError
-from ..tile import check_scalar_annotation, index_dtypes
+from ..structure import UNMARKED, Marks, assembled, check_scalar_annotation, marks_of_parts, parameter_marks, places_of
 from .frame import Capture, Frame, numpy_scalar
 from .source import Source, definition_place, source_of
 from .statements import run_body
@@ -81,7 +81,24 @@ class ConstantArgument:
     value: Any
 
 
-Argument = ArrayArgument | ScalarArgument | ConstantArgument
+@dataclasses.dataclass(frozen=True, slots=True)
+class StructureArgument:
+    """An argument that holds others (structure.py)."""
+
+    kind: str
+    like: Any
+    parts: tuple[Argument, ...]
+
+
+Argument = ArrayArgument | ScalarArgument | ConstantArgument | StructureArgument
+
+
+def leaves(arguments: Iterable[Argument]) -> Iterator[ArrayArgument | ScalarArgument | ConstantArgument]:
+    for argument in arguments:
+        if isinstance(argument, StructureArgument):
+            yield from leaves(argument.parts)
+        else:
+            yield argument
 
 
 @dataclasses.dataclass(slots=True)
@@ -89,7 +106,7 @@ class Captured:
     """What a capture gives.
 
     module:  in the tile dialect
-    written: bit i is set where parameter i is an array that the kernel stores to
+    written: bit i is set where leaf i of the arguments is an array that the kernel stores to
     reads:   (holder, name, value) of each variable from outside and attribute that was looked at (Capture.note_read)
     """
 
@@ -115,11 +132,11 @@ def capture(
     builder.set("tile.target", target)
     state = Capture(builder, simt)
     state.active.append(function.__code__)
-    run_time = [a for a in arguments if not isinstance(a, ConstantArgument)]
+    run_time = [a for a in leaves(arguments) if not isinstance(a, ConstantArgument)]
     block = builder.block([a.type() for a in run_time])
     builder.enter(block)
     frame = Frame(state, source, {}, is_kernel=True)
-    _bind(frame, names, arguments[: len(names)], iter(block.args))
+    _Binding(frame, iter(block.args)).bind(names, arguments[: len(names)])
     with _deep_stack():
         run_body(frame, source.tree.body)
     frame.at(source.tree)
@@ -161,23 +178,41 @@ def _parameters(source: Source, arguments: Sequence[Argument]) -> list[str]:
     return names
 
 
-def _bind(frame: Frame, names: Sequence[str], arguments: Sequence[Argument], values: Any) -> None:
-    wanted = index_dtypes(frame.source.function)
-    for position, (name, argument) in enumerate(zip(names, arguments, strict=True)):
+class _Binding:
+    """The values of parameters: leaves from the values of the block, in the order of a launch, and what holds them."""
+
+    def __init__(self, frame: Frame, values: Iterator[Any]) -> None:
+        self.frame, self.values = frame, values
+        self.position = 0  # of the next leaf
+
+    def bind(self, names: Sequence[str], arguments: Sequence[Argument]) -> None:
+        marks = parameter_marks(self.frame.source.function)
+        for name, argument in zip(names, arguments, strict=True):
+            self.frame.env[name] = self._value(name, argument, marks.get(name, UNMARKED))
+
+    def _value(self, name: str, argument: Argument, marks: Marks) -> Any:
+        if isinstance(argument, StructureArgument):
+            kind, like, parts = argument.kind, argument.like, argument.parts
+            marked = marks_of_parts(kind, like, marks, len(parts))
+            rows = zip(places_of(kind, like, len(parts)), parts, marked, strict=True)
+            return assembled(kind, like, [self._value(name + place, part, inner) for place, part, inner in rows])
+        self.position += 1
         if isinstance(argument, ArrayArgument):
-            index_dtype = wanted.get(name, int32)
             unit = next((d for d, (is_one, _) in enumerate(argument.strides) if is_one), None)
-            value: Any = Array(next(values), argument.dtype, argument.ndim, name, position, index_dtype, unit)
-        elif isinstance(argument, ScalarArgument):
-            value = Tile(next(values), argument.dtype, ())
-            if name in wanted:
-                check_scalar_annotation(name, argument.dtype, wanted[name])
-                value = frame.emit.cast(value, wanted[name])
-        elif is_numpy_scalar(argument.value):
-            value = numpy_scalar(frame.emit, argument.value)
-        else:
-            value = frame.adopt(argument.value)
-        frame.env[name] = value
+            index_dtype, position = marks.index_dtype or int32, self.position - 1
+            return Array(next(self.values), argument.dtype, argument.ndim, name, position, index_dtype, unit)
+        if isinstance(argument, ScalarArgument):
+            return self._scalar(name, argument, marks.index_dtype)
+        if is_numpy_scalar(argument.value):
+            return numpy_scalar(self.frame.emit, argument.value)
+        return self.frame.adopt(argument.value)
+
+    def _scalar(self, name: str, argument: ScalarArgument, wanted: DType | None) -> Tile:
+        value = Tile(next(self.values), argument.dtype, ())
+        if wanted is None:
+            return value
+        check_scalar_annotation(name, argument.dtype, wanted)
+        return self.frame.emit.cast(value, wanted)
 
 
 def _attributes(
@@ -210,6 +245,7 @@ __all__ = [
     "Captured",
     "ConstantArgument",
     "ScalarArgument",
+    "StructureArgument",
     "TileError",
     "capture",
     "symbol",

@@ -19,6 +19,7 @@ from typing import Any
 
 from ..dtype import DType, bool_, constant_dtype, int32, int64
 from ..errors import TileError, TileSyntaxError, TileValueError
+from ..structure import parts_of, with_parts
 from .branches import MISSING, as_tile, branch, fits, same_constant
 from .elements import elements
 from .expressions import condition, evaluate
@@ -26,20 +27,7 @@ from .frame import RETURN, VALUE, Frame
 from .iteration import unrolled
 from .source import assigned_names
 from .statements import handles, run_statements
-from .values import (
-    LocalFunction,
-    Range,
-    Shape,
-    Tile,
-    Unusable,
-    describe,
-    is_number,
-    parts_of,
-    same_form,
-    tile_type,
-    type_name,
-    with_parts,
-)
+from .values import LocalFunction, Range, Shape, Tile, Unusable, describe, is_number, same_form, tile_type, type_name
 
 _MOST_PLANS = 32  # kept of one loop: an unrolled loop around it enters it with other constants each time
 

@@ -10,11 +10,12 @@ import ast
 from typing import Any
 
 from ..errors import TileSyntaxError, TileTypeError
+from ..structure import is_record
 from .branches import branch
 from .expressions import compare_pair, condition, evaluate, truth_of
 from .frame import Frame
 from .statements import handles, run_statements
-from .values import Tile, describe, is_record, is_record_type
+from .values import Tile, describe, is_record_type
 
 Bindings = dict[str, Any]
 

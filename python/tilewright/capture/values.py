@@ -8,14 +8,13 @@ the classes below. A tuple may hold both.
 from __future__ import annotations
 
 import ast
-import copy
 import dataclasses
 import types
-from collections.abc import Iterable
 from typing import Any
 
 from ..dtype import DType, constant_dtype, int32, number_text
 from ..errors import Place, TileTypeError
+from ..structure import is_record, parts_of
 
 Shape = tuple[int, ...]
 
@@ -142,36 +141,6 @@ def is_record_type(value: Any) -> bool:
     return isinstance(value, type) and (
         dataclasses.is_dataclass(value) or (issubclass(value, tuple) and hasattr(value, "_fields"))
     )
-
-
-def is_record(value: Any) -> bool:
-    """Whether a value is an object of a user's dataclass."""
-    return dataclasses.is_dataclass(type(value)) and not type(value).__module__.startswith("tilewright.")
-
-
-def record_fields(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-
-
-def parts_of(value: Any) -> list[Any] | None:
-    """What a tuple, a dict or a record holds; None for any other value."""
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, dict):
-        return list(value.values())
-    return list(record_fields(value).values()) if is_record(value) else None
-
-
-def with_parts(value: Any, parts: Iterable[Any]) -> Any:
-    """A tuple, dict or record like `value` that holds `parts`."""
-    if isinstance(value, tuple):
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, dict):
-        return dict(zip(value, parts, strict=True))
-    made = copy.copy(value)
-    for name, part in zip(record_fields(value), parts, strict=True):
-        object.__setattr__(made, name, part)
-    return made
 
 
 def same_form(a: Any, b: Any) -> bool:

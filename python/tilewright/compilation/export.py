@@ -18,7 +18,7 @@ from typing import IO, Any
 from .. import _core, compile, plans
 from ..dtype import int32, int64
 from ..errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
-from ..tile import constant_parameters, index_dtypes
+from ..structure import UNMARKED, parameter_marks
 from ..toolkit import find_tool
 from .signature import (
     ArrayConstraint,
@@ -129,7 +129,8 @@ def _index_bits(arrays: Sequence[ArrayConstraint]) -> int:
 
 def _fact(kernel: Any, name: str, p: ParameterConstraint) -> tuple[Any, ...]:
     """A constraint as an entry of the key of a specialization."""
-    is_constant = name in constant_parameters(kernel.function)
+    marks = parameter_marks(kernel.function).get(name, UNMARKED)
+    is_constant = marks.constant
     if is_constant != isinstance(p, ConstantConstraint):
         wanted = "a constant" if is_constant else "no ct.Constant"
         raise TileTypeError(f"kernel {kernel.name}: parameter {name} is {wanted}, the signature has {p}")
@@ -141,7 +142,7 @@ def _fact(kernel: Any, name: str, p: ParameterConstraint) -> tuple[Any, ...]:
         raise TileUnsupportedFeatureError(
             f"kernel {kernel.name}: parameter {name}: a {type(p).__name__} is not exported"
         )
-    annotated = index_dtypes(kernel.function).get(name, int32)
+    annotated = marks.index_dtype or int32
     if p.index_dtype is not annotated and p.index_dtype is not int64:
         raise TileTypeError(f"kernel {kernel.name}: parameter {name} has indices of {annotated}, the signature {p}")
     strides = zip(p.stride_constant, p.stride_divisible_by, strict=True)

@@ -14,9 +14,10 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ..errors import TileTypeError, TileValueError
+from .. import structure
+from ..errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
 from ..kernel import kernel as tile_kernel
-from ..tile import constant_parameters
+from ..structure import constant_parameters
 
 Value: TypeAlias = int | float | bool | str | None
 Space: TypeAlias = Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]
@@ -45,6 +46,12 @@ class Problem:
         if len(self.args) != len(kernel.parameters):
             names = ", ".join(kernel.parameters)
             raise TileTypeError(f"kernel {kernel.name} takes ({names}), found {len(self.args)} arguments")
+        for name, value in zip(kernel.parameters, self.args, strict=True):
+            if name not in self.constants and structure.described(value):
+                raise TileUnsupportedFeatureError(
+                    f"tune: the argument '{name}' holds others, and copies are made of plain arrays only; make what it "
+                    "holds parameters of their own"
+                )
 
     def candidates(self, space: Space) -> list[Candidate]:
         """The candidates of a space, the one as given first, none twice."""
