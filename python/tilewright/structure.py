@@ -220,7 +220,7 @@ def marks_of_parts(kind: str, like: Any, marks: Marks, count: int) -> list[Marks
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """An array, a number or a constant in the arguments of a launch; `name` as in `A`, `pair[0]`, `config.weights[2]`."""
+    """An array, a number or a constant in the arguments of a launch; its name is as in `A`, `config.weights[2]`."""
 
     name: str
     value: Any

@@ -276,3 +276,15 @@ def test_text_of_a_finding() -> None:
     assert text.startswith("kernel sums: block (1, 0, 0) stores to B[1] (the value ")
     assert "give ct.load a padding_mode" in text
     assert "    ct.store(B, (ct.bid(0),), ct.sum(ct.load(A, (ct.bid(0),), (T,))))\n    ^^^^^^^^" in text
+
+
+@ct.kernel
+def stores_beside(p):
+    ct.store(p["out"][1], 0, ct.load(p["x"], p["at"], 8))
+
+
+def test_parts_of_structures_are_named() -> None:
+    x, out = np.ones(8, np.float32), np.zeros(8, np.float32)
+    ct.launch(None, 1, stores_beside, ({"x": x, "at": 0, "out": (None, out)},), check=True)
+    with pytest.raises(TileCheckError, match=r"p\['out'\]\[1\]\[0\] .the value"):
+        ct.launch(None, 1, stores_beside, ({"x": x, "at": 1, "out": (None, out)},), check=True)

@@ -339,8 +339,8 @@ FROZEN.flags.writeable = False
         (
             case(A, 1j, C, 1),
             TileTypeError,
-            "kernel kernel, argument 'B': an object of type complex is not supported; pass an array (NumPy, or anything "
-            "with DLPack or the CUDA Array Interface), an int, a float or a bool, or annotate the "
+            "kernel kernel, argument 'B': an object of type complex is not supported; pass an array (NumPy, or "
+            "anything with DLPack or the CUDA Array Interface), an int, a float or a bool, or annotate the "
             "parameter with ct.Constant",
         ),
         (case(A, [1, object()], C, 1), TileTypeError, "argument 'B[1]': an object of type object is not supported"),
