@@ -90,6 +90,7 @@ enum { /* JIT options */
        CU_JIT_ERROR_LOG_BUFFER = 5,
        CU_JIT_ERROR_LOG_BUFFER_SIZE = 6,
        CU_JIT_OPTIMIZATION_LEVEL = 7,
+       CU_JIT_GENERATE_LINE_INFO = 12,
 };
 enum { CU_JIT_INPUT_PTX = 1 };
 enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };

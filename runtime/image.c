@@ -70,8 +70,8 @@ static tw_status_t jit_error(const tw_driver_t *driver, CUresult result, const t
 typedef struct jit_log {
   char info[LOG_BYTES], error[LOG_BYTES];
   unsigned count;
-  int options[5];
-  void *values[5];
+  int options[6];
+  void *values[6];
 } jit_log_t;
 
 /* The level at which the first line of the text says that it shall be assembled; -1: as the driver likes. */
@@ -82,18 +82,26 @@ static int level_of(const char *image, size_t size) {
   return says ? image[length] - '0' : -1;
 }
 
+/* Whether the PTX says which lines its instructions come from: the driver drops that unless it is asked to keep it. */
+static bool has_lines(const char *image, size_t size) { return size && memmem(image, size, "\t.loc\t", 6) != NULL; }
+
+static void add_option(jit_log_t *log, int option, void *value) {
+  log->options[log->count] = option;
+  log->values[log->count++] = value;
+}
+
 static void jit_log_prepare(jit_log_t *log, const char *image, size_t size) {
   int level = level_of(image, size);
   *log->info = *log->error = 0;
-  static const int options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE, CU_JIT_ERROR_LOG_BUFFER,
-                                CU_JIT_ERROR_LOG_BUFFER_SIZE, CU_JIT_OPTIMIZATION_LEVEL};
-  log->count = level < 0 ? 4 : 5;
-  log->values[4] = (void *)(uintptr_t)(level < 0 ? 0 : level);
-  memcpy(log->options, options, sizeof options);
-  log->values[0] = log->info;
-  log->values[1] = (void *)(uintptr_t)LOG_BYTES;
-  log->values[2] = log->error;
-  log->values[3] = (void *)(uintptr_t)LOG_BYTES;
+  log->count = 0;
+  add_option(log, CU_JIT_INFO_LOG_BUFFER, log->info);
+  add_option(log, CU_JIT_INFO_LOG_BUFFER_SIZE, (void *)(uintptr_t)LOG_BYTES);
+  add_option(log, CU_JIT_ERROR_LOG_BUFFER, log->error);
+  add_option(log, CU_JIT_ERROR_LOG_BUFFER_SIZE, (void *)(uintptr_t)LOG_BYTES);
+  if (level >= 0)
+    add_option(log, CU_JIT_OPTIMIZATION_LEVEL, (void *)(uintptr_t)level);
+  if (has_lines(image, size))
+    add_option(log, CU_JIT_GENERATE_LINE_INFO, (void *)1);
 }
 
 /* The link API is the driver's only way to hand out machine code. */

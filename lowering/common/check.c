@@ -41,9 +41,11 @@ enum { STRIP = 1024 }; /* elements of a store whose owners are looked at in one 
 
 static MlirValue array_of(MlirOperation op) { return tw_operand(op, TW_OPERAND_ARRAY); }
 
-static bool is_by_tile(MlirOperation op) { return tw_op_is(op, TW_TILE_LOAD) || tw_op_is(op, TW_TILE_STORE); }
+static bool is_by_tile(MlirOperation op) { return tw_op_has(op, TW_BY_TILE); }
 
-static bool writes(MlirOperation op) { return tw_op_is(op, TW_TILE_STORE) || tw_op_is(op, TW_TILE_SCATTER); }
+/* Atomic accesses do not count: others may write there, too. */
+static bool writes(MlirOperation op) { return tw_op_stores(op); }
+static bool is_atomic(MlirOperation op) { return tw_op_has(op, TW_BY_ELEMENT) && !tw_op_loads(op) && !writes(op); }
 
 /* What the op loads or stores. */
 static MlirType accessed(MlirOperation op) {
@@ -194,7 +196,7 @@ static void check_element_bounds(check_t *c, MlirOperation op) {
   MlirValue inside = inside_of_array(&at, op), value = tw_operand(op, TW_OPERAND_VALUE), none = {NULL};
   if (mlirValueIsNull(inside))
     return;
-  bool is_read = tw_op_is(op, TW_TILE_GATHER);
+  bool is_read = tw_op_gathers(op);
   MlirType type = is_read ? (MlirType){NULL} : mlirValueGetType(value);
   int site = tw_check_site(c, op, is_read ? "read outside" : "write outside", array_of(op), type,
                            tw_str(tw_has_attr(op, "tile.flat") ? "offset" : ""));
@@ -392,7 +394,7 @@ static void check_padding(check_t *c, MlirOperation op) {
     check_used_padding(c, op, i, "index");
   if (!mlirValueIsNull(tw_operand(op, TW_OPERAND_MASK)) && tw_operands(op, TW_OPERAND_MASK, &first) == 1)
     check_used_padding(c, op, first, "mask");
-  if (writes(op) || tw_op_is(op, TW_TILE_ATOMIC))
+  if (writes(op) || is_atomic(op))
     check_stored_padding(c, op);
 }
 
@@ -415,8 +417,7 @@ static void check_assert(check_t *c, MlirOperation op) {
  * -------------------------------------------------------------------------------------------------------- */
 
 static bool is_checked(MlirOperation op) {
-  return is_by_tile(op) || tw_op_is(op, TW_TILE_GATHER) || tw_op_is(op, TW_TILE_SCATTER) ||
-         tw_op_is(op, TW_TILE_ATOMIC) || tw_op_is(op, TW_TILE_ASSERT);
+  return tw_op_has(op, TW_BY_TILE | TW_BY_ELEMENT) || tw_op_is(op, TW_TILE_ASSERT);
 }
 
 static bool is_of_parameter(const check_t *c, MlirOperation op) {
@@ -433,7 +434,7 @@ static void check_op(check_t *c, MlirOperation op) {
   check_padding(c, op);
   if (is_by_tile(op) ? tw_has_attr(op, "tile.in_bounds") : !tw_has_attr(op, "check_bounds"))
     (is_by_tile(op) ? check_tile_bounds : check_element_bounds)(c, op);
-  if (!tw_op_is(op, TW_TILE_ATOMIC) && is_of_parameter(c, op))
+  if (!is_atomic(op) && is_of_parameter(c, op))
     (is_by_tile(op) ? check_tile_owners : check_element_owners)(c, op);
 }
 

@@ -35,7 +35,7 @@ static void taint(void *user, MlirValue passed, MlirValue source) {
 }
 
 static bool reads_undetermined(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_LOAD) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
+  return tw_op_loads_tile(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
          tw_attr_int(op, "padding", 0) == TW_PADDING_UNDETERMINED && !tw_has_attr(op, "tile.in_bounds");
 }
 

@@ -124,7 +124,7 @@ class Specialization:
         with deadline.running(name):
             with times.step("capture"):
                 captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping)
-            text = captured.module.text()
+            text = captured.module.text(bool(_WITH_PLACES & self.kernel.hints_for(self.target).keys()))
             if knobs.log_ir():
                 print(text, file=sys.stderr)
             image = image_of(captured.module, text, self.target, name, times, self.assembler, self.plan)
@@ -171,6 +171,9 @@ class Specialization:
 
     def _overlapping(self, kind: str, number: int) -> Any:
         return dataclasses.replace(self, overlapping=True).compile()[0]
+
+
+_WITH_PLACES = {"check", "line_info"}  # hints whose code depends on the lines of the program
 
 
 def compile_kernel(

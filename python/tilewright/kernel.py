@@ -132,6 +132,8 @@ class kernel(_core.Dispatcher):
         values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
         if knobs.race_check() and not target.startswith("cpu"):
             values |= {"race_check": 1, "dependent_launch": 0}
+        if knobs.line_info() and not target.startswith("cpu"):
+            values |= {"line_info": 1}
         return {name: int(value) for name, value in values.items() if value is not None}
 
     def capture(self, target: str, key: compile.Key) -> Any:

@@ -288,3 +288,20 @@ def test_parts_of_structures_are_named() -> None:
     ct.launch(None, 1, stores_beside, ({"x": x, "at": 0, "out": (None, out)},), check=True)
     with pytest.raises(TileCheckError, match=r"p\['out'\]\[1\]\[0\] .the value"):
         ct.launch(None, 1, stores_beside, ({"x": x, "at": 1, "out": (None, out)},), check=True)
+
+
+SUM = """import tilewright.tile as ct
+@ct.kernel
+def kernel(A, B):
+    ct.store(B, (0,), ct.sum(ct.load(A, (0,), (64,))))
+"""
+
+
+def test_lines_that_have_moved(kernel_of: Any) -> None:
+    """The disk cache does not give the lines of a program that was the same but for its place."""
+    lines = []
+    for source in (SUM, "# moved\n\n" + SUM):
+        with pytest.raises(TileCheckError) as caught:
+            ct.launch(None, 1, kernel_of(source), (np.ones(60, np.float32), np.zeros(1, np.float32)), check=True)
+        lines.append(caught.value.where.line)
+    assert lines == [4, 6]

@@ -136,7 +136,8 @@ static PyObject *builder_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     return NULL;
   }
   self->top->phase = BLOCK_OPEN;
-  PyObject *done = tw_builder_file((PyObject *)self, file);
+  PyObject *path = PyTuple_Pack(1, file), *done = path ? tw_builder_file((PyObject *)self, path) : NULL;
+  Py_XDECREF(path);
   Py_XDECREF(done);
   if (!done)
     Py_CLEAR(*(PyObject **)&self);
@@ -169,7 +170,8 @@ static void builder_dealloc(PyObject *object) {
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef builder_methods[] = {
-    {"file", tw_builder_file, METH_O, "file(path): the file that at() speaks of."},
+    {"file", tw_builder_file, METH_VARARGS,
+     "file(path, function=None): the file that at() speaks of, and the function there that is called."},
     {"at", FAST(tw_builder_at), METH_FASTCALL, "at(line, column, end_line, end_column): where the next ops come from."},
     {"call", tw_builder_call, METH_NOARGS, "call() -> Location: the next ops are in a function called from here."},
     {"end_call", tw_builder_end_call, METH_O, "end_call(location): undo the call() that gave it."},

@@ -37,6 +37,7 @@ typedef struct tw_py_builder {
   PyObject *facts;           /* owned: address of a type -> (text, shape or None, element) */
   PyObject *messages;        /* owned: diagnostics since the last op began */
   MlirAttribute file;        /* a string attribute, for locations */
+  MlirAttribute function;    /* the name of the one that is called, or null */
   MlirLocation here, caller; /* of the next ops; of the call that they are in */
   bool in_call;
 } tw_py_builder_t;

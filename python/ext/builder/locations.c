@@ -3,17 +3,22 @@
 
 #include "mlir-c/BuiltinAttributes.h"
 
+/* In a function that is called, with its name: line tables say what is inlined (lowering/gpu/line_info.c). */
 static void set_here(tw_py_builder_t *self, MlirLocation at) {
+  if (self->in_call && !mlirAttributeIsNull(self->function))
+    at = mlirLocationNameGet(self->context, mlirStringAttrGetValue(self->function), at);
   self->here = self->in_call ? mlirLocationCallSiteGet(at, self->caller) : at;
 }
 
-PyObject *tw_builder_file(PyObject *object, PyObject *path) {
+PyObject *tw_builder_file(PyObject *object, PyObject *args) {
   tw_py_builder_t *self = (tw_py_builder_t *)object;
-  Py_ssize_t size;
-  const char *data = tw_builder_is_finished(self) ? NULL : PyUnicode_AsUTF8AndSize(path, &size);
-  if (!data)
+  const char *path, *function = NULL;
+  Py_ssize_t size, length = 0;
+  if (tw_builder_is_finished(self) || !PyArg_ParseTuple(args, "s#|z#:file", &path, &size, &function, &length))
     return NULL;
-  self->file = mlirStringAttrGet(self->context, (MlirStringRef){data, (size_t)size});
+  self->file = mlirStringAttrGet(self->context, (MlirStringRef){path, (size_t)size});
+  self->function =
+      function ? mlirStringAttrGet(self->context, (MlirStringRef){function, (size_t)length}) : mlirAttributeGetNull();
   Py_RETURN_NONE;
 }
 

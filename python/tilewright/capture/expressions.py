@@ -956,10 +956,10 @@ def inline(
         run_body(called, body)
     else:
         location = builder.call()
-        builder.file(called.source.file)
+        builder.file(called.source.file, name)
         run_body(called, body)
         builder.end_call(location)
-        builder.file(frame.source.file)
+        builder.file(frame.source.file, frame.source.name)
     capture.active.pop()
     return _returned(called, name)
 
