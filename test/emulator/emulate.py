@@ -12,6 +12,7 @@ import ctypes
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from tilewright import _core, compile, plans
 HERE = Path(__file__).parent
 TARGET = os.environ.get("TILEWRIGHT_EMULATE", "sm_90")
 CLANG = os.environ.get("CLANG", "clang-22")
+MISSING = None if shutil.which(CLANG) else f"the emulator compiles LLVM IR with {CLANG}, which is not on PATH"
 PARTS = 3  # blocks that share a tile where the program does not say how many: the launcher would look at the sizes
 FOLDER = Path(tempfile.gettempdir()) / f"tilewright-emulator-{os.getuid()}"
 

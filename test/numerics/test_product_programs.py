@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -56,7 +55,7 @@ def test_compile(target: str, tmp_path: Path) -> None:
     assert_right(target, "few", FEW[target], 300, tmp_path)
 
 
-@pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+@pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
 @pytest.mark.parametrize("target", EMULATED)
 def test_emulated(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_EMULATE", target)

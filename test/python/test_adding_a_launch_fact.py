@@ -15,7 +15,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/dev"
-needs_build = pytest.mark.skipif(not (BUILD / "compile_commands.json").exists(), reason="needs the tree of make build")
+needs_build = pytest.mark.skipif(
+    not (BUILD / "compile_commands.json").exists(),
+    reason="compiles into the tree of make build",
+)
 
 # tile-to-nvvm runs on a kernel without shared memory, and on one with.
 KERNELS = """

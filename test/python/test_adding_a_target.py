@@ -16,7 +16,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/dev"
-needs_build = pytest.mark.skipif(not (BUILD / "compile_commands.json").exists(), reason="needs the tree of make build")
+needs_build = pytest.mark.skipif(
+    not (BUILD / "compile_commands.json").exists(),
+    reason="compiles into the tree of make build",
+)
 
 FAMILIES, FAMILY = "lowering/gpu/isa/families.c", "lowering/gpu/isa/sm121/staged.c"
 COMPILED = (FAMILIES, FAMILY, "lowering/gpu/machine/target.c")

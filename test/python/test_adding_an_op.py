@@ -83,7 +83,7 @@ def configured(name: str) -> str:
     return found.group(1) if found else ""
 
 
-@pytest.mark.skipif(not (BUILD / "CMakeCache.txt").exists(), reason="needs a build tree")
+@pytest.mark.skipif(not (BUILD / "CMakeCache.txt").exists(), reason="compiles into the tree of make build")
 def test_the_ops_compute(tmp_path: Path) -> None:
     for part in PARTS:
         (tmp_path / part).parent.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ def reachable(start: str, graph: dict[str, set[str]]) -> set[str]:
     return found
 
 
-@pytest.mark.skipif(not OBJECTS.is_dir() or NM is None, reason="needs a build and nm")
+@pytest.mark.skipif(not OBJECTS.is_dir() or NM is None, reason="reads the objects of make build with nm")
 def test_no_circle_of_calls() -> None:
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "lowering").rglob("*.c")}
     tables = {name: symbols(OBJECTS / f"{name.removeprefix('lowering/')}.o") for name in sources}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ sys.path[:0] = [str(Path(__file__).parent.parent / part) for part in ("emulator"
 import emulate  # noqa: E402 - needs the line above
 import test_library as library  # noqa: E402
 
-pytestmark = pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
 
 COUNT = 64 * library.T
 

@@ -6,7 +6,6 @@ a GPU has: between lanes and warps, through shared memory, to the matrix instruc
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from tilewright import tile as ct
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 import emulate
 
-pytestmark = pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
 
 
 @pytest.fixture(params=["sm_80", "sm_90"], autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from tilewright.errors import TileError
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 import emulate
 
-pytestmark = pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
 
 
 def all_plans() -> list[int]:

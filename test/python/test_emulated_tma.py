@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +31,7 @@ from tma_kernels import (
 
 FOLDERS = [str(Path(__file__).resolve().parent.parent / name) for name in ("emulator", "numerics")]
 
-pytestmark = pytest.mark.skipif(shutil.which(emulate.CLANG) is None, reason="the emulator needs clang")
+pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
 
 
 @pytest.mark.parametrize("name", COPIES)

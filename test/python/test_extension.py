@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,45 +18,48 @@ del sys.modules["tilewright._core"]
 second = importlib.import_module("tilewright._core")
 """
 
-# Runs a tile kernel over arrays of the standard library, sees a typed error, and frees what it made.
-KERNEL = """
-import array
-from tilewright import _core, errors, tile as ct
+# Compiles and runs a tile kernel over arrays of the standard library. NumPy, of which the front end takes some, can be
+# imported by one interpreter of a process only.
+RUN_KERNEL = """
+import array, importlib.util
+from tilewright import tile as ct
 
-SOURCE = '''
+spec = importlib.util.spec_from_file_location("doubling", folder + "/doubling.py")
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+x, y = array.array("f", range(8)), array.array("f", [0] * 8)
+ct.launch(None, 2, module.double, (x, y))
+assert list(y) == [2.0 * value for value in x], y
+"""
+DOUBLING = """
 from tilewright import tile as ct
 
 @ct.kernel
 def double(X, Y):
     ct.store(Y, index=(ct.bid(0),), tile=ct.load(X, index=(ct.bid(0),), shape=(4,)) * 2.0)
-'''
+"""
 
-def check(folder):
-    import importlib.util
-    path = f"{folder}/doubling.py"
-    with open(path, "w") as file:
-        file.write(SOURCE)
-    spec = importlib.util.spec_from_file_location("doubling", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    x, y = array.array("f", range(8)), array.array("f", [0] * 8)
-    ct.launch(None, 2, module.double, (x, y))
-    assert list(y) == [2.0 * value for value in x], y
+# What an interpreter must have of its own: types, and the classes of exceptions.
+USE_MODULE = """
+from tilewright import _core, errors
+
+def raised(call, *arguments):
     try:
-        ct.launch(None, 2, module.double, (x, object()))
-    except errors.TileTypeError as error:
-        assert "argument 'Y'" in str(error), error
-    else:
-        raise AssertionError("an object was taken for an array")
-    try:
-        _core.parse("module { what }")
-    except errors.TileCompilationError:
-        pass
+        call(*arguments)
+    except Exception as error:
+        return type(error)
+
+kernel = _core.Dispatcher("f", ["X"], [], lambda *_: None)
+assert raised(kernel.specialization, (object(),)) is errors.TileTypeError
+assert raised(_core.launch, None, 1, 3, ()) is errors.TileTypeError
+assert raised(_core.parse, "module { what }") is errors.TileCompilationError
+assert type(_core.Builder("f.py").finish()) is _core.Module
 """
 
 
 def run(code: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -119,17 +123,19 @@ assert [ref() for ref in gone] == [None] * 3
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="subinterpreters are made by other calls there")
 def test_a_subinterpreter_has_a_module_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "doubling.py").write_text(DOUBLING)
     run(
-        KERNEL
-        + """
+        """
 import sys, _xxsubinterpreters as interpreters
-check(sys.argv[1])
-for _ in range(2):
+folder, use_module, run_kernel = sys.argv[1:]
+exec(use_module)
+for code in (use_module + run_kernel, use_module):
     own = interpreters.create()
-    interpreters.run_string(own, f"import sys; sys.path[:] = {sys.path!r}\\n{sys.argv[2]}\\ncheck({sys.argv[1]!r})")
+    interpreters.run_string(own, f"import sys; sys.path[:] = {sys.path!r}; folder = {folder!r}\\n" + code)
     interpreters.destroy(own)
-check(sys.argv[1])
+exec(use_module)
 """,
         str(tmp_path),
-        KERNEL,
+        USE_MODULE,
+        RUN_KERNEL,
     )

@@ -82,7 +82,7 @@ def limit_of(op: dict[str, Any]) -> int:
     return ELEMENTWISE_LIMIT if twgen.form_of(op) == "ELEMENTWISE" else LIMIT
 
 
-@pytest.mark.skipif(not OPS_FILE.exists(), reason="needs a build")
+@pytest.mark.skipif(not OPS_FILE.exists(), reason=f"needs {OPS_FILE.name} of a build tree: make build")
 def test_few_files_name_an_op() -> None:
     named = sources()
     records = json.loads(OPS_FILE.read_text())

@@ -18,7 +18,7 @@ import twgen
 
 ROOT = Path(__file__).resolve().parents[2]
 OPS_FILE = Path(os.environ.get("TW_BIN", ROOT / "build/dev/bin")).parent / "TileOps.json"
-pytestmark = pytest.mark.skipif(not OPS_FILE.exists(), reason="needs a build")
+pytestmark = pytest.mark.skipif(not OPS_FILE.exists(), reason=f"needs {OPS_FILE.name} of a build tree: make build")
 
 
 @pytest.fixture(scope="module")

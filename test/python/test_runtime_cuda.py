@@ -17,19 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_driver import find_driver
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 PTX = ".version 7.8\n.target sm_90a\n.visible .entry kernel() .entry fault_kernel()"
-
-
-def find_driver() -> Path | None:
-    trees = [os.environ.get("TILEWRIGHT_BUILD", ""), "build/dev", "build/san"]
-    for tree in filter(None, trees):
-        library = ROOT / tree / "lib" / "libfakecuda.so"
-        if library.exists():
-            return library
-    return None
 
 
 CASES: dict[str, dict[str, str]] = {}
@@ -1400,10 +1391,7 @@ def forked_children_are_told() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_cuda(name: str) -> None:
-    driver = find_driver()
-    if driver is None:
-        pytest.skip("the stand-in driver is not built (make build)")
-    environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(driver)} | CASES[name]
+    environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(find_driver())} | CASES[name]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run([sys.executable, __file__, name], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

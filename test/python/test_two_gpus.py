@@ -1,4 +1,8 @@
-"""Compiled kernels on the second of two GPUs, while the first is the current one. Skipped where there are fewer."""
+"""Compiled kernels on the second of two GPUs, while the first is the current one.
+
+Skipped where there are fewer: they prove that two devices of one process do not disturb each other. The launcher's
+rules for several devices run everywhere, against a stand-in driver (test_runtime_cuda.py).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from tilewright.errors import TileError
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
-    pytest.skip("fewer than two GPUs", allow_module_level=True)
+    pytest.skip(f"needs two GPUs, there are {torch.cuda.device_count()}", allow_module_level=True)
 
 # Blocks of whole tiles; blocks that share k, in a workspace; tiles that are cut; small tiles that are fused.
 SHAPES = {
