@@ -145,6 +145,10 @@ class TiledView(_Seen):
         """The dtype of the array."""
         return self._array.dtype
 
+    def parts(self) -> tuple[Any, Any]:
+        """The array, and all else that tells the view from others."""
+        return self._array, (TiledView, self._shape, self._steps, self._padding_mode)
+
     @property
     def tile_shape(self) -> Shape:
         """The shape of each tile."""
@@ -230,6 +234,10 @@ class RawArrayMemory(_Seen):
 
     def __init__(self, machine: Machine, array: Any) -> None:
         self._machine, self._array = machine, array
+
+    def parts(self) -> tuple[Any, Any]:
+        """The array, and all else that tells the view from others."""
+        return self._array, RawArrayMemory
 
     @property
     def dtype(self) -> DType:

@@ -6,6 +6,7 @@ emit.py         the ops: constants, promotion, arithmetic
 expressions.py  expressions and calls
 statements.py   statements
 branches.py     branches, and what the variables are after them
+selection.py    one of several arrays or views, which the running kernel chooses
 loops.py        loops, and which variables they carry
 elements.py     what can be gone through at compile time
 iteration.py    loops and comprehensions over what is known at compile time

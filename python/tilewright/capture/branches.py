@@ -12,11 +12,25 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..dtype import DType, bool_, constant_dtype, promote, promote_constant
+from ..dtype import DType, bool_, constant_dtype, int32, promote, promote_constant
 from ..errors import TileError, TileTypeError
 from ..structure import parts_of, with_parts
 from .frame import RETURN, VALUE, Frame, is_flag
-from .values import Array, LocalFunction, Shape, Tile, Unusable, is_number, is_run_time, same_form, tile_type, type_name
+from .selection import Place, is_selectable, united
+from .values import (
+    Array,
+    LocalFunction,
+    Selection,
+    Shape,
+    Tile,
+    Unusable,
+    describe,
+    is_number,
+    is_run_time,
+    same_form,
+    tile_type,
+    type_name,
+)
 
 
 class _Missing:
@@ -50,6 +64,19 @@ def choose(
     if type(value) is Unusable:
         raise TileTypeError(value.message)
     return value
+
+
+def each(frame: Frame, selection: Selection, run: Callable[[Any], Any]) -> Any:
+    """What `run` gives for the chosen one: a branch over all."""
+
+    def of(place: int) -> Any:
+        choice = selection.choices[place]
+        if place + 1 == len(selection.choices):
+            return run(choice)
+        chosen = frame.emit.compare("equal", selection.index, place)
+        return choose(frame, chosen, lambda: run(choice), lambda: of(place + 1), frame.node)
+
+    return of(0)
 
 
 def branch(
@@ -115,6 +142,8 @@ def _yield(frame: Frame, block: Any, values: list[Any], results: Sequence[_Resul
 def as_tile(frame: Frame, value: Any, like: Tile) -> Tile:
     if value is MISSING:
         return frame.emit.constant(0, like.dtype, like.shape)
+    if isinstance(value, Place):
+        return value.tile(frame.emit)
     if isinstance(value, Tile):
         return value
     return frame.emit.constant(value, like.dtype)
@@ -205,6 +234,9 @@ class _Join:
             return self._lift(name, a, b)
         if parts_of(a) is not None and same_form(a, b):
             return self._tree(name, a, b)
+        choices = united(a, b)
+        if choices is not None:
+            return Selection(choices, self._result(int32, (), Place(a, choices), Place(b, choices)))
         common = _common_type(a, b)
         if common is not None:
             return self._result(*common, a, b)
@@ -222,6 +254,12 @@ class _Join:
             )
         what = "the value" if name == "$choice" else f"the variable '{name}'"
         line = self.frame.places(self.node)[-1].line
+        if is_selectable(a) or is_selectable(b):
+            return (
+                f"{what} is {describe(a)} where the condition in line {line} holds, {describe(b)} where it does not; "
+                "one of several arrays or views can be chosen if all are of one dtype and as many dimensions, and none "
+                "is a slice: slice, or use, each in its branch"
+            )
         return (
             f"{what} changes type in the branches of the condition in line {line}: {type_name(a)} "
             f"where it holds, {type_name(b)} where it does not; convert one, as with astype, or use "
@@ -241,6 +279,9 @@ class _Join:
         value = b if a is MISSING else a
         if parts_of(value) is not None:
             return self._tree(name, a, b)
+        if isinstance(value, Selection) and id(value) not in self.outside:
+            sides = (MISSING if v is MISSING else v.index for v in (a, b))
+            return Selection(value.choices, self._result(int32, (), *sides))
         if not isinstance(value, Tile) or id(value) in self.outside:
             return value
         return self._result(value.dtype, value.shape, a, b)

@@ -33,10 +33,11 @@ from ..formats import python_conversion
 from ..names import ELSEWHERE, advice
 from ..views import ARRAY_METHODS
 from . import elementwise, memory, ops, shapes, simt, views
-from .branches import choose
+from .branches import choose, each
 from .elements import elements
 from .emit import fold
 from .frame import RETURN, VALUE, Frame
+from .selection import are_alike, entry
 from .source import source_of
 from .values import (
     Array,
@@ -44,6 +45,7 @@ from .values import (
     LocalFunction,
     Method,
     Range,
+    Selection,
     Tile,
     Unusable,
     describe,
@@ -412,6 +414,8 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
         return _tile_attribute(frame, value, name)
     if isinstance(value, Array):
         return _array_attribute(frame, value, name)
+    if isinstance(value, Selection):
+        return _attribute_of_chosen(frame, value, name)
     if is_number(value) and name in ("dtype", "shape", "ndim"):
         return {"dtype": constant_dtype(value), "shape": (), "ndim": 0}[name]
     if is_number(value) and name == "astype":
@@ -426,6 +430,14 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
         raise TileTypeError(f"{describe(value)} has no attribute '{name}'{_near(value, name)}") from None
     _note_attribute(frame, value, name, found)
     return frame.adopt(found)
+
+
+def _attribute_of_chosen(frame: Frame, selection: Selection, name: str) -> Any:
+    """Of one of several arrays or views: which one is decided when a method is called."""
+    kind = type(selection.choices[0])
+    if name in ARRAY_METHODS if kind is Array else callable(getattr(kind, name, None)):
+        return Method(selection, name)
+    return each(frame, selection, lambda choice: attribute(frame, choice, name))
 
 
 def _near(value: Any, name: str) -> str:
@@ -498,18 +510,39 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
     frame.at(node)
     if isinstance(value, Tile):
         return shapes.new_axes(frame, value, index)
+    return entry_of(frame, value, index)
+
+
+def entry_of(frame: Frame, value: Any, index: Any) -> Any:
+    """value[index] of what is no tile."""
+    if isinstance(value, Selection):
+        return each(frame, value, lambda choice: entry_of(frame, choice, index))
     if isinstance(value, Array) and frame.capture.simt:
         return simt.read(frame, value, index)
     if isinstance(value, Array):
         raise TileTypeError(
             f"the array '{value.name}' cannot be indexed; use ct.load for a tile, or ct.gather for single elements"
         )
+    if isinstance(index, Tile) and isinstance(value, tuple) and index.known is not None:
+        index = index.known
+    if isinstance(index, Tile) and isinstance(value, tuple) and not index.shape and index.dtype.is_integral:
+        return _run_time_entry(frame, value, index)
     if is_run_time(index) or (isinstance(index, slice) and is_run_time((index.start, index.stop, index.step))):
         raise TileTypeError(f"an index into {describe(value)} must be a constant")
     try:
         return frame.adopt(value[index])
     except (TypeError, IndexError, KeyError) as error:
         raise TileValueError(f"{describe(value)} has no entry {index!r}: {error}") from None
+
+
+def _run_time_entry(frame: Frame, values: tuple[Any, ...], index: Tile) -> Any:
+    """An entry of a tuple of arrays that the running kernel chooses."""
+    if not are_alike(values) or any(isinstance(v, Selection) for v in values):
+        raise TileTypeError(
+            f"an index into {describe(values)} must be a constant; a run-time index chooses between arrays, or views, "
+            "of one dtype and as many dimensions"
+        )
+    return entry(frame.emit, values, index)
 
 
 def index_of(frame: Frame, node: ast.expr) -> Any:
@@ -699,6 +732,14 @@ def _parameters_of(function: Any) -> tuple[Any, ...]:
 
 def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     positional, by_name = _binder(function).arguments(f"ct.{name}", args, keywords)
+    chosen = next((v for v in positional if isinstance(v, Selection)), None)
+    if chosen is not None:
+
+        def of(choice: Any) -> Any:
+            given = [choice if value is chosen else value for value in positional]
+            return _call_op(frame, name, function, given, by_name)
+
+        return each(frame, chosen, of)
     if name in ops.EFFECTS:
         frame.refuse_in_combiner(f"ct.{name}", "it has an effect: do that before or behind")
     return ops.OPS[name](frame, *positional, **by_name)
@@ -713,6 +754,8 @@ def _call_special(frame: Frame, function: Any, args: list[Any], keywords: dict[s
 
 def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[str, Any]) -> Any:
     receiver, name = method.receiver, method.name
+    if isinstance(receiver, Selection):
+        return each(frame, receiver, lambda v: call(frame, attribute(frame, v, name), args, keywords, frame.node))
     if isinstance(receiver, tuple):
         raise TileTypeError(f"the method '{name}' of a tuple of run-time values is not supported")
     if name == "item":
@@ -1023,6 +1066,7 @@ __all__ = [
     "call",
     "compare_pair",
     "condition",
+    "entry_of",
     "evaluate",
     "handles",
     "index_of",

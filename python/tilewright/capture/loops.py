@@ -19,15 +19,29 @@ from typing import Any
 
 from ..dtype import DType, bool_, constant_dtype, int32, int64
 from ..errors import TileError, TileSyntaxError, TileValueError
-from ..structure import parts_of, with_parts
+from ..structure import is_record, parts_of, record_fields, with_parts
 from .branches import MISSING, as_tile, branch, fits, same_constant
 from .elements import elements
 from .expressions import condition, evaluate
 from .frame import RETURN, VALUE, Frame
 from .iteration import unrolled
+from .selection import Place, covers, united
 from .source import assigned_names
 from .statements import handles, run_statements
-from .values import LocalFunction, Range, Shape, Tile, Unusable, describe, is_number, same_form, tile_type, type_name
+from .values import (
+    Array,
+    LocalFunction,
+    Range,
+    Selection,
+    Shape,
+    Tile,
+    Unusable,
+    describe,
+    is_number,
+    same_form,
+    tile_type,
+    type_name,
+)
 
 _MOST_PLANS = 32  # kept of one loop: an unrolled loop around it enters it with other constants each time
 
@@ -103,7 +117,7 @@ class _Loop:
         for then, plan in reversed(self._kept()):
             if _all_alike(then, visible):
                 fresh = self.plan.carried
-                carried = {name: _with_slots(fresh[name], t) for name, t in plan.carried.items()}
+                carried = {name: _with_slots(fresh.get(name, t), t) for name, t in plan.carried.items()}
                 self.plan = dataclasses.replace(plan, carried=carried, excluded=dict(plan.excluded))
                 return
 
@@ -214,11 +228,15 @@ class _Loop:
         if name not in plan.carried:
             if same_constant(entry, value):
                 return False
+            better = _adopt(_fixed(entry), value)
+            if better is not None:
+                plan.carried[name] = better
+                return True
             self._exclude(
                 name,
                 f"the variable '{name}' changes in the loop in line {self.line} from "
-                f"{describe(entry)} to {describe(value)}; only tiles, scalars and tuples of them "
-                "can change in a loop that runs at run time",
+                f"{describe(entry)} to {describe(value)}; tiles, scalars, arrays of one dtype "
+                "and as many dimensions (no slices), and tuples of them can change in a loop that runs at run time",
             )
             return True
         template = plan.carried[name]
@@ -313,8 +331,24 @@ class _Tree:
     parts: tuple[Any, ...]
 
 
+@dataclasses.dataclass(slots=True)
+class _Pick:
+    """In a template: one of several arrays or views."""
+
+    choices: tuple[Any, ...]
+    slot: _Slot = dataclasses.field(default_factory=lambda: _Slot(int32, ()))
+
+
+def _fixed(value: Any) -> _Fixed | _Tree:
+    """The template of a value of which nothing changes, yet."""
+    held = parts_of(value)
+    return _Fixed(value) if held is None else _Tree(value, tuple(map(_fixed, held)))
+
+
 def _template(value: Any) -> Any:
     """A value with slots for what may change; None for one that cannot be carried."""
+    if isinstance(value, Selection):
+        return _Pick(value.choices)
     if isinstance(value, Tile):
         return _Slot(value.dtype, value.shape)
     if is_number(value):
@@ -331,7 +365,7 @@ def _template(value: Any) -> Any:
 def _with_slots(template: Any, learnt: Any) -> Any:
     """A template of this entry with the slots of one that an entry of the same form has led to."""
     if not isinstance(template, _Tree):
-        return learnt if isinstance(learnt, _Slot) else template
+        return learnt if isinstance(learnt, _Slot | _Pick) else template
     return _Tree(template.like, tuple(_with_slots(t, o) for t, o in zip(template.parts, learnt.parts, strict=True)))
 
 
@@ -342,7 +376,9 @@ def _all_alike(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> bool:
 def _alike(a: Any, b: Any) -> bool:
     """Whether a capture cannot tell two values, but for where they are. What a function reads is not known here."""
     if isinstance(a, Tile):
-        return isinstance(b, Tile) and a.dtype is b.dtype and a.shape == b.shape
+        return isinstance(b, Tile) and a.dtype is b.dtype and a.shape == b.shape and a.known == b.known
+    if isinstance(a, Selection):
+        return isinstance(b, Selection) and len(a.choices) == len(b.choices) and covers(a.choices, b)
     if isinstance(a, Unusable):
         return isinstance(b, Unusable) and a.message == b.message
     if isinstance(a, LocalFunction):
@@ -356,6 +392,8 @@ def _alike(a: Any, b: Any) -> bool:
 def _leaves(template: Any) -> list[_Slot]:
     if isinstance(template, _Slot):
         return [template]
+    if isinstance(template, _Pick):
+        return [template.slot]
     parts = template.parts if isinstance(template, _Tree) else template if isinstance(template, list) else ()
     return [slot for t in parts for slot in _leaves(t)]
 
@@ -364,6 +402,8 @@ def _pairs(template: Any, value: Any) -> list[tuple[_Slot, Any]]:
     """Each slot of a template with what stands there in a value of its form."""
     if isinstance(template, _Slot):
         return [(template, value)]
+    if isinstance(template, _Pick):
+        return [(template.slot, value if value is MISSING else Place(value, template.choices))]
     if not isinstance(template, _Tree):
         return []
     values = [MISSING] * len(template.parts) if value is MISSING else parts_of(value) or []
@@ -373,6 +413,8 @@ def _pairs(template: Any, value: Any) -> list[tuple[_Slot, Any]]:
 def _rebuild(template: Any, values: Any) -> Any:
     if isinstance(template, _Slot):
         return Tile(next(values), template.dtype, template.shape)
+    if isinstance(template, _Pick):
+        return Selection(template.choices, Tile(next(values), int32, ()))
     if isinstance(template, _Tree):
         return with_parts(template.like, [_rebuild(t, values) for t in template.parts])
     return template.value if isinstance(template, _Fixed) else template
@@ -381,6 +423,8 @@ def _rebuild(template: Any, values: Any) -> Any:
 def _matches(template: Any, value: Any) -> bool:
     if isinstance(template, _Slot):
         return template.matches(value)
+    if isinstance(template, _Pick):
+        return covers(template.choices, value)
     if isinstance(template, _Fixed):
         return same_constant(template.value, value)
     return same_form(template.like, value) and all(
@@ -397,7 +441,11 @@ def _adopt(template: Any, value: Any) -> Any:
             return None
         parts = tuple(_adopt(t, v) for t, v in zip(template.parts, parts_of(value) or (), strict=True))
         return None if any(p is None for p in parts) else _Tree(template.like, parts)
-    return template if isinstance(template, _Fixed) and _matches(template, value) else None
+    if isinstance(template, _Fixed) and _matches(template, value):
+        return template
+    known = template.value if isinstance(template, _Fixed) else Selection(template.choices, Tile(None, int32, ()))
+    choices = united(known, value)
+    return None if choices is None else _Pick(choices)
 
 
 def _adopt_slot(template: _Slot, value: Any) -> _Slot | None:
@@ -497,6 +545,10 @@ def _for(frame: Frame, node: ast.For) -> None:
         raise
     if not isinstance(node.target, ast.Name):
         raise TileSyntaxError("a loop over range(...) has one variable", frame.places(node.target))
+    if _walks_arrays(frame, node, bounds, node.target.id):
+        numbers = elements(frame, bounds, "a 'for' loop over arrays")
+        unrolled(frame, node, [_numbered(frame, number) for number in numbers])
+        return
     loop = _Loop(frame, node)
     name = node.target.id
     while True:
@@ -510,6 +562,49 @@ def _for(frame: Frame, node: ast.For) -> None:
     if type(loop.before.get(name)) is Unusable:
         frame.env[name] = loop._maybe_unassigned(name)
     loop.run_orelse()
+
+
+_MOST_ARRAYS = 64  # that a loop is unrolled over: as many as a launch takes
+
+
+def _walks_arrays(frame: Frame, node: ast.For, bounds: Range, name: str) -> bool:
+    """Whether each iteration is about an array of its own: `for i in range(len(xs))` with an `xs[i]` in the body."""
+    if not all(type(n) is int for n in (bounds.start, bounds.stop, bounds.step)) or not bounds.step:
+        return False
+    if len(range(bounds.start, bounds.stop, bounds.step)) > _MOST_ARRAYS:
+        return False
+    indexed = (n for statement in node.body for n in ast.walk(statement) if isinstance(n, ast.Subscript))
+    return any(_is_name(n.slice, name) and _holds_arrays(_looked_up(frame, n.value)) for n in indexed)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _looked_up(frame: Frame, node: ast.expr) -> Any:
+    """What a name or a field of a record stands for, where that is known without doing anything."""
+    if isinstance(node, ast.Name):
+        return frame.env.get(node.id)
+    if isinstance(node, ast.Attribute):
+        holder = _looked_up(frame, node.value)
+        return record_fields(holder).get(node.attr) if is_record(holder) else None
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        holder = _looked_up(frame, node.value)
+        try:
+            return holder[node.slice.value] if isinstance(holder, tuple | dict) else None  # type: ignore[index]
+        except (LookupError, TypeError):
+            return None
+    return None
+
+
+def _holds_arrays(value: Any) -> bool:
+    return isinstance(value, tuple) and any(isinstance(v, Array) for v in value)
+
+
+def _numbered(frame: Frame, number: int) -> Tile:
+    """The variable of an unrolled loop, of the type that it has in others."""
+    dtype = int32 if int32.min <= number <= int32.max else int64
+    return dataclasses.replace(frame.emit.constant(number, dtype), known=number)
 
 
 def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:

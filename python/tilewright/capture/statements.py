@@ -15,11 +15,12 @@ from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
 from . import simt
-from .branches import branch
+from .branches import branch, each
 from .elements import elements
-from .expressions import BINARY, binary, condition, evaluate, index_of, local_function, truth_of, unsupported
+from .expressions import BINARY, binary, condition, entry_of, evaluate, index_of, local_function, truth_of, unsupported
 from .frame import RETURN, VALUE, Frame, is_flag
-from .values import Array, Range, Tile, describe
+from .selection import choices_of
+from .values import Array, Range, Selection, Tile, describe
 
 Handler = Callable[[Frame, Any], None]
 _handlers: dict[type[ast.AST], Handler] = {}
@@ -106,14 +107,25 @@ def _augmented_assign(frame: Frame, node: ast.AugAssign) -> None:
 def _augmented_element(frame: Frame, node: ast.AugAssign) -> None:
     """`x[i] += y`, with the array and the index evaluated once."""
     array = evaluate(frame, node.target.value) if isinstance(node.target, ast.Subscript) else None
-    if not isinstance(node.target, ast.Subscript) or not isinstance(array, Array) or not frame.capture.simt:
+    if not isinstance(node.target, ast.Subscript) or not _has_elements(frame, array):
         assign(frame, node.target, None)  # refuses it
         return
     index = index_of(frame, node.target.slice)
     frame.at(node)
-    old = simt.read(frame, array, index)
+    old = entry_of(frame, array, index)
     value = binary(frame, BINARY[type(node.op).__name__], old, evaluate(frame, node.value), node)
-    simt.write(frame, array, index, value)
+    _write_element(frame, array, index, value)
+
+
+def _has_elements(frame: Frame, value: Any) -> bool:
+    return frame.capture.simt and any(isinstance(v, Array) for v in choices_of(value))
+
+
+def _write_element(frame: Frame, array: Any, index: Any, value: Any) -> None:
+    if isinstance(array, Selection):
+        each(frame, array, lambda choice: simt.write(frame, choice, index, value))
+    else:
+        simt.write(frame, array, index, value)
 
 
 def assign(frame: Frame, target: ast.expr, value: Any) -> None:
@@ -125,10 +137,10 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
         _unpack(frame, target, value)
     elif isinstance(target, ast.Subscript):
         what = evaluate(frame, target.value)
-        if isinstance(what, Array) and frame.capture.simt:
+        if _has_elements(frame, what):
             index = index_of(frame, target.slice)
             frame.at(target)
-            simt.write(frame, what, index, value)
+            _write_element(frame, what, index, value)
             return
         raise TileTypeError(
             f"{describe(what)} cannot be assigned by index"

@@ -26,6 +26,7 @@ class Tile:
     ir: Any
     dtype: DType
     shape: Shape
+    known: int | None = None  # of the variable of a loop that is unrolled
 
     @property
     def ndim(self) -> int:
@@ -51,6 +52,14 @@ class Array:
     index_dtype: DType = int32  # of its extents
     unit: int | None = None
     windows: dict[int, tuple[Any, Any]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Selection:
+    """One of several arrays or views of one kind; `index`, an int32 scalar, says which (selection.py)."""
+
+    choices: tuple[Any, ...]
+    index: Tile
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -130,7 +139,7 @@ def is_numpy_scalar(value: Any) -> bool:
 
 def is_run_time(value: Any) -> bool:
     """Whether a value, or an entry of a tuple, is known only when the kernel runs."""
-    if isinstance(value, Tile | Array | Format):
+    if isinstance(value, Tile | Array | Selection | Format):
         return True
     parts = parts_of(value)
     return parts is not None and any(is_run_time(v) for v in parts)
@@ -160,6 +169,8 @@ def describe(value: Any) -> str:
         return f"{'an' if value.dtype.name.startswith('int') else 'a'} {value.dtype} tile of shape {value.shape}"
     if isinstance(value, Array):
         return f"the {value.ndim}-D {value.dtype} array '{value.name}'"
+    if isinstance(value, Selection):
+        return f"one of: {', '.join(map(describe, value.choices))}"
     if isinstance(value, bool | int | float) and is_number(value):
         return f"the constant {number_text(value)}"
     if isinstance(value, tuple):
