@@ -7,26 +7,46 @@
 
 #include <string.h>
 
-enum { MAX_CARRIED = 62 };
-
-/* Values that a region op carries, scalars and tiles apart. */
+/* Values that a region op carries, scalars and tiles apart. The arrays have room for all, and one more. */
 typedef struct {
   int num, num_scalars;
-  bool is_tile[MAX_CARRIED];
-  MlirValue home[MAX_CARRIED]; /* pointer of a tile's buffer */
-  MlirValue scalars[MAX_CARRIED];
-  MlirType types[MAX_CARRIED]; /* of the scalars */
+  bool *is_tile;
+  MlirValue *home; /* pointer of a tile's buffer */
+  MlirValue *scalars;
+  MlirType *types; /* of the scalars */
 } carried_t;
+
+static MlirValue *new_values(cpu_t *cx, int num) { return cpu_alloc(cx, (size_t)(num + 1) * sizeof(MlirValue)); }
+
+static carried_t new_carried(cpu_t *cx, int num) {
+  return (carried_t){.num = num,
+                     .is_tile = cpu_alloc(cx, (size_t)num + 1),
+                     .home = new_values(cx, num),
+                     .scalars = new_values(cx, num),
+                     .types = cpu_alloc(cx, (size_t)(num + 1) * sizeof(MlirType))};
+}
 
 static void add_scalar(cpu_t *cx, carried_t *carried, MlirType source) {
   carried->types[carried->num_scalars++] = cpu_compute_type(cx, source);
 }
 
+/* What comes out of an op: tiles have new homes. */
+static carried_t carry_results(cpu_t *cx, MlirOperation op) {
+  carried_t carried = new_carried(cx, (int)mlirOperationGetNumResults(op));
+  for (int i = 0; i < carried.num; i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetResult(op, i));
+    carried.is_tile[i] = tw_is_tile(type);
+    if (carried.is_tile[i])
+      carried.home[i] = cpu_new_buffer(cx, type);
+    else
+      add_scalar(cx, &carried, type);
+  }
+  return carried;
+}
+
 /* Evaluates initial values: a tile into a new home. */
 static bool carry_inits(cpu_t *cx, MlirOperation op, int from, int num, carried_t *carried) {
-  *carried = (carried_t){.num = num};
-  if (num > MAX_CARRIED)
-    return cpu_error(cx, op, "carries too many values"), false;
+  *carried = new_carried(cx, num);
   for (int i = 0; i < num; i++) {
     MlirValue init = mlirOperationGetOperand(op, from + i);
     MlirType type = mlirValueGetType(init);
@@ -58,7 +78,7 @@ static MlirValue block_arg(const void *block, int i) { return mlirBlockGetArgume
 static MlirValue block_arg_1(const void *block, int i) { return block_arg(block, i + 1); }
 
 static MlirBlock new_block(cpu_t *cx, int num, const MlirType *types) {
-  MlirLocation locations[MAX_CARRIED + 1];
+  MlirLocation *locations = cpu_alloc(cx, (size_t)(num + 1) * sizeof *locations);
   for (int i = 0; i < num; i++)
     locations[i] = cx->location;
   return mlirBlockCreate(num, types, locations);
@@ -110,7 +130,7 @@ static void update_in_place(cpu_t *cx, MlirBlock body, MlirValue argument, int i
 
 /* Leaves the yielded tiles in their homes, and the scalars in `out`. */
 static void carry_yields(cpu_t *cx, MlirOperation yield, int from, const carried_t *carried, MlirValue *out) {
-  MlirValue ready[MAX_CARRIED];
+  MlirValue *ready = new_values(cx, carried->num);
   for (int pass = 0; pass < 2; pass++) /* what is written in place comes last */
     for (int i = 0; i < carried->num; i++) {
       MlirValue value = mlirOperationGetOperand(yield, from + i);
@@ -225,11 +245,14 @@ static void place_for(cpu_t *cx, MlirOperation op) {
   int num = (int)mlirOperationGetNumResults(op);
   if (!carry_inits(cx, op, 3, num, &carried))
     return;
-  MlirValue operands[3 + MAX_CARRIED], bounds[3];
+  MlirValue *operands = new_values(cx, 3 + num), bounds[3];
+  MlirType *types = cpu_alloc(cx, (size_t)(1 + num) * sizeof *types);
   count_in_i64(cx, op, bounds, operands);
-  memcpy(operands + 3, carried.scalars, sizeof carried.scalars);
-  MlirType types[1 + MAX_CARRIED] = {mlirValueGetType(operands[0])};
-  memcpy(types + 1, carried.types, sizeof carried.types);
+  types[0] = mlirValueGetType(operands[0]);
+  for (int i = 0; i < carried.num_scalars; i++) {
+    operands[3 + i] = carried.scalars[i];
+    types[1 + i] = carried.types[i];
+  }
   MlirBlock old = tw_region_block(op, 0), body = new_block(cx, 1 + carried.num_scalars, types);
   for (int i = 0; i < num; i++)
     if (carried.is_tile[i])
@@ -241,7 +264,7 @@ static void place_for(cpu_t *cx, MlirOperation op) {
                  counted_variable(cx, bounds, operands, mlirBlockGetArgument(body, 0)));
   bind_values(cx, &carried, block_arg_1, &old, block_arg_1, &body);
   MlirOperation yield = cpu_emit_block(cx, old);
-  MlirValue yields[MAX_CARRIED];
+  MlirValue *yields = new_values(cx, num);
   if (!cx->failed)
     carry_yields(cx, yield, 0, &carried, yields);
   cpu_op0(cx, "scf.yield", carried.num_scalars, yields);
@@ -263,7 +286,7 @@ static void place_for(cpu_t *cx, MlirOperation op) {
 
 static MlirBlock emit_branch(cpu_t *cx, MlirOperation op, int index, const carried_t *carried) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL), old = tw_region_block(op, index);
-  MlirValue yields[MAX_CARRIED];
+  MlirValue *yields = new_values(cx, carried->num);
   inner_t inner = enter(cx, block);
   if (!mlirBlockIsNull(old)) {
     MlirOperation yield = cpu_emit_block(cx, old);
@@ -283,19 +306,7 @@ static MlirBlock emit_branch(cpu_t *cx, MlirOperation op, int index, const carri
 
 static void place_if(cpu_t *cx, MlirOperation op) {
   before(cx, op);
-  carried_t carried = {.num = (int)mlirOperationGetNumResults(op)};
-  if (carried.num > MAX_CARRIED) {
-    cpu_error(cx, op, "yields too many values");
-    return;
-  }
-  for (int i = 0; i < carried.num; i++) {
-    MlirType type = mlirValueGetType(mlirOperationGetResult(op, i));
-    carried.is_tile[i] = tw_is_tile(type);
-    if (carried.is_tile[i])
-      carried.home[i] = cpu_new_buffer(cx, type);
-    else
-      add_scalar(cx, &carried, type);
-  }
+  carried_t carried = carry_results(cx, op);
   MlirValue condition = cpu_scalar(cx, mlirOperationGetOperand(op, 0));
   MlirBlock then = emit_branch(cx, op, 0, &carried), other = emit_branch(cx, op, 1, &carried);
   MlirOperation branch = cpu_if(cx, condition, then, other, carried.num_scalars, carried.types);
@@ -307,20 +318,13 @@ static void place_if(cpu_t *cx, MlirOperation op) {
 /* `before` and `after` carry different values; tiles of each have their own homes. */
 static void place_while(cpu_t *cx, MlirOperation op) {
   before(cx, op);
-  carried_t head, tail = {.num = (int)mlirOperationGetNumResults(op)};
-  if (tail.num > MAX_CARRIED || !carry_inits(cx, op, 0, (int)mlirOperationGetNumOperands(op), &head))
+  carried_t head, tail;
+  if (!carry_inits(cx, op, 0, (int)mlirOperationGetNumOperands(op), &head))
     return;
-  for (int i = 0; i < tail.num; i++) {
-    MlirType type = mlirValueGetType(mlirOperationGetResult(op, i));
-    tail.is_tile[i] = tw_is_tile(type);
-    if (tail.is_tile[i])
-      tail.home[i] = cpu_new_buffer(cx, type);
-    else
-      add_scalar(cx, &tail, type);
-  }
+  tail = carry_results(cx, op);
   MlirBlock old[2] = {tw_region_block(op, 0), tw_region_block(op, 1)};
   MlirBlock now[2] = {new_block(cx, head.num_scalars, head.types), new_block(cx, tail.num_scalars, tail.types)};
-  MlirValue values[MAX_CARRIED + 1];
+  MlirValue *values = new_values(cx, 1 + (head.num > tail.num ? head.num : tail.num));
   inner_t inner = enter(cx, now[0]);
   bind_values(cx, &head, block_arg, &old[0], block_arg, &now[0]);
   MlirOperation condition = cpu_emit_block(cx, old[0]);

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pytest
 
 from tilewright import tile as ct
 
@@ -57,3 +61,30 @@ def test_products_of_all_loops_run_on() -> None:
 def test_all_rows_that_are_read_again_are_kept() -> None:
     text = compiled("many_rows", [f"{name}=bf16[?,?]" for name in "ABCDEFY"], "--emit", "tile-cache-tiles")
     assert text.count("tile.alloc_shared") == 6
+
+
+def kernel_of(folder: Path, body: list[str]) -> Any:
+    source = folder / "many.py"
+    lines = "\n    ".join(body)
+    source.write_text(f"from tilewright import tile as ct\n\n@ct.kernel\ndef kernel(X, Y):\n    {lines}\n")
+    spec = importlib.util.spec_from_file_location("many", source)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+@pytest.mark.parametrize("loop", ["for _ in range(ct.num_tiles(X, 0, (1,)) // 65 + 1):", "while last < 400:"])
+def test_loops_on_the_cpu_carry_any_number_of_values(loop: str, tmp_path: Path) -> None:
+    count = 65
+    body = [f"v{i} = ct.load(X, {i}, ())" for i in range(count)]
+    body += ["last = v0", loop]
+    body += [f"    v{i} = v{i} + v{(i + 1) % count}" for i in range(count)]
+    body += [f"    if v{i} > 100:\n            v{i} = v{i} - 100" for i in (3, 7)]
+    body += ["    last = last + v1"]
+    body += [f"ct.store(Y, {i}, v{i})" for i in range(count)]
+    kernel = kernel_of(tmp_path, body)
+    x, found, expected = np.arange(count, dtype=np.int32), *np.zeros((2, count), np.int32)
+    kernel.interpret(1, (x, expected))
+    ct.launch(None, 1, kernel, (x, found))
+    assert np.array_equal(found, expected)
