@@ -41,13 +41,16 @@ typedef struct {
   int64_t factor[MAX_TERMS], constant;
   int num, axis;
   MlirOperation op; /* that is indexed: scalars are made before it */
+  bool *has_more;   /* terms than MAX_TERMS, so it was not read */
 } index_sum_t;
 
 /* --- Reading an index --------------------------------------------------------------------------------- */
 
 static bool add_term(index_sum_t *sum, MlirValue value, int64_t factor) {
-  if (sum->num == MAX_TERMS)
+  if (sum->num == MAX_TERMS) {
+    *sum->has_more = true;
     return false;
+  }
   sum->value[sum->num] = value;
   sum->factor[sum->num++] = factor;
   return true;
@@ -72,7 +75,7 @@ static MlirValue split_product(MlirOperation product, int64_t *factor) {
 static bool read_arithmetic(index_sum_t *sum, MlirOperation def, int64_t factor) {
   bool adds = tw_op_is(def, TW_ARITH_ADDI), subtracts = tw_op_is(def, TW_ARITH_SUBI);
   index_sum_t trial = *sum;
-  bool ok = false;
+  bool ok = false, had_more = *sum->has_more;
   if (adds || subtracts) {
     ok = read_sum(&trial, mlirOperationGetOperand(def, 0), factor) &&
          read_sum(&trial, mlirOperationGetOperand(def, 1), subtracts ? -factor : factor);
@@ -82,6 +85,8 @@ static bool read_arithmetic(index_sum_t *sum, MlirOperation def, int64_t factor)
   }
   if (ok)
     *sum = trial;
+  else if (!tw_is_tile(mlirValueGetType(mlirOperationGetResult(def, 0))))
+    *sum->has_more = had_more; /* a scalar may be a term as a whole */
   return ok;
 }
 
@@ -133,7 +138,7 @@ static MlirValue build_index(const tw_builder_t *at, const index_sum_t *sum, int
 static bool read_page(index_sum_t *sum, MlirOperation def, int64_t factor) {
   bool divides = tw_op_is(def, TW_ARITH_FLOORDIVSI);
   MlirValue x = mlirOperationGetOperand(def, 0);
-  index_sum_t start = {.axis = -1, .op = sum->op};
+  index_sum_t start = {.axis = -1, .op = sum->op, .has_more = sum->has_more};
   int64_t by;
   if (!tw_known_int(mlirOperationGetOperand(def, 1), &by) || by <= 0 || by >= INT32_MAX || !read_sum(&start, x, 1))
     return false;
@@ -202,6 +207,7 @@ typedef struct {
   intptr_t rank, first;           /* of the array; the first index operand */
   index_sum_t index[TW_MAX_RANK];
   int64_t shape[TW_MAX_RANK]; /* of the tile, by axes of the array */
+  bool has_more;              /* terms in an index than are read */
 } gather_access_t;
 
 static bool read_operands(gather_access_t *a, bool is_gather) {
@@ -219,7 +225,7 @@ static bool read_operands(gather_access_t *a, bool is_gather) {
 
 static bool read_index(gather_access_t *a, intptr_t d) {
   MlirValue index = mlirOperationGetOperand(a->op, a->first + d);
-  a->index[d] = (index_sum_t){.axis = -1, .op = a->op};
+  a->index[d] = (index_sum_t){.axis = -1, .op = a->op, .has_more = &a->has_more};
   return tw_bits(mlirValueGetType(index)) >= 32 && read_sum(&a->index[d], index, 1);
 }
 
@@ -347,8 +353,11 @@ static void visit(MlirOperation op) {
     return;
   if (is_gather && mlirValueIsNull(a.mask) && is_of_scalar(&a) && build_scalar(&a))
     return;
-  if (!read_indices(&a))
+  if (!read_indices(&a)) {
+    if (a.has_more)
+      tw_op_remark(op, "takes its elements one by one: an index adds up more than %d scalars", MAX_TERMS);
     return;
+  }
   int padding = is_gather ? load_padding(&a) : 0;
   bool has_mask = !mlirValueIsNull(a.mask);
   if (is_gather && padding >= 0 && (!has_mask || !mlirValueIsNull(a.padding)))

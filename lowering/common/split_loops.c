@@ -38,6 +38,7 @@ typedef struct {
     int64_t factor;
   } terms[MAX_TERMS];
   int num_terms;
+  bool *has_more; /* terms than MAX_TERMS, so it was not read; or null */
 } affine_t;
 
 /* ---- masks as affine functions ----------------------------------------------------------------------- */
@@ -48,8 +49,11 @@ static bool add_term(affine_t *a, MlirValue scalar, int64_t factor) {
       a->terms[i].factor += factor;
       return true;
     }
-  if (a->num_terms == MAX_TERMS)
+  if (a->num_terms == MAX_TERMS) {
+    if (a->has_more)
+      *a->has_more = true;
     return false;
+  }
   a->terms[a->num_terms].scalar = scalar;
   a->terms[a->num_terms++].factor = factor;
   return true;
@@ -88,7 +92,7 @@ static bool add_quotient(affine_t *a, MlirOperation loop, MlirOperation op, int6
 static bool add_op(affine_t *a, MlirOperation loop, MlirOperation op, int64_t factor) {
   int64_t number;
   affine_t sum = *a;
-  bool ok = false;
+  bool ok = false, had_more = a->has_more && *a->has_more;
   if (tw_op_is(op, TW_TILE_IOTA)) {
     add_range(&sum, 0, tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 0) - 1, factor);
     ok = true;
@@ -106,6 +110,8 @@ static bool add_op(affine_t *a, MlirOperation loop, MlirOperation op, int64_t fa
   }
   if (ok)
     *a = sum;
+  else if (a->has_more && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
+    *a->has_more = had_more; /* a scalar may be a term as a whole */
   return ok;
 }
 
@@ -127,15 +133,18 @@ static bool add_value(affine_t *a, MlirOperation loop, MlirValue value, int64_t 
          add_term(a, value, factor);
 }
 
-/* The mask holds everywhere where the affine function is at most 0 everywhere. */
-static bool read_mask(MlirOperation compare, MlirOperation loop, affine_t *out) {
+/* The mask holds everywhere where the affine function is at most 0 everywhere. `has_more` gets true if it has too many
+ * terms; null: no one asks. */
+static bool read_mask(MlirOperation compare, MlirOperation loop, affine_t *out, bool *has_more) {
   int64_t predicate = tw_attr_int(compare, "predicate", 0);
   if (predicate < TW_SLT || predicate > TW_SGE)
     return false;
   int64_t sign = predicate == TW_SLT || predicate == TW_SLE ? 1 : -1;
-  *out = (affine_t){.num_terms = 0};
-  if (!add_value(out, loop, mlirOperationGetOperand(compare, 0), sign) ||
-      !add_value(out, loop, mlirOperationGetOperand(compare, 1), -sign))
+  *out = (affine_t){.has_more = has_more};
+  bool ok = add_value(out, loop, mlirOperationGetOperand(compare, 0), sign) &&
+            add_value(out, loop, mlirOperationGetOperand(compare, 1), -sign);
+  out->has_more = NULL;
+  if (!ok)
     return false;
   out->high += predicate == TW_SLT || predicate == TW_SGT;
   return out->iv != 0;
@@ -207,15 +216,19 @@ static bool find_split(MlirOperation loop, split_t *out) {
   affine_t mask;
   MlirBlock body = tw_loop_body(loop);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); product && !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    if (is_mask(op) && read_mask(op, loop, &mask)) {
+       op = mlirOperationGetNextInBlock(op)) {
+    bool has_more = false;
+    if (is_mask(op) && read_mask(op, loop, &mask, &has_more)) {
       if (holds_never(&mask, loop))
         return false;
       out->masks = tw_room(out->masks, (size_t)out->num_masks, sizeof *out->masks);
       out->masks[out->num_masks++] = mask;
       out->has_end = out->has_end || mask.iv > 0;
       out->has_start = out->has_start || mask.iv <= 0;
+    } else if (has_more) {
+      tw_op_remark(op, "is a mask in each iteration: it adds up more than %d scalars", MAX_TERMS);
     }
+  }
   return out->num_masks > 0;
 }
 
@@ -275,7 +288,7 @@ static void drop_masks(MlirOperation loop) {
   affine_t mask;
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!is_mask(op) || !read_mask(op, loop, &mask))
+    if (!is_mask(op) || !read_mask(op, loop, &mask, NULL))
       continue;
     tw_builder_t at = tw_build_before(op);
     MlirValue result = mlirOperationGetResult(op, 0);

@@ -44,9 +44,98 @@ def many_rows(A: Any, B: Any, C: Any, D: Any, E: Any, F: Any, Y: Any) -> None:
         ct.store(Y, (ct.bid(0), k), (sum_of(arrays, (ct.bid(0), k)) - most).astype(Y.dtype))
 
 
-def compiled(kernel: str, arguments: list[str], *more: str) -> str:
+@ct.kernel
+def many_walks(X: Any, Y: Any) -> None:
+    row, tiles = ct.bid(0), ct.num_tiles(X, axis=1, shape=(1, 4096))
+    total = ct.zeros((1, 1), ct.float32)
+    for n in ct.static_iter(range(6)):
+        most = ct.full((1, 1), -3e38, ct.float32)
+        for k in range(tiles):
+            most = ct.maximum(most, ct.max(ct.load(X, (row, k), (1, 4096)) * (n + total), axis=1, keepdims=True))
+        total = total + most
+    ct.store(Y, (row, 0), total)
+
+
+@ct.kernel
+def many_parts(A: Any, B: Any, C: Any, N: ct.Constant[int]) -> None:
+    acc = ct.zeros((64, 64), ct.float32)
+    for k in range(ct.num_tiles(B, axis=0, shape=(32, 64))):
+        left = ct.zeros((64, 32), ct.float16)
+        for n in ct.static_iter(range(N)):
+            left = left + ct.load(A, (n, ct.bid(0), k), (1, 64, 32)).reshape((64, 32))
+        acc = ct.mma(left, ct.load(B, (k, 0), (32, 64)), acc)
+    ct.store(C, (ct.bid(0), 0), acc)
+
+
+@ct.kernel(slice_tiles=2)
+def many_stores(X: Any, Y: Any, N: ct.Constant[int]) -> None:
+    x = ct.load(X, (ct.bid(0),), (64,))
+    for n in ct.static_iter(range(N)):
+        ct.store(Y, (n, ct.bid(0)), (x + n).reshape((1, 64)))
+
+
+@ct.kernel
+def many_vectors(A: Any, B: Any, S: Any, C: Any, N: ct.Constant[int]) -> None:
+    acc = ct.zeros((128, 128), ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(128, 64))):
+        a, b = ct.load(A, (ct.bid(0), k), (128, 64)), ct.load(B, (k, 0), (64, 128))
+        d = ct.mma(a, b, ct.zeros((128, 128), ct.float32))
+        for n in ct.static_iter(range(N)):
+            d = d * ct.load(S, (n, k), (1, 128))
+        acc = acc + d
+    ct.store(C, (ct.bid(0), 0), acc)
+
+
+@ct.kernel
+def many_factors(Q: Any, K: Any, V: Any, Y: Any, Z: Any) -> None:
+    q = ct.load(Q, (ct.bid(0), 0), (128, 64))
+    most = ct.full((128, 1), -1e30, ct.float32)
+    sums = [ct.zeros((128, 1), ct.float32) for _ in ct.static_iter(range(5))]
+    acc = ct.zeros((128, 64), ct.float32)
+    s0, s1, s2, s3, s4 = sums
+    for j in range(ct.num_tiles(K, axis=0, shape=(128, 64))):
+        s = ct.mma(q, ct.load(K, (j, 0), (128, 64)).T, ct.zeros((128, 128), ct.float32))
+        now = ct.maximum(most, ct.max(s, axis=1, keepdims=True))
+        p = ct.exp2(s - now)
+        a = most - now
+        s0 = s0 * ct.exp2(a) + ct.sum(p, axis=1, keepdims=True)
+        s1 = s1 * ct.exp2(a * 2) + ct.sum(ct.exp2((s - now) * 2), axis=1, keepdims=True)
+        s2 = s2 * ct.exp2(a * 3) + ct.sum(ct.exp2((s - now) * 3), axis=1, keepdims=True)
+        s3 = s3 * ct.exp2(a * 4) + ct.sum(ct.exp2((s - now) * 4), axis=1, keepdims=True)
+        s4 = s4 * ct.exp2(a * 5) + ct.sum(ct.exp2((s - now) * 5), axis=1, keepdims=True)
+        acc = ct.mma(p.astype(Q.dtype), ct.load(V, (j, 0), (128, 64)), acc * ct.exp2(a))
+        most = now
+    ct.store(Y, (ct.bid(0), 0), (acc / s0).astype(Y.dtype))
+    t = s0 * s0
+    ct.store(Z, (ct.bid(0), 0), s1 / t + s2 / (t * s0) + s3 / (t * t) + s4 / (t * t * s0))
+
+
+@ct.function
+def place(start: Any, S: Any) -> Any:
+    """The sum of a tile and of nine scalars that nothing is known of."""
+    for n in ct.static_iter(range(9)):
+        start = start + ct.load(S, n, ())
+    return start
+
+
+@ct.kernel
+def many_terms_of_an_index(X: Any, S: Any, Y: Any) -> None:
+    ct.store(Y, 0, ct.gather(X, place(ct.arange(256, dtype=ct.int32), S)))
+
+
+@ct.kernel
+def many_terms_of_a_mask(A: Any, B: Any, S: Any, C: Any) -> None:
+    acc, columns = ct.zeros((64, 64), ct.float32), place(ct.arange(64, dtype=ct.int32), S)
+    for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+        inside = ct.broadcast_to((k * 64 + columns)[None, :], (64, 64)) < 1000
+        a = ct.where(inside, ct.load(A, (0, k), (64, 64)), 0)
+        acc = ct.mma(a, ct.load(B, (k, 0), (64, 64)), acc)
+    ct.store(C, (0, 0), acc)
+
+
+def compiled(kernel: str, arguments: list[str], *more: str, target: str = "sm_90a") -> str:
     words = [word for argument in arguments for word in ("--arg", argument)]
-    command = [sys.executable, "-m", "tilewright", "compile", f"{HERE}:{kernel}", *words, "--target", "sm_90a", *more]
+    command = [sys.executable, "-m", "tilewright", "compile", f"{HERE}:{kernel}", *words, "--target", target, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -61,6 +150,41 @@ def test_products_of_all_loops_run_on() -> None:
 def test_all_rows_that_are_read_again_are_kept() -> None:
     text = compiled("many_rows", [f"{name}=bf16[?,?]" for name in "ABCDEFY"], "--emit", "tile-cache-tiles")
     assert text.count("tile.alloc_shared") == 6
+
+
+def test_tiles_are_kept_for_all_walks() -> None:
+    text = compiled("many_walks", ["X=f32[?,?]", "Y=f32[?,?]"], "--emit", "tile-cache-tiles")
+    assert text.count("tile.local_load") == 6
+
+
+def test_an_operand_is_made_of_any_number_of_copies() -> None:
+    arguments = ["A=f16[?,?,?]", "B=f16[?,?]", "C=f32[?,?]", "N=17"]
+    text = compiled("many_parts", arguments, "--emit", "tile-promote-memory", target="sm_80")
+    assert text.count("tile.async_copy") == 18
+
+
+def test_any_number_of_stores_is_sliced() -> None:
+    text = compiled("many_stores", ["X=f32[?]", "Y=f32[?,?]", "N=65"], "--remarks")
+    assert "slices each tile over 2 blocks" in text
+
+
+def test_all_vectors_come_through_shared_memory() -> None:
+    arguments = ["A=f16[?,?]", "B=f16[?,?]", "S=f32[?,?]", "C=f32[?,?]", "N=5"]
+    text = compiled("many_vectors", arguments, "--emit", "tile-prefetch-loads")
+    assert text.count("into <1x1x128xf32") == 5
+
+
+def test_all_factors_of_a_softmax_are_one_where_its_maximum_stays() -> None:
+    arguments = [*(f"{name}=f16[?,?]" for name in "QKVY"), "Z=f32[?,?]"]
+    text = compiled("many_factors", arguments, "--emit", "tile-online-softmax")
+    assert re.search(r":8 = scf.if .*128x4xf32>(, tensor<128x1xf32>){5}\)", text)
+
+
+def test_what_adds_up_too_much_is_remarked() -> None:
+    text = compiled("many_terms_of_an_index", ["X=f32[?]", "S=i32[?]", "Y=f32[?]"], "--remarks")
+    assert "the gather takes its elements one by one: an index adds up more than 8 scalars" in text
+    text = compiled("many_terms_of_a_mask", ["A=f16[?,?]", "B=f16[?,?]", "S=i32[?]", "C=f32[?,?]"], "--remarks")
+    assert "is a mask in each iteration: it adds up more than 8 scalars" in text
 
 
 def kernel_of(folder: Path, body: list[str]) -> Any:

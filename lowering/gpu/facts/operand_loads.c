@@ -50,17 +50,16 @@ bool tw_promotes(MlirOperation load) {
 
 typedef struct {
   MlirBlock block; /* of the product */
-  MlirOperation *loads;
-  int num;
+  tw_ops_t loads;
 } behind_t;
 
 static bool add_load(behind_t *behind, MlirOperation load) {
-  for (int i = 0; i < behind->num; i++)
-    if (mlirOperationEqual(behind->loads[i], load))
+  for (int i = 0; i < behind->loads.count; i++)
+    if (mlirOperationEqual(behind->loads.at[i], load))
       return true;
-  if (behind->num == TW_MAX_LOADS_BEHIND || !mlirBlockEqual(mlirOperationGetBlock(load), behind->block))
+  if (!mlirBlockEqual(mlirOperationGetBlock(load), behind->block))
     return false;
-  behind->loads[behind->num++] = load;
+  tw_ops_add(&behind->loads, load);
   return true;
 }
 
@@ -102,16 +101,23 @@ static MlirValue in_iteration(MlirOperation mma, MlirValue value) {
   return position < 0 ? value : tw_carried_next(loop, position);
 }
 
-int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOADS_BEHIND]) {
+tw_ops_t tw_loads_behind(MlirOperation mma, int operand) {
   MlirValue value = in_iteration(mma, mlirOperationGetOperand(mma, operand));
-  behind_t behind = {.block = mlirOperationGetBlock(mma), .loads = out};
-  if (tw_loop_around(mma) == NULL || !mlirOperationIsNull(tw_load_behind(value)) || !add_behind(&behind, value))
-    return 0;
-  int num = 0;
-  for (int i = 0; i < behind.num; i++)
-    if (copy_pays(out[i], tw_count(mlirValueGetType(value))))
-      out[num++] = out[i];
-  return num;
+  behind_t behind = {.block = mlirOperationGetBlock(mma)};
+  int all = 0;
+  if (tw_loop_around(mma) != NULL && mlirOperationIsNull(tw_load_behind(value)) && add_behind(&behind, value))
+    all = behind.loads.count;
+  behind.loads.count = 0;
+  for (int i = 0; i < all; i++)
+    if (copy_pays(behind.loads.at[i], tw_count(mlirValueGetType(value))))
+      behind.loads.at[behind.loads.count++] = behind.loads.at[i];
+  return behind.loads;
+}
+
+bool tw_has_loads_behind(MlirOperation mma, int operand) {
+  tw_ops_t loads = tw_loads_behind(mma, operand);
+  tw_ops_free(&loads);
+  return loads.count > 0;
 }
 
 MlirValue tw_gather_if(MlirOperation gather, MlirValue condition) {

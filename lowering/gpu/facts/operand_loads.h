@@ -12,10 +12,10 @@ MlirOperation tw_load_behind(MlirValue value);
 
 /* The loads of an operand that is computed, in each iteration, from loads alone: arithmetic on tiles that stand in the
  * product's own block, and on values from outside of it. Only those that will go through shared memory, where the
- * arithmetic finds them in the operand's layout. Returns how many; 0 if anything else goes into it. */
-enum { TW_MAX_LOADS_BEHIND = 16 };
-
-int tw_loads_behind(MlirOperation mma, int operand, MlirOperation out[TW_MAX_LOADS_BEHIND]);
+ * arithmetic finds them in the operand's layout. None if anything else goes into it. The caller frees the list. */
+tw_ops_t tw_loads_behind(MlirOperation mma, int operand);
+/* Whether there are any. */
+bool tw_has_loads_behind(MlirOperation mma, int operand);
 /* The axis of the loaded tile along which neighbours lie side by side in memory; the last one when none. */
 int tw_contiguous_axis(MlirOperation load);
 /* Whether a tile.load or tile.gather that feeds a product can go through shared memory. */

@@ -38,6 +38,7 @@
 #include "lowering/gpu/grid/slices.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
@@ -83,8 +84,6 @@ static const char *why_not(sharer_t *s, int64_t parts, bool rely) {
   const tw_dim_t *class = &s->dims.at[s->class];
   if (s->dims.refused)
     return s->dims.refused;
-  if (s->dims.num_reads == TW_MAX_ACCESSES || s->dims.num_writes == TW_MAX_ACCESSES)
-    return "it has too many accesses";
   if (class->whole != tw_dims_reduced)
     return class->whole;
   for (int i = 0; i < s->reduces.count; i++)
@@ -121,27 +120,30 @@ static bool is_behind_reduce(sharer_t *s, const tw_slice_t *slice) {
 static void mark_loads(sharer_t *s, MlirOperation op, bool behind, bool *marked) {
   tw_slice_t slice = slice_of(s, op);
   if (is_behind_reduce(s, &slice) == behind)
-    for (int r = 0; r < s->dims.num_reads; r++)
-      marked[r] |= tw_slice_has(&slice, s->dims.reads[r]) && has_class(s, s->dims.reads[r]);
+    for (int r = 0; r < s->dims.reads.count; r++)
+      marked[r] |= tw_slice_has(&slice, s->dims.reads.at[r]) && has_class(s, s->dims.reads.at[r]);
   tw_slice_free(&slice);
 }
 
 /* Bytes of what is loaded for the first reductions, and wanted again behind them. */
 static int64_t bytes_kept(sharer_t *s) {
-  bool first[TW_MAX_ACCESSES] = {false}, again[TW_MAX_ACCESSES] = {false};
+  bool *first = tw_allocate((size_t)s->dims.reads.count + 1, sizeof *first);
+  bool *again = tw_allocate((size_t)s->dims.reads.count + 1, sizeof *again);
   int64_t bytes = 0;
   for (int i = 0; i < s->reduces.count; i++) {
     mark_loads(s, s->reduces.at[i], false, first);
     mark_loads(s, s->reduces.at[i], true, again);
   }
-  for (int w = 0; w < s->dims.num_writes; w++)
-    if (has_class(s, s->dims.writes[w]))
-      mark_loads(s, s->dims.writes[w], true, again);
-  for (int r = 0; r < s->dims.num_reads; r++)
+  for (int w = 0; w < s->dims.writes.count; w++)
+    if (has_class(s, s->dims.writes.at[w]))
+      mark_loads(s, s->dims.writes.at[w], true, again);
+  for (int r = 0; r < s->dims.reads.count; r++)
     if (first[r] && again[r]) {
-      MlirType type = mlirValueGetType(tw_moved_tile(s->dims.reads[r]));
+      MlirType type = mlirValueGetType(tw_moved_tile(s->dims.reads.at[r]));
       bytes += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
     }
+  free(first);
+  free(again);
   return bytes;
 }
 

@@ -69,11 +69,12 @@ static int class_of_use(coarsener_t *f, MlirOpOperand use) {
 }
 
 /* Whether every access that has the class has it at the position. */
-static bool all_at_position(coarsener_t *f, const MlirOperation *accesses, int num, int axis) {
-  for (int i = 0; i < num; i++) {
-    intptr_t index = tw_dims_index(&f->dims, accesses[i], f->class[axis]);
-    if (index >= 0 ? !is_position(mlirOperationGetOperand(accesses[i], index), axis)
-                   : tw_dims_find(&f->dims, tw_moved_tile(accesses[i]), f->class[axis]) >= 0)
+static bool all_at_position(coarsener_t *f, const tw_ops_t *accesses, int axis) {
+  for (int i = 0; i < accesses->count; i++) {
+    MlirOperation access = accesses->at[i];
+    intptr_t index = tw_dims_index(&f->dims, access, f->class[axis]);
+    if (index >= 0 ? !is_position(mlirOperationGetOperand(access, index), axis)
+                   : tw_dims_find(&f->dims, tw_moved_tile(access), f->class[axis]) >= 0)
       return false;
   }
   return true;
@@ -97,8 +98,8 @@ static bool can_coarsen(coarsener_t *f, int axis, const tw_grid_ids_t *ids) {
   }
   int class = f->class[axis];
   return class >= 0 && f->dims.at[class].whole == NULL && !tw_dims_count(&f->dims, class) &&
-         tw_dims_are_written(&f->dims, class) && all_at_position(f, f->dims.reads, f->dims.num_reads, axis) &&
-         all_at_position(f, f->dims.writes, f->dims.num_writes, axis);
+         tw_dims_are_written(&f->dims, class) && all_at_position(f, &f->dims.reads, axis) &&
+         all_at_position(f, &f->dims.writes, axis);
 }
 
 static const char *find_classes(coarsener_t *f) {
@@ -110,8 +111,8 @@ static const char *find_classes(coarsener_t *f) {
     return f->dims.refused;
   if (!tw_op_is(f->loop, TW_SCF_FOR) || !tw_has_op(f->loop, TW_TILE_MMA))
     return "it has no loop with products";
-  if (f->dims.num_reads == TW_MAX_ACCESSES || f->dims.num_writes > MAX_STORES || ids.count == TW_MAX_IDS)
-    return "it has too many accesses";
+  if (f->dims.writes.count > MAX_STORES || ids.count == TW_MAX_IDS)
+    return "it has too many stores";
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
     if (!can_coarsen(f, axis, &ids))
       f->class[axis] = -1;
@@ -179,13 +180,13 @@ static bool record_launch(coarsener_t *f) {
       facts.plans[p].blocks[axis] = INT64_C(1) << plan->log[axis];
   }
   for (int axis = 0; axis < TW_GRID_AXES; axis++)
-    for (int i = 0; f->class[axis] >= 0 && i < f->dims.num_writes; i++) {
+    for (int i = 0; f->class[axis] >= 0 && i < f->dims.writes.count; i++) {
       intptr_t first;
       int64_t extent;
-      MlirValue array = tw_access_array(f->dims.writes[i], &first);
+      MlirValue array = tw_access_array(f->dims.writes.at[i], &first);
       if (!mlirValueIsABlockArgument(array))
         return false;
-      int dim = tw_dims_axis(&f->dims, f->dims.writes[i], f->class[axis], &extent);
+      int dim = tw_dims_axis(&f->dims, f->dims.writes.at[i], f->class[axis], &extent);
       facts.stores[facts.num_stores++] = (tw_coarsen_store_t){axis, tw_first_word(array) + 1 + dim, extent};
     }
   tw_record_loaded(f->func, f->loop);

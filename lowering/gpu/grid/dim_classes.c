@@ -193,10 +193,10 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, i))))
       first_of(d, mlirOperationGetResult(op, i));
-  if (tw_op_loads(op) && d->num_reads < TW_MAX_ACCESSES)
-    d->reads[d->num_reads++] = op;
-  if (tw_op_stores(op) && d->num_writes < TW_MAX_ACCESSES)
-    d->writes[d->num_writes++] = op;
+  if (tw_op_loads(op))
+    tw_ops_add(&d->reads, op);
+  if (tw_op_stores(op))
+    tw_ops_add(&d->writes, op);
   if (tw_op_is(op, TW_ARITH_CONSTANT)) {
     if (!is_splat(op))
       keep_operands_whole(d, op, "a constant differs along the axis");
@@ -262,6 +262,8 @@ tw_dims_t tw_dims_of(MlirOperation func) {
 
 void tw_dims_free(tw_dims_t *dims) {
   free(dims->at);
+  tw_ops_free(&dims->reads);
+  tw_ops_free(&dims->writes);
   tw_sets_free(&dims->classes);
   tw_map_free(&dims->first);
 }
@@ -288,10 +290,10 @@ int tw_dims_axis(tw_dims_t *d, MlirOperation op, int class, int64_t *extent) {
 }
 
 bool tw_dims_are_written(tw_dims_t *d, int class) {
-  for (int i = 0; i < d->num_writes; i++)
-    if (tw_dims_find(d, tw_moved_tile(d->writes[i]), class) < 0)
+  for (int i = 0; i < d->writes.count; i++)
+    if (tw_dims_find(d, tw_moved_tile(d->writes.at[i]), class) < 0)
       return false;
-  return d->num_writes > 0;
+  return d->writes.count > 0;
 }
 
 static MlirWalkResult find_loop(MlirOperation op, void *user) {

@@ -24,16 +24,13 @@ typedef struct tw_dim {
   const char *whole; /* why all of it is wanted at once; null if elements are independent */
 } tw_dim_t;
 
-enum { TW_MAX_ACCESSES = 64 };
-
 typedef struct tw_dims {
   MlirOperation func;
-  tw_dim_t *at;        /* owned; of a class what its first member says holds */
-  tw_sets_t classes;   /* of their numbers */
-  tw_map_t first;      /* value -> number of its first dimension */
-  const char *refused; /* the function does something that must happen once, or in order; null: nothing */
-  MlirOperation reads[TW_MAX_ACCESSES], writes[TW_MAX_ACCESSES]; /* loads and gathers, stores and scatters */
-  int num_reads, num_writes;                                     /* TW_MAX_ACCESSES: there may be more */
+  tw_dim_t *at;           /* owned; of a class what its first member says holds */
+  tw_sets_t classes;      /* of their numbers */
+  tw_map_t first;         /* value -> number of its first dimension */
+  const char *refused;    /* the function does something that must happen once, or in order; null: nothing */
+  tw_ops_t reads, writes; /* loads and gathers, stores and scatters */
 } tw_dims_t;
 
 /* Of a kernel at the stage `legal`. Constants, splats and iotas get one use each, so that they tie nothing. */

@@ -97,16 +97,16 @@ static const char *why_not_brought(MlirOperation load, int64_t num_warps) {
 
 /* The loads that a product waits for. Others go through registers, wherever blocks are. */
 static void look_behind(kernel_t *k, MlirOperation mma) {
-  MlirOperation loads[TW_MAX_LOADS_BEHIND + 1];
   for (int i = 0; i < 2; i++) {
-    int num = tw_loads_behind(mma, i, loads);
+    tw_ops_t loads = tw_loads_behind(mma, i);
     MlirOperation plain = tw_load_behind(mlirOperationGetOperand(mma, i));
     if (!mlirOperationIsNull(plain) && !mlirOperationIsNull(tw_enclosing_loop(plain)))
-      loads[num++] = plain;
-    for (int l = 0; l < num; l++)
-      k->gathers |= tw_op_gathers(loads[l]);
-    for (int l = 0; l < num && k->not_brought == NULL; l++)
-      k->not_brought = why_not_brought(loads[l], k->num_warps);
+      tw_ops_add(&loads, plain);
+    for (int l = 0; l < loads.count; l++)
+      k->gathers |= tw_op_gathers(loads.at[l]);
+    for (int l = 0; l < loads.count && k->not_brought == NULL; l++)
+      k->not_brought = why_not_brought(loads.at[l], k->num_warps);
+    tw_ops_free(&loads);
   }
 }
 

@@ -64,12 +64,11 @@ typedef struct {
 /* The classes of what is stored first, as far as they may be sliced; else tells why the first one may not. */
 static const char *find_classes(slicer_t *c) {
   const char *why = c->dims.refused;
-  if (why == NULL &&
-      (c->dims.num_reads == TW_MAX_ACCESSES || c->dims.num_writes == TW_MAX_ACCESSES || c->dims.num_writes == 0))
-    why = "it stores nothing, or has too many accesses";
+  if (why == NULL && c->dims.writes.count == 0)
+    why = "it stores nothing";
   if (why != NULL)
     return why;
-  MlirValue tile = tw_moved_tile(c->dims.writes[0]);
+  MlirValue tile = tw_moved_tile(c->dims.writes.at[0]);
   intptr_t rank = tw_rank(mlirValueGetType(tile));
   for (int dim = 0; dim < rank && c->num_classes < MAX_CLASSES; dim++) {
     int class = tw_dims_class(&c->dims, tile, dim);
@@ -148,10 +147,10 @@ static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
 
 /* Parts are neighbours along the one axis that tells where the class of a store lies, or along the first. */
 static int axis_of(slicer_t *c, const tw_block_axes_t *axes, int class) {
-  for (int i = 0; i < c->dims.num_writes; i++) {
-    intptr_t at = tw_dims_index(&c->dims, c->dims.writes[i], class);
+  for (int i = 0; i < c->dims.writes.count; i++) {
+    intptr_t at = tw_dims_index(&c->dims, c->dims.writes.at[i], class);
     for (int axis = 0; at >= 0 && axis < TW_GRID_AXES; axis++)
-      if (tw_block_axes_get(axes, mlirOperationGetOperand(c->dims.writes[i], at)) == UINT32_C(1) << axis)
+      if (tw_block_axes_get(axes, mlirOperationGetOperand(c->dims.writes.at[i], at)) == UINT32_C(1) << axis)
         return axis;
   }
   return 0;
@@ -191,9 +190,9 @@ static void rewrite(slicer_t *c, const tw_plan_t *plan) {
 static int64_t extent_word(slicer_t *c, int class) {
   int64_t extent;
   intptr_t first;
-  for (int i = 0; i < c->dims.num_writes; i++) {
-    MlirValue array = tw_access_array(c->dims.writes[i], &first);
-    int axis = tw_dims_axis(&c->dims, c->dims.writes[i], class, &extent);
+  for (int i = 0; i < c->dims.writes.count; i++) {
+    MlirValue array = tw_access_array(c->dims.writes.at[i], &first);
+    int axis = tw_dims_axis(&c->dims, c->dims.writes.at[i], class, &extent);
     if (axis >= 0 && extent == c->dims.at[class].extent && mlirValueIsABlockArgument(array))
       return tw_first_word(array) + 1 + axis;
   }

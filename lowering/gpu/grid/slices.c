@@ -32,12 +32,12 @@ static bool are_apart(tw_dims_t *dims, const tw_tile_slice_t *slices, int num, M
 }
 
 bool tw_slices_are_apart(tw_dims_t *dims, const tw_tile_slice_t *slices, int num, bool rely) {
-  for (int w = 0; w < dims->num_writes; w++) {
-    for (int r = 0; r < dims->num_reads; r++)
-      if (!are_apart(dims, slices, num, dims->reads[r], dims->writes[w], rely))
+  for (int w = 0; w < dims->writes.count; w++) {
+    for (int r = 0; r < dims->reads.count; r++)
+      if (!are_apart(dims, slices, num, dims->reads.at[r], dims->writes.at[w], rely))
         return false;
     for (int other = 0; other < w; other++)
-      if (!are_apart(dims, slices, num, dims->writes[other], dims->writes[w], rely))
+      if (!are_apart(dims, slices, num, dims->writes.at[other], dims->writes.at[w], rely))
         return false;
   }
   return true;
@@ -97,10 +97,10 @@ void tw_apply_slices(tw_dims_t *dims, tw_tile_slice_t *slices, int num) {
   int32_t grid[TW_GRID_AXES];
   number_blocks(dims->func, axes, slices, num);
   for (int i = 0; i < num; i++) {
-    for (int r = 0; r < dims->num_reads; r++)
-      place(dims, dims->reads[r], &slices[i], &axes[slices[i].axis]);
-    for (int w = 0; w < dims->num_writes; w++)
-      place(dims, dims->writes[w], &slices[i], &axes[slices[i].axis]);
+    for (int r = 0; r < dims->reads.count; r++)
+      place(dims, dims->reads.at[r], &slices[i], &axes[slices[i].axis]);
+    for (int w = 0; w < dims->writes.count; w++)
+      place(dims, dims->writes.at[w], &slices[i], &axes[slices[i].axis]);
     tw_dims_divide(dims, slices[i].class, slices[i].parts, slices[i].part);
   }
   for (int a = 0; a < TW_GRID_AXES; a++)

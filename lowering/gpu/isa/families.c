@@ -124,7 +124,6 @@ static bool is_widened(MlirOperation mma) {
 
 static MlirWalkResult measure(MlirOperation op, void *user) {
   need_t *need = user;
-  MlirOperation loads[TW_MAX_LOADS_BEHIND];
   if (!tw_op_is(op, TW_TILE_MMA))
     return MlirWalkResultAdvance;
   MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
@@ -136,7 +135,7 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   need->fma |= synchronous_family(op) == &tw_fma_family && !is_widened(op);
   need->promoted |= need->async != NULL && need->async->promotion(op) > 0;
   for (int i = 0; i < 2; i++)
-    need->computed |= tw_loads_behind(op, i, loads) > 0;
+    need->computed |= tw_has_loads_behind(op, i);
   return MlirWalkResultAdvance;
 }
 

@@ -321,14 +321,15 @@ static bool can_hold(MlirOperation mma, int operand, const tw_layout_t *layout) 
 
 /* Loads behind an operand will go through shared memory, where arithmetic on them finds them in its layout. */
 static void add_loads(chooser_t *x, MlirOperation mma, int operand, const tw_layout_t *layout) {
-  MlirOperation loads[TW_MAX_LOADS_BEHIND];
   MlirValue value = mlirOperationGetOperand(mma, operand);
-  bool held = twl_has_class(value) && can_hold(mma, operand, layout);
-  int count = held ? tw_loads_behind(mma, operand, loads) : 0;
-  for (int i = 0; i < count; i++)
-    tw_map_set(&x->c->promoted, loads[i].ptr, 0, NULL);
-  if (count > 0)
+  if (!twl_has_class(value) || !can_hold(mma, operand, layout))
+    return;
+  tw_ops_t loads = tw_loads_behind(mma, operand);
+  for (int i = 0; i < loads.count; i++)
+    tw_map_set(&x->c->promoted, loads.at[i].ptr, 0, NULL);
+  if (loads.count > 0)
     force(x, value, layout);
+  tw_ops_free(&loads);
 }
 
 /* Accumulators, then copies, then what is computed from copies: what the first suggest must not decide on others. */

@@ -213,12 +213,14 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   tw_ops_add(&s->products, op);
   for (int i = 0; i < 2; i++) {
     MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
-    MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i)), loads[TW_MAX_LOADS_BEHIND];
+    MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i));
+    tw_ops_t loads = tw_loads_behind(op, i);
     bool transposed;
     if (!mlirOperationIsNull(load))
       note_load(s, load);
-    for (int l = tw_loads_behind(op, i, loads); l > 0; l--)
-      note_load(s, loads[l - 1]);
+    for (int l = loads.count; l > 0; l--)
+      note_load(s, loads.at[l - 1]);
+    tw_ops_free(&loads);
     if (tw_rank(type) == 2 && s->async->place(op, i, &transposed) == TW_PLACE_WRITTEN)
       s->written += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
   }

@@ -53,17 +53,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WALKS = 4, MIN_STAGES = 2, MAX_STAGES = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
+enum { MIN_STAGES = 2, MAX_STAGES = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
 
 typedef struct {
-  MlirOperation loads[MAX_WALKS]; /* null where a walk does not read it */
+  MlirOperation *loads; /* of each walk; null where one does not read it; owned */
   MlirValue buffer;
 } kept_t;
 
 typedef struct {
-  MlirOperation walks[MAX_WALKS];
-  int num_walks;
-  kept_t *tiles; /* owned */
+  tw_ops_t walks; /* owned, as are the tiles */
+  kept_t *tiles;
   int num_tiles;
   int64_t trips; /* -1: known when the kernel runs */
   int stages;
@@ -110,7 +109,7 @@ static bool reads_number(MlirOperation load, MlirOperation loop) {
 /* Notes a load of a walk with those of the same tile; in the first walk it makes one. A second load of it in the same
  * walk is left alone. */
 static void note(cache_plan_t *plan, int walk, MlirOperation load) {
-  MlirOperation loop = plan->walks[walk], first = plan->walks[0];
+  MlirOperation loop = plan->walks.at[walk], first = plan->walks.at[0];
   for (int t = 0; t < plan->num_tiles; t++)
     if (same_load(plan->tiles[t].loads[0], first, load, loop)) {
       if (mlirOperationIsNull(plan->tiles[t].loads[walk]))
@@ -119,20 +118,22 @@ static void note(cache_plan_t *plan, int walk, MlirOperation load) {
     }
   if (walk == 0 && can_copy(load) && reads_number(load, loop) && tw_same_place(load, loop, load, loop)) {
     plan->tiles = tw_room(plan->tiles, (size_t)plan->num_tiles, sizeof *plan->tiles);
-    plan->tiles[plan->num_tiles++] = (kept_t){.loads = {load}};
+    kept_t *tile = &plan->tiles[plan->num_tiles++];
+    *tile = (kept_t){.loads = tw_allocate((size_t)plan->walks.count, sizeof *tile->loads)};
+    tile->loads[0] = load;
   }
 }
 
 static void note_loads(cache_plan_t *plan) {
-  for (int w = 0; w < plan->num_walks; w++)
-    for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(plan->walks[w])); !mlirOperationIsNull(op);
+  for (int w = 0; w < plan->walks.count; w++)
+    for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(plan->walks.at[w])); !mlirOperationIsNull(op);
          op = mlirOperationGetNextInBlock(op))
       if (tw_op_loads_tile(op))
         note(plan, w, op);
 }
 
-static bool is_read_again(const kept_t *tile) {
-  for (int w = 1; w < MAX_WALKS; w++)
+static bool is_read_again(const cache_plan_t *plan, const kept_t *tile) {
+  for (int w = 1; w < plan->walks.count; w++)
     if (!mlirOperationIsNull(tile->loads[w]))
       return true;
   return false;
@@ -142,8 +143,10 @@ static bool is_read_again(const kept_t *tile) {
 static void drop_single(cache_plan_t *plan) {
   int kept = 0;
   for (int t = 0; t < plan->num_tiles; t++)
-    if (is_read_again(&plan->tiles[t]))
+    if (is_read_again(plan, &plan->tiles[t]))
       plan->tiles[kept++] = plan->tiles[t];
+    else
+      free(plan->tiles[t].loads);
   plan->num_tiles = kept;
 }
 
@@ -158,12 +161,12 @@ typedef struct {
 
 /* Whether a store goes where the kept tile of its own iteration was, behind the load of it. */
 static bool stays_in_place(const cache_writes_t *w, MlirOperation store) {
-  int walk = w->plan->num_walks - 1;
-  MlirOperation last = w->plan->walks[walk], load = w->tile->loads[walk];
+  int walk = w->plan->walks.count - 1;
+  MlirOperation last = w->plan->walks.at[walk], load = w->tile->loads[walk];
   MlirValue value = mlirOperationGetOperand(store, mlirOperationGetNumOperands(store) - 1);
   return tw_op_stores_tile(store) && mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
          mlirTypeEqual(mlirValueGetType(value), mlirValueGetType(mlirOperationGetResult(w->tile->loads[0], 0))) &&
-         tw_same_place(w->tile->loads[0], w->plan->walks[0], store, last) && tw_moves_each_time(last, store) &&
+         tw_same_place(w->tile->loads[0], w->plan->walks.at[0], store, last) && tw_moves_each_time(last, store) &&
          (mlirOperationIsNull(load) || mlirOperationIsBeforeInBlock(load, store));
 }
 
@@ -187,7 +190,7 @@ static MlirWalkResult look_at_write(MlirOperation op, void *user) {
 static bool are_spared(const cache_plan_t *plan, bool assume) {
   for (int t = 0; t < plan->num_tiles; t++) {
     cache_writes_t writes = {plan, &plan->tiles[t], assume, true};
-    mlirOperationWalk(plan->walks[plan->num_walks - 1], look_at_write, &writes, MlirWalkPreOrder);
+    mlirOperationWalk(plan->walks.at[plan->walks.count - 1], look_at_write, &writes, MlirWalkPreOrder);
     if (!writes.spared)
       return false;
   }
@@ -228,27 +231,34 @@ static void find_walks(cache_plan_t *plan, MlirOperation first) {
   MlirValue bound = mlirOperationGetOperand(first, 1);
   int64_t trips;
   plan->trips = tw_known_int(bound, &trips) ? trips : -1;
-  plan->walks[plan->num_walks++] = first;
+  tw_ops_add(&plan->walks, first);
   if (tw_may_write_arrays(first))
     return;
-  for (MlirOperation op = mlirOperationGetNextInBlock(first); !mlirOperationIsNull(op) && plan->num_walks < MAX_WALKS;
+  for (MlirOperation op = mlirOperationGetNextInBlock(first); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     bool same = is_walk(op) && (mlirValueEqual(mlirOperationGetOperand(op, 1), bound) ||
                                 (plan->trips >= 0 && is_int(mlirOperationGetOperand(op, 1), plan->trips)));
     if (same)
-      plan->walks[plan->num_walks++] = op;
+      tw_ops_add(&plan->walks, op);
     if (tw_may_write_arrays(op))
       return;
   }
 }
 
-/* Whether something is kept from a walk on. The caller frees the tiles. */
+static void free_plan(cache_plan_t *plan) {
+  for (int i = 0; i < plan->num_tiles; i++)
+    free(plan->tiles[i].loads);
+  free(plan->tiles);
+  tw_ops_free(&plan->walks);
+}
+
+/* Whether something is kept from a walk on. The caller frees the plan. */
 static bool make_plan(cache_plan_t *plan, MlirOperation func, MlirOperation first) {
-  *plan = (cache_plan_t){.num_walks = 0};
+  *plan = (cache_plan_t){.num_tiles = 0};
   if (!is_walk(first))
     return false;
   find_walks(plan, first);
-  if (plan->num_walks < 2)
+  if (plan->walks.count < 2)
     return false;
   note_loads(plan);
   drop_single(plan);
@@ -271,7 +281,7 @@ static MlirOperation function_of(MlirOperation op) {
 static bool keeps(const cache_plan_t *plan, MlirOperation load) {
   bool kept = false;
   for (int t = 0; t < plan->num_tiles; t++)
-    for (int w = 0; w < plan->num_walks; w++)
+    for (int w = 0; w < plan->walks.count; w++)
       kept |= mlirOperationEqual(plan->tiles[t].loads[w], load);
   return kept;
 }
@@ -286,9 +296,9 @@ bool tw_is_kept(MlirOperation load) {
     cache_plan_t plan;
     if (make_plan(&plan, func, op)) {
       kept = keeps(&plan, load);
-      op = plan.walks[plan.num_walks - 1];
+      op = plan.walks.at[plan.walks.count - 1];
     }
-    free(plan.tiles);
+    free_plan(&plan);
   }
   return kept;
 }
@@ -300,7 +310,7 @@ static MlirValue count_kept(const tw_builder_t *at, const cache_plan_t *plan) {
   MlirType i32 = tw_i32(at->context);
   if (plan->trips == plan->stages)
     return (MlirValue){NULL};
-  return tw_binary(at, "arith.minsi", i32, mlirOperationGetOperand(plan->walks[0], 1),
+  return tw_binary(at, "arith.minsi", i32, mlirOperationGetOperand(plan->walks.at[0], 1),
                    tw_const_int(at, i32, plan->stages));
 }
 
@@ -308,10 +318,10 @@ static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const k
   MlirValue operands[TW_MAX_RANK + 3];
   MlirOperation load = tile->loads[0];
   tw_map_t map = {0};
-  tw_map_one(&map, tw_loop_iv(plan->walks[0]), stage);
+  tw_map_one(&map, tw_loop_iv(plan->walks.at[0]), stage);
   int n = 0;
   for (; n < mlirOperationGetNumOperands(load); n++)
-    operands[n] = tw_copy_slice(at, mlirOperationGetOperand(load, n), tw_loop_body(plan->walks[0]), &map);
+    operands[n] = tw_copy_slice(at, mlirOperationGetOperand(load, n), tw_loop_body(plan->walks.at[0]), &map);
   tw_map_free(&map);
   int32_t segments[] = {1, n - 1, 1, 1, 0};
   operands[n++] = tile->buffer;
@@ -366,7 +376,7 @@ static void split_walk(MlirOperation loop, MlirValue kept) {
 }
 
 static void read_kept(const cache_plan_t *plan, int walk) {
-  MlirOperation loop = plan->walks[walk];
+  MlirOperation loop = plan->walks.at[walk];
   for (int t = 0; t < plan->num_tiles; t++) {
     MlirOperation load = plan->tiles[t].loads[walk];
     if (mlirOperationIsNull(load))
@@ -386,7 +396,7 @@ static void tell(const cache_plan_t *plan, MlirOperation load) {
 }
 
 static void rewrite(cache_plan_t *plan) {
-  tw_builder_t before = tw_build_before(plan->walks[0]);
+  tw_builder_t before = tw_build_before(plan->walks.at[0]);
   for (int t = 0; t < plan->num_tiles; t++) {
     MlirType one = tw_promoted_type(plan->tiles[t].loads[0]);
     int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {plan->stages};
@@ -399,15 +409,15 @@ static void rewrite(cache_plan_t *plan) {
     tell(plan, plan->tiles[t].loads[0]);
   }
   MlirValue kept = count_kept(&before, plan);
-  if (!mlirOperationIsNull(tw_enclosing_loop(plan->walks[0]))) /* others may still read what was kept before */
+  if (!mlirOperationIsNull(tw_enclosing_loop(plan->walks.at[0]))) /* others may still read what was kept before */
     tw_build_barrier(&before, TW_ORDERS_COPIES);
   start_copies(&before, plan, kept);
-  for (int w = 0; w < plan->num_walks; w++) {
+  for (int w = 0; w < plan->walks.count; w++) {
     if (kept.ptr)
-      split_walk(plan->walks[w], kept);
+      split_walk(plan->walks.at[w], kept);
     read_kept(plan, w);
   }
-  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_loop_body(plan->walks[0])));
+  tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_loop_body(plan->walks.at[0])));
   wait_for_stage(&top, plan);
 }
 
@@ -418,9 +428,9 @@ static void visit_block(MlirOperation func, MlirBlock block) {
     bool keeps_some = make_plan(&plan, func, op) && are_spared(&plan, true);
     if (keeps_some) {
       rewrite(&plan);
-      op = plan.walks[plan.num_walks - 1];
+      op = plan.walks.at[plan.walks.count - 1];
     }
-    free(plan.tiles);
+    free_plan(&plan);
     if (keeps_some)
       continue;
     for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)

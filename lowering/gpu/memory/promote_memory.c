@@ -403,11 +403,13 @@ static void bring(promoter_t *p, MlirOperation load) {
 }
 
 static void bring_operand(promoter_t *p, MlirOperation mma, int operand) {
-  MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand)), loads[TW_MAX_LOADS_BEHIND];
+  MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand));
   if (!mlirOperationIsNull(load) && tw_promotes(load))
     bring(p, load);
-  for (int i = tw_loads_behind(mma, operand, loads); i > 0; i--)
-    bring(p, loads[i - 1]);
+  tw_ops_t loads = tw_loads_behind(mma, operand);
+  for (int i = loads.count; i > 0; i--)
+    bring(p, loads.at[i - 1]);
+  tw_ops_free(&loads);
 }
 
 static bool promote_operands(MlirOperation func) {

@@ -44,7 +44,7 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-enum { LANES = TW_WARP_LANES, MAX_VECTORS = 4 };
+enum { LANES = TW_WARP_LANES };
 
 /* ---- which loops ------------------------------------------------------------------------------------- */
 
@@ -188,20 +188,20 @@ static void bring(MlirOperation func, MlirOperation loop, MlirOperation load, co
 
 static void stage_vectors(MlirOperation func, MlirOperation loop) {
   MlirBlock body = tw_loop_body(loop);
-  MlirOperation loads[MAX_VECTORS];
-  int num = 0;
+  tw_ops_t loads = {NULL, 0};
   if (mlirOperationIsNull(first_of(body, TW_TILE_ASYNC_COPY)) || mlirOperationIsNull(first_of(body, TW_TILE_ASYNC_MMA)))
     return;
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op) && num < MAX_VECTORS;
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
     if (can_be_brought(op) && is_held_by_many(op))
-      loads[num++] = op;
-  for (int i = 0; i < num; i++) {
+      tw_ops_add(&loads, op);
+  for (int i = 0; i < loads.count; i++) {
     tw_slice_t slice = {.block = body};
-    if (has_known_place(loop, loads[i], &slice) && has_room(func, body) && !is_written(func, loads[i]))
-      bring(func, loop, loads[i], &slice);
+    if (has_known_place(loop, loads.at[i], &slice) && has_room(func, body) && !is_written(func, loads.at[i]))
+      bring(func, loop, loads.at[i], &slice);
     tw_slice_free(&slice);
   }
+  tw_ops_free(&loads);
 }
 
 bool tw_stage_vectors(MlirOperation func) {

@@ -140,12 +140,12 @@ static bool first_products(MlirOperation loop, MlirValue value, tw_slice_t *out)
 
 /* The loads that the left operand is computed from, with all that they need. */
 static bool first_loads(MlirOperation loop, MlirOperation product, tw_slice_t *out) {
-  MlirOperation loads[TW_MAX_LOADS_BEHIND];
-  int num = tw_loads_behind(product, 0, loads);
+  tw_ops_t loads = tw_loads_behind(product, 0);
   *out = (tw_slice_t){.block = tw_loop_body(loop)};
-  for (int i = 0; i < num; i++)
-    tw_slice_add_op(out, loads[i]);
-  return num > 0;
+  for (int i = 0; i < loads.count; i++)
+    tw_slice_add_op(out, loads.at[i]);
+  tw_ops_free(&loads);
+  return loads.count > 0;
 }
 
 /* Words of 32 bits that each thread has of a tile. */

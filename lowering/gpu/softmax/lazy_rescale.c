@@ -48,18 +48,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MAX_SUM = 1024, MAX_FACTORS = 4 };
+enum { MAX_SUM = 1024 };
 
 typedef struct {
   tw_running_max_t *references;
   const tw_running_t *running;
   MlirOperation loop, maximum;
   MlirBlock body;
-  const tw_async_mma_t *async;    /* of the target: its sums decide what a thread has of a row */
-  tw_map_t dependents;            /* ops of the body that depend on the maximum, by address */
-  MlirValue p;                    /* f32, goes through a narrower type into a product */
-  double limit;                   /* of a thread's sums of p */
-  MlirValue factors[MAX_FACTORS]; /* what sums so far are multiplied by */
+  const tw_async_mma_t *async; /* of the target: its sums decide what a thread has of a row */
+  tw_map_t dependents;         /* ops of the body that depend on the maximum, by address */
+  MlirValue p;                 /* f32, goes through a narrower type into a product */
+  double limit;                /* of a thread's sums of p */
+  MlirValue *factors;          /* what sums so far are multiplied by; owned */
   int num_factors;
   MlirOperation row_sum; /* of p; or null */
   intptr_t sum_position; /* of the carried sum of row sums; -1: none */
@@ -144,13 +144,15 @@ static MlirWalkResult lower_limit(MlirOperation op, void *user) {
 static void find_factors(rewrite_t *w) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!is_exponential(op) || w->num_factors == MAX_FACTORS)
+    if (!is_exponential(op))
       continue;
     tw_change_t change = tw_change_of(w->references, mlirOperationGetResult(op, 0));
     double off = change.before + change.now;
     if (change.kind == TW_FACTOR && change.before != 0 && off < 1e-6 && off > -1e-6 &&
-        depends(w, mlirOperationGetResult(op, 0)))
+        depends(w, mlirOperationGetResult(op, 0))) {
+      w->factors = tw_room(w->factors, (size_t)w->num_factors, sizeof *w->factors);
       w->factors[w->num_factors++] = mlirOperationGetResult(op, 0);
+    }
   }
 }
 
@@ -310,11 +312,15 @@ static MlirValue copy_own(const tw_builder_t *at, const tw_map_t *own, MlirValue
 
 enum { REFERENCE, WEIGHTS, SUMS, FACTORS }; /* what the branch yields */
 
+static MlirValue *new_yields(const rewrite_t *w) {
+  return tw_allocate((size_t)(FACTORS + w->num_factors), sizeof(MlirValue));
+}
+
 /* The iteration's softmax as the program has it. */
 static MlirBlock build_branch(const rewrite_t *w, MlirLocation location) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
   tw_builder_t at = tw_build_at_end(block, location);
-  MlirValue yields[FACTORS + MAX_FACTORS], maximum = mlirOperationGetResult(w->maximum, 0);
+  MlirValue *yields = new_yields(w), maximum = mlirOperationGetResult(w->maximum, 0);
   tw_map_t own = {0}, map = {0};
   find_own(w, &own);
   yields[REFERENCE] = copy_own(&at, &own, maximum, &map);
@@ -323,6 +329,7 @@ static MlirBlock build_branch(const rewrite_t *w, MlirLocation location) {
   for (int i = 0; i < w->num_factors; i++)
     yields[FACTORS + i] = copy_dependent(&at, w, w->factors[i], &map);
   build_yield(block, location, FACTORS + w->num_factors, yields);
+  free(yields);
   tw_map_free(&own);
   tw_map_free(&map);
   return block;
@@ -332,7 +339,7 @@ static MlirBlock build_branch(const rewrite_t *w, MlirLocation location) {
 static MlirOperation build_softmax(rewrite_t *w, MlirOperation anchor) {
   tw_builder_t at = tw_build_before(anchor);
   at.location = mlirOperationGetLocation(w->maximum);
-  MlirValue yields[FACTORS + MAX_FACTORS], m = tw_carried(w->loop, w->running->position);
+  MlirValue *yields = new_yields(w), m = tw_carried(w->loop, w->running->position);
   tw_map_t map = {0};
   tw_map_one(&map, mlirOperationGetResult(w->maximum, 0), m);
   yields[REFERENCE] = m;
@@ -345,6 +352,7 @@ static MlirOperation build_softmax(rewrite_t *w, MlirOperation anchor) {
   for (int i = 0; i < w->num_factors; i++)
     yields[FACTORS + i] = tw_const_float(&in, mlirValueGetType(w->factors[i]), 1);
   build_yield(near, at.location, FACTORS + w->num_factors, yields);
+  free(yields);
   return tw_build_if(&at, w->far, build_branch(w, at.location), near);
 }
 
@@ -471,6 +479,7 @@ static void rewrite(tw_running_max_t *references, const tw_running_t *running, i
   rescale_rarely(&w);
   if (w.sum_position >= 0)
     split_row_sum(&w, branch);
+  free(w.factors);
   tw_map_free(&w.dependents);
 }
 
