@@ -65,6 +65,13 @@ def Tile_CmpKind : Tile_Enum<"CmpKind", "TW_CMP_", "comparison predicate", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
     I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]>;
 
+def Tile_RoundedKind : Tile_Enum<"RoundedKind", "TW_ROUNDED_", "what is computed and rounded once", [
+    I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"sub", 1>, I32EnumAttrCase<"mul", 2>,
+    I32EnumAttrCase<"div", 3>, I32EnumAttrCase<"sqrt", 4>]>;
+
+def Tile_Rounding : Tile_Enum<"Rounding", "TW_ROUND_", "to the nearest, toward zero, down or up", [
+    I32EnumAttrCase<"rn", 0>, I32EnumAttrCase<"rz", 1>, I32EnumAttrCase<"rm", 2>, I32EnumAttrCase<"rp", 3>]>;
+
 def Tile_AtomicKind : Tile_Enum<"AtomicKind", "TW_ATOMIC_", "what an atomic access makes of the old value", [
     I32EnumAttrCase<"load", 0>, I32EnumAttrCase<"store", 1>, I32EnumAttrCase<"xchg", 2>, I32EnumAttrCase<"cas", 3>,
     I32EnumAttrCase<"add", 4>, I32EnumAttrCase<"min", 5>, I32EnumAttrCase<"max", 6>,
@@ -120,7 +127,8 @@ class Tile_Op<string mnemonic, list<Trait> traits = []>
   /// with its `order` and padding) or element (those at the tiles `indices`, as far as mask and bounds allow). Nothing
   /// for an op that accesses others: passes keep such an op as it is.
   string access = "";
-  /// What it is: view, source, position, reduction, scan or product; elementwise ops need not say so.
+  /// What it is: view, source, position, reduction, scan or product; elementwise ops with a `resultRule` need not say
+  /// so.
   string form = "";
   /// What it orders: threads (those of the block, and what they did to shared memory), all (memory too), or nothing.
   string orders = "";

@@ -438,6 +438,22 @@ def Tile_SinhOp : Tile_MathOp<"sinh", "math.sinh", "np.sinh(x)"> { let summary =
 def Tile_CoshOp : Tile_MathOp<"cosh", "math.cosh", "np.cosh(x)"> { let summary = "hyperbolic cosine"; }
 def Tile_TanhOp : Tile_MathOp<"tanh", "math.tanh", "np.tanh(x)"> { let summary = "hyperbolic tangent"; }
 
+def Tile_RoundedOp : Tile_Op<"rounded", [Pure]> {
+  let summary = "x + y, x - y, x * y, x / y or the square root of x, of f32 or f64, rounded as told";
+  let form = "elementwise"; let verifier = "verify_rounded";
+  let description = [{
+    The result is the exact number rounded once: `rn` to the nearest, ties to even, `rz` toward zero, `rm` down, `rp` up.
+    What is too large becomes infinite only where it is rounded that way; an exact sum of zero is -0 under `rm`.
+
+    ```mlir
+    %z = tile.rounded add rz, %x, %y : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_RoundedKind:$kind, Tile_Rounding:$rounding, Variadic<Tile_Value>:$inputs);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$kind $rounding `,` $inputs attr-dict `:` type($result) `from` type($inputs)";
+}
+
 def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let summary = "convert each element to another dtype";
   let verifier = "verify_cast"; let legalizer = "legalize_cast";

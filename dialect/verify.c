@@ -325,6 +325,20 @@ static int bits_of(MlirType type) {
   return mlirTypeIsAInteger(element) ? (int)mlirIntegerTypeGetWidth(element) : (int)mlirFloatTypeGetWidth(element);
 }
 
+static bool verify_rounded(const verify_t *v) {
+  int wanted = integer(v, "kind") == TW_ROUNDED_SQRT ? 1 : 2;
+  tw_elem_t elem = tw_elem_of(result_type(v));
+  int found = (int)mlirOperationGetNumOperands(v->op);
+  if (found != wanted)
+    return tw_fail(&v->check, "computes on %d operand%s, found %d", wanted, wanted == 1 ? "" : "s", found);
+  if (elem != TW_f32 && elem != TW_f64)
+    return tw_fail(&v->check, "is of float32 or float64, found %s", tw_elem_name(elem));
+  for (int i = 0; i < wanted; i++)
+    if (!mlirTypeEqual(operand_type(v, i), result_type(v)))
+      return tw_fail(&v->check, "has operands of other types than its result");
+  return true;
+}
+
 static bool verify_bitcast(const verify_t *v) {
   tw_operand_t input, result;
   if (!read_both(v, &input, &result) || !same_shape(v, "the result", &result.shape, &input.shape))

@@ -26,8 +26,7 @@ python -m tilewright.dropin script.py
 
 or with `import tilewright.dropin; tilewright.dropin.install()` before its first `import cuda.tile`.
 
-What differs everywhere: results are rounded to nearest even, and the directed rounding modes are refused by name; the
-text of an error is ours.
+What differs everywhere: the text of an error is ours.
 
 """
 

@@ -153,7 +153,7 @@ MlirValue cpu_cast(cpu_t *cx, const char *name, MlirValue x, MlirType element);
 /* arith.bitcast to lanes of another element type of the same size. */
 MlirValue cpu_bits(cpu_t *cx, MlirValue x, MlirType element);
 typedef enum { CPU_EQ, CPU_NE, CPU_SLT, CPU_SLE, CPU_SGT, CPU_SGE, CPU_ULT, CPU_ULE, CPU_UGT, CPU_UGE } cpu_ipred_t;
-typedef enum { CPU_OEQ = 1, CPU_OGT, CPU_OGE, CPU_OLT, CPU_OLE, CPU_UNO = 14 } cpu_fpred_t;
+typedef enum { CPU_OEQ = 1, CPU_OGT, CPU_OGE, CPU_OLT, CPU_OLE, CPU_ONE, CPU_UNO = 14 } cpu_fpred_t;
 MlirValue cpu_cmpi(cpu_t *cx, cpu_ipred_t predicate, MlirValue x, MlirValue y);
 MlirValue cpu_cmpf(cpu_t *cx, cpu_fpred_t predicate, MlirValue x, MlirValue y);
 MlirValue cpu_select(cpu_t *cx, MlirValue c, MlirValue x, MlirValue y);

@@ -1,7 +1,7 @@
 """Modes: the rounding, flushing and memory order that each operation takes. Both executions of Python ask here.
 
-Results are rounded to nearest even, which is at least as exact as the modes FULL and APPROX ask for. Conversions round
-as they are told; of arithmetic RZ, RM and RP are refused by name: no composition of roundings to nearest gives them.
+Arithmetic and conversions round as they are told. Without being told they round to nearest even, which is at least as
+exact as the modes FULL and APPROX ask for.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ def _rounding_mode(mode: Any, what: str) -> RoundingMode:
     return mode
 
 
-def _refuse_directed(mode: RoundingMode, what: str) -> None:
-    if mode is not RoundingMode.RN and mode not in _SLOPPY:
-        raise TileUnsupportedFeatureError(
-            f"{what}: rounding_mode {mode.name} is not supported; results are rounded to nearest even: "
-            "leave it out, or write ct.RoundingMode.RN"
-        )
+def is_directed(mode: Any) -> bool:
+    return mode in _DIRECTED
+
+
+def is_exact(name: str, mode: Any) -> bool:
+    """Whether an operation with this mode rounds the exact result once, in every corner: without a mode, quotients and
+    roots need not (docs/api.md)."""
+    return mode in _BASIC and name in ("add", "sub", "mul", "truediv", "sqrt")
 
 
 def check_rounding(name: str, mode: Any, dtype: DType) -> None:
@@ -56,7 +58,11 @@ def check_rounding(name: str, mode: Any, dtype: DType) -> None:
         raise TileTypeError(f"{what}: a rounding_mode is for floats, found {dtype}; leave it out")
     if mode in _SLOPPY and dtype is not float32:
         raise TileTypeError(f"{what}: rounding_mode {mode.name} is for float32, found {dtype}; leave it out")
-    _refuse_directed(mode, what)
+    if is_directed(mode) and not is_exact(name, mode):
+        raise TileUnsupportedFeatureError(
+            f"{what}: rounding_mode {mode.name} is not supported, since the order of the terms is open; reduce with a "
+            "function of your own, as in ct.reduce(x, axis, lambda a, b: ct.add(a, b, rounding_mode=…), 0)"
+        )
 
 
 def check_flush(name: str, flush: bool, dtype: DType) -> bool:

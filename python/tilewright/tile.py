@@ -641,8 +641,9 @@ def astile(value: Any, /, *, dtype: DType) -> Tile:
 def add(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_to_zero: bool = False) -> Any:
     """x + y, promoted. Integers wrap. bool with bool and restricted dtypes are refused.
 
-    A result is rounded to nearest even, `RoundingMode.RN`; the other modes are refused. `flush_to_zero`, of float32:
-    a subnormal operand or result becomes a zero of its sign. So do these keywords wherever they stand.
+    A result is rounded to nearest even. `rounding_mode`, of floats: RN, RZ, RM or RP round the exact result once, and
+    it is part of no fused multiply-add. `flush_to_zero`, of float32: a subnormal operand or result becomes a zero of
+    its sign. So do these keywords wherever they stand.
     """
 
 
@@ -658,7 +659,11 @@ def mul(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_t
 
 @op("truediv")
 def truediv(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_to_zero: bool = False) -> Any:
-    """x / y, promoted; two integers give float32."""
+    """x / y, promoted; two integers give float32.
+
+    On a GPU a quotient of float32 below the normal numbers may be 2^-149 off; with `rounding_mode` RN it is exact. FULL
+    and APPROX, of float32, allow an error of some units in the last place, which is not made use of.
+    """
 
 
 @op("floordiv")

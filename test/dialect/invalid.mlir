@@ -732,6 +732,30 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<4xf16>) {
+  // expected-error @below {{'tile.rounded' op is of float32 or float64, found float16}}
+  %0 = tile.rounded sqrt rz, %x : tensor<4xf16> from tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'tile.rounded' op computes on 2 operands, found 1}}
+  %0 = tile.rounded add rz, %x : tensor<4xf32> from tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %y: f32) {
+  // expected-error @below {{'tile.rounded' op has operands of other types than its result}}
+  %0 = tile.rounded add rz, %x, %y : tensor<4xf32> from tensor<4xf32>, f32
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<4xf32>) {
   // expected-error @below {{'tile.pack_to_bytes' op float32 of shape (4,) is not 8 bytes}}
   %0 = tile.pack_to_bytes %x : tensor<4xf32> -> tensor<8xui8>

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -435,6 +436,11 @@ class Rewriter:
             return call + "  %r = icmp ne i32 %s, 0\n  ret i1 %r\n"
         if name.startswith("div.full"):
             return "  %r = call float @emu_div(float %a0, float %a1)\n  ret float %r\n"
+        if rounded := re.fullmatch(r"(add|mul|div|sqrt)\.(r[nzmp])\.([df])", name):
+            kind = "float" if rounded[3] == "f" else "double"
+            given = ", ".join(f"{kind} %a{i}" for i in range(len(types)))
+            called = f"@emu_{rounded[1]}_{rounded[2]}_{rounded[3]}"
+            return f"  %r = call {kind} {called}({given})\n  ret {kind} %r\n"
         if name.startswith("fma.r"):
             return f"  %r = call float @emu_{name.rsplit('.', 2)[1]}(float %a0, float %a1, float %a2)\n  ret float %r\n"
         if name == "prmt":
@@ -562,6 +568,10 @@ declare i32 @emu_widen(ptr, i32)
         count += f"@emu_dynamic = constant i32 {dynamic}\n"
         count += f"@emu_members = constant i32 {members}\n"
         count += f"@emu_grid_scale = constant [3 x i32] [{', '.join(f'i32 {n}' for n in grid_scale)}]\n"
+        for mode, (letter, kind) in itertools.product(("rn", "rz", "rm", "rp"), (("f", "float"), ("d", "double"))):
+            for name in ("add", "mul", "div", "sqrt"):
+                given = kind if name == "sqrt" else f"{kind}, {kind}"
+                declared += f"declare {kind} @emu_{name}_{mode}_{letter}({given})\n"
         return text + declared + count + "\n".join([*self.extra, *entry])
 
 

@@ -10,6 +10,7 @@
  * what a thread has loaded without a fence or a barrier since: on a GPU it could overtake the load.
  *
  * The blocks of a cluster run together. Each has its shared memory at emu_shared while one of its threads runs. */
+#include <fenv.h>
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -916,6 +917,27 @@ float emu_rm(float x, float y, float z) {
   float near = (float)exact;
   return near > exact ? nextafterf(near, -INFINITY) : near;
 }
+/* The host's own rounding modes: what the compiler's code does is done another way. */
+#define EMU_ROUNDED(name, type, letter, mode, host, given, expression)                                                 \
+  type emu_##name##_##mode##_##letter given {                                                                          \
+    int before = fegetround();                                                                                         \
+    fesetround(host);                                                                                                  \
+    volatile type result = expression;                                                                                 \
+    fesetround(before);                                                                                                \
+    return result;                                                                                                     \
+  }
+#define EMU_ROUNDED_ALL(type, letter, root, mode, host)                                                                \
+  EMU_ROUNDED(add, type, letter, mode, host, (volatile type x, volatile type y), x + y)                                \
+  EMU_ROUNDED(mul, type, letter, mode, host, (volatile type x, volatile type y), x *y)                                 \
+  EMU_ROUNDED(div, type, letter, mode, host, (volatile type x, volatile type y), x / y)                                \
+  EMU_ROUNDED(sqrt, type, letter, mode, host, (volatile type x), root(x))
+#define EMU_ROUNDED_BOTH(mode, host)                                                                                   \
+  EMU_ROUNDED_ALL(float, f, sqrtf, mode, host)                                                                         \
+  EMU_ROUNDED_ALL(double, d, sqrt, mode, host)
+EMU_ROUNDED_BOTH(rn, FE_TONEAREST)
+EMU_ROUNDED_BOTH(rz, FE_TOWARDZERO)
+EMU_ROUNDED_BOTH(rm, FE_DOWNWARD)
+EMU_ROUNDED_BOTH(rp, FE_UPWARD)
 int32_t emu_tf32(float x) {
   uint32_t bits;
   memcpy(&bits, &x, 4);

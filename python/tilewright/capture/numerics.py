@@ -10,7 +10,8 @@ from typing import Any
 
 from .._optable import BY_PUBLIC
 from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
-from ..modes import LEAST_NORMAL, check_flush, check_rounding
+from ..modes import LEAST_NORMAL, check_flush, check_rounding, is_directed, is_exact
+from ..shape_rules import broadcast_shapes
 from ..tile import RoundingMode
 from .checks import constant_flag
 from .emit import fold
@@ -47,12 +48,33 @@ def binary(
     dtype = promote(a.dtype, b.dtype)
     dtype = float32 if name == "truediv" and dtype.is_integral else dtype
     check_rounding(name, rounding_mode, dtype)
-    if is_number(x) and is_number(y):
+    if is_number(x) and is_number(y) and not is_directed(rounding_mode):
         return fold(name, x, y)
     if check_flush(name, flush, dtype):
         a, b = (flushed(frame, frame.emit.cast(v, dtype)) for v in (a, b))
-    result = frame.emit.binary(name, a, b, keep_nan)
+    if is_exact(name, rounding_mode):
+        shape = broadcast_shapes(a.shape, b.shape, f"ct.{name}")
+        result = _told(frame, name, [frame.emit.broadcast(v, shape) for v in (a, b)], dtype, rounding_mode)
+    else:
+        result = frame.emit.binary(name, a, b, keep_nan)
     return flushed(frame, result) if flush else result
+
+
+def _told(frame: Frame, name: str, operands: list[Tile], dtype: DType, mode: RoundingMode) -> Tile:
+    """tile.rounded, which is of float32 and float64. What has 16 bits is computed in float32 and rounded to 16 bits in
+    the same direction, which is once; to the nearest, float32 has bits enough to round to it first."""
+    wide = dtype if dtype is float64 else float32
+    values = [frame.emit.cast(v, wide).ir for v in operands]
+    attributes = {"kind": _KINDS[name], "rounding": _ROUNDINGS[mode]}
+    result = frame.emit.typed("tile.rounded", values, attributes, wide, operands[0].shape)
+    if is_directed(mode) and dtype is not wide:
+        return rounded(frame, result, dtype, mode)
+    return frame.emit.cast(result, dtype)
+
+
+# As dialect/TileBase.td numbers them.
+_KINDS = {"add": 0, "sub": 1, "mul": 2, "truediv": 3, "sqrt": 4}
+_ROUNDINGS = {RoundingMode.RN: 0, RoundingMode.RZ: 1, RoundingMode.RM: 2, RoundingMode.RP: 3}
 
 
 def unary(frame: Frame, name: str, x: Any, rounding_mode: Any = None, flush_to_zero: Any = False) -> Any:
@@ -66,11 +88,16 @@ def unary(frame: Frame, name: str, x: Any, rounding_mode: Any = None, flush_to_z
     operand = frame.emit.tile(x, f"ct.{name}")
     dtype = operand.dtype if operand.dtype.is_float else float32
     check_rounding(name, rounding_mode, dtype)
-    if is_number(x):
+    if is_number(x) and not is_directed(rounding_mode):
         return fold(name, x)
-    if not check_flush(name, flush, dtype):
-        return frame.emit.unary(name, x)
-    return flushed(frame, frame.emit.unary(name, flushed(frame, frame.emit.cast(operand, dtype))))
+    operand = frame.emit.cast(operand, dtype)
+    flushes = check_flush(name, flush, dtype)
+    operand = flushed(frame, operand) if flushes else operand
+    if is_exact(name, rounding_mode):
+        result = _told(frame, name, [operand], dtype, rounding_mode)
+    else:
+        result = frame.emit.unary(name, operand)
+    return flushed(frame, result) if flushes else result
 
 
 def _of_bool(frame: Frame, name: str, x: Tile) -> Tile:

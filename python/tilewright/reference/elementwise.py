@@ -6,6 +6,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from .. import dtype as dt
 from .._optable import OPS
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
-from ..modes import check_flush, check_rounding
+from ..modes import check_flush, check_rounding, is_directed
 from ..shape_rules import broadcast_shapes
+from ..tile import RoundingMode
 from .table import op
 from .values import (
     Tile,
@@ -102,7 +104,7 @@ def binary(
     name: str, x: Any, y: Any, rounding_mode: Any = None, flush_to_zero: Any = False, propagate_nan: Any = False
 ) -> Any:
     x, y = as_operand(x, f"ct.{name}"), as_operand(y, f"ct.{name}")
-    if is_number(x) and is_number(y):
+    if is_number(x) and is_number(y) and not is_directed(rounding_mode):
         check_rounding(name, rounding_mode, common_dtype(x, y))
         return _fold(PYTHON_BINARY[name], name, x, y)
     a, b, dtype = _promoted(name, x, y)
@@ -113,9 +115,13 @@ def binary(
     run = _NUMPY_BINARY[name]
     if not propagate_nan:
         run = _OF_NUMBERS.get(name, run)
-    if not check_flush(name, bool(flush_to_zero), dtype):
-        return compute(run, dtype, a, b)
-    return flushed(compute(run, dtype, flushed(a), flushed(b)))
+    flush = check_flush(name, bool(flush_to_zero), dtype)
+    if flush:
+        a, b = flushed(a), flushed(b)
+    result = compute(run, dtype, a, b)
+    if is_directed(rounding_mode):
+        result = towards(name, rounding_mode, result, a, b)
+    return flushed(result) if flush else result
 
 
 def flushed(x: Tile) -> Tile:
@@ -123,6 +129,57 @@ def flushed(x: Tile) -> Tile:
     data = x._data
     subnormal = (data != 0) & (np.abs(data) < np.finfo(np.float32).tiny)
     return Tile(np.where(subnormal, np.copysign(np.float32(0), data), data), x.dtype)
+
+
+_EXACT: dict[str, Callable[..., Fraction]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+}
+
+
+def _side(name: str, near: float, *operands: float) -> int:
+    """Whether the exact number lies below (-1), at (0) or above (1) the nearest one, by rational numbers."""
+    x, *rest = operands
+    if not all(map(math.isfinite, operands)) or (name == "truediv" and rest == [0]) or math.isnan(near):
+        return 0
+    if math.isinf(near):
+        return -1 if near > 0 else 1
+    at = Fraction(near)
+    if name == "sqrt":
+        at, exact = at * at, Fraction(x)
+    else:
+        exact = _EXACT[name](Fraction(x), Fraction(rest[0]))
+    return (exact > at) - (exact < at)
+
+
+def towards(name: str, mode: RoundingMode, near: Tile, *operands: Tile) -> Tile:
+    """The result of an operation rounded as told: `near`, which is the nearest, or its neighbour."""
+    wide = [exact(t._data).astype(np.float64) for t in (near, *operands)]
+    shape = near._data.shape
+    rows = np.broadcast_arrays(*wide)
+    sides = np.array([_side(name, *map(float, row)) for row in zip(*(r.flat for r in rows), strict=True)])
+    side = sides.reshape(shape)
+    negative = np.signbit(wide[0])
+    moves = {
+        RoundingMode.RZ: np.where(negative, side > 0, side < 0),
+        RoundingMode.RM: side < 0,
+        RoundingMode.RP: side > 0,
+    }[mode]
+    down = np.broadcast_to(side < 0, shape)
+    data = np.where(moves, _neighbour(near, down), near._data)
+    if mode is RoundingMode.RM and name in ("add", "sub"):
+        x, y = np.signbit(rows[1]), np.signbit(rows[2])
+        data = np.where((wide[0] == 0) & (x | (y if name == "add" else ~y)), near.dtype.numpy.type(-0.0), data)
+    return Tile(data.astype(near.dtype.numpy), near.dtype)
+
+
+def _neighbour(x: Tile, down: np.ndarray) -> np.ndarray:
+    """The next number of the dtype, by its bits."""
+    bits: np.ndarray = np.ascontiguousarray(x._data).view(f"i{x.dtype.bits // 8}")
+    step = np.where((bits < 0) == down, 1, -1).astype(bits.dtype)
+    return (bits + step).view(x.dtype.numpy)
 
 
 @op("isnan")
@@ -226,9 +283,10 @@ FLOAT_FUNCTIONS = _float_functions()
 def float_function(name: str, x: Any, rounding_mode: Any = None, flush_to_zero: Any = False) -> Any:
     x = as_operand(x, f"ct.{name}")
     run = FLOAT_FUNCTIONS[name]
-    if is_number(x):
+    if is_number(x) and not is_directed(rounding_mode):
         check_rounding(name, rounding_mode, dt.float32)
         return float(run(np.asarray(x, np.float64)))
+    x = x if isinstance(x, Tile) else cast(x, dt.float32)
     dtype = dt.require_arithmetic(x.dtype, f"ct.{name}", allow_bool=name not in ("floor", "ceil"))
     if not dtype.is_float:
         if name in ("floor", "ceil"):
@@ -238,6 +296,8 @@ def float_function(name: str, x: Any, rounding_mode: Any = None, flush_to_zero: 
     flush = check_flush(name, bool(flush_to_zero), dtype)
     operand = flushed(convert(x, dtype)) if flush else convert(x, dtype)
     result = Tile(round_to(run(operand._data.astype(np.float64)), dtype), dtype)
+    if is_directed(rounding_mode):
+        result = towards(name, rounding_mode, result, operand)
     return flushed(result) if flush else result
 
 
