@@ -52,6 +52,7 @@
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/sink_operands.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -484,5 +485,6 @@ bool tw_run_pipeline(MlirOperation func) {
     tw_ops_free(&plan.ahead);
   }
   tw_ops_free(&loops);
+  tw_sink_operands(func);
   return true;
 }
