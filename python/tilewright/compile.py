@@ -362,6 +362,11 @@ def load(
     return _core.CudaKernel(image.code, entry, image.record, written, better, overlapping)
 
 
+def _open_own(path: str, flags: int) -> int:
+    """In a folder of everybody's, a link in the file's place must not lead to another file of the user's."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
 class _Dump:
     """One file a stage under TILEWRIGHT_DUMP, and a pass of TILEWRIGHT_DUMP_AFTER; tw-opt goes on from any of them."""
 
@@ -386,7 +391,9 @@ class _Dump:
         text = content if isinstance(content, str) else content() if callable(content) else content.text(True)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / f"{self.stem}.{self.stage}-{stage}.{suffix}").write_text(text)
+            path = self.folder / f"{self.stem}.{self.stage}-{stage}.{suffix}"
+            with open(path, "w", opener=_open_own) as file:
+                file.write(text)
         except OSError as error:  # a diagnosis that fails must not stop what it looks at
             self._give_up(error)
         self.stage += 1

@@ -375,6 +375,18 @@ def test_dump_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert np.array_equal(launch(scale, x), x * 2)
 
 
+def test_a_dump_is_a_file_of_its_own(tmp_path: Path) -> None:
+    """The user's alone; a link in its place is not followed."""
+    dump, other = compile._Dump(str(tmp_path), "k"), tmp_path / "other"
+    dump.write("tile", "mlir", "text")
+    [file] = tmp_path.iterdir()
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("text", 0o600)
+    (tmp_path / f"{dump.stem}.1-legal.mlir").symlink_to(other)
+    with pytest.warns(UserWarning, match="TILEWRIGHT_DUMP"):
+        dump.write("legal", "mlir", "text")
+    assert not other.exists()
+
+
 def test_a_failure_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the capture accepts and the lowering does not is a report with the module in a file."""
 

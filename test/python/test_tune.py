@@ -477,6 +477,19 @@ def test_the_file_is_merged_and_not_trusted(tmp_path: Path) -> None:
     assert record.read(tmp_path / "none") == []
 
 
+def test_a_record_is_a_file_of_its_own(tmp_path: Path) -> None:
+    """A pipe in its place does not hold the reader up; a link in the lock's place is not followed."""
+    path, other = tmp_path / "tuned.jsonl", tmp_path / "other"
+    os.mkfifo(path)
+    with pytest.warns(UserWarning, match="it is no plain file"):
+        assert record.read(path) == []
+    path.unlink()
+    path.with_name(path.name + ".lock").symlink_to(other)
+    with pytest.raises(OSError):
+        record.write(path, entry())
+    assert not other.exists() and not path.exists()
+
+
 def test_an_entry_that_the_kernel_refuses_is_passed_over(tmp_path: Path) -> None:
     x, y = vectors()
     _, key = scale.specialization((x, y, 64))

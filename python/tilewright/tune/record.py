@@ -105,7 +105,7 @@ def default_path() -> Path:
 def read(path: Path) -> list[Entry]:
     """The sound entries of a file; of equal keys the last one."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             problem = _distrust(os.fstat(file.fileno()))
             if problem:
                 warnings.warn(f"tune: {path} is not read: {problem}", stacklevel=3)
@@ -115,6 +115,11 @@ def read(path: Path) -> list[Entry]:
         return []
     found = (Entry.parse(line) for line in lines if len(line) <= MAX_LINE)
     return list({entry.key: entry for entry in found if entry is not None}.values())
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A pipe in the file's place must not hold the program up."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _distrust(status: os.stat_result) -> str | None:
@@ -144,7 +149,7 @@ def write(path: Path, entry: Entry) -> None:
 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
