@@ -2,6 +2,7 @@
  *
  * `--emit` accepts the name of a stage, which is after the last pass that leads to it, and that of a pass. */
 #include "lowering/gpu/machine/target.h"
+#include "lowering/ir.h"
 #include "lowering/passes.h"
 #include "tilewright/compiler.h"
 #include "tilewright/dialect.h"
@@ -132,11 +133,24 @@ bool tw_stage_passes(MlirStringRef name, const char *stage, size_t size, char *o
   return from < tw_num_passes;
 }
 
+/* Passes plan kernels, and rely on each other's plans: other functions would reach them without. */
+static bool has_kernels_only(MlirModule module) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, TW_FUNC_FUNC) && !tw_has_attr(op, "tile.kernel")) {
+      tw_op_error(op, "is no kernel, and only kernels are compiled: give it the attribute tile.kernel");
+      return false;
+    }
+  return true;
+}
+
 bool tw_lower_to(MlirModule module, const char *goal) {
   if (!target_is_known(module))
     return false;
   tw_pass_targets_t target = is_cpu(module_string(module, "tile.target")) ? TW_ON_CPU : TW_ON_GPU;
   size_t done = rows_to(target, module_string(module, "tile.stage")), wanted = rows_to(target, str(goal));
+  if (done == 0 && !has_kernels_only(module))
+    return false;
   if (wanted == 0) /* behind all of them */
     wanted = tw_num_passes;
   while (done < wanted) {

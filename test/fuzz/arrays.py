@@ -6,6 +6,7 @@ The kernel touches no array, so that what is not memory is not read. A launch su
 from __future__ import annotations
 
 import ctypes
+import math
 import random
 import sys
 from pathlib import Path
@@ -217,7 +218,8 @@ class Mesh(Base):
         maker = Maker(random.Random(number))
         grid = maker.grid()
         arguments = tuple(maker.argument() for _ in range(maker.pick.choice((2, 2, 2, 3, 1, 4))))
-        too_many = isinstance(grid, int | np.integer) and grid > 10**6
+        extents = [n for n in (grid if isinstance(grid, tuple | list) else (grid,)) if isinstance(n, int | np.integer)]
+        too_many = math.prod(extents) > 10**6  # a CPU takes seconds for so many blocks, and there is nothing to see
         try:
             ct.launch(None, 1 if too_many else grid, takes, arguments)
         except (TileError, NotImplementedError) as error:

@@ -45,7 +45,15 @@ PLANS = {
     "sums of integers": GEMM | {"dtype": "int8", "out": "sum"},
     "left operand written by threads": GEMM | {"before right": "bytes", "num_stages": 1},
     "left operand in registers": ATTENTION,
-}
+    "left operands in registers, sums of float16": {
+        **GEMM, "sum": "float16", "right": "T", "loop": "reversed", "grid": "persistent while", "before left": "wide",
+        "second": "both", "out": "sum", "store": "rows", "data": "normal", "num_warps": 4, "size": (128, 128, 208, 1),
+    },
+    "right operand in registers, sums of float16": {
+        **GEMM, "sum": "float16", "tile": (64, 128, 32), "left": "transpose", "loop": "step", "before right": "wide",
+        "out": "sum", "size": (56, 155, 116, 1),
+    },
+}  # fmt: skip
 CONVERTED = {  # beside a product that reads what threads wrote, the left operand of the next goes through shared memory
     **GEMM, "small": False, "tile": (128, 64, 64), "left": "flat", "right": "table", "loop": "two", "out": "sum",
     "size": (112, 64, 192, 1),

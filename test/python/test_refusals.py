@@ -47,6 +47,13 @@ def test_an_old_gpu_is_refused_by_name(target: str) -> None:
         build(copy, (x, x, 16), target)
 
 
+@pytest.mark.parametrize("target", ["cpu", "sm_90a"])
+def test_a_function_that_is_no_kernel_is_refused_by_name(target: str) -> None:
+    text = f'module attributes {{tile.target = "{target}"}} {{ func.func @helper() {{ return }} }}'
+    with pytest.raises(TileError, match="is no kernel, and only kernels are compiled: give it .*tile.kernel"):
+        _core.parse(text).lower("llvm")
+
+
 @pytest.mark.parametrize("emit", ["tile", "layout", "ptx"])
 def test_the_command_line_refuses_an_unknown_target(emit: str) -> None:
     command = [sys.executable, "-m", "tilewright", "compile", f"{__file__}:copy", "--target", "sm90", "--emit", emit]

@@ -237,7 +237,7 @@ static bool reads_kept_registers(MlirOperation product) {
  * they would follow the branch. */
 void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
   if (!tw_op_is(wait, TW_TILE_MMA_WAIT) || mlirOperationGetNumOperands(wait) < 2 ||
-      is_behind_branch(wait, mlirOperationGetOperand(wait, 1)))
+      tw_is_unused(mlirOperationGetResult(wait, 1)) || is_behind_branch(wait, mlirOperationGetOperand(wait, 1)))
     return;
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
   for (int i = 0; i < r->plan->num_reads && !reads_kept_registers(product); i++) {

@@ -398,7 +398,7 @@ static bool rotate_next(rotator_t *all, MlirOperation *loop) {
 
 bool tw_run_pipeline_mma(MlirOperation func) {
   rotator_t all = {.num_warps = (int)tw_num_warps(func, 0)};
-  if (!tw_has_async_mma(func))
+  if (!tw_has_async_mma(func) || all.num_warps == 0)
     return true;
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = 0; i < loops.count; i++)

@@ -28,6 +28,10 @@
  * (%h) is therefore made behind the wait, from a value (%e) that the wait orders: it is complete before, or the
  * assembler would have to serialize the products.
  *
+ * Where nothing can be ordered so, the wait holds the operand itself: no register of it is written before,
+ *
+ *   %d', %p' = tile.mma_wait %d, 0 with %p     // nothing reads %p'
+ *
  * So is a function that is read behind a wait only, as the weights of attention's gradients: %p stands in front of the
  * wait for the product that it is multiplied with,
  *
@@ -157,27 +161,50 @@ static void find_stay(wait_t *w) {
 
 /* ---- registers of operands --------------------------------------------------------------------------- */
 
-/* What the next iteration has in the registers of the product's left operand; null if nothing follows. */
-static MlirValue successor(MlirOperation product) {
-  MlirValue lhs = mlirOperationGetOperand(product, 0), none = {NULL};
-  MlirOperation def = tw_def(lhs);
-  while (!mlirOperationIsNull(def) && tw_op_is(def, TW_TILE_CONVERT_LAYOUT)) {
-    lhs = mlirOperationGetOperand(def, 0);
-    def = tw_def(lhs);
+/* The value behind views, which give registers another name. */
+static MlirValue viewed(MlirValue value) {
+  MlirOperation def = tw_def(value);
+  while (!mlirOperationIsNull(def) && tw_op_form(def) == TW_FORM_VIEW) {
+    value = mlirOperationGetOperand(def, 0);
+    def = tw_def(value);
   }
-  MlirOperation loop = mlirBlockGetParentOperation(mlirOperationGetBlock(product));
-  if (!mlirValueIsABlockArgument(lhs) || !tw_op_is(loop, TW_SCF_FOR))
+  return value;
+}
+
+/* Whether the product reads from registers what the iteration before left there. */
+static bool reads_carried(MlirOperation product) {
+  MlirValue lhs = viewed(mlirOperationGetOperand(product, 0));
+  MlirOperation loop = mlirOperationGetParentOperation(product);
+  return tw_is_tile(mlirValueGetType(lhs)) && mlirValueIsABlockArgument(lhs) &&
+         mlirBlockEqual(mlirBlockArgumentGetOwner(lhs), mlirOperationGetBlock(product)) &&
+         (tw_op_is(loop, TW_SCF_FOR) || tw_op_is(loop, TW_SCF_WHILE));
+}
+
+/* What the next iteration has in these registers; null if it is not seen. */
+static MlirValue successor(MlirOperation product) {
+  MlirValue lhs = viewed(mlirOperationGetOperand(product, 0)), none = {NULL};
+  MlirOperation loop = mlirOperationGetParentOperation(product);
+  if (!tw_op_is(loop, TW_SCF_FOR))
     return none;
   intptr_t position = tw_carried_position(loop, lhs);
   return position < 0 ? none : tw_carried_next(loop, position);
 }
 
-/* The conversion to 16 bits behind a value. */
-static MlirOperation narrowing(MlirValue value) {
-  MlirOperation op = tw_def(value);
-  while (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
-    op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_TRUNCF) ? op : tw_null_op();
+/* Whether a wait can order the value: a thread has it as words of 32 bits. */
+static bool has_words(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  if (!tw_is_tile(type))
+    return false;
+  return tw_bits(type) == 32 || mlirTypeIsAF16(tw_element(type)) || mlirTypeIsABF16(tw_element(type));
+}
+
+/* Whether the op writes registers: a cast between types of one width only gives them another name, too. */
+static bool writes_registers(MlirOperation op) {
+  if (tw_op_form(op) != TW_FORM_ELEMENTWISE)
+    return false;
+  MlirType from = mlirValueGetType(mlirOperationGetOperand(op, 0)),
+           to = mlirValueGetType(mlirOperationGetResult(op, 0));
+  return tw_op_class(op) != TW_CLASS_CAST || tw_bits(from) != tw_bits(to);
 }
 
 /* The wait in place of one: behind it the value is what it orders. Uses that are to see that are the caller's. */
@@ -214,25 +241,54 @@ static bool read_behind(MlirOperation op, MlirOperation wait) {
   return true;
 }
 
-/* Has the wait order what the product's registers will be made from, if that does not depend on the wait. Where the
- * program makes it in front of the product (it loads ahead by hand), its conversion moves behind the wait. */
-static void order_successor(wait_t *w, MlirOperation product) {
-  MlirValue next = successor(product);
-  MlirOperation narrow = next.ptr ? narrowing(next) : tw_null_op();
-  if (mlirOperationIsNull(narrow) || !mlirBlockEqual(mlirOperationGetBlock(narrow), mlirOperationGetBlock(w->op)))
-    return;
-  MlirValue wide = mlirOperationGetOperand(narrow, 0);
-  MlirOperation def = tw_ancestor_in(tw_def(wide), mlirOperationGetBlock(w->op));
-  if (mlirOperationIsNull(def) || stays(w, def) || stays(w, narrow) || !is_f32(wide) ||
-      !is_f32(mlirOperationGetOperand(w->op, 0)))
-    return;
-  bool early = mlirOperationIsBeforeInBlock(narrow, w->op);
-  if (early && !read_behind(narrow, w->op))
-    return;
-  w->op = ordering(w->op, wide);
+/* Which operand of `last` a wait can order: one that comes from the block, in front of the wait or free to go there. */
+static intptr_t orderable(const wait_t *w, MlirOperation last) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(last); i++) {
+    MlirValue value = mlirOperationGetOperand(last, i);
+    MlirOperation def = tw_ancestor_in(tw_def(value), mlirOperationGetBlock(w->op));
+    if (has_words(value) && !mlirOperationIsNull(def) && !tw_op_is(def, TW_ARITH_CONSTANT) && !stays(w, def))
+      return i;
+  }
+  return -1;
+}
+
+/* Has the wait order what the product's registers will be made from, by the last step to that. Where the program makes
+ * it in front of the product (it loads ahead by hand), this step moves behind the wait. */
+static bool order_successor(wait_t *w, MlirValue next) {
+  MlirOperation last = next.ptr ? tw_def(viewed(next)) : tw_null_op();
+  if (mlirOperationIsNull(last) || !mlirBlockEqual(mlirOperationGetBlock(last), mlirOperationGetBlock(w->op)) ||
+      !writes_registers(last) || stays(w, last))
+    return false;
+  intptr_t operand = orderable(w, last);
+  bool early = mlirOperationIsBeforeInBlock(last, w->op);
+  if (operand < 0 || (early && !read_behind(last, w->op)))
+    return false;
+  w->op = ordering(w->op, mlirOperationGetOperand(last, operand));
   if (early)
-    mlirOperationMoveAfter(narrow, w->op);
-  mlirOperationSetOperand(narrow, 0, mlirOperationGetResult(w->op, 1));
+    mlirOperationMoveAfter(last, w->op);
+  mlirOperationSetOperand(last, operand, mlirOperationGetResult(w->op, 1));
+  return true;
+}
+
+/* Whether the value comes from what the wait gives. */
+static bool comes_from(const wait_t *w, MlirValue value) {
+  tw_slice_t slice = {.block = mlirOperationGetBlock(w->op)};
+  tw_slice_add(&slice, value);
+  bool found = tw_slice_has(&slice, w->op);
+  tw_slice_free(&slice);
+  return found;
+}
+
+/* Keeps the next iteration's operand out of the registers that the product reads until the wait: it is made behind the
+ * wait, or the wait holds the operand of this iteration, so that the next one has registers of its own. */
+static void guard_operand(wait_t *w, MlirOperation product) {
+  if (!reads_carried(product))
+    return;
+  MlirValue next = successor(product);
+  if (next.ptr && comes_from(w, next))
+    return;
+  if (!order_successor(w, next))
+    w->op = ordering(w->op, mlirOperationGetOperand(product, 0));
   tw_map_free(&w->stay);
   find_stay(w);
 }
@@ -313,7 +369,7 @@ static void delay(MlirOperation op) {
   if (mlirOperationIsNull(product) || tw_attr_int(op, "pending", 0) != 0)
     return;
   find_stay(&w);
-  order_successor(&w, product);
+  guard_operand(&w, product);
   for (MlirOperation next = mlirOperationGetNextInBlock(w.op); !mlirOperationIsNull(next);) {
     MlirOperation candidate = next;
     next = mlirOperationGetNextInBlock(next);

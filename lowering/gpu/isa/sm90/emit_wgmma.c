@@ -79,7 +79,7 @@ typedef struct {
   tw_wgmma_kind_t kind;
   MlirValue lhs_descriptor, rhs_descriptor; /* of this warpgroup's part */
   MlirValue acc_value, adds;                /* the accumulator; i1: it is 0 unless this holds (null: it never is) */
-  MlirType in, acc, word;                   /* elements; a register of the accumulator */
+  MlirType in, acc;                         /* elements */
   int64_t m, columns;                       /* of one warpgroup */
   int k_steps, part;                        /* along k: all, and those that are summed before they are promoted */
   tw_values_t lhs_words;                    /* of lhs in registers: by block of rows, then step of k */
@@ -168,7 +168,10 @@ static bool names_major(const wgmma_product_t *p) { return p->kind.elem_bits == 
 /* Columns of 64 rows are half as many elements in each thread. */
 static int elements_of(int64_t columns) { return (int)columns / 2; }
 
-static int words_of(MlirType acc, int elements) { return mlirTypeIsAF16(acc) ? elements / 2 : elements; }
+/* Whether a register holds two neighbours. */
+static bool is_paired(MlirType element) { return mlirTypeIsAF16(element) || mlirTypeIsABF16(element); }
+
+static int words_of(MlirType element, int count) { return is_paired(element) ? count / 2 : count; }
 
 static int words_of_block(const wgmma_product_t *p, const k_piece_t *piece) {
   return words_of(p->acc, elements_of(piece->columns));
@@ -230,45 +233,41 @@ static void put_instructions(asm_text_t *text, const wgmma_product_t *p, const k
 
 /* Accumulators as results and tied operands. A block of PTX writes them before it has read all of its operands (&): a
  * word of lhs that is the same number as a sum begins with, zero, is in another register. */
-static void put_tied(asm_text_t *text, MlirType word, int count) {
+static void put_tied(asm_text_t *text, const MlirType *words, int count) {
   for (int i = 0; i < count; i++)
-    put(text, "%s=&%c", i ? "," : "", mlirTypeIsAF32(word) ? 'f' : 'r');
+    put(text, "%s=&%c", i ? "," : "", mlirTypeIsAF32(words[i]) ? 'f' : 'r');
   for (int i = 0; i < count; i++)
     put_number(text, ",", i);
 }
 
-static MlirType struct_of(tw_emitter_t *e, MlirType element, int count) {
-  MlirType *types = tw_allocate((size_t)count, sizeof *types);
-  for (int i = 0; i < count; i++)
-    types[i] = element;
-  MlirType type = mlirLLVMStructTypeLiteralGet(e->context, count, types, false);
-  free(types);
-  return type;
-}
+/* A register of values: two neighbours where they are 16 bits wide. */
+static MlirType word_type(tw_emitter_t *e, MlirType element) { return mlirTypeIsAF32(element) ? e->f32 : e->i32; }
 
-/* A register of the instruction's accumulator: two neighbours where they are 16 bits wide. */
-static MlirType word_type(tw_emitter_t *e, MlirType acc) { return mlirTypeIsAF32(acc) ? e->f32 : e->i32; }
-
-static void to_words(tw_emitter_t *e, MlirType acc, int words, const MlirValue *in, MlirValue *out) {
-  for (int i = 0; i < words; i++)
-    if (mlirTypeIsAF16(acc))
-      twg_to_words(e, acc, 16, 2, in + (ptrdiff_t)2 * i, out + i);
+/* `words` registers of `in`, and their types. */
+static void to_words(tw_emitter_t *e, MlirType element, int words, const MlirValue *in, MlirValue *out,
+                     MlirType *types) {
+  for (int i = 0; i < words; i++) {
+    types[i] = word_type(e, element);
+    if (is_paired(element))
+      twg_to_words(e, element, 16, 2, in + (ptrdiff_t)2 * i, out + i);
     else
       out[i] = in[i];
+  }
 }
 
-/* `settled`: a wait covers the words. What takes one of two numbers apart reads it through an instruction, which
- * stays behind the wait. */
-static void from_words(tw_emitter_t *e, MlirType acc, int words, MlirValue all, bool settled, MlirValue *out) {
+/* From member `first` of a struct on. `settled`: a wait covers the words. What takes one of two numbers apart reads it
+ * through an instruction, which stays behind the wait. */
+static void from_words(tw_emitter_t *e, MlirType element, int words, MlirValue all, int first, bool settled,
+                       MlirValue *out) {
   for (int i = 0; i < words; i++) {
-    MlirValue word = twg_extract(e, all, i, word_type(e, acc));
-    if (!mlirTypeIsAF16(acc)) {
+    MlirValue word = twg_extract(e, all, first + i, word_type(e, element));
+    if (!is_paired(element)) {
       out[i] = word;
       continue;
     }
     if (settled)
       word = twg_settle(e, word);
-    twg_from_words(e, acc, 16, 2, &word, out + (ptrdiff_t)2 * i);
+    twg_from_words(e, element, 16, 2, &word, out + (ptrdiff_t)2 * i);
   }
 }
 
@@ -300,8 +299,9 @@ static void emit_piece(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_
   asm_text_t text = {NULL, 0, 0}, constraints = {NULL, 0, 0};
   int words = blocks_of(piece) * words_of_block(p, piece), n = words;
   MlirValue *operands = twg_new_values(e, words + p->lhs_words.count + DESCRIPTORS_AND_CONDITION).at;
-  to_words(e, p->acc, words, acc, operands);
-  put_tied(&constraints, p->word, words);
+  MlirType *types = tw_allocate((size_t)words, sizeof *types);
+  to_words(e, p->acc, words, acc, operands, types);
+  put_tied(&constraints, types, words);
   if (p->lhs_shared)
     operands[n++] = p->lhs_descriptor;
   else
@@ -315,10 +315,12 @@ static void emit_piece(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_
     put(&constraints, ",b");
   }
   put_instructions(&text, p, piece);
-  MlirValue all = twg_asm(e, text.start, constraints.start, struct_of(e, p->word, words), n, operands, true);
+  MlirType results = mlirLLVMStructTypeLiteralGet(e->context, words, types, false);
+  MlirValue all = twg_asm(e, text.start, constraints.start, results, n, operands, true);
   free(text.start);
   free(constraints.start);
-  from_words(e, p->acc, words, all, false, out);
+  free(types);
+  from_words(e, p->acc, words, all, 0, false, out);
 }
 
 /* ---- operands that a loop does not change ----------------------------------------------------------- */
@@ -373,7 +375,6 @@ static bool describe(tw_emitter_t *e, MlirOperation op, wgmma_product_t *p) {
   p->columns = n / p->split.n;
   p->k_steps = (int)(k / p->kind.k);
   p->part = (int)(tw_attr_int(op, "promoted", 0) / p->kind.k);
-  p->word = word_type(e, p->acc);
   find_choice(e, p);
   p->rhs_descriptor = descriptor(e, p, last - 2, &p->rhs, group_offset(e, p, true));
   if (p->lhs_shared)
@@ -385,19 +386,50 @@ static bool describe(tw_emitter_t *e, MlirOperation op, wgmma_product_t *p) {
 
 #define WAIT "wgmma.wait_group.sync.aligned %d;"
 
+/* The elements of one value that a wait orders, and where they go. */
+typedef struct {
+  MlirType element;
+  int count;
+  MlirValue *in, *out;
+} ordered_t;
+
+/* Words that a wait only reads. */
+typedef struct {
+  const MlirValue *at;
+  int count;
+} held_t;
+
 /* Waits for all products but the last `pending`; the values go in and come out, so that what reads them stays behind,
- * and what makes them in front. */
-static void emit_wait(tw_emitter_t *e, int pending, MlirType acc, int count, const MlirValue *in, MlirValue *out) {
+ * and what makes them in front. What is held is in its registers until then. */
+static void emit_wait(tw_emitter_t *e, int pending, int count, const ordered_t *values, held_t held) {
   char text[64];
-  int words = words_of(acc, count);
-  MlirValue *operands = twg_new_values(e, words).at;
+  int tied = 0, at = 0;
+  for (int i = 0; i < count; i++)
+    tied += words_of(values[i].element, values[i].count);
+  MlirValue *operands = twg_new_values(e, tied + held.count).at;
+  MlirType *types = tw_allocate((size_t)tied, sizeof *types);
   asm_text_t constraints = {NULL, 0, 0};
-  put_tied(&constraints, word_type(e, acc), words);
-  to_words(e, acc, words, in, operands);
+  for (int i = 0; i < count; i++) {
+    int words = words_of(values[i].element, values[i].count);
+    to_words(e, values[i].element, words, values[i].in, operands + at, types + at);
+    at += words;
+  }
+  put_tied(&constraints, types, tied);
+  for (int i = 0; i < held.count; i++) {
+    operands[tied + i] = held.at[i];
+    put(&constraints, "%sr", tied + i ? "," : "");
+  }
   snprintf(text, sizeof text, WAIT, pending);
-  MlirValue all = twg_asm(e, text, constraints.start, struct_of(e, word_type(e, acc), words), words, operands, true);
+  MlirType results = tied ? mlirLLVMStructTypeLiteralGet(e->context, tied, types, false) : (MlirType){NULL};
+  MlirValue all =
+      twg_asm(e, text, constraints.start ? constraints.start : "", results, tied + held.count, operands, true);
+  for (int i = 0, first = 0; i < count; i++) {
+    int words = words_of(values[i].element, values[i].count);
+    from_words(e, values[i].element, words, all, first, true, values[i].out);
+    first += words;
+  }
   free(constraints.start);
-  from_words(e, acc, words, all, true, out);
+  free(types);
 }
 
 static void emit_whole(tw_emitter_t *e, const wgmma_product_t *p, const MlirValue *acc, MlirValue *out) {
@@ -415,7 +447,7 @@ static void emit_promoted_piece(tw_emitter_t *e, const wgmma_product_t *p, const
   for (int i = 0; i < count; i++)
     sum[i] = anything;
   emit_piece(e, p, piece, sum, sum);
-  emit_wait(e, 0, p->acc, count, sum, sum);
+  emit_wait(e, 0, 1, &(ordered_t){p->acc, count, sum, sum}, (held_t){NULL, 0});
   for (int i = 0; i < count; i++)
     out[i] = adds ? twg_binary(e, "llvm.fadd", out[i], sum[i]) : sum[i];
 }
@@ -448,27 +480,45 @@ bool twg_emit_wgmma(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+/* Whether the wait only holds the value, which a product under way reads from registers. */
+static bool is_held(MlirOperation wait, intptr_t i) {
+  return i > 0 && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(wait, i)));
+}
+
+/* The words of all values that the wait only holds. */
+static held_t held_by(tw_emitter_t *e, MlirOperation wait) {
+  int count = 0;
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(wait); i++)
+    count += is_held(wait, i) ? twg_operand(e, wait, i).count : 0;
+  MlirValue *words = twg_new_values(e, count).at;
+  held_t held = {words, 0};
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(wait); i++) {
+    tw_values_t value = twg_operand(e, wait, i);
+    MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(wait, i)));
+    int bits = tw_memory_bits(element), at_once = LHS_WORDS * 32 / bits;
+    for (int r = 0; is_held(wait, i) && r < value.count; r += at_once)
+      held.count += twg_to_words(e, element, bits, at_once, value.at + r, words + held.count);
+  }
+  return held;
+}
+
 bool twg_emit_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
-  int64_t pending = tw_attr_int(op, "pending", 0);
-  int total = 0, at = 0;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    total += twg_operand(e, op, i).count;
-  tw_values_t in = twg_new_values(e, total), out = twg_new_values(e, total);
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    for (int r = 0; r < twg_operand(e, op, i).count; r++)
-      in.at[at++] = twg_operand(e, op, i).at[r];
-  if (pending > 0 && !tw_has_attr(op, "complete")) { /* the values may be under way: no one touches them yet */
-    char text[64];
-    snprintf(text, sizeof text, WAIT, (int)pending);
-    twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
-    out = in;
-  } else {
-    emit_wait(e, (int)pending, tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))), total, in.at, out.at);
+  int pending = (int)tw_attr_int(op, "pending", 0), count = 0;
+  bool done = pending == 0 || tw_has_attr(op, "complete"); /* else the values may be under way: no one touches them */
+  intptr_t num_values = mlirOperationGetNumOperands(op);
+  ordered_t *values = tw_allocate((size_t)num_values, sizeof *values);
+  for (intptr_t i = 0; i < num_values; i++) {
+    tw_values_t in = twg_operand(e, op, i);
+    MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, i)));
+    if (!is_held(op, i))
+      values[count++] = (ordered_t){element, in.count, in.at, done ? twg_new_values(e, in.count).at : in.at};
   }
-  for (intptr_t i = 0, first = 0; i < mlirOperationGetNumResults(op); i++) {
-    int count = twg_operand(e, op, i).count;
-    twg_set_result(e, op, i, (tw_values_t){out.at + first, count});
-    first += count;
-  }
+  emit_wait(e, pending, done ? count : 0, values, held_by(e, op));
+  for (intptr_t i = 0, next = 0; i < num_values; i++)
+    if (!is_held(op, i)) {
+      twg_set_result(e, op, i, (tw_values_t){values[next].out, values[next].count});
+      next++;
+    }
+  free(values);
   return true;
 }

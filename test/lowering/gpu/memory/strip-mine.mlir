@@ -149,3 +149,19 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
+!V = memref<?xf32, strided<[1]>>
+
+// A tile that has its layout is not taken apart.
+// CHECK-LABEL: @laid_out
+// CHECK-NOT: scf.for
+module attributes {tile.target = "sm_90a"} {
+  func.func @laid_out(%x: !V, %t: tensor<1073741824xf32, #l>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    tile.store %t, %x[%c0] : tensor<1073741824xf32, #l>, !V, i32
+    return
+  }
+}

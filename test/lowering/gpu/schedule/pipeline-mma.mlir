@@ -236,3 +236,25 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// Without a number of warps (a function that is no kernel has none) nothing is known of registers: all stays.
+// ROTATE-LABEL: @no_kernel
+// ROTATE: scf.for {{.*}} iter_args(%{{[^,]*}}) -> (tensor<64x64xf32>)
+module attributes {tile.target = "sm_90a"} {
+  func.func @no_kernel(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %q = tile.load %x[%c0, %c0] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<64x64xbf16>
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %k = tile.load %x[%j, %c0] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<64x64xbf16>
+      %s = tile.mma %q, %k, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      %p = arith.truncf %s : tensor<64x64xf32> to tensor<64x64xbf16>
+      %o = tile.mma %p, %k, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %o : tensor<64x64xf32>
+    }
+    return %r : tensor<64x64xf32>
+  }
+}

@@ -140,3 +140,43 @@ func.func @ahead(%a: !A, %c: tensor<64x64xf32, #l>, %q: tensor<64x64xbf16, #l>) 
   }
   return %r#0 : tensor<64x64xf32, #l>
 }
+
+// So where sums have 16 bits and a view stands behind the conversion.
+// CHECK-LABEL: @narrow_sums
+func.func @narrow_sums(%a: !A, %c: tensor<64x64xf16, #l>, %q: tensor<64x64xf16, #l>) -> tensor<64x64xf16, #l> {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %n = arith.constant 8 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xf16, #s>
+  // CHECK: %[[WIDE:.*]] = tile.load
+  // CHECK: %{{.*}}, %[[LATE:.*]] = tile.mma_wait %{{.*}}, 0 with %[[WIDE]]
+  // CHECK-NEXT: %[[NEXT:.*]] = arith.truncf %[[LATE]]
+  // CHECK-NEXT: tile.convert_layout %[[NEXT]]
+  %r:2 = scf.for %i = %z to %n step %one iter_args(%acc = %c, %lhs = %q) -> (tensor<64x64xf16, #l>, tensor<64x64xf16, #l>) : i32 {
+    %x = tile.async_mma %lhs, %b[%z], %acc : tensor<64x64xf16, #l>, !tile.buffer<1x64x64xf16, #s>, tensor<64x64xf16, #l> -> tensor<64x64xf16, #l>
+    %w = tile.mma_wait %x, 0 : tensor<64x64xf16, #l> -> tensor<64x64xf16, #l>
+    %wide = tile.load %a[%i, %z] : !A, i32, i32 -> tensor<64x64xf32, #l>
+    %narrow = arith.truncf %wide : tensor<64x64xf32, #l> to tensor<64x64xf16, #l>
+    %next = tile.convert_layout %narrow : tensor<64x64xf16, #l> -> tensor<64x64xf16, #l>
+    scf.yield %w, %next : tensor<64x64xf16, #l>, tensor<64x64xf16, #l>
+  }
+  return %r#0 : tensor<64x64xf16, #l>
+}
+
+// Where the next operand is loaded as it is, the wait holds this one: its registers are not written before.
+// CHECK-LABEL: @held
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[LHS:.*]] = %{{.*}})
+// CHECK: tile.mma_wait %{{.*}}, 0 with %[[LHS]]
+func.func @held(%a: memref<?x?xbf16, strided<[?, 1]>>, %c: tensor<64x64xf32, #l>, %q: tensor<64x64xbf16, #l>) -> tensor<64x64xf32, #l> {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %n = arith.constant 8 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  %r:2 = scf.for %i = %z to %n step %one iter_args(%acc = %c, %lhs = %q) -> (tensor<64x64xf32, #l>, tensor<64x64xbf16, #l>) : i32 {
+    %x = tile.async_mma %lhs, %b[%z], %acc : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+    %w = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+    %next = tile.load %a[%i, %z] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<64x64xbf16, #l>
+    scf.yield %w, %next : tensor<64x64xf32, #l>, tensor<64x64xbf16, #l>
+  }
+  return %r#0 : tensor<64x64xf32, #l>
+}
