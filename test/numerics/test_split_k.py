@@ -56,6 +56,22 @@ def test_two_sums(backends: Backends) -> None:
     assert np.array_equal(c, (a.astype("f4") @ b.astype("f4")) * (a.astype("f4") @ d.astype("f4")))
 
 
+@ct.kernel
+def downwards(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK)) - 1, -1, -1):
+        a = ct.load(A, index=(ct.bid(0), k), shape=(TM, TK), padding_mode=ZERO)
+        acc = ct.mma(a, ct.load(B, index=(k, ct.bid(1)), shape=(TK, TN), padding_mode=ZERO), acc)
+    ct.store(C, index=(ct.bid(0), ct.bid(1)), tile=acc.astype(C.dtype))
+
+
+def test_a_sum_from_the_end_of_k(backends: Backends) -> None:
+    a, b = integers(1, 136, 328), integers(2, 328, 72)
+    kernel = downwards.replace_hints(split_k=3)
+    c = backends.run_all(kernel, (3, 2), lambda: [a, b, np.zeros((136, 72), np.float32), 64, 64, 64])[2]
+    assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
+
+
 @pytest.mark.parametrize("count", [2, 11])
 def test_a_few_tiles_of_a_long_sum_on_a_gpu(backends: Backends, count: int) -> None:
     """So few that the launch decides to split them; the same bits each time: on two streams, and on more than there are

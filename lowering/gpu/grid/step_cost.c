@@ -26,17 +26,29 @@ static bool is_quotient(MlirValue value, int64_t *by) {
   return (class == TW_CLASS_QUOTIENT || class == TW_CLASS_CEILING) && tw_known_int(mlirOperationGetOperand(op, 1), by);
 }
 
+/* How often a loop by one runs, as a value: from 0 to n, or from 0 - n to 0, as ranges go that count downwards. Null if
+ * it is none. */
+static MlirValue count_of(MlirOperation loop) {
+  MlirValue lower = mlirOperationGetOperand(loop, 0), upper = mlirOperationGetOperand(loop, 1);
+  MlirOperation op = tw_def(lower);
+  int64_t first, end;
+  if (tw_known_int(lower, &first))
+    return first == 0 ? upper : (MlirValue){NULL};
+  bool down = !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_SUBI) && tw_known_int(upper, &end) &&
+              tw_known_int(mlirOperationGetOperand(op, 0), &first) && first == end;
+  return down ? mlirOperationGetOperand(op, 1) : (MlirValue){NULL};
+}
+
 bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
-  int64_t lower;
-  MlirValue upper = mlirOperationGetOperand(loop, 1);
+  MlirValue count = count_of(loop);
   *out = (tw_steps_t){.word = -1, .per_step = 1};
-  if (!tw_known_int(mlirOperationGetOperand(loop, 0), &lower) || lower != 0)
+  if (mlirValueIsNull(count))
     return false;
-  if (tw_known_int(upper, &out->steps))
+  if (tw_known_int(count, &out->steps))
     return true;
-  if (is_quotient(upper, &out->per_step))
-    upper = mlirOperationGetOperand(tw_def(upper), 0);
-  out->word = word_of(func, upper);
+  if (is_quotient(count, &out->per_step))
+    count = mlirOperationGetOperand(tw_def(count), 0);
+  out->word = word_of(func, count);
   return out->word >= 0 && out->per_step > 0;
 }
 

@@ -271,3 +271,30 @@ module attributes {tile.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// A range that counts downwards runs from 0 - n to 0.
+// CHECK-LABEL: func.func @downwards
+// CHECK-SAME: split = {forced = 0 : i64, loop = {per_step = 32 : i64, steps = 0 : i64, word = 2 : i64}
+module attributes {tile.target = "sm_80"} {
+  func.func @downwards(%x: !C, %z: !C) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c32 = arith.constant 32 : i32
+    %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+    %e = tile.dim %x, 1 : !C
+    %n = arith.ceildivsi %e, %c32 : i32
+    %first = arith.subi %c0, %n : i32
+    %d = scf.for %k = %first to %c0 step %c1 iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+      %i = arith.subi %c0, %k : i32
+      %a = tile.load %x[%c0, %i] padding zero : !C, i32, i32 -> tensor<32x32xf32>
+      %m = tile.mma %a, %a, %acc : tensor<32x32xf32>, tensor<32x32xf32>, tensor<32x32xf32>
+      scf.yield %m : tensor<32x32xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<32x32xf32>, !C, i32, i32
+    return
+  }
+}
