@@ -165,8 +165,13 @@ TW_HOT int tw_call_read_extents(const dispatcher_t *self, PyObject *object, cons
   } else if (PyLong_Check(object)) {
     extents[0] = read_extent(object);
   } else if (TW_UNLIKELY(read_sequence(object, extents) < 1)) {
-    tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be an int or a tuple of one to three, found %R", self->name,
-                 what, object);
+    if (PyCallable_Check(object))
+      tw_ext_error(TW_LAUNCH_ERROR,
+                   "kernel %U: the %s must be an int or a tuple of one to three, found a function; call it", self->name,
+                   what);
+    else
+      tw_ext_error(TW_LAUNCH_ERROR, "kernel %U: the %s must be an int or a tuple of one to three, found %R", self->name,
+                   what, object);
     return -1;
   }
   tw_status_t status = check(extents);

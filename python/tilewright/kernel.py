@@ -104,6 +104,12 @@ class kernel(_core.Dispatcher):
             f"ct.launch(stream, grid, {self.name}, (...)), or call a @ct.function from tile code"
         )
 
+    def __getitem__(self, grid: Any) -> Any:
+        raise TileTypeError(
+            f"kernel {self.name} is started as in Triton; write ct.launch(stream, grid, {self.name}, (...)) instead of "
+            f"{self.name}[grid](...)"
+        )
+
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.parameters)})>"
 

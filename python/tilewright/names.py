@@ -38,6 +38,25 @@ ELSEWHERE: dict[str, str] = {
     "autotune": "@tilewright.tune.autotune(space) over @ct.kernel",
     "heuristics": "tilewright.tune.search",
     "associative_scan": "ct.scan",
+    "advance": "another index of ct.load",
+    "multiple_of": "nothing: a multiple of 16 is seen at the launch",
+    "max_contiguous": "nothing: the compiler finds what lies side by side",
+    "max_constancy": "nothing: the compiler finds what is the same",
+    "debug_barrier": "nothing: operations on tiles are in order",
+    "dot_scaled": "ct.mma_scaled(x, x_scale, y, y_scale, acc)",
+    "interleave": "ct.reshape(ct.cat((ct.expand_dims(x, -1), ct.expand_dims(y, -1)), -1), shape)",
+    "join": "ct.cat((ct.expand_dims(x, -1), ct.expand_dims(y, -1)), -1)",
+    "split": "ct.extract(x, index, shape) for each part",
+    "histogram": "ct.atomic_add on an array of counts",
+    "broadcast": "ct.broadcast_to(x, shape)",
+    "inline_asm_elementwise": "operations of ct: there is no inline assembly",
+    "inline_asm": "operations of ct: there is no inline assembly",
+    "float8e4nv": "ct.float8_e4m3fn",
+    "float8e5": "ct.float8_e5m2",
+    "int1": "ct.bool_",
+    "tensor": "ct.Tile",
+    "swizzle2d": "arithmetic of ct.bid",
+    "view_as": "ct.bitcast(x, dtype)",
     # CUDA and Numba
     "grid": "ct.bid(axis), which counts blocks: a program is one block, not one thread",
     "threadIdx": "ct.arange: a program is one block, and works on tiles",
@@ -47,7 +66,23 @@ ELSEWHERE: dict[str, str] = {
     "syncthreads": "nothing: operations on tiles are in order",
     "shared": "tiles: the compiler places them in shared memory",
     "local": "tiles: the compiler places them in registers",
-    # NumPy and CuPy
+    "gridsize": "ct.num_blocks(axis), which counts blocks",
+    "laneid": "ct.arange: a program is one block, and works on tiles",
+    "warpsize": "nothing: a program is one block, and works on tiles",
+    "syncwarp": "nothing: operations on tiles are in order",
+    "threadfence": "nothing, or an atomic with ct.MemoryOrder.RELEASE",
+    "shfl_sync": "nothing: operations on tiles move values between threads",
+    "shfl_down_sync": "ct.sum, ct.max and their like",
+    "ballot_sync": "ct.sum of a bool_ tile",
+    "popc": "shifts and sums of bits: there is no such operation",
+    "clz": "31 - ct.floor(ct.log2(x)) for x up to 2**24: there is no such operation",
+    "atomic": "ct.atomic_add(array, indices, update) and its like",
+    "atomicAdd": "ct.atomic_add(array, indices, update)",
+    "atomicMax": "ct.atomic_max(array, indices, update)",
+    "atomicMin": "ct.atomic_min(array, indices, update)",
+    "atomicCAS": "ct.atomic_cas(array, indices, expected, desired)",
+    "atomicExch": "ct.atomic_xchg(array, indices, update)",
+    # NumPy, CuPy and PyTorch
     "array": "ct.astile(values, dtype=…)",
     "asarray": "ct.astile(values, dtype=…)",
     "empty": "ct.zeros(shape, dtype)",
@@ -94,12 +129,77 @@ ELSEWHERE: dict[str, str] = {
     "squeeze": "ct.reshape(x, shape)",
     "einsum": "ct.mma(x, y, acc), or x @ y",
     "size": "math.prod(x.shape)",
-    "int": "ct.int32",
+    "numel": "math.prod(x.shape)",
+    "std": "ct.sqrt(ct.sum((x - mean) ** 2, axis) / n)",
+    "var": "ct.sum((x - mean) ** 2, axis) / n",
+    "linspace": "start + step * ct.arange(n, dtype=ct.float32)",
+    "eye": "ct.where(rows == columns, 1, 0) of two ct.arange",
+    "roll": "ct.gather at shifted indices",
+    "tensordot": "ct.mma(x, y, acc), or x @ y",
+    "outer": "x[:, None] * y[None, :]",
+    "norm": "ct.sqrt(ct.sum(x * x))",
+    "median": "nothing: tiles are not sorted",
+    "sort": "nothing: tiles are not sorted",
+    "argsort": "nothing: tiles are not sorted",
+    "round": "ct.floor(x + 0.5)",
+    "rint": "ct.floor(x + 0.5)",
+    "sign": "ct.where(x > 0, 1, ct.where(x < 0, -1, 0))",
+    "log10": "ct.log(x) / math.log(10)",
+    "clamp": "ct.clip(x, low, high)",
+    "arctan2": "ct.atan2(y, x)",
+    "diag": "ct.sum(ct.where(rows == columns, x, 0), axis)",
+    "tril": "ct.where(rows >= columns, x, 0) of two ct.arange",
+    "triu": "ct.where(rows <= columns, x, 0) of two ct.arange",
+    "masked_fill": "ct.where(mask, value, x)",
+    "copy": "x itself: tiles never change",
+    "clone": "x itself: tiles never change",
+    "contiguous": "x itself: tiles have no strides",
+    "strides": "nothing: tiles have no strides",
+    "fill": "ct.full(x.shape, value, x.dtype)",
+    "cpu": "ct.store(array, index, x), and read the array on the host",
+    "cuda": "x itself: tiles are where the kernel runs",
+    "numpy": "ct.store(array, index, x), and read the array on the host",
+    "tolist": "ct.store(array, index, x), and read the array on the host",
+    "append": "(*values, x): lists are tuples in tile code",
+    "extend": "(*values, *others): lists are tuples in tile code",
     "float": "ct.float32",
+    "double": "ct.float64",
+    "half": "ct.float16",
+    "int": "ct.int32",
     "bool": "ct.bool_",
     "long": "ct.int64",
 }
 
+
+# What other systems call the module of their operations in a kernel.
+MODULES = frozenset(
+    ("tl", "triton", "cuda", "nb", "numba", "cp", "cupy", "np", "numpy", "torch", "jnp", "jax", "F", "wp", "pl")
+)
+
+# Keywords of other systems.
+KEYWORDS: dict[str, str] = {
+    "mask": "ct.gather and ct.scatter take a mask; ct.load pads by padding_mode",
+    "other": "ct.gather takes padding_value, ct.load padding_mode",
+    "boundary_check": "ct.load looks at the bounds unless check_bounds=False",
+    "padding_option": "ct.load takes padding_mode",
+    "padding": "ct.load takes padding_mode, ct.gather padding_value",
+    "cache_modifier": "the compiler chooses it",
+    "eviction_policy": "the compiler chooses it",
+    "axes": "it is called axis",
+    "dim": "it is called axis",
+    "keep_dims": "it is called keepdims",
+    "keepdim": "it is called keepdims",
+    "allow_tf32": "convert the operands to ct.tfloat32",
+    "input_precision": "convert the operands to ct.tfloat32",
+    "out_dtype": "the accumulator has the dtype",
+    "out": "the result is a value; ct.store writes it to an array",
+    "where": "ct.where chooses between elements",
+    "device": "tiles are where the kernel runs",
+    "sem": "it is called memory_order",
+    "scope": "it is called memory_scope",
+    "num_warps": "it is a hint of the kernel, @ct.kernel(num_warps=4)",
+    "num_stages": "it is a hint of the kernel, @ct.kernel(num_stages=3)",
+}
 
 # Hints, by the names that they had before 0.1.0.
 RENAMED_HINTS: dict[str, str] = {
@@ -125,9 +225,28 @@ def advice(name: str, known: Iterable[str], prefix: str = "ct.") -> str:
     known = tuple(known)
     if name in NOT_YET and prefix:
         return f", which is part of cuTile, but not of Tilewright yet; instead: {NOT_YET[name]}"
+    if name in ELSEWHERE and name not in known:
+        return f"; write {ELSEWHERE[name]}"
     lower = {n.lower().strip("_"): n for n in known}
     same = lower.get(name.lower().strip("_"))
-    if same is None and name in ELSEWHERE:
-        return f"; write {ELSEWHERE[name]}"
     near = [same] if same else difflib.get_close_matches(name, known, n=1, cutoff=0.65)
     return f"; did you mean {prefix}{near[0]}?" if near else ""
+
+
+def module_advice(module: str, name: str, known: Iterable[str]) -> str:
+    """What to write for `module.name` where the module is another system's, as the end of a sentence."""
+    if name in ELSEWHERE:
+        return f"; for {module}.{name} write {ELSEWHERE[name]}"
+    same = name.rstrip("_") if name.rstrip("_") in known else name
+    near = [same] if same in known else difflib.get_close_matches(name, known, n=1, cutoff=0.65)
+    if near:
+        return f"; for {module}.{name} there is ct.{near[0]}"
+    return "; tile code has the operations of tilewright.tile"
+
+
+def keyword_advice(name: str, known: Iterable[str]) -> str:
+    """What to write in the place of an unknown keyword, as the end of a sentence; empty where nothing is near."""
+    if name in KEYWORDS:
+        return f"; {KEYWORDS[name]}"
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -43,7 +43,9 @@ class ShapeRules:
     def check_axis(self, value: Any, ndim: int, what: str) -> int:
         axis = self._static_int(value, f"{what}: axis")
         if not -ndim <= axis < ndim:
-            raise TileValueError(f"{what}: axis {axis} is outside a tile of {dimensions(ndim)}")
+            raise TileValueError(
+                f"{what}: axis {axis} is outside a tile of {dimensions(ndim)}; expected {-ndim} to {ndim - 1}"
+            )
         return axis % ndim
 
     def check_axes(self, value: Any, ndim: int, what: str) -> Shape:
@@ -51,7 +53,7 @@ class ShapeRules:
             return tuple(range(ndim))
         axes = tuple(self.check_axis(v, ndim, what) for v in (value if isinstance(value, tuple | list) else (value,)))
         if len(set(axes)) != len(axes):
-            raise TileTypeError(f"{what}: axis {value} names one axis twice")
+            raise TileTypeError(f"{what}: axis {value} names one axis twice; expected each once")
         return axes
 
     def check_order(self, value: Any, ndim: int, what: str) -> Shape:
@@ -61,7 +63,9 @@ class ShapeRules:
             return tuple(range(ndim)) if value == "C" else tuple(reversed(range(ndim)))
         axes = self.static_ints(value, f"{what}: order")
         if sorted(axes) != list(range(ndim)):
-            raise TileValueError(f"{what}: order {axes} is no permutation of {ndim} axes")
+            raise TileValueError(
+                f"{what}: order {axes} is no permutation of {ndim} axes; expected each of 0 to {ndim - 1} once"
+            )
         return axes
 
     def check_reshape(self, shape: Shape, value: Any) -> Shape:
@@ -72,16 +76,22 @@ class ShapeRules:
         rest = -math.prod(wanted) if -1 in wanted else 0
         if rest > 0 and size % rest == 0:
             wanted = tuple(size // rest if n == -1 else n for n in wanted)
+        elif -1 in wanted:
+            raise TileValueError(f"ct.reshape: the {size} elements of shape {shape} do not divide by those of {wanted}")
         wanted = self.check_tile_shape(wanted, "ct.reshape: shape")
         if math.prod(wanted) != size:
-            raise TileValueError(f"ct.reshape: shape {shape} has {size} elements, {wanted} has {math.prod(wanted)}")
+            raise TileValueError(
+                f"ct.reshape: shape {shape} has {size} elements, {wanted} has {math.prod(wanted)}; expected as many"
+            )
         return wanted
 
     def check_permutation(self, value: Any, ndim: int) -> Shape:
         values = value if isinstance(value, tuple | list) else (value,)
         order = tuple(self.check_axis(v, ndim, "ct.permute") for v in values)
         if sorted(order) != list(range(ndim)):
-            raise TileValueError(f"ct.permute: axes {value} is no permutation of {ndim} axes")
+            raise TileValueError(
+                f"ct.permute: axes {value} is no permutation of {ndim} axes; expected each of 0 to {ndim - 1} once"
+            )
         return order
 
     def check_transpose(self, axis0: Any, axis1: Any, ndim: int) -> Shape:

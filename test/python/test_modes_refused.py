@@ -191,7 +191,7 @@ def test_keywords_of_a_launch() -> None:
     assert x[0] == 1
     launch: Any = ct.launch
     with pytest.raises(
-        TileTypeError, match="takes no 'args'; it takes stream, grid, kernel, kernel_args and programmatic"
+        TileTypeError, match="takes no 'args'; it takes stream, grid, kernel, kernel_args, programmatic"
     ):
         launch(None, 1, kernel, args=(x,))
     with pytest.raises(TileTypeError, match="was given 'grid' twice"):

@@ -37,5 +37,8 @@ def _assert(frame: Frame, condition: Any, message: Any) -> None:
 @op("ensure_constant")
 def _ensure_constant(frame: Frame, value: Any) -> Any:
     if is_run_time(value):
-        raise TileTypeError(f"ct.ensure_constant: {describe(value)} is known at run time only")
+        raise TileTypeError(
+            f"ct.ensure_constant: {describe(value)} is known at run time only; a parameter becomes a constant by the "
+            "annotation ct.Constant"
+        )
     return value

@@ -27,7 +27,9 @@ def dtype_of(value: Any, what: str) -> DType:
     try:
         return as_dtype(value)
     except TileTypeError:
-        raise TileTypeError(f"{what}: no dtype is meant by {describe(value)}") from None
+        raise TileTypeError(
+            f"{what}: no dtype is meant by {describe(value)}; expected one of ct, torch or NumPy, as ct.float32"
+        ) from None
 
 
 def static_int(value: Any, what: str) -> int:

@@ -21,6 +21,7 @@ def elements(frame: Frame, value: Any, what: str) -> list[Any]:
     if isinstance(value, Tile | Array | Format) or not isinstance(value, Iterable | Range):
         raise TileTypeError(
             f"{what} goes over range(...), a tuple or another iterable of constant length, found {describe(value)}"
+            + ("; operations work on all elements at once" if isinstance(value, Tile | Array) else "")
         )
     if isinstance(value, Range):
         value = _constant_range(value, what)

@@ -100,7 +100,7 @@ def fold(name: str, *values: Any) -> Any:
         return (FOLD.get(name) or getattr(math, name))(*values)
     except (ArithmeticError, ValueError, TypeError, MemoryError) as error:
         text = ", ".join(map(number_text, values))
-        raise TileValueError(f"ct.{name} of the constants {text}: {error}") from None
+        raise TileValueError(f"ct.{name} of the constants {text}: {error}; expected others") from None
 
 
 class Emitter:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import enum
 import functools
 import inspect
 import math
 import operator
+import re
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -30,7 +32,7 @@ from ..errors import (
     TileValueError,
 )
 from ..formats import python_conversion
-from ..names import ELSEWHERE, advice
+from ..names import ELSEWHERE, MODULES, advice, keyword_advice, module_advice
 from ..views import ARRAY_METHODS
 from . import elementwise, memory, ops, shapes, simt, views
 from .branches import choose, each
@@ -78,9 +80,19 @@ UNSUPPORTED = {
 }
 
 
+_INSTEAD: dict[type, str] = {
+    ast.ClassDef: "; define it outside of the kernel, as a dataclass or a named tuple",
+    ast.Raise: "; 'assert' tells of what goes wrong at run time, ct.static_assert at compile time",
+    ast.Global: "; a kernel changes arrays only, by ct.store",
+    ast.Nonlocal: "; return the value",
+    ast.Import: "; import outside of the kernel",
+    ast.ImportFrom: "; import outside of the kernel",
+}
+
+
 def unsupported(node: ast.AST) -> TileSyntaxError:
     name = UNSUPPORTED.get(type(node), f"'{type(node).__name__}'")
-    return TileSyntaxError(f"{name} is not supported in tile code")
+    return TileSyntaxError(f"{name} is not supported in tile code{_INSTEAD.get(type(node), '')}")
 
 
 def evaluate(frame: Frame, node: ast.AST) -> Any:
@@ -196,13 +208,24 @@ def binary(frame: Frame, name: str, x: Any, y: Any, node: ast.AST) -> Any:
     return frame.emit.binary(name, x, y)
 
 
+def _operand_advice(*operands: Any) -> str:
+    for value in operands:
+        if isinstance(value, tuple):
+            return "; ct.astile makes a tile of constants"
+        if isinstance(value, Method):
+            return f"; call it, as in x.{value.name}(...)"
+        if value is None:
+            return "; what gives no value, as ct.store, is no operand"
+    return "; expected tiles or numbers"
+
+
 def _plain_binary(name: str, x: Any, y: Any) -> Any:
     """An operator on what is neither tile nor number: text and tuples."""
     joins = name == "add" and isinstance(x, tuple) and isinstance(y, tuple)
     repeats = name == "mul" and isinstance(x, tuple) and type(y) is int
     texts = isinstance(x, str) and isinstance(y, str | int) and name in ("add", "mul", "mod")
     if not (joins or repeats or texts):
-        raise TileTypeError(f"ct.{name} of {describe(x)} and {describe(y)} is not defined")
+        raise TileTypeError(f"ct.{name} of {describe(x)} and {describe(y)} is not defined{_operand_advice(x, y)}")
     try:
         return {"add": operator.add, "mul": operator.mul, "mod": operator.mod}[name](x, y)
     except (MemoryError, OverflowError):
@@ -380,7 +403,9 @@ def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(kind, ast.In):
             return found
         return frame.emit.logical_not(found) if isinstance(found, Tile) else not found
-    raise TileTypeError(f"{describe(x)} and {describe(y)} do not compare")
+    raise TileTypeError(
+        f"{describe(x)} and {describe(y)} do not compare; ct.max(x == value) tells whether it is in a tile"
+    )
 
 
 _COMPARE_PLAIN: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -402,6 +427,9 @@ _COMPARE_PLAIN: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 @handles(ast.Attribute)
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
+    if isinstance(node.value, ast.Name) and node.value.id in MODULES and not frame.knows(node.value.id):
+        hint = module_advice(node.value.id, node.attr, set(ct.OPS))
+        raise TileSyntaxError(f"the name '{node.value.id}' is not defined{hint}", frame.places(node))
     value = evaluate(frame, node.value)
     frame.at(node)
     return attribute(frame, value, node.attr)
@@ -421,7 +449,7 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
     if is_number(value) and name == "astype":
         return Method(value, name)
     if isinstance(value, Format | Range | Method | LocalFunction):
-        raise TileTypeError(f"{describe(value)} has no attribute '{name}' in tile code")
+        raise TileTypeError(f"{describe(value)} has no attribute '{name}' in tile code; it has none")
     if type(value) is tuple and is_run_time(value):
         return Method(value, name)
     try:
@@ -443,7 +471,7 @@ def _attribute_of_chosen(frame: Frame, selection: Selection, name: str) -> Any:
 def _near(value: Any, name: str) -> str:
     """What may be meant by an attribute that a module does not have."""
     if not isinstance(value, types.ModuleType):
-        return ""
+        return advice(name, (n for n in dir(value) if not n.startswith("_")), "")
     is_ours = getattr(value, "kernel", None) is ct.kernel
     return advice(name, dir(value)) if is_ours else advice(name, dir(value), "")
 
@@ -477,7 +505,9 @@ def _tile_attribute(frame: Frame, value: Tile, name: str) -> Any:
     if name == "item" or name in ct.TILE_METHODS:
         return Method(value, name)
     known = ", ".join(("dtype", "shape", "ndim", "T", "item", *ct.TILE_METHODS))
-    instead = f"; write {ELSEWHERE[name]}" if name in ELSEWHERE else f"; it has {known}"
+    near = difflib.get_close_matches(name, ct.TILE_METHODS, n=1)
+    meant = f"; did you mean {near[0]}?" if near else f"; it has {known}"
+    instead = f"; write {ELSEWHERE[name]}" if name in ELSEWHERE else meant
     hint = f"; use ct.{name}(x)" if name in ct.OPS else instead
     raise TileTypeError(f"a tile has no attribute '{name}'{hint}")
 
@@ -494,8 +524,11 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
         return tuple(typed("tile.stride", [value.ir], {"axis": d}, int64, ()) for d in range(value.ndim))
     if name in ARRAY_METHODS:
         return views.attribute(frame, value, name)
-    known = ", ".join(ct.ARRAY_ATTRIBUTES)
-    raise TileTypeError(f"an array has no attribute '{name}' in tile code; it has {known}")
+    near = difflib.get_close_matches(name, ct.ARRAY_ATTRIBUTES, n=1)
+    known = f"did you mean {near[0]}?" if near else f"it has {', '.join(ct.ARRAY_ATTRIBUTES)}"
+    if name in ct.OPS:
+        known = f"use ct.{name}"
+    raise TileTypeError(f"an array has no attribute '{name}' in tile code; {known}")
 
 
 def _extent(frame: Frame, array: Array, axis: int) -> Any:
@@ -528,11 +561,14 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
     if isinstance(index, Tile) and isinstance(value, tuple) and not index.shape and index.dtype.is_integral:
         return _run_time_entry(frame, value, index)
     if is_run_time(index) or (isinstance(index, slice) and is_run_time((index.start, index.stop, index.step))):
-        raise TileTypeError(f"an index into {describe(value)} must be a constant")
+        raise TileTypeError(
+            f"an index into {describe(value)} must be a constant; choose by 'if' and 'else', or ct.where"
+        )
     try:
         return frame.adopt(value[index])
     except (TypeError, IndexError, KeyError) as error:
-        raise TileValueError(f"{describe(value)} has no entry {index!r}: {error}") from None
+        told = f"it has {len(value)}" if isinstance(error, IndexError) and isinstance(value, tuple) else str(error)
+        raise TileValueError(f"{describe(value)} has no entry {index!r}; {told}") from None
 
 
 def _run_time_entry(frame: Frame, values: tuple[Any, ...], index: Tile) -> Any:
@@ -593,7 +629,8 @@ def _static_eval(frame: Frame, node: ast.Call) -> Any:
     try:
         value = eval(code, {**frame.source.function.__globals__, **values})
     except Exception as error:
-        raise TileStaticEvalError(f"ct.static_eval: {type(error).__name__}: {error}", frame.places(node)) from error
+        told = f"ct.static_eval: {type(error).__name__}: {error}; expected Python on constants only"
+        raise TileStaticEvalError(told, frame.places(node)) from error
     return frame.adopt(value)
 
 
@@ -689,7 +726,12 @@ class _Binder:
         try:
             bound = self.signature.bind(*args, **keywords)
         except TypeError as error:
-            raise TileTypeError(f"{name}{self.signature}: {error}") from None
+            unknown = [k for k in keywords if k not in self.by_name]
+            hint = keyword_advice(unknown[0], self.by_name) if unknown else ""
+            if len(args) > len(self.positional):
+                hint = f"; it takes {len(self.positional)} by position, the others by name"
+            signature = re.sub(r"<(\w+\.\w+): [^>]*>", r"ct.\1", str(self.signature))
+            raise TileTypeError(f"{name}{signature}: {error}{hint}") from None
         bound.apply_defaults()
         return bound.arguments
 
@@ -783,7 +825,7 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
     """A function that is not tile code, on constants: Python computes it."""
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if not callable(function):
-        raise TileTypeError(f"{describe(function)} cannot be called")
+        raise TileTypeError(f"{describe(function)} cannot be called; expected an operation, a function or a method")
     module = getattr(function, "__module__", None) or getattr(
         getattr(function, "__objclass__", None), "__module__", None
     )
@@ -801,7 +843,8 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
         return frame.adopt(function(*args, **keywords))
     if is_run_time(tuple(args)) or is_run_time(tuple(keywords.values())):
         told = _in_tile_code(str(name).rsplit(".", 1)[-1])
-        raise TileTypeError(f"'{module}.{name}' works on constants only{'; ' if told else ''}{told}")
+        whole = name if module == "builtins" else f"{module}.{name}"
+        raise TileTypeError(f"'{whole}' works on constants only; {told or 'expected no run-time values'}")
     try:
         return frame.adopt(function(*args, **keywords))
     except Exception as error:
@@ -889,7 +932,7 @@ def _to_number(plain: type, dtype: DType) -> Builtin:
 def _print(frame: Frame, *args: Any, **keywords: Any) -> None:
     unknown = keywords.keys() - {"sep", "end"}
     if unknown:
-        raise TileTypeError(f"print in tile code takes no '{min(unknown)}'")
+        raise TileTypeError(f"print in tile code takes no '{min(unknown)}'; it takes sep and end")
     ops.OPS["print"](frame, *args, **{"sep": " ", "end": "\n", **keywords})
 
 

@@ -113,10 +113,16 @@ class Frame:
                 raise TileTypeError(value.message, (*value.places, *self.places(node)))
             return value
         if name in self.source.locals and self.lexical is None:
-            raise TileSyntaxError(f"the variable '{name}' is used before it is assigned")
+            raise TileSyntaxError(f"the variable '{name}' is used before it is assigned; assign it on every way here")
         if self.lexical is not None:
             return self.lexical.lookup(node)
         return self._outer(name)
+
+    def knows(self, name: str) -> bool:
+        """Whether a name has a value, or may have one."""
+        known = name in self.env or name in self.source.locals or name in self.source.closure
+        outside = name in self.source.function.__globals__ or hasattr(builtins, name)
+        return known or outside or (self.lexical is not None and self.lexical.knows(name))
 
     def _outer(self, name: str) -> Any:
         """A variable of an enclosing function, a global, or a builtin."""
@@ -136,6 +142,7 @@ class Frame:
         else:
             known = {*self.env, *function.__globals__, *vars(builtins)}
             hint = advice(name, (n for n in known if n.isidentifier()), "")
+            hint = hint or "; assign it before, or define it outside of the kernel"
             raise TileSyntaxError(f"the name '{name}' is not defined{hint}")
         return self.adopt(value)
 

@@ -318,7 +318,7 @@ def element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tupl
     shape: Shape = ()
     for tile in tiles:
         if not tile.dtype.is_integral:
-            raise TileTypeError(f"{what}: indices are integers, found {tile.dtype}")
+            raise TileTypeError(f"{what}: indices are integers, found {tile.dtype}; convert, as in x.astype(ct.int32)")
         shape = broadcast_shapes(shape, tile.shape, f"{what}: indices")
     return [frame.emit.broadcast(t, shape) for t in tiles], shape
 

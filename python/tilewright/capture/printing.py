@@ -90,12 +90,12 @@ def _printf(frame: Frame, format: Any, *args: Any) -> None:
             text.text(part)
             continue
         if not rest:
-            raise TileValueError(f"ct.printf: too few values for {format!r}")
+            raise TileValueError(f"ct.printf: too few values for {format!r}; expected one for each '%'")
         value = rest.pop(0)
         if part.letter == "s":
             text.any(frame, value)
         else:
             text.value(frame, frame.emit.tile(value, "ct.printf"), part)
     if rest:
-        raise TileValueError(f"ct.printf: too many values for {format!r}")
+        raise TileValueError(f"ct.printf: too many values for {format!r}; expected one for each '%'")
     text.emit(frame)

@@ -86,7 +86,9 @@ def _matmul(frame: Frame, x: Any, y: Any) -> Tile:
     if not 1 <= a.ndim <= 3 or not 1 <= b.ndim <= 3:
         raise TileValueError(f"ct.matmul: 1 to 3 dimensions needed, found {a.shape}, {b.shape}")
     if a.shape[-1] != b.shape[0 if b.ndim == 1 else -2]:
-        raise TileValueError(f"ct.matmul: the inner lengths of {a.shape} and {b.shape} differ")
+        raise TileValueError(
+            f"ct.matmul: the inner lengths of {a.shape} and {b.shape} differ; expected (m, k) and (k, n)"
+        )
     emit = frame.emit
     row, column = a.ndim == 1, b.ndim == 1
     a = emit.reshape(emit.cast(a, dtype), (1, *a.shape) if row else a.shape)

@@ -207,7 +207,9 @@ def new_axes(frame: Frame, tile: Tile, index: Any) -> Tile:
             )
         kept += whole
     if kept > tile.ndim or entries.count(Ellipsis) > 1:
-        raise TileValueError(f"too many indices for a tile of shape {tile.shape}")
+        raise TileValueError(
+            f"too many indices for a tile of shape {tile.shape}; expected ':' {len(tile.shape)} times at most"
+        )
     rest = iter(tile.shape)
     shape: list[int] = []
     for entry in entries:

@@ -152,7 +152,10 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
             frame.places(target),
         )
     else:
-        raise TileSyntaxError("only names and tuples of names can be assigned in tile code", frame.places(target))
+        raise TileSyntaxError(
+            "only names and tuples of names can be assigned in tile code; ct.store writes to an array",
+            frame.places(target),
+        )
 
 
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
@@ -163,7 +166,10 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
     wrong = len(value) < len(names) - 1 if stars else len(value) != len(names)
     if wrong:
         least = "at least " if stars else ""
-        raise TileValueError(f"cannot unpack {len(value)} values into {least}{len(names) - len(stars)} names")
+        raise TileValueError(
+            f"cannot unpack {len(value)} values into {least}{len(names) - len(stars)} names; "
+            "expected a name for each, or *rest"
+        )
     if stars:
         i, more = stars[0], len(value) - len(names) + 1
         value = (*value[:i], value[i : i + more], *value[i + more :])
@@ -200,7 +206,7 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
 @handles(ast.FunctionDef)
 def _function(frame: Frame, node: ast.FunctionDef) -> None:
     if node.decorator_list:
-        raise TileSyntaxError("a decorator is not supported on a function inside of a kernel")
+        raise TileSyntaxError("a decorator is not supported on a function inside of a kernel; define it outside")
     frame.env[node.name] = local_function(frame, node)
 
 

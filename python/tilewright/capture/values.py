@@ -161,6 +161,9 @@ def same_form(a: Any, b: Any) -> bool:
     return list(a) == list(b) if isinstance(a, dict) else is_record(a)
 
 
+MOST_TEXT = 60  # characters of a value that a message shows
+
+
 def describe(value: Any) -> str:
     """What a value is, in the words of an error message."""
     if isinstance(value, Tile):
@@ -187,7 +190,8 @@ def describe(value: Any) -> str:
         return f"the module '{value.__name__}'"
     if isinstance(value, types.FunctionType | LocalFunction):
         return f"the function '{getattr(value, '__name__', None) or value.name}'"  # type: ignore[union-attr]
-    return f"{value!r} ({type(value).__name__})"
+    text = repr(value)
+    return f"{text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + '…'} ({type(value).__name__})"
 
 
 def type_name(value: Any) -> str:

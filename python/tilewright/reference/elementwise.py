@@ -72,7 +72,7 @@ def _fold(run: Callable[..., Any], name: str, *values: Any) -> Any:
     try:
         return run(*values)
     except (ArithmeticError, ValueError, TypeError) as error:
-        raise TileValueError(f"ct.{name} of the constants {values}: {error}") from None
+        raise TileValueError(f"ct.{name} of the constants {values}: {error}; expected others") from None
 
 
 def compute(run: Callable[..., Any], dtype: DType, *operands: Tile) -> Tile:

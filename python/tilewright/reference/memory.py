@@ -181,7 +181,7 @@ def element_indices(
     shape: Shape = ()
     for t in tiles:
         if not t.dtype.is_integral:
-            raise TileTypeError(f"{what}: indices are integers, found {t.dtype}")
+            raise TileTypeError(f"{what}: indices are integers, found {t.dtype}; convert, as in x.astype(ct.int32)")
         shape = broadcast_shapes(shape, t.shape, f"{what}: indices")
     arrays = tuple(np.broadcast_to(_wide_index(t), shape) for t in tiles)
     inside = np.ones(shape, bool)

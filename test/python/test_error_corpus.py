@@ -1,0 +1,57 @@
+"""Wrong programs of `test/errors` are told what is wrong, where, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "errors"
+sys.path.insert(0, str(FOLDER))
+import corpus  # noqa: E402
+
+PROGRAMS = [program for path in corpus.themes() for program in corpus.programs(path)]
+
+# Of what users should not see: the compiler's operations and types, and files of ours.
+INSIDE = re.compile(
+    r"'(tile|arith|scf|llvm|nvvm|tensor|memref|func)\.\w+'|tensor<|memref<|\bop\b|/tilewright/|0x[0-9a-f]{6}"
+)
+# A message says what was expected, or what to write.
+REMEDY = re.compile(
+    r"; |did you mean|expected|need|must|takes|write |use |is for|only possible|is \d+ to|an integer from|"
+    r"a power of two|missing|multiple values|is neither|does not|do not|is (0, 1|out)|is a constant|outside|already"
+)
+
+
+def test_there_are_enough() -> None:
+    assert len(PROGRAMS) >= 250
+    assert len({(p.theme, p.name) for p in PROGRAMS}) == len(PROGRAMS)
+
+
+@pytest.mark.parametrize("path", corpus.themes(), ids=lambda path: path.stem)
+def test_what_wrong_programs_are_told(path: Path) -> None:
+    """`python test/errors/corpus.py` writes the texts anew, for review."""
+    wrong = []
+    with corpus.folder():
+        for program in corpus.programs(path):
+            told, frames = corpus.run(program)
+            if told != program.expected:
+                wrong.append(f"{program.name}:\n{told}\nexpected:\n{program.expected}\n")
+            if 'File "' in told and any("tilewright" in frame for frame in frames):
+                wrong.append(f"{program.name}: the traceback shows {frames}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", corpus.themes(), ids=lambda path: path.stem)
+def test_texts_are_for_users(path: Path) -> None:
+    for program in corpus.programs(path):
+        text = program.expected
+        message = text.split("\n  File ")[0]
+        assert not text.startswith(("nothing", "TypeError", "AttributeError", "KeyError")), program.name
+        assert "TileCompilationError" not in text and "TileInternalError" not in text, program.name
+        assert not INSIDE.search(text), (program.name, text)
+        assert REMEDY.search(message), (program.name, message)
+        if path.stem != "host":
+            assert re.search(r'\n  File "\w+\.py", line \d+, in \w+\n    .+\n +\^', text), (program.name, text)
